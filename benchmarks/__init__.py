@@ -1,0 +1,1 @@
+"""Measures xlamini beside JAX, in turn; run it with `python -m benchmarks`."""

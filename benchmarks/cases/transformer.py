@@ -1,0 +1,63 @@
+"""A transformer's training step on its way from Python to its first result, and after.
+
+In a fresh process each stage is timed as it happens the first time. Then the step runs until it is
+steady. At last all caches are cleared and a new function of the same text is traced and lowered:
+that is what the second model of a session pays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import ModuleType
+
+from benchmarks import transformer
+from benchmarks.timing import Measurement, Settings, once, per_call
+
+TRACE_AND_LOWER_TARGET = 0.3
+WARM_REPEATS = 3
+
+
+def measure(load: Callable[[], ModuleType], settings: Settings) -> list[Measurement]:
+    """Measure a model of 12 layers."""
+    return measure_depth(load(), 12, settings)
+
+
+def measure_depth(jax: ModuleType, depth: int, settings: Settings) -> list[Measurement]:
+    """Measure every stage of a model of `depth` layers; the library is fresh from its import."""
+    params, batch = transformer.init_params(depth), transformer.make_batch()
+    trace, traced = once(lambda: jax.jit(transformer.make_step(jax)).trace(params, batch))
+    lower, lowered = once(traced.lower)
+    compile_, step = once(lowered.compile)
+    run, (params, _) = once(lambda: jax.block_until_ready(step(params, batch)))
+    steady = per_call(jax, lambda: step(params, batch), settings)
+    warm = min(_trace_and_lower_again(jax, depth) for _ in range(WARM_REPEATS))
+    rows = {
+        "trace": trace,
+        "lower": lower,
+        "trace + lower": trace + lower,
+        "trace + lower, caches cleared": warm,
+        "compile": compile_,
+        "time to first step": trace + lower + compile_ + run,
+        "steady step": steady,
+    }
+    return [
+        Measurement(f"{depth} layers: {what}", seconds, target=_target(what))
+        for what, seconds in rows.items()
+    ]
+
+
+def _target(what: str) -> float | None:
+    return TRACE_AND_LOWER_TARGET if what.startswith("trace + lower") else None
+
+
+def _trace_and_lower_again(jax: ModuleType, depth: int) -> float:
+    params, batch = transformer.init_params(depth), transformer.make_batch()
+    _clear_caches(jax)
+    step = transformer.make_step(jax)
+    return once(lambda: jax.jit(step).trace(params, batch).lower())[0]
+
+
+def _clear_caches(jax: ModuleType) -> None:
+    clear = getattr(jax, "clear_caches", None)
+    if clear is not None:
+        clear()

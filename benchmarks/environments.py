@@ -1,0 +1,45 @@
+"""Finds or makes the interpreter that has JAX; xlamini uses the one that runs this."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+JAX_REQUIREMENT = "jax==0.10.2"
+JAX_PYTHON_VARIABLE = "XLAMINI_BENCH_JAX_PYTHON"
+
+
+def find_jax_python(given: str | None, root: Path) -> str:
+    """Return `given`, or what the environment variable names, or the interpreter in .venv-jax.
+
+    Makes .venv-jax in `root` when needed. Raises RuntimeError if the interpreter has no JAX.
+    """
+    python = given or os.environ.get(JAX_PYTHON_VARIABLE) or _make_environment(root / ".venv-jax")
+    if not _can_import_jax(python):
+        raise RuntimeError(
+            f"{python} cannot import jax; give another interpreter with --jax-python, or run "
+            f"{python} -m pip install {JAX_REQUIREMENT}"
+        )
+    return python
+
+
+def _can_import_jax(python: str) -> bool:
+    try:
+        done = subprocess.run([python, "-c", "import jax"], capture_output=True)
+    except OSError:
+        return False
+    return done.returncode == 0
+
+
+def _make_environment(folder: Path) -> str:
+    python = folder / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
+    if not python.exists():
+        print(f"making {folder.name} with {JAX_REQUIREMENT} (once)", file=sys.stderr)
+        venv.create(folder, with_pip=True)
+        (folder / ".gitignore").write_text("*\n")
+        install = [str(python), "-m", "pip", "install", "--quiet", JAX_REQUIREMENT]
+        subprocess.run(install, check=True)
+    return str(python)

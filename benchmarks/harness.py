@@ -1,0 +1,114 @@
+"""Runs the workers of both libraries in turn and gathers what they measured.
+
+Every case of every round is a process of its own, xlamini first, JAX second, and so on: a machine
+that slows down or heats up then slows both. `jax` and xlamini never share a process, because both
+set their own methods on jaxlib's array class.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from benchmarks.timing import PER_SECOND, SECONDS
+
+ROOT = Path(__file__).resolve().parent.parent
+WORKER_SECONDS = 900
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of the two libraries: the module's name and the interpreter that can import it."""
+
+    library: str
+    python: str
+
+
+@dataclass
+class Row:
+    """All values of one measured thing, by library, and the errors where there is none."""
+
+    case: str
+    what: str
+    unit: str = SECONDS
+    target: float | None = None
+    values: dict[str, list[float]] = field(default_factory=dict)
+    errors: dict[str, str] = field(default_factory=dict)
+
+    def median(self, library: str) -> float | None:
+        """The median over the rounds; None if any round failed."""
+        values = self.values.get(library)
+        return statistics.median(values) if values and library not in self.errors else None
+
+    def ratio(self, ours: str, theirs: str) -> float | None:
+        """How many times as long `ours` takes: the ratio of the medians, turned round for rates."""
+        a, b = self.median(ours), self.median(theirs)
+        if a is None or b is None:
+            return None
+        return b / a if self.unit == PER_SECOND else a / b
+
+
+class Results:
+    """The rows in the order in which they first came up."""
+
+    def __init__(self) -> None:
+        self._rows: dict[tuple[str, str], Row] = {}
+
+    def rows(self) -> list[Row]:
+        """All rows, those of one case together."""
+        return list(self._rows.values())
+
+    def add(self, case: str, library: str, measurements: Sequence[dict[str, Any]]) -> None:
+        """Put one worker's measurements where they belong."""
+        for m in measurements:
+            new = Row(case, m["what"], m["unit"], m["target"])
+            row = self._rows.setdefault((case, m["what"]), new)
+            if m["error"] is None:
+                row.values.setdefault(library, []).append(m["value"])
+            else:
+                row.errors[library] = m["error"]
+
+
+def run_in_turn(
+    sides: Sequence[Side], cases: Sequence[str], rounds: int, *, quick: bool
+) -> Iterator[tuple[str, Side, list[dict[str, Any]]]]:
+    """Yield (case, side, measurements) as the workers finish: round by round, the sides in turn."""
+    for _ in range(rounds):
+        for case in cases:
+            for side in sides:
+                yield case, side, run_worker(side, case, quick=quick)
+
+
+def run_worker(side: Side, case: str, *, quick: bool) -> list[dict[str, Any]]:
+    """Run one case with one library in a new process; a worker that dies gives an error row."""
+    command = [side.python, "-m", "benchmarks.worker", side.library, case]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "JAX_PLATFORMS": "cpu"}
+    try:
+        done = subprocess.run(
+            command + ["--quick"] * quick,
+            cwd=ROOT,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=WORKER_SECONDS,
+        )
+    except subprocess.TimeoutExpired:
+        return [_failure(case, f"no result after {WORKER_SECONDS} s")]
+    if done.returncode != 0:
+        return [_failure(case, _last_line(done.stderr) or f"exit status {done.returncode}")]
+    return json.loads(_last_line(done.stdout))
+
+
+def _failure(case: str, error: str) -> dict[str, Any]:
+    what = f"{case}: the whole case"
+    return {"what": what, "value": None, "unit": SECONDS, "target": None, "error": error}
+
+
+def _last_line(text: str) -> str:
+    return text.strip().rpartition("\n")[2]

@@ -1,0 +1,36 @@
+"""The results as a picture: one bar a row, how long xlamini takes beside JAX."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import matplotlib
+
+from benchmarks.harness import Row
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+
+
+def save_plot(path: str, rows: Sequence[Row]) -> None:
+    """Write the ratios with their targets to the image file `path`."""
+    shown = [(row, ratio) for row in rows if (ratio := row.ratio("xlamini", "jax")) is not None]
+    if not shown:
+        raise ValueError("there is nothing to plot: no row has a value for both libraries")
+    figure, axes = plt.subplots(figsize=(9, 1 + 0.24 * len(shown)), layout="constrained")
+    labels, ratios = [row.what for row, _ in shown], [ratio for _, ratio in shown]
+    colors = ["tab:green" if ratio <= 1 else "tab:orange" for ratio in ratios]
+    axes.barh(labels, [ratio - 1 for ratio in ratios], left=1, color=colors)
+    for y, (row, ratio) in enumerate(shown):
+        side = "left" if ratio > 1 else "right"
+        axes.text(ratio, y, f" {ratio:.2f} ", va="center", ha=side, fontsize=7)
+        if row.target is not None:
+            axes.plot([row.target] * 2, [y - 0.45, y + 0.45], color="black", linewidth=1.5)
+    axes.axvline(1, color="gray", linewidth=0.8)
+    axes.set(xscale="log", xlabel="time of xlamini / time of JAX (black: target)")
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.xaxis.set_minor_formatter("{x:g}")
+    axes.invert_yaxis()
+    axes.margins(x=0.1, y=0.01)
+    axes.tick_params(axis="y", labelsize=8)
+    figure.savefig(path, dpi=120)

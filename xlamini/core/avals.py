@@ -1,0 +1,88 @@
+"""Avals: what is known of a value before it exists.
+
+An aval is interned: asking twice for the same shape, dtype and weak type gives the same object, so that the
+common comparison is `is`. `==` stays structural, so nothing depends on the table of interned objects.
+"""
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+import numpy as np
+
+from xlamini.core.dtypes import short_name
+
+Shape = tuple[int, ...]
+
+
+class ShapedArray:
+    """An array's type: shape, dtype, weak type and, under an explicit mesh, a sharding."""
+
+    __slots__ = ("_hash", "dtype", "shape", "sharding", "weak_type")
+    _interned: ClassVar[dict[tuple, ShapedArray]] = {}
+
+    shape: Shape
+    dtype: Any
+    weak_type: bool
+    sharding: Any
+
+    def __new__(
+        cls, shape: Shape, dtype: Any, weak_type: bool = False, sharding: Any = None
+    ) -> ShapedArray:
+        key = (shape, dtype, weak_type, sharding)
+        aval = cls._interned.get(key)
+        return aval if aval is not None else cls._intern(key)
+
+    @classmethod
+    def _intern(cls, key: tuple) -> ShapedArray:
+        shape, dtype, weak_type, sharding = key
+        self = object.__new__(cls)
+        self.shape = tuple(int(d) for d in shape)
+        self.dtype = dtype if hasattr(dtype, "physical_shape") else np.dtype(dtype)
+        self.weak_type, self.sharding = bool(weak_type), sharding
+        self._hash = hash((self.shape, self.dtype, self.weak_type, self.sharding))
+        return cls._interned.setdefault((self.shape, self.dtype, self.weak_type, sharding), self)
+
+    def __reduce__(self):
+        return ShapedArray, (self.shape, self.dtype, self.weak_type, self.sharding)
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        return self.size * self.dtype.itemsize
+
+    def update(self, **changes: Any) -> ShapedArray:
+        """The same aval with some fields changed."""
+        fields = {name: getattr(self, name) for name in ("shape", "dtype", "weak_type", "sharding")}
+        return ShapedArray(**{**fields, **changes})
+
+    def strip_weak_type(self) -> ShapedArray:
+        return ShapedArray(self.shape, self.dtype, False, self.sharding) if self.weak_type else self
+
+    def str_short(self, short_dtypes: bool = True) -> str:
+        """`f32[3,4]`, or `float32[3,4]` with the dtype's full name."""
+        name = short_name(self.dtype) if short_dtypes else self.dtype.name
+        return f"{name}[{','.join(map(str, self.shape))}]"
+
+    def __repr__(self) -> str:
+        weak = ", weak_type=True" if self.weak_type else ""
+        return f"ShapedArray({self.str_short(short_dtypes=False)}{weak})"
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (
+            type(other) is ShapedArray
+            and self.shape == other.shape
+            and self.dtype == other.dtype
+            and self.weak_type == other.weak_type
+            and self.sharding == other.sharding
+        )

@@ -1,0 +1,239 @@
+"""Flags: a global value, a thread's own value inside a `with`, a start value from the environment.
+
+A flag is one of jaxlib's cells, so reading `flag.value` is one C++ call, and the C++ dispatch path
+can see it. What a flag changes decides which cache keys it is part of: TRACE (what a traced program
+means), DISPATCH (how a call is run) or PROCESS (neither). The environment variable `XLAMINI_<NAME>`
+gives a flag its first value.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+from jaxlib._jax import config as _cells
+from jaxlib._jax import jax_jit
+
+_REQUIRED: Any = object()
+_TRUE = frozenset({"1", "true", "yes", "on"})
+_FALSE = frozenset({"", "0", "false", "no", "off"})
+
+TRACE, DISPATCH, PROCESS = "trace", "dispatch", "process"
+
+trace_context_key: Callable[[], tuple] = _cells.trace_context
+"""This thread's values of all TRACE flags, as one hashable tuple."""
+
+flags: dict[str, Flag] = {}
+"""Every flag by its name, without the `jax_` that `config.update` also takes."""
+
+
+class Flag(_cells.Config):
+    """One flag. `flag.value` reads it; `with flag(new_value):` changes it for this thread."""
+
+    def __init__(
+        self,
+        name: str,
+        default: Any,
+        help: str,
+        *,
+        affects: str = PROCESS,
+        choices: tuple[str, ...] = (),
+        type: type | None = None,
+        optional: bool = False,
+    ):
+        self.help, self.choices, self.optional = help, choices, optional
+        self.type = type if type is not None else default.__class__
+        super().__init__(
+            name,
+            self._from_environment(name, default),
+            include_in_jit_key=affects != PROCESS,
+            include_in_trace_context=affects == TRACE,
+        )
+        flags[name] = self
+
+    def __call__(self, new_val: Any = _REQUIRED) -> AbstractContextManager[None]:
+        """A context manager, or a decorator, that gives the flag another value in this thread."""
+        if new_val is _REQUIRED:
+            if self.type is not bool:
+                raise TypeError(f"{self.name}() takes the value that the flag shall have")
+            new_val = True
+        return self._override(self.checked(new_val))
+
+    @contextmanager
+    def _override(self, value: Any) -> Generator[None]:
+        before = self.swap_local(value)
+        try:
+            yield
+        finally:
+            self.set_local(before)
+
+    def checked(self, value: Any) -> Any:
+        """The value itself if the flag can have it."""
+        if value is None and self.optional:
+            return None
+        if not isinstance(value, self.type) or (self.type is int and value.__class__ is bool):
+            raise TypeError(
+                f"flag {self.name} takes {self._accepts()}, but was given "
+                f"{value!r} of type {value.__class__.__name__}"
+            )
+        if self.choices and value not in self.choices:
+            raise ValueError(
+                f"flag {self.name} takes {self._accepts()}, but was given {value!r}"
+                f"{_near(value, self.choices)}"
+            )
+        return value
+
+    def _accepts(self) -> str:
+        values = " or ".join(map(repr, self.choices)) or f"a value of type {self.type.__name__}"
+        return f"{values} or None" if self.optional else values
+
+    def _from_environment(self, name: str, default: Any) -> Any:
+        variable = f"XLAMINI_{name.upper()}"
+        text = os.environ.get(variable)
+        if text is None:
+            return default
+        try:
+            return self._parse(text)
+        except ValueError:
+            kind = self.choices or self.type.__name__
+            raise ValueError(f"environment variable {variable}={text!r} is not of {kind}") from None
+
+    def _parse(self, text: str) -> Any:
+        if self.type is bool:
+            if text.lower() not in _TRUE | _FALSE:
+                raise ValueError
+            return text.lower() in _TRUE
+        if self.choices and text not in self.choices:
+            raise ValueError
+        return int(text) if self.type is int else text
+
+    def __repr__(self) -> str:
+        return f"<flag {self.name} = {self.value!r}: {self.help}>"
+
+
+class Config:
+    """All flags by name, with or without `jax_` in front: read as attributes, set with `update`.
+
+    >>> config.update("jax_enable_x64", True)
+    >>> config.enable_x64
+    True
+    >>> config.update("jax_enable_x64", False)
+    """
+
+    def update(self, name: str, val: Any) -> None:
+        """Set a flag for the whole process.
+
+        AttributeError for a name that is no flag, TypeError or ValueError for a wrong value.
+        """
+        flag = _find(name)
+        flag.set_global(flag.checked(val))
+
+    def read(self, name: str) -> Any:
+        """The flag's value in this thread."""
+        return _find(name).value
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """Every flag's value in this thread."""
+        return {name: flag.value for name, flag in flags.items()}
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return _find(name).value
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"write config.update({name!r}, {value!r}) to set a flag")
+
+
+def _find(name: str) -> Flag:
+    flag = flags.get(name.removeprefix("jax_"))
+    if flag is None:
+        raise AttributeError(f"there is no flag {name!r}{_near(name.removeprefix('jax_'), flags)}")
+    return flag
+
+
+def _near(word: Any, known: Any) -> str:
+    import difflib
+
+    close = difflib.get_close_matches(str(word), list(known), n=2)
+    return f"; did you mean {' or '.join(close)}?" if close else ""
+
+
+config = Config()
+
+enable_x64 = Flag(
+    "enable_x64", False, "keep 64-bit dtypes instead of narrowing them", affects=TRACE
+)
+disable_jit = Flag("disable_jit", False, "run jitted functions op by op in Python", affects=TRACE)
+numpy_dtype_promotion = Flag(
+    "numpy_dtype_promotion",
+    "standard",
+    "'strict' allows promotion only between Python scalars and arrays",
+    affects=TRACE,
+    choices=("standard", "strict"),
+)
+numpy_rank_promotion = Flag(
+    "numpy_rank_promotion",
+    "allow",
+    "what to do when arrays of different rank are broadcast together",
+    affects=TRACE,
+    choices=("allow", "warn", "raise"),
+)
+_PRECISIONS = (
+    "default high highest bfloat16 tensorfloat32 float32 ANY_F8_ANY_F8_F32 "
+    "ANY_F8_ANY_F8_F32_FAST_ACCUM ANY_F8_ANY_F8_ANY ANY_F8_ANY_F8_ANY_FAST_ACCUM F16_F16_F16 "
+    "F16_F16_F32 BF16_BF16_BF16 BF16_BF16_F32 BF16_BF16_F32_X3 BF16_BF16_F32_X6 BF16_BF16_F32_X9 "
+    "TF32_TF32_F32 TF32_TF32_F32_X3 F32_F32_F32 F64_F64_F64"
+)
+default_matmul_precision = Flag(
+    "default_matmul_precision",
+    None,
+    "the precision of products and convolutions that name none",
+    affects=TRACE,
+    type=str,
+    optional=True,
+    choices=tuple(_PRECISIONS.split()),
+)
+default_prng_impl = Flag(
+    "default_prng_impl",
+    "threefry2x32",
+    "the generator of random.key and random.PRNGKey",
+    affects=TRACE,
+    choices=("threefry2x32", "rbg", "unsafe_rbg"),
+)
+threefry_partitionable = Flag(
+    "threefry_partitionable", True, "random bits that do not depend on the sharding", affects=TRACE
+)
+debug_nans = Flag("debug_nans", False, "stop at the operation that made a NaN", affects=DISPATCH)
+debug_infs = Flag(
+    "debug_infs", False, "stop at the operation that made an infinity", affects=DISPATCH
+)
+default_device = Flag(
+    "default_device",
+    None,
+    "where arrays are made and run",
+    affects=DISPATCH,
+    type=object,
+    optional=True,
+)
+enable_checks = Flag("enable_checks", False, "check the output of every rewrite")
+log_compiles = Flag("log_compiles", False, "log every trace and compilation")
+platforms = Flag(
+    "platforms", None, "platforms to start, best first: 'cuda,cpu'", type=str, optional=True
+)
+num_cpu_devices = Flag("num_cpu_devices", 1, "how many devices the CPU shows")
+
+tracing = _cells.Config("tracing", False, include_in_jit_key=True, include_in_trace_context=False)
+"""True in a thread while a builder is active, so that compiled calls are staged and not run."""
+
+
+def _show_to_dispatch() -> None:
+    """Tell the C++ dispatch path which cells decide on 64-bit arguments and on running op by op."""
+    jax_jit.set_enable_x64_state(enable_x64)
+    jax_jit.set_disable_jit_state(disable_jit)
+
+
+_show_to_dispatch()

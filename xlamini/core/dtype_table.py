@@ -1,0 +1,85 @@
+"""The dtypes an array can have, by family, and the classes that they are of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+
+def _dtypes(names: str) -> list[np.dtype]:
+    scalars = (getattr(ml_dtypes, n, None) or getattr(np, n, None) for n in names.split())
+    return [np.dtype(scalar) for scalar in scalars if scalar is not None]
+
+
+bool_ = np.dtype(bool)
+small_ints = _dtypes("uint1 uint2 uint4 int1 int2 int4")
+signed = _dtypes("int8 int16 int32 int64")
+unsigned = _dtypes("uint8 uint16 uint32 uint64")
+small_floats = _dtypes(
+    "float4_e2m1fn float6_e2m3fn float6_e3m2fn float8_e3m4 float8_e4m3 float8_e4m3b11fnuz "
+    "float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu"
+)
+floats = _dtypes("bfloat16 float16 float32 float64")
+complexes = _dtypes("complex64 complex128")
+
+float0 = np.dtype([("float0", np.void)])
+"""The dtype of a tangent that holds nothing: an integer's or a boolean's."""
+
+scalar_types: dict[np.dtype, type] = {
+    **dict.fromkeys((*small_ints, *unsigned, *signed), int),
+    **dict.fromkeys((*small_floats, *floats), float),
+    **dict.fromkeys(complexes, complex),
+    bool_: bool,
+}
+"""The Python type that each dtype generalises."""
+
+
+def _class_of(dtype: np.dtype) -> type:
+    if scalar_types[dtype] is float:
+        return np.floating
+    return np.unsignedinteger if dtype.name.startswith("u") else np.signedinteger
+
+
+ml_classes: dict[type, type] = {
+    dtype.type: _class_of(dtype) for dtype in scalar_types if hasattr(ml_dtypes, dtype.name)
+}
+"""The NumPy class of the scalar types that NumPy itself has no class for."""
+
+
+class extended(np.generic):
+    """The class of all dtypes that are no NumPy dtype."""
+
+
+class prng_key(extended):
+    """The class of the dtypes of random keys."""
+
+
+class ExtendedDType:
+    """A dtype whose elements are small arrays of another dtype. Subclasses are hashable.
+
+    `physical_shape` and `physical_dtype` tell what one element is made of, `type` its class.
+    """
+
+    name: str
+    type: type[extended] = extended
+    physical_shape: tuple[int, ...]
+    physical_dtype: np.dtype
+
+    @property
+    def itemsize(self) -> int:
+        return int(np.prod(self.physical_shape)) * self.physical_dtype.itemsize
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+def as_dtype(dtype: Any) -> np.dtype:
+    """The NumPy dtype of a name, a scalar type or a dtype; TypeError where there is none."""
+    try:
+        if dtype is not None:
+            return np.dtype(dtype)
+    except TypeError:
+        pass
+    raise TypeError(f"{dtype!r} is not a dtype; write a name such as 'float32' or jnp.float32")

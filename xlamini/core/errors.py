@@ -1,0 +1,200 @@
+"""The errors a user can meet. Each class shows a program that fails, and what to write instead.
+
+Where JAX has the same error, the name and the base classes are the same, so that `except` clauses
+carry over.
+"""
+
+from __future__ import annotations
+
+from jaxlib._jax import JaxRuntimeError
+
+__all__ = [
+    "ConcretizationTypeError",
+    "DeletedArrayError",
+    "JAXIndexError",
+    "JAXTypeError",
+    "JaxRuntimeError",
+    "JaxprError",
+    "KeyReuseError",
+    "MissingRule",
+    "NonConcreteBooleanIndexError",
+    "ShapeError",
+    "TracerArrayConversionError",
+    "TracerBoolConversionError",
+    "TracerIntegerConversionError",
+    "TypePromotionError",
+    "UnexpectedTracerError",
+]
+
+
+class JAXTypeError(TypeError):
+    """Base of the errors about a value of the wrong kind."""
+
+
+class JAXIndexError(IndexError):
+    """Base of the errors about an index."""
+
+
+class ConcretizationTypeError(JAXTypeError):
+    """Python asked for the number behind a traced value, which has none yet.
+
+    Under `jit` a function is traced once for all values; an argument has a shape and a dtype only:
+
+        @jit
+        def head(x, n):
+            return x[: int(n)]  # fails: n is traced
+
+    Declare an argument that decides shapes or Python control flow static:
+
+        head = jit(lambda x, n: x[:n], static_argnames="n")
+    """
+
+
+class TracerBoolConversionError(ConcretizationTypeError):
+    """A traced value was used as the condition of `if`, `while`, `and`, `or`, `not` or `assert`.
+
+        @jit
+        def size(x):
+            return x if x > 0 else -x  # fails: the sign is not known while tracing
+
+    Compute both and select, or stage the branch with `lax.cond`:
+
+        @jit
+        def size(x):
+            return jnp.where(x > 0, x, -x)
+
+    A loop on a traced condition becomes `lax.while_loop` or `lax.fori_loop`; an argument that only
+    chooses what to compute belongs in `static_argnames`.
+    """
+
+
+class TracerIntegerConversionError(JAXTypeError):
+    """A traced value was used where Python needs an integer: a list index, `range`, a shape.
+
+        names = [10, 20, 30]
+        jit(lambda i: names[i])(1)  # fails: a list can't be indexed by a traced value
+
+    Make the sequence an array, or the index static:
+
+        jit(lambda i: jnp.array(names)[i])(1)
+        jit(lambda i: names[i], static_argnums=0)(1)
+    """
+
+
+class TracerArrayConversionError(JAXTypeError):
+    """A traced value was handed to NumPy, which needs its numbers.
+
+        jit(lambda x: np.sin(x))(1.0)  # fails: np.sin runs now, x exists later
+
+    Call the function of the same name in `xlamini.numpy`; for NumPy code that has no such function,
+    call it from the program with `pure_callback`:
+
+        jit(lambda x: jnp.sin(x))(1.0)
+
+    Indexing a NumPy array with a traced value fails likewise: write `jnp.asarray(table)[i]`.
+    """
+
+
+class NonConcreteBooleanIndexError(JAXIndexError):
+    """A traced boolean mask was used as an index, so the size of the result is not known.
+
+        jit(lambda x: x[x > 0].sum())(x)  # fails: how many elements are positive?
+
+    Keep the shape and neutralise what the mask excludes:
+
+        jit(lambda x: jnp.where(x > 0, x, 0).sum())(x)
+    """
+
+
+class UnexpectedTracerError(JAXTypeError):
+    """A traced value was used after its trace had ended.
+
+        seen = []
+
+        @jit
+        def f(x):
+            seen.append(x * 2)  # keeps a traced value
+            return x
+
+        f(1.0)
+        seen[0] + 1  # fails: it never was a number
+
+    Return the value instead:
+
+        @jit
+        def f(x):
+            return x, x * 2
+    """
+
+
+class KeyReuseError(JAXTypeError):
+    """A random key was used twice, which gives the same "random" numbers twice.
+
+        a = random.normal(key)
+        b = random.uniform(key)  # fails under debug_key_reuse
+
+    Split the key first:
+
+        key_a, key_b = random.split(key)
+        a, b = random.normal(key_a), random.uniform(key_b)
+    """
+
+
+class ShapeError(TypeError):
+    """Shapes that don't fit the operation.
+
+        jnp.ones((2, 3)) @ jnp.ones((2, 3))  # fails: 3 columns against 2 rows
+
+    The message names the operands and their shapes. Here the right operand needs a transpose:
+
+        jnp.ones((2, 3)) @ jnp.ones((2, 3)).T
+    """
+
+
+class TypePromotionError(ValueError):
+    """Dtypes that have no common dtype.
+
+        jnp.ones(3, jnp.float8_e4m3fn) + jnp.ones(3)  # fails: would lose or invent precision
+
+    Say which one you mean:
+
+        jnp.ones(3, jnp.float8_e4m3fn).astype(jnp.float32) + jnp.ones(3)
+    """
+
+
+class DeletedArrayError(RuntimeError):
+    """An array was used after its memory was given away, by `delete()` or by donation.
+
+        step = jit(update, donate_argnums=0)
+        new = step(params, grads)
+        params["w"]  # fails: its buffer now holds new["w"]
+
+    Use what the function returned, and keep no other name for a donated argument:
+
+        params = step(params, grads)
+    """
+
+
+class MissingRule(NotImplementedError):
+    """A primitive lacks the rule that a transformation needs.
+
+        class Twice(Primitive):  # has a shape_rule and lower, but no jvp
+            ...
+
+        grad(twice)(1.0)  # fails
+
+    Write the method that the message names, next to the primitive's other rules:
+
+        def jvp(self, primals, tangents): ...
+    """
+
+
+class JaxprError(TypeError):
+    """A jaxpr is not well formed: a variable out of scope, or a type its rule does not give.
+
+    A rewrite or a shape rule is wrong, not the user's program. The checker runs under
+
+        config.update("enable_checks", True)
+
+    and its message shows the equation, and the rewrites that led to it.
+    """

@@ -1,0 +1,157 @@
+"""The language: variables, literals, equations, jaxprs.
+
+A jaxpr is a straight list of equations over typed variables. It is never changed after its builder finished it, so
+results of rewrites can be remembered on it (`memo`) and live exactly as long as it does.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from xlamini.core.avals import ShapedArray
+
+if TYPE_CHECKING:
+    from xlamini.core.primitive import Primitive
+    from xlamini.core.provenance import Provenance
+
+Effects = frozenset
+no_effects: Effects = frozenset()
+
+
+class Var:
+    """A variable: assigned once, compared by identity."""
+
+    __slots__ = ("aval",)
+
+    def __init__(self, aval: ShapedArray):
+        self.aval = aval
+
+    def __repr__(self) -> str:
+        return f"Var(id={id(self)}):{self.aval.str_short()}"
+
+
+class Literal:
+    """A scalar written into the program."""
+
+    __slots__ = ("aval", "val")
+
+    def __init__(self, val: Any, aval: ShapedArray):
+        self.val, self.aval = val, aval
+
+    def __repr__(self) -> str:
+        return f"Literal({self.val}:{self.aval.str_short()})"
+
+
+Atom = Var | Literal
+
+
+class Equation:
+    """`outvars = primitive[params] invars`, with where it came from and its number in its jaxpr."""
+
+    __slots__ = ("effects", "id", "invars", "outvars", "params", "primitive", "provenance")
+
+    def __init__(
+        self,
+        primitive: Primitive,
+        invars: Sequence[Atom],
+        outvars: Sequence[Var],
+        params: dict[str, Any],
+        effects: Effects,
+        provenance: Provenance,
+        id: int,
+    ):
+        self.primitive, self.invars, self.outvars = primitive, invars, outvars
+        self.params, self.effects = params, effects
+        self.provenance, self.id = provenance, id
+
+    def __repr__(self) -> str:
+        return f"<equation e{self.id} {self.primitive.name}>"
+
+
+class Jaxpr:
+    """A program: constvars and invars in, outvars out, equations in between.
+
+    `constvars` stand for captured values; jaxprs inside an equation's params have none, their captures are operands.
+    """
+
+    __slots__ = ("__weakref__", "constvars", "effects", "eqns", "invars", "memo", "name", "outvars")
+
+    def __init__(
+        self,
+        constvars: Sequence[Var],
+        invars: Sequence[Var],
+        outvars: Sequence[Atom],
+        eqns: Sequence[Equation],
+        name: str = "",
+    ):
+        self.constvars, self.invars = list(constvars), list(invars)
+        self.outvars, self.eqns = list(outvars), list(eqns)
+        self.name = name
+        self.effects = effects_of(eqns)
+        self.memo: dict[Any, Any] = {}
+
+    @property
+    def in_avals(self) -> list[ShapedArray]:
+        return [v.aval for v in self.invars]
+
+    @property
+    def out_avals(self) -> list[ShapedArray]:
+        return [v.aval for v in self.outvars]
+
+    def replace(self, **changes: Any) -> Jaxpr:
+        """A new jaxpr with some fields changed (and nothing remembered)."""
+        fields = ("constvars", "invars", "outvars", "eqns", "name")
+        return Jaxpr(**{**{f: getattr(self, f) for f in fields}, **changes})
+
+    def __repr__(self) -> str:
+        from xlamini.core.printing import format_jaxpr
+
+        return format_jaxpr(self)
+
+
+class ClosedJaxpr:
+    """A jaxpr with the values it captured."""
+
+    __slots__ = ("consts", "jaxpr")
+
+    def __init__(self, jaxpr: Jaxpr, consts: Sequence[Any]):
+        self.jaxpr, self.consts = jaxpr, list(consts)
+
+    eqns = property(lambda self: self.jaxpr.eqns)
+    effects = property(lambda self: self.jaxpr.effects)
+    in_avals = property(lambda self: self.jaxpr.in_avals)
+    out_avals = property(lambda self: self.jaxpr.out_avals)
+
+    def pretty_print(self, **options: Any) -> str:
+        """The program as text; options: `source=True` adds the user's lines, `width=` the line width."""
+        from xlamini.core.printing import format_jaxpr
+
+        return format_jaxpr(self.jaxpr, **options)
+
+    def __repr__(self) -> str:
+        return self.pretty_print()
+
+
+def effects_of(eqns: Sequence[Equation]) -> Effects:
+    found: set = set()
+    for eqn in eqns:
+        if eqn.effects:
+            found |= eqn.effects
+    return frozenset(found) if found else no_effects
+
+
+def close_over(jaxpr: Jaxpr) -> Jaxpr:
+    """The jaxpr with its captured values as leading ordinary inputs."""
+    if not jaxpr.constvars:
+        return jaxpr
+    return jaxpr.replace(constvars=[], invars=jaxpr.constvars + jaxpr.invars)
+
+
+def subjaxprs(eqn: Equation) -> list[Jaxpr]:
+    """The jaxprs inside an equation's params, in the order of the params."""
+    found = []
+    for value in eqn.params.values():
+        for item in value if isinstance(value, tuple | list) else (value,):
+            if isinstance(item, Jaxpr):
+                found.append(item)
+    return found

@@ -1,0 +1,39 @@
+"""Named axes: what collectives such as `psum` may refer to in this thread, and their sizes."""
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from xlamini.core.primitive import Axis
+
+
+class _Axes(threading.local):
+    named: tuple[Axis, ...] = ()
+
+
+_axes = _Axes()
+
+
+@contextmanager
+def named_axis(axis: Axis) -> Iterator[None]:
+    """Let collectives inside refer to the axis by its name."""
+    if axis.name is None:
+        yield
+        return
+    before = _axes.named
+    _axes.named = (*before, axis)
+    try:
+        yield
+    finally:
+        _axes.named = before
+
+
+def size_of_axis(name: Any) -> int:
+    """The size of a named axis; NameError if there is none of this name here."""
+    for axis in reversed(_axes.named):
+        if axis.name == name:
+            return axis.size
+    known = ", ".join(repr(a.name) for a in _axes.named) or "none"
+    raise NameError(f"unbound axis name: {name!r}; named axes here: {known}; give one with vmap(..., axis_name={name!r})")

@@ -1,0 +1,123 @@
+"""The contract of a primitive: a name and six rules, in this order.
+
+    shape_rule  avals in -> aval out (or a list of them); raises for operands that don't fit
+    jvp         primals and tangents -> output and its tangent
+    transpose   for linear operands: cotangent of the output -> cotangents of the operands
+    batch       operands with a batch dimension -> output and where its batch dimension is
+    lower       StableHLO values -> StableHLO values
+    cost        flops and bytes
+
+A rule that is not written raises `MissingRule`, which says what to write and where.
+"""
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from typing import Any, NamedTuple, NoReturn
+
+from xlamini.core.avals import ShapedArray
+from xlamini.core.errors import MissingRule
+from xlamini.core.jaxpr import Effects, no_effects
+from xlamini.core.tracer import evaluator, state
+
+
+class Axis(NamedTuple):
+    """The axis a `vmap` adds: its size, and its name where the user gave one."""
+
+    size: int
+    name: Any = None
+
+
+class Cost(NamedTuple):
+    """What one evaluation takes: floating-point operations, and bytes read and written."""
+
+    flops: int
+    bytes: int
+
+
+primitives: list[Primitive] = []
+
+
+class Primitive:
+    """One operation of the language. Subclass it, write the rules, make one instance."""
+
+    name: str
+    multiple_results = False
+
+    def __init__(self, name: str | None = None):
+        if name is not None:
+            self.name = name
+        self.executables: dict[Any, Any] = {}
+        primitives.append(self)
+
+    def bind(self, *operands: Any, **params: Any) -> Any:
+        """Apply the primitive: add an equation to the active builder, or run it now if there is none."""
+        builder = state.builder
+        if builder is None:
+            return evaluator[0](self, operands, params)
+        return builder.emit(self, operands, params)
+
+    def shape_rule(self, *avals: ShapedArray, **params: Any) -> Any:
+        self._missing("shape_rule", "(self, *avals, **params) -> aval")
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        self._missing("jvp", "(self, primals, tangents, **params) -> (out, tangent_out)")
+
+    def transpose(self, ct: Any, *operands: Any, **params: Any) -> Sequence[Any]:
+        self._missing("transpose", "(self, ct, *operands, **params) -> cotangents")
+
+    def batch(self, axis: Axis, operands: Sequence[Any], dims: Sequence[int | None], **params: Any) -> Any:
+        self._missing("batch", "(self, axis, operands, dims, **params) -> (out, dim)")
+
+    def lower(self, ctx: Any, *operands: Any, **params: Any) -> Any:
+        self._missing("lower", "(self, ctx, *operands, **params) -> value")
+
+    def cost(self, *avals: ShapedArray, **params: Any) -> Cost:
+        """One operation an output element, every operand read and every output written once."""
+        out = self.shape_rule(*avals, **params)
+        outs = out if self.multiple_results else [out]
+        moved = sum(a.nbytes for a in avals) + sum(a.nbytes for a in outs)
+        return Cost(sum(a.size for a in outs), moved)
+
+    def linearize(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        """Like jvp, under a `TangentBuilder`, which parts known from linear by itself; so jvp's rule serves.
+
+        A primitive with a jaxpr inside overrides it, to part that jaxpr too.
+        """
+        return self.jvp(primals, tangents, **params)
+
+    def partial_eval(self, unknown: Sequence[bool], operands: Sequence[Any], **params: Any) -> Any:
+        """Apply under a `TangentBuilder` when some operands are unknown; a jaxpr inside may be parted in two."""
+        return self.bind(*operands, **params)
+
+    def dce(self, used: Sequence[bool], params: dict[str, Any]) -> tuple[list[bool], list[bool], dict] | None:
+        """For some outputs unused: (operands kept, outputs kept, new params), or None to keep all."""
+        return None
+
+    def effects(self, params: dict[str, Any]) -> Effects:
+        return no_effects
+
+    def named_axes(self, params: dict[str, Any]) -> tuple[Any, ...]:
+        """The named axes that the equation refers to."""
+        return ()
+
+    def has_rule(self, rule: str) -> bool:
+        return getattr(type(self), rule) is not getattr(Primitive, rule)
+
+    def _missing(self, rule: str, signature: str) -> NoReturn:
+        file, line = definition(type(self))
+        raise MissingRule(
+            f"primitive '{self.name}' has no {rule} rule; write `def {rule}{signature}` "
+            f"in class {type(self).__name__} at {file}:{line}"
+        )
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+def definition(thing: Any) -> tuple[str, int]:
+    """File and line where a class or function is written."""
+    try:
+        return inspect.getsourcefile(thing) or "?", inspect.getsourcelines(thing)[1]
+    except (OSError, TypeError):
+        return "?", 0

@@ -1,0 +1,120 @@
+"""Where an equation comes from: the user's line, the scope it sits in, and the rewrites that made it.
+
+A source is found once per (code object, instruction) of a trace, and shared. What costs time (the line's text, the name of
+the variable that the user assigns the value to) is read from the code object only when somebody asks.
+"""
+from __future__ import annotations
+
+import dis
+import linecache
+import os
+import sys
+from types import CodeType, FrameType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from xlamini.core.jaxpr import Equation
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_hidden: dict[str, bool] = {}
+
+
+class Source:
+    """A place in the user's program."""
+
+    __slots__ = ("code", "instruction", "line")
+
+    def __init__(self, code: CodeType, instruction: int, line: int):
+        self.code, self.instruction, self.line = code, instruction, line
+
+    @property
+    def file(self) -> str:
+        return self.code.co_filename
+
+    @property
+    def function(self) -> str:
+        return self.code.co_qualname
+
+    @property
+    def text(self) -> str:
+        return linecache.getline(self.file, self.line).strip()
+
+    @property
+    def target(self) -> str | None:
+        """The name that the user's line gives the value, if the next instruction stores it."""
+        for instruction in dis.get_instructions(self.code):
+            if instruction.offset > self.instruction and instruction.opname != "CACHE":
+                stores = instruction.opname.startswith("STORE_") and isinstance(instruction.argval, str)
+                return instruction.argval if stores else None
+        return None
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line} ({self.function})"
+
+
+class Provenance:
+    """An equation's source and scope; for an equation made by a rewrite, its name and the equation it treated."""
+
+    __slots__ = ("origin", "rewrite", "scope", "source")
+
+    def __init__(
+        self,
+        source: Source | None,
+        scope: tuple[str, ...] = (),
+        rewrite: str | None = None,
+        origin: Equation | None = None,
+    ):
+        self.source, self.scope, self.rewrite, self.origin = source, scope, rewrite, origin
+
+    @property
+    def path(self) -> list[str]:
+        """The rewrites from the user's equation to this one, oldest first: `['jvp of e3 tanh', …]`."""
+        steps, here = [], self
+        while here.origin is not None:
+            steps.append(f"{here.rewrite} of e{here.origin.id} {here.origin.primitive.name}")
+            here = here.origin.provenance
+        return steps[::-1]
+
+    def describe(self) -> str:
+        """One line: the user's line and the rewrites."""
+        where = str(self.source) if self.source is not None else "unknown place"
+        return " <- ".join([where, *self.path])
+
+
+def derived(rewrite: str, eqn: Equation) -> Provenance:
+    """The provenance of what a rewrite makes of an equation."""
+    parent = eqn.provenance
+    return Provenance(parent.source, parent.scope, rewrite, eqn)
+
+
+def is_hidden(filename: str) -> bool:
+    """Whether a file is the library's own, not the user's."""
+    known = _hidden.get(filename)
+    if known is None:
+        known = _hidden[filename] = filename.startswith(_PACKAGE)
+    return known
+
+
+def user_frame(depth: int = 1) -> FrameType | None:
+    """The innermost frame that is not the library's."""
+    frame: FrameType | None = sys._getframe(depth)
+    while frame is not None and is_hidden(frame.f_code.co_filename):
+        frame = frame.f_back
+    return frame
+
+
+def user_line() -> str:
+    """`file:line (function)` of the innermost user frame, for error messages."""
+    frame = user_frame(2)
+    if frame is None:
+        return "unknown place"
+    code = frame.f_code
+    return f"{code.co_filename}:{frame.f_lineno} ({code.co_qualname})"
+
+
+def user_stacklevel() -> int:
+    """The `stacklevel` with which `warnings.warn`, called by our caller, points at the user's line."""
+    level, frame = 1, sys._getframe(1)
+    while frame is not None and is_hidden(frame.f_code.co_filename):
+        level, frame = level + 1, frame.f_back
+    return level

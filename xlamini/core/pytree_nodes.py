@@ -1,0 +1,267 @@
+"""Which classes are pytree nodes, and how they come apart; the registry is jaxlib's own.
+
+A node splits into children, which may hold values, and metadata, which is compared with `==`.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import functools
+import sys
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any, TypeVar
+
+from jaxlib._jax.pytree import (
+    DictKey,
+    FlattenedIndexKey,
+    GetAttrKey,
+    PyTreeDef,
+    SequenceKey,
+)
+from jaxlib._jax.pytree import default_registry as _default_registry
+
+__all__ = [
+    "DictKey",
+    "FlattenedIndexKey",
+    "GetAttrKey",
+    "KeyEntry",
+    "KeyPath",
+    "Partial",
+    "PyTreeDef",
+    "SequenceKey",
+    "default_registry",
+    "register_dataclass",
+    "register_pytree_node",
+    "register_pytree_node_class",
+    "register_pytree_with_keys",
+    "register_pytree_with_keys_class",
+    "register_static",
+    "static",
+]
+
+T = TypeVar("T")
+KeyEntry = TypeVar("KeyEntry", bound=Hashable)
+KeyPath = tuple[KeyEntry, ...]
+
+default_registry = _default_registry()
+
+
+def register_pytree_node(
+    nodetype: type[T],
+    flatten_func: Callable[[T], tuple[Iterable[Any], Hashable]],
+    unflatten_func: Callable[[Any, Any], T],
+    flatten_with_keys_func: Callable[[T], tuple[Iterable[tuple[Any, Any]], Hashable]] | None = None,
+) -> None:
+    """Make a class a pytree node.
+
+    `flatten_func(node)` gives (children, metadata), `unflatten_func(metadata, children)` the node
+    again, and `flatten_with_keys_func` ((key, child) pairs, metadata). ValueError when the class
+    is a node already.
+
+    >>> class Pair:
+    ...     def __init__(self, a, b): self.a, self.b = a, b
+    >>> register_pytree_node(Pair, lambda p: ((p.a, p.b), None), lambda _, ab: Pair(*ab))
+    """
+    _check_new(nodetype)
+    default_registry.register_node(nodetype, flatten_func, unflatten_func, flatten_with_keys_func)
+
+
+def _check_new(nodetype: type) -> None:
+    if not isinstance(nodetype, type):
+        raise TypeError(f"only a class can be a pytree node, but got {nodetype!r}")
+    if default_registry.is_node(nodetype):
+        raise ValueError(f"{nodetype.__qualname__} is a pytree node already; register it once only")
+
+
+def register_pytree_with_keys(
+    nodetype: type[T],
+    flatten_with_keys: Callable[[T], tuple[Iterable[tuple[Any, Any]], Hashable]],
+    unflatten_func: Callable[[Any, Any], T],
+    flatten_func: Callable[[T], tuple[Iterable[Any], Hashable]] | None = None,
+) -> None:
+    """Make a class a pytree node whose children have keys; see `register_pytree_node`."""
+
+    def without_keys(node: T) -> tuple[Iterable[Any], Hashable]:
+        pairs, metadata = flatten_with_keys(node)
+        return [child for _, child in pairs], metadata
+
+    register_pytree_node(nodetype, flatten_func or without_keys, unflatten_func, flatten_with_keys)
+
+
+def register_pytree_node_class(cls: type[T]) -> type[T]:
+    """Class decorator: a node by its methods `tree_flatten` and (class method) `tree_unflatten`."""
+    _check_methods(cls, "tree_flatten", "tree_unflatten")
+    methods: Any = cls
+    register_pytree_node(cls, methods.tree_flatten, methods.tree_unflatten)
+    return cls
+
+
+def register_pytree_with_keys_class(cls: type[T]) -> type[T]:
+    """Class decorator: a node by its methods `tree_flatten_with_keys` and `tree_unflatten`."""
+    _check_methods(cls, "tree_flatten_with_keys", "tree_unflatten")
+    methods: Any = cls
+    register_pytree_with_keys(
+        cls,
+        methods.tree_flatten_with_keys,
+        methods.tree_unflatten,
+        getattr(methods, "tree_flatten", None),
+    )
+    return cls
+
+
+def _check_methods(cls: type, *names: str) -> None:
+    for name in names:
+        if not hasattr(cls, name):
+            raise AttributeError(f"{cls.__qualname__} needs a method {name} to be a pytree node")
+
+
+def register_dataclass(
+    nodetype: type[T],
+    data_fields: Sequence[str] | None = None,
+    meta_fields: Sequence[str] | None = None,
+    drop_fields: Sequence[str] = (),
+) -> type[T]:
+    """Make a dataclass a pytree node; usable as a decorator.
+
+    `data_fields` are children, `meta_fields` metadata, and `drop_fields` are left out. Without
+    them, a field is metadata if it was made by `tree.static()`, else a child. ValueError where the
+    fields are not those of the dataclass.
+
+    >>> @register_dataclass
+    ... @dataclasses.dataclass
+    ... class Point:
+    ...     x: float
+    """
+    _check_new(nodetype)
+    if data_fields is None and meta_fields is None and dataclasses.is_dataclass(nodetype):
+        data_fields, meta_fields = _fields_by_kind(nodetype, drop_fields)
+    if data_fields is None or meta_fields is None:
+        raise TypeError(
+            f"register_dataclass({nodetype.__qualname__}) needs data_fields and meta_fields; only "
+            "for a dataclass may both be left out"
+        )
+    _check_fields(nodetype, data_fields, meta_fields, drop_fields)
+    default_registry.register_dataclass_node(nodetype, list(data_fields), list(meta_fields))
+    return nodetype
+
+
+def _fields_by_kind(nodetype: Any, dropped: Sequence[str]) -> tuple[list[str], list[str]]:
+    fields = [f for f in dataclasses.fields(nodetype) if f.init and f.name not in dropped]
+    data = [f.name for f in fields if not f.metadata.get("static", False)]
+    return data, [f.name for f in fields if f.name not in data]
+
+
+def _check_fields(
+    nodetype: Any, data: Sequence[str], meta: Sequence[str], dropped: Sequence[str]
+) -> None:
+    both = set(data) & set(meta)
+    if both:
+        raise ValueError(f"fields {sorted(both)} are in data_fields and in meta_fields")
+    if not dataclasses.is_dataclass(nodetype):
+        return
+    expected = {f.name for f in dataclasses.fields(nodetype) if f.init} - set(dropped)
+    given = {*data, *meta}
+    if given != expected:
+        raise ValueError(
+            f"data_fields and meta_fields must hold the init fields of {nodetype!r}: "
+            f"missing {sorted(expected - given)}, unknown {sorted(given - expected)}; "
+            "fields that need no copy go in drop_fields"
+        )
+
+
+def static(**kwargs: Any) -> Any:
+    """A dataclass field that is metadata of the pytree node, not a child.
+
+    Takes the arguments of `dataclasses.field`.
+
+    >>> @register_dataclass
+    ... @dataclasses.dataclass
+    ... class Layer:
+    ...     weight: float
+    ...     activation: str = static(default="relu")
+    """
+    metadata = {**(kwargs.pop("metadata", None) or {}), "static": True}
+    return dataclasses.field(metadata=metadata, **kwargs)
+
+
+def register_static(cls: type[T]) -> type[T]:
+    """Class decorator: a node with no children, itself the metadata; it must be hashable."""
+    register_pytree_node(cls, _all_metadata, lambda node, _: node)
+    return cls
+
+
+def _all_metadata(node: Any) -> tuple[tuple[()], Any]:
+    return (), node
+
+
+class _Opaque:
+    """A callable that functools.partial does not merge with."""
+
+    def __init__(self, fun: Callable[..., Any]):
+        self.fun = fun
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.fun(*args, **kwargs)
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is _Opaque and self.fun == other.fun
+
+    def __hash__(self) -> int:
+        return hash(self.fun)
+
+    def __repr__(self) -> str:
+        return repr(self.fun)
+
+
+class Partial(functools.partial):
+    """`functools.partial` as a pytree node: the arguments are children, the function is metadata.
+
+    >>> Partial(max, 3)(2)
+    3
+    """
+
+    def __new__(cls, func: Callable[..., Any], /, *args: Any, **kw: Any) -> Partial:
+        inner = _Opaque(func) if isinstance(func, functools.partial) else func
+        return super().__new__(cls, inner, *args, **kw)
+
+
+def _partial_with_keys(partial: Partial) -> tuple[tuple[tuple[Any, Any], ...], Hashable]:
+    return (
+        (GetAttrKey("args"), partial.args),
+        (GetAttrKey("keywords"), partial.keywords),
+    ), partial.func
+
+
+def _with_dict_keys(pairs: Iterable[tuple[Any, Any]]) -> tuple[tuple[Any, Any], ...]:
+    return tuple((DictKey(key), child) for key, child in pairs)
+
+
+def _register_defaults() -> None:
+    """The nodes of the standard library that jaxlib does not know by itself."""
+    if "jax" in sys.modules and default_registry.is_node(collections.OrderedDict):
+        raise ImportError(
+            "jax is loaded in this process; it and xlamini change the same objects of jaxlib, so "
+            "import only one of them, or run them in two processes"
+        )
+    register_pytree_with_keys(
+        collections.OrderedDict,
+        lambda node: (_with_dict_keys(node.items()), tuple(node)),
+        lambda keys, children: collections.OrderedDict(zip(keys, children, strict=True)),
+    )
+    register_pytree_with_keys(
+        collections.defaultdict,
+        lambda node: (
+            _with_dict_keys((key, node[key]) for key in sorted(node)),
+            (node.default_factory, tuple(sorted(node))),
+        ),
+        lambda meta, children: collections.defaultdict(
+            meta[0], zip(meta[1], children, strict=True)
+        ),
+    )
+    register_pytree_with_keys(
+        Partial, _partial_with_keys, lambda func, parts: Partial(func, *parts[0], **parts[1])
+    )
+
+
+_register_defaults()

@@ -1,0 +1,42 @@
+"""What all rewrites share: the memo on the jaxpr, and the check of their output."""
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from xlamini.core import config
+from xlamini.core.check import check_jaxpr
+from xlamini.core.jaxpr import Jaxpr
+from xlamini.core.tracer import active
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def rewrite(fun: Callable[Concatenate[Jaxpr, P], R]) -> Callable[Concatenate[Jaxpr, P], R]:
+    """Make `fun(jaxpr, *options)` remember its result on the jaxpr, and check it when checks are on.
+
+    The result is made of jaxprs and plain data; a rewrite never sees the caller's builder.
+    """
+
+    @functools.wraps(fun)
+    def memoised(jaxpr: Jaxpr, *options: P.args, **no_keywords: P.kwargs) -> R:
+        key = (fun, options, config.trace_context_key())
+        try:
+            return jaxpr.memo[key]
+        except KeyError:
+            with active(None):
+                result = fun(jaxpr, *options, **no_keywords)
+            if config.enable_checks.value:
+                check_result(result)
+            return jaxpr.memo.setdefault(key, result)
+
+    return memoised
+
+
+def check_result(result: Any) -> None:
+    """Check every jaxpr in the result of a rewrite."""
+    for item in result if isinstance(result, tuple) else (result,):
+        if isinstance(item, Jaxpr):
+            check_jaxpr(item)

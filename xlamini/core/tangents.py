@@ -1,0 +1,66 @@
+"""Symbolic zeros, linear placeholders, and the type of a tangent."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from xlamini.core.avals import ShapedArray
+from xlamini.core.dtypes import float0
+
+
+class Zero:
+    """A tangent or cotangent known to be zero without computing anything."""
+
+    __slots__ = ("aval",)
+
+    def __init__(self, aval: ShapedArray):
+        self.aval = aval
+
+    def __repr__(self) -> str:
+        return f"Zero({self.aval.str_short()})"
+
+
+class Linear:
+    """In a transpose rule, an operand that the equation is linear in: its value is not known, its cotangent is asked."""
+
+    __slots__ = ("aval",)
+
+    def __init__(self, aval: ShapedArray):
+        self.aval = aval
+
+    def __repr__(self) -> str:
+        return f"Linear({self.aval.str_short()})"
+
+
+def is_linear(operand: Any) -> bool:
+    return type(operand) is Linear
+
+
+def is_zero(tangent: Any) -> bool:
+    return type(tangent) is Zero
+
+
+def is_differentiable(aval: ShapedArray) -> bool:
+    """Whether values of this type have tangents other than zero: floating point and complex."""
+    dtype = aval.dtype
+    return not hasattr(dtype, "physical_shape") and _is_inexact(dtype)
+
+
+_inexact: dict[np.dtype, bool] = {}
+
+
+def _is_inexact(dtype: np.dtype) -> bool:
+    known = _inexact.get(dtype)
+    if known is None:
+        # ml_dtypes registers its floats with kind 'V' or 'f'; their integers answer as 'V' too.
+        known = dtype.kind in "fc" or (dtype.kind == "V" and "float" in dtype.name and dtype != float0)
+        _inexact[dtype] = known
+    return known
+
+
+def tangent_aval(aval: ShapedArray) -> ShapedArray:
+    """The type of a tangent of `aval`: its own for inexact dtypes, float0 for the rest."""
+    if is_differentiable(aval):
+        return ShapedArray(aval.shape, aval.dtype, False, aval.sharding)
+    return ShapedArray(aval.shape, float0)

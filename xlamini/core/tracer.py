@@ -1,0 +1,296 @@
+"""One tracer, one builder.
+
+While a builder is active (`state.builder`), binding a primitive adds an equation to it and returns a tracer. A value from
+outside, an outer builder's tracer or an array, becomes a captured input; Python and NumPy scalars become literals. When no
+builder is active, binding evaluates at once, through the evaluator that a floor above installs.
+"""
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from xlamini.core import config
+from xlamini.core.avals import ShapedArray
+from xlamini.core.dtypes import canonicalize_dtype, dtype_of
+from xlamini.core.errors import UnexpectedTracerError
+from xlamini.core.jaxpr import Atom, Effects, Equation, Jaxpr, Literal, Var
+from xlamini.core.provenance import Provenance, Source, derived, is_hidden, user_line
+
+
+class _State(threading.local):
+    """What a thread is tracing, and the name scopes it is in."""
+
+    builder: Builder | None = None
+    scope: tuple[str, ...] = ()
+
+
+state = _State()
+
+
+class Tracer:
+    """A value that will exist when the program runs. It has a type (`aval`), no number."""
+
+    __slots__ = ("__weakref__", "aval", "builder", "var")
+
+    def __init__(self, builder: Builder, var: Var, aval: ShapedArray):
+        self.builder, self.var, self.aval = builder, var, aval
+
+    shape = property(lambda self: self.aval.shape)
+    dtype = property(lambda self: self.aval.dtype)
+    weak_type = property(lambda self: self.aval.weak_type)
+    ndim = property(lambda self: len(self.aval.shape))
+    size = property(lambda self: self.aval.size)
+
+    def __repr__(self) -> str:
+        weak = "~" if self.aval.weak_type else ""
+        return f"JitTracer<{weak}{self.aval.str_short(short_dtypes=False)}>"
+
+    def __hash__(self) -> int:
+        raise TypeError(f"unhashable type: {self!r}; a traced value has no number to hash")
+
+
+class Builder:
+    """Collects the equations of one jaxpr."""
+
+    __slots__ = (
+        "arg_names",
+        "captured",
+        "equations",
+        "inputs",
+        "known",
+        "memo",
+        "name",
+        "parent",
+        "producers",
+        "provenance",
+        "sources",
+        "__weakref__",
+    )
+
+    def __init__(self, name: str, arg_names: Sequence[str] | None = None):
+        self.parent = state.builder
+        self.name, self.arg_names = name, arg_names
+        self.equations: list[Equation] = []
+        self.inputs: list[Var] = []
+        self.captured: dict[Any, tuple[Var, Any]] = {}
+        self.known: dict[Var, Any] = {}
+        self.producers: dict[Var, Equation] = {}
+        self.memo: dict[Any, Any] = {}
+        self.provenance: Provenance | None = None
+        self.sources: dict[tuple, Provenance] = {} if self.parent is None else self.parent.sources
+
+    def input(self, aval: ShapedArray, value: Any = None) -> Tracer:
+        """A new input; with `value`, Python may ask for its number."""
+        var = Var(aval)
+        self.inputs.append(var)
+        if value is not None:
+            self.known[var] = value
+        return Tracer(self, var, aval)
+
+    def emit(self, primitive: Any, operands: Sequence[Any], params: dict[str, Any]) -> Any:
+        """Add the equation `primitive[params] operands`; its output tracer, or a list of them."""
+        atoms = [self.atom(x) for x in operands]
+        out_avals = primitive.shape_rule(*[a.aval for a in atoms], **params)
+        provenance = self.provenance or self.here()
+        effects = primitive.effects(params)
+        if not primitive.multiple_results:
+            var = Var(out_avals)
+            self._append(primitive, atoms, [var], params, effects, provenance)
+            return Tracer(self, var, out_avals)
+        outvars = [Var(aval) for aval in out_avals]
+        self._append(primitive, atoms, outvars, params, effects, provenance)
+        return [Tracer(self, v, v.aval) for v in outvars]
+
+    def replay(self, eqn: Equation, operands: Sequence[Any]) -> list[Tracer]:
+        """Add a copy of an equation of another jaxpr: its types are known, its provenance stays."""
+        outvars = [Var(v.aval) for v in eqn.outvars]
+        atoms = [self.atom(x) for x in operands]
+        self._append(eqn.primitive, atoms, outvars, eqn.params, eqn.effects, eqn.provenance)
+        return [Tracer(self, v, v.aval) for v in outvars]
+
+    def _append(
+        self,
+        primitive: Any,
+        atoms: list[Atom],
+        outvars: list[Var],
+        params: dict[str, Any],
+        effects: Effects,
+        provenance: Provenance,
+    ) -> None:
+        equations = self.equations
+        equations.append(
+            Equation(primitive, atoms, outvars, params, effects, provenance, len(equations))
+        )
+
+    def atom(self, x: Any) -> Atom:
+        """The variable or literal that stands for a value in this builder."""
+        kind = type(x)
+        if kind is Tracer:
+            return x.var if x.builder is self else self._capture(x.var, x)
+        if kind is Literal:
+            return x
+        if kind in _scalar_types or isinstance(x, np.generic):
+            return literal(x)
+        return self._capture(id(x), x)
+
+    def _capture(self, key: Any, value: Any) -> Var:
+        entry = self.captured.get(key)
+        if entry is None:
+            if type(value) is Tracer and not self._is_within(value.builder):
+                raise leaked(value)
+            entry = self.captured[key] = (Var(aval_of(value)), value)
+        return entry[0]
+
+    def _is_within(self, other: Builder) -> bool:
+        ancestor = self.parent
+        while ancestor is not None and ancestor is not other:
+            ancestor = ancestor.parent
+        return ancestor is other
+
+    def here(self) -> Provenance:
+        """The provenance of the user's current line."""
+        frame: Any = sys._getframe(2)
+        while is_hidden(frame.f_code.co_filename) and frame.f_back is not None:
+            frame = frame.f_back
+        key = (id(frame.f_code), frame.f_lasti, state.scope)
+        known = self.sources.get(key)
+        if known is None:
+            source = Source(frame.f_code, frame.f_lasti, frame.f_lineno)
+            known = self.sources[key] = Provenance(source, state.scope)
+        return known
+
+    def finish(self, outputs: Sequence[Any]) -> tuple[Jaxpr, list[Any]]:
+        """The finished jaxpr and the values of its constvars."""
+        outvars = [self.atom(x) for x in outputs]
+        constvars = [var for var, _ in self.captured.values()]
+        consts = [value for _, value in self.captured.values()]
+        jaxpr = Jaxpr(constvars, self.inputs, outvars, self.equations, self.name)
+        return jaxpr, consts
+
+
+class TangentBuilder(Builder):
+    """Keeps only what depends on its own inputs and passes the rest to its parent.
+
+    Run a derivative rule under it and the two halves come apart by themselves: the parent gets the primal program, this
+    builder the linear one, and what it captures are the residuals.
+    """
+
+    __slots__ = ()
+
+    def _owns(self, operands: Sequence[Any]) -> bool:
+        return any(type(x) is Tracer and x.builder is self for x in operands)
+
+    def emit(self, primitive: Any, operands: Sequence[Any], params: dict[str, Any]) -> Any:
+        if self._owns(operands):
+            return super().emit(primitive, operands, params)
+        assert self.parent is not None
+        self.parent.provenance = self.provenance
+        return self.parent.emit(primitive, operands, params)
+
+    def replay(self, eqn: Equation, operands: Sequence[Any]) -> list[Tracer]:
+        if self._owns(operands):
+            return super().replay(eqn, operands)
+        assert self.parent is not None
+        return self.parent.replay(eqn, operands)
+
+
+_scalar_types = {bool, int, float, complex}
+
+
+def literal(x: Any, dtype: Any = None) -> Literal:
+    """A literal for a Python scalar (weakly typed) or a NumPy scalar; with `dtype`, of that dtype and not weak."""
+    if dtype is not None:
+        return Literal(np.asarray(x, dtype)[()], ShapedArray((), dtype))
+    aval = aval_of(x)
+    return Literal(x if type(x) in _scalar_types else x.astype(aval.dtype), aval)
+
+
+def aval_of(x: Any) -> ShapedArray:
+    """The type of an array, tracer, literal or scalar."""
+    aval = getattr(x, "aval", None)
+    if aval is not None:
+        return aval
+    kind = type(x)
+    dtype = canonicalize_dtype(dtype_of(x), allow_extended_dtype=True)
+    return ShapedArray(np.shape(x), dtype, kind in _scalar_types and kind is not bool)
+
+
+def leaked(tracer: Tracer) -> UnexpectedTracerError:
+    return UnexpectedTracerError(
+        f"{tracer!r} was made while tracing {tracer.builder.name or 'a function'} and is used after "
+        f"that trace ended, at {user_line()}. A traced value must not be kept in a global, an "
+        "attribute or a closure: return it from the traced function instead."
+    )
+
+
+@contextmanager
+def active(builder: Builder | None) -> Iterator[None]:
+    """Make `builder` the one that equations go to (None: evaluate at once)."""
+    before = state.builder
+    state.builder = builder
+    config.tracing.set_local(builder is not None)
+    try:
+        yield
+    finally:
+        state.builder = before
+        config.tracing.set_local(before is not None)
+
+
+def build(
+    fun: Callable[..., Sequence[Any]],
+    avals: Sequence[ShapedArray],
+    name: str = "",
+    arg_names: Sequence[str] | None = None,
+    values: Sequence[Any] | None = None,
+) -> tuple[Jaxpr, list[Any]]:
+    """Trace `fun(*tracers) -> flat outputs`; the jaxpr and the values it captured.
+
+    `values` (None where unknown) lets Python control flow ask for numbers.
+    """
+    builder = Builder(name, arg_names)
+    known = values if values is not None else [None] * len(avals)
+    with active(builder):
+        tracers = [builder.input(aval, value) for aval, value in zip(avals, known, strict=True)]
+        return builder.finish(fun(*tracers))
+
+
+@contextmanager
+def rewriting(rewrite: str, eqn: Equation) -> Iterator[None]:
+    """Equations made inside come from `eqn` by `rewrite`."""
+    builder = state.builder
+    assert builder is not None
+    before, builder.provenance = builder.provenance, derived(rewrite, eqn)
+    try:
+        yield
+    finally:
+        builder.provenance = before
+
+
+@contextmanager
+def named_scope(name: str) -> Iterator[None]:
+    """Put the equations made inside under `name` in provenance, StableHLO locations and profiles."""
+    before, state.scope = state.scope, (*state.scope, name)
+    try:
+        yield
+    finally:
+        state.scope = before
+
+
+Evaluator = Callable[[Any, Sequence[Any], dict[str, Any]], Any]
+
+
+def _no_evaluator(primitive: Any, operands: Sequence[Any], params: dict[str, Any]) -> Any:
+    raise RuntimeError("no evaluator is installed; import xlamini, not xlamini.core alone")
+
+
+evaluator: list[Evaluator] = [_no_evaluator]
+
+
+def install_evaluator(evaluate: Evaluator) -> None:
+    """Say how a primitive is run when nothing is being traced (the floor that can compile does)."""
+    evaluator[0] = evaluate

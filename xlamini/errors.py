@@ -1,0 +1,38 @@
+"""The public error classes; each docstring shows a failing program and its fix."""
+
+from xlamini.core.errors import (
+    ConcretizationTypeError,
+    DeletedArrayError,
+    JAXIndexError,
+    JaxprError,
+    JaxRuntimeError,
+    JAXTypeError,
+    KeyReuseError,
+    MissingRule,
+    NonConcreteBooleanIndexError,
+    ShapeError,
+    TracerArrayConversionError,
+    TracerBoolConversionError,
+    TracerIntegerConversionError,
+    UnexpectedTracerError,
+)
+
+JaxprTypeError = JaxprError
+
+__all__ = [
+    "ConcretizationTypeError",
+    "DeletedArrayError",
+    "JAXIndexError",
+    "JAXTypeError",
+    "JaxRuntimeError",
+    "JaxprError",
+    "JaxprTypeError",
+    "KeyReuseError",
+    "MissingRule",
+    "NonConcreteBooleanIndexError",
+    "ShapeError",
+    "TracerArrayConversionError",
+    "TracerBoolConversionError",
+    "TracerIntegerConversionError",
+    "UnexpectedTracerError",
+]

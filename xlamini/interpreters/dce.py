@@ -1,0 +1,42 @@
+"""Dead-code elimination: keep the equations that an output or an effect needs, and the inputs that those read."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Var
+from xlamini.core.rewriting import rewrite
+
+
+@rewrite
+def dce(jaxpr: Jaxpr, used_outputs: tuple[bool, ...], keep_inputs: bool = False) -> tuple[Jaxpr, tuple[bool, ...]]:
+    """The jaxpr of the used outputs alone, and which inputs it still takes (all of them with `keep_inputs`)."""
+    outvars = [v for v, used in zip(jaxpr.outvars, used_outputs, strict=True) if used]
+    live: set[Var] = {v for v in outvars if type(v) is Var}
+    kept: list[Equation] = []
+    for eqn in reversed(jaxpr.eqns):
+        slim = _slim(eqn, [v in live for v in eqn.outvars])
+        if slim is not None:
+            kept.append(slim)
+            live.update(a for a in slim.invars if type(a) is Var)
+    used = tuple(keep_inputs or v in live for v in jaxpr.invars)
+    return _with(jaxpr, kept[::-1], outvars, used), used
+
+
+def _slim(eqn: Equation, used: Sequence[bool]) -> Equation | None:
+    """The equation without its unused parts; None if nothing of it is used."""
+    if not any(used) and not eqn.effects:
+        return None
+    if all(used):
+        return eqn
+    reduced = eqn.primitive.dce(used, eqn.params)
+    if reduced is None:
+        return eqn
+    ins, outs, params = reduced
+    invars = [a for a, keep in zip(eqn.invars, ins, strict=True) if keep]
+    outvars = [v for v, keep in zip(eqn.outvars, outs, strict=True) if keep]
+    return Equation(eqn.primitive, invars, outvars, params, eqn.effects, eqn.provenance, eqn.id)
+
+
+def _with(jaxpr: Jaxpr, eqns: list[Equation], outvars: list[Atom], used: Sequence[bool]) -> Jaxpr:
+    invars = [v for v, keep in zip(jaxpr.invars, used, strict=True) if keep]
+    return jaxpr.replace(invars=invars, outvars=outvars, eqns=eqns)

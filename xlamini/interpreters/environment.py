@@ -1,0 +1,32 @@
+"""Reading and writing the values of variables, as every loop over equations does."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Var
+from xlamini.core.tracer import Builder, state
+
+
+def bound(jaxpr: Jaxpr, values: Sequence[Any]) -> dict[Var, Any]:
+    """The environment in which a jaxpr starts."""
+    return dict(zip(jaxpr.invars, values, strict=True))
+
+
+def read(env: dict[Var, Any], atoms: Sequence[Atom]) -> list[Any]:
+    """The values of atoms; a literal is its own value."""
+    return [env[a] if type(a) is Var else a for a in atoms]
+
+
+def write(env: dict[Var, Any], eqn: Equation, outs: Any) -> None:
+    """Bind an equation's outputs to what its primitive returned."""
+    if eqn.primitive.multiple_results:
+        env.update(zip(eqn.outvars, outs, strict=True))
+    else:
+        env[eqn.outvars[0]] = outs
+
+
+def builder() -> Builder:
+    """The builder a rewrite writes to."""
+    assert state.builder is not None
+    return state.builder

@@ -1,0 +1,21 @@
+"""Evaluate a jaxpr: copy its equations into the active builder, or run them one by one if there is none."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from xlamini.core.jaxpr import Jaxpr
+from xlamini.core.tracer import state
+from xlamini.interpreters.environment import bound, read, write
+
+
+def evaluate(jaxpr: Jaxpr, operands: Sequence[Any]) -> list[Any]:
+    """The outputs of `jaxpr` (without constvars) for these operands."""
+    env, builder = bound(jaxpr, operands), state.builder
+    for eqn in jaxpr.eqns:
+        inputs = read(env, eqn.invars)
+        if builder is not None:
+            env.update(zip(eqn.outvars, builder.replay(eqn, inputs), strict=True))
+        else:
+            write(env, eqn, eqn.primitive.bind(*inputs, **eqn.params))
+    return read(env, jaxpr.outvars)

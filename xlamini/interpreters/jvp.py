@@ -1,0 +1,68 @@
+"""Forward mode: a program and, beside each value, its tangent.
+
+    jvp(jaxpr, nonzero)  ->  jaxpr of (primals, tangents) -> (outputs, tangents of outputs)
+
+Only inputs marked in `nonzero` have a tangent; outputs whose tangent is zero for sure have none either.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from xlamini.core.jaxpr import Jaxpr, Var
+from xlamini.core.primitive import Primitive
+from xlamini.core.provenance import derived
+from xlamini.core.rewriting import rewrite
+from xlamini.core.tangents import Zero, is_zero, tangent_aval
+from xlamini.core.tracer import build
+from xlamini.interpreters.environment import bound, builder, read, write
+
+
+@rewrite
+def jvp(jaxpr: Jaxpr, nonzero: tuple[bool, ...]) -> tuple[Jaxpr, tuple[bool, ...]]:
+    """The jaxpr of values and tangents, and which outputs have a tangent."""
+    nonzero_out: list[bool] = []
+
+    def values_and_tangents(*tracers: Any) -> list[Any]:
+        primals, tangents = tracers[: len(nonzero)], tracers[len(nonzero) :]
+        outs, out_tangents = push_forward(jaxpr, primals, spread(jaxpr, nonzero, tangents), Primitive.jvp)
+        nonzero_out.extend(not is_zero(t) for t in out_tangents)
+        return [*outs, *(t for t in out_tangents if not is_zero(t))]
+
+    avals = jaxpr.in_avals + [tangent_aval(a) for a, nz in zip(jaxpr.in_avals, nonzero, strict=True) if nz]
+    result, _ = build(values_and_tangents, avals, jaxpr.name)
+    return result, tuple(nonzero_out)
+
+
+def push_forward(
+    jaxpr: Jaxpr, primals: Sequence[Any], tangents: Sequence[Any], rule: Callable[..., Any]
+) -> tuple[list[Any], list[Any]]:
+    """Outputs and their tangents, by the rule `jvp` or `linearize` of every equation that a tangent reaches."""
+    env, tangent_env, target = bound(jaxpr, primals), bound(jaxpr, tangents), builder()
+    name = rule.__name__
+    for eqn in jaxpr.eqns:
+        inputs = read(env, eqn.invars)
+        in_tangents = [_tangent(tangent_env, a) for a in eqn.invars]
+        if all(type(t) is Zero for t in in_tangents):
+            env.update(zip(eqn.outvars, target.replay(eqn, inputs), strict=True))
+            continue
+        target.provenance = derived(name, eqn)
+        outs, out_tangents = getattr(eqn.primitive, name)(inputs, in_tangents, **eqn.params)
+        write(env, eqn, outs)
+        write(tangent_env, eqn, out_tangents)
+    target.provenance = None
+    return read(env, jaxpr.outvars), [_tangent(tangent_env, a) for a in jaxpr.outvars]
+
+
+def _tangent(tangent_env: dict[Var, Any], atom: Any) -> Any:
+    found = tangent_env.get(atom) if type(atom) is Var else None
+    return Zero(tangent_aval(atom.aval)) if found is None else found
+
+
+def spread(jaxpr: Jaxpr, nonzero: Iterable[bool], tangents: Iterable[Any]) -> list[Any]:
+    """A tangent for every input: the given ones where `nonzero`, symbolic zeros elsewhere."""
+    given = iter(tangents)
+    return [
+        next(given) if nz else Zero(tangent_aval(a))
+        for a, nz in zip(jaxpr.in_avals, nonzero, strict=True)
+    ]

@@ -1,0 +1,5 @@
+"""From jaxpr to StableHLO: types, locations, the module builder, the walk over equations.
+
+`module.lower_jaxpr` is the entrance. The rules of the primitives get a `Context` (context.py) and never import MLIR
+themselves, so that importing xlamini does not load the MLIR bindings; the first lowering does.
+"""

@@ -1,0 +1,173 @@
+"""What a primitive's `lower` rule works with.
+
+A rule says *what* it wants (`ctx.op("stablehlo.tanh", x)`); the context knows where: the block, the location, the types
+of the equation's outputs, the platform.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from jaxlib.mlir import ir
+
+from xlamini.core.avals import ShapedArray
+from xlamini.core.jaxpr import Equation, Jaxpr, Literal, Var
+from xlamini.core.tracer import build
+from xlamini.lowering.mlir import Interned
+
+Value = Any
+
+
+class Context:
+    """Lowers equations into one block, and gives their rules what they need."""
+
+    eqn: Equation
+
+    def __init__(self, module: Any, mlir: Interned, block: ir.Block, scope: str, prefix: str):
+        self.module, self.mlir, self.platform = module, mlir, module.platform
+        self.insertion = ir.InsertionPoint(block)
+        self.scope, self.prefix = scope, prefix
+        self.location = mlir.unknown
+        self.constants: dict[Any, Value] = {}
+
+    @property
+    def avals_in(self) -> list[ShapedArray]:
+        return [a.aval for a in self.eqn.invars]
+
+    @property
+    def avals_out(self) -> list[ShapedArray]:
+        return [v.aval for v in self.eqn.outvars]
+
+    @property
+    def aval_out(self) -> ShapedArray:
+        return self.eqn.outvars[0].aval
+
+    def op(
+        self,
+        name: str,
+        *operands: Value,
+        avals: Sequence[ShapedArray] | None = None,
+        regions: Sequence[Callable[[ir.Region], None]] = (),
+        **attributes: Any,
+    ) -> Value:
+        """Create an operation; its result, or the list of its results.
+
+        Result types are the equation's outputs unless `avals` says otherwise. An attribute may be text in MLIR's
+        notation, a list of ints (an i64 array), a bool, or an attribute.
+        """
+        types = [self.mlir.type(a) for a in (self.avals_out if avals is None else avals)]
+        attrs = {k: self._attribute(v) for k, v in attributes.items()} if attributes else None
+        made = ir.Operation.create(
+            name, types, operands, attrs, None, len(regions), self.location, self.insertion
+        )
+        for fill, region in zip(regions, made.regions, strict=True):
+            fill(region)
+        return made.result if len(types) == 1 else list(made.results)
+
+    def _attribute(self, value: Any) -> ir.Attribute:
+        if isinstance(value, str):
+            return self.mlir.parse(value)
+        if isinstance(value, bool):
+            return self.mlir.parse("true" if value else "false")
+        if isinstance(value, list | tuple):
+            return self.mlir.i64s(value)
+        return value
+
+    def constant(self, value: Any, aval: ShapedArray) -> Value:
+        """A constant array of the type `aval`, filled with a scalar or with an array's elements."""
+        array = np.asarray(value, aval.dtype)
+        key = (array.tobytes(), aval.shape, aval.dtype)
+        found = self.constants.get(key)
+        if found is None:
+            scalar = array.ndim == 0 and aval.shape != ()
+            small = ShapedArray((), aval.dtype) if scalar else ShapedArray(aval.shape, aval.dtype)
+            found = self.op("stablehlo.constant", avals=[small], value=self.mlir.dense(array))
+            found = self.broadcast(found, (), aval) if scalar else found
+            self.constants[key] = found
+        return found
+
+    def broadcast(self, x: Value, dims: Sequence[int], aval: ShapedArray) -> Value:
+        """`broadcast_in_dim` to the type `aval`."""
+        return self.op("stablehlo.broadcast_in_dim", x, avals=[aval], broadcast_dimensions=list(dims))
+
+    def reshape(self, x: Value, aval: ShapedArray) -> Value:
+        return self.op("stablehlo.reshape", x, avals=[aval])
+
+    def scalar_region(
+        self, avals: Sequence[ShapedArray], body: Callable[..., Sequence[Value]]
+    ) -> Callable[[ir.Region], None]:
+        """A region with block arguments of the types `avals` that returns what `body(*arguments)` makes."""
+
+        def fill(region: ir.Region) -> None:
+            types = [self.mlir.type(a) for a in avals]
+            block = region.blocks.append(*types, arg_locs=[self.location] * len(types))
+            outer, constants = self.insertion, self.constants
+            self.insertion, self.constants = ir.InsertionPoint(block), dict(constants)
+            self.op("stablehlo.return", *body(*block.arguments), avals=[])
+            self.insertion, self.constants = outer, constants
+
+        return fill
+
+    def reduce(self, combine: str, x: Value, start: Any, axes: Sequence[int]) -> Value:
+        """Reduce `x` over `axes` with the StableHLO op `combine`, from the number `start`."""
+        scalar = ShapedArray((), self.aval_out.dtype)
+        body = self.scalar_region([scalar] * 2, lambda a, b: [self.op(combine, a, b, avals=[scalar])])
+        return self.op("stablehlo.reduce", x, self.constant(start, scalar), regions=[body], dimensions=list(axes))
+
+    def inline(self, fun: Callable[..., Any], *operands: Value, avals: Sequence[ShapedArray] | None = None) -> Any:
+        """Lower through other functions: trace `fun` on the equation's operand types and lower the result here."""
+        single = False
+
+        def flat(*tracers: Any) -> Sequence[Any]:
+            nonlocal single
+            out = fun(*tracers)
+            single = not isinstance(out, list | tuple)
+            return [out] if single else out
+
+        jaxpr, consts = build(flat, self.avals_in if avals is None else avals)
+        if consts:
+            raise TypeError(f"the lowering of {self.eqn.primitive} captured array constants; write them as iota or literals")
+        outs = self.run(jaxpr, operands)
+        return outs[0] if single else outs
+
+    def call(self, jaxpr: Jaxpr, operands: Sequence[Value], name: str) -> list[Value]:
+        """Call a jaxpr as a function of the module, made once however often it is called."""
+        function = self.module.function(jaxpr, name, self.path())
+        made = ir.Operation.create(
+            "func.call",
+            [self.mlir.type(a) for a in jaxpr.out_avals],
+            operands,
+            {"callee": ir.FlatSymbolRefAttr.get(function, self.mlir.context)},
+            loc=self.location,
+            ip=self.insertion,
+        )
+        return list(made.results)
+
+    def path(self) -> str:
+        """The current equation's id, with the ids of the equations around it: `3.17`."""
+        return f"{self.prefix}{self.eqn.id}"
+
+    def run(self, jaxpr: Jaxpr, operands: Sequence[Value]) -> list[Value]:
+        """Lower the equations of a jaxpr here; the values of its outputs."""
+        env: dict[Var, Value] = dict(zip(jaxpr.invars, operands, strict=True))
+        outer = getattr(self, "eqn", None)
+        nested = outer is not None
+        for eqn in jaxpr.eqns:
+            self.eqn = eqn
+            if not nested:
+                self.location = self.mlir.location(self._name(eqn), eqn.provenance)
+            inputs = [env[a] if type(a) is Var else self.constant(a.val, a.aval) for a in eqn.invars]
+            outs = eqn.primitive.lower(self, *inputs, **eqn.params)
+            if eqn.primitive.multiple_results:
+                env.update(zip(eqn.outvars, outs, strict=True))
+            else:
+                env[eqn.outvars[0]] = outs
+        if nested:
+            self.eqn = outer
+        return [env[a] if type(a) is Var else self.constant(a.val, a.aval) for a in jaxpr.outvars]
+
+    def _name(self, eqn: Equation) -> str:
+        scope = "/".join((self.scope, *eqn.provenance.scope))
+        return f"{scope}/{eqn.primitive.name}#e{self.prefix}{eqn.id}"
+

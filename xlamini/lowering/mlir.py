@@ -1,0 +1,139 @@
+"""The MLIR context, and the types, attributes and locations interned in it.
+
+A context is kept per thread, because making one costs milliseconds, and replaced now and then, because what is interned in
+it is never freed. Everything is made once and found again by the Python value it stands for.
+"""
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from jaxlib.mlir import ir
+from jaxlib.mlir._mlir_libs import _jax_mlir_ext
+from jaxlib.mlir.dialects import chlo, sdy, stablehlo
+
+from xlamini.core.avals import ShapedArray
+from xlamini.core.provenance import Provenance
+
+MODULES_PER_CONTEXT = 500
+
+
+def _new_context() -> ir.Context:
+    context = ir.Context()
+    registry = ir.DialectRegistry()
+    _jax_mlir_ext.register_dialects(registry)
+    context.append_dialect_registry(registry)
+    context.load_all_available_dialects()
+    for dialect in (stablehlo, chlo, sdy):
+        dialect.register_dialect(context)
+    # One thread lowers; MLIR's own thread pool would be started and torn down for every context.
+    context.enable_multithreading(False)
+    return context
+
+
+_ELEMENT_TYPES = {
+    "bool": "i1",
+    "bfloat16": "bf16",
+    "float16": "f16",
+    "float32": "f32",
+    "float64": "f64",
+    "complex64": "complex<f32>",
+    "complex128": "complex<f64>",
+    "float0": "i1",
+}
+
+
+def element_type_text(dtype: np.dtype) -> str:
+    """MLIR's name of a dtype."""
+    name = dtype.name if dtype.names is None and dtype.kind != "V" else str(dtype)
+    if dtype.kind == "b" and dtype.itemsize == 0:
+        return "i1"
+    if name in _ELEMENT_TYPES:
+        return _ELEMENT_TYPES[name]
+    if name.startswith("uint"):
+        return "ui" + name[4:]
+    if name.startswith("int"):
+        return "i" + name[3:]
+    return "f" + name[len("float") :].upper().replace("_", "")
+
+
+class Interned:
+    """A context with what has been made in it."""
+
+    def __init__(self) -> None:
+        self.context = _new_context()
+        self.modules = 0
+        self._types: dict[Any, ir.Type] = {}
+        self._attributes: dict[Any, ir.Attribute] = {}
+        self._places: dict[Any, ir.Location] = {}
+        self.unknown = ir.Location.unknown(self.context)
+
+    def element_type(self, dtype: Any) -> ir.Type:
+        found = self._types.get(dtype)
+        if found is None:
+            text = element_type_text(dtype)
+            found = self._types[dtype] = ir.Type.parse(text, self.context)
+        return found
+
+    def type(self, aval: ShapedArray) -> ir.Type:
+        found = self._types.get(aval)
+        if found is None:
+            element = self.element_type(aval.dtype)
+            found = ir.RankedTensorType.get(aval.shape, element, loc=self.unknown)
+            self._types[aval] = found
+        return found
+
+    def parse(self, text: str) -> ir.Attribute:
+        """An attribute from MLIR's text form."""
+        found = self._attributes.get(text)
+        if found is None:
+            found = self._attributes[text] = ir.Attribute.parse(text, self.context)
+        return found
+
+    def i64s(self, values: Sequence[int]) -> ir.Attribute:
+        key = ("i64s", tuple(values))
+        found = self._attributes.get(key)
+        if found is None:
+            found = self._attributes[key] = ir.DenseI64ArrayAttr.get(list(values), self.context)
+        return found
+
+    def bools(self, values: Sequence[bool]) -> ir.Attribute:
+        return self.parse(f"array<i1: {', '.join(str(bool(v)).lower() for v in values)}>" if values else "array<i1>")
+
+    def location(self, name: str, provenance: Provenance) -> ir.Location:
+        """`loc("name"("file":line))`."""
+        source = provenance.source
+        if source is None:
+            return ir.Location.name(name, context=self.context)
+        key = (source.file, source.line)
+        place = self._places.get(key)
+        if place is None:
+            place = self._places[key] = ir.Location.file(*key, 0, context=self.context)
+        return ir.Location.name(name, childLoc=place, context=self.context)
+
+    def dense(self, value: np.ndarray) -> ir.Attribute:
+        """The elements of an array as an attribute."""
+        element, dtype = self.element_type(value.dtype), value.dtype
+        if dtype == np.bool_ or (dtype.name in _NARROW and "int" in dtype.name):
+            kind = ir.RankedTensorType.get(value.shape, element, loc=self.unknown)
+            return self.parse(f"dense<{str(value.astype(int).tolist())}> : {kind}".replace("dense<[]>", "dense<>"))
+        raw = np.ascontiguousarray(value)
+        bits = raw.view(f"u{dtype.itemsize}") if dtype.name in _NARROW else raw
+        return ir.DenseElementsAttr.get(bits, type=element, shape=value.shape, context=self.context)
+
+
+_NARROW = {np.dtype(t).name for t in vars(ml_dtypes).values() if isinstance(t, type) and issubclass(t, np.generic)}
+
+_local = threading.local()
+
+
+def interned() -> Interned:
+    """This thread's context, replaced after many modules."""
+    current = getattr(_local, "interned", None)
+    if current is None or current.modules >= MODULES_PER_CONTEXT:
+        current = _local.interned = Interned()
+    current.modules += 1
+    return current

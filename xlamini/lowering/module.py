@@ -1,0 +1,85 @@
+"""One jaxpr -> one StableHLO module: its functions, and the attributes of its arguments."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from jaxlib.mlir import ir
+
+from xlamini.core.jaxpr import Jaxpr
+from xlamini.lowering.context import Context
+from xlamini.lowering.mlir import Interned, interned
+
+
+class ModuleBuilder:
+    """A module under construction; a jaxpr that is called becomes one function, whoever calls it."""
+
+    def __init__(self, name: str, platform: str):
+        self.mlir: Interned = interned()
+        self.platform = platform
+        self.module = ir.Module.create(self.mlir.unknown)
+        attributes = self.module.operation.attributes
+        attributes["sym_name"] = ir.StringAttr.get(name, self.mlir.context)
+        for key in ("mhlo.num_partitions", "mhlo.num_replicas"):
+            attributes[key] = self.mlir.parse("1 : i32")
+        self._functions: dict[Jaxpr, str] = {}
+        self._names: dict[str, int] = {}
+
+    def function(self, jaxpr: Jaxpr, name: str, path: str) -> str:
+        """The name of the function that computes `jaxpr`; `path` is the id of the equation that first calls it."""
+        known = self._functions.get(jaxpr)
+        if known is None:
+            known = self._functions[jaxpr] = self._unused(name)
+            self.define(jaxpr, known, name, f"{path}.", "private")
+        return known
+
+    def _unused(self, name: str) -> str:
+        count = self._names[name] = self._names.get(name, -1) + 1
+        return f"{name}_{count}" if count else name
+
+    def define(self, jaxpr: Jaxpr, symbol: str, scope: str, prefix: str, visibility: str) -> Any:
+        """Write the function `symbol` with the body of `jaxpr`; the operation."""
+        mlir = self.mlir
+        ins = [mlir.type(a) for a in jaxpr.in_avals]
+        outs = [mlir.type(a) for a in jaxpr.out_avals]
+        function = ir.Operation.create(
+            "func.func",
+            attributes={
+                "sym_name": ir.StringAttr.get(symbol, mlir.context),
+                "sym_visibility": ir.StringAttr.get(visibility, mlir.context),
+                "function_type": ir.TypeAttr.get(ir.FunctionType.get(ins, outs, context=mlir.context), mlir.context),
+            },
+            regions=1,
+            loc=mlir.unknown,
+            ip=ir.InsertionPoint(self.module.body),
+        )
+        block = function.regions[0].blocks.append(*ins, arg_locs=[mlir.unknown] * len(ins))
+        ctx = Context(self, mlir, block, scope, prefix)
+        results = ctx.run(jaxpr, block.arguments)
+        ctx.location = mlir.unknown
+        ctx.op("func.return", *results, avals=[])
+        return function
+
+
+def lower_jaxpr(
+    jaxpr: Jaxpr, name: str, platform: str, aliases: Sequence[int | None] = ()
+) -> ir.Module:
+    """The module whose `main` computes `jaxpr`.
+
+    `aliases[i]` is the output that may reuse the memory of input i (donation), or None.
+    """
+    builder = ModuleBuilder(f"jit_{_identifier(name)}", platform)
+    builder._names["main"] = 0
+    main = builder.define(jaxpr, "main", f"jit({name})", "", "public")
+    if any(a is not None for a in aliases):
+        main.attributes["arg_attrs"] = _alias_attributes(builder.mlir, aliases)
+    return builder.module
+
+
+def _alias_attributes(mlir: Interned, aliases: Sequence[int | None]) -> ir.Attribute:
+    each = ["{}" if a is None else f"{{tf.aliasing_output = {a} : i32}}" for a in aliases]
+    return mlir.parse(f"[{', '.join(each)}]")
+
+
+def _identifier(name: str) -> str:
+    return "".join(c if c.isalnum() or c == "_" else "_" for c in name)

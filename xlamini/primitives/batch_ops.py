@@ -1,0 +1,19 @@
+"""Moving batch dimensions about, for `batch` rules and for vmap itself."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from xlamini.primitives.shape import broadcast, moveaxis
+
+
+def move_batch_dim(x: Any, size: int, source: int | None, destination: int) -> Any:
+    """Bring a value's batch dimension to `destination`; a value without one is repeated."""
+    if source is not None:
+        return moveaxis(x, source, destination)
+    return moveaxis(broadcast(x, (size,)), 0, destination)
+
+
+def with_batch_first(operands: Sequence[Any], dims: Sequence[int | None], size: int) -> list[Any]:
+    """All operands with their batch dimension at 0."""
+    return [move_batch_dim(x, size, d, 0) for x, d in zip(operands, dims, strict=True)]

@@ -1,0 +1,58 @@
+"""Elementwise comparisons: the result is bool, and nothing can be differentiated through it."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from xlamini.core.avals import ShapedArray
+from xlamini.primitives.elementwise import ANY, BOOL, COMPLEX, FLOAT, REAL, UNSIGNED, Elementwise, elementwise, kind_of
+
+_BOOL = np.dtype(bool)
+
+
+class Comparison(Elementwise):
+    """`stablehlo.compare` in the direction `hlo`."""
+
+    def result(self, aval: ShapedArray, **params: Any) -> ShapedArray:
+        return ShapedArray(aval.shape, _BOOL)
+
+    def lower(self, ctx: Any, *operands: Any) -> Any:
+        kind = kind_of(ctx.avals_in[0].dtype)
+        how = "FLOAT" if kind in FLOAT | COMPLEX else "UNSIGNED" if kind in UNSIGNED | BOOL else "SIGNED"
+        return ctx.op(
+            "stablehlo.compare",
+            *self.spread_out(ctx, operands),
+            comparison_direction=f"#stablehlo<comparison_direction {self.hlo}>",
+            compare_type=f"#stablehlo<comparison_type {how}>",
+        )
+
+
+@elementwise(family=Comparison, hlo="EQ", accepts=ANY)
+def eq(x: Any, y: Any) -> Any:
+    """Whether two values are equal, elementwise: `x == y`."""
+
+
+@elementwise(family=Comparison, hlo="NE", accepts=ANY)
+def ne(x: Any, y: Any) -> Any:
+    """Whether two values differ, elementwise: `x != y`."""
+
+
+@elementwise(family=Comparison, hlo="LT", accepts=REAL | BOOL)
+def lt(x: Any, y: Any) -> Any:
+    """Whether the first value is smaller, elementwise: `x < y`."""
+
+
+@elementwise(family=Comparison, hlo="LE", accepts=REAL | BOOL)
+def le(x: Any, y: Any) -> Any:
+    """Whether the first value is not larger, elementwise: `x <= y`."""
+
+
+@elementwise(family=Comparison, hlo="GT", accepts=REAL | BOOL)
+def gt(x: Any, y: Any) -> Any:
+    """Whether the first value is larger, elementwise: `x > y`."""
+
+
+@elementwise(family=Comparison, hlo="GE", accepts=REAL | BOOL)
+def ge(x: Any, y: Any) -> Any:
+    """Whether the first value is not smaller, elementwise: `x >= y`."""

@@ -1,0 +1,287 @@
+"""The elementwise family: an operation states its StableHLO op and its partial derivative; the rest follows.
+
+    @elementwise(hlo="stablehlo.tanh", accepts=FLOAT | COMPLEX)
+    def tanh(x):
+        \"""Hyperbolic tangent, elementwise.\"""
+
+    @tanh.derivative
+    def _(x, *, out):
+        return 1 - out * out
+
+Arity and parameters (keyword-only) come from the signature. Operands have one common shape, or none: a scalar stands for an
+array filled with it, which keeps programs short; it is spread out only when StableHLO is written.
+"""
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from enum import Flag, auto
+from typing import Any
+
+import numpy as np
+
+from xlamini.core.avals import ShapedArray
+from xlamini.core.dtypes import issubdtype
+from xlamini.core.errors import ShapeError
+from xlamini.core.primitive import Axis, Cost, Primitive
+from xlamini.core.tangents import Linear, Zero, is_differentiable, is_linear, is_zero, tangent_aval
+from xlamini.core.tracer import aval_of, literal
+from xlamini.primitives.shape import broadcast_in_dim, moveaxis, reshape, sum_over
+
+
+class Kinds(Flag):
+    """Kinds of dtypes that an operation accepts."""
+
+    BOOL = auto()
+    SIGNED = auto()
+    UNSIGNED = auto()
+    FLOAT = auto()
+    COMPLEX = auto()
+
+
+BOOL, SIGNED, UNSIGNED, FLOAT, COMPLEX = Kinds
+INTEGER = SIGNED | UNSIGNED
+REAL = INTEGER | FLOAT
+NUMERIC = REAL | COMPLEX
+ANY = NUMERIC | BOOL
+
+_KIND_OF = {
+    BOOL: np.bool_,
+    SIGNED: np.signedinteger,
+    UNSIGNED: np.unsignedinteger,
+    FLOAT: np.floating,
+    COMPLEX: np.complexfloating,
+}
+
+
+@functools.cache
+def kind_of(dtype: Any) -> Kinds | None:
+    """The kind of a dtype; None for extended dtypes such as random keys."""
+    return next((k for k, t in _KIND_OF.items() if issubdtype(dtype, t)), None)
+
+
+class Elementwise(Primitive):
+    """An operation applied to each element; made by the decorator `elementwise`."""
+
+    def __init__(
+        self, declaration: Callable[..., Any], *, hlo: str | None, accepts: Kinds, flops: int
+    ) -> None:
+        functools.update_wrapper(self, declaration)
+        self.hlo, self.accepts, self.flops = hlo, accepts, flops
+        signature = inspect.signature(declaration).parameters.values()
+        self.arity = sum(p.kind is not p.KEYWORD_ONLY for p in signature)
+        self.partials: Sequence[Callable[..., Any]] | None = None
+        self.linear_rule: Callable[..., Any] | None = None
+        self.__signature__ = inspect.signature(declaration)
+        super().__init__(declaration.__name__)
+
+    def __call__(self, *operands: Any, **params: Any) -> Any:
+        if len(operands) != self.arity:
+            raise TypeError(f"{self.name} takes {self.arity} operands, got {len(operands)}")
+        return self.bind(*like_dtypes(operands), **params)
+
+    # How the family's members say what is special about them.
+
+    def derivative(self, partial: Callable[..., Any]) -> Callable[..., Any]:
+        """Decorator: the partial derivative of an operation of one operand, `partial(x, *, out)`."""
+        return self.derivatives(partial)
+
+    def derivatives(self, *partials: Callable[..., Any]) -> Callable[..., Any]:
+        """The partial derivatives in each operand, each `partial(*operands, out=out)`; 1 and -1 cost nothing."""
+        self.partials = partials
+        return partials[0]
+
+    def transposed(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+        """Decorator: `rule(ct, *operands)` gives the cotangent of each linear operand, None for the others."""
+        self.linear_rule = rule
+        return rule
+
+    # The six rules.
+
+    def shape_rule(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
+        first = avals[0]
+        if all(a is first for a in avals):
+            self._check_kind(first)
+            return self.result(first, **params)
+        dtypes = {a.dtype for a in avals}
+        shapes = {a.shape for a in avals if a.shape}
+        if len(dtypes) > 1:
+            raise self._mismatch("dtypes differ", avals, "convert them with .astype first")
+        if len(shapes) > 1:
+            raise self._mismatch("shapes differ", avals, "broadcast them with broadcast_to first")
+        self._check_kind(first)
+        weak = all(a.weak_type for a in avals)
+        return self.result(ShapedArray(shapes.pop() if shapes else (), first.dtype, weak), **params)
+
+    def result(self, aval: ShapedArray, **params: Any) -> ShapedArray:
+        """The type of the result, from the common type of the operands."""
+        return aval
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        out = self.bind(*primals, **params)
+        aval = tangent_aval(aval_of(out))
+        if self.partials is None and is_differentiable(aval):
+            super().jvp(primals, tangents, **params)
+        terms = [] if self.partials is None or not is_differentiable(aval) else [
+            _term(partial(*primals, out=out, **params), t)
+            for partial, t in zip(self.partials, tangents, strict=True)
+            if not is_zero(t)
+        ]
+        return out, functools.reduce(add_any, [spread(t, aval) for t in terms]) if terms else Zero(aval)
+
+    def transpose(self, ct: Any, *operands: Any, **params: Any) -> list[Any]:
+        if self.linear_rule is None:
+            super().transpose(ct, *operands, **params)
+        cts = self.linear_rule(ct, *operands, **params)
+        return [
+            _gathered(c, x.aval) if is_linear(x) and c is not None else None
+            for c, x in zip(cts, operands, strict=True)
+        ]
+
+    def batch(self, axis: Axis, operands: Sequence[Any], dims: Sequence[int | None], **params: Any) -> Any:
+        ranks = [aval_of(x).ndim - (d is not None) for x, d in zip(operands, dims, strict=True)]
+        rank = max(ranks)
+        used = {d for d in dims if d is not None}
+        aligned = len(used) == 1 and all(
+            r == (rank if d is not None else 0) for r, d in zip(ranks, dims, strict=True)
+        )
+        if aligned:
+            return self.bind(*operands, **params), used.pop()
+        shape = next(unbatched_shape(x, d) for x, d, r in zip(operands, dims, ranks, strict=True) if r == rank)
+        moved = [_aligned(x, d, (axis.size, *shape)) for x, d in zip(operands, dims, strict=True)]
+        return self.bind(*moved, **params), 0
+
+    def lower(self, ctx: Any, *operands: Any, **params: Any) -> Any:
+        if self.hlo is None:
+            super().lower(ctx, *operands, **params)
+        return ctx.op(self.hlo, *self.spread_out(ctx, operands))
+
+    def spread_out(self, ctx: Any, operands: Sequence[Any]) -> list[Any]:
+        """Operands with scalars broadcast to the shape of the result."""
+        shape = ctx.aval_out.shape
+        return [
+            x if a.shape == shape else ctx.broadcast(x, (), a.update(shape=shape))
+            for x, a in zip(operands, ctx.avals_in, strict=True)
+        ]
+
+    def cost(self, *avals: ShapedArray, **params: Any) -> Cost:
+        base = super().cost(*avals, **params)
+        return base._replace(flops=base.flops * self.flops)
+
+    def _check_kind(self, aval: ShapedArray) -> None:
+        kind = kind_of(aval.dtype)
+        if kind is None or kind not in self.accepts:
+            accepted = ", ".join(k.name.lower() for k in self.accepts if k.name)
+            raise TypeError(
+                f"{self.name} does not accept dtype {aval.dtype.name}; it takes {accepted} (convert with .astype)"
+            )
+
+    def _mismatch(self, problem: str, avals: Sequence[ShapedArray], fix: str) -> ShapeError:
+        found = ", ".join(a.str_short(short_dtypes=False) for a in avals)
+        return ShapeError(f"{self.name}: the operands' {problem}: {found}; {fix}")
+
+
+def elementwise(
+    *,
+    hlo: str | None = None,
+    accepts: Kinds = NUMERIC,
+    flops: int = 1,
+    family: type[Elementwise] = Elementwise,
+) -> Callable[[Callable[..., Any]], Any]:
+    """Declare an elementwise operation by its signature and docstring.
+
+    `hlo` is the StableHLO (or chlo) op of the same meaning; `flops` what one element costs; `family` a subclass with other rules.
+    """
+    return lambda declaration: family(declaration, hlo=hlo, accepts=accepts, flops=flops)
+
+
+# --- helpers
+
+
+def like_dtypes(operands: Sequence[Any]) -> Sequence[Any]:
+    """Operands with Python scalars turned into the dtype of the arrays among them."""
+    if not any(type(x) in _PYTHON_SCALARS for x in operands):
+        return operands
+    dtype = next((aval_of(x).dtype for x in operands if type(x) not in _PYTHON_SCALARS), None)
+    if dtype is None:
+        return operands
+    return [literal(x, dtype) if type(x) in _PYTHON_SCALARS else x for x in operands]
+
+
+_PYTHON_SCALARS = (bool, int, float, complex)
+
+
+def spread(x: Any, aval: ShapedArray) -> Any:
+    """A value of the shape of `aval`: itself, or a scalar repeated."""
+    return x if aval_of(x).shape == aval.shape else broadcast_in_dim(x, aval.shape, ())
+
+
+def unbatched_shape(x: Any, dim: int | None) -> tuple[int, ...]:
+    shape = aval_of(x).shape
+    return shape if dim is None else (*shape[:dim], *shape[dim + 1 :])
+
+
+def _aligned(x: Any, dim: int | None, shape: tuple[int, ...]) -> Any:
+    """An operand of the batched operation, with the batch dimension first."""
+    inner = unbatched_shape(x, dim)
+    if dim is None:
+        return x if not inner else broadcast_in_dim(x, shape, range(1, len(shape)))
+    x = moveaxis(x, dim, 0)
+    return x if inner or len(shape) == 1 else broadcast_in_dim(x, shape, (0,))
+
+
+def _term(partial: Any, tangent: Any) -> Any:
+    if type(partial) is int and partial in (1, -1):
+        return tangent if partial == 1 else neg(tangent)
+    return mul(tangent, partial)
+
+
+def _gathered(ct: Any, aval: ShapedArray) -> Any:
+    """The cotangent of an operand: summed where the operand was a scalar spread over the result."""
+    shape = aval_of(ct).shape
+    if aval.shape == shape:
+        return ct
+    return sum_over(ct, range(len(shape))) if aval.shape == () else reshape(ct, aval.shape)
+
+
+# --- what derivatives themselves are made of
+
+
+@elementwise(hlo="stablehlo.add", accepts=ANY)
+def add_any(x: Any, y: Any) -> Any:
+    """The sum of two tangents or cotangents."""
+
+
+add_any.derivatives(lambda x, y, out: 1, lambda x, y, out: 1)
+
+
+@add_any.transposed
+def _(ct: Any, x: Any, y: Any) -> Any:
+    return ct, ct
+
+
+@elementwise(hlo="stablehlo.negate")
+def neg(x: Any) -> Any:
+    """Negation, elementwise: `-x`."""
+
+
+neg.derivatives(lambda x, out: -1)
+
+
+@neg.transposed
+def _(ct: Any, x: Any) -> Any:
+    return (neg(ct),)
+
+
+@elementwise(hlo="stablehlo.multiply", accepts=ANY)
+def mul(x: Any, y: Any) -> Any:
+    """Multiplication, elementwise: `x * y`."""
+
+
+mul.derivatives(lambda x, y, out: y, lambda x, y, out: x)
+
+
+@mul.transposed
+def _(ct: Any, x: Any, y: Any) -> Any:
+    return (mul(ct, y), None) if isinstance(x, Linear) else (None, mul(x, ct))

@@ -1,0 +1,101 @@
+"""select_n: the choice between arrays, elementwise, by a third one."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from xlamini.core.avals import ShapedArray
+from xlamini.core.errors import ShapeError
+from xlamini.core.primitive import Axis, Primitive
+from xlamini.core.tangents import Zero, is_linear, is_zero, tangent_aval
+from xlamini.core.tracer import aval_of
+from xlamini.primitives.batch_ops import with_batch_first
+from xlamini.primitives.elementwise import like_dtypes, spread
+from xlamini.primitives.shape import broadcast_in_dim
+from xlamini.primitives.tangent_ops import instantiated, zeros
+
+
+def select_n(which: Any, *cases: Any) -> Any:
+    """Element i of the result is element i of `cases[which[i]]`; `which` is bool (two cases) or int32.
+
+    `which` is a scalar or has the shape of the cases, which share one shape and dtype; else ShapeError.
+
+    >>> select_n(xlamini.numpy.array([True, False]), xlamini.numpy.zeros(2), xlamini.numpy.ones(2))
+    Array([1., 0.], dtype=float32)
+    """
+    return select_n_p.bind(which, *like_dtypes(cases))
+
+
+def where(condition: Any, x: Any, y: Any) -> Any:
+    """`x` where the condition holds, `y` elsewhere; scalars are spread (for use in rules)."""
+    x, y = like_dtypes((x, y))
+    shape = np.broadcast_shapes(*(aval_of(v).shape for v in (condition, x, y)))
+    x, y = (spread(v, ShapedArray(shape, aval_of(v).dtype)) for v in (x, y))
+    return select_n_p.bind(condition, y, x)
+
+
+class SelectN(Primitive):
+    name = "select_n"
+
+    def shape_rule(self, which: ShapedArray, *cases: ShapedArray) -> ShapedArray:
+        first = cases[0]
+        if any(c.shape != first.shape or c.dtype != first.dtype for c in cases):
+            found = ", ".join(c.str_short() for c in cases)
+            raise ShapeError(f"select_n: the cases must share one shape and dtype, got {found}")
+        if which.shape not in ((), first.shape):
+            raise ShapeError(
+                f"select_n: `which` must be a scalar or of the cases' shape {first.shape}, got {which.shape}"
+            )
+        if which.dtype not in (np.bool_, np.int32) or (which.dtype == np.bool_ and len(cases) > 2):
+            raise TypeError(f"select_n: `which` must be bool with two cases, or int32; got {which.dtype}")
+        return ShapedArray(first.shape, first.dtype, all(c.weak_type for c in cases))
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+        which, *cases = primals
+        out = self.bind(which, *cases)
+        if all(is_zero(t) for t in tangents[1:]):
+            return out, Zero(tangent_aval(aval_of(out)))
+        return out, self.bind(which, *map(instantiated, tangents[1:]))
+
+    def transpose(self, ct: Any, which: Any, *cases: Any) -> list[Any]:
+        nothing = zeros(aval_of(ct))
+        return [None] + [
+            self.bind(which, *(ct if j == i else nothing for j in range(len(cases)))) if is_linear(c) else None
+            for i, c in enumerate(cases)
+        ]
+
+    def batch(self, axis: Axis, operands: Sequence[Any], dims: Sequence[int | None]) -> Any:
+        which, *cases = operands
+        if dims[0] is None and aval_of(which).ndim == 0:
+            return self.bind(which, *with_batch_first(cases, dims[1:], axis.size)), 0
+        which, *cases = with_batch_first(operands, dims, axis.size)
+        if which.ndim == 1:
+            which = broadcast_in_dim(which, aval_of(cases[0]).shape, (0,))
+        return self.bind(which, *cases), 0
+
+    def lower(self, ctx: Any, which: Any, *cases: Any) -> Any:
+        kind = ctx.avals_in[0]
+        if kind.dtype == np.bool_:
+            return ctx.op("stablehlo.select", which, cases[1], cases[0])
+        return self._among(ctx, kind, which, cases, 0)
+
+    def _among(self, ctx: Any, kind: ShapedArray, which: Any, cases: Sequence[Any], first: int) -> Any:
+        """A binary tree of two-way selects."""
+        if len(cases) == 1:
+            return cases[0]
+        half = len(cases) // 2
+        below = ctx.op(
+            "stablehlo.compare",
+            which,
+            ctx.constant(first + half, kind),
+            avals=[kind.update(dtype=np.dtype(bool))],
+            comparison_direction="#stablehlo<comparison_direction LT>",
+        )
+        low = self._among(ctx, kind, which, cases[:half], first)
+        high = self._among(ctx, kind, which, cases[half:], first + half)
+        return ctx.op("stablehlo.select", below, low, high)
+
+
+select_n_p = SelectN()

@@ -1,0 +1,300 @@
+"""Operations that move elements without touching them: transpose, broadcast_in_dim, reshape, squeeze, rev.
+
+All of them are linear, so one base class gives them their jvp.
+"""
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from xlamini.core.avals import Shape, ShapedArray
+from xlamini.core.errors import ShapeError
+from xlamini.core.primitive import Axis, Cost, Primitive
+from xlamini.core.tracer import aval_of
+
+
+class LinearUnary(Primitive):
+    """A primitive that is linear in its only operand: its tangent goes through the same operation."""
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        out = self.bind(*primals, **params)
+        return out, self.bind(*tangents, **params)
+
+    def cost(self, *avals: ShapedArray, **params: Any) -> Cost:
+        return super().cost(*avals, **params)._replace(flops=0)
+
+
+# --- transpose
+
+
+def transpose(operand: Any, permutation: Sequence[int]) -> Any:
+    """Reorder dimensions: dimension i of the result is dimension `permutation[i]` of the operand.
+
+    Raises ShapeError if `permutation` is not a permutation of the operand's dimensions.
+
+    >>> transpose(xlamini.numpy.ones((2, 3)), (1, 0)).shape
+    (3, 2)
+    """
+    permutation = tuple(int(i) for i in permutation)
+    if permutation == tuple(range(aval_of(operand).ndim)):
+        return operand
+    return transpose_p.bind(operand, permutation=permutation)
+
+
+class Transpose(LinearUnary):
+    name = "transpose"
+
+    def shape_rule(self, x: ShapedArray, *, permutation: Shape) -> ShapedArray:
+        if sorted(permutation) != list(range(x.ndim)):
+            raise ShapeError(
+                f"transpose: permutation {permutation} does not name each dimension of {x.str_short()} once"
+            )
+        return x.update(shape=tuple(x.shape[i] for i in permutation))
+
+    def transpose(self, ct: Any, x: Any, *, permutation: Shape) -> list[Any]:
+        return [transpose(ct, np.argsort(permutation).tolist())]
+
+    def batch(self, axis: Axis, operands: Any, dims: Any, *, permutation: Shape) -> Any:
+        (x,), (dim,) = operands, dims
+        others = [i for i in range(x.ndim) if i != dim]
+        return transpose(x, (dim, *(others[i] for i in permutation))), 0
+
+    def lower(self, ctx: Any, x: Any, *, permutation: Shape) -> Any:
+        return ctx.op("stablehlo.transpose", x, permutation=permutation)
+
+
+transpose_p = Transpose()
+
+
+def moveaxis(x: Any, source: int, destination: int) -> Any:
+    """Move one dimension; the others keep their order."""
+    order = [i for i in range(aval_of(x).ndim) if i != source]
+    order.insert(destination, source)
+    return transpose(x, order)
+
+
+# --- broadcast_in_dim
+
+
+def broadcast_in_dim(operand: Any, shape: Sequence[int], broadcast_dimensions: Sequence[int]) -> Any:
+    """Repeat an array into `shape`; dimension i of the operand becomes `broadcast_dimensions[i]` of the result.
+
+    Each operand dimension must be 1 or the size of the result's dimension; else ShapeError.
+
+    >>> broadcast_in_dim(xlamini.numpy.ones(3), (2, 3), (1,)).shape
+    (2, 3)
+    """
+    shape, dims = tuple(map(int, shape)), tuple(map(int, broadcast_dimensions))
+    if shape == aval_of(operand).shape and dims == tuple(range(len(shape))):
+        return operand
+    return broadcast_in_dim_p.bind(operand, shape=shape, broadcast_dimensions=dims)
+
+
+class BroadcastInDim(LinearUnary):
+    name = "broadcast_in_dim"
+
+    def shape_rule(self, x: ShapedArray, *, shape: Shape, broadcast_dimensions: Shape) -> ShapedArray:
+        fits = len(broadcast_dimensions) == x.ndim and all(
+            0 <= d < len(shape) and n in (1, shape[d])
+            for n, d in zip(x.shape, broadcast_dimensions, strict=True)
+        )
+        if not fits or list(broadcast_dimensions) != sorted(set(broadcast_dimensions)):
+            raise ShapeError(
+                f"broadcast_in_dim: {x.str_short()} does not fit into shape {shape} with "
+                f"broadcast_dimensions={broadcast_dimensions}; each dimension must be 1 or equal, in order"
+            )
+        return x.update(shape=shape)
+
+    def transpose(self, ct: Any, x: Any, *, shape: Shape, broadcast_dimensions: Shape) -> list[Any]:
+        new = [d for d in range(len(shape)) if d not in broadcast_dimensions]
+        stretched = [
+            d for n, d in zip(x.aval.shape, broadcast_dimensions, strict=True) if n == 1 and shape[d] != 1
+        ]
+        return [reshape(sum_over(ct, sorted(new + stretched)), x.aval.shape)]
+
+    def batch(self, axis: Axis, operands: Any, dims: Any, *, shape: Shape, broadcast_dimensions: Shape) -> Any:
+        (x,), (dim,) = operands, dims
+        x = moveaxis(x, dim, 0)
+        moved = (0, *(d + 1 for d in broadcast_dimensions))
+        return broadcast_in_dim(x, (axis.size, *shape), moved), 0
+
+    def lower(self, ctx: Any, x: Any, *, shape: Shape, broadcast_dimensions: Shape) -> Any:
+        return ctx.broadcast(x, broadcast_dimensions, ctx.aval_out)
+
+
+broadcast_in_dim_p = BroadcastInDim()
+
+
+def broadcast(x: Any, sizes: Sequence[int]) -> Any:
+    """Repeat an array along new leading dimensions of these sizes."""
+    shape = aval_of(x).shape
+    return broadcast_in_dim(x, (*sizes, *shape), range(len(sizes), len(sizes) + len(shape)))
+
+
+# --- reshape and squeeze
+
+
+def reshape(operand: Any, new_sizes: Sequence[int]) -> Any:
+    """The same elements in row-major order under another shape; ShapeError if their number differs.
+
+    >>> reshape(xlamini.numpy.arange(6), (2, 3)).shape
+    (2, 3)
+    """
+    new_sizes = tuple(map(int, new_sizes))
+    return operand if aval_of(operand).shape == new_sizes else reshape_p.bind(operand, new_sizes=new_sizes)
+
+
+class Reshape(LinearUnary):
+    name = "reshape"
+
+    def shape_rule(self, x: ShapedArray, *, new_sizes: Shape) -> ShapedArray:
+        if math.prod(new_sizes) != x.size or any(n < 0 for n in new_sizes):
+            raise ShapeError(
+                f"reshape: {x.str_short()} has {x.size} elements and does not fit into shape {new_sizes}, "
+                f"which has {math.prod(new_sizes)}"
+            )
+        return x.update(shape=new_sizes)
+
+    def transpose(self, ct: Any, x: Any, *, new_sizes: Shape) -> list[Any]:
+        return [reshape(ct, x.aval.shape)]
+
+    def batch(self, axis: Axis, operands: Any, dims: Any, *, new_sizes: Shape) -> Any:
+        (x,), (dim,) = operands, dims
+        return reshape(moveaxis(x, dim, 0), (axis.size, *new_sizes)), 0
+
+    def lower(self, ctx: Any, x: Any, *, new_sizes: Shape) -> Any:
+        return ctx.reshape(x, ctx.aval_out)
+
+
+reshape_p = Reshape()
+
+
+def squeeze(array: Any, dimensions: Sequence[int]) -> Any:
+    """Drop dimensions of size 1; ShapeError if one of them has another size.
+
+    >>> squeeze(xlamini.numpy.ones((1, 3)), (0,)).shape
+    (3,)
+    """
+    ndim = aval_of(array).ndim
+    dims = tuple(sorted(d + ndim if d < 0 else int(d) for d in dimensions))
+    return squeeze_p.bind(array, dimensions=dims) if dims else array
+
+
+class Squeeze(LinearUnary):
+    name = "squeeze"
+
+    def shape_rule(self, x: ShapedArray, *, dimensions: Shape) -> ShapedArray:
+        if any(not 0 <= d < x.ndim or x.shape[d] != 1 for d in dimensions):
+            raise ShapeError(
+                f"squeeze: dimensions {dimensions} of {x.str_short()} are not all of size 1"
+            )
+        return x.update(shape=tuple(n for d, n in enumerate(x.shape) if d not in dimensions))
+
+    def transpose(self, ct: Any, x: Any, *, dimensions: Shape) -> list[Any]:
+        return [reshape(ct, x.aval.shape)]
+
+    def batch(self, axis: Axis, operands: Any, dims: Any, *, dimensions: Shape) -> Any:
+        (x,), (dim,) = operands, dims
+        return squeeze(moveaxis(x, dim, 0), [d + 1 for d in dimensions]), 0
+
+    def lower(self, ctx: Any, x: Any, *, dimensions: Shape) -> Any:
+        return ctx.reshape(x, ctx.aval_out)
+
+
+squeeze_p = Squeeze()
+
+
+def expand_dims(array: Any, dimensions: Sequence[int]) -> Any:
+    """Insert dimensions of size 1 so that they stand at `dimensions` of the result.
+
+    >>> expand_dims(xlamini.numpy.ones(3), (0,)).shape
+    (1, 3)
+    """
+    shape = aval_of(array).shape
+    ndim = len(shape) + len(dimensions)
+    new = {d + ndim if d < 0 else int(d) for d in dimensions}
+    if len(new) != len(dimensions) or any(not 0 <= d < ndim for d in new):
+        raise ShapeError(f"expand_dims: dimensions {tuple(dimensions)} do not fit a result of rank {ndim}")
+    kept = [d for d in range(ndim) if d not in new]
+    full = [1] * ndim
+    for d, n in zip(kept, shape, strict=True):
+        full[d] = n
+    return broadcast_in_dim(array, full, kept)
+
+
+# --- rev
+
+
+def rev(operand: Any, dimensions: Sequence[int]) -> Any:
+    """Reverse the order of the elements along `dimensions`.
+
+    >>> rev(xlamini.numpy.arange(3), (0,))
+    Array([2, 1, 0], dtype=int32)
+    """
+    ndim = aval_of(operand).ndim
+    return rev_p.bind(operand, dimensions=tuple(d + ndim if d < 0 else int(d) for d in dimensions))
+
+
+class Rev(LinearUnary):
+    name = "rev"
+
+    def shape_rule(self, x: ShapedArray, *, dimensions: Shape) -> ShapedArray:
+        if len(set(dimensions)) != len(dimensions) or any(not 0 <= d < x.ndim for d in dimensions):
+            raise ShapeError(f"rev: dimensions {dimensions} do not fit {x.str_short()}")
+        return x
+
+    def transpose(self, ct: Any, x: Any, *, dimensions: Shape) -> list[Any]:
+        return [rev(ct, dimensions)]
+
+    def batch(self, axis: Axis, operands: Any, dims: Any, *, dimensions: Shape) -> Any:
+        (x,), (dim,) = operands, dims
+        return rev(x, [d + (d >= dim) for d in dimensions]), dim
+
+    def lower(self, ctx: Any, x: Any, *, dimensions: Shape) -> Any:
+        return ctx.op("stablehlo.reverse", x, dimensions=dimensions)
+
+
+rev_p = Rev()
+
+
+# --- reduce_sum: the transpose of a broadcast, so it lives beside it
+
+
+def sum_over(operand: Any, axes: Sequence[int]) -> Any:
+    """The sum over `axes`."""
+    return reduce_sum_p.bind(operand, axes=tuple(axes)) if len(axes) else operand
+
+
+def reduced(x: ShapedArray, axes: Shape, name: str) -> ShapedArray:
+    """The type of a reduction over `axes`; ShapeError where they don't fit."""
+    if len(set(axes)) != len(axes) or any(not 0 <= a < x.ndim for a in axes):
+        raise ShapeError(f"{name}: axes {axes} do not fit {x.str_short()}")
+    return x.update(shape=tuple(n for d, n in enumerate(x.shape) if d not in axes))
+
+
+class ReduceSum(LinearUnary):
+    name = "reduce_sum"
+
+    def shape_rule(self, x: ShapedArray, *, axes: Shape) -> ShapedArray:
+        return reduced(x, axes, self.name)
+
+    def transpose(self, ct: Any, x: Any, *, axes: Shape) -> list[Any]:
+        kept = [d for d in range(x.aval.ndim) if d not in axes]
+        return [broadcast_in_dim(ct, x.aval.shape, kept)]
+
+    def batch(self, axis: Axis, operands: Any, dims: Any, *, axes: Shape) -> Any:
+        (x,), (dim,) = operands, dims
+        moved = tuple(a + (a >= dim) for a in axes)
+        return sum_over(x, moved), dim - sum(a < dim for a in moved)
+
+    def lower(self, ctx: Any, x: Any, *, axes: Shape) -> Any:
+        return ctx.reduce("stablehlo.add", x, 0, axes)
+
+    def cost(self, x: ShapedArray, *, axes: Shape) -> Cost:
+        return Cost(x.size, x.nbytes + self.shape_rule(x, axes=axes).nbytes)
+
+
+reduce_sum_p = ReduceSum()

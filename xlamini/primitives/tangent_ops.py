@@ -1,0 +1,32 @@
+"""Zeros and sums of tangents and cotangents."""
+from __future__ import annotations
+
+from typing import Any
+
+from xlamini.core.avals import ShapedArray
+from xlamini.core.tangents import is_zero
+from xlamini.core.tracer import literal
+from xlamini.primitives.elementwise import add_any
+from xlamini.primitives.shape import broadcast_in_dim
+
+
+def add_tangents(x: Any, y: Any) -> Any:
+    """The sum of two tangents of one value, either of which may be a symbolic zero."""
+    if is_zero(x):
+        return y
+    return x if is_zero(y) else add_any(x, y)
+
+
+def full(aval: ShapedArray, value: Any) -> Any:
+    """An array of this type filled with one number."""
+    return broadcast_in_dim(literal(value, aval.dtype), aval.shape, ())
+
+
+def zeros(aval: ShapedArray) -> Any:
+    """An array of zeros of this type."""
+    return full(aval, 0)
+
+
+def instantiated(tangent: Any) -> Any:
+    """A tangent as an array, also where it is a symbolic zero."""
+    return zeros(tangent.aval) if is_zero(tangent) else tangent

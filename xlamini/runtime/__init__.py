@@ -1,0 +1,1 @@
+"""PJRT: devices, arrays, executables, the C++ dispatch path. Nothing else knows the client."""

@@ -1,0 +1,126 @@
+"""Compiled programs: from a StableHLO module to something that takes Arrays and returns Arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from jaxlib import _jax
+
+from xlamini.core.avals import ShapedArray
+from xlamini.runtime.platforms import Device
+from xlamini.runtime.put import ArrayImpl, device_put_value
+from xlamini.runtime.sharding import DeviceList, Sharding, on_device
+from xlamini.runtime.versions import array_result_handler
+
+CompilerOptions = Mapping[str, bool | int | float | str]
+
+
+def compile_module(
+    module: Any,
+    *,
+    devices: Sequence[Device],
+    in_avals: Sequence[ShapedArray],
+    out_avals: Sequence[ShapedArray],
+    donated: Iterable[int] = (),
+    compiler_options: CompilerOptions | None = None,
+) -> Executable:
+    """Compile a StableHLO module for a device and load it there.
+
+    Args:
+      module: an `ir.Module`, or its text or bytecode; its `main` takes and returns flat arrays.
+      devices: where it runs; one so far.
+      in_avals: the types that `main` takes, hidden constants first, unused arguments left out.
+      out_avals: the types of the Arrays it returns, with their weak types.
+      donated: which of `main`'s arguments give their memory away, as the module's attributes say.
+      compiler_options: XLA's options by name, such as {"xla_backend_optimization_level": 1}.
+
+    Raises:
+      JaxRuntimeError: XLA cannot compile it, or does not know an option.
+    """
+    loaded = devices[0].client.compile_and_load(
+        module, DeviceList(tuple(devices)), _options(devices, compiler_options or {})
+    )
+    return Executable(loaded, on_device(devices[0]), in_avals, out_avals, frozenset(donated))
+
+
+def _options(devices: Sequence[Device], overrides: CompilerOptions) -> _jax.CompileOptions:
+    options = _jax.CompileOptions()
+    options.num_replicas = 1
+    options.num_partitions = len(devices)
+    ids = np.array([[d.id for d in devices]], np.int32)
+    options.device_assignment = _jax.DeviceAssignment.create(ids)
+    options.env_option_overrides = list(overrides.items())
+    return options
+
+
+class Executable:
+    """A compiled program, loaded on its device.
+
+    `loaded` is PJRT's object; `in_shardings` and `out_shardings` say where its Arrays lie.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_handlers",
+        "donated",
+        "in_avals",
+        "in_shardings",
+        "loaded",
+        "out_avals",
+        "out_shardings",
+    )
+
+    def __init__(
+        self,
+        loaded: _jax.LoadedExecutable,
+        sharding: Sharding,
+        in_avals: Sequence[ShapedArray],
+        out_avals: Sequence[ShapedArray],
+        donated: frozenset[int],
+    ):
+        self.loaded, self.donated = loaded, donated
+        self.in_avals, self.out_avals = list(in_avals), list(out_avals)
+        self.in_shardings = [sharding] * len(self.in_avals)
+        self.out_shardings = [sharding] * len(self.out_avals)
+        self._handlers = [
+            [array_result_handler(aval, sharding, committed) for aval in self.out_avals]
+            for committed in (False, True)
+        ]
+
+    def place(self, values: Sequence[Any]) -> list[ArrayImpl]:
+        """The values as Arrays of the types that the program takes, where it takes them."""
+        return [
+            x
+            if type(x) is ArrayImpl and x._sharding is sharding
+            else device_put_value(x, sharding, committed=False, aval=_aval_for(x, aval))
+            for x, sharding, aval in zip(values, self.in_shardings, self.in_avals, strict=True)
+        ]
+
+    def call(self, arrays: Sequence[ArrayImpl], committed: bool = False) -> list[ArrayImpl]:
+        """Run it on Arrays that are in their places; it returns before they have been computed.
+
+        PJRT does not compare dtypes: the arrays must be of `in_avals`.
+        """
+        return self.loaded.execute_sharded(arrays).consume_with_handlers(self._handlers[committed])
+
+    def cost_analysis(self) -> dict[str, float]:
+        """XLA's estimates: `flops`, `bytes accessed`, …; a loop's body counts once."""
+        return self.loaded.cost_analysis()
+
+    def memory_analysis(self) -> _jax.CompiledMemoryStats:
+        """Bytes of arguments, outputs, temporaries and code."""
+        return self.loaded.get_compiled_memory_stats()
+
+    def as_text(self) -> str:
+        """The optimised HLO."""
+        return "\n\n".join(module.to_string() for module in self.loaded.hlo_modules())
+
+    def serialize(self) -> bytes:
+        """The compiled program as bytes, for the same jaxlib and the same kind of device."""
+        return self.loaded.serialize()
+
+
+def _aval_for(x: Any, aval: ShapedArray) -> ShapedArray | None:
+    return None if isinstance(x, ArrayImpl) else aval

@@ -1,0 +1,123 @@
+"""Onto a device: Python and NumPy values and Arrays become Arrays there.
+
+A NumPy array is copied, so that changing it afterwards does not change the Array. 64-bit values are
+narrowed while x64 is off. A Python number makes a weakly typed Array.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from jaxlib import _jax
+
+from xlamini.core.avals import ShapedArray
+from xlamini.core.config import enable_x64
+from xlamini.core.dtypes import check_fits, dtype_of, python_scalar_dtypes
+from xlamini.runtime.lifetime import check_alive
+from xlamini.runtime.sharding import SingleDeviceSharding, as_sharding, default_sharding
+
+ArrayImpl = _jax.ArrayImpl
+
+_put = _jax.batched_device_put
+_NUMPY = (np.ndarray, np.generic)
+_NUMBERS = (bool, int, float, complex)
+_COPY = _jax.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
+
+
+def device_put_value(
+    x: Any,
+    where: Any = None,
+    *,
+    committed: bool | None = None,
+    aval: ShapedArray | None = None,
+) -> ArrayImpl:
+    """An Array with the value of `x` on a device.
+
+    Args:
+      x: an Array, an ndarray, or a NumPy or Python scalar.
+      where: a device or a sharding. None leaves an Array where it is; other values go to the
+        default device.
+      committed: whether the Array is bound to its place; by default, if `where` is given.
+      aval: the type of the result, if it shall not follow from `x`.
+
+    Raises:
+      TypeError: an Array cannot hold `x`.
+      OverflowError: a Python int is out of its dtype's range.
+    """
+    if isinstance(x, ArrayImpl):
+        return _put_array(x, where, committed, aval)
+    sharding = default_sharding() if where is None else as_sharding(where)
+    bound = where is not None if committed is None else committed
+    if isinstance(x, _NUMPY):
+        return _put_ndarray(np.asarray(x), sharding, bound, aval)
+    if aval is None and type(x) in python_scalar_dtypes:
+        return _put_scalar(x, sharding, bound)
+    return _put_ndarray(_number(x), sharding, bound, aval or _scalar_aval(x))
+
+
+def _put_ndarray(
+    x: np.ndarray, sharding: SingleDeviceSharding, committed: bool, aval: ShapedArray | None
+) -> ArrayImpl:
+    if aval is None:
+        aval = ShapedArray(x.shape, _held_as(x.dtype))
+    if x.dtype is not aval.dtype:
+        with np.errstate(over="ignore", invalid="ignore"):
+            x = x.astype(aval.dtype)
+    return _put(aval, sharding, [x], [sharding._device], committed, False, _COPY, True)
+
+
+def _put_scalar(x: Any, sharding: SingleDeviceSharding, committed: bool) -> ArrayImpl:
+    aval = _scalar_aval(x)
+    try:
+        return _put(
+            aval, sharding, [x], [sharding._device], committed, False, _COPY, enable_x64.value
+        )
+    except _jax.JaxRuntimeError:
+        check_fits(x, aval.dtype)
+        raise
+
+
+def _scalar_aval(x: Any) -> ShapedArray:
+    return ShapedArray((), dtype_of(x), not isinstance(x, bool))
+
+
+def _number(x: Any) -> np.ndarray:
+    if isinstance(x, _NUMBERS):
+        return np.asarray(x)
+    raise TypeError(
+        f"an Array cannot hold a value of type {type(x).__name__}; "
+        "pass an array or a number, or make it one with xlamini.numpy.asarray"
+    )
+
+
+_held: dict[np.dtype, tuple[np.dtype, np.dtype]] = {}
+
+
+def _held_as(dtype: np.dtype) -> np.dtype:
+    """The dtype of the Array for an ndarray's; TypeError for one that no Array can have."""
+    found = _held.get(dtype)
+    if found is None:
+        native = dtype.newbyteorder("=")
+        with enable_x64(False):
+            narrow = dtype_of(np.empty((), native))
+        found = _held[dtype] = (narrow, native)
+    return found[enable_x64.value]
+
+
+def _put_array(
+    x: ArrayImpl, where: Any, committed: bool | None, aval: ShapedArray | None
+) -> ArrayImpl:
+    check_alive(x)
+    sharding = x._sharding if where is None else as_sharding(where)
+    if committed is None:
+        committed = x._committed or where is not None
+    if committed == x._committed and aval is None and sharding == x._sharding:
+        return x
+    return _put(aval or x.aval, sharding, [x], [sharding._device], committed)
+
+
+def copy_of(x: ArrayImpl) -> ArrayImpl:
+    """An Array of its own with the value of `x`, in the same place."""
+    check_alive(x)
+    return _put(x.aval, x._sharding, [x], [x._sharding._device], x._committed, True)

@@ -1,0 +1,124 @@
+"""Shardings: which device holds which part of an array.
+
+The classes are jaxlib's, because its C++ dispatch path reads and compares them. What it does not
+need but users do is set on them here. So far an array lies on one device.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from jaxlib import _hlo, _jax
+
+from xlamini.runtime.platforms import Device, default_device
+
+Sharding = _jax.Sharding
+SingleDeviceSharding = _jax.SingleDeviceSharding
+DeviceList = _jax.DeviceList
+Index = tuple[slice, ...]
+
+
+@functools.cache
+def on_device(device: Device) -> SingleDeviceSharding:
+    """The sharding of an array that lies whole on one device; one object per device."""
+    return SingleDeviceSharding(device)
+
+
+def default_sharding() -> SingleDeviceSharding:
+    """The sharding of an array of which nobody said where it goes."""
+    return on_device(default_device())
+
+
+def as_sharding(where: Any) -> Sharding:
+    """A sharding from a sharding or a device."""
+    if isinstance(where, _jax.Sharding):
+        return where
+    if isinstance(where, _jax.Device):
+        return on_device(where)
+    raise TypeError(
+        f"device must be a device or a sharding, but is {where!r} of type {type(where).__name__}; "
+        "for example xlamini.devices()[0]"
+    )
+
+
+def _device_set(self: Sharding) -> set[Device]:
+    """The devices that hold a part of the array."""
+    return set(self._internal_device_list)
+
+
+def _addressable_devices(self: Sharding) -> set[Device]:
+    """Those of its devices that belong to this process."""
+    return set(self._internal_device_list.addressable_device_list)
+
+
+def _is_fully_addressable(self: Sharding) -> bool:
+    """Whether all its devices belong to this process."""
+    return self._internal_device_list.is_fully_addressable
+
+
+def _is_equivalent_to(self: Sharding, other: Sharding, ndim: int) -> bool:
+    """Whether both put the same parts of an array of `ndim` dimensions on the same devices."""
+    return self == other
+
+
+def _shard_shape(self: SingleDeviceSharding, global_shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape of the part that one device holds."""
+    return tuple(global_shape)
+
+
+def _devices_indices_map(
+    self: SingleDeviceSharding, global_shape: tuple[int, ...]
+) -> dict[Device, Index]:
+    """For each device, the part of the array that it holds."""
+    return {self._device: (slice(None),) * len(global_shape)}
+
+
+def _to_xla_hlo_sharding(self: SingleDeviceSharding, num_dimensions: int) -> _hlo.HloSharding:
+    # C++ asks for it when it makes an array for an aval (jaxlib 0.10).
+    return _hlo.HloSharding.replicate()
+
+
+def _describe(self: SingleDeviceSharding) -> str:
+    return f"SingleDeviceSharding(device={self._device!r}, memory_kind={self._memory_kind})"
+
+
+def _same(self: SingleDeviceSharding, other: object) -> bool:
+    if not isinstance(other, SingleDeviceSharding):
+        return NotImplemented
+    return self._device == other._device and self._memory_kind == other._memory_kind
+
+
+def _hash(self: SingleDeviceSharding) -> int:
+    return hash((self._device, self._memory_kind))
+
+
+def _with_memory_kind(self: SingleDeviceSharding, kind: str) -> SingleDeviceSharding:
+    """The same device, another of its memories."""
+    return SingleDeviceSharding(self._device, memory_kind=kind)
+
+
+_SHARED: dict[str, Any] = {
+    "device_set": property(_device_set),
+    "addressable_devices": property(_addressable_devices),
+    "is_fully_addressable": property(_is_fully_addressable),
+    "is_equivalent_to": _is_equivalent_to,
+    "num_devices": property(lambda self: len(self._internal_device_list)),
+    "memory_kind": property(lambda self: self._memory_kind),
+}
+_SINGLE: dict[str, Any] = {
+    "is_fully_replicated": True,
+    "shard_shape": _shard_shape,
+    "devices_indices_map": _devices_indices_map,
+    "addressable_devices_indices_map": _devices_indices_map,
+    "with_memory_kind": _with_memory_kind,
+    "_to_xla_hlo_sharding": _to_xla_hlo_sharding,
+    "__repr__": _describe,
+    "__eq__": _same,
+    "__hash__": _hash,
+}
+
+for _name, _member in _SHARED.items():
+    setattr(_jax.Sharding, _name, _member)
+for _name, _member in _SINGLE.items():
+    setattr(SingleDeviceSharding, _name, _member)

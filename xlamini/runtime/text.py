@@ -1,0 +1,49 @@
+"""An Array as text: `Array([1., 2.], dtype=float32)`, as JAX prints it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from xlamini.core.avals import ShapedArray
+from xlamini.runtime.conversions import to_numpy
+from xlamini.runtime.lifetime import describe
+
+if TYPE_CHECKING:
+    from xlamini.runtime.array import Array
+
+_PREFIX = "Array("
+
+
+class Text:
+    """The text of an Array."""
+
+    aval: ShapedArray
+    is_deleted: Callable[[], bool]
+
+    def __repr__(self) -> str:
+        if self.is_deleted():
+            return f"<deleted Array {describe(self)}>"
+        weak = ", weak_type=True" if self.aval.weak_type else ""
+        kind = f"dtype={self.aval.dtype.name}{weak})"
+        body = _elements(self)
+        width = np.get_printoptions()["linewidth"]
+        last_line = len(body) - body.rfind("\n") + 1
+        # JAX pads where NumPy would break the line; doctests of JAX programs expect the padding.
+        gap = 1 if last_line + len(kind) + 1 <= width else len(_PREFIX)
+        return f"{_PREFIX}{body},{' ' * gap}{kind}"
+
+    def __str__(self) -> str:
+        return repr(self) if self.is_deleted() else str(to_numpy(self))
+
+    def __format__(self, format_spec: str) -> str:
+        value = to_numpy(self)
+        return format(value if value.shape else value[()], format_spec)
+
+
+def _elements(x: Array) -> str:
+    if not x.aval.size:
+        return f"[], shape={x.aval.shape}"
+    return np.array2string(to_numpy(x), prefix=_PREFIX, suffix=",", separator=", ")

@@ -1,0 +1,76 @@
+"""Everything that differs between the versions of jaxlib that xlamini runs on.
+
+The rest of the library calls these functions and never asks for a version.
+"""
+
+from __future__ import annotations
+
+import importlib.abc
+import sys
+import warnings
+from typing import Any
+
+import jaxlib.version
+from jaxlib import _jax
+
+LOWEST, BEYOND = (0, 10, 2), (0, 13)
+
+
+def check_jaxlib(version: str = jaxlib.version.__version__) -> None:
+    """Raise ImportError unless jaxlib's version is one of those that xlamini is tested with."""
+    found = tuple(int(part) for part in version.split(".") if part.isdigit())
+    if not LOWEST <= found < BEYOND:
+        raise ImportError(
+            f"xlamini needs jaxlib >= 0.10.2 and < 0.13, but jaxlib {version} is installed; "
+            'run: pip install "jaxlib>=0.10.2,<0.13"'
+        )
+
+
+def array_result_handler(aval: Any, sharding: Any, committed: bool) -> _jax.ResultHandler:
+    """What makes an Array of one output of an executable."""
+    return _result_handler(aval, sharding, committed)
+
+
+def _handler_0_10(aval: Any, sharding: Any, committed: bool) -> _jax.ResultHandler:
+    # jaxlib 0.10 calls a Python method on the new array unless a fourth argument says to skip it.
+    return _jax.array_result_handler(aval, sharding, committed, True)
+
+
+_takes_skip_checks = "_skip_checks" in (_jax.array_result_handler.__doc__ or "")
+_result_handler: Any = _handler_0_10 if _takes_skip_checks else _jax.array_result_handler
+
+
+def dlpack_capsule(x: Any, stream: Any, max_version: tuple[int, int] | None, copied: bool) -> Any:
+    """A DLPack capsule of an array; jaxlib 0.10 makes unversioned ones only."""
+    if _takes_max_version:
+        return _jax.buffer_to_dlpack_managed_tensor(x, stream, max_version, copied)
+    return _jax.buffer_to_dlpack_managed_tensor(x, stream)
+
+
+_takes_max_version = "max_version" in (_jax.buffer_to_dlpack_managed_tensor.__doc__ or "")
+
+# What a call that fails on the fast path raises: ValueError in jaxlib 0.10, later JaxRuntimeError.
+DISPATCH_ERRORS: tuple[type[Exception], ...] = (_jax.JaxRuntimeError, ValueError)
+
+
+_TOGETHER = (
+    "jax and xlamini are in one process. Both set their own methods on jaxlib's array class, so "
+    "whichever was imported last breaks the other. Compare them in separate processes."
+)
+
+
+def warn_of_jax() -> None:
+    """Warn if `jax` has been imported, and as soon as it is imported later."""
+    if "jax" in sys.modules:
+        warnings.warn(_TOGETHER, RuntimeWarning, stacklevel=3)
+    elif not any(isinstance(finder, _JaxWatch) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _JaxWatch())
+
+
+class _JaxWatch(importlib.abc.MetaPathFinder):
+    """Finds nothing; sees `import jax` pass by."""
+
+    def find_spec(self, fullname: str, path: Any, target: Any = None) -> None:
+        if fullname == "jax":
+            sys.meta_path.remove(self)
+            warnings.warn(_TOGETHER, RuntimeWarning, stacklevel=2)

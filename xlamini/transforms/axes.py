@@ -1,0 +1,57 @@
+"""in_axes and out_axes: one axis for every leaf."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from xlamini.core.avals import ShapedArray
+from xlamini.core.pytree import flatten, flatten_axes, structure
+
+
+def axis_leaves(
+    what: str,
+    axes: Any,
+    args: Any,
+    kwargs: dict[str, Any] | None,
+    avals: Sequence[ShapedArray],
+    names: Sequence[str] | None,
+    fun_name: str,
+) -> list[int | None]:
+    """One axis (or None) for every leaf, from a tree of axes that is a prefix of the values' tree."""
+    if what == "in_axes" and isinstance(axes, tuple) and len(axes) != len(args):
+        raise ValueError(
+            f"vmap: in_axes has {len(axes)} entries but {fun_name} was called with {len(args)} positional arguments: {axes!r}"
+        )
+    names_of_trees = (what, f"the {_side(what)} of {fun_name}")
+    leaves = flatten_axes("vmap", axes, structure(args), names_of_trees)
+    leaves += [0] * len(flatten(kwargs)[0]) if kwargs else []
+    return [_axis(what, d, a, i, names, fun_name) for i, (d, a) in enumerate(zip(leaves, avals, strict=True))]
+
+
+def _side(what: str) -> str:
+    return "arguments" if what == "in_axes" else "output"
+
+
+def _axis(
+    what: str, dim: Any, aval: ShapedArray, index: int, names: Sequence[str] | None, fun_name: str
+) -> int | None:
+    if dim is None:
+        return None
+    # An output gains the axis, an input has it already.
+    rank = aval.ndim + (what == "out_axes")
+    leaf = names[index] if names is not None else f"output {index}"
+    if not isinstance(dim, int):
+        raise TypeError(f"vmap: {what} must be ints, None or trees of them, got {dim!r} for {leaf} of {fun_name}")
+    if not -rank <= dim < rank:
+        raise ValueError(
+            f"vmap: {what} is {dim} for {leaf} of {fun_name}, which is {aval.str_short(short_dtypes=False)}"
+            + (f" and has axes 0 to {rank - 1}" if rank else " and has no axis to map; use None")
+        )
+    return dim % rank
+
+
+def unbatched_aval(aval: ShapedArray, dim: int | None) -> ShapedArray:
+    """The type of one example."""
+    if dim is None:
+        return aval
+    return aval.update(shape=(*aval.shape[:dim], *aval.shape[dim + 1 :]))

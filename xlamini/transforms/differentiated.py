@@ -1,0 +1,68 @@
+"""Which arguments a transformation differentiates: taken out, checked, and traced as inputs of a function of them alone."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from xlamini.core.pytree import flatten
+from xlamini.core.tangents import is_differentiable
+from xlamini.transforms.arguments import ArgNames, avals_of, name_of
+from xlamini.transforms.tracing import Trace, trace
+
+Argnums = int | Sequence[int]
+
+
+class DiffArgs:
+    """The arguments `argnums` of a call, flat, with a function of them alone."""
+
+    def __init__(
+        self, fun: Callable[..., Any], argnums: Argnums, args: Sequence[Any], kwargs: dict[str, Any], what: str
+    ):
+        self.what, self.fun_name = what, name_of(fun)
+        self.single = isinstance(argnums, int)
+        chosen = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+        self.positions = [self._position(i, len(args)) for i in chosen]
+        chosen_args = tuple(args[i] for i in self.positions)
+        self.leaves, self.tree = flatten(chosen_args)
+        self.in_tree = flatten((chosen_args, {}))[1]
+        self._fun, self._args, self._kwargs = fun, list(args), kwargs
+        self.names = ArgNames(fun, self.in_tree, self.positions)
+        self.avals = avals_of(self.leaves, self.names, self.fun_name)
+
+    def _position(self, argnum: int, count: int) -> int:
+        if not isinstance(argnum, int):
+            raise TypeError(f"{self.what}: argnums must be an int or a tuple of ints, got {argnum!r}")
+        if not -count <= argnum < count:
+            raise TypeError(
+                f"{self.what}: argnums {argnum} names no positional argument: {self.fun_name} was called with "
+                f"{count}; pass the argument by position, not by keyword"
+            )
+        return argnum % count
+
+    def trace(self) -> Trace:
+        """Trace the function of the chosen arguments; Python may ask for their numbers."""
+
+        def of_chosen(*chosen: Any) -> Any:
+            args = list(self._args)
+            for position, value in zip(self.positions, chosen, strict=True):
+                args[position] = value
+            return self._fun(*args, **self._kwargs)
+
+        of_chosen.__name__ = self.fun_name
+        return trace(of_chosen, self.in_tree, self.avals, self.leaves, self.names)
+
+    def nonzero(self, traced: Trace) -> tuple[bool, ...]:
+        """Which inputs of the traced jaxpr have a tangent: the chosen leaves that can have one, no captured value."""
+        return (False,) * len(traced.captured) + tuple(is_differentiable(a) for a in self.avals)
+
+    def operands(self, traced: Trace) -> list[Any]:
+        return [*traced.captured, *self.leaves]
+
+
+def split_aux(out: Any, what: str, fun_name: str) -> tuple[Any, Any]:
+    """The two parts of what a function with `has_aux=True` returns."""
+    if not isinstance(out, tuple | list) or len(out) != 2:
+        raise TypeError(
+            f"{what}: with has_aux=True {fun_name} must return a pair (output, aux), but it returned a {type(out).__name__}"
+        )
+    return out[0], out[1]

@@ -1,0 +1,33 @@
+"""One primitive at a time: how `bind` runs when nothing is being traced.
+
+Each primitive keeps, for each set of params, a C++ dispatched program of its single equation.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from xlamini.core.jaxpr import Literal
+from xlamini.core.primitive import Primitive
+from xlamini.core.tracer import install_evaluator
+from xlamini.transforms.jit import jit
+
+
+def evaluate_primitive(primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> Any:
+    """Run one equation now."""
+    key = tuple(params.values())
+    run = primitive.executables.get(key)
+    if run is None:
+        run = primitive.executables[key] = _program(primitive, params)
+    return run(*[x.val if type(x) is Literal else x for x in operands])
+
+
+def _program(primitive: Primitive, params: dict[str, Any]) -> Any:
+    def equation(*operands: Any) -> Any:
+        return primitive.bind(*operands, **params)
+
+    equation.__name__ = primitive.name
+    return jit(equation)
+
+
+install_evaluator(evaluate_primitive)

@@ -1,0 +1,229 @@
+"""jit: trace once per signature, compile, and run through jaxlib's C++ dispatch.
+
+The C++ path keeps what it has seen. A call with a new signature, or one made while something is being traced, comes to
+`Jitted.on_miss`: there it is run through a compiled program, or becomes a `jit` equation of the program being traced.
+"""
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from xlamini.core import config
+from xlamini.core.avals import ShapedArray
+from xlamini.core.pytree import flatten, unflatten
+from xlamini.core.tracer import Tracer, leaked, state
+from xlamini.interpreters.evaluate import evaluate
+from xlamini.runtime.dispatch import cpp_jit
+from xlamini.transforms.arguments import ArgNames, avals_of, name_of
+from xlamini.transforms.call import jit_p
+from xlamini.transforms.placement import Placement, placement
+from xlamini.transforms.program import LoweredProgram, Program
+from xlamini.transforms.stages import Lowered, Traced
+from xlamini.transforms.statics import Names, Numbers, Selected, StaticArgs, take_out
+from xlamini.transforms.tracing import Trace, trace
+
+
+class Options(NamedTuple):
+    """What the user said to `jit` besides the function."""
+
+    static: Selected
+    donate: Selected
+    keep_unused: bool
+    inline: bool
+    device: Any
+    compiler: Any
+
+
+class Call(NamedTuple):
+    """One call: its static arguments, and the dynamic ones flat."""
+
+    statics: StaticArgs
+    leaves: list[Any]
+    tree: Any
+    names: Sequence[str]
+    avals: list[ShapedArray]
+    positions: list[int]
+
+
+class Jitted:
+    """What `jit` keeps of a function: its options, its traces, its programs."""
+
+    def __init__(self, fun: Callable[..., Any], options: Options):
+        self.fun, self.name, self.options = fun, name_of(fun), options
+        self.traces: dict[Any, Trace] = {}
+        self.programs: dict[Any, Program] = {}
+
+    def on_miss(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
+        """The outputs, and what the C++ path needs to run this signature by itself the next time."""
+        call = self.call(args, kwargs)
+        traced = self.trace(call)
+        operands = [*traced.captured, *call.leaves]
+        if state.builder is not None:
+            return unflatten(traced.out_tree, self._staged(traced, operands)), None, False
+        _refuse_leaked(operands)
+        where = self._placement(call)
+        program = self._program(call, traced, where.device)
+        outs = program(operands, where.committed)
+        fast = program.fast_path(traced.captured, traced.out_tree, where.committed)
+        return unflatten(traced.out_tree, outs), fast, False
+
+    def _staged(self, traced: Trace, operands: Sequence[Any]) -> list[Any]:
+        """The call as part of the program being traced."""
+        if self.options.inline:
+            return evaluate(traced.jaxpr, operands)
+        return jit_p.bind(*operands, jaxpr=traced.jaxpr, name=self.name)
+
+    def call(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Call:
+        statics, dynamic, keywords = take_out(self.options.static, self.fun, args, kwargs)
+        taken = {position for position, _ in statics.by_num}
+        positions = [i for i in range(len(args)) if i not in taken]
+        leaves, tree = flatten((tuple(dynamic), keywords))
+        names = ArgNames(self.fun, tree, positions)
+        return Call(statics, leaves, tree, names, avals_of(leaves, names, self.name), positions)
+
+    def trace(self, call: Call) -> Trace:
+        """The trace of this signature, made once."""
+        key = (call.tree, tuple(call.avals), call.statics.key, config.trace_context_key())
+        known = self.traces.get(key)
+        if known is None and state.builder is not None:
+            known = state.builder.memo.get((self, key))
+        return self._new_trace(key, call) if known is None else known
+
+    def _new_trace(self, key: Any, call: Call) -> Trace:
+        def of_dynamic(*args: Any, **kwargs: Any) -> Any:
+            full_args, full_kwargs = call.statics.restored(args, kwargs)
+            return self.fun(*full_args, **full_kwargs)
+
+        of_dynamic.__name__ = self.name
+        found = trace(of_dynamic, call.tree, call.avals, None, call.names)
+        if any(type(x) is Tracer for x in found.captured):
+            # Captured tracers belong to the trace that is going on; the next one captures its own.
+            assert state.builder is not None
+            state.builder.memo[self, key] = found
+        else:
+            self.traces[key] = found
+        return found
+
+    def _placement(self, call: Call) -> Placement:
+        return placement(call.leaves, call.names, self.name, self.options.device)
+
+    def _program(self, call: Call, traced: Trace, device: Any) -> Program:
+        key = (traced.jaxpr, device, call.tree)
+        program = self.programs.get(key)
+        if program is None:
+            program = self.programs[key] = self._lower(call, traced, device).compile(self.options.compiler)
+        return program
+
+    def _lower(self, call: Call, traced: Trace, device: Any) -> LoweredProgram:
+        donated = [False] * len(traced.captured) + self._donated(call)
+        return LoweredProgram(traced.jaxpr, self.name, device, donated, self.options.keep_unused)
+
+    def _donated(self, call: Call) -> list[bool]:
+        """Which leaves the caller gives away."""
+        donate = self.options.donate
+        if not donate:
+            return [False] * len(call.leaves)
+        args, kwargs = unflatten(call.tree, call.leaves)
+        marked = tuple(
+            _filled(arg, position in donate.nums) for position, arg in zip(call.positions, args, strict=True)
+        )
+        named = {k: _filled(v, k in donate.names) for k, v in kwargs.items()}
+        return flatten((marked, named))[0]
+
+    # The stages, for those who want to look.
+
+    def traced(self, *args: Any, **kwargs: Any) -> Traced:
+        """Trace for arguments of these types (arrays, or anything with shape and dtype)."""
+        call = self.call(args, kwargs)
+        found = self.trace(call)
+
+        def lower() -> LoweredProgram:
+            return self._lower(call, found, self._placement(call).device)
+
+        return Traced(found, call.tree, self.name, lower, self.options.compiler)
+
+    def lowered(self, *args: Any, **kwargs: Any) -> Lowered:
+        """Trace and lower for arguments of these types."""
+        return self.traced(*args, **kwargs).lower()
+
+    def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
+        """The types of the outputs for arguments of these types."""
+        return self.traced(*args, **kwargs).out_info
+
+    def forget(self) -> None:
+        self.traces.clear()
+        self.programs.clear()
+
+
+def _filled(tree: Any, value: Any) -> Any:
+    leaves, structure = flatten(tree)
+    return unflatten(structure, [value] * len(leaves))
+
+
+def _refuse_leaked(leaves: Sequence[Any]) -> None:
+    for x in leaves:
+        if type(x) is Tracer:
+            raise leaked(x)
+
+
+def jit(
+    fun: Callable[..., Any] | None = None,
+    /,
+    *,
+    in_shardings: Any = None,
+    out_shardings: Any = None,
+    static_argnums: Numbers = None,
+    static_argnames: Names = None,
+    donate_argnums: Numbers = None,
+    donate_argnames: Names = None,
+    keep_unused: bool = False,
+    device: Any = None,
+    backend: str | None = None,
+    inline: bool = False,
+    compiler_options: dict[str, Any] | None = None,
+) -> Any:
+    """Compile a function with XLA; it is traced once for each signature of its arguments.
+
+    Arguments are arrays, numbers, or containers of them. `static_argnums`/`static_argnames` are passed to Python as they are, must be
+    hashable, and are part of the signature. Memory of the arguments in `donate_argnums`/`donate_argnames` may be used for
+    outputs, and those arrays cannot be used afterwards. Inside another traced function the call becomes a `jit` equation, or,
+    with `inline`, its equations.
+
+    The result has the methods `trace`, `lower`, `eval_shape` and `clear_cache`. Usable as a decorator, with and without options.
+
+    >>> xlamini.jit(lambda x: x + 1)(2)
+    Array(3, dtype=int32, weak_type=True)
+    """
+    if fun is None:
+        options = {k: v for k, v in locals().items() if k != "fun"}
+        return functools.partial(jit, **options)
+    if not callable(fun):
+        raise TypeError(f"jit takes a function, got {fun!r} of type {type(fun).__name__}")
+    static = Selected("static", fun, static_argnums, static_argnames)
+    donate = Selected("donate", fun, donate_argnums, donate_argnames)
+    where = device if device is not None else backend
+    return _wrapped(Jitted(fun, Options(static, donate, keep_unused, inline, where, compiler_options)))
+
+
+def _wrapped(jitted: Jitted) -> Any:
+    """The C++ function, with the stages as methods."""
+    static, fun = jitted.options.static, jitted.fun
+    function: Any = cpp_jit(
+        jitted.name,
+        fun,
+        jitted.on_miss,
+        static_argnums=[n for n in static.nums if n >= 0],
+        static_argnames=static.names,
+        cache_key=id(jitted),
+    )
+    functools.update_wrapper(function, fun)
+    function.trace, function.lower, function.eval_shape = jitted.traced, jitted.lowered, jitted.eval_shape
+
+    def clear_cache() -> None:
+        """Forget all traces and programs."""
+        jitted.forget()
+        function._clear_cache()
+
+    function.clear_cache = clear_cache
+    return function

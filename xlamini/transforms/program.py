@@ -1,0 +1,124 @@
+"""From a jaxpr to something that runs: prune, lower, compile.
+
+A `Program` takes the flat inputs of its jaxpr and returns flat outputs. Inputs that no equation reads never reach the
+executable.
+"""
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from xlamini.core.jaxpr import Jaxpr
+from xlamini.core.structure import structural_key
+from xlamini.core.tracer import aval_of, build, state
+from xlamini.interpreters.dce import dce
+from xlamini.interpreters.evaluate import evaluate
+from xlamini.runtime.dispatch import FastPath, fast_path
+from xlamini.runtime.executable import Executable, compile_module
+from xlamini.runtime.platforms import default_device
+from xlamini.runtime.put import device_put_value
+
+
+class LoweredProgram:
+    """A jaxpr and its StableHLO module, ready to compile."""
+
+    def __init__(
+        self,
+        jaxpr: Jaxpr,
+        name: str,
+        device: Any,
+        donated: Sequence[bool] = (),
+        keep_unused: bool = False,
+    ):
+        self.jaxpr, used = dce(jaxpr, (True,) * len(jaxpr.outvars), keep_unused)
+        self.kept = used
+        self.name, self.device = name, device
+        donated = donated or (False,) * len(jaxpr.invars)
+        self.aliases = alias_outputs(self.jaxpr, [d for d, u in zip(donated, used, strict=True) if u])
+        self.module = _lower(self.jaxpr, name, device.platform, self.aliases)
+
+    def compile(self, options: Mapping[str, Any] | None = None) -> Program:
+        executable = compile_module(
+            self.module,
+            devices=[self.device],
+            in_avals=self.jaxpr.in_avals,
+            out_avals=self.jaxpr.out_avals,
+            donated=[i for i, a in enumerate(self.aliases) if a is not None],
+            compiler_options=options,
+        )
+        return Program(self, executable)
+
+
+def _lower(jaxpr: Jaxpr, name: str, platform: str, aliases: Sequence[int | None]) -> Any:
+    # Imported here because MLIR's bindings cost 0.1 s, which a user who only looks at jaxprs should not pay.
+    from xlamini.lowering.module import lower_jaxpr
+
+    return lower_jaxpr(jaxpr, name, platform, aliases)
+
+
+def alias_outputs(jaxpr: Jaxpr, donated: Sequence[bool]) -> list[int | None]:
+    """For each donated input, an output of the same shape and dtype that may take over its memory."""
+    free: dict[tuple, list[int]] = {}
+    for i, aval in reversed(list(enumerate(jaxpr.out_avals))):
+        free.setdefault((aval.shape, aval.dtype), []).append(i)
+    found: list[int | None] = []
+    for aval, give in zip(jaxpr.in_avals, donated, strict=True):
+        outputs = free.get((aval.shape, aval.dtype)) if give else None
+        found.append(outputs.pop() if outputs else None)
+    return found
+
+
+class Program:
+    """A compiled jaxpr."""
+
+    def __init__(self, lowered: LoweredProgram, executable: Executable):
+        self.lowered, self.executable = lowered, executable
+        self.kept = [i for i, k in enumerate(lowered.kept) if k]
+
+    def __call__(self, inputs: Sequence[Any], committed: bool = False) -> list[Any]:
+        arrays = self.executable.place([inputs[i] for i in self.kept])
+        return self.executable.call(arrays, committed)
+
+    def fast_path(self, captured: Sequence[Any], out_tree: Any, committed: bool) -> FastPath:
+        """What lets C++ run this program by itself."""
+        device = self.lowered.device
+        constants = [device_put_value(x, device) for x in captured]
+        kept = self.lowered.kept
+        return fast_path(self.executable, out_tree, kept=kept, const_args=constants, committed=committed)
+
+
+# --- eager transformations: a program is recognised by its structure
+
+
+_programs: dict[Any, Program] = {}
+MAX_PROGRAMS = 4096
+
+
+def run_as_program(jaxpr: Jaxpr, inputs: Sequence[Any]) -> list[Any]:
+    """Run a jaxpr through an executable that is found by the jaxpr's structure."""
+    key = structural_key(jaxpr), default_device()
+    program = _programs.get(key)
+    if program is None:
+        if len(_programs) >= MAX_PROGRAMS:
+            _programs.pop(next(iter(_programs)))
+        program = _programs[key] = LoweredProgram(jaxpr, jaxpr.name, key[1]).compile()
+    return program(inputs)
+
+
+def apply(jaxpr: Jaxpr, operands: Sequence[Any]) -> list[Any]:
+    """A jaxpr's outputs: its equations join the program being traced, or it runs as one program."""
+    return evaluate(jaxpr, operands) if state.builder is not None else run_as_program(jaxpr, operands)
+
+
+def as_one_program(fun: Any, operands: Sequence[Any], name: str = "") -> list[Any]:
+    """`fun(*operands)`, flat: inlined when tracing, else traced and run as one program."""
+    if state.builder is not None:
+        return fun(*operands)
+    jaxpr, captured = build(fun, [aval_of(x) for x in operands], name)
+    assert not captured
+    return run_as_program(jaxpr, operands)
+
+
+def clear() -> None:
+    """Forget all programs found by structure."""
+    _programs.clear()

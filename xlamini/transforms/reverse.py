@@ -1,0 +1,40 @@
+"""What all reverse-mode transformations share: pulling cotangents back through a linearized program."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from xlamini.core.avals import ShapedArray
+from xlamini.core.dtypes import float0
+from xlamini.core.tangents import Zero, is_differentiable, is_zero
+from xlamini.interpreters.linearize import Linearized
+from xlamini.interpreters.transpose import transpose
+from xlamini.primitives.tangent_ops import zeros
+from xlamini.transforms.program import apply
+
+
+def pull_back(lin: Linearized, residuals: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
+    """The cotangents of the differentiated inputs, for a cotangent (or symbolic zero) of every output.
+
+    A zero cotangent comes back as a symbolic zero.
+    """
+    given = [ct for ct, nz in zip(cts, lin.nonzero_out, strict=True) if nz]
+    tangents = lin.tangent.in_avals[lin.num_residuals :]
+    linear = (False,) * lin.num_residuals + (True,) * len(tangents)
+    backward, nonzero = transpose(lin.tangent, linear, tuple(not is_zero(ct) for ct in given))
+    found = iter(apply(backward, [*residuals, *(ct for ct in given if not is_zero(ct))]))
+    return [next(found) if nz else Zero(a) for nz, a in zip(nonzero, tangents, strict=True)]
+
+
+def as_gradients(avals: Sequence[ShapedArray], cts: Sequence[Any]) -> list[Any]:
+    """A gradient for every input: zeros where the output does not depend on it, float0 for integers."""
+    given = iter(cts)
+    return [
+        _dense(next(given)) if is_differentiable(a) else np.zeros(a.shape, float0) for a in avals
+    ]
+
+
+def _dense(ct: Any) -> Any:
+    return zeros(ct.aval) if is_zero(ct) else ct

@@ -1,0 +1,55 @@
+"""ShapeDtypeStruct: the type of an array, for tracing without data."""
+from __future__ import annotations
+
+from typing import Any
+
+from xlamini.core.avals import ShapedArray
+from xlamini.core.dtypes import check_user_dtype
+
+
+class ShapeDtypeStruct:
+    """Stands for an array of this shape and dtype wherever only the type matters: `eval_shape`, `jit(f).lower`.
+
+    >>> xlamini.ShapeDtypeStruct((3,), "float32")
+    ShapeDtypeStruct(shape=(3,), dtype=float32)
+    """
+
+    __slots__ = ("dtype", "shape", "sharding", "weak_type")
+
+    def __init__(self, shape: Any, dtype: Any, *, sharding: Any = None, weak_type: bool = False):
+        if dtype is None:
+            raise ValueError("ShapeDtypeStruct: dtype must be given")
+        self.shape = tuple(int(n) for n in shape)
+        self.dtype = check_user_dtype(dtype, "ShapeDtypeStruct")
+        self.sharding, self.weak_type = sharding, weak_type
+
+    ndim = property(lambda self: len(self.shape))
+    size = property(lambda self: self.aval.size)
+
+    @property
+    def aval(self) -> ShapedArray:
+        return ShapedArray(self.shape, self.dtype, self.weak_type)
+
+    def update(self, **changes: Any) -> ShapeDtypeStruct:
+        """The same with some fields changed."""
+        fields = {name: getattr(self, name) for name in self.__slots__}
+        return ShapeDtypeStruct(**{**fields, **changes})
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of an array without axes")
+        return self.shape[0]
+
+    def __repr__(self) -> str:
+        weak = ", weak_type=True" if self.weak_type else ""
+        place = f", sharding={self.sharding}" if self.sharding is not None else ""
+        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{place}{weak})"
+
+    def _key(self) -> tuple:
+        return self.shape, self.dtype, self.sharding, self.weak_type
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ShapeDtypeStruct) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())

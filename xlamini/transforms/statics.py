@@ -1,0 +1,114 @@
+"""Static and donated arguments: named or numbered by the user, known here as both."""
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from xlamini.transforms.arguments import name_of
+
+Numbers = int | Sequence[int] | None
+Names = str | Iterable[str] | None
+
+
+class Selected:
+    """Arguments selected by position or keyword, each known under both where the signature tells."""
+
+    def __init__(self, what: str, fun: Callable[..., Any], argnums: Numbers, argnames: Names):
+        given = () if argnums is None else (argnums,) if isinstance(argnums, int) else tuple(argnums)
+        names = () if argnames is None else (argnames,) if isinstance(argnames, str) else tuple(argnames)
+        parameters = _parameters(fun)
+        nums = [_checked(what, fun, n, parameters) for n in given]
+        _check_names(what, fun, names, parameters)
+        if parameters is None:
+            self.nums, self.names = tuple(nums), names
+            return
+        positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        by_keyword = {p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD}
+        self.nums = tuple(sorted({*nums, *(positional.index(n) for n in names if n in positional)}))
+        named = {*names, *(positional[i] for i in nums if i < len(positional))}
+        self.names = tuple(sorted(n for n in named if n in by_keyword or n not in positional))
+
+    def __bool__(self) -> bool:
+        return bool(self.nums or self.names)
+
+
+def _parameters(fun: Callable[..., Any]) -> list[inspect.Parameter] | None:
+    try:
+        return list(inspect.signature(fun).parameters.values())
+    except (TypeError, ValueError):
+        return None
+
+
+def _checked(what: str, fun: Callable[..., Any], num: Any, parameters: list[inspect.Parameter] | None) -> int:
+    if not isinstance(num, int):
+        raise TypeError(f"jit: {what}_argnums must be ints, got {num!r}")
+    if parameters is None or any(p.kind is p.VAR_POSITIONAL for p in parameters):
+        return num
+    count = sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters)
+    if not -count <= num < count:
+        raise ValueError(
+            f"jit: {what}_argnums has {num}, but {name_of(fun)} takes {count} positional arguments (0 to {count - 1})"
+        )
+    return num % count
+
+
+def _check_names(
+    what: str, fun: Callable[..., Any], names: Sequence[str], parameters: list[inspect.Parameter] | None
+) -> None:
+    if parameters is None or any(p.kind is p.VAR_KEYWORD for p in parameters):
+        return
+    known = [p.name for p in parameters]
+    for name in names:
+        if name not in known:
+            raise ValueError(
+                f"jit: {what}_argnames has {name!r}, but {name_of(fun)} has no such argument; it takes {', '.join(known)}"
+            )
+
+
+class StaticArgs:
+    """One call's static arguments, taken out: hashable, so that they can be part of a signature."""
+
+    __slots__ = ("by_name", "by_num")
+
+    def __init__(self, by_num: tuple, by_name: tuple):
+        self.by_num, self.by_name = by_num, by_name
+
+    def restored(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+        """The full arguments again."""
+        full = list(args)
+        for position, value in self.by_num:
+            full.insert(position, value)
+        return full, {**kwargs, **dict(self.by_name)}
+
+    @property
+    def key(self) -> tuple:
+        # Types too: 1, 1.0 and True are equal, but mean different programs.
+        values = (*self.by_num, *self.by_name)
+        return values, tuple(type(v) for _, v in values)
+
+
+def take_out(
+    selected: Selected, fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
+) -> tuple[StaticArgs, list[Any], dict[str, Any]]:
+    """The static arguments, and the others; ValueError for a static argument that cannot be hashed."""
+    nums = {n % len(args) if n < 0 else n for n in selected.nums} if selected.nums else ()
+    by_num = tuple((i, args[i]) for i in sorted(nums) if i < len(args))
+    by_name = tuple((n, kwargs[n]) for n in selected.names if n in kwargs)
+    for where, value in (*by_num, *by_name):
+        _check_hashable(fun, where, value)
+    dynamic = [x for i, x in enumerate(args) if i not in nums]
+    names = {n for n, _ in by_name}
+    return StaticArgs(by_num, by_name), dynamic, {k: v for k, v in kwargs.items() if k not in names}
+
+
+def _check_hashable(fun: Callable[..., Any], where: Any, value: Any) -> None:
+    try:
+        hash(value)
+    except TypeError:
+        parameters = _parameters(fun)
+        name = parameters[where].name if parameters and isinstance(where, int) and where < len(parameters) else where
+        raise ValueError(
+            f"static argument {name!r} of {name_of(fun)} is of type {type(value).__name__}, which cannot be hashed; "
+            "pass a tuple or another immutable value, or make the argument dynamic"
+        ) from None

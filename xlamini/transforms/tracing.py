@@ -1,0 +1,51 @@
+"""Trace a user's function of pytrees into a jaxpr of flat values."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from xlamini.core.avals import ShapedArray
+from xlamini.core.jaxpr import Jaxpr, close_over
+from xlamini.core.pytree import flatten, unflatten
+from xlamini.core.tracer import Tracer, build, state
+from xlamini.transforms.arguments import ArgNames, check_outputs, name_of
+
+
+class Trace(NamedTuple):
+    """What tracing found: the jaxpr, whose first inputs are the captured values, those values, and the output's tree."""
+
+    jaxpr: Jaxpr
+    captured: list[Any]
+    out_tree: Any
+    names: Sequence[str]
+
+
+def trace(
+    fun: Callable[..., Any],
+    in_tree: Any,
+    avals: Sequence[ShapedArray],
+    values: Sequence[Any] | None = None,
+    names: Sequence[str] | None = None,
+) -> Trace:
+    """Trace `fun(*args, **kwargs)` for leaves of these types; `in_tree` is the tree of `(args, kwargs)`.
+
+    `values` lets Python control flow ask for numbers; None for a leaf that has none.
+    """
+    out_tree: Any = None
+    fun_name = name_of(fun)
+    names = ArgNames(fun, in_tree) if names is None else names
+
+    def flat(*tracers: Any) -> Sequence[Any]:
+        nonlocal out_tree
+        args, kwargs = unflatten(in_tree, tracers)
+        leaves, out_tree = flatten(fun(*args, **kwargs))
+        check_outputs(leaves, out_tree, fun_name)
+        return leaves
+
+    jaxpr, captured = build(flat, avals, fun_name, names, values)
+    return Trace(close_over(jaxpr), captured, out_tree, names)
+
+
+def staged(leaves: Sequence[Any]) -> bool:
+    """Whether a call with these leaves becomes part of a program that is being traced."""
+    return state.builder is not None or any(type(x) is Tracer for x in leaves)

@@ -1,0 +1,118 @@
+"""vmap: a function of single examples becomes a function of a stack of them."""
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from xlamini.core.named_axes import named_axis
+from xlamini.core.primitive import Axis
+from xlamini.core.pytree import flatten, unflatten
+from xlamini.interpreters.batch import push_batch
+from xlamini.primitives.batch_ops import move_batch_dim
+from xlamini.transforms.arguments import ArgNames, avals_of, name_of
+from xlamini.transforms.axes import axis_leaves, unbatched_aval
+from xlamini.transforms.program import as_one_program
+from xlamini.transforms.tracing import Trace, trace
+
+
+def vmap(
+    fun: Callable[..., Any],
+    in_axes: Any = 0,
+    out_axes: Any = 0,
+    axis_name: Any = None,
+    axis_size: int | None = None,
+    spmd_axis_name: Any = None,
+) -> Callable[..., Any]:
+    """A function that maps `fun` over an axis of its arguments.
+
+    `in_axes` says, for each positional argument, which axis is mapped (None: the argument is the same for all), as an int or a tree
+    that is a prefix of the argument; `out_axes` where the mapped axis of each output goes. Keyword arguments are mapped over
+    axis 0. `axis_name` names the axis for collectives such as `lax.psum`.
+
+    Raises ValueError if the sizes of the mapped axes differ, or a tree of axes does not fit.
+
+    >>> xlamini.vmap(xlamini.numpy.dot)(xlamini.numpy.ones((5, 3)), xlamini.numpy.ones((5, 3))).shape
+    (5,)
+    """
+    fun_name = name_of(fun)
+    in_axes = tuple(in_axes) if isinstance(in_axes, list) else in_axes
+
+    @functools.wraps(fun)
+    def vmapped(*args: Any, **kwargs: Any) -> Any:
+        leaves, in_tree = flatten((args, kwargs))
+        names = ArgNames(fun, in_tree)
+        avals = avals_of(leaves, names, fun_name)
+        dims = axis_leaves("in_axes", in_axes, args, kwargs, avals, names, fun_name)
+        axis = Axis(mapped_size(avals, dims, names, axis_size, fun_name), axis_name)
+        traced = _trace_example(fun, in_tree, leaves, avals, dims, names, axis)
+        return _run(traced, axis, leaves, dims, out_axes, fun_name)
+
+    return vmapped
+
+
+def _trace_example(
+    fun: Callable[..., Any],
+    in_tree: Any,
+    leaves: Sequence[Any],
+    avals: Sequence[Any],
+    dims: Sequence[int | None],
+    names: Sequence[str],
+    axis: Axis,
+) -> Trace:
+    """Trace the function on one example; only what is not mapped has numbers that Python may ask for."""
+    single = [unbatched_aval(a, d) for a, d in zip(avals, dims, strict=True)]
+    values = [x if d is None else None for x, d in zip(leaves, dims, strict=True)]
+    with named_axis(axis):
+        return trace(fun, in_tree, single, values, names)
+
+
+def _run(
+    traced: Trace, axis: Axis, leaves: Sequence[Any], dims: Sequence[int | None], out_axes: Any, fun_name: str
+) -> Any:
+    in_dims = (*(None,) * len(traced.captured), *dims)
+    example = unflatten(traced.out_tree, [v.aval for v in traced.jaxpr.outvars])
+    wanted = axis_leaves("out_axes", out_axes, example, None, traced.jaxpr.out_avals, None, fun_name)
+
+    def program(*operands: Any) -> list[Any]:
+        outs, found = push_batch(traced.jaxpr, axis, operands, in_dims)
+        return [_placed(x, axis, d, w, fun_name) for x, d, w in zip(outs, found, wanted, strict=True)]
+
+    outs = as_one_program(program, [*traced.captured, *leaves], fun_name)
+    return unflatten(traced.out_tree, outs)
+
+
+def _placed(x: Any, axis: Axis, found: int | None, wanted: int | None, fun_name: str) -> Any:
+    if wanted is None:
+        if found is None:
+            return x
+        raise ValueError(
+            f"vmap: out_axes is None for an output of {fun_name} that depends on a mapped argument; give it an axis"
+        )
+    return move_batch_dim(x, axis.size, found, wanted)
+
+
+def mapped_size(
+    avals: Sequence[Any],
+    dims: Sequence[int | None],
+    names: Sequence[str],
+    axis_size: int | None,
+    fun_name: str,
+) -> int:
+    """The size that all mapped axes share."""
+    sizes: dict[int, str] = {}
+    for i, (aval, dim) in enumerate(zip(avals, dims, strict=True)):
+        if dim is not None:
+            sizes.setdefault(aval.shape[dim], f"axis {dim} of {names[i]} ({aval.str_short(short_dtypes=False)})")
+    if axis_size is not None:
+        sizes.setdefault(axis_size, "axis_size")
+    if len(sizes) == 1:
+        return next(iter(sizes))
+    if not sizes:
+        raise ValueError(
+            f"vmap: nothing is mapped: in_axes is None for every argument of {fun_name}; map one, or pass axis_size"
+        )
+    found = "; ".join(f"{where} has size {size}" for size, where in sizes.items())
+    raise ValueError(f"vmap: the mapped axes of {fun_name}'s arguments differ in size: {found}")
+
+
