@@ -258,8 +258,11 @@ def test_single_device_sharding_compares_by_device():
         pickle.dumps,
         copy_of,
         device_put_value,
-    ]
-    + [ArrayImpl.is_ready, ArrayImpl.unsafe_buffer_pointer, ArrayImpl.__dlpack__, float],
+        ArrayImpl.is_ready,
+        ArrayImpl.unsafe_buffer_pointer,
+        ArrayImpl.__dlpack__,
+        float,
+    ],
 )
 def test_use_of_a_deleted_array_is_a_typed_error(use):
     x = device_put_value(1.0)

@@ -13,8 +13,8 @@ from jaxlib._jax import JaxRuntimeError, PjitFunction
 from jaxlib.mlir import ir
 from jaxlib.mlir._mlir_libs import _jax_mlir_ext
 from jaxlib.mlir.dialects import stablehlo
-
 from test_runtime import run_python
+
 from xlamini.core import config
 from xlamini.core.avals import ShapedArray
 from xlamini.core.errors import DeletedArrayError
@@ -27,7 +27,7 @@ from xlamini.runtime.put import device_put_value as put
 from xlamini.runtime.versions import DISPATCH_ERRORS
 
 F3 = ShapedArray((3,), "float32")
-I = ShapedArray((), "int32")
+I32 = ShapedArray((), "int32")
 LEAF = flatten(0)[1]
 _, NO_LEAVES = flatten(None)
 
@@ -46,26 +46,26 @@ def identity(kind: str) -> str:
     return f"module {{ {main} {{ return %a : tensor<{kind}> }} }}"
 
 
+AVALS = {
+    "f32": ShapedArray((), "float32"),
+    "3xf32": F3,
+    "3xbf16": ShapedArray((3,), ml_dtypes.bfloat16),
+}
+
+
 def sum_of(n, kind="3xf32", donate_first=False, **options):
     """An executable that adds n arrays up."""
-    attribute = " {tf.aliasing_output = 0 : i32}" if donate_first else ""
     names = [f"%a{i}: tensor<{kind}>" for i in range(n)]
-    names[0] += attribute
+    names[0] += " {tf.aliasing_output = 0 : i32}" if donate_first else ""
+    sums = ["%a0", *(f"%s{i}" for i in range(1, n))]
     body = [
-        f"%s{i} = stablehlo.add {f'%s{i - 1}' if i > 1 else '%a0'}, %a{i} : tensor<{kind}>"
-        for i in range(1, n)
+        f"{sums[i]} = stablehlo.add {sums[i - 1]}, %a{i} : tensor<{kind}>\n" for i in range(1, n)
     ]
-    result = f"%s{n - 1}" if n > 1 else "%a0"
-    text = f"""module @sum {{ func.func public @main({", ".join(names)}) -> tensor<{kind}> {{
-      {chr(10).join(body)}
-      return {result} : tensor<{kind}> }} }}"""
-    shape, dtype = (
-        ((3,) if kind.startswith("3x") else ()),
-        {"f32": "float32", "bf16": ml_dtypes.bfloat16},
-    )
-    aval = ShapedArray(shape, dtype[kind.split("x")[-1]])
+    main = f"func.func public @main({', '.join(names)}) -> tensor<{kind}>"
+    text = f"module @sum {{ {main} {{ {''.join(body)} return {sums[-1]} : tensor<{kind}> }} }}"
+    avals = [AVALS[kind]] * n
     return compile_module(
-        parse(text), devices=[default_device()], in_avals=[aval] * n, out_avals=[aval], **options
+        parse(text), devices=[default_device()], in_avals=avals, out_avals=avals[:1], **options
     )
 
 
@@ -108,7 +108,9 @@ def test_an_executable_places_runs_and_types_its_outputs():
 
 
 def test_a_module_may_be_text():
-    executable = compile_module(identity("i32"), devices=devices()[:1], in_avals=[I], out_avals=[I])
+    executable = compile_module(
+        identity("i32"), devices=devices()[:1], in_avals=[I32], out_avals=[I32]
+    )
     assert executable.call(executable.place([7]))[0].item() == 7
 
 

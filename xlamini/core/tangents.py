@@ -62,5 +62,5 @@ def _is_inexact(dtype: np.dtype) -> bool:
 def tangent_aval(aval: ShapedArray) -> ShapedArray:
     """The type of a tangent of `aval`: its own for inexact dtypes, float0 for the rest."""
     if is_differentiable(aval):
-        return ShapedArray(aval.shape, aval.dtype, False, aval.sharding)
+        return aval
     return ShapedArray(aval.shape, float0)

@@ -202,10 +202,10 @@ class TangentBuilder(Builder):
 _scalar_types = {bool, int, float, complex}
 
 
-def literal(x: Any, dtype: Any = None) -> Literal:
-    """A literal for a Python scalar (weakly typed) or a NumPy scalar; with `dtype`, of that dtype and not weak."""
+def literal(x: Any, dtype: Any = None, weak_type: bool = False) -> Literal:
+    """A literal for a Python scalar (weakly typed) or a NumPy scalar; with `dtype`, of that dtype."""
     if dtype is not None:
-        return Literal(np.asarray(x, dtype)[()], ShapedArray((), dtype))
+        return Literal(np.asarray(x, dtype)[()], ShapedArray((), dtype, weak_type))
     aval = aval_of(x)
     return Literal(x if type(x) in _scalar_types else x.astype(aval.dtype), aval)
 

@@ -19,7 +19,7 @@ def add_tangents(x: Any, y: Any) -> Any:
 
 def full(aval: ShapedArray, value: Any) -> Any:
     """An array of this type filled with one number."""
-    return broadcast_in_dim(literal(value, aval.dtype), aval.shape, ())
+    return broadcast_in_dim(literal(value, aval.dtype, aval.weak_type), aval.shape, ())
 
 
 def zeros(aval: ShapedArray) -> Any:

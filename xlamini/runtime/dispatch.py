@@ -100,6 +100,7 @@ def cpp_jit(
       static_argnums: positions of static arguments, not negative, ascending.
       static_argnames: their names when they are given by keyword.
       cache_key: all else that changes what a call means: donation, device, compiler options, ….
+        It is held as long as `fun` lives, so an `id()`, which may come again, will not do.
     """
 
     def miss(*args: Any, **kwargs: Any) -> tuple[Any, FastPath | None, bool]:

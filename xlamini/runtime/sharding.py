@@ -30,10 +30,11 @@ def default_sharding() -> SingleDeviceSharding:
     return on_device(default_device())
 
 
-def as_sharding(where: Any) -> Sharding:
-    """A sharding from a sharding or a device."""
-    if isinstance(where, _jax.Sharding):
-        return where
+def as_sharding(where: Any) -> SingleDeviceSharding:
+    """A sharding from a sharding or a device; the one object where there is one."""
+    if isinstance(where, SingleDeviceSharding):
+        known = on_device(where._device)
+        return known if where == known else where
     if isinstance(where, _jax.Device):
         return on_device(where)
     raise TypeError(

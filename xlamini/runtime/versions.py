@@ -5,7 +5,6 @@ The rest of the library calls these functions and never asks for a version.
 
 from __future__ import annotations
 
-import importlib.abc
 import sys
 import warnings
 from typing import Any
@@ -67,8 +66,8 @@ def warn_of_jax() -> None:
         sys.meta_path.insert(0, _JaxWatch())
 
 
-class _JaxWatch(importlib.abc.MetaPathFinder):
-    """Finds nothing; sees `import jax` pass by."""
+class _JaxWatch:
+    """A finder of modules that finds nothing, but sees `import jax` pass by."""
 
     def find_spec(self, fullname: str, path: Any, target: Any = None) -> None:
         if fullname == "jax":

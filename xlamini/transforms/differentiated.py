@@ -39,17 +39,16 @@ class DiffArgs:
             )
         return argnum % count
 
+    def of_chosen(self, *chosen: Any) -> Any:
+        """The function of the chosen arguments alone."""
+        args = list(self._args)
+        for position, value in zip(self.positions, chosen, strict=True):
+            args[position] = value
+        return self._fun(*args, **self._kwargs)
+
     def trace(self) -> Trace:
         """Trace the function of the chosen arguments; Python may ask for their numbers."""
-
-        def of_chosen(*chosen: Any) -> Any:
-            args = list(self._args)
-            for position, value in zip(self.positions, chosen, strict=True):
-                args[position] = value
-            return self._fun(*args, **self._kwargs)
-
-        of_chosen.__name__ = self.fun_name
-        return trace(of_chosen, self.in_tree, self.avals, self.leaves, self.names)
+        return trace(self.of_chosen, self.in_tree, self.avals, self.leaves, self.names, self.fun_name)
 
     def nonzero(self, traced: Trace) -> tuple[bool, ...]:
         """Which inputs of the traced jaxpr have a tangent: the chosen leaves that can have one, no captured value."""

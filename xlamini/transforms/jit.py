@@ -95,8 +95,7 @@ class Jitted:
             full_args, full_kwargs = call.statics.restored(args, kwargs)
             return self.fun(*full_args, **full_kwargs)
 
-        of_dynamic.__name__ = self.name
-        found = trace(of_dynamic, call.tree, call.avals, None, call.names)
+        found = trace(of_dynamic, call.tree, call.avals, None, call.names, self.name)
         if any(type(x) is Tracer for x in found.captured):
             # Captured tracers belong to the trace that is going on; the next one captures its own.
             assert state.builder is not None
@@ -215,7 +214,7 @@ def _wrapped(jitted: Jitted) -> Any:
         jitted.on_miss,
         static_argnums=[n for n in static.nums if n >= 0],
         static_argnames=static.names,
-        cache_key=id(jitted),
+        cache_key=object(),
     )
     functools.update_wrapper(function, fun)
     function.trace, function.lower, function.eval_shape = jitted.traced, jitted.lowered, jitted.eval_shape

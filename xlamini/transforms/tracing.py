@@ -26,13 +26,14 @@ def trace(
     avals: Sequence[ShapedArray],
     values: Sequence[Any] | None = None,
     names: Sequence[str] | None = None,
+    name: str | None = None,
 ) -> Trace:
     """Trace `fun(*args, **kwargs)` for leaves of these types; `in_tree` is the tree of `(args, kwargs)`.
 
     `values` lets Python control flow ask for numbers; None for a leaf that has none.
     """
     out_tree: Any = None
-    fun_name = name_of(fun)
+    fun_name = name_of(fun) if name is None else name
     names = ArgNames(fun, in_tree) if names is None else names
 
     def flat(*tracers: Any) -> Sequence[Any]:

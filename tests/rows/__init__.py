@@ -1,0 +1,1 @@
+"""What is tested of each operation, one row an operation; tests/test_rows.py says how."""

@@ -1,0 +1,133 @@
+"""Full derivatives: jacfwd, jacrev, jacobian and hessian, by mapping jvp or vjp over a basis."""
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from xlamini.core.pytree import flatten, unflatten
+from xlamini.core.tangents import is_differentiable
+from xlamini.core.tracer import aval_of
+from xlamini.primitives.shape import reshape
+from xlamini.primitives.slice import slice_in_dim
+from xlamini.transforms.differentiated import Argnums, DiffArgs
+from xlamini.transforms.jvp import linearize
+from xlamini.transforms.vjp import vjp
+from xlamini.transforms.vmap import vmap
+
+
+def jacfwd(fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False) -> Callable[..., Any]:
+    """The Jacobian of `fun` in the arguments `argnums`, column by column in forward mode.
+
+    For an output of shape `m` and an argument of shape `n` it has shape `(*m, *n)`; good for few inputs.
+
+    >>> xlamini.jacfwd(lambda x: x ** 2)(xlamini.numpy.array([1.0, 2.0]))
+    Array([[2., 0.],
+           [0., 4.]], dtype=float32)
+    """
+
+    @functools.wraps(fun)
+    def jacobian_of(*args: Any, **kwargs: Any) -> Any:
+        diff, of_chosen, chosen = _chosen(fun, argnums, args, kwargs, "jacfwd", holomorphic)
+        out, push, *aux = linearize(of_chosen, *chosen, has_aux=has_aux)
+        columns = vmap(push, out_axes=-1)(*_basis(chosen))
+        return _with_aux(_jacobian(out, chosen, columns, -1, diff.single), aux)
+
+    return jacobian_of
+
+
+def jacrev(
+    fun: Callable[..., Any],
+    argnums: Argnums = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[..., Any]:
+    """The Jacobian of `fun` in the arguments `argnums`, row by row in reverse mode.
+
+    For an output of shape `m` and an argument of shape `n` it has shape `(*m, *n)`; good for few outputs.
+
+    >>> xlamini.jacrev(lambda x: x ** 2)(xlamini.numpy.array([1.0, 2.0]))
+    Array([[2., 0.],
+           [0., 4.]], dtype=float32)
+    """
+
+    @functools.wraps(fun)
+    def jacobian_of(*args: Any, **kwargs: Any) -> Any:
+        diff, of_chosen, chosen = _chosen(fun, argnums, args, kwargs, "jacrev", holomorphic)
+        out, pullback, *aux = vjp(of_chosen, *chosen, has_aux=has_aux)
+        rows = vmap(pullback)(_basis(out))
+        return _with_aux(_jacobian(out, chosen, rows, 0, diff.single), aux)
+
+    return jacobian_of
+
+
+jacobian = jacrev
+
+
+def hessian(fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False) -> Callable[..., Any]:
+    """The matrix of second derivatives of `fun`: `jacfwd` of `jacrev`.
+
+    >>> xlamini.hessian(lambda x: x @ x)(xlamini.numpy.ones(2))
+    Array([[2., 0.],
+           [0., 2.]], dtype=float32)
+    """
+    return jacfwd(jacrev(fun, argnums, has_aux, holomorphic), argnums, has_aux, holomorphic)
+
+
+def _chosen(
+    fun: Callable[..., Any], argnums: Argnums, args: Sequence[Any], kwargs: dict[str, Any], what: str, holomorphic: bool
+) -> tuple[DiffArgs, Callable[..., Any], Any]:
+    """The chosen arguments, and the function of them alone."""
+    diff = DiffArgs(fun, argnums, args, kwargs, what)
+    for i, aval in enumerate(diff.avals):
+        if not is_differentiable(aval) or (aval.dtype.kind == "c") != holomorphic:
+            wanted = "complex" if holomorphic else "real floating-point"
+            raise TypeError(
+                f"{what} needs {wanted} arguments, but {diff.names[i]!r} of {diff.fun_name} is "
+                f"{aval.str_short(short_dtypes=False)}; convert it with .astype"
+                + ("" if holomorphic or aval.dtype.kind != "c" else ", or pass holomorphic=True")
+            )
+    return diff, diff.of_chosen, unflatten(diff.tree, diff.leaves)
+
+
+def _basis(tree: Any) -> Any:
+    """The standard basis of the space of a tree's values: every leaf with a leading axis over all elements of the tree."""
+    leaves, structure = flatten(tree)
+    avals = [aval_of(x) for x in leaves]
+    total, start, rows = sum(a.size for a in avals), 0, []
+    for aval in avals:
+        rows.append(np.eye(total, aval.size, -start, dtype=aval.dtype).reshape(total, *aval.shape))
+        start += aval.size
+    return unflatten(structure, rows)
+
+
+def _jacobian(out: Any, chosen: Any, stacked: Any, axis: int, single: bool) -> Any:
+    """The tree of blocks, outputs outside and arguments inside; `stacked` has one axis over all elements of one side."""
+    (outs, out_tree), (ins, in_tree) = flatten(out), flatten(chosen)
+    out_shapes, in_shapes = ([aval_of(x).shape for x in xs] for xs in (outs, ins))
+    split_shapes = in_shapes if axis else out_shapes
+    blocks = [_split(x, axis, split_shapes) for x in flatten(stacked)[0]]
+    grid = blocks if axis else list(zip(*blocks, strict=True))
+    rows = []
+    for row, out_shape in zip(grid, out_shapes, strict=True):
+        cells = [reshape(c, (*out_shape, *in_shape)) for c, in_shape in zip(row, in_shapes, strict=True)]
+        of_arguments = unflatten(in_tree, cells)
+        rows.append(of_arguments[0] if single else of_arguments)
+    return unflatten(out_tree, rows)
+
+
+def _split(x: Any, axis: int, shapes: Sequence[tuple[int, ...]]) -> list[Any]:
+    """Cut the axis over all elements into the parts of the leaves."""
+    sizes = [math.prod(shape) for shape in shapes]
+    axis %= aval_of(x).ndim
+    ends = list(itertools.accumulate(sizes))
+    return [slice_in_dim(x, end - size, end, axis=axis) for end, size in zip(ends, sizes, strict=True)]
+
+
+def _with_aux(result: Any, aux: Sequence[Any]) -> Any:
+    return (result, aux[0]) if aux else result

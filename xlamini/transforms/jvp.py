@@ -1,0 +1,159 @@
+"""Forward mode: jvp, and linearize, which keeps the linear map for later."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from xlamini.core.avals import ShapedArray
+from xlamini.core.dtypes import float0
+from xlamini.core.errors import ShapeError
+from xlamini.core.pytree import first_difference, flatten, structure, unflatten
+from xlamini.core.tangents import is_differentiable, tangent_aval
+from xlamini.core.tracer import aval_of
+from xlamini.interpreters.evaluate import evaluate
+from xlamini.interpreters.jvp import jvp as jvp_of_jaxpr
+from xlamini.interpreters.linearize import Linearized, linearize as linearize_jaxpr
+from xlamini.primitives.tangent_ops import zeros
+from xlamini.transforms.differentiated import DiffArgs, split_aux
+from xlamini.transforms.program import apply, as_one_program
+from xlamini.transforms.tracing import Trace
+
+
+def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False) -> Any:
+    """The outputs of `fun(*primals)` and their tangents, for tangents of the primals.
+
+    `tangents` has the structure, shapes and dtypes of `primals` (float0 for integers). Returns `(outputs, tangents)`, with
+    `has_aux` also the auxiliary data. Raises TypeError where tangents do not fit.
+
+    >>> xlamini.jvp(xlamini.numpy.sin, (0.0,), (2.0,))
+    (Array(0., dtype=float32, weak_type=True), Array(2., dtype=float32, weak_type=True))
+    """
+    diff = _all_arguments(fun, primals, "jvp")
+    given = matching_tangents("jvp", diff, tangents)
+    traced = diff.trace()
+    keep = [i for i, a in enumerate(diff.avals) if is_differentiable(a)]
+    pushed, nonzero_out = jvp_of_jaxpr(traced.jaxpr, diff.nonzero(traced))
+
+    def program(*operands: Any) -> list[Any]:
+        flat = evaluate(pushed, operands)
+        count = len(nonzero_out)
+        return flat[:count] + _with_zeros(traced, nonzero_out, flat[count:])
+
+    flat = as_one_program(program, [*diff.operands(traced), *(given[i] for i in keep)], diff.fun_name)
+    count = len(nonzero_out)
+    outs = unflatten(traced.out_tree, flat[:count])
+    return _with_tangents(traced, outs, flat[count:], has_aux, diff.fun_name)
+
+
+def _with_tangents(traced: Trace, outs: Any, dense: Sequence[Any], has_aux: bool, fun_name: str) -> Any:
+    out_tangents = unflatten(traced.out_tree, as_tangents(traced.jaxpr.out_avals, dense))
+    if not has_aux:
+        return outs, out_tangents
+    (out, aux), (out_tangent, _) = split_aux(outs, "jvp", fun_name), split_aux(out_tangents, "jvp", fun_name)
+    return out, out_tangent, aux
+
+
+def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
+    """The outputs of `fun(*primals)` and the linear map of its tangents there.
+
+    The function is evaluated once; the map can be applied to many tangents. With `has_aux` the auxiliary data come third.
+
+    >>> y, f_jvp = xlamini.linearize(xlamini.numpy.sin, 0.0)
+    >>> f_jvp(2.0)
+    Array(2., dtype=float32, weak_type=True)
+    """
+    diff = _all_arguments(fun, primals, "linearize")
+    traced = diff.trace()
+    lin = linearize_jaxpr(traced.jaxpr, diff.nonzero(traced))
+    flat = apply(lin.primal, diff.operands(traced))
+    outs, residuals = flat[: len(lin.nonzero_out)], flat[len(lin.nonzero_out) :]
+    out = unflatten(traced.out_tree, outs)
+    if not has_aux:
+        return out, LinearMap(lin, residuals, diff, traced.out_tree, traced.jaxpr.out_avals)
+    out, aux = split_aux(out, "linearize", diff.fun_name)
+    tree = structure(out)
+    count = tree.num_leaves
+    return out, LinearMap(lin, residuals, diff, tree, traced.jaxpr.out_avals[:count]), aux
+
+
+class LinearMap:
+    """The derivative of a function at a point, as a function of tangents."""
+
+    def __init__(
+        self, lin: Linearized, residuals: Sequence[Any], diff: DiffArgs, out_tree: Any, out_avals: Sequence[ShapedArray]
+    ):
+        self._lin, self._residuals, self._diff = lin, residuals, diff
+        self._out_tree, self._out_avals = out_tree, out_avals
+
+    @property
+    def jaxpr(self) -> Any:
+        """The linear program; its first inputs are the residuals."""
+        return self._lin.tangent
+
+    def __call__(self, *tangents: Any) -> Any:
+        """Tangents of the outputs for tangents of the inputs."""
+        diff = self._diff
+        given = matching_tangents("linearize", diff, tangents)
+        used = [t for t, a in zip(given, diff.avals, strict=True) if is_differentiable(a)]
+        found = iter(apply(self._lin.tangent, [*self._residuals, *used]))
+        every = [next(found) if nz else None for nz in self._lin.nonzero_out]
+        dense = [
+            zeros(tangent_aval(a)) if t is None and is_differentiable(a) else t
+            for t, a in zip(every, self._out_avals, strict=False)
+        ]
+        return unflatten(self._out_tree, as_tangents(self._out_avals, dense))
+
+
+def _all_arguments(fun: Callable[..., Any], primals: Sequence[Any], what: str) -> DiffArgs:
+    if not isinstance(primals, tuple | list):
+        raise TypeError(f"{what}: primals must be a tuple or list of arguments, got {type(primals).__name__}")
+    return DiffArgs(fun, tuple(range(len(primals))), primals, {}, what)
+
+
+def matching_tangents(what: str, diff: DiffArgs, tangents: Sequence[Any]) -> list[Any]:
+    """The flat tangents; TypeError unless each has the type that its primal's tangent has."""
+    leaves, tree = flatten(tuple(tangents))
+    if tree != diff.tree:
+        where = first_difference(diff.tree, tree, ("primals", "tangents"))
+        raise TypeError(f"{what}: tangents must have the structure of the primals: {where}")
+    for i, (t, primal) in enumerate(zip(leaves, diff.avals, strict=True)):
+        _check_tangent(what, diff.names[i], t, primal)
+    return leaves
+
+
+def _check_tangent(what: str, name: str, tangent: Any, primal: ShapedArray) -> None:
+    wanted, dtype = tangent_aval(primal), getattr(tangent, "dtype", None)
+    if wanted.dtype == float0:
+        if dtype != float0:
+            raise TypeError(
+                f"{what}: the tangent of {name!r} must have dtype float0, as {primal.str_short(short_dtypes=False)} has "
+                f"no derivative; pass np.zeros({primal.shape}, xlamini.float0)"
+            )
+        return
+    found = aval_of(tangent)
+    if found.shape != wanted.shape:
+        raise ShapeError(f"{what}: the tangent of {name!r} has shape {found.shape}, its primal {wanted.shape}")
+    if found.dtype != wanted.dtype:
+        raise TypeError(
+            f"{what}: the tangent of {name!r} is {found.dtype}, its primal {wanted.dtype}; convert it with .astype"
+        )
+
+
+def _with_zeros(traced: Trace, nonzero: Sequence[bool], tangents: Sequence[Any]) -> list[Any]:
+    """A tangent for every output that can have one."""
+    given = iter(tangents)
+    return [
+        next(given) if nz else zeros(tangent_aval(a))
+        for nz, a in zip(nonzero, traced.jaxpr.out_avals, strict=True)
+        if nz or is_differentiable(a)
+    ]
+
+
+def as_tangents(avals: Sequence[ShapedArray], dense: Sequence[Any]) -> list[Any]:
+    """Tangents of outputs: the given ones, and float0 zeros where the output has no derivative."""
+    given = iter([t for t in dense if t is not None])
+    return [next(given) if is_differentiable(a) else np.zeros(a.shape, float0) for a in avals]
+
+

@@ -1,0 +1,39 @@
+"""Tracing to look at: make_jaxpr and eval_shape."""
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from xlamini.transforms.jit import jit
+from xlamini.transforms.statics import Numbers
+
+
+def make_jaxpr(
+    fun: Callable[..., Any], static_argnums: Numbers = (), axis_env: Any = None, return_shape: bool = False
+) -> Callable[..., Any]:
+    """A function that traces `fun` for its arguments and returns the jaxpr, closed over captured arrays.
+
+    Arguments are arrays, numbers, or `ShapeDtypeStruct`s; nothing is computed. With `return_shape` the types of the outputs come
+    second.
+
+    >>> print(xlamini.make_jaxpr(lambda x: x * x)(2.0))
+    { lambda ; a:f32[]. let b:f32[] = mul a a in (b,) }
+    """
+    traced_once = jit(fun, static_argnums=static_argnums)
+
+    @functools.wraps(fun)
+    def jaxpr_of(*args: Any, **kwargs: Any) -> Any:
+        traced = traced_once.trace(*args, **kwargs)
+        return (traced.jaxpr, traced.out_info) if return_shape else traced.jaxpr
+
+    return jaxpr_of
+
+
+def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """The types of what `fun` would return, as `ShapeDtypeStruct`s; nothing is computed.
+
+    >>> xlamini.eval_shape(lambda x: x * 2, xlamini.ShapeDtypeStruct((3,), "float32"))
+    ShapeDtypeStruct(shape=(3,), dtype=float32)
+    """
+    return jit(fun).eval_shape(*args, **kwargs)

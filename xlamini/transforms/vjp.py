@@ -1,0 +1,146 @@
+"""Reverse mode for functions of any output: vjp, and linear_transpose for functions that are linear already."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from xlamini.core.avals import ShapedArray
+from xlamini.core.errors import ShapeError
+from xlamini.core.pytree import first_difference, flatten, keystr, register_pytree_node, structure, tree_flatten_with_path, unflatten
+from xlamini.core.tangents import Zero, is_differentiable, is_zero, tangent_aval
+from xlamini.core.tracer import aval_of
+from xlamini.interpreters.linearize import Linearized, linearize
+from xlamini.interpreters.transpose import transpose
+from xlamini.primitives.tangent_ops import zeros
+from xlamini.transforms.arguments import ArgNames, avals_of, name_of
+from xlamini.transforms.differentiated import DiffArgs, split_aux
+from xlamini.transforms.program import apply, as_one_program
+from xlamini.transforms.reverse import as_gradients, pull_back
+from xlamini.transforms.tracing import trace
+
+
+def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, reduce_axes: Sequence[Any] = ()) -> Any:
+    """The outputs of `fun(*primals)`, and the function from cotangents of the outputs to cotangents of the primals.
+
+    The function is evaluated once; what the way back needs of it is kept. With `has_aux` the auxiliary data come third.
+
+    >>> y, pullback = xlamini.vjp(xlamini.numpy.sin, 0.0)
+    >>> pullback(1.0)
+    (Array(1., dtype=float32, weak_type=True),)
+    """
+    diff = DiffArgs(fun, tuple(range(len(primals))), primals, {}, "vjp")
+    traced = diff.trace()
+    lin = linearize(traced.jaxpr, diff.nonzero(traced))
+    flat = apply(lin.primal, diff.operands(traced))
+    outs, residuals = flat[: len(lin.nonzero_out)], flat[len(lin.nonzero_out) :]
+    out = unflatten(traced.out_tree, outs)
+    out_avals = traced.jaxpr.out_avals
+    rule = Rule(lin, diff.tree, diff.avals, traced.out_tree, out_avals, diff.fun_name)
+    if not has_aux:
+        return out, VJP(rule, residuals)
+    out, aux = split_aux(out, "vjp", diff.fun_name)
+    return out, VJP(rule.of_output(structure(out)), residuals), aux
+
+
+class Rule:
+    """All of a pullback that is not an array: the linear program and the types on both its sides."""
+
+    def __init__(
+        self,
+        lin: Linearized,
+        in_tree: Any,
+        in_avals: Sequence[ShapedArray],
+        out_tree: Any,
+        out_avals: Sequence[ShapedArray],
+        fun_name: str,
+    ):
+        self.lin, self.fun_name = lin, fun_name
+        self.in_tree, self.in_avals = in_tree, in_avals
+        self.out_tree, self.out_avals = out_tree, out_avals
+
+    def of_output(self, out_tree: Any) -> Rule:
+        """The rule for cotangents of the first outputs alone; those of the auxiliary data are zero."""
+        return Rule(self.lin, self.in_tree, self.in_avals, out_tree, self.out_avals, self.fun_name)
+
+
+class VJP:
+    """A pullback: call it with a cotangent of the output, it returns those of the primals. It is a pytree of its residuals."""
+
+    def __init__(self, rule: Rule, residuals: Sequence[Any]):
+        self.rule, self.residuals = rule, list(residuals)
+
+    def __call__(self, out_ct: Any) -> Any:
+        rule = self.rule
+        given = _checked_cotangents(rule, out_ct)
+        rest = rule.out_avals[len(given) :]
+        cts = [*given, *(Zero(tangent_aval(a)) for a in rest)]
+
+        def program(*arrays: Any) -> list[Any]:
+            dense = iter(arrays[: len(arrays) - len(self.residuals)])
+            every = [ct if is_zero(ct) else next(dense) for ct in cts]
+            residuals = arrays[len(arrays) - len(self.residuals) :]
+            return [zeros(ct.aval) if is_zero(ct) else ct for ct in pull_back(rule.lin, residuals, every)]
+
+        dense = [ct for ct in cts if not is_zero(ct)]
+        found = as_one_program(program, [*dense, *self.residuals], f"vjp_{rule.fun_name}")
+        return unflatten(rule.in_tree, as_gradients(rule.in_avals, found))
+
+    def __repr__(self) -> str:
+        kept = ", ".join(aval_of(r).str_short() for r in self.residuals)
+        return f"VJP({self.rule.fun_name}, residuals=[{kept}])"
+
+
+register_pytree_node(VJP, lambda v: (v.residuals, v.rule), lambda rule, residuals: VJP(rule, residuals))
+
+
+def _checked_cotangents(rule: Rule, out_ct: Any) -> list[Any]:
+    """The flat cotangents, symbolic zeros for outputs without derivative; an error where they don't fit the outputs."""
+    leaves, tree = flatten(out_ct)
+    if tree != rule.out_tree:
+        where = first_difference(rule.out_tree, tree, ("output", "cotangent"))
+        raise TypeError(f"vjp: the cotangent must have the structure of the output of {rule.fun_name}: {where}")
+    checked = []
+    for i, (ct, aval) in enumerate(zip(leaves, rule.out_avals, strict=False)):
+        if not is_differentiable(aval):
+            checked.append(Zero(tangent_aval(aval)))
+            continue
+        found = aval_of(ct)
+        if found.shape != aval.shape or (found.dtype != aval.dtype and not found.weak_type):
+            path = keystr(tree_flatten_with_path(out_ct)[0][i][0])
+            raise ShapeError(
+                f"vjp: the cotangent{path} is {found.str_short(short_dtypes=False)}, but the output of {rule.fun_name} there is "
+                f"{aval.str_short(short_dtypes=False)}; they must be of one type"
+            )
+        checked.append(ct if found.dtype == aval.dtype else np.asarray(ct, aval.dtype))
+    return checked
+
+
+def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Sequence[Any] = ()) -> Callable[..., Any]:
+    """The transpose of a function that is linear; of `primals` only the types are used.
+
+    Returns a function from a cotangent of the output to a tuple of cotangents of the arguments.
+
+    >>> xlamini.linear_transpose(lambda x: 3 * x, 1.0)(2.0)
+    (Array(6., dtype=float32, weak_type=True),)
+    """
+    leaves, in_tree = flatten((primals, {}))
+    names = ArgNames(fun, in_tree)
+    avals = avals_of(leaves, names, name_of(fun))
+    traced = trace(fun, in_tree, avals, None, names)
+    linear = (False,) * len(traced.captured) + (True,) * len(avals)
+
+    def transposed(out_ct: Any) -> Any:
+        cts, tree = flatten(out_ct)
+        if tree != traced.out_tree:
+            where = first_difference(traced.out_tree, tree, ("output", "cotangent"))
+            raise TypeError(f"linear_transpose: the cotangent must have the structure of the output: {where}")
+        backward, nonzero = transpose(traced.jaxpr, linear, (True,) * len(cts))
+        found = iter(apply(backward, [*traced.captured, *cts]))
+        dense = [next(found) if nz else zeros(a) for nz, a in zip(nonzero, avals, strict=True)]
+        return unflatten(flatten(primals)[1], dense)
+
+    return transposed
+
+
