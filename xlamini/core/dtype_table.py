@@ -63,6 +63,7 @@ class ExtendedDType:
     """
 
     name: str
+    kind = "V"
     type: type[extended] = extended
     physical_shape: tuple[int, ...]
     physical_dtype: np.dtype

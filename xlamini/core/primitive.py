@@ -90,6 +90,13 @@ class Primitive:
         """Apply under a `TangentBuilder` when some operands are unknown; a jaxpr inside may be parted in two."""
         return self.bind(*operands, **params)
 
+    def physical(self, operands: Sequence[Any], **params: Any) -> Any:
+        """Apply to random keys laid out as arrays of words, the words along a last dimension; outputs likewise.
+
+        None, as for all that only moves elements about, means: word by word, by the batch rule.
+        """
+        return None
+
     def dce(self, used: Sequence[bool], params: dict[str, Any]) -> tuple[list[bool], list[bool], dict] | None:
         """For some outputs unused: (operands kept, outputs kept, new params), or None to keep all."""
         return None

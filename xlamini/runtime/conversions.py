@@ -6,6 +6,8 @@ with a view alive is copied, not overwritten, when it is donated.
 
 from __future__ import annotations
 
+import sys
+import types
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -28,11 +30,29 @@ def to_numpy(x: Array) -> np.ndarray:
         raise deleted_error(x)
     value = x._npy_value
     if value is None:
-        value, copied = x._single_device_array_to_np_array_did_copy()
+        value, copied = _fetched(x)
         value.flags.writeable = False
         if copied:
             x._npy_value = value
     return value
+
+
+def _fetched(x: Array) -> tuple[np.ndarray, bool]:
+    """The value, and whether it is a copy.
+
+    C++ runs `import jax` on the way, whatever for. Where jax is installed that would load it, and it would
+    overwrite our methods; where it is not, the failing import costs 40 us. A placeholder answers at once.
+    """
+    if "jax" in sys.modules:
+        return x._single_device_array_to_np_array_did_copy()
+    sys.modules["jax"] = _PLACEHOLDER
+    try:
+        return x._single_device_array_to_np_array_did_copy()
+    finally:
+        sys.modules.pop("jax", None)
+
+
+_PLACEHOLDER = types.ModuleType("jax")
 
 
 def _rebuilt(value: np.ndarray, weak_type: bool) -> Array:

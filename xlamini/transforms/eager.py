@@ -7,9 +7,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from xlamini.core.config import disable_jit
 from xlamini.core.jaxpr import Literal
 from xlamini.core.primitive import Primitive
-from xlamini.core.tracer import install_evaluator
 from xlamini.transforms.jit import jit
 
 
@@ -19,7 +19,11 @@ def evaluate_primitive(primitive: Primitive, operands: Sequence[Any], params: di
     run = primitive.executables.get(key)
     if run is None:
         run = primitive.executables[key] = _program(primitive, params)
-    return run(*[x.val if type(x) is Literal else x for x in operands])
+    values = [x.val if type(x) is Literal else x for x in operands]
+    if not disable_jit.value:
+        return run(*values)
+    with disable_jit(False):  # somebody has to run the single operations
+        return run(*values)
 
 
 def _program(primitive: Primitive, params: dict[str, Any]) -> Any:
@@ -30,4 +34,3 @@ def _program(primitive: Primitive, params: dict[str, Any]) -> Any:
     return jit(equation)
 
 
-install_evaluator(evaluate_primitive)

@@ -6,6 +6,7 @@ The C++ path keeps what it has seen. A call with a new signature, or one made wh
 from __future__ import annotations
 
 import functools
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -46,6 +47,15 @@ class Call(NamedTuple):
     positions: list[int]
 
 
+_alive: weakref.WeakSet[Jitted] = weakref.WeakSet()
+
+
+def forget_all() -> None:
+    """Clear the caches of every jitted function."""
+    for jitted in list(_alive):
+        jitted.forget()
+
+
 class Jitted:
     """What `jit` keeps of a function: its options, its traces, its programs."""
 
@@ -53,6 +63,8 @@ class Jitted:
         self.fun, self.name, self.options = fun, name_of(fun), options
         self.traces: dict[Any, Trace] = {}
         self.programs: dict[Any, Program] = {}
+        self.function: Any = None
+        _alive.add(self)
 
     def on_miss(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
         """The outputs, and what the C++ path needs to run this signature by itself the next time."""
@@ -151,8 +163,12 @@ class Jitted:
         return self.traced(*args, **kwargs).out_info
 
     def forget(self) -> None:
+        """Drop all traces and programs."""
         self.traces.clear()
         self.programs.clear()
+        function = self.function()
+        if function is not None:
+            function._clear_cache()
 
 
 def _filled(tree: Any, value: Any) -> Any:
@@ -216,13 +232,8 @@ def _wrapped(jitted: Jitted) -> Any:
         static_argnames=static.names,
         cache_key=object(),
     )
+    jitted.function = weakref.ref(function)
     functools.update_wrapper(function, fun)
     function.trace, function.lower, function.eval_shape = jitted.traced, jitted.lowered, jitted.eval_shape
-
-    def clear_cache() -> None:
-        """Forget all traces and programs."""
-        jitted.forget()
-        function._clear_cache()
-
-    function.clear_cache = clear_cache
+    function.clear_cache = jitted.forget
     return function

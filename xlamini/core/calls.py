@@ -1,0 +1,71 @@
+"""Which jaxprs a program contains, who calls whom, and which of them are printed apart, under a name."""
+from __future__ import annotations
+
+from collections import Counter, deque
+
+from xlamini.core.jaxpr import Equation, Jaxpr, subjaxprs
+
+CallGraph = dict[Jaxpr, list[tuple[Equation, Jaxpr]]]
+
+MAX_INLINE_EQUATIONS = 10
+
+
+def call_graph(root: Jaxpr) -> CallGraph:
+    """Every jaxpr of a program, those nearer to the root first, with the jaxprs in its equations."""
+    graph: CallGraph = {}
+    waiting = deque([root])
+    while waiting:
+        jaxpr = waiting.popleft()
+        if jaxpr not in graph:
+            graph[jaxpr] = [(eqn, inner) for eqn in jaxpr.eqns for inner in subjaxprs(eqn)]
+            waiting.extend(inner for _, inner in graph[jaxpr])
+    return graph
+
+
+def named_apart(graph: CallGraph) -> dict[Jaxpr, str]:
+    """The names of the jaxprs that are long, or would otherwise be printed more than once."""
+    repeated = _repeated(graph)
+    taken: Counter[str] = Counter()
+    names = {}
+    for jaxpr, name in _call_names(graph).items():
+        if jaxpr in repeated or len(jaxpr.eqns) > MAX_INLINE_EQUATIONS:
+            names[jaxpr] = f"{name}{taken[name] or ''}"
+            taken[name] += 1
+    return names
+
+
+def first_paths(graph: CallGraph) -> dict[Jaxpr, str]:
+    """For each jaxpr the ids of the equations through which a run first reaches it: `3.17.`."""
+    root = next(iter(graph))
+    paths = {root: ""}
+    waiting = [(root, iter(graph[root]))]
+    while waiting:
+        jaxpr, calls = waiting[-1]
+        eqn, inner = next(calls, (None, None))
+        if eqn is None or inner is None:
+            waiting.pop()
+        elif inner not in paths:
+            paths[inner] = f"{paths[jaxpr]}{eqn.id}."
+            waiting.append((inner, iter(graph[inner])))
+    return paths
+
+
+def _call_names(graph: CallGraph) -> dict[Jaxpr, str]:
+    names: dict[Jaxpr, str] = {}
+    for calls in graph.values():
+        for eqn, inner in calls:
+            names.setdefault(inner, str(eqn.params.get("name", "jaxpr")).strip("<>"))
+    return names
+
+
+def _repeated(graph: CallGraph) -> set[Jaxpr]:
+    """The jaxprs reached on more than one path from the root."""
+    uses = Counter(inner for calls in graph.values() for _, inner in calls)
+    waiting = [jaxpr for jaxpr, count in uses.items() if count > 1]
+    found: set[Jaxpr] = set()
+    while waiting:
+        jaxpr = waiting.pop()
+        if jaxpr not in found:
+            found.add(jaxpr)
+            waiting.extend(inner for _, inner in graph[jaxpr])
+    return found

@@ -1,0 +1,146 @@
+"""A small pretty printer after Wadler: say where a text may break, and it breaks where it does not fit.
+
+A document is a string, or one of the five classes below. A group is laid out on one line if all of it fits into what is left of
+the line, else its own breaks become new lines. What one line of a document takes is known when it is built, so that deciding
+costs nothing and printing is linear.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+
+class Break:
+    """A place for a new line; on one line it is the text `flat`."""
+
+    __slots__ = ("flat", "width")
+
+    def __init__(self, flat: str):
+        self.flat, self.width = flat, len(flat)
+
+
+class Concat:
+    """Documents one after the other."""
+
+    __slots__ = ("parts", "width")
+
+    def __init__(self, parts: Sequence[Doc]):
+        self.parts = parts
+        self.width = sum([len(p) if type(p) is str else p.width for p in parts])
+
+
+class Nest:
+    """A document whose new lines are indented by `by` more."""
+
+    __slots__ = ("body", "by", "width")
+
+    def __init__(self, by: int, body: Doc):
+        self.by, self.body = by, body
+        self.width = len(body) if type(body) is str else body.width
+
+
+class Group:
+    """A document that is on one line if it fits."""
+
+    __slots__ = ("body", "width")
+
+    def __init__(self, body: Doc):
+        self.body = body
+        self.width = len(body) if type(body) is str else body.width
+
+
+class Comment:
+    """A remark at the end of the line it stands in; it takes no room."""
+
+    __slots__ = ("text",)
+    width = 0
+
+    def __init__(self, text: str):
+        self.text = text
+
+
+Doc = str | Break | Concat | Nest | Group | Comment
+
+line, softline = Break(" "), Break("")
+_where_full = Group(line)
+
+
+def concat(*parts: Doc) -> Doc:
+    return Concat(parts)
+
+
+def join(separator: Doc, docs: Iterable[Doc]) -> Doc:
+    """The documents with a separator between them."""
+    parts: list[Doc] = []
+    for doc in docs:
+        parts += (separator, doc)
+    return Concat(parts[1:])
+
+
+def fill(docs: Sequence[Doc], separator: str = "") -> Doc:
+    """Documents in lines that are as full as they get: a new line begins only after one that is full."""
+    between = Concat([separator, _where_full]) if separator else _where_full
+    return docs[0] if len(docs) == 1 else Nest(2, join(between, docs))
+
+
+def bracketed(opening: str, docs: Sequence[Doc], closing: str) -> Doc:
+    """`[a b c]`, or each on a line of its own, indented."""
+    return Group(Concat([Nest(2, Concat([opening, softline, join(line, docs)])), softline, closing]))
+
+
+def render(doc: Doc, width: int = 80) -> str:
+    """Lay a document out in lines of at most `width` columns where its breaks allow it."""
+    page = _Page()
+    todo: list[tuple[int, bool, Doc]] = [(0, False, doc)]
+    while todo:
+        indent, flat, doc = todo.pop()
+        match doc:
+            case str():
+                page.write(doc)
+            case Concat():
+                todo.extend([(indent, flat, part) for part in reversed(doc.parts)])
+            case Break():
+                page.write(doc.flat) if flat else page.new_line(indent)
+            case Nest():
+                todo.append((indent + doc.by, flat, doc.body))
+            case Group():
+                todo.append((indent, flat or page.column + doc.width <= width, doc.body))
+            case Comment():
+                page.comments[-1].append(doc.text)
+    return page.text()
+
+
+class _Page:
+    """Lines being written, and the comments on each."""
+
+    def __init__(self) -> None:
+        self.pieces: list[list[str]] = [[]]
+        self.comments: list[list[str]] = [[]]
+        self.column = 0
+
+    def write(self, text: str) -> None:
+        self.pieces[-1].append(text)
+        self.column += len(text)
+
+    def new_line(self, indent: int) -> None:
+        self.pieces.append([" " * indent])
+        self.comments.append([])
+        self.column = indent
+
+    def text(self) -> str:
+        lines = ["".join(pieces) for pieces in self.pieces]
+        if not any(self.comments):
+            return "\n".join(lines)
+        column = max(map(len, lines))
+        return "\n".join(
+            written
+            for text, comments in zip(lines, self.comments, strict=True)
+            for written in _commented(text, comments, column)
+        )
+
+
+def _commented(text: str, comments: Sequence[str], column: int) -> list[str]:
+    """A line with its comments in one column, further ones below."""
+    if not comments:
+        return [text]
+    first, *others = comments
+    return [f"{text:<{column}} # {first}", *(f"{'':<{column}} # {other}" for other in others)]

@@ -1,0 +1,1 @@
+"""NumPy on xlamini: the functions JAX users know as `jax.numpy`."""

@@ -1,0 +1,316 @@
+"""dot_general: products of two arrays summed over pairs of dimensions; all of matmul, dot, einsum is made of it.
+
+The dimensions of an operand are of three kinds. *Batch* dimensions are shared and kept, *contracting* ones are shared and
+summed, *free* ones belong to one operand. The result has the batch dimensions first, then the free ones of the left
+operand, then those of the right one.
+"""
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from xlamini.core.avals import Shape, ShapedArray
+from xlamini.core.dtypes import check_user_dtype, result_type
+from xlamini.core.errors import ShapeError
+from xlamini.core.primitive import Axis, Cost, Primitive
+from xlamini.core.tangents import Zero, is_linear, is_zero, tangent_aval
+from xlamini.core.tracer import aval_of
+from xlamini.primitives.convert import convert
+from xlamini.primitives.precision import CanonicalPrecision, canonical_precision, hlo_attributes, swapped
+from xlamini.primitives.shape import transpose
+from xlamini.primitives.tangent_ops import add_tangents
+
+DotDimensionNumbers = tuple[tuple[Shape, Shape], tuple[Shape, Shape]]
+
+
+def dot_general(
+    lhs: Any,
+    rhs: Any,
+    dimension_numbers: Any,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+    *,
+    out_sharding: Any = None,
+) -> Any:
+    """Sum of products over the contracting dimensions, for each index of the batch and free dimensions.
+
+    `dimension_numbers` is `((lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch))`. The result, of shape
+    batch + free of lhs + free of rhs, has dtype `preferred_element_type`, or else the operands' promoted dtype.
+    Raises ShapeError where paired dimensions differ in size or do not exist.
+
+    >>> a, b = xlamini.numpy.ones((2, 3)), xlamini.numpy.ones((3, 4))
+    >>> dot_general(a, b, (((1,), (0,)), ((), ()))).shape
+    (2, 4)
+    """
+    if out_sharding is not None:
+        raise NotImplementedError("dot_general: out_sharding needs an explicit mesh; leave it out")
+    if preferred_element_type is not None:
+        preferred_element_type = check_user_dtype(preferred_element_type, "dot_general")
+    return dot_general_p.bind(
+        lhs,
+        rhs,
+        dimension_numbers=_canonical_numbers(dimension_numbers),
+        precision=canonical_precision(precision),
+        preferred_element_type=preferred_element_type,
+    )
+
+
+def dot(
+    lhs: Any,
+    rhs: Any,
+    *,
+    dimension_numbers: Any = None,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+    out_sharding: Any = None,
+) -> Any:
+    """Product of vectors and matrices; with `dimension_numbers`, `dot_general`.
+
+    Raises ShapeError unless both have rank 1 or 2 and the last dimension of `lhs` fits the first of `rhs`.
+
+    >>> dot(xlamini.numpy.ones((2, 3)), xlamini.numpy.ones(3))
+    Array([3., 3.], dtype=float32)
+    """
+    if dimension_numbers is None:
+        a, b = aval_of(lhs), aval_of(rhs)
+        if a.ndim not in (1, 2) or b.ndim not in (1, 2):
+            raise ShapeError(
+                f"dot takes vectors and matrices, got {_shown(a)} and {_shown(b)}; "
+                "give dimension_numbers for other ranks"
+            )
+        dimension_numbers = (((a.ndim - 1,), (0,)), ((), ()))
+    return dot_general(
+        lhs, rhs, dimension_numbers, precision, preferred_element_type, out_sharding=out_sharding
+    )
+
+
+def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Any:
+    """Matrix product of the last two dimensions; the leading ones are the batch and must be equal.
+
+    >>> batch_matmul(xlamini.numpy.ones((5, 2, 3)), xlamini.numpy.ones((5, 3, 4))).shape
+    (5, 2, 4)
+    """
+    a, b = aval_of(lhs), aval_of(rhs)
+    if a.ndim < 2 or a.ndim != b.ndim:
+        raise ShapeError(f"batch_matmul takes two arrays of one rank, at least 2; got {_shown(a)} and {_shown(b)}")
+    batch = tuple(range(a.ndim - 2))
+    return dot_general(lhs, rhs, (((a.ndim - 1,), (b.ndim - 2,)), (batch, batch)), precision)
+
+
+class DotGeneral(Primitive):
+    name = "dot_general"
+
+    def shape_rule(
+        self,
+        lhs: ShapedArray,
+        rhs: ShapedArray,
+        *,
+        dimension_numbers: DotDimensionNumbers,
+        precision: CanonicalPrecision,
+        preferred_element_type: Any,
+    ) -> ShapedArray:
+        (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
+        _check_dimensions("lhs", lhs, lhs_contract, lhs_batch)
+        _check_dimensions("rhs", rhs, rhs_contract, rhs_batch)
+        _check_pairs("contracting", lhs, rhs, lhs_contract, rhs_contract)
+        _check_pairs("batch", lhs, rhs, lhs_batch, rhs_batch)
+        lhs_free, rhs_free = free_dimensions(lhs.ndim, rhs.ndim, dimension_numbers)
+        shape = (*(lhs.shape[d] for d in (*lhs_batch, *lhs_free)), *(rhs.shape[d] for d in rhs_free))
+        dtype = preferred_element_type
+        if dtype is None:
+            dtype = lhs.dtype if lhs.dtype == rhs.dtype else result_type(lhs.dtype, rhs.dtype)
+        return ShapedArray(shape, dtype)
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        (lhs, rhs), (lhs_dot, rhs_dot) = primals, tangents
+        out = self.bind(lhs, rhs, **params)
+        nothing = Zero(tangent_aval(aval_of(out)))
+        if nothing.aval.dtype != aval_of(out).dtype:
+            return out, nothing
+        left = nothing if is_zero(lhs_dot) else self.bind(lhs_dot, rhs, **params)
+        right = nothing if is_zero(rhs_dot) else self.bind(lhs, rhs_dot, **params)
+        return out, add_tangents(left, right)
+
+    def transpose(self, ct: Any, lhs: Any, rhs: Any, **params: Any) -> list[Any]:
+        if is_linear(lhs):
+            return [_transposed(ct, lhs.aval, rhs, **params), None]
+        (contract, batch), precision = params["dimension_numbers"], params["precision"]
+        params = {
+            **params,
+            "dimension_numbers": (contract[::-1], batch[::-1]),
+            "precision": swapped(precision),
+        }
+        return [None, _transposed(ct, rhs.aval, lhs, lhs_first=False, **params)]
+
+    def batch(
+        self,
+        axis: Axis,
+        operands: Sequence[Any],
+        dims: Sequence[int | None],
+        *,
+        dimension_numbers: DotDimensionNumbers,
+        **params: Any,
+    ) -> Any:
+        ranks = [aval_of(x).ndim - (d is not None) for x, d in zip(operands, dims, strict=True)]
+        frees = free_dimensions(*ranks, dimension_numbers)
+        (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
+        left, right = dims
+        contract = _shifted(lhs_contract, left), _shifted(rhs_contract, right)
+        batch = _shifted(lhs_batch, left), _shifted(rhs_batch, right)
+        if left is not None and right is not None:
+            batch, out_dim = ((left, *batch[0]), (right, *batch[1])), 0
+        elif left is not None:
+            out_dim = len(lhs_batch) + sum(d < left for d in frees[0])
+        else:
+            assert right is not None
+            out_dim = len(lhs_batch) + len(frees[0]) + sum(d < right for d in frees[1])
+        return self.bind(*operands, dimension_numbers=(contract, batch), **params), out_dim
+
+    def lower(
+        self,
+        ctx: Any,
+        *operands: Any,
+        dimension_numbers: DotDimensionNumbers,
+        precision: CanonicalPrecision,
+        preferred_element_type: Any,
+    ) -> Any:
+        operands, dtypes = _in_accepted_dtypes(ctx, operands)
+        elements = [str(ctx.mlir.element_type(d)) for d in dtypes]
+        return ctx.op(
+            "stablehlo.dot_general",
+            *operands,
+            dot_dimension_numbers=_numbers_attribute(dimension_numbers),
+            **hlo_attributes(precision, *elements),
+        )
+
+    def cost(self, lhs: ShapedArray, rhs: ShapedArray, **params: Any) -> Cost:
+        out = self.shape_rule(lhs, rhs, **params)
+        (contract, _), _ = params["dimension_numbers"]
+        summed = math.prod(lhs.shape[d] for d in contract)
+        return Cost(2 * out.size * summed, lhs.nbytes + rhs.nbytes + out.nbytes)
+
+
+dot_general_p = DotGeneral()
+
+
+# --- helpers
+
+
+def free_dimensions(lhs_rank: int, rhs_rank: int, numbers: DotDimensionNumbers) -> tuple[Shape, Shape]:
+    """The dimensions of each operand that are neither contracted nor batch."""
+    (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = numbers
+    return (
+        tuple(d for d in range(lhs_rank) if d not in lhs_contract and d not in lhs_batch),
+        tuple(d for d in range(rhs_rank) if d not in rhs_contract and d not in rhs_batch),
+    )
+
+
+def _canonical_numbers(numbers: Any) -> DotDimensionNumbers:
+    try:
+        (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = numbers
+        contract = tuple(map(int, lhs_contract)), tuple(map(int, rhs_contract))
+        return contract, (tuple(map(int, lhs_batch)), tuple(map(int, rhs_batch)))
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"dot_general: dimension_numbers is {numbers!r}; "
+            "write ((lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch)), each a sequence of ints"
+        ) from None
+
+
+def _shown(aval: ShapedArray) -> str:
+    return aval.str_short(short_dtypes=False)
+
+
+def _check_dimensions(side: str, aval: ShapedArray, contract: Shape, batch: Shape) -> None:
+    named = (*contract, *batch)
+    if any(not 0 <= d < aval.ndim for d in named):
+        raise ShapeError(
+            f"dot_general: contracting {contract} and batch {batch} do not fit {side} of type {_shown(aval)}; "
+            f"its dimensions are 0 to {aval.ndim - 1}"
+        )
+    if len(set(named)) != len(named):
+        raise ShapeError(
+            f"dot_general: a dimension of {side} is named twice in contracting {contract} and batch {batch}; "
+            "name each once"
+        )
+
+
+def _check_pairs(kind: str, lhs: ShapedArray, rhs: ShapedArray, left: Shape, right: Shape) -> None:
+    left_sizes, right_sizes = [tuple(a.shape[d] for d in ds) for a, ds in ((lhs, left), (rhs, right))]
+    if left_sizes == right_sizes:
+        return
+    raise ShapeError(
+        f"dot_general: {kind} dimensions differ: {_shown(lhs)} has {left_sizes} at {left}, "
+        f"{_shown(rhs)} has {right_sizes} at {right}; {_fix(kind, lhs, rhs, left, right)}"
+    )
+
+
+def _fix(kind: str, lhs: ShapedArray, rhs: ShapedArray, left: Shape, right: Shape) -> str:
+    if kind == "contracting" and lhs.ndim == rhs.ndim == 2 and len(left) == len(right) == 1:
+        size = lhs.shape[left[0]]
+        if rhs.shape[1 - right[0]] == size:
+            return "transpose the right operand (.T)"
+        if lhs.shape[1 - left[0]] == rhs.shape[right[0]]:
+            return "transpose the left operand (.T)"
+    return "paired dimensions must have one size"
+
+
+def _shifted(dimensions: Shape, inserted: int | None) -> Shape:
+    """Dimensions of an operand after one was inserted."""
+    return dimensions if inserted is None else tuple(d + (d >= inserted) for d in dimensions)
+
+
+def _transposed(
+    ct: Any,
+    target: ShapedArray,
+    other: Any,
+    *,
+    dimension_numbers: DotDimensionNumbers,
+    precision: CanonicalPrecision,
+    preferred_element_type: Any,
+    lhs_first: bool = True,
+) -> Any:
+    """The cotangent of `target`, whose dimensions stand first in `dimension_numbers`."""
+    (contract, other_contract), (batch, other_batch) = dimension_numbers
+    free, other_free = free_dimensions(target.ndim, aval_of(other).ndim, dimension_numbers)
+    start = len(batch) + (len(free) if lhs_first else 0)
+    ct_other = tuple(range(start, start + len(other_free)))
+    kept = sorted(other_contract)
+    numbers = ((ct_other, other_free), (tuple(range(len(batch))), other_batch))
+    product = dot_general_p.bind(
+        ct,
+        other,
+        dimension_numbers=numbers,
+        precision=precision,
+        preferred_element_type=preferred_element_type,
+    )
+    # The product's dimensions are batch, free, and the contracted ones in the order of the other operand.
+    order = (*batch, *free, *(contract[other_contract.index(d)] for d in kept))
+    return convert(transpose(product, np.argsort(order).tolist()), target.dtype)
+
+
+def _numbers_attribute(numbers: DotDimensionNumbers) -> str:
+    (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = numbers
+    return (
+        f"#stablehlo.dot<lhs_batching_dimensions = {list(lhs_batch)}, "
+        f"rhs_batching_dimensions = {list(rhs_batch)}, "
+        f"lhs_contracting_dimensions = {list(lhs_contract)}, "
+        f"rhs_contracting_dimensions = {list(rhs_contract)}>"
+    )
+
+
+def _in_accepted_dtypes(ctx: Any, operands: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    """Operands in dtypes that XLA multiplies into the result's: its own where they are of different kinds."""
+    dtypes = [a.dtype for a in ctx.avals_in]
+    out = ctx.aval_out.dtype
+    if dtypes[0] == dtypes[1] and dtypes[0].kind == out.kind:
+        return list(operands), dtypes
+    common = result_type(*dtypes, out)
+    converted = [
+        x if a.dtype == common else ctx.op("stablehlo.convert", x, avals=[a.update(dtype=common)])
+        for x, a in zip(operands, ctx.avals_in, strict=True)
+    ]
+    return converted, [common, common]

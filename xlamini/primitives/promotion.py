@@ -1,0 +1,154 @@
+"""Bringing operands together: JAX's promotion of dtypes, NumPy's broadcasting of shapes.
+
+Operators, and the functions of xlamini.numpy, bring operands of any dtypes and shapes; primitives want one dtype, and one shape but
+for scalars. `promoted` is the way from the one to the other.
+"""
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from xlamini.core.avals import ShapedArray
+from xlamini.core.config import numpy_rank_promotion
+from xlamini.core.dtypes import canonicalize_dtype, issubdtype, result_type, scalar_type_of
+from xlamini.core.errors import ShapeError
+from xlamini.core.jaxpr import Literal
+from xlamini.core.provenance import user_stacklevel
+from xlamini.core.tracer import aval_of, literal
+from xlamini.primitives.convert import convert
+from xlamini.primitives.shape import broadcast_in_dim
+
+PYTHON_SCALARS = (bool, int, float, complex)
+_OPERANDS = (*PYTHON_SCALARS, np.generic, np.ndarray)
+
+
+def is_operand(x: Any) -> bool:
+    """Whether a value can be an operand: an array, a traced value or a number."""
+    return isinstance(x, _OPERANDS) or hasattr(x, "aval")
+
+
+def check_operands(name: str, operands: Sequence[Any]) -> None:
+    """TypeError, naming the function, for an operand that is neither array nor number."""
+    for position, x in enumerate(operands):
+        if not is_operand(x):
+            raise TypeError(
+                f"{name}: operand {position} must be an array or a number, got {type(x).__name__}; "
+                "make it one with jnp.asarray"
+            )
+
+
+def promoted(name: str, *operands: Any) -> Sequence[Any]:
+    """Operands in the dtype that the promotion lattice gives them, and of one shape but for scalars."""
+    easy = _easy(operands)
+    if easy is not None:
+        return easy
+    check_operands(name, operands)
+    dtype, weak = result_type(*operands, return_weak_type_flag=True)
+    return broadcasted(name, *[in_dtype(x, dtype, weak) for x in operands])
+
+
+def promoted_inexact(name: str, *operands: Any) -> Sequence[Any]:
+    """Like `promoted`, with integers and booleans as floats."""
+    return _promoted_at_least(np.inexact, float, name, operands)
+
+
+def promoted_numeric(name: str, *operands: Any) -> Sequence[Any]:
+    """Like `promoted`, with booleans as integers."""
+    return _promoted_at_least(np.number, int, name, operands)
+
+
+def _promoted_at_least(kind: Any, default: type, name: str, operands: Sequence[Any]) -> Sequence[Any]:
+    easy = _easy(operands)
+    if easy is not None and issubdtype(aval_of(easy[0]).dtype, kind):
+        return easy
+    check_operands(name, operands)
+    dtype, weak = result_type(*operands, return_weak_type_flag=True)
+    if not issubdtype(dtype, kind):
+        dtype = canonicalize_dtype(default)
+    return broadcasted(name, *[in_dtype(x, dtype, weak) for x in operands])
+
+
+def _easy(operands: Sequence[Any]) -> Sequence[Any] | None:
+    """The operands if nothing is to be done but to write a Python number as a literal; else None."""
+    first = getattr(operands[0], "aval", None)
+    if len(operands) == 2:
+        x, y = operands
+        second = getattr(y, "aval", None)
+        if first is not None and second is None and _adapts(type(y), first.dtype):
+            return x, number(y, first.dtype, first.weak_type)
+        if second is not None and first is None and _adapts(type(x), second.dtype):
+            return number(x, second.dtype, second.weak_type), y
+        return operands if first is second and first is not None else None
+    return operands if first is not None and all(getattr(x, "aval", None) is first for x in operands) else None
+
+
+_ORDER = {bool: 0, int: 1, float: 2, complex: 3}
+
+
+@functools.cache
+def _adapts(kind: type, dtype: Any) -> bool:
+    """Whether a Python number of this type takes on the dtype of the array beside it."""
+    if kind not in _ORDER or kind is bool or hasattr(dtype, "physical_shape"):
+        return False
+    return _ORDER[kind] <= _ORDER[scalar_type_of(dtype)]
+
+
+def promoted_dtypes(*operands: Any) -> Sequence[Any]:
+    """Operands in the dtype that JAX's promotion lattice gives them."""
+    dtype, weak = result_type(*operands, return_weak_type_flag=True)
+    return [in_dtype(x, dtype, weak) for x in operands]
+
+
+def in_dtype(x: Any, dtype: Any, weak: bool = False) -> Any:
+    """A value in a dtype; a Python number becomes a literal of it."""
+    if type(x) in PYTHON_SCALARS:
+        return number(x, dtype, weak)
+    return convert(x, dtype, weak)
+
+
+def number(x: Any, dtype: Any, weak: bool = False) -> Literal:
+    """A Python number as a literal; an int that is out of range wraps around, as in an array."""
+    return literal(np.asarray(x).astype(dtype), dtype, weak)
+
+
+def broadcasted(name: str, *operands: Any) -> Sequence[Any]:
+    """Operands of rank 0, or of the one shape that NumPy's broadcasting gives them."""
+    avals = [aval_of(x) for x in operands]
+    shapes = {aval.shape for aval in avals} - {()}
+    if len(shapes) < 2:
+        return operands
+    try:
+        shape = np.broadcast_shapes(*shapes)
+    except ValueError:
+        raise ShapeError(
+            f"{name}: shapes do not broadcast: {_listed(avals)}; sizes must be equal or 1, counted from the last axis"
+        ) from None
+    if numpy_rank_promotion.value != "allow" and len({len(s) for s in shapes}) > 1:
+        _refuse_ranks(name, avals)
+    return [broadcast_to(x, shape) for x in operands]
+
+
+def _refuse_ranks(name: str, avals: Sequence[ShapedArray]) -> None:
+    message = (
+        f"{name}: operands of different rank, {_listed(avals)}, and numpy_rank_promotion is "
+        f"{numpy_rank_promotion.value!r}; give them one rank with x[None] or reshape"
+    )
+    if numpy_rank_promotion.value == "raise":
+        raise ValueError(message)
+    warnings.warn(message, UserWarning, user_stacklevel())
+
+
+def _listed(avals: Sequence[ShapedArray]) -> str:
+    return ", ".join(aval.str_short(short_dtypes=False) for aval in avals)
+
+
+def broadcast_to(x: Any, shape: tuple[int, ...]) -> Any:
+    """A value of rank 0 as it is, any other in `shape`."""
+    own = aval_of(x).shape
+    if own in ((), shape):
+        return x
+    return broadcast_in_dim(x, shape, range(len(shape) - len(own), len(shape)))

@@ -1,0 +1,132 @@
+"""Arrays of random keys: a logical array whose elements are a few random words each.
+
+A `PRNGKeyArray` of shape `s` overlays an Array of words of shape `(*s, words)`. Programs compute with the words; a key has
+no arithmetic of its own, only structure: a floor above installs indexing, reshape and the like, as it does for `Array`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import numpy as np
+
+from xlamini.core.avals import ShapedArray
+from xlamini.core.dtypes import ExtendedDType, prng_key
+from xlamini.runtime.array import Array
+from xlamini.runtime.conversions import to_numpy
+from xlamini.runtime.put import ArrayImpl, device_put_value
+
+
+class KeyType(ExtendedDType):
+    """The dtype of random keys of one kind of generator, `impl`; it prints as `key<tag>`."""
+
+    type = prng_key
+    physical_dtype = np.dtype(np.uint32)
+
+    def __init__(self, impl: str, tag: str, words: int):
+        self.impl, self.tag, self.physical_shape = impl, tag, (words,)
+        self.name = f"key<{tag}>"
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (type(other) is KeyType and self.impl == other.impl)
+
+    def __hash__(self) -> int:
+        return hash((KeyType, self.impl))
+
+    def __reduce__(self) -> tuple:
+        return KeyType, (self.impl, self.tag, *self.physical_shape)
+
+
+class PRNGKeyArray:
+    """An array of random keys, as `random.key` and `random.split` return it.
+
+    >>> xlamini.random.key(0)
+    Array((), dtype=key<fry>) overlaying:
+    [0 0]
+    """
+
+    __slots__ = ("__weakref__", "aval", "words")
+
+    __array_priority__ = 100
+
+    def __init__(self, dtype: KeyType, words: ArrayImpl):
+        self.words = words
+        self.aval = ShapedArray(words.shape[: -len(dtype.physical_shape)], dtype)
+
+    shape = property(lambda self: self.aval.shape)
+    dtype = property(lambda self: self.aval.dtype)
+    ndim = property(lambda self: self.aval.ndim)
+    size = property(lambda self: self.aval.size)
+    itemsize = property(lambda self: self.aval.dtype.itemsize)
+    nbytes = property(lambda self: self.aval.nbytes)
+    sharding = property(lambda self: self.words.sharding)
+    committed = property(lambda self: self.words.committed)
+    device = property(lambda self: self.words.device)
+    is_fully_addressable = property(lambda self: self.words.is_fully_addressable)
+    is_fully_replicated = property(lambda self: self.words.is_fully_replicated)
+
+    def devices(self) -> set[Any]:
+        """The devices that hold a part of it."""
+        return self.words.devices()
+
+    def block_until_ready(self) -> PRNGKeyArray:
+        """Wait until the keys have been computed, and return them."""
+        self.words.block_until_ready()
+        return self
+
+    def is_ready(self) -> bool:
+        """Whether the keys have been computed."""
+        return self.words.is_ready()
+
+    def is_deleted(self) -> bool:
+        """Whether the memory was given away, by `delete()` or by donation."""
+        return self.words.is_deleted()
+
+    def delete(self) -> None:
+        """Free the memory now."""
+        self.words.delete()
+
+    def copy_to_host_async(self) -> None:
+        """Begin to bring the words to the host, without waiting."""
+        self.words.copy_to_host_async()
+
+    def copy(self) -> PRNGKeyArray:
+        """The same keys in memory of their own."""
+        return PRNGKeyArray(self.dtype, self.words.__copy__())
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of unsized object: a single key has no axis to count")
+        return self.shape[0]
+
+    def __reduce__(self) -> tuple:
+        return _rebuilt, (self.dtype, to_numpy(self.words))
+
+    def __hash__(self) -> int:
+        raise TypeError("unhashable type: 'PRNGKeyArray'; use random.key_data(key).tobytes() as the key")
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError("a key has no truth value; random.bernoulli(key) draws one")
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NoReturn:
+        raise TypeError("a key array is no NumPy array; random.key_data(keys) gives its words")
+
+    def __repr__(self) -> str:
+        return f"Array({self.shape}, dtype={self.dtype.name}) overlaying:\n{self.words}"
+
+
+def _rebuilt(dtype: KeyType, words: np.ndarray) -> PRNGKeyArray:
+    return PRNGKeyArray(dtype, device_put_value(words))
+
+
+def overlaid(x: Any) -> Any:
+    """The words beneath a key array; any other value as it is."""
+    return x.words if type(x) is PRNGKeyArray else x
+
+
+def overlay(x: ArrayImpl, aval: ShapedArray) -> Any:
+    """What programs return for an output of this type: the array itself, or the keys whose words it holds."""
+    return PRNGKeyArray(aval.dtype, x) if isinstance(aval.dtype, ExtendedDType) else x
+
+
+Array.register(PRNGKeyArray)

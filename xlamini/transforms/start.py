@@ -1,0 +1,11 @@
+"""Starting up: what the floors need to know of each other once all are there."""
+from __future__ import annotations
+
+import xlamini.core.concrete  # gives tracers their conversions to Python numbers
+import xlamini.primitives.operators  # gives tracers their operators
+from xlamini.core.tracer import Tracer, install_evaluator
+from xlamini.runtime.dispatch import set_tracer_class
+from xlamini.transforms.eager import evaluate_primitive
+
+set_tracer_class(Tracer)
+install_evaluator(evaluate_primitive)
