@@ -38,6 +38,11 @@ class Literal:
     def __init__(self, val: Any, aval: ShapedArray):
         self.val, self.aval = val, aval
 
+    shape = property(lambda self: self.aval.shape)
+    dtype = property(lambda self: self.aval.dtype)
+    weak_type = property(lambda self: self.aval.weak_type)
+    ndim = property(lambda self: self.aval.ndim)
+
     def __repr__(self) -> str:
         return f"Literal({self.val}:{self.aval.str_short()})"
 

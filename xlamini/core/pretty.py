@@ -104,7 +104,7 @@ def render(doc: Doc, width: int = 80) -> str:
                 todo.append((indent + doc.by, flat, doc.body))
             case Group():
                 todo.append((indent, flat or page.column + doc.width <= width, doc.body))
-            case Comment():
+            case Comment() if doc.text:
                 page.comments[-1].append(doc.text)
     return page.text()
 
@@ -143,4 +143,4 @@ def _commented(text: str, comments: Sequence[str], column: int) -> list[str]:
     if not comments:
         return [text]
     first, *others = comments
-    return [f"{text:<{column}} # {first}", *(f"{'':<{column}} # {other}" for other in others)]
+    return [f"{text:<{column}} {first}", *(f"{'':<{column}} {other}" for other in others)]

@@ -43,6 +43,8 @@ class Primitive:
 
     name: str
     multiple_results = False
+    called: str | None = None
+    """The param with the jaxpr that takes the operands as they are and gives the results, if there is one."""
 
     def __init__(self, name: str | None = None):
         if name is not None:
@@ -107,6 +109,10 @@ class Primitive:
     def named_axes(self, params: dict[str, Any]) -> tuple[Any, ...]:
         """The named axes that the equation refers to."""
         return ()
+
+    def shown_params(self, params: dict[str, Any]) -> dict[str, Any]:
+        """What a printed equation shows of its params, in this order; what the types say already may be left out."""
+        return dict(sorted(params.items()))
 
     def has_rule(self, rule: str) -> bool:
         return getattr(type(self), rule) is not getattr(Primitive, rule)

@@ -2,89 +2,204 @@
 
     { lambda ; a:f32[3]. let b:f32[3] = sin a; c:f32[3] = mul b 2.0:f32[] in (c,) }
 
-Captured values stand before the semicolon. A jaxpr inside a call takes over the names of the call's operands and results. One that
-is long, or called more than once, is printed once, before the program: `let f = {...} in`. What an equation shows of
+Captured values stand before the semicolon. A jaxpr that is called takes over the names of the operands and results of the call.
+One that is long, or used more than once, is printed once, before the program: `let f = {...} in`. What an equation shows of
 its params is for its primitive to say (`Primitive.shown_params`).
 """
 from __future__ import annotations
 
-import types
-from collections.abc import Iterable, Sequence, Set
-from typing import Any, NamedTuple
+import functools
+from collections.abc import Callable, Iterable, Sequence, Set
+from typing import Any
 
 import numpy as np
 
 from xlamini.core.calls import call_graph, first_paths, named_apart
-from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Literal, Var
-from xlamini.core.pretty import Comment, Doc, Group, Nest, bracketed, concat, fill, join, line, render
-from xlamini.core.pretty import Break as _Break
-from xlamini.core.provenance import Provenance, Source
+from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Var
+from xlamini.core.pretty import Break, Comment, Doc, Group, Nest, bracketed, concat, fill, join, line, render
+
+_nobody: Set[Var] = frozenset()
+_next_equation = Break("; ")
 
 
-class Remarks(NamedTuple):
-    """What is said of each equation in a comment."""
+def format_jaxpr(
+    jaxpr: Jaxpr,
+    *,
+    width: int = 80,
+    ids: bool = False,
+    names: bool = False,
+    source: bool = False,
+    provenance: bool = False,
+) -> str:
+    """A jaxpr as text of about `width` columns, with remarks on each equation in a comment.
 
-    ids: bool = False
-    names: bool = False
-    source: bool = False
-    provenance: bool = False
-
-
-def format_jaxpr(jaxpr: Jaxpr, *, width: int = 80, **remarks: bool) -> str:
-    """A jaxpr as text of about `width` columns.
-
-    With `ids=True` each equation's id follows it in a comment (`#e17`, in an inner jaxpr `#e3.17`), with `names=True` the name that
-    the user gave the value, with `source=True` the user's line, with `provenance=True` the rewrites that made it.
+    `ids`: its id, `#e17` (`#e3.17` inside equation 3); `names`: the name that the user gave the value; `source`: the user's line;
+    `provenance`: the rewrites that made it, oldest first.
     """
-    return render(_Printer(jaxpr, Remarks(**remarks)).program(), width)
+    printer = _Printer(jaxpr)
+    choices = [(printer.id, ids), (printer.user_name, names), (_place, source), (_rewrites, provenance)]
+    return render(printer.program([remark for remark, wanted in choices if wanted]), width)
+
+
+Remark = Callable[[Jaxpr, Equation], str]
 
 
 class _Printer:
-    """Makes the document of one program; keeps the names it has given."""
+    """Makes the document of one program, and keeps the names it has given."""
 
-    def __init__(self, jaxpr: Jaxpr, remarks: Remarks):
-        graph = call_graph(jaxpr)
-        self.root, self.remarks = jaxpr, remarks
-        self.apart = named_apart(graph)
-        self.paths = first_paths(graph) if remarks.ids else {}
+    def __init__(self, root: Jaxpr):
+        self.root, self.graph = root, call_graph(root)
+        self.apart = named_apart(self.graph)
         self.names = _Names(self.apart.values())
-        self.comments = _Comments(remarks) if any(remarks) else None
+        self.paths: dict[Jaxpr, str] = {}
+        self.target = functools.cache(lambda source: source.target)
+        self.remarks: Sequence[Remark] = ()
 
-    def program(self) -> Doc:
+    def program(self, remarks: Sequence[Remark]) -> Doc:
+        self.remarks = remarks
         apart = [concat(f"let {name} = ", self.jaxpr(jaxpr), " in") for jaxpr, name in self.apart.items()]
         return join(line, [*apart, self.jaxpr(self.root)])
 
-    def jaxpr(self, jaxpr: Jaxpr, dropped: Set[Var] = frozenset()) -> Doc:
-        """`{ lambda captured; inputs. let equations in (outputs,) }`; the variables `dropped` are of no use outside."""
-        consts, inputs = self.typed(jaxpr.constvars), self.typed(jaxpr.invars)
-        read = _read(jaxpr)
-        used = (read | _variables(jaxpr.outvars)) - (dropped - read)
-        path = self.paths.get(jaxpr, "")
-        equations = join(_next_equation, [self.equation(eqn, used, path) for eqn in jaxpr.eqns])
-        body = Nest(2, concat(line, equations))
-        head = concat("{ lambda ", consts, "; ", inputs, ". let")
-        return Group(Nest(2, concat(head, body, line, "in ", self.outputs(jaxpr.outvars, used), " }")))
+    def jaxpr(self, jaxpr: Jaxpr, unwanted: Set[Var] = _nobody) -> Doc:
+        """`{ lambda captured; inputs. let equations in (outputs,) }`; nobody uses the outputs `unwanted`."""
+        used = _read(jaxpr) | (_variables(jaxpr.outvars) - unwanted)
+        head = concat("{ lambda ", self.typed(jaxpr.constvars), "; ", self.typed(jaxpr.invars), ". let")
+        equations = join(_next_equation, [self.equation(jaxpr, eqn, used) for eqn in jaxpr.eqns])
+        outputs = [self.atom(a) if a not in unwanted or a in used else "_" for a in jaxpr.outvars]
+        end = concat("in (", _tuple(outputs), ") }")
+        return Group(Nest(2, concat(head, Nest(2, concat(line, equations)), line, end)))
 
-    def equation(self, eqn: Equation, used: Set[Var], path: str) -> Doc:
+    def equation(self, jaxpr: Jaxpr, eqn: Equation, used: Set[Var]) -> Doc:
         """`results = primitive[params] operands`."""
-        inner, dropped = self.take_over_names(eqn, used)
-        parts: list[Doc] = []
-        if eqn.outvars:
-            parts = [self.typed(eqn.outvars, used), " = "]
-        if self.comments is not None:
-            parts.append(Comment(self.comments.text(eqn, path)))
+        unwanted = self.take_over_names(eqn, used)
+        parts = [self.typed(eqn.outvars, used), " = "] if eqn.outvars else []
+        if self.remarks:
+            parts.append(Comment(self.comment(jaxpr, eqn)))
         parts.append(eqn.primitive.name)
         if eqn.params:
-            parts.append(self.params(eqn, inner, dropped))
+            parts.append(self.params(eqn, unwanted))
         return concat(*parts, " ", fill([self.atom(a) for a in eqn.invars]))
 
-    def take_over_names(self, eqn: Equation, used: Set[Var]) -> tuple[Jaxpr | None, Set[Var]]:
-        """Give a called jaxpr's variables the names outside; the jaxpr, and which of its results nobody uses."""
-        inner = eqn.params.get(eqn.primitive.called) if eqn.primitive.called else None
+    def take_over_names(self, eqn: Equation, used: Set[Var]) -> Set[Var]:
+        """Give a called jaxpr's inputs and outputs the names they have outside; which of its outputs nobody uses."""
+        inner = eqn.params[eqn.primitive.called] if eqn.primitive.called else None
         if inner is None or inner in self.apart:
-            return None, frozenset()
-        self.names.take_over(inner.invars, eqn.invars)
-        pairs = list(zip(inner.outvars, eqn.outvars, strict=True))
-        self.names.take_over(*zip(*[(i, o) for i, o in pairs if o in used], strict=True) or ((), ()))
-        dropped = {i for i, o in pairs if o not in used} - {i for i, o in pairs if o in used}
-        return inner, dropped
+            return _nobody
+        results = list(zip(inner.outvars, eqn.outvars, strict=True))
+        wanted = [(i, o) for i, o in results if o in used]
+        self.names.take_over([*zip(inner.invars, eqn.invars, strict=True), *wanted])
+        return {i for i, _ in results if type(i) is Var}.difference(inner.invars, [i for i, _ in wanted])
+
+    def params(self, eqn: Equation, unwanted: Set[Var]) -> Doc:
+        """`[key=value key=value]`, or nothing if there is nothing to show."""
+        shown = eqn.primitive.shown_params(eqn.params)
+        pairs = [concat(f"{key}=", self.value(value, unwanted)) for key, value in shown.items()]
+        return bracketed("[", pairs, "]") if pairs else ""
+
+    def value(self, value: Any, unwanted: Set[Var] = _nobody) -> Doc:
+        """A param's value: a jaxpr, a tuple of them, or anything that can be shown on one line."""
+        if isinstance(value, Jaxpr):
+            return self.apart.get(value) or self.jaxpr(value, unwanted)
+        if isinstance(value, tuple) and value and all(isinstance(v, Jaxpr) for v in value):
+            return bracketed("(", [self.value(v) for v in value], ")")
+        return _text(value)
+
+    def typed(self, variables: Sequence[Var], used: Set[Var] | None = None) -> Doc:
+        """`a:f32[3] b:i32[]`; `_` for a variable that is not used."""
+        name = self.names.of
+        return fill([
+            f"{'_' if used is not None and v not in used else name(v)}:{v.aval.str_short()}" for v in variables
+        ])  # fmt: skip
+
+    def atom(self, atom: Atom) -> str:
+        """A variable's name, or a literal with its type."""
+        if type(atom) is Var:
+            return self.names.of(atom)
+        value = atom.val.item() if isinstance(atom.val, np.generic) else atom.val
+        return f"{value}:{atom.aval.str_short()}"
+
+    def comment(self, jaxpr: Jaxpr, eqn: Equation) -> str:
+        text = " ".join(filter(None, [remark(jaxpr, eqn) for remark in self.remarks]))
+        return text if text.startswith("#") or not text else f"# {text}"
+
+    def id(self, jaxpr: Jaxpr, eqn: Equation) -> str:
+        """`#e3.17`: the equation's id after those of the equations around it, as in StableHLO locations."""
+        self.paths = self.paths or first_paths(self.graph)
+        return f"#e{self.paths[jaxpr]}{eqn.id}"
+
+    def user_name(self, jaxpr: Jaxpr, eqn: Equation) -> str:
+        source = eqn.provenance.source
+        return "" if source is None else self.target(source) or ""
+
+
+class _Names:
+    """The names of variables: a, b, … z, ba, bb, …, but for the words that are taken."""
+
+    def __init__(self, taken: Iterable[str]):
+        self.given: dict[Var, str] = {}
+        self.taken, self.count = set(taken), 0
+
+    def of(self, var: Var) -> str:
+        name = self.given.get(var)
+        if name is None:
+            name = self.given[var] = self._next()
+        return name
+
+    def _next(self) -> str:
+        while True:
+            name, self.count = _letters(self.count), self.count + 1
+            if name not in self.taken:
+                return name
+
+    def take_over(self, pairs: Iterable[tuple[Atom, Atom]]) -> None:
+        """Name each inner variable, unless it has a name, like the outer one; no outer one serves twice."""
+        served: set[Var] = set()
+        for inner, outer in pairs:
+            both = type(inner) is Var and type(outer) is Var
+            if both and inner not in self.given and outer not in served:
+                served.add(outer)
+                self.given[inner] = self.of(outer)
+
+
+def _place(jaxpr: Jaxpr, eqn: Equation) -> str:
+    source = eqn.provenance.source
+    return "" if source is None else str(source)
+
+
+def _rewrites(jaxpr: Jaxpr, eqn: Equation) -> str:
+    return ", ".join(eqn.provenance.path)
+
+
+def _letters(number: int) -> str:
+    """A number in base 26 with the digits a to z."""
+    letters = ""
+    while number or not letters:
+        number, digit = divmod(number, 26)
+        letters = chr(ord("a") + digit) + letters
+    return letters
+
+
+def _variables(atoms: Iterable[Atom]) -> set[Var]:
+    return {a for a in atoms if type(a) is Var}
+
+
+def _read(jaxpr: Jaxpr) -> set[Var]:
+    """The variables that an equation reads."""
+    return {a for eqn in jaxpr.eqns for a in eqn.invars if type(a) is Var}
+
+
+def _tuple(items: Sequence[str]) -> Doc:
+    return f"{items[0]}," if len(items) == 1 else fill(items, ",")
+
+
+def _text(value: Any) -> str:
+    """A value on one line: tuples in brackets, NumPy's scalars as numbers, functions by their names."""
+    if type(value) in (tuple, list):
+        items = ", ".join([repr(v) if isinstance(v, str) else _text(v) for v in value])
+        comma = "," if type(value) is tuple and len(value) == 1 else ""
+        return f"({items}{comma})" if type(value) is tuple else f"[{items}]"
+    if isinstance(value, np.generic):
+        return str(value.item())
+    if callable(value) and not isinstance(value, type):
+        return getattr(value, "__name__", type(value).__name__)
+    return str(value)

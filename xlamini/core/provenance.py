@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from xlamini.core.jaxpr import Equation
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-_hidden: dict[str, bool] = {}
+hidden_files: dict[str, bool] = {}
 
 
 class Source:
@@ -87,18 +87,19 @@ def derived(rewrite: str, eqn: Equation) -> Provenance:
     return Provenance(parent.source, parent.scope, rewrite, eqn)
 
 
-def is_hidden(filename: str) -> bool:
-    """Whether a file is the library's own, not the user's."""
-    known = _hidden.get(filename)
+def is_hidden(frame: FrameType) -> bool:
+    """Whether a frame is the library's own, not the user's; the outermost frame counts as the user's."""
+    filename = frame.f_code.co_filename
+    known = hidden_files.get(filename)
     if known is None:
-        known = _hidden[filename] = filename.startswith(_PACKAGE)
-    return known
+        known = hidden_files[filename] = filename.startswith(_PACKAGE)
+    return known and frame.f_back is not None
 
 
 def user_frame(depth: int = 1) -> FrameType | None:
     """The innermost frame that is not the library's."""
     frame: FrameType | None = sys._getframe(depth)
-    while frame is not None and is_hidden(frame.f_code.co_filename):
+    while frame is not None and is_hidden(frame):
         frame = frame.f_back
     return frame
 
@@ -115,6 +116,6 @@ def user_line() -> str:
 def user_stacklevel() -> int:
     """The `stacklevel` with which `warnings.warn`, called by our caller, points at the user's line."""
     level, frame = 1, sys._getframe(1)
-    while frame is not None and is_hidden(frame.f_code.co_filename):
+    while frame is not None and is_hidden(frame):
         level, frame = level + 1, frame.f_back
     return level

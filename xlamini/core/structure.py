@@ -41,7 +41,8 @@ def _structure(jaxpr: Jaxpr) -> tuple:
     eqns = []
     for eqn in jaxpr.eqns:
         inputs = tuple([numbers[a] if type(a) is Var else _literal(a) for a in eqn.invars])
-        eqns.append((eqn.primitive, inputs, *map(_param, eqn.params.values())))
+        params = tuple([(name, _param(value)) for name, value in eqn.params.items()])
+        eqns.append((eqn.primitive, inputs, params, tuple([v.aval for v in eqn.outvars])))
         for var in eqn.outvars:
             numbers[var] = len(numbers)
     outputs = tuple(numbers[a] if type(a) is Var else _literal(a) for a in jaxpr.outvars)

@@ -18,8 +18,10 @@ from xlamini.core import config
 from xlamini.core.avals import ShapedArray
 from xlamini.core.dtypes import canonicalize_dtype, dtype_of
 from xlamini.core.errors import UnexpectedTracerError
-from xlamini.core.jaxpr import Atom, Effects, Equation, Jaxpr, Literal, Var
-from xlamini.core.provenance import Provenance, Source, derived, is_hidden, user_line
+from xlamini.core.gc_pause import paused_gc
+from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Literal, Var
+from xlamini.core.provenance import Provenance, Source, derived, hidden_files, is_hidden, user_line
+from xlamini.core.tangents import Linear, Zero
 
 
 class _State(threading.local):
@@ -94,38 +96,25 @@ class Builder:
 
     def emit(self, primitive: Any, operands: Sequence[Any], params: dict[str, Any]) -> Any:
         """Add the equation `primitive[params] operands`; its output tracer, or a list of them."""
-        atoms = [self.atom(x) for x in operands]
-        out_avals = primitive.shape_rule(*[a.aval for a in atoms], **params)
+        atoms = [x.var if type(x) is Tracer and x.builder is self else self.atom(x) for x in operands]
+        out = primitive.shape_rule(*[a.aval for a in atoms], **params)
         provenance = self.provenance or self.here()
-        effects = primitive.effects(params)
-        if not primitive.multiple_results:
-            var = Var(out_avals)
-            self._append(primitive, atoms, [var], params, effects, provenance)
-            return Tracer(self, var, out_avals)
-        outvars = [Var(aval) for aval in out_avals]
-        self._append(primitive, atoms, outvars, params, effects, provenance)
-        return [Tracer(self, v, v.aval) for v in outvars]
+        outvars = [Var(aval) for aval in out] if primitive.multiple_results else [Var(out)]
+        equations, effects = self.equations, primitive.effects(params)
+        equations.append(Equation(primitive, atoms, outvars, params, effects, provenance, len(equations)))
+        if primitive.multiple_results:
+            return [Tracer(self, v, v.aval) for v in outvars]
+        return Tracer(self, outvars[0], out)
 
     def replay(self, eqn: Equation, operands: Sequence[Any]) -> list[Tracer]:
         """Add a copy of an equation of another jaxpr: its types are known, its provenance stays."""
+        atoms = [x.var if type(x) is Tracer and x.builder is self else self.atom(x) for x in operands]
         outvars = [Var(v.aval) for v in eqn.outvars]
-        atoms = [self.atom(x) for x in operands]
-        self._append(eqn.primitive, atoms, outvars, eqn.params, eqn.effects, eqn.provenance)
-        return [Tracer(self, v, v.aval) for v in outvars]
-
-    def _append(
-        self,
-        primitive: Any,
-        atoms: list[Atom],
-        outvars: list[Var],
-        params: dict[str, Any],
-        effects: Effects,
-        provenance: Provenance,
-    ) -> None:
         equations = self.equations
         equations.append(
-            Equation(primitive, atoms, outvars, params, effects, provenance, len(equations))
+            Equation(eqn.primitive, atoms, outvars, eqn.params, eqn.effects, eqn.provenance, len(equations))
         )
+        return [Tracer(self, v, v.aval) for v in outvars]
 
     def atom(self, x: Any) -> Atom:
         """The variable or literal that stands for a value in this builder."""
@@ -141,10 +130,19 @@ class Builder:
     def _capture(self, key: Any, value: Any) -> Var:
         entry = self.captured.get(key)
         if entry is None:
-            if type(value) is Tracer and not self._is_within(value.builder):
-                raise leaked(value)
+            self._check_capturable(value)
             entry = self.captured[key] = (Var(aval_of(value)), value)
         return entry[0]
+
+    def _check_capturable(self, value: Any) -> None:
+        if type(value) is Tracer and not self._is_within(value.builder):
+            raise leaked(value)
+        if type(value) in (Linear, Zero):
+            made_by = f", made by {self.provenance.describe()}" if self.provenance else ""
+            raise TypeError(
+                f"{value!r} has no value to compute with{made_by}; a function to be transposed must be linear in all "
+                "its differentiated arguments together"
+            )
 
     def _is_within(self, other: Builder) -> bool:
         ancestor = self.parent
@@ -155,7 +153,7 @@ class Builder:
     def here(self) -> Provenance:
         """The provenance of the user's current line."""
         frame: Any = sys._getframe(2)
-        while is_hidden(frame.f_code.co_filename) and frame.f_back is not None:
+        while hidden_files.get(frame.f_code.co_filename, True) and is_hidden(frame):
             frame = frame.f_back
         key = (id(frame.f_code), frame.f_lasti, state.scope)
         known = self.sources.get(key)
@@ -183,7 +181,10 @@ class TangentBuilder(Builder):
     __slots__ = ()
 
     def _owns(self, operands: Sequence[Any]) -> bool:
-        return any(type(x) is Tracer and x.builder is self for x in operands)
+        for x in operands:  # a loop, as this runs for every equation that a derivative rule makes
+            if type(x) is Tracer and x.builder is self:
+                return True
+        return False
 
     def emit(self, primitive: Any, operands: Sequence[Any], params: dict[str, Any]) -> Any:
         if self._owns(operands):
@@ -254,7 +255,7 @@ def build(
     """
     builder = Builder(name, arg_names)
     known = values if values is not None else [None] * len(avals)
-    with active(builder):
+    with active(builder), paused_gc():
         tracers = [builder.input(aval, value) for aval, value in zip(avals, known, strict=True)]
         return builder.finish(fun(*tracers))
 

@@ -40,7 +40,7 @@ def transpose(
         nonzero_out.extend(not is_zero(ct) for ct in found)
         return [ct for ct in found if not is_zero(ct)]
 
-    ct_avals = [tangent_aval(v.aval) for v, nz in zip(jaxpr.outvars, nonzero_ct, strict=True) if nz]
+    ct_avals = [v.aval for v, nz in zip(jaxpr.outvars, nonzero_ct, strict=True) if nz]
     result, _ = build(backward, [v.aval for v in known] + ct_avals, jaxpr.name)
     return result, tuple(nonzero_out)
 

@@ -1,9 +1,55 @@
 """The operations that programs are made of, under the names JAX users know as `jax.lax`."""
 
 # ruff: noqa: F401
-from xlamini.primitives.arithmetic import add, div, integer_pow, max, min, mul, neg, sub
+from xlamini.primitives.arithmetic import abs, add, div, max, min, mul, neg, rem, sign, sub
+from xlamini.primitives.bitwise import (
+    bitwise_and,
+    bitwise_not,
+    bitwise_or,
+    bitwise_xor,
+    clz,
+    population_count,
+    shift_left,
+    shift_right_arithmetic,
+    shift_right_logical,
+)
 from xlamini.primitives.comparison import eq, ge, gt, le, lt, ne
-from xlamini.primitives.exponential import exp, log, tanh
-from xlamini.primitives.select import select_n
+from xlamini.primitives.complex import complex, conj, imag, real
+from xlamini.primitives.concatenate import concatenate, concatenate_p, split, split_p
+from xlamini.primitives.convert import bitcast_convert_type, convert_element_type, reduce_precision
+from xlamini.primitives.dynamic_slice import dynamic_index_in_dim, dynamic_slice, dynamic_slice_in_dim, dynamic_slice_p
+from xlamini.primitives.dynamic_update_slice import (
+    dynamic_update_index_in_dim,
+    dynamic_update_slice,
+    dynamic_update_slice_in_dim,
+    dynamic_update_slice_p,
+)
+from xlamini.primitives.exponential import exp, exp2, expm1, log, log1p, logistic
+from xlamini.primitives.gather import GatherDimensionNumbers, GatherScatterMode, gather, gather_p
+from xlamini.primitives.hyperbolic import acosh, asinh, atanh, cosh, sinh, tanh
+from xlamini.primitives.identity import stop_gradient
+from xlamini.primitives.iota import broadcasted_iota, iota, iota_p
+from xlamini.primitives.pad import pad, pad_p
+from xlamini.primitives.power import cbrt, integer_pow, pow, reciprocal, rsqrt, sqrt, square
+from xlamini.primitives.rounding import RoundingMethod, ceil, floor, is_finite, nextafter, round
+from xlamini.primitives.scatter import (
+    ScatterDimensionNumbers,
+    scatter,
+    scatter_add,
+    scatter_add_p,
+    scatter_apply,
+    scatter_max,
+    scatter_max_p,
+    scatter_min,
+    scatter_min_p,
+    scatter_mul,
+    scatter_mul_p,
+    scatter_p,
+    scatter_sub,
+    scatter_sub_p,
+)
+from xlamini.primitives.select import clamp, select_n
 from xlamini.primitives.shape import broadcast, broadcast_in_dim, expand_dims, reshape, rev, squeeze, transpose
-from xlamini.primitives.trigonometric import cos, sin
+from xlamini.primitives.slice import index_in_dim, slice, slice_in_dim, slice_p
+from xlamini.primitives.special import digamma, erf, erf_inv, erfc, lgamma, polygamma, zeta
+from xlamini.primitives.trigonometric import acos, asin, atan, atan2, cos, sin, tan

@@ -6,6 +6,7 @@ from typing import Any
 
 from jaxlib.mlir import ir
 
+from xlamini.core.gc_pause import paused_gc
 from xlamini.core.jaxpr import Jaxpr
 from xlamini.lowering.context import Context
 from xlamini.lowering.mlir import Interned, interned
@@ -70,7 +71,8 @@ def lower_jaxpr(
     """
     builder = ModuleBuilder(f"jit_{_identifier(name)}", platform)
     builder._names["main"] = 0
-    main = builder.define(jaxpr, "main", f"jit({name})", "", "public")
+    with paused_gc():
+        main = builder.define(jaxpr, "main", f"jit({name})", "", "public")
     if any(a is not None for a in aliases):
         main.attributes["arg_attrs"] = _alias_attributes(builder.mlir, aliases)
     return builder.module

@@ -1,23 +1,36 @@
-"""Elementwise arithmetic: sums, products, powers, extrema, rounding.
+"""Elementwise arithmetic: sums, products, quotients, extrema, magnitudes.
 
-`mul`, `neg` and `add_any` stand in elementwise.py, because the family's own rules are made of them.
+`mul` and `neg` stand in elementwise.py, because the family's own rules are made of them.
 """
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from xlamini.core.tracer import aval_of, literal
-from xlamini.primitives.comparison import eq, gt, lt
+from xlamini.core.avals import ShapedArray
+from xlamini.core.tangents import Zero, is_zero, tangent_aval
+from xlamini.core.tracer import aval_of
+from xlamini.primitives.comparison import eq, ge, gt, lt
+from xlamini.primitives.complex import conj, imag, part_dtype, real
+from xlamini.primitives.convert import convert
 from xlamini.primitives.elementwise import (
     ANY,
+    COMPLEX,
+    FLOAT,
+    REAL,
+    SIGNED,
+    UNSIGNED,
     Elementwise,
     elementwise,
+    kind_of,
+    like_dtypes,
     mul,
     neg,
 )
+from xlamini.primitives.rounding import floor
 from xlamini.primitives.select import where
 
-__all__ = ["mul", "neg"]
+__all__ = ["abs", "add", "div", "max", "min", "mul", "neg", "rem", "sign", "sub"]
 
 
 @elementwise(hlo="stablehlo.add", accepts=ANY)
@@ -48,7 +61,11 @@ def _(ct: Any, x: Any, y: Any) -> Any:
 
 @elementwise(hlo="stablehlo.divide")
 def div(x: Any, y: Any) -> Any:
-    """Division, elementwise; between integers it rounds towards zero."""
+    """Division, elementwise; between integers it rounds towards zero.
+
+    >>> div(-7, 2)
+    Array(-3, dtype=int32, weak_type=True)
+    """
 
 
 div.derivatives(lambda x, y, out: 1 / y, lambda x, y, out: -out / y)
@@ -59,62 +76,95 @@ def _(ct: Any, x: Any, y: Any) -> Any:
     return div(ct, y), None
 
 
-class IntegerPow(Elementwise):
-    """`x ** y` for a fixed integer y, as a chain of multiplications."""
+@elementwise(hlo="stablehlo.remainder", accepts=REAL)
+def rem(x: Any, y: Any) -> Any:
+    """What is left of x after division by y rounded towards zero, elementwise; it has the sign of x.
 
-    def lower(self, ctx: Any, x: Any, *, y: int) -> Any:
-        if y == 0:
-            return ctx.constant(1, ctx.aval_out)
-        power = _power_by_squaring(ctx, x, abs(y))
-        return power if y > 0 else ctx.op("stablehlo.divide", ctx.constant(1, ctx.aval_out), power)
-
-
-def _power_by_squaring(ctx: Any, x: Any, y: int) -> Any:
-    result = None
-    while True:
-        if y & 1:
-            result = x if result is None else ctx.op("stablehlo.multiply", result, x)
-        y >>= 1
-        if not y:
-            return result
-        x = ctx.op("stablehlo.multiply", x, x)
+    >>> rem(-7, 3)
+    Array(-1, dtype=int32, weak_type=True)
+    """
 
 
-@elementwise(family=IntegerPow)
-def integer_pow(x: Any, *, y: int) -> Any:
-    """Power with a fixed integer exponent, elementwise: `x ** y`."""
+rem.derivatives(lambda x, y, out: 1, lambda x, y, out: -_towards_zero(x / y))
 
 
-@integer_pow.derivative
-def _(x: Any, *, out: Any, y: int) -> Any:
-    if y == 0:
-        return 0
-    return y if y == 1 else y * integer_pow(x, y=y - 1)
+def _towards_zero(x: Any) -> Any:
+    return sign(x) * floor(abs(x))
 
 
-def _share(wins: Any, ties: Any, out: Any) -> Any:
-    """1 where this operand decides the extremum, 1/2 where both do, 0 elsewhere."""
-    one, half, nothing = (literal(v, aval_of(out).dtype) for v in (1, 0.5, 0))
-    return where(wins, one, where(ties, half, nothing))
+class Abs(Elementwise):
+    """Real also for complex operands, where the derivative is a projection onto the direction of x."""
+
+    def result(self, aval: ShapedArray, **params: Any) -> ShapedArray:
+        return aval.update(dtype=part_dtype(aval.dtype))
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        (x,), (t,) = primals, tangents
+        out = abs(x)
+        if is_zero(t):
+            return out, Zero(tangent_aval(aval_of(out)))
+        if kind_of(aval_of(x).dtype) in COMPLEX:
+            length = where(eq(out, 0), 1, out)
+            return out, real(t * (conj(x) / convert(length, aval_of(x).dtype)))
+        return out, where(ge(x, 0), t, neg(t))
 
 
-@elementwise(hlo="stablehlo.maximum", accepts=ANY)
+@elementwise(family=Abs, hlo="stablehlo.abs", accepts=SIGNED | FLOAT | COMPLEX)
+def abs(x: Any) -> Any:
+    """Absolute value, elementwise; of a complex number its length, which is real.
+
+    The derivative at 0 is 1 for real numbers and 0 for complex ones.
+    """
+
+
+class Sign(Elementwise):
+    """StableHLO has no sign of unsigned integers, which is 0 or 1."""
+
+    def lower(self, ctx: Any, x: Any) -> Any:
+        if kind_of(ctx.aval_out.dtype) in UNSIGNED:
+            return ctx.op("stablehlo.minimum", x, ctx.constant(1, ctx.aval_out))
+        return super().lower(ctx, x)
+
+
+@elementwise(family=Sign, hlo="stablehlo.sign")
+def sign(x: Any) -> Any:
+    """-1, 0 or 1 as x is negative, zero or positive, elementwise; x / |x| for complex x. Its derivative is 0."""
+
+
+sign.derivatives(lambda x, out: 0)
+
+
+class Extremum(Elementwise):
+    """Maximum or minimum; complex numbers are ordered by real part, then by imaginary part."""
+
+    def lower(self, ctx: Any, *operands: Any) -> Any:
+        if kind_of(ctx.aval_out.dtype) in COMPLEX:
+            return ctx.inline(lambda x, y: _ordered(x, y, gt if self is max else lt), *operands)
+        return super().lower(ctx, *operands)
+
+
+def _ordered(x: Any, y: Any, before: Any) -> Any:
+    wins = where(eq(real(x), real(y)), before(imag(x), imag(y)), before(real(x), real(y)))
+    return where(wins, x, y)
+
+
+def _share(x: Any, y: Any, out: Any) -> Any:
+    """The derivative of an extremum in x: 1 where x is it, 1/2 where y is it as well, 0 elsewhere."""
+    _, one, half, nothing = like_dtypes((out, 1, 0.5, 0))
+    return where(eq(x, out), where(eq(y, out), half, one), nothing)
+
+
+@elementwise(family=Extremum, hlo="stablehlo.maximum", accepts=ANY)
 def max(x: Any, y: Any) -> Any:
-    """The larger of two values, elementwise; NaN if either is NaN."""
+    """The larger of two values, elementwise; NaN if either is NaN. Where they are equal each has half the derivative."""
 
 
-max.derivatives(
-    lambda x, y, out: _share(gt(x, y), eq(x, y), out),
-    lambda x, y, out: _share(lt(x, y), eq(x, y), out),
-)
+max.derivatives(lambda x, y, out: _share(x, y, out), lambda x, y, out: _share(y, x, out))
 
 
-@elementwise(hlo="stablehlo.minimum", accepts=ANY)
+@elementwise(family=Extremum, hlo="stablehlo.minimum", accepts=ANY)
 def min(x: Any, y: Any) -> Any:
-    """The smaller of two values, elementwise; NaN if either is NaN."""
+    """The smaller of two values, elementwise; NaN if either is NaN. Where they are equal each has half the derivative."""
 
 
-min.derivatives(
-    lambda x, y, out: _share(lt(x, y), eq(x, y), out),
-    lambda x, y, out: _share(gt(x, y), eq(x, y), out),
-)
+min.derivatives(lambda x, y, out: _share(x, y, out), lambda x, y, out: _share(y, x, out))

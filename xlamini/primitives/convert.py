@@ -1,14 +1,38 @@
-"""convert_element_type and its relatives: the same values in another dtype."""
+"""The same values in another dtype, at another precision, or the same bits read as another dtype."""
 from __future__ import annotations
 
+import operator
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from xlamini.core.avals import ShapedArray
+from xlamini.core.dtypes import check_user_dtype, itemsize_bits
+from xlamini.core.errors import ShapeError
+from xlamini.core.primitive import Axis, Primitive
 from xlamini.core.tangents import Zero, is_differentiable, is_zero, tangent_aval
 from xlamini.core.tracer import aval_of
-from xlamini.primitives.elementwise import ANY, Elementwise, elementwise
+from xlamini.primitives.elementwise import ANY, BOOL, COMPLEX, FLOAT, Elementwise, LinearMap, elementwise, kind_of
+from xlamini.primitives.shape import moveaxis
+
+
+def convert_element_type(operand: Any, new_dtype: Any) -> Any:
+    """The values of an array in another dtype.
+
+    Floats lose their fraction in an integer dtype, complex numbers their imaginary part in a real one. A 64-bit dtype is narrowed,
+    with a warning, unless x64 is on; TypeError for what is no dtype.
+
+    >>> convert_element_type(-1.7, "int32")
+    Array(-1, dtype=int32)
+    """
+    return convert(operand, _requested(new_dtype, "convert_element_type"))
+
+
+def _requested(new_dtype: Any, name: str) -> Any:
+    if new_dtype is None:
+        raise TypeError(f"{name}: new_dtype is None; name a dtype, such as 'float32'")
+    return check_user_dtype(new_dtype, name)
 
 
 class Convert(Elementwise):
@@ -58,3 +82,92 @@ def convert(x: Any, dtype: Any, weak_type: bool = False) -> Any:
     if aval.dtype == dtype and aval.weak_type == weak_type:
         return x
     return convert_element_type_p.bind(x, new_dtype=np.dtype(dtype), weak_type=weak_type)
+
+
+class ReducePrecision(LinearMap):
+    """Rounding, treated as linear, as conversions between floats are."""
+
+    def lower(self, ctx: Any, x: Any, *, exponent_bits: int, mantissa_bits: int) -> Any:
+        bits = {"exponent_bits": f"{exponent_bits} : i32", "mantissa_bits": f"{mantissa_bits} : i32"}
+        return ctx.op("stablehlo.reduce_precision", x, **bits)
+
+
+@elementwise(family=ReducePrecision, accepts=FLOAT)
+def reduce_precision_p(operand: Any, *, exponent_bits: int, mantissa_bits: int) -> Any:
+    """The values of a narrower float."""
+
+
+reduce_precision_p.name = "reduce_precision"
+
+
+@reduce_precision_p.transposed
+def _(ct: Any, x: Any, *, exponent_bits: int, mantissa_bits: int) -> Any:
+    return (reduce_precision(ct, exponent_bits, mantissa_bits),)
+
+
+def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> Any:
+    """The values that a float with so many bits can hold nearest to `operand`, in the same dtype.
+
+    ValueError unless `exponent_bits` is positive and `mantissa_bits` not negative.
+
+    >>> reduce_precision(1.01, 5, 2)
+    Array(1., dtype=float32, weak_type=True)
+    """
+    exponent_bits, mantissa_bits = operator.index(exponent_bits), operator.index(mantissa_bits)
+    if exponent_bits < 1:
+        raise ValueError(f"reduce_precision: exponent_bits must be at least 1, got {exponent_bits}; float16 has 5")
+    if mantissa_bits < 0:
+        raise ValueError(f"reduce_precision: mantissa_bits must be at least 0, got {mantissa_bits}; float16 has 10")
+    return reduce_precision_p.bind(operand, exponent_bits=exponent_bits, mantissa_bits=mantissa_bits)
+
+
+class BitcastConvertType(Primitive):
+    name = "bitcast_convert_type"
+
+    def shape_rule(self, x: ShapedArray, *, new_dtype: Any) -> ShapedArray:
+        if x.dtype != new_dtype and any(kind_of(d) in BOOL | COMPLEX for d in (x.dtype, new_dtype)):
+            raise TypeError(
+                f"bitcast_convert_type: bool and complex numbers have no bits to read as another dtype, got {x.dtype} to "
+                f"{new_dtype}; use .view({str(new_dtype)!r}), or convert the values with .astype"
+            )
+        return ShapedArray(_bitcast_shape(x, new_dtype), new_dtype)
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, new_dtype: Any) -> Any:
+        out = self.bind(*primals, new_dtype=new_dtype)
+        return out, Zero(tangent_aval(aval_of(out)))
+
+    def batch(self, axis: Axis, operands: Sequence[Any], dims: Sequence[int | None], *, new_dtype: Any) -> Any:
+        return self.bind(moveaxis(operands[0], dims[0], 0), new_dtype=new_dtype), 0
+
+    def lower(self, ctx: Any, x: Any, *, new_dtype: Any) -> Any:
+        return ctx.op("stablehlo.bitcast_convert", x)
+
+
+bitcast_convert_type_p = BitcastConvertType()
+
+
+def _bitcast_shape(x: ShapedArray, new_dtype: Any) -> tuple[int, ...]:
+    """A wide element becomes a new last axis of narrow ones, and the other way round."""
+    old, new = itemsize_bits(x.dtype), itemsize_bits(new_dtype)
+    if old == new:
+        return x.shape
+    if old > new:
+        return (*x.shape, old // new)
+    if x.shape and x.shape[-1] * old == new:
+        return x.shape[:-1]
+    raise ShapeError(
+        f"bitcast_convert_type: {new_dtype} has {new} bits, so the last axis of operand must have {new // old} elements "
+        f"of {old} bits, but its type is {x.str_short(short_dtypes=False)}; reshape it to (..., {new // old}) first"
+    )
+
+
+def bitcast_convert_type(operand: Any, new_dtype: Any) -> Any:
+    """The bits of an array, read as another dtype.
+
+    A dtype of half the width gives the result a new last axis of size 2, one of twice the width takes such an axis away; and so
+    on for other widths. TypeError for bool and complex dtypes, ShapeError if the last axis does not fit.
+
+    >>> bitcast_convert_type(1.0, "int32")
+    Array(1065353216, dtype=int32)
+    """
+    return bitcast_convert_type_p.bind(operand, new_dtype=_requested(new_dtype, "bitcast_convert_type"))

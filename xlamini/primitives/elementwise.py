@@ -6,7 +6,7 @@
 
     @tanh.derivative
     def _(x, *, out):
-        return 1 - out * out
+        return (1 + out) * (1 - out)
 
 Arity and parameters (keyword-only) come from the signature. Operands have one common shape, or none: a scalar stands for an
 array filled with it, which keeps programs short; it is spread out only when StableHLO is written.
@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.core.avals import ShapedArray
-from xlamini.core.dtypes import issubdtype
+from xlamini.core.dtypes import issubdtype, scalar_type_of
 from xlamini.core.errors import ShapeError
 from xlamini.core.primitive import Axis, Cost, Primitive
 from xlamini.core.tangents import Linear, Zero, is_differentiable, is_linear, is_zero, tangent_aval
@@ -78,8 +78,16 @@ class Elementwise(Primitive):
 
     def __call__(self, *operands: Any, **params: Any) -> Any:
         if len(operands) != self.arity:
-            raise TypeError(f"{self.name} takes {self.arity} operands, got {len(operands)}")
+            operands, params = self.arguments(operands, params)
         return self.bind(*like_dtypes(operands), **params)
+
+    def arguments(self, operands: Sequence[Any], named: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Operands and parameters of a call, in which operands may be given by name."""
+        try:
+            found = self.__signature__.bind(*operands, **named)
+        except TypeError as error:
+            raise TypeError(f"{self.name}{self.__signature__}: {error}") from None
+        return found.args, found.kwargs
 
     # How the family's members say what is special about them.
 
@@ -88,7 +96,7 @@ class Elementwise(Primitive):
         return self.derivatives(partial)
 
     def derivatives(self, *partials: Callable[..., Any]) -> Callable[..., Any]:
-        """The partial derivatives in each operand, each `partial(*operands, out=out)`; 1 and -1 cost nothing."""
+        """The partial derivatives in each operand, each `partial(*operands, out=out)`; 0, 1 and -1 cost nothing."""
         self.partials = partials
         return partials[0]
 
@@ -123,12 +131,15 @@ class Elementwise(Primitive):
         aval = tangent_aval(aval_of(out))
         if self.partials is None and is_differentiable(aval):
             super().jvp(primals, tangents, **params)
-        terms = [] if self.partials is None or not is_differentiable(aval) else [
-            _term(partial(*primals, out=out, **params), t)
+        if self.partials is None or not is_differentiable(aval):
+            return out, Zero(aval)
+        slopes = [
+            (partial(*primals, out=out, **params), t)
             for partial, t in zip(self.partials, tangents, strict=True)
             if not is_zero(t)
         ]
-        return out, functools.reduce(add_any, [spread(t, aval) for t in terms]) if terms else Zero(aval)
+        terms = [spread(_term(slope, t), aval) for slope, t in slopes if not (type(slope) is int and slope == 0)]
+        return out, functools.reduce(add_any, terms) if terms else Zero(aval)
 
     def transpose(self, ct: Any, *operands: Any, **params: Any) -> list[Any]:
         if self.linear_rule is None:
@@ -182,6 +193,18 @@ class Elementwise(Primitive):
         return ShapeError(f"{self.name}: the operands' {problem}: {found}; {fix}")
 
 
+class LinearMap(Elementwise):
+    """An operation that is linear in all its operands together: their tangents go through it like they do."""
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        out = self.bind(*primals, **params)
+        aval = tangent_aval(aval_of(out))
+        if all(map(is_zero, tangents)) or not is_differentiable(aval):
+            return out, Zero(aval)
+        numbers = [spread(literal(0, t.aval.dtype), t.aval) if is_zero(t) else t for t in tangents]
+        return out, self.bind(*numbers, **params)
+
+
 def elementwise(
     *,
     hlo: str | None = None,
@@ -200,16 +223,24 @@ def elementwise(
 
 
 def like_dtypes(operands: Sequence[Any]) -> Sequence[Any]:
-    """Operands with Python scalars turned into the dtype of the arrays among them."""
-    if not any(type(x) in _PYTHON_SCALARS for x in operands):
+    """Operands with Python scalars in the dtype of the arrays among them, if it can hold numbers of their kind."""
+    if not any(type(x) in _RANK for x in operands):
         return operands
-    dtype = next((aval_of(x).dtype for x in operands if type(x) not in _PYTHON_SCALARS), None)
-    if dtype is None:
-        return operands
-    return [literal(x, dtype) if type(x) in _PYTHON_SCALARS else x for x in operands]
+    aval = next((aval_of(x) for x in operands if type(x) not in _RANK), None)
+    return operands if aval is None else [_like(x, aval) if type(x) in _RANK else x for x in operands]
 
 
-_PYTHON_SCALARS = (bool, int, float, complex)
+_RANK = {bool: 0, int: 1, float: 2, complex: 3}
+_KIND_RANK = {BOOL: 0, SIGNED: 1, UNSIGNED: 1, FLOAT: 2, COMPLEX: 3}
+
+
+def _like(x: Any, aval: ShapedArray) -> Any:
+    """A Python scalar as it is to meet an array; itself if the array's dtype cannot hold numbers of its kind."""
+    if _RANK[type(x)] > _KIND_RANK.get(kind_of(aval.dtype), -1):
+        return x
+    if aval.weak_type:
+        x = scalar_type_of(aval.dtype)(x)
+    return x if aval_of(x).dtype == aval.dtype else literal(x, aval.dtype)
 
 
 def spread(x: Any, aval: ShapedArray) -> Any:

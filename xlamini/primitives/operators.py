@@ -1,95 +1,256 @@
-"""Python's operators on traced values: NumPy's promotion of dtypes, NumPy's broadcasting of shapes.
+"""Python's operators on values of any dtypes and shapes, as functions; traced values and literals get them as methods.
 
-`promoted` is the one place where operands of an operator, or of a function of xlamini.numpy, are brought together.
+`promoted` (promotion.py) is the one place where operands are brought together. Rules of primitives are written with these operators.
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from xlamini.core.dtypes import result_type
-from xlamini.core.errors import ShapeError
+from xlamini.core.dtypes import issubdtype
 from xlamini.core.jaxpr import Literal
-from xlamini.core.tracer import Tracer, aval_of, literal
-from xlamini.primitives.arithmetic import add, div, mul, neg, sub
-from xlamini.primitives.convert import convert
-from xlamini.primitives.shape import broadcast_in_dim
+from xlamini.core.tracer import Tracer, aval_of
+from xlamini.primitives import arithmetic, bitwise, comparison, complex, rounding
+from xlamini.primitives.elementwise import BOOL, COMPLEX, INTEGER, SIGNED, UNSIGNED, kind_of
+from xlamini.primitives.power import integer_pow, pow
+from xlamini.primitives.promotion import (
+    broadcasted,
+    check_operands,
+    in_dtype,
+    is_operand,
+    promoted,
+    promoted_inexact,
+    promoted_numeric,
+)
+from xlamini.primitives.select import where
 
-_SCALARS = (bool, int, float, complex)
-
-
-def promoted(name: str, *operands: Any) -> Sequence[Any]:
-    """Operands in one dtype, and of one shape but for scalars."""
-    first = getattr(operands[0], "aval", None)
-    if first is not None and all(getattr(x, "aval", None) is first for x in operands):
-        return operands
-    return broadcasted(name, *promoted_dtypes(*operands))
-
-
-def promoted_dtypes(*operands: Any) -> Sequence[Any]:
-    """Operands in the dtype that JAX's promotion lattice gives them."""
-    dtype, weak = result_type(*operands, return_weak_type_flag=True)
-    return [in_dtype(x, dtype, weak) for x in operands]
+Function = Callable[..., Any]
 
 
-def in_dtype(x: Any, dtype: Any, weak: bool = False) -> Any:
-    """A value in a dtype; a Python scalar becomes a literal of it."""
-    if type(x) in _SCALARS and not weak:
-        return literal(x, dtype)
-    return convert(x, dtype, weak)
+def _plain(primitive: Any, name: str) -> Function:
+    """The operator that is one primitive on promoted operands."""
+
+    def operator(*operands: Any) -> Any:
+        return primitive.bind(*promoted(name, *operands))
+
+    operator.__name__ = name
+    return operator
 
 
-def broadcasted(name: str, *operands: Any) -> Sequence[Any]:
-    """Operands of rank 0, or of the one shape that NumPy's broadcasting gives them."""
-    shapes = {aval_of(x).shape for x in operands} - {()}
-    if len(shapes) < 2:
-        return operands
-    try:
-        shape = np.broadcast_shapes(*shapes)
-    except ValueError:
-        found = ", ".join(aval_of(x).str_short(short_dtypes=False) for x in operands)
-        raise ShapeError(
-            f"{name}: shapes do not broadcast: {found}; sizes must be equal or 1, counted from the last axis"
-        ) from None
-    return [broadcast_to(x, shape) for x in operands]
+add, subtract, multiply = (_plain(p, p.name) for p in (arithmetic.add, arithmetic.sub, arithmetic.mul))
+equal, not_equal = _plain(comparison.eq, "eq"), _plain(comparison.ne, "ne")
+bitwise_and, bitwise_or = _plain(bitwise.bitwise_and, "and"), _plain(bitwise.bitwise_or, "or")
+bitwise_xor, bitwise_not = _plain(bitwise.bitwise_xor, "xor"), _plain(bitwise.bitwise_not, "not")
+left_shift = _plain(bitwise.shift_left, "left_shift")
+negative = _plain(arithmetic.neg, "neg")
 
 
-def broadcast_to(x: Any, shape: tuple[int, ...]) -> Any:
-    """A value of rank 0 as it is, any other in `shape`."""
-    own = aval_of(x).shape
-    if own in ((), shape):
+# --- order: complex numbers compare by their real parts, then by their imaginary ones
+
+
+def _comparison(primitive: Any, name: str) -> Function:
+    def operator(x: Any, y: Any) -> Any:
+        x, y = promoted(name, x, y)
+        if kind_of(aval_of(x).dtype) not in COMPLEX:
+            return primitive.bind(x, y)
+        left, right = complex.real(x), complex.real(y)
+        decided = primitive.bind(complex.imag(x), complex.imag(y))
+        return where(comparison.eq(left, right), decided, primitive.bind(left, right))
+
+    operator.__name__ = name
+    return operator
+
+
+less, less_equal = _comparison(comparison.lt, "lt"), _comparison(comparison.le, "le")
+greater, greater_equal = _comparison(comparison.gt, "gt"), _comparison(comparison.ge, "ge")
+
+
+# --- division
+
+
+def true_divide(x: Any, y: Any) -> Any:
+    """`x / y`; integers are divided as floats."""
+    return arithmetic.div.bind(*promoted_inexact("div", x, y))
+
+
+def floor_divide(x: Any, y: Any) -> Any:
+    """`x // y`, rounded towards minus infinity."""
+    x, y = promoted_numeric("floor_divide", x, y)
+    kind = kind_of(aval_of(x).dtype)
+    if kind in COMPLEX:
+        raise TypeError("floor_divide: complex numbers cannot be rounded down; divide with x / y")
+    if kind in UNSIGNED:
+        return arithmetic.div.bind(x, y)
+    if kind in SIGNED:
+        quotient, rest = arithmetic.div.bind(x, y), arithmetic.rem.bind(x, y)
+        return where(_crosses_zero(rest, y), quotient - 1, quotient)
+    return _float_divmod(x, y)[0]
+
+
+def remainder(x: Any, y: Any) -> Any:
+    """`x % y`, with the sign of y."""
+    x, y = promoted_numeric("remainder", x, y)
+    rest = arithmetic.rem.bind(x, y)
+    return where(_crosses_zero(rest, y), rest + y, rest)
+
+
+def divmod(x: Any, y: Any) -> tuple[Any, Any]:
+    """`(x // y, x % y)`."""
+    x, y = promoted_numeric("divmod", x, y)
+    if kind_of(aval_of(x).dtype) in INTEGER | COMPLEX:
+        return floor_divide(x, y), remainder(x, y)
+    return _float_divmod(x, y)
+
+
+def _crosses_zero(rest: Any, y: Any) -> Any:
+    """Where the truncated division gave a rest of the other sign than y."""
+    return bitwise_and(not_equal(less(rest, 0), less(y, 0)), not_equal(rest, 0))
+
+
+def _float_divmod(x: Any, y: Any) -> tuple[Any, Any]:
+    rest = arithmetic.rem.bind(x, y)
+    quotient = arithmetic.div.bind(*broadcasted("floor_divide", x - rest, y))
+    crosses = _crosses_zero(rest, y)
+    whole = rounding.round(where(crosses, quotient - 1, quotient))
+    return whole, where(crosses, rest + y, rest)
+
+
+# --- powers
+
+
+def power(x: Any, y: Any) -> Any:
+    """`x ** y`; a Python or NumPy integer y becomes multiplications."""
+    if is_static_integer(y):
+        check_operands("power", (x,))
+        return integer_pow(_numeric(x, y), int(y))
+    return general_power(x, y)
+
+
+def is_static_integer(y: Any) -> bool:
+    """Whether an exponent is part of the program: an int that is known now, and no bool."""
+    return isinstance(y, int | np.integer) and not isinstance(y, bool)
+
+
+def _numeric(x: Any, y: Any) -> Any:
+    """The base in the dtype of the result."""
+    if issubdtype(aval_of(x).dtype, np.inexact):
         return x
-    return broadcast_in_dim(x, shape, range(len(shape) - len(own), len(shape)))
+    return promoted_numeric("power", x, y)[0]
 
 
-def _binary(name: str, primitive: Any) -> tuple[Any, Any]:
+def general_power(x: Any, y: Any) -> Any:
+    """`x ** y` with an exponent that the program gets as a value."""
+    check_operands("power", (x, y))
+    base, exponent = aval_of(x).dtype, aval_of(y).dtype
+    if issubdtype(base, np.inexact) and issubdtype(exponent, np.integer):
+        return pow.bind(*broadcasted("power", x, in_dtype(y, exponent)))
+    x, y = promoted_numeric("power", x, y)
+    return _integer_power(x, y) if kind_of(aval_of(x).dtype) in INTEGER else pow.bind(x, y)
+
+
+_EXPONENT_BITS = 6
+
+
+def _integer_power(x: Any, y: Any) -> Any:
+    """Repeated squaring. From 2 ** 6 on, a power of an even number has no bit left, and of an odd one the low bits count."""
+    result = where(bitwise_and(greater_equal(y, 1 << _EXPONENT_BITS), equal(x & 1, 0)), 0, 1)
+    result = in_dtype(result, aval_of(x).dtype)
+    for bit in range(_EXPONENT_BITS):
+        result = where(not_equal(y & (1 << bit), 0), multiply(result, x), result)
+        x = multiply(x, x)
+    return where(less(y, 0), 0, result)
+
+
+# --- the others
+
+
+def right_shift(x: Any, y: Any) -> Any:
+    """`x >> y`; copies of the sign come in at the top of signed integers."""
+    x, y = promoted("right_shift", x, y)
+    unsigned = kind_of(aval_of(x).dtype) in UNSIGNED
+    return (bitwise.shift_right_logical if unsigned else bitwise.shift_right_arithmetic).bind(x, y)
+
+
+def absolute(x: Any) -> Any:
+    """`abs(x)`; bools and unsigned integers are their own."""
+    check_operands("abs", (x,))
+    return x if kind_of(aval_of(x).dtype) in UNSIGNED | BOOL else arithmetic.abs.bind(*promoted("abs", x))
+
+
+def positive(x: Any) -> Any:
+    """`+x`."""
+    return x
+
+
+BINARY: dict[str, Function] = {
+    "add": add,
+    "sub": subtract,
+    "mul": multiply,
+    "truediv": true_divide,
+    "floordiv": floor_divide,
+    "mod": remainder,
+    "divmod": divmod,
+    "pow": power,
+    "and": bitwise_and,
+    "or": bitwise_or,
+    "xor": bitwise_xor,
+    "lshift": left_shift,
+    "rshift": right_shift,
+}
+COMPARISONS: dict[str, Function] = {
+    "eq": equal,
+    "ne": not_equal,
+    "lt": less,
+    "le": less_equal,
+    "gt": greater,
+    "ge": greater_equal,
+}
+UNARY: dict[str, Function] = {"neg": negative, "pos": positive, "abs": absolute, "invert": bitwise_not}
+
+
+def accepts(operator: str, other: Any) -> bool:
+    """Whether an array's operator takes this operand; TypeError for a list, which Python would compare by identity."""
+    if is_operand(other):
+        return True
+    if isinstance(other, list | tuple):
+        raise TypeError(
+            f"unsupported operand types for {operator}: an array and a {type(other).__name__}; "
+            "make the latter an array with jnp.asarray"
+        )
+    return False
+
+
+def _methods(name: str, operator: Function) -> tuple[Function, Function]:
     def method(self: Any, other: Any) -> Any:
-        return primitive.bind(*promoted(name, self, other)) if _is_operand(other) else NotImplemented
+        return operator(self, other) if accepts(name, other) else NotImplemented
 
     def reflected(self: Any, other: Any) -> Any:
-        return primitive.bind(*promoted(name, other, self)) if _is_operand(other) else NotImplemented
+        return operator(other, self) if accepts(name, other) else NotImplemented
 
     return method, reflected
 
 
-def _is_operand(x: Any) -> bool:
-    return hasattr(x, "aval") or type(x) in _SCALARS or isinstance(x, np.generic | np.ndarray)
+def _install(kind: Any) -> None:
+    for name, operator in BINARY.items():
+        method, reflected = _methods(name, operator)
+        setattr(kind, f"__{name}__", method)
+        setattr(kind, f"__r{name}__", reflected)
+    if kind is Tracer:  # literals are compared by identity, as parts of a jaxpr
+        for name, operator in COMPARISONS.items():
+            setattr(kind, f"__{name}__", _methods(name, operator)[0])
+    for name, operator in UNARY.items():
+        setattr(kind, f"__{name}__", _unary(operator))
+    kind.__array_priority__ = 100  # NumPy's operators give way to ours
 
 
-_ARITHMETIC = {"add": add, "sub": sub, "mul": mul, "truediv": div}
+def _unary(operator: Function) -> Function:
+    def method(self: Any) -> Any:
+        return operator(self)
+
+    return method
 
 
-def _install() -> None:
-    """Give tracers, and the literals that rules meet as operands, the operators that rules are written with."""
-    for kind in (Tracer, Literal):
-        for name, primitive in _ARITHMETIC.items():
-            method, reflected = _binary(name, primitive)
-            setattr(kind, f"__{name}__", method)
-            setattr(kind, f"__r{name}__", reflected)
-        kind.__neg__ = lambda self: neg.bind(self)  # type: ignore[union-attr]
-        kind.__array_ufunc__ = None  # type: ignore[union-attr]  # NumPy's operators give way to ours
-
-
-_install()
+for _kind in (Tracer, Literal):
+    _install(_kind)

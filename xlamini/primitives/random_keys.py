@@ -19,9 +19,9 @@ from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.bitwise import bitwise_or, bitwise_xor, shift_left, shift_right_logical
 from xlamini.primitives.concatenate import concatenate
 from xlamini.primitives.convert import convert
-from xlamini.primitives.iota import iota
+from xlamini.primitives.iota import iota, iota_p
 from xlamini.primitives.shape import broadcast_in_dim, expand_dims, reshape
-from xlamini.primitives.slicing import slice_in_dim
+from xlamini.primitives.slice import index_in_dim
 from xlamini.primitives.threefry import threefry2x32
 from xlamini.runtime.keys import KeyType
 
@@ -145,13 +145,14 @@ split_p, fold_in_p, bits_p = Split(), FoldIn(), Bits()
 
 
 def _hashed(words: Any, shape: Shape) -> Sequence[Any]:
-    """Two words for each key and each number from 0 on, arranged in `shape`."""
-    keys = aval_of(words).shape[:-1]
-    whole = (*keys, *shape)
+    """Two words for each key and each number from 0 on, the numbers arranged in `shape`."""
+    keys, size = aval_of(words).shape[:-1], math.prod(shape)
+    whole, rank = (*keys, size), len(keys)
     if 0 in whole:
-        return [broadcast_in_dim(_word(0), whole, ())] * 2
-    key = [_along(w, whole, range(len(keys))) for w in _columns(words)]
-    return threefry2x32(key, [_along(c, whole, range(len(keys), len(whole))) for c in _counters(shape)])
+        return [broadcast_in_dim(_word(0), (*keys, *shape), ())] * 2
+    key = [_along(w, whole, range(rank)) for w in _columns(words)]
+    hashed = threefry2x32(key, [_along(c, whole, (rank,)) for c in _counters(size)])
+    return [reshape(h, (*keys, *shape)) for h in hashed]
 
 
 def _along(x: Any, shape: Shape, dims: Sequence[int]) -> Any:
@@ -159,25 +160,23 @@ def _along(x: Any, shape: Shape, dims: Sequence[int]) -> Any:
     return broadcast_in_dim(x, shape, dims) if aval_of(x).ndim else x
 
 
-def _counters(shape: Shape) -> tuple[Any, Any]:
-    """The high and the low word of 0, 1, 2…, in `shape`."""
-    size = math.prod(shape)
+def _counters(size: int) -> tuple[Any, Any]:
+    """The high and the low word of 0, 1, 2…"""
     if size <= 2**32:
-        return _word(0), reshape(iota(_UINT32, size), shape)
-    numbers = reshape(iota(_UINT64, size), shape)
+        return _word(0), iota(_UINT32, size)
+    numbers = iota_p.bind(dtype=_UINT64, shape=(size,), dimension=0)
     high = shift_right_logical(numbers, literal(32, _UINT64))
     return convert(high, _UINT32), convert(numbers, _UINT32)
 
 
 def _columns(words: Any) -> list[Any]:
     """The words of keys, each as an array of the keys' shape."""
-    *shape, count = words.shape
-    return [reshape(slice_in_dim(words, i, i + 1, axis=-1), shape) for i in range(count)]
+    return [index_in_dim(words, i, axis=-1, keepdims=False) for i in range(aval_of(words).shape[-1])]
 
 
 def _stacked(*words: Any) -> Any:
     """Words side by side along a new last dimension."""
-    return concatenate([expand_dims(w, (-1,)) for w in words], words[0].ndim)
+    return concatenate([expand_dims(w, (-1,)) for w in words], aval_of(words[0]).ndim)
 
 
 def _word(value: int) -> Any:

@@ -1,6 +1,7 @@
-"""select_n: the choice between arrays, elementwise, by a third one."""
+"""Choices, elementwise: select_n between arrays by another one, clamp between bounds."""
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,7 +13,9 @@ from xlamini.core.primitive import Axis, Primitive
 from xlamini.core.tangents import Zero, is_linear, is_zero, tangent_aval
 from xlamini.core.tracer import aval_of
 from xlamini.primitives.batch_ops import with_batch_first
-from xlamini.primitives.elementwise import like_dtypes, spread
+from xlamini.primitives.bitwise import bitwise_and
+from xlamini.primitives.comparison import gt, lt
+from xlamini.primitives.elementwise import ANY, Elementwise, add_any, elementwise, like_dtypes, spread
 from xlamini.primitives.shape import broadcast_in_dim
 from xlamini.primitives.tangent_ops import instantiated, zeros
 
@@ -99,3 +102,51 @@ class SelectN(Primitive):
 
 
 select_n_p = SelectN()
+
+
+class Clamp(Elementwise):
+    """A tangent goes to the operand whose value is the result."""
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+        low, x, high = primals
+        out = self.bind(*primals)
+        aval = tangent_aval(aval_of(out))
+        decides = (
+            lambda: bitwise_and(gt(low, x), lt(low, high)),
+            lambda: bitwise_and(gt(x, low), lt(x, high)),
+            lambda: lt(high, x),
+        )
+        terms = [where(d(), t, 0) for d, t in zip(decides, tangents, strict=True) if not is_zero(t)]
+        return out, functools.reduce(add_any, [spread(t, aval) for t in terms]) if terms else Zero(aval)
+
+    def lower(self, ctx: Any, low: Any, x: Any, high: Any) -> Any:
+        if ctx.avals_in[1].shape != ctx.aval_out.shape:
+            low, x, high = self.spread_out(ctx, (low, x, high))
+        return ctx.op("stablehlo.clamp", low, x, high)
+
+
+@elementwise(family=Clamp, accepts=ANY)
+def clamp_p(min: Any, x: Any, max: Any) -> Any:
+    """The operand within bounds."""
+
+
+clamp_p.name = "clamp"
+
+
+def clamp(min: Any, x: Any, max: Any) -> Any:
+    """x where it lies between min and max, the nearer bound elsewhere; where min is above max, the result is max.
+
+    Each bound is a scalar or has the shape of x (else ShapeError), and all have one dtype.
+
+    >>> clamp(0.0, xlamini.numpy.array([-1.0, 0.5, 2.0]), 1.0)
+    Array([0. , 0.5, 1. ], dtype=float32)
+    """
+    shape = aval_of(x).shape
+    for name, bound in (("min", min), ("max", max)):
+        found = aval_of(bound).shape
+        if found not in ((), shape):
+            raise ShapeError(
+                f"clamp: {name} must be a scalar or have the shape of x, {shape}, but has shape {found}; "
+                "broadcast it with broadcast_to first"
+            )
+    return clamp_p(min, x, max)

@@ -124,6 +124,10 @@ class BroadcastInDim(LinearUnary):
     def lower(self, ctx: Any, x: Any, *, shape: Shape, broadcast_dimensions: Shape) -> Any:
         return ctx.broadcast(x, broadcast_dimensions, ctx.aval_out)
 
+    def shown_params(self, params: dict[str, Any]) -> dict[str, Any]:
+        dims = params["broadcast_dimensions"]
+        return {"broadcast_dimensions": dims} if dims else {}
+
 
 broadcast_in_dim_p = BroadcastInDim()
 

@@ -1,15 +1,16 @@
-"""Elementwise trigonometric functions and their inverses."""
+"""Elementwise trigonometric functions, of angles in radians, and their inverses."""
 from __future__ import annotations
 
 from typing import Any
 
 from xlamini.primitives.elementwise import COMPLEX, FLOAT, elementwise
 from xlamini.primitives.exponential import TRANSCENDENTAL
+from xlamini.primitives.power import rsqrt, square
 
 
 @elementwise(hlo="stablehlo.sine", accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL)
 def sin(x: Any) -> Any:
-    """Sine, elementwise, of an angle in radians."""
+    """Sine, elementwise."""
 
 
 @sin.derivative
@@ -19,9 +20,64 @@ def _(x: Any, *, out: Any) -> Any:
 
 @elementwise(hlo="stablehlo.cosine", accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL)
 def cos(x: Any) -> Any:
-    """Cosine, elementwise, of an angle in radians."""
+    """Cosine, elementwise."""
 
 
 @cos.derivative
 def _(x: Any, *, out: Any) -> Any:
     return -sin(x)
+
+
+@elementwise(hlo="stablehlo.tan", accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL)
+def tan(x: Any) -> Any:
+    """Tangent, elementwise."""
+
+
+@tan.derivative
+def _(x: Any, *, out: Any) -> Any:
+    return 1 + square(out)
+
+
+@elementwise(hlo="chlo.asin", accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL)
+def asin(x: Any) -> Any:
+    """Inverse sine, elementwise, between -pi/2 and pi/2; NaN for reals outside [-1, 1]."""
+
+
+@asin.derivative
+def _(x: Any, *, out: Any) -> Any:
+    return rsqrt(1 - square(x))
+
+
+@elementwise(hlo="chlo.acos", accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL)
+def acos(x: Any) -> Any:
+    """Inverse cosine, elementwise, between 0 and pi; NaN for reals outside [-1, 1]."""
+
+
+@acos.derivative
+def _(x: Any, *, out: Any) -> Any:
+    return -rsqrt(1 - square(x))
+
+
+@elementwise(hlo="chlo.atan", accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL)
+def atan(x: Any) -> Any:
+    """Inverse tangent, elementwise, between -pi/2 and pi/2."""
+
+
+@atan.derivative
+def _(x: Any, *, out: Any) -> Any:
+    return 1 / (1 + square(x))
+
+
+@elementwise(hlo="stablehlo.atan2", accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL)
+def atan2(x: Any, y: Any) -> Any:
+    """The angle of the point (y, x), elementwise, between -pi and pi: the inverse tangent of x / y in the right quadrant.
+
+    >>> atan2(1.0, -1.0)
+    Array(2.3561945, dtype=float32, weak_type=True)
+    """
+
+
+atan2.derivatives(
+    lambda x, y, out: y / (square(x) + square(y)),
+    lambda x, y, out: -x / (square(x) + square(y)),
+)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 import types
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from jaxlib import _jax
@@ -21,7 +21,11 @@ from xlamini.runtime.put import copy_of, device_put_value
 from xlamini.runtime.versions import dlpack_capsule
 
 if TYPE_CHECKING:
+    from jaxlib._jax import ArrayImpl as Mixin
+
     from xlamini.runtime.array import Array
+else:
+    Mixin = object
 
 
 def to_numpy(x: Array) -> np.ndarray:
@@ -59,7 +63,7 @@ def _rebuilt(value: np.ndarray, weak_type: bool) -> Array:
     return device_put_value(value, aval=ShapedArray(value.shape, value.dtype, weak_type))
 
 
-class Conversions:
+class Conversions(Mixin):
     """What an Array is to Python and NumPy."""
 
     aval: ShapedArray
@@ -83,7 +87,7 @@ class Conversions:
         """The elements as nested lists of Python numbers."""
         return to_numpy(self).tolist()
 
-    def tobytes(self, order: str = "C") -> bytes:
+    def tobytes(self, order: Literal["C", "F", "A", "K"] | None = "C") -> bytes:
         """The elements' bytes."""
         return to_numpy(self).tobytes(order)
 
@@ -157,7 +161,7 @@ class Conversions:
         raise BufferError(f"DLPack does not know devices of platform {device.platform!r}")
 
 
-def _scalar(x: Array) -> bool | int | float | complex:
+def _scalar(x: Array) -> Any:
     if x.aval.shape:
         raise TypeError(
             f"only an array of shape () converts to a Python number, but this is {describe(x)}; "
@@ -177,5 +181,8 @@ def device_get(x: Any) -> Any:
         if isinstance(leaf, _jax.ArrayImpl):
             leaf.copy_to_host_async()
     return tree.unflatten(
-        [leaf.__array__() if hasattr(leaf, "__array__") else leaf for leaf in leaves]
+        [
+            leaf.__array__() if hasattr(leaf, "__array__") and not hasattr(leaf, "put_words") else leaf
+            for leaf in leaves
+        ]
     )

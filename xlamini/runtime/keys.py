@@ -94,6 +94,10 @@ class PRNGKeyArray:
         """The same keys in memory of their own."""
         return PRNGKeyArray(self.dtype, self.words.__copy__())
 
+    def put_words(self, where: Any, committed: bool | None) -> PRNGKeyArray:
+        """The same keys on a device, as `device_put_value` asks for."""
+        return PRNGKeyArray(self.dtype, device_put_value(self.words, where, committed=committed))
+
     def __len__(self) -> int:
         if not self.shape:
             raise TypeError("len() of unsized object: a single key has no axis to count")

@@ -47,6 +47,8 @@ def device_put_value(
     """
     if isinstance(x, ArrayImpl):
         return _put_array(x, where, committed, aval)
+    if hasattr(x, "put_words"):
+        return x.put_words(where, committed)
     sharding = default_sharding() if where is None else as_sharding(where)
     bound = where is not None if committed is None else committed
     if isinstance(x, _NUMPY):

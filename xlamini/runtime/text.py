@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from xlamini.core.avals import ShapedArray
-from xlamini.runtime.conversions import to_numpy
+from xlamini.runtime.conversions import Mixin, to_numpy
 from xlamini.runtime.lifetime import describe
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _PREFIX = "Array("
 
 
-class Text:
+class Text(Mixin):
     """The text of an Array."""
 
     aval: ShapedArray

@@ -23,6 +23,7 @@ from xlamini.interpreters.transpose import transpose
 class Call(Primitive):
     name = "jit"
     multiple_results = True
+    called = "jaxpr"
 
     def shape_rule(self, *avals: ShapedArray, jaxpr: Jaxpr, name: str) -> list[ShapedArray]:
         return jaxpr.out_avals
@@ -60,8 +61,7 @@ class Call(Primitive):
 
     def linearize(self, primals: Sequence[Any], tangents: Sequence[Any], *, jaxpr: Jaxpr, name: str) -> Any:
         lin = linearize(jaxpr, tuple(not is_zero(t) for t in tangents))
-        flat = self.bind(*primals, jaxpr=lin.primal, name=name)
-        outs, residuals = flat[: len(lin.nonzero_out)], flat[len(lin.nonzero_out) :]
+        outs, residuals = lin.parted(primals, self.bind(*primals, jaxpr=lin.primal, name=name))
         given = [t for t in tangents if not is_zero(t)]
         out_tangents = self.bind(*residuals, *given, jaxpr=lin.tangent, name=name)
         return outs, _with_zeros(jaxpr, lin.nonzero_out, out_tangents)
@@ -82,6 +82,9 @@ class Call(Primitive):
 
     def effects(self, params: dict[str, Any]) -> Effects:
         return params["jaxpr"].effects
+
+    def shown_params(self, params: dict[str, Any]) -> dict[str, Any]:
+        return {"name": params["name"], **super().shown_params(params)}
 
     def named_axes(self, params: dict[str, Any]) -> tuple[Any, ...]:
         return tuple({a for e in params["jaxpr"].eqns for a in e.primitive.named_axes(e.params)})

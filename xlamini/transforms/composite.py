@@ -21,12 +21,15 @@ def composite(*, static: Sequence[str] = ()) -> Callable[[F], F]:
 
 
 def _composite(fun: Any, static: tuple[str, ...]) -> Any:
-    compiled = jit(fun, static_argnames=static)
+    compiled: Any = None
 
     @functools.wraps(fun)
     def call(*args: Any, **kwargs: Any) -> Any:
         if state.builder is not None:
             return fun(*args, **kwargs)
+        nonlocal compiled
+        if compiled is None:  # made when first needed: there are hundreds of composites, and a program calls a few
+            compiled = jit(fun, static_argnames=static)
         try:
             return compiled(*args, **kwargs)
         except (TypeError, ValueError):

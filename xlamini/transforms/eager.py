@@ -15,7 +15,7 @@ from xlamini.transforms.jit import jit
 
 def evaluate_primitive(primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> Any:
     """Run one equation now."""
-    key = tuple(params.values())
+    key = tuple(params.items())
     run = primitive.executables.get(key)
     if run is None:
         run = primitive.executables[key] = _program(primitive, params)

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from xlamini.core.avals import ShapedArray
 from xlamini.core.dtypes import float0
 from xlamini.core.errors import ShapeError
-from xlamini.core.pytree import first_difference, flatten, structure, unflatten
+from xlamini.core.pytree import first_difference, flatten, register_pytree_node, structure, unflatten
 from xlamini.core.tangents import is_differentiable, tangent_aval
 from xlamini.core.tracer import aval_of
 from xlamini.interpreters.evaluate import evaluate
@@ -18,6 +19,7 @@ from xlamini.interpreters.linearize import Linearized, linearize as linearize_ja
 from xlamini.primitives.tangent_ops import zeros
 from xlamini.transforms.differentiated import DiffArgs, split_aux
 from xlamini.transforms.program import apply, as_one_program
+from xlamini.transforms.reverse import evaluated
 from xlamini.transforms.tracing import Trace
 
 
@@ -67,43 +69,55 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     diff = _all_arguments(fun, primals, "linearize")
     traced = diff.trace()
     lin = linearize_jaxpr(traced.jaxpr, diff.nonzero(traced))
-    flat = apply(lin.primal, diff.operands(traced))
-    outs, residuals = flat[: len(lin.nonzero_out)], flat[len(lin.nonzero_out) :]
+    outs, residuals = evaluated(lin, diff.operands(traced))
     out = unflatten(traced.out_tree, outs)
+    rule = LinearRule(lin, diff.tree, diff.avals, diff.names, traced.out_tree, traced.jaxpr.out_avals)
     if not has_aux:
-        return out, LinearMap(lin, residuals, diff, traced.out_tree, traced.jaxpr.out_avals)
+        return out, LinearMap(rule, residuals)
     out, aux = split_aux(out, "linearize", diff.fun_name)
     tree = structure(out)
-    count = tree.num_leaves
-    return out, LinearMap(lin, residuals, diff, tree, traced.jaxpr.out_avals[:count]), aux
+    rule = replace(rule, out_tree=tree, out_avals=rule.out_avals[: tree.num_leaves])
+    return out, LinearMap(rule, residuals), aux
+
+
+@dataclass(eq=False)
+class LinearRule:
+    """All of a linear map that is not an array: the program, and the types on both its sides."""
+
+    lin: Linearized
+    tree: Any
+    avals: Sequence[ShapedArray]
+    names: Sequence[str]
+    out_tree: Any
+    out_avals: Sequence[ShapedArray]
 
 
 class LinearMap:
-    """The derivative of a function at a point, as a function of tangents."""
+    """The derivative of a function at a point, as a function of tangents. It is a pytree of its residuals."""
 
-    def __init__(
-        self, lin: Linearized, residuals: Sequence[Any], diff: DiffArgs, out_tree: Any, out_avals: Sequence[ShapedArray]
-    ):
-        self._lin, self._residuals, self._diff = lin, residuals, diff
-        self._out_tree, self._out_avals = out_tree, out_avals
+    def __init__(self, rule: LinearRule, residuals: Sequence[Any]):
+        self._rule, self._residuals = rule, list(residuals)
 
     @property
     def jaxpr(self) -> Any:
         """The linear program; its first inputs are the residuals."""
-        return self._lin.tangent
+        return self._rule.lin.tangent
 
     def __call__(self, *tangents: Any) -> Any:
         """Tangents of the outputs for tangents of the inputs."""
-        diff = self._diff
-        given = matching_tangents("linearize", diff, tangents)
-        used = [t for t, a in zip(given, diff.avals, strict=True) if is_differentiable(a)]
-        found = iter(apply(self._lin.tangent, [*self._residuals, *used]))
-        every = [next(found) if nz else None for nz in self._lin.nonzero_out]
+        rule = self._rule
+        given = matching_tangents("linearize", rule, tangents)
+        used = [t for t, a in zip(given, rule.avals, strict=True) if is_differentiable(a)]
+        found = iter(apply(rule.lin.tangent, [*self._residuals, *used]))
+        every = [next(found) if nz else None for nz in rule.lin.nonzero_out]
         dense = [
             zeros(tangent_aval(a)) if t is None and is_differentiable(a) else t
-            for t, a in zip(every, self._out_avals, strict=False)
+            for t, a in zip(every, rule.out_avals, strict=False)
         ]
-        return unflatten(self._out_tree, as_tangents(self._out_avals, dense))
+        return unflatten(rule.out_tree, as_tangents(rule.out_avals, dense))
+
+
+register_pytree_node(LinearMap, lambda m: (m._residuals, m._rule), LinearMap)
 
 
 def _all_arguments(fun: Callable[..., Any], primals: Sequence[Any], what: str) -> DiffArgs:
@@ -112,14 +126,14 @@ def _all_arguments(fun: Callable[..., Any], primals: Sequence[Any], what: str) -
     return DiffArgs(fun, tuple(range(len(primals))), primals, {}, what)
 
 
-def matching_tangents(what: str, diff: DiffArgs, tangents: Sequence[Any]) -> list[Any]:
+def matching_tangents(what: str, sides: DiffArgs | LinearRule, tangents: Sequence[Any]) -> list[Any]:
     """The flat tangents; TypeError unless each has the type that its primal's tangent has."""
     leaves, tree = flatten(tuple(tangents))
-    if tree != diff.tree:
-        where = first_difference(diff.tree, tree, ("primals", "tangents"))
+    if tree != sides.tree:
+        where = first_difference(sides.tree, tree, ("primals", "tangents"))
         raise TypeError(f"{what}: tangents must have the structure of the primals: {where}")
-    for i, (t, primal) in enumerate(zip(leaves, diff.avals, strict=True)):
-        _check_tangent(what, diff.names[i], t, primal)
+    for i, (t, primal) in enumerate(zip(leaves, sides.avals, strict=True)):
+        _check_tangent(what, sides.names[i], t, primal)
     return leaves
 
 

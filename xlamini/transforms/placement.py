@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from xlamini.runtime.keys import overlaid
 from xlamini.runtime.platforms import default_device, local_devices
 from xlamini.runtime.put import ArrayImpl
 
@@ -19,7 +20,8 @@ def placement(leaves: Sequence[Any], names: Sequence[str], fun_name: str, asked:
     """Where a call runs; ValueError if its committed arguments are on several devices."""
     if asked is not None:
         return Placement(local_devices(backend=asked)[0] if isinstance(asked, str) else asked, True)
-    committed = [(i, x) for i, x in enumerate(leaves) if isinstance(x, ArrayImpl) and x._committed]
+    arrays = map(overlaid, leaves)
+    committed = [(i, x) for i, x in enumerate(arrays) if isinstance(x, ArrayImpl) and x._committed]
     if not committed:
         return Placement(default_device(), False)
     first, device = committed[0][0], committed[0][1].device

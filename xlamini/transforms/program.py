@@ -1,7 +1,7 @@
 """From a jaxpr to something that runs: prune, lower, compile.
 
 A `Program` takes the flat inputs of its jaxpr and returns flat outputs. Inputs that no equation reads never reach the
-executable.
+executable; in place of random keys it gets, and returns, the words they are made of.
 """
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ from xlamini.core.structure import structural_key
 from xlamini.core.tracer import aval_of, build, state
 from xlamini.interpreters.dce import dce
 from xlamini.interpreters.evaluate import evaluate
+from xlamini.interpreters.physical import is_extended, physical
 from xlamini.runtime.dispatch import FastPath, fast_path
 from xlamini.runtime.executable import Executable, compile_module
+from xlamini.runtime.keys import overlaid, overlay
 from xlamini.runtime.platforms import default_device
 from xlamini.runtime.put import device_put_value
 
@@ -30,7 +32,10 @@ class LoweredProgram:
         donated: Sequence[bool] = (),
         keep_unused: bool = False,
     ):
-        self.jaxpr, used = dce(jaxpr, (True,) * len(jaxpr.outvars), keep_unused)
+        self.out_avals = jaxpr.out_avals
+        self.takes_keys = [is_extended(a) for a in jaxpr.in_avals]
+        self.returns_keys = any(map(is_extended, self.out_avals))
+        self.jaxpr, used = dce(physical(jaxpr), (True,) * len(jaxpr.outvars), keep_unused)
         self.kept = used
         self.name, self.device = name, device
         donated = donated or (False,) * len(jaxpr.invars)
@@ -76,13 +81,16 @@ class Program:
         self.kept = [i for i, k in enumerate(lowered.kept) if k]
 
     def __call__(self, inputs: Sequence[Any], committed: bool = False) -> list[Any]:
-        arrays = self.executable.place([inputs[i] for i in self.kept])
-        return self.executable.call(arrays, committed)
+        arrays = self.executable.place([overlaid(inputs[i]) for i in self.kept])
+        outs = self.executable.call(arrays, committed)
+        return list(map(overlay, outs, self.lowered.out_avals)) if self.lowered.returns_keys else outs
 
-    def fast_path(self, captured: Sequence[Any], out_tree: Any, committed: bool) -> FastPath:
-        """What lets C++ run this program by itself."""
+    def fast_path(self, captured: Sequence[Any], out_tree: Any, committed: bool) -> FastPath | None:
+        """What lets C++ run this program by itself; None for a signature with keys, which C++ does not know."""
+        if self.lowered.returns_keys or any(self.lowered.takes_keys[len(captured) :]):
+            return None
         device = self.lowered.device
-        constants = [device_put_value(x, device) for x in captured]
+        constants = [device_put_value(overlaid(x), device) for x in captured]
         kept = self.lowered.kept
         return fast_path(self.executable, out_tree, kept=kept, const_args=constants, committed=committed)
 

@@ -9,10 +9,24 @@ import numpy as np
 from xlamini.core.avals import ShapedArray
 from xlamini.core.dtypes import float0
 from xlamini.core.tangents import Zero, is_differentiable, is_zero
+from xlamini.core.tracer import aval_of, state
 from xlamini.interpreters.linearize import Linearized
 from xlamini.interpreters.transpose import transpose
 from xlamini.primitives.tangent_ops import zeros
+from xlamini.runtime.put import device_put_value
 from xlamini.transforms.program import apply
+
+
+def evaluated(lin: Linearized, inputs: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    """The outputs and the residuals of a linearized program at these inputs."""
+    if state.builder is None:
+        # A residual may be an input: it must not change with the user's ndarray, nor its type with the x64 flag.
+        inputs = [device_put_value(x, aval=aval_of(x)) if _is_mutable(x) else x for x in inputs]
+    return lin.parted(inputs, apply(lin.primal, inputs))
+
+
+def _is_mutable(x: Any) -> bool:
+    return isinstance(x, bool | int | float | complex | np.generic | np.ndarray)
 
 
 def pull_back(lin: Linearized, residuals: Sequence[Any], cts: Sequence[Any]) -> list[Any]:

@@ -83,8 +83,7 @@ def _differentiate(
     lin = linearize(traced.jaxpr, diff.nonzero(traced))
 
     def program(*operands: Any) -> list[Any]:
-        flat = evaluate(lin.primal, operands)
-        outs, residuals = flat[: len(lin.nonzero_out)], flat[len(lin.nonzero_out) :]
+        outs, residuals = lin.parted(operands, evaluate(lin.primal, operands))
         out_avals = [v.aval for v in traced.jaxpr.outvars]
         cts = [full(out_avals[0], 1), *map(Zero, out_avals[1:])]
         return [*outs, *(_plain(ct) for ct in pull_back(lin, residuals, cts))]

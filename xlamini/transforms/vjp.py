@@ -4,8 +4,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from xlamini.core.avals import ShapedArray
 from xlamini.core.errors import ShapeError
 from xlamini.core.pytree import first_difference, flatten, keystr, register_pytree_node, structure, tree_flatten_with_path, unflatten
@@ -13,11 +11,12 @@ from xlamini.core.tangents import Zero, is_differentiable, is_zero, tangent_aval
 from xlamini.core.tracer import aval_of
 from xlamini.interpreters.linearize import Linearized, linearize
 from xlamini.interpreters.transpose import transpose
+from xlamini.primitives.convert import convert
 from xlamini.primitives.tangent_ops import zeros
 from xlamini.transforms.arguments import ArgNames, avals_of, name_of
 from xlamini.transforms.differentiated import DiffArgs, split_aux
 from xlamini.transforms.program import apply, as_one_program
-from xlamini.transforms.reverse import as_gradients, pull_back
+from xlamini.transforms.reverse import as_gradients, evaluated, pull_back
 from xlamini.transforms.tracing import trace
 
 
@@ -33,8 +32,7 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, reduce_ax
     diff = DiffArgs(fun, tuple(range(len(primals))), primals, {}, "vjp")
     traced = diff.trace()
     lin = linearize(traced.jaxpr, diff.nonzero(traced))
-    flat = apply(lin.primal, diff.operands(traced))
-    outs, residuals = flat[: len(lin.nonzero_out)], flat[len(lin.nonzero_out) :]
+    outs, residuals = evaluated(lin, diff.operands(traced))
     out = unflatten(traced.out_tree, outs)
     out_avals = traced.jaxpr.out_avals
     rule = Rule(lin, diff.tree, diff.avals, traced.out_tree, out_avals, diff.fun_name)
@@ -113,7 +111,7 @@ def _checked_cotangents(rule: Rule, out_ct: Any) -> list[Any]:
                 f"vjp: the cotangent{path} is {found.str_short(short_dtypes=False)}, but the output of {rule.fun_name} there is "
                 f"{aval.str_short(short_dtypes=False)}; they must be of one type"
             )
-        checked.append(ct if found.dtype == aval.dtype else np.asarray(ct, aval.dtype))
+        checked.append(ct if found.dtype == aval.dtype else convert(ct, aval.dtype))
     return checked
 
 
@@ -136,6 +134,9 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Sequen
         if tree != traced.out_tree:
             where = first_difference(traced.out_tree, tree, ("output", "cotangent"))
             raise TypeError(f"linear_transpose: the cotangent must have the structure of the output: {where}")
+        for ct, wanted in zip(map(aval_of, cts), traced.jaxpr.out_avals, strict=True):
+            if (ct.shape, ct.dtype) != (wanted.shape, wanted.dtype):
+                raise TypeError(f"linear_transpose: the cotangent is {ct.str_short()}, but the output is {wanted.str_short()}")
         backward, nonzero = transpose(traced.jaxpr, linear, (True,) * len(cts))
         found = iter(apply(backward, [*traced.captured, *cts]))
         dense = [next(found) if nz else zeros(a) for nz, a in zip(nonzero, avals, strict=True)]

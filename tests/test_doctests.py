@@ -1,0 +1,105 @@
+"""The examples in docstrings and in the README print what they say.
+
+Docstrings are found in the source, so those of operations and attributes, which `doctest` alone would not see, count too.
+An example may use the names of its own module, `xlamini`, `np`, and `jnp`, `lax`, `nn`, `random`, `tree`.
+"""
+
+from __future__ import annotations
+
+import ast
+import doctest
+import importlib
+import io
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import xlamini
+import xlamini.lax
+import xlamini.nn
+import xlamini.numpy
+import xlamini.random
+import xlamini.tree
+from xlamini.core.primitive import primitives
+
+ROOT = Path(__file__).parent.parent
+FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+NAMES = {
+    "xlamini": xlamini,
+    "np": np,
+    "jnp": xlamini.numpy,
+    "lax": xlamini.lax,
+    "nn": xlamini.nn,
+    "random": xlamini.random,
+    "tree": xlamini.tree,
+}
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/*.md"))]
+
+
+def docstrings(tree: ast.Module) -> Iterator[tuple[str, int, str]]:
+    """Qualified name, line and text of every string that stands as a statement of its own."""
+    stack: list[tuple[str, ast.AST]] = [("", tree)]
+    while stack:
+        name, node = stack.pop()
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.FunctionDef | ast.ClassDef):
+                stack.append((f"{name}.{child.name}", child))
+            elif isinstance(child, ast.Expr) and isinstance(child.value, ast.Constant):
+                if isinstance(child.value.value, str):
+                    yield name, child.lineno - 1, child.value.value
+
+
+def sessions() -> Iterator[Any]:
+    """Every docstring with an example, as a test's parameter."""
+    for path in sorted((ROOT / "xlamini").rglob("*.py")):
+        relative = path.relative_to(ROOT)
+        module = ".".join(relative.with_suffix("").parts).removesuffix(".__init__")
+        for name, line, text in docstrings(ast.parse(path.read_text())):
+            if ">>>" in text:
+                yield pytest.param(module, text, str(path), line, id=f"{module}{name}")
+
+
+def run(text: str, names: dict[str, Any], file: str, line: int) -> None:
+    """Run a session; fail with what it printed instead."""
+    test = doctest.DocTestParser().get_doctest(text, names, Path(file).name, file, line)
+    report = io.StringIO()
+    failed = doctest.DocTestRunner(optionflags=FLAGS).run(test, out=report.write).failed
+    assert test.examples, f"{file}:{line} has no example"
+    assert not failed, report.getvalue()
+
+
+@pytest.mark.parametrize(("module", "text", "file", "line"), sessions())
+def test_docstring(module: str, text: str, file: str, line: int) -> None:
+    run(text, {**NAMES, **vars(importlib.import_module(module))}, file, line)
+
+
+@pytest.fixture
+def no_new_primitives() -> Iterator[None]:
+    """What a page adds to the language is gone after the test."""
+    before = len(primitives)
+    yield
+    del primitives[before:]
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if ">>>" in p.read_text()], ids=lambda page: page.name)
+def test_page(page: Path, no_new_primitives: None) -> None:
+    names: dict[str, Any] = {}
+    for code in re.findall(r"^```python\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE):
+        exec(compile(code, page.name, "exec", dont_inherit=True), names)
+    session = re.sub(r"^```.*$", "", page.read_text(), flags=re.MULTILINE)
+    run(session, names, str(page), 0)
+
+
+def test_an_elementwise_operation_takes_twelve_lines() -> None:
+    code = (ROOT / "CONTRIBUTING.md").read_text().split("```python\n")[1].split("```")[0]
+    declaration = code[code.index("@elementwise") :]
+    assert declaration.count("\n") <= 12
+
+
+def test_a_wrong_example_fails() -> None:
+    with pytest.raises(AssertionError, match="Expected"):
+        run(">>> 1 + 1\n3\n", {}, "example.py", 0)

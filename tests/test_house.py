@@ -1,0 +1,112 @@
+"""The house keeps its measures: sizes, docstrings, who imports jaxlib, and no primitive named where none belongs."""
+
+from __future__ import annotations
+
+import ast
+import re
+import statistics
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import xlamini.lax  # noqa: F401  (registers the primitives)
+from xlamini.core.primitive import primitives
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = sorted((ROOT / "xlamini").rglob("*.py"))
+CODE = [p for folder in ("xlamini", "tests", "examples", "benchmarks") for p in sorted((ROOT / folder).rglob("*.py"))]
+PAGES = [p for kind in ("*.md", "docs/*.md", "*/README.md", "pyproject.toml", ".ci/run") for p in sorted(ROOT.glob(kind))]
+
+LONGEST_FUNCTION, USUAL_FUNCTION, MEDIAN_FUNCTION = 40, 20, 7
+LONGEST_FILE, LONGEST_TEST_FILE = 400, 500
+
+# Which of jaxlib's modules a floor may import; a floor that is not here may import none.
+JAXLIB = {
+    "core": r"jaxlib\._jax(\.(config|jax_jit|pytree|JaxRuntimeError).*)?$",
+    "lowering": r"jaxlib\.mlir\b",
+    "runtime": r"jaxlib\b",
+}
+FORBIDDEN = [r"\b(TODO|FIXME|XXX|HACK)\b", r"# type: ignore(?!\[)", r"# noqa(?!:)", r"/(root|home|work)/"]
+
+
+def relative(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(), relative(path))
+
+
+def length(function: ast.FunctionDef) -> int:
+    """Lines from `def` to the end, without the docstring."""
+    documented = ast.get_docstring(function) is not None
+    skipped = function.body[0].end_lineno - function.body[0].lineno + 1 if documented else 0
+    return function.end_lineno - function.lineno + 1 - skipped
+
+
+def functions(paths: list[Path]) -> list[tuple[int, str]]:
+    """The length of every function, and where it stands."""
+    return [
+        (length(node), f"{relative(path)}:{node.lineno} {node.name}")
+        for path in paths
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.FunctionDef)
+    ]
+
+
+def imported(path: Path) -> Iterator[str]:
+    """Modules that a file imports, `from a import b` as `a.b`."""
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def test_no_function_is_long() -> None:
+    assert [where for lines, where in functions(CODE) if lines > LONGEST_FUNCTION] == []
+
+
+def test_most_functions_are_short() -> None:
+    lengths = sorted(lines for lines, _ in functions(PACKAGE))
+    assert statistics.median(lengths) <= MEDIAN_FUNCTION
+    assert lengths[len(lengths) * 9 // 10] < USUAL_FUNCTION
+
+
+def test_no_file_is_long() -> None:
+    lines = {relative(path): path.read_text().count("\n") for path in CODE}
+    limits = {path: LONGEST_TEST_FILE if path.startswith("tests") else LONGEST_FILE for path in lines}
+    assert {path: n for path, n in lines.items() if n > limits[path]} == {}
+
+
+def test_every_module_says_what_it_is() -> None:
+    assert [relative(path) for path in CODE if path.read_text() and not ast.get_docstring(tree(path))] == []
+
+
+def test_jaxlib_is_imported_where_it_may_be() -> None:
+    found = [(path, name) for path in PACKAGE for name in imported(path) if re.match(r"jax(lib)?\b", name)]
+    assert [
+        f"{relative(path)} imports {name}"
+        for path, name in found
+        if not re.match(JAXLIB.get(path.relative_to(ROOT / "xlamini").parts[0], "nothing"), name)
+    ] == []
+
+
+@pytest.mark.parametrize("floor", ["interpreters", "lowering"])
+def test_no_primitive_is_named(floor: str) -> None:
+    rewrites = {path.stem for path in (ROOT / "xlamini/interpreters").glob("*.py")}
+    names = {primitive.name for primitive in primitives} - rewrites
+    assert len(names) > 20
+    assert [
+        f"{relative(path)}:{node.lineno} {node.value!r}"
+        for path in sorted((ROOT / "xlamini" / floor).rglob("*.py"))
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.Constant) and node.value in names
+    ] == []
+
+
+@pytest.mark.parametrize("pattern", FORBIDDEN)
+def test_no_forbidden_words(pattern: str) -> None:
+    texts = [path for path in [*CODE, *PAGES] if path != Path(__file__)]
+    assert [relative(path) for path in texts if re.search(pattern, path.read_text())] == []

@@ -1,0 +1,121 @@
+"""Every row of tests/rows beside its reference, finite differences and Python loops.
+
+By default each row is checked in a sample of its dtypes, shapes and batchings, the same in every run; `--all-rows` checks all.
+"""
+from __future__ import annotations
+
+import importlib
+import itertools
+import pkgutil
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+import pytest
+
+import tests.rows
+import xlamini
+from tests import checks
+from tests.rows.row import FLOATS, Row, Sample, to_dtype
+from xlamini.core.primitive import primitives
+
+T = TypeVar("T")
+
+# Primitives that no row calls, and where they are tested instead.
+ELSEWHERE = {
+    "jit": "test_transforms.py",
+}
+
+
+def all_rows() -> list[Row]:
+    modules = [importlib.import_module(f"tests.rows.{m.name}") for m in pkgutil.iter_modules(tests.rows.__path__)]
+    return [row for module in modules for row in getattr(module, "ROWS", [])]
+
+
+ROWS = all_rows()
+DERIVATIVE_DTYPES = ("float64", "complex128")
+
+
+@pytest.fixture
+def some(request: pytest.FixtureRequest) -> Any:
+    """A function that picks a few of some things, or all of them with --all-rows."""
+    if request.config.getoption("--all-rows"):
+        return lambda row, things, count: list(things)
+    return sampled
+
+
+def sampled(row: Row, things: Sequence[T], count: int) -> list[T]:
+    """The first of some things, and others chosen by the row's name."""
+    first, *rest = things
+    chosen = row.rng("sampled", len(rest)).permutation(len(rest))[: count - 1]
+    return [first, *(rest[i] for i in sorted(chosen))]
+
+
+@pytest.fixture(autouse=True)
+def checked() -> Iterator[None]:
+    """Every rewrite checks what it made."""
+    with xlamini.enable_checks(True):
+        yield
+
+
+def each_row(rows: Sequence[Row]) -> Any:
+    return pytest.mark.parametrize("row", rows, ids=lambda row: row.name)
+
+
+def derivative_cases(row: Row) -> list[tuple[Sample, str]]:
+    """Samples and dtypes in which the row has derivatives."""
+    dtypes = [d for d in DERIVATIVE_DTYPES if d in row.dtypes]
+    return [(s, d) for d in dtypes for s in row.samples if row.differentiable_argnums(s, d)]
+
+
+DIFFERENTIABLE = [row for row in ROWS if derivative_cases(row)]
+
+
+@each_row(ROWS)
+def test_values_and_dtypes(row: Row, some: Any) -> None:
+    for sample, dtype in some(row, [(s, d) for d in row.dtypes for s in row.samples], 4):
+        checks.check_values(row, sample, dtype)
+
+
+@each_row(DIFFERENTIABLE)
+def test_derivatives(row: Row, some: Any) -> None:
+    for sample, dtype in some(row, derivative_cases(row), 2):
+        checks.check_derivatives(row, sample, dtype)
+
+
+@each_row([row for row in ROWS if row.batched])
+def test_batching(row: Row, some: Any) -> None:
+    dtype = row.dtypes[-1] if "float32" not in row.dtypes else "float32"
+    for sample in some(row, row.samples, 2):
+        examples = row.arguments(sample, dtype, row.rng())
+        for in_axes in some(row, list(checks.in_axes_of(examples)), 3):
+            checks.check_batching(row, sample, dtype, in_axes)
+
+
+@each_row([row for row in DIFFERENTIABLE if row.batched])
+def test_compositions_of_rewrites(row: Row, some: Any) -> None:
+    for sample, dtype in some(row, derivative_cases(row), 1):
+        checks.check_compositions(row, sample, dtype)
+
+
+@each_row(ROWS)
+def test_lowers(row: Row, some: Any) -> None:
+    for dtype in some(row, row.dtypes, 1):
+        with checks.wide(dtype):
+            arguments = row.arguments(row.samples[0], dtype, row.rng())
+            lowered = xlamini.jit(row.op).lower(*arguments)
+        assert lowered.compiler_ir().operation.verify()
+
+
+def test_rows_have_distinct_names() -> None:
+    names = [row.name for row in ROWS]
+    assert len(names) == len(set(names))
+
+
+def test_every_primitive_has_a_row() -> None:
+    covered = set().union(*(checks.primitives_of_row(row) for row in ROWS))
+    own = [p for p in primitives if type(p).__module__.startswith("xlamini.")]
+    missing = sorted(p.name for p in own if p not in covered and p.name not in ELSEWHERE)
+    assert not missing, f"no row of tests/rows calls {', '.join(missing)}"
+    needless = [name for name in ELSEWHERE if name in {p.name for p in covered}]
+    assert not needless, f"{needless} have rows, and need no exception"

@@ -1,0 +1,3 @@
+class HloSharding:
+    @staticmethod
+    def replicate() -> HloSharding: ...

@@ -1,0 +1,5 @@
+"""State of the C++ dispatch path."""
+
+from typing import Any
+
+def __getattr__(name: str) -> Any: ...

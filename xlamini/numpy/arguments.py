@@ -1,0 +1,88 @@
+"""Arguments as functions of arrays are given them, in the form that primitives take: arrays, axes, shapes."""
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from xlamini.core.jaxpr import Literal
+from xlamini.core.tracer import Tracer
+from xlamini.primitives.promotion import is_operand
+from xlamini.runtime.array import ArrayImpl
+from xlamini.runtime.put import device_put_value
+
+_ARRAYS = (ArrayImpl, Tracer, Literal)
+
+
+def as_operand(name: str, x: Any) -> Any:
+    """An array or a traced value as it is, a number or an ndarray as an array; TypeError for anything else."""
+    if type(x) in _ARRAYS:
+        return x
+    if not is_operand(x):
+        raise TypeError(
+            f"{name}: an array or a number is needed, got {type(x).__name__}; make it an array with jnp.asarray"
+        )
+    return device_put_value(x)
+
+
+def as_operands(name: str, arrays: Any) -> list[Any]:
+    """The members of a list or tuple of arrays, or the rows of an array, as operands; ValueError if there are none."""
+    if type(arrays) is not list and type(arrays) is not tuple:
+        arrays = _rows(name, arrays)
+    if not len(arrays):
+        raise ValueError(f"{name}: at least one array is needed, got none")
+    return [as_operand(name, x) for x in arrays]
+
+
+def _rows(name: str, arrays: Any) -> list[Any]:
+    if not is_operand(arrays):
+        raise TypeError(f"{name}: a list or tuple of arrays is needed, got {type(arrays).__name__}")
+    return list(as_operand(name, arrays))
+
+
+def as_axis(name: str, axis: Any, ndim: int) -> int:
+    """An axis counted from the first one; ValueError where the array has no such axis."""
+    index = operator.index(axis)
+    if not -ndim <= index < ndim:
+        allowed = f"it takes {-ndim} to {ndim - 1}" if ndim else "a scalar has none"
+        raise ValueError(f"{name}: axis {index} is out of range for an array of rank {ndim}; {allowed}")
+    return index % ndim
+
+
+def as_axes(name: str, axis: Any, ndim: int) -> tuple[int, ...]:
+    """One axis, several, or None for all, counted from the first; ValueError where one is repeated or not there."""
+    if axis is None:
+        return tuple(range(ndim))
+    given = axis if isinstance(axis, Iterable) else (axis,)
+    axes = tuple(as_axis(name, a, ndim) for a in given)
+    if len(set(axes)) != len(axes):
+        raise ValueError(f"{name}: axis {tuple(axis)} names an axis twice")
+    return axes
+
+
+def as_shape(name: str, shape: Any) -> tuple[int, ...]:
+    """A shape, given as a length, a sequence or a one-dimensional array of lengths; TypeError for a bad one."""
+    sizes = _sizes(name, shape)
+    if any(n < 0 for n in sizes):
+        raise TypeError(f"{name}: a shape holds no negative size, got {sizes}")
+    return sizes
+
+
+def _sizes(name: str, shape: Any) -> tuple[int, ...]:
+    if isinstance(shape, tuple) and all(type(n) is int for n in shape):
+        return shape
+    given = shape if isinstance(shape, Sequence) or np.ndim(shape) else (shape,)
+    try:
+        return tuple(map(operator.index, given))
+    except TypeError as error:
+        if isinstance(error, ValueError) or any(type(n) is Tracer for n in given):
+            raise
+        raise TypeError(f"{name}: a shape is an int or a sequence of ints, got {shape!r}") from None
+
+
+def refuse_out(name: str, out: Any) -> None:
+    """Arrays are immutable, so there is nothing that a result could be written to."""
+    if out is not None:
+        raise NotImplementedError(f"{name}: `out` must be None, because arrays are immutable; use the returned array")

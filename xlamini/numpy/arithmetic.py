@@ -1,0 +1,199 @@
+"""Elementwise arithmetic under NumPy's names: sums, products, quotients, powers, extrema, signs."""
+
+# ruff: noqa: A001
+from __future__ import annotations
+
+from typing import Any
+
+from xlamini.core.tracer import aval_of
+from xlamini.numpy.arguments import as_operand
+from xlamini.numpy.ufunc import as_they_are, for_kinds, ufunc
+from xlamini.primitives import arithmetic, operators
+from xlamini.primitives.elementwise import REAL, kind_of
+from xlamini.primitives.power import integer_pow, pow as _pow, square as _square
+from xlamini.primitives.promotion import promoted, promoted_inexact, promoted_numeric
+from xlamini.primitives.select import where
+from xlamini.runtime.array import Array
+from xlamini.transforms.composite import composite
+from xlamini.typing import ArrayLike
+
+
+@ufunc(arithmetic.add)
+def add(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """Sum of each pair of elements: `x + y`; for bools, whether either holds."""
+
+
+@ufunc(arithmetic.sub)
+def subtract(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """Difference of each pair of elements: `x - y`; TypeError for bools."""
+
+
+@ufunc(arithmetic.mul)
+def multiply(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """Product of each pair of elements: `x * y`; for bools, whether both hold."""
+
+
+@ufunc(arithmetic.div, promoted_inexact)
+def true_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """Quotient of each pair of elements: `x1 / x2`, a float even for integers."""
+
+
+divide = true_divide
+
+
+@ufunc(operators.floor_divide, as_they_are)
+def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """Quotient of each pair of elements rounded towards minus infinity: `x1 // x2`; TypeError for complex numbers.
+
+    >>> floor_divide(-7, 2)
+    Array(-4, dtype=int32, weak_type=True)
+    """
+
+
+@ufunc(operators.remainder, as_they_are)
+def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """What `x1 // x2` leaves, with the sign of x2: `x1 % x2`; TypeError for complex numbers.
+
+    >>> remainder(-7, 2)
+    Array(1, dtype=int32, weak_type=True)
+    """
+
+
+mod = remainder
+
+
+@ufunc(operators.divmod, as_they_are)
+def divmod(x1: ArrayLike, x2: ArrayLike, /) -> tuple[Array, Array]:
+    """Quotient rounded down, and what it leaves: `(x1 // x2, x1 % x2)`."""
+
+
+@ufunc(arithmetic.rem, promoted_numeric)
+def fmod(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """What division rounded towards zero leaves, with the sign of x1."""
+
+
+@ufunc(arithmetic.neg)
+def negative(x: ArrayLike, /) -> Array:
+    """The number of the other sign: `-x`; TypeError for bools."""
+
+
+@ufunc(operators.positive, as_they_are)
+def positive(x: ArrayLike, /) -> Array:
+    """The array itself: `+x`."""
+
+
+@ufunc(operators.absolute, as_they_are)
+def absolute(x: ArrayLike, /) -> Array:
+    """Absolute value of each element; a float for complex numbers.
+
+    >>> absolute(3 - 4j)
+    Array(5., dtype=float32, weak_type=True)
+    """
+
+
+abs = absolute
+
+
+@ufunc(arithmetic.abs, for_kinds(REAL, promoted_inexact))
+def fabs(x: ArrayLike, /) -> Array:
+    """Absolute value of each element, as a float; TypeError for complex numbers."""
+
+
+@ufunc(arithmetic.sign)
+def sign(x: ArrayLike, /) -> Array:
+    """-1, 0 or 1 for each element, in its dtype; for complex numbers, the one of modulus 1 in the same direction."""
+
+
+@ufunc(_square, promoted_numeric)
+def square(x: ArrayLike, /) -> Array:
+    """Square of each element: `x * x`."""
+
+
+@ufunc(lambda x: integer_pow(x, -1), promoted_inexact)
+def reciprocal(x: ArrayLike, /) -> Array:
+    """`1 / x` of each element, as a float."""
+
+
+_general_power = composite()(operators.general_power)
+
+
+def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """Each element of x1 to the power of that of x2: `x1 ** x2`.
+
+    A Python integer as x2 is part of the program, which then multiplies; it may be negative for floats only (TypeError).
+
+    >>> power(2.0, -1), power(9, 0.5)
+    (Array(0.5, dtype=float32, weak_type=True), Array(3., dtype=float32, weak_type=True))
+    """
+    if operators.is_static_integer(x2):
+        return operators.power(as_operand("power", x1), x2)
+    return _general_power(x1, x2)
+
+
+pow = power
+
+
+@ufunc(_pow, promoted_inexact)
+def float_power(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """Each element of x to the power of that of y, as a float."""
+
+
+@ufunc(arithmetic.max)
+def maximum(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """The larger of each pair of elements; NaN where one of them is NaN."""
+
+
+@ufunc(arithmetic.min)
+def minimum(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """The smaller of each pair of elements; NaN where one of them is NaN."""
+
+
+def _fmax(x: Any, y: Any) -> Any:
+    return where(operators.bitwise_or(operators.greater(x, y), operators.not_equal(y, y)), x, y)
+
+
+def _fmin(x: Any, y: Any) -> Any:
+    return where(operators.bitwise_or(operators.less(x, y), operators.not_equal(y, y)), x, y)
+
+
+@ufunc(_fmax)
+def fmax(x1: ArrayLike, x2: ArrayLike) -> Array:
+    """The larger of each pair of elements; where one of them is NaN, the other."""
+
+
+@ufunc(_fmin)
+def fmin(x1: ArrayLike, x2: ArrayLike) -> Array:
+    """The smaller of each pair of elements; where one of them is NaN, the other."""
+
+
+@composite()
+def clip(arr: ArrayLike, /, min: ArrayLike | None = None, max: ArrayLike | None = None) -> Array:
+    """Each element, or the bound that it passes; `max` wins where the bounds cross. ValueError for complex numbers.
+
+    >>> clip(xlamini.numpy.arange(5), 1, 3)
+    Array([1, 1, 2, 3, 3], dtype=int32)
+    """
+    for bound, limit in ((min, arithmetic.max), (max, arithmetic.min)):
+        if bound is not None:
+            operands = promoted("clip", arr, bound)
+            if kind_of(aval_of(operands[0]).dtype) not in REAL:
+                raise ValueError("clip: the array and its bounds must be real; clip the real and imaginary parts apart")
+            arr = limit.bind(*operands)
+    return as_operand("clip", arr)
+
+
+def _heaviside(x: Any, y: Any) -> Any:
+    zero, one = (operators.in_dtype(v, aval_of(x).dtype) for v in (0, 1))
+    at_zero = where(operators.equal(x, 0), y, x)
+    return where(operators.less(x, 0), zero, where(operators.greater(x, 0), one, at_zero))
+
+
+@ufunc(_heaviside, promoted_inexact)
+def heaviside(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """The step function: 0 where x1 is negative, 1 where it is positive, x2 where it is 0.
+
+    >>> heaviside(xlamini.numpy.array([-1.0, 0.0, 2.0]), 0.5)
+    Array([0. , 0.5, 1. ], dtype=float32)
+    """
+
+

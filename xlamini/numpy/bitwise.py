@@ -1,0 +1,67 @@
+"""Operations on the bits of integers under NumPy's names; on bools they are logic. TypeError for floats."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from xlamini.core.tracer import aval_of
+from xlamini.numpy.ufunc import for_kinds, ufunc
+from xlamini.primitives import bitwise, operators
+from xlamini.primitives.convert import convert
+from xlamini.primitives.elementwise import INTEGER, SIGNED, kind_of
+from xlamini.runtime.array import Array
+from xlamini.typing import ArrayLike
+
+
+@ufunc(bitwise.bitwise_and)
+def bitwise_and(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """The bits that are set in both of each pair: `x & y`."""
+
+
+@ufunc(bitwise.bitwise_or)
+def bitwise_or(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """The bits that are set in either of each pair: `x | y`."""
+
+
+@ufunc(bitwise.bitwise_xor)
+def bitwise_xor(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """The bits that are set in exactly one of each pair: `x ^ y`."""
+
+
+@ufunc(bitwise.bitwise_not)
+def bitwise_not(x: ArrayLike, /) -> Array:
+    """All bits of each element turned over: `~x`."""
+
+
+bitwise_invert = invert = bitwise_not
+
+
+@ufunc(bitwise.shift_left)
+def left_shift(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """The bits of each x moved up by y places: `x << y`."""
+
+
+bitwise_left_shift = left_shift
+
+
+@ufunc(operators.right_shift, for_kinds(INTEGER))
+def right_shift(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """The bits of each x1 moved down by x2 places: `x1 >> x2`; the sign stays.
+
+    >>> right_shift(-8, 1)
+    Array(-4, dtype=int32, weak_type=True)
+    """
+
+
+bitwise_right_shift = right_shift
+
+
+def _count(x: Any) -> Any:
+    magnitude = operators.absolute(x) if kind_of(aval_of(x).dtype) in SIGNED else x
+    return convert(bitwise.population_count(magnitude), np.dtype("uint8"))
+
+
+@ufunc(_count, for_kinds(INTEGER))
+def bitwise_count(x: ArrayLike, /) -> Array:
+    """How many bits are set in the absolute value of each element, as uint8."""

@@ -1,0 +1,227 @@
+"""Comparison and logic under NumPy's names; the results are bool."""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from xlamini.core.tracer import aval_of
+from xlamini.numpy.arguments import as_operand, refuse_out
+from xlamini.numpy.ufunc import as_they_are, for_kinds, ufunc
+from xlamini.primitives import bitwise, comparison, complex, operators
+from xlamini.primitives.arithmetic import abs
+from xlamini.primitives.convert import bitcast_convert_type, convert
+from xlamini.primitives.elementwise import BOOL, COMPLEX, FLOAT, REAL, kind_of
+from xlamini.primitives.operators import bitwise_and, bitwise_not, bitwise_or
+from xlamini.primitives.promotion import broadcasted, check_operands, promoted_inexact
+from xlamini.primitives.reductions import reduce_and
+from xlamini.primitives.rounding import is_finite
+from xlamini.runtime.array import Array
+from xlamini.transforms.composite import composite
+from xlamini.typing import ArrayLike
+
+
+@ufunc(comparison.eq)
+def equal(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """Whether the elements of each pair are equal: `x == y`."""
+
+
+@ufunc(comparison.ne)
+def not_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """Whether the elements of each pair differ: `x != y`."""
+
+
+@ufunc(operators.less, as_they_are)
+def less(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """Whether the first of each pair is smaller: `x < y`; complex numbers compare by real, then imaginary part."""
+
+
+@ufunc(operators.less_equal, as_they_are)
+def less_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """Whether the first of each pair is not larger: `x <= y`."""
+
+
+@ufunc(operators.greater, as_they_are)
+def greater(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """Whether the first of each pair is larger: `x > y`."""
+
+
+@ufunc(operators.greater_equal, as_they_are)
+def greater_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """Whether the first of each pair is not smaller: `x >= y`."""
+
+
+# --- logic
+
+
+def _truths(name: str, *operands: Any) -> Any:
+    """Operands as bools: whether they differ from 0."""
+    check_operands(name, operands)
+    return broadcasted(name, *[convert(x, np.dtype(bool)) for x in operands])
+
+
+@ufunc(bitwise.bitwise_and, _truths)
+def logical_and(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """Whether both of each pair differ from 0."""
+
+
+@ufunc(bitwise.bitwise_or, _truths)
+def logical_or(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """Whether at least one of each pair differs from 0."""
+
+
+@ufunc(bitwise.bitwise_xor, _truths)
+def logical_xor(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """Whether exactly one of each pair differs from 0."""
+
+
+@ufunc(bitwise.bitwise_not, _truths)
+def logical_not(x: ArrayLike, /) -> Array:
+    """Whether each element is 0."""
+
+
+# --- kinds of numbers
+
+
+def _all_false(x: Any) -> Any:
+    return operators.not_equal(x, x)
+
+
+def _isfinite(x: Any) -> Any:
+    kind = kind_of(aval_of(x).dtype)
+    if kind in COMPLEX:
+        return bitwise_and(is_finite(complex.real(x)), is_finite(complex.imag(x)))
+    return is_finite(x) if kind in FLOAT else operators.equal(x, x)
+
+
+def _isinf(x: Any) -> Any:
+    kind = kind_of(aval_of(x).dtype)
+    if kind in COMPLEX:
+        return bitwise_or(_isinf(complex.real(x)), _isinf(complex.imag(x)))
+    return operators.equal(abs(x), math.inf) if kind in FLOAT else _all_false(x)
+
+
+@ufunc(lambda x: operators.not_equal(x, x), as_they_are)
+def isnan(x: ArrayLike, /) -> Array:
+    """Whether each element is NaN."""
+
+
+@ufunc(_isfinite, as_they_are)
+def isfinite(x: ArrayLike, /) -> Array:
+    """Whether each element is neither infinite nor NaN."""
+
+
+@ufunc(_isinf, as_they_are)
+def isinf(x: ArrayLike, /) -> Array:
+    """Whether each element is infinite; for complex numbers, whether one of its parts is."""
+
+
+_real = for_kinds(REAL | BOOL)
+
+
+def _equals(x: Any, number: float) -> Any:
+    return operators.equal(x, number) if kind_of(aval_of(x).dtype) in FLOAT else _all_false(x)
+
+
+@composite()
+def isposinf(x: ArrayLike, /, out: None = None) -> Array:
+    """Whether each element is plus infinity; TypeError for complex numbers."""
+    refuse_out("isposinf", out)
+    return _equals(*_real("isposinf", x), math.inf)
+
+
+@composite()
+def isneginf(x: ArrayLike, /, out: None = None) -> Array:
+    """Whether each element is minus infinity; TypeError for complex numbers."""
+    refuse_out("isneginf", out)
+    return _equals(*_real("isneginf", x), -math.inf)
+
+
+def _isreal(x: Any) -> Any:
+    return operators.equal(complex.imag(x), 0) if kind_of(aval_of(x).dtype) in COMPLEX else operators.equal(x, x)
+
+
+@ufunc(_isreal, as_they_are)
+def isreal(x: ArrayLike) -> Array:
+    """Whether the imaginary part of each element is 0."""
+
+
+@ufunc(lambda x: bitwise_not(_isreal(x)), as_they_are)
+def iscomplex(x: ArrayLike) -> Array:
+    """Whether the imaginary part of each element is not 0."""
+
+
+def _signbit(x: Any) -> Any:
+    dtype = aval_of(x).dtype
+    if kind_of(dtype) not in FLOAT:
+        return operators.less(x, 0)
+    return operators.less(bitcast_convert_type(x, np.dtype(f"int{8 * dtype.itemsize}")), 0)
+
+
+@ufunc(_signbit, for_kinds(REAL))
+def signbit(x: ArrayLike, /) -> Array:
+    """Whether each element has a minus sign; -0.0 has one. TypeError for complex numbers."""
+
+
+# --- whole arrays
+
+
+def _is_close(a: Any, b: Any, rtol: Any, atol: Any, equal_nan: bool) -> Any:
+    a, b = promoted_inexact("isclose", a, b)
+    near = operators.less_equal(operators.absolute(a - b), atol + rtol * operators.absolute(b))
+    close = bitwise_or(operators.equal(a, b), bitwise_and(_isfinite(b), near))
+    if not equal_nan:
+        return close
+    return bitwise_or(close, bitwise_and(operators.not_equal(a, a), operators.not_equal(b, b)))
+
+
+@composite(static=("equal_nan",))
+def isclose(
+    a: ArrayLike, b: ArrayLike, rtol: ArrayLike = 1e-05, atol: ArrayLike = 1e-08, equal_nan: bool = False
+) -> Array:
+    """Whether `|a - b| <= atol + rtol * |b|` for each pair of elements; NaN is close to NaN only if `equal_nan`.
+
+    >>> isclose(1.0, 1.000001)
+    Array(True, dtype=bool)
+    """
+    return _is_close(a, b, rtol, atol, equal_nan)
+
+
+@composite(static=("equal_nan",))
+def allclose(
+    a: ArrayLike, b: ArrayLike, rtol: ArrayLike = 1e-05, atol: ArrayLike = 1e-08, equal_nan: bool = False
+) -> Array:
+    """Whether all pairs of elements are close to each other, as `isclose` has it."""
+    return _all(_is_close(a, b, rtol, atol, equal_nan))
+
+
+@composite(static=("equal_nan",))
+def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Array:
+    """Whether two arrays have the same shape and the same elements; NaN equals NaN only if `equal_nan`.
+
+    >>> array_equal(xlamini.numpy.ones(2), xlamini.numpy.ones(3))
+    Array(False, dtype=bool)
+    """
+    check_operands("array_equal", (a1, a2))
+    if aval_of(a1).shape != aval_of(a2).shape:
+        return as_operand("array_equal", False)
+    same = operators.equal(a1, a2)
+    if equal_nan:
+        same = bitwise_or(same, bitwise_and(operators.not_equal(a1, a1), operators.not_equal(a2, a2)))
+    return _all(same)
+
+
+@composite()
+def array_equiv(a1: ArrayLike, a2: ArrayLike) -> Array:
+    """Whether two arrays have the same elements once they are broadcast together; False where they cannot be."""
+    check_operands("array_equiv", (a1, a2))
+    try:
+        np.broadcast_shapes(aval_of(a1).shape, aval_of(a2).shape)
+    except ValueError:
+        return as_operand("array_equiv", False)
+    return _all(operators.equal(a1, a2))
+
+
+def _all(truths: Any) -> Any:
+    return reduce_and(truths, range(aval_of(truths).ndim))

@@ -1,0 +1,101 @@
+"""Dtypes under their names in `jax.numpy`: makers of arrays (`float32(1)`), classes of dtypes, and questions about them."""
+
+# ruff: noqa: A001
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from xlamini.core import dtypes as _dtypes
+from xlamini.core.dtypes import can_cast as can_cast
+from xlamini.core.dtypes import finfo as finfo
+from xlamini.core.dtypes import iinfo as iinfo
+from xlamini.core.dtypes import issubdtype as issubdtype
+from xlamini.core.dtypes import promote_types as promote_types
+from xlamini.core.scalar_constructors import constructors as _makers
+
+bool_ = _makers["bool"]
+int1 = _makers["int1"]
+int2 = _makers["int2"]
+int4 = _makers["int4"]
+int8 = _makers["int8"]
+int16 = _makers["int16"]
+int32 = _makers["int32"]
+int64 = _makers["int64"]
+uint1 = _makers["uint1"]
+uint2 = _makers["uint2"]
+uint4 = _makers["uint4"]
+uint8 = _makers["uint8"]
+uint16 = _makers["uint16"]
+uint32 = _makers["uint32"]
+uint64 = _makers["uint64"]
+float4_e2m1fn = _makers["float4_e2m1fn"]
+float6_e2m3fn = _makers["float6_e2m3fn"]
+float6_e3m2fn = _makers["float6_e3m2fn"]
+float8_e3m4 = _makers["float8_e3m4"]
+float8_e4m3 = _makers["float8_e4m3"]
+float8_e4m3b11fnuz = _makers["float8_e4m3b11fnuz"]
+float8_e4m3fn = _makers["float8_e4m3fn"]
+float8_e4m3fnuz = _makers["float8_e4m3fnuz"]
+float8_e5m2 = _makers["float8_e5m2"]
+float8_e5m2fnuz = _makers["float8_e5m2fnuz"]
+float8_e8m0fnu = _makers["float8_e8m0fnu"]
+bfloat16 = _makers["bfloat16"]
+float16 = _makers["float16"]
+float32 = _makers["float32"]
+float64 = _makers["float64"]
+complex64 = _makers["complex64"]
+complex128 = _makers["complex128"]
+
+int_, uint, float_, complex_ = int64, uint64, float64, complex128
+single, double, csingle, cdouble = float32, float64, complex64, complex128
+
+dtype = np.dtype
+generic, number, inexact = np.generic, np.number, np.inexact
+integer, signedinteger, unsignedinteger = np.integer, np.signedinteger, np.unsignedinteger
+floating, complexfloating = np.floating, np.complexfloating
+flexible, character, object_ = np.flexible, np.character, np.object_
+
+
+def result_type(*args: Any) -> np.dtype:
+    """The dtype of an operation on arrays, numbers and dtypes; TypePromotionError where they have none in common.
+
+    >>> result_type(np.int8(1), 2.0), result_type("float16", "int32")
+    (dtype('float32'), dtype('float16'))
+    """
+    return _dtypes.result_type(*args)
+
+
+_KINDS = {
+    "bool": np.bool_,
+    "signed integer": np.signedinteger,
+    "unsigned integer": np.unsignedinteger,
+    "integral": np.integer,
+    "real floating": np.floating,
+    "complex floating": np.complexfloating,
+    "numeric": np.number,
+}
+
+
+def isdtype(dtype: Any, kind: Any) -> bool:
+    """Whether a dtype is `kind`: a dtype, a name of the array API such as "integral", or one of a tuple of these.
+
+    >>> isdtype("bfloat16", ("integral", "real floating"))
+    True
+    """
+    if isinstance(kind, tuple):
+        return any(isdtype(dtype, k) for k in kind)
+    if isinstance(kind, str) and kind in _KINDS:
+        return issubdtype(dtype, _KINDS[kind])
+    return _dtypes.as_dtype(dtype) == _dtypes.as_dtype(kind)
+
+
+def iscomplexobj(x: Any) -> bool:
+    """Whether an array's dtype is complex, whatever its values."""
+    return issubdtype(_dtypes.dtype_of(x), np.complexfloating)
+
+
+def isrealobj(x: Any) -> bool:
+    """Whether an array's dtype is not complex."""
+    return not iscomplexobj(x)

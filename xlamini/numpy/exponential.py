@@ -1,0 +1,75 @@
+"""Elementwise exponentials, logarithms and roots under NumPy's names; integers become floats."""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from xlamini.numpy.ufunc import ufunc
+from xlamini.primitives import exponential, power
+from xlamini.primitives.logaddexp import logaddexp as _logaddexp
+from xlamini.primitives.promotion import promoted_inexact
+from xlamini.runtime.array import Array
+from xlamini.typing import ArrayLike
+
+
+@ufunc(exponential.exp, promoted_inexact)
+def exp(x: ArrayLike, /) -> Array:
+    """Exponential of each element: `e ** x`."""
+
+
+@ufunc(exponential.exp2, promoted_inexact)
+def exp2(x: ArrayLike, /) -> Array:
+    """2 to the power of each element: `2 ** x`."""
+
+
+@ufunc(exponential.expm1, promoted_inexact)
+def expm1(x: ArrayLike, /) -> Array:
+    """`exp(x) - 1` of each element, precise for small x."""
+
+
+@ufunc(exponential.log, promoted_inexact)
+def log(x: ArrayLike, /) -> Array:
+    """Natural logarithm of each element; NaN for negative reals."""
+
+
+@ufunc(exponential.log1p, promoted_inexact)
+def log1p(x: ArrayLike, /) -> Array:
+    """`log(1 + x)` of each element, precise for small x."""
+
+
+@ufunc(lambda x: exponential.log.bind(x) / math.log(2), promoted_inexact)
+def log2(x: ArrayLike, /) -> Array:
+    """Logarithm of each element to base 2."""
+
+
+@ufunc(lambda x: exponential.log.bind(x) / math.log(10), promoted_inexact)
+def log10(x: ArrayLike, /) -> Array:
+    """Logarithm of each element to base 10."""
+
+
+@ufunc(power.sqrt, promoted_inexact)
+def sqrt(x: ArrayLike, /) -> Array:
+    """Square root of each element; NaN for negative reals."""
+
+
+@ufunc(power.cbrt, promoted_inexact)
+def cbrt(x: ArrayLike, /) -> Array:
+    """Cube root of each element; negative for negative ones."""
+
+
+@ufunc(_logaddexp, promoted_inexact)
+def logaddexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """`log(exp(x1) + exp(x2))` of each pair of elements, without overflow; TypeError for complex numbers.
+
+    >>> logaddexp(1000.0, 1000.0)
+    Array(1000.6932, dtype=float32, weak_type=True)
+    """
+
+
+def _logaddexp2(x: Any, y: Any) -> Any:
+    return _logaddexp(x * math.log(2), y * math.log(2)) / math.log(2)
+
+
+@ufunc(_logaddexp2, promoted_inexact)
+def logaddexp2(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """`log2(2 ** x1 + 2 ** x2)` of each pair of elements, without overflow; TypeError for complex numbers."""

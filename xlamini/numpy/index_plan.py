@@ -1,0 +1,118 @@
+"""An index, parted into a plan that is known while tracing and the numbers and arrays that it needs.
+
+`plan_of(index, shape)` reads NumPy's notation: integers, slices, None, Ellipsis, integer arrays, boolean masks, in any mixture. A
+plan is hashable, so that a program is compiled once for all indices of one form: x[2] and x[7], x[0:32] and x[32:64].
+"""
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from xlamini.core.avals import Shape
+
+
+class Span(NamedTuple):
+    """A slice: `size` elements, `step` apart; the first in memory at `start`, or, if that is None, at the next leaf."""
+
+    size: int
+    step: int
+    start: int | None
+
+
+class Point(NamedTuple):
+    """One place on an axis: `at`, or, if that is None, the next leaf.
+
+    `safe` says that it is known to be in bounds, `wrap` that a negative one counts from the end.
+    """
+
+    at: int | None
+    safe: bool
+    wrap: bool
+
+
+class Points(NamedTuple):
+    """An integer array, the next leaf; `wrap` as in Point."""
+
+    wrap: bool
+
+
+class NewAxis(NamedTuple):
+    """None: a new axis of size 1."""
+
+
+class Between(NamedTuple):
+    """An ellipsis; the axes it stands for follow it. It parts the integer arrays before it from those after it."""
+
+
+Entry = Span | Point | Points | NewAxis | Between
+
+
+class Plan(NamedTuple):
+    """What an index does, but for its leaves.
+
+    `inserted` are axes of size 1 to be put into the array first: a boolean scalar is a mask on such an axis. `unique` says that no
+    element is met twice.
+    """
+
+    entries: tuple[Entry, ...]
+    inserted: Shape = ()
+    unique: bool = False
+
+    @property
+    def is_basic(self) -> bool:
+        """Whether there are no integer arrays, so that the result is a box of the array."""
+        return not any(type(e) is Points for e in self.entries)
+
+    @property
+    def is_safe(self) -> bool:
+        """Whether every place is known to be in bounds."""
+        return self.is_basic and all(e.safe for e in self.entries if type(e) is Point)
+
+    def axes(self) -> list[Entry]:
+        """The entries that stand for an axis of the array each."""
+        return [e for e in self.entries if type(e) not in (NewAxis, Between)]
+
+
+class Indexed(NamedTuple):
+    """A plan with its leaves."""
+
+    plan: Plan
+    leaves: list[Any]
+
+
+class Rules(NamedTuple):
+    """How an index is read.
+
+    `eager`: integers and slice bounds become leaves, so that they are not part of the plan. `strict`: an integer out of bounds is an
+    IndexError; else it is `mode`'s affair. `wrap`: negative indices count from the end.
+    """
+
+    eager: bool
+    strict: bool = True
+    wrap: bool = True
+    clip: bool = False
+
+
+def whole(size: int) -> Span:
+    """The slice that takes all of an axis."""
+    return Span(size, 1, 0)
+
+
+def is_whole(entry: Entry, size: int) -> bool:
+    return type(entry) is Span and entry.size == size and entry.step == 1
+
+
+def bound_leaves(entries: Iterable[Entry], leaves: Sequence[Any]) -> list[Any]:
+    """For each entry its number or array: the one in the plan, the next leaf, or None if it has none."""
+    remaining = iter(leaves)
+    return [_bound(entry, remaining) for entry in entries]
+
+
+def _bound(entry: Entry, remaining: Any) -> Any:
+    if type(entry) is Points:
+        return next(remaining)
+    if type(entry) is Point:
+        return next(remaining) if entry.at is None else entry.at
+    if type(entry) is Span:
+        return next(remaining) if entry.start is None else entry.start
+    return None

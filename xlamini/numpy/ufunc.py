@@ -1,0 +1,57 @@
+"""How an elementwise function is declared: a signature, a docstring, and the operation that it is.
+
+    @ufunc(trigonometric.sin, promoted_inexact)
+    def sin(x: ArrayLike, /) -> Array:
+        \"""Sine of each element, in radians.\"""
+
+Its operands are arrays and numbers of any dtypes and shapes; the second argument of `ufunc` says how they are brought together.
+"""
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from xlamini.core.primitive import Primitive
+from xlamini.core.tracer import aval_of
+from xlamini.primitives.elementwise import Kinds, kind_of
+from xlamini.primitives.promotion import check_operands, promoted
+from xlamini.transforms.composite import composite
+
+F = TypeVar("F", bound=Callable[..., Any])
+Together = Callable[..., Sequence[Any]]
+
+
+def ufunc(operation: Callable[..., Any], together: Together = promoted) -> Callable[[F], F]:
+    """Decorator of a declaration: `operation` on the operands that `together(name, *operands)` gives."""
+    apply = operation.bind if isinstance(operation, Primitive) else operation
+
+    def declare(declaration: F) -> F:
+        name = declaration.__name__
+
+        @functools.wraps(declaration)
+        def function(*operands: Any) -> Any:
+            return apply(*together(name, *operands))
+
+        return composite()(function)  # type: ignore[return-value]
+
+    return declare
+
+
+def as_they_are(name: str, *operands: Any) -> Sequence[Any]:
+    """For operations that bring their operands together themselves, or take any."""
+    check_operands(name, operands)
+    return operands
+
+
+def for_kinds(kinds: Kinds, together: Together = promoted) -> Together:
+    """Like `together`, with a TypeError for operands that are not of these kinds."""
+    def checked(name: str, *operands: Any) -> Sequence[Any]:
+        ready = together(name, *operands)
+        dtype = aval_of(ready[0]).dtype
+        if kind_of(dtype) not in kinds:
+            accepted = ", ".join(k.name.lower() for k in kinds if k.name)
+            raise TypeError(f"{name} does not accept dtype {dtype.name}; it takes {accepted} (convert with .astype)")
+        return ready
+
+    return checked

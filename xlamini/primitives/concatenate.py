@@ -1,0 +1,123 @@
+"""concatenate and split: arrays joined along a dimension, and parted again. Each is the other's adjoint."""
+from __future__ import annotations
+
+import itertools
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+from xlamini.core.avals import Shape, ShapedArray
+from xlamini.core.errors import ShapeError
+from xlamini.core.primitive import Cost, Primitive
+from xlamini.core.tangents import is_linear
+from xlamini.core.tracer import aval_of
+from xlamini.primitives.batch_ops import with_batch_first
+from xlamini.primitives.shape import LinearUnary, moveaxis
+from xlamini.primitives.slice import checked_axis, inserted, slice_in_dim
+from xlamini.primitives.tangent_ops import instantiated
+
+
+def concatenate(operands: Sequence[Any], dimension: int) -> Any:
+    """Join arrays one after the other along `dimension`.
+
+    They share a dtype, and their shapes differ in this dimension only; else TypeError or ShapeError. ValueError if there
+    are none.
+
+    >>> concatenate([xlamini.numpy.arange(2), xlamini.numpy.arange(3)], 0)
+    Array([0, 1, 0, 1, 2], dtype=int32)
+    """
+    operands = list(operands)
+    if not operands:
+        raise ValueError("concatenate: there are no operands; give at least one array")
+    return operands[0] if len(operands) == 1 else concatenate_p.bind(*operands, dimension=operator.index(dimension))
+
+
+class Concatenate(Primitive):
+    name = "concatenate"
+
+    def shape_rule(self, *avals: ShapedArray, dimension: int) -> ShapedArray:
+        first = avals[0]
+        rest = [(*a.shape[:dimension], *a.shape[dimension + 1 :]) for a in avals]
+        fits = all(a.ndim == first.ndim for a in avals) and 0 <= dimension < first.ndim
+        if not fits or any(r != rest[0] for r in rest):
+            raise ShapeError(
+                f"concatenate: {_listed(avals)} do not join along dimension {dimension}; all other dimensions must be equal"
+            )
+        if any(a.dtype != first.dtype for a in avals):
+            raise TypeError(f"concatenate: dtypes differ: {_listed(avals)}; convert them with .astype first")
+        shape = (*first.shape[:dimension], sum(a.shape[dimension] for a in avals), *first.shape[dimension + 1 :])
+        return first.update(shape=shape, weak_type=all(a.weak_type for a in avals))
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, dimension: int) -> Any:
+        out = self.bind(*primals, dimension=dimension)
+        return out, self.bind(*map(instantiated, tangents), dimension=dimension)
+
+    def transpose(self, ct: Any, *operands: Any, dimension: int) -> list[Any]:
+        ends = list(itertools.accumulate(aval_of(x).shape[dimension] for x in operands))
+        return [
+            slice_in_dim(ct, start, end, axis=dimension) if is_linear(x) else None
+            for x, start, end in zip(operands, [0, *ends], ends, strict=False)
+        ]
+
+    def batch(self, axis: Any, operands: Sequence[Any], dims: Sequence[int | None], *, dimension: int) -> Any:
+        return self.bind(*with_batch_first(operands, dims, axis.size), dimension=dimension + 1), 0
+
+    def lower(self, ctx: Any, *operands: Any, dimension: int) -> Any:
+        return ctx.op("stablehlo.concatenate", *operands, dimension=f"{dimension} : i64")
+
+    def cost(self, *avals: ShapedArray, dimension: int) -> Cost:
+        return super().cost(*avals, dimension=dimension)._replace(flops=0)
+
+
+concatenate_p = Concatenate()
+
+
+def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Any]:
+    """Part an array along `axis` into pieces of these sizes, which must sum to the axis's; else ShapeError.
+
+    >>> [piece.shape for piece in split(xlamini.numpy.ones((5, 2)), (2, 3))]
+    [(2, 2), (3, 2)]
+    """
+    axis = checked_axis(axis, aval_of(operand).ndim, "split")
+    return split_p.bind(operand, sizes=tuple(map(operator.index, sizes)), axis=axis)
+
+
+class Split(LinearUnary):
+    name = "split"
+    multiple_results = True
+
+    def shape_rule(self, x: ShapedArray, *, sizes: Shape, axis: int) -> list[ShapedArray]:
+        if sum(sizes) != x.shape[axis] or any(n < 0 for n in sizes):
+            raise ShapeError(
+                f"split: sizes {sizes} sum to {sum(sizes)}, but axis {axis} of {x.str_short()} has size {x.shape[axis]}"
+            )
+        others = (*x.shape[:axis], *x.shape[axis + 1 :])
+        return [x.update(shape=inserted(others, axis, n)) for n in sizes]
+
+    def transpose(self, cts: Sequence[Any], x: Any, *, sizes: Shape, axis: int) -> list[Any]:
+        return [concatenate(list(map(instantiated, cts)), axis)]
+
+    def batch(self, _axis: Any, operands: Any, dims: Any, *, sizes: Shape, axis: int) -> Any:
+        outs = self.bind(moveaxis(operands[0], dims[0], 0), sizes=sizes, axis=axis + 1)
+        return outs, [0] * len(outs)
+
+    def lower(self, ctx: Any, x: Any, *, sizes: Shape, axis: int) -> list[Any]:
+        (kind,), ends = ctx.avals_in, list(itertools.accumulate(sizes))
+        outs = []
+        for out, start, end in zip(ctx.avals_out, [0, *ends], ends, strict=False):
+            starts, limits = [0] * kind.ndim, list(kind.shape)
+            starts[axis], limits[axis] = start, end
+            strides = [1] * kind.ndim
+            outs.append(
+                ctx.op(
+                    "stablehlo.slice", x, avals=[out], start_indices=starts, limit_indices=limits, strides=strides
+                )
+            )
+        return outs
+
+
+split_p = Split()
+
+
+def _listed(avals: Sequence[ShapedArray]) -> str:
+    return ", ".join(a.str_short() for a in avals)

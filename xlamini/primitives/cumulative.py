@@ -1,0 +1,178 @@
+"""cumsum, cumprod, cummax, cummin, cumlogsumexp: the running results of an associative operation along an axis.
+
+They lower to a window that reaches back to the start; XLA makes a tree of it. Derivatives are running results too, of pairs
+(element, tangent).
+"""
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from xlamini.core.avals import ShapedArray
+from xlamini.core.errors import ShapeError
+from xlamini.core.primitive import Axis, Primitive
+from xlamini.core.tracer import aval_of, literal
+from xlamini.primitives.arithmetic import add, max, min, sub
+from xlamini.primitives.comparison import eq, ge
+from xlamini.primitives.elementwise import FLOAT, NUMERIC, REAL, Kinds, add_any, mul, neg
+from xlamini.primitives.exponential import exp, log1p, logistic
+from xlamini.primitives.ordering import highest, lowest
+from xlamini.primitives.pad import pad
+from xlamini.primitives.prefix_scan import prefix_scan
+from xlamini.primitives.reductions import check_kind
+from xlamini.primitives.select import where
+from xlamini.primitives.shape import broadcast_in_dim, reshape, rev
+from xlamini.primitives.slice import slice_in_dim
+
+BLOCK = 128
+"""On the CPU a longer axis is cut into rows of this size, whose running results are then joined."""
+
+
+def cumsum(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+    """The running sum along `axis`, from its end if `reverse`; TypeError for booleans, ShapeError for a bad axis.
+
+    >>> cumsum(xlamini.numpy.array([1, 2, 3]))
+    Array([1, 3, 6], dtype=int32)
+    """
+    return _bind(cumsum_p, operand, axis, reverse)
+
+
+def cumprod(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+    """The running product along `axis`, from its end if `reverse`; TypeError for booleans, ShapeError for a bad axis."""
+    return _bind(cumprod_p, operand, axis, reverse)
+
+
+def cummax(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+    """The largest element so far along `axis`, from its end if `reverse`.
+
+    >>> cummax(xlamini.numpy.array([1, 3, 2]))
+    Array([1, 3, 3], dtype=int32)
+    """
+    return _bind(cummax_p, operand, axis, reverse)
+
+
+def cummin(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+    """The smallest element so far along `axis`, from its end if `reverse`."""
+    return _bind(cummin_p, operand, axis, reverse)
+
+
+def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+    """The running `log(sum(exp(x)))` along `axis`, without overflow; TypeError unless the operand is floating point."""
+    return _bind(cumlogsumexp_p, operand, axis, reverse)
+
+
+class Cumulative(Primitive):
+    """`combine` is the associative operation, `start` makes its neutral element from a dtype."""
+
+    def __init__(self, name: str, combine: Callable[..., Any], *, start: Callable[[Any], Any], accepts: Kinds):
+        self.combine, self.start, self.accepts = combine, start, accepts
+        super().__init__(name)
+
+    def shape_rule(self, x: ShapedArray, *, axis: int, reverse: bool) -> ShapedArray:
+        check_kind(self.name, x, self.accepts)
+        if not 0 <= axis < x.ndim:
+            raise ShapeError(f"{self.name}: axis {axis} does not fit {x.str_short()}; it takes 0 to {x.ndim - 1}")
+        return x
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, axis: int, reverse: bool) -> Any:
+        out = self.bind(*primals, axis=axis, reverse=reverse)
+        turned = (lambda x: rev(x, (axis,))) if reverse else (lambda x: x)
+        pairs = [turned(primals[0]), turned(tangents[0])]
+        _, tangent = prefix_scan(lambda xs, ys: self.pair(*xs, *ys), pairs, axis)
+        return out, turned(tangent)
+
+    def pair(self, x: Any, x_dot: Any, y: Any, y_dot: Any) -> tuple[Any, Any]:
+        """`combine(x, y)` and its tangent."""
+        return self.combine.jvp((x, y), (x_dot, y_dot))  # type: ignore[attr-defined]
+
+    def batch(self, batch_axis: Axis, operands: Any, dims: Any, *, axis: int, reverse: bool) -> Any:
+        (x,), (dim,) = operands, dims
+        return self.bind(x, axis=axis + (axis >= dim), reverse=reverse), dim
+
+    def lower(self, ctx: Any, x: Any, *, axis: int, reverse: bool) -> Any:
+        aval = ctx.aval_out
+        if aval.size == 0:
+            return x
+        if ctx.platform == "cpu" and aval.shape[axis] > BLOCK:
+            return ctx.inline(functools.partial(self._by_blocks, axis=axis, reverse=reverse), x)
+        reach = aval.shape[axis] - 1
+        scalar = ShapedArray((), aval.dtype)
+        body = ctx.scalar_region([scalar] * 2, lambda a, b: [ctx.inline(self.combine, a, b, avals=[scalar] * 2)])
+        around = [((0, reach) if reverse else (reach, 0)) if d == axis else (0, 0) for d in range(aval.ndim)]
+        return ctx.op(
+            "stablehlo.reduce_window",
+            x,
+            ctx.constant(self.start(aval.dtype), scalar),
+            regions=[body],
+            window_dimensions=[n if d == axis else 1 for d, n in enumerate(aval.shape)],
+            padding=f"dense<{np.array(around).tolist()}> : tensor<{aval.ndim}x2xi64>",
+        )
+
+    def _by_blocks(self, x: Any, *, axis: int, reverse: bool) -> Any:
+        """Running results within rows, each joined with the running result of the rows before it."""
+        shape = aval_of(x).shape
+        rows = -(-shape[axis] // BLOCK)
+        missing = rows * BLOCK - shape[axis]
+        x = self._padded(x, axis, (missing, 0) if reverse else (0, missing))
+        inner = (*shape[:axis], rows, BLOCK, *shape[axis + 1 :])
+        x = self.bind(reshape(x, inner), axis=axis + 1, reverse=reverse)
+        last = slice_in_dim(x, *((0, 1) if reverse else (-1, None)), axis=axis + 1)
+        totals = self.bind(reshape(last, (*inner[: axis + 1], *inner[axis + 2 :])), axis=axis, reverse=reverse)
+        before = self._padded(totals, axis, (-1, 1) if reverse else (1, -1))
+        kept = [d for d in range(len(inner)) if d != axis + 1]
+        joined = self.combine(broadcast_in_dim(before, inner, kept), x)
+        joined = reshape(joined, (*shape[:axis], rows * BLOCK, *shape[axis + 1 :]))
+        start = missing if reverse else 0
+        return slice_in_dim(joined, start, start + shape[axis], axis=axis)
+
+    def _padded(self, x: Any, axis: int, around: tuple[int, int]) -> Any:
+        aval = aval_of(x)
+        config = [(*around, 0) if d == axis else (0, 0, 0) for d in range(aval.ndim)]
+        return pad(x, literal(self.start(aval.dtype), aval.dtype), config)
+
+
+class CumSum(Cumulative):
+    """Linear: its tangent is the running sum of tangents, its transpose the running sum from the other end."""
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        return self.bind(*primals, **params), self.bind(*tangents, **params)
+
+    def transpose(self, ct: Any, x: Any, *, axis: int, reverse: bool) -> list[Any]:
+        return [self.bind(ct, axis=axis, reverse=not reverse)]
+
+
+class CumLogSumExp(Cumulative):
+    def pair(self, x: Any, x_dot: Any, y: Any, y_dot: Any) -> tuple[Any, Any]:
+        # Equal infinities have no difference; they share evenly.
+        weight = where(eq(x, y), literal(0.5, aval_of(x).dtype), logistic(sub(x, y)))
+        return _logaddexp(x, y), add_any(mul(x_dot, weight), mul(y_dot, sub(literal(1, aval_of(x).dtype), weight)))
+
+
+def _logaddexp(x: Any, y: Any) -> Any:
+    larger, difference = max(x, y), sub(x, y)
+    # |x - y| without abs; where x == y == ±inf the difference is NaN.
+    distance = where(eq(x, y), literal(0, aval_of(x).dtype), where(ge(x, y), difference, neg(difference)))
+    return add(larger, log1p(exp(neg(distance))))
+
+
+def _bind(primitive: Cumulative, operand: Any, axis: int, reverse: bool) -> Any:
+    ndim = aval_of(operand).ndim
+    return primitive.bind(operand, axis=axis + ndim if axis < 0 else int(axis), reverse=bool(reverse))
+
+
+def _zero(dtype: Any) -> int:
+    return 0
+
+
+def _one(dtype: Any) -> int:
+    return 1
+
+
+cumsum_p = CumSum("cumsum", add, start=_zero, accepts=NUMERIC)
+cumprod_p = Cumulative("cumprod", mul, start=_one, accepts=NUMERIC)
+cummax_p = Cumulative("cummax", max, start=lowest, accepts=REAL)
+cummin_p = Cumulative("cummin", min, start=highest, accepts=REAL)
+cumlogsumexp_p = CumLogSumExp("cumlogsumexp", _logaddexp, start=lowest, accepts=FLOAT)

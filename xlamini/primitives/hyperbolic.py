@@ -1,0 +1,70 @@
+"""Elementwise hyperbolic functions and their inverses."""
+from __future__ import annotations
+
+from typing import Any
+
+from xlamini.primitives.elementwise import COMPLEX, FLOAT, elementwise
+from xlamini.primitives.exponential import TRANSCENDENTAL
+from xlamini.primitives.power import rsqrt, square
+
+
+@elementwise(hlo="chlo.sinh", accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL)
+def sinh(x: Any) -> Any:
+    """Hyperbolic sine, elementwise."""
+
+
+@sinh.derivative
+def _(x: Any, *, out: Any) -> Any:
+    return cosh(x)
+
+
+@elementwise(hlo="chlo.cosh", accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL)
+def cosh(x: Any) -> Any:
+    """Hyperbolic cosine, elementwise."""
+
+
+@cosh.derivative
+def _(x: Any, *, out: Any) -> Any:
+    return sinh(x)
+
+
+@elementwise(hlo="stablehlo.tanh", accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL)
+def tanh(x: Any) -> Any:
+    """Hyperbolic tangent, elementwise."""
+
+
+@tanh.derivative
+def _(x: Any, *, out: Any) -> Any:
+    # The factors keep the precision that 1 - out**2 loses where out is near 1.
+    return (1 + out) * (1 - out)
+
+
+@elementwise(hlo="chlo.asinh", accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL)
+def asinh(x: Any) -> Any:
+    """Inverse hyperbolic sine, elementwise."""
+
+
+@asinh.derivative
+def _(x: Any, *, out: Any) -> Any:
+    return rsqrt(1 + square(x))
+
+
+@elementwise(hlo="chlo.acosh", accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL)
+def acosh(x: Any) -> Any:
+    """Inverse hyperbolic cosine, elementwise; NaN for reals below 1."""
+
+
+@acosh.derivative
+def _(x: Any, *, out: Any) -> Any:
+    # One root for x**2 - 1 would be on the wrong branch where the real part of x is negative.
+    return rsqrt(x - 1) * rsqrt(x + 1)
+
+
+@elementwise(hlo="chlo.atanh", accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL)
+def atanh(x: Any) -> Any:
+    """Inverse hyperbolic tangent, elementwise; NaN for reals outside [-1, 1]."""
+
+
+@atanh.derivative
+def _(x: Any, *, out: Any) -> Any:
+    return 1 / ((1 + x) * (1 - x))

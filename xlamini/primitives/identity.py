@@ -1,0 +1,49 @@
+"""Operations that return their operand: copy, and stop_gradient, which has no derivative."""
+from __future__ import annotations
+
+from typing import Any
+
+from xlamini.core.pytree import tree_map
+from xlamini.primitives.elementwise import ANY, Elementwise, LinearMap, elementwise
+
+
+class Copy(LinearMap):
+    """The result of a program never shares memory with its arguments, so there is nothing to do."""
+
+    def lower(self, ctx: Any, x: Any) -> Any:
+        return x
+
+
+@elementwise(family=Copy, accepts=ANY, flops=0)
+def copy(x: Any) -> Any:
+    """An array with the same elements in memory of its own."""
+
+
+@copy.transposed
+def _(ct: Any, x: Any) -> Any:
+    return (ct,)
+
+
+class StopGradient(Elementwise):
+    """The operand, held constant under differentiation."""
+
+    def lower(self, ctx: Any, x: Any) -> Any:
+        return x
+
+
+@elementwise(family=StopGradient, accepts=ANY, flops=0)
+def stop_gradient_p(x: Any) -> Any:
+    """The operand as it is."""
+
+
+stop_gradient_p.name = "stop_gradient"
+stop_gradient_p.derivatives(lambda x, out: 0)
+
+
+def stop_gradient(x: Any) -> Any:
+    """The arrays of a pytree as they are, taken for constants by grad, jvp and their kin.
+
+    >>> xlamini.grad(lambda x: x * stop_gradient(x))(3.0)
+    Array(3., dtype=float32, weak_type=True)
+    """
+    return tree_map(stop_gradient_p, x)

@@ -1,0 +1,164 @@
+"""Elementwise powers and roots."""
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+from xlamini.core.avals import ShapedArray
+from xlamini.core.tracer import aval_of, literal
+from xlamini.primitives.bitwise import bitwise_and
+from xlamini.primitives.comparison import eq
+from xlamini.primitives.convert import convert
+from xlamini.primitives.elementwise import COMPLEX, FLOAT, INTEGER, Elementwise, elementwise, kind_of
+from xlamini.primitives.exponential import TRANSCENDENTAL, log
+from xlamini.primitives.select import where
+
+
+class IntegerPow(Elementwise):
+    """`x ** y` for a fixed integer y, as a chain of multiplications."""
+
+    def lower(self, ctx: Any, x: Any, *, y: int) -> Any:
+        if y == 0:
+            return ctx.constant(1, ctx.aval_out)
+        power = _power_by_squaring(ctx, x, abs(y))
+        return power if y > 0 else ctx.op("stablehlo.divide", ctx.constant(1, ctx.aval_out), power)
+
+
+def _power_by_squaring(ctx: Any, x: Any, y: int) -> Any:
+    result = None
+    while True:
+        if y & 1:
+            result = x if result is None else ctx.op("stablehlo.multiply", result, x)
+        y >>= 1
+        if not y:
+            return result
+        x = ctx.op("stablehlo.multiply", x, x)
+
+
+@elementwise(family=IntegerPow)
+def integer_pow_p(x: Any, *, y: int) -> Any:
+    """Power with a fixed integer exponent."""
+
+
+integer_pow_p.name = "integer_pow"
+
+
+@integer_pow_p.derivative
+def _(x: Any, *, out: Any, y: int) -> Any:
+    if y in (0, 1):
+        return y
+    return y * (x if y == 2 else integer_pow(x, y - 1))
+
+
+def integer_pow(x: Any, y: int) -> Any:
+    """Power with a fixed integer exponent, elementwise: `x ** y`.
+
+    TypeError for an exponent that is no integer, or that is negative for an array of integers.
+
+    >>> integer_pow(3.0, -1)
+    Array(0.33333334, dtype=float32, weak_type=True)
+    """
+    y = operator.index(y)
+    if y < 0 and kind_of(aval_of(x).dtype) in INTEGER:
+        raise TypeError(
+            f"integer_pow: integers have no power {y}, got x of type {aval_of(x).str_short(short_dtypes=False)}; "
+            "convert x to a float dtype with .astype"
+        )
+    return integer_pow_p.bind(x, y=y)
+
+
+def reciprocal(x: Any) -> Any:
+    """`1 / x`, elementwise."""
+    return integer_pow(x, -1)
+
+
+class Pow(Elementwise):
+    """The exponent may be an integer; in StableHLO it has the dtype of the base."""
+
+    def __call__(self, *operands: Any, **named: Any) -> Any:
+        x, y = self.arguments(operands, named)[0]
+        return super().__call__(x, literal(y) if type(y) is int else y)
+
+    def shape_rule(self, x: ShapedArray, y: ShapedArray) -> ShapedArray:
+        integer = kind_of(y.dtype) in INTEGER
+        return super().shape_rule(x, y.update(dtype=x.dtype) if integer else y)
+
+    def lower(self, ctx: Any, x: Any, y: Any) -> Any:
+        base, exponent = ctx.avals_in
+        if base.dtype != exponent.dtype:
+            y = ctx.op("stablehlo.convert", y, avals=[exponent.update(dtype=base.dtype)])
+        shape = ctx.aval_out.shape
+        x, y = (v if a.shape == shape else ctx.broadcast(v, (), ctx.aval_out) for v, a in ((x, base), (y, exponent)))
+        return ctx.op("stablehlo.power", x, y)
+
+
+@elementwise(family=Pow, accepts=FLOAT | COMPLEX, flops=2 * TRANSCENDENTAL)
+def pow(x: Any, y: Any) -> Any:
+    """Power, elementwise: `x ** y`; y has the dtype of x or is of integers. NaN for negative reals to a broken power.
+
+    >>> pow(2.0, 3)
+    Array(8., dtype=float32, weak_type=True)
+    """
+
+
+def _in_base(x: Any, y: Any, out: Any) -> Any:
+    dtype = aval_of(x).dtype
+    y = y if aval_of(y).dtype == dtype else convert(y, dtype)
+    # 0 ** 0 has the derivative 0 in its base; 0 * 0 ** -1 would be NaN.
+    base = where(bitwise_and(eq(x, 0), eq(y, 0)), 1, x)
+    return y * pow(base, y - 1)
+
+
+def _in_exponent(x: Any, y: Any, out: Any) -> Any:
+    # Powers of 0 do not change with a positive exponent; 0 * log(0) would be NaN.
+    return out * log(where(eq(x, 0), 1, x))
+
+
+pow.derivatives(_in_base, _in_exponent)
+
+
+@elementwise(hlo="stablehlo.sqrt", accepts=FLOAT | COMPLEX)
+def sqrt(x: Any) -> Any:
+    """Square root, elementwise; NaN for negative reals."""
+
+
+@sqrt.derivative
+def _(x: Any, *, out: Any) -> Any:
+    return 0.5 / out
+
+
+@elementwise(hlo="stablehlo.rsqrt", accepts=FLOAT | COMPLEX)
+def rsqrt(x: Any) -> Any:
+    """Reciprocal of the square root, elementwise; NaN for negative reals."""
+
+
+@rsqrt.derivative
+def _(x: Any, *, out: Any) -> Any:
+    return -0.5 * (out / x)
+
+
+@elementwise(hlo="stablehlo.cbrt", accepts=FLOAT, flops=TRANSCENDENTAL)
+def cbrt(x: Any) -> Any:
+    """Cube root, elementwise; that of a negative number is negative."""
+
+
+@cbrt.derivative
+def _(x: Any, *, out: Any) -> Any:
+    return integer_pow(out, -2) / 3
+
+
+class Square(Elementwise):
+    """A multiplication by itself."""
+
+    def lower(self, ctx: Any, x: Any) -> Any:
+        return ctx.op("stablehlo.multiply", x, x)
+
+
+@elementwise(family=Square)
+def square(x: Any) -> Any:
+    """Square, elementwise: `x * x`."""
+
+
+@square.derivative
+def _(x: Any, *, out: Any) -> Any:
+    return 2 * x

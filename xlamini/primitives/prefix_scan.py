@@ -1,0 +1,48 @@
+"""The running results of an associative operation, in a logarithmic number of steps and linear work.
+
+Combine neighbours in pairs, scan the half as long sequence of results (these are the results at odd places), and one more
+combination each gives the even places.
+"""
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from xlamini.core.tracer import aval_of
+from xlamini.primitives.concatenate import concatenate
+from xlamini.primitives.shape import reshape
+from xlamini.primitives.slice import slice_in_dim
+
+Combine = Callable[[Sequence[Any], Sequence[Any]], Sequence[Any]]
+
+
+def prefix_scan(combine: Combine, elements: Sequence[Any], axis: int) -> list[Any]:
+    """Result i is `combine` of the elements 0 to i along `axis`; an element is a tuple of arrays of one length."""
+    n = aval_of(elements[0]).shape[axis]
+    if n < 2:
+        return list(elements)
+    cut = functools.partial(_cut, axis=axis)
+    pairs = combine(cut(elements, 0, n - 1, 2), cut(elements, 1, n, 2))
+    odd = prefix_scan(combine, pairs, axis)
+    first = cut(elements, 0, 1)
+    if n == 2:
+        return [concatenate(xs, axis) for xs in zip(first, odd, strict=True)]
+    later = combine(cut(odd, 0, (n - 1) // 2), cut(elements, 2, n, 2))
+    even = [concatenate(xs, axis) for xs in zip(first, later, strict=True)]
+    return [_interleaved(x, y, axis) for x, y in zip(even, odd, strict=True)]
+
+
+def _cut(elements: Sequence[Any], start: int, stop: int, stride: int = 1, *, axis: int) -> list[Any]:
+    return [slice_in_dim(x, start, stop, stride, axis) for x in elements]
+
+
+def _interleaved(even: Any, odd: Any, axis: int) -> Any:
+    """even[0], odd[0], even[1], odd[1], … along an axis; `even` may have one element more."""
+    shape = aval_of(odd).shape
+    pairs = (*shape[:axis], shape[axis], 1, *shape[axis + 1 :])
+    paired = concatenate([reshape(slice_in_dim(even, 0, shape[axis], axis=axis), pairs), reshape(odd, pairs)], axis + 1)
+    mixed = reshape(paired, (*shape[:axis], 2 * shape[axis], *shape[axis + 1 :]))
+    if aval_of(even).shape[axis] == shape[axis]:
+        return mixed
+    return concatenate([mixed, slice_in_dim(even, shape[axis], None, axis=axis)], axis)

@@ -1,0 +1,76 @@
+"""Rounding to whole numbers, and questions about how floats are spaced. Derivatives are 0."""
+from __future__ import annotations
+
+import enum
+from typing import Any
+
+import numpy as np
+
+from xlamini.core.avals import ShapedArray
+from xlamini.primitives.elementwise import FLOAT, Elementwise, elementwise
+
+
+@elementwise(hlo="stablehlo.floor", accepts=FLOAT)
+def floor(x: Any) -> Any:
+    """The largest whole number that is not above x, elementwise."""
+
+
+floor.derivatives(lambda x, out: 0)
+
+
+@elementwise(hlo="stablehlo.ceil", accepts=FLOAT)
+def ceil(x: Any) -> Any:
+    """The smallest whole number that is not below x, elementwise."""
+
+
+ceil.derivatives(lambda x, out: 0)
+
+
+class RoundingMethod(enum.IntEnum):
+    """Where `round` takes numbers halfway between two whole ones: away from zero, or to the even one."""
+
+    AWAY_FROM_ZERO = 0
+    TO_NEAREST_EVEN = 1
+
+
+class Round(Elementwise):
+    """One StableHLO op for each rounding method."""
+
+    def lower(self, ctx: Any, x: Any, *, rounding_method: RoundingMethod) -> Any:
+        even = rounding_method is RoundingMethod.TO_NEAREST_EVEN
+        return ctx.op("stablehlo.round_nearest_even" if even else "stablehlo.round_nearest_afz", x)
+
+
+@elementwise(family=Round, accepts=FLOAT)
+def round_p(x: Any, *, rounding_method: RoundingMethod) -> Any:
+    """The nearest whole number."""
+
+
+round_p.name = "round"
+round_p.derivatives(lambda x, out, rounding_method: 0)
+
+
+def round(x: Any, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO) -> Any:
+    """The nearest whole number, elementwise; `rounding_method` decides between two that are equally near.
+
+    >>> round(2.5), round(2.5, RoundingMethod.TO_NEAREST_EVEN)
+    (Array(3., dtype=float32, weak_type=True), Array(2., dtype=float32, weak_type=True))
+    """
+    return round_p.bind(x, rounding_method=RoundingMethod(rounding_method))
+
+
+class IsFinite(Elementwise):
+    """Its result is bool."""
+
+    def result(self, aval: ShapedArray, **params: Any) -> ShapedArray:
+        return ShapedArray(aval.shape, np.dtype(bool))
+
+
+@elementwise(family=IsFinite, hlo="stablehlo.is_finite", accepts=FLOAT)
+def is_finite(x: Any) -> Any:
+    """Whether x is neither infinite nor NaN, elementwise."""
+
+
+@elementwise(hlo="chlo.next_after", accepts=FLOAT)
+def nextafter(x1: Any, x2: Any) -> Any:
+    """The floating-point number after x1 in the direction of x2, elementwise."""

@@ -1,0 +1,276 @@
+"""scatter and its relatives: windows of an array set, summed into, multiplied… at many places.
+
+Where indices repeat, updates combine in no fixed order, and of those that are set one wins.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from xlamini.core.avals import Shape, ShapedArray
+from xlamini.core.jaxpr import Jaxpr
+from xlamini.core.tangents import Zero, is_linear, is_zero, tangent_aval
+from xlamini.core.tracer import aval_of, build, literal
+from xlamini.primitives.arithmetic import add, div, mul
+from xlamini.primitives.comparison import eq
+from xlamini.primitives.convert import convert
+from xlamini.primitives.elementwise import like_dtypes, neg
+from xlamini.primitives.gather import gather_p
+from xlamini.primitives.gather_numbers import GatherScatterMode, ScatterDimensionNumbers
+from xlamini.primitives.iota import broadcasted_iota
+from xlamini.primitives.scatter_family import Scatter, windows_at
+from xlamini.primitives.select import where
+from xlamini.primitives.shape import broadcast_in_dim, reshape
+from xlamini.primitives.tangent_ops import add_tangents, full, instantiated, zeros
+
+
+def scatter(
+    operand: Any,
+    scatter_indices: Any,
+    updates: Any,
+    dimension_numbers: ScatterDimensionNumbers,
+    *,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: str | GatherScatterMode | None = None,
+) -> Any:
+    """The operand with its windows at the index vectors along the last dimension of `scatter_indices` set to `updates`.
+
+    `mode` says what an index out of bounds means (see GatherScatterMode; by default its update is dropped).
+    `unique_indices` and `indices_are_sorted` are promises that let XLA be faster, and derivatives simpler. Raises ShapeError
+    or TypeError for dimension numbers or operands that do not fit.
+
+    >>> numbers = ScatterDimensionNumbers((), (0,), (0,))
+    >>> scatter(xlamini.numpy.zeros(3), xlamini.numpy.array([[2], [0]]), xlamini.numpy.array([5., 7.]), numbers)
+    Array([7., 0., 5.], dtype=float32)
+    """
+    options = _options(dimension_numbers, indices_are_sorted, unique_indices, mode)
+    return scatter_p.bind(*_operands(operand, scatter_indices, updates), **options)
+
+
+def scatter_apply(
+    operand: Any,
+    scatter_indices: Any,
+    func: Callable[[Any], Any],
+    dimension_numbers: ScatterDimensionNumbers,
+    *,
+    update_shape: Sequence[int] = (),
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: str | GatherScatterMode | None = None,
+) -> Any:
+    """The operand with `func` applied to the elements of its windows, as often as an index occurs.
+
+    `update_shape` is the shape that updates would have; `func` maps a scalar to a scalar of the same dtype.
+
+    >>> numbers = ScatterDimensionNumbers((), (0,), (0,))
+    >>> twice = xlamini.numpy.array([[0], [0]])
+    >>> scatter_apply(xlamini.numpy.ones(2), twice, lambda x: x * 3, numbers, update_shape=(2,))
+    Array([9., 1.], dtype=float32)
+    """
+    options = _options(dimension_numbers, indices_are_sorted, unique_indices, mode)
+    aval = aval_of(operand).strip_weak_type()
+    updates = zeros(aval.update(shape=tuple(update_shape)))
+    jaxpr = _scalar_jaxpr(func, aval.update(shape=()))
+    return scatter_apply_p.bind(operand, scatter_indices, updates, update_jaxpr=jaxpr, **options)
+
+
+def _combining(name: str, does: str) -> Callable[..., Any]:
+    """The public function of a scatter in which updates and elements are combined."""
+
+    def function(
+        operand: Any,
+        scatter_indices: Any,
+        updates: Any,
+        dimension_numbers: ScatterDimensionNumbers,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: str | GatherScatterMode | None = None,
+    ) -> Any:
+        options = _options(dimension_numbers, indices_are_sorted, unique_indices, mode)
+        return _combiners[name].bind(*_operands(operand, scatter_indices, updates), **options)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = (
+        f"The operand with `updates` {does} its windows at `scatter_indices`; arguments and errors as in `scatter`."
+    )
+    return function
+
+
+scatter_add = _combining("scatter_add", "added to")
+scatter_sub = _combining("scatter_sub", "subtracted from")
+scatter_mul = _combining("scatter_mul", "multiplied into")
+scatter_min = _combining("scatter_min", "in the place of larger elements of")
+scatter_max = _combining("scatter_max", "in the place of smaller elements of")
+
+
+def _options(
+    numbers: ScatterDimensionNumbers, indices_are_sorted: bool, unique_indices: bool, mode: Any
+) -> dict[str, Any]:
+    return {
+        "dimension_numbers": ScatterDimensionNumbers(*map(tuple, numbers)),
+        "indices_are_sorted": bool(indices_are_sorted),
+        "unique_indices": bool(unique_indices),
+        "mode": GatherScatterMode.from_any(mode),
+    }
+
+
+def _operands(operand: Any, indices: Any, updates: Any) -> tuple[Any, Any, Any]:
+    operand, updates = like_dtypes((operand, updates))
+    return operand, indices, updates
+
+
+def _scalar_jaxpr(func: Callable[[Any], Any], aval: ShapedArray) -> Jaxpr:
+    jaxpr, consts = build(lambda x: [func(x)], [aval], "update")
+    if consts:
+        raise TypeError("scatter_apply: func uses arrays from outside; it may use its argument and numbers only")
+    if jaxpr.outvars[0].aval.strip_weak_type() != aval:
+        raise TypeError(
+            f"scatter_apply: func maps {aval.str_short()} to {jaxpr.outvars[0].aval.str_short()}; the type must stay"
+        )
+    return jaxpr
+
+
+# --- the primitives, each with its derivatives
+
+
+class LinearScatter(Scatter):
+    """The sum or difference of elements and updates: linear in both."""
+
+    def __init__(self, name: str, combine: str, sign: int):
+        super().__init__(name, combine)
+        self.sign = sign
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        x, indices, updates = primals
+        out = self.bind(x, indices, updates, **params)
+        if is_zero(tangents[2]):
+            return out, tangents[0]
+        return out, self.bind(instantiated(tangents[0]), indices, tangents[2], **params)
+
+    def transpose(self, ct: Any, x: Any, indices: Any, updates: Any, **params: Any) -> list[Any]:
+        given = windows_at(ct, indices, updates, **params) if is_linear(updates) else None
+        if given is not None and self.sign < 0:
+            given = neg(given)
+        return [ct if is_linear(x) else None, None, given]
+
+
+class ScatterSet(Scatter):
+    """The updates themselves. With unique indices it is linear; else the tangent is of the update that won."""
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        x, indices, updates = primals
+        if is_zero(tangents[0]) and is_zero(tangents[2]):
+            return self.bind(x, indices, updates, **params), Zero(tangent_aval(aval_of(x)))
+        moved = [instantiated(t) for t in (tangents[0], tangents[2])]
+        if params["unique_indices"]:
+            return self.bind(*primals, **params), self.bind(moved[0], indices, moved[1], **params)
+        kept, won = self._winners(x, indices, updates, **params)
+        out = _merged(kept, won, x, indices, updates, params)
+        return out, _merged(kept, won, moved[0], indices, moved[1], params)
+
+    def _winners(self, x: Any, indices: Any, updates: Any, **params: Any) -> tuple[Any, Any]:
+        """Which elements no update reached, and which updates won: each is scattered as its number."""
+        shape = aval_of(updates).shape
+        count = max(1, aval_of(updates).size)
+        one = literal(1, np.dtype(np.uint32))
+        numbers = add(reshape(broadcasted_iota(np.uint32, (count,), 0), shape), one) if 0 not in shape else zeros(
+            ShapedArray(shape, np.dtype(np.uint32))
+        )
+        nobody = zeros(ShapedArray(aval_of(x).shape, np.dtype(np.uint32)))
+        owner = self.bind(nobody, indices, numbers, **params)
+        won = eq(windows_at(owner, indices, updates, **params), numbers)
+        return eq(owner, literal(0, np.dtype(np.uint32))), won
+
+    def transpose(self, ct: Any, x: Any, indices: Any, updates: Any, **params: Any) -> list[Any]:
+        nothing = zeros(tangent_aval(aval_of(updates)))
+        kept = self.bind(ct, indices, nothing, **params) if is_linear(x) else None
+        given = windows_at(ct, indices, updates, **params) if is_linear(updates) else None
+        return [kept, None, given]
+
+
+def _merged(kept: Any, won: Any, x: Any, indices: Any, updates: Any, params: dict[str, Any]) -> Any:
+    """The elements that no update reached, and the updates that won."""
+    dtype = aval_of(x).dtype
+    rest, given = where(kept, x, literal(0, dtype)), where(won, updates, literal(0, dtype))
+    return scatter_add_p.bind(rest, indices, given, **params)
+
+
+class ScatterMul(Scatter):
+    """Products: linear in the elements, and in the updates where indices are unique."""
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        x, indices, updates = primals
+        out = self.bind(*primals, **params)
+        moved: Any = Zero(tangent_aval(aval_of(out)))
+        if not is_zero(tangents[0]):
+            moved = self.bind(tangents[0], indices, updates, **params)
+        if is_zero(tangents[2]):
+            return out, moved
+        if not params["unique_indices"]:
+            raise NotImplementedError(
+                "scatter_mul has no derivative in the updates where indices may repeat; if they do not, pass "
+                "unique_indices=True, as in x.at[i].multiply(y, unique_indices=True)"
+            )
+        change = mul(tangents[2], windows_at(x, indices, updates, **params))
+        return out, scatter_add_p.bind(instantiated(moved), indices, change, **params)
+
+    def transpose(self, ct: Any, x: Any, indices: Any, updates: Any, **params: Any) -> list[Any]:
+        return [self.bind(ct, indices, updates, **params), None, None]
+
+
+class ScatterExtremum(Scatter):
+    """Minimum or maximum: the tangent is that of the values equal to the result, in equal parts."""
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        x, indices, updates = primals
+        out = self.bind(x, indices, updates, **params)
+        if is_zero(tangents[0]) and is_zero(tangents[2]):
+            return out, Zero(tangent_aval(aval_of(out)))
+        dtype = aval_of(x).dtype
+        best = windows_at(out, indices, updates, **params)
+        own, given = convert(eq(x, out), dtype), convert(eq(updates, best), dtype)
+        parts = scatter_add_p.bind(own, indices, given, **params)
+        change = scatter_add_p.bind(
+            mul(instantiated(tangents[0]), own), indices, mul(instantiated(tangents[2]), given), **params
+        )
+        return out, div(change, parts)
+
+
+class ScatterApply(Scatter):
+    """A function applied to the elements; the updates only give the shape."""
+
+    def combined(
+        self, ctx: Any, scalar: ShapedArray, old: Any, new: Any, *, update_jaxpr: Jaxpr, **params: Any
+    ) -> Any:
+        return ctx.run(update_jaxpr, [old])[0]
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        if all(is_zero(t) for t in tangents):
+            return self.bind(*primals, **params), tangents[0]
+        raise NotImplementedError(
+            "scatter_apply has no derivative where indices may repeat; if they do not, write "
+            "x.at[i].set(f(x[i]), unique_indices=True)"
+        )
+
+
+scatter_p = ScatterSet("scatter")
+scatter_add_p = LinearScatter("scatter-add", "stablehlo.add", 1)
+scatter_sub_p = LinearScatter("scatter-sub", "stablehlo.subtract", -1)
+scatter_mul_p = ScatterMul("scatter-mul", "stablehlo.multiply")
+scatter_min_p = ScatterExtremum("scatter-min", "stablehlo.minimum")
+scatter_max_p = ScatterExtremum("scatter-max", "stablehlo.maximum")
+scatter_apply_p = ScatterApply("scatter-apply")
+
+gather_p.adjoint = scatter_add_p
+
+_combiners = {
+    "scatter_add": scatter_add_p,
+    "scatter_sub": scatter_sub_p,
+    "scatter_mul": scatter_mul_p,
+    "scatter_min": scatter_min_p,
+    "scatter_max": scatter_max_p,
+}

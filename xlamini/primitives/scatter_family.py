@@ -1,0 +1,144 @@
+"""What all scatters have in common: types, batching, lowering. They differ in how an update meets the element there.
+
+A member states that as a StableHLO op (`combine`, None where the update replaces the element) and writes its derivatives.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from xlamini.core.avals import ShapedArray
+from xlamini.core.errors import ShapeError
+from xlamini.core.primitive import Axis, Cost, Primitive
+from xlamini.core.tracer import aval_of
+from xlamini.primitives.batch_ops import with_batch_first
+from xlamini.primitives.gather import gather_p
+from xlamini.primitives.gather_numbers import (
+    GatherScatterMode,
+    ScatterDimensionNumbers,
+    as_gather,
+    check_numbers,
+    clamped,
+    window_shape,
+    with_common_batch,
+    with_operand_batch,
+)
+
+
+class Scatter(Primitive):
+    """Operands: the array, index vectors along the last dimension of the indices, updates."""
+
+    combine: str | None = None
+
+    def __init__(self, name: str, combine: str | None = None):
+        super().__init__(name)
+        self.combine = combine
+
+    def shape_rule(
+        self, x: ShapedArray, indices: ShapedArray, updates: ShapedArray, *, dimension_numbers: Any, **params: Any
+    ) -> ShapedArray:
+        check_numbers(self.name, x, indices, dimension_numbers)
+        if x.dtype != updates.dtype:
+            raise TypeError(
+                f"{self.name}: updates have dtype {updates.dtype}, the operand {x.dtype}; convert them with .astype"
+            )
+        self._check_updates(x, indices, updates, dimension_numbers)
+        return x.update(weak_type=x.weak_type and updates.weak_type)
+
+    def _check_updates(
+        self, x: ShapedArray, indices: ShapedArray, updates: ShapedArray, numbers: ScatterDimensionNumbers
+    ) -> None:
+        window = numbers.update_window_dims
+        places = [n for d, n in enumerate(updates.shape) if d not in window]
+        if updates.ndim != len(window) + indices.ndim - 1 or places != list(indices.shape[:-1]):
+            raise ShapeError(
+                f"{self.name}: updates {updates.str_short()} must have, beside the window {window}, the dimensions "
+                f"{indices.shape[:-1]} of the indices"
+            )
+        if any(w > n for w, n in zip(window_shape(x, updates, numbers), x.shape, strict=True)):
+            raise ShapeError(
+                f"{self.name}: the window {window} of the updates {updates.str_short()} is larger than the operand "
+                f"{x.str_short()}"
+            )
+
+    def batch(
+        self,
+        axis: Axis,
+        operands: Sequence[Any],
+        dims: Sequence[int | None],
+        *,
+        dimension_numbers: Any,
+        indices_are_sorted: bool,
+        **params: Any,
+    ) -> Any:
+        x, indices, updates = operands
+        if dims[1] is None:
+            x, updates = with_batch_first((x, updates), (dims[0], dims[2]), axis.size)
+            numbers = with_operand_batch(dimension_numbers)
+        else:
+            x, indices, updates = with_batch_first(operands, dims, axis.size)
+            numbers, indices_are_sorted = with_common_batch(dimension_numbers), False
+        params["indices_are_sorted"] = indices_are_sorted
+        return self.bind(x, indices, updates, dimension_numbers=numbers, **params), 0
+
+    def lower(
+        self, ctx: Any, x: Any, indices: Any, updates: Any, *, dimension_numbers: Any, mode: Any, **params: Any
+    ) -> Any:
+        if mode is GatherScatterMode.CLIP:
+            moved = {**params, "dimension_numbers": dimension_numbers, "mode": GatherScatterMode.FILL_OR_DROP}
+            return ctx.inline(lambda *operands: self._clipped(*operands, **moved), x, indices, updates)
+        scalar = ctx.aval_out.update(shape=(), weak_type=False)
+        body = ctx.scalar_region([scalar] * 2, lambda old, new: [self.combined(ctx, scalar, old, new, **params)])
+        return ctx.op(
+            "stablehlo.scatter",
+            x,
+            indices,
+            updates,
+            regions=[body],
+            scatter_dimension_numbers=_attribute(dimension_numbers, ctx.avals_in[1].ndim - 1),
+            indices_are_sorted=params["indices_are_sorted"],
+            unique_indices=params["unique_indices"],
+        )
+
+    def combined(self, ctx: Any, scalar: ShapedArray, old: Any, new: Any, **params: Any) -> Any:
+        """The StableHLO scalar that takes the place of `old`."""
+        return new if self.combine is None else ctx.op(self.combine, old, new, avals=[scalar])
+
+    def _clipped(self, x: Any, indices: Any, updates: Any, *, dimension_numbers: Any, **params: Any) -> Any:
+        """The scatter with each window moved inside."""
+        aval = aval_of(x)
+        window = window_shape(aval, aval_of(updates), dimension_numbers)
+        inside = clamped(aval, indices, dimension_numbers.scatter_dims_to_operand_dims, window)
+        return self.bind(x, inside, updates, dimension_numbers=dimension_numbers, **params)
+
+    def cost(self, x: ShapedArray, indices: ShapedArray, updates: ShapedArray, **params: Any) -> Cost:
+        return Cost(0 if self.combine is None else updates.size, indices.nbytes + 3 * updates.nbytes)
+
+
+def windows_at(
+    x: Any, indices: Any, like: Any, *, dimension_numbers: Any, mode: Any, fill_value: Any = 0, **params: Any
+) -> Any:
+    """What a scatter's windows hold in `x`: an array of the shape of the updates `like`."""
+    window = window_shape(aval_of(x), aval_of(like), dimension_numbers)
+    return gather_p.bind(
+        x,
+        indices,
+        dimension_numbers=as_gather(dimension_numbers),
+        slice_sizes=window,
+        mode=mode,
+        fill_value=fill_value if mode is GatherScatterMode.FILL_OR_DROP else None,
+        indices_are_sorted=params["indices_are_sorted"],
+        unique_indices=params["unique_indices"],
+    )
+
+
+def _attribute(numbers: ScatterDimensionNumbers, index_vector_dim: int) -> str:
+    fields = {
+        "update_window_dims": numbers.update_window_dims,
+        "inserted_window_dims": numbers.inserted_window_dims,
+        "input_batching_dims": numbers.operand_batching_dims,
+        "scatter_indices_batching_dims": numbers.scatter_indices_batching_dims,
+        "scatter_dims_to_operand_dims": numbers.scatter_dims_to_operand_dims,
+    }
+    text = ", ".join(f"{name} = {list(dims)}" for name, dims in fields.items())
+    return f"#stablehlo.scatter<{text}, index_vector_dim = {index_vector_dim}>"

@@ -1,0 +1,198 @@
+"""sort: several arrays put in the order of the first ones; and top_k.
+
+Comparators see integers only (`ordering.sort_keys`). On the CPU a key of at most 32 bits is packed into one 64-bit integer
+with its place: XLA sorts plain integers several times faster than anything with a comparator of its own, and the sorted
+places say where every operand's elements go.
+"""
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+
+from xlamini.core.avals import ShapedArray
+from xlamini.core.errors import ShapeError
+from xlamini.core.primitive import Axis, Cost, Primitive
+from xlamini.core.tangents import Zero, is_zero, tangent_aval
+from xlamini.core.tracer import aval_of, literal
+from xlamini.primitives.arithmetic import sub
+from xlamini.primitives.batch_ops import with_batch_first
+from xlamini.primitives.bitwise import bitwise_and, bitwise_or, shift_left
+from xlamini.primitives.comparison import eq, lt
+from xlamini.primitives.convert import convert
+from xlamini.primitives.elementwise import ANY, COMPLEX, INTEGER, UNSIGNED, kind_of
+from xlamini.primitives.gather import GatherDimensionNumbers, GatherScatterMode, gather
+from xlamini.primitives.iota import iota_p
+from xlamini.primitives.ordering import sort_keys
+from xlamini.primitives.reductions import check_kind
+from xlamini.primitives.shape import expand_dims
+
+PACKED_ABOVE = 32
+"""Shorter axes are not worth the packing."""
+
+_INDEX, _PACKED = np.dtype(np.int32), np.dtype(np.int64)
+
+
+def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> Any:
+    """Sort along a dimension; several arrays are put in the order of the first `num_keys` of them, as a tuple.
+
+    0.0 and -0.0 are equal, NaNs come last, complex numbers go by real part, then imaginary part. Raises ShapeError where
+    shapes differ or the dimension does not exist, ValueError for a `num_keys` that is no number of operands.
+
+    >>> sort((xlamini.numpy.array([3, 1, 2]), xlamini.numpy.array([0, 1, 2])))
+    (Array([1, 2, 3], dtype=int32), Array([1, 2, 0], dtype=int32))
+    """
+    operands = list(operand) if isinstance(operand, list | tuple) else [operand]
+    if not operands:
+        raise TypeError("sort: there is no operand; give one array, or a tuple with one at least")
+    ndim = aval_of(operands[0]).ndim
+    sorted_ = sort_p.bind(
+        *operands,
+        dimension=dimension + ndim if dimension < 0 else int(dimension),
+        is_stable=bool(is_stable),
+        num_keys=int(num_keys),
+    )
+    return tuple(sorted_) if isinstance(operand, list | tuple) else sorted_[0]
+
+
+def sort_key_val(keys: Any, values: Any, dimension: int = -1, is_stable: bool = True) -> tuple[Any, Any]:
+    """`keys` sorted, and `values` in the same order.
+
+    >>> sort_key_val(xlamini.numpy.array([3, 1, 2]), xlamini.numpy.array([0, 1, 2]))[1]
+    Array([1, 2, 0], dtype=int32)
+    """
+    return sort((keys, values), dimension, is_stable, 1)
+
+
+class Sort(Primitive):
+    name = "sort"
+    multiple_results = True
+
+    def shape_rule(
+        self, *avals: ShapedArray, dimension: int, is_stable: bool, num_keys: int
+    ) -> list[ShapedArray]:
+        first = avals[0]
+        if any(a.shape != first.shape for a in avals):
+            found = ", ".join(a.str_short() for a in avals)
+            raise ShapeError(f"sort: the operands must share one shape, got {found}")
+        if not 0 <= dimension < first.ndim:
+            fix = f"it takes 0 to {first.ndim - 1}" if first.ndim else "a scalar cannot be sorted"
+            raise ShapeError(f"sort: dimension {dimension} does not fit {first.str_short()}; {fix}")
+        if not 1 <= num_keys <= len(avals):
+            raise ValueError(f"sort: num_keys is {num_keys}, but must be from 1 to the number of operands, {len(avals)}")
+        for key in avals[:num_keys]:
+            check_kind("sort", key, ANY)
+        return list(avals)
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        aval = aval_of(primals[0])
+        axis = params["dimension"]
+        places = iota_p.bind(dtype=_INDEX, shape=aval.shape, dimension=axis)
+        *outs, order = self.bind(*primals, places, **params)
+        return outs, [
+            Zero(tangent_aval(aval_of(out))) if is_zero(t) else permuted(t, order, axis)
+            for out, t in zip(outs, tangents, strict=True)
+        ]
+
+    def transpose(self, ct: Any, *operands: Any, **params: Any) -> NoReturn:
+        raise AssertionError("sort is not linear; its derivative is a gather")
+
+    def batch(
+        self, axis: Axis, operands: Sequence[Any], dims: Sequence[int | None], *, dimension: int, **params: Any
+    ) -> Any:
+        operands = with_batch_first(operands, dims, axis.size)
+        return self.bind(*operands, dimension=dimension + 1, **params), [0] * len(operands)
+
+    def lower(self, ctx: Any, *operands: Any, dimension: int, is_stable: bool, num_keys: int) -> list[Any]:
+        key = ctx.avals_in[0]
+        size = key.shape[dimension]
+        if num_keys == 1 and len(operands) == 1 and kind_of(key.dtype) in INTEGER:
+            return [_emit(ctx, operands, ctx.avals_in, dimension, is_stable, 1)]
+        if ctx.platform == "cpu" and num_keys == 1 and _fits_packing(key) and size > PACKED_ABOVE:
+            return ctx.inline(functools.partial(_sorted_packed, axis=dimension), *operands)
+        keys, avals = _lowered_keys(ctx, operands[:num_keys])
+        outs = _emit(ctx, (*keys, *operands), (*avals, *ctx.avals_in), dimension, is_stable, len(keys))
+        return list(outs[len(keys) :])
+
+    def cost(self, *avals: ShapedArray, **params: Any) -> Cost:
+        comparisons = avals[0].size * max(avals[0].shape[params["dimension"]] - 1, 0).bit_length()
+        return Cost(comparisons, 2 * sum(a.nbytes for a in avals))
+
+
+sort_p = Sort()
+
+
+# --- helpers
+
+
+def permuted(x: Any, order: Any, axis: int) -> Any:
+    """Element i along `axis` of the result is element `order[i]` of `x`; `order` is a permutation for each row."""
+    ndim = aval_of(x).ndim
+    rows = tuple(d for d in range(ndim) if d != axis)
+    return gather(
+        x,
+        expand_dims(order, (ndim,)),
+        GatherDimensionNumbers((), (axis,), (axis,), rows, rows),
+        (1,) * ndim,
+        unique_indices=True,
+        mode=GatherScatterMode.PROMISE_IN_BOUNDS,
+    )
+
+
+def _fits_packing(key: ShapedArray) -> bool:
+    return key.dtype.itemsize <= 4 and kind_of(key.dtype) is not COMPLEX
+
+
+def _sorted_packed(*operands: Any, axis: int) -> list[Any]:
+    """All operands in the order of the first, by a sort of its keys with their places in the lower half."""
+    (key,) = sort_keys(operands[0])
+    shape = aval_of(key).shape
+    places = iota_p.bind(dtype=_PACKED, shape=shape, dimension=axis)
+    signed = convert(key, _PACKED)
+    if kind_of(aval_of(key).dtype) is UNSIGNED:
+        signed = sub(signed, literal(2**31, _PACKED))
+    packed = bitwise_or(shift_left(signed, literal(32, _PACKED)), places)
+    (packed,) = sort_p.bind(packed, dimension=axis, is_stable=True, num_keys=1)
+    order = convert(bitwise_and(packed, literal(2**32 - 1, _PACKED)), _INDEX)
+    return [permuted(x, order, axis) for x in operands]
+
+
+def _lowered_keys(ctx: Any, operands: Sequence[Any]) -> tuple[list[Any], list[ShapedArray]]:
+    avals = ctx.avals_in[: len(operands)]
+    types: list[ShapedArray] = []
+
+    def keys(*tracers: Any) -> list[Any]:
+        found = [k for x in tracers for k in sort_keys(x)]
+        types.extend(aval_of(k) for k in found)
+        return found
+
+    return ctx.inline(keys, *operands, avals=avals), types
+
+
+def _emit(
+    ctx: Any, operands: Sequence[Any], avals: Sequence[ShapedArray], axis: int, stable: bool, num_keys: int
+) -> Any:
+    """`stablehlo.sort` by the first `num_keys` operands, which are integers."""
+    scalars = [ShapedArray((), a.dtype) for a in avals for _ in range(2)]
+    body = ctx.scalar_region(
+        scalars,
+        lambda *xs: [ctx.inline(_precedes, *xs[: 2 * num_keys], avals=scalars[: 2 * num_keys])],
+    )
+    return ctx.op(
+        "stablehlo.sort",
+        *operands,
+        avals=avals,
+        regions=[body],
+        dimension=f"{axis} : i64",
+        is_stable=stable,
+    )
+
+
+def _precedes(*pairs: Any) -> Any:
+    """Whether the first members of the pairs come before the second ones: the first pair that differs decides."""
+    x, y, *rest = pairs
+    if not rest:
+        return lt(x, y)
+    return bitwise_or(lt(x, y), bitwise_and(eq(x, y), _precedes(*rest)))

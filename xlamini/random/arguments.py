@@ -1,0 +1,152 @@
+"""What the functions of xlamini.random do with their arguments, and how they run.
+
+A draw outside of tracing is one dispatch of a compiled program. That program takes the words of the key, an ordinary array, so
+that jaxlib's C++ dispatch knows its signature; inside, and wherever something is traced, keys are keys.
+"""
+from __future__ import annotations
+
+import functools
+import inspect
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+from xlamini.core.avals import Shape
+from xlamini.core.dtypes import check_user_dtype, issubdtype
+from xlamini.core.tracer import aval_of, state
+from xlamini.primitives.random_keys import FRY, unwrap_p, wrap_p
+from xlamini.runtime.keys import KeyType, PRNGKeyArray, overlaid
+from xlamini.transforms.composite import composite
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def sampler(*static: str) -> Callable[[F], F]:
+    """Decorator for `fun(key, ...)` that draws numbers from a typed key; it then takes raw keys too.
+
+    Arguments named in `static` reach it as they are. The keyword `out_sharding` is there for programs that give None.
+    """
+    return lambda fun: _sampler(fun, static)
+
+
+def _sampler(fun: Any, static: Sequence[str]) -> Any:
+    @composite(static=tuple(static))
+    @functools.wraps(fun)
+    def on_key(key: Any, *args: Any, **kwargs: Any) -> Any:
+        return fun(one_key(fun.__name__, key), *args, **kwargs)
+
+    @functools.wraps(fun)
+    def draw(key: Any, *args: Any, out_sharding: Any = None, **kwargs: Any) -> Any:
+        if out_sharding is not None:
+            raise NotImplementedError(f"{fun.__name__}: out_sharding must be None; use device_put on the result")
+        return on_key(key if state.builder is not None else overlaid(key), *args, **kwargs)
+
+    draw.__signature__ = _with_out_sharding(fun)  # type: ignore[attr-defined]
+    return draw
+
+
+def _with_out_sharding(fun: Callable[..., Any]) -> inspect.Signature:
+    signature = inspect.signature(fun)
+    extra = inspect.Parameter("out_sharding", inspect.Parameter.KEYWORD_ONLY, default=None, annotation="Any")
+    return signature.replace(parameters=[*signature.parameters.values(), extra])
+
+
+def key_maker(*static: str) -> Callable[[F], F]:
+    """Decorator for `fun(key, ...)` that makes keys from a typed key; given a raw key it returns raw keys."""
+    return lambda fun: _key_maker(fun, static)
+
+
+def _key_maker(fun: Any, static: Sequence[str]) -> Any:
+    @composite(static=tuple(static))
+    @functools.wraps(fun)
+    def on_words(key: Any, *args: Any) -> Any:
+        return unwrap_p.bind(fun(one_key(fun.__name__, key), *args))
+
+    @functools.wraps(fun)
+    def make(key: Any, *args: Any) -> Any:
+        if not is_typed(key):
+            return on_words(key, *args)
+        if type(key) is PRNGKeyArray and state.builder is None:
+            return PRNGKeyArray(key.dtype, on_words(key.words, *args))
+        return fun(one_key(fun.__name__, key), *args)
+
+    return make
+
+
+def is_typed(key: Any) -> bool:
+    """Whether it is a key array of a dtype such as key<fry>, not the words of one."""
+    return isinstance(getattr(key, "dtype", None), KeyType)
+
+
+def typed(name: str, key: Any) -> Any:
+    """A typed key array from one, or from its words; TypeError for anything else."""
+    if is_typed(key):
+        return key
+    check_words(name, key)
+    return wrap_p.bind(key, impl=FRY)
+
+
+def check_words(name: str, words: Any) -> None:
+    """TypeError unless `words` can be the words of keys."""
+    if not (hasattr(words, "dtype") and hasattr(words, "shape")):
+        raise TypeError(f"{name}: a key is needed, got {words!r} of type {type(words).__name__}; make one with random.key(0)")
+    aval = aval_of(words)
+    if aval.dtype != FRY.physical_dtype or aval.shape[-1:] != FRY.physical_shape:
+        raise TypeError(
+            f"{name}: a key is needed, or the words of one, uint32[2]; got {aval.str_short(short_dtypes=False)}. "
+            "Make a key with random.key(0)"
+        )
+
+
+def one_key(name: str, key: Any) -> Any:
+    """A single typed key; ValueError for an array of keys."""
+    found = typed(name, key)
+    shape = aval_of(found).shape
+    if shape:
+        raise ValueError(
+            f"{name} takes a single key, but was given an array of keys of shape {shape}; use vmap: "
+            f"vmap(lambda key: random.{name}(key, ...))(keys)"
+        )
+    return found
+
+
+def checked_shape(name: str, shape: Any) -> Shape:
+    """A shape from an int or a sequence of ints; TypeError or ValueError for what is none."""
+    sizes = shape if isinstance(shape, Sequence) else (shape,)
+    try:
+        checked = tuple(map(operator.index, sizes))
+    except TypeError:
+        raise TypeError(f"{name}: shape must be an int or a tuple of ints known while tracing, got {shape!r}") from None
+    if any(n < 0 for n in checked):
+        raise ValueError(f"{name}: shape must not have negative sizes, got {checked}")
+    return checked
+
+
+def float_dtype(name: str, dtype: Any) -> np.dtype:
+    """The canonical dtype of a draw of floats, by default Python's `float`; ValueError for another."""
+    return checked_dtype(name, dtype, float, np.floating, "a float dtype such as 'float32'")
+
+
+def checked_dtype(name: str, dtype: Any, default: type, kind: Any, wanted: str) -> np.dtype:
+    """The canonical dtype asked for, if it is of this kind; else ValueError, which says what is wanted."""
+    found = check_user_dtype(default if dtype is None else dtype, name)
+    if not any(issubdtype(found, k) for k in (kind if isinstance(kind, tuple) else (kind,))):
+        raise ValueError(f"{name}: dtype must be {wanted}, got {found}")
+    return found
+
+
+def broadcast_shape(name: str, shape: Any, **parameters: Any) -> Shape:
+    """The shape of a draw: `shape` if given, else that of the parameters broadcast; they must broadcast to it."""
+    shapes = {what: aval_of(x).shape for what, x in parameters.items()}
+    wanted = None if shape is None else checked_shape(name, shape)
+    try:
+        found = np.broadcast_shapes(*shapes.values(), *([] if wanted is None else [wanted]))
+    except ValueError:
+        found = None
+    if found is None or wanted not in (None, found):
+        listed = ", ".join(f"{what} has shape {s}" for what, s in shapes.items())
+        target = "each other" if wanted is None else f"shape {wanted}"
+        raise ValueError(f"{name}: the parameters do not broadcast to {target}: {listed}")
+    return found

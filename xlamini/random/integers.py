@@ -1,0 +1,116 @@
+"""Random integers of a range. The remainder of twice as many bits as the result has favours no number noticeably."""
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from xlamini.core.avals import Shape
+from xlamini.core.dtypes import check_user_dtype, iinfo, issubdtype
+from xlamini.core.tracer import aval_of, literal
+from xlamini.primitives.arithmetic import add, mul, rem, sub
+from xlamini.primitives.arithmetic import max as maximum
+from xlamini.primitives.arithmetic import min as minimum
+from xlamini.primitives.comparison import gt, le
+from xlamini.primitives.convert import convert
+from xlamini.primitives.promotion import broadcast_to, broadcasted
+from xlamini.primitives.random_keys import bits_p, split_p
+from xlamini.primitives.select import where
+from xlamini.primitives.slice import index_in_dim
+from xlamini.random.arguments import broadcast_shape, checked_shape, sampler
+
+_INT32 = np.dtype(np.int32)
+
+
+def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None, *, out_sharding: Any = None) -> Any:
+    """Integers from minval up to, not including, maxval, by default of the dtype of Python's int.
+
+    Bounds are ints or arrays that broadcast to `shape`; where the range is empty the result is `minval`. Bounds full the dtype
+    are moved to its ends. Raises TypeError for a dtype that is no integer, ValueError for bounds that do not broadcast.
+
+    >>> xlamini.random.randint(xlamini.random.key(0), (3,), 0, 9)
+    Array([4, 3, 2], dtype=int32)
+    """
+    found = check_user_dtype(int if dtype is None else dtype, "randint")
+    if not issubdtype(found, np.integer):
+        raise TypeError(f"randint: dtype must be an integer dtype such as 'int32', got {found}")
+    limits = _Limits.of(found)
+    low, high = limits.number(minval), limits.number(maxval)
+    full = isinstance(maxval, int) and limits.exceeded_by(maxval)
+    return _randint(key, checked_shape("randint", shape), low, high, full, found, out_sharding=out_sharding)
+
+
+class _Limits(NamedTuple):
+    """What the bounds of a range can be: the dtype that is drawn, and its least and greatest bound."""
+
+    drawn: np.dtype
+    first: int
+    last: int
+
+    @classmethod
+    def of(cls, dtype: np.dtype) -> _Limits:
+        """Integers narrower than 32 bits are drawn as int32, which has room for the bound behind their last number."""
+        info = iinfo(dtype)
+        return cls(_INT32, info.min, info.max + 1) if info.bits < 32 else cls(dtype, info.min, info.max)
+
+    def number(self, bound: Any) -> Any:
+        """A Python number within the limits; arrays come later, in one program with the draw."""
+        if not isinstance(bound, int | float):
+            return bound
+        return self.drawn.type(min(max(int(bound), self.first), self.last))
+
+    def array(self, bound: Any) -> Any:
+        """A bound of any integer dtype within the limits."""
+        own = aval_of(bound).dtype
+        if own == self.drawn and self.last == iinfo(own).max or not issubdtype(own, np.integer):
+            return convert(bound, self.drawn)
+        least, greatest = (_nearest(end, own) for end in (self.first, self.last))
+        return convert(maximum(least, minimum(bound, greatest)), self.drawn)
+
+    def exceeded_by(self, bound: Any) -> Any:
+        """Whether a range up to `bound` has more numbers than one up to the greatest bound."""
+        if self.last < iinfo(self.drawn).max:
+            return False
+        return bound > self.last if isinstance(bound, int) else gt(bound, _nearest(self.last, aval_of(bound).dtype))
+
+
+def _nearest(value: int, dtype: np.dtype) -> Any:
+    """The number, or what comes nearest to it in the dtype."""
+    info = iinfo(dtype)
+    return literal(min(max(value, info.min), info.max), dtype)
+
+
+@sampler("shape", "dtype")
+def _randint(key: Any, shape: Shape, minval: Any, maxval: Any, full: Any, dtype: np.dtype) -> Any:
+    broadcast_shape("randint", shape, minval=minval, maxval=maxval)
+    limits = _Limits.of(dtype)
+    if aval_of(maxval).dtype != limits.drawn:
+        full = limits.exceeded_by(maxval)
+    low, high = broadcasted("randint", limits.array(minval), limits.array(maxval))
+    span = _span(low, high, full, np.dtype(f"uint{limits.drawn.itemsize * 8}"))
+    drawn = add(broadcast_to(low, shape), convert(_below(key, shape, span), limits.drawn))
+    return convert(drawn, dtype)
+
+
+_randint.__name__ = "randint"
+
+
+def _span(low: Any, high: Any, full: Any, dtype: np.dtype) -> Any:
+    """How many numbers the range has, at least one; 0 stands for all that the dtype holds."""
+    one = literal(1, dtype)
+    empty = le(high, low)
+    span = convert(sub(high, low), dtype)
+    return where(empty, one, where(full, add(span, one), span))
+
+
+def _below(key: Any, shape: Shape, span: Any) -> Any:
+    """Unsigned integers below `span`: the remainder of a number of twice their width."""
+    dtype = aval_of(span).dtype
+    width = dtype.itemsize * 8
+    keys, span = split_p.bind(key, shape=(2,)), broadcast_to(span, shape)
+    high, low = (
+        bits_p.bind(index_in_dim(keys, i, keepdims=False), bit_width=width, shape=shape) for i in range(2)
+    )
+    root = rem(literal(2 ** (width // 2), dtype), span)
+    weight = rem(mul(root, root), span)
+    return rem(add(mul(rem(high, span), weight), rem(low, span)), span)

@@ -1,0 +1,168 @@
+"""Keys: made from a seed, split, folded with a number, and seen as the words they are made of."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from xlamini.core.config import enable_x64
+from xlamini.core.dtypes import issubdtype
+from xlamini.core.tracer import aval_of, literal, state
+from xlamini.primitives.convert import convert
+from xlamini.primitives.random_keys import FRY, clone_p, fold_in_p, seed_p, split_p, unwrap_p, wrap_p
+from xlamini.random.arguments import check_words, checked_shape, is_typed, key_maker, typed
+from xlamini.runtime.keys import KeyType, PRNGKeyArray
+from xlamini.runtime.put import device_put_value
+from xlamini.transforms.composite import composite
+
+_UINT32 = np.dtype(np.uint32)
+_WORD = 2**32
+
+
+def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Any:
+    """A random key, of shape () and dtype key<fry>, from an integer seed.
+
+    Without 64-bit types only the low 32 bits of the seed count. `impl` and `dtype` name the generator; there is one,
+    'threefry2x32'. Raises TypeError for a seed that is no integer scalar, OverflowError for one of more than 64 bits.
+
+    >>> xlamini.random.key(42)
+    Array((), dtype=key<fry>) overlaying:
+    [ 0 42]
+    """
+    kind = key_dtype(impl if dtype is None else dtype)
+    if isinstance(seed, int | np.integer):
+        return _key_of_number(int(seed), kind)
+    _check_seed(seed)
+    if state.builder is not None:
+        return seed_p.bind(seed, impl=kind)
+    return PRNGKeyArray(kind, _words_of_seed(seed, impl=kind))
+
+
+def PRNGKey(seed: Any, *, impl: Any = None) -> Any:
+    """The words of a random key, uint32[2]; like `key`, for programs written before keys had a dtype of their own.
+
+    >>> xlamini.random.PRNGKey(42)
+    Array([ 0, 42], dtype=uint32)
+    """
+    return key_data(key(seed, impl=impl))
+
+
+def _key_of_number(seed: int, kind: KeyType) -> Any:
+    if not -(2**63) <= seed < 2**63:
+        raise OverflowError(f"key: the seed {seed} does not fit into 64 bits; take it modulo 2**63")
+    high = (seed >> 32) % _WORD if enable_x64.value else 0
+    if state.builder is None:
+        return PRNGKeyArray(kind, device_put_value(np.array([high, seed % _WORD], _UINT32)))
+    width = 64 if enable_x64.value else 32
+    return seed_p.bind(literal(_signed(seed, width), np.dtype(f"int{width}")), impl=kind)
+
+
+def _signed(number: int, width: int) -> int:
+    """The number that the low `width` bits of another stand for."""
+    return (number + 2 ** (width - 1)) % 2**width - 2 ** (width - 1)
+
+
+def _check_seed(seed: Any) -> None:
+    aval = aval_of(seed) if hasattr(seed, "dtype") else None
+    if aval is None or not issubdtype(aval.dtype, np.integer):
+        raise TypeError(f"key: the seed must be an integer, got {seed!r}")
+    if aval.shape:
+        raise TypeError(f"key: the seed must be a scalar, got shape {aval.shape}; use vmap(random.key)(seeds)")
+
+
+@composite(static=("impl",))
+def _words_of_seed(seed: Any, impl: KeyType) -> Any:
+    return unwrap_p.bind(seed_p.bind(seed, impl=impl))
+
+
+def split(key: Any, num: int | tuple[int, ...] = 2) -> Any:
+    """New keys from one, `num` of them, or an array of this shape; use each key once.
+
+    A raw key gives raw keys, with the words along a last dimension. Raises ValueError for a negative number, and for an array
+    of keys, which vmap splits.
+
+    >>> key1, key2 = xlamini.random.split(xlamini.random.key(0))
+    """
+    return _split(key, checked_shape("split", num))
+
+
+@key_maker("shape")
+def _split(key: Any, shape: tuple[int, ...]) -> Any:
+    return split_p.bind(key, shape=shape)
+
+
+_split.__name__ = "split"
+
+
+def fold_in(key: Any, data: Any) -> Any:
+    """A new key from a key and an integer scalar, taken as uint32: one for each turn of a loop, say.
+
+    Raises OverflowError for a Python int that does not fit into uint32, TypeError for data that is no scalar.
+
+    >>> xlamini.random.fold_in(xlamini.random.key(0), 7).shape
+    ()
+    """
+    if isinstance(data, int) and not 0 <= data < _WORD:
+        raise OverflowError(f"fold_in: {data} does not fit into uint32; data must be from 0 to 2**32 - 1")
+    if aval_of(data).shape:
+        raise TypeError(f"fold_in: data must be a scalar, got shape {aval_of(data).shape}; use vmap over key and data")
+    return _fold_in(key, np.uint32(data) if isinstance(data, int) else data)
+
+
+@key_maker()
+def _fold_in(key: Any, data: Any) -> Any:
+    return fold_in_p.bind(key, convert(data, _UINT32))
+
+
+def clone(key: Any) -> Any:
+    """The same key, declared to be used a second time on purpose."""
+    if not is_typed(key):
+        check_words("clone", key)
+        return key
+    return clone_p.bind(key) if state.builder is not None else PRNGKeyArray(key.dtype, key.words)
+
+
+def key_data(keys: Any) -> Any:
+    """The words that keys are made of: uint32, with shape (*keys.shape, 2).
+
+    >>> xlamini.random.key_data(xlamini.random.key(42))
+    Array([ 0, 42], dtype=uint32)
+    """
+    if not is_typed(keys):
+        check_words("key_data", keys)
+        return keys
+    return keys.words if type(keys) is PRNGKeyArray and state.builder is None else unwrap_p.bind(keys)
+
+
+def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -> Any:
+    """Keys from their words, uint32 with a last dimension of 2; TypeError for anything else.
+
+    >>> xlamini.random.wrap_key_data(xlamini.numpy.array([0, 42], dtype="uint32"))
+    Array((), dtype=key<fry>) overlaying:
+    [ 0 42]
+    """
+    kind = key_dtype(impl if dtype is None else dtype)
+    check_words("wrap_key_data", key_bits_array)
+    if state.builder is not None:
+        return wrap_p.bind(key_bits_array, impl=kind)
+    return PRNGKeyArray(kind, device_put_value(key_bits_array))
+
+
+def key_impl(keys: Any) -> str:
+    """The name of the generator that keys belong to.
+
+    >>> xlamini.random.key_impl(xlamini.random.key(0))
+    'threefry2x32'
+    """
+    return aval_of(typed("key_impl", keys)).dtype.impl
+
+
+def key_dtype(impl_spec: Any = None) -> KeyType:
+    """The dtype of the keys of a generator, by its name; ValueError for one that does not exist.
+
+    >>> xlamini.random.key_dtype()
+    key<fry>
+    """
+    if impl_spec in (None, FRY.impl, FRY):
+        return FRY
+    raise ValueError(f"there is no random generator {impl_spec!r}; the one there is is {FRY.impl!r}")

@@ -1,0 +1,79 @@
+"""Normally distributed floats: the inverse of the normal distribution function, applied to uniform ones."""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from xlamini.core.avals import Shape
+from xlamini.core.dtypes import issubdtype
+from xlamini.core.tracer import literal
+from xlamini.primitives.arithmetic import max as maximum
+from xlamini.primitives.arithmetic import min as minimum
+from xlamini.primitives.complex import complex as from_parts
+from xlamini.primitives.exponential import exp
+from xlamini.primitives.promotion import in_dtype
+from xlamini.primitives.random_keys import split_p
+from xlamini.primitives.rounding import nextafter
+from xlamini.primitives.slice import index_in_dim
+from xlamini.primitives.special import erf, erf_inv
+from xlamini.random.arguments import broadcast_shape, checked_dtype, checked_shape, float_dtype, sampler
+from xlamini.random.uniform import uniform_between
+
+
+@sampler("shape", "dtype")
+def normal(key: Any, shape: Any = (), dtype: Any = None) -> Any:
+    """Floats, or complex numbers, from the normal distribution with mean 0 and variance 1.
+
+    >>> xlamini.random.normal(xlamini.random.key(0), (3,))
+    Array([ 1.6226422 ,  2.0252647 , -0.43359444], dtype=float32)
+    """
+    wanted = "a float or complex dtype such as 'float32'"
+    found = checked_dtype("normal", dtype, float, (np.floating, np.complexfloating), wanted)
+    shape = checked_shape("normal", shape)
+    return _complex(key, shape, found) if issubdtype(found, np.complexfloating) else standard_normal(key, shape, found)
+
+
+def standard_normal(key: Any, shape: Shape, dtype: np.dtype) -> Any:
+    """Normal floats for arguments that have been checked."""
+    one = dtype.type(1)
+    u = uniform_between(key, shape, dtype, np.nextafter(-one, one), one)
+    return literal(math.sqrt(2), dtype) * erf_inv(u)
+
+
+def _complex(key: Any, shape: Shape, dtype: np.dtype) -> Any:
+    """Real and imaginary part have half the variance each."""
+    keys, part = split_p.bind(key, shape=(2,)), np.zeros((), dtype).real.dtype
+    real, imaginary = (standard_normal(index_in_dim(keys, i, keepdims=False), shape, part) for i in range(2))
+    return from_parts(real, imaginary) / literal(math.sqrt(2), dtype)
+
+
+@sampler("shape", "dtype")
+def truncated_normal(key: Any, lower: Any, upper: Any, shape: Any = None, dtype: Any = None) -> Any:
+    """Floats from the standard normal distribution cut to the open interval (lower, upper).
+
+    Without `shape` they have the shape that the bounds broadcast to.
+
+    >>> xlamini.random.truncated_normal(xlamini.random.key(0), -2, 2, (2,)).shape
+    (2,)
+    """
+    found = float_dtype("truncated_normal", dtype)
+    shape = broadcast_shape("truncated_normal", shape, lower=lower, upper=upper)
+    lower, upper = in_dtype(lower, found), in_dtype(upper, found)
+    root = literal(math.sqrt(2), found)
+    u = uniform_between(key, shape, found, erf(lower / root), erf(upper / root))
+    infinity = literal(math.inf, found)
+    return minimum(maximum(root * erf_inv(u), nextafter(lower, infinity)), nextafter(upper, -infinity))
+
+
+@sampler("shape", "dtype")
+def lognormal(key: Any, sigma: Any = 1.0, shape: Any = None, dtype: Any = None) -> Any:
+    """The exponential of normal floats with mean 0 and standard deviation `sigma`.
+
+    >>> xlamini.random.lognormal(xlamini.random.key(0), 0.5, (2,)).shape
+    (2,)
+    """
+    found = float_dtype("lognormal", dtype)
+    shape = broadcast_shape("lognormal", shape, sigma=sigma)
+    return exp(standard_normal(key, shape, found) * in_dtype(sigma, found))

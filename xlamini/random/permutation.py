@@ -1,0 +1,164 @@
+"""Random orders, and choices from given elements."""
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any
+
+import numpy as np
+
+from xlamini.core.avals import Shape
+from xlamini.core.dtypes import canonicalize_dtype, issubdtype
+from xlamini.core.tracer import aval_of, literal
+from xlamini.numpy.arguments import as_axis, as_operand
+from xlamini.primitives.bitwise import bitwise_and
+from xlamini.primitives.comparison import le, lt
+from xlamini.primitives.cumulative import cumsum
+from xlamini.primitives.exponential import log
+from xlamini.primitives.gather import GatherDimensionNumbers, gather
+from xlamini.primitives.iota import iota
+from xlamini.primitives.random_keys import bits_p, split_p
+from xlamini.primitives.select import where
+from xlamini.primitives.shape import expand_dims, reshape
+from xlamini.primitives.slice import index_in_dim, slice_in_dim
+from xlamini.primitives.sort import sort_key_val
+from xlamini.primitives.tangent_ops import full
+from xlamini.random.arguments import checked_shape, sampler
+from xlamini.random.continuous import checked_mode, gumbel_noise
+from xlamini.random.integers import randint
+from xlamini.random.uniform import uniform_between
+
+
+def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *, out_sharding: Any = None) -> Any:
+    """The numbers 0, 1, …, x - 1 in random order, or the slices of an array `x` along `axis`.
+
+    With `independent` each row along the axis has an order of its own. Raises TypeError for a scalar that is no integer,
+    ValueError for an axis that does not exist.
+
+    >>> xlamini.random.permutation(xlamini.random.key(0), 4)
+    Array([0, 1, 3, 2], dtype=int32)
+    """
+    x = as_operand("permutation", x) if not isinstance(x, int) else x
+    aval = aval_of(x)
+    if aval.ndim:
+        axis = as_axis("permutation", axis, aval.ndim)
+        return _permutation(key, x, 0, axis, bool(independent), out_sharding=out_sharding)
+    if not issubdtype(aval.dtype, np.integer):
+        raise TypeError(f"permutation: x must be an integer or an array, got a scalar of dtype {aval.dtype}")
+    return _permutation(key, None, max(operator.index(x), 0), 0, False, out_sharding=out_sharding)
+
+
+@sampler("count", "axis", "independent")
+def _permutation(key: Any, x: Any, count: int, axis: int, independent: bool) -> Any:
+    if x is None:
+        return _order(key, count)
+    if independent or x.ndim == 1:
+        return _shuffled(key, x, axis)
+    return _taken(x, _order(key, x.shape[axis]), axis)
+
+
+_permutation.__name__ = "permutation"
+
+
+def _order(key: Any, count: int) -> Any:
+    return _shuffled(key, iota(canonicalize_dtype(int), count), 0)
+
+
+def _shuffled(key: Any, x: Any, axis: int) -> Any:
+    """Rows in random order: sorted by random numbers, so often that equal numbers cannot favour an order noticeably."""
+    rounds = math.ceil(3 * math.log(max(1, aval_of(x).size)) / math.log(2**32 - 1))
+    for _ in range(rounds):
+        key, now = _pair(key)
+        _, x = sort_key_val(bits_p.bind(now, bit_width=32, shape=x.shape), x, axis)
+    return x
+
+
+def _pair(key: Any) -> tuple[Any, Any]:
+    keys = split_p.bind(key, shape=(2,))
+    return index_in_dim(keys, 0, keepdims=False), index_in_dim(keys, 1, keepdims=False)
+
+
+def choice(
+    key: Any,
+    a: Any,
+    shape: Any = (),
+    replace: bool = True,
+    p: Any = None,
+    axis: int = 0,
+    mode: str | None = None,
+) -> Any:
+    """Elements of `a` along `axis`, or numbers below the int `a`, drawn with probabilities `p` (by default the same for all).
+
+    Without `replace` no element is drawn twice. Raises ValueError where there is nothing to draw, or not enough of it, and for a
+    `p` that does not have one probability for each element.
+
+    >>> xlamini.random.choice(xlamini.random.key(0), 7, (4,)).shape
+    (4,)
+    """
+    a = as_operand("choice", a) if not isinstance(a, int) else a
+    aval, shape = aval_of(a), checked_shape("choice", shape)
+    axis = as_axis("choice", axis, aval.ndim) if aval.ndim else 0
+    count = aval.shape[axis] if aval.ndim else operator.index(a)
+    _check_choice(count, math.prod(shape), replace, p)
+    return _choice(key, a if aval.ndim else None, p, count, shape, bool(replace), axis, mode)
+
+
+def _check_choice(count: int, draws: int, replace: bool, p: Any) -> None:
+    if draws and count <= 0:
+        raise ValueError(f"choice: there is nothing to draw from: a has {count} elements")
+    if draws > count and not replace:
+        raise ValueError(f"choice: {draws} draws from {count} elements need replace=True")
+    if p is not None and aval_of(p).shape != (count,):
+        raise ValueError(f"choice: p must have shape ({count},), a probability for each element, got {aval_of(p).shape}")
+
+
+@sampler("count", "shape", "replace", "axis", "mode")
+def _choice(
+    key: Any, a: Any, p: Any, count: int, shape: Shape, replace: bool, axis: int, mode: str | None
+) -> Any:
+    draw = _drawn if replace else _drawn_once
+    places = draw(key, count, shape, p, mode)
+    return places if a is None else _taken(a, places, axis)
+
+
+_choice.__name__ = "choice"
+
+
+def _drawn(key: Any, count: int, shape: Shape, p: Any, mode: str | None) -> Any:
+    """Places that may repeat."""
+    if p is None:
+        return randint(key, shape, 0, count)
+    upto = cumsum(p)
+    u = uniform_between(key, shape, aval_of(p).dtype, 0.0, 1.0)
+    return _count_below(upto, index_in_dim(upto, -1, keepdims=False) * (1 - u))
+
+
+def _drawn_once(key: Any, count: int, shape: Shape, p: Any, mode: str | None) -> Any:
+    """Places that do not repeat; the greatest of `log(p) + Gumbel noise` are as likely as draws one by one."""
+    if p is None:
+        order = _order(key, count)
+    else:
+        noise = gumbel_noise(key, (count,), aval_of(p).dtype, checked_mode("choice", mode))
+        _, order = sort_key_val(-noise - log(p), iota(np.int32, count))
+    return reshape(slice_in_dim(order, 0, math.prod(shape)), shape)
+
+
+def _count_below(ascending: Any, x: Any) -> Any:
+    """How many of the ascending numbers are smaller than each element of `x`, by bisection."""
+    count, dtype = ascending.shape[0], np.dtype(np.int32)
+    found = full(aval_of(x).update(dtype=dtype, weak_type=False), 0)
+    for power in reversed(range(count.bit_length())):
+        probe = found + literal(2**power, dtype)
+        inside = le(probe, literal(count, dtype))
+        place = where(inside, probe - 1, found)
+        found = where(bitwise_and(inside, lt(_taken(ascending, place, 0), x)), probe, found)
+    return found
+
+
+def _taken(x: Any, places: Any, axis: int) -> Any:
+    """The slices of `x` at places along `axis` that are known to exist."""
+    ndim, rank = aval_of(x).ndim, aval_of(places).ndim
+    kept = [d for d in range(ndim - 1 + rank) if not axis <= d < axis + rank]
+    sizes = [1 if d == axis else n for d, n in enumerate(x.shape)]
+    numbers = GatherDimensionNumbers(tuple(kept), (axis,), (axis,))
+    return gather(x, expand_dims(places, (rank,)), numbers, sizes, mode="promise_in_bounds")
