@@ -30,10 +30,12 @@ FINITE, EXACT = 3e-6, 1e-9
 BATCH = 3
 
 
-def wide(dtype: str) -> Any:
+WIDE = (np.int64, np.uint64, np.float64, np.complex128)
+
+
+def wide(row: Row, dtype: str) -> Any:
     """The context in which arrays of this dtype exist."""
-    is_wide = to_dtype(dtype) in (np.int64, np.uint64, np.float64, np.complex128)
-    return xlamini.enable_x64(True) if is_wide else contextlib.nullcontext()
+    return xlamini.enable_x64(True) if row.x64 or to_dtype(dtype) in WIDE else contextlib.nullcontext()
 
 
 def leaves(out: Any) -> list[Any]:
@@ -77,7 +79,7 @@ def check_values(row: Row, sample: Sample, dtype: str) -> None:
 
 
 def _check_values_of(row: Row, arguments: Sequence[Array], dtype: str) -> None:
-    with wide(dtype):
+    with wide(row, dtype):
         eager, jitted = flat(row.op)(*arguments), flat(xlamini.jit(row.op))(*arguments)
     tolerance = row.tolerance_of(_computed_in(eager[0].dtype, to_dtype(dtype)))
     assert [x.dtype for x in jitted] == [x.dtype for x in eager], "jit changes the dtype"
@@ -103,7 +105,9 @@ def is_differentiable_dtype(dtype: np.dtype) -> bool:
 
 
 def _check_dtype(found: np.dtype, reference: np.dtype, asked: np.dtype) -> None:
-    """A float result of a float argument has the argument's width, and so for complex; else the kinds are the same."""
+    """That of the reference; or of its kind and, if both are inexact, as wide as the argument."""
+    if found == reference:
+        return
     kinds = {"V": "f", "u": "i"}
     found_kind, kind = (kinds.get(d.kind, d.kind) for d in (found, reference))
     assert found_kind == kind, f"the result has dtype {found}, the reference {reference}"
@@ -117,10 +121,12 @@ def _check_dtype(found: np.dtype, reference: np.dtype, asked: np.dtype) -> None:
 
 def check_derivatives(row: Row, sample: Sample, dtype: str) -> None:
     """jvp equals finite differences, linearize equals jvp, vjp is the transpose of jvp; types of tangents are right."""
-    with wide(dtype):
+    with wide(row, dtype):
         point = Point(row, sample, dtype)
         _check_first_order(point)
         check_types_of_rewrites(point.fun, point.primals)
+        if row.linear:
+            _check_linear(point)
         if row.order > 1:
             _check_second_order(point)
 
@@ -215,6 +221,13 @@ def _check_first_order(point: Point) -> None:
     assert_close(back, ahead, EXACT * max(1, abs(ahead)), "vjp beside jvp")
 
 
+def _check_linear(point: Point) -> None:
+    """linear_transpose equals vjp."""
+    pulled = xlamini.jit(xlamini.linear_transpose(point.fun, *point.primals))(point.weights)
+    expected = xlamini.jit(lambda *primals: xlamini.vjp(point.fun, *primals)[1](point.weights))(*point.primals)
+    assert_all_close(pulled, expected, EXACT, "linear_transpose beside vjp")
+
+
 def _beside(expected: Sequence[Array]) -> float:
     """Finite differences of large numbers are less exact."""
     largest = max((float(np.max(np.abs(e), initial=0)) for e in expected), default=0)
@@ -280,7 +293,7 @@ def check_batching(row: Row, sample: Sample, dtype: str, in_axes: tuple[int | No
         examples[0][i] if axis is None else np.stack([e[i] for e in examples], axis) for i, axis in enumerate(in_axes)
     ]
     each = [[e[i] if a is not None else examples[0][i] for i, a in enumerate(in_axes)] for e in examples]
-    with wide(dtype):
+    with wide(row, dtype):
         single = xlamini.jit(flat(row.op))
         looped = [single(*example) for example in each]
         outs = xlamini.vmap(flat(row.op), in_axes, out_axes=-1)(*arguments)
@@ -294,7 +307,7 @@ def check_batching(row: Row, sample: Sample, dtype: str, in_axes: tuple[int | No
 
 def check_compositions(row: Row, sample: Sample, dtype: str) -> None:
     """vmap of grad, grad of vmap and vmap of each mode alone equal a loop over examples."""
-    with wide(dtype):
+    with wide(row, dtype):
         points = [Point(row, sample, dtype, salt) for salt in range(BATCH)]
         first, argnums = points[0], tuple(range(len(points[0].primals)))
         gradient = xlamini.grad(first.scalar, argnums)
@@ -334,7 +347,7 @@ def primitives_of_row(row: Row) -> set[Primitive]:
     """The primitives that a row's operation, its derivative and its batching are made of."""
     found: set[Primitive] = set()
     for dtype in row.dtypes[:1]:
-        with wide(dtype):
+        with wide(row, dtype):
             for sample in row.samples:
                 arguments = row.arguments(sample, dtype, row.rng())
                 found |= primitives_of(xlamini.make_jaxpr(row.op)(*arguments).jaxpr)

@@ -101,7 +101,7 @@ def test_compositions_of_rewrites(row: Row, some: Any) -> None:
 @each_row(ROWS)
 def test_lowers(row: Row, some: Any) -> None:
     for dtype in some(row, row.dtypes, 1):
-        with checks.wide(dtype):
+        with checks.wide(row, dtype):
             arguments = row.arguments(row.samples[0], dtype, row.rng())
             lowered = xlamini.jit(row.op).lower(*arguments)
         assert lowered.compiler_ir().operation.verify()

@@ -38,7 +38,7 @@ from xlamini.runtime.platforms import (
     process_index as process_index,
 )
 from xlamini.transforms import start as _start
-#JAC from xlamini.transforms.jacobian import hessian as hessian, jacfwd as jacfwd, jacobian as jacobian, jacrev as jacrev
+from xlamini.transforms.jacobian import hessian as hessian, jacfwd as jacfwd, jacobian as jacobian, jacrev as jacrev
 from xlamini.transforms.jit import jit as jit
 from xlamini.transforms.jvp import jvp as jvp, linearize as linearize
 from xlamini.transforms.make_jaxpr import eval_shape as eval_shape, make_jaxpr as make_jaxpr

@@ -252,6 +252,7 @@ def convert_row(target: str, dtypes: Any) -> Row:
         linear=target in ("float64", "complex128"),
         order=1,
         exact=True,
+        x64=target in ("float64", "complex128"),
     )
 
 

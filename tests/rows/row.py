@@ -89,6 +89,8 @@ class Row:
     """Relative and absolute tolerance per dtype, where it is not the usual one."""
     exact: bool = False
     """Whether results equal the reference's exactly, in every dtype."""
+    x64: bool = False
+    """Whether it needs 64-bit dtypes also when its arguments are narrower."""
     specials: bool = False
     """Whether real float arguments may be replaced by 0.0, -0.0, 1, inf, -inf, nan (see `special_arguments`)."""
 

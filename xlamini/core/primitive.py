@@ -12,7 +12,7 @@ A rule that is not written raises `MissingRule`, which says what to write and wh
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 from xlamini.core.avals import ShapedArray
@@ -45,6 +45,8 @@ class Primitive:
     multiple_results = False
     called: str | None = None
     """The param with the jaxpr that takes the operands as they are and gives the results, if there is one."""
+    lacks: Mapping[str, str] = {}
+    """The rules it rightly has not, and why."""
 
     def __init__(self, name: str | None = None):
         if name is not None:
@@ -114,8 +116,11 @@ class Primitive:
         """What a printed equation shows of its params, in this order; what the types say already may be left out."""
         return dict(sorted(params.items()))
 
-    def has_rule(self, rule: str) -> bool:
-        return getattr(type(self), rule) is not getattr(Primitive, rule)
+    def written(self, rule: str) -> Callable[..., Any] | None:
+        """The function that gives a rule; None if there is none, or only one (`-> NoReturn`) that says why."""
+        found = getattr(type(self), rule)
+        refuses = found.__annotations__.get("return") == "NoReturn"
+        return None if refuses or found is getattr(Primitive, rule) else found
 
     def _missing(self, rule: str, signature: str) -> NoReturn:
         file, line = definition(type(self))

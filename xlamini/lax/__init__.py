@@ -13,6 +13,7 @@ from xlamini.primitives.bitwise import (
     shift_right_arithmetic,
     shift_right_logical,
 )
+from xlamini.primitives.collectives import axis_index, axis_size, pmax, pmean, pmin, psum
 from xlamini.primitives.comparison import eq, ge, gt, le, lt, ne
 from xlamini.primitives.complex import complex, conj, imag, real
 from xlamini.primitives.concatenate import concatenate, concatenate_p, split, split_p

@@ -10,6 +10,7 @@ import numpy as np
 from xlamini.core.jaxpr import Literal
 from xlamini.core.tracer import Tracer
 from xlamini.primitives.promotion import is_operand
+from xlamini.primitives.slice import index_in_dim
 from xlamini.runtime.array import ArrayImpl
 from xlamini.runtime.put import device_put_value
 
@@ -39,7 +40,10 @@ def as_operands(name: str, arrays: Any) -> list[Any]:
 def _rows(name: str, arrays: Any) -> list[Any]:
     if not is_operand(arrays):
         raise TypeError(f"{name}: a list or tuple of arrays is needed, got {type(arrays).__name__}")
-    return list(as_operand(name, arrays))
+    array = as_operand(name, arrays)
+    if not array.shape:
+        raise TypeError(f"{name}: a list or tuple of arrays is needed, got a scalar")
+    return [index_in_dim(array, i, keepdims=False) for i in range(array.shape[0])]
 
 
 def as_axis(name: str, axis: Any, ndim: int) -> int:

@@ -17,14 +17,14 @@ import functools
 import inspect
 from collections.abc import Callable, Sequence
 from enum import Flag, auto
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from xlamini.core.avals import ShapedArray
 from xlamini.core.dtypes import issubdtype, scalar_type_of
-from xlamini.core.errors import ShapeError
-from xlamini.core.primitive import Axis, Cost, Primitive
+from xlamini.core.errors import MissingRule, ShapeError
+from xlamini.core.primitive import Axis, Cost, Primitive, definition
 from xlamini.core.tangents import Linear, Zero, is_differentiable, is_linear, is_zero, tangent_aval
 from xlamini.core.tracer import aval_of, literal
 from xlamini.primitives.shape import broadcast_in_dim, moveaxis, reshape, sum_over
@@ -69,11 +69,9 @@ class Elementwise(Primitive):
     ) -> None:
         functools.update_wrapper(self, declaration)
         self.hlo, self.accepts, self.flops = hlo, accepts, flops
-        signature = inspect.signature(declaration).parameters.values()
-        self.arity = sum(p.kind is not p.KEYWORD_ONLY for p in signature)
+        self.arity = declaration.__code__.co_argcount
         self.partials: Sequence[Callable[..., Any]] | None = None
         self.linear_rule: Callable[..., Any] | None = None
-        self.__signature__ = inspect.signature(declaration)
         super().__init__(declaration.__name__)
 
     def __call__(self, *operands: Any, **params: Any) -> Any:
@@ -83,10 +81,11 @@ class Elementwise(Primitive):
 
     def arguments(self, operands: Sequence[Any], named: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Operands and parameters of a call, in which operands may be given by name."""
+        signature = inspect.signature(self.__wrapped__)
         try:
-            found = self.__signature__.bind(*operands, **named)
+            found = signature.bind(*operands, **named)
         except TypeError as error:
-            raise TypeError(f"{self.name}{self.__signature__}: {error}") from None
+            raise TypeError(f"{self.name}({', '.join(signature.parameters)}): {error}") from None
         return found.args, found.kwargs
 
     # How the family's members say what is special about them.
@@ -115,9 +114,9 @@ class Elementwise(Primitive):
         dtypes = {a.dtype for a in avals}
         shapes = {a.shape for a in avals if a.shape}
         if len(dtypes) > 1:
-            raise self._mismatch("dtypes differ", avals, "convert them with .astype first")
+            raise TypeError(self._mismatch("dtypes differ", avals, "convert them with .astype first"))
         if len(shapes) > 1:
-            raise self._mismatch("shapes differ", avals, "broadcast them with broadcast_to first")
+            raise ShapeError(self._mismatch("shapes differ", avals, "broadcast them with broadcast_to first"))
         self._check_kind(first)
         weak = all(a.weak_type for a in avals)
         return self.result(ShapedArray(shapes.pop() if shapes else (), first.dtype, weak), **params)
@@ -180,6 +179,12 @@ class Elementwise(Primitive):
         base = super().cost(*avals, **params)
         return base._replace(flops=base.flops * self.flops)
 
+    def written(self, rule: str) -> Callable[..., Any] | None:
+        own = {"jvp": self.partials and self.partials[0], "transpose": self.linear_rule}.get(rule)
+        found = own or super().written(rule)
+        hollow = (Elementwise.jvp, Elementwise.transpose, *([Elementwise.lower] if self.hlo is None else []))
+        return None if found in hollow else found
+
     def _check_kind(self, aval: ShapedArray) -> None:
         kind = kind_of(aval.dtype)
         if kind is None or kind not in self.accepts:
@@ -188,9 +193,16 @@ class Elementwise(Primitive):
                 f"{self.name} does not accept dtype {aval.dtype.name}; it takes {accepted} (convert with .astype)"
             )
 
-    def _mismatch(self, problem: str, avals: Sequence[ShapedArray], fix: str) -> ShapeError:
+    def _mismatch(self, problem: str, avals: Sequence[ShapedArray], fix: str) -> str:
         found = ", ".join(a.str_short(short_dtypes=False) for a in avals)
-        return ShapeError(f"{self.name}: the operands' {problem}: {found}; {fix}")
+        return f"{self.name}: the operands' {problem}: {found}; {fix}"
+
+    def _missing(self, rule: str, signature: str) -> NoReturn:
+        file, line = definition(self.__wrapped__)
+        remedy = {"jvp": "a @{0}.derivative", "transpose": "a @{0}.transposed", "lower": "hlo= of the op"}
+        raise MissingRule(
+            f"primitive '{self.name}' has no {rule} rule; write {remedy[rule].format(self.__name__)} at {file}:{line}"
+        )
 
 
 class LinearMap(Elementwise):

@@ -102,11 +102,12 @@ def pow(x: Any, y: Any) -> Any:
 
 
 def _in_base(x: Any, y: Any, out: Any) -> Any:
-    dtype = aval_of(x).dtype
-    y = y if aval_of(y).dtype == dtype else convert(y, dtype)
-    # 0 ** 0 has the derivative 0 in its base; 0 * 0 ** -1 would be NaN.
-    base = where(bitwise_and(eq(x, 0), eq(y, 0)), 1, x)
-    return y * pow(base, y - 1)
+    # 0 ** 0 has the derivative 0 in its base, but 0 * 0 ** -1 would be NaN.
+    dtype, constant = aval_of(x).dtype, eq(y, 0)
+    if aval_of(y).dtype == dtype:
+        return y * pow(where(bitwise_and(constant, eq(x, 0)), 1, x), y - 1)
+    y = convert(y, dtype)
+    return where(constant, 0, y * pow(x, where(constant, 1, y) - 1))
 
 
 def _in_exponent(x: Any, y: Any, out: Any) -> Any:

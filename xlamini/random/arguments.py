@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from xlamini.core.avals import Shape
-from xlamini.core.dtypes import check_user_dtype, issubdtype
+from xlamini.core.dtypes import canonicalize_dtype, check_user_dtype, issubdtype
 from xlamini.core.tracer import aval_of, state
 from xlamini.primitives.random_keys import FRY, unwrap_p, wrap_p
 from xlamini.runtime.keys import KeyType, PRNGKeyArray, overlaid
@@ -131,7 +131,7 @@ def float_dtype(name: str, dtype: Any) -> np.dtype:
 
 def checked_dtype(name: str, dtype: Any, default: type, kind: Any, wanted: str) -> np.dtype:
     """The canonical dtype asked for, if it is of this kind; else ValueError, which says what is wanted."""
-    found = check_user_dtype(default if dtype is None else dtype, name)
+    found = canonicalize_dtype(default) if dtype is None else check_user_dtype(dtype, name)
     if not any(issubdtype(found, k) for k in (kind if isinstance(kind, tuple) else (kind,))):
         raise ValueError(f"{name}: dtype must be {wanted}, got {found}")
     return found

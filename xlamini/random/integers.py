@@ -1,12 +1,13 @@
 """Random integers of a range. The remainder of twice as many bits as the result has favours no number noticeably."""
 from __future__ import annotations
 
+import functools
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from xlamini.core.avals import Shape
-from xlamini.core.dtypes import check_user_dtype, iinfo, issubdtype
+from xlamini.core.dtypes import canonicalize_dtype, check_user_dtype, iinfo, issubdtype
 from xlamini.core.tracer import aval_of, literal
 from xlamini.primitives.arithmetic import add, mul, rem, sub
 from xlamini.primitives.arithmetic import max as maximum
@@ -31,10 +32,8 @@ def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None, *
     >>> xlamini.random.randint(xlamini.random.key(0), (3,), 0, 9)
     Array([4, 3, 2], dtype=int32)
     """
-    found = check_user_dtype(int if dtype is None else dtype, "randint")
-    if not issubdtype(found, np.integer):
-        raise TypeError(f"randint: dtype must be an integer dtype such as 'int32', got {found}")
-    limits = _Limits.of(found)
+    found = canonicalize_dtype(int) if dtype is None else check_user_dtype(dtype, "randint")
+    limits = _limits(found)
     low, high = limits.number(minval), limits.number(maxval)
     full = isinstance(maxval, int) and limits.exceeded_by(maxval)
     return _randint(key, checked_shape("randint", shape), low, high, full, found, out_sharding=out_sharding)
@@ -46,12 +45,6 @@ class _Limits(NamedTuple):
     drawn: np.dtype
     first: int
     last: int
-
-    @classmethod
-    def of(cls, dtype: np.dtype) -> _Limits:
-        """Integers narrower than 32 bits are drawn as int32, which has room for the bound behind their last number."""
-        info = iinfo(dtype)
-        return cls(_INT32, info.min, info.max + 1) if info.bits < 32 else cls(dtype, info.min, info.max)
 
     def number(self, bound: Any) -> Any:
         """A Python number within the limits; arrays come later, in one program with the draw."""
@@ -74,20 +67,28 @@ class _Limits(NamedTuple):
         return bound > self.last if isinstance(bound, int) else gt(bound, _nearest(self.last, aval_of(bound).dtype))
 
 
+@functools.cache
+def _limits(dtype: np.dtype) -> _Limits:
+    """Integers narrower than 32 bits are drawn as int32, which has room for the bound behind their last number."""
+    if not issubdtype(dtype, np.integer):
+        raise TypeError(f"randint: dtype must be an integer dtype such as 'int32', got {dtype}")
+    info = iinfo(dtype)
+    return _Limits(_INT32, info.min, info.max + 1) if info.bits < 32 else _Limits(dtype, info.min, info.max)
+
+
 def _nearest(value: int, dtype: np.dtype) -> Any:
     """The number, or what comes nearest to it in the dtype."""
     info = iinfo(dtype)
     return literal(min(max(value, info.min), info.max), dtype)
 
 
-@sampler("shape", "dtype")
-def _randint(key: Any, shape: Shape, minval: Any, maxval: Any, full: Any, dtype: np.dtype) -> Any:
+@sampler("shape", "full", "dtype")
+def _randint(key: Any, shape: Shape, minval: Any, maxval: Any, full: bool, dtype: np.dtype) -> Any:
     broadcast_shape("randint", shape, minval=minval, maxval=maxval)
-    limits = _Limits.of(dtype)
-    if aval_of(maxval).dtype != limits.drawn:
-        full = limits.exceeded_by(maxval)
+    limits = _limits(dtype)
+    beyond = full if aval_of(maxval).dtype == limits.drawn else limits.exceeded_by(maxval)
     low, high = broadcasted("randint", limits.array(minval), limits.array(maxval))
-    span = _span(low, high, full, np.dtype(f"uint{limits.drawn.itemsize * 8}"))
+    span = _span(low, high, beyond, np.dtype(f"uint{limits.drawn.itemsize * 8}"))
     drawn = add(broadcast_to(low, shape), convert(_below(key, shape, span), limits.drawn))
     return convert(drawn, dtype)
 

@@ -18,7 +18,7 @@ from xlamini.interpreters.jvp import jvp as jvp_of_jaxpr
 from xlamini.interpreters.linearize import Linearized, linearize as linearize_jaxpr
 from xlamini.primitives.tangent_ops import zeros
 from xlamini.transforms.differentiated import DiffArgs, split_aux
-from xlamini.transforms.program import apply, as_one_program
+from xlamini.transforms.one_program import apply, as_one_program
 from xlamini.transforms.reverse import evaluated
 from xlamini.transforms.tracing import Trace
 

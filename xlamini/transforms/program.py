@@ -9,15 +9,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from xlamini.core.jaxpr import Jaxpr
-from xlamini.core.structure import structural_key
-from xlamini.core.tracer import aval_of, build, state
 from xlamini.interpreters.dce import dce
-from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.physical import is_extended, physical
 from xlamini.runtime.dispatch import FastPath, fast_path
 from xlamini.runtime.executable import Executable, compile_module
 from xlamini.runtime.keys import overlaid, overlay
-from xlamini.runtime.platforms import default_device
 from xlamini.runtime.put import device_put_value
 
 
@@ -93,40 +89,3 @@ class Program:
         constants = [device_put_value(overlaid(x), device) for x in captured]
         kept = self.lowered.kept
         return fast_path(self.executable, out_tree, kept=kept, const_args=constants, committed=committed)
-
-
-# --- eager transformations: a program is recognised by its structure
-
-
-_programs: dict[Any, Program] = {}
-MAX_PROGRAMS = 4096
-
-
-def run_as_program(jaxpr: Jaxpr, inputs: Sequence[Any]) -> list[Any]:
-    """Run a jaxpr through an executable that is found by the jaxpr's structure."""
-    key = structural_key(jaxpr), default_device()
-    program = _programs.get(key)
-    if program is None:
-        if len(_programs) >= MAX_PROGRAMS:
-            _programs.pop(next(iter(_programs)))
-        program = _programs[key] = LoweredProgram(jaxpr, jaxpr.name, key[1]).compile()
-    return program(inputs)
-
-
-def apply(jaxpr: Jaxpr, operands: Sequence[Any]) -> list[Any]:
-    """A jaxpr's outputs: its equations join the program being traced, or it runs as one program."""
-    return evaluate(jaxpr, operands) if state.builder is not None else run_as_program(jaxpr, operands)
-
-
-def as_one_program(fun: Any, operands: Sequence[Any], name: str = "") -> list[Any]:
-    """`fun(*operands)`, flat: inlined when tracing, else traced and run as one program."""
-    if state.builder is not None:
-        return fun(*operands)
-    jaxpr, captured = build(fun, [aval_of(x) for x in operands], name)
-    assert not captured
-    return run_as_program(jaxpr, operands)
-
-
-def clear() -> None:
-    """Forget all programs found by structure."""
-    _programs.clear()

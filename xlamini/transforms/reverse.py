@@ -14,7 +14,7 @@ from xlamini.interpreters.linearize import Linearized
 from xlamini.interpreters.transpose import transpose
 from xlamini.primitives.tangent_ops import zeros
 from xlamini.runtime.put import device_put_value
-from xlamini.transforms.program import apply
+from xlamini.transforms.one_program import apply
 
 
 def evaluated(lin: Linearized, inputs: Sequence[Any]) -> tuple[list[Any], list[Any]]:

@@ -16,7 +16,7 @@ from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.linearize import linearize
 from xlamini.primitives.tangent_ops import full, zeros
 from xlamini.transforms.differentiated import Argnums, DiffArgs, split_aux
-from xlamini.transforms.program import as_one_program
+from xlamini.transforms.one_program import as_one_program
 from xlamini.transforms.reverse import as_gradients, pull_back
 from xlamini.transforms.tracing import Trace
 

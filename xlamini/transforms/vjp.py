@@ -15,7 +15,7 @@ from xlamini.primitives.convert import convert
 from xlamini.primitives.tangent_ops import zeros
 from xlamini.transforms.arguments import ArgNames, avals_of, name_of
 from xlamini.transforms.differentiated import DiffArgs, split_aux
-from xlamini.transforms.program import apply, as_one_program
+from xlamini.transforms.one_program import apply, as_one_program
 from xlamini.transforms.reverse import as_gradients, evaluated, pull_back
 from xlamini.transforms.tracing import trace
 

@@ -12,7 +12,7 @@ from xlamini.interpreters.batch import push_batch
 from xlamini.primitives.batch_ops import move_batch_dim
 from xlamini.transforms.arguments import ArgNames, avals_of, name_of
 from xlamini.transforms.axes import axis_leaves, unbatched_aval
-from xlamini.transforms.program import as_one_program
+from xlamini.transforms.one_program import as_one_program
 from xlamini.transforms.tracing import Trace, trace
 
 

@@ -1,0 +1,203 @@
+"""From anything to an array: array, asarray, astype, copy, and bytes read as arrays."""
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from xlamini.core.config import enable_x64
+from xlamini.core.dtypes import canonicalize_dtype, check_user_dtype, dtype_of, result_type
+from xlamini.core.jaxpr import Literal
+from xlamini.core.provenance import user_stacklevel
+from xlamini.core.pytree import tree_leaves
+from xlamini.core.scalar_constructors import install_array_maker
+from xlamini.core.tracer import Tracer
+from xlamini.numpy.arguments import as_operand
+from xlamini.numpy.joining import stack
+from xlamini.primitives.convert import convert
+from xlamini.primitives.promotion import PYTHON_SCALARS
+from xlamini.primitives.shape import reshape
+from xlamini.runtime.array import Array, ArrayImpl
+from xlamini.runtime.put import copy_of, device_put_value
+from xlamini.transforms.placing import device_put
+from xlamini.typing import ArrayLike, DTypeLike
+
+_ARRAYS = (ArrayImpl, Tracer, Literal)
+
+
+def asarray(
+    a: Any,
+    dtype: DTypeLike | None = None,
+    order: str | None = None,
+    *,
+    copy: bool | None = None,
+    device: Any = None,
+) -> Array:
+    """An array of a number, an array, nested lists of these, or anything NumPy can make an array of.
+
+    An Array of the right dtype is returned as it is, unless `copy`. With x64 off a 64-bit NumPy array is narrowed, with a warning
+    if no dtype is given. TypeError for values that are no numbers, ValueError for nested lists of uneven length, OverflowError for
+    integers out of range.
+
+    >>> asarray([[1, 2], [3, 4.5]])
+    Array([[1. , 2. ],
+           [3. , 4.5]], dtype=float32)
+    """
+    _check_order("asarray", order)
+    made = _made("asarray", a, dtype)
+    if copy and made is a and type(a) is ArrayImpl:
+        made = copy_of(a)
+    return made if device is None else device_put(made, device)
+
+
+def array(
+    object: Any,
+    dtype: DTypeLike | None = None,
+    copy: bool = True,
+    order: str | None = "K",
+    ndmin: int = 0,
+    *,
+    device: Any = None,
+) -> Array:
+    """Like `asarray`, but a copy, and of at least `ndmin` dimensions.
+
+    >>> array([1, 2], ndmin=2)
+    Array([[1, 2]], dtype=int32)
+    """
+    _check_order("array", order)
+    made = _made("array", object, dtype)
+    if copy and made is object and type(object) is ArrayImpl:
+        made = copy_of(object)
+    if made.ndim < ndmin:
+        made = reshape(made, (1,) * (ndmin - made.ndim) + made.shape)
+    return made if device is None else device_put(made, device)
+
+
+def _check_order(name: str, order: str | None) -> None:
+    if order not in (None, "K", "C"):
+        raise NotImplementedError(f"{name}: order={order!r}, but XLA chooses the layout; leave `order` out")
+
+
+def _made(name: str, x: Any, dtype: Any) -> Any:
+    if dtype is None and type(x) is np.ndarray:
+        return _from_numpy(name, x)
+    wanted = None if dtype is None else check_user_dtype(dtype, name)
+    if type(x) in _ARRAYS:
+        return x if wanted is None else convert(x, wanted)
+    if type(x) in PYTHON_SCALARS:
+        return device_put_value(x if wanted is None else np.asarray(x, wanted))
+    if isinstance(x, list | tuple):
+        return _nested(name, x, wanted)
+    return _foreign(name, x, wanted)
+
+
+_WIDE = tuple(map(np.dtype, ("int64", "uint64", "float64", "complex128")))
+
+
+def _from_numpy(name: str, x: np.ndarray) -> Any:
+    if x.dtype in _WIDE and not enable_x64.value:
+        narrow = canonicalize_dtype(x.dtype)
+        warnings.warn(
+            f"{name}: the {x.dtype} array is narrowed to {narrow}, because 64-bit dtypes are off. Pass dtype={str(narrow)!r} to say "
+            "that this is meant, or turn them on with config.update('jax_enable_x64', True).",
+            UserWarning,
+            user_stacklevel(),
+        )
+    return device_put_value(x)
+
+
+def _foreign(name: str, x: Any, wanted: Any) -> Any:
+    """NumPy's values, and what NumPy knows how to read; TypeError for what holds no numbers."""
+    value = None if x is None or isinstance(x, str | bytes) else np.asarray(x)
+    if value is None or value.dtype.kind in "OSUMm":
+        raise TypeError(f"{name}: {type(x).__name__} {_shown(x)} is no array of numbers; pass numbers, or lists of them")
+    return device_put_value(value if wanted is None else value.astype(wanted))
+
+
+def _shown(x: Any) -> str:
+    text = repr(x)
+    return text if len(text) <= 40 else text[:37] + "..."
+
+
+# --- nested lists
+
+
+def _nested(name: str, x: Sequence[Any], wanted: Any) -> Any:
+    leaves = tree_leaves(x)
+    if any(type(leaf) in _ARRAYS for leaf in leaves):
+        parts = [_made(name, part, None) for part in x]
+        return stack(parts, dtype=result_type(*leaves) if wanted is None else wanted)
+    dtype = _common_dtype(name, leaves) if wanted is None else wanted
+    value = _filled(name, x, dtype)
+    if value.size != sum(np.size(leaf) for leaf in leaves):
+        raise TypeError(f"{name}: the nested lists hold None, or values that are no numbers; pass numbers only")
+    return device_put_value(value)
+
+
+def _filled(name: str, x: Sequence[Any], dtype: Any) -> np.ndarray:
+    try:
+        return np.array(x, dtype)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error} Give the nested lists equal lengths, or pad them") from None
+
+
+def _common_dtype(name: str, leaves: Sequence[Any]) -> Any:
+    """The dtype that numbers and NumPy's values promote to; of floats, if there are none."""
+    kinds = {type(x) if type(x) in PYTHON_SCALARS else _dtype(name, x) for x in leaves}
+    return result_type(*kinds) if kinds else canonicalize_dtype(float)
+
+
+def _dtype(name: str, x: Any) -> Any:
+    try:
+        return dtype_of(x)
+    except TypeError:
+        raise TypeError(
+            f"{name}: the nested lists hold {type(x).__name__} {_shown(x)}, which is no number; pass numbers only"
+        ) from None
+
+
+# --- others
+
+
+def astype(x: ArrayLike, dtype: DTypeLike | None, /, *, copy: bool = False, device: Any = None) -> Array:
+    """The values of `x` in another dtype; in the default one for floats, if it is None.
+
+    Floats lose what is behind the point, complex numbers their imaginary part; anything but 0 is True.
+
+    >>> astype(xlamini.numpy.array([1.7, -1.7]), int)
+    Array([ 1, -1], dtype=int32)
+    """
+    wanted = canonicalize_dtype(float) if dtype is None else check_user_dtype(dtype, "astype")
+    made = convert(as_operand("astype", x), wanted)
+    if copy and made is x and type(x) is ArrayImpl:
+        made = copy_of(x)
+    return made if device is None else device_put(made, device)
+
+
+def copy(a: ArrayLike, order: str | None = None) -> Array:
+    """An array of its own with the values of `a`."""
+    return array(a, copy=True, order=order)
+
+
+def frombuffer(buffer: Any, dtype: DTypeLike = float, count: int = -1, offset: int = 0) -> Array:
+    """An array of the numbers whose bytes a buffer holds.
+
+    >>> frombuffer(bytes([1, 2]), "uint8")
+    Array([1, 2], dtype=uint8)
+    """
+    return device_put_value(np.frombuffer(buffer, np.dtype(dtype), count, offset))
+
+
+def fromstring(string: str, dtype: DTypeLike = float, count: int = -1, *, sep: str) -> Array:
+    """An array of the numbers that a text lists, parted by `sep`."""
+    return device_put_value(np.fromstring(string, np.dtype(dtype), count, sep=sep))
+
+
+def fromiter(iter: Any, dtype: DTypeLike, count: int = -1) -> Array:
+    """An array of the numbers that an iterable gives."""
+    return device_put_value(np.fromiter(iter, np.dtype(dtype), count))
+
+
+install_array_maker(lambda x, dtype: _made(dtype.name, x, dtype))

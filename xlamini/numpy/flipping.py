@@ -1,0 +1,118 @@
+"""Axes turned round: flip, rot90, roll."""
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from xlamini.numpy.arguments import as_axes, as_operand
+from xlamini.numpy.runs import take_runs
+from xlamini.numpy.shape import ravel, swapaxes
+from xlamini.primitives.iota import iota
+from xlamini.primitives.promotion import check_operands
+from xlamini.primitives.shape import reshape, rev
+from xlamini.runtime.array import Array
+from xlamini.transforms.composite import composite
+from xlamini.typing import ArrayLike, AxisLike
+
+
+def flip(m: ArrayLike, axis: AxisLike = None) -> Array:
+    """The elements in reverse order along an axis, several, or all.
+
+    >>> flip(xlamini.numpy.arange(3))
+    Array([2, 1, 0], dtype=int32)
+    """
+    return _flipped("flip", m, axis)
+
+
+def fliplr(m: ArrayLike) -> Array:
+    """The elements in reverse order along the second axis."""
+    return _flipped("fliplr", m, 1)
+
+
+def flipud(m: ArrayLike) -> Array:
+    """The elements in reverse order along the first axis."""
+    return _flipped("flipud", m, 0)
+
+
+def _flipped(name: str, m: Any, axis: Any) -> Any:
+    x = as_operand(name, m)
+    axes = as_axes(name, axis, x.ndim)
+    return rev(x, axes) if axes else x
+
+
+@composite(static=("k", "axes"))
+def rot90(m: ArrayLike, k: int = 1, axes: Sequence[int] = (0, 1)) -> Array:
+    """The plane of two axes turned by `k` right angles, from the first towards the second.
+
+    >>> rot90(xlamini.numpy.array([[1, 2], [3, 4]]))
+    Array([[2, 4],
+           [1, 3]], dtype=int32)
+    """
+    x = as_operand("rot90", m)
+    if x.ndim < 2:
+        raise ValueError(f"rot90: at least two dimensions are needed, got shape {x.shape}")
+    first, second = as_axes("rot90", axes, x.ndim)
+    turns = k % 4
+    if turns == 2:
+        return rev(x, (first, second))
+    if turns == 1:
+        return swapaxes(rev(x, (second,)), first, second)
+    return rev(swapaxes(x, first, second), (second,)) if turns else x
+
+
+def roll(a: ArrayLike, shift: ArrayLike | Sequence[int], axis: AxisLike = None) -> Array:
+    """The elements moved on by `shift` places along an axis, those at the end coming in at the start.
+
+    Without an axis, `a` is rolled as if it were flat. Several shifts and axes go in pairs.
+
+    >>> roll(xlamini.numpy.arange(5), 2)
+    Array([3, 4, 0, 1, 2], dtype=int32)
+    """
+    x = as_operand("roll", a)
+    static = _static(shift)
+    if static is None:
+        check_operands("roll", (shift,))
+        return _rolled(x, shift, axis)
+    return _rolled_by(x, static, tuple(axis) if isinstance(axis, list) else axis)
+
+
+def _static(shift: Any) -> Any:
+    """The shift as an int or a tuple of ints, if it is known while tracing."""
+    if hasattr(shift, "aval"):
+        return None
+    return tuple(map(operator.index, shift)) if np.ndim(shift) else operator.index(shift)
+
+
+@composite(static=("shift", "axis"))
+def _rolled_by(x: Any, shift: Any, axis: Any) -> Any:
+    return _rolled(x, shift, axis, known=True)
+
+
+def _rolled(x: Any, shift: Any, axis: Any, known: bool = False) -> Any:
+    if axis is None:
+        return reshape(_rolled(ravel(x), shift, 0, known), x.shape)
+    shape = x.shape
+    for by, along in _pairs(shift, axis, x.ndim):
+        if shape[along]:
+            x = _along(x, by, along, known)
+    return x
+
+
+def _pairs(shift: Any, axis: Any, ndim: int) -> list[tuple[Any, int]]:
+    axes = [as_axes("roll", a, ndim)[0] for a in (axis if isinstance(axis, Sequence) else (axis,))]
+    shifts = [shift[i] for i in range(np.shape(shift)[0])] if np.ndim(shift) else [shift]
+    if len(shifts) != len(axes) and 1 not in (len(shifts), len(axes)):
+        raise ValueError(f"roll: {len(shifts)} shifts do not go with {len(axes)} axes")
+    count = max(len(shifts), len(axes))
+    return list(zip(shifts * (count // len(shifts)), axes * (count // len(axes)), strict=True))
+
+
+def _along(x: Any, shift: Any, axis: int, known: bool) -> Any:
+    length = x.shape[axis]
+    if known:
+        return take_runs(x, np.roll(np.arange(length), shift), axis)
+    indices = (iota(np.dtype("int32"), length) - shift) % length
+    return x[(slice(None),) * axis + (indices,)]

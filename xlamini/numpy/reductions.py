@@ -1,0 +1,263 @@
+"""Sums, products, extrema and truth over axes of an array: one recipe, and for each function what is special about it."""
+
+# ruff: noqa: A001
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from xlamini.core.dtypes import canonicalize_dtype, check_user_dtype, issubdtype
+from xlamini.core.primitive import Primitive
+from xlamini.core.tracer import aval_of, literal
+from xlamini.numpy.arguments import as_axes, as_operand, refuse_out
+from xlamini.primitives import arithmetic
+from xlamini.primitives.bitwise import bitwise_and, bitwise_or
+from xlamini.primitives.comparison import ne
+from xlamini.primitives.convert import convert
+from xlamini.primitives.elementwise import mul
+from xlamini.primitives.ordering import highest, lowest
+from xlamini.primitives.promotion import broadcasted, in_dtype
+from xlamini.primitives.reductions import (
+    reduce_and_p,
+    reduce_max_p,
+    reduce_min_p,
+    reduce_or_p,
+    reduce_prod_p,
+)
+from xlamini.primitives.select import where as select
+from xlamini.primitives.shape import expand_dims, reduce_sum_p
+from xlamini.transforms.composite import composite
+
+Axis = int | Sequence[int] | None
+
+
+class Monoid(NamedTuple):
+    """An operation to reduce with: over axes, between two values, and the number that changes nothing."""
+
+    over: Primitive
+    between: Any
+    neutral: Any
+
+
+SUM = Monoid(reduce_sum_p, arithmetic.add, lambda dtype: 0)
+PROD = Monoid(reduce_prod_p, mul, lambda dtype: 1)
+MAX = Monoid(reduce_max_p, arithmetic.max, lowest)
+MIN = Monoid(reduce_min_p, arithmetic.min, highest)
+AND = Monoid(reduce_and_p, bitwise_and, lambda dtype: True)
+OR = Monoid(reduce_or_p, bitwise_or, lambda dtype: False)
+
+_STATIC = ("axis", "dtype", "out", "keepdims", "promote_integers")
+
+
+@composite(static=_STATIC)
+def sum(
+    a: Any,
+    axis: Axis = None,
+    dtype: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = None,
+    promote_integers: bool = True,
+) -> Any:
+    """The sum over `axis` (one, several, or None for all), of the elements where `where` holds, plus `initial`.
+
+    Booleans and narrow integers are summed as int32 or uint32 (unless `promote_integers` is False, for integers), halves in
+    float32. ValueError for an axis that the array does not have.
+
+    >>> sum(jnp.array([[1, 2], [3, 4]]), axis=1)
+    Array([3, 7], dtype=int32)
+    """
+    return _accumulated("sum", SUM, a, axis, dtype, out, keepdims, initial, where, promote_integers)
+
+
+@composite(static=_STATIC)
+def prod(
+    a: Any,
+    axis: Axis = None,
+    dtype: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = None,
+    promote_integers: bool = True,
+) -> Any:
+    """The product over `axis` (one, several, or None for all), of the elements where `where` holds, times `initial`.
+
+    Dtypes are as in `sum`. ValueError for an axis that the array does not have.
+
+    >>> prod(jnp.array([[1, 2], [3, 4]]), axis=0)
+    Array([3, 8], dtype=int32)
+    """
+    return _accumulated("prod", PROD, a, axis, dtype, out, keepdims, initial, where, promote_integers)
+
+
+@composite(static=_STATIC)
+def max(
+    a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
+) -> Any:
+    """The largest element over `axis` (one, several, or None for all); NaN if one is NaN.
+
+    With `where`, of the elements where it holds and of `initial`, which must be given then. ValueError for an axis that the
+    array does not have, and where there is no element and no `initial`.
+
+    >>> max(jnp.array([[1, 2], [3, 4]]), axis=0)
+    Array([3, 4], dtype=int32)
+    """
+    return _extremum("max", MAX, a, axis, out, keepdims, initial, where)
+
+
+@composite(static=_STATIC)
+def min(
+    a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
+) -> Any:
+    """The smallest element over `axis` (one, several, or None for all); NaN if one is NaN.
+
+    With `where`, of the elements where it holds and of `initial`, which must be given then. ValueError for an axis that the
+    array does not have, and where there is no element and no `initial`.
+
+    >>> min(jnp.array([[1, 2], [3, 4]]), axis=1)
+    Array([1, 3], dtype=int32)
+    """
+    return _extremum("min", MIN, a, axis, out, keepdims, initial, where)
+
+
+amax, amin = max, min
+
+
+@composite(static=_STATIC)
+def ptp(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False) -> Any:
+    """The largest minus the smallest element over `axis`; TypeError for booleans.
+
+    >>> ptp(jnp.array([3, 9, 4]))
+    Array(6, dtype=int32)
+    """
+    largest = _extremum("ptp", MAX, a, axis, out, keepdims, None, None)
+    return arithmetic.sub(largest, _extremum("ptp", MIN, a, axis, out, keepdims, None, None))
+
+
+@composite(static=_STATIC)
+def all(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Any:
+    """Whether all elements over `axis` are true (not zero); True where there is none.
+
+    >>> all(jnp.array([[1, 0], [1, 1]]), axis=0)
+    Array([ True, False], dtype=bool)
+    """
+    return _truth("all", AND, a, axis, out, keepdims, where)
+
+
+@composite(static=_STATIC)
+def any(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Any:
+    """Whether some element over `axis` is true (not zero); False where there is none.
+
+    >>> any(jnp.array([[1, 0], [0, 0]]), axis=1)
+    Array([ True, False], dtype=bool)
+    """
+    return _truth("any", OR, a, axis, out, keepdims, where)
+
+
+@composite(static=_STATIC)
+def count_nonzero(a: Any, axis: Axis = None, keepdims: bool = False) -> Any:
+    """How many elements over `axis` are not zero.
+
+    >>> count_nonzero(jnp.array([0, 3, 0, 5]))
+    Array(2, dtype=int32)
+    """
+    counted = convert(nonzero_mask("count_nonzero", a), canonicalize_dtype(int))
+    return reduce("count_nonzero", SUM, counted, axis, keepdims)
+
+
+# --- the recipe, also for the statistics and the functions that pass over NaNs
+
+
+def reduce(
+    name: str, monoid: Monoid, x: Any, axis: Axis, keepdims: bool = False, initial: Any = None, where: Any = None
+) -> Any:
+    """Reduce in the array's own dtype."""
+    dtype = aval_of(x).dtype
+    if where is not None:
+        mask, x = broadcasted(name, as_mask(name, where), x)
+        x = select(mask, x, literal(monoid.neutral(dtype), dtype))
+    shape = aval_of(x).shape
+    axes = as_axes(name, axis, len(shape))
+    result = monoid.over.bind(x, axes=axes)
+    result = expand_dims(result, axes) if keepdims else result
+    if initial is None:
+        return result
+    start = in_dtype(as_operand(name, initial) if aval_of(initial).ndim else initial, dtype)
+    return monoid.between(*broadcasted(name, result, start))
+
+
+def accumulator(dtype: Any) -> Any:
+    """The dtype to sum elements of `dtype` in: float32 for halves."""
+    return np.dtype(np.float32) if issubdtype(dtype, np.floating) and dtype.itemsize < 4 else dtype
+
+
+def summed_dtype(name: str, given: Any, dtype: Any, promote_integers: bool = True) -> Any:
+    """The dtype of a sum: the one asked for, or the elements' with small integers widened."""
+    if dtype is not None:
+        return check_user_dtype(dtype, name)
+    if given == np.bool_:
+        return canonicalize_dtype(int)
+    default = canonicalize_dtype(np.uint64 if issubdtype(given, np.unsignedinteger) else int)
+    widens = promote_integers and issubdtype(given, np.integer) and given.itemsize < default.itemsize
+    return default if widens else given
+
+
+def as_mask(name: str, where: Any) -> Any:
+    """The `where` argument, which must be boolean."""
+    if aval_of(where).dtype != np.bool_:
+        raise TypeError(f"{name}: `where` must be boolean, got {aval_of(where).dtype}; compare it with something first")
+    return as_operand(name, where)
+
+
+def nonzero_mask(name: str, a: Any) -> Any:
+    """Where an array is not zero."""
+    a = as_operand(name, a)
+    dtype = aval_of(a).dtype
+    return a if dtype == np.bool_ else ne(a, literal(0, dtype))
+
+
+def _accumulated(
+    name: str,
+    monoid: Monoid,
+    a: Any,
+    axis: Axis,
+    dtype: Any,
+    out: None,
+    keepdims: bool,
+    initial: Any,
+    where: Any,
+    promote_integers: bool,
+) -> Any:
+    refuse_out(name, out)
+    a = as_operand(name, a)
+    result = summed_dtype(name, aval_of(a).dtype, dtype, promote_integers)
+    x = convert(a, accumulator(result))
+    return convert(reduce(name, monoid, x, axis, keepdims, initial, where), result)
+
+
+def _extremum(
+    name: str, monoid: Monoid, a: Any, axis: Axis, out: None, keepdims: bool, initial: Any, where: Any
+) -> Any:
+    refuse_out(name, out)
+    a = as_operand(name, a)
+    aval = aval_of(a)
+    axes = as_axes(name, axis, aval.ndim)
+    if initial is None and where is not None:
+        raise ValueError(f"{name}: `where` may leave no element, so give `initial` too, such as initial=-jnp.inf")
+    empty = [d for d in axes if not aval.shape[d]]
+    if initial is None and empty:
+        raise ValueError(
+            f"{name}: axis {empty[0]} of shape {aval.shape} is empty, and nothing is the {name} of no elements; give `initial`"
+        )
+    return reduce(name, monoid, convert(a, aval.dtype), axes, keepdims, initial, where)
+
+
+def _truth(name: str, monoid: Monoid, a: Any, axis: Axis, out: None, keepdims: bool, where: Any) -> Any:
+    refuse_out(name, out)
+    return reduce(name, monoid, nonzero_mask(name, a), axis, keepdims, None, where)
+
+

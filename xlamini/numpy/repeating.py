@@ -1,0 +1,132 @@
+"""Elements repeated: broadcasting, tiling."""
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from xlamini.core.errors import ShapeError
+from xlamini.core.tracer import Tracer
+from xlamini.numpy.arguments import as_axis, as_operand, as_shape
+from xlamini.numpy.creation import zeros
+from xlamini.numpy.shape import ravel
+from xlamini.primitives.cumulative import cumsum
+from xlamini.primitives.promotion import check_operands
+from xlamini.primitives.shape import broadcast_in_dim, reshape
+from xlamini.runtime.array import Array
+from xlamini.transforms.composite import composite
+from xlamini.typing import ArrayLike, ShapeLike
+
+
+def broadcast_to(array: ArrayLike, shape: ShapeLike) -> Array:
+    """`array` repeated into `shape`, by NumPy's rules; ShapeError where it does not fit.
+
+    >>> broadcast_to(xlamini.numpy.arange(2), (2, 2))
+    Array([[0, 1],
+           [0, 1]], dtype=int32)
+    """
+    x = as_operand("broadcast_to", array)
+    sizes = as_shape("broadcast_to", shape)
+    new = len(sizes) - x.ndim
+    if new < 0 or any(n not in (1, m) for n, m in zip(x.shape, sizes[new:], strict=True)):
+        raise ShapeError(
+            f"broadcast_to: shape {x.shape} does not broadcast to {sizes}; sizes must be equal or 1, counted from the last axis"
+        )
+    return broadcast_in_dim(x, sizes, range(new, len(sizes)))
+
+
+def broadcast_shapes(*shapes: ShapeLike) -> tuple[int, ...]:
+    """The shape that arrays of these shapes broadcast to; ShapeError where there is none.
+
+    >>> broadcast_shapes((2, 1), 3)
+    (2, 3)
+    """
+    given = [as_shape("broadcast_shapes", s) for s in shapes]
+    try:
+        return np.broadcast_shapes(*given)
+    except ValueError:
+        listed = ", ".join(map(str, given))
+        raise ShapeError(f"broadcast_shapes: {listed} do not broadcast; sizes must be equal or 1") from None
+
+
+def broadcast_arrays(*args: ArrayLike) -> list[Array]:
+    """Arrays repeated into the one shape that they broadcast to."""
+    operands = [as_operand("broadcast_arrays", x) for x in args]
+    shape = broadcast_shapes(*(x.shape for x in operands))
+    return [broadcast_to(x, shape) for x in operands]
+
+
+@composite(static=("reps",))
+def tile(A: ArrayLike, reps: int | Sequence[int]) -> Array:  # noqa: N803
+    """`A` laid side by side so many times along each axis; one number counts for the last.
+
+    >>> tile(xlamini.numpy.arange(2), (2, 2))
+    Array([[0, 1, 0, 1],
+           [0, 1, 0, 1]], dtype=int32)
+    """
+    x = as_operand("tile", A)
+    counts = as_shape("tile", reps)
+    rank = max(len(counts), x.ndim)
+    counts = (1,) * (rank - len(counts)) + counts
+    sizes = (1,) * (rank - x.ndim) + x.shape
+    pairs = [n for pair in zip(counts, sizes, strict=True) for n in pair]
+    laid = broadcast_in_dim(reshape(x, sizes), pairs, range(1, 2 * rank, 2))
+    return reshape(laid, [c * n for c, n in zip(counts, sizes, strict=True)])
+
+
+def repeat(
+    a: ArrayLike, repeats: ArrayLike, axis: int | None = None, *, total_repeat_length: int | None = None
+) -> Array:
+    """Each element of `a` along an axis several times in a row; of `a` flattened, if no axis is given.
+
+    `repeats` is one number, or an array of one for each element. If its values are not known while tracing,
+    `total_repeat_length` says how long the result is: it is cut off there, or its last element goes on.
+
+    >>> repeat(xlamini.numpy.arange(3), xlamini.numpy.array([1, 0, 2]))
+    Array([0, 2, 2], dtype=int32)
+    """
+    check_operands("repeat", (repeats,))
+    x = ravel(a) if axis is None else as_operand("repeat", a)
+    along = as_axis("repeat", 0 if axis is None else axis, x.ndim)
+    if type(repeats) is Tracer or total_repeat_length is not None:
+        return _repeat_traced(x, repeats, along, total_repeat_length)
+    counts = np.asarray(repeats)
+    if counts.size == 1:
+        return _repeat_evenly(x, as_shape("repeat", operator.index(counts.item()))[0], along)
+    _check_counts(counts.shape, x.shape, along)
+    return _taken(x, np.repeat(np.arange(x.shape[along]), counts), along)
+
+
+@composite(static=("count", "axis"))
+def _repeat_evenly(x: Any, count: int, axis: int) -> Any:
+    shape = x.shape
+    pairs = (*shape[: axis + 1], count, *shape[axis + 1 :])
+    kept = [d for d in range(len(pairs)) if d != axis + 1]
+    return reshape(broadcast_in_dim(x, pairs, kept), (*shape[:axis], shape[axis] * count, *shape[axis + 1 :]))
+
+
+@composite(static=("axis", "total"))
+def _repeat_traced(x: Any, repeats: Any, axis: int, total: int | None) -> Any:
+    if total is None:
+        raise ValueError(
+            "repeat: the values of `repeats` are not known while tracing, so the length of the result is not either; "
+            "give total_repeat_length"
+        )
+    length = x.shape[axis]
+    counts = broadcast_to(as_operand("repeat", repeats), (length,))
+    _check_counts(counts.shape, x.shape, axis)
+    # Where an element's run begins, the index of what is repeated goes up by one.
+    starts = cumsum(counts)[:-1]
+    steps = zeros(total, int).at[starts].add(1, mode="drop")
+    return _taken(x, cumsum(steps), axis)
+
+
+def _check_counts(counts: tuple[int, ...], shape: tuple[int, ...], axis: int) -> None:
+    if counts != (shape[axis],):
+        raise ShapeError(f"repeat: repeats of shape {counts} has not one number for each of the {shape[axis]} elements")
+
+
+def _taken(x: Any, indices: Any, axis: int) -> Any:
+    return x[(slice(None),) * axis + (indices,)]

@@ -1,0 +1,194 @@
+"""Other shapes for the same elements, and the order of axes."""
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from xlamini.core.errors import ShapeError
+from xlamini.numpy.arguments import as_axes, as_axis, as_operand
+from xlamini.primitives import shape as _shape
+from xlamini.runtime.array import Array
+from xlamini.transforms.composite import composite
+from xlamini.typing import ArrayLike, AxisLike, ShapeLike
+
+
+def reshape(a: ArrayLike, shape: ShapeLike, order: str = "C", *, copy: bool | None = None) -> Array:
+    """The elements of `a` in another shape; one size may be -1, which follows from the others.
+
+    They are read and written in row-major order, or with order "F" in column-major order. ShapeError where the sizes don't fit.
+
+    >>> reshape(xlamini.numpy.arange(6), (2, -1)).shape
+    (2, 3)
+    """
+    a = as_operand("reshape", a)
+    sizes = _resolved(a.shape, shape)
+    if order == "C":
+        return _shape.reshape(a, sizes)
+    if order != "F":
+        raise NotImplementedError(f"reshape: order={order!r}; it takes 'C' or 'F'")
+    return _reshape_by_columns(a, sizes)
+
+
+@composite(static=("sizes",))
+def _reshape_by_columns(a: Any, sizes: tuple[int, ...]) -> Any:
+    return transpose(_shape.reshape(transpose(a), sizes[::-1]))
+
+
+def _resolved(own: tuple[int, ...], shape: Any) -> tuple[int, ...]:
+    given = shape if isinstance(shape, Sequence) or np.ndim(shape) else (shape,)
+    sizes = tuple(map(operator.index, given))
+    total = math.prod(own)
+    unknown = [i for i, n in enumerate(sizes) if n == -1]
+    if len(unknown) > 1:
+        raise ShapeError(f"reshape: only one size can follow from the others, but {sizes} has {len(unknown)} of -1")
+    if unknown:
+        known = -math.prod(sizes)
+        if known <= 0 or total % known:
+            raise ShapeError(_misfit(own, total, sizes, f"a multiple of {known}"))
+        return tuple(total // known if n == -1 else n for n in sizes)
+    if math.prod(sizes) != total:
+        raise ShapeError(_misfit(own, total, sizes, f"{math.prod(sizes)}"))
+    return sizes
+
+
+def _misfit(own: tuple[int, ...], total: int, sizes: tuple[int, ...], needed: str) -> str:
+    return (
+        f"reshape: an array of shape {own} has {total} elements and does not fit into shape {sizes}, which needs {needed}; "
+        "give sizes with the same product, or one of -1"
+    )
+
+
+def ravel(a: ArrayLike, order: str = "C") -> Array:
+    """The elements of `a` in one dimension; in row-major order, or with order "F" in column-major order."""
+    return reshape(a, -1 if np.size(a) else 0, order)
+
+
+def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
+    """The axes of `a` in another order: that of `axes`, or the reverse one.
+
+    >>> transpose(xlamini.numpy.ones((2, 3, 4)), (1, 0, 2)).shape
+    (3, 2, 4)
+    """
+    a = as_operand("transpose", a)
+    ndim = a.ndim
+    if axes is None:
+        return _shape.transpose(a, range(ndim)[::-1])
+    order = as_axes("transpose", axes, ndim)
+    if len(order) != ndim:
+        raise ShapeError(f"transpose: axes {tuple(axes)} do not name each axis of shape {a.shape} once")
+    return _shape.transpose(a, order)
+
+
+def permute_dims(a: ArrayLike, /, axes: Sequence[int]) -> Array:
+    """The axes of `a` in the order of `axes`."""
+    return transpose(a, axes)
+
+
+def matrix_transpose(x: ArrayLike, /) -> Array:
+    """The last two axes exchanged; ValueError for fewer than two dimensions."""
+    x = as_operand("matrix_transpose", x)
+    if x.ndim < 2:
+        raise ValueError(f"matrix_transpose: at least two dimensions are needed, got shape {x.shape}")
+    return swapaxes(x, -1, -2)
+
+
+def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
+    """Two axes exchanged."""
+    a = as_operand("swapaxes", a)
+    order = list(range(a.ndim))
+    i, j = as_axis("swapaxes", axis1, a.ndim), as_axis("swapaxes", axis2, a.ndim)
+    order[i], order[j] = order[j], order[i]
+    return _shape.transpose(a, order)
+
+
+def moveaxis(a: ArrayLike, source: int | Sequence[int], destination: int | Sequence[int]) -> Array:
+    """Axes moved to other places; the others keep their order.
+
+    >>> moveaxis(xlamini.numpy.ones((2, 3, 4)), 0, -1).shape
+    (3, 4, 2)
+    """
+    a = as_operand("moveaxis", a)
+    sources, places = as_axes("moveaxis", source, a.ndim), as_axes("moveaxis", destination, a.ndim)
+    if len(sources) != len(places):
+        raise ValueError(f"moveaxis: {len(sources)} axes in source {source}, but {len(places)} in destination {destination}")
+    order = [d for d in range(a.ndim) if d not in sources]
+    for place, axis in sorted(zip(places, sources, strict=True)):
+        order.insert(place, axis)
+    return _shape.transpose(a, order)
+
+
+def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
+    """One axis moved to stand before axis `start`."""
+    a = as_operand("rollaxis", a)
+    source = as_axis("rollaxis", axis, a.ndim)
+    place = start if start == a.ndim else as_axis("rollaxis", start, a.ndim)
+    return moveaxis(a, source, place - (source < place))
+
+
+def expand_dims(a: ArrayLike, axis: int | Sequence[int]) -> Array:
+    """Axes of length 1 put in, so that they stand at `axis` of the result.
+
+    >>> expand_dims(xlamini.numpy.ones(3), (0, 2)).shape
+    (1, 3, 1)
+    """
+    a = as_operand("expand_dims", a)
+    count = len(axis) if isinstance(axis, Sequence) else 1
+    return _shape.expand_dims(a, as_axes("expand_dims", axis, a.ndim + count))
+
+
+def squeeze(a: ArrayLike, axis: AxisLike = None) -> Array:
+    """Axes of length 1 taken out: those named, or all. ShapeError for a longer one.
+
+    >>> squeeze(xlamini.numpy.ones((1, 3, 1)), 0).shape
+    (3, 1)
+    """
+    a = as_operand("squeeze", a)
+    shape = a.shape
+    if axis is None:
+        return _shape.squeeze(a, [d for d, n in enumerate(shape) if n == 1])
+    axes = as_axes("squeeze", axis, a.ndim)
+    long = [d for d in axes if shape[d] != 1]
+    if long:
+        raise ShapeError(f"squeeze: axis {long[0]} of shape {shape} has length {shape[long[0]]}, not 1")
+    return _shape.squeeze(a, axes)
+
+
+def atleast_1d(*arys: ArrayLike) -> Array | list[Array]:
+    """Each array with at least one dimension."""
+    return _each("atleast_1d", arys, lambda x: _shape.reshape(x, (1,)) if x.ndim == 0 else x)
+
+
+def atleast_2d(*arys: ArrayLike) -> Array | list[Array]:
+    """Each array with at least two dimensions; new ones stand in front."""
+    return _each("atleast_2d", arys, lambda x: _shape.reshape(x, (1,) * (2 - x.ndim) + x.shape) if x.ndim < 2 else x)
+
+
+def atleast_3d(*arys: ArrayLike) -> Array | list[Array]:
+    """Each array with at least three dimensions: `n` becomes `(1, n, 1)`, `(m, n)` becomes `(m, n, 1)`."""
+    new = {0: (0, 1, 2), 1: (0, 2), 2: (2,)}
+    return _each("atleast_3d", arys, lambda x: _shape.expand_dims(x, new[x.ndim]) if x.ndim < 3 else x)
+
+
+def _each(name: str, arrays: Sequence[Any], change: Any) -> Any:
+    changed = [change(as_operand(name, x)) for x in arrays]
+    return changed[0] if len(changed) == 1 else changed
+
+
+def shape(a: Any) -> tuple[int, ...]:
+    """The length of each axis."""
+    return tuple(a.shape) if hasattr(a, "shape") else np.shape(a)
+
+
+def ndim(a: Any) -> int:
+    """The number of axes."""
+    return len(shape(a))
+
+
+def size(a: Any, axis: AxisLike = None) -> int:
+    """The number of elements, in all or along some axes."""
+    lengths = shape(a)
+    return math.prod(lengths[d] for d in as_axes("size", axis, len(lengths)))

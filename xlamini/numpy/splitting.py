@@ -1,0 +1,89 @@
+"""An array parted into several."""
+from __future__ import annotations
+
+import itertools
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from xlamini.core.errors import ShapeError
+from xlamini.numpy.arguments import as_axis, as_operand
+from xlamini.primitives.concatenate import split as _split
+from xlamini.primitives.shape import squeeze
+from xlamini.runtime.array import Array
+from xlamini.typing import ArrayLike
+
+Places = int | Sequence[int] | ArrayLike
+
+
+def split(ary: ArrayLike, indices_or_sections: Places, axis: int = 0) -> list[Array]:
+    """`ary` parted along an axis: into so many equal parts, or before each of the indices.
+
+    ValueError if the axis does not divide into equal parts; see array_split.
+
+    >>> split(xlamini.numpy.arange(4), [1, 3])
+    [Array([0], dtype=int32), Array([1, 2], dtype=int32), Array([3], dtype=int32)]
+    """
+    return _parted("split", ary, indices_or_sections, axis, even=True)
+
+
+def array_split(ary: ArrayLike, indices_or_sections: Places, axis: int = 0) -> list[Array]:
+    """Like `split`, but the first of the parts may be longer by one, where there is a rest."""
+    return _parted("array_split", ary, indices_or_sections, axis, even=False)
+
+
+def hsplit(ary: ArrayLike, indices_or_sections: Places) -> list[Array]:
+    """`ary` parted along its second axis, or its only one."""
+    return _parted("hsplit", ary, indices_or_sections, 0 if np.ndim(ary) == 1 else 1, even=True)
+
+
+def vsplit(ary: ArrayLike, indices_or_sections: Places) -> list[Array]:
+    """`ary` parted along its first axis."""
+    return _parted("vsplit", ary, indices_or_sections, 0, even=True)
+
+
+def dsplit(ary: ArrayLike, indices_or_sections: Places) -> list[Array]:
+    """`ary` parted along its third axis."""
+    return _parted("dsplit", ary, indices_or_sections, 2, even=True)
+
+
+def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
+    """The slices of `x` along an axis, which they lack.
+
+    >>> unstack(xlamini.numpy.ones((2, 3)))[0].shape
+    (3,)
+    """
+    x = as_operand("unstack", x)
+    if not x.ndim:
+        raise ValueError("unstack: at least one dimension is needed, got a scalar")
+    along = as_axis("unstack", axis, x.ndim)
+    if not x.shape[along]:
+        return ()
+    return tuple(squeeze(part, (along,)) for part in _split(x, (1,) * x.shape[along], along))
+
+
+def _parted(name: str, array: Any, places: Any, axis: int, *, even: bool) -> list[Array]:
+    x = as_operand(name, array)
+    along = as_axis(name, axis, x.ndim)
+    length = x.shape[along]
+    sizes = _between(name, places, length) if np.ndim(places) else _equal(name, operator.index(places), length, even)
+    return list(_split(x, sizes, along))
+
+
+def _between(name: str, places: Any, length: int) -> list[int]:
+    bounds = [min(max(i + length if i < 0 else i, 0), length) for i in map(operator.index, places)]
+    sizes = [stop - start for start, stop in itertools.pairwise([0, *bounds, length])]
+    if any(n < 0 for n in sizes):
+        raise ValueError(f"{name}: the indices {tuple(places)} must ascend")
+    return sizes
+
+
+def _equal(name: str, sections: int, length: int, even: bool) -> list[int]:
+    if sections < 1:
+        raise ValueError(f"{name}: the number of parts must be 1 or more, got {sections}")
+    size, rest = divmod(length, sections)
+    if rest and even:
+        raise ShapeError(f"{name}: {length} elements do not make {sections} equal parts; array_split allows a rest")
+    return [size + 1] * rest + [size] * (sections - rest)

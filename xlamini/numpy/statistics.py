@@ -1,0 +1,239 @@
+"""Means, variances and medians over axes of an array."""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from xlamini.core.dtypes import canonicalize_dtype, check_user_dtype, issubdtype, result_type
+from xlamini.core.tracer import aval_of, literal
+from xlamini.numpy.arguments import as_axes, as_operand, refuse_out
+from xlamini.numpy.reductions import SUM, Axis, accumulator, as_mask, reduce
+from xlamini.primitives.arithmetic import add, div, sub
+from xlamini.primitives.comparison import gt, ne
+from xlamini.primitives.complex import imag, real
+from xlamini.primitives.convert import convert
+from xlamini.primitives.elementwise import mul
+from xlamini.primitives.power import sqrt
+from xlamini.primitives.promotion import broadcasted, in_dtype, promoted_dtypes
+from xlamini.primitives.select import where as select
+from xlamini.primitives.shape import broadcast_in_dim, expand_dims, reshape, squeeze, transpose
+from xlamini.primitives.slice import index_in_dim
+from xlamini.primitives.sort import sort_p
+from xlamini.primitives.tangent_ops import full
+from xlamini.transforms.composite import composite
+
+_STATIC = ("axis", "dtype", "out", "keepdims", "ddof", "correction", "overwrite_input", "returned")
+
+
+@composite(static=_STATIC)
+def mean(
+    a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None
+) -> Any:
+    """The arithmetic mean over `axis` (one, several, or None for all), of the elements where `where` holds.
+
+    Integers give float32, halves are averaged in float32. NaN where there is no element; ValueError for an axis that the array
+    does not have.
+
+    >>> mean(jnp.array([[1.0, 2.0], [3.0, 4.0]]), axis=1)
+    Array([1.5, 3.5], dtype=float32)
+    """
+    refuse_out("mean", out)
+    a = as_operand("mean", a)
+    dtype = float_dtype("mean", a, dtype)
+    x = convert(a, accumulator(dtype))
+    return convert(_mean("mean", x, axis, keepdims, where), dtype)
+
+
+@composite(static=_STATIC)
+def var(
+    a: Any,
+    axis: Axis = None,
+    dtype: Any = None,
+    out: None = None,
+    ddof: int = 0,
+    keepdims: bool = False,
+    *,
+    where: Any = None,
+    mean: Any = None,
+    correction: int | float | None = None,
+) -> Any:
+    """The variance over `axis`: the squared distances from the mean (or from `mean`, of the shape that keepdims gives).
+
+    Their sum is divided by the number of elements minus `ddof` (or `correction`, its name in the array API); NaN where that is
+    not positive. Dtypes are as in `mean`; the variance of complex numbers is real.
+
+    >>> var(jnp.array([1.0, 2.0, 3.0, 4.0]))
+    Array(1.25, dtype=float32)
+    """
+    return _variance("var", a, axis, dtype, out, ddof, keepdims, where, mean, correction)
+
+
+@composite(static=_STATIC)
+def std(
+    a: Any,
+    axis: Axis = None,
+    dtype: Any = None,
+    out: None = None,
+    ddof: int = 0,
+    keepdims: bool = False,
+    *,
+    where: Any = None,
+    mean: Any = None,
+    correction: int | float | None = None,
+) -> Any:
+    """The standard deviation over `axis`: the root of `var`, with the same arguments.
+
+    >>> std(jnp.array([1.0, 3.0]))
+    Array(1., dtype=float32)
+    """
+    return sqrt(_variance("std", a, axis, dtype, out, ddof, keepdims, where, mean, correction))
+
+
+@composite(static=_STATIC)
+def average(
+    a: Any, axis: Axis = None, weights: Any = None, returned: bool = False, keepdims: bool = False
+) -> Any:
+    """The mean over `axis` in which each element counts by its weight; with `returned`, also the sums of the weights.
+
+    `weights` has the array's shape, or one dimension for the one `axis`. ShapeError where it has another shape.
+
+    >>> average(jnp.array([1.0, 2.0]), weights=jnp.array([3.0, 1.0]))
+    Array(1.25, dtype=float32)
+    """
+    a = as_operand("average", a)
+    if weights is None:
+        weights = literal(1, float_dtype("average", a, None))
+    dtype = result_type(float_dtype("average", a, None), aval_of(weights).dtype)
+    x = convert(a, dtype)
+    weights = _weights_like(x, in_dtype(weights, dtype), axis)
+    total = reduce("average", SUM, weights, axis, keepdims)
+    result = div(reduce("average", SUM, mul(x, weights), axis, keepdims), total)
+    return (result, total) if returned else result
+
+
+@composite(static=_STATIC)
+def median(
+    a: Any, axis: Axis = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False
+) -> Any:
+    """The middle element over `axis` in sorted order, or the mean of the two in the middle; NaN if one is NaN.
+
+    >>> median(jnp.array([7.0, 1.0, 3.0, 2.0]))
+    Array(2.5, dtype=float32)
+    """
+    refuse_out("median", out)
+    x, axes, rows = flat_rows("median", a, axis)
+    n = aval_of(x).shape[-1]
+    last = rows.ndim
+    (x,) = sort_p.bind(x, dimension=last, is_stable=True, num_keys=1)
+    low, high, top = (index_in_dim(x, i, last, keepdims=False) for i in ((n - 1) // 2, n // 2, n - 1))
+    dtype = aval_of(x).dtype
+    middle = mul(add(low, high), literal(0.5, dtype))
+    middle = select(ne(top, top), literal(np.nan, dtype), middle)
+    return expand_dims(middle, axes) if keepdims else middle
+
+
+# --- helpers, also of the functions that pass over NaNs
+
+
+def float_dtype(name: str, a: Any, dtype: Any) -> Any:
+    """The dtype of a mean: the one asked for, or the elements', float32 (float64 under x64) for integers."""
+    if dtype is not None:
+        return check_user_dtype(dtype, name)
+    given = aval_of(a).dtype
+    return given if issubdtype(given, np.inexact) else canonicalize_dtype(float)
+
+
+def flat_rows(name: str, a: Any, axis: Axis) -> tuple[Any, tuple[int, ...], Any]:
+    """The array as floats with `axis` as one last axis; the axes; and the type of a result without them."""
+    a = as_operand(name, a)
+    aval = aval_of(a)
+    axes = as_axes(name, axis, aval.ndim)
+    kept = [d for d in range(aval.ndim) if d not in axes]
+    rows = aval.update(shape=tuple(aval.shape[d] for d in kept))
+    size = math.prod(aval.shape[d] for d in axes)
+    if not size:
+        raise ValueError(f"{name}: axis {axes} of shape {aval.shape} holds no element, so it has no {name}")
+    moved = transpose(convert(a, float_dtype(name, a, None)), (*kept, *axes))
+    return reshape(moved, (*rows.shape, size)), axes, rows
+
+
+def _mean(name: str, x: Any, axis: Axis, keepdims: bool, where: Any) -> Any:
+    aval = aval_of(x)
+    total = reduce(name, SUM, x, axis, keepdims, None, where)
+    if where is None:
+        count = math.prod(aval.shape[d] for d in as_axes(name, axis, aval.ndim))
+        return div(total, literal(count, aval.dtype))
+    return div(total, _counted(name, x, axis, keepdims, where, aval.dtype))
+
+
+def _counted(name: str, x: Any, axis: Axis, keepdims: bool, where: Any, dtype: Any) -> Any:
+    """How many elements `where` leaves, over `axis`."""
+    shape = np.broadcast_shapes(aval_of(x).shape, aval_of(where).shape)
+    mask, _ = broadcasted(name, as_mask(name, where), full(aval_of(x).update(shape=shape), 0))
+    ones = mask if aval_of(mask).shape == shape else broadcast_in_dim(mask, shape, ())
+    return reduce(name, SUM, convert(ones, dtype), axis, keepdims)
+
+
+def _variance(
+    name: str,
+    a: Any,
+    axis: Axis,
+    dtype: Any,
+    out: None,
+    ddof: int,
+    keepdims: bool,
+    where: Any,
+    centre: Any,
+    correction: int | float | None,
+) -> Any:
+    refuse_out(name, out)
+    if correction is not None and ddof:
+        raise ValueError(f"{name}: `ddof` and `correction` are two names of one thing; give one of them")
+    a = as_operand(name, a)
+    wide = accumulator(float_dtype(name, a, None if dtype is None else dtype))
+    x = convert(a, wide)
+    centre = _mean(name, x, axis, True, where) if centre is None else in_dtype(as_operand(name, centre), wide)
+    squares = _square_size(sub(*broadcasted(name, x, centre)))
+    result = _over_freedom(name, squares, axis, keepdims, where, ddof if correction is None else correction)
+    return convert(result, _part(float_dtype(name, a, dtype)))
+
+
+def _over_freedom(name: str, squares: Any, axis: Axis, keepdims: bool, where: Any, ddof: int | float) -> Any:
+    """The sum of squares over the number of elements minus `ddof`; NaN where that is not positive."""
+    aval = aval_of(squares)
+    total = reduce(name, SUM, squares, axis, keepdims, None, where)
+    if where is None:
+        freedom = math.prod(aval.shape[d] for d in as_axes(name, axis, aval.ndim)) - ddof
+        return div(total, literal(freedom if freedom > 0 else np.nan, aval.dtype))
+    counted = _counted(name, squares, axis, keepdims, where, aval.dtype)
+    freedom = sub(counted, literal(ddof, aval.dtype))
+    nan = literal(np.nan, aval.dtype)
+    return select(gt(freedom, literal(0, aval.dtype)), div(total, freedom), nan)
+
+
+def _square_size(x: Any) -> Any:
+    if not issubdtype(aval_of(x).dtype, np.complexfloating):
+        return mul(x, x)
+    return add(mul(real(x), real(x)), mul(imag(x), imag(x)))
+
+
+def _part(dtype: Any) -> Any:
+    return np.zeros((), dtype).real.dtype if issubdtype(dtype, np.complexfloating) else dtype
+
+
+def _weights_like(x: Any, weights: Any, axis: Axis) -> Any:
+    """The weights in the shape of the array."""
+    shape, own = aval_of(x).shape, aval_of(weights).shape
+    if own in ((), shape):
+        return weights if own else broadcast_in_dim(weights, shape, ())
+    axes = as_axes("average", axis, len(shape))
+    if axis is None or len(axes) != len(own) or own != tuple(shape[d] for d in axes):
+        from xlamini.core.errors import ShapeError
+
+        raise ShapeError(
+            f"average: weights of shape {own} fit neither the array's shape {shape} nor axis {axis}; "
+            "give them the array's shape, or one dimension and `axis`"
+        )
+    return broadcast_in_dim(weights, shape, axes)

@@ -1,0 +1,124 @@
+"""Eager transformations run as one program, recognised by its structure.
+
+`grad(f)(x)` outside jit traces and rewrites on every call, but compiles only what it has not seen: the executable is found by
+a hash of the program. A program that Python control flow makes once and never again is not worth compiling whole; where its
+single operations have been compiled before, it runs one by one the first time.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from xlamini.core.jaxpr import Jaxpr, Var
+from xlamini.core.structure import structural_key
+from xlamini.core.tracer import aval_of, build, state
+from xlamini.interpreters.evaluate import evaluate
+from xlamini.transforms.placement import placement
+from xlamini.transforms.program import LoweredProgram, Program
+
+MAX_PROGRAMS = 4096
+
+
+class Routed(NamedTuple):
+    """A program that computes each output once, and where the outputs asked for come from.
+
+    `routes[i]` is an output's number, or `~k` for input k.
+    """
+
+    jaxpr: Jaxpr
+    routes: tuple[int, ...]
+
+
+_programs: dict[Any, Program] = {}
+_seen: dict[Any, None] = {}
+
+
+def apply(jaxpr: Jaxpr, operands: Sequence[Any]) -> list[Any]:
+    """A jaxpr's outputs: its equations join the program being traced, or it runs as one program."""
+    return evaluate(jaxpr, operands) if state.builder is not None else run(jaxpr, operands)
+
+
+def as_one_program(fun: Callable[..., Sequence[Any]], operands: Sequence[Any], name: str = "") -> list[Any]:
+    """`fun(*operands)`, flat: inlined when tracing, else traced and run as one program."""
+    if state.builder is not None:
+        return list(fun(*operands))
+    jaxpr, captured = build(fun, [aval_of(x) for x in operands], name)
+    assert not captured
+    return run(jaxpr, operands)
+
+
+def run(jaxpr: Jaxpr, inputs: Sequence[Any]) -> list[Any]:
+    """Run a jaxpr now; an output that is an input is passed on, not copied."""
+    routed = _routed(jaxpr)
+    outs = _run(routed.jaxpr, inputs) if routed.jaxpr.outvars else []
+    return [outs[r] if r >= 0 else inputs[~r] for r in routed.routes]
+
+
+def _run(jaxpr: Jaxpr, inputs: Sequence[Any]) -> list[Any]:
+    where = placement(inputs, _NUMBERED, jaxpr.name)
+    key = structural_key(jaxpr), where.device
+    program = _programs.get(key)
+    if program is None:
+        if key not in _seen and _better_one_by_one(jaxpr):
+            _remember(_seen, key, None)
+            return evaluate(jaxpr, inputs)
+        program = LoweredProgram(jaxpr, jaxpr.name, where.device).compile()
+        _remember(_programs, key, program)
+    return program(inputs, where.committed)
+
+
+class _Numbered:
+    def __getitem__(self, index: int) -> str:
+        return f"input {index}"
+
+
+_NUMBERED: Any = _Numbered()
+
+
+def _remember(table: dict[Any, Any], key: Any, value: Any) -> None:
+    """Add an entry; the oldest one goes when there are too many."""
+    if len(table) >= MAX_PROGRAMS:
+        table.pop(next(iter(table)))
+    table[key] = value
+
+
+# Milliseconds on a laptop CPU: a program's compile time, an equation's share of it, one operation's compile time.
+_PROGRAM_MS, _EQUATION_MS, _OPERATION_MS = 15.0, 1.0, 10.0
+
+
+def _better_one_by_one(jaxpr: Jaxpr) -> bool:
+    """Whether running this program once costs less equation by equation than compiled whole."""
+    new = set()
+    for eqn in jaxpr.eqns:
+        params = tuple(eqn.params.values())
+        if params not in eqn.primitive.executables:
+            new.add((eqn.primitive, params))
+    return len(new) * _OPERATION_MS < _PROGRAM_MS + len(jaxpr.eqns) * _EQUATION_MS
+
+
+def _routed(jaxpr: Jaxpr) -> Routed:
+    found = jaxpr.memo.get(_routed)
+    if found is None:
+        found = jaxpr.memo[_routed] = _route(jaxpr)
+    return found
+
+
+def _route(jaxpr: Jaxpr) -> Routed:
+    inputs = {v: ~i for i, v in enumerate(jaxpr.invars)}
+    numbers: dict[Var, int] = {}
+    outvars, routes = [], []
+    for atom in jaxpr.outvars:
+        number = inputs.get(atom, numbers.get(atom)) if isinstance(atom, Var) else None
+        if number is None:
+            number = len(outvars)
+            outvars.append(atom)
+            if isinstance(atom, Var):
+                numbers[atom] = number
+        routes.append(number)
+    return Routed(jaxpr.replace(outvars=outvars), tuple(routes))
+
+
+def clear() -> None:
+    """Forget all programs found by structure."""
+    _programs.clear()
+    _seen.clear()
