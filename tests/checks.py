@@ -80,7 +80,8 @@ def check_values(row: Row, sample: Sample, dtype: str) -> None:
 
 def _check_values_of(row: Row, arguments: Sequence[Array], dtype: str) -> None:
     with wide(row, dtype):
-        eager, jitted = flat(row.op)(*arguments), flat(xlamini.jit(row.op))(*arguments)
+        arrays = xlamini.device_put(list(arguments))
+        eager, jitted = flat(row.op)(*arrays), flat(xlamini.jit(row.op))(*arrays)
     tolerance = row.tolerance_of(_computed_in(eager[0].dtype, to_dtype(dtype)))
     assert [x.dtype for x in jitted] == [x.dtype for x in eager], "jit changes the dtype"
     assert_all_close(jitted, eager, tolerance, "jit beside eager")

@@ -1,8 +1,8 @@
 """A row of the tests: an operation beside a NumPy reference, and the arguments to try both on.
 
-    Row("tanh", lax.tanh, np.tanh)                                              one array, of every float dtype
-    Row("atan2", lax.atan2, np.arctan2, samples=pairs())                        two arrays, or an array and a scalar
-    Row("sqrt", lax.sqrt, np.sqrt, samples=singles(domain=(0.1, 4)))            positive numbers only
+    Row("tanh", lax.tanh, np.tanh)                                           one array, of every float dtype
+    Row("atan2", lax.atan2, np.arctan2, samples=pairs())                     two arrays, or an array and a scalar
+    Row("sqrt", lax.sqrt, np.sqrt, samples=singles(domain=(0.1, 4)))         positive numbers only
     Row("reverse", lambda x: lax.rev(x, (1,)), lambda x: x[:, ::-1], samples=[[Arg((2, 3))]], dtypes=FLOATS + INTS)
     Row("take", take, reference, samples=[[Arg((5,)), Arg((3,), domain=(0, 5), dtype="int32")]])
 

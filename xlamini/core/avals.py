@@ -1,7 +1,7 @@
 """Avals: what is known of a value before it exists.
 
-An aval is interned: asking twice for the same shape, dtype and weak type gives the same object, so that the
-common comparison is `is`. `==` stays structural, so nothing depends on the table of interned objects.
+An aval is interned: asking twice for the same shape, dtype and weak type gives the same object. So avals are equal if
+and only if they are the same object, and tables of them cost no more than tables of ints.
 """
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Shape = tuple[int, ...]
 class ShapedArray:
     """An array's type: shape, dtype, weak type and, under an explicit mesh, a sharding."""
 
-    __slots__ = ("_hash", "dtype", "shape", "sharding", "weak_type")
+    __slots__ = ("dtype", "shape", "sharding", "weak_type")
     _interned: ClassVar[dict[tuple, ShapedArray]] = {}
 
     shape: Shape
@@ -40,8 +40,8 @@ class ShapedArray:
         self.shape = tuple(int(d) for d in shape)
         self.dtype = dtype if hasattr(dtype, "physical_shape") else np.dtype(dtype)
         self.weak_type, self.sharding = bool(weak_type), sharding
-        self._hash = hash((self.shape, self.dtype, self.weak_type, self.sharding))
-        return cls._interned.setdefault((self.shape, self.dtype, self.weak_type, sharding), self)
+        canonical = (self.shape, self.dtype, self.weak_type, sharding)
+        return cls._interned.setdefault(key, cls._interned.setdefault(canonical, self))
 
     def __reduce__(self):
         return ShapedArray, (self.shape, self.dtype, self.weak_type, self.sharding)
@@ -74,15 +74,3 @@ class ShapedArray:
     def __repr__(self) -> str:
         weak = ", weak_type=True" if self.weak_type else ""
         return f"ShapedArray({self.str_short(short_dtypes=False)}{weak})"
-
-    def __hash__(self) -> int:
-        return self._hash
-
-    def __eq__(self, other: object) -> bool:
-        return self is other or (
-            type(other) is ShapedArray
-            and self.shape == other.shape
-            and self.dtype == other.dtype
-            and self.weak_type == other.weak_type
-            and self.sharding == other.sharding
-        )

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from jaxlib.mlir import ir
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.jaxpr import Equation, Jaxpr, Literal, Var
+from xlamini.core.avals import Shape, ShapedArray
+from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Literal, Var
 from xlamini.core.tracer import build
 from xlamini.lowering.mlir import Interned
 
@@ -90,6 +90,11 @@ class Context:
     def broadcast(self, x: Value, dims: Sequence[int], aval: ShapedArray) -> Value:
         """`broadcast_in_dim` to the type `aval`."""
         return self.op("stablehlo.broadcast_in_dim", x, avals=[aval], broadcast_dimensions=list(dims))
+
+    def filled(self, x: Value, atom: Atom, shape: Shape) -> Value:
+        """A scalar operand spread over `shape`; a literal becomes one constant, however often it is used."""
+        aval = atom.aval.update(shape=shape)
+        return self.constant(atom.val, aval) if isinstance(atom, Literal) else self.broadcast(x, (), aval)
 
     def reshape(self, x: Value, aval: ShapedArray) -> Value:
         return self.op("stablehlo.reshape", x, avals=[aval])

@@ -22,10 +22,10 @@ from xlamini.primitives.elementwise import (
     UNSIGNED,
     Elementwise,
     elementwise,
-    kind_of,
     like_dtypes,
     mul,
     neg,
+    of_kind,
 )
 from xlamini.primitives.rounding import floor
 from xlamini.primitives.select import where
@@ -103,7 +103,7 @@ class Abs(Elementwise):
         out = abs(x)
         if is_zero(t):
             return out, Zero(tangent_aval(aval_of(out)))
-        if kind_of(aval_of(x).dtype) in COMPLEX:
+        if of_kind(aval_of(x).dtype, COMPLEX):
             length = where(eq(out, 0), 1, out)
             return out, real(t * (conj(x) / convert(length, aval_of(x).dtype)))
         return out, where(ge(x, 0), t, neg(t))
@@ -121,7 +121,7 @@ class Sign(Elementwise):
     """StableHLO has no sign of unsigned integers, which is 0 or 1."""
 
     def lower(self, ctx: Any, x: Any) -> Any:
-        if kind_of(ctx.aval_out.dtype) in UNSIGNED:
+        if of_kind(ctx.aval_out.dtype, UNSIGNED):
             return ctx.op("stablehlo.minimum", x, ctx.constant(1, ctx.aval_out))
         return super().lower(ctx, x)
 
@@ -138,7 +138,7 @@ class Extremum(Elementwise):
     """Maximum or minimum; complex numbers are ordered by real part, then by imaginary part."""
 
     def lower(self, ctx: Any, *operands: Any) -> Any:
-        if kind_of(ctx.aval_out.dtype) in COMPLEX:
+        if of_kind(ctx.aval_out.dtype, COMPLEX):
             return ctx.inline(lambda x, y: _ordered(x, y, gt if self is max else lt), *operands)
         return super().lower(ctx, *operands)
 
@@ -156,7 +156,7 @@ def _share(x: Any, y: Any, out: Any) -> Any:
 
 @elementwise(family=Extremum, hlo="stablehlo.maximum", accepts=ANY)
 def max(x: Any, y: Any) -> Any:
-    """The larger of two values, elementwise; NaN if either is NaN. Where they are equal each has half the derivative."""
+    """The larger of two values, elementwise; NaN if either is NaN. Equal ones share the derivative."""
 
 
 max.derivatives(lambda x, y, out: _share(x, y, out), lambda x, y, out: _share(y, x, out))
@@ -164,7 +164,7 @@ max.derivatives(lambda x, y, out: _share(x, y, out), lambda x, y, out: _share(y,
 
 @elementwise(family=Extremum, hlo="stablehlo.minimum", accepts=ANY)
 def min(x: Any, y: Any) -> Any:
-    """The smaller of two values, elementwise; NaN if either is NaN. Where they are equal each has half the derivative."""
+    """The smaller of two values, elementwise; NaN if either is NaN. Equal ones share the derivative."""
 
 
 min.derivatives(lambda x, y, out: _share(x, y, out), lambda x, y, out: _share(y, x, out))

@@ -4,7 +4,7 @@ Mapping the axis away turns each of them into an ordinary operation: a sum over 
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.core.avals import ShapedArray
-from xlamini.primitives.elementwise import ANY, BOOL, COMPLEX, FLOAT, REAL, UNSIGNED, Elementwise, elementwise, kind_of
+from xlamini.primitives.elementwise import ANY, BOOL, COMPLEX, FLOAT, REAL, UNSIGNED, Elementwise, elementwise, of_kind
 
 _BOOL = np.dtype(bool)
 
@@ -18,8 +18,8 @@ class Comparison(Elementwise):
         return ShapedArray(aval.shape, _BOOL)
 
     def lower(self, ctx: Any, *operands: Any) -> Any:
-        kind = kind_of(ctx.avals_in[0].dtype)
-        how = "FLOAT" if kind in FLOAT | COMPLEX else "UNSIGNED" if kind in UNSIGNED | BOOL else "SIGNED"
+        dtype = ctx.avals_in[0].dtype
+        how = "FLOAT" if of_kind(dtype, FLOAT | COMPLEX) else "UNSIGNED" if of_kind(dtype, UNSIGNED | BOOL) else "SIGNED"
         return ctx.op(
             "stablehlo.compare",
             *self.spread_out(ctx, operands),

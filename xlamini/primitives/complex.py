@@ -1,7 +1,8 @@
 """Complex numbers and their parts: real, imag, conj, complex.
 
-They are linear over the real numbers, not over the complex ones. A cotangent pairs with a tangent as `real(ct * t)`, with no
-conjugation: that fixes the transposes below, and makes the gradient of a real function f of x + iy equal df/dx - i df/dy.
+They are linear over the real numbers, not over the complex ones. A cotangent pairs with a tangent as `real(ct * t)`,
+with no conjugation: that fixes the transposes below, and makes the gradient of a real function f of x + iy equal
+df/dx - i df/dy.
 """
 from __future__ import annotations
 
@@ -10,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from xlamini.core.avals import ShapedArray
-from xlamini.core.tracer import aval_of, literal
-from xlamini.primitives.elementwise import COMPLEX, FLOAT, LinearMap, elementwise, kind_of, neg
+from xlamini.core.tracer import aval_of
+from xlamini.primitives.elementwise import COMPLEX, FLOAT, LinearMap, elementwise, neg, of_kind
 
 _WHOLE = {np.dtype("float32"): np.dtype("complex64"), np.dtype("float64"): np.dtype("complex128")}
 _PART = {whole: part for part, whole in _WHOLE.items()}
@@ -83,7 +84,7 @@ class Conj(Whole):
 
     def lower(self, ctx: Any, x: Any, *, input_dtype: Any) -> Any:
         (aval,) = ctx.avals_in
-        if kind_of(aval.dtype) in COMPLEX:
+        if of_kind(aval.dtype, COMPLEX):
             return ctx.op("chlo.conj", x)
         return ctx.op("stablehlo.complex", x, ctx.constant(0, aval))
 
@@ -99,7 +100,7 @@ conj_p.name = "conj"
 @conj_p.transposed
 def _(ct: Any, x: Any, *, input_dtype: Any) -> Any:
     back = conj(ct)
-    return (back if kind_of(input_dtype) in COMPLEX else real(back),)
+    return (back if of_kind(input_dtype, COMPLEX) else real(back),)
 
 
 def conj(x: Any) -> Any:

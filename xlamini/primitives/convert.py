@@ -13,15 +13,15 @@ from xlamini.core.errors import ShapeError
 from xlamini.core.primitive import Axis, Primitive
 from xlamini.core.tangents import Zero, is_differentiable, is_zero, tangent_aval
 from xlamini.core.tracer import aval_of
-from xlamini.primitives.elementwise import ANY, BOOL, COMPLEX, FLOAT, Elementwise, LinearMap, elementwise, kind_of
-from xlamini.primitives.shape import moveaxis
+from xlamini.primitives.batch_ops import with_batch_first
+from xlamini.primitives.elementwise import ANY, BOOL, COMPLEX, FLOAT, Elementwise, LinearMap, elementwise, of_kind
 
 
 def convert_element_type(operand: Any, new_dtype: Any) -> Any:
     """The values of an array in another dtype.
 
-    Floats lose their fraction in an integer dtype, complex numbers their imaginary part in a real one. A 64-bit dtype is narrowed,
-    with a warning, unless x64 is on; TypeError for what is no dtype.
+    Floats lose their fraction in an integer dtype, complex numbers their imaginary part in a real one. A 64-bit dtype
+    is narrowed, with a warning, unless x64 is on; TypeError for what is no dtype.
 
     >>> convert_element_type(-1.7, "int32")
     Array(-1, dtype=int32)
@@ -125,10 +125,10 @@ class BitcastConvertType(Primitive):
     name = "bitcast_convert_type"
 
     def shape_rule(self, x: ShapedArray, *, new_dtype: Any) -> ShapedArray:
-        if x.dtype != new_dtype and any(kind_of(d) in BOOL | COMPLEX for d in (x.dtype, new_dtype)):
+        if x.dtype != new_dtype and any(of_kind(d, BOOL | COMPLEX) for d in (x.dtype, new_dtype)):
             raise TypeError(
-                f"bitcast_convert_type: bool and complex numbers have no bits to read as another dtype, got {x.dtype} to "
-                f"{new_dtype}; use .view({str(new_dtype)!r}), or convert the values with .astype"
+                f"bitcast_convert_type: bool and complex numbers have no bits to read as another dtype, got {x.dtype} "
+                f"to {new_dtype}; use .view({str(new_dtype)!r}), or convert the values with .astype"
             )
         return ShapedArray(_bitcast_shape(x, new_dtype), new_dtype)
 
@@ -137,7 +137,8 @@ class BitcastConvertType(Primitive):
         return out, Zero(tangent_aval(aval_of(out)))
 
     def batch(self, axis: Axis, operands: Sequence[Any], dims: Sequence[int | None], *, new_dtype: Any) -> Any:
-        return self.bind(moveaxis(operands[0], dims[0], 0), new_dtype=new_dtype), 0
+        (x,) = with_batch_first(operands, dims, axis.size)
+        return self.bind(x, new_dtype=new_dtype), 0
 
     def lower(self, ctx: Any, x: Any, *, new_dtype: Any) -> Any:
         return ctx.op("stablehlo.bitcast_convert", x)
@@ -156,16 +157,17 @@ def _bitcast_shape(x: ShapedArray, new_dtype: Any) -> tuple[int, ...]:
     if x.shape and x.shape[-1] * old == new:
         return x.shape[:-1]
     raise ShapeError(
-        f"bitcast_convert_type: {new_dtype} has {new} bits, so the last axis of operand must have {new // old} elements "
-        f"of {old} bits, but its type is {x.str_short(short_dtypes=False)}; reshape it to (..., {new // old}) first"
+        f"bitcast_convert_type: {new_dtype} has {new} bits, so the last axis of operand must have {new // old} "
+        f"elements of {old} bits, but its type is {x.str_short(short_dtypes=False)}; "
+        f"reshape it to (..., {new // old}) first"
     )
 
 
 def bitcast_convert_type(operand: Any, new_dtype: Any) -> Any:
     """The bits of an array, read as another dtype.
 
-    A dtype of half the width gives the result a new last axis of size 2, one of twice the width takes such an axis away; and so
-    on for other widths. TypeError for bool and complex dtypes, ShapeError if the last axis does not fit.
+    A dtype of half the width gives the result a new last axis of size 2, one of twice the width takes such an axis
+    away; and so on for other widths. TypeError for bool and complex dtypes, ShapeError if the last axis does not fit.
 
     >>> bitcast_convert_type(1.0, "int32")
     Array(1065353216, dtype=int32)

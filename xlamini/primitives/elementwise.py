@@ -8,8 +8,8 @@
     def _(x, *, out):
         return (1 + out) * (1 - out)
 
-Arity and parameters (keyword-only) come from the signature. Operands have one common shape, or none: a scalar stands for an
-array filled with it, which keeps programs short; it is spread out only when StableHLO is written.
+Arity and parameters (keyword-only) come from the signature. Operands have one common shape, or none: a scalar stands
+for an array filled with it, which keeps programs short; it is spread out only when StableHLO is written.
 """
 from __future__ import annotations
 
@@ -61,8 +61,17 @@ def kind_of(dtype: Any) -> Kinds | None:
     return next((k for k, t in _KIND_OF.items() if issubdtype(dtype, t)), None)
 
 
+def of_kind(dtype: Any, kinds: Kinds) -> bool:
+    """Whether a dtype is of one of these kinds."""
+    kind = kind_of(dtype)
+    return kind is not None and kind in kinds
+
+
 class Elementwise(Primitive):
     """An operation applied to each element; made by the decorator `elementwise`."""
+
+    __name__: str
+    __wrapped__: Callable[..., Any]
 
     def __init__(
         self, declaration: Callable[..., Any], *, hlo: str | None, accepts: Kinds, flops: int
@@ -72,6 +81,7 @@ class Elementwise(Primitive):
         self.arity = declaration.__code__.co_argcount
         self.partials: Sequence[Callable[..., Any]] | None = None
         self.linear_rule: Callable[..., Any] | None = None
+        self._types: dict[Sequence[ShapedArray], ShapedArray] = {}
         super().__init__(declaration.__name__)
 
     def __call__(self, *operands: Any, **params: Any) -> Any:
@@ -107,6 +117,14 @@ class Elementwise(Primitive):
     # The six rules.
 
     def shape_rule(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
+        if params:
+            return self._type(avals, params)
+        known = self._types.get(avals)
+        if known is None:
+            known = self._types[avals] = self._type(avals, params)
+        return known
+
+    def _type(self, avals: Sequence[ShapedArray], params: dict[str, Any]) -> ShapedArray:
         first = avals[0]
         if all(a is first for a in avals):
             self._check_kind(first)
@@ -170,10 +188,7 @@ class Elementwise(Primitive):
     def spread_out(self, ctx: Any, operands: Sequence[Any]) -> list[Any]:
         """Operands with scalars broadcast to the shape of the result."""
         shape = ctx.aval_out.shape
-        return [
-            x if a.shape == shape else ctx.broadcast(x, (), a.update(shape=shape))
-            for x, a in zip(operands, ctx.avals_in, strict=True)
-        ]
+        return [x if a.aval.shape == shape else ctx.filled(x, a, shape) for x, a in zip(operands, ctx.eqn.invars, strict=True)]
 
     def cost(self, *avals: ShapedArray, **params: Any) -> Cost:
         base = super().cost(*avals, **params)
@@ -186,8 +201,7 @@ class Elementwise(Primitive):
         return None if found in hollow else found
 
     def _check_kind(self, aval: ShapedArray) -> None:
-        kind = kind_of(aval.dtype)
-        if kind is None or kind not in self.accepts:
+        if not of_kind(aval.dtype, self.accepts):
             accepted = ", ".join(k.name.lower() for k in self.accepts if k.name)
             raise TypeError(
                 f"{self.name} does not accept dtype {aval.dtype.name}; it takes {accepted} (convert with .astype)"
@@ -226,7 +240,8 @@ def elementwise(
 ) -> Callable[[Callable[..., Any]], Any]:
     """Declare an elementwise operation by its signature and docstring.
 
-    `hlo` is the StableHLO (or chlo) op of the same meaning; `flops` what one element costs; `family` a subclass with other rules.
+    `hlo` is the StableHLO (or chlo) op of the same meaning; `flops` what one element costs; `family` a subclass with
+    other rules.
     """
     return lambda declaration: family(declaration, hlo=hlo, accepts=accepts, flops=flops)
 
@@ -243,7 +258,7 @@ def like_dtypes(operands: Sequence[Any]) -> Sequence[Any]:
 
 
 _RANK = {bool: 0, int: 1, float: 2, complex: 3}
-_KIND_RANK = {BOOL: 0, SIGNED: 1, UNSIGNED: 1, FLOAT: 2, COMPLEX: 3}
+_KIND_RANK: dict[Kinds | None, int] = {BOOL: 0, SIGNED: 1, UNSIGNED: 1, FLOAT: 2, COMPLEX: 3}
 
 
 def _like(x: Any, aval: ShapedArray) -> Any:

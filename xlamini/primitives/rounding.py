@@ -1,6 +1,7 @@
 """Rounding to whole numbers, and questions about how floats are spaced. Derivatives are 0."""
 from __future__ import annotations
 
+from collections.abc import Mapping
 import enum
 from typing import Any
 

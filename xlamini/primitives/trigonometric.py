@@ -70,7 +70,7 @@ def _(x: Any, *, out: Any) -> Any:
 
 @elementwise(hlo="stablehlo.atan2", accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL)
 def atan2(x: Any, y: Any) -> Any:
-    """The angle of the point (y, x), elementwise, between -pi and pi: the inverse tangent of x / y in the right quadrant.
+    """The angle of the point (y, x), elementwise, between -pi and pi: `atan(x / y)`, in the right quadrant.
 
     >>> atan2(1.0, -1.0)
     Array(2.3561945, dtype=float32, weak_type=True)

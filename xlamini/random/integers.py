@@ -26,7 +26,7 @@ _INT32 = np.dtype(np.int32)
 def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """Integers from minval up to, not including, maxval, by default of the dtype of Python's int.
 
-    Bounds are ints or arrays that broadcast to `shape`; where the range is empty the result is `minval`. Bounds full the dtype
+    Bounds are ints or arrays that broadcast to `shape`; where the range is empty the result is `minval`. Bounds beyond the dtype
     are moved to its ends. Raises TypeError for a dtype that is no integer, ValueError for bounds that do not broadcast.
 
     >>> xlamini.random.randint(xlamini.random.key(0), (3,), 0, 9)
@@ -62,9 +62,9 @@ class _Limits(NamedTuple):
 
     def exceeded_by(self, bound: Any) -> Any:
         """Whether a range up to `bound` has more numbers than one up to the greatest bound."""
-        if self.last < iinfo(self.drawn).max:
+        if isinstance(bound, int) and bound <= self.last or self.last < iinfo(self.drawn).max:
             return False
-        return bound > self.last if isinstance(bound, int) else gt(bound, _nearest(self.last, aval_of(bound).dtype))
+        return True if isinstance(bound, int) else gt(bound, _nearest(self.last, aval_of(bound).dtype))
 
 
 @functools.cache
