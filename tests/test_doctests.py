@@ -53,14 +53,15 @@ def docstrings(tree: ast.Module) -> Iterator[tuple[str, int, str]]:
                     yield name, child.lineno - 1, child.value.value
 
 
-def sessions() -> Iterator[Any]:
+def sessions() -> list[Any]:
     """Every docstring with an example, as a test's parameter."""
+    found = []
     for path in sorted((ROOT / "xlamini").rglob("*.py")):
-        relative = path.relative_to(ROOT)
-        module = ".".join(relative.with_suffix("").parts).removesuffix(".__init__")
+        module = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
         for name, line, text in docstrings(ast.parse(path.read_text())):
             if ">>>" in text:
-                yield pytest.param(module, text, str(path), line, id=f"{module}{name}")
+                found.append(pytest.param(module, text, str(path), line, id=f"{module}{name}"))
+    return found
 
 
 def run(text: str, names: dict[str, Any], file: str, line: int) -> None:

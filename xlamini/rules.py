@@ -1,7 +1,7 @@
 """The table of primitives and their rules: `python -m xlamini.rules [--markdown]`.
 
-It is read off the classes. A cell holds the line of a rule that is the primitive's own, the class that derives it for a whole
-family, `default`, or `-` for a rule that is missing; why it may be is said below the table.
+It is read off the classes. A cell holds the line of a rule that is the primitive's own, or the class that derives it for a
+whole family, or `default`, or `-` for a rule that is missing; why it may be is said below the table.
 """
 from __future__ import annotations
 
@@ -101,13 +101,19 @@ def as_markdown(table: Sequence[Row]) -> str:
 
 
 def footnotes(table: Sequence[Row]) -> list[str]:
-    """The reasons for the rules that are missing."""
+    """Why rules are missing, and where the families are."""
     why: dict[str, list[str]] = {}
     for row in table:
-        for rule, cell in zip(RULES, row.cells, strict=True):
-            if cell == "-":
-                why.setdefault(f"no {rule}, {reason(row.primitive, rule)}", []).append(row.primitive.name)
-    return [f"{note}: {', '.join(names)}" for note, names in sorted(why.items())]
+        for rule, text in row.primitive.lacks.items():
+            if row.cells[RULES.index(rule)] == "-":
+                why.setdefault(f"no {rule} ({text})", []).append(row.primitive.name)
+    owners = {c for row in table for c in type(row.primitive).__mro__ if c.__name__ in row.cells}
+    families = [f"{c.__name__} {_place(c)}" for c in sorted(owners, key=_place)]
+    return [
+        "no transpose (not linear): all that have a `-` there",
+        *(f"{note}: {', '.join(names)}" for note, names in sorted(why.items())),
+        f"families: {', '.join(families)}",
+    ]
 
 
 def _short(cell: Place | str, file: str) -> str:

@@ -129,9 +129,33 @@ def discrete() -> Iterator[Call]:
     yield call("choice", 0, letters, [3], replace=False, p=weights)
 
 
+def continuous() -> Iterator[Call]:
+    """Floats through an elementary inverse distribution function."""
+    for name in ("exponential", "laplace", "logistic", "cauchy", "gumbel"):
+        yield call(name, 0, [6])
+        yield call(name, 42, [2, 3], dtype="bfloat16")
+        yield call(name, 0, [4], x64=True)
+    yield call("gumbel", 0, [6], mode="high")
+    yield call("lognormal", 0, 0.5, [4])
+
+
+def coins() -> Iterator[Call]:
+    """Signs, fine coins, and draws that do not repeat."""
+    yield call("rademacher", 0, [8])
+    yield call("rademacher", 0, [8], dtype="float32")
+    yield call("bernoulli", 0, 0.3, [8], mode="high")
+    logits = array([[0.1, 2.0, -1.0, 0.5], [1.0, 1.0, 1.0, 1.0]], "float32")
+    yield call("categorical", 0, logits, shape=[3, 2], replace=False)
+    yield call("categorical", 0, logits, axis=0, shape=[2, 4], replace=False)
+    yield call("categorical", 0, logits, mode="high")
+    matrix = array([[0, 1, 2], [3, 4, 5]], "int32")
+    yield call("choice", 0, matrix, [2, 3], axis=1)
+    yield call("choice", 0, matrix, [2], axis=1, replace=False)
+
+
 def main() -> None:
     """Make every call and write the calls with their results, one a line."""
-    groups = (keys, bits, uniform, normal, randint, permutation, discrete)
+    groups = (keys, bits, uniform, normal, randint, permutation, discrete, continuous, coins)
     records = [
         {"group": group.__name__, **made, "result": summary(replay(jax, made))}
         for group in groups

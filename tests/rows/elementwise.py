@@ -92,9 +92,11 @@ def constant(name: str, reference: Any, **options: Any) -> Row:
 
 
 def bits(name: str, reference: Any, dtypes: Any = INTS + BOOLS, **options: Any) -> Row:
-    return Row(name, getattr(lax, name), reference, dtypes=dtypes, exact=True, **{"samples": pairs(domain=(-99, 99)), **options})
+    options.setdefault("samples", pairs(domain=(-99, 99)))
+    return Row(name, getattr(lax, name), reference, dtypes=dtypes, exact=True, **options)
 
 
+DIVISIONS = [[Arg(domain=(-99, 99)), Arg(values=nonzero)]]
 LOOSE = {"float32": 2e-5, "complex64": 2e-5, "float64": 1e-11, "complex128": 1e-11}
 SPECIAL = {"float32": 5e-5, "float64": 1e-10, "bfloat16": 4e-2, "float16": 5e-3}
 
@@ -104,9 +106,9 @@ ARITHMETIC = [
     binary("sub", np.subtract, dtypes=NUMBERS, linear=True, specials=True),
     binary("mul", np.multiply, dtypes=NUMBERS, specials=True),
     binary("div", np.divide, (0.5, 4), dtypes=INEXACT),
-    Row("div_integers", lax.div, quotient, samples=[[Arg(domain=(-99, 99)), Arg(values=nonzero)]], dtypes=INTS, exact=True),
+    Row("div_integers", lax.div, quotient, samples=DIVISIONS, dtypes=INTS, exact=True),
     binary("rem", np.fmod, (0.5, 4), dtypes=FLOATS, specials=True),
-    Row("rem_integers", lax.rem, np.fmod, samples=[[Arg(domain=(-99, 99)), Arg(values=nonzero)]], dtypes=INTS, exact=True),
+    Row("rem_integers", lax.rem, np.fmod, samples=DIVISIONS, dtypes=INTS, exact=True),
     unary("neg", np.negative, dtypes=NUMBERS, linear=True, specials=True, exact=True),
     unary("abs", np.abs, dtypes=SIGNEDS + INEXACT, specials=True),
     constant("sign", np.sign, dtypes=REALS),
@@ -129,7 +131,7 @@ POWERS = [
         Row(f"integer_pow_{y}", lambda x, y=y: lax.integer_pow(x, y), lambda x, y=y: x**y, dtypes=NUMBERS, order=3)
         for y in (0, 1, 2, 3, 7)
     ),
-    Row("integer_pow_negative", lambda x: lax.integer_pow(x, -3), lambda x: 1 / x**3, singles(domain=(0.5, 2)), INEXACT),
+    Row("integer_pow_-3", lambda x: lax.integer_pow(x, -3), lambda x: 1 / x**3, singles(domain=(0.5, 2)), INEXACT),
     unary("reciprocal", np.reciprocal, (0.5, 2), dtypes=INEXACT),
     unary("sqrt", np.sqrt, (0.2, 4), dtypes=INEXACT, specials=True),
     unary("rsqrt", lambda x: 1 / np.sqrt(x), (0.2, 4), dtypes=INEXACT),
@@ -260,7 +262,7 @@ CONVERSIONS = [
     *(convert_row(target, ALL) for target in ("float32", "float64", "complex128", "int32", "uint8")),
     convert_row("float16", REALS),
     Row("convert_to_bool", lambda x: lax.convert_element_type(x, bool), lambda x: x != 0, dtypes=ALL, exact=True),
-    Row("bitcast_same", lambda x: lax.bitcast_convert_type(x, np.int32), lambda x: x.view(np.int32), dtypes=("float32",)),
+    Row("bitcast", lambda x: lax.bitcast_convert_type(x, np.int32), lambda x: x.view(np.int32), dtypes=("float32",)),
     Row(
         "bitcast_narrower",
         lambda x: lax.bitcast_convert_type(x, np.uint8),
@@ -301,6 +303,22 @@ CHOICES = [
             [Arg((2, 3), (0, 1)), Arg((2, 3)), Arg((), (2, 3))],
         ],
         dtypes=REALS + BOOLS,
+        exact=True,
+    ),
+    Row(
+        "select_n",
+        lax.select_n,
+        lambda which, x, y: np.where(which, y, x),
+        samples=[[Arg(shape, dtype="bool"), Arg(), Arg()] for shape in ((2, 3), ())],
+        dtypes=ALL,
+        exact=True,
+    ),
+    Row(
+        "select_n_of_three",
+        lax.select_n,
+        lambda which, *cases: np.choose(which, cases),
+        samples=[[Arg(shape, domain=(0, 2), dtype="int32"), Arg(), Arg(), Arg()] for shape in ((2, 3), ())],
+        dtypes=ALL,
         exact=True,
     ),
 ]

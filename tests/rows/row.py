@@ -7,8 +7,8 @@
     Row("take", take, reference, samples=[[Arg((5,)), Arg((3,), domain=(0, 5), dtype="int32")]])
 
 `op` takes arrays only: what is static is bound into it with a lambda. For each row, dtype in `row.dtypes` and sample in
-`row.samples`, a test calls `row.arguments(sample, dtype, rng)` and compares `row.op` with `row.reference`, which gets the
-same arguments in `row.reference_dtype(dtype)` where NumPy cannot compute in the narrow one.
+`row.samples`, a test calls `row.op` on `row.arguments(sample, dtype, rng)` and compares with `row.expected(arguments)`,
+which widens floats that NumPy cannot compute with.
 """
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ class Unknown(Exception):
 def value_of(x: Any) -> Any:
     """The array behind a tracer; Unknown if it depends on a value that is not there yet."""
     while type(x) is Tracer:
-        x = _evaluate(x.builder, x.var)
+        x = _evaluate(x.builder, x.variable)
     return x
 
 

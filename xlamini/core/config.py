@@ -202,14 +202,7 @@ default_prng_impl = Flag(
     "threefry2x32",
     "the generator of random.key and random.PRNGKey",
     affects=TRACE,
-    choices=("threefry2x32", "rbg", "unsafe_rbg"),
-)
-threefry_partitionable = Flag(
-    "threefry_partitionable", True, "random bits that do not depend on the sharding", affects=TRACE
-)
-debug_nans = Flag("debug_nans", False, "stop at the operation that made a NaN", affects=DISPATCH)
-debug_infs = Flag(
-    "debug_infs", False, "stop at the operation that made an infinity", affects=DISPATCH
+    choices=("threefry2x32",),
 )
 default_device = Flag(
     "default_device",
@@ -219,8 +212,14 @@ default_device = Flag(
     type=object,
     optional=True,
 )
+traceback_filtering = Flag(
+    "traceback_filtering",
+    "auto",
+    "leave xlamini's own frames out of tracebacks",
+    type=str,
+    choices=("auto", "off"),
+)
 enable_checks = Flag("enable_checks", False, "check the output of every rewrite")
-log_compiles = Flag("log_compiles", False, "log every trace and compilation")
 platforms = Flag(
     "platforms", None, "platforms to start, best first: 'cuda,cpu'", type=str, optional=True
 )

@@ -30,6 +30,11 @@ def named_axis(axis: Axis) -> Iterator[None]:
         _axes.named = before
 
 
+def axes_here() -> tuple[Axis, ...]:
+    """The named axes of this thread: what is traced here may depend on them."""
+    return _axes.named
+
+
 def size_of_axis(name: Any) -> int:
     """The size of a named axis; NameError if there is none of this name here."""
     for axis in reversed(_axes.named):

@@ -1,8 +1,8 @@
 """A small pretty printer after Wadler: say where a text may break, and it breaks where it does not fit.
 
-A document is a string, or one of the five classes below. A group is laid out on one line if all of it fits into what is left of
-the line, else its own breaks become new lines. What one line of a document takes is known when it is built, so that deciding
-costs nothing and printing is linear.
+A document is a string, or one of the five classes below. A group is laid out on one line if all of it fits into what is
+left of the line, else its own breaks become new lines. How wide a document is on one line is known when it is built, so
+that deciding costs nothing and printing is linear.
 """
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Concat:
 
     def __init__(self, parts: Sequence[Doc]):
         self.parts = parts
-        self.width = sum([len(p) if type(p) is str else p.width for p in parts])
+        self.width = sum(map(_width, parts))
 
 
 class Nest:
@@ -35,7 +35,7 @@ class Nest:
 
     def __init__(self, by: int, body: Doc):
         self.by, self.body = by, body
-        self.width = len(body) if type(body) is str else body.width
+        self.width = _width(body)
 
 
 class Group:
@@ -45,7 +45,7 @@ class Group:
 
     def __init__(self, body: Doc):
         self.body = body
-        self.width = len(body) if type(body) is str else body.width
+        self.width = _width(body)
 
 
 class Comment:
@@ -59,6 +59,11 @@ class Comment:
 
 
 Doc = str | Break | Concat | Nest | Group | Comment
+
+
+def _width(doc: Doc) -> int:
+    return len(doc) if isinstance(doc, str) else doc.width
+
 
 line, softline = Break(" "), Break("")
 _where_full = Group(line)

@@ -2,9 +2,9 @@
 
     { lambda ; a:f32[3]. let b:f32[3] = sin a; c:f32[3] = mul b 2.0:f32[] in (c,) }
 
-Captured values stand before the semicolon. A jaxpr that is called takes over the names of the operands and results of the call.
-One that is long, or used more than once, is printed once, before the program: `let f = {...} in`. What an equation shows of
-its params is for its primitive to say (`Primitive.shown_params`).
+Captured values stand before the semicolon. A jaxpr that is called takes over the names of the call's operands and
+results. One that is long, or used more than once, is printed once, before the program: `let f = {...} in`. What an
+equation shows of its params is for its primitive to say (`Primitive.shown_params`).
 """
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from xlamini.core.calls import call_graph, first_paths, named_apart
-from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Var
+from xlamini.core.gc_pause import paused_gc
+from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Literal, Var
 from xlamini.core.pretty import Break, Comment, Doc, Group, Nest, bracketed, concat, fill, join, line, render
 
 _nobody: Set[Var] = frozenset()
@@ -33,12 +34,13 @@ def format_jaxpr(
 ) -> str:
     """A jaxpr as text of about `width` columns, with remarks on each equation in a comment.
 
-    `ids`: its id, `#e17` (`#e3.17` inside equation 3); `names`: the name that the user gave the value; `source`: the user's line;
-    `provenance`: the rewrites that made it, oldest first.
+    `ids`: its id, `#e17` (`#e3.17` inside equation 3); `names`: the name that the user gave the value; `source`: the
+    user's line; `provenance`: the rewrites that made it, oldest first.
     """
-    printer = _Printer(jaxpr)
-    choices = [(printer.id, ids), (printer.user_name, names), (_place, source), (_rewrites, provenance)]
-    return render(printer.program([remark for remark, wanted in choices if wanted]), width)
+    with paused_gc():
+        printer = _Printer(jaxpr)
+        choices = [(printer.id, ids), (printer.user_name, names), (_place, source), (_rewrites, provenance)]
+        return render(printer.program([remark for remark, wanted in choices if wanted]), width)
 
 
 Remark = Callable[[Jaxpr, Equation], str]
@@ -113,7 +115,7 @@ class _Printer:
 
     def atom(self, atom: Atom) -> str:
         """A variable's name, or a literal with its type."""
-        if type(atom) is Var:
+        if isinstance(atom, Var):
             return self.names.of(atom)
         value = atom.val.item() if isinstance(atom.val, np.generic) else atom.val
         return f"{value}:{atom.aval.str_short()}"
@@ -155,8 +157,9 @@ class _Names:
         """Name each inner variable, unless it has a name, like the outer one; no outer one serves twice."""
         served: set[Var] = set()
         for inner, outer in pairs:
-            both = type(inner) is Var and type(outer) is Var
-            if both and inner not in self.given and outer not in served:
+            if isinstance(inner, Literal) or isinstance(outer, Literal):
+                continue
+            if inner not in self.given and outer not in served:
                 served.add(outer)
                 self.given[inner] = self.of(outer)
 

@@ -17,6 +17,7 @@ from jaxlib._jax.pytree import (
     FlattenedIndexKey,
     GetAttrKey,
     PyTreeDef,
+    PyTreeRegistry,
     SequenceKey,
 )
 from jaxlib._jax.pytree import default_registry as _default_registry
@@ -31,6 +32,7 @@ __all__ = [
     "PyTreeDef",
     "SequenceKey",
     "default_registry",
+    "dispatch_registry",
     "register_dataclass",
     "register_pytree_node",
     "register_pytree_node_class",
@@ -45,6 +47,11 @@ KeyEntry = TypeVar("KeyEntry", bound=Hashable)
 KeyPath = tuple[KeyEntry, ...]
 
 default_registry = _default_registry()
+
+dispatch_registry = PyTreeRegistry(
+    enable_none=True, enable_tuple=True, enable_namedtuple=True, enable_list=True, enable_dict=True
+)
+"""What C++ dispatch takes arguments apart with: it sees through leaves that overlay an Array too."""
 
 
 def register_pytree_node(
@@ -64,7 +71,8 @@ def register_pytree_node(
     >>> register_pytree_node(Pair, lambda p: ((p.a, p.b), None), lambda _, ab: Pair(*ab))
     """
     _check_new(nodetype)
-    default_registry.register_node(nodetype, flatten_func, unflatten_func, flatten_with_keys_func)
+    for registry in (default_registry, dispatch_registry):
+        registry.register_node(nodetype, flatten_func, unflatten_func, flatten_with_keys_func)
 
 
 def _check_new(nodetype: type) -> None:
@@ -142,7 +150,8 @@ def register_dataclass(
             "for a dataclass may both be left out"
         )
     _check_fields(nodetype, data_fields, meta_fields, drop_fields)
-    default_registry.register_dataclass_node(nodetype, list(data_fields), list(meta_fields))
+    for registry in (default_registry, dispatch_registry):
+        registry.register_dataclass_node(nodetype, list(data_fields), list(meta_fields))
     return nodetype
 
 

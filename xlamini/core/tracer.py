@@ -37,10 +37,10 @@ state = _State()
 class Tracer:
     """A value that will exist when the program runs. It has a type (`aval`), no number."""
 
-    __slots__ = ("__weakref__", "aval", "builder", "var")
+    __slots__ = ("__weakref__", "aval", "builder", "variable")
 
     def __init__(self, builder: Builder, var: Var, aval: ShapedArray):
-        self.builder, self.var, self.aval = builder, var, aval
+        self.builder, self.variable, self.aval = builder, var, aval
 
     shape = property(lambda self: self.aval.shape)
     dtype = property(lambda self: self.aval.dtype)
@@ -96,7 +96,7 @@ class Builder:
 
     def emit(self, primitive: Any, operands: Sequence[Any], params: dict[str, Any]) -> Any:
         """Add the equation `primitive[params] operands`; its output tracer, or a list of them."""
-        atoms = [x.var if type(x) is Tracer and x.builder is self else self.atom(x) for x in operands]
+        atoms = [x.variable if type(x) is Tracer and x.builder is self else self.atom(x) for x in operands]
         out = primitive.shape_rule(*[a.aval for a in atoms], **params)
         provenance = self.provenance or self.here()
         outvars = [Var(aval) for aval in out] if primitive.multiple_results else [Var(out)]
@@ -108,7 +108,7 @@ class Builder:
 
     def replay(self, eqn: Equation, operands: Sequence[Any]) -> list[Tracer]:
         """Add a copy of an equation of another jaxpr: its types are known, its provenance stays."""
-        atoms = [x.var if type(x) is Tracer and x.builder is self else self.atom(x) for x in operands]
+        atoms = [x.variable if type(x) is Tracer and x.builder is self else self.atom(x) for x in operands]
         outvars = [Var(v.aval) for v in eqn.outvars]
         equations = self.equations
         equations.append(
@@ -120,7 +120,7 @@ class Builder:
         """The variable or literal that stands for a value in this builder."""
         kind = type(x)
         if kind is Tracer:
-            return x.var if x.builder is self else self._capture(x.var, x)
+            return x.variable if x.builder is self else self._capture(x.variable, x)
         if kind is Literal:
             return x
         if kind in _scalar_types or isinstance(x, np.generic):

@@ -1,6 +1,7 @@
 """The operations that programs are made of, under the names JAX users know as `jax.lax`."""
 
 # ruff: noqa: F401
+from xlamini.primitives.arg_extrema import argmax, argmin
 from xlamini.primitives.arithmetic import abs, add, div, max, min, mul, neg, rem, sign, sub
 from xlamini.primitives.bitwise import (
     bitwise_and,
@@ -18,6 +19,8 @@ from xlamini.primitives.comparison import eq, ge, gt, le, lt, ne
 from xlamini.primitives.complex import complex, conj, imag, real
 from xlamini.primitives.concatenate import concatenate, concatenate_p, split, split_p
 from xlamini.primitives.convert import bitcast_convert_type, convert_element_type, reduce_precision
+from xlamini.primitives.cumulative import cumlogsumexp, cummax, cummin, cumprod, cumsum
+from xlamini.primitives.dot_general import batch_matmul, dot, dot_general
 from xlamini.primitives.dynamic_slice import dynamic_index_in_dim, dynamic_slice, dynamic_slice_in_dim, dynamic_slice_p
 from xlamini.primitives.dynamic_update_slice import (
     dynamic_update_index_in_dim,
@@ -32,6 +35,16 @@ from xlamini.primitives.identity import stop_gradient
 from xlamini.primitives.iota import broadcasted_iota, iota, iota_p
 from xlamini.primitives.pad import pad, pad_p
 from xlamini.primitives.power import cbrt, integer_pow, pow, reciprocal, rsqrt, sqrt, square
+from xlamini.primitives.precision import DotAlgorithmPreset, Precision
+from xlamini.primitives.reductions import (
+    reduce_and,
+    reduce_max,
+    reduce_min,
+    reduce_or,
+    reduce_prod,
+    reduce_sum,
+    reduce_xor,
+)
 from xlamini.primitives.rounding import RoundingMethod, ceil, floor, is_finite, nextafter, round
 from xlamini.primitives.scatter import (
     ScatterDimensionNumbers,
@@ -52,5 +65,6 @@ from xlamini.primitives.scatter import (
 from xlamini.primitives.select import clamp, select_n
 from xlamini.primitives.shape import broadcast, broadcast_in_dim, expand_dims, reshape, rev, squeeze, transpose
 from xlamini.primitives.slice import index_in_dim, slice, slice_in_dim, slice_p
+from xlamini.primitives.sort import sort, sort_key_val
 from xlamini.primitives.special import digamma, erf, erf_inv, erfc, lgamma, polygamma, zeta
 from xlamini.primitives.trigonometric import acos, asin, atan, atan2, cos, sin, tan

@@ -19,6 +19,7 @@ from xlamini.primitives.promotion import in_dtype
 from xlamini.primitives.scatter import (
     scatter,
     scatter_add,
+    scatter_apply,
     scatter_max,
     scatter_min,
     scatter_mul,
@@ -38,6 +39,9 @@ class Options(NamedTuple):
     unique_indices: bool = False
 
 
+_DEFAULTS = Options()
+
+
 class Update(NamedTuple):
     """A way to update: what an element becomes, given itself and the value; and the scatter that does so."""
 
@@ -55,7 +59,7 @@ UPDATES = {
 }
 
 
-def get(x: Any, plan: Plan, leaves: Sequence[Any], options: Options = Options()) -> Any:
+def get(x: Any, plan: Plan, leaves: Sequence[Any], options: Options = _DEFAULTS) -> Any:
     """What the plan points at in `x`."""
     x = expand_dims(x, plan.inserted) if plan.inserted else x
     filling = options.mode is GatherScatterMode.FILL_OR_DROP
@@ -78,7 +82,7 @@ def get(x: Any, plan: Plan, leaves: Sequence[Any], options: Options = Options())
 
 
 def update(
-    x: Any, values: Any, plan: Plan, leaves: Sequence[Any], how: str, options: Options = Options()
+    x: Any, values: Any, plan: Plan, leaves: Sequence[Any], how: str, options: Options = _DEFAULTS
 ) -> Any:
     """`x` with what the plan points at updated; the dtype stays that of `x`."""
     aval = aval_of(x)
@@ -206,3 +210,25 @@ def _write_box(x: Any, values: Any, plan: Plan, leaves: Sequence[Any], how: Upda
     if tuple(box.sizes) == aval_of(x).shape:
         return values
     return dynamic_update_slice(x, values, box.starts, allow_negative_indices=box.wrap)
+
+
+# --- functions of the elements themselves
+
+
+def apply(x: Any, func: Callable[[Any], Any], plan: Plan, leaves: Sequence[Any], options: Options = _DEFAULTS) -> Any:
+    """`x` with `func` applied to each element that the plan points at, as often as it does."""
+    aval = aval_of(x)
+    x = expand_dims(x, plan.inserted) if plan.inserted else x
+    found = windows(plan, leaves, aval_of(x).shape)
+    if 0 in found.frame.shape:
+        return reshape(x, aval.shape)
+    applied = scatter_apply(
+        x,
+        found.indices,
+        func,
+        as_scatter(found.numbers),
+        update_shape=found.frame.read_shape,
+        indices_are_sorted=options.indices_are_sorted,
+        mode=options.mode,
+    )
+    return in_dtype(reshape(applied, aval.shape), aval.dtype, aval.weak_type)

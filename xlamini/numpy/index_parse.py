@@ -1,6 +1,7 @@
 """Reading an index in NumPy's notation: see index_plan for what it becomes."""
 from __future__ import annotations
 
+import functools
 import operator
 from typing import Any, NoReturn
 
@@ -16,8 +17,9 @@ from xlamini.primitives.elementwise import BOOL, INTEGER, kind_of
 from xlamini.runtime.array import ArrayImpl
 from xlamini.runtime.conversions import to_numpy
 
-_ARRAYS = (ArrayImpl, Tracer, np.ndarray)
-_SETTLED = (int, slice, type(None), type(Ellipsis))
+_ARRAYS = frozenset({ArrayImpl, Tracer, np.ndarray})
+_PLAIN = frozenset({int, type(None), type(Ellipsis)})
+_BOUNDS = frozenset({int, type(None)})
 
 
 def plan_of(index: Any, shape: Shape, rules: Rules) -> Indexed:
@@ -25,7 +27,28 @@ def plan_of(index: Any, shape: Shape, rules: Rules) -> Indexed:
 
     Raises IndexError for too many indices, for one out of bounds, for a mask of the wrong shape; TypeError for what is no index.
     """
-    return _Reader(shape, rules).read(settled_items(index))
+    key = _key(index)
+    return _Reader(shape, rules).read(settled_items(index)) if key is None else _plan_of_key(key, shape, rules)
+
+
+def _key(index: Any) -> tuple[Any, ...] | None:
+    """An index of Python numbers, slices, None and '...' in hashable form; None if there is anything else in it."""
+    key = []
+    for item in index if type(index) is tuple else (index,):
+        if type(item) is slice:
+            item = start, stop, step = item.start, item.stop, item.step
+            if type(start) not in _BOUNDS or type(stop) not in _BOUNDS or type(step) not in _BOUNDS:
+                return None
+        elif type(item) not in _PLAIN:
+            return None
+        key.append(item)
+    return tuple(key)
+
+
+@functools.lru_cache(4096)
+def _plan_of_key(key: tuple[Any, ...], shape: Shape, rules: Rules) -> Indexed:
+    items = tuple(slice(*item) if type(item) is tuple else item for item in key)
+    return _Reader(shape, rules).read(settled_items(items))
 
 
 class _Reader:
@@ -49,7 +72,7 @@ class _Reader:
         for item in items:
             self.item(item, rest)
         self.whole_axes(len(self.shape) - self.axis)
-        return Indexed(Plan(tuple(self.entries), tuple(self.inserted), self.unique), self.leaves)
+        return Indexed(Plan(tuple(self.entries), tuple(self.inserted), self.unique), tuple(self.leaves))
 
     def item(self, item: Any, rest: int) -> None:
         if type(item) is int:
@@ -130,19 +153,19 @@ def settled_items(index: Any) -> list[Any]:
             "one index per axis"
         )
     items = index if type(index) is tuple else (index,)
-    found = [x if type(x) in _SETTLED else _settled(x, i) for i, x in enumerate(items)]
+    found = [x if type(x) in _PLAIN or type(x) is slice else _settled(x, i) for i, x in enumerate(items)]
     if len([x for x in found if x is Ellipsis]) > 1:
         raise IndexError("an index can only have a single ellipsis ('...')")
     return found
 
 
 def _settled(item: Any, position: int) -> Any:
-    if isinstance(item, list):
-        item = np.asarray(item, None if len(item) else np.int32)
+    if type(item) in _ARRAYS:
+        return _settled_array(item, position)
+    if isinstance(item, list | np.ndarray):
+        return _settled_array(np.asarray(item, None if len(item) else np.int32), position)
     if isinstance(item, bool | np.bool_):
         return np.asarray(item)
-    if isinstance(item, _ARRAYS):
-        return _settled_array(item, position)
     if isinstance(item, float | complex | str | np.generic) and not hasattr(item, "__index__"):
         raise _no_index(item, position, TypeError)
     try:
@@ -159,15 +182,16 @@ def _no_index(item: Any, position: int, kind: type[Exception]) -> Exception:
 
 
 def _settled_array(x: Any, position: int) -> Any:
-    kind = kind_of(aval_of(x).dtype)
+    aval = aval_of(x)
+    kind = kind_of(aval.dtype)
     if kind is BOOL:
         return _known_mask(x, position)
     if kind is None or kind not in INTEGER:
         raise TypeError(
-            f"index {position} is an array of type {aval_of(x).str_short(short_dtypes=False)}; an index array holds integers or "
+            f"index {position} is an array of type {aval.str_short(short_dtypes=False)}; an index array holds integers or "
             "booleans (convert with .astype(int))"
         )
-    return int(_host_value(x)) if aval_of(x).ndim == 0 and _on_host(x) else x
+    return int(_host_value(x)) if not aval.shape and _on_host(x) else x
 
 
 def _known_mask(mask: Any, position: int) -> np.ndarray:

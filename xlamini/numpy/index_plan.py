@@ -77,7 +77,7 @@ class Indexed(NamedTuple):
     """A plan with its leaves."""
 
     plan: Plan
-    leaves: list[Any]
+    leaves: tuple[Any, ...]
 
 
 class Rules(NamedTuple):

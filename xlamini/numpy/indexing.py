@@ -37,6 +37,8 @@ def getitem(x: Any, index: Any) -> Any:
         return get(x, *plan_of(index, x.aval.shape, _STAGED))
     if type(index) is int:
         return _row(x, _checked_row(index, x.aval.shape))
+    if type(index) is ArrayImpl and not index.aval.shape and index.aval.dtype.kind == "i" and is_on_cpu(index):
+        return getitem(x, to_numpy(index).item())
     plan, leaves = plan_of(index, x.aval.shape, _EAGER)
     if _has_mask(plan) and type(x) is ArrayImpl and is_on_cpu(x):
         return _picked_on_host(x, index)

@@ -12,6 +12,7 @@ from xlamini.numpy.runs import take_runs
 from xlamini.primitives.pad import pad as _pad
 from xlamini.primitives.promotion import in_dtype
 from xlamini.runtime.array import Array
+from xlamini.transforms.composite import composite
 from xlamini.typing import ArrayLike
 
 _BY_ORDER = ("edge", "reflect", "symmetric", "wrap")
@@ -54,7 +55,7 @@ def _refuse(mode: str, rest: dict[str, Any]) -> None:
         raise ValueError(f"pad: mode {mode!r} takes no {', '.join(rest)}")
 
 
-def _widths(pad_width: Any, ndim: int) -> list[tuple[int, int]]:
+def _widths(pad_width: Any, ndim: int) -> tuple[tuple[int, int], ...]:
     given = np.asarray(pad_width)
     if given.dtype.kind not in "iu" and given.size:
         raise TypeError(f"pad: pad_width must be of integers, got {pad_width!r}")
@@ -67,9 +68,10 @@ def _widths(pad_width: Any, ndim: int) -> list[tuple[int, int]]:
         ) from None
     if (pairs < 0).any():
         raise ValueError(f"pad: pad_width holds negative numbers: {pad_width!r}; cut elements off with a slice")
-    return [(int(before), int(after)) for before, after in pairs]
+    return tuple((int(before), int(after)) for before, after in pairs)
 
 
+@composite(static=("widths",))
 def _with_constants(x: Any, widths: Sequence[tuple[int, int]], values: Any) -> Any:
     dtype = aval_of(x).dtype
     if not isinstance(values, Sequence) and not np.ndim(values):
@@ -96,6 +98,7 @@ def _value_pairs(values: Any, ndim: int) -> list[tuple[Any, Any]]:
     return pairs * ndim if len(pairs) == 1 else pairs
 
 
+@composite(static=("widths", "mode"))
 def _by_order(x: Any, widths: Sequence[tuple[int, int]], mode: Any) -> Any:
     for axis, width in enumerate(widths):
         if any(width):

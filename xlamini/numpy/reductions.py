@@ -48,10 +48,8 @@ MIN = Monoid(reduce_min_p, arithmetic.min, highest)
 AND = Monoid(reduce_and_p, bitwise_and, lambda dtype: True)
 OR = Monoid(reduce_or_p, bitwise_or, lambda dtype: False)
 
-_STATIC = ("axis", "dtype", "out", "keepdims", "promote_integers")
 
-
-@composite(static=_STATIC)
+@composite(static=("axis", "dtype", "out", "keepdims", "promote_integers"))
 def sum(
     a: Any,
     axis: Axis = None,
@@ -73,7 +71,7 @@ def sum(
     return _accumulated("sum", SUM, a, axis, dtype, out, keepdims, initial, where, promote_integers)
 
 
-@composite(static=_STATIC)
+@composite(static=("axis", "dtype", "out", "keepdims", "promote_integers"))
 def prod(
     a: Any,
     axis: Axis = None,
@@ -94,7 +92,7 @@ def prod(
     return _accumulated("prod", PROD, a, axis, dtype, out, keepdims, initial, where, promote_integers)
 
 
-@composite(static=_STATIC)
+@composite(static=("axis", "out", "keepdims"))
 def max(
     a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
 ) -> Any:
@@ -109,7 +107,7 @@ def max(
     return _extremum("max", MAX, a, axis, out, keepdims, initial, where)
 
 
-@composite(static=_STATIC)
+@composite(static=("axis", "out", "keepdims"))
 def min(
     a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
 ) -> Any:
@@ -127,7 +125,7 @@ def min(
 amax, amin = max, min
 
 
-@composite(static=_STATIC)
+@composite(static=("axis", "out", "keepdims"))
 def ptp(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False) -> Any:
     """The largest minus the smallest element over `axis`; TypeError for booleans.
 
@@ -138,7 +136,7 @@ def ptp(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False) -> 
     return arithmetic.sub(largest, _extremum("ptp", MIN, a, axis, out, keepdims, None, None))
 
 
-@composite(static=_STATIC)
+@composite(static=("axis", "out", "keepdims"))
 def all(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Any:
     """Whether all elements over `axis` are true (not zero); True where there is none.
 
@@ -148,7 +146,7 @@ def all(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, *, 
     return _truth("all", AND, a, axis, out, keepdims, where)
 
 
-@composite(static=_STATIC)
+@composite(static=("axis", "out", "keepdims"))
 def any(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Any:
     """Whether some element over `axis` is true (not zero); False where there is none.
 
@@ -158,7 +156,7 @@ def any(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, *, 
     return _truth("any", OR, a, axis, out, keepdims, where)
 
 
-@composite(static=_STATIC)
+@composite(static=("axis", "keepdims"))
 def count_nonzero(a: Any, axis: Axis = None, keepdims: bool = False) -> Any:
     """How many elements over `axis` are not zero.
 
@@ -259,5 +257,3 @@ def _extremum(
 def _truth(name: str, monoid: Monoid, a: Any, axis: Axis, out: None, keepdims: bool, where: Any) -> Any:
     refuse_out(name, out)
     return reduce(name, monoid, nonzero_mask(name, a), axis, keepdims, None, where)
-
-

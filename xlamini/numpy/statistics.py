@@ -1,4 +1,5 @@
 """Means, variances and medians over axes of an array."""
+
 from __future__ import annotations
 
 import math
@@ -7,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.core.dtypes import canonicalize_dtype, check_user_dtype, issubdtype, result_type
+from xlamini.core.errors import ShapeError
 from xlamini.core.tracer import aval_of, literal
 from xlamini.numpy.arguments import as_axes, as_operand, refuse_out
 from xlamini.numpy.reductions import SUM, Axis, accumulator, as_mask, reduce
@@ -16,18 +18,16 @@ from xlamini.primitives.complex import imag, real
 from xlamini.primitives.convert import convert
 from xlamini.primitives.elementwise import mul
 from xlamini.primitives.power import sqrt
-from xlamini.primitives.promotion import broadcasted, in_dtype, promoted_dtypes
+from xlamini.primitives.promotion import broadcasted, in_dtype
 from xlamini.primitives.select import where as select
-from xlamini.primitives.shape import broadcast_in_dim, expand_dims, reshape, squeeze, transpose
+from xlamini.primitives.shape import broadcast_in_dim, expand_dims, reshape, transpose
 from xlamini.primitives.slice import index_in_dim
 from xlamini.primitives.sort import sort_p
 from xlamini.primitives.tangent_ops import full
 from xlamini.transforms.composite import composite
 
-_STATIC = ("axis", "dtype", "out", "keepdims", "ddof", "correction", "overwrite_input", "returned")
 
-
-@composite(static=_STATIC)
+@composite(static=("axis", "dtype", "out", "keepdims"))
 def mean(
     a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None
 ) -> Any:
@@ -46,7 +46,7 @@ def mean(
     return convert(_mean("mean", x, axis, keepdims, where), dtype)
 
 
-@composite(static=_STATIC)
+@composite(static=("axis", "dtype", "out", "keepdims", "ddof", "correction"))
 def var(
     a: Any,
     axis: Axis = None,
@@ -70,7 +70,7 @@ def var(
     return _variance("var", a, axis, dtype, out, ddof, keepdims, where, mean, correction)
 
 
-@composite(static=_STATIC)
+@composite(static=("axis", "dtype", "out", "keepdims", "ddof", "correction"))
 def std(
     a: Any,
     axis: Axis = None,
@@ -91,10 +91,8 @@ def std(
     return sqrt(_variance("std", a, axis, dtype, out, ddof, keepdims, where, mean, correction))
 
 
-@composite(static=_STATIC)
-def average(
-    a: Any, axis: Axis = None, weights: Any = None, returned: bool = False, keepdims: bool = False
-) -> Any:
+@composite(static=("axis", "keepdims", "returned"))
+def average(a: Any, axis: Axis = None, weights: Any = None, returned: bool = False, keepdims: bool = False) -> Any:
     """The mean over `axis` in which each element counts by its weight; with `returned`, also the sums of the weights.
 
     `weights` has the array's shape, or one dimension for the one `axis`. ShapeError where it has another shape.
@@ -113,10 +111,8 @@ def average(
     return (result, total) if returned else result
 
 
-@composite(static=_STATIC)
-def median(
-    a: Any, axis: Axis = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False
-) -> Any:
+@composite(static=("axis", "out", "keepdims", "overwrite_input"))
+def median(a: Any, axis: Axis = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False) -> Any:
     """The middle element over `axis` in sorted order, or the mean of the two in the middle; NaN if one is NaN.
 
     >>> median(jnp.array([7.0, 1.0, 3.0, 2.0]))
@@ -192,7 +188,7 @@ def _variance(
     if correction is not None and ddof:
         raise ValueError(f"{name}: `ddof` and `correction` are two names of one thing; give one of them")
     a = as_operand(name, a)
-    wide = accumulator(float_dtype(name, a, None if dtype is None else dtype))
+    wide = accumulator(float_dtype(name, a, dtype))
     x = convert(a, wide)
     centre = _mean(name, x, axis, True, where) if centre is None else in_dtype(as_operand(name, centre), wide)
     squares = _square_size(sub(*broadcasted(name, x, centre)))
@@ -230,8 +226,6 @@ def _weights_like(x: Any, weights: Any, axis: Axis) -> Any:
         return weights if own else broadcast_in_dim(weights, shape, ())
     axes = as_axes("average", axis, len(shape))
     if axis is None or len(axes) != len(own) or own != tuple(shape[d] for d in axes):
-        from xlamini.core.errors import ShapeError
-
         raise ShapeError(
             f"average: weights of shape {own} fit neither the array's shape {shape} nor axis {axis}; "
             "give them the array's shape, or one dimension and `axis`"

@@ -22,10 +22,10 @@ from xlamini.primitives.elementwise import (
     UNSIGNED,
     Elementwise,
     elementwise,
+    kind_of,
     like_dtypes,
     mul,
     neg,
-    of_kind,
 )
 from xlamini.primitives.rounding import floor
 from xlamini.primitives.select import where
@@ -103,7 +103,7 @@ class Abs(Elementwise):
         out = abs(x)
         if is_zero(t):
             return out, Zero(tangent_aval(aval_of(out)))
-        if of_kind(aval_of(x).dtype, COMPLEX):
+        if kind_of(aval_of(x).dtype) in COMPLEX:
             length = where(eq(out, 0), 1, out)
             return out, real(t * (conj(x) / convert(length, aval_of(x).dtype)))
         return out, where(ge(x, 0), t, neg(t))
@@ -121,7 +121,7 @@ class Sign(Elementwise):
     """StableHLO has no sign of unsigned integers, which is 0 or 1."""
 
     def lower(self, ctx: Any, x: Any) -> Any:
-        if of_kind(ctx.aval_out.dtype, UNSIGNED):
+        if kind_of(ctx.aval_out.dtype) in UNSIGNED:
             return ctx.op("stablehlo.minimum", x, ctx.constant(1, ctx.aval_out))
         return super().lower(ctx, x)
 
@@ -138,7 +138,7 @@ class Extremum(Elementwise):
     """Maximum or minimum; complex numbers are ordered by real part, then by imaginary part."""
 
     def lower(self, ctx: Any, *operands: Any) -> Any:
-        if of_kind(ctx.aval_out.dtype, COMPLEX):
+        if kind_of(ctx.aval_out.dtype) in COMPLEX:
             return ctx.inline(lambda x, y: _ordered(x, y, gt if self is max else lt), *operands)
         return super().lower(ctx, *operands)
 

@@ -89,6 +89,8 @@ def _over_leaves(primitive: Reduce, x: Any, axis_name: AxisName, groups: Any) ->
 class Reduce(Primitive):
     """A reduction over named axes: `reduce` over a batch dimension, `of_equal` for a value that does not vary."""
 
+    lacks: Mapping[str, str] = {"jvp": "not differentiable"}
+
     def __init__(self, name: str, reduce: Callable[..., Any], of_equal: Callable[[Any, int], Any]):
         self.reduce, self.of_equal = reduce, of_equal
         super().__init__(name)
@@ -141,6 +143,7 @@ class AxisIndex(Primitive):
     """The position along a named axis."""
 
     name = "axis_index"
+    lacks: Mapping[str, str] = {"jvp": "of integers only"}
 
     def shape_rule(self, *, axis_name: Any) -> ShapedArray:
         return ShapedArray((), np.dtype("int32"))

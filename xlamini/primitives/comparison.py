@@ -1,12 +1,13 @@
 """Elementwise comparisons: the result is bool, and nothing can be differentiated through it."""
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from xlamini.core.avals import ShapedArray
-from xlamini.primitives.elementwise import ANY, BOOL, COMPLEX, FLOAT, REAL, UNSIGNED, Elementwise, elementwise, of_kind
+from xlamini.primitives.elementwise import ANY, BOOL, COMPLEX, FLOAT, REAL, UNSIGNED, Elementwise, elementwise, kind_of
 
 _BOOL = np.dtype(bool)
 
@@ -14,12 +15,14 @@ _BOOL = np.dtype(bool)
 class Comparison(Elementwise):
     """`stablehlo.compare` in the direction `hlo`."""
 
+    lacks: Mapping[str, str] = {"jvp": "its result is bool"}
+
     def result(self, aval: ShapedArray, **params: Any) -> ShapedArray:
         return ShapedArray(aval.shape, _BOOL)
 
     def lower(self, ctx: Any, *operands: Any) -> Any:
-        dtype = ctx.avals_in[0].dtype
-        how = "FLOAT" if of_kind(dtype, FLOAT | COMPLEX) else "UNSIGNED" if of_kind(dtype, UNSIGNED | BOOL) else "SIGNED"
+        kind = kind_of(ctx.avals_in[0].dtype)
+        how = "FLOAT" if kind in FLOAT | COMPLEX else "UNSIGNED" if kind in UNSIGNED | BOOL else "SIGNED"
         return ctx.op(
             "stablehlo.compare",
             *self.spread_out(ctx, operands),

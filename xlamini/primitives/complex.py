@@ -12,7 +12,7 @@ import numpy as np
 
 from xlamini.core.avals import ShapedArray
 from xlamini.core.tracer import aval_of
-from xlamini.primitives.elementwise import COMPLEX, FLOAT, LinearMap, elementwise, neg, of_kind
+from xlamini.primitives.elementwise import COMPLEX, FLOAT, LinearMap, elementwise, kind_of, neg
 
 _WHOLE = {np.dtype("float32"): np.dtype("complex64"), np.dtype("float64"): np.dtype("complex128")}
 _PART = {whole: part for part, whole in _WHOLE.items()}
@@ -84,7 +84,7 @@ class Conj(Whole):
 
     def lower(self, ctx: Any, x: Any, *, input_dtype: Any) -> Any:
         (aval,) = ctx.avals_in
-        if of_kind(aval.dtype, COMPLEX):
+        if kind_of(aval.dtype) in COMPLEX:
             return ctx.op("chlo.conj", x)
         return ctx.op("stablehlo.complex", x, ctx.constant(0, aval))
 
@@ -100,7 +100,7 @@ conj_p.name = "conj"
 @conj_p.transposed
 def _(ct: Any, x: Any, *, input_dtype: Any) -> Any:
     back = conj(ct)
-    return (back if of_kind(input_dtype, COMPLEX) else real(back),)
+    return (back if kind_of(input_dtype) in COMPLEX else real(back),)
 
 
 def conj(x: Any) -> Any:

@@ -14,7 +14,7 @@ from xlamini.core.primitive import Axis, Primitive
 from xlamini.core.tangents import Zero, is_differentiable, is_zero, tangent_aval
 from xlamini.core.tracer import aval_of
 from xlamini.primitives.batch_ops import with_batch_first
-from xlamini.primitives.elementwise import ANY, BOOL, COMPLEX, FLOAT, Elementwise, LinearMap, elementwise, of_kind
+from xlamini.primitives.elementwise import ANY, BOOL, COMPLEX, FLOAT, Elementwise, LinearMap, elementwise, kind_of
 
 
 def convert_element_type(operand: Any, new_dtype: Any) -> Any:
@@ -125,7 +125,7 @@ class BitcastConvertType(Primitive):
     name = "bitcast_convert_type"
 
     def shape_rule(self, x: ShapedArray, *, new_dtype: Any) -> ShapedArray:
-        if x.dtype != new_dtype and any(of_kind(d, BOOL | COMPLEX) for d in (x.dtype, new_dtype)):
+        if x.dtype != new_dtype and any(kind_of(d) in BOOL | COMPLEX for d in (x.dtype, new_dtype)):
             raise TypeError(
                 f"bitcast_convert_type: bool and complex numbers have no bits to read as another dtype, got {x.dtype} "
                 f"to {new_dtype}; use .view({str(new_dtype)!r}), or convert the values with .astype"

@@ -38,9 +38,10 @@ class Kinds(Flag):
     UNSIGNED = auto()
     FLOAT = auto()
     COMPLEX = auto()
+    EXTENDED = auto()
 
 
-BOOL, SIGNED, UNSIGNED, FLOAT, COMPLEX = Kinds
+BOOL, SIGNED, UNSIGNED, FLOAT, COMPLEX, EXTENDED = Kinds
 INTEGER = SIGNED | UNSIGNED
 REAL = INTEGER | FLOAT
 NUMERIC = REAL | COMPLEX
@@ -56,15 +57,9 @@ _KIND_OF = {
 
 
 @functools.cache
-def kind_of(dtype: Any) -> Kinds | None:
-    """The kind of a dtype; None for extended dtypes such as random keys."""
-    return next((k for k, t in _KIND_OF.items() if issubdtype(dtype, t)), None)
-
-
-def of_kind(dtype: Any, kinds: Kinds) -> bool:
-    """Whether a dtype is of one of these kinds."""
-    kind = kind_of(dtype)
-    return kind is not None and kind in kinds
+def kind_of(dtype: Any) -> Kinds:
+    """The kind of a dtype; EXTENDED for those that hold no numbers, such as random keys."""
+    return next((k for k, t in _KIND_OF.items() if issubdtype(dtype, t)), EXTENDED)
 
 
 class Elementwise(Primitive):
@@ -82,6 +77,8 @@ class Elementwise(Primitive):
         self.partials: Sequence[Callable[..., Any]] | None = None
         self.linear_rule: Callable[..., Any] | None = None
         self._types: dict[Sequence[ShapedArray], ShapedArray] = {}
+        if not accepts & (FLOAT | COMPLEX):
+            self.lacks = {"jvp": "of integers only"}
         super().__init__(declaration.__name__)
 
     def __call__(self, *operands: Any, **params: Any) -> Any:
@@ -160,7 +157,7 @@ class Elementwise(Primitive):
 
     def transpose(self, ct: Any, *operands: Any, **params: Any) -> list[Any]:
         if self.linear_rule is None:
-            super().transpose(ct, *operands, **params)
+            return list(super().transpose(ct, *operands, **params))
         cts = self.linear_rule(ct, *operands, **params)
         return [
             _gathered(c, x.aval) if is_linear(x) and c is not None else None
@@ -188,7 +185,8 @@ class Elementwise(Primitive):
     def spread_out(self, ctx: Any, operands: Sequence[Any]) -> list[Any]:
         """Operands with scalars broadcast to the shape of the result."""
         shape = ctx.aval_out.shape
-        return [x if a.aval.shape == shape else ctx.filled(x, a, shape) for x, a in zip(operands, ctx.eqn.invars, strict=True)]
+        atoms = ctx.eqn.invars
+        return [x if a.aval.shape == shape else ctx.filled(x, a, shape) for x, a in zip(operands, atoms, strict=True)]
 
     def cost(self, *avals: ShapedArray, **params: Any) -> Cost:
         base = super().cost(*avals, **params)
@@ -201,7 +199,7 @@ class Elementwise(Primitive):
         return None if found in hollow else found
 
     def _check_kind(self, aval: ShapedArray) -> None:
-        if not of_kind(aval.dtype, self.accepts):
+        if kind_of(aval.dtype) not in self.accepts:
             accepted = ", ".join(k.name.lower() for k in self.accepts if k.name)
             raise TypeError(
                 f"{self.name} does not accept dtype {aval.dtype.name}; it takes {accepted} (convert with .astype)"
@@ -258,7 +256,7 @@ def like_dtypes(operands: Sequence[Any]) -> Sequence[Any]:
 
 
 _RANK = {bool: 0, int: 1, float: 2, complex: 3}
-_KIND_RANK: dict[Kinds | None, int] = {BOOL: 0, SIGNED: 1, UNSIGNED: 1, FLOAT: 2, COMPLEX: 3}
+_KIND_RANK = {BOOL: 0, SIGNED: 1, UNSIGNED: 1, FLOAT: 2, COMPLEX: 3}
 
 
 def _like(x: Any, aval: ShapedArray) -> Any:

@@ -9,7 +9,7 @@ from xlamini.core.tracer import aval_of, literal
 from xlamini.primitives.bitwise import bitwise_and
 from xlamini.primitives.comparison import eq
 from xlamini.primitives.convert import convert
-from xlamini.primitives.elementwise import COMPLEX, FLOAT, INTEGER, Elementwise, elementwise, of_kind
+from xlamini.primitives.elementwise import COMPLEX, FLOAT, INTEGER, Elementwise, elementwise, kind_of
 from xlamini.primitives.exponential import TRANSCENDENTAL, log
 from xlamini.primitives.select import where
 
@@ -59,7 +59,7 @@ def integer_pow(x: Any, y: int) -> Any:
     Array(0.33333334, dtype=float32, weak_type=True)
     """
     y = operator.index(y)
-    if y < 0 and of_kind(aval_of(x).dtype, INTEGER):
+    if y < 0 and kind_of(aval_of(x).dtype) in INTEGER:
         raise TypeError(
             f"integer_pow: integers have no power {y}, got x of type {aval_of(x).str_short(short_dtypes=False)}; "
             "convert x to a float dtype with .astype"
@@ -80,7 +80,7 @@ class Pow(Elementwise):
         return super().__call__(x, literal(y) if type(y) is int else y)
 
     def shape_rule(self, x: ShapedArray, y: ShapedArray) -> ShapedArray:
-        integer = of_kind(y.dtype, INTEGER)
+        integer = kind_of(y.dtype) in INTEGER
         return super().shape_rule(x, y.update(dtype=x.dtype) if integer else y)
 
     def lower(self, ctx: Any, x: Any, y: Any) -> Any:

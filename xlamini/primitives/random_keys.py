@@ -23,9 +23,10 @@ from xlamini.primitives.iota import iota, iota_p
 from xlamini.primitives.shape import broadcast_in_dim, expand_dims, reshape
 from xlamini.primitives.slice import index_in_dim
 from xlamini.primitives.threefry import threefry2x32
-from xlamini.runtime.keys import KeyType
+from xlamini.runtime.keys import Generator, KeyType
 
-FRY = KeyType("threefry2x32", "fry", 2)
+THREEFRY = Generator("threefry2x32", "fry", 2)
+FRY = KeyType(THREEFRY)
 """The dtype of the keys of the default generator."""
 
 _UINT32, _UINT64 = np.dtype(np.uint32), np.dtype(np.uint64)
@@ -50,10 +51,10 @@ class Seed(KeyPrimitive):
 
     name = "random_seed"
 
-    def shape_rule(self, seeds: ShapedArray, *, impl: KeyType) -> ShapedArray:
-        return ShapedArray(seeds.shape, impl)
+    def shape_rule(self, seeds: ShapedArray, *, impl: Generator) -> ShapedArray:
+        return ShapedArray(seeds.shape, KeyType(impl))
 
-    def physical(self, operands: Sequence[Any], *, impl: KeyType) -> Any:
+    def physical(self, operands: Sequence[Any], *, impl: Generator) -> Any:
         (seeds,) = operands
         dtype = aval_of(seeds).dtype
         low = convert(seeds, _UINT32)
@@ -68,10 +69,10 @@ class Wrap(KeyPrimitive):
 
     name = "random_wrap"
 
-    def shape_rule(self, words: ShapedArray, *, impl: KeyType) -> ShapedArray:
-        return ShapedArray(words.shape[: -len(impl.physical_shape)], impl)
+    def shape_rule(self, words: ShapedArray, *, impl: Generator) -> ShapedArray:
+        return ShapedArray(words.shape[:-1], KeyType(impl))
 
-    def physical(self, operands: Sequence[Any], *, impl: KeyType) -> Any:
+    def physical(self, operands: Sequence[Any], *, impl: Generator) -> Any:
         return operands[0]
 
 

@@ -1,8 +1,8 @@
 """Rounding to whole numbers, and questions about how floats are spaced. Derivatives are 0."""
 from __future__ import annotations
 
-from collections.abc import Mapping
 import enum
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -61,7 +61,9 @@ def round(x: Any, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZER
 
 
 class IsFinite(Elementwise):
-    """Its result is bool."""
+    """A question."""
+
+    lacks: Mapping[str, str] = {"jvp": "its result is bool"}
 
     def result(self, aval: ShapedArray, **params: Any) -> ShapedArray:
         return ShapedArray(aval.shape, np.dtype(bool))
@@ -75,3 +77,6 @@ def is_finite(x: Any) -> Any:
 @elementwise(hlo="chlo.next_after", accepts=FLOAT)
 def nextafter(x1: Any, x2: Any) -> Any:
     """The floating-point number after x1 in the direction of x2, elementwise."""
+
+
+nextafter.lacks = {"jvp": "about the grid of numbers, not their size"}

@@ -39,6 +39,7 @@ def threefry2x32(key: Sequence[Any], counters: Sequence[Any]) -> list[Any]:
 class Threefry2x32(Primitive):
     name = "threefry2x32"
     multiple_results = True
+    lacks: Mapping[str, str] = {"jvp": "of integers only"}
 
     def shape_rule(self, *avals: ShapedArray) -> list[ShapedArray]:
         shapes = {a.shape for a in avals} - {()}

@@ -1,7 +1,6 @@
 """What the functions of xlamini.random do with their arguments, and how they run.
 
-A draw outside of tracing is one dispatch of a compiled program. That program takes the words of the key, an ordinary array, so
-that jaxlib's C++ dispatch knows its signature; inside, and wherever something is traced, keys are keys.
+A draw outside of tracing is one dispatch of a compiled program; while something is traced its operations become part of it.
 """
 from __future__ import annotations
 
@@ -15,33 +14,34 @@ import numpy as np
 
 from xlamini.core.avals import Shape
 from xlamini.core.dtypes import canonicalize_dtype, check_user_dtype, issubdtype
-from xlamini.core.tracer import aval_of, state
-from xlamini.primitives.random_keys import FRY, unwrap_p, wrap_p
-from xlamini.runtime.keys import KeyType, PRNGKeyArray, overlaid
+from xlamini.core.tracer import aval_of
+from xlamini.primitives.random_keys import FRY, THREEFRY, unwrap_p, wrap_p
+from xlamini.runtime.keys import KeyType
 from xlamini.transforms.composite import composite
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def sampler(*static: str) -> Callable[[F], F]:
+def sampler(*static: str, name: str = "") -> Callable[[F], F]:
     """Decorator for `fun(key, ...)` that draws numbers from a typed key; it then takes raw keys too.
 
-    Arguments named in `static` reach it as they are. The keyword `out_sharding` is there for programs that give None.
+    Arguments named in `static` reach it as they are. `name` is what messages call it, if not by its own name. The keyword
+    `out_sharding` is there for programs that give None.
     """
-    return lambda fun: _sampler(fun, static)
+    return lambda fun: _sampler(fun, static, name or fun.__name__)
 
 
-def _sampler(fun: Any, static: Sequence[str]) -> Any:
+def _sampler(fun: Any, static: Sequence[str], name: str) -> Any:
     @composite(static=tuple(static))
     @functools.wraps(fun)
     def on_key(key: Any, *args: Any, **kwargs: Any) -> Any:
-        return fun(one_key(fun.__name__, key), *args, **kwargs)
+        return fun(one_key(name, key), *args, **kwargs)
 
     @functools.wraps(fun)
     def draw(key: Any, *args: Any, out_sharding: Any = None, **kwargs: Any) -> Any:
         if out_sharding is not None:
-            raise NotImplementedError(f"{fun.__name__}: out_sharding must be None; use device_put on the result")
-        return on_key(key if state.builder is not None else overlaid(key), *args, **kwargs)
+            raise NotImplementedError(f"{name}: out_sharding must be None; use device_put on the result")
+        return on_key(key, *args, **kwargs)
 
     draw.__signature__ = _with_out_sharding(fun)  # type: ignore[attr-defined]
     return draw
@@ -53,24 +53,17 @@ def _with_out_sharding(fun: Callable[..., Any]) -> inspect.Signature:
     return signature.replace(parameters=[*signature.parameters.values(), extra])
 
 
-def key_maker(*static: str) -> Callable[[F], F]:
+def key_maker(*static: str, name: str) -> Callable[[F], F]:
     """Decorator for `fun(key, ...)` that makes keys from a typed key; given a raw key it returns raw keys."""
-    return lambda fun: _key_maker(fun, static)
+    return lambda fun: _key_maker(fun, static, name)
 
 
-def _key_maker(fun: Any, static: Sequence[str]) -> Any:
+def _key_maker(fun: Any, static: Sequence[str], name: str) -> Any:
     @composite(static=tuple(static))
     @functools.wraps(fun)
-    def on_words(key: Any, *args: Any) -> Any:
-        return unwrap_p.bind(fun(one_key(fun.__name__, key), *args))
-
-    @functools.wraps(fun)
     def make(key: Any, *args: Any) -> Any:
-        if not is_typed(key):
-            return on_words(key, *args)
-        if type(key) is PRNGKeyArray and state.builder is None:
-            return PRNGKeyArray(key.dtype, on_words(key.words, *args))
-        return fun(one_key(fun.__name__, key), *args)
+        made = fun(one_key(name, key), *args)
+        return made if is_typed(key) else unwrap_p.bind(made)
 
     return make
 
@@ -85,7 +78,7 @@ def typed(name: str, key: Any) -> Any:
     if is_typed(key):
         return key
     check_words(name, key)
-    return wrap_p.bind(key, impl=FRY)
+    return wrap_p.bind(key, impl=THREEFRY)
 
 
 def check_words(name: str, words: Any) -> None:

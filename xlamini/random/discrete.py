@@ -99,7 +99,7 @@ def _rows_of_draws(rows: Shape, shape: Any) -> Shape:
     return wanted
 
 
-@sampler("axis", "shape", "replace", "fine")
+@sampler("axis", "shape", "replace", "fine", name="categorical")
 def _categorical(key: Any, logits: Any, axis: int, shape: Shape, replace: bool, fine: bool) -> Any:
     dtype = float_dtype("categorical", aval_of(logits).dtype)
     extra, own = shape[: len(shape) - logits.ndim + 1], shape[len(shape) - logits.ndim + 1 :]
@@ -112,6 +112,3 @@ def _categorical(key: Any, logits: Any, axis: int, shape: Shape, replace: bool, 
     _, order = sort_key_val(-noisy, places, axis)
     drawn = moveaxis(slice_in_dim(order, 0, math.prod(extra), axis=axis), axis, 0)
     return broadcast_to(reshape(drawn, (*extra, *drawn.shape[1:])), shape)
-
-
-_categorical.__name__ = "categorical"

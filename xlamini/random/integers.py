@@ -82,7 +82,7 @@ def _nearest(value: int, dtype: np.dtype) -> Any:
     return literal(min(max(value, info.min), info.max), dtype)
 
 
-@sampler("shape", "full", "dtype")
+@sampler("shape", "full", "dtype", name="randint")
 def _randint(key: Any, shape: Shape, minval: Any, maxval: Any, full: bool, dtype: np.dtype) -> Any:
     broadcast_shape("randint", shape, minval=minval, maxval=maxval)
     limits = _limits(dtype)
@@ -91,9 +91,6 @@ def _randint(key: Any, shape: Shape, minval: Any, maxval: Any, full: bool, dtype
     span = _span(low, high, beyond, np.dtype(f"uint{limits.drawn.itemsize * 8}"))
     drawn = add(broadcast_to(low, shape), convert(_below(key, shape, span), limits.drawn))
     return convert(drawn, dtype)
-
-
-_randint.__name__ = "randint"
 
 
 def _span(low: Any, high: Any, full: Any, dtype: np.dtype) -> Any:

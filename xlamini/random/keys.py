@@ -8,10 +8,11 @@ import numpy as np
 from xlamini.core.config import enable_x64
 from xlamini.core.dtypes import issubdtype
 from xlamini.core.tracer import aval_of, literal, state
+from xlamini.numpy.at import At
 from xlamini.primitives.convert import convert
-from xlamini.primitives.random_keys import FRY, clone_p, fold_in_p, seed_p, split_p, unwrap_p, wrap_p
+from xlamini.primitives.random_keys import FRY, THREEFRY, clone_p, fold_in_p, seed_p, split_p, unwrap_p, wrap_p
 from xlamini.random.arguments import check_words, checked_shape, is_typed, key_maker, typed
-from xlamini.runtime.keys import KeyType, PRNGKeyArray
+from xlamini.runtime.keys import Generator, KeyType, PRNGKeyArray
 from xlamini.runtime.put import device_put_value
 from xlamini.transforms.composite import composite
 
@@ -34,8 +35,8 @@ def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Any:
         return _key_of_number(int(seed), kind)
     _check_seed(seed)
     if state.builder is not None:
-        return seed_p.bind(seed, impl=kind)
-    return PRNGKeyArray(kind, _words_of_seed(seed, impl=kind))
+        return seed_p.bind(seed, impl=kind.generator)
+    return PRNGKeyArray(kind, _words_of_seed(seed, impl=kind.generator))
 
 
 def PRNGKey(seed: Any, *, impl: Any = None) -> Any:
@@ -54,7 +55,7 @@ def _key_of_number(seed: int, kind: KeyType) -> Any:
     if state.builder is None:
         return PRNGKeyArray(kind, device_put_value(np.array([high, seed % _WORD], _UINT32)))
     width = 64 if enable_x64.value else 32
-    return seed_p.bind(literal(_signed(seed, width), np.dtype(f"int{width}")), impl=kind)
+    return seed_p.bind(literal(_signed(seed, width), np.dtype(f"int{width}")), impl=kind.generator)
 
 
 def _signed(number: int, width: int) -> int:
@@ -71,7 +72,7 @@ def _check_seed(seed: Any) -> None:
 
 
 @composite(static=("impl",))
-def _words_of_seed(seed: Any, impl: KeyType) -> Any:
+def _words_of_seed(seed: Any, impl: Generator) -> Any:
     return unwrap_p.bind(seed_p.bind(seed, impl=impl))
 
 
@@ -86,12 +87,9 @@ def split(key: Any, num: int | tuple[int, ...] = 2) -> Any:
     return _split(key, checked_shape("split", num))
 
 
-@key_maker("shape")
+@key_maker("shape", name="split")
 def _split(key: Any, shape: tuple[int, ...]) -> Any:
     return split_p.bind(key, shape=shape)
-
-
-_split.__name__ = "split"
 
 
 def fold_in(key: Any, data: Any) -> Any:
@@ -109,7 +107,7 @@ def fold_in(key: Any, data: Any) -> Any:
     return _fold_in(key, np.uint32(data) if isinstance(data, int) else data)
 
 
-@key_maker()
+@key_maker(name="fold_in")
 def _fold_in(key: Any, data: Any) -> Any:
     return fold_in_p.bind(key, convert(data, _UINT32))
 
@@ -144,7 +142,7 @@ def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -
     kind = key_dtype(impl if dtype is None else dtype)
     check_words("wrap_key_data", key_bits_array)
     if state.builder is not None:
-        return wrap_p.bind(key_bits_array, impl=kind)
+        return wrap_p.bind(key_bits_array, impl=kind.generator)
     return PRNGKeyArray(kind, device_put_value(key_bits_array))
 
 
@@ -154,7 +152,7 @@ def key_impl(keys: Any) -> str:
     >>> xlamini.random.key_impl(xlamini.random.key(0))
     'threefry2x32'
     """
-    return aval_of(typed("key_impl", keys)).dtype.impl
+    return aval_of(typed("key_impl", keys)).dtype.generator.name
 
 
 def key_dtype(impl_spec: Any = None) -> KeyType:
@@ -163,6 +161,9 @@ def key_dtype(impl_spec: Any = None) -> KeyType:
     >>> xlamini.random.key_dtype()
     key<fry>
     """
-    if impl_spec in (None, FRY.impl, FRY):
+    if impl_spec in (None, THREEFRY.name, THREEFRY, FRY):
         return FRY
-    raise ValueError(f"there is no random generator {impl_spec!r}; the one there is is {FRY.impl!r}")
+    raise ValueError(f"there is no random generator {impl_spec!r}; the one there is is {THREEFRY.name!r}")
+
+
+PRNGKeyArray.at = property(At)  # type: ignore[attr-defined]

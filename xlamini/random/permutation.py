@@ -9,20 +9,17 @@ import numpy as np
 
 from xlamini.core.avals import Shape
 from xlamini.core.dtypes import canonicalize_dtype, issubdtype
-from xlamini.core.tracer import aval_of, literal
+from xlamini.core.tracer import aval_of
 from xlamini.numpy.arguments import as_axis, as_operand
-from xlamini.primitives.bitwise import bitwise_and
-from xlamini.primitives.comparison import le, lt
+from xlamini.numpy.searching import searchsorted
+from xlamini.numpy.take import take
 from xlamini.primitives.cumulative import cumsum
 from xlamini.primitives.exponential import log
-from xlamini.primitives.gather import GatherDimensionNumbers, gather
 from xlamini.primitives.iota import iota
 from xlamini.primitives.random_keys import bits_p, split_p
-from xlamini.primitives.select import where
-from xlamini.primitives.shape import expand_dims, reshape
+from xlamini.primitives.shape import reshape
 from xlamini.primitives.slice import index_in_dim, slice_in_dim
 from xlamini.primitives.sort import sort_key_val
-from xlamini.primitives.tangent_ops import full
 from xlamini.random.arguments import checked_shape, sampler
 from xlamini.random.continuous import checked_mode, gumbel_noise
 from xlamini.random.integers import randint
@@ -48,16 +45,13 @@ def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *, o
     return _permutation(key, None, max(operator.index(x), 0), 0, False, out_sharding=out_sharding)
 
 
-@sampler("count", "axis", "independent")
+@sampler("count", "axis", "independent", name="permutation")
 def _permutation(key: Any, x: Any, count: int, axis: int, independent: bool) -> Any:
     if x is None:
         return _order(key, count)
     if independent or x.ndim == 1:
         return _shuffled(key, x, axis)
-    return _taken(x, _order(key, x.shape[axis]), axis)
-
-
-_permutation.__name__ = "permutation"
+    return take(x, _order(key, x.shape[axis]), axis, mode="clip")
 
 
 def _order(key: Any, count: int) -> Any:
@@ -112,16 +106,13 @@ def _check_choice(count: int, draws: int, replace: bool, p: Any) -> None:
         raise ValueError(f"choice: p must have shape ({count},), a probability for each element, got {aval_of(p).shape}")
 
 
-@sampler("count", "shape", "replace", "axis", "mode")
+@sampler("count", "shape", "replace", "axis", "mode", name="choice")
 def _choice(
     key: Any, a: Any, p: Any, count: int, shape: Shape, replace: bool, axis: int, mode: str | None
 ) -> Any:
     draw = _drawn if replace else _drawn_once
     places = draw(key, count, shape, p, mode)
-    return places if a is None else _taken(a, places, axis)
-
-
-_choice.__name__ = "choice"
+    return places if a is None else take(a, places, axis, mode="clip")
 
 
 def _drawn(key: Any, count: int, shape: Shape, p: Any, mode: str | None) -> Any:
@@ -130,7 +121,7 @@ def _drawn(key: Any, count: int, shape: Shape, p: Any, mode: str | None) -> Any:
         return randint(key, shape, 0, count)
     upto = cumsum(p)
     u = uniform_between(key, shape, aval_of(p).dtype, 0.0, 1.0)
-    return _count_below(upto, index_in_dim(upto, -1, keepdims=False) * (1 - u))
+    return searchsorted(upto, index_in_dim(upto, -1, keepdims=False) * (1 - u))
 
 
 def _drawn_once(key: Any, count: int, shape: Shape, p: Any, mode: str | None) -> Any:
@@ -141,24 +132,3 @@ def _drawn_once(key: Any, count: int, shape: Shape, p: Any, mode: str | None) ->
         noise = gumbel_noise(key, (count,), aval_of(p).dtype, checked_mode("choice", mode))
         _, order = sort_key_val(-noise - log(p), iota(np.int32, count))
     return reshape(slice_in_dim(order, 0, math.prod(shape)), shape)
-
-
-def _count_below(ascending: Any, x: Any) -> Any:
-    """How many of the ascending numbers are smaller than each element of `x`, by bisection."""
-    count, dtype = ascending.shape[0], np.dtype(np.int32)
-    found = full(aval_of(x).update(dtype=dtype, weak_type=False), 0)
-    for power in reversed(range(count.bit_length())):
-        probe = found + literal(2**power, dtype)
-        inside = le(probe, literal(count, dtype))
-        place = where(inside, probe - 1, found)
-        found = where(bitwise_and(inside, lt(_taken(ascending, place, 0), x)), probe, found)
-    return found
-
-
-def _taken(x: Any, places: Any, axis: int) -> Any:
-    """The slices of `x` at places along `axis` that are known to exist."""
-    ndim, rank = aval_of(x).ndim, aval_of(places).ndim
-    kept = [d for d in range(ndim - 1 + rank) if not axis <= d < axis + rank]
-    sizes = [1 if d == axis else n for d, n in enumerate(x.shape)]
-    numbers = GatherDimensionNumbers(tuple(kept), (axis,), (axis,))
-    return gather(x, expand_dims(places, (rank,)), numbers, sizes, mode="promise_in_bounds")

@@ -16,7 +16,9 @@ from typing import Any, NamedTuple
 from jaxlib import _jax
 
 from xlamini.core.avals import ShapedArray
-from xlamini.core.pytree import PyTreeDef, default_registry
+from xlamini.core.edges import trim
+from xlamini.core.pytree import PyTreeDef
+from xlamini.core.pytree_nodes import dispatch_registry
 from xlamini.runtime.array import Array
 from xlamini.runtime.executable import Executable
 from xlamini.runtime.put import ArrayImpl, device_put_value
@@ -106,7 +108,8 @@ def cpp_jit(
     def miss(*args: Any, **kwargs: Any) -> tuple[Any, FastPath | None, bool]:
         try:
             return cache_miss(*args, **kwargs)
-        except BaseException:
+        except BaseException as error:
+            trim(error)
             # C++ would send a signature whose first call failed through Python for ever.
             alive()._clear_cache()
             raise
@@ -118,7 +121,7 @@ def cpp_jit(
         list(static_argnums),
         list(static_argnames),
         cache_key,
-        default_registry,
+        dispatch_registry,
         _shard_argument,
         _cache,
     )

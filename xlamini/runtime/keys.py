@@ -7,35 +7,47 @@ no arithmetic, only structure, which is that of its words but for their last axi
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
 from xlamini.core.avals import ShapedArray
 from xlamini.core.dtypes import ExtendedDType, prng_key
+from xlamini.core.pytree_nodes import dispatch_registry
 from xlamini.runtime.array import Array
 from xlamini.runtime.conversions import to_numpy
 from xlamini.runtime.put import ArrayImpl, device_put_value
 
 
+class Generator(NamedTuple):
+    """A kind of random generator: its name, a short one for printing, and how many words a key of it has."""
+
+    name: str
+    tag: str
+    words: int
+
+    def __repr__(self) -> str:
+        return self.tag
+
+
 class KeyType(ExtendedDType):
-    """The dtype of random keys of one kind of generator, `impl`; it prints as `key<tag>`."""
+    """The dtype of the random keys of one generator; it prints as `key<fry>`."""
 
     type = prng_key
     physical_dtype = np.dtype(np.uint32)
 
-    def __init__(self, impl: str, tag: str, words: int):
-        self.impl, self.tag, self.physical_shape = impl, tag, (words,)
-        self.name = f"key<{tag}>"
+    def __init__(self, generator: Generator):
+        self.generator, self.physical_shape = generator, (generator.words,)
+        self.name = f"key<{generator.tag}>"
 
     def __eq__(self, other: object) -> bool:
-        return self is other or (type(other) is KeyType and self.impl == other.impl)
+        return self is other or (type(other) is KeyType and self.generator == other.generator)
 
     def __hash__(self) -> int:
-        return hash((KeyType, self.impl))
+        return hash((KeyType, self.generator))
 
     def __reduce__(self) -> tuple:
-        return KeyType, (self.impl, self.tag, *self.physical_shape)
+        return KeyType, (self.generator,)
 
 
 class PRNGKeyArray:
@@ -184,3 +196,4 @@ def overlay(x: ArrayImpl, aval: ShapedArray) -> Any:
 
 
 Array.register(PRNGKeyArray)
+dispatch_registry.register_node(PRNGKeyArray, lambda x: ((x.words,), x.dtype), lambda dtype, words: PRNGKeyArray(dtype, *words))

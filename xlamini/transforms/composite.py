@@ -9,6 +9,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+from xlamini.core.edges import trim
 from xlamini.core.tracer import state
 from xlamini.transforms.jit import jit
 
@@ -32,9 +33,10 @@ def _composite(fun: Any, static: tuple[str, ...]) -> Any:
             compiled = jit(fun, static_argnames=static)
         try:
             return compiled(*args, **kwargs)
-        except (TypeError, ValueError):
+        except Exception as error:
             frozen = tuple(map(_frozen, args)), {k: _frozen(v) for k, v in kwargs.items()}
             if frozen == (args, kwargs):
+                trim(error)
                 raise
         return compiled(*frozen[0], **frozen[1])
 

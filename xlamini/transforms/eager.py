@@ -7,19 +7,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from xlamini.core.config import disable_jit
 from xlamini.core.jaxpr import Literal
 from xlamini.core.primitive import Primitive
+from xlamini.transforms import one_program
 from xlamini.transforms.jit import jit
 
 
 def evaluate_primitive(primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> Any:
     """Run one equation now."""
+    if primitive.called is not None:
+        return one_program.run(params[primitive.called], operands)
     key = tuple(params.items())
     run = primitive.executables.get(key)
     if run is None:
         run = primitive.executables[key] = _program(primitive, params)
-    values = [x.val if type(x) is Literal else x for x in operands]
+    values = [_number(x) if type(x) is Literal else x for x in operands]
     if not disable_jit.value:
         return run(*values)
     with disable_jit(False):  # somebody has to run the single operations
@@ -34,3 +39,7 @@ def _program(primitive: Primitive, params: dict[str, Any]) -> Any:
     return jit(equation)
 
 
+def _number(literal: Literal) -> Any:
+    """The number of a literal, a Python number if it is weakly typed."""
+    value = literal.val
+    return value.item() if literal.aval.weak_type and isinstance(value, np.generic) else value

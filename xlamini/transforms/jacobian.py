@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from xlamini.core.edges import edge
 from xlamini.core.pytree import flatten, unflatten
 from xlamini.core.tangents import is_differentiable
 from xlamini.core.tracer import aval_of
@@ -30,6 +31,7 @@ def jacfwd(fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False,
            [0., 4.]], dtype=float32)
     """
 
+    @edge
     @functools.wraps(fun)
     def jacobian_of(*args: Any, **kwargs: Any) -> Any:
         diff, of_chosen, chosen = _chosen(fun, argnums, args, kwargs, "jacfwd", holomorphic)
@@ -56,6 +58,7 @@ def jacrev(
            [0., 4.]], dtype=float32)
     """
 
+    @edge
     @functools.wraps(fun)
     def jacobian_of(*args: Any, **kwargs: Any) -> Any:
         diff, of_chosen, chosen = _chosen(fun, argnums, args, kwargs, "jacrev", holomorphic)

@@ -12,7 +12,10 @@ from typing import Any, NamedTuple
 
 from xlamini.core import config
 from xlamini.core.avals import ShapedArray
+from xlamini.core.named_axes import axes_here
+from xlamini.core.edges import edge
 from xlamini.core.pytree import flatten, unflatten
+from xlamini.core.pytree_nodes import dispatch_registry
 from xlamini.core.tracer import Tracer, leaked, state
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.runtime.dispatch import cpp_jit
@@ -76,9 +79,9 @@ class Jitted:
         _refuse_leaked(operands)
         where = self._placement(call)
         program = self._program(call, traced, where.device)
-        outs = program(operands, where.committed)
-        fast = program.fast_path(traced.captured, traced.out_tree, where.committed)
-        return unflatten(traced.out_tree, outs), fast, False
+        out = unflatten(traced.out_tree, program(operands, where.committed))
+        fast = program.fast_path(traced.captured, dispatch_registry.flatten(out)[1], where.committed)
+        return out, fast, False
 
     def _staged(self, traced: Trace, operands: Sequence[Any]) -> list[Any]:
         """The call as part of the program being traced."""
@@ -96,7 +99,7 @@ class Jitted:
 
     def trace(self, call: Call) -> Trace:
         """The trace of this signature, made once."""
-        key = (call.tree, tuple(call.avals), call.statics.key, config.trace_context_key())
+        key = (call.tree, tuple(call.avals), call.statics.key, config.trace_context_key(), axes_here())
         known = self.traces.get(key)
         if known is None and state.builder is not None:
             known = state.builder.memo.get((self, key))
@@ -144,6 +147,7 @@ class Jitted:
 
     # The stages, for those who want to look.
 
+    @edge
     def traced(self, *args: Any, **kwargs: Any) -> Traced:
         """Trace for arguments of these types (arrays, or anything with shape and dtype)."""
         call = self.call(args, kwargs)
@@ -154,6 +158,7 @@ class Jitted:
 
         return Traced(found, call.tree, self.name, lower, self.options.compiler)
 
+    @edge
     def lowered(self, *args: Any, **kwargs: Any) -> Lowered:
         """Trace and lower for arguments of these types."""
         return self.traced(*args, **kwargs).lower()

@@ -9,6 +9,7 @@ import numpy as np
 
 from xlamini.core.avals import ShapedArray
 from xlamini.core.dtypes import float0
+from xlamini.core.edges import edge
 from xlamini.core.errors import ShapeError
 from xlamini.core.pytree import first_difference, flatten, register_pytree_node, structure, unflatten
 from xlamini.core.tangents import is_differentiable, tangent_aval
@@ -23,6 +24,7 @@ from xlamini.transforms.reverse import evaluated
 from xlamini.transforms.tracing import Trace
 
 
+@edge
 def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False) -> Any:
     """The outputs of `fun(*primals)` and their tangents, for tangents of the primals.
 
@@ -57,6 +59,7 @@ def _with_tangents(traced: Trace, outs: Any, dense: Sequence[Any], has_aux: bool
     return out, out_tangent, aux
 
 
+@edge
 def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """The outputs of `fun(*primals)` and the linear map of its tangents there.
 
@@ -103,6 +106,7 @@ class LinearMap:
         """The linear program; its first inputs are the residuals."""
         return self._rule.lin.tangent
 
+    @edge
     def __call__(self, *tangents: Any) -> Any:
         """Tangents of the outputs for tangents of the inputs."""
         rule = self._rule

@@ -5,6 +5,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from xlamini.core.edges import edge
 from xlamini.transforms.jit import jit
 from xlamini.transforms.statics import Numbers
 
@@ -22,6 +23,7 @@ def make_jaxpr(
     """
     traced_once = jit(fun, static_argnums=static_argnums)
 
+    @edge
     @functools.wraps(fun)
     def jaxpr_of(*args: Any, **kwargs: Any) -> Any:
         traced = traced_once.trace(*args, **kwargs)
@@ -30,6 +32,7 @@ def make_jaxpr(
     return jaxpr_of
 
 
+@edge
 def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """The types of what `fun` would return, as `ShapeDtypeStruct`s; nothing is computed.
 

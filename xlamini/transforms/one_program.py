@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from xlamini.core.jaxpr import Jaxpr, Var
+from xlamini.core.avals import ShapedArray
+from xlamini.core.jaxpr import Jaxpr, Literal, Var
 from xlamini.core.structure import structural_key
 from xlamini.core.tracer import aval_of, build, state
 from xlamini.interpreters.evaluate import evaluate
+from xlamini.runtime.put import device_put_value
 from xlamini.transforms.placement import placement
 from xlamini.transforms.program import LoweredProgram, Program
 
@@ -51,7 +53,15 @@ def run(jaxpr: Jaxpr, inputs: Sequence[Any]) -> list[Any]:
     """Run a jaxpr now; an output that is an input is passed on, not copied."""
     routed = _routed(jaxpr)
     outs = _run(routed.jaxpr, inputs) if routed.jaxpr.outvars else []
-    return [outs[r] if r >= 0 else inputs[~r] for r in routed.routes]
+    found = [outs[r] if r >= 0 else inputs[~r] for r in routed.routes]
+    return [_as_array(x, aval) for x, aval in zip(found, jaxpr.out_avals, strict=True)]
+
+
+def _as_array(x: Any, aval: ShapedArray) -> Any:
+    """A result as an array, also where the program returns a number or the caller's ndarray."""
+    if type(x) is Literal:
+        return device_put_value(x.val, aval=aval)
+    return x if hasattr(x, "aval") else device_put_value(x, aval=aval)
 
 
 def _run(jaxpr: Jaxpr, inputs: Sequence[Any]) -> list[Any]:
@@ -90,7 +100,7 @@ def _better_one_by_one(jaxpr: Jaxpr) -> bool:
     """Whether running this program once costs less equation by equation than compiled whole."""
     new = set()
     for eqn in jaxpr.eqns:
-        params = tuple(eqn.params.values())
+        params = tuple(eqn.params.items())
         if params not in eqn.primitive.executables:
             new.add((eqn.primitive, params))
     return len(new) * _OPERATION_MS < _PROGRAM_MS + len(jaxpr.eqns) * _EQUATION_MS

@@ -29,7 +29,6 @@ class LoweredProgram:
         keep_unused: bool = False,
     ):
         self.out_avals = jaxpr.out_avals
-        self.takes_keys = [is_extended(a) for a in jaxpr.in_avals]
         self.returns_keys = any(map(is_extended, self.out_avals))
         self.jaxpr, used = dce(physical(jaxpr), (True,) * len(jaxpr.outvars), keep_unused)
         self.kept = used
@@ -81,10 +80,8 @@ class Program:
         outs = self.executable.call(arrays, committed)
         return list(map(overlay, outs, self.lowered.out_avals)) if self.lowered.returns_keys else outs
 
-    def fast_path(self, captured: Sequence[Any], out_tree: Any, committed: bool) -> FastPath | None:
-        """What lets C++ run this program by itself; None for a signature with keys, which C++ does not know."""
-        if self.lowered.returns_keys or any(self.lowered.takes_keys[len(captured) :]):
-            return None
+    def fast_path(self, captured: Sequence[Any], out_tree: Any, committed: bool) -> FastPath:
+        """What lets C++ run this program by itself; `out_tree` is the output's for C++ dispatch."""
         device = self.lowered.device
         constants = [device_put_value(overlaid(x), device) for x in captured]
         kept = self.lowered.kept

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from xlamini.core.avals import ShapedArray
+from xlamini.core.edges import edge
 from xlamini.core.errors import ShapeError
 from xlamini.core.pytree import unflatten
 from xlamini.core.tangents import Zero, is_differentiable
@@ -39,6 +40,7 @@ def value_and_grad(
     (Array(9., dtype=float32, weak_type=True), Array(6., dtype=float32, weak_type=True))
     """
 
+    @edge
     @functools.wraps(fun)
     def value_and_grad_of(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
         diff = DiffArgs(fun, argnums, args, kwargs, "grad")
@@ -64,6 +66,7 @@ def grad(
     Array(1., dtype=float32, weak_type=True)
     """
 
+    @edge
     @functools.wraps(fun)
     def grad_of(*args: Any, **kwargs: Any) -> Any:
         diff = DiffArgs(fun, argnums, args, kwargs, "grad")

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from xlamini.core.avals import ShapedArray
+from xlamini.core.edges import edge
 from xlamini.core.errors import ShapeError
 from xlamini.core.pytree import first_difference, flatten, keystr, register_pytree_node, structure, tree_flatten_with_path, unflatten
 from xlamini.core.tangents import Zero, is_differentiable, is_zero, tangent_aval
@@ -20,6 +21,7 @@ from xlamini.transforms.reverse import as_gradients, evaluated, pull_back
 from xlamini.transforms.tracing import trace
 
 
+@edge
 def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, reduce_axes: Sequence[Any] = ()) -> Any:
     """The outputs of `fun(*primals)`, and the function from cotangents of the outputs to cotangents of the primals.
 
@@ -69,6 +71,7 @@ class VJP:
     def __init__(self, rule: Rule, residuals: Sequence[Any]):
         self.rule, self.residuals = rule, list(residuals)
 
+    @edge
     def __call__(self, out_ct: Any) -> Any:
         rule = self.rule
         given = _checked_cotangents(rule, out_ct)
@@ -129,6 +132,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Sequen
     traced = trace(fun, in_tree, avals, None, names)
     linear = (False,) * len(traced.captured) + (True,) * len(avals)
 
+    @edge
     def transposed(out_ct: Any) -> Any:
         cts, tree = flatten(out_ct)
         if tree != traced.out_tree:

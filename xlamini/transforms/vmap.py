@@ -5,6 +5,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from xlamini.core.edges import edge
 from xlamini.core.named_axes import named_axis
 from xlamini.core.primitive import Axis
 from xlamini.core.pytree import flatten, unflatten
@@ -38,6 +39,7 @@ def vmap(
     fun_name = name_of(fun)
     in_axes = tuple(in_axes) if isinstance(in_axes, list) else in_axes
 
+    @edge
     @functools.wraps(fun)
     def vmapped(*args: Any, **kwargs: Any) -> Any:
         leaves, in_tree = flatten((args, kwargs))

@@ -1,0 +1,49 @@
+"""The edge between the user's program and the library: tracebacks show the user's frames, not ours.
+
+An error is raised deep inside, in terms of what went wrong; its traceback is trimmed where it leaves the library. Set the
+flag `traceback_filtering` to "off" (or XLAMINI_TRACEBACK_FILTERING=off) to see everything.
+"""
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from types import TracebackType
+from typing import ParamSpec, TypeVar
+
+from xlamini.core.config import traceback_filtering
+from xlamini.core.provenance import is_hidden
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def edge(fun: Callable[P, R]) -> Callable[P, R]:
+    """Decorator for what users call: errors leave it without the library's frames."""
+
+    @functools.wraps(fun)
+    def at_edge(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return fun(*args, **kwargs)
+        except Exception as error:
+            trim(error)
+            raise
+
+    return at_edge
+
+
+def trim(error: BaseException) -> None:
+    """Take the library's frames out of an error's traceback."""
+    if traceback_filtering.value != "off":
+        error.__traceback__ = _of_user(error.__traceback__)
+
+
+def _of_user(traceback: TracebackType | None) -> TracebackType | None:
+    frames = []
+    while traceback is not None:
+        if not is_hidden(traceback.tb_frame):
+            frames.append(traceback)
+        traceback = traceback.tb_next
+    kept = None
+    for frame in reversed(frames):
+        kept = TracebackType(kept, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
+    return kept

@@ -1,0 +1,113 @@
+"""The methods of arrays and traced values that are functions of xlamini.numpy with the array as first argument."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from xlamini.core.dtypes import check_user_dtype
+from xlamini.core.tracer import Tracer
+from xlamini.numpy import array, complex, cumulative, matrices, reductions, repeating, searching, shape, sorting, statistics
+from xlamini.numpy.arithmetic import clip
+from xlamini.numpy.rounding import round
+from xlamini.numpy.take import take
+from xlamini.primitives.convert import bitcast_convert_type
+from xlamini.runtime.array import ArrayImpl
+from xlamini.transforms.placing import device_put
+
+METHODS: dict[str, Callable[..., Any]] = {
+    "all": reductions.all,
+    "any": reductions.any,
+    "argmax": sorting.argmax,
+    "argmin": sorting.argmin,
+    "argsort": sorting.argsort,
+    "clip": clip,
+    "conj": complex.conjugate,
+    "conjugate": complex.conjugate,
+    "copy": array.copy,
+    "cumprod": cumulative.cumprod,
+    "cumsum": cumulative.cumsum,
+    "diagonal": matrices.diagonal,
+    "flatten": shape.ravel,
+    "max": reductions.max,
+    "mean": statistics.mean,
+    "min": reductions.min,
+    "nonzero": searching.nonzero,
+    "prod": reductions.prod,
+    "ptp": reductions.ptp,
+    "ravel": shape.ravel,
+    "repeat": repeating.repeat,
+    "round": round,
+    "searchsorted": searching.searchsorted,
+    "sort": sorting.sort,
+    "squeeze": shape.squeeze,
+    "std": statistics.std,
+    "sum": reductions.sum,
+    "swapaxes": shape.swapaxes,
+    "take": take,
+    "trace": matrices.trace,
+    "var": statistics.var,
+}
+
+
+class Methods:
+    """Methods and properties whose arguments differ from the function's of the same name."""
+
+    def reshape(self, *args: Any, order: str = "C") -> Any:
+        """The elements in another shape, given as one argument or as several: see `xlamini.numpy.reshape`."""
+        return shape.reshape(self, _one_or_several(args), order)
+
+    def transpose(self, *args: Any) -> Any:
+        """The axes in another order, given as one argument or as several, or in the reverse one."""
+        return shape.transpose(self, None if not args or args == (None,) else _one_or_several(args))
+
+    def astype(self, dtype: Any, copy: bool = False, device: Any = None) -> Any:
+        """The values in another dtype: see `xlamini.numpy.astype`."""
+        return array.astype(self, dtype, copy=copy, device=device)
+
+    def view(self, dtype: Any = None, type: None = None) -> Any:
+        """The bits read as another dtype."""
+        if type is not None:
+            raise NotImplementedError("view: `type` must be None, because arrays have no subclasses")
+        return self if dtype is None else bitcast_convert_type(self, check_user_dtype(dtype, "view"))
+
+    def to_device(self, device: Any, *, stream: Any = None) -> Any:
+        """The array on another device."""
+        if stream is not None:
+            raise NotImplementedError("to_device: `stream` must be None")
+        return device_put(self, device)
+
+    T = property(shape.transpose, doc="The axes in reverse order.")
+    mT = property(shape.matrix_transpose, doc="The last two axes exchanged.")  # noqa: N815
+    real = property(complex.real, doc="The real part.")
+    imag = property(complex.imag, doc="The imaginary part.")
+
+
+class TracerMembers:
+    """What an Array knows of itself, and a traced value knows too."""
+
+    aval: Any
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of one element."""
+        return self.aval.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return self.aval.nbytes
+
+
+def _one_or_several(args: Sequence[Any]) -> Any:
+    return args[0] if len(args) == 1 else args
+
+
+def _members(definition: type) -> dict[str, Any]:
+    return {k: v for k, v in vars(definition).items() if k == "__array_namespace__" or not k.startswith("__")}
+
+
+for _kind in (ArrayImpl, Tracer):
+    for _name, _member in {**METHODS, **_members(Methods)}.items():
+        setattr(_kind, _name, _member)
+for _name, _member in _members(TracerMembers).items():
+    setattr(Tracer, _name, _member)

@@ -1,0 +1,99 @@
+"""Python's operators on arrays that exist already: each is one compiled program, and one dispatch.
+
+Traced values have theirs from primitives/operators.py, which also says what the operators mean.
+"""
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from xlamini.core.config import default_device, enable_x64
+from xlamini.core.tracer import Tracer, state
+from xlamini.numpy.rounding import round
+from xlamini.primitives.operators import BINARY, COMPARISONS, UNARY, accepts, is_static_integer, power
+from xlamini.runtime.array import ArrayImpl
+from xlamini.runtime.put import device_put_value
+from xlamini.transforms.composite import composite
+
+Method = Callable[..., Any]
+_NUMBERS = (int, float, complex)
+
+
+@functools.lru_cache(maxsize=1024, typed=True)
+def _kept(number: Any, x64: bool, device: Any) -> Any:
+    return device_put_value(number)
+
+
+def _operand(x: Any) -> Any:
+    """A Python number as an array that is kept for the next time, which saves the way onto the device.
+
+    0.0 and -0.0 are equal, so zeros are not kept.
+    """
+    if type(x) in _NUMBERS and x and state.builder is None:
+        return _kept(x, enable_x64.value, default_device.value)
+    return x
+
+
+def _binary(name: str, operator: Method) -> tuple[Method, Method]:
+    run = composite()(operator)
+
+    def method(self: Any, other: Any) -> Any:
+        if type(other) is ArrayImpl:
+            return run(self, other)
+        return run(self, _operand(other)) if accepts(name, other) else NotImplemented
+
+    def reflected(self: Any, other: Any) -> Any:
+        return run(_operand(other), self) if accepts(name, other) else NotImplemented
+
+    return method, reflected
+
+
+def _power(general: Method) -> Method:
+    def method(self: Any, other: Any) -> Any:
+        return power(self, other) if is_static_integer(other) else general(self, other)
+
+    return method
+
+
+def _unary(operator: Method) -> Method:
+    run = composite()(operator)
+
+    def method(self: Any) -> Any:
+        return run(self)
+
+    return method
+
+
+def _operators() -> dict[str, Method]:
+    """Every operator's method by its name."""
+    methods: dict[str, Method] = {}
+    for name, operator in {**BINARY, **COMPARISONS}.items():
+        methods[f"__{name}__"], reflected = _binary(name, operator)
+        if name in BINARY:
+            methods[f"__r{name}__"] = reflected
+    methods["__pow__"] = _power(methods["__pow__"])
+    methods.update({f"__{name}__": _unary(operator) for name, operator in UNARY.items()})
+    return methods
+
+
+def _round(self: Any, ndigits: int | None = None) -> Any:
+    """`round(x)`, of integers, or of the array's dtype if `ndigits` is given."""
+    return round(self).astype(int) if ndigits is None else round(self, ndigits)
+
+
+def _contains(self: Any, item: Any) -> bool:
+    """`item in x`: whether an element equals it."""
+    return bool((self == item).any())
+
+
+def _reversed(self: Any) -> Any:
+    return reversed(list(self))
+
+
+for _name, _method in {**_operators(), "__contains__": _contains, "__reversed__": _reversed}.items():
+    setattr(ArrayImpl, _name, _method)
+for _kind in (ArrayImpl, Tracer):
+    _kind.__round__ = _round
+    _kind.__array_priority__ = 100
+

@@ -1,0 +1,199 @@
+"""Matrices by their diagonals and triangles."""
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from xlamini.core.dtypes import canonicalize_dtype, check_user_dtype
+from xlamini.core.tracer import aval_of
+from xlamini.numpy.arguments import as_axis, as_operand
+from xlamini.primitives import operators
+from xlamini.primitives.convert import convert
+from xlamini.primitives.iota import broadcasted_iota
+from xlamini.primitives.pad import pad
+from xlamini.primitives.promotion import in_dtype
+from xlamini.primitives.select import where
+from xlamini.primitives.shape import broadcast_in_dim, moveaxis, reshape, sum_over
+from xlamini.primitives.slice import slice
+from xlamini.runtime.array import Array
+from xlamini.runtime.put import device_put_value
+from xlamini.transforms.composite import composite
+from xlamini.transforms.placing import device_put
+from xlamini.typing import ArrayLike, DTypeLike
+
+
+def eye(
+    N: int,  # noqa: N803
+    M: int | None = None,  # noqa: N803
+    k: ArrayLike = 0,
+    dtype: DTypeLike | None = None,
+    *,
+    device: Any = None,
+) -> Array:
+    """A matrix of N rows and M (or N) columns with ones on its k-th diagonal, zeros elsewhere.
+
+    >>> eye(2, 3, 1)
+    Array([[0., 1., 0.],
+           [0., 0., 1.]], dtype=float32)
+    """
+    made = _matrix("eye", N, M, k, dtype, operators.equal)
+    return made if device is None else device_put(made, device)
+
+
+def identity(n: int, dtype: DTypeLike | None = None) -> Array:
+    """The identity matrix of n rows."""
+    return _matrix("identity", n, None, 0, dtype, operators.equal)
+
+
+def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None) -> Array:  # noqa: N803
+    """A matrix with ones on and below its k-th diagonal, zeros above."""
+    return _matrix("tri", N, M, k, dtype, operators.less_equal)
+
+
+def _matrix(name: str, rows: Any, columns: Any, k: Any, dtype: Any, relation: Any) -> Any:
+    shape = (operator.index(rows), operator.index(rows if columns is None else columns))
+    if min(shape) < 0:
+        raise ValueError(f"{name}: a matrix has no negative number of rows or columns, got {shape}")
+    wanted = canonicalize_dtype(float) if dtype is None else check_user_dtype(dtype, name)
+    return _where_column(k, shape, relation, wanted)
+
+
+@composite(static=("shape", "relation", "dtype"))
+def _where_column(k: Any, shape: tuple[int, int], relation: Any, dtype: Any) -> Any:
+    """One where the column minus the row stands in `relation` to k."""
+    return convert(_by_diagonal(shape, k, relation), dtype)
+
+
+def _by_diagonal(shape: tuple[int, ...], k: Any, relation: Any) -> Any:
+    row, column = (broadcasted_iota(np.dtype("int32"), shape, d) for d in (0, 1))
+    return relation(column - row, k)
+
+
+@composite()
+def tril(m: ArrayLike, k: int = 0) -> Array:
+    """`m` with zeros above the k-th diagonal of its last two axes; ValueError for fewer than two dimensions.
+
+    >>> tril(xlamini.numpy.ones((2, 2)))
+    Array([[1., 0.],
+           [1., 1.]], dtype=float32)
+    """
+    return _kept("tril", m, k, operators.less_equal)
+
+
+@composite()
+def triu(m: ArrayLike, k: int = 0) -> Array:
+    """`m` with zeros below the k-th diagonal of its last two axes; ValueError for fewer than two dimensions."""
+    return _kept("triu", m, k, operators.greater_equal)
+
+
+def _kept(name: str, m: Any, k: Any, relation: Any) -> Any:
+    x = as_operand(name, m)
+    if x.ndim < 2:
+        raise ValueError(f"{name}: at least two dimensions are needed, got shape {x.shape}")
+    keep = _by_diagonal(x.shape[-2:], k, relation)
+    mask = broadcast_in_dim(keep, x.shape, (x.ndim - 2, x.ndim - 1))
+    return where(mask, x, in_dtype(0, x.dtype))
+
+
+@composite(static=("k",))
+def diag(v: ArrayLike, k: int = 0) -> Array:
+    """The k-th diagonal of a matrix, or the matrix with a vector there and zeros elsewhere; ValueError for another rank.
+
+    >>> diag(xlamini.numpy.arange(1, 3))
+    Array([[1, 0],
+           [0, 2]], dtype=int32)
+    """
+    x = as_operand("diag", v)
+    if x.ndim == 1:
+        return _with_diagonal(x, k)
+    if x.ndim == 2:
+        return diagonal(x, k)
+    raise ValueError(f"diag: a vector or a matrix is needed, got shape {x.shape}")
+
+
+@composite(static=("k",))
+def diagflat(v: ArrayLike, k: int = 0) -> Array:
+    """The matrix with the elements of `v`, flattened, on its k-th diagonal."""
+    x = as_operand("diagflat", v)
+    return _with_diagonal(reshape(x, (x.size,)), k)
+
+
+def _with_diagonal(x: Any, k: int) -> Any:
+    n = x.shape[0] + abs(k)
+    padded = pad(x, in_dtype(0, x.dtype), [(max(-k, 0), max(k, 0), 0)])
+    rows = broadcast_in_dim(padded, (n, n), (0,))
+    return where(_by_diagonal((n, n), k, operators.equal), rows, in_dtype(0, x.dtype))
+
+
+@composite(static=("offset", "axis1", "axis2"))
+def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
+    """The diagonals of the planes of two axes, along a new last axis in their place.
+
+    >>> diagonal(xlamini.numpy.arange(4).reshape(2, 2), 1)
+    Array([1], dtype=int32)
+    """
+    x = as_operand("diagonal", a)
+    first, second = as_axis("diagonal", axis1, x.ndim), as_axis("diagonal", axis2, x.ndim)
+    if first == second:
+        raise ValueError(f"diagonal: axis1 and axis2 are both {first}; two axes are needed")
+    x = moveaxis(moveaxis(x, max(first, second), x.ndim - 1), min(first, second), x.ndim - 2)
+    if first > second:
+        offset = -offset
+    return _last_diagonal(x, offset)
+
+
+def _last_diagonal(x: Any, offset: int) -> Any:
+    """Every (columns + 1)-th element of each plane, flattened."""
+    *outer, rows, columns = x.shape
+    length = max(0, min(rows - max(-offset, 0), columns - max(offset, 0)))
+    flat = reshape(x, (*outer, rows * columns))
+    start = (offset if offset >= 0 else -offset * columns) if length else 0
+    stop = start + (length - 1) * (columns + 1) + 1 if length else 0
+    return slice(flat, [0] * len(outer) + [start], [*outer, stop], [1] * len(outer) + [columns + 1])
+
+
+@composite(static=("offset", "axis1", "axis2", "dtype", "out"))
+def trace(
+    a: ArrayLike,
+    offset: int = 0,
+    axis1: int = 0,
+    axis2: int = 1,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+) -> Array:
+    """The sum of the diagonals of the planes of two axes."""
+    values = diagonal(a, offset, axis1, axis2)
+    if dtype is not None:
+        values = convert(values, check_user_dtype(dtype, "trace"))
+    return sum_over(values, (aval_of(values).ndim - 1,))
+
+
+def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
+    """The rows and columns of the elements on and below the k-th diagonal of a matrix of n rows and m (or n) columns."""
+    return _as_arrays(np.tril_indices(n, k, m))
+
+
+def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
+    """The rows and columns of the elements on and above the k-th diagonal of a matrix of n rows and m (or n) columns."""
+    return _as_arrays(np.triu_indices(n, k, m))
+
+
+def tril_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
+    """The `tril_indices` of a matrix."""
+    return tril_indices(arr.shape[-2], k, arr.shape[-1])
+
+
+def triu_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
+    """The `triu_indices` of a matrix."""
+    return triu_indices(arr.shape[-2], k, arr.shape[-1])
+
+
+def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
+    """The indices of the diagonal of an array of `ndim` axes of length n."""
+    return _as_arrays(np.diag_indices(n, ndim))
+
+
+def _as_arrays(indices: tuple[np.ndarray, ...]) -> Any:
+    return tuple(device_put_value(i) for i in indices)

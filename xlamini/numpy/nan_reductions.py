@@ -1,0 +1,219 @@
+"""Reductions that pass over NaNs: each puts a harmless number in their place, or leaves them out of the count."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from xlamini.core.dtypes import issubdtype
+from xlamini.core.tracer import aval_of, literal
+from xlamini.numpy.arguments import as_operand, refuse_out
+from xlamini.numpy.reductions import AND, SUM, Axis, as_mask, max, min, prod, reduce, sum
+from xlamini.numpy.sorting import argmax, argmin
+from xlamini.numpy.statistics import flat_rows, mean, std, var
+from xlamini.primitives.arithmetic import add, sub
+from xlamini.primitives.bitwise import bitwise_and, shift_right_arithmetic
+from xlamini.primitives.comparison import eq, ne
+from xlamini.primitives.convert import convert
+from xlamini.primitives.elementwise import mul
+from xlamini.primitives.ordering import highest, lowest
+from xlamini.primitives.promotion import broadcasted
+from xlamini.primitives.select import clamp
+from xlamini.primitives.select import where as select
+from xlamini.primitives.shape import expand_dims, squeeze
+from xlamini.primitives.sort import permuted, sort_p
+from xlamini.transforms.composite import composite
+
+
+@composite(static=("axis", "dtype", "out", "keepdims"))
+def nansum(
+    a: Any,
+    axis: Axis = None,
+    dtype: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = None,
+) -> Any:
+    """The sum over `axis` with NaNs taken for 0; the arguments are those of `sum`.
+
+    >>> nansum(jnp.array([1.0, jnp.nan, 2.0]))
+    Array(3., dtype=float32)
+    """
+    return sum(_replaced("nansum", a, lambda dtype: 0), axis, dtype, out, keepdims, initial, where)
+
+
+@composite(static=("axis", "dtype", "out", "keepdims"))
+def nanprod(
+    a: Any,
+    axis: Axis = None,
+    dtype: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = None,
+) -> Any:
+    """The product over `axis` with NaNs taken for 1; the arguments are those of `prod`.
+
+    >>> nanprod(jnp.array([3.0, jnp.nan, 2.0]))
+    Array(6., dtype=float32)
+    """
+    return prod(_replaced("nanprod", a, lambda dtype: 1), axis, dtype, out, keepdims, initial, where)
+
+
+@composite(static=("axis", "out", "keepdims"))
+def nanmax(
+    a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
+) -> Any:
+    """The largest element over `axis` that is not NaN; NaN where all are.
+
+    >>> nanmax(jnp.array([1.0, jnp.nan, 2.0]))
+    Array(2., dtype=float32)
+    """
+    found = max(_replaced("nanmax", a, lowest), axis, out, keepdims, initial, where)
+    return found if initial is not None else _nan_where_all_are("nanmax", a, found, axis, keepdims)
+
+
+@composite(static=("axis", "out", "keepdims"))
+def nanmin(
+    a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
+) -> Any:
+    """The smallest element over `axis` that is not NaN; NaN where all are.
+
+    >>> nanmin(jnp.array([1.0, jnp.nan, 2.0]))
+    Array(1., dtype=float32)
+    """
+    found = min(_replaced("nanmin", a, highest), axis, out, keepdims, initial, where)
+    return found if initial is not None else _nan_where_all_are("nanmin", a, found, axis, keepdims)
+
+
+@composite(static=("axis", "dtype", "out", "keepdims"))
+def nanmean(
+    a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False, where: Any = None
+) -> Any:
+    """The mean over `axis` of the elements that are not NaN; NaN where all are.
+
+    >>> nanmean(jnp.array([1.0, jnp.nan, 2.0]))
+    Array(1.5, dtype=float32)
+    """
+    return mean(a, axis, dtype, out, keepdims, where=_numbers("nanmean", a, where))
+
+
+@composite(static=("axis", "dtype", "out", "keepdims", "ddof"))
+def nanvar(
+    a: Any,
+    axis: Axis = None,
+    dtype: Any = None,
+    out: None = None,
+    ddof: int = 0,
+    keepdims: bool = False,
+    where: Any = None,
+    mean: Any = None,
+) -> Any:
+    """The variance over `axis` of the elements that are not NaN; the arguments are those of `var`.
+
+    >>> nanvar(jnp.array([1.0, jnp.nan, 3.0]))
+    Array(1., dtype=float32)
+    """
+    return var(a, axis, dtype, out, ddof, keepdims, where=_numbers("nanvar", a, where), mean=mean)
+
+
+@composite(static=("axis", "dtype", "out", "keepdims", "ddof"))
+def nanstd(
+    a: Any,
+    axis: Axis = None,
+    dtype: Any = None,
+    out: None = None,
+    ddof: int = 0,
+    keepdims: bool = False,
+    where: Any = None,
+    mean: Any = None,
+) -> Any:
+    """The standard deviation over `axis` of the elements that are not NaN; the arguments are those of `std`.
+
+    >>> nanstd(jnp.array([1.0, jnp.nan, 3.0]))
+    Array(1., dtype=float32)
+    """
+    return std(a, axis, dtype, out, ddof, keepdims, where=_numbers("nanstd", a, where), mean=mean)
+
+
+@composite(static=("axis", "out", "keepdims", "overwrite_input"))
+def nanmedian(
+    a: Any, axis: Axis = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False
+) -> Any:
+    """The median over `axis` of the elements that are not NaN; NaN where all are.
+
+    >>> nanmedian(jnp.array([1.0, jnp.nan, 2.0]))
+    Array(1.5, dtype=float32)
+    """
+    refuse_out("nanmedian", out)
+    x, axes, rows = flat_rows("nanmedian", a, axis)
+    (x,) = sort_p.bind(x, dimension=rows.ndim, is_stable=True, num_keys=1)  # NaNs are last
+    count = reduce("nanmedian", SUM, convert(eq(x, x), np.int32), -1, keepdims=True)
+    one = literal(1, np.int32)
+    last = clamp(literal(0, np.int32), sub(count, one), literal(aval_of(x).shape[-1] - 1, np.int32))
+    low, high = (permuted(x, shift_right_arithmetic(i, one), rows.ndim) for i in (last, add(last, one)))
+    middle = squeeze(mul(add(low, high), literal(0.5, rows.dtype)), (rows.ndim,))
+    return expand_dims(middle, axes) if keepdims else middle
+
+
+@composite(static=("axis", "out", "keepdims"))
+def nanargmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
+    """Index of the largest element along `axis` that is not NaN; -1 where all are.
+
+    >>> nanargmax(jnp.array([jnp.nan, 3.0, 2.0]))
+    Array(1, dtype=int32)
+    """
+    found = argmax(_replaced("nanargmax", a, lowest), axis, out, keepdims)
+    return _minus_one_where_all_are("nanargmax", a, found, axis, keepdims)
+
+
+@composite(static=("axis", "out", "keepdims"))
+def nanargmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
+    """Index of the smallest element along `axis` that is not NaN; -1 where all are.
+
+    >>> nanargmin(jnp.array([jnp.nan, 3.0, 2.0]))
+    Array(2, dtype=int32)
+    """
+    found = argmin(_replaced("nanargmin", a, highest), axis, out, keepdims)
+    return _minus_one_where_all_are("nanargmin", a, found, axis, keepdims)
+
+
+# --- helpers
+
+
+def _has_nans(a: Any) -> bool:
+    return issubdtype(aval_of(a).dtype, np.inexact)
+
+
+def _replaced(name: str, a: Any, harmless: Any) -> Any:
+    """The array with NaNs replaced by `harmless(dtype)`."""
+    a = as_operand(name, a)
+    dtype = aval_of(a).dtype
+    return select(ne(a, a), literal(harmless(dtype), dtype), a) if _has_nans(a) else a
+
+
+def _numbers(name: str, a: Any, where: Any) -> Any:
+    """The mask of what is not NaN, and in `where`."""
+    a = as_operand(name, a)
+    mask = eq(a, a)
+    return mask if where is None else bitwise_and(*broadcasted(name, mask, as_mask(name, where)))
+
+
+def _all_nan(name: str, a: Any, axis: Axis, keepdims: bool) -> Any:
+    return reduce(name, AND, ne(a, a), axis, keepdims)
+
+
+def _nan_where_all_are(name: str, a: Any, found: Any, axis: Axis, keepdims: bool) -> Any:
+    a = as_operand(name, a)
+    if not _has_nans(a):
+        return found
+    return select(_all_nan(name, a, axis, keepdims), literal(np.nan, aval_of(a).dtype), found)
+
+
+def _minus_one_where_all_are(name: str, a: Any, found: Any, axis: int | None, keepdims: bool | None) -> Any:
+    a = as_operand(name, a)
+    if not _has_nans(a):
+        return found
+    return select(_all_nan(name, a, axis, bool(keepdims)), literal(-1, aval_of(found).dtype), found)

@@ -1,0 +1,214 @@
+"""Arrays that count: arange, linspace and its relatives, indices."""
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from xlamini.core.dtypes import canonicalize_dtype, check_user_dtype, issubdtype, result_type
+from xlamini.core.tracer import Tracer, aval_of, state
+from xlamini.numpy.arguments import as_axis, as_operand, as_shape
+from xlamini.numpy.joining import stack
+from xlamini.numpy.shape import moveaxis
+from xlamini.primitives import operators
+from xlamini.primitives.concatenate import concatenate
+from xlamini.primitives.convert import convert
+from xlamini.primitives.iota import broadcasted_iota, iota
+from xlamini.primitives.promotion import check_operands, in_dtype, promoted_inexact
+from xlamini.primitives.rounding import floor
+from xlamini.primitives.shape import broadcast_in_dim, expand_dims
+from xlamini.runtime.array import Array
+from xlamini.runtime.put import device_put_value
+from xlamini.transforms.composite import composite
+from xlamini.transforms.placing import device_put
+from xlamini.typing import ArrayLike, DTypeLike, ShapeLike
+
+
+def arange(
+    start: Any,
+    stop: Any = None,
+    step: Any = None,
+    dtype: DTypeLike | None = None,
+    *,
+    device: Any = None,
+) -> Array:
+    """The numbers from `start` (0 if only one bound is given) up to, not including, `stop`, in steps of `step`.
+
+    The bounds must be known while tracing. The dtype is that of the bounds, if none is given. Raises ValueError for complex
+    numbers, ZeroDivisionError for a step of 0.
+
+    >>> arange(3), arange(1, 2, 0.5)
+    (Array([0, 1, 2], dtype=int32), Array([1. , 1.5], dtype=float32))
+    """
+    bounds = [b for b in (start, stop, step) if b is not None]
+    check_operands("arange", bounds or (start,))
+    wanted = result_type(*bounds) if dtype is None else check_user_dtype(dtype, "arange")
+    if not issubdtype(wanted, np.integer) and not issubdtype(wanted, np.floating):
+        raise ValueError(f"arange: dtype {wanted} cannot count; ask for integers or floats with `dtype`")
+    low, high, by = _bounds(start, stop, step)
+    made = _counted(low, high, by, wanted)
+    return made if device is None else device_put(made, device)
+
+
+def _bounds(start: Any, stop: Any, step: Any) -> tuple[Any, Any, Any]:
+    first, last = (0, start) if stop is None and step is None else (start, stop)
+    if last is None:
+        first, last = 0, start
+    return tuple(_known(b) for b in (first, last, 1 if step is None else step))  # type: ignore[return-value]
+
+
+def _known(bound: Any) -> Any:
+    """A bound as a Python number; a traced one is asked for it, which raises where it is not known."""
+    if type(bound) is Tracer:
+        whole = issubdtype(bound.dtype, np.integer)
+        return operator.index(bound) if whole else float(bound)
+    return bound if isinstance(bound, int | float) else np.asarray(bound).item()
+
+
+def _counted(start: Any, stop: Any, step: Any, dtype: Any) -> Any:
+    length = max(0, math.ceil((stop - start) / step))
+    if state.builder is not None and (start, step) == (0, 1):
+        return iota(dtype, length)
+    values = start + np.arange(length) * step if length else np.zeros(0)
+    return device_put_value(values.astype(dtype))
+
+
+def linspace(
+    start: ArrayLike,
+    stop: ArrayLike,
+    num: int = 50,
+    endpoint: bool = True,
+    retstep: bool = False,
+    dtype: DTypeLike | None = None,
+    axis: int = 0,
+    *,
+    device: Any = None,
+) -> Any:
+    """`num` evenly spaced numbers from `start` to `stop`, or up to before it without `endpoint`, along a new axis.
+
+    With `retstep` also the distance between two. ValueError for a negative `num`.
+
+    >>> linspace(0, 1, 5)
+    Array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)
+    """
+    count = operator.index(num)
+    if count < 0:
+        raise ValueError(f"linspace: num must be 0 or more, got {count}")
+    wanted = None if dtype is None else check_user_dtype(dtype, "linspace")
+    points, step = _linspace(start, stop, count, endpoint, wanted, axis)
+    points = points if device is None else device_put(points, device)
+    return (points, step) if retstep else points
+
+
+@composite(static=("num", "endpoint", "dtype", "axis"))
+def _linspace(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, axis: int) -> Any:
+    start, stop = _ends("linspace", start, stop)
+    kind = aval_of(start).dtype
+    parts = num - 1 if endpoint else num
+    step = (stop - start) / parts if parts > 0 else start * math.nan
+    along = as_axis("linspace", axis, aval_of(start).ndim + 1)
+    points = _interpolated(start, stop, num, parts, endpoint)
+    if dtype is not None and issubdtype(dtype, np.integer):
+        points = floor(points)
+    return convert(moveaxis(points, 0, along), kind if dtype is None else dtype), convert(step, kind)
+
+
+def _ends(name: str, start: Any, stop: Any) -> tuple[Any, Any]:
+    """Both ends in one float dtype and one shape."""
+    start, stop = promoted_inexact(name, start, stop)
+    shape = np.broadcast_shapes(aval_of(start).shape, aval_of(stop).shape)
+    dtype = aval_of(start).dtype
+    return tuple(_in_shape(in_dtype(x, dtype), shape) for x in (start, stop))  # type: ignore[return-value]
+
+
+def _in_shape(x: Any, shape: tuple[int, ...]) -> Any:
+    return x if aval_of(x).shape == shape else broadcast_in_dim(x, shape, ())
+
+
+def _interpolated(start: Any, stop: Any, num: int, parts: int, endpoint: bool) -> Any:
+    """The points along axis 0. The last one is `stop` itself, which a sum would miss by rounding."""
+    dtype, inner = aval_of(start).dtype, num - 1 if endpoint else num
+    first, last = expand_dims(start, (0,)), expand_dims(stop, (0,))
+    if num < 2:
+        return broadcast_in_dim(first, (num, *aval_of(start).shape), range(aval_of(first).ndim))
+    share = iota(np.dtype("float32") if issubdtype(dtype, np.complexfloating) else dtype, inner) / parts
+    share = convert(expand_dims(share, range(1, aval_of(first).ndim)), dtype)
+    points = operators.add(operators.multiply(first, 1 - share), operators.multiply(last, share))
+    return concatenate([points, last], 0) if endpoint else points
+
+
+def logspace(
+    start: ArrayLike,
+    stop: ArrayLike,
+    num: int = 50,
+    endpoint: bool = True,
+    base: ArrayLike = 10.0,
+    dtype: DTypeLike | None = None,
+    axis: int = 0,
+) -> Array:
+    """`num` powers of `base`, with evenly spaced exponents from `start` to `stop`.
+
+    >>> logspace(0, 2, 3)
+    Array([  1.,  10., 100.], dtype=float32)
+    """
+    powers = operators.power(as_operand("logspace", base), linspace(start, stop, num, endpoint, axis=axis))
+    return powers if dtype is None else convert(powers, check_user_dtype(dtype, "logspace"))
+
+
+def indices(
+    dimensions: Sequence[int], dtype: DTypeLike | None = None, sparse: bool = False
+) -> Array | tuple[Array, ...]:
+    """For each axis of an array of this shape, the index along it of each element: stacked, or each as thin as it can be.
+
+    >>> indices((2, 2))[1]
+    Array([[0, 1],
+           [0, 1]], dtype=int32)
+    """
+    shape = as_shape("indices", dimensions)
+    wanted = canonicalize_dtype(int) if dtype is None else check_user_dtype(dtype, "indices")
+    shapes = [tuple(n if sparse is False or d == axis else 1 for d, n in enumerate(shape)) for axis in range(len(shape))]
+    each = tuple(broadcasted_iota(wanted, s, axis) for axis, s in enumerate(shapes))
+    return each if sparse else stack(each)
+
+
+def fromfunction(
+    function: Callable[..., Any], shape: ShapeLike, *, dtype: DTypeLike = float, **kwargs: Any
+) -> Any:
+    """`function` of the indices of each element of an array of this shape.
+
+    >>> fromfunction(lambda i, j: i + j, (2, 2), dtype=int)
+    Array([[0, 1],
+           [1, 2]], dtype=int32)
+    """
+    sizes, wanted = as_shape("fromfunction", shape), check_user_dtype(dtype, "fromfunction")
+    return function(*(broadcasted_iota(wanted, sizes, axis) for axis in range(len(sizes))), **kwargs)
+
+
+def meshgrid(*xi: ArrayLike, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> list[Array]:
+    """The coordinates of a grid: one array for each axis, from the places along it.
+
+    Indexing "xy" makes the first array vary along the second axis, "ij" along the first. With `sparse` each array is as thin as
+    it can be. ValueError for places that are not one-dimensional.
+
+    >>> meshgrid(arange(2), arange(3))[0].shape
+    (3, 2)
+    """
+    if indexing not in ("xy", "ij"):
+        raise ValueError(f"meshgrid: indexing={indexing!r}; it takes 'xy' or 'ij'")
+    places = [as_operand("meshgrid", x) for x in xi]
+    if any(x.ndim > 1 for x in places):
+        raise ValueError(f"meshgrid: the places must be one-dimensional, got shapes {[x.shape for x in places]}")
+    axes = list(range(len(places)))
+    if indexing == "xy" and len(axes) > 1:
+        axes[:2] = 1, 0
+    lengths = [x.size for x in places]
+    shape = [lengths[axes[d]] for d in range(len(axes))]
+    return [_along_axis(x, axis, shape, sparse) for x, axis in zip(places, axes, strict=True)]
+
+
+def _along_axis(x: Any, axis: int, shape: Sequence[int], sparse: bool) -> Any:
+    sizes = [n if not sparse or d == axis else 1 for d, n in enumerate(shape)]
+    return broadcast_in_dim(x, sizes, (axis,) if x.ndim else ())

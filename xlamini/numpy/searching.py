@@ -1,0 +1,193 @@
+"""Where values stand: nonzero, searchsorted, digitize; and how often: bincount."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from xlamini.core.dtypes import canonicalize_dtype
+from xlamini.core.errors import ConcretizationTypeError, ShapeError
+from xlamini.core.tracer import Tracer, aval_of
+from xlamini.numpy.arguments import as_operand
+from xlamini.numpy.creation import full, zeros
+from xlamini.primitives import operators
+from xlamini.primitives.convert import convert
+from xlamini.primitives.cumulative import cumsum
+from xlamini.primitives.elementwise import INTEGER, kind_of
+from xlamini.primitives.iota import broadcasted_iota
+from xlamini.primitives.promotion import check_operands, in_dtype, promoted_dtypes
+from xlamini.primitives.select import where
+from xlamini.primitives.shape import broadcast_in_dim, reshape, rev
+from xlamini.runtime.array import Array
+from xlamini.runtime.put import device_put_value
+from xlamini.transforms.composite import composite
+from xlamini.typing import ArrayLike
+
+_INDEX = np.dtype("int32")
+
+
+# --- elements that differ from 0
+
+
+def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) -> tuple[Array, ...]:
+    """For each axis, the indices of the elements that differ from 0, in row-major order.
+
+    How many there are depends on the values, so inside a traced function `size` must say how many are returned: indices beyond are
+    dropped, missing ones are `fill_value` (0 if not given; one for all axes, or one for each).
+
+    >>> nonzero(xlamini.numpy.array([0, 3, 0, 5]))
+    (Array([1, 3], dtype=int32),)
+    """
+    x = as_operand("nonzero", a)
+    if x.ndim == 0:
+        raise ValueError("nonzero: at least one dimension is needed, got a scalar; use atleast_1d")
+    if size is not None:
+        fills = tuple(fill_value) if np.ndim(fill_value) else (0 if fill_value is None else fill_value,) * x.ndim
+        return _nonzero(x, size, fills)
+    return tuple(device_put_value(i.astype(canonicalize_dtype(int))) for i in np.nonzero(_values("nonzero", x)))
+
+
+def _values(name: str, x: Any) -> np.ndarray:
+    """The values of an array; an error that offers a static size where they are not known."""
+    if type(x) is not Tracer:
+        return np.asarray(x)
+    try:
+        return np.asarray(x)
+    except ConcretizationTypeError as error:
+        raise ConcretizationTypeError(
+            f"{name}: the length of the result depends on values that are not known while tracing; give it with the argument "
+            f"`{'length' if name == 'bincount' else 'size'}`. {error}"
+        ) from None
+
+
+@composite(static=("size", "fills"))
+def _nonzero(x: Any, size: int, fills: tuple[Any, ...]) -> tuple[Any, ...]:
+    found = reshape(convert(x, np.dtype(bool)), (x.size,))
+    rank = cumsum(convert(found, _INDEX)) - 1
+    slots = where(found, rank, in_dtype(size, _INDEX))  # the others fall off the end
+    taken = operators.less(broadcasted_iota(_INDEX, (size,), 0), found.sum())
+    indices = []
+    for axis, fill in enumerate(fills):
+        values = reshape(broadcasted_iota(_INDEX, x.shape, axis), (x.size,))
+        indices.append(where(taken, zeros(size, _INDEX).at[slots].set(values, mode="drop"), in_dtype(fill, _INDEX)))
+    return tuple(indices)
+
+
+def flatnonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) -> Array:
+    """The indices of the elements that differ from 0 in `a` flattened; see `nonzero`."""
+    x = as_operand("flatnonzero", a)
+    return nonzero(reshape(x, (x.size,)), size=size, fill_value=fill_value)[0]
+
+
+def argwhere(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) -> Array:
+    """The indices of the elements that differ from 0, one row for each of them; see `nonzero`."""
+    x = as_operand("argwhere", a)
+    found = nonzero(x, size=size, fill_value=fill_value)
+    return _columns(list(found))
+
+
+@composite()
+def _columns(columns: list[Any]) -> Any:
+    shape = (columns[0].shape[0], len(columns))
+    which = broadcasted_iota(_INDEX, shape, 1)
+    table = full(shape, 0, columns[0].dtype)
+    for number, column in enumerate(columns):
+        table = where(operators.equal(which, number), broadcast_in_dim(column, shape, (0,)), table)
+    return table
+
+
+# --- places in a sorted array
+
+
+@composite(static=("side", "method"))
+def searchsorted(
+    a: ArrayLike, v: ArrayLike, side: str = "left", sorter: ArrayLike | None = None, *, method: str = "scan"
+) -> Array:
+    """Where the elements of `v` would have to be put into the sorted `a` to keep it sorted; NaN belongs at the end.
+
+    With side "left" before elements that are equal, with "right" after them. `sorter` has the indices that sort `a`. All
+    methods give the same; the search is binary. ValueError where `a` is not one-dimensional.
+
+    >>> searchsorted(xlamini.numpy.array([1, 2, 3]), 2)
+    Array(1, dtype=int32)
+    """
+    if side not in ("left", "right"):
+        raise ValueError(f"searchsorted: side={side!r}; it takes 'left' or 'right'")
+    check_operands("searchsorted", (a, v))
+    table, values = promoted_dtypes(a, v)
+    if aval_of(table).ndim != 1:
+        raise ValueError(f"searchsorted: `a` must be one-dimensional, got shape {aval_of(table).shape}")
+    if sorter is not None:
+        table = table[as_operand("searchsorted", sorter)]
+    return places(table, values, side)
+
+
+def places(table: Any, values: Any, side: str) -> Any:
+    """How many elements stand before each value, found bit by bit from the highest."""
+    length = aval_of(table).shape[0]
+    count = full(aval_of(values).shape, 0, _INDEX)
+    for bit in reversed(range(length.bit_length())):
+        tried = count + (1 << bit)
+        last = table.at[tried - 1].get(mode="clip")
+        before = _precedes(last, values) if side == "left" else operators.bitwise_not(_precedes(values, last))
+        count = where(operators.bitwise_and(operators.less_equal(tried, length), before), tried, count)
+    return count
+
+
+def _precedes(x: Any, y: Any) -> Any:
+    """Whether x stands before y: it is smaller, or only y is NaN."""
+    nan_last = operators.bitwise_and(operators.equal(x, x), operators.not_equal(y, y))
+    return operators.bitwise_or(operators.less(x, y), nan_last)
+
+
+@composite(static=("right", "method"))
+def digitize(x: ArrayLike, bins: ArrayLike, right: bool = False, *, method: str | None = None) -> Array:
+    """The number of the bin each element falls into; bin i starts at `bins[i - 1]`, which belongs to it unless `right`.
+
+    The bounds ascend or descend.
+
+    >>> digitize(xlamini.numpy.array([1, 5]), xlamini.numpy.array([0, 2, 4]))
+    Array([1, 3], dtype=int32)
+    """
+    check_operands("digitize", (x, bins))
+    values, bounds = promoted_dtypes(x, bins)
+    if aval_of(bounds).ndim != 1:
+        raise ValueError(f"digitize: bins must be one-dimensional, got shape {aval_of(bounds).shape}")
+    length = aval_of(bounds).shape[0]
+    up = places(bounds, values, "left" if right else "right")
+    if not length:
+        return up
+    down = length - places(rev(bounds, (0,)), values, "right" if right else "left")
+    return where(operators.greater_equal(bounds[-1], bounds[0]), up, down)
+
+
+# --- counts and curves
+
+
+def bincount(
+    x: ArrayLike, weights: ArrayLike | None = None, minlength: int = 0, *, length: int | None = None
+) -> Array:
+    """How often each number from 0 up to the largest occurs in `x`; with `weights`, the sum of those of its occurrences.
+
+    The result is at least `minlength` long. Inside a traced function `length` must say how long; larger numbers are dropped.
+    Negative ones count as 0.
+
+    >>> bincount(xlamini.numpy.array([0, 1, 1, 3]))
+    Array([1, 2, 0, 1], dtype=int32)
+    """
+    numbers = as_operand("bincount", x)
+    if kind_of(numbers.dtype) not in INTEGER:
+        raise TypeError(f"bincount: x must be of integers, got {numbers.dtype}; convert it with .astype(int)")
+    if numbers.ndim != 1:
+        raise ValueError(f"bincount: x must be one-dimensional, got shape {numbers.shape}; use ravel")
+    if length is None:
+        length = max(minlength, int(_values("bincount", numbers).max(initial=-1)) + 1)
+    return _counts(numbers, 1 if weights is None else weights, length)
+
+
+@composite(static=("length",))
+def _counts(numbers: Any, weights: Any, length: int) -> Any:
+    if aval_of(weights).shape not in ((), numbers.shape):
+        raise ShapeError(f"bincount: weights of shape {aval_of(weights).shape} do not go with x of shape {numbers.shape}")
+    at = where(operators.less(numbers, 0), in_dtype(0, numbers.dtype), numbers)
+    return zeros(length, aval_of(weights).dtype).at[at].add(weights, mode="drop")

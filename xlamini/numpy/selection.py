@@ -1,0 +1,121 @@
+"""Choosing between values: where, select, and replacing what is no number."""
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from xlamini.core.dtypes import finfo
+from xlamini.numpy.arguments import as_operand
+from xlamini.numpy.searching import nonzero
+from xlamini.primitives import complex, operators
+from xlamini.primitives.convert import convert
+from xlamini.primitives.elementwise import COMPLEX, FLOAT, kind_of
+from xlamini.primitives.promotion import broadcasted, check_operands, in_dtype, promoted_dtypes
+from xlamini.primitives.select import where as _choose
+from xlamini.runtime.array import Array
+from xlamini.transforms.composite import composite
+from xlamini.typing import ArrayLike
+
+
+def where(
+    condition: ArrayLike,
+    x: ArrayLike | None = None,
+    y: ArrayLike | None = None,
+    /,
+    *,
+    size: int | None = None,
+    fill_value: Any = None,
+) -> Any:
+    """The elements of `x` where the condition holds, those of `y` elsewhere; without both, `nonzero(condition)`.
+
+    All three are broadcast together; `x` and `y` are brought to one dtype. `size` and `fill_value` are for `nonzero`.
+
+    >>> where(xlamini.numpy.array([True, False]), 1, 2.5)
+    Array([1. , 2.5], dtype=float32, weak_type=True)
+    """
+    if x is None and y is None:
+        return nonzero(condition, size=size, fill_value=fill_value)
+    if x is None or y is None:
+        raise TypeError("where: both x and y are needed, or neither of them")
+    if size is not None or fill_value is not None:
+        raise ValueError("where: size and fill_value are for the form without x and y")
+    return _where(condition, x, y)
+
+
+@composite()
+def _where(condition: Any, x: Any, y: Any) -> Any:
+    check_operands("where", (condition, x, y))
+    return _choose(*broadcasted("where", convert(condition, np.dtype(bool)), *promoted_dtypes(x, y)))
+
+
+@composite()
+def select(condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayLike], default: ArrayLike = 0) -> Array:
+    """The elements of the first choice whose condition holds, and `default` where none does.
+
+    >>> select([xlamini.numpy.array([True, False])], [xlamini.numpy.array([1, 2])], 9)
+    Array([1, 9], dtype=int32)
+    """
+    if len(condlist) != len(choicelist) or not condlist:
+        raise ValueError(f"select: {len(condlist)} conditions do not go with {len(choicelist)} choices; give one for each")
+    *choices, chosen = promoted_dtypes(*choicelist, default)
+    for condition, choice in zip(reversed(condlist), reversed(choices), strict=True):
+        chosen = _where(condition, choice, chosen)
+    return chosen
+
+
+def piecewise(
+    x: ArrayLike, condlist: Any, funclist: Sequence[ArrayLike | Callable[..., Any]], *args: Any, **kw: Any
+) -> Array:
+    """For each element the value of the last function whose condition holds; one function more is for where none does.
+
+    Functions are called with all of `x` and `*args, **kw`; numbers stand for functions that are constant.
+
+    >>> piecewise(xlamini.numpy.arange(3.0), [xlamini.numpy.arange(3) > 1], [lambda v: 10 * v, -1.0])
+    Array([-1., -1., 20.], dtype=float32)
+    """
+    x = as_operand("piecewise", x)
+    conditions = list(condlist) if isinstance(condlist, list | tuple) or np.ndim(condlist) > x.ndim else [condlist]
+    functions = list(funclist)
+    if len(functions) - len(conditions) not in (0, 1):
+        raise ValueError(f"piecewise: {len(functions)} functions for {len(conditions)} conditions; give one for each, or one more")
+    values = [f(x, *args, **kw) if callable(f) else f for f in functions]
+    chosen = values.pop() if len(values) > len(conditions) else 0
+    for condition, value in zip(conditions, values, strict=True):
+        chosen = _where(condition, value, chosen)
+    return convert(_where(operators.equal(x, x), chosen, chosen), x.dtype)
+
+
+@composite()
+def nan_to_num(
+    x: ArrayLike,
+    copy: bool = True,
+    nan: ArrayLike = 0.0,
+    posinf: ArrayLike | None = None,
+    neginf: ArrayLike | None = None,
+) -> Array:
+    """`x` with numbers in the place of NaN and of the infinities: 0, and the dtype's largest and smallest.
+
+    >>> nan_to_num(xlamini.numpy.array([math.nan, 1.0]))
+    Array([0., 1.], dtype=float32)
+    """
+    x = as_operand("nan_to_num", x)
+    kind = kind_of(x.dtype)
+    if kind in COMPLEX:
+        parts = (nan_to_num(part, nan=nan, posinf=posinf, neginf=neginf) for part in (complex.real(x), complex.imag(x)))
+        return complex.complex(*parts)
+    if kind not in FLOAT:
+        return x
+    limits = finfo(x.dtype)
+    highest, lowest = (float(limits.max) if posinf is None else posinf), (float(limits.min) if neginf is None else neginf)
+    for found, number in (
+        (operators.not_equal(x, x), nan),
+        (operators.equal(x, math.inf), highest),
+        (operators.equal(x, -math.inf), lowest),
+    ):
+        x = _choose(found, in_dtype(number, x.dtype), x)
+    return x
+
+
