@@ -12,8 +12,8 @@ SNAPSHOTS = Path(__file__).parent / "snapshots"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--all-rows", action="store_true", help="check every row in every dtype and batching, not a sample")
-    parser.addoption("--update-snapshots", action="store_true", help="write tests/snapshots anew, to be reviewed as a diff")
+    parser.addoption("--all-rows", action="store_true", help="check rows in all dtypes and batchings, not a sample")
+    parser.addoption("--update-snapshots", action="store_true", help="write tests/snapshots anew, to be reviewed")
 
 
 def pytest_configure() -> None:

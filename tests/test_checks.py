@@ -13,6 +13,8 @@ from xlamini import lax
 from xlamini.core.primitive import Primitive
 from xlamini.primitives.convert import convert
 
+F32 = np.float32
+
 
 class Square(Primitive):
     """x * x, right in everything."""
@@ -75,7 +77,7 @@ def linear(**rules: Any) -> Row:
 
 def every_check(row: Row) -> None:
     sample = row.samples[0]
-    for dtype in ("bfloat16", "float32", "float64"):
+    for dtype in {"bfloat16", "float32", "float64"} & set(row.dtypes):
         checks.check_values(row, sample, dtype)
     for in_axes in checks.in_axes_of([np.ones((2, 3))]):
         checks.check_batching(row, sample, "float32", in_axes)
@@ -122,7 +124,7 @@ WRONG = {
     "missing cotangent": linear(transpose=lambda self, ct, x: [None]),
     "dtype": Row("wrong_dtype", lambda x: convert(x, np.float32), lambda x: x),
     "integer result": Row("wrong_kind", lambda x: convert(x, np.int32), np.trunc, differentiable=False),
-    "not a number": Row("wrong_nan", lambda x: lax.select_n(x != x, x, 0 * x), lambda x: x, specials=True),
+    "infinity": Row("wrong_infinity", lambda x: lax.clamp(F32(-9), x, F32(9)), lambda x: x, dtypes=("float32",), specials=True),
     "shape": Row("wrong_shape", lambda x: lax.reshape(x, (x.size,)), lambda x: x),
 }
 

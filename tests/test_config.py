@@ -14,7 +14,6 @@ from xlamini.core import config as config_module
 from xlamini.core.config import (
     Flag,
     config,
-    debug_nans,
     default_matmul_precision,
     disable_jit,
     enable_checks,
@@ -27,14 +26,12 @@ from xlamini.core.config import (
     tracing,
 )
 
-
 @pytest.fixture(autouse=True)
 def restored():
     before = {name: flag.get_global() for name, flag in flags.items()}
     yield
     for name, value in before.items():
         flags[name].set_global(value)
-
 
 @pytest.mark.parametrize("name", ["enable_x64", "jax_enable_x64"])
 def test_update_and_read_with_and_without_prefix(name):
@@ -43,7 +40,6 @@ def test_update_and_read_with_and_without_prefix(name):
     assert enable_x64.value is True
     assert config.values["enable_x64"] is True
 
-
 def test_context_manager_restores_and_nests():
     with enable_x64(True):
         with enable_x64(False):
@@ -51,12 +47,10 @@ def test_context_manager_restores_and_nests():
         assert enable_x64.value
     assert not enable_x64.value
 
-
 def test_context_manager_restores_after_an_error():
     with pytest.raises(KeyError), disable_jit():
         raise KeyError
     assert not disable_jit.value
-
 
 def test_override_hides_a_later_global_value_until_it_ends():
     with numpy_rank_promotion("raise"):
@@ -64,14 +58,12 @@ def test_override_hides_a_later_global_value_until_it_ends():
         assert numpy_rank_promotion.value == "raise"
     assert numpy_rank_promotion.value == "warn"
 
-
 def test_flag_is_a_decorator():
     @default_matmul_precision("float32")
     def read():
         return default_matmul_precision.value
 
     assert (read(), read(), default_matmul_precision.value) == ("float32", "float32", None)
-
 
 def test_override_is_of_one_thread_only():
     seen = []
@@ -81,7 +73,6 @@ def test_override_is_of_one_thread_only():
         thread.join()
     assert seen == [False]
 
-
 @pytest.mark.parametrize(
     "flag, value, in_key",
     [
@@ -90,7 +81,7 @@ def test_override_is_of_one_thread_only():
         (numpy_dtype_promotion, "strict", True),
         (numpy_rank_promotion, "raise", True),
         (default_matmul_precision, "highest", True),
-        (debug_nans, True, False),
+
         (enable_checks, True, False),
     ],
 )
@@ -101,13 +92,11 @@ def test_trace_context_key_holds_what_changes_a_trace(flag, value, in_key):
     assert trace_context_key() == before
     hash(before)
 
-
 def test_a_rewrite_is_the_same_while_tracing_or_not():
     before = trace_context_key()
     tracing.set_local(True)
     assert trace_context_key() == before
     tracing.set_local(False)
-
 
 @pytest.mark.parametrize(
     "name, value, error, text",
@@ -125,7 +114,6 @@ def test_wrong_updates(name, value, error, text):
     with pytest.raises(error, match=text):
         config.update(name, value)
 
-
 def test_wrong_reads_and_writes():
     with pytest.raises(AttributeError, match="no flag 'enable_y64'"):
         _ = config.enable_y64
@@ -137,7 +125,6 @@ def test_wrong_reads_and_writes():
         numpy_rank_promotion()
     assert not hasattr(config, "__wrapped__")
 
-
 def read_in_new_process(code: str, **environment: str) -> subprocess.CompletedProcess:
     return subprocess.run(
         [sys.executable, "-c", f"from xlamini.core.config import config; {code}"],
@@ -145,7 +132,6 @@ def read_in_new_process(code: str, **environment: str) -> subprocess.CompletedPr
         capture_output=True,
         text=True,
     )
-
 
 def test_environment_gives_the_first_value():
     result = read_in_new_process(
@@ -155,7 +141,6 @@ def test_environment_gives_the_first_value():
         XLAMINI_NUMPY_RANK_PROMOTION="warn",
     )
     assert result.stdout.split() == ["True", "8", "warn"]
-
 
 @pytest.mark.parametrize(
     "variable, value",
@@ -170,12 +155,10 @@ def test_wrong_environment_names_the_variable(variable, value):
     assert result.returncode == 1
     assert f"ValueError: environment variable {variable}='{value}'" in result.stderr
 
-
 def test_every_flag_explains_itself():
     for name, flag in flags.items():
         assert isinstance(flag, Flag) and flag.help and name in repr(flag)
         assert getattr(config_module, name) is flag
-
 
 def test_reading_is_cheap():
     best = min(timeit.repeat(lambda: num_cpu_devices.value, number=1000, repeat=20)) / 1000

@@ -1,7 +1,7 @@
 """The table of primitives and their rules: `python -m xlamini.rules [--markdown]`.
 
-It is read off the classes. A cell holds the line of a rule that is the primitive's own, or the class that derives it for a
-whole family, or `default`, or `-` for a rule that is missing; why it may be is said below the table.
+It is read off the classes. A cell holds the line of a rule that is the primitive's own, or the class that derives it
+for a whole family, or `default`, or `-` for a rule that is missing; why it may be is said below the table.
 """
 from __future__ import annotations
 

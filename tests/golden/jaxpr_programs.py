@@ -51,7 +51,8 @@ def first_order(lax: ModuleType) -> Programs:
 def shapes(lax: ModuleType) -> Programs:
     """Params of all kinds."""
     return {
-        "broadcast": (lambda x: (lax.broadcast(2.0, (2, 3)), lax.broadcast(x, (2,)), lax.expand_dims(x, (1,))), (VECTOR,)),
+        "broadcast": (lambda x: (lax.broadcast(2.0, (2, 3)), lax.broadcast(x, (2,))), (VECTOR,)),
+        "expand": (lambda x: lax.expand_dims(x, (1,)), (VECTOR,)),
         "transpose": (lambda x: lax.transpose(x, (1, 0)), (MATRIX,)),
         "squeeze": (lambda x: lax.squeeze(lax.expand_dims(x, (0,)), (0,)), (VECTOR,)),
         "slice": (lambda x: lax.slice(x, (1, 0), (3, 2)), (MATRIX,)),

@@ -19,6 +19,8 @@ def check_jaxpr(jaxpr: Jaxpr) -> None:
             _check_types(jaxpr, eqn)
             for inner in subjaxprs(eqn):
                 _check_inner(inner, jaxpr, eqn)
+            if eqn.primitive.called is not None:
+                _check_operands(eqn.params[eqn.primitive.called], jaxpr, eqn)
             _define(defined, eqn.outvars, jaxpr, eqn)
     _check_used(defined, jaxpr.outvars, jaxpr, None)
     if jaxpr.effects != effects_of(jaxpr.eqns):
@@ -57,6 +59,12 @@ def _check_inner(inner: Jaxpr, jaxpr: Jaxpr, eqn: Equation) -> None:
     if inner.constvars:
         raise _error("a jaxpr in its params captures values; they must be operands", jaxpr, eqn)
     check_jaxpr(inner)
+
+
+def _check_operands(callee: Jaxpr, jaxpr: Jaxpr, eqn: Equation) -> None:
+    found, wanted = ([(v.aval.shape, v.aval.dtype) for v in atoms] for atoms in (eqn.invars, callee.invars))
+    if found != wanted:
+        raise _error(f"its operands are {[a.aval for a in eqn.invars]}, but its jaxpr takes {callee.in_avals}", jaxpr, eqn)
 
 
 def _error(problem: str, jaxpr: Jaxpr, eqn: Equation | None) -> JaxprError:

@@ -13,6 +13,7 @@ import numpy as np
 
 from xlamini.core.errors import (
     ConcretizationTypeError,
+    JAXTypeError,
     TracerArrayConversionError,
     TracerBoolConversionError,
     TracerIntegerConversionError,
@@ -86,7 +87,7 @@ def _read(builder: Builder, captured: dict[Var, Any], atom: Atom) -> Any:
 # --- what Python asks for, and what it is told
 
 
-def _asking(error: type[ConcretizationTypeError], wish: str, fix: str, convert: Callable[[Any], Any]) -> Any:
+def _asking(error: type[JAXTypeError], wish: str, fix: str, convert: Callable[[Any], Any]) -> Any:
     def method(self: Tracer, *args: Any) -> Any:
         try:
             value = value_of(self)
@@ -99,7 +100,7 @@ def _asking(error: type[ConcretizationTypeError], wish: str, fix: str, convert: 
     return method
 
 
-def _refuse(error: type[ConcretizationTypeError], tracer: Tracer, unknown: Unknown, wish: str, fix: str) -> NoReturn:
+def _refuse(error: type[JAXTypeError], tracer: Tracer, unknown: Unknown, wish: str, fix: str) -> NoReturn:
     aval = tracer.aval.str_short(short_dtypes=False)
     raise error(
         f"{wish} of a traced value of type {aval} is needed at {user_line()}, but the value is not known while "

@@ -6,7 +6,7 @@ results of rewrites can be remembered on it (`memo`) and live exactly as long as
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, final
 
 from xlamini.core.avals import ShapedArray
 
@@ -18,6 +18,7 @@ Effects = frozenset
 no_effects: Effects = frozenset()
 
 
+@final
 class Var:
     """A variable: assigned once, compared by identity."""
 
@@ -30,6 +31,7 @@ class Var:
         return f"Var(id={id(self)}):{self.aval.str_short()}"
 
 
+@final
 class Literal:
     """A scalar written into the program."""
 

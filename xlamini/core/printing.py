@@ -195,14 +195,14 @@ def _tuple(items: Sequence[str]) -> Doc:
     return f"{items[0]}," if len(items) == 1 else fill(items, ",")
 
 
-def _text(value: Any) -> str:
+def _text(value: Any, inside: bool = False) -> str:
     """A value on one line: tuples in brackets, NumPy's scalars as numbers, functions by their names."""
     if type(value) in (tuple, list):
-        items = ", ".join([repr(v) if isinstance(v, str) else _text(v) for v in value])
+        items = ", ".join([_text(v, inside=True) for v in value])
         comma = "," if type(value) is tuple and len(value) == 1 else ""
         return f"({items}{comma})" if type(value) is tuple else f"[{items}]"
     if isinstance(value, np.generic):
-        return str(value.item())
+        value = value.item()
     if callable(value) and not isinstance(value, type):
         return getattr(value, "__name__", type(value).__name__)
-    return str(value)
+    return repr(value) if inside and not isinstance(value, np.dtype) else str(value)

@@ -19,6 +19,7 @@ from xlamini.core.rewriting import rewrite
 from xlamini.core.tracer import build
 from xlamini.interpreters.environment import bound, builder, read, write
 from xlamini.primitives.batch_ops import move_batch_dim
+from xlamini.primitives.slice import index_in_dim
 
 
 @rewrite
@@ -44,14 +45,23 @@ def physical_aval(aval: ShapedArray) -> ShapedArray:
 
 
 def _has_keys(jaxpr: Jaxpr) -> bool:
-    return any(is_extended(v.aval) for v in jaxpr.invars) or any(map(_touches_keys, jaxpr.eqns))
+    # Every program comes here, so first the types are found, which are few.
+    types = {id(v.aval): v.aval for eqn in jaxpr.eqns for v in eqn.outvars}
+    if any(map(is_extended, (*jaxpr.in_avals, *types.values()))):
+        return True
+    with_jaxprs = [eqn for eqn in jaxpr.eqns if eqn.primitive.multiple_results]
+    return any(map(_has_keys_inside, with_jaxprs))
+
+
+def _has_keys_inside(eqn: Equation) -> bool:
+    return any(physical(inner) is not inner for inner in subjaxprs(eqn))
 
 
 def _touches_keys(eqn: Equation) -> bool:
     return (
         any(is_extended(v.aval) for v in eqn.outvars)
         or any(is_extended(a.aval) for a in eqn.invars)
-        or any(physical(inner) is not inner for inner in subjaxprs(eqn))
+        or _has_keys_inside(eqn)
     )
 
 
@@ -89,8 +99,12 @@ def _word_by_word(eqn: Equation, inputs: Sequence[Any]) -> Any:
     count = next(x.shape[d] for x, d in zip(inputs, dims, strict=True) if d is not None)
     outs, found = eqn.primitive.batch(Axis(count), inputs, dims, **eqn.params)
     if not eqn.primitive.multiple_results:
-        return move_batch_dim(outs, count, found, outs.ndim - 1)
-    return [
-        move_batch_dim(x, count, d, v.aval.ndim) if is_extended(v.aval) else x
-        for x, d, v in zip(outs, found, eqn.outvars, strict=True)
-    ]
+        return _words_last(outs, found, count, eqn.outvars[0].aval)
+    return [_words_last(x, d, count, v.aval) for x, d, v in zip(outs, found, eqn.outvars, strict=True)]
+
+
+def _words_last(x: Any, dim: int | None, count: int, aval: ShapedArray) -> Any:
+    """An output of type `aval` with its words along the last dimension; what is no key is the same for each word."""
+    if is_extended(aval):
+        return move_batch_dim(x, count, dim, aval.ndim)
+    return x if dim is None else index_in_dim(x, 0, dim, keepdims=False)

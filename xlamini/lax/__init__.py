@@ -1,7 +1,7 @@
 """The operations that programs are made of, under the names JAX users know as `jax.lax`."""
 
 # ruff: noqa: F401
-from xlamini.primitives.arg_extrema import argmax, argmin
+from xlamini.primitives.arg_extrema import argmax, argmax_p, argmin, argmin_p
 from xlamini.primitives.arithmetic import abs, add, div, max, min, mul, neg, rem, sign, sub
 from xlamini.primitives.bitwise import (
     bitwise_and,
@@ -19,8 +19,19 @@ from xlamini.primitives.comparison import eq, ge, gt, le, lt, ne
 from xlamini.primitives.complex import complex, conj, imag, real
 from xlamini.primitives.concatenate import concatenate, concatenate_p, split, split_p
 from xlamini.primitives.convert import bitcast_convert_type, convert_element_type, reduce_precision
-from xlamini.primitives.cumulative import cumlogsumexp, cummax, cummin, cumprod, cumsum
-from xlamini.primitives.dot_general import batch_matmul, dot, dot_general
+from xlamini.primitives.cumulative import (
+    cumlogsumexp,
+    cumlogsumexp_p,
+    cummax,
+    cummax_p,
+    cummin,
+    cummin_p,
+    cumprod,
+    cumprod_p,
+    cumsum,
+    cumsum_p,
+)
+from xlamini.primitives.dot_general import batch_matmul, dot, dot_general, dot_general_p
 from xlamini.primitives.dynamic_slice import dynamic_index_in_dim, dynamic_slice, dynamic_slice_in_dim, dynamic_slice_p
 from xlamini.primitives.dynamic_update_slice import (
     dynamic_update_index_in_dim,
@@ -38,12 +49,19 @@ from xlamini.primitives.power import cbrt, integer_pow, pow, reciprocal, rsqrt, 
 from xlamini.primitives.precision import DotAlgorithmPreset, Precision
 from xlamini.primitives.reductions import (
     reduce_and,
+    reduce_and_p,
     reduce_max,
+    reduce_max_p,
     reduce_min,
+    reduce_min_p,
     reduce_or,
+    reduce_or_p,
     reduce_prod,
+    reduce_prod_p,
     reduce_sum,
+    reduce_sum_p,
     reduce_xor,
+    reduce_xor_p,
 )
 from xlamini.primitives.rounding import RoundingMethod, ceil, floor, is_finite, nextafter, round
 from xlamini.primitives.scatter import (
@@ -65,6 +83,7 @@ from xlamini.primitives.scatter import (
 from xlamini.primitives.select import clamp, select_n
 from xlamini.primitives.shape import broadcast, broadcast_in_dim, expand_dims, reshape, rev, squeeze, transpose
 from xlamini.primitives.slice import index_in_dim, slice, slice_in_dim, slice_p
-from xlamini.primitives.sort import sort, sort_key_val
+from xlamini.primitives.sort import sort, sort_key_val, sort_p
 from xlamini.primitives.special import digamma, erf, erf_inv, erfc, lgamma, polygamma, zeta
+from xlamini.primitives.top_k import top_k, top_k_p
 from xlamini.primitives.trigonometric import acos, asin, atan, atan2, cos, sin, tan

@@ -121,7 +121,7 @@ class Interned:
             kind = ir.RankedTensorType.get(value.shape, element, loc=self.unknown)
             return self.parse(f"dense<{str(value.astype(int).tolist())}> : {kind}".replace("dense<[]>", "dense<>"))
         raw = np.ascontiguousarray(value)
-        bits = raw.view(f"u{dtype.itemsize}") if dtype.name in _NARROW else raw
+        bits: Any = raw.view(f"u{dtype.itemsize}") if dtype.name in _NARROW else raw
         return ir.DenseElementsAttr.get(bits, type=element, shape=value.shape, context=self.context)
 
 

@@ -1,1 +1,137 @@
-"""NumPy on xlamini: the functions JAX users know as `jax.numpy`."""
+"""NumPy on xlamini: the functions JAX users know as `jax.numpy`, with their names, arguments, defaults and dtypes.
+
+One family of functions a file; this one only says which names are public. Importing it gives arrays and traced values their
+operators and methods.
+"""
+
+# ruff: noqa: A004
+# fmt: off
+from xlamini.numpy import array_methods as _array_methods
+from xlamini.numpy import array_operators as _array_operators
+from xlamini.numpy import indexing as _indexing
+from xlamini.numpy.arithmetic import (
+    abs as abs, absolute as absolute, add as add, clip as clip, divide as divide, divmod as divmod, fabs as fabs,
+    float_power as float_power, floor_divide as floor_divide, fmax as fmax, fmin as fmin, fmod as fmod,
+    heaviside as heaviside, maximum as maximum, minimum as minimum, mod as mod, multiply as multiply,
+    negative as negative, positive as positive, pow as pow, power as power, reciprocal as reciprocal,
+    remainder as remainder, sign as sign, square as square, subtract as subtract, true_divide as true_divide,
+)
+from xlamini.numpy.bitwise import (
+    bitwise_and as bitwise_and, bitwise_count as bitwise_count, bitwise_invert as bitwise_invert,
+    bitwise_left_shift as bitwise_left_shift, bitwise_not as bitwise_not, bitwise_or as bitwise_or,
+    bitwise_right_shift as bitwise_right_shift, bitwise_xor as bitwise_xor, invert as invert,
+    left_shift as left_shift, right_shift as right_shift,
+)
+from xlamini.numpy.comparison import (
+    allclose as allclose, array_equal as array_equal, array_equiv as array_equiv, equal as equal, greater as greater,
+    greater_equal as greater_equal, isclose as isclose, iscomplex as iscomplex, isfinite as isfinite, isinf as isinf,
+    isnan as isnan, isneginf as isneginf, isposinf as isposinf, isreal as isreal, less as less,
+    less_equal as less_equal, logical_and as logical_and, logical_not as logical_not, logical_or as logical_or,
+    logical_xor as logical_xor, not_equal as not_equal, signbit as signbit,
+)
+from xlamini.numpy.complex import angle as angle, conj as conj, conjugate as conjugate, imag as imag, real as real
+from xlamini.numpy.constants import (
+    e as e, euler_gamma as euler_gamma, inf as inf, nan as nan, newaxis as newaxis, pi as pi,
+)
+from xlamini.numpy.construction import (
+    array as array, asarray as asarray, astype as astype, copy as copy, frombuffer as frombuffer,
+    fromiter as fromiter, fromstring as fromstring,
+)
+from xlamini.numpy.creation import (
+    empty as empty, empty_like as empty_like, full as full, full_like as full_like, ones as ones,
+    ones_like as ones_like, zeros as zeros, zeros_like as zeros_like,
+)
+from xlamini.numpy.cumulative import (
+    cumprod as cumprod, cumsum as cumsum, cumulative_prod as cumulative_prod, cumulative_sum as cumulative_sum,
+    nancumprod as nancumprod, nancumsum as nancumsum,
+)
+from xlamini.numpy.curves import diff as diff, ediff1d as ediff1d, interp as interp, trapezoid as trapezoid
+from xlamini.numpy.dtypes import (
+    bfloat16 as bfloat16, bool_ as bool_, can_cast as can_cast, cdouble as cdouble, character as character,
+    complex128 as complex128, complex64 as complex64, complex_ as complex_, complexfloating as complexfloating,
+    csingle as csingle, double as double, dtype as dtype, finfo as finfo, flexible as flexible, float16 as float16,
+    float32 as float32, float4_e2m1fn as float4_e2m1fn, float64 as float64, float6_e2m3fn as float6_e2m3fn,
+    float6_e3m2fn as float6_e3m2fn, float8_e3m4 as float8_e3m4, float8_e4m3 as float8_e4m3,
+    float8_e4m3b11fnuz as float8_e4m3b11fnuz, float8_e4m3fn as float8_e4m3fn, float8_e4m3fnuz as float8_e4m3fnuz,
+    float8_e5m2 as float8_e5m2, float8_e5m2fnuz as float8_e5m2fnuz, float8_e8m0fnu as float8_e8m0fnu,
+    float_ as float_, floating as floating, generic as generic, iinfo as iinfo, inexact as inexact, int1 as int1,
+    int16 as int16, int2 as int2, int32 as int32, int4 as int4, int64 as int64, int8 as int8, int_ as int_,
+    integer as integer, iscomplexobj as iscomplexobj, isdtype as isdtype, isrealobj as isrealobj,
+    issubdtype as issubdtype, number as number, object_ as object_, promote_types as promote_types,
+    result_type as result_type, signedinteger as signedinteger, single as single, uint as uint, uint1 as uint1,
+    uint16 as uint16, uint2 as uint2, uint32 as uint32, uint4 as uint4, uint64 as uint64, uint8 as uint8,
+    unsignedinteger as unsignedinteger,
+)
+from xlamini.numpy.einsum import einsum as einsum, einsum_path as einsum_path
+from xlamini.numpy.exponential import (
+    cbrt as cbrt, exp as exp, exp2 as exp2, expm1 as expm1, log as log, log10 as log10, log1p as log1p, log2 as log2,
+    logaddexp as logaddexp, logaddexp2 as logaddexp2, sqrt as sqrt,
+)
+from xlamini.numpy.flipping import flip as flip, fliplr as fliplr, flipud as flipud, roll as roll, rot90 as rot90
+from xlamini.numpy.joining import (
+    append as append, block as block, column_stack as column_stack, concat as concat, concatenate as concatenate,
+    dstack as dstack, hstack as hstack, stack as stack, vstack as vstack,
+)
+from xlamini.numpy.linear_algebra import (
+    dot as dot, inner as inner, kron as kron, matmul as matmul, matvec as matvec, outer as outer, tensordot as
+    tensordot, vdot as vdot, vecdot as vecdot, vecmat as vecmat,
+)
+from xlamini.numpy.matrices import (
+    diag as diag, diag_indices as diag_indices, diagflat as diagflat, diagonal as diagonal, eye as eye,
+    identity as identity, trace as trace, tri as tri, tril as tril, tril_indices as tril_indices,
+    tril_indices_from as tril_indices_from, triu as triu, triu_indices as triu_indices,
+    triu_indices_from as triu_indices_from,
+)
+from xlamini.numpy.nan_reductions import (
+    nanargmax as nanargmax, nanargmin as nanargmin, nanmax as nanmax, nanmean as nanmean, nanmedian as nanmedian,
+    nanmin as nanmin, nanprod as nanprod, nanstd as nanstd, nansum as nansum, nanvar as nanvar,
+)
+from xlamini.numpy.padding import pad as pad
+from xlamini.numpy.ranges import (
+    arange as arange, fromfunction as fromfunction, indices as indices, linspace as linspace, logspace as logspace,
+    meshgrid as meshgrid,
+)
+from xlamini.numpy.reductions import (
+    all as all, amax as amax, amin as amin, any as any, count_nonzero as count_nonzero, max as max, min as min,
+    prod as prod, ptp as ptp, sum as sum,
+)
+from xlamini.numpy.repeating import (
+    broadcast_arrays as broadcast_arrays, broadcast_shapes as broadcast_shapes, broadcast_to as broadcast_to,
+    repeat as repeat, tile as tile,
+)
+from xlamini.numpy.rounding import (
+    around as around, ceil as ceil, copysign as copysign, floor as floor, ldexp as ldexp, modf as modf,
+    nextafter as nextafter, rint as rint, round as round, trunc as trunc,
+)
+from xlamini.numpy.searching import (
+    argwhere as argwhere, bincount as bincount, digitize as digitize, flatnonzero as flatnonzero, nonzero as nonzero,
+    searchsorted as searchsorted,
+)
+from xlamini.numpy.selection import nan_to_num as nan_to_num, piecewise as piecewise, select as select, where as where
+from xlamini.numpy.shapes import (
+    atleast_1d as atleast_1d, atleast_2d as atleast_2d, atleast_3d as atleast_3d, expand_dims as expand_dims,
+    matrix_transpose as matrix_transpose, moveaxis as moveaxis, ndim as ndim, permute_dims as permute_dims,
+    ravel as ravel, reshape as reshape, rollaxis as rollaxis, shape as shape, size as size, squeeze as squeeze,
+    swapaxes as swapaxes, transpose as transpose,
+)
+from xlamini.numpy.sorting import (
+    argmax as argmax, argmin as argmin, argsort as argsort, lexsort as lexsort, sort as sort,
+)
+from xlamini.numpy.splitting import (
+    array_split as array_split, dsplit as dsplit, hsplit as hsplit, split as split, unstack as unstack,
+    vsplit as vsplit,
+)
+from xlamini.numpy.statistics import average as average, mean as mean, median as median, std as std, var as var
+from xlamini.numpy.take import (
+    put as put, put_along_axis as put_along_axis, take as take, take_along_axis as take_along_axis,
+)
+from xlamini.numpy.trigonometric import (
+    acos as acos, acosh as acosh, arccos as arccos, arccosh as arccosh, arcsin as arcsin, arcsinh as arcsinh,
+    arctan as arctan, arctan2 as arctan2, arctanh as arctanh, asin as asin, asinh as asinh, atan as atan,
+    atan2 as atan2, atanh as atanh, cos as cos, cosh as cosh, deg2rad as deg2rad, degrees as degrees, hypot as hypot,
+    rad2deg as rad2deg, radians as radians, sin as sin, sinc as sinc, sinh as sinh, tan as tan, tanh as tanh,
+)
+from xlamini.numpy.ufunc import ufunc as ufunc
+from xlamini.runtime.array import Array as ndarray
+
+bool = bool_

@@ -21,21 +21,25 @@ from xlamini.typing import ArrayLike
 @ufunc(arithmetic.add)
 def add(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Sum of each pair of elements: `x + y`; for bools, whether either holds."""
+    ...
 
 
 @ufunc(arithmetic.sub)
 def subtract(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Difference of each pair of elements: `x - y`; TypeError for bools."""
+    ...
 
 
 @ufunc(arithmetic.mul)
 def multiply(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Product of each pair of elements: `x * y`; for bools, whether both hold."""
+    ...
 
 
 @ufunc(arithmetic.div, promoted_inexact)
 def true_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Quotient of each pair of elements: `x1 / x2`, a float even for integers."""
+    ...
 
 
 divide = true_divide
@@ -48,6 +52,7 @@ def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     >>> floor_divide(-7, 2)
     Array(-4, dtype=int32, weak_type=True)
     """
+    ...
 
 
 @ufunc(operators.remainder, as_they_are)
@@ -57,6 +62,7 @@ def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     >>> remainder(-7, 2)
     Array(1, dtype=int32, weak_type=True)
     """
+    ...
 
 
 mod = remainder
@@ -65,21 +71,25 @@ mod = remainder
 @ufunc(operators.divmod, as_they_are)
 def divmod(x1: ArrayLike, x2: ArrayLike, /) -> tuple[Array, Array]:
     """Quotient rounded down, and what it leaves: `(x1 // x2, x1 % x2)`."""
+    ...
 
 
 @ufunc(arithmetic.rem, promoted_numeric)
 def fmod(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """What division rounded towards zero leaves, with the sign of x1."""
+    ...
 
 
 @ufunc(arithmetic.neg)
 def negative(x: ArrayLike, /) -> Array:
     """The number of the other sign: `-x`; TypeError for bools."""
+    ...
 
 
 @ufunc(operators.positive, as_they_are)
 def positive(x: ArrayLike, /) -> Array:
     """The array itself: `+x`."""
+    ...
 
 
 @ufunc(operators.absolute, as_they_are)
@@ -89,6 +99,7 @@ def absolute(x: ArrayLike, /) -> Array:
     >>> absolute(3 - 4j)
     Array(5., dtype=float32, weak_type=True)
     """
+    ...
 
 
 abs = absolute
@@ -97,21 +108,25 @@ abs = absolute
 @ufunc(arithmetic.abs, for_kinds(REAL, promoted_inexact))
 def fabs(x: ArrayLike, /) -> Array:
     """Absolute value of each element, as a float; TypeError for complex numbers."""
+    ...
 
 
 @ufunc(arithmetic.sign)
 def sign(x: ArrayLike, /) -> Array:
     """-1, 0 or 1 for each element, in its dtype; for complex numbers, the one of modulus 1 in the same direction."""
+    ...
 
 
 @ufunc(_square, promoted_numeric)
 def square(x: ArrayLike, /) -> Array:
     """Square of each element: `x * x`."""
+    ...
 
 
 @ufunc(lambda x: integer_pow(x, -1), promoted_inexact)
 def reciprocal(x: ArrayLike, /) -> Array:
     """`1 / x` of each element, as a float."""
+    ...
 
 
 _general_power = composite()(operators.general_power)
@@ -136,16 +151,19 @@ pow = power
 @ufunc(_pow, promoted_inexact)
 def float_power(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Each element of x to the power of that of y, as a float."""
+    ...
 
 
 @ufunc(arithmetic.max)
 def maximum(x: ArrayLike, y: ArrayLike, /) -> Array:
     """The larger of each pair of elements; NaN where one of them is NaN."""
+    ...
 
 
 @ufunc(arithmetic.min)
 def minimum(x: ArrayLike, y: ArrayLike, /) -> Array:
     """The smaller of each pair of elements; NaN where one of them is NaN."""
+    ...
 
 
 def _fmax(x: Any, y: Any) -> Any:
@@ -159,11 +177,13 @@ def _fmin(x: Any, y: Any) -> Any:
 @ufunc(_fmax)
 def fmax(x1: ArrayLike, x2: ArrayLike) -> Array:
     """The larger of each pair of elements; where one of them is NaN, the other."""
+    ...
 
 
 @ufunc(_fmin)
 def fmin(x1: ArrayLike, x2: ArrayLike) -> Array:
     """The smaller of each pair of elements; where one of them is NaN, the other."""
+    ...
 
 
 @composite()
@@ -173,13 +193,14 @@ def clip(arr: ArrayLike, /, min: ArrayLike | None = None, max: ArrayLike | None 
     >>> clip(xlamini.numpy.arange(5), 1, 3)
     Array([1, 1, 2, 3, 3], dtype=int32)
     """
+    x = as_operand("clip", arr)
     for bound, limit in ((min, arithmetic.max), (max, arithmetic.min)):
         if bound is not None:
-            operands = promoted("clip", arr, bound)
+            operands = promoted("clip", x, bound)
             if kind_of(aval_of(operands[0]).dtype) not in REAL:
                 raise ValueError("clip: the array and its bounds must be real; clip the real and imaginary parts apart")
-            arr = limit.bind(*operands)
-    return as_operand("clip", arr)
+            x = limit.bind(*operands)
+    return x
 
 
 def _heaviside(x: Any, y: Any) -> Any:
@@ -195,5 +216,6 @@ def heaviside(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     >>> heaviside(xlamini.numpy.array([-1.0, 0.0, 2.0]), 0.5)
     Array([0. , 0.5, 1. ], dtype=float32)
     """
+    ...
 
 

@@ -6,11 +6,24 @@ from typing import Any
 
 from xlamini.core.dtypes import check_user_dtype
 from xlamini.core.tracer import Tracer
-from xlamini.numpy import array, complex, cumulative, matrices, reductions, repeating, searching, shape, sorting, statistics
+from xlamini.numpy import (
+    complex,
+    construction,
+    cumulative,
+    linear_algebra,
+    matrices,
+    reductions,
+    repeating,
+    searching,
+    shapes,
+    sorting,
+    statistics,
+)
 from xlamini.numpy.arithmetic import clip
 from xlamini.numpy.rounding import round
 from xlamini.numpy.take import take
 from xlamini.primitives.convert import bitcast_convert_type
+from xlamini.primitives.promotion import is_operand
 from xlamini.runtime.array import ArrayImpl
 from xlamini.transforms.placing import device_put
 
@@ -23,30 +36,44 @@ METHODS: dict[str, Callable[..., Any]] = {
     "clip": clip,
     "conj": complex.conjugate,
     "conjugate": complex.conjugate,
-    "copy": array.copy,
+    "copy": construction.copy,
     "cumprod": cumulative.cumprod,
     "cumsum": cumulative.cumsum,
     "diagonal": matrices.diagonal,
-    "flatten": shape.ravel,
+    "dot": linear_algebra.dot,
+    "flatten": shapes.ravel,
     "max": reductions.max,
     "mean": statistics.mean,
     "min": reductions.min,
     "nonzero": searching.nonzero,
     "prod": reductions.prod,
     "ptp": reductions.ptp,
-    "ravel": shape.ravel,
+    "ravel": shapes.ravel,
     "repeat": repeating.repeat,
     "round": round,
     "searchsorted": searching.searchsorted,
     "sort": sorting.sort,
-    "squeeze": shape.squeeze,
+    "squeeze": shapes.squeeze,
     "std": statistics.std,
     "sum": reductions.sum,
-    "swapaxes": shape.swapaxes,
+    "swapaxes": shapes.swapaxes,
     "take": take,
     "trace": matrices.trace,
     "var": statistics.var,
 }
+
+
+def _matmul(self: Any, other: Any) -> Any:
+    """The matrix product `self @ other`."""
+    return linear_algebra.matmul(self, other) if is_operand(other) else NotImplemented
+
+
+def _reflected_matmul(self: Any, other: Any) -> Any:
+    """The matrix product `other @ self`."""
+    return linear_algebra.matmul(other, self) if is_operand(other) else NotImplemented
+
+
+METHODS.update(__matmul__=_matmul, __rmatmul__=_reflected_matmul)
 
 
 class Methods:
@@ -54,15 +81,15 @@ class Methods:
 
     def reshape(self, *args: Any, order: str = "C") -> Any:
         """The elements in another shape, given as one argument or as several: see `xlamini.numpy.reshape`."""
-        return shape.reshape(self, _one_or_several(args), order)
+        return shapes.reshape(self, _one_or_several(args), order)
 
     def transpose(self, *args: Any) -> Any:
         """The axes in another order, given as one argument or as several, or in the reverse one."""
-        return shape.transpose(self, None if not args or args == (None,) else _one_or_several(args))
+        return shapes.transpose(self, None if not args or args == (None,) else _one_or_several(args))
 
     def astype(self, dtype: Any, copy: bool = False, device: Any = None) -> Any:
         """The values in another dtype: see `xlamini.numpy.astype`."""
-        return array.astype(self, dtype, copy=copy, device=device)
+        return construction.astype(self, dtype, copy=copy, device=device)
 
     def view(self, dtype: Any = None, type: None = None) -> Any:
         """The bits read as another dtype."""
@@ -76,8 +103,8 @@ class Methods:
             raise NotImplementedError("to_device: `stream` must be None")
         return device_put(self, device)
 
-    T = property(shape.transpose, doc="The axes in reverse order.")
-    mT = property(shape.matrix_transpose, doc="The last two axes exchanged.")  # noqa: N815
+    T = property(shapes.transpose, doc="The axes in reverse order.")
+    mT = property(shapes.matrix_transpose, doc="The last two axes exchanged.")  # noqa: N815
     real = property(complex.real, doc="The real part.")
     imag = property(complex.imag, doc="The imaginary part.")
 

@@ -17,21 +17,25 @@ from xlamini.typing import ArrayLike
 @ufunc(bitwise.bitwise_and)
 def bitwise_and(x: ArrayLike, y: ArrayLike, /) -> Array:
     """The bits that are set in both of each pair: `x & y`."""
+    ...
 
 
 @ufunc(bitwise.bitwise_or)
 def bitwise_or(x: ArrayLike, y: ArrayLike, /) -> Array:
     """The bits that are set in either of each pair: `x | y`."""
+    ...
 
 
 @ufunc(bitwise.bitwise_xor)
 def bitwise_xor(x: ArrayLike, y: ArrayLike, /) -> Array:
     """The bits that are set in exactly one of each pair: `x ^ y`."""
+    ...
 
 
 @ufunc(bitwise.bitwise_not)
 def bitwise_not(x: ArrayLike, /) -> Array:
     """All bits of each element turned over: `~x`."""
+    ...
 
 
 bitwise_invert = invert = bitwise_not
@@ -40,6 +44,7 @@ bitwise_invert = invert = bitwise_not
 @ufunc(bitwise.shift_left)
 def left_shift(x: ArrayLike, y: ArrayLike, /) -> Array:
     """The bits of each x moved up by y places: `x << y`."""
+    ...
 
 
 bitwise_left_shift = left_shift
@@ -52,6 +57,7 @@ def right_shift(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     >>> right_shift(-8, 1)
     Array(-4, dtype=int32, weak_type=True)
     """
+    ...
 
 
 bitwise_right_shift = right_shift
@@ -65,3 +71,4 @@ def _count(x: Any) -> Any:
 @ufunc(_count, for_kinds(INTEGER))
 def bitwise_count(x: ArrayLike, /) -> Array:
     """How many bits are set in the absolute value of each element, as uint8."""
+    ...

@@ -25,31 +25,37 @@ from xlamini.typing import ArrayLike
 @ufunc(comparison.eq)
 def equal(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Whether the elements of each pair are equal: `x == y`."""
+    ...
 
 
 @ufunc(comparison.ne)
 def not_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Whether the elements of each pair differ: `x != y`."""
+    ...
 
 
 @ufunc(operators.less, as_they_are)
 def less(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Whether the first of each pair is smaller: `x < y`; complex numbers compare by real, then imaginary part."""
+    ...
 
 
 @ufunc(operators.less_equal, as_they_are)
 def less_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Whether the first of each pair is not larger: `x <= y`."""
+    ...
 
 
 @ufunc(operators.greater, as_they_are)
 def greater(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Whether the first of each pair is larger: `x > y`."""
+    ...
 
 
 @ufunc(operators.greater_equal, as_they_are)
 def greater_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Whether the first of each pair is not smaller: `x >= y`."""
+    ...
 
 
 # --- logic
@@ -64,21 +70,25 @@ def _truths(name: str, *operands: Any) -> Any:
 @ufunc(bitwise.bitwise_and, _truths)
 def logical_and(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Whether both of each pair differ from 0."""
+    ...
 
 
 @ufunc(bitwise.bitwise_or, _truths)
 def logical_or(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Whether at least one of each pair differs from 0."""
+    ...
 
 
 @ufunc(bitwise.bitwise_xor, _truths)
 def logical_xor(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Whether exactly one of each pair differs from 0."""
+    ...
 
 
 @ufunc(bitwise.bitwise_not, _truths)
 def logical_not(x: ArrayLike, /) -> Array:
     """Whether each element is 0."""
+    ...
 
 
 # --- kinds of numbers
@@ -105,16 +115,19 @@ def _isinf(x: Any) -> Any:
 @ufunc(lambda x: operators.not_equal(x, x), as_they_are)
 def isnan(x: ArrayLike, /) -> Array:
     """Whether each element is NaN."""
+    ...
 
 
 @ufunc(_isfinite, as_they_are)
 def isfinite(x: ArrayLike, /) -> Array:
     """Whether each element is neither infinite nor NaN."""
+    ...
 
 
 @ufunc(_isinf, as_they_are)
 def isinf(x: ArrayLike, /) -> Array:
     """Whether each element is infinite; for complex numbers, whether one of its parts is."""
+    ...
 
 
 _real = for_kinds(REAL | BOOL)
@@ -145,11 +158,13 @@ def _isreal(x: Any) -> Any:
 @ufunc(_isreal, as_they_are)
 def isreal(x: ArrayLike) -> Array:
     """Whether the imaginary part of each element is 0."""
+    ...
 
 
 @ufunc(lambda x: bitwise_not(_isreal(x)), as_they_are)
 def iscomplex(x: ArrayLike) -> Array:
     """Whether the imaginary part of each element is not 0."""
+    ...
 
 
 def _signbit(x: Any) -> Any:
@@ -162,6 +177,7 @@ def _signbit(x: Any) -> Any:
 @ufunc(_signbit, for_kinds(REAL))
 def signbit(x: ArrayLike, /) -> Array:
     """Whether each element has a minus sign; -0.0 has one. TypeError for complex numbers."""
+    ...
 
 
 # --- whole arrays

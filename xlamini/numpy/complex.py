@@ -23,11 +23,13 @@ def _is_complex(x: Any) -> bool:
 @ufunc(lambda x: complex.real(x) if _is_complex(x) else x, as_they_are)
 def real(val: ArrayLike, /) -> Array:
     """The real part of each element: itself if it is real."""
+    ...
 
 
 @ufunc(lambda x: complex.imag(x) if _is_complex(x) else zeros_like(x), as_they_are)
 def imag(val: ArrayLike, /) -> Array:
     """The imaginary part of each element: 0 if it is real."""
+    ...
 
 
 @ufunc(lambda x: complex.conj(x) if _is_complex(x) else x, as_they_are)
@@ -37,6 +39,7 @@ def conjugate(x: ArrayLike, /) -> Array:
     >>> conjugate(1 + 2j)
     Array(1.-2.j, dtype=complex64, weak_type=True)
     """
+    ...
 
 
 conj = conjugate
@@ -49,6 +52,6 @@ def angle(z: ArrayLike, deg: bool = False) -> Array:
     >>> angle(1j, deg=True)
     Array(90., dtype=float32, weak_type=True)
     """
-    (z,) = promoted_inexact("angle", z)
-    radians = atan2(imag(z), real(z))
+    (x,) = promoted_inexact("angle", z)
+    radians = atan2(imag(x), real(x))
     return radians * (180 / math.pi) if deg else radians

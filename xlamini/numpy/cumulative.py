@@ -17,11 +17,13 @@ from xlamini.primitives.cumulative import Cumulative, cumprod_p, cumsum_p
 from xlamini.primitives.pad import pad
 from xlamini.primitives.select import where as select
 from xlamini.primitives.shape import reshape
+from xlamini.runtime.array import Array
 from xlamini.transforms.composite import composite
+from xlamini.typing import ArrayLike, DTypeLike
 
 
-@composite(static=("axis", "dtype", "out"))
-def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
+@composite(static=("axis", "dtype"))
+def cumsum(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None) -> Array:
     """The running sum along `axis`; of the flattened array if it is None. Booleans are summed as int32.
 
     ValueError for an axis that the array does not have.
@@ -32,8 +34,8 @@ def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None)
     return _running("cumsum", cumsum_p, a, axis, dtype, out)
 
 
-@composite(static=("axis", "dtype", "out"))
-def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
+@composite(static=("axis", "dtype"))
+def cumprod(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None) -> Array:
     """The running product along `axis`; of the flattened array if it is None. Booleans are multiplied as int32.
 
     ValueError for an axis that the array does not have.
@@ -44,8 +46,8 @@ def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None
     return _running("cumprod", cumprod_p, a, axis, dtype, out)
 
 
-@composite(static=("axis", "dtype", "out"))
-def nancumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
+@composite(static=("axis", "dtype"))
+def nancumsum(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None) -> Array:
     """The running sum along `axis` with NaNs taken for 0.
 
     >>> nancumsum(jnp.array([1.0, jnp.nan, 3.0]))
@@ -54,8 +56,8 @@ def nancumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = No
     return _running("nancumsum", cumsum_p, _without_nans("nancumsum", a, 0), axis, dtype, out)
 
 
-@composite(static=("axis", "dtype", "out"))
-def nancumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
+@composite(static=("axis", "dtype"))
+def nancumprod(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None) -> Array:
     """The running product along `axis` with NaNs taken for 1.
 
     >>> nancumprod(jnp.array([2.0, jnp.nan, 3.0]))
@@ -65,7 +67,9 @@ def nancumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = N
 
 
 @composite(static=("axis", "dtype", "include_initial"))
-def cumulative_sum(x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Any:
+def cumulative_sum(
+    x: ArrayLike, /, *, axis: int | None = None, dtype: DTypeLike | None = None, include_initial: bool = False
+) -> Array:
     """The running sum along `axis`, which may be left out for one dimension; with `include_initial` it starts at 0.
 
     Small integers are summed as int32 or uint32. ValueError if `axis` is None for another rank than 1.
@@ -77,7 +81,9 @@ def cumulative_sum(x: Any, /, *, axis: int | None = None, dtype: Any = None, inc
 
 
 @composite(static=("axis", "dtype", "include_initial"))
-def cumulative_prod(x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Any:
+def cumulative_prod(
+    x: ArrayLike, /, *, axis: int | None = None, dtype: DTypeLike | None = None, include_initial: bool = False
+) -> Array:
     """The running product along `axis`, which may be left out for one dimension; with `include_initial` it starts at 1.
 
     Small integers are multiplied as int32 or uint32. ValueError if `axis` is None for another rank than 1.

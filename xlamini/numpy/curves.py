@@ -11,7 +11,7 @@ from xlamini.numpy.arguments import as_axis, as_operand
 from xlamini.numpy.joining import concatenate
 from xlamini.numpy.repeating import broadcast_to
 from xlamini.numpy.searching import places
-from xlamini.numpy.shape import moveaxis, ravel
+from xlamini.numpy.shapes import moveaxis, ravel
 from xlamini.numpy.sorting import argsort
 from xlamini.primitives import operators
 from xlamini.primitives.promotion import check_operands, promoted_inexact

@@ -15,46 +15,55 @@ from xlamini.typing import ArrayLike
 @ufunc(exponential.exp, promoted_inexact)
 def exp(x: ArrayLike, /) -> Array:
     """Exponential of each element: `e ** x`."""
+    ...
 
 
 @ufunc(exponential.exp2, promoted_inexact)
 def exp2(x: ArrayLike, /) -> Array:
     """2 to the power of each element: `2 ** x`."""
+    ...
 
 
 @ufunc(exponential.expm1, promoted_inexact)
 def expm1(x: ArrayLike, /) -> Array:
     """`exp(x) - 1` of each element, precise for small x."""
+    ...
 
 
 @ufunc(exponential.log, promoted_inexact)
 def log(x: ArrayLike, /) -> Array:
     """Natural logarithm of each element; NaN for negative reals."""
+    ...
 
 
 @ufunc(exponential.log1p, promoted_inexact)
 def log1p(x: ArrayLike, /) -> Array:
     """`log(1 + x)` of each element, precise for small x."""
+    ...
 
 
 @ufunc(lambda x: exponential.log.bind(x) / math.log(2), promoted_inexact)
 def log2(x: ArrayLike, /) -> Array:
     """Logarithm of each element to base 2."""
+    ...
 
 
-@ufunc(lambda x: exponential.log.bind(x) / math.log(10), promoted_inexact)
+@ufunc(lambda x: exponential.log.bind(x) * (1 / math.log(10)), promoted_inexact)
 def log10(x: ArrayLike, /) -> Array:
     """Logarithm of each element to base 10."""
+    ...
 
 
 @ufunc(power.sqrt, promoted_inexact)
 def sqrt(x: ArrayLike, /) -> Array:
     """Square root of each element; NaN for negative reals."""
+    ...
 
 
 @ufunc(power.cbrt, promoted_inexact)
 def cbrt(x: ArrayLike, /) -> Array:
     """Cube root of each element; negative for negative ones."""
+    ...
 
 
 @ufunc(_logaddexp, promoted_inexact)
@@ -64,6 +73,7 @@ def logaddexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     >>> logaddexp(1000.0, 1000.0)
     Array(1000.6932, dtype=float32, weak_type=True)
     """
+    ...
 
 
 def _logaddexp2(x: Any, y: Any) -> Any:
@@ -73,3 +83,4 @@ def _logaddexp2(x: Any, y: Any) -> Any:
 @ufunc(_logaddexp2, promoted_inexact)
 def logaddexp2(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """`log2(2 ** x1 + 2 ** x2)` of each pair of elements, without overflow; TypeError for complex numbers."""
+    ...

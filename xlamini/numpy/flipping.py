@@ -9,7 +9,7 @@ import numpy as np
 
 from xlamini.numpy.arguments import as_axes, as_operand
 from xlamini.numpy.runs import take_runs
-from xlamini.numpy.shape import ravel, swapaxes
+from xlamini.numpy.shapes import ravel, swapaxes
 from xlamini.primitives.iota import iota
 from xlamini.primitives.promotion import check_operands
 from xlamini.primitives.shape import reshape, rev

@@ -1,7 +1,8 @@
 """An index, parted into a plan that is known while tracing and the numbers and arrays that it needs.
 
 `plan_of(index, shape)` reads NumPy's notation: integers, slices, None, Ellipsis, integer arrays, boolean masks, in any mixture. A
-plan is hashable, so that a program is compiled once for all indices of one form: x[2] and x[7], x[0:32] and x[32:64].
+plan is hashable, so that a program is compiled once for all indices of one form: x[2] and x[7], x[0:32] and x[32:64]. Entries
+are named tuples, which are equal where their fields are; so each has a field that says of what kind it is.
 """
 from __future__ import annotations
 
@@ -17,6 +18,7 @@ class Span(NamedTuple):
     size: int
     step: int
     start: int | None
+    kind: str = "span"
 
 
 class Point(NamedTuple):
@@ -28,20 +30,26 @@ class Point(NamedTuple):
     at: int | None
     safe: bool
     wrap: bool
+    kind: str = "point"
 
 
 class Points(NamedTuple):
     """An integer array, the next leaf; `wrap` as in Point."""
 
     wrap: bool
+    kind: str = "points"
 
 
 class NewAxis(NamedTuple):
     """None: a new axis of size 1."""
 
+    kind: str = "new axis"
+
 
 class Between(NamedTuple):
     """An ellipsis; the axes it stands for follow it. It parts the integer arrays before it from those after it."""
+
+    kind: str = "between"
 
 
 Entry = Span | Point | Points | NewAxis | Between

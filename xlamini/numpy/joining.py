@@ -7,7 +7,7 @@ from typing import Any
 from xlamini.core.dtypes import check_user_dtype, result_type
 from xlamini.core.errors import ShapeError
 from xlamini.numpy.arguments import as_axis, as_operand, as_operands, refuse_out
-from xlamini.numpy.shape import atleast_1d, atleast_2d, atleast_3d, ravel
+from xlamini.numpy.shapes import atleast_1d, atleast_2d, atleast_3d, ravel
 from xlamini.primitives.concatenate import concatenate as _concatenate
 from xlamini.primitives.promotion import in_dtype
 from xlamini.primitives.shape import expand_dims

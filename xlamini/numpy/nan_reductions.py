@@ -23,19 +23,21 @@ from xlamini.primitives.select import clamp
 from xlamini.primitives.select import where as select
 from xlamini.primitives.shape import expand_dims, squeeze
 from xlamini.primitives.sort import permuted, sort_p
+from xlamini.runtime.array import Array
 from xlamini.transforms.composite import composite
+from xlamini.typing import ArrayLike, DTypeLike
 
 
-@composite(static=("axis", "dtype", "out", "keepdims"))
+@composite(static=("axis", "dtype", "keepdims"))
 def nansum(
-    a: Any,
+    a: ArrayLike,
     axis: Axis = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
     keepdims: bool = False,
-    initial: Any = None,
-    where: Any = None,
-) -> Any:
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+) -> Array:
     """The sum over `axis` with NaNs taken for 0; the arguments are those of `sum`.
 
     >>> nansum(jnp.array([1.0, jnp.nan, 2.0]))
@@ -44,16 +46,16 @@ def nansum(
     return sum(_replaced("nansum", a, lambda dtype: 0), axis, dtype, out, keepdims, initial, where)
 
 
-@composite(static=("axis", "dtype", "out", "keepdims"))
+@composite(static=("axis", "dtype", "keepdims"))
 def nanprod(
-    a: Any,
+    a: ArrayLike,
     axis: Axis = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
     keepdims: bool = False,
-    initial: Any = None,
-    where: Any = None,
-) -> Any:
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+) -> Array:
     """The product over `axis` with NaNs taken for 1; the arguments are those of `prod`.
 
     >>> nanprod(jnp.array([3.0, jnp.nan, 2.0]))
@@ -62,10 +64,15 @@ def nanprod(
     return prod(_replaced("nanprod", a, lambda dtype: 1), axis, dtype, out, keepdims, initial, where)
 
 
-@composite(static=("axis", "out", "keepdims"))
+@composite(static=("axis", "keepdims"))
 def nanmax(
-    a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
-) -> Any:
+    a: ArrayLike,
+    axis: Axis = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+) -> Array:
     """The largest element over `axis` that is not NaN; NaN where all are.
 
     >>> nanmax(jnp.array([1.0, jnp.nan, 2.0]))
@@ -75,10 +82,15 @@ def nanmax(
     return found if initial is not None else _nan_where_all_are("nanmax", a, found, axis, keepdims)
 
 
-@composite(static=("axis", "out", "keepdims"))
+@composite(static=("axis", "keepdims"))
 def nanmin(
-    a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
-) -> Any:
+    a: ArrayLike,
+    axis: Axis = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+) -> Array:
     """The smallest element over `axis` that is not NaN; NaN where all are.
 
     >>> nanmin(jnp.array([1.0, jnp.nan, 2.0]))
@@ -88,10 +100,15 @@ def nanmin(
     return found if initial is not None else _nan_where_all_are("nanmin", a, found, axis, keepdims)
 
 
-@composite(static=("axis", "dtype", "out", "keepdims"))
+@composite(static=("axis", "dtype", "keepdims"))
 def nanmean(
-    a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False, where: Any = None
-) -> Any:
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    keepdims: bool = False,
+    where: ArrayLike | None = None,
+) -> Array:
     """The mean over `axis` of the elements that are not NaN; NaN where all are.
 
     >>> nanmean(jnp.array([1.0, jnp.nan, 2.0]))
@@ -100,17 +117,17 @@ def nanmean(
     return mean(a, axis, dtype, out, keepdims, where=_numbers("nanmean", a, where))
 
 
-@composite(static=("axis", "dtype", "out", "keepdims", "ddof"))
+@composite(static=("axis", "dtype", "keepdims", "ddof"))
 def nanvar(
-    a: Any,
+    a: ArrayLike,
     axis: Axis = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
     ddof: int = 0,
     keepdims: bool = False,
-    where: Any = None,
-    mean: Any = None,
-) -> Any:
+    where: ArrayLike | None = None,
+    mean: ArrayLike | None = None,
+) -> Array:
     """The variance over `axis` of the elements that are not NaN; the arguments are those of `var`.
 
     >>> nanvar(jnp.array([1.0, jnp.nan, 3.0]))
@@ -119,17 +136,17 @@ def nanvar(
     return var(a, axis, dtype, out, ddof, keepdims, where=_numbers("nanvar", a, where), mean=mean)
 
 
-@composite(static=("axis", "dtype", "out", "keepdims", "ddof"))
+@composite(static=("axis", "dtype", "keepdims", "ddof"))
 def nanstd(
-    a: Any,
+    a: ArrayLike,
     axis: Axis = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
     ddof: int = 0,
     keepdims: bool = False,
-    where: Any = None,
-    mean: Any = None,
-) -> Any:
+    where: ArrayLike | None = None,
+    mean: ArrayLike | None = None,
+) -> Array:
     """The standard deviation over `axis` of the elements that are not NaN; the arguments are those of `std`.
 
     >>> nanstd(jnp.array([1.0, jnp.nan, 3.0]))
@@ -138,10 +155,10 @@ def nanstd(
     return std(a, axis, dtype, out, ddof, keepdims, where=_numbers("nanstd", a, where), mean=mean)
 
 
-@composite(static=("axis", "out", "keepdims", "overwrite_input"))
+@composite(static=("axis", "keepdims", "overwrite_input"))
 def nanmedian(
-    a: Any, axis: Axis = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False
-) -> Any:
+    a: ArrayLike, axis: Axis = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False
+) -> Array:
     """The median over `axis` of the elements that are not NaN; NaN where all are.
 
     >>> nanmedian(jnp.array([1.0, jnp.nan, 2.0]))
@@ -158,8 +175,8 @@ def nanmedian(
     return expand_dims(middle, axes) if keepdims else middle
 
 
-@composite(static=("axis", "out", "keepdims"))
-def nanargmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
+@composite(static=("axis", "keepdims"))
+def nanargmax(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
     """Index of the largest element along `axis` that is not NaN; -1 where all are.
 
     >>> nanargmax(jnp.array([jnp.nan, 3.0, 2.0]))
@@ -169,8 +186,8 @@ def nanargmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool 
     return _minus_one_where_all_are("nanargmax", a, found, axis, keepdims)
 
 
-@composite(static=("axis", "out", "keepdims"))
-def nanargmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
+@composite(static=("axis", "keepdims"))
+def nanargmin(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
     """Index of the smallest element along `axis` that is not NaN; -1 where all are.
 
     >>> nanargmin(jnp.array([jnp.nan, 3.0, 2.0]))

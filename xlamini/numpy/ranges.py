@@ -12,7 +12,7 @@ from xlamini.core.dtypes import canonicalize_dtype, check_user_dtype, issubdtype
 from xlamini.core.tracer import Tracer, aval_of, state
 from xlamini.numpy.arguments import as_axis, as_operand, as_shape
 from xlamini.numpy.joining import stack
-from xlamini.numpy.shape import moveaxis
+from xlamini.numpy.shapes import moveaxis
 from xlamini.primitives import operators
 from xlamini.primitives.concatenate import concatenate
 from xlamini.primitives.convert import convert

@@ -1,6 +1,5 @@
-"""Sums, products, extrema and truth over axes of an array: one recipe, and for each function what is special about it."""
+"""Sums, products, extrema and truth over axes of an array: one recipe, and what is special about each function."""
 
-# ruff: noqa: A001
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -28,7 +27,9 @@ from xlamini.primitives.reductions import (
 )
 from xlamini.primitives.select import where as select
 from xlamini.primitives.shape import expand_dims, reduce_sum_p
+from xlamini.runtime.array import Array
 from xlamini.transforms.composite import composite
+from xlamini.typing import ArrayLike, DTypeLike
 
 Axis = int | Sequence[int] | None
 
@@ -49,21 +50,21 @@ AND = Monoid(reduce_and_p, bitwise_and, lambda dtype: True)
 OR = Monoid(reduce_or_p, bitwise_or, lambda dtype: False)
 
 
-@composite(static=("axis", "dtype", "out", "keepdims", "promote_integers"))
+@composite(static=("axis", "dtype", "keepdims", "promote_integers"))
 def sum(
-    a: Any,
+    a: ArrayLike,
     axis: Axis = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
     keepdims: bool = False,
-    initial: Any = None,
-    where: Any = None,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
     promote_integers: bool = True,
-) -> Any:
+) -> Array:
     """The sum over `axis` (one, several, or None for all), of the elements where `where` holds, plus `initial`.
 
-    Booleans and narrow integers are summed as int32 or uint32 (unless `promote_integers` is False, for integers), halves in
-    float32. ValueError for an axis that the array does not have.
+    Booleans and narrow integers are summed as int32 or uint32 (unless `promote_integers` is False, for integers),
+    halves in float32. ValueError for an axis that the array does not have.
 
     >>> sum(jnp.array([[1, 2], [3, 4]]), axis=1)
     Array([3, 7], dtype=int32)
@@ -71,17 +72,17 @@ def sum(
     return _accumulated("sum", SUM, a, axis, dtype, out, keepdims, initial, where, promote_integers)
 
 
-@composite(static=("axis", "dtype", "out", "keepdims", "promote_integers"))
+@composite(static=("axis", "dtype", "keepdims", "promote_integers"))
 def prod(
-    a: Any,
+    a: ArrayLike,
     axis: Axis = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
     keepdims: bool = False,
-    initial: Any = None,
-    where: Any = None,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
     promote_integers: bool = True,
-) -> Any:
+) -> Array:
     """The product over `axis` (one, several, or None for all), of the elements where `where` holds, times `initial`.
 
     Dtypes are as in `sum`. ValueError for an axis that the array does not have.
@@ -92,14 +93,19 @@ def prod(
     return _accumulated("prod", PROD, a, axis, dtype, out, keepdims, initial, where, promote_integers)
 
 
-@composite(static=("axis", "out", "keepdims"))
+@composite(static=("axis", "keepdims"))
 def max(
-    a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
-) -> Any:
+    a: ArrayLike,
+    axis: Axis = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+) -> Array:
     """The largest element over `axis` (one, several, or None for all); NaN if one is NaN.
 
-    With `where`, of the elements where it holds and of `initial`, which must be given then. ValueError for an axis that the
-    array does not have, and where there is no element and no `initial`.
+    With `where`, of the elements where it holds and of `initial`, which must be given then. ValueError for an axis
+    that the array does not have, and where there is no element and no `initial`.
 
     >>> max(jnp.array([[1, 2], [3, 4]]), axis=0)
     Array([3, 4], dtype=int32)
@@ -107,14 +113,19 @@ def max(
     return _extremum("max", MAX, a, axis, out, keepdims, initial, where)
 
 
-@composite(static=("axis", "out", "keepdims"))
+@composite(static=("axis", "keepdims"))
 def min(
-    a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
-) -> Any:
+    a: ArrayLike,
+    axis: Axis = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+) -> Array:
     """The smallest element over `axis` (one, several, or None for all); NaN if one is NaN.
 
-    With `where`, of the elements where it holds and of `initial`, which must be given then. ValueError for an axis that the
-    array does not have, and where there is no element and no `initial`.
+    With `where`, of the elements where it holds and of `initial`, which must be given then. ValueError for an axis
+    that the array does not have, and where there is no element and no `initial`.
 
     >>> min(jnp.array([[1, 2], [3, 4]]), axis=1)
     Array([1, 3], dtype=int32)
@@ -125,8 +136,8 @@ def min(
 amax, amin = max, min
 
 
-@composite(static=("axis", "out", "keepdims"))
-def ptp(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False) -> Any:
+@composite(static=("axis", "keepdims"))
+def ptp(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False) -> Array:
     """The largest minus the smallest element over `axis`; TypeError for booleans.
 
     >>> ptp(jnp.array([3, 9, 4]))
@@ -136,8 +147,10 @@ def ptp(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False) -> 
     return arithmetic.sub(largest, _extremum("ptp", MIN, a, axis, out, keepdims, None, None))
 
 
-@composite(static=("axis", "out", "keepdims"))
-def all(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Any:
+@composite(static=("axis", "keepdims"))
+def all(
+    a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: ArrayLike | None = None
+) -> Array:
     """Whether all elements over `axis` are true (not zero); True where there is none.
 
     >>> all(jnp.array([[1, 0], [1, 1]]), axis=0)
@@ -146,8 +159,10 @@ def all(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, *, 
     return _truth("all", AND, a, axis, out, keepdims, where)
 
 
-@composite(static=("axis", "out", "keepdims"))
-def any(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Any:
+@composite(static=("axis", "keepdims"))
+def any(
+    a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: ArrayLike | None = None
+) -> Array:
     """Whether some element over `axis` is true (not zero); False where there is none.
 
     >>> any(jnp.array([[1, 0], [0, 0]]), axis=1)
@@ -157,7 +172,7 @@ def any(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, *, 
 
 
 @composite(static=("axis", "keepdims"))
-def count_nonzero(a: Any, axis: Axis = None, keepdims: bool = False) -> Any:
+def count_nonzero(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Array:
     """How many elements over `axis` are not zero.
 
     >>> count_nonzero(jnp.array([0, 3, 0, 5]))
@@ -249,7 +264,7 @@ def _extremum(
     empty = [d for d in axes if not aval.shape[d]]
     if initial is None and empty:
         raise ValueError(
-            f"{name}: axis {empty[0]} of shape {aval.shape} is empty, and nothing is the {name} of no elements; give `initial`"
+            f"{name}: axis {empty[0]} of shape {aval.shape} is empty and no elements have no {name}; give `initial`"
         )
     return reduce(name, monoid, convert(a, aval.dtype), axes, keepdims, initial, where)
 

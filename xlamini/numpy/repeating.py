@@ -11,7 +11,7 @@ from xlamini.core.errors import ShapeError
 from xlamini.core.tracer import Tracer
 from xlamini.numpy.arguments import as_axis, as_operand, as_shape
 from xlamini.numpy.creation import zeros
-from xlamini.numpy.shape import ravel
+from xlamini.numpy.shapes import ravel
 from xlamini.primitives.cumulative import cumsum
 from xlamini.primitives.promotion import check_operands
 from xlamini.primitives.shape import broadcast_in_dim, reshape

@@ -42,21 +42,25 @@ def _towards_zero(x: Any) -> Any:
 @ufunc(_of_floats(rounding.floor), as_they_are)
 def floor(x: ArrayLike, /) -> Array:
     """The largest whole number that is not above each element, in its dtype; TypeError for complex numbers."""
+    ...
 
 
 @ufunc(_of_floats(rounding.ceil), as_they_are)
 def ceil(x: ArrayLike, /) -> Array:
     """The smallest whole number that is not below each element, in its dtype; TypeError for complex numbers."""
+    ...
 
 
 @ufunc(_of_floats(_towards_zero), as_they_are)
 def trunc(x: ArrayLike) -> Array:
     """Each element without what is behind the point, in its dtype; TypeError for complex numbers."""
+    ...
 
 
 @ufunc(_nearest_even, promoted_inexact)
 def rint(x: ArrayLike, /) -> Array:
     """The nearest whole number to each element, as a float; halves go to the even one."""
+    ...
 
 
 @composite(static=("decimals", "out"))
@@ -69,12 +73,12 @@ def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
     Array(2.57, dtype=float32, weak_type=True)
     """
     refuse_out("round", out)
-    a = as_operand("round", a)
-    if kind_of(a.dtype) in FLOAT | COMPLEX:
-        return _at_place(a, decimals) if decimals else _nearest_even(a)
+    x = as_operand("round", a)
+    if kind_of(x.dtype) in FLOAT | COMPLEX:
+        return _at_place(x, decimals) if decimals else _nearest_even(x)
     if decimals < 0:
         raise NotImplementedError(f"round: decimals={decimals} for integers; convert them with .astype(float)")
-    return a
+    return x
 
 
 around = round
@@ -92,9 +96,9 @@ def _at_place(x: Any, decimals: int) -> Any:
 def modf(x: ArrayLike, /, out: None = None) -> tuple[Array, Array]:
     """What is behind the point of each element, and what is before it; both have its sign."""
     refuse_out("modf", out)
-    (x,) = for_kinds(FLOAT, promoted_inexact)("modf", x)
-    whole = _towards_zero(x)
-    return x - whole, whole
+    (array,) = for_kinds(FLOAT, promoted_inexact)("modf", x)
+    whole = _towards_zero(array)
+    return array - whole, whole
 
 
 def _copysign(x: Any, y: Any) -> Any:
@@ -104,11 +108,13 @@ def _copysign(x: Any, y: Any) -> Any:
 @ufunc(_copysign, for_kinds(FLOAT, promoted_inexact))
 def copysign(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The absolute value of each x1 with the sign of x2."""
+    ...
 
 
 @ufunc(rounding.nextafter, for_kinds(FLOAT, promoted_inexact))
 def nextafter(x: ArrayLike, y: ArrayLike, /) -> Array:
     """The float after each x in the direction of y."""
+    ...
 
 
 @composite()

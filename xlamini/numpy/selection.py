@@ -76,16 +76,16 @@ def piecewise(
     >>> piecewise(xlamini.numpy.arange(3.0), [xlamini.numpy.arange(3) > 1], [lambda v: 10 * v, -1.0])
     Array([-1., -1., 20.], dtype=float32)
     """
-    x = as_operand("piecewise", x)
-    conditions = list(condlist) if isinstance(condlist, list | tuple) or np.ndim(condlist) > x.ndim else [condlist]
+    array = as_operand("piecewise", x)
+    conditions = list(condlist) if isinstance(condlist, list | tuple) or np.ndim(condlist) > array.ndim else [condlist]
     functions = list(funclist)
     if len(functions) - len(conditions) not in (0, 1):
         raise ValueError(f"piecewise: {len(functions)} functions for {len(conditions)} conditions; give one for each, or one more")
-    values = [f(x, *args, **kw) if callable(f) else f for f in functions]
+    values = [f(array, *args, **kw) if callable(f) else f for f in functions]
     chosen = values.pop() if len(values) > len(conditions) else 0
     for condition, value in zip(conditions, values, strict=True):
         chosen = _where(condition, value, chosen)
-    return convert(_where(operators.equal(x, x), chosen, chosen), x.dtype)
+    return convert(_where(operators.equal(array, array), chosen, chosen), array.dtype)
 
 
 @composite()
@@ -101,21 +101,21 @@ def nan_to_num(
     >>> nan_to_num(xlamini.numpy.array([math.nan, 1.0]))
     Array([0., 1.], dtype=float32)
     """
-    x = as_operand("nan_to_num", x)
-    kind = kind_of(x.dtype)
+    array = as_operand("nan_to_num", x)
+    kind = kind_of(array.dtype)
     if kind in COMPLEX:
-        parts = (nan_to_num(part, nan=nan, posinf=posinf, neginf=neginf) for part in (complex.real(x), complex.imag(x)))
+        parts = (nan_to_num(part, nan=nan, posinf=posinf, neginf=neginf) for part in (complex.real(array), complex.imag(array)))
         return complex.complex(*parts)
     if kind not in FLOAT:
-        return x
-    limits = finfo(x.dtype)
+        return array
+    limits = finfo(array.dtype)
     highest, lowest = (float(limits.max) if posinf is None else posinf), (float(limits.min) if neginf is None else neginf)
     for found, number in (
-        (operators.not_equal(x, x), nan),
-        (operators.equal(x, math.inf), highest),
-        (operators.equal(x, -math.inf), lowest),
+        (operators.not_equal(array, array), nan),
+        (operators.equal(array, math.inf), highest),
+        (operators.equal(array, -math.inf), lowest),
     ):
-        x = _choose(found, in_dtype(number, x.dtype), x)
-    return x
+        array = _choose(found, in_dtype(number, array.dtype), array)
+    return array
 
 

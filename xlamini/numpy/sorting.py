@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 
 from xlamini.core.dtypes import canonicalize_dtype, check_user_dtype
 from xlamini.core.errors import ShapeError
@@ -13,19 +15,21 @@ from xlamini.primitives.arg_extrema import ArgExtremum, argmax_p, argmin_p
 from xlamini.primitives.iota import iota_p
 from xlamini.primitives.shape import expand_dims, reshape, rev
 from xlamini.primitives.sort import sort_p
+from xlamini.runtime.array import Array
 from xlamini.transforms.composite import composite
+from xlamini.typing import ArrayLike, DTypeLike
 
 
 @composite(static=("axis", "kind", "order", "stable", "descending"))
 def sort(
-    a: Any,
+    a: ArrayLike,
     axis: int | None = -1,
     *,
     kind: None = None,
     order: None = None,
     stable: bool = True,
     descending: bool = False,
-) -> Any:
+) -> Array:
     """The elements in increasing order along `axis`; of the flattened array if it is None. NaNs come last.
 
     `descending` turns the result around. TypeError for `kind` and `order`, which NumPy has and xlamini has not.
@@ -41,15 +45,15 @@ def sort(
 
 @composite(static=("axis", "kind", "order", "stable", "descending", "dtype"))
 def argsort(
-    a: Any,
+    a: ArrayLike,
     axis: int | None = -1,
     *,
     kind: None = None,
     order: None = None,
     stable: bool = True,
     descending: bool = False,
-    dtype: Any = None,
-) -> Any:
+    dtype: DTypeLike | None = None,
+) -> Array:
     """The indices that put an array in increasing order along `axis`; of the flattened array if it is None.
 
     Equal elements keep their order (also where `descending`) if `stable`. TypeError for `kind` and `order`.
@@ -69,7 +73,7 @@ def argsort(
 
 
 @composite(static=("axis",))
-def lexsort(keys: Any, axis: int = -1) -> Any:
+def lexsort(keys: Array | np.ndarray | Sequence[ArrayLike], axis: int = -1) -> Array:
     """The indices that sort by several keys: by the last one first, and by the ones before it where that is equal.
 
     ShapeError where the keys differ in shape.
@@ -86,8 +90,8 @@ def lexsort(keys: Any, axis: int = -1) -> Any:
     return sort_p.bind(*arrays, places, dimension=axis, is_stable=True, num_keys=len(arrays))[-1]
 
 
-@composite(static=("axis", "out", "keepdims"))
-def argmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
+@composite(static=("axis", "keepdims"))
+def argmax(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
     """Index of the largest element along `axis`, or in the flattened array; the first one, or the first NaN.
 
     ValueError for an axis that the array does not have, and where there is no element.
@@ -98,8 +102,8 @@ def argmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | N
     return _arg_extremum("argmax", argmax_p, a, axis, out, keepdims)
 
 
-@composite(static=("axis", "out", "keepdims"))
-def argmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
+@composite(static=("axis", "keepdims"))
+def argmin(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
     """Index of the smallest element along `axis`, or in the flattened array; the first one, or the first NaN.
 
     ValueError for an axis that the array does not have, and where there is no element.

@@ -55,13 +55,13 @@ def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
     >>> unstack(xlamini.numpy.ones((2, 3)))[0].shape
     (3,)
     """
-    x = as_operand("unstack", x)
-    if not x.ndim:
+    array = as_operand("unstack", x)
+    if not array.ndim:
         raise ValueError("unstack: at least one dimension is needed, got a scalar")
-    along = as_axis("unstack", axis, x.ndim)
-    if not x.shape[along]:
+    along = as_axis("unstack", axis, array.ndim)
+    if not array.shape[along]:
         return ()
-    return tuple(squeeze(part, (along,)) for part in _split(x, (1,) * x.shape[along], along))
+    return tuple(squeeze(part, (along,)) for part in _split(array, (1,) * array.shape[along], along))
 
 
 def _parted(name: str, array: Any, places: Any, axis: int, *, even: bool) -> list[Array]:

@@ -24,17 +24,25 @@ from xlamini.primitives.shape import broadcast_in_dim, expand_dims, reshape, tra
 from xlamini.primitives.slice import index_in_dim
 from xlamini.primitives.sort import sort_p
 from xlamini.primitives.tangent_ops import full
+from xlamini.runtime.array import Array
 from xlamini.transforms.composite import composite
+from xlamini.typing import ArrayLike, DTypeLike
 
 
-@composite(static=("axis", "dtype", "out", "keepdims"))
+@composite(static=("axis", "dtype", "keepdims"))
 def mean(
-    a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None
-) -> Any:
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    keepdims: bool = False,
+    *,
+    where: ArrayLike | None = None,
+) -> Array:
     """The arithmetic mean over `axis` (one, several, or None for all), of the elements where `where` holds.
 
-    Integers give float32, halves are averaged in float32. NaN where there is no element; ValueError for an axis that the array
-    does not have.
+    Integers give float32, halves are averaged in float32. NaN where there is no element; ValueError for an axis that
+    the array does not have.
 
     >>> mean(jnp.array([[1.0, 2.0], [3.0, 4.0]]), axis=1)
     Array([1.5, 3.5], dtype=float32)
@@ -46,23 +54,23 @@ def mean(
     return convert(_mean("mean", x, axis, keepdims, where), dtype)
 
 
-@composite(static=("axis", "dtype", "out", "keepdims", "ddof", "correction"))
+@composite(static=("axis", "dtype", "keepdims", "ddof", "correction"))
 def var(
-    a: Any,
+    a: ArrayLike,
     axis: Axis = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
     ddof: int = 0,
     keepdims: bool = False,
     *,
-    where: Any = None,
-    mean: Any = None,
+    where: ArrayLike | None = None,
+    mean: ArrayLike | None = None,
     correction: int | float | None = None,
-) -> Any:
+) -> Array:
     """The variance over `axis`: the squared distances from the mean (or from `mean`, of the shape that keepdims gives).
 
-    Their sum is divided by the number of elements minus `ddof` (or `correction`, its name in the array API); NaN where that is
-    not positive. Dtypes are as in `mean`; the variance of complex numbers is real.
+    Their sum is divided by the number of elements minus `ddof` (or `correction`, its name in the array API); NaN
+    where that is not positive. Dtypes are as in `mean`; the variance of complex numbers is real.
 
     >>> var(jnp.array([1.0, 2.0, 3.0, 4.0]))
     Array(1.25, dtype=float32)
@@ -70,19 +78,19 @@ def var(
     return _variance("var", a, axis, dtype, out, ddof, keepdims, where, mean, correction)
 
 
-@composite(static=("axis", "dtype", "out", "keepdims", "ddof", "correction"))
+@composite(static=("axis", "dtype", "keepdims", "ddof", "correction"))
 def std(
-    a: Any,
+    a: ArrayLike,
     axis: Axis = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
     ddof: int = 0,
     keepdims: bool = False,
     *,
-    where: Any = None,
-    mean: Any = None,
+    where: ArrayLike | None = None,
+    mean: ArrayLike | None = None,
     correction: int | float | None = None,
-) -> Any:
+) -> Array:
     """The standard deviation over `axis`: the root of `var`, with the same arguments.
 
     >>> std(jnp.array([1.0, 3.0]))
@@ -92,7 +100,9 @@ def std(
 
 
 @composite(static=("axis", "keepdims", "returned"))
-def average(a: Any, axis: Axis = None, weights: Any = None, returned: bool = False, keepdims: bool = False) -> Any:
+def average(
+    a: ArrayLike, axis: Axis = None, weights: ArrayLike | None = None, returned: bool = False, keepdims: bool = False
+) -> Array:
     """The mean over `axis` in which each element counts by its weight; with `returned`, also the sums of the weights.
 
     `weights` has the array's shape, or one dimension for the one `axis`. ShapeError where it has another shape.
@@ -111,8 +121,10 @@ def average(a: Any, axis: Axis = None, weights: Any = None, returned: bool = Fal
     return (result, total) if returned else result
 
 
-@composite(static=("axis", "out", "keepdims", "overwrite_input"))
-def median(a: Any, axis: Axis = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False) -> Any:
+@composite(static=("axis", "keepdims", "overwrite_input"))
+def median(
+    a: ArrayLike, axis: Axis = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False
+) -> Array:
     """The middle element over `axis` in sorted order, or the mean of the two in the middle; NaN if one is NaN.
 
     >>> median(jnp.array([7.0, 1.0, 3.0, 2.0]))

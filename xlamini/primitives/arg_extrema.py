@@ -1,4 +1,5 @@
 """argmax and argmin: where the extremum is; the first place if there are several, the first NaN if there is one."""
+
 from __future__ import annotations
 
 import functools
@@ -21,7 +22,7 @@ from xlamini.primitives.select import where
 from xlamini.primitives.shape import broadcast_in_dim
 
 TWO_PASSES_ABOVE = 16
-"""From this size of the axis on the CPU is faster with two plain reductions, which it vectorises, than with one of pairs."""
+"""Over longer axes the CPU is faster with two plain reductions, which it vectorises, than with one of pairs."""
 
 
 def argmax(operand: Any, axis: int, index_dtype: Any) -> Any:

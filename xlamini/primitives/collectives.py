@@ -122,6 +122,8 @@ class Reduce(Primitive):
 class PSum(Reduce):
     """The sum is linear, and its own transpose: each position's value reaches the sums of all."""
 
+    lacks: Mapping[str, str] = {}
+
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, axes: tuple[Any, ...]) -> Any:
         out = self.bind(*primals, axes=axes)
         return out, tangents[0] if is_zero(tangents[0]) else self.bind(*tangents, axes=axes)

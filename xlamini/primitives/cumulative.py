@@ -1,8 +1,9 @@
 """cumsum, cumprod, cummax, cummin, cumlogsumexp: the running results of an associative operation along an axis.
 
-They lower to a window that reaches back to the start; XLA makes a tree of it. Derivatives are running results too, of pairs
-(element, tangent).
+They lower to a window that reaches back to the start; XLA makes a tree of it. Derivatives are running results too, of
+pairs (element, tangent).
 """
+
 from __future__ import annotations
 
 import functools
@@ -41,7 +42,7 @@ def cumsum(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
 
 
 def cumprod(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
-    """The running product along `axis`, from its end if `reverse`; TypeError for booleans, ShapeError for a bad axis."""
+    """The running product along `axis`, from its end if `reverse`; TypeError for booleans."""
     return _bind(cumprod_p, operand, axis, reverse)
 
 

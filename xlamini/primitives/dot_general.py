@@ -1,9 +1,10 @@
 """dot_general: products of two arrays summed over pairs of dimensions; all of matmul, dot, einsum is made of it.
 
-The dimensions of an operand are of three kinds. *Batch* dimensions are shared and kept, *contracting* ones are shared and
-summed, *free* ones belong to one operand. The result has the batch dimensions first, then the free ones of the left
-operand, then those of the right one.
+The dimensions of an operand are of three kinds. *Batch* dimensions are shared and kept, *contracting* ones are shared
+and summed, *free* ones belong to one operand. The result has the batch dimensions first, then the free ones of the
+left operand, then those of the right one.
 """
+
 from __future__ import annotations
 
 import math
@@ -82,9 +83,7 @@ def dot(
                 "give dimension_numbers for other ranks"
             )
         dimension_numbers = (((a.ndim - 1,), (0,)), ((), ()))
-    return dot_general(
-        lhs, rhs, dimension_numbers, precision, preferred_element_type, out_sharding=out_sharding
-    )
+    return dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type, out_sharding=out_sharding)
 
 
 def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Any:
@@ -115,8 +114,8 @@ class DotGeneral(Primitive):
         (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
         _check_dimensions("lhs", lhs, lhs_contract, lhs_batch)
         _check_dimensions("rhs", rhs, rhs_contract, rhs_batch)
-        _check_pairs("contracting", lhs, rhs, lhs_contract, rhs_contract)
-        _check_pairs("batch", lhs, rhs, lhs_batch, rhs_batch)
+        check_pairs("dot_general", "contracting", lhs, rhs, lhs_contract, rhs_contract)
+        check_pairs("dot_general", "batch", lhs, rhs, lhs_batch, rhs_batch)
         lhs_free, rhs_free = free_dimensions(lhs.ndim, rhs.ndim, dimension_numbers)
         shape = (*(lhs.shape[d] for d in (*lhs_batch, *lhs_free)), *(rhs.shape[d] for d in rhs_free))
         dtype = preferred_element_type
@@ -186,6 +185,11 @@ class DotGeneral(Primitive):
             **hlo_attributes(precision, *elements),
         )
 
+    def shown_params(self, params: dict[str, Any]) -> dict[str, Any]:
+        shown = super().shown_params(params)
+        pairs = tuple(tuple(map(list, pair)) for pair in params["dimension_numbers"])
+        return {k: v for k, v in {**shown, "dimension_numbers": pairs}.items() if v is not None}
+
     def cost(self, lhs: ShapedArray, rhs: ShapedArray, **params: Any) -> Cost:
         out = self.shape_rule(lhs, rhs, **params)
         (contract, _), _ = params["dimension_numbers"]
@@ -238,12 +242,13 @@ def _check_dimensions(side: str, aval: ShapedArray, contract: Shape, batch: Shap
         )
 
 
-def _check_pairs(kind: str, lhs: ShapedArray, rhs: ShapedArray, left: Shape, right: Shape) -> None:
+def check_pairs(name: str, kind: str, lhs: ShapedArray, rhs: ShapedArray, left: Shape, right: Shape) -> None:
+    """ShapeError, naming the function, where paired dimensions differ in size."""
     left_sizes, right_sizes = [tuple(a.shape[d] for d in ds) for a, ds in ((lhs, left), (rhs, right))]
     if left_sizes == right_sizes:
         return
     raise ShapeError(
-        f"dot_general: {kind} dimensions differ: {_shown(lhs)} has {left_sizes} at {left}, "
+        f"{name}: {kind} dimensions differ: {_shown(lhs)} has {left_sizes} at {left}, "
         f"{_shown(rhs)} has {right_sizes} at {right}; {_fix(kind, lhs, rhs, left, right)}"
     )
 

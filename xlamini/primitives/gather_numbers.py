@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xlamini.core.avals import Shape, ShapedArray
-from xlamini.core.dtypes import iinfo
+from xlamini.core.dtypes import ExtendedDType, iinfo
 from xlamini.core.errors import ShapeError
 from xlamini.core.tangents import is_differentiable
 from xlamini.core.tracer import aval_of
 from xlamini.primitives.arithmetic import max, min
-from xlamini.primitives.elementwise import INTEGER, UNSIGNED, kind_of
 from xlamini.primitives.concatenate import concatenate
+from xlamini.primitives.elementwise import INTEGER, UNSIGNED, kind_of
 from xlamini.primitives.shape import broadcast_in_dim
 from xlamini.primitives.tangent_ops import full
 
@@ -145,6 +145,8 @@ def clamped(operand: ShapedArray, indices: Any, places: Sequence[int], window: S
 
 def default_fill(dtype: np.dtype) -> Any:
     """What a gather returns for an index out of bounds: NaN, the lowest integer, the highest unsigned one, or True."""
+    if isinstance(dtype, ExtendedDType):
+        return default_fill(dtype.physical_dtype)
     if is_differentiable(ShapedArray((), dtype)):
         return np.asarray(np.nan, dtype)[()]
     if dtype == np.bool_:

@@ -52,7 +52,7 @@ class Iota(Primitive):
     def jvp(self, primals: Any, tangents: Any, **params: Any) -> Any:
         raise AssertionError("iota has no operands, so no tangent can reach it")
 
-    transpose = batch = jvp
+    transpose = batch = jvp  # type: ignore[assignment]
 
     def lower(self, ctx: Any, *, dtype: np.dtype, shape: Shape, dimension: int) -> Any:
         return ctx.op("stablehlo.iota", iota_dimension=f"{dimension} : i64")

@@ -13,6 +13,7 @@ from xlamini.core.dtypes import issubdtype
 from xlamini.core.jaxpr import Literal
 from xlamini.core.tracer import Tracer, aval_of
 from xlamini.primitives import arithmetic, bitwise, comparison, complex, rounding
+from xlamini.primitives.convert import convert
 from xlamini.primitives.elementwise import BOOL, COMPLEX, INTEGER, SIGNED, UNSIGNED, kind_of
 from xlamini.primitives.power import integer_pow, pow
 from xlamini.primitives.promotion import (
@@ -90,10 +91,13 @@ def floor_divide(x: Any, y: Any) -> Any:
 
 
 def remainder(x: Any, y: Any) -> Any:
-    """`x % y`, with the sign of y."""
+    """`x % y`, with the sign of y; 0 for an integer and y = 0."""
     x, y = promoted_numeric("remainder", x, y)
     rest = arithmetic.rem.bind(x, y)
-    return where(_crosses_zero(rest, y), rest + y, rest)
+    signed = where(_crosses_zero(rest, y), rest + y, rest)
+    if kind_of(aval_of(x).dtype) not in INTEGER or (type(y) is Literal and y.val != 0):
+        return signed
+    return where(equal(y, 0), 0, signed)
 
 
 def divmod(x: Any, y: Any) -> tuple[Any, Any]:
@@ -135,9 +139,11 @@ def is_static_integer(y: Any) -> bool:
 
 def _numeric(x: Any, y: Any) -> Any:
     """The base in the dtype of the result."""
-    if issubdtype(aval_of(x).dtype, np.inexact):
+    dtype = aval_of(x).dtype
+    if issubdtype(dtype, np.inexact):
         return x
-    return promoted_numeric("power", x, y)[0]
+    x = promoted_numeric("power", x, y)[0]
+    return convert(x, aval_of(x).dtype) if issubdtype(dtype, np.bool_) else x
 
 
 def general_power(x: Any, y: Any) -> Any:

@@ -1,4 +1,5 @@
 """How values are ordered: integers that order as floats do, and the extremes of a dtype."""
+
 from __future__ import annotations
 
 from typing import Any

@@ -1,4 +1,5 @@
 """How exactly products are computed: `Precision`, `DotAlgorithmPreset`, and what users may write for them."""
+
 from __future__ import annotations
 
 from enum import Enum
@@ -20,11 +21,12 @@ class Precision(Enum):
     def __repr__(self) -> str:
         return f"Precision.{self.name}"
 
-    __str__ = __repr__
+    def __str__(self) -> str:
+        return self.name
 
 
 class DotAlgorithmPreset(Enum):
-    """An exact recipe: dtype of left and right operand, dtype of the sum, and how many products make one (X3, X6, X9)."""
+    """An exact recipe: dtypes of left and right operand and of the sum, and how many products make one (X3, X6, X9)."""
 
     DEFAULT = "DEFAULT"
     ANY_F8_ANY_F8_F32 = "ANY_F8_ANY_F8_F32"
@@ -46,7 +48,8 @@ class DotAlgorithmPreset(Enum):
     def __repr__(self) -> str:
         return f"DotAlgorithmPreset.{self.name}"
 
-    __str__ = __repr__
+    def __str__(self) -> str:
+        return self.name
 
 
 CanonicalPrecision = tuple[Precision, Precision] | DotAlgorithmPreset | None

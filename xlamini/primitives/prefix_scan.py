@@ -1,8 +1,9 @@
 """The running results of an associative operation, in a logarithmic number of steps and linear work.
 
-Combine neighbours in pairs, scan the half as long sequence of results (these are the results at odd places), and one more
-combination each gives the even places.
+Combine neighbours in pairs, scan the half as long sequence of results (these are the results at odd places), and one
+more combination each gives the even places.
 """
+
 from __future__ import annotations
 
 import functools

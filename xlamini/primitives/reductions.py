@@ -1,7 +1,8 @@
-"""Reductions: an associative operation over some dimensions. `reduce_sum`'s primitive stands in shape.py, as the transpose of a broadcast.
+"""Reductions: an associative operation over some dimensions. `reduce_sum_p` stands in shape.py, beside broadcasting.
 
 A member of the family states its StableHLO op, the number it starts from, the dtypes it accepts, and its derivative.
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence

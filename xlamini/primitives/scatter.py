@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.avals import Shape, ShapedArray
+from xlamini.core.avals import ShapedArray
 from xlamini.core.jaxpr import Jaxpr
 from xlamini.core.tangents import Zero, is_linear, is_zero, tangent_aval
 from xlamini.core.tracer import aval_of, build, literal
@@ -22,8 +22,8 @@ from xlamini.primitives.gather_numbers import GatherScatterMode, ScatterDimensio
 from xlamini.primitives.iota import broadcasted_iota
 from xlamini.primitives.scatter_family import Scatter, windows_at
 from xlamini.primitives.select import where
-from xlamini.primitives.shape import broadcast_in_dim, reshape
-from xlamini.primitives.tangent_ops import add_tangents, full, instantiated, zeros
+from xlamini.primitives.shape import reshape
+from xlamini.primitives.tangent_ops import instantiated, zeros
 
 
 def scatter(

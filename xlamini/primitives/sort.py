@@ -1,9 +1,10 @@
-"""sort: several arrays put in the order of the first ones; and top_k.
+"""sort: several arrays put in the order of the first ones.
 
-Comparators see integers only (`ordering.sort_keys`). On the CPU a key of at most 32 bits is packed into one 64-bit integer
-with its place: XLA sorts plain integers several times faster than anything with a comparator of its own, and the sorted
-places say where every operand's elements go.
+Comparators see integers only (`ordering.sort_keys`). On the CPU a key of at most 32 bits is packed into one 64-bit
+integer with its place: XLA sorts plain integers several times faster than anything with a comparator of its own, and
+the sorted places say where every operand's elements go.
 """
+
 from __future__ import annotations
 
 import functools
@@ -38,8 +39,8 @@ _INDEX, _PACKED = np.dtype(np.int32), np.dtype(np.int64)
 def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> Any:
     """Sort along a dimension; several arrays are put in the order of the first `num_keys` of them, as a tuple.
 
-    0.0 and -0.0 are equal, NaNs come last, complex numbers go by real part, then imaginary part. Raises ShapeError where
-    shapes differ or the dimension does not exist, ValueError for a `num_keys` that is no number of operands.
+    0.0 and -0.0 are equal, NaNs come last, complex numbers go by real part, then imaginary part. Raises ShapeError
+    where shapes differ or the dimension does not exist, ValueError for a `num_keys` that is no number of operands.
 
     >>> sort((xlamini.numpy.array([3, 1, 2]), xlamini.numpy.array([0, 1, 2])))
     (Array([1, 2, 3], dtype=int32), Array([1, 2, 0], dtype=int32))
@@ -70,9 +71,7 @@ class Sort(Primitive):
     name = "sort"
     multiple_results = True
 
-    def shape_rule(
-        self, *avals: ShapedArray, dimension: int, is_stable: bool, num_keys: int
-    ) -> list[ShapedArray]:
+    def shape_rule(self, *avals: ShapedArray, dimension: int, is_stable: bool, num_keys: int) -> list[ShapedArray]:
         first = avals[0]
         if any(a.shape != first.shape for a in avals):
             found = ", ".join(a.str_short() for a in avals)
@@ -81,7 +80,9 @@ class Sort(Primitive):
             fix = f"it takes 0 to {first.ndim - 1}" if first.ndim else "a scalar cannot be sorted"
             raise ShapeError(f"sort: dimension {dimension} does not fit {first.str_short()}; {fix}")
         if not 1 <= num_keys <= len(avals):
-            raise ValueError(f"sort: num_keys is {num_keys}, but must be from 1 to the number of operands, {len(avals)}")
+            raise ValueError(
+                f"sort: num_keys is {num_keys}, but there are {len(avals)} operands; give 1 to {len(avals)}"
+            )
         for key in avals[:num_keys]:
             check_kind("sort", key, ANY)
         return list(avals)

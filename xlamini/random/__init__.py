@@ -3,6 +3,7 @@
 There is no hidden state: a key is a value, `split` makes independent keys of it, and a draw depends on its key alone.
 """
 
+from xlamini.random import key_arrays as _key_arrays
 from xlamini.random.continuous import cauchy as cauchy
 from xlamini.random.continuous import exponential as exponential
 from xlamini.random.continuous import gumbel as gumbel

@@ -8,7 +8,6 @@ import numpy as np
 from xlamini.core.config import enable_x64
 from xlamini.core.dtypes import issubdtype
 from xlamini.core.tracer import aval_of, literal, state
-from xlamini.numpy.at import At
 from xlamini.primitives.convert import convert
 from xlamini.primitives.random_keys import FRY, THREEFRY, clone_p, fold_in_p, seed_p, split_p, unwrap_p, wrap_p
 from xlamini.random.arguments import check_words, checked_shape, is_typed, key_maker, typed
@@ -164,6 +163,3 @@ def key_dtype(impl_spec: Any = None) -> KeyType:
     if impl_spec in (None, THREEFRY.name, THREEFRY, FRY):
         return FRY
     raise ValueError(f"there is no random generator {impl_spec!r}; the one there is is {THREEFRY.name!r}")
-
-
-PRNGKeyArray.at = property(At)  # type: ignore[attr-defined]

@@ -13,6 +13,7 @@ from xlamini.primitives.arithmetic import max as maximum
 from xlamini.primitives.arithmetic import min as minimum
 from xlamini.primitives.complex import complex as from_parts
 from xlamini.primitives.exponential import exp
+from xlamini.primitives.identity import stop_gradient
 from xlamini.primitives.promotion import in_dtype
 from xlamini.primitives.random_keys import split_p
 from xlamini.primitives.rounding import nextafter
@@ -64,7 +65,9 @@ def truncated_normal(key: Any, lower: Any, upper: Any, shape: Any = None, dtype:
     root = literal(math.sqrt(2), found)
     u = uniform_between(key, shape, found, erf(lower / root), erf(upper / root))
     infinity = literal(math.inf, found)
-    return minimum(maximum(root * erf_inv(u), nextafter(lower, infinity)), nextafter(upper, -infinity))
+    first = nextafter(stop_gradient(lower), infinity)
+    last = nextafter(stop_gradient(upper), -infinity)
+    return minimum(maximum(root * erf_inv(u), first), last)
 
 
 @sampler("shape", "dtype")

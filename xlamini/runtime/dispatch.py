@@ -125,7 +125,7 @@ def cpp_jit(
         _shard_argument,
         _cache,
     )
-    alive = weakref.ref(function)
+    alive: Callable[[], Any] = weakref.ref(function)
     return function
 
 

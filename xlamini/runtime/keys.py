@@ -1,12 +1,11 @@
 """Arrays of random keys: a logical array whose elements are a few random words each.
 
 A `PRNGKeyArray` of shape `s` overlays an Array of words of shape `(*s, words)`. Programs compute with the words; a key has
-no arithmetic, only structure, which is that of its words but for their last axis.
+no arithmetic, only structure: a floor above gives key arrays indexing, reshape and the like, as it does for `Array`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -111,59 +110,10 @@ class PRNGKeyArray:
         """The same keys on a device, as `device_put_value` asks for."""
         return PRNGKeyArray(self.dtype, device_put_value(self.words, where, committed=committed))
 
-    def _like(self, words: ArrayImpl) -> PRNGKeyArray:
-        return PRNGKeyArray(self.dtype, words)
-
-    def __getitem__(self, index: Any) -> PRNGKeyArray:
-        if len(self.shape) == 1 and isinstance(index, int | slice):
-            return self._like(self.words[index])
-        entries = index if isinstance(index, tuple) else (index,)
-        rest = () if any(entry is Ellipsis for entry in entries) else (Ellipsis,)
-        return self._like(self.words[(*entries, *rest, slice(None))])
-
-    def __iter__(self) -> Iterator[PRNGKeyArray]:
-        if not self.shape:
-            raise TypeError("a single key cannot be iterated over; key1, key2 = random.split(key) makes two of it")
-        return map(self._like, self.words)
-
     def __len__(self) -> int:
         if not self.shape:
             raise TypeError("len() of unsized object: a single key has no axis to count")
         return self.shape[0]
-
-    def reshape(self, *shape: Any) -> PRNGKeyArray:
-        """The same keys in another shape, in which one size may be -1."""
-        sizes = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
-        return self._like(self.words.reshape(*sizes, *self.dtype.physical_shape))
-
-    def ravel(self) -> PRNGKeyArray:
-        """The keys along a single axis."""
-        return self.reshape(-1)
-
-    flatten = ravel
-
-    def squeeze(self, axis: Any = None) -> PRNGKeyArray:
-        """Without the axes of size 1, or the ones named."""
-        chosen = range(self.ndim) if axis is None else (axis,) if isinstance(axis, int) else axis
-        counted = {d % self.ndim for d in chosen if axis is not None or self.shape[d] == 1}
-        return self._like(self.words.squeeze(tuple(counted)))
-
-    def transpose(self, *axes: Any) -> PRNGKeyArray:
-        """With the axes in another order, by default reversed."""
-        given = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
-        order = [d % self.ndim for d in given] if given else [*range(self.ndim)][::-1]
-        return self._like(self.words.transpose(*order, self.ndim))
-
-    T = property(lambda self: self.transpose())
-
-    def __eq__(self, other: object) -> Any:
-        if not isinstance(other, PRNGKeyArray) or other.dtype != self.dtype:
-            return NotImplemented
-        return (self.words == other.words).all(axis=-1)
-
-    def __ne__(self, other: object) -> Any:
-        same = self.__eq__(other)
-        return same if same is NotImplemented else ~same
 
     def __reduce__(self) -> tuple:
         return _rebuilt, (self.dtype, to_numpy(self.words))

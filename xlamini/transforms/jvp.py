@@ -14,7 +14,6 @@ from xlamini.core.errors import ShapeError
 from xlamini.core.pytree import first_difference, flatten, register_pytree_node, structure, unflatten
 from xlamini.core.tangents import is_differentiable, tangent_aval
 from xlamini.core.tracer import aval_of
-from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.jvp import jvp as jvp_of_jaxpr
 from xlamini.interpreters.linearize import Linearized, linearize as linearize_jaxpr
 from xlamini.primitives.tangent_ops import zeros
@@ -41,7 +40,7 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
     pushed, nonzero_out = jvp_of_jaxpr(traced.jaxpr, diff.nonzero(traced))
 
     def program(*operands: Any) -> list[Any]:
-        flat = evaluate(pushed, operands)
+        flat = apply(pushed, operands)
         count = len(nonzero_out)
         return flat[:count] + _with_zeros(traced, nonzero_out, flat[count:])
 

@@ -14,6 +14,7 @@ from xlamini.core.jaxpr import Jaxpr, Literal, Var
 from xlamini.core.structure import structural_key
 from xlamini.core.tracer import aval_of, build, state
 from xlamini.interpreters.evaluate import evaluate
+from xlamini.primitives.convert import convert
 from xlamini.runtime.put import device_put_value
 from xlamini.transforms.placement import placement
 from xlamini.transforms.program import LoweredProgram, Program
@@ -36,8 +37,14 @@ _seen: dict[Any, None] = {}
 
 
 def apply(jaxpr: Jaxpr, operands: Sequence[Any]) -> list[Any]:
-    """A jaxpr's outputs: its equations join the program being traced, or it runs as one program."""
-    return evaluate(jaxpr, operands) if state.builder is not None else run(jaxpr, operands)
+    """A jaxpr's outputs: its equations join the program being traced, or it runs as one program.
+
+    Operands may differ in weak type from the jaxpr's inputs, as tangents do that a user gave.
+    """
+    if state.builder is None:
+        return run(jaxpr, operands)
+    typed = [convert(x, v.aval.dtype, v.aval.weak_type) for x, v in zip(operands, jaxpr.invars, strict=True)]
+    return evaluate(jaxpr, typed)
 
 
 def as_one_program(fun: Callable[..., Sequence[Any]], operands: Sequence[Any], name: str = "") -> list[Any]:
@@ -58,10 +65,11 @@ def run(jaxpr: Jaxpr, inputs: Sequence[Any]) -> list[Any]:
 
 
 def _as_array(x: Any, aval: ShapedArray) -> Any:
-    """A result as an array, also where the program returns a number or the caller's ndarray."""
+    """A result as an array of its type, also where the program returns a number or the caller's ndarray."""
     if type(x) is Literal:
         return device_put_value(x.val, aval=aval)
-    return x if hasattr(x, "aval") else device_put_value(x, aval=aval)
+    found = getattr(x, "aval", None)
+    return x if found is not None and found.weak_type == aval.weak_type else device_put_value(x, aval=aval)
 
 
 def _run(jaxpr: Jaxpr, inputs: Sequence[Any]) -> list[Any]:

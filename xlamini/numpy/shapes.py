@@ -24,13 +24,13 @@ def reshape(a: ArrayLike, shape: ShapeLike, order: str = "C", *, copy: bool | No
     >>> reshape(xlamini.numpy.arange(6), (2, -1)).shape
     (2, 3)
     """
-    a = as_operand("reshape", a)
-    sizes = _resolved(a.shape, shape)
+    x = as_operand("reshape", a)
+    sizes = _resolved(x.shape, shape)
     if order == "C":
-        return _shape.reshape(a, sizes)
+        return _shape.reshape(x, sizes)
     if order != "F":
         raise NotImplementedError(f"reshape: order={order!r}; it takes 'C' or 'F'")
-    return _reshape_by_columns(a, sizes)
+    return _reshape_by_columns(x, sizes)
 
 
 @composite(static=("sizes",))
@@ -73,14 +73,14 @@ def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
     >>> transpose(xlamini.numpy.ones((2, 3, 4)), (1, 0, 2)).shape
     (3, 2, 4)
     """
-    a = as_operand("transpose", a)
-    ndim = a.ndim
+    x = as_operand("transpose", a)
+    ndim = x.ndim
     if axes is None:
-        return _shape.transpose(a, range(ndim)[::-1])
+        return _shape.transpose(x, range(ndim)[::-1])
     order = as_axes("transpose", axes, ndim)
     if len(order) != ndim:
-        raise ShapeError(f"transpose: axes {tuple(axes)} do not name each axis of shape {a.shape} once")
-    return _shape.transpose(a, order)
+        raise ShapeError(f"transpose: axes {tuple(axes)} do not name each axis of shape {x.shape} once")
+    return _shape.transpose(x, order)
 
 
 def permute_dims(a: ArrayLike, /, axes: Sequence[int]) -> Array:
@@ -90,19 +90,19 @@ def permute_dims(a: ArrayLike, /, axes: Sequence[int]) -> Array:
 
 def matrix_transpose(x: ArrayLike, /) -> Array:
     """The last two axes exchanged; ValueError for fewer than two dimensions."""
-    x = as_operand("matrix_transpose", x)
-    if x.ndim < 2:
-        raise ValueError(f"matrix_transpose: at least two dimensions are needed, got shape {x.shape}")
-    return swapaxes(x, -1, -2)
+    array = as_operand("matrix_transpose", x)
+    if array.ndim < 2:
+        raise ValueError(f"matrix_transpose: at least two dimensions are needed, got shape {array.shape}")
+    return swapaxes(array, -1, -2)
 
 
 def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
     """Two axes exchanged."""
-    a = as_operand("swapaxes", a)
-    order = list(range(a.ndim))
-    i, j = as_axis("swapaxes", axis1, a.ndim), as_axis("swapaxes", axis2, a.ndim)
+    x = as_operand("swapaxes", a)
+    order = list(range(x.ndim))
+    i, j = as_axis("swapaxes", axis1, x.ndim), as_axis("swapaxes", axis2, x.ndim)
     order[i], order[j] = order[j], order[i]
-    return _shape.transpose(a, order)
+    return _shape.transpose(x, order)
 
 
 def moveaxis(a: ArrayLike, source: int | Sequence[int], destination: int | Sequence[int]) -> Array:
@@ -111,22 +111,22 @@ def moveaxis(a: ArrayLike, source: int | Sequence[int], destination: int | Seque
     >>> moveaxis(xlamini.numpy.ones((2, 3, 4)), 0, -1).shape
     (3, 4, 2)
     """
-    a = as_operand("moveaxis", a)
-    sources, places = as_axes("moveaxis", source, a.ndim), as_axes("moveaxis", destination, a.ndim)
+    x = as_operand("moveaxis", a)
+    sources, places = as_axes("moveaxis", source, x.ndim), as_axes("moveaxis", destination, x.ndim)
     if len(sources) != len(places):
         raise ValueError(f"moveaxis: {len(sources)} axes in source {source}, but {len(places)} in destination {destination}")
-    order = [d for d in range(a.ndim) if d not in sources]
+    order = [d for d in range(x.ndim) if d not in sources]
     for place, axis in sorted(zip(places, sources, strict=True)):
         order.insert(place, axis)
-    return _shape.transpose(a, order)
+    return _shape.transpose(x, order)
 
 
 def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
     """One axis moved to stand before axis `start`."""
-    a = as_operand("rollaxis", a)
-    source = as_axis("rollaxis", axis, a.ndim)
-    place = start if start == a.ndim else as_axis("rollaxis", start, a.ndim)
-    return moveaxis(a, source, place - (source < place))
+    x = as_operand("rollaxis", a)
+    source = as_axis("rollaxis", axis, x.ndim)
+    place = start if start == x.ndim else as_axis("rollaxis", start, x.ndim)
+    return moveaxis(x, source, place - (source < place))
 
 
 def expand_dims(a: ArrayLike, axis: int | Sequence[int]) -> Array:
@@ -135,9 +135,9 @@ def expand_dims(a: ArrayLike, axis: int | Sequence[int]) -> Array:
     >>> expand_dims(xlamini.numpy.ones(3), (0, 2)).shape
     (1, 3, 1)
     """
-    a = as_operand("expand_dims", a)
+    x = as_operand("expand_dims", a)
     count = len(axis) if isinstance(axis, Sequence) else 1
-    return _shape.expand_dims(a, as_axes("expand_dims", axis, a.ndim + count))
+    return _shape.expand_dims(x, as_axes("expand_dims", axis, x.ndim + count))
 
 
 def squeeze(a: ArrayLike, axis: AxisLike = None) -> Array:
@@ -146,15 +146,15 @@ def squeeze(a: ArrayLike, axis: AxisLike = None) -> Array:
     >>> squeeze(xlamini.numpy.ones((1, 3, 1)), 0).shape
     (3, 1)
     """
-    a = as_operand("squeeze", a)
-    shape = a.shape
+    x = as_operand("squeeze", a)
+    shape = x.shape
     if axis is None:
-        return _shape.squeeze(a, [d for d, n in enumerate(shape) if n == 1])
-    axes = as_axes("squeeze", axis, a.ndim)
+        return _shape.squeeze(x, [d for d, n in enumerate(shape) if n == 1])
+    axes = as_axes("squeeze", axis, x.ndim)
     long = [d for d in axes if shape[d] != 1]
     if long:
         raise ShapeError(f"squeeze: axis {long[0]} of shape {shape} has length {shape[long[0]]}, not 1")
-    return _shape.squeeze(a, axes)
+    return _shape.squeeze(x, axes)
 
 
 def atleast_1d(*arys: ArrayLike) -> Array | list[Array]:

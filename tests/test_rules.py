@@ -1,0 +1,55 @@
+"""The table of rules is complete: what is missing is missing for a reason, said on the class."""
+from __future__ import annotations
+
+import pytest
+
+from xlamini import rules
+from xlamini.primitives.elementwise import LinearMap
+from xlamini.primitives.shape import LinearUnary
+
+TABLE = rules.rows()
+BY_NAME = {row.primitive.name: dict(zip(rules.RULES, row.cells, strict=True)) for row in TABLE}
+
+
+@pytest.mark.parametrize("row", TABLE, ids=lambda row: row.primitive.name)
+def test_every_primitive_has_its_rules(row: rules.Row) -> None:
+    missing = {rule for rule, cell in zip(rules.RULES, row.cells, strict=True) if cell == "-"}
+    assert missing <= {"transpose", *row.primitive.lacks}
+
+
+@pytest.mark.parametrize("row", TABLE, ids=lambda row: row.primitive.name)
+def test_no_reason_is_given_for_a_rule_that_is_there(row: rules.Row) -> None:
+    missing = {rule for rule, cell in zip(rules.RULES, row.cells, strict=True) if cell == "-"}
+    assert set(row.primitive.lacks) <= missing
+
+
+def test_what_is_linear_has_a_transpose() -> None:
+    linear = [row for row in TABLE if isinstance(row.primitive, LinearMap | LinearUnary)]
+    assert len(linear) > 10
+    assert all(BY_NAME[row.primitive.name]["transpose"] != "-" for row in linear)
+
+
+def test_names_are_unique() -> None:
+    assert len(BY_NAME) == len(TABLE)
+
+
+def test_cells_tell_own_rules_from_derived_ones() -> None:
+    sine = BY_NAME["sin"]
+    assert sine["jvp"].file == "primitives/trigonometric.py"
+    assert (sine["shape_rule"], sine["batch"], sine["transpose"]) == ("Elementwise", "Elementwise", "-")
+    assert BY_NAME["and"]["jvp"] == "-"
+    assert BY_NAME["reduce_xor"]["transpose"] == "-"
+
+
+def test_command_prints_the_table(capsys: pytest.CaptureFixture[str]) -> None:
+    rules.main([])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == ["primitive", "declared", "at", *rules.RULES]
+    assert any(line.startswith("dot_general ") for line in lines)
+    assert "no transpose (not linear): all that have a `-` there" in lines
+
+
+def test_markdown_has_links(capsys: pytest.CaptureFixture[str]) -> None:
+    rules.main(["--markdown"])
+    text = capsys.readouterr().out
+    assert "| [sin](xlamini/primitives/trigonometric.py#L" in text

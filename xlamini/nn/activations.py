@@ -1,0 +1,209 @@
+"""Activation functions, elementwise but for `glu`. Values and derivatives are finite wherever they can be.
+
+A branch that is not chosen is computed all the same, and its infinite derivative times zero would be NaN: so the argument of
+such a branch is replaced by a harmless one first.
+"""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from xlamini.numpy.arguments import as_axis, as_operand
+from xlamini.numpy.selection import where
+from xlamini.numpy.ufunc import as_they_are, ufunc
+from xlamini.primitives import exponential
+from xlamini.primitives.hyperbolic import tanh
+from xlamini.primitives.logaddexp import logaddexp
+from xlamini.primitives.power import sqrt
+from xlamini.primitives.promotion import promoted, promoted_inexact
+from xlamini.primitives.slice import slice_in_dim
+from xlamini.primitives.special import erfc
+from xlamini.runtime.array import Array
+from xlamini.transforms.composite import composite
+from xlamini.typing import ArrayLike
+
+
+@ufunc(lambda x: where(x <= 0, 0, x))
+def relu(x: ArrayLike) -> Array:
+    """`max(x, 0)`; its derivative at 0 is 0.
+
+    >>> relu(xlamini.numpy.array([-1.0, 2.0]))
+    Array([0., 2.], dtype=float32)
+    """
+    ...
+
+
+@ufunc(lambda x: _between(x, 0.0, 6.0))
+def relu6(x: ArrayLike) -> Array:
+    """`min(max(x, 0), 6)`; its derivative at 0 and at 6 is 0."""
+    ...
+
+
+def _between(x: Any, low: float, high: float) -> Any:
+    return where(x <= low, low, where(x >= high, high, x))
+
+
+@ufunc(lambda x: where(x > 1, 1, where(x < -1, -1, x)))
+def hard_tanh(x: ArrayLike) -> Array:
+    """`x` between -1 and 1, and the nearer of them outside."""
+    ...
+
+
+@ufunc(lambda x: _between(x + 3.0, 0.0, 6.0) / 6.0)
+def hard_sigmoid(x: ArrayLike) -> Array:
+    """A sigmoid made of straight lines: `relu6(x + 3) / 6`."""
+    ...
+
+
+@ufunc(lambda x: x * (_between(x + 3.0, 0.0, 6.0) / 6.0))
+def hard_silu(x: ArrayLike) -> Array:
+    """`x * hard_sigmoid(x)`."""
+    ...
+
+
+hard_swish = hard_silu
+
+
+@ufunc(exponential.logistic, promoted_inexact)
+def sigmoid(x: ArrayLike) -> Array:
+    """`1 / (1 + exp(-x))`."""
+    ...
+
+
+@ufunc(lambda x: x * exponential.logistic(x), promoted_inexact)
+def silu(x: ArrayLike) -> Array:
+    """`x * sigmoid(x)`."""
+    ...
+
+
+swish = silu
+
+
+@ufunc(lambda x: logaddexp(x, 0.0), promoted_inexact)
+def softplus(x: ArrayLike) -> Array:
+    """`log(1 + exp(x))`, without overflow.
+
+    >>> softplus(1000.0)
+    Array(1000., dtype=float32, weak_type=True)
+    """
+    ...
+
+
+@ufunc(lambda x: -logaddexp(-x, 0.0), promoted_inexact)
+def log_sigmoid(x: ArrayLike) -> Array:
+    """`log(sigmoid(x))`, without overflow."""
+    ...
+
+
+@ufunc(lambda x: x / (abs(x) + 1), promoted_inexact)
+def soft_sign(x: ArrayLike) -> Array:
+    """`x / (|x| + 1)`."""
+    ...
+
+
+@ufunc(lambda x: x * tanh(logaddexp(x, 0.0)), promoted_inexact)
+def mish(x: ArrayLike) -> Array:
+    """`x * tanh(softplus(x))`."""
+    ...
+
+
+@composite(static=("approximate",))
+def gelu(x: ArrayLike, approximate: bool = True) -> Array:
+    """`x` times the probability that a standard normal number is below it; with `approximate`, by a formula with tanh.
+
+    >>> gelu(1.0, approximate=False)
+    Array(0.8413447, dtype=float32, weak_type=True)
+    """
+    (array,) = promoted_inexact("gelu", x)
+    if not approximate:
+        return 0.5 * array * erfc(array * -math.sqrt(0.5))
+    return 0.5 * array * (1 + tanh(math.sqrt(2 / math.pi) * (array + 0.044715 * array**3)))
+
+
+def _over(x: Any, alpha: Any) -> Any:
+    """`alpha * (exp(x) - 1)` where x is not positive, x elsewhere."""
+    positive = x > 0
+    return where(positive, x, alpha * exponential.expm1(where(positive, 0.0, x)))
+
+
+@composite()
+def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
+    """`x` where it is positive, `alpha * (exp(x) - 1)` elsewhere."""
+    return _over(promoted("elu", x, 1.0)[0], alpha)
+
+
+_SCALE, _ALPHA = 1.0507009873554805, 1.6732632423543772
+
+
+@ufunc(lambda x: _SCALE * _over(x + 0.0, _ALPHA))
+def selu(x: ArrayLike) -> Array:
+    """A scaled `elu` that keeps normal inputs normal, layer after layer."""
+    ...
+
+
+@composite()
+def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
+    """`x` where it is positive, `alpha * (exp(x / alpha) - 1)` elsewhere."""
+    array, _ = promoted("celu", x, 1.0)
+    positive = array > 0
+    return where(positive, array, alpha * exponential.expm1(where(positive, 0.0, array) / alpha))
+
+
+@composite()
+def leaky_relu(x: ArrayLike, negative_slope: ArrayLike = 0.01) -> Array:
+    """`x` where it is not negative, `negative_slope * x` elsewhere."""
+    array = as_operand("leaky_relu", x)
+    return where(array >= 0, array, negative_slope * array)
+
+
+@composite()
+def squareplus(x: ArrayLike, b: ArrayLike = 4) -> Array:
+    """`(x + sqrt(x ** 2 + b)) / 2`: softplus without exponentials."""
+    arrarrayy, b = promoted_inexact("squareplus", x, b)
+    return (array + sqrt(arraarray * array + b)) / 2
+
+
+@ufunc(lambda x: where(x <= -1.0, 0.0, where(x >= 1.0, x, (x + 1.0) ** 2 / 4)), promoted_inexact)
+def sparse_plus(x: ArrayLike) -> Array:
+    """0 up to -1, `x` from 1 on, and between them the parabola that meets both."""
+    ...
+
+
+@ufunc(lambda x: 0.5 * where(x <= -1.0, 0.0, where(x >= 1.0, 2.0, x + 1.0)), promoted_inexact)
+def sparse_sigmoid(x: ArrayLike) -> Array:
+    """0 up to -1, 1 from 1 on, a straight line between: the derivative of `sparse_plus`."""
+    ...
+
+
+def _log1mexp(x: Any) -> Any:
+    near = x < math.log(2)
+    small, large = where(near, x, 1.0), where(near, 1.0, x)
+    return where(near, exponential.log(-exponential.expm1(-small)), exponential.log1p(-exponential.exp(-large)))
+
+
+@ufunc(_log1mexp, promoted_inexact)
+def log1mexp(x: ArrayLike) -> Array:
+    """`log(1 - exp(-x))` of each element, precise for small and for large x."""
+    ...
+
+
+@ufunc(lambda x: x, as_they_are)
+def identity(x: ArrayLike) -> Array:
+    """`x` itself."""
+    ...
+
+
+@composite(static=("axis",))
+def glu(x: ArrayLike, axis: int = -1) -> Array:
+    """The first half of `x` along an axis times the sigmoid of the second; ValueError for an odd length.
+
+    >>> glu(xlamini.numpy.ones(4)).shape
+    (2,)
+    """
+    array = as_operand("glu", x)
+    along = as_axis("glu", axis, array.ndim)
+    length = array.shape[along]
+    if length % 2:
+        raise ValueError(f"glu: axis {along} of shape {array.shape} does not part into halves; its length must be even")
+    first, second = slice_in_dim(array, 0, length // 2, axis=along), slice_in_dim(array, length // 2, length, axis=along)
+    return first * sigmoid(second)

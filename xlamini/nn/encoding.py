@@ -1,0 +1,84 @@
+"""Data made ready for a network: one_hot, standardize."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from xlamini.core.dtypes import canonicalize_dtype, check_user_dtype, issubdtype
+from xlamini.core.tracer import aval_of
+from xlamini.numpy.arguments import as_axis
+from xlamini.numpy.construction import asarray
+from xlamini.numpy.statistics import mean as mean_of
+from xlamini.primitives.arithmetic import max
+from xlamini.primitives.convert import convert
+from xlamini.primitives.iota import broadcasted_iota
+from xlamini.primitives.operators import equal
+from xlamini.primitives.power import rsqrt
+from xlamini.primitives.promotion import in_dtype, promoted_inexact
+from xlamini.primitives.shape import broadcast_in_dim
+from xlamini.runtime.array import Array
+from xlamini.transforms.composite import composite
+from xlamini.typing import ArrayLike, AxisLike, DTypeLike
+
+
+def one_hot(x: Any, num_classes: int, *, dtype: DTypeLike | None = None, axis: int = -1) -> Array:
+    """For each number of `x` a vector of `num_classes` zeros with a one at that place; all zeros if it has none.
+
+    The vectors stand along a new axis, the last if no other is given. The dtype is that of floats, if none is given.
+
+    >>> one_hot(xlamini.numpy.array([0, 2]), 3)
+    Array([[1., 0., 0.],
+           [0., 0., 1.]], dtype=float32)
+    """
+    wanted = canonicalize_dtype(float) if dtype is None else check_user_dtype(dtype, "one_hot")
+    numbers = asarray(x)
+    new = as_axis("one_hot", axis, numbers.ndim + 1)
+    return _one_hot(numbers, int(num_classes), wanted, new)
+
+
+@composite(static=("classes", "dtype", "axis"))
+def _one_hot(numbers: Any, classes: int, dtype: Any, axis: int) -> Any:
+    shape = (*numbers.shape[:axis], classes, *numbers.shape[axis:])
+    counted = numbers.dtype if issubdtype(numbers.dtype, np.integer) else np.dtype("int32")
+    spread = broadcast_in_dim(numbers, shape, [d for d in range(len(shape)) if d != axis])
+    return convert(equal(spread, broadcasted_iota(_wide(counted, classes), shape, axis)), dtype)
+
+
+def _wide(dtype: Any, classes: int) -> Any:
+    """A dtype that can hold the number of each class."""
+    return dtype if np.iinfo(dtype).max >= classes else np.dtype("int32")
+
+
+@composite(static=("axis", "algorithm"))
+def standardize(
+    x: ArrayLike,
+    axis: AxisLike = -1,
+    mean: ArrayLike | None = None,
+    variance: ArrayLike | None = None,
+    epsilon: ArrayLike = 1e-05,
+    where: ArrayLike | None = None,
+    *,
+    algorithm: str = "fast",
+) -> Array:
+    """`x` moved and scaled to mean 0 and variance 1 along an axis; `epsilon` is added to the variance.
+
+    A mean or variance that is given is used as it is. The algorithm "fast" finds the variance as a difference of means, "safe" from
+    the differences to the mean, which loses less to rounding.
+
+    >>> standardize(xlamini.numpy.array([1.0, 3.0]))
+    Array([-0.999995,  0.999995], dtype=float32)
+    """
+    if algorithm not in ("fast", "safe"):
+        raise ValueError(f"standardize: algorithm={algorithm!r}; it takes 'fast' or 'safe'")
+    (array,) = promoted_inexact("standardize", x)
+    center = mean_of(array, axis, keepdims=True, where=where) if mean is None else mean
+    spread = _variance(array, center, axis, where, algorithm) if variance is None else variance
+    return (array - center) * rsqrt(in_dtype(spread + epsilon, aval_of(array).dtype))
+
+
+def _variance(x: Any, center: Any, axis: AxisLike, where: Any, algorithm: str) -> Any:
+    if algorithm == "safe":
+        return mean_of((x - center) ** 2, axis, keepdims=True, where=where)
+    found = mean_of(x * x, axis, keepdims=True, where=where) - center * center
+    return max(found, in_dtype(0, aval_of(found).dtype))  # rounding may bring it below 0

@@ -1,0 +1,114 @@
+"""softmax and logsumexp: sums of exponentials that don't overflow, because the largest is brought to 1 first."""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from xlamini.core.tracer import aval_of
+from xlamini.numpy.arguments import as_axes
+from xlamini.numpy.comparison import isfinite
+from xlamini.numpy.selection import where as choose
+from xlamini.primitives import exponential
+from xlamini.primitives.arithmetic import abs, sign
+from xlamini.primitives.identity import stop_gradient
+from xlamini.primitives.promotion import broadcasted, in_dtype, promoted_inexact
+from xlamini.primitives.reductions import reduce_max
+from xlamini.primitives.shape import expand_dims, sum_over
+from xlamini.runtime.array import Array
+from xlamini.transforms.composite import composite
+from xlamini.typing import ArrayLike, AxisLike
+
+
+@composite(static=("axis",))
+def softmax(x: ArrayLike, axis: AxisLike = -1, where: ArrayLike | None = None) -> Array:
+    """`exp(x)` over its sum along an axis, several, or all: positive numbers that sum to 1.
+
+    Elements where `where` does not hold are left out, and are 0 in the result.
+
+    >>> softmax(xlamini.numpy.zeros(2))
+    Array([0.5, 0.5], dtype=float32)
+    """
+    array, axes = _prepared("softmax", x, axis, where)
+    powers = exponential.exp(array - _largest(array, axes))
+    return powers / _summed(powers, axes)
+
+
+@composite(static=("axis",))
+def log_softmax(x: ArrayLike, axis: AxisLike = -1, where: ArrayLike | None = None) -> Array:
+    """The logarithm of `softmax`, without its underflow; minus infinity where `where` does not hold.
+
+    >>> log_softmax(xlamini.numpy.zeros(2))
+    Array([-0.6931472, -0.6931472], dtype=float32)
+    """
+    array, axes = _prepared("log_softmax", x, axis, where)
+    shifted = array - _largest(array, axes)
+    return shifted - exponential.log(_summed(exponential.exp(shifted), axes))
+
+
+@composite(static=("axis", "keepdims", "return_sign"))
+def logsumexp(
+    a: ArrayLike,
+    axis: AxisLike = None,
+    b: ArrayLike | None = None,
+    keepdims: bool = False,
+    return_sign: bool = False,
+    where: ArrayLike | None = None,
+) -> Any:
+    """`log(sum(b * exp(a)))` along an axis, several, or all; minus infinity for no element.
+
+    With `return_sign` the logarithm of the sum's absolute value, and its sign; without, NaN for a negative sum. Elements where
+    `where` does not hold are left out.
+
+    >>> logsumexp(xlamini.numpy.array([1000.0, 1000.0]))
+    Array(1000.6932, dtype=float32)
+    """
+    array, axes = _prepared("logsumexp", a, axis, where)
+    largest = _largest(array, axes)
+    largest = choose(isfinite(largest), largest, in_dtype(0, largest.dtype))
+    powers = exponential.exp(array - largest)
+    total = _summed(powers if b is None else _weighted(powers, b), axes)
+    signs = sign(total)
+    out = exponential.log(abs(total) if return_sign else total) + largest
+    if not keepdims:
+        out, signs = (x.reshape(tuple(n for d, n in enumerate(array.shape) if d not in axes)) for x in (out, signs))
+    return (out, signs) if return_sign else out
+
+
+@composite(static=("axis", "keepdims"))
+def logmeanexp(
+    x: ArrayLike, axis: AxisLike = None, where: ArrayLike | None = None, keepdims: bool = False
+) -> Array:
+    """The logarithm of the mean of `exp(x)` along an axis, several, or all."""
+    shape = aval_of(x).shape
+    axes = as_axes("logmeanexp", axis, len(shape))
+    total = logsumexp(x, axes, keepdims=keepdims, where=where)
+    if where is None:
+        return total - math.log(math.prod(shape[d] for d in axes) or math.nan)
+    held, _ = broadcasted("logmeanexp", choose(where, 1.0, 0.0), x)
+    count = _summed(in_dtype(held, aval_of(total).dtype), axes)
+    return total - exponential.log(count.reshape(total.shape))
+
+
+def _prepared(name: str, x: Any, axis: AxisLike, where: Any) -> tuple[Any, tuple[int, ...]]:
+    """The operand as floats, minus infinity where it is left out, and the axes."""
+    (x,) = promoted_inexact(name, x)
+    if where is not None:
+        x = choose(where, x, in_dtype(-math.inf, aval_of(x).dtype))
+    return x, as_axes(name, axis, aval_of(x).ndim)
+
+
+def _largest(x: Any, axes: tuple[int, ...]) -> Any:
+    """The maximum along the axes, which stay; what is subtracted everywhere has no derivative."""
+    return expand_dims(stop_gradient(reduce_max(x, axes)), axes)
+
+
+def _summed(x: Any, axes: tuple[int, ...]) -> Any:
+    return expand_dims(sum_over(x, axes), axes)
+
+
+def _weighted(powers: Any, weights: Any) -> Any:
+    """`weights * powers`, where a weight of 0 leaves even an infinite power out."""
+    powers, weights = promoted_inexact("logsumexp", powers, weights)
+    return weights * choose(weights == 0, in_dtype(0, aval_of(powers).dtype), powers)
+
+

@@ -1,0 +1,216 @@
+"""einsum: products of several arrays, summed over repeated labels.
+
+The subscripts are parsed once for given ranks. A path, planned by NumPy from the shapes, says which operands to
+multiply next; each step is a `contraction.product`.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections import Counter
+from collections.abc import Hashable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from xlamini.core.errors import ShapeError
+from xlamini.core.tracer import aval_of
+from xlamini.numpy.arguments import as_operand
+from xlamini.numpy.contraction import Arithmetic, Labelled, Labels, labelled, ordered, product, summed, without_ones
+from xlamini.numpy.linear_algebra import arithmetic
+from xlamini.primitives.convert import convert
+from xlamini.runtime.array import Array
+from xlamini.transforms.composite import composite
+from xlamini.typing import ArrayLike, DTypeLike
+
+_LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+Path = Sequence[tuple[int, ...]]
+
+
+def einsum(
+    subscripts: Any,
+    /,
+    *operands: Any,
+    out: None = None,
+    optimize: str | bool | Path = "auto",
+    precision: Any = None,
+    preferred_element_type: DTypeLike | None = None,
+    out_sharding: None = None,
+) -> Array:
+    """The sum of products that the subscripts describe: "ij,jk->ik" is the matrix product.
+
+    Every operand has a label for each axis, or "..." for some that broadcast. A label that is not in the output is
+    summed; without "->" the output has the labels that stand once, in alphabetical order. Also as `einsum(a, [0, 1],
+    b, [1, 2], [0, 2])`. `optimize` says in which order several operands are multiplied: as planned by NumPy ("auto",
+    "greedy", "optimal"), from left to right (False), or a path as `einsum_path` gives it. ValueError for bad
+    subscripts, ShapeError for sizes that do not fit.
+
+    >>> einsum("ij,ij->i", jnp.ones((2, 3)), jnp.ones((2, 3)))
+    Array([3., 3.], dtype=float32)
+    """
+    if out is not None or out_sharding is not None:
+        raise NotImplementedError("einsum: `out` and `out_sharding` must be None; use the returned array")
+    if not isinstance(subscripts, str):
+        subscripts, operands = _from_sublists((subscripts, *operands))
+    planned = optimize if isinstance(optimize, str | bool) else tuple(map(_frozen, optimize))
+    return _einsum(operands, subscripts, planned, precision, preferred_element_type)
+
+
+def einsum_path(
+    subscripts: Any, /, *operands: ArrayLike, optimize: bool | str | Path = "auto"
+) -> tuple[list[tuple[int, ...]], Any]:
+    """The order in which `einsum` multiplies its operands, and a printable account of what it costs.
+
+    >>> einsum_path("ij,jk,kl", jnp.ones((2, 3)), jnp.ones((3, 4)), jnp.ones((4, 5)))[0]
+    [(0, 1), (0, 1)]
+    """
+    if not isinstance(subscripts, str):
+        subscripts, operands = _from_sublists((subscripts, *operands))
+    shapes = tuple(np.shape(x) for x in operands)
+    terms, output = parse(subscripts, tuple(map(len, shapes)))
+    path, account = _numpy_path(terms, output, shapes, optimize)
+    return path, account
+
+
+@composite(static=("subscripts", "optimize", "precision", "preferred_element_type"))
+def _einsum(
+    operands: Sequence[Any], subscripts: str, optimize: Any, precision: Any, preferred_element_type: Any
+) -> Any:
+    operands = [as_operand("einsum", x) for x in operands]
+    terms, output = parse(subscripts, tuple(aval_of(x).ndim for x in operands))
+    sizes = _sizes(terms, operands)
+    how, weak = arithmetic("einsum", operands, precision, preferred_element_type)
+    inputs = [labelled("einsum", x, term) for x, term in zip(operands, terms, strict=True)]
+    if len(inputs) > 2:
+        path, _ = _numpy_path(terms, output, tuple(aval_of(x).shape for x in operands), optimize)
+    else:
+        path = [tuple(range(len(inputs)))]
+    result = _along(path, without_ones(inputs, sizes), output, how)
+    return convert(ordered(result, output), how.dtype, weak)
+
+
+def _along(path: Path, operands: list[Labelled], output: Labels, how: Arithmetic) -> Labelled:
+    """Multiply the operands as the path says: each step takes some out and puts their product at the end."""
+    for step in path:
+        first, *others = [operands[i] for i in sorted(step)]
+        operands = [x for i, x in enumerate(operands) if i not in step]
+        for i, other in enumerate(others):
+            later = [label for x in (*operands, *others[i + 1 :]) for label in x.labels]
+            kept = output if not later else tuple(dict.fromkeys((*output, *later)))
+            first = product(first, other, kept, how)
+        operands.append(first)
+    (result,) = operands
+    return summed(result, output, how)
+
+
+# --- the subscripts
+
+
+class Subscripts(NamedTuple):
+    """The labels of each operand, and of the output; under an ellipsis, an axis' place from the last (negative)."""
+
+    operands: tuple[Labels, ...]
+    output: Labels
+
+
+@functools.lru_cache(maxsize=1024)
+def parse(subscripts: str, ranks: tuple[int, ...]) -> Subscripts:
+    """The labels that subscripts give to operands of these ranks; ValueError where they make no sense."""
+    text = "".join(subscripts.split())
+    left, arrow, right = text.partition("->")
+    terms = left.split(",")
+    if len(terms) != len(ranks):
+        raise ValueError(f"einsum: '{subscripts}' describes {len(terms)} operands, but {len(ranks)} are given")
+    operands = tuple(_term_labels(t, rank, subscripts) for t, rank in zip(terms, ranks, strict=True))
+    if not arrow:
+        return Subscripts(operands, _implicit_output(operands))
+    most = max((label_count for label_count in map(_ellipsis_size, operands)), default=0)
+    output = _labels(right, most, subscripts)
+    unknown = [label for label in output if not any(label in term for term in operands)]
+    if unknown or len(set(output)) != len(output):
+        why = f"has '{unknown[0]}', which no operand has" if unknown else "names a label twice"
+        raise ValueError(f"einsum: the output of '{subscripts}' {why}")
+    return Subscripts(operands, output)
+
+
+def _term_labels(term: str, rank: int, subscripts: str) -> Labels:
+    named = len(term.replace("...", ""))
+    hidden = rank - named
+    if hidden < 0 or (hidden and "..." not in term):
+        raise ValueError(
+            f"einsum: '{term}' in '{subscripts}' names {named} axes, but its operand has {rank}; "
+            "name each axis, or write ... for the others"
+        )
+    return _labels(term, hidden, subscripts)
+
+
+def _labels(term: str, hidden: int, subscripts: str) -> Labels:
+    before, dots, after = term.partition("...")
+    if not (before + after).isalpha() and before + after:
+        raise ValueError(f"einsum: '{term}' in '{subscripts}' must be letters, with one '...' at most")
+    return (*before, *(range(-hidden, 0) if dots else ()), *after)
+
+
+def _ellipsis_size(labels: Labels) -> int:
+    return sum(isinstance(label, int) for label in labels)
+
+
+def _implicit_output(operands: Sequence[Labels]) -> Labels:
+    count = Counter(label for term in operands for label in term)
+    hidden = sorted(label for label in count if isinstance(label, int))
+    return (*hidden, *sorted(label for label, n in count.items() if isinstance(label, str) and n == 1))
+
+
+def _sizes(terms: Sequence[Labels], operands: Sequence[Any]) -> dict[Hashable, int]:
+    """The size of each label; an axis of size 1 fits any."""
+    sizes: dict[Hashable, int] = {}
+    for position, (term, x) in enumerate(zip(terms, operands, strict=True)):
+        for label, n in zip(term, aval_of(x).shape, strict=True):
+            known = sizes.get(label, 1)
+            if n != known and 1 not in (n, known):
+                which = f"label '{label}'" if isinstance(label, str) else f"axis {label} of the ellipsis"
+                raise ShapeError(
+                    f"einsum: {which} has size {known}, but {n} in operand {position} of shape {aval_of(x).shape}; "
+                    "axes of one label must have one size"
+                )
+            sizes[label] = n if known == 1 else known
+    return sizes
+
+
+def _from_sublists(arguments: Sequence[Any]) -> tuple[str, tuple[Any, ...]]:
+    """Subscripts as text from alternating operands and lists of labels."""
+    output = arguments[-1] if len(arguments) % 2 else None
+    pairs = arguments[: len(arguments) - len(arguments) % 2]
+    text = ",".join(map(_letters, pairs[1::2]))
+    return text if output is None else f"{text}->{_letters(output)}", tuple(pairs[::2])
+
+
+def _letters(sublist: Any) -> str:
+    try:
+        return "".join("..." if i is Ellipsis else _LETTERS[i] for i in sublist)
+    except (TypeError, IndexError):
+        raise ValueError(
+            f"einsum: {sublist!r} is no list of labels; write subscripts as text, or a list of integers below "
+            f"{len(_LETTERS)} after each operand"
+        ) from None
+
+
+# --- the path
+
+
+def _numpy_path(terms: Sequence[Labels], output: Labels, shapes: Sequence[Any], optimize: Any) -> tuple[Path, Any]:
+    """The path that NumPy plans from the shapes, and its account."""
+    letters = dict(zip(dict.fromkeys(label for term in (*terms, output) for label in term), _LETTERS, strict=False))
+    text = ",".join("".join(letters[label] for label in term) for term in terms)
+    stand_ins = [np.broadcast_to(np.float32(0), shape) for shape in shapes]
+    arrow = "->" + "".join(letters[label] for label in output)
+    if isinstance(optimize, tuple | list):
+        optimize = ["einsum_path", *(step for step in optimize if not isinstance(step, str))]
+    elif optimize == "auto":
+        optimize = "optimal" if len(shapes) <= 4 else "greedy"
+    path, account = np.einsum_path(text + arrow, *stand_ins, optimize=optimize)
+    return path[1:], account
+
+
+def _frozen(step: Any) -> Any:
+    return tuple(step) if isinstance(step, list) else step

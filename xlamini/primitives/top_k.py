@@ -1,0 +1,76 @@
+"""top_k: the largest elements along an axis, and where they are."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+
+from xlamini.core.avals import ShapedArray
+from xlamini.core.errors import ShapeError
+from xlamini.core.primitive import Axis, Cost, Primitive
+from xlamini.core.tangents import Zero, is_zero, tangent_aval
+from xlamini.core.tracer import aval_of
+from xlamini.primitives.elementwise import REAL
+from xlamini.primitives.reductions import check_kind
+from xlamini.primitives.shape import moveaxis
+from xlamini.primitives.sort import permuted
+
+
+def top_k(operand: Any, k: int, *, axis: int = -1) -> tuple[Any, Any]:
+    """The `k` largest elements along `axis` in decreasing order, and their indices as int32; NaNs count as largest.
+
+    Of equal elements the first one comes first. Raises ShapeError for an axis that does not exist or has fewer than
+    `k` elements.
+
+    >>> top_k(xlamini.numpy.array([1, 4, 2]), 2)
+    (Array([4, 2], dtype=int32), Array([1, 2], dtype=int32))
+    """
+    ndim = aval_of(operand).ndim
+    values, indices = top_k_p.bind(operand, k=int(k), axis=axis + ndim if axis < 0 else int(axis))
+    return values, indices
+
+
+class TopK(Primitive):
+    name = "top_k"
+    multiple_results = True
+
+    def shape_rule(self, x: ShapedArray, *, k: int, axis: int) -> list[ShapedArray]:
+        check_kind("top_k", x, REAL)
+        if not 0 <= axis < x.ndim:
+            raise ShapeError(f"top_k: axis {axis} does not fit {x.str_short()}; the operand needs rank 1 at least")
+        if not 0 <= k <= x.shape[axis]:
+            raise ShapeError(f"top_k: k is {k}, but axis {axis} of {x.str_short()} has {x.shape[axis]} elements")
+        shape = (*x.shape[:axis], k, *x.shape[axis + 1 :])
+        return [x.update(shape=shape), ShapedArray(shape, np.int32)]
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, k: int, axis: int) -> Any:
+        values, indices = self.bind(*primals, k=k, axis=axis)
+        (tangent,) = tangents
+        moved = Zero(tangent_aval(aval_of(values))) if is_zero(tangent) else permuted(tangent, indices, axis)
+        return [values, indices], [moved, Zero(tangent_aval(aval_of(indices)))]
+
+    def transpose(self, ct: Any, x: Any, **params: Any) -> NoReturn:
+        raise AssertionError("top_k is not linear; its derivative is a gather")
+
+    def batch(self, batch_axis: Axis, operands: Any, dims: Any, *, k: int, axis: int) -> Any:
+        (x,), (dim,) = operands, dims
+        return self.bind(x, k=k, axis=axis + (axis >= dim)), [dim, dim]
+
+    def lower(self, ctx: Any, x: Any, *, k: int, axis: int) -> Any:
+        last = ctx.avals_in[0].ndim - 1
+        if axis == last:
+            return ctx.op("chlo.top_k", x, k=f"{k} : i64")
+        return ctx.inline(functools.partial(self._moved, k=k, axis=axis), x)
+
+    def _moved(self, x: Any, *, k: int, axis: int) -> list[Any]:
+        last = aval_of(x).ndim - 1
+        return [moveaxis(y, last, axis) for y in self.bind(moveaxis(x, axis, last), k=k, axis=last)]
+
+    def cost(self, x: ShapedArray, **params: Any) -> Cost:
+        return super().cost(x, **params)._replace(flops=x.size)
+
+
+top_k_p = TopK()

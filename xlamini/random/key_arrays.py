@@ -1,0 +1,42 @@
+"""What key arrays share with all arrays: indexing, `.at`, iteration and the methods that move elements about; and equality."""
+from __future__ import annotations
+
+from typing import Any
+
+from xlamini.numpy.array_methods import METHODS, Methods
+from xlamini.numpy.at import At
+from xlamini.numpy.indexing import getitem, iterate
+from xlamini.numpy.reductions import all as all_of
+from xlamini.primitives.operators import equal
+from xlamini.random.keys import key_data
+from xlamini.runtime.keys import PRNGKeyArray
+from xlamini.transforms.composite import composite
+
+
+@composite()
+def same_keys(x: Any, y: Any) -> Any:
+    """Whether keys are equal, elementwise: whether all their words are."""
+    return all_of(equal(key_data(x), key_data(y)), axis=-1)
+
+
+def _eq(self: PRNGKeyArray, other: object) -> Any:
+    return same_keys(self, other) if getattr(other, "dtype", None) == self.dtype else NotImplemented
+
+
+def _ne(self: PRNGKeyArray, other: object) -> Any:
+    same = _eq(self, other)
+    return same if same is NotImplemented else ~same
+
+
+_MEMBERS: dict[str, Any] = {
+    "__getitem__": getitem,
+    "__iter__": iterate,
+    "__eq__": _eq,
+    "__ne__": _ne,
+    "at": property(At),
+    **{name: METHODS[name] for name in ("flatten", "ravel", "repeat", "squeeze", "swapaxes", "take")},
+    **{name: vars(Methods)[name] for name in ("reshape", "transpose", "T", "mT")},
+}
+
+for _name, _member in _MEMBERS.items():
+    setattr(PRNGKeyArray, _name, _member)
