@@ -13,7 +13,7 @@ from pathlib import Path
 from tqdm import tqdm
 
 from benchmarks.cases import NAMES, SLOW_NAMES
-from benchmarks.environments import JAX_PYTHON_VARIABLE, find_jax_python
+from benchmarks.environments import JAX_PYTHON_VARIABLE, compile_bytecode, find_jax_python
 from benchmarks.harness import ROOT, Results, Side, run_in_turn
 from benchmarks.plot import save_plot
 from benchmarks.table import table
@@ -57,6 +57,7 @@ def main(argv: list[str] | None = None) -> int:
     args = parse_args(argv)
     try:
         jax_python = find_jax_python(args.jax_python, ROOT)
+        compile_bytecode(ROOT)
     except RuntimeError as error:
         sys.exit(f"benchmarks: {error}")
     rows = measure(args, jax_python).rows()

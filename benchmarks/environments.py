@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import compileall
 import os
 import subprocess
 import sys
@@ -24,6 +25,11 @@ def find_jax_python(given: str | None, root: Path) -> str:
             f"{python} -m pip install {JAX_REQUIREMENT}"
         )
     return python
+
+
+def compile_bytecode(root: Path) -> None:
+    """Write xlamini's bytecode, as installing it would; JAX's lies in its venv already."""
+    compileall.compile_dir(root / "xlamini", quiet=1)
 
 
 def _can_import_jax(python: str) -> bool:

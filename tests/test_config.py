@@ -26,6 +26,7 @@ from xlamini.core.config import (
     tracing,
 )
 
+
 @pytest.fixture(autouse=True)
 def restored():
     before = {name: flag.get_global() for name, flag in flags.items()}

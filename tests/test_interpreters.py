@@ -1,7 +1,7 @@
 """The rewrites by hand: what they keep, remember and refuse, and where what they make comes from."""
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -25,13 +25,6 @@ from xlamini.interpreters.transpose import transpose
 
 F32 = np.float32
 RAMP = np.arange(3, dtype=F32)
-
-
-@pytest.fixture(autouse=True)
-def checked() -> Iterator[None]:
-    """Every rewrite checks what it made."""
-    with xlamini.enable_checks(True):
-        yield
 
 
 def traced(fun: Any, *args: Any) -> Jaxpr:

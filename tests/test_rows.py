@@ -5,18 +5,16 @@ By default each row is checked in a sample of its dtypes, shapes and batchings, 
 from __future__ import annotations
 
 import importlib
-import itertools
 import pkgutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
-import numpy as np
 import pytest
 
 import tests.rows
 import xlamini
 from tests import checks
-from tests.rows.row import FLOATS, Row, Sample, to_dtype
+from tests.rows.row import Row, Sample
 from xlamini.core.primitive import primitives
 
 T = TypeVar("T")
@@ -49,13 +47,6 @@ def sampled(row: Row, things: Sequence[T], count: int) -> list[T]:
     first, *rest = things
     chosen = row.rng("sampled", len(rest)).permutation(len(rest))[: count - 1]
     return [first, *(rest[i] for i in sorted(chosen))]
-
-
-@pytest.fixture(autouse=True)
-def checked() -> Iterator[None]:
-    """Every rewrite checks what it made."""
-    with xlamini.enable_checks(True):
-        yield
 
 
 def each_row(rows: Sequence[Row]) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 import gc
 import threading
 import weakref
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -16,13 +15,6 @@ from xlamini import lax
 
 F32 = np.float32
 RAMP = np.arange(6, dtype=F32).reshape(2, 3)
-
-
-@pytest.fixture(autouse=True)
-def checked() -> Iterator[None]:
-    """Every rewrite checks what it made."""
-    with xlamini.enable_checks(True):
-        yield
 
 
 class Counted:
@@ -107,6 +99,18 @@ def test_outputs_that_are_inputs_numbers_and_repeated() -> None:
     assert [o.weak_type for o in outs[3:]] == [True, True, False, False]
 
 
+def test_numbers_that_a_nested_transformation_returns_have_the_members_of_arrays() -> None:
+    def outer(x: Any) -> Any:
+        pair, slope = xlamini.jvp(lambda y: (y, 3.0), (x,), (x,))
+        _, (_, aux) = xlamini.grad(lambda y: (y, (y, 2.5)), has_aux=True)(x)
+        inline = xlamini.jit(lambda: 4.0, inline=True)()
+        assert {v.shape for v in (*pair, *slope, aux, inline)} == {()}
+        return [pair[1], slope[1], aux, inline, xlamini.jit(lambda y: y + aux)(x)]
+
+    for call in (outer, xlamini.jit(outer)):
+        assert [float(v) for v in call(1.0)] == [3, 0, 2.5, 4, 3.5]
+
+
 def test_no_arguments_and_no_outputs() -> None:
     assert_close(xlamini.jit(lambda: 3.0)(), 3, 0)
     assert xlamini.jit(lambda x: None)(1.0) is None
@@ -164,7 +168,7 @@ def test_a_captured_ndarray_keeps_the_value_it_had() -> None:
     assert_close(np.asarray(jitted(1.0))[:3], np.ones(3), 0)
 
 
-def test_caches_die_with_the_function() -> None:
+def used_under_jit() -> list[weakref.ref]:
     captured = xlamini.device_put(np.ones(3, F32))
 
     def fun(x: Any) -> Any:
@@ -174,13 +178,10 @@ def test_caches_die_with_the_function() -> None:
     for _ in range(3):
         jitted(1.0)
     xlamini.jit(lambda x: jitted(x))(1.0)
-    dead = [weakref.ref(fun), weakref.ref(captured)]
-    del fun, jitted, captured
-    gc.collect()
-    assert [ref() for ref in dead] == [None, None]
+    return [weakref.ref(fun), weakref.ref(captured)]
 
 
-def test_eager_transformations_keep_nothing_of_the_function() -> None:
+def used_eagerly() -> list[weakref.ref]:
     captured = xlamini.device_put(np.ones(3, F32))
 
     def fun(x: Any) -> Any:
@@ -189,10 +190,15 @@ def test_eager_transformations_keep_nothing_of_the_function() -> None:
     for _ in range(3):
         xlamini.grad(fun)(1.0)
         xlamini.vmap(xlamini.jit(fun))(np.ones(2, F32))
-    dead = [weakref.ref(fun), weakref.ref(captured)]
-    del fun, captured
+        xlamini.grad(lambda x: fun(x) if xlamini.jit(fun)(x) > 0 else x)(1.0)
+    return [weakref.ref(fun), weakref.ref(captured)]
+
+
+@pytest.mark.parametrize("use", [used_under_jit, used_eagerly])
+def test_caches_die_with_the_function(use: Any) -> None:
+    references = use()
     gc.collect()
-    assert [ref() for ref in dead] == [None, None]
+    assert [reference() for reference in references] == [None, None]
 
 
 def test_nested_jits_that_capture_tracers() -> None:
@@ -272,7 +278,7 @@ def test_the_stages() -> None:
 
 
 def test_axes_of_every_kind() -> None:
-    fun = lambda x, y: (x * y, x)  # noqa: E731
+    fun = lambda x, y: (x * y, x)
     x, y = RAMP, np.arange(2, dtype=F32)
     for in_axes, a, b in (((0, 0), x, y), ((1, None), x.T, y[0]), ((-1, 0), x.T, y)):
         product, same = xlamini.vmap(fun, in_axes, out_axes=(0, -1))(a, b)
@@ -281,7 +287,7 @@ def test_axes_of_every_kind() -> None:
 
 
 def test_axes_as_trees() -> None:
-    fun = lambda d, t: d["a"] * t[0] + d["b"] * t[1]  # noqa: E731
+    fun = lambda d, t: d["a"] * t[0] + d["b"] * t[1]
     d, t = {"a": RAMP, "b": np.arange(3, dtype=F32)}, (2.0, np.array([1, 10], F32))
     out = xlamini.vmap(fun, in_axes=({"a": 0, "b": None}, (None, 0)))(d, t)
     assert_close(out, RAMP * 2 + np.arange(3) * np.array([[1], [10]]), 0)

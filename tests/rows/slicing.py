@@ -209,12 +209,14 @@ def window_at(x: Array, i: Array) -> Array:
     return np.stack([box(x, (b, a), (2, 2)) for a, b in np.maximum(i, 0)])
 
 
+ANYWHERE = index(5, 1, low=-2, high=6)
+
 GATHERS = [
     gather_row("gather", ROWS_OF, (1, 3), lambda x, i: x[i[:, 0]], index(5, 1), mode="clip"),
-    gather_row("gather with clipping", ROWS_OF, (1, 3), lambda x, i: x[np.clip(i[:, 0], 0, 3)], index(5, 1, low=-2, high=6), mode="clip"),
-    gather_row("gather with filling", ROWS_OF, (1, 3), lambda x, i: filled(x, i, 7), index(5, 1, low=-2, high=6), fill_value=7),
-    gather_row("gather of elements", ELEMENTS, (1, 1), lambda x, i: x[i[..., 0], i[..., 1]], index(2, 5, 2, high=2), mode="promise_in_bounds"),
-    gather_row("gather along a batch", ALONG, (1, 1), lambda x, i: x[np.arange(4), i[:, 0]], index(4, 1, high=2), mode="fill"),
+    gather_row("gather with clipping", ROWS_OF, (1, 3), lambda x, i: x[np.clip(i[:, 0], 0, 3)], ANYWHERE, mode="clip"),
+    gather_row("gather with filling", ROWS_OF, (1, 3), lambda x, i: filled(x, i, 7), ANYWHERE, fill_value=7),
+    gather_row("gather of elements", ELEMENTS, (1, 1), lambda x, i: x[i[..., 0], i[..., 1]], index(2, 5, 2, high=2)),
+    gather_row("gather along a batch", ALONG, (1, 1), lambda x, i: x[np.arange(4), i[:, 0]], index(4, 1, high=2)),
     gather_row("gather of windows", WINDOWS, (2, 2), window_at, index(5, 2, low=-1, high=4), mode="clip"),
 ]
 
@@ -239,7 +241,8 @@ def scatter_row(name: str, op: Callable[..., Any], reference: Any, **options: An
         name,
         lambda x, u, i: op(x, i, u, as_scatter(ROWS_OF)),
         lambda x, u, i: reference(x, i, u),
-        **{"samples": [[Arg((4, 3)), Arg((6, 3)), index(6, 1, low=-1, high=5)]], "dtypes": ("float32", "float64", "int32"), **options},
+        dtypes=("float32", "float64", "int32"),
+        **{"samples": [[Arg((4, 3)), Arg((6, 3)), index(6, 1, low=-1, high=5)]], **options},
     )
 
 

@@ -39,7 +39,7 @@ class Tracer:
 
     __slots__ = ("__weakref__", "aval", "builder", "variable")
 
-    def __init__(self, builder: Builder, var: Var, aval: ShapedArray):
+    def __init__(self, builder: Builder, var: Atom, aval: ShapedArray):
         self.builder, self.variable, self.aval = builder, var, aval
 
     shape = property(lambda self: self.aval.shape)
@@ -127,7 +127,9 @@ class Builder:
             return literal(x)
         return self._capture(id(x), x)
 
-    def _capture(self, key: Any, value: Any) -> Var:
+    def _capture(self, key: Any, value: Any) -> Atom:
+        if type(key) is Literal:
+            return key
         entry = self.captured.get(key)
         if entry is None:
             self._check_capturable(value)

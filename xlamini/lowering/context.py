@@ -138,7 +138,7 @@ class Context:
 
     def call(self, jaxpr: Jaxpr, operands: Sequence[Value], name: str) -> list[Value]:
         """Call a jaxpr as a function of the module, made once however often it is called."""
-        function = self.module.function(jaxpr, name, self.path())
+        function = self.module.function(jaxpr, name, f"{self._scope(self.eqn)}/{name}", self.path())
         made = ir.Operation.create(
             "func.call",
             [self.mlir.type(a) for a in jaxpr.out_avals],
@@ -173,6 +173,8 @@ class Context:
         return [env[a] if type(a) is Var else self.constant(a.val, a.aval) for a in jaxpr.outvars]
 
     def _name(self, eqn: Equation) -> str:
-        scope = "/".join((self.scope, *eqn.provenance.scope))
-        return f"{scope}/{eqn.primitive.name}#e{self.prefix}{eqn.id}"
+        return f"{self._scope(eqn)}/{eqn.primitive.name}#e{self.prefix}{eqn.id}"
+
+    def _scope(self, eqn: Equation) -> str:
+        return "/".join((self.scope, *eqn.provenance.scope))
 

@@ -26,12 +26,12 @@ class ModuleBuilder:
         self._functions: dict[Jaxpr, str] = {}
         self._names: dict[str, int] = {}
 
-    def function(self, jaxpr: Jaxpr, name: str, path: str) -> str:
-        """The name of the function that computes `jaxpr`; `path` is the id of the equation that first calls it."""
+    def function(self, jaxpr: Jaxpr, name: str, scope: str, path: str) -> str:
+        """The name of the function that computes `jaxpr`; `scope` and `path` are those of its first call."""
         known = self._functions.get(jaxpr)
         if known is None:
             known = self._functions[jaxpr] = self._unused(name)
-            self.define(jaxpr, known, name, f"{path}.", "private")
+            self.define(jaxpr, known, scope, f"{path}.", "private")
         return known
 
     def _unused(self, name: str) -> str:

@@ -1,5 +1,6 @@
 """Functions that neural networks are made of, under the names JAX users know as `jax.nn`."""
 
+# ruff: noqa: I001
 # fmt: off
 from xlamini.nn.activations import (
     celu as celu, elu as elu, gelu as gelu, glu as glu, hard_sigmoid as hard_sigmoid, hard_silu as hard_silu,

@@ -1,7 +1,7 @@
 """Activation functions, elementwise but for `glu`. Values and derivatives are finite wherever they can be.
 
-A branch that is not chosen is computed all the same, and its infinite derivative times zero would be NaN: so the argument of
-such a branch is replaced by a harmless one first.
+A branch that is not chosen is computed all the same, and its infinite derivative times zero would be NaN: so the
+argument of such a branch is replaced by a harmless one first.
 """
 from __future__ import annotations
 
@@ -159,8 +159,8 @@ def leaky_relu(x: ArrayLike, negative_slope: ArrayLike = 0.01) -> Array:
 @composite()
 def squareplus(x: ArrayLike, b: ArrayLike = 4) -> Array:
     """`(x + sqrt(x ** 2 + b)) / 2`: softplus without exponentials."""
-    arrarrayy, b = promoted_inexact("squareplus", x, b)
-    return (array + sqrt(arraarray * array + b)) / 2
+    values, curvature = promoted_inexact("squareplus", x, b)
+    return (values + sqrt(values * values + curvature)) / 2
 
 
 @ufunc(lambda x: where(x <= -1.0, 0.0, where(x >= 1.0, x, (x + 1.0) ** 2 / 4)), promoted_inexact)
@@ -205,5 +205,6 @@ def glu(x: ArrayLike, axis: int = -1) -> Array:
     length = array.shape[along]
     if length % 2:
         raise ValueError(f"glu: axis {along} of shape {array.shape} does not part into halves; its length must be even")
-    first, second = slice_in_dim(array, 0, length // 2, axis=along), slice_in_dim(array, length // 2, length, axis=along)
+    half = length // 2
+    first, second = slice_in_dim(array, 0, half, axis=along), slice_in_dim(array, half, length, axis=along)
     return first * sigmoid(second)

@@ -63,8 +63,8 @@ def standardize(
 ) -> Array:
     """`x` moved and scaled to mean 0 and variance 1 along an axis; `epsilon` is added to the variance.
 
-    A mean or variance that is given is used as it is. The algorithm "fast" finds the variance as a difference of means, "safe" from
-    the differences to the mean, which loses less to rounding.
+    A mean or variance that is given is used as it is. The algorithm "fast" finds the variance as a difference of
+    means, "safe" from the differences to the mean, which loses less to rounding.
 
     >>> standardize(xlamini.numpy.array([1.0, 3.0]))
     Array([-0.999995,  0.999995], dtype=float32)

@@ -56,8 +56,8 @@ def logsumexp(
 ) -> Any:
     """`log(sum(b * exp(a)))` along an axis, several, or all; minus infinity for no element.
 
-    With `return_sign` the logarithm of the sum's absolute value, and its sign; without, NaN for a negative sum. Elements where
-    `where` does not hold are left out.
+    With `return_sign` the logarithm of the sum's absolute value, and its sign; without, NaN for a negative sum.
+    Elements where `where` does not hold are left out.
 
     >>> logsumexp(xlamini.numpy.array([1000.0, 1000.0]))
     Array(1000.6932, dtype=float32)

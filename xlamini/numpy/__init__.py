@@ -1,10 +1,10 @@
 """NumPy on xlamini: the functions JAX users know as `jax.numpy`, with their names, arguments, defaults and dtypes.
 
-One family of functions a file; this one only says which names are public. Importing it gives arrays and traced values their
-operators and methods.
+One family of functions a file; this one only says which names are public. Importing it gives arrays and traced values
+their operators and methods.
 """
 
-# ruff: noqa: A004
+# ruff: noqa: F401, I001
 # fmt: off
 from xlamini.numpy import array_methods as _array_methods
 from xlamini.numpy import array_operators as _array_operators
@@ -73,8 +73,8 @@ from xlamini.numpy.joining import (
     dstack as dstack, hstack as hstack, stack as stack, vstack as vstack,
 )
 from xlamini.numpy.linear_algebra import (
-    dot as dot, inner as inner, kron as kron, matmul as matmul, matvec as matvec, outer as outer, tensordot as
-    tensordot, vdot as vdot, vecdot as vecdot, vecmat as vecmat,
+    dot as dot, inner as inner, kron as kron, matmul as matmul, matvec as matvec, outer as outer,
+    tensordot as tensordot, vdot as vdot, vecdot as vecdot, vecmat as vecmat,
 )
 from xlamini.numpy.matrices import (
     diag as diag, diag_indices as diag_indices, diagflat as diagflat, diagonal as diagonal, eye as eye,

@@ -1,6 +1,5 @@
 """Elementwise arithmetic under NumPy's names: sums, products, quotients, powers, extrema, signs."""
 
-# ruff: noqa: A001
 from __future__ import annotations
 
 from typing import Any
@@ -10,7 +9,9 @@ from xlamini.numpy.arguments import as_operand
 from xlamini.numpy.ufunc import as_they_are, for_kinds, ufunc
 from xlamini.primitives import arithmetic, operators
 from xlamini.primitives.elementwise import REAL, kind_of
-from xlamini.primitives.power import integer_pow, pow as _pow, square as _square
+from xlamini.primitives.power import integer_pow
+from xlamini.primitives.power import pow as _pow
+from xlamini.primitives.power import square as _square
 from xlamini.primitives.promotion import promoted, promoted_inexact, promoted_numeric
 from xlamini.primitives.select import where
 from xlamini.runtime.array import Array
@@ -135,7 +136,8 @@ _general_power = composite()(operators.general_power)
 def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Each element of x1 to the power of that of x2: `x1 ** x2`.
 
-    A Python integer as x2 is part of the program, which then multiplies; it may be negative for floats only (TypeError).
+    A Python integer as x2 is part of the program, which then multiplies; it may be negative for floats only
+    (TypeError).
 
     >>> power(2.0, -1), power(9, 0.5)
     (Array(0.5, dtype=float32, weak_type=True), Array(3., dtype=float32, weak_type=True))

@@ -23,7 +23,6 @@ from xlamini.numpy.arithmetic import clip
 from xlamini.numpy.rounding import round
 from xlamini.numpy.take import take
 from xlamini.primitives.convert import bitcast_convert_type
-from xlamini.primitives.promotion import is_operand
 from xlamini.runtime.array import ArrayImpl
 from xlamini.transforms.placing import device_put
 
@@ -63,48 +62,35 @@ METHODS: dict[str, Callable[..., Any]] = {
 }
 
 
-def _matmul(self: Any, other: Any) -> Any:
-    """The matrix product `self @ other`."""
-    return linear_algebra.matmul(self, other) if is_operand(other) else NotImplemented
-
-
-def _reflected_matmul(self: Any, other: Any) -> Any:
-    """The matrix product `other @ self`."""
-    return linear_algebra.matmul(other, self) if is_operand(other) else NotImplemented
-
-
-METHODS.update(__matmul__=_matmul, __rmatmul__=_reflected_matmul)
-
-
 class Methods:
     """Methods and properties whose arguments differ from the function's of the same name."""
 
-    def reshape(self, *args: Any, order: str = "C") -> Any:
+    def reshape(self: Any, *args: Any, order: str = "C") -> Any:
         """The elements in another shape, given as one argument or as several: see `xlamini.numpy.reshape`."""
         return shapes.reshape(self, _one_or_several(args), order)
 
-    def transpose(self, *args: Any) -> Any:
+    def transpose(self: Any, *args: Any) -> Any:
         """The axes in another order, given as one argument or as several, or in the reverse one."""
         return shapes.transpose(self, None if not args or args == (None,) else _one_or_several(args))
 
-    def astype(self, dtype: Any, copy: bool = False, device: Any = None) -> Any:
+    def astype(self: Any, dtype: Any, copy: bool = False, device: Any = None) -> Any:
         """The values in another dtype: see `xlamini.numpy.astype`."""
         return construction.astype(self, dtype, copy=copy, device=device)
 
-    def view(self, dtype: Any = None, type: None = None) -> Any:
+    def view(self: Any, dtype: Any = None, type: None = None) -> Any:
         """The bits read as another dtype."""
         if type is not None:
             raise NotImplementedError("view: `type` must be None, because arrays have no subclasses")
         return self if dtype is None else bitcast_convert_type(self, check_user_dtype(dtype, "view"))
 
-    def to_device(self, device: Any, *, stream: Any = None) -> Any:
+    def to_device(self: Any, device: Any, *, stream: Any = None) -> Any:
         """The array on another device."""
         if stream is not None:
             raise NotImplementedError("to_device: `stream` must be None")
         return device_put(self, device)
 
     T = property(shapes.transpose, doc="The axes in reverse order.")
-    mT = property(shapes.matrix_transpose, doc="The last two axes exchanged.")  # noqa: N815
+    mT = property(shapes.matrix_transpose, doc="The last two axes exchanged.")
     real = property(complex.real, doc="The real part.")
     imag = property(complex.imag, doc="The imaginary part.")
 

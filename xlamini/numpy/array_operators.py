@@ -10,6 +10,7 @@ from typing import Any
 
 from xlamini.core.config import default_device, enable_x64
 from xlamini.core.tracer import Tracer, state
+from xlamini.numpy.linear_algebra import matmul
 from xlamini.numpy.rounding import round
 from xlamini.primitives.operators import BINARY, COMPARISONS, UNARY, accepts, is_static_integer, power
 from xlamini.runtime.array import ArrayImpl
@@ -77,6 +78,14 @@ def _operators() -> dict[str, Method]:
     return methods
 
 
+def _matmul(self: Any, other: Any) -> Any:
+    return matmul(self, other) if accepts("matmul", other) else NotImplemented
+
+
+def _rmatmul(self: Any, other: Any) -> Any:
+    return matmul(other, self) if accepts("matmul", other) else NotImplemented
+
+
 def _round(self: Any, ndigits: int | None = None) -> Any:
     """`round(x)`, of integers, or of the array's dtype if `ndigits` is given."""
     return round(self).astype(int) if ndigits is None else round(self, ndigits)
@@ -94,6 +103,6 @@ def _reversed(self: Any) -> Any:
 for _name, _method in {**_operators(), "__contains__": _contains, "__reversed__": _reversed}.items():
     setattr(ArrayImpl, _name, _method)
 for _kind in (ArrayImpl, Tracer):
-    _kind.__round__ = _round
-    _kind.__array_priority__ = 100
+    for _name, _method in {"__matmul__": _matmul, "__rmatmul__": _rmatmul, "__round__": _round}.items():
+        setattr(_kind, _name, _method)
 

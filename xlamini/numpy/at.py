@@ -41,8 +41,9 @@ _WITH_FACTORS: dict[str, Callable[[Any, Any], Any]] = {"divide": true_divide, "p
 class Promises(TypedDict, total=False):
     """What a caller may say of the indices, and wish for those out of bounds.
 
-    `mode` is "drop" (of updates; the default), "fill" (of what is read), "clip" or "promise_in_bounds"; giving one also lets an integer
-    be out of bounds that is known to be. `wrap_negative_indices`: whether they count from the end.
+    `mode` is "drop" (of updates; the default), "fill" (of what is read), "clip" or "promise_in_bounds"; giving one
+    also lets an integer be out of bounds that is known to be. `wrap_negative_indices`: whether they count from the
+    end.
     """
 
     indices_are_sorted: bool
@@ -183,10 +184,8 @@ _usual = {eager: (Rules(eager), Options()) for eager in (True, False)}
 
 def _lone_mask(index: Any) -> Any:
     """The boolean array that is all of the index, or None."""
-    if type(index) is tuple and len(index) == 1:
-        (index,) = index
-    is_mask = type(index) in _ARRAYS and index.dtype == np.bool_ and index.ndim
-    return index if is_mask else None
+    lone: Any = index[0] if type(index) is tuple and len(index) == 1 else index
+    return lone if type(lone) in _ARRAYS and lone.dtype == np.bool_ and lone.ndim else None
 
 
 def _as_values(how: str, values: Any) -> Any:
@@ -203,8 +202,8 @@ def _warn_of_cast(how: str, x: ShapedArray, values: Any) -> None:
         return
     if result_type(x.dtype, values) != x.dtype:
         warnings.warn(
-            f"x.at[index].{how}: values of dtype {aval_of(values).dtype} are cast to {x.dtype}, the dtype of x, which loses precision or "
-            "range, and may become an error; convert x or the values with .astype",
+            f"x.at[index].{how}: values of dtype {aval_of(values).dtype} are cast to {x.dtype}, the dtype of x, "
+            "which loses precision or range, and may become an error; convert x or the values with .astype",
             FutureWarning,
             user_stacklevel(),
         )
@@ -214,7 +213,7 @@ def _warn_of_cast(how: str, x: ShapedArray, values: Any) -> None:
 
 
 def _program(factory: Callable[..., Callable[..., Any]]) -> Callable[..., Any]:
-    """Decorator: gives for some options what `factory` makes of them: to be traced, or, if nothing is, compiled and kept."""
+    """Decorator: what `factory` makes of some options, to be traced, or, if nothing is, compiled and kept."""
 
     @functools.lru_cache(_PROGRAMS)
     def compiled(*options: Any) -> Callable[..., Any]:

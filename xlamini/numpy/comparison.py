@@ -141,14 +141,14 @@ def _equals(x: Any, number: float) -> Any:
 def isposinf(x: ArrayLike, /, out: None = None) -> Array:
     """Whether each element is plus infinity; TypeError for complex numbers."""
     refuse_out("isposinf", out)
-    return _equals(*_real("isposinf", x), math.inf)
+    return _equals(_real("isposinf", x)[0], math.inf)
 
 
 @composite()
 def isneginf(x: ArrayLike, /, out: None = None) -> Array:
     """Whether each element is minus infinity; TypeError for complex numbers."""
     refuse_out("isneginf", out)
-    return _equals(*_real("isneginf", x), -math.inf)
+    return _equals(_real("isneginf", x)[0], -math.inf)
 
 
 def _isreal(x: Any) -> Any:

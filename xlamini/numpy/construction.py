@@ -37,9 +37,9 @@ def asarray(
 ) -> Array:
     """An array of a number, an array, nested lists of these, or anything NumPy can make an array of.
 
-    An Array of the right dtype is returned as it is, unless `copy`. With x64 off a 64-bit NumPy array is narrowed, with a warning
-    if no dtype is given. TypeError for values that are no numbers, ValueError for nested lists of uneven length, OverflowError for
-    integers out of range.
+    An Array of the right dtype is returned as it is, unless `copy`. With x64 off a 64-bit NumPy array is narrowed,
+    with a warning if no dtype is given. TypeError for values that are no numbers, ValueError for nested lists of
+    uneven length, OverflowError for integers out of range.
 
     >>> asarray([[1, 2], [3, 4.5]])
     Array([[1. , 2. ],
@@ -100,8 +100,8 @@ def _from_numpy(name: str, x: np.ndarray) -> Any:
     if x.dtype in _WIDE and not enable_x64.value:
         narrow = canonicalize_dtype(x.dtype)
         warnings.warn(
-            f"{name}: the {x.dtype} array is narrowed to {narrow}, because 64-bit dtypes are off. Pass dtype={str(narrow)!r} to say "
-            "that this is meant, or turn them on with config.update('jax_enable_x64', True).",
+            f"{name}: the {x.dtype} array is narrowed to {narrow}, because 64-bit dtypes are off. Pass "
+            f"dtype={str(narrow)!r} to say that this is meant, or turn them on with config.update('jax_enable_x64', True).",
             UserWarning,
             user_stacklevel(),
         )
@@ -112,7 +112,7 @@ def _foreign(name: str, x: Any, wanted: Any) -> Any:
     """NumPy's values, and what NumPy knows how to read; TypeError for what holds no numbers."""
     value = None if x is None or isinstance(x, str | bytes) else np.asarray(x)
     if value is None or value.dtype.kind in "OSUMm":
-        raise TypeError(f"{name}: {type(x).__name__} {_shown(x)} is no array of numbers; pass numbers, or lists of them")
+        raise TypeError(f"{name}: {type(x).__name__} {_shown(x)} is no array of numbers; pass numbers or lists of them")
     return device_put_value(value if wanted is None else value.astype(wanted))
 
 

@@ -11,13 +11,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from xlamini.core.dtypes import check_user_dtype, result_type
 from xlamini.core.errors import ShapeError
 from xlamini.core.tracer import aval_of
 from xlamini.numpy.reductions import accumulator
 from xlamini.primitives.convert import convert
 from xlamini.primitives.dot_general import dot_general_p
 from xlamini.primitives.elementwise import mul
-from xlamini.primitives.precision import CanonicalPrecision
+from xlamini.primitives.precision import CanonicalPrecision, canonical_precision
 from xlamini.primitives.reductions import reduce_or_p
 from xlamini.primitives.shape import broadcast_in_dim, moveaxis, reshape, squeeze, sum_over, transpose
 from xlamini.primitives.slice import slice
@@ -37,6 +38,15 @@ class Arithmetic(NamedTuple):
 
     precision: CanonicalPrecision
     dtype: Any
+
+
+def arithmetic(name: str, operands: Sequence[Any], precision: Any, dtype: Any) -> tuple[Arithmetic, bool]:
+    """How to multiply these operands, and whether the result is weakly typed."""
+    known = canonical_precision(precision, name)
+    if dtype is not None:
+        return Arithmetic(known, check_user_dtype(dtype, name)), False
+    promoted, weak = result_type(*operands, return_weak_type_flag=True)
+    return Arithmetic(known, promoted), weak
 
 
 def labelled(name: str, x: Any, labels: Sequence[Hashable]) -> Labelled:

@@ -47,7 +47,8 @@ def empty(shape: ShapeLike, dtype: DTypeLike | None = None, *, device: Any = Non
 def full(
     shape: ShapeLike, fill_value: ArrayLike, dtype: DTypeLike | None = None, *, device: Any = None
 ) -> Array:
-    """An array filled with `fill_value`, which may be an array that broadcasts to `shape`; in its dtype, if none is given.
+    """An array filled with `fill_value`, which may be an array that broadcasts to `shape`; in its dtype, if none is
+    given.
 
     >>> full(2, 7)
     Array([7, 7], dtype=int32, weak_type=True)

@@ -104,13 +104,13 @@ def interp(
 ) -> Array:
     """The height at each `x` of the line through the points `(xp, fp)`, whose `xp` ascend.
 
-    Outside them it is `left` or `right`: a number, "extrapolate" to go on in a straight line, or if it is not given the height of
-    the nearest point. With `period` the points go on periodically, and may come in any order.
+    Outside them it is `left` or `right`: a number, "extrapolate" to go on in a straight line, or if it is not given
+    the height of the nearest point. With `period` the points go on periodically, and may come in any order.
 
     >>> interp(1.5, xlamini.numpy.arange(3), xlamini.numpy.array([0, 10, 20]))
     Array(15., dtype=float32)
     """
-    go_on = tuple(isinstance(end, str) for end in (left, right))
+    go_on = isinstance(left, str), isinstance(right, str)
     for end, is_text in zip((left, right), go_on, strict=True):
         if is_text and end != _GO_ON:
             raise ValueError(f"interp: {end!r} says nothing about the outside; it takes a number or {_GO_ON!r}")
@@ -122,7 +122,8 @@ def _interp(x: Any, xp: Any, fp: Any, left: Any, right: Any, period: Any, go_on:
     check_operands("interp", (x, xp, fp))
     if len(aval_of(xp).shape) != 1 or aval_of(xp).shape != aval_of(fp).shape or not aval_of(xp).size:
         raise ValueError(
-            f"interp: xp and fp must be one-dimensional and of one length above 0, got {aval_of(xp).shape} and {aval_of(fp).shape}"
+            f"interp: xp and fp must be one-dimensional and of one length above 0, got shapes {aval_of(xp).shape} and "
+            f"{aval_of(fp).shape}"
         )
     (heights,) = promoted_inexact("interp", fp)
     at, points = (v for v in promoted_inexact("interp", x, xp))

@@ -1,6 +1,7 @@
-"""Dtypes under their names in `jax.numpy`: makers of arrays (`float32(1)`), classes of dtypes, and questions about them."""
+"""Dtypes under their names in `jax.numpy`: makers of arrays (`float32(1)`), classes of dtypes, and questions about
+them.
+"""
 
-# ruff: noqa: A001
 from __future__ import annotations
 
 from typing import Any

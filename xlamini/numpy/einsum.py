@@ -16,8 +16,17 @@ import numpy as np
 from xlamini.core.errors import ShapeError
 from xlamini.core.tracer import aval_of
 from xlamini.numpy.arguments import as_operand
-from xlamini.numpy.contraction import Arithmetic, Labelled, Labels, labelled, ordered, product, summed, without_ones
-from xlamini.numpy.linear_algebra import arithmetic
+from xlamini.numpy.contraction import (
+    Arithmetic,
+    Labelled,
+    Labels,
+    arithmetic,
+    labelled,
+    ordered,
+    product,
+    summed,
+    without_ones,
+)
 from xlamini.primitives.convert import convert
 from xlamini.runtime.array import Array
 from xlamini.transforms.composite import composite
@@ -69,7 +78,7 @@ def einsum_path(
     shapes = tuple(np.shape(x) for x in operands)
     terms, output = parse(subscripts, tuple(map(len, shapes)))
     path, account = _numpy_path(terms, output, shapes, optimize)
-    return path, account
+    return list(path), account
 
 
 @composite(static=("subscripts", "optimize", "precision", "preferred_element_type"))

@@ -1,7 +1,7 @@
 """A plan carried out on an array: as a box where it can be one, else as a gather or a scatter.
 
-NumPy's rule for integer arrays: they are broadcast together, and the dimensions they give stand where the arrays stood if
-those were neighbours, else in front.
+NumPy's rule for integer arrays: they are broadcast together, and the dimensions they give stand where the arrays stood
+if those were neighbours, else in front.
 """
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def _broadcast_shape(entries: Sequence[Entry], values: Sequence[Any]) -> Shape:
         return np.broadcast_shapes(*shapes)
     except ValueError:
         found = " ".join(map(str, shapes))
-        raise IndexError(f"shape mismatch: integer arrays of shapes {found} are indices, but do not broadcast together") from None
+        raise IndexError(f"shape mismatch: integer arrays of shapes {found} do not broadcast together") from None
 
 
 # --- index vectors
@@ -135,7 +135,7 @@ def _components(
     last = next((offsets[p.axis] + len(p.shape) for p in indexed if p.entry is None), 0)
     axis = 0
     for entry, value in zip(entries, values, strict=True):
-        if type(entry) in (Point, Points):
+        if isinstance(entry, Point | Points):
             counted = from_front(value, shape[axis]) if entry.wrap else value
             yield axis, _spread(convert_index(counted, dtype), places, last)
         elif type(entry) is Span and abs(entry.step) != 1:
@@ -146,7 +146,8 @@ def _components(
 
 
 def _index_dtype(values: Sequence[Any]) -> np.dtype:
-    wide = enable_x64.value and any(aval_of(v).dtype.itemsize > 4 for v in values if v is not None and type(v) is not int)
+    arrays = [v for v in values if v is not None and type(v) is not int]
+    wide = enable_x64.value and any(aval_of(v).dtype.itemsize > 4 for v in arrays)
     return np.dtype(np.int64 if wide else np.int32)
 
 
@@ -165,7 +166,7 @@ def _strided(entry: Span, start: Any, dtype: np.dtype) -> Any:
 
 
 def _spread(value: Any, places: Shape, last: int) -> Any:
-    """A component repeated over all places, its own dimensions ending before `last`; one more of size 1 is for stacking."""
+    """A component repeated over all places, its dimensions ending before `last`; one of size 1 is for stacking."""
     rank = aval_of(value).ndim
     return broadcast_in_dim(value, (*places, 1), range(last - rank, last))
 

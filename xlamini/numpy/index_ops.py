@@ -144,8 +144,8 @@ def _fitted(values: Any, shape: Shape) -> Any:
     )
     if not fits:
         raise ShapeError(
-            f"a value of shape {given.shape} does not broadcast to the shape {shape} of what the index selects; sizes must be "
-            "equal or 1, counted from the last axis"
+            f"a value of shape {given.shape} does not broadcast to the shape {shape} of what the index selects; "
+            "sizes must be equal or 1, counted from the last axis"
         )
     return broadcast_in_dim(reshape(values, own), shape, range(len(shape) - len(own), len(shape)))
 

@@ -25,7 +25,8 @@ _BOUNDS = frozenset({int, type(None)})
 def plan_of(index: Any, shape: Shape, rules: Rules) -> Indexed:
     """The plan and the leaves of an index into an array of this shape.
 
-    Raises IndexError for too many indices, for one out of bounds, for a mask of the wrong shape; TypeError for what is no index.
+    Raises IndexError for too many indices, for one out of bounds, for a mask of the wrong shape; TypeError for what is
+    no index.
     """
     key = _key(index)
     return _Reader(shape, rules).read(settled_items(index)) if key is None else _plan_of_key(key, shape, rules)
@@ -131,7 +132,7 @@ class _Reader:
         taken = self.shape[self.axis : self.axis + item.ndim]
         if item.shape != taken:
             raise IndexError(
-                f"a boolean index of shape {item.shape} does not fit: from axis {self.axis} on the indexed array has shape "
+                f"a boolean index of shape {item.shape} does not fit: from axis {self.axis} on the array has shape "
                 f"{taken}, and the two must be equal"
             )
         if item.ndim == 0:
@@ -149,8 +150,8 @@ def settled_items(index: Any) -> list[Any]:
     """The items of an index, each of one of the few types that are read."""
     if type(index) is list:
         raise TypeError(
-            "a list is no index, as it is slow to find out what is in it; write x[jnp.array(index)], or x[tuple(index)] for "
-            "one index per axis"
+            "a list is no index, as it is slow to find out what is in it; write x[jnp.array(index)], or "
+            "x[tuple(index)] for one index per axis"
         )
     items = index if type(index) is tuple else (index,)
     found = [x if type(x) in _PLAIN or type(x) is slice else _settled(x, i) for i, x in enumerate(items)]
@@ -169,15 +170,15 @@ def _settled(item: Any, position: int) -> Any:
     if isinstance(item, float | complex | str | np.generic) and not hasattr(item, "__index__"):
         raise _no_index(item, position, TypeError)
     try:
-        return operator.index(item)
+        return operator.index(item)  # type: ignore[arg-type]
     except TypeError:
         raise _no_index(item, position, IndexError) from None
 
 
 def _no_index(item: Any, position: int, kind: type[Exception]) -> Exception:
     return kind(
-        f"index {position} is {item!r} of type {type(item).__name__}; an index is an integer, a slice, None, '...', or an array "
-        "of integers or booleans (convert with int() or .astype(int))"
+        f"index {position} is {item!r} of type {type(item).__name__}; an index is an integer, a slice, None, '...', "
+        "or an array of integers or booleans (convert with int() or .astype(int))"
     )
 
 
@@ -188,8 +189,8 @@ def _settled_array(x: Any, position: int) -> Any:
         return _known_mask(x, position)
     if kind is None or kind not in INTEGER:
         raise TypeError(
-            f"index {position} is an array of type {aval.str_short(short_dtypes=False)}; an index array holds integers or "
-            "booleans (convert with .astype(int))"
+            f"index {position} is an array of type {aval.str_short(short_dtypes=False)}; an index array holds "
+            "integers or booleans (convert with .astype(int))"
         )
     return int(_host_value(x)) if not aval.shape and _on_host(x) else x
 
@@ -199,8 +200,8 @@ def _known_mask(mask: Any, position: int) -> np.ndarray:
         return np.asarray(value_of(mask))
     except Unknown:
         raise NonConcreteBooleanIndexError(
-            f"index {position} is the traced mask {mask!r} at {user_line()}, so the size of the result is not known; keep the shape "
-            "and write jnp.where(mask, x, 0), or fix the size with jnp.nonzero(mask, size=...)"
+            f"index {position} is the traced mask {mask!r} at {user_line()}, so the size of the result is not known; "
+            "keep the shape and write jnp.where(mask, x, 0), or fix the size with jnp.nonzero(mask, size=...)"
         ) from None
 
 
@@ -228,10 +229,10 @@ def _bad_slice(item: slice, axis: int) -> NoReturn:
     ends = item.start, item.stop, item.step
     if any(type(end) is Tracer for end in ends):
         raise IndexError(
-            f"the slice of axis {axis} has a traced bound, but the size of a result must be known while tracing, at {user_line()}; "
-            f"write lax.dynamic_slice_in_dim(x, start, size, axis={axis}) for x[start:start + size]"
+            f"the slice of axis {axis} has a traced bound, but the size of a result must be known while tracing, at "
+            f"{user_line()}; write lax.dynamic_slice_in_dim(x, start, size, axis={axis}) for x[start:start + size]"
         ) from None
-    raise TypeError(f"the slice {item} of axis {axis} has a bound that is not an integer; convert it with int()") from None
+    raise TypeError(f"the slice {item} of axis {axis} has a bound that is no integer; convert it with int()") from None
 
 
 # --- arrays whose numbers are at hand

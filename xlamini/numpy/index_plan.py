@@ -1,8 +1,9 @@
 """An index, parted into a plan that is known while tracing and the numbers and arrays that it needs.
 
-`plan_of(index, shape)` reads NumPy's notation: integers, slices, None, Ellipsis, integer arrays, boolean masks, in any mixture. A
-plan is hashable, so that a program is compiled once for all indices of one form: x[2] and x[7], x[0:32] and x[32:64]. Entries
-are named tuples, which are equal where their fields are; so each has a field that says of what kind it is.
+`plan_of(index, shape)` reads NumPy's notation: integers, slices, None, Ellipsis, integer arrays, boolean masks, in any
+mixture. A plan is hashable, so that a program is compiled once for all indices of one form: x[2] and x[7], x[0:32] and
+x[32:64]. Entries are named tuples, which are equal where their fields are; so each has a field that says of what kind
+it is.
 """
 from __future__ import annotations
 
@@ -58,8 +59,8 @@ Entry = Span | Point | Points | NewAxis | Between
 class Plan(NamedTuple):
     """What an index does, but for its leaves.
 
-    `inserted` are axes of size 1 to be put into the array first: a boolean scalar is a mask on such an axis. `unique` says that no
-    element is met twice.
+    `inserted` are axes of size 1 to be put into the array first: a boolean scalar is a mask on such an axis. `unique`
+    says that no element is met twice.
     """
 
     entries: tuple[Entry, ...]
@@ -91,8 +92,8 @@ class Indexed(NamedTuple):
 class Rules(NamedTuple):
     """How an index is read.
 
-    `eager`: integers and slice bounds become leaves, so that they are not part of the plan. `strict`: an integer out of bounds is an
-    IndexError; else it is `mode`'s affair. `wrap`: negative indices count from the end.
+    `eager`: integers and slice bounds become leaves, so that they are not part of the plan. `strict`: an integer out
+    of bounds is an IndexError; else it is `mode`'s affair. `wrap`: negative indices count from the end.
     """
 
     eager: bool

@@ -1,8 +1,8 @@
 """Indexing: x[index], iteration and len on arrays and traced values.
 
-Called eagerly, an index becomes a plan and some numbers, and one compiled program serves every index of that plan. A number
-that is known, in the program or in an array at hand, must be in bounds: IndexError. One that is known only when the program
-runs is moved inside by x[index].
+Called eagerly, an index becomes a plan and some numbers, and one compiled program serves every index of that plan. A
+number that is known, in the program or in an array at hand, must be in bounds: IndexError. One that is known only when
+the program runs is moved inside by x[index].
 """
 from __future__ import annotations
 
@@ -111,11 +111,10 @@ def _length(x: Tracer) -> int:
 
 def install_indexing() -> None:
     """Give arrays and traced values `x[index]`, `x.at`, and iteration."""
-    for kind in (ArrayImpl, Tracer):
-        kind.__getitem__ = getitem
-        kind.__iter__ = iterate
-        kind.at = property(At)
-    Tracer.__len__ = _length
+    members = {"__getitem__": getitem, "__iter__": iterate, "at": property(At)}
+    for kind, own in ((ArrayImpl, {}), (Tracer, {"__len__": _length})):
+        for name, member in (members | own).items():
+            setattr(kind, name, member)
 
 
 install_indexing()

@@ -20,7 +20,8 @@ from xlamini.typing import ArrayLike, DTypeLike
 def concatenate(arrays: Sequence[ArrayLike], axis: int | None = 0, dtype: DTypeLike | None = None) -> Array:
     """Arrays joined along an axis they have, or flattened first, if it is None.
 
-    They have the same shape but for that axis (ShapeError), and are brought to one dtype. ValueError for no array at all.
+    They have the same shape but for that axis (ShapeError), and are brought to one dtype. ValueError for no array at
+    all.
 
     >>> concatenate([xlamini.numpy.ones(1), xlamini.numpy.zeros(2)])
     Array([1., 0., 0.], dtype=float32)
@@ -141,7 +142,7 @@ def _joined(name: str, operands: Sequence[Any], axis: int) -> Any:
         raise ShapeError(f"{name}: the arrays have different numbers of dimensions: {_listed(shapes)}; use expand_dims")
     along = as_axis(name, axis, len(shapes[0]))
     if len({s[:along] + s[along + 1 :] for s in shapes}) > 1:
-        raise ShapeError(f"{name}: the shapes differ in other axes than {along}: {_listed(shapes)}; make them equal there")
+        raise ShapeError(f"{name}: the shapes differ in axes other than {along}: {_listed(shapes)}; make them equal")
     return _concatenate(operands, along)
 
 

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
 
-from xlamini.core.dtypes import check_user_dtype, result_type
 from xlamini.core.errors import ShapeError
 from xlamini.core.tracer import aval_of
 from xlamini.numpy.arguments import as_axis, as_operand
-from xlamini.numpy.contraction import Arithmetic, Labelled, ordered, product, without_ones
+from xlamini.numpy.contraction import Labelled, arithmetic, ordered, product, without_ones
 from xlamini.primitives.complex import conj
 from xlamini.primitives.convert import convert
 from xlamini.primitives.dot_general import check_pairs, dot_general_p
 from xlamini.primitives.elementwise import mul
-from xlamini.primitives.precision import canonical_precision
 from xlamini.primitives.promotion import promoted_dtypes
 from xlamini.primitives.shape import broadcast_in_dim, moveaxis, reshape
 from xlamini.runtime.array import Array
@@ -243,7 +241,7 @@ def _stacked(name: str, a: Any, b: Any, left: Any, right: Any, precision: Any, d
             "do not broadcast; sizes must be equal or 1, counted from the last"
         ) from None
     stack = tuple(range(-len(batch), 0))
-    sizes = dict(zip((*stack, *left, *right), (*batch, *a_core, *b_core), strict=False))
+    sizes: dict[Hashable, int] = dict(zip((*stack, *left, *right), (*batch, *a_core, *b_core), strict=False))
     operands = (
         Labelled(a, (*stack[len(stack) - len(a_batch) :], *left)),
         Labelled(b, (*stack[len(stack) - len(b_batch) :], *right)),
@@ -257,15 +255,6 @@ def _stacked(name: str, a: Any, b: Any, left: Any, right: Any, precision: Any, d
 def _parted(x: Any, core: Sequence[str]) -> tuple[tuple[int, ...], tuple[int, ...]]:
     shape = aval_of(x).shape
     return shape[: len(shape) - len(core)], shape[len(shape) - len(core) :]
-
-
-def arithmetic(name: str, operands: Sequence[Any], precision: Any, dtype: Any) -> tuple[Arithmetic, bool]:
-    """How to multiply these operands, and whether the result is weakly typed."""
-    known = canonical_precision(precision, name)
-    if dtype is not None:
-        return Arithmetic(known, check_user_dtype(dtype, name)), False
-    promoted, weak = result_type(*operands, return_weak_type_flag=True)
-    return Arithmetic(known, promoted), weak
 
 
 def _paired_axes(axes: Any, left: int, right: int) -> tuple[tuple[int, ...], tuple[int, ...]]:

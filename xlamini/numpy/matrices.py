@@ -25,8 +25,8 @@ from xlamini.typing import ArrayLike, DTypeLike
 
 
 def eye(
-    N: int,  # noqa: N803
-    M: int | None = None,  # noqa: N803
+    N: int,
+    M: int | None = None,
     k: ArrayLike = 0,
     dtype: DTypeLike | None = None,
     *,
@@ -47,7 +47,7 @@ def identity(n: int, dtype: DTypeLike | None = None) -> Array:
     return _matrix("identity", n, None, 0, dtype, operators.equal)
 
 
-def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None) -> Array:  # noqa: N803
+def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None) -> Array:
     """A matrix with ones on and below its k-th diagonal, zeros above."""
     return _matrix("tri", N, M, k, dtype, operators.less_equal)
 
@@ -99,7 +99,8 @@ def _kept(name: str, m: Any, k: Any, relation: Any) -> Any:
 
 @composite(static=("k",))
 def diag(v: ArrayLike, k: int = 0) -> Array:
-    """The k-th diagonal of a matrix, or the matrix with a vector there and zeros elsewhere; ValueError for another rank.
+    """The k-th diagonal of a matrix, or the matrix with a vector there and zeros elsewhere; ValueError for another
+    rank.
 
     >>> diag(xlamini.numpy.arange(1, 3))
     Array([[1, 0],
@@ -171,12 +172,12 @@ def trace(
 
 
 def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
-    """The rows and columns of the elements on and below the k-th diagonal of a matrix of n rows and m (or n) columns."""
+    """The rows and columns of the elements on and below the k-th diagonal of a matrix, n rows by m (or n) columns."""
     return _as_arrays(np.tril_indices(n, k, m))
 
 
 def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
-    """The rows and columns of the elements on and above the k-th diagonal of a matrix of n rows and m (or n) columns."""
+    """The rows and columns of the elements on and above the k-th diagonal of a matrix, n rows by m (or n) columns."""
     return _as_arrays(np.triu_indices(n, k, m))
 
 

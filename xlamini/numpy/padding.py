@@ -21,11 +21,9 @@ _BY_ORDER = ("edge", "reflect", "symmetric", "wrap")
 def pad(array: ArrayLike, pad_width: Any, mode: str = "constant", **kwargs: Any) -> Array:
     """`array` with more elements before and after along each axis.
 
-    Args:
-      array: what is padded.
-      pad_width: how many: one number, `(before, after)`, or such a pair for each axis.
-      mode: "constant" (the keyword `constant_values` has one value, a pair, or a pair for each axis; 0 if it is not given),
-        "edge", "reflect", "symmetric", "wrap" or "empty".
+    Args: array: what is padded. pad_width: how many: one number, `(before, after)`, or such a pair for each axis.
+    mode: "constant" (the keyword `constant_values` has one value, a pair, or a pair for each axis; 0 if it is not
+    given), "edge", "reflect", "symmetric", "wrap" or "empty".
 
     Raises:
       ValueError: negative widths, widths that do not fit the axes, a keyword the mode does not take.
@@ -63,8 +61,8 @@ def _widths(pad_width: Any, ndim: int) -> tuple[tuple[int, int], ...]:
         pairs = np.broadcast_to(given, (ndim, 2))
     except ValueError:
         raise ValueError(
-            f"pad: pad_width of shape {given.shape} does not fit an array of {ndim} dimensions; give one number, a pair, or "
-            f"{ndim} pairs"
+            f"pad: pad_width of shape {given.shape} does not fit an array of {ndim} dimensions; give one number, "
+            f"a pair, or {ndim} pairs"
         ) from None
     if (pairs < 0).any():
         raise ValueError(f"pad: pad_width holds negative numbers: {pad_width!r}; cut elements off with a slice")
@@ -104,6 +102,6 @@ def _by_order(x: Any, widths: Sequence[tuple[int, int]], mode: Any) -> Any:
         if any(width):
             length = x.shape[axis]
             if not length:
-                raise ValueError(f"pad: axis {axis} of shape {x.shape} is empty, so mode {mode!r} finds nothing to repeat")
+                raise ValueError(f"pad: axis {axis} of shape {x.shape} is empty; mode {mode!r} has nothing to repeat")
             x = take_runs(x, np.pad(np.arange(length), width, mode), axis)
     return x

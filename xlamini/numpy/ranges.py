@@ -37,8 +37,8 @@ def arange(
 ) -> Array:
     """The numbers from `start` (0 if only one bound is given) up to, not including, `stop`, in steps of `step`.
 
-    The bounds must be known while tracing. The dtype is that of the bounds, if none is given. Raises ValueError for complex
-    numbers, ZeroDivisionError for a step of 0.
+    The bounds must be known while tracing. The dtype is that of the bounds, if none is given. Raises ValueError for
+    complex numbers, ZeroDivisionError for a step of 0.
 
     >>> arange(3), arange(1, 2, 0.5)
     (Array([0, 1, 2], dtype=int32), Array([1. , 1.5], dtype=float32))
@@ -60,11 +60,11 @@ def _bounds(start: Any, stop: Any, step: Any) -> tuple[Any, Any, Any]:
     return tuple(_known(b) for b in (first, last, 1 if step is None else step))  # type: ignore[return-value]
 
 
-def _known(bound: Any) -> Any:
+def _known(bound: Any) -> int | float:
     """A bound as a Python number; a traced one is asked for it, which raises where it is not known."""
-    if type(bound) is Tracer:
-        whole = issubdtype(bound.dtype, np.integer)
-        return operator.index(bound) if whole else float(bound)
+    if isinstance(bound, Tracer):
+        traced: Any = bound
+        return operator.index(traced) if issubdtype(bound.dtype, np.integer) else float(traced)
     return bound if isinstance(bound, int | float) else np.asarray(bound).item()
 
 
@@ -161,7 +161,8 @@ def logspace(
 def indices(
     dimensions: Sequence[int], dtype: DTypeLike | None = None, sparse: bool = False
 ) -> Array | tuple[Array, ...]:
-    """For each axis of an array of this shape, the index along it of each element: stacked, or each as thin as it can be.
+    """For each axis of an array of this shape, the index along it of each element: stacked, or each as thin as it can
+    be.
 
     >>> indices((2, 2))[1]
     Array([[0, 1],
@@ -169,9 +170,13 @@ def indices(
     """
     shape = as_shape("indices", dimensions)
     wanted = canonicalize_dtype(int) if dtype is None else check_user_dtype(dtype, "indices")
-    shapes = [tuple(n if sparse is False or d == axis else 1 for d, n in enumerate(shape)) for axis in range(len(shape))]
-    each = tuple(broadcasted_iota(wanted, s, axis) for axis, s in enumerate(shapes))
+    each = tuple(broadcasted_iota(wanted, _thinned(shape, axis, sparse), axis) for axis in range(len(shape)))
     return each if sparse else stack(each)
+
+
+def _thinned(shape: Sequence[int], axis: int, sparse: bool) -> tuple[int, ...]:
+    """The shape with length 1 in the other axes, if `sparse`."""
+    return tuple(n if not sparse or d == axis else 1 for d, n in enumerate(shape))
 
 
 def fromfunction(
@@ -190,8 +195,8 @@ def fromfunction(
 def meshgrid(*xi: ArrayLike, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> list[Array]:
     """The coordinates of a grid: one array for each axis, from the places along it.
 
-    Indexing "xy" makes the first array vary along the second axis, "ij" along the first. With `sparse` each array is as thin as
-    it can be. ValueError for places that are not one-dimensional.
+    Indexing "xy" makes the first array vary along the second axis, "ij" along the first. With `sparse` each array is
+    as thin as it can be. ValueError for places that are not one-dimensional.
 
     >>> meshgrid(arange(2), arange(3))[0].shape
     (3, 2)
@@ -210,5 +215,4 @@ def meshgrid(*xi: ArrayLike, copy: bool = True, sparse: bool = False, indexing: 
 
 
 def _along_axis(x: Any, axis: int, shape: Sequence[int], sparse: bool) -> Any:
-    sizes = [n if not sparse or d == axis else 1 for d, n in enumerate(shape)]
-    return broadcast_in_dim(x, sizes, (axis,) if x.ndim else ())
+    return broadcast_in_dim(x, _thinned(shape, axis, sparse), (axis,) if x.ndim else ())

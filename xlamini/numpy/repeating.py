@@ -32,7 +32,8 @@ def broadcast_to(array: ArrayLike, shape: ShapeLike) -> Array:
     new = len(sizes) - x.ndim
     if new < 0 or any(n not in (1, m) for n, m in zip(x.shape, sizes[new:], strict=True)):
         raise ShapeError(
-            f"broadcast_to: shape {x.shape} does not broadcast to {sizes}; sizes must be equal or 1, counted from the last axis"
+            f"broadcast_to: shape {x.shape} does not broadcast to {sizes}; sizes must be 1 or equal, counted "
+            "from the last axis"
         )
     return broadcast_in_dim(x, sizes, range(new, len(sizes)))
 
@@ -59,7 +60,7 @@ def broadcast_arrays(*args: ArrayLike) -> list[Array]:
 
 
 @composite(static=("reps",))
-def tile(A: ArrayLike, reps: int | Sequence[int]) -> Array:  # noqa: N803
+def tile(A: ArrayLike, reps: int | Sequence[int]) -> Array:
     """`A` laid side by side so many times along each axis; one number counts for the last.
 
     >>> tile(xlamini.numpy.arange(2), (2, 2))
@@ -92,7 +93,7 @@ def repeat(
     along = as_axis("repeat", 0 if axis is None else axis, x.ndim)
     if type(repeats) is Tracer or total_repeat_length is not None:
         return _repeat_traced(x, repeats, along, total_repeat_length)
-    counts = np.asarray(repeats)
+    counts: Any = np.asarray(repeats)
     if counts.size == 1:
         return _repeat_evenly(x, as_shape("repeat", operator.index(counts.item()))[0], along)
     _check_counts(counts.shape, x.shape, along)

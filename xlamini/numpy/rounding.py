@@ -1,6 +1,5 @@
 """Rounding under NumPy's names, and floats taken apart."""
 
-# ruff: noqa: A001
 from __future__ import annotations
 
 from collections.abc import Callable

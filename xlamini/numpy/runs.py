@@ -1,6 +1,7 @@
 """Taking elements in an order known while tracing: by slices and their reverses, which are quicker than a gather.
 
-The order is parted into runs: stretches that count up, count down, or stay. Rolling and padding by reflection have a few of them.
+The order is parted into runs: stretches that count up, count down, or stay. Rolling and padding by reflection have a
+few of them.
 """
 from __future__ import annotations
 

@@ -32,8 +32,8 @@ _INDEX = np.dtype("int32")
 def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) -> tuple[Array, ...]:
     """For each axis, the indices of the elements that differ from 0, in row-major order.
 
-    How many there are depends on the values, so inside a traced function `size` must say how many are returned: indices beyond are
-    dropped, missing ones are `fill_value` (0 if not given; one for all axes, or one for each).
+    How many there are depends on the values, so inside a traced function `size` must say how many are returned:
+    indices beyond are dropped, missing ones are `fill_value` (0 if not given; one for all axes, or one for each).
 
     >>> nonzero(xlamini.numpy.array([0, 3, 0, 5]))
     (Array([1, 3], dtype=int32),)
@@ -55,8 +55,8 @@ def _values(name: str, x: Any) -> np.ndarray:
         return np.asarray(x)
     except ConcretizationTypeError as error:
         raise ConcretizationTypeError(
-            f"{name}: the length of the result depends on values that are not known while tracing; give it with the argument "
-            f"`{'length' if name == 'bincount' else 'size'}`. {error}"
+            f"{name}: the length of the result depends on values that are not known while tracing; give it with the "
+            f"argument `{'length' if name == 'bincount' else 'size'}`. {error}"
         ) from None
 
 
@@ -105,8 +105,8 @@ def searchsorted(
 ) -> Array:
     """Where the elements of `v` would have to be put into the sorted `a` to keep it sorted; NaN belongs at the end.
 
-    With side "left" before elements that are equal, with "right" after them. `sorter` has the indices that sort `a`. All
-    methods give the same; the search is binary. ValueError where `a` is not one-dimensional.
+    With side "left" before elements that are equal, with "right" after them. `sorter` has the indices that sort `a`.
+    All methods give the same; the search is binary. ValueError where `a` is not one-dimensional.
 
     >>> searchsorted(xlamini.numpy.array([1, 2, 3]), 2)
     Array(1, dtype=int32)
@@ -167,10 +167,11 @@ def digitize(x: ArrayLike, bins: ArrayLike, right: bool = False, *, method: str 
 def bincount(
     x: ArrayLike, weights: ArrayLike | None = None, minlength: int = 0, *, length: int | None = None
 ) -> Array:
-    """How often each number from 0 up to the largest occurs in `x`; with `weights`, the sum of those of its occurrences.
+    """How often each number from 0 up to the largest occurs in `x`; with `weights`, the sum of those of its
+    occurrences.
 
-    The result is at least `minlength` long. Inside a traced function `length` must say how long; larger numbers are dropped.
-    Negative ones count as 0.
+    The result is at least `minlength` long. Inside a traced function `length` must say how long; larger numbers are
+    dropped. Negative ones count as 0.
 
     >>> bincount(xlamini.numpy.array([0, 1, 1, 3]))
     Array([1, 2, 0, 1], dtype=int32)
@@ -187,7 +188,8 @@ def bincount(
 
 @composite(static=("length",))
 def _counts(numbers: Any, weights: Any, length: int) -> Any:
-    if aval_of(weights).shape not in ((), numbers.shape):
-        raise ShapeError(f"bincount: weights of shape {aval_of(weights).shape} do not go with x of shape {numbers.shape}")
+    shape = aval_of(weights).shape
+    if shape not in ((), numbers.shape):
+        raise ShapeError(f"bincount: weights of shape {shape} for x of shape {numbers.shape}; give one for each")
     at = where(operators.less(numbers, 0), in_dtype(0, numbers.dtype), numbers)
     return zeros(length, aval_of(weights).dtype).at[at].add(weights, mode="drop")

@@ -59,7 +59,7 @@ def select(condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayLike], defau
     Array([1, 9], dtype=int32)
     """
     if len(condlist) != len(choicelist) or not condlist:
-        raise ValueError(f"select: {len(condlist)} conditions do not go with {len(choicelist)} choices; give one for each")
+        raise ValueError(f"select: {len(condlist)} conditions, but {len(choicelist)} choices; give one for each")
     *choices, chosen = promoted_dtypes(*choicelist, default)
     for condition, choice in zip(reversed(condlist), reversed(choices), strict=True):
         chosen = _where(condition, choice, chosen)
@@ -80,7 +80,9 @@ def piecewise(
     conditions = list(condlist) if isinstance(condlist, list | tuple) or np.ndim(condlist) > array.ndim else [condlist]
     functions = list(funclist)
     if len(functions) - len(conditions) not in (0, 1):
-        raise ValueError(f"piecewise: {len(functions)} functions for {len(conditions)} conditions; give one for each, or one more")
+        raise ValueError(
+            f"piecewise: {len(functions)} functions for {len(conditions)} conditions; give one for each, or one more"
+        )
     values = [f(array, *args, **kw) if callable(f) else f for f in functions]
     chosen = values.pop() if len(values) > len(conditions) else 0
     for condition, value in zip(conditions, values, strict=True):
@@ -104,16 +106,15 @@ def nan_to_num(
     array = as_operand("nan_to_num", x)
     kind = kind_of(array.dtype)
     if kind in COMPLEX:
-        parts = (nan_to_num(part, nan=nan, posinf=posinf, neginf=neginf) for part in (complex.real(array), complex.imag(array)))
-        return complex.complex(*parts)
+        parts = complex.real(array), complex.imag(array)
+        return complex.complex(*(nan_to_num(part, nan=nan, posinf=posinf, neginf=neginf) for part in parts))
     if kind not in FLOAT:
         return array
     limits = finfo(array.dtype)
-    highest, lowest = (float(limits.max) if posinf is None else posinf), (float(limits.min) if neginf is None else neginf)
     for found, number in (
         (operators.not_equal(array, array), nan),
-        (operators.equal(array, math.inf), highest),
-        (operators.equal(array, -math.inf), lowest),
+        (operators.equal(array, math.inf), float(limits.max) if posinf is None else posinf),
+        (operators.equal(array, -math.inf), float(limits.min) if neginf is None else neginf),
     ):
         array = _choose(found, in_dtype(number, array.dtype), array)
     return array

@@ -19,7 +19,8 @@ from xlamini.typing import ArrayLike, AxisLike, ShapeLike
 def reshape(a: ArrayLike, shape: ShapeLike, order: str = "C", *, copy: bool | None = None) -> Array:
     """The elements of `a` in another shape; one size may be -1, which follows from the others.
 
-    They are read and written in row-major order, or with order "F" in column-major order. ShapeError where the sizes don't fit.
+    They are read and written in row-major order, or with order "F" in column-major order. ShapeError where the sizes
+    don't fit.
 
     >>> reshape(xlamini.numpy.arange(6), (2, -1)).shape
     (2, 3)
@@ -57,8 +58,8 @@ def _resolved(own: tuple[int, ...], shape: Any) -> tuple[int, ...]:
 
 def _misfit(own: tuple[int, ...], total: int, sizes: tuple[int, ...], needed: str) -> str:
     return (
-        f"reshape: an array of shape {own} has {total} elements and does not fit into shape {sizes}, which needs {needed}; "
-        "give sizes with the same product, or one of -1"
+        f"reshape: an array of shape {own} has {total} elements and does not fit into shape {sizes}, which needs "
+        f"{needed}; give sizes with the same product, or one of -1"
     )
 
 
@@ -114,7 +115,7 @@ def moveaxis(a: ArrayLike, source: int | Sequence[int], destination: int | Seque
     x = as_operand("moveaxis", a)
     sources, places = as_axes("moveaxis", source, x.ndim), as_axes("moveaxis", destination, x.ndim)
     if len(sources) != len(places):
-        raise ValueError(f"moveaxis: {len(sources)} axes in source {source}, but {len(places)} in destination {destination}")
+        raise ValueError(f"moveaxis: source {source} and destination {destination} must name equally many axes")
     order = [d for d in range(x.ndim) if d not in sources]
     for place, axis in sorted(zip(places, sources, strict=True)):
         order.insert(place, axis)

@@ -102,7 +102,7 @@ def std(
 @composite(static=("axis", "keepdims", "returned"))
 def average(
     a: ArrayLike, axis: Axis = None, weights: ArrayLike | None = None, returned: bool = False, keepdims: bool = False
-) -> Array:
+) -> Array | tuple[Array, Array]:
     """The mean over `axis` in which each element counts by its weight; with `returned`, also the sums of the weights.
 
     `weights` has the array's shape, or one dimension for the one `axis`. ShapeError where it has another shape.
@@ -111,13 +111,13 @@ def average(
     Array(1.25, dtype=float32)
     """
     a = as_operand("average", a)
-    if weights is None:
-        weights = literal(1, float_dtype("average", a, None))
-    dtype = result_type(float_dtype("average", a, None), aval_of(weights).dtype)
+    dtype = float_dtype("average", a, None)
+    given: Any = literal(1, dtype) if weights is None else as_operand("average", weights)
+    dtype = result_type(dtype, aval_of(given).dtype)
     x = convert(a, dtype)
-    weights = _weights_like(x, in_dtype(weights, dtype), axis)
-    total = reduce("average", SUM, weights, axis, keepdims)
-    result = div(reduce("average", SUM, mul(x, weights), axis, keepdims), total)
+    counts = _weights_like(x, in_dtype(given, dtype), axis)
+    total = reduce("average", SUM, counts, axis, keepdims)
+    result = div(reduce("average", SUM, mul(x, counts), axis, keepdims), total)
     return (result, total) if returned else result
 
 

@@ -36,8 +36,9 @@ def take(
 ) -> Any:
     """The elements of `a` at integer `indices` along an axis, or, if that is None, of all of them in a row.
 
-    `mode` says what an index out of bounds means: "fill", the default, gives `fill_value` (NaN, or the dtype's extreme), "clip" the
-    nearest element, and negative ones are out of bounds then; "wrap" counts round and round. TypeError for other indices than integers.
+    `mode` says what an index out of bounds means: "fill", the default, gives `fill_value` (NaN, or the dtype's
+    extreme), "clip" the nearest element, and negative ones are out of bounds then; "wrap" counts round and round.
+    TypeError for other indices than integers.
 
     >>> jnp.take(jnp.array([4, 3, 2]), jnp.array([-1, 0]))
     Array([2, 4], dtype=int32)
@@ -56,10 +57,10 @@ def take(
 
 @composite(static=("mode", "inplace"))
 def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = True) -> Any:
-    """A copy of `a` with its elements at `ind`, counted in a row, set to those of `v`, which is repeated as often as needed.
+    """A copy of `a` with its elements at `ind`, counted in a row, set to those of `v`, repeated as often as needed.
 
-    Arrays are immutable, so `inplace` must be given as False, else ValueError. Indices out of bounds are clipped, or as `mode` says:
-    "wrap", "fill" or "drop" (ignored).
+    Arrays are immutable, so `inplace` must be given as False, else ValueError. Indices out of bounds are clipped, or
+    as `mode` says: "wrap", "fill" or "drop" (ignored).
 
     >>> jnp.put(jnp.array([4, 3, 2]), jnp.array([0, 2]), 9, inplace=False)
     Array([9, 3, 9], dtype=int32)
@@ -72,7 +73,8 @@ def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = Tr
     known, indices = _counted("put", mode or "clip", from_front(indices, aval.size), aval.size)
     updates = take(v, np.arange(count) % values.size, mode="promise_in_bounds")
     numbers = ScatterDimensionNumbers((), (0,), (0,))
-    flat = scatter(reshape(a, (aval.size,)), reshape(indices, (count, 1)), in_dtype(updates, aval.dtype), numbers, mode=known)
+    places, updates = reshape(indices, (count, 1)), in_dtype(updates, aval.dtype)
+    flat = scatter(reshape(a, (aval.size,)), places, updates, numbers, mode=known)
     return in_dtype(reshape(flat, aval.shape), aval.dtype, aval.weak_type)
 
 
@@ -91,8 +93,8 @@ def take_along_axis(
 ) -> Any:
     """For each position of `indices`, the element of `arr` at that position but for `axis`, where the index says.
 
-    The other axes broadcast. With axis None `arr` is taken as one row. `mode` and `fill_value` as in `take`; negative indices count from
-    the end unless `wrap_negative_indices` is False. ShapeError where the shapes do not fit.
+    The other axes broadcast. With axis None `arr` is taken as one row. `mode` and `fill_value` as in `take`; negative
+    indices count from the end unless `wrap_negative_indices` is False. ShapeError where the shapes do not fit.
 
     >>> x = jnp.array([[3, 1, 2], [6, 5, 4]])
     >>> jnp.take_along_axis(x, jnp.array([[1], [2]]), axis=1)
@@ -113,9 +115,10 @@ def take_along_axis(
 def put_along_axis(
     arr: Any, indices: Any, values: Any, axis: int | None, inplace: bool = True, *, mode: str | None = None
 ) -> Any:
-    """A copy of `arr` with the elements that `take_along_axis(arr, indices, axis)` reads set to `values`, which broadcast.
+    """A copy of `arr` with what `take_along_axis(arr, indices, axis)` reads set to `values`, which broadcast.
 
-    Arrays are immutable, so `inplace` must be given as False, else ValueError. Indices out of bounds are ignored, or as `mode` says.
+    Arrays are immutable, so `inplace` must be given as False, else ValueError. Indices out of bounds are ignored, or
+    as `mode` says.
 
     >>> jnp.put_along_axis(jnp.array([[3, 1], [6, 5]]), jnp.array([[1], [0]]), 9, axis=1, inplace=False)
     Array([[3, 9],
@@ -142,8 +145,8 @@ def _aligned(name: str, arr: Any, indices: Any, axis: int | None) -> tuple[Any, 
     given, found = aval_of(arr), aval_of(indices)
     if given.ndim != found.ndim:
         raise ShapeError(
-            f"{name}: indices have shape {found.shape}, which must have as many axes as the array, whose shape is {given.shape}; "
-            "insert axes of size 1 with indices[..., None]"
+            f"{name}: indices have shape {found.shape}, which must have as many axes as the array, whose shape is "
+            f"{given.shape}; insert axes of size 1 with indices[..., None]"
         )
     axis = as_axis(name, axis, given.ndim)
     common = _common(name, given.shape, found.shape, axis)
@@ -158,7 +161,8 @@ def _common(name: str, given: tuple[int, ...], found: tuple[int, ...], axis: int
         return np.broadcast_shapes(*others)
     except ValueError:
         raise ShapeError(
-            f"{name}: array of shape {given} and indices of shape {found} must have equal sizes, or 1, in all axes but axis {axis}"
+            f"{name}: array of shape {given} and indices of shape {found} must have equal sizes, or 1, in all axes "
+            f"but axis {axis}"
         ) from None
 
 
@@ -181,14 +185,15 @@ def _integers(name: str, indices: Any) -> Any:
     indices = as_operand(name, indices)
     kind = kind_of(aval_of(indices).dtype)
     if kind is None or kind not in INTEGER:
-        raise TypeError(f"{name}: indices must be integers, got {aval_of(indices).str_short()}; convert with .astype(int)")
+        found = aval_of(indices).str_short()
+        raise TypeError(f"{name}: indices must be integers, got {found}; convert with .astype(int)")
     return indices
 
 
 def _counted(name: str, mode: Any, indices: Any, size: int) -> tuple[GatherScatterMode, Any]:
     """The mode, and the indices counted from the front as it says."""
     if mode == "raise":
-        raise NotImplementedError(f"{name}: mode 'raise' is not possible in a compiled program; use 'fill', 'clip' or 'wrap'")
+        raise NotImplementedError(f"{name}: a compiled program cannot raise; use mode 'fill', 'clip' or 'wrap'")
     if mode == "wrap":
         remainder = rem(indices, max(size, 1))
         return GatherScatterMode.PROMISE_IN_BOUNDS, from_front(remainder, size)

@@ -4,7 +4,8 @@
     def sin(x: ArrayLike, /) -> Array:
         \"""Sine of each element, in radians.\"""
 
-Its operands are arrays and numbers of any dtypes and shapes; the second argument of `ufunc` says how they are brought together.
+Its operands are arrays and numbers of any dtypes and shapes; the second argument of `ufunc` says how they are brought
+together.
 """
 from __future__ import annotations
 

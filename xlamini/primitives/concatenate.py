@@ -20,8 +20,8 @@ from xlamini.primitives.tangent_ops import instantiated
 def concatenate(operands: Sequence[Any], dimension: int) -> Any:
     """Join arrays one after the other along `dimension`.
 
-    They share a dtype, and their shapes differ in this dimension only; else TypeError or ShapeError. ValueError if there
-    are none.
+    They share a dtype, and their shapes differ in this dimension only; else TypeError or ShapeError. ValueError if
+    there are none.
 
     >>> concatenate([xlamini.numpy.arange(2), xlamini.numpy.arange(3)], 0)
     Array([0, 1, 0, 1, 2], dtype=int32)
@@ -41,7 +41,8 @@ class Concatenate(Primitive):
         fits = all(a.ndim == first.ndim for a in avals) and 0 <= dimension < first.ndim
         if not fits or any(r != rest[0] for r in rest):
             raise ShapeError(
-                f"concatenate: {_listed(avals)} do not join along dimension {dimension}; all other dimensions must be equal"
+                f"concatenate: {_listed(avals)} do not join along dimension {dimension}; all other dimensions must "
+                "be equal"
             )
         if any(a.dtype != first.dtype for a in avals):
             raise TypeError(f"concatenate: dtypes differ: {_listed(avals)}; convert them with .astype first")

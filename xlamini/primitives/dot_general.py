@@ -142,7 +142,7 @@ class DotGeneral(Primitive):
             "dimension_numbers": (contract[::-1], batch[::-1]),
             "precision": swapped(precision),
         }
-        return [None, _transposed(ct, rhs.aval, lhs, lhs_first=False, **params)]
+        return [None, _transposed(ct, rhs.aval, lhs, target_first=False, **params)]
 
     def batch(
         self,
@@ -153,8 +153,8 @@ class DotGeneral(Primitive):
         dimension_numbers: DotDimensionNumbers,
         **params: Any,
     ) -> Any:
-        ranks = [aval_of(x).ndim - (d is not None) for x, d in zip(operands, dims, strict=True)]
-        frees = free_dimensions(*ranks, dimension_numbers)
+        lhs_rank, rhs_rank = (aval_of(x).ndim - (d is not None) for x, d in zip(operands, dims, strict=True))
+        frees = free_dimensions(lhs_rank, rhs_rank, dimension_numbers)
         (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
         left, right = dims
         contract = _shifted(lhs_contract, left), _shifted(rhs_contract, right)
@@ -176,13 +176,13 @@ class DotGeneral(Primitive):
         precision: CanonicalPrecision,
         preferred_element_type: Any,
     ) -> Any:
-        operands, dtypes = _in_accepted_dtypes(ctx, operands)
-        elements = [str(ctx.mlir.element_type(d)) for d in dtypes]
+        values, dtypes = _in_accepted_dtypes(ctx, operands)
+        lhs, rhs = (str(ctx.mlir.element_type(d)) for d in dtypes)
         return ctx.op(
             "stablehlo.dot_general",
-            *operands,
+            *values,
             dot_dimension_numbers=_numbers_attribute(dimension_numbers),
-            **hlo_attributes(precision, *elements),
+            **hlo_attributes(precision, lhs, rhs),
         )
 
     def shown_params(self, params: dict[str, Any]) -> dict[str, Any]:
@@ -276,12 +276,12 @@ def _transposed(
     dimension_numbers: DotDimensionNumbers,
     precision: CanonicalPrecision,
     preferred_element_type: Any,
-    lhs_first: bool = True,
+    target_first: bool = True,
 ) -> Any:
     """The cotangent of `target`, whose dimensions stand first in `dimension_numbers`."""
     (contract, other_contract), (batch, other_batch) = dimension_numbers
     free, other_free = free_dimensions(target.ndim, aval_of(other).ndim, dimension_numbers)
-    start = len(batch) + (len(free) if lhs_first else 0)
+    start = len(batch) + (len(free) if target_first else 0)
     ct_other = tuple(range(start, start + len(other_free)))
     kept = sorted(other_contract)
     numbers = ((ct_other, other_free), (tuple(range(len(batch))), other_batch))

@@ -37,8 +37,8 @@ def dynamic_slice(
 ) -> Any:
     """The box of `slice_sizes` that begins at `start_indices`, moved inside the operand where it would stick out.
 
-    `start_indices` are integer scalars, one for each dimension, or a vector of them; negative ones count from the end if
-    `allow_negative_indices` (for all or for each). Raises ShapeError for a box larger than the operand.
+    `start_indices` are integer scalars, one for each dimension, or a vector of them; negative ones count from the end
+    if `allow_negative_indices` (for all or for each). Raises ShapeError for a box larger than the operand.
 
     >>> dynamic_slice(xlamini.numpy.arange(6), (2,), (3,))
     Array([2, 3, 4], dtype=int32)

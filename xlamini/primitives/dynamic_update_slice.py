@@ -87,7 +87,8 @@ class DynamicUpdateSlice(Primitive):
             )
         if x.ndim != update.ndim or any(u > n for u, n in zip(update.shape, x.shape, strict=True)):
             raise ShapeError(
-                f"dynamic_update_slice: the update {update.str_short()} does not fit into {x.str_short()}; it must have "
+                f"dynamic_update_slice: the update {update.str_short()} does not fit into {x.str_short()}; it must "
+                "have "
                 "as many dimensions, none of them larger"
             )
         return x.update(weak_type=x.weak_type and update.weak_type)

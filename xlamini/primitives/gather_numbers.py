@@ -1,8 +1,8 @@
 """The words in which gather and scatter are told what to do: dimension numbers, and modes for indices out of bounds.
 
-Both speak of an operand, of an array of index vectors, and of windows: gather reads a window of the operand at each index
-vector, scatter writes one there. A dimension of the operand is either one of the window's, or collapsed (of size 1 in the
-window and left out), or a batching dimension that runs along with one of the indices.
+Both speak of an operand, of an array of index vectors, and of windows: gather reads a window of the operand at each
+index vector, scatter writes one there. A dimension of the operand is either one of the window's, or collapsed (of size
+1 in the window and left out), or a batching dimension that runs along with one of the indices.
 """
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from xlamini.primitives.tangent_ops import full
 class GatherDimensionNumbers(NamedTuple):
     """Which dimensions of operand, indices and output a gather relates.
 
-    `offset_dims` are the output's dimensions that a window fills, `collapsed_slice_dims` the operand's that it lacks, and
-    component i of an index vector is a place in dimension `start_index_map[i]` of the operand. Batching dimensions run
-    along, pair by pair.
+    `offset_dims` are the output's dimensions that a window fills, `collapsed_slice_dims` the operand's that it lacks,
+    and component i of an index vector is a place in dimension `start_index_map[i]` of the operand. Batching dimensions
+    run along, pair by pair.
     """
 
     offset_dims: Shape
@@ -42,9 +42,9 @@ class GatherDimensionNumbers(NamedTuple):
 class ScatterDimensionNumbers(NamedTuple):
     """Which dimensions of operand, indices and updates a scatter relates.
 
-    `update_window_dims` are the updates' dimensions that hold a window, `inserted_window_dims` the operand's that it lacks,
-    and component i of an index vector is a place in dimension `scatter_dims_to_operand_dims[i]` of the operand. Batching
-    dimensions run along, pair by pair.
+    `update_window_dims` are the updates' dimensions that hold a window, `inserted_window_dims` the operand's that it
+    lacks, and component i of an index vector is a place in dimension `scatter_dims_to_operand_dims[i]` of the operand.
+    Batching dimensions run along, pair by pair.
     """
 
     update_window_dims: Shape
@@ -58,8 +58,8 @@ class GatherScatterMode(Enum):
     """What an index out of bounds means.
 
     CLIP moves its window inside. FILL_OR_DROP makes gather return a fill value, and scatter ignore the update.
-    PROMISE_IN_BOUNDS is the caller's word that there is none, and the fastest; where the word is broken gather clips, and
-    scatter ignores the update.
+    PROMISE_IN_BOUNDS is the caller's word that there is none, and the fastest; where the word is broken gather clips,
+    and scatter ignores the update.
     """
 
     CLIP = "clip"
@@ -160,7 +160,7 @@ def default_fill(dtype: np.dtype) -> Any:
 
 def check_numbers(name: str, operand: ShapedArray, indices: ShapedArray, numbers: Any) -> None:
     """Raise unless the dimension numbers, of a gather or of a scatter, name dimensions that there are, once."""
-    window, collapsed, places, operand_batch, indices_batch = numbers
+    window, collapsed, places, operand_batch, _ = numbers
     if kind_of(indices.dtype) not in INTEGER:
         raise TypeError(f"{name}: indices must be integers, got {indices.str_short()}; convert with .astype(int)")
     if indices.ndim == 0 or indices.shape[-1] != len(places):

@@ -1,6 +1,7 @@
 """Python's operators on values of any dtypes and shapes, as functions; traced values and literals get them as methods.
 
-`promoted` (promotion.py) is the one place where operands are brought together. Rules of primitives are written with these operators.
+`promoted` (promotion.py) is the one place where operands are brought together. Rules of primitives are written with
+these operators.
 """
 from __future__ import annotations
 
@@ -160,7 +161,9 @@ _EXPONENT_BITS = 6
 
 
 def _integer_power(x: Any, y: Any) -> Any:
-    """Repeated squaring. From 2 ** 6 on, a power of an even number has no bit left, and of an odd one the low bits count."""
+    """Repeated squaring. From 2 ** 6 on, a power of an even number has no bit left, and of an odd one the low bits
+    count.
+    """
     result = where(bitwise_and(greater_equal(y, 1 << _EXPONENT_BITS), equal(x & 1, 0)), 0, 1)
     result = in_dtype(result, aval_of(x).dtype)
     for bit in range(_EXPONENT_BITS):
@@ -248,7 +251,6 @@ def _install(kind: Any) -> None:
             setattr(kind, f"__{name}__", _methods(name, operator)[0])
     for name, operator in UNARY.items():
         setattr(kind, f"__{name}__", _unary(operator))
-    kind.__array_priority__ = 100  # NumPy's operators give way to ours
 
 
 def _unary(operator: Function) -> Function:
@@ -260,3 +262,4 @@ def _unary(operator: Function) -> Function:
 
 for _kind in (Tracer, Literal):
     _install(_kind)
+    setattr(_kind, "__array_priority__", 100)  # noqa: B010  (NumPy's operators give way to ours)

@@ -76,11 +76,11 @@ def canonical_precision(precision: Any, name: str = "dot_general") -> CanonicalP
         if precision is None:
             return None
     if isinstance(precision, tuple | list) and len(precision) == 2:
-        found = tuple(_NAMES.get(p) for p in precision)
-        if all(isinstance(p, Precision) for p in found):
-            return found  # type: ignore[return-value]
+        left, right = map(_NAMES.get, precision)
+        if isinstance(left, Precision) and isinstance(right, Precision):
+            return left, right
     elif precision in _NAMES:
-        one = _NAMES[precision]
+        one: Precision | DotAlgorithmPreset = _NAMES[precision]
         if one is DotAlgorithmPreset.DEFAULT:
             return None
         return (one, one) if isinstance(one, Precision) else one
@@ -92,7 +92,7 @@ def canonical_precision(precision: Any, name: str = "dot_general") -> CanonicalP
 
 def swapped(precision: CanonicalPrecision) -> CanonicalPrecision:
     """The precision of the product with its operands exchanged."""
-    return precision[::-1] if isinstance(precision, tuple) else precision
+    return (precision[1], precision[0]) if isinstance(precision, tuple) else precision
 
 
 def hlo_attributes(precision: CanonicalPrecision, lhs: str, rhs: str) -> dict[str, str]:

@@ -1,7 +1,7 @@
 """Bringing operands together: JAX's promotion of dtypes, NumPy's broadcasting of shapes.
 
-Operators, and the functions of xlamini.numpy, bring operands of any dtypes and shapes; primitives want one dtype, and one shape but
-for scalars. `promoted` is the way from the one to the other.
+Operators, and the functions of xlamini.numpy, bring operands of any dtypes and shapes; primitives want one dtype, and
+one shape but for scalars. `promoted` is the way from the one to the other.
 """
 from __future__ import annotations
 

@@ -39,8 +39,8 @@ def scatter(
     """The operand with its windows at the index vectors along the last dimension of `scatter_indices` set to `updates`.
 
     `mode` says what an index out of bounds means (see GatherScatterMode; by default its update is dropped).
-    `unique_indices` and `indices_are_sorted` are promises that let XLA be faster, and derivatives simpler. Raises ShapeError
-    or TypeError for dimension numbers or operands that do not fit.
+    `unique_indices` and `indices_are_sorted` are promises that let XLA be faster, and derivatives simpler. Raises
+    ShapeError or TypeError for dimension numbers or operands that do not fit.
 
     >>> numbers = ScatterDimensionNumbers((), (0,), (0,))
     >>> scatter(xlamini.numpy.zeros(3), xlamini.numpy.array([[2], [0]]), xlamini.numpy.array([5., 7.]), numbers)

@@ -1,6 +1,7 @@
 """What all scatters have in common: types, batching, lowering. They differ in how an update meets the element there.
 
-A member states that as a StableHLO op (`combine`, None where the update replaces the element) and writes its derivatives.
+A member states that as a StableHLO op (`combine`, None where the update replaces the element) and writes its
+derivatives.
 """
 from __future__ import annotations
 

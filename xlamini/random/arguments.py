@@ -41,6 +41,7 @@ def _sampler(fun: Any, static: Sequence[str], name: str) -> Any:
     def draw(key: Any, *args: Any, out_sharding: Any = None, **kwargs: Any) -> Any:
         if out_sharding is not None:
             raise NotImplementedError(f"{name}: out_sharding must be None; use device_put on the result")
+        check_array(name, key)
         return on_key(key, *args, **kwargs)
 
     draw.__signature__ = _with_out_sharding(fun)  # type: ignore[attr-defined]
@@ -61,9 +62,14 @@ def key_maker(*static: str, name: str) -> Callable[[F], F]:
 def _key_maker(fun: Any, static: Sequence[str], name: str) -> Any:
     @composite(static=tuple(static))
     @functools.wraps(fun)
-    def make(key: Any, *args: Any) -> Any:
+    def on_key(key: Any, *args: Any) -> Any:
         made = fun(one_key(name, key), *args)
         return made if is_typed(key) else unwrap_p.bind(made)
+
+    @functools.wraps(fun)
+    def make(key: Any, *args: Any) -> Any:
+        check_array(name, key)
+        return on_key(key, *args)
 
     return make
 
@@ -81,10 +87,15 @@ def typed(name: str, key: Any) -> Any:
     return wrap_p.bind(key, impl=THREEFRY)
 
 
+def check_array(name: str, key: Any) -> None:
+    """TypeError for what is no array, so that it cannot be a key either."""
+    if not hasattr(key, "dtype"):
+        raise TypeError(f"{name}: a key is needed, got {key!r} of type {type(key).__name__}; make one with random.key(0)")
+
+
 def check_words(name: str, words: Any) -> None:
     """TypeError unless `words` can be the words of keys."""
-    if not (hasattr(words, "dtype") and hasattr(words, "shape")):
-        raise TypeError(f"{name}: a key is needed, got {words!r} of type {type(words).__name__}; make one with random.key(0)")
+    check_array(name, words)
     aval = aval_of(words)
     if aval.dtype != FRY.physical_dtype or aval.shape[-1:] != FRY.physical_shape:
         raise TypeError(

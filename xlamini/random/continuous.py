@@ -14,10 +14,9 @@ from xlamini.primitives.arithmetic import sign
 from xlamini.primitives.comparison import ge
 from xlamini.primitives.exponential import log, log1p
 from xlamini.primitives.select import where
-from xlamini.primitives.slice import index_in_dim
 from xlamini.primitives.trigonometric import tan
 from xlamini.random.arguments import checked_shape, float_dtype, sampler
-from xlamini.random.uniform import uniform_between
+from xlamini.random.uniform import halves, uniform_between
 
 
 @sampler("shape", "dtype")
@@ -94,8 +93,3 @@ def gumbel_noise(key: Any, shape: Shape, dtype: np.dtype, fine: bool = False) ->
     coarse, rest = halves(uniform_between(key, (2, *shape), dtype, 0.0, 1.0))
     finer = coarse + literal(finfo(dtype).eps, dtype) * rest + literal(tiny, dtype)
     return -log(-log1p(-where(ge(coarse, 0.5), coarse, finer)))
-
-
-def halves(pair: Any) -> list[Any]:
-    """The two arrays along the leading axis."""
-    return [index_in_dim(pair, i, keepdims=False) for i in range(2)]

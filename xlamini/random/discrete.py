@@ -19,8 +19,8 @@ from xlamini.primitives.shape import moveaxis, reshape
 from xlamini.primitives.slice import slice_in_dim
 from xlamini.primitives.sort import sort_key_val
 from xlamini.random.arguments import broadcast_shape, checked_shape, float_dtype, sampler
-from xlamini.random.continuous import checked_mode, gumbel_noise, halves
-from xlamini.random.uniform import uniform_between
+from xlamini.random.continuous import checked_mode, gumbel_noise
+from xlamini.random.uniform import halves, uniform_between
 
 
 @sampler("shape", "mode")

@@ -17,8 +17,8 @@ from xlamini.primitives.convert import convert
 from xlamini.primitives.promotion import broadcast_to, broadcasted
 from xlamini.primitives.random_keys import bits_p, split_p
 from xlamini.primitives.select import where
-from xlamini.primitives.slice import index_in_dim
 from xlamini.random.arguments import broadcast_shape, checked_shape, sampler
+from xlamini.random.uniform import halves
 
 _INT32 = np.dtype(np.int32)
 
@@ -34,37 +34,38 @@ def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None, *
     """
     found = canonicalize_dtype(int) if dtype is None else check_user_dtype(dtype, "randint")
     limits = _limits(found)
-    low, high = limits.number(minval), limits.number(maxval)
+    low, high = limits.number(minval, limits.last), limits.number(maxval, limits.end)
     full = isinstance(maxval, int) and limits.exceeded_by(maxval)
     return _randint(key, checked_shape("randint", shape), low, high, full, found, out_sharding=out_sharding)
 
 
 class _Limits(NamedTuple):
-    """What the bounds of a range can be: the dtype that is drawn, and its least and greatest bound."""
+    """What the bounds of a range can be: the dtype that is drawn, its first number, its last, and the greatest `maxval`."""
 
     drawn: np.dtype
     first: int
     last: int
+    end: int
 
-    def number(self, bound: Any) -> Any:
+    def number(self, bound: Any, greatest: int) -> Any:
         """A Python number within the limits; arrays come later, in one program with the draw."""
         if not isinstance(bound, int | float):
             return bound
-        return self.drawn.type(min(max(int(bound), self.first), self.last))
+        return self.drawn.type(min(max(int(bound), self.first), greatest))
 
-    def array(self, bound: Any) -> Any:
+    def array(self, bound: Any, greatest: int) -> Any:
         """A bound of any integer dtype within the limits."""
         own = aval_of(bound).dtype
-        if own == self.drawn and self.last == iinfo(own).max or not issubdtype(own, np.integer):
+        if own == self.drawn and greatest == iinfo(own).max or not issubdtype(own, np.integer):
             return convert(bound, self.drawn)
-        least, greatest = (_nearest(end, own) for end in (self.first, self.last))
-        return convert(maximum(least, minimum(bound, greatest)), self.drawn)
+        least, most = _nearest(self.first, own), _nearest(greatest, own)
+        return convert(maximum(least, minimum(bound, most)), self.drawn)
 
     def exceeded_by(self, bound: Any) -> Any:
         """Whether a range up to `bound` has more numbers than one up to the greatest bound."""
-        if isinstance(bound, int) and bound <= self.last or self.last < iinfo(self.drawn).max:
+        if isinstance(bound, int) and bound <= self.end or self.end > self.last:
             return False
-        return True if isinstance(bound, int) else gt(bound, _nearest(self.last, aval_of(bound).dtype))
+        return True if isinstance(bound, int) else gt(bound, _nearest(self.end, aval_of(bound).dtype))
 
 
 @functools.cache
@@ -73,7 +74,8 @@ def _limits(dtype: np.dtype) -> _Limits:
     if not issubdtype(dtype, np.integer):
         raise TypeError(f"randint: dtype must be an integer dtype such as 'int32', got {dtype}")
     info = iinfo(dtype)
-    return _Limits(_INT32, info.min, info.max + 1) if info.bits < 32 else _Limits(dtype, info.min, info.max)
+    narrow = info.bits < 32
+    return _Limits(_INT32 if narrow else dtype, info.min, info.max, info.max + narrow)
 
 
 def _nearest(value: int, dtype: np.dtype) -> Any:
@@ -87,7 +89,7 @@ def _randint(key: Any, shape: Shape, minval: Any, maxval: Any, full: bool, dtype
     broadcast_shape("randint", shape, minval=minval, maxval=maxval)
     limits = _limits(dtype)
     beyond = full if aval_of(maxval).dtype == limits.drawn else limits.exceeded_by(maxval)
-    low, high = broadcasted("randint", limits.array(minval), limits.array(maxval))
+    low, high = broadcasted("randint", limits.array(minval, limits.last), limits.array(maxval, limits.end))
     span = _span(low, high, beyond, np.dtype(f"uint{limits.drawn.itemsize * 8}"))
     drawn = add(broadcast_to(low, shape), convert(_below(key, shape, span), limits.drawn))
     return convert(drawn, dtype)
@@ -106,9 +108,9 @@ def _below(key: Any, shape: Shape, span: Any) -> Any:
     dtype = aval_of(span).dtype
     width = dtype.itemsize * 8
     span = broadcast_to(span, shape)
-    # One draw of both halves compiles in two thirds of the time that two draws take.
+    # One draw of both halves: XLA takes seven times as long to compile two.
     drawn = bits_p.bind(split_p.bind(key, shape=(2,)), bit_width=width, shape=shape)
-    high, low = (index_in_dim(drawn, i, keepdims=False) for i in range(2))
+    high, low = halves(drawn)
     root = rem(literal(2 ** (width // 2), dtype), span)
     weight = rem(mul(root, root), span)
     return rem(add(mul(rem(high, span), weight), rem(low, span)), span)

@@ -12,15 +12,15 @@ from xlamini.core.tracer import literal
 from xlamini.primitives.arithmetic import max as maximum
 from xlamini.primitives.arithmetic import min as minimum
 from xlamini.primitives.complex import complex as from_parts
+from xlamini.primitives.complex import part_dtype
 from xlamini.primitives.exponential import exp
 from xlamini.primitives.identity import stop_gradient
 from xlamini.primitives.promotion import in_dtype
 from xlamini.primitives.random_keys import split_p
 from xlamini.primitives.rounding import nextafter
-from xlamini.primitives.slice import index_in_dim
 from xlamini.primitives.special import erf, erf_inv
 from xlamini.random.arguments import broadcast_shape, checked_dtype, checked_shape, float_dtype, sampler
-from xlamini.random.uniform import uniform_between
+from xlamini.random.uniform import halves, uniform_between
 
 
 @sampler("shape", "dtype")
@@ -45,8 +45,8 @@ def standard_normal(key: Any, shape: Shape, dtype: np.dtype) -> Any:
 
 def _complex(key: Any, shape: Shape, dtype: np.dtype) -> Any:
     """Real and imaginary part have half the variance each."""
-    keys, part = split_p.bind(key, shape=(2,)), np.zeros((), dtype).real.dtype
-    real, imaginary = (standard_normal(index_in_dim(keys, i, keepdims=False), shape, part) for i in range(2))
+    keys, part = split_p.bind(key, shape=(2,)), part_dtype(dtype)
+    real, imaginary = halves(standard_normal(keys, shape, part))
     return from_parts(real, imaginary) / literal(math.sqrt(2), dtype)
 
 

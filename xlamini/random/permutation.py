@@ -23,7 +23,7 @@ from xlamini.primitives.sort import sort_key_val
 from xlamini.random.arguments import checked_shape, sampler
 from xlamini.random.continuous import checked_mode, gumbel_noise
 from xlamini.random.integers import randint
-from xlamini.random.uniform import uniform_between
+from xlamini.random.uniform import halves, uniform_between
 
 
 def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *, out_sharding: Any = None) -> Any:
@@ -62,14 +62,9 @@ def _shuffled(key: Any, x: Any, axis: int) -> Any:
     """Rows in random order: sorted by random numbers, so often that equal numbers cannot favour an order noticeably."""
     rounds = math.ceil(3 * math.log(max(1, aval_of(x).size)) / math.log(2**32 - 1))
     for _ in range(rounds):
-        key, now = _pair(key)
+        key, now = halves(split_p.bind(key, shape=(2,)))
         _, x = sort_key_val(bits_p.bind(now, bit_width=32, shape=x.shape), x, axis)
     return x
-
-
-def _pair(key: Any) -> tuple[Any, Any]:
-    keys = split_p.bind(key, shape=(2,))
-    return index_in_dim(keys, 0, keepdims=False), index_in_dim(keys, 1, keepdims=False)
 
 
 def choice(

@@ -13,6 +13,7 @@ from xlamini.primitives.bitwise import bitwise_or, shift_right_logical
 from xlamini.primitives.convert import bitcast_convert_type, convert
 from xlamini.primitives.promotion import broadcast_to, in_dtype
 from xlamini.primitives.random_keys import bits_p
+from xlamini.primitives.slice import index_in_dim
 from xlamini.random.arguments import broadcast_shape, checked_dtype, checked_shape, float_dtype, sampler
 
 _NUMBERS = (bool, int, float, np.number)
@@ -68,3 +69,7 @@ def _unit(key: Any, shape: Shape, dtype: np.dtype) -> Any:
     between_1_and_2 = bitwise_or(shift_right_logical(random, literal(drawn - mantissa, words)), exponent)
     return bitcast_convert_type(between_1_and_2, dtype) - literal(1, dtype)
 
+
+def halves(pair: Any) -> list[Any]:
+    """The two arrays, or keys, along the leading axis."""
+    return [index_in_dim(pair, i, keepdims=False) for i in range(2)]

@@ -46,7 +46,7 @@ class ArgNames(Sequence[str]):
 def parameter_names(fun: Callable[..., Any]) -> list[str]:
     """The names of a function's positional parameters; what `*args` takes is `args[0]`, `args[1]`…"""
     try:
-        parameters = inspect.signature(fun).parameters.values()
+        parameters = inspect.signature(inspect.unwrap(fun)).parameters.values()
     except (TypeError, ValueError):
         return []
     return [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]

@@ -1,7 +1,7 @@
 """Composites: functions of the public faces that are made of several operations.
 
-Called eagerly, a composite is one compiled program and one dispatch. While something is traced its operations are inlined, so
-that programs stay flat and tracing stays cheap.
+Called eagerly, a composite is one compiled program and one dispatch. While something is traced its operations are
+inlined, so that programs stay flat and tracing stays cheap.
 """
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def composite(*, static: Sequence[str] = ()) -> Callable[[F], F]:
-    """Decorator for a function of arrays; arguments named in `static` reach it as they are, lists among them as tuples."""
+    """Decorator for a function of arrays; arguments named in `static` reach it as they are, lists among them as
+    tuples.
+    """
     return lambda fun: _composite(fun, tuple(static))
 
 

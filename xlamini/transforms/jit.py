@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 from xlamini.core import config
 from xlamini.core.avals import ShapedArray
-from xlamini.core.named_axes import axes_here
 from xlamini.core.edges import edge
+from xlamini.core.named_axes import axes_here
 from xlamini.core.pytree import flatten, unflatten
 from xlamini.core.pytree_nodes import dispatch_registry
 from xlamini.core.tracer import Tracer, leaked, state
@@ -25,7 +25,7 @@ from xlamini.transforms.placement import Placement, placement
 from xlamini.transforms.program import LoweredProgram, Program
 from xlamini.transforms.stages import Lowered, Traced
 from xlamini.transforms.statics import Names, Numbers, Selected, StaticArgs, take_out
-from xlamini.transforms.tracing import Trace, trace
+from xlamini.transforms.tracing import Trace, rebuilt, trace
 
 
 class Options(NamedTuple):
@@ -75,7 +75,7 @@ class Jitted:
         traced = self.trace(call)
         operands = [*traced.captured, *call.leaves]
         if state.builder is not None:
-            return unflatten(traced.out_tree, self._staged(traced, operands)), None, False
+            return rebuilt(traced.out_tree, self._staged(traced, operands)), None, False
         _refuse_leaked(operands)
         where = self._placement(call)
         program = self._program(call, traced, where.device)

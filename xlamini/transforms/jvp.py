@@ -11,16 +11,17 @@ from xlamini.core.avals import ShapedArray
 from xlamini.core.dtypes import float0
 from xlamini.core.edges import edge
 from xlamini.core.errors import ShapeError
-from xlamini.core.pytree import first_difference, flatten, register_pytree_node, structure, unflatten
+from xlamini.core.pytree import first_difference, flatten, register_pytree_node, structure
 from xlamini.core.tangents import is_differentiable, tangent_aval
 from xlamini.core.tracer import aval_of
 from xlamini.interpreters.jvp import jvp as jvp_of_jaxpr
-from xlamini.interpreters.linearize import Linearized, linearize as linearize_jaxpr
+from xlamini.interpreters.linearize import Linearized
+from xlamini.interpreters.linearize import linearize as linearize_jaxpr
 from xlamini.primitives.tangent_ops import zeros
 from xlamini.transforms.differentiated import DiffArgs, split_aux
 from xlamini.transforms.one_program import apply, as_one_program
 from xlamini.transforms.reverse import evaluated
-from xlamini.transforms.tracing import Trace
+from xlamini.transforms.tracing import Trace, rebuilt
 
 
 @edge
@@ -46,12 +47,12 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
 
     flat = as_one_program(program, [*diff.operands(traced), *(given[i] for i in keep)], diff.fun_name)
     count = len(nonzero_out)
-    outs = unflatten(traced.out_tree, flat[:count])
+    outs = rebuilt(traced.out_tree, flat[:count])
     return _with_tangents(traced, outs, flat[count:], has_aux, diff.fun_name)
 
 
 def _with_tangents(traced: Trace, outs: Any, dense: Sequence[Any], has_aux: bool, fun_name: str) -> Any:
-    out_tangents = unflatten(traced.out_tree, as_tangents(traced.jaxpr.out_avals, dense))
+    out_tangents = rebuilt(traced.out_tree, as_tangents(traced.jaxpr.out_avals, dense))
     if not has_aux:
         return outs, out_tangents
     (out, aux), (out_tangent, _) = split_aux(outs, "jvp", fun_name), split_aux(out_tangents, "jvp", fun_name)
@@ -72,7 +73,7 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     traced = diff.trace()
     lin = linearize_jaxpr(traced.jaxpr, diff.nonzero(traced))
     outs, residuals = evaluated(lin, diff.operands(traced))
-    out = unflatten(traced.out_tree, outs)
+    out = rebuilt(traced.out_tree, outs)
     rule = LinearRule(lin, diff.tree, diff.avals, diff.names, traced.out_tree, traced.jaxpr.out_avals)
     if not has_aux:
         return out, LinearMap(rule, residuals)
@@ -117,7 +118,7 @@ class LinearMap:
             zeros(tangent_aval(a)) if t is None and is_differentiable(a) else t
             for t, a in zip(every, rule.out_avals, strict=False)
         ]
-        return unflatten(rule.out_tree, as_tangents(rule.out_avals, dense))
+        return rebuilt(rule.out_tree, as_tangents(rule.out_avals, dense))
 
 
 register_pytree_node(LinearMap, lambda m: (m._residuals, m._rule), LinearMap)

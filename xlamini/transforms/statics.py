@@ -35,7 +35,7 @@ class Selected:
 
 def _parameters(fun: Callable[..., Any]) -> list[inspect.Parameter] | None:
     try:
-        return list(inspect.signature(fun).parameters.values())
+        return list(inspect.signature(inspect.unwrap(fun)).parameters.values())
     except (TypeError, ValueError):
         return None
 

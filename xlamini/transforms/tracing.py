@@ -5,9 +5,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from xlamini.core.avals import ShapedArray
-from xlamini.core.jaxpr import Jaxpr, close_over
+from xlamini.core.jaxpr import Jaxpr, Literal, close_over
 from xlamini.core.pytree import flatten, unflatten
 from xlamini.core.tracer import Tracer, build, state
+from xlamini.runtime.put import device_put_value
 from xlamini.transforms.arguments import ArgNames, check_outputs, name_of
 
 
@@ -47,6 +48,13 @@ def trace(
     return Trace(close_over(jaxpr), captured, out_tree, names)
 
 
-def staged(leaves: Sequence[Any]) -> bool:
-    """Whether a call with these leaves becomes part of a program that is being traced."""
-    return state.builder is not None or any(type(x) is Tracer for x in leaves)
+def rebuilt(tree: Any, leaves: Sequence[Any]) -> Any:
+    """What the user gets: the leaves as a tree, with arrays or tracers in place of the literals among them."""
+    return unflatten(tree, [_visible(x) if type(x) is Literal else x for x in leaves])
+
+
+def _visible(literal: Literal) -> Any:
+    builder = state.builder
+    if builder is None:
+        return device_put_value(literal.val, aval=literal.aval)
+    return Tracer(builder, literal, literal.aval)

@@ -19,7 +19,7 @@ from xlamini.primitives.tangent_ops import full, zeros
 from xlamini.transforms.differentiated import Argnums, DiffArgs, split_aux
 from xlamini.transforms.one_program import as_one_program
 from xlamini.transforms.reverse import as_gradients, pull_back
-from xlamini.transforms.tracing import Trace
+from xlamini.transforms.tracing import Trace, rebuilt
 
 
 def value_and_grad(
@@ -93,8 +93,8 @@ def _differentiate(
 
     flat = as_one_program(program, diff.operands(traced), diff.fun_name)
     outs, cts = flat[: len(lin.nonzero_out)], flat[len(lin.nonzero_out) :]
-    gradients = unflatten(diff.tree, as_gradients(diff.avals, cts))
-    value, aux = _parts(unflatten(traced.out_tree, outs), has_aux)
+    gradients = rebuilt(diff.tree, as_gradients(diff.avals, cts))
+    value, aux = _parts(rebuilt(traced.out_tree, outs), has_aux)
     return value, aux, gradients[0] if diff.single else gradients
 
 

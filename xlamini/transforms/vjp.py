@@ -7,7 +7,14 @@ from typing import Any
 from xlamini.core.avals import ShapedArray
 from xlamini.core.edges import edge
 from xlamini.core.errors import ShapeError
-from xlamini.core.pytree import first_difference, flatten, keystr, register_pytree_node, structure, tree_flatten_with_path, unflatten
+from xlamini.core.pytree import (
+    first_difference,
+    flatten,
+    keystr,
+    register_pytree_node,
+    structure,
+    tree_flatten_with_path,
+)
 from xlamini.core.tangents import Zero, is_differentiable, is_zero, tangent_aval
 from xlamini.core.tracer import aval_of
 from xlamini.interpreters.linearize import Linearized, linearize
@@ -18,7 +25,7 @@ from xlamini.transforms.arguments import ArgNames, avals_of, name_of
 from xlamini.transforms.differentiated import DiffArgs, split_aux
 from xlamini.transforms.one_program import apply, as_one_program
 from xlamini.transforms.reverse import as_gradients, evaluated, pull_back
-from xlamini.transforms.tracing import trace
+from xlamini.transforms.tracing import rebuilt, trace
 
 
 @edge
@@ -35,7 +42,7 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, reduce_ax
     traced = diff.trace()
     lin = linearize(traced.jaxpr, diff.nonzero(traced))
     outs, residuals = evaluated(lin, diff.operands(traced))
-    out = unflatten(traced.out_tree, outs)
+    out = rebuilt(traced.out_tree, outs)
     out_avals = traced.jaxpr.out_avals
     rule = Rule(lin, diff.tree, diff.avals, traced.out_tree, out_avals, diff.fun_name)
     if not has_aux:
@@ -86,7 +93,7 @@ class VJP:
 
         dense = [ct for ct in cts if not is_zero(ct)]
         found = as_one_program(program, [*dense, *self.residuals], f"vjp_{rule.fun_name}")
-        return unflatten(rule.in_tree, as_gradients(rule.in_avals, found))
+        return rebuilt(rule.in_tree, as_gradients(rule.in_avals, found))
 
     def __repr__(self) -> str:
         kept = ", ".join(aval_of(r).str_short() for r in self.residuals)
@@ -144,7 +151,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Sequen
         backward, nonzero = transpose(traced.jaxpr, linear, (True,) * len(cts))
         found = iter(apply(backward, [*traced.captured, *cts]))
         dense = [next(found) if nz else zeros(a) for nz, a in zip(nonzero, avals, strict=True)]
-        return unflatten(flatten(primals)[1], dense)
+        return rebuilt(flatten(primals)[1], dense)
 
     return transposed
 

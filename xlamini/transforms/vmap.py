@@ -14,7 +14,7 @@ from xlamini.primitives.batch_ops import move_batch_dim
 from xlamini.transforms.arguments import ArgNames, avals_of, name_of
 from xlamini.transforms.axes import axis_leaves, unbatched_aval
 from xlamini.transforms.one_program import as_one_program
-from xlamini.transforms.tracing import Trace, trace
+from xlamini.transforms.tracing import Trace, rebuilt, trace
 
 
 def vmap(
@@ -81,7 +81,7 @@ def _run(
         return [_placed(x, axis, d, w, fun_name) for x, d, w in zip(outs, found, wanted, strict=True)]
 
     outs = as_one_program(program, [*traced.captured, *leaves], fun_name)
-    return unflatten(traced.out_tree, outs)
+    return rebuilt(traced.out_tree, outs)
 
 
 def _placed(x: Any, axis: Axis, found: int | None, wanted: int | None, fun_name: str) -> Any:
