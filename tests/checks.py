@@ -1,7 +1,7 @@
 """How a row of tests/rows is checked, and how arrays are compared.
 
-Each check takes a row, one of its samples and a dtype, and raises AssertionError where the operation, its derivatives or its
-batching are wrong. tests/test_rows.py runs them on all rows, and on operations that are wrong on purpose.
+Each check takes a row, one of its samples and a dtype, and raises AssertionError where the operation, its derivatives
+or its batching are wrong. tests/test_rows.py runs them on all rows, and on operations that are wrong on purpose.
 """
 from __future__ import annotations
 
@@ -183,7 +183,9 @@ def _direction(x: Array, rng: np.random.Generator) -> Array:
     return (parts[0] + 1j * parts[1] if x.dtype.kind == "c" else parts[0]).astype(x.dtype)
 
 
-def finite_difference(fun: Callable[..., Sequence[Any]], primals: Sequence[Array], tangents: Sequence[Array]) -> list[Array]:
+def finite_difference(
+    fun: Callable[..., Sequence[Any]], primals: Sequence[Array], tangents: Sequence[Array]
+) -> list[Array]:
     """The derivative of `fun` along `tangents`, by central differences."""
     ahead, behind = (
         [np.asarray(y) for y in fun(*(x + sign * STEP * v for x, v in zip(primals, tangents, strict=True)))]

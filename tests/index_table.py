@@ -1,4 +1,4 @@
-"""Indices in all of NumPy's notation, for arrays of shape (3, 4, 5); shared by the tests of x[index] and x.at[index]."""
+"""Indices in all of NumPy's notation, for arrays of shape (3, 4, 5): shared by test_indexing.py and test_at.py."""
 from __future__ import annotations
 
 import re

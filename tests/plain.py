@@ -1,7 +1,7 @@
 """The language of tests/test_programs.py twice: by xlamini, and by NumPy with Python loops and dual numbers.
 
-Values are numbers and vectors of SIZE numbers. `Plain` knows nothing of tracing: derivatives are carried along with each number,
-reverse mode is one forward pass for each element, vmap is a loop.
+Values are numbers and vectors of SIZE numbers. `Plain` knows nothing of tracing: derivatives are carried along with
+each number, reverse mode is one forward pass for each element, vmap is a loop.
 """
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The checks of rows can fail: each catches the operation that is wrong in the way it looks for, and passes the right one."""
+"""The checks of rows can fail: each catches the operation that is wrong in its way, and passes the right one."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -124,7 +124,9 @@ WRONG = {
     "missing cotangent": linear(transpose=lambda self, ct, x: [None]),
     "dtype": Row("wrong_dtype", lambda x: convert(x, np.float32), lambda x: x),
     "integer result": Row("wrong_kind", lambda x: convert(x, np.int32), np.trunc, differentiable=False),
-    "infinity": Row("wrong_infinity", lambda x: lax.clamp(F32(-9), x, F32(9)), lambda x: x, dtypes=("float32",), specials=True),
+    "infinity": Row(
+        "wrong_infinity", lambda x: lax.clamp(F32(-9), x, F32(9)), lambda x: x, dtypes=("float32",), specials=True
+    ),
     "shape": Row("wrong_shape", lambda x: lax.reshape(x, (x.size,)), lambda x: x),
 }
 

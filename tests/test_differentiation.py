@@ -1,4 +1,4 @@
-"""grad, jvp, vjp, linearize and their kin by hand: arguments and outputs of every kind, and Python's control flow on values."""
+"""grad, jvp, vjp, linearize and their kin by hand: arguments and outputs of every kind, control flow on values."""
 from __future__ import annotations
 
 import math
@@ -28,7 +28,8 @@ def total(x: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    "argnums, expected", [(0, 12.0), (1, 7.0), (-1, 7.0), ((0,), (12.0,)), ((1, 0), (7.0, 12.0)), ([0, -1], (12.0, 7.0))]
+    "argnums, expected",
+    [(0, 12.0), (1, 7.0), (-1, 7.0), ((0,), (12.0,)), ((1, 0), (7.0, 12.0)), ([0, -1], (12.0, 7.0))],
 )
 def test_argnums(argnums: Any, expected: Any) -> None:
     value, gradient = xlamini.value_and_grad(polynomial, argnums)(2.0, 3.0)

@@ -1,7 +1,7 @@
 """The examples in docstrings and in the README print what they say.
 
-Docstrings are found in the source, so those of operations and attributes, which `doctest` alone would not see, count too.
-An example may use the names of its own module, `xlamini`, `np`, and `jnp`, `lax`, `nn`, `random`, `tree`.
+Docstrings are found in the source, so those of operations and attributes, which `doctest` alone would not see, count
+too. An example may use the names of its own module, `xlamini`, `np`, and `jnp`, `lax`, `nn`, `random`, `tree`.
 """
 
 from __future__ import annotations
@@ -48,9 +48,8 @@ def docstrings(tree: ast.Module) -> Iterator[tuple[str, int, str]]:
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.FunctionDef | ast.ClassDef):
                 stack.append((f"{name}.{child.name}", child))
-            elif isinstance(child, ast.Expr) and isinstance(child.value, ast.Constant):
-                if isinstance(child.value.value, str):
-                    yield name, child.lineno - 1, child.value.value
+            elif isinstance(child, ast.Expr) and isinstance(text := getattr(child.value, "value", None), str):
+                yield name, child.lineno - 1, text
 
 
 def sessions() -> list[Any]:

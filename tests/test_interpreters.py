@@ -253,7 +253,8 @@ def test_a_call_with_operands_of_other_types_is_refused() -> None:
 
 def test_the_error_of_the_checker_shows_equation_line_and_program() -> None:
     jaxpr = broken(sample(), invars=[Var(sample().in_avals[0])] * 2)
-    with pytest.raises(JaxprError, match=r"(?s)equation e1 mul \(.*test_interpreters\.py:\d+ .*\) is not well formed.*lambda"):
+    message = r"(?s)equation e1 mul \(.*test_interpreters\.py:\d+ .*\) is not well formed.*lambda"
+    with pytest.raises(JaxprError, match=message):
         check_jaxpr(jaxpr)
 
 

@@ -1,7 +1,8 @@
-"""Random programs: nested transformations over one another, with closures over outer values, agree with plain evaluation.
+"""Random programs: nested transformations over one another, with closures over outer values, agree with plain
+evaluation.
 
-A program is Python text, so that a failure can be read and run: `L.grad(lambda a: L.total(L.sin(v) * a))(s)`. The names `s` and
-`v` are its inputs, a number and a vector; `L` is one of the two languages of tests/plain.py.
+A program is Python text, so that a failure can be read and run: `L.grad(lambda a: L.total(L.sin(v) * a))(s)`. The names
+`s` and `v` are its inputs, a number and a vector; `L` is one of the two languages of tests/plain.py.
 """
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ Scope = tuple[tuple[str, str], ...]
 
 S, V = np.float64(0.7), np.array([0.3, -1.1, 0.8])
 SETTINGS = settings(
-    derandomize=True, deadline=None, max_examples=60, suppress_health_check=list(HealthCheck), database=None
+    derandomize=True, deadline=None, max_examples=100, suppress_health_check=list(HealthCheck), database=None
 )
 
 # {s} and {v} are expressions; {f:ab} a function of a value of kind a that returns kind b.

@@ -14,7 +14,7 @@ import pytest
 import xlamini
 import xlamini.numpy as jnp
 from xlamini import random
-from xlamini.core.dtypes import issubdtype, prng_key
+from xlamini.core.dtypes import finfo, issubdtype, prng_key
 
 GOLDEN = Path(__file__).with_name("golden")
 sys.path.insert(0, str(GOLDEN))
@@ -49,12 +49,20 @@ def words(keys):
 # --- JAX's numbers
 
 
+def check_same(found, expected, call):
+    """Bits are equal; functions of floats may differ in the last bits from one version of XLA to the next."""
+    assert (found["shape"], found["dtype"]) == (expected["shape"], expected["dtype"]), call
+    dtype = np.dtype(found["dtype"])
+    rtol = 4 * float(finfo(dtype).eps) if dtype.kind not in "biu" else 0
+    for part in ("first", "last"):
+        np.testing.assert_allclose(found[part], expected[part], rtol=rtol, atol=rtol, err_msg=str(call))
+
+
 @pytest.mark.parametrize("group", GROUPS)
 def test_values_are_those_of_jax(group):
     for record in (r for r in RECORDS if r["group"] == group):
         call = {name: record[name] for name in ("call", "seed", "args", "kwargs", "x64")}
-        found = summary(replay(xlamini, call))
-        assert found == record["result"], call
+        check_same(summary(replay(xlamini, call)), record["result"], call)
 
 
 def test_the_first_normal_numbers(key):
@@ -377,7 +385,8 @@ ERRORS = {
     "floats": (
         lambda k: random.uniform(jnp.zeros(2)),
         TypeError,
-        r"uniform: a key is needed, or the words of one, uint32\[2\]; got float32\[2\]. Make a key with random.key\(0\)",
+        r"uniform: a key is needed, or the words of one, uint32\[2\]; got float32\[2\]. Make a key "
+        r"with random.key\(0\)",
     ),
     "negative split": (
         lambda k: random.split(k, -1),

@@ -1,6 +1,7 @@
 """Every row of tests/rows beside its reference, finite differences and Python loops.
 
-By default each row is checked in a sample of its dtypes, shapes and batchings, the same in every run; `--all-rows` checks all.
+By default each row is checked in a sample of its dtypes, shapes and batchings, the same in every run; `--all-rows`
+checks all.
 """
 from __future__ import annotations
 

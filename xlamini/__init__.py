@@ -1,7 +1,8 @@
 """xlamini: see, trust and change what happens between your Python and the machine.
 
-A Python function on arrays is traced once into a jaxpr; every transformation is a function from jaxpr to jaxpr; the final jaxpr
-becomes StableHLO, and PJRT runs it. `import xlamini as jax` reads naturally: names, arguments and meanings are JAX's.
+A Python function on arrays is traced once into a jaxpr; every transformation is a function from jaxpr to jaxpr; the
+final jaxpr becomes StableHLO, and PJRT runs it. `import xlamini as jax` reads naturally: names, arguments and meanings
+are JAX's.
 """
 
 # ruff: noqa: E402, I001

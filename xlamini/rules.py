@@ -47,10 +47,11 @@ def load_vocabulary() -> None:
 
 
 def rows() -> list[Row]:
-    """One row for each primitive, by file and line."""
+    """One row for each primitive of the library, by file and line."""
     load_vocabulary()
-    members = Counter(map(type, primitives))
-    found = [Row(p, declared(p), [_cell(p, rule, members) for rule in RULES]) for p in primitives]
+    ours = [p for p in primitives if p.__module__.startswith("xlamini.")]
+    members = Counter(map(type, ours))
+    found = [Row(p, declared(p), [_cell(p, rule, members) for rule in RULES]) for p in ours]
     return sorted(found, key=lambda row: (row.place, row.primitive.name))
 
 

@@ -1,3 +1,6 @@
 """The stages of a jitted function: `jit(f).trace(x)` -> Traced, `.lower()` -> Lowered, `.compile()` -> Compiled."""
 
-from xlamini.transforms.stages import Compiled as Compiled, Lowered as Lowered, Stage as Stage, Traced as Traced
+from xlamini.transforms.stages import Compiled as Compiled
+from xlamini.transforms.stages import Lowered as Lowered
+from xlamini.transforms.stages import Stage as Stage
+from xlamini.transforms.stages import Traced as Traced

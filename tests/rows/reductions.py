@@ -1,4 +1,5 @@
-"""Rows of what runs along axes: reductions, running results, sorting, extrema's places, dot_general, and their numpy faces."""
+"""Rows of what runs along axes: reductions, running results, sorting, places of extrema, dot_general; numpy's too."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -64,9 +65,14 @@ SUMS = [
     ),
 ]
 EXTREMA = [
-    Row(f"reduce_{name}", last_axis(getattr(lax, f"reduce_{name}")), last_axis(reference), samples=samples, dtypes=REALS)
-    for name, reference in (("max", np.max), ("min", np.min))
-    for samples in [[[distinct(3, 4)], [distinct(5)], [distinct(2, 3, 1)]]]
+    Row(
+        name,
+        last_axis(operation),
+        last_axis(reference),
+        samples=[[distinct(3, 4)], [distinct(5)], [distinct(2, 3, 1)]],
+        dtypes=REALS,
+    )
+    for name, operation, reference in (("reduce_max", lax.reduce_max, np.max), ("reduce_min", lax.reduce_min, np.min))
 ]
 BITS = [
     Row(
@@ -176,7 +182,9 @@ PRODUCTS = [
     product("matrices", (((1,), (0,)), ((), ())), "ij,jk->ik", (2, 3), (3, 4)),
     product("transposed", (((0,), (1,)), ((), ())), "ji,kj->ik", (3, 2), (4, 3)),
     product("batch", (((2,), (0,)), ((0,), (1,))), "bij,jbk->bik", (2, 3, 4), (4, 2, 5), dtypes=WIDE_FLOATS),
-    product("several", (((1, 3), (3, 0)), ((0,), (1,))), "abcd,daeb->ace", (2, 5, 3, 4), (4, 2, 2, 5), dtypes=WIDE_FLOATS),
+    product(
+        "several", (((1, 3), (3, 0)), ((0,), (1,))), "abcd,daeb->ace", (2, 5, 3, 4), (4, 2, 2, 5), dtypes=WIDE_FLOATS
+    ),
     product("outer", (((), ()), ((), ())), "i,jk->ijk", (2,), (3, 2), dtypes=WIDE_FLOATS),
     product("elementwise", (((), ()), ((0, 1), (1, 0))), "ij,ji->ij", (2, 3), (3, 2), dtypes=WIDE_FLOATS),
     product("nothing", (((1,), (0,)), ((), ())), "ij,jk->ik", (2, 0), (0, 3), dtypes=WIDE_FLOATS),
@@ -201,7 +209,13 @@ FACES = [
     face("median", lambda x: jnp.median(x, axis=1), lambda x: np.median(x, 1).astype(x.dtype), distinct(3, 4)),
     face("average", lambda x, w: jnp.average(x, 0, w), lambda x, w: np.average(x, 0, w), MATRIX, Arg((3,), (1, 2))),
     face("cumprod", lambda x: jnp.cumprod(x, axis=0), lambda x: x.cumprod(0), with_zeros(4, 2)),
-    face("argsort", lambda x: jnp.argsort(x, axis=0), lambda x: np.argsort(x, 0, kind="stable"), MATRIX, differentiable=False),
+    face(
+        "argsort",
+        lambda x: jnp.argsort(x, axis=0),
+        lambda x: np.argsort(x, 0, kind="stable"),
+        MATRIX,
+        differentiable=False,
+    ),
     face("matmul", jnp.matmul, np.matmul, STACK, Arg((4, 2)), dtypes=(*WIDE_FLOATS, "complex64")),
     face("matmul_broadcast", jnp.matmul, np.matmul, Arg((1, 2, 3)), Arg((4, 3, 2))),
     face("dot", jnp.dot, np.dot, MATRIX, Arg((4,))),

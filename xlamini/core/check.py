@@ -10,7 +10,7 @@ from xlamini.core.tracer import Builder, active
 
 
 def check_jaxpr(jaxpr: Jaxpr) -> None:
-    """Raise JaxprError unless every variable is assigned once, before it is used, and every type is what its rule says."""
+    """Raise JaxprError unless variables are assigned once, before they are used, with the types the rules give."""
     defined: set[Var] = set()
     _define(defined, [*jaxpr.constvars, *jaxpr.invars], jaxpr, None)
     with active(Builder("check")):
@@ -64,7 +64,9 @@ def _check_inner(inner: Jaxpr, jaxpr: Jaxpr, eqn: Equation) -> None:
 def _check_operands(callee: Jaxpr, jaxpr: Jaxpr, eqn: Equation) -> None:
     found, wanted = ([(v.aval.shape, v.aval.dtype) for v in atoms] for atoms in (eqn.invars, callee.invars))
     if found != wanted:
-        raise _error(f"its operands are {[a.aval for a in eqn.invars]}, but its jaxpr takes {callee.in_avals}", jaxpr, eqn)
+        raise _error(
+            f"its operands are {[a.aval for a in eqn.invars]}, but its jaxpr takes {callee.in_avals}", jaxpr, eqn
+        )
 
 
 def _error(problem: str, jaxpr: Jaxpr, eqn: Equation | None) -> JaxprError:

@@ -1,8 +1,8 @@
 """Python asks a tracer for its number.
 
-Where a transformation was called on concrete values (grad, jvp, vjp… outside jit), the builder knows the values of its inputs. Then
-just the equations that lead to the variable are evaluated, and what they gave is remembered. Otherwise the answer is an error that
-names the argument the value depends on.
+Where a transformation was called on concrete values (grad, jvp, vjp… outside jit), the builder knows the values of its
+inputs. Then just the equations that lead to the variable are evaluated, and what they gave is remembered. Otherwise the
+answer is an error that names the argument the value depends on.
 """
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def value_of(x: Any) -> Any:
     return x
 
 
-def _evaluate(builder: Builder, var: Var) -> Any:
-    captured = {v: value for v, value in builder.captured.values()}
+def _evaluate(builder: Builder, var: Atom) -> Any:
+    captured = dict(builder.captured.values())
     _index_new_equations(builder)
     with active(None):
         for eqn in _needed(builder, captured, var):
@@ -60,7 +60,7 @@ def _index_new_equations(builder: Builder) -> None:
             builder.producers[v] = eqn
 
 
-def _needed(builder: Builder, captured: dict[Var, Any], var: Var) -> list[Equation]:
+def _needed(builder: Builder, captured: dict[Var, Any], var: Atom) -> list[Equation]:
     """The equations that lead to `var` from what is known, in program order."""
     found: dict[int, Equation] = {}
     pending: list[Atom] = [var]
@@ -122,6 +122,7 @@ def _dependence(unknown: Unknown) -> str:
 
 
 _STATIC = "or mark the argument static (static_argnames of jit)"
+_RETURN_IT = f"Return the value from the traced function instead, {_STATIC}."
 _METHODS = {
     "__bool__": _asking(
         TracerBoolConversionError,
@@ -133,10 +134,16 @@ _METHODS = {
         ConcretizationTypeError, "The int", f"Keep it an array, for example with .astype('int32'), {_STATIC}.", int
     ),
     "__float__": _asking(
-        ConcretizationTypeError, "The float", f"Keep it an array, for example with .astype('float32'), {_STATIC}.", float
+        ConcretizationTypeError,
+        "The float",
+        f"Keep it an array, for example with .astype('float32'), {_STATIC}.",
+        float,
     ),
     "__complex__": _asking(
-        ConcretizationTypeError, "The complex number", f"Keep it an array, for example with .astype('complex64'), {_STATIC}.", complex
+        ConcretizationTypeError,
+        "The complex number",
+        f"Keep it an array, for example with .astype('complex64'), {_STATIC}.",
+        complex,
     ),
     "__index__": _asking(
         TracerIntegerConversionError,
@@ -150,8 +157,8 @@ _METHODS = {
         "Use the function of xlamini.numpy in place of NumPy's, or compute with NumPy outside.",
         lambda value, dtype=None, copy=None: np.asarray(value, dtype),
     ),
-    "item": _asking(ConcretizationTypeError, "The number", f"Return the value from the traced function instead, {_STATIC}.", lambda v: v.item()),
-    "tolist": _asking(ConcretizationTypeError, "A list", f"Return the value from the traced function instead, {_STATIC}.", lambda v: v.tolist()),
+    "item": _asking(ConcretizationTypeError, "The number", _RETURN_IT, lambda value: value.item()),
+    "tolist": _asking(ConcretizationTypeError, "A list", _RETURN_IT, lambda value: value.tolist()),
 }
 
 for _name, _method in _METHODS.items():

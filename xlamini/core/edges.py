@@ -1,7 +1,7 @@
 """The edge between the user's program and the library: tracebacks show the user's frames, not ours.
 
-An error is raised deep inside, in terms of what went wrong; its traceback is trimmed where it leaves the library. Set the
-flag `traceback_filtering` to "off" (or XLAMINI_TRACEBACK_FILTERING=off) to see everything.
+An error is raised deep inside, in terms of what went wrong; its traceback is trimmed where it leaves the library. Set
+the flag `traceback_filtering` to "off" (or XLAMINI_TRACEBACK_FILTERING=off) to see everything.
 """
 from __future__ import annotations
 

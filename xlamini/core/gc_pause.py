@@ -1,7 +1,7 @@
 """No garbage collection while programs are built.
 
-Tracing, rewriting and lowering make many objects that all stay alive. Python's collector goes through them again and again
-and finds nothing; for a large program that takes as long as the work itself.
+Tracing, rewriting and lowering make many objects that all stay alive. Python's collector goes through them again and
+again and finds nothing; for a large program that takes as long as the work itself.
 """
 from __future__ import annotations
 

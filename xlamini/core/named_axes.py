@@ -41,4 +41,6 @@ def size_of_axis(name: Any) -> int:
         if axis.name == name:
             return axis.size
     known = ", ".join(repr(a.name) for a in _axes.named) or "none"
-    raise NameError(f"unbound axis name: {name!r}; named axes here: {known}; give one with vmap(..., axis_name={name!r})")
+    raise NameError(
+        f"unbound axis name: {name!r}; named axes here: {known}; give one with vmap(..., axis_name={name!r})"
+    )

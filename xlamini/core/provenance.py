@@ -1,7 +1,7 @@
 """Where an equation comes from: the user's line, the scope it sits in, and the rewrites that made it.
 
-A source is found once per (code object, instruction) of a trace, and shared. What costs time (the line's text, the name of
-the variable that the user assigns the value to) is read from the code object only when somebody asks.
+A source is found once per (code object, instruction) of a trace, and shared. What costs time (the line's text, the name
+of the variable that the user assigns the value to) is read from the code object only when somebody asks.
 """
 from __future__ import annotations
 

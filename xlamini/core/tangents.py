@@ -22,7 +22,7 @@ class Zero:
 
 
 class Linear:
-    """In a transpose rule, an operand that the equation is linear in: its value is not known, its cotangent is asked."""
+    """In a transpose rule, an operand that the equation is linear in: without a value, and asked for its cotangent."""
 
     __slots__ = ("aval",)
 

@@ -1,8 +1,8 @@
 """One tracer, one builder.
 
-While a builder is active (`state.builder`), binding a primitive adds an equation to it and returns a tracer. A value from
-outside, an outer builder's tracer or an array, becomes a captured input; Python and NumPy scalars become literals. When no
-builder is active, binding evaluates at once, through the evaluator that a floor above installs.
+While a builder is active (`state.builder`), binding a primitive adds an equation to it and returns a tracer. A value
+from outside, an outer builder's tracer or an array, becomes a captured input; Python and NumPy scalars become literals.
+When no builder is active, binding evaluates at once, through the evaluator that a floor above installs.
 """
 from __future__ import annotations
 
@@ -60,6 +60,7 @@ class Builder:
     """Collects the equations of one jaxpr."""
 
     __slots__ = (
+        "__weakref__",
         "arg_names",
         "captured",
         "equations",
@@ -71,7 +72,6 @@ class Builder:
         "producers",
         "provenance",
         "sources",
-        "__weakref__",
     )
 
     def __init__(self, name: str, arg_names: Sequence[str] | None = None):

@@ -3,9 +3,9 @@
     linearize(jaxpr, nonzero)  ->  primal:  inputs -> (outputs, new residuals)
                                    tangent: (residuals, tangents) -> tangents of outputs
 
-The derivative rules run under a `TangentBuilder`: what depends on a tangent lands in it, the rest in the primal builder, and
-what crosses from one to the other is, by definition, a residual. A residual that is an input or an output of `primal` already is
-not returned a second time, because a program that returns its input copies it.
+The derivative rules run under a `TangentBuilder`: what depends on a tangent lands in it, the rest in the primal
+builder, and what crosses from one to the other is, by definition, a residual. A residual that is an input or an output
+of `primal` already is not returned a second time, because a program that returns its input copies it.
 """
 from __future__ import annotations
 

@@ -2,8 +2,8 @@
 
     physical(jaxpr)  ->  jaxpr in which a key array of shape s is an array of words of shape (*s, words)
 
-What only moves elements about does so for each word: it is batched over the last dimension. Primitives about keys say for
-themselves what they do to words, and a jaxpr inside an equation is rewritten in the same way.
+What only moves elements about does so for each word: it is batched over the last dimension. Primitives about keys say
+for themselves what they do to words, and a jaxpr inside an equation is rewritten in the same way.
 """
 from __future__ import annotations
 

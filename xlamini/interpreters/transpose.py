@@ -1,9 +1,10 @@
 """Transpose: turn a linear map around.
 
-    transpose(jaxpr, linear, nonzero_ct)  ->  jaxpr of (known inputs, cotangents of outputs) -> cotangents of linear inputs
+    transpose(jaxpr, linear, nonzero_ct)  ->  jaxpr of (known inputs, cotangents of outputs)
+                                              -> cotangents of linear inputs
 
-First the equations that do not depend on a linear input run forward; then the others, last one first, by their transpose
-rules. Cotangents that meet at a variable are summed.
+First the equations that do not depend on a linear input run forward; then the others, last one first, by their
+transpose rules. Cotangents that meet at a variable are summed.
 """
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
 """The operations that programs are made of, under the names JAX users know as `jax.lax`."""
 
-# ruff: noqa: F401
 from xlamini.primitives.arg_extrema import argmax, argmax_p, argmin, argmin_p
 from xlamini.primitives.arithmetic import abs, add, div, max, min, mul, neg, rem, sign, sub
 from xlamini.primitives.bitwise import (

@@ -132,7 +132,9 @@ class Context:
 
         jaxpr, consts = build(flat, self.avals_in if avals is None else avals)
         if consts:
-            raise TypeError(f"the lowering of {self.eqn.primitive} captured array constants; write them as iota or literals")
+            raise TypeError(
+                f"the lowering of {self.eqn.primitive} captured array constants; write them as iota or literals"
+            )
         outs = self.run(jaxpr, operands)
         return outs[0] if single else outs
 

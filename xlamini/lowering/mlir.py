@@ -1,7 +1,7 @@
 """The MLIR context, and the types, attributes and locations interned in it.
 
-A context is kept per thread, because making one costs milliseconds, and replaced now and then, because what is interned in
-it is never freed. Everything is made once and found again by the Python value it stands for.
+A context is kept per thread, because making one costs milliseconds, and replaced now and then, because what is interned
+in it is never freed. Everything is made once and found again by the Python value it stands for.
 """
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ class Interned:
         element, dtype = self.element_type(value.dtype), value.dtype
         if dtype == np.bool_ or (dtype.name in _NARROW and "int" in dtype.name):
             kind = ir.RankedTensorType.get(value.shape, element, loc=self.unknown)
-            return self.parse(f"dense<{str(value.astype(int).tolist())}> : {kind}".replace("dense<[]>", "dense<>"))
+            return self.parse(f"dense<{value.astype(int).tolist()!s}> : {kind}".replace("dense<[]>", "dense<>"))
         raw = np.ascontiguousarray(value)
         bits: Any = raw.view(f"u{dtype.itemsize}") if dtype.name in _NARROW else raw
         return ir.DenseElementsAttr.get(bits, type=element, shape=value.shape, context=self.context)

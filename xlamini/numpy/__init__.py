@@ -4,7 +4,7 @@ One family of functions a file; this one only says which names are public. Impor
 their operators and methods.
 """
 
-# ruff: noqa: F401, I001
+# ruff: noqa: I001
 # fmt: off
 from xlamini.numpy import array_methods as _array_methods
 from xlamini.numpy import array_operators as _array_operators

@@ -11,13 +11,13 @@ from xlamini.core.jaxpr import Literal
 from xlamini.core.tracer import Tracer
 from xlamini.primitives.promotion import is_operand
 from xlamini.primitives.slice import index_in_dim
-from xlamini.runtime.array import ArrayImpl
+from xlamini.runtime.array import Array, ArrayImpl
 from xlamini.runtime.put import device_put_value
 
 _ARRAYS = (ArrayImpl, Tracer, Literal)
 
 
-def as_operand(name: str, x: Any) -> Any:
+def as_operand(name: str, x: Any) -> Array:
     """An array or a traced value as it is, a number or an ndarray as an array; TypeError for anything else."""
     if type(x) in _ARRAYS:
         return x
@@ -28,7 +28,7 @@ def as_operand(name: str, x: Any) -> Any:
     return device_put_value(x)
 
 
-def as_operands(name: str, arrays: Any) -> list[Any]:
+def as_operands(name: str, arrays: Any) -> list[Array]:
     """The members of a list or tuple of arrays, or the rows of an array, as operands; ValueError if there are none."""
     if type(arrays) is not list and type(arrays) is not tuple:
         arrays = _rows(name, arrays)

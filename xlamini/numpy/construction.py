@@ -101,7 +101,8 @@ def _from_numpy(name: str, x: np.ndarray) -> Any:
         narrow = canonicalize_dtype(x.dtype)
         warnings.warn(
             f"{name}: the {x.dtype} array is narrowed to {narrow}, because 64-bit dtypes are off. Pass "
-            f"dtype={str(narrow)!r} to say that this is meant, or turn them on with config.update('jax_enable_x64', True).",
+            f"dtype={str(narrow)!r} to say that this is meant, or turn them on with "
+            "config.update('jax_enable_x64', True).",
             UserWarning,
             user_stacklevel(),
         )
@@ -132,13 +133,17 @@ def _nested(name: str, x: Sequence[Any], wanted: Any) -> Any:
     dtype = _common_dtype(name, leaves) if wanted is None else wanted
     value = _filled(name, x, dtype)
     if value.size != sum(np.size(leaf) for leaf in leaves):
-        raise TypeError(f"{name}: the nested lists hold None, or values that are no numbers; pass numbers only")
+        raise TypeError(f"{name}: the nested lists hold None; pass numbers only")
     return device_put_value(value)
 
 
 def _filled(name: str, x: Sequence[Any], dtype: Any) -> np.ndarray:
     try:
         return np.array(x, dtype)
+    except TypeError:
+        raise TypeError(
+            f"{name}: the nested lists hold None, or values that do not convert to {dtype}; pass numbers only"
+        ) from None
     except ValueError as error:
         raise ValueError(f"{name}: {error} Give the nested lists equal lengths, or pad them") from None
 

@@ -14,7 +14,7 @@ from xlamini.numpy.searching import places
 from xlamini.numpy.shapes import moveaxis, ravel
 from xlamini.numpy.sorting import argsort
 from xlamini.primitives import operators
-from xlamini.primitives.promotion import check_operands, promoted_inexact
+from xlamini.primitives.promotion import check_operands, promoted_inexact, promoted_inexact_dtypes
 from xlamini.primitives.select import where
 from xlamini.primitives.shape import sum_over
 from xlamini.primitives.slice import slice_in_dim
@@ -125,8 +125,8 @@ def _interp(x: Any, xp: Any, fp: Any, left: Any, right: Any, period: Any, go_on:
             f"interp: xp and fp must be one-dimensional and of one length above 0, got shapes {aval_of(xp).shape} and "
             f"{aval_of(fp).shape}"
         )
-    (heights,) = promoted_inexact("interp", fp)
-    at, points = (v for v in promoted_inexact("interp", x, xp))
+    at, points = promoted_inexact_dtypes(x, xp)
+    (heights,) = promoted_inexact_dtypes(fp)
     if period is not None:
         at, points, heights = _unrolled(at, points, heights, operators.absolute(period))
     between = _between(at, points, heights)

@@ -11,7 +11,6 @@ from xlamini.numpy.arguments import as_axes, as_operand
 from xlamini.numpy.runs import take_runs
 from xlamini.numpy.shapes import ravel, swapaxes
 from xlamini.primitives.iota import iota
-from xlamini.primitives.promotion import check_operands
 from xlamini.primitives.shape import reshape, rev
 from xlamini.runtime.array import Array
 from xlamini.transforms.composite import composite
@@ -74,14 +73,13 @@ def roll(a: ArrayLike, shift: ArrayLike | Sequence[int], axis: AxisLike = None) 
     x = as_operand("roll", a)
     static = _static(shift)
     if static is None:
-        check_operands("roll", (shift,))
         return _rolled(x, shift, axis)
     return _rolled_by(x, static, tuple(axis) if isinstance(axis, list) else axis)
 
 
 def _static(shift: Any) -> Any:
     """The shift as an int or a tuple of ints, if it is known while tracing."""
-    if hasattr(shift, "aval"):
+    if hasattr(shift, "aval") or (isinstance(shift, Sequence) and any(hasattr(s, "aval") for s in shift)):
         return None
     return tuple(map(operator.index, shift)) if np.ndim(shift) else operator.index(shift)
 
@@ -103,7 +101,8 @@ def _rolled(x: Any, shift: Any, axis: Any, known: bool = False) -> Any:
 
 def _pairs(shift: Any, axis: Any, ndim: int) -> list[tuple[Any, int]]:
     axes = [as_axes("roll", a, ndim)[0] for a in (axis if isinstance(axis, Sequence) else (axis,))]
-    shifts = [shift[i] for i in range(np.shape(shift)[0])] if np.ndim(shift) else [shift]
+    several = isinstance(shift, Sequence) or np.ndim(shift) > 0
+    shifts = list(shift) if several else [shift]
     if len(shifts) != len(axes) and 1 not in (len(shifts), len(axes)):
         raise ValueError(f"roll: {len(shifts)} shifts do not go with {len(axes)} axes")
     count = max(len(shifts), len(axes))

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xlamini.core.avals import Shape, ShapedArray
+from xlamini.core.avals import Shape
 from xlamini.core.config import enable_x64
 from xlamini.core.tracer import aval_of, literal
 from xlamini.numpy.index_plan import Between, Entry, NewAxis, Plan, Point, Points, Span, bound_leaves
@@ -196,8 +196,3 @@ def _numbers(plan: Plan, parts: Sequence[_Part], components: dict[int, Any]) -> 
 def _sizes(plan: Plan, shape: Shape) -> Shape:
     """The size of a window in each axis of the array."""
     return tuple(e.size if type(e) is Span and abs(e.step) == 1 else 1 for e in plan.axes())
-
-
-def indexed_aval(x: Any, frame: Frame) -> ShapedArray:
-    """The type of what the user sees."""
-    return aval_of(x).update(shape=frame.shape)

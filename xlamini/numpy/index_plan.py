@@ -107,10 +107,6 @@ def whole(size: int) -> Span:
     return Span(size, 1, 0)
 
 
-def is_whole(entry: Entry, size: int) -> bool:
-    return type(entry) is Span and entry.size == size and entry.step == 1
-
-
 def bound_leaves(entries: Iterable[Entry], leaves: Sequence[Any]) -> list[Any]:
     """For each entry its number or array: the one in the plan, the next leaf, or None if it has none."""
     remaining = iter(leaves)

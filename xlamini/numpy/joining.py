@@ -37,7 +37,7 @@ def concat(arrays: Sequence[ArrayLike], /, *, axis: int | None = 0) -> Array:
     return concatenate(arrays, axis)
 
 
-@composite(static=("axis", "out", "dtype"))
+@composite(static=("axis", "dtype"))
 def stack(arrays: Sequence[ArrayLike], axis: int = 0, out: None = None, dtype: DTypeLike | None = None) -> Array:
     """Arrays of one shape, joined along a new axis; ShapeError where their shapes differ.
 

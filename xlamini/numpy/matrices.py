@@ -8,7 +8,7 @@ import numpy as np
 
 from xlamini.core.dtypes import canonicalize_dtype, check_user_dtype
 from xlamini.core.tracer import aval_of
-from xlamini.numpy.arguments import as_axis, as_operand
+from xlamini.numpy.arguments import as_axis, as_operand, refuse_out
 from xlamini.primitives import operators
 from xlamini.primitives.convert import convert
 from xlamini.primitives.iota import broadcasted_iota
@@ -155,7 +155,7 @@ def _last_diagonal(x: Any, offset: int) -> Any:
     return slice(flat, [0] * len(outer) + [start], [*outer, stop], [1] * len(outer) + [columns + 1])
 
 
-@composite(static=("offset", "axis1", "axis2", "dtype", "out"))
+@composite(static=("offset", "axis1", "axis2", "dtype"))
 def trace(
     a: ArrayLike,
     offset: int = 0,
@@ -165,6 +165,7 @@ def trace(
     out: None = None,
 ) -> Array:
     """The sum of the diagonals of the planes of two axes."""
+    refuse_out("trace", out)
     values = diagonal(a, offset, axis1, axis2)
     if dtype is not None:
         values = convert(values, check_user_dtype(dtype, "trace"))

@@ -88,9 +88,8 @@ def _scalar(value: Any, dtype: Any) -> Any:
 
 def _value_pairs(values: Any, ndim: int) -> list[tuple[Any, Any]]:
     """A value before and one after for each axis."""
-    shape = np.shape(values[0])
-    pairs = list(values) if shape else [values]
-    pairs = [(p[0], p[-1]) for p in pairs]
+    nested = isinstance(values[0], Sequence) or np.ndim(values[0]) > 0
+    pairs = [(pair[0], pair[-1]) for pair in (values if nested else [values])]
     if len(pairs) not in (1, ndim):
         raise ValueError(f"pad: constant_values has {len(pairs)} pairs for {ndim} axes")
     return pairs * ndim if len(pairs) == 1 else pairs

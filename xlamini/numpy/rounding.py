@@ -62,7 +62,7 @@ def rint(x: ArrayLike, /) -> Array:
     ...
 
 
-@composite(static=("decimals", "out"))
+@composite(static=("decimals",))
 def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
     """Each element rounded to so many places behind the point; halves go to the even one.
 

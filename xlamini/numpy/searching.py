@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.core.dtypes import canonicalize_dtype
-from xlamini.core.errors import ConcretizationTypeError, ShapeError
+from xlamini.core.errors import ConcretizationTypeError, ShapeError, TracerArrayConversionError
 from xlamini.core.tracer import Tracer, aval_of
 from xlamini.numpy.arguments import as_operand
 from xlamini.numpy.creation import full, zeros
@@ -53,7 +53,7 @@ def _values(name: str, x: Any) -> np.ndarray:
         return np.asarray(x)
     try:
         return np.asarray(x)
-    except ConcretizationTypeError as error:
+    except TracerArrayConversionError as error:
         raise ConcretizationTypeError(
             f"{name}: the length of the result depends on values that are not known while tracing; give it with the "
             f"argument `{'length' if name == 'bincount' else 'size'}`. {error}"

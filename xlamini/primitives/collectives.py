@@ -154,7 +154,9 @@ class AxisIndex(Primitive):
         return iota(np.int32, axis.size), 0
 
     def lower(self, ctx: Any, *, axis_name: Any) -> Any:
-        raise NameError(f"unbound axis name: {axis_name!r} in axis_index; map it with vmap(..., axis_name={axis_name!r})")
+        raise NameError(
+            f"unbound axis name: {axis_name!r} in axis_index; map it with vmap(..., axis_name={axis_name!r})"
+        )
 
     def named_axes(self, params: dict[str, Any]) -> tuple[Any, ...]:
         return (params["axis_name"],)

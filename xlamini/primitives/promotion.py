@@ -66,10 +66,14 @@ def _promoted_at_least(kind: Any, default: type, name: str, operands: Sequence[A
     if easy is not None and issubdtype(aval_of(easy[0]).dtype, kind):
         return easy
     check_operands(name, operands)
+    return broadcasted(name, *_dtypes_at_least(kind, default, operands))
+
+
+def _dtypes_at_least(kind: Any, default: type, operands: Sequence[Any]) -> Sequence[Any]:
     dtype, weak = result_type(*operands, return_weak_type_flag=True)
     if not issubdtype(dtype, kind):
         dtype = canonicalize_dtype(default)
-    return broadcasted(name, *[in_dtype(x, dtype, weak) for x in operands])
+    return [in_dtype(x, dtype, weak) for x in operands]
 
 
 def _easy(operands: Sequence[Any]) -> Sequence[Any] | None:
@@ -101,6 +105,11 @@ def promoted_dtypes(*operands: Any) -> Sequence[Any]:
     """Operands in the dtype that JAX's promotion lattice gives them."""
     dtype, weak = result_type(*operands, return_weak_type_flag=True)
     return [in_dtype(x, dtype, weak) for x in operands]
+
+
+def promoted_inexact_dtypes(*operands: Any) -> Sequence[Any]:
+    """Like `promoted_dtypes`, with integers and booleans as floats."""
+    return _dtypes_at_least(np.inexact, float, operands)
 
 
 def in_dtype(x: Any, dtype: Any, weak: bool = False) -> Any:

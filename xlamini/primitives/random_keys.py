@@ -1,7 +1,8 @@
 """The primitives of random keys: what makes keys, what keys make.
 
-Rewrites and printing know keys as values of dtype `key<fry>`; a rule `physical` says what a primitive does to the words that
-keys are made of. Numbers are drawn by counting: element i of what a key makes is the hash of the key and the number i.
+Rewrites and printing know keys as values of dtype `key<fry>`; a rule `physical` says what a primitive does to the words
+that keys are made of. Numbers are drawn by counting: element i of what a key makes is the hash of the key and the
+number i.
 """
 from __future__ import annotations
 
@@ -20,6 +21,7 @@ from xlamini.primitives.bitwise import bitwise_or, bitwise_xor, shift_left, shif
 from xlamini.primitives.concatenate import concatenate
 from xlamini.primitives.convert import convert
 from xlamini.primitives.iota import iota, iota_p
+from xlamini.primitives.optimization_barrier import optimization_barrier
 from xlamini.primitives.shape import broadcast_in_dim, expand_dims, reshape
 from xlamini.primitives.slice import index_in_dim
 from xlamini.primitives.threefry import threefry2x32
@@ -109,7 +111,8 @@ class Split(KeyPrimitive):
         return keys.update(shape=(*keys.shape, *shape))
 
     def physical(self, operands: Sequence[Any], *, shape: Shape) -> Any:
-        return _stacked(*_hashed(operands[0], shape))
+        # Else XLA would compute a key again, in full, within each loop that draws from it.
+        return optimization_barrier(_stacked(*_hashed(operands[0], shape)))
 
 
 class FoldIn(KeyPrimitive):
@@ -122,7 +125,7 @@ class FoldIn(KeyPrimitive):
 
     def physical(self, operands: Sequence[Any]) -> Any:
         words, data = operands
-        return _stacked(*threefry2x32(_columns(words), (_word(0), data)))
+        return optimization_barrier(_stacked(*threefry2x32(_columns(words), (_word(0), data))))
 
 
 class Bits(KeyPrimitive):

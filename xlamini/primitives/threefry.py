@@ -1,7 +1,7 @@
 """The threefry 2x32 hash: two key words and two counter words in, two random words out.
 
-It is a primitive so that a program holds one equation for each draw; it is lowered to one function of the module per type of
-its operands, which all draws of this type call.
+It is a primitive so that a program holds one equation for each draw; it is lowered to one function of the module per
+type of its operands, which all draws of this type call.
 """
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """What the functions of xlamini.random do with their arguments, and how they run.
 
-A draw outside of tracing is one dispatch of a compiled program; while something is traced its operations become part of it.
+A draw outside of tracing is one dispatch of a compiled program; while something is traced its operations become part of
+it.
 """
 from __future__ import annotations
 
@@ -25,8 +26,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 def sampler(*static: str, name: str = "") -> Callable[[F], F]:
     """Decorator for `fun(key, ...)` that draws numbers from a typed key; it then takes raw keys too.
 
-    Arguments named in `static` reach it as they are. `name` is what messages call it, if not by its own name. The keyword
-    `out_sharding` is there for programs that give None.
+    Arguments named in `static` reach it as they are. `name` is what messages call it, if not by its own name. The
+    keyword `out_sharding` is there for programs that give None.
     """
     return lambda fun: _sampler(fun, static, name or fun.__name__)
 
@@ -90,7 +91,9 @@ def typed(name: str, key: Any) -> Any:
 def check_array(name: str, key: Any) -> None:
     """TypeError for what is no array, so that it cannot be a key either."""
     if not hasattr(key, "dtype"):
-        raise TypeError(f"{name}: a key is needed, got {key!r} of type {type(key).__name__}; make one with random.key(0)")
+        raise TypeError(
+            f"{name}: a key is needed, got {key!r} of type {type(key).__name__}; make one with random.key(0)"
+        )
 
 
 def check_words(name: str, words: Any) -> None:

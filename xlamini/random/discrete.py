@@ -53,7 +53,7 @@ def rademacher(key: Any, shape: Any = (), dtype: Any = None) -> Any:
     found = check_user_dtype(int if dtype is None else dtype, "rademacher")
     shape = checked_shape("rademacher", shape)
     heads = lt(uniform_between(key, shape, result_type(float), 0.0, 1.0), 0.5)
-    one = literal(1, found)
+    one: Any = literal(1, found)
     return where(heads, one, -one)
 
 
@@ -69,8 +69,8 @@ def categorical(
 ) -> Any:
     """Indices along `axis`, drawn with probabilities softmax(logits).
 
-    `shape` ends with, or broadcasts from, the shape of the logits without that axis, which is the default. Without `replace` the
-    draws for one row of logits differ. Raises ValueError for a shape that does not fit.
+    `shape` ends with, or broadcasts from, the shape of the logits without that axis, which is the default. Without
+    `replace` the draws for one row of logits differ. Raises ValueError for a shape that does not fit.
 
     >>> xlamini.random.categorical(xlamini.random.key(0), xlamini.numpy.zeros((2, 4))).shape
     (2,)
@@ -80,9 +80,11 @@ def categorical(
     rows = (*aval.shape[:axis], *aval.shape[axis + 1 :])
     shape = _rows_of_draws(rows, shape)
     if not replace and math.prod(shape[: len(shape) - len(rows)]) > aval.shape[axis]:
-        raise ValueError(f"categorical: shape {shape} asks for more draws than the {aval.shape[axis]} categories there are")
+        raise ValueError(
+            f"categorical: shape {shape} asks for more draws than the {aval.shape[axis]} categories there are"
+        )
     fine = checked_mode("categorical", mode)
-    return _categorical(key, logits, axis, shape, bool(replace), fine, out_sharding=out_sharding)
+    return _categorical(key, logits, axis, shape, bool(replace), fine, out_sharding=out_sharding)  # type: ignore[call-arg]
 
 
 def _rows_of_draws(rows: Shape, shape: Any) -> Shape:

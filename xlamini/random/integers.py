@@ -26,8 +26,9 @@ _INT32 = np.dtype(np.int32)
 def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """Integers from minval up to, not including, maxval, by default of the dtype of Python's int.
 
-    Bounds are ints or arrays that broadcast to `shape`; where the range is empty the result is `minval`. Bounds beyond the dtype
-    are moved to its ends. Raises TypeError for a dtype that is no integer, ValueError for bounds that do not broadcast.
+    Bounds are ints or arrays that broadcast to `shape`; where the range is empty the result is `minval`. Bounds beyond
+    the dtype are moved to its ends. Raises TypeError for a dtype that is no integer, ValueError for bounds that do not
+    broadcast.
 
     >>> xlamini.random.randint(xlamini.random.key(0), (3,), 0, 9)
     Array([4, 3, 2], dtype=int32)
@@ -36,11 +37,11 @@ def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None, *
     limits = _limits(found)
     low, high = limits.number(minval, limits.last), limits.number(maxval, limits.end)
     full = isinstance(maxval, int) and limits.exceeded_by(maxval)
-    return _randint(key, checked_shape("randint", shape), low, high, full, found, out_sharding=out_sharding)
+    return _randint(key, checked_shape("randint", shape), low, high, full, found, out_sharding=out_sharding)  # type: ignore[call-arg]
 
 
 class _Limits(NamedTuple):
-    """What the bounds of a range can be: the dtype that is drawn, its first number, its last, and the greatest `maxval`."""
+    """What bounds of a range can be: the dtype that is drawn, its first and last number, the greatest `maxval`."""
 
     drawn: np.dtype
     first: int
@@ -56,14 +57,14 @@ class _Limits(NamedTuple):
     def array(self, bound: Any, greatest: int) -> Any:
         """A bound of any integer dtype within the limits."""
         own = aval_of(bound).dtype
-        if own == self.drawn and greatest == iinfo(own).max or not issubdtype(own, np.integer):
+        if (own == self.drawn and greatest == iinfo(own).max) or not issubdtype(own, np.integer):
             return convert(bound, self.drawn)
         least, most = _nearest(self.first, own), _nearest(greatest, own)
         return convert(maximum(least, minimum(bound, most)), self.drawn)
 
     def exceeded_by(self, bound: Any) -> Any:
         """Whether a range up to `bound` has more numbers than one up to the greatest bound."""
-        if isinstance(bound, int) and bound <= self.end or self.end > self.last:
+        if (isinstance(bound, int) and bound <= self.end) or self.end > self.last:
             return False
         return True if isinstance(bound, int) else gt(bound, _nearest(self.end, aval_of(bound).dtype))
 
@@ -108,9 +109,7 @@ def _below(key: Any, shape: Shape, span: Any) -> Any:
     dtype = aval_of(span).dtype
     width = dtype.itemsize * 8
     span = broadcast_to(span, shape)
-    # One draw of both halves: XLA takes seven times as long to compile two.
-    drawn = bits_p.bind(split_p.bind(key, shape=(2,)), bit_width=width, shape=shape)
-    high, low = halves(drawn)
+    high, low = halves(bits_p.bind(split_p.bind(key, shape=(2,)), bit_width=width, shape=shape))
     root = rem(literal(2 ** (width // 2), dtype), span)
     weight = rem(mul(root, root), span)
     return rem(add(mul(rem(high, span), weight), rem(low, span)), span)

@@ -1,4 +1,4 @@
-"""What key arrays share with all arrays: indexing, `.at`, iteration and the methods that move elements about; and equality."""
+"""What key arrays share with all arrays: indexing, `.at`, iteration, equality, methods that move elements about."""
 from __future__ import annotations
 
 from typing import Any

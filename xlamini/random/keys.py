@@ -78,8 +78,8 @@ def _words_of_seed(seed: Any, impl: Generator) -> Any:
 def split(key: Any, num: int | tuple[int, ...] = 2) -> Any:
     """New keys from one, `num` of them, or an array of this shape; use each key once.
 
-    A raw key gives raw keys, with the words along a last dimension. Raises ValueError for a negative number, and for an array
-    of keys, which vmap splits.
+    A raw key gives raw keys, with the words along a last dimension. Raises ValueError for a negative number, and for an
+    array of keys, which vmap splits.
 
     >>> key1, key2 = xlamini.random.split(xlamini.random.key(0))
     """

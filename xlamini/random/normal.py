@@ -64,7 +64,7 @@ def truncated_normal(key: Any, lower: Any, upper: Any, shape: Any = None, dtype:
     lower, upper = in_dtype(lower, found), in_dtype(upper, found)
     root = literal(math.sqrt(2), found)
     u = uniform_between(key, shape, found, erf(lower / root), erf(upper / root))
-    infinity = literal(math.inf, found)
+    infinity: Any = literal(math.inf, found)
     first = nextafter(stop_gradient(lower), infinity)
     last = nextafter(stop_gradient(upper), -infinity)
     return minimum(maximum(root * erf_inv(u), first), last)

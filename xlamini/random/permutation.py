@@ -29,8 +29,8 @@ from xlamini.random.uniform import halves, uniform_between
 def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *, out_sharding: Any = None) -> Any:
     """The numbers 0, 1, …, x - 1 in random order, or the slices of an array `x` along `axis`.
 
-    With `independent` each row along the axis has an order of its own. Raises TypeError for a scalar that is no integer,
-    ValueError for an axis that does not exist.
+    With `independent` each row along the axis has an order of its own. Raises TypeError for a scalar that is no
+    integer, ValueError for an axis that does not exist.
 
     >>> xlamini.random.permutation(xlamini.random.key(0), 4)
     Array([0, 1, 3, 2], dtype=int32)
@@ -39,10 +39,10 @@ def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *, o
     aval = aval_of(x)
     if aval.ndim:
         axis = as_axis("permutation", axis, aval.ndim)
-        return _permutation(key, x, 0, axis, bool(independent), out_sharding=out_sharding)
+        return _permutation(key, x, 0, axis, bool(independent), out_sharding=out_sharding)  # type: ignore[call-arg]
     if not issubdtype(aval.dtype, np.integer):
         raise TypeError(f"permutation: x must be an integer or an array, got a scalar of dtype {aval.dtype}")
-    return _permutation(key, None, max(operator.index(x), 0), 0, False, out_sharding=out_sharding)
+    return _permutation(key, None, max(operator.index(x), 0), 0, False, out_sharding=out_sharding)  # type: ignore[call-arg]
 
 
 @sampler("count", "axis", "independent", name="permutation")
@@ -76,10 +76,11 @@ def choice(
     axis: int = 0,
     mode: str | None = None,
 ) -> Any:
-    """Elements of `a` along `axis`, or numbers below the int `a`, drawn with probabilities `p` (by default the same for all).
+    """Elements of `a` along `axis`, or numbers below the int `a`, drawn with probabilities `p` (by default the same for
+    all).
 
-    Without `replace` no element is drawn twice. Raises ValueError where there is nothing to draw, or not enough of it, and for a
-    `p` that does not have one probability for each element.
+    Without `replace` no element is drawn twice. Raises ValueError where there is nothing to draw, or not enough of it,
+    and for a `p` that does not have one probability for each element.
 
     >>> xlamini.random.choice(xlamini.random.key(0), 7, (4,)).shape
     (4,)
@@ -98,7 +99,9 @@ def _check_choice(count: int, draws: int, replace: bool, p: Any) -> None:
     if draws > count and not replace:
         raise ValueError(f"choice: {draws} draws from {count} elements need replace=True")
     if p is not None and aval_of(p).shape != (count,):
-        raise ValueError(f"choice: p must have shape ({count},), a probability for each element, got {aval_of(p).shape}")
+        raise ValueError(
+            f"choice: p must have shape ({count},), a probability for each element, got {aval_of(p).shape}"
+        )
 
 
 @sampler("count", "shape", "replace", "axis", "mode", name="choice")

@@ -1,7 +1,8 @@
 """Arrays of random keys: a logical array whose elements are a few random words each.
 
-A `PRNGKeyArray` of shape `s` overlays an Array of words of shape `(*s, words)`. Programs compute with the words; a key has
-no arithmetic, only structure: a floor above gives key arrays indexing, reshape and the like, as it does for `Array`.
+A `PRNGKeyArray` of shape `s` overlays an Array of words of shape `(*s, words)`. Programs compute with the words; a key
+has no arithmetic, only structure: a floor above gives key arrays indexing, reshape and the like, as it does for
+`Array`.
 """
 
 from __future__ import annotations
@@ -142,8 +143,10 @@ def overlaid(x: Any) -> Any:
 
 def overlay(x: ArrayImpl, aval: ShapedArray) -> Any:
     """What programs return for an output of this type: the array itself, or the keys whose words it holds."""
-    return PRNGKeyArray(aval.dtype, x) if isinstance(aval.dtype, ExtendedDType) else x
+    return PRNGKeyArray(aval.dtype, x) if isinstance(aval.dtype, KeyType) else x
 
 
 Array.register(PRNGKeyArray)
-dispatch_registry.register_node(PRNGKeyArray, lambda x: ((x.words,), x.dtype), lambda dtype, words: PRNGKeyArray(dtype, *words))
+dispatch_registry.register_node(
+    PRNGKeyArray, lambda x: ((x.words,), x.dtype), lambda dtype, words: PRNGKeyArray(dtype, *words)
+)

@@ -8,7 +8,7 @@ from typing import Any, overload
 import numpy as np
 
 from xlamini.core.avals import ShapedArray
-from xlamini.core.pytree import tree_flatten_with_path, keystr, unflatten
+from xlamini.core.pytree import keystr, tree_flatten_with_path, unflatten
 from xlamini.core.tracer import aval_of
 
 _SCALARS = (bool, int, float, complex, np.generic, np.ndarray)
@@ -70,8 +70,13 @@ def avals_of(leaves: Sequence[Any], names: Sequence[str], fun_name: str) -> list
     return avals
 
 
+def _is_plain(x: Any) -> bool:
+    """Whether `x` is a number or an ndarray of numbers."""
+    return isinstance(x, _SCALARS) and getattr(x, "dtype", None) != np.dtype(object)
+
+
 def _aval(x: Any, names: Sequence[str], index: int, fun_name: str) -> ShapedArray:
-    if isinstance(x, _SCALARS) and getattr(x, "dtype", None) != np.dtype(object):
+    if _is_plain(x):
         return aval_of(x)
     if hasattr(x, "shape") and hasattr(x, "dtype"):
         return ShapedArray(tuple(x.shape), np.dtype(x.dtype), getattr(x, "weak_type", False))
@@ -87,7 +92,8 @@ def check_outputs(leaves: Sequence[Any], tree: Any, fun_name: str) -> None:
         if not hasattr(x, "aval") and not isinstance(x, _SCALARS):
             path, _ = tree_flatten_with_path(unflatten(tree, range(tree.num_leaves)))[0][i]
             raise TypeError(
-                f"{fun_name} returned {_brief(x)} of type {type(x).__name__} at output{keystr(path)}; a traced function "
+                f"{fun_name} returned {_brief(x)} of type {type(x).__name__} at output{keystr(path)}; "
+                "a traced function "
                 "must return arrays, numbers, or containers of them"
             )
 

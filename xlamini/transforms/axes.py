@@ -20,7 +20,8 @@ def axis_leaves(
     """One axis (or None) for every leaf, from a tree of axes that is a prefix of the values' tree."""
     if what == "in_axes" and isinstance(axes, tuple) and len(axes) != len(args):
         raise ValueError(
-            f"vmap: in_axes has {len(axes)} entries but {fun_name} was called with {len(args)} positional arguments: {axes!r}"
+            f"vmap: in_axes has {len(axes)} entries but {fun_name} was called with {len(args)} "
+            f"positional arguments: {axes!r}"
         )
     names_of_trees = (what, f"the {_side(what)} of {fun_name}")
     leaves = flatten_axes("vmap", axes, structure(args), names_of_trees)

@@ -1,7 +1,7 @@
 """The `jit` primitive: a call of a jaxpr.
 
-Every rewrite of a call is a call of the rewritten jaxpr. As rewrites are remembered on the jaxpr, a function that is called
-many times is differentiated, batched and lowered once.
+Every rewrite of a call is a call of the rewritten jaxpr. As rewrites are remembered on the jaxpr, a function that is
+called many times is differentiated, batched and lowered once.
 """
 from __future__ import annotations
 

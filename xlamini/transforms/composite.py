@@ -6,6 +6,7 @@ inlined, so that programs stay flat and tracing stays cheap.
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -35,16 +36,25 @@ def _composite(fun: Any, static: tuple[str, ...]) -> Any:
             compiled = jit(fun, static_argnames=static)
         try:
             return compiled(*args, **kwargs)
-        except Exception as error:
-            frozen = tuple(map(_frozen, args)), {k: _frozen(v) for k, v in kwargs.items()}
-            if frozen == (args, kwargs):
-                trim(error)
+        except (TypeError, ValueError):
+            hashable = _with_tuples(fun, static, args, kwargs)
+            if hashable is None:
                 raise
-        return compiled(*frozen[0], **frozen[1])
+        return compiled(*hashable.args, **hashable.kwargs)
 
     return call
 
 
+def _with_tuples(fun: Any, static: Sequence[str], args: Any, kwargs: Any) -> inspect.BoundArguments | None:
+    """The call with tuples for lists among its static arguments, which are then hashable; None without any."""
+    try:
+        bound = inspect.signature(fun).bind(*args, **kwargs)
+    except TypeError:
+        return None
+    lists = {name: bound.arguments[name] for name in static if isinstance(bound.arguments.get(name), list)}
+    bound.arguments.update({name: _frozen(value) for name, value in lists.items()})
+    return bound if lists else None
+
+
 def _frozen(x: Any) -> Any:
-    """A list as a tuple, so that it can be part of a signature."""
     return tuple(map(_frozen, x)) if isinstance(x, list) else x

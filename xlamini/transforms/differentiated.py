@@ -1,4 +1,4 @@
-"""Which arguments a transformation differentiates: taken out, checked, and traced as inputs of a function of them alone."""
+"""Which arguments a transformation differentiates: taken out, checked, and traced as the only inputs."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -62,6 +62,7 @@ def split_aux(out: Any, what: str, fun_name: str) -> tuple[Any, Any]:
     """The two parts of what a function with `has_aux=True` returns."""
     if not isinstance(out, tuple | list) or len(out) != 2:
         raise TypeError(
-            f"{what}: with has_aux=True {fun_name} must return a pair (output, aux), but it returned a {type(out).__name__}"
+            f"{what}: with has_aux=True {fun_name} must return a pair (output, aux), but it returned "
+            f"a {type(out).__name__}"
         )
     return out[0], out[1]

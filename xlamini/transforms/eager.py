@@ -18,13 +18,13 @@ from xlamini.transforms.jit import jit
 
 def evaluate_primitive(primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> Any:
     """Run one equation now."""
+    values = [_number(x) if type(x) is Literal else x for x in operands]
     if primitive.called is not None:
-        return one_program.run(params[primitive.called], operands)
+        return one_program.run(params[primitive.called], values)
     key = tuple(params.items())
     run = primitive.executables.get(key)
     if run is None:
         run = primitive.executables[key] = _program(primitive, params)
-    values = [_number(x) if type(x) is Literal else x for x in operands]
     if not disable_jit.value:
         return run(*values)
     with disable_jit(False):  # somebody has to run the single operations

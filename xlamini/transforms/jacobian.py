@@ -21,7 +21,9 @@ from xlamini.transforms.vjp import vjp
 from xlamini.transforms.vmap import vmap
 
 
-def jacfwd(fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False) -> Callable[..., Any]:
+def jacfwd(
+    fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False
+) -> Callable[..., Any]:
     """The Jacobian of `fun` in the arguments `argnums`, column by column in forward mode.
 
     For an output of shape `m` and an argument of shape `n` it has shape `(*m, *n)`; good for few inputs.
@@ -72,7 +74,9 @@ def jacrev(
 jacobian = jacrev
 
 
-def hessian(fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False) -> Callable[..., Any]:
+def hessian(
+    fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False
+) -> Callable[..., Any]:
     """The matrix of second derivatives of `fun`: `jacfwd` of `jacrev`.
 
     >>> xlamini.hessian(lambda x: x @ x)(xlamini.numpy.ones(2))
@@ -99,7 +103,7 @@ def _chosen(
 
 
 def _basis(tree: Any) -> Any:
-    """The standard basis of the space of a tree's values: every leaf with a leading axis over all elements of the tree."""
+    """The standard basis of the space of a tree's values: leaves with a leading axis over all its elements."""
     leaves, structure = flatten(tree)
     avals = [aval_of(x) for x in leaves]
     total, start, rows = sum(a.size for a in avals), 0, []
@@ -110,7 +114,7 @@ def _basis(tree: Any) -> Any:
 
 
 def _jacobian(out: Any, chosen: Any, stacked: Any, axis: int, single: bool) -> Any:
-    """The tree of blocks, outputs outside and arguments inside; `stacked` has one axis over all elements of one side."""
+    """The tree of blocks, outputs outside, arguments inside; `stacked` has an axis over all elements of one side."""
     (outs, out_tree), (ins, in_tree) = flatten(out), flatten(chosen)
     out_shapes, in_shapes = ([aval_of(x).shape for x in xs] for xs in (outs, ins))
     split_shapes = in_shapes if axis else out_shapes

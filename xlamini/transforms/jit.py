@@ -205,12 +205,13 @@ def jit(
 ) -> Any:
     """Compile a function with XLA; it is traced once for each signature of its arguments.
 
-    Arguments are arrays, numbers, or containers of them. `static_argnums`/`static_argnames` are passed to Python as they are, must be
-    hashable, and are part of the signature. Memory of the arguments in `donate_argnums`/`donate_argnames` may be used for
-    outputs, and those arrays cannot be used afterwards. Inside another traced function the call becomes a `jit` equation, or,
-    with `inline`, its equations.
+    Arguments are arrays, numbers, or containers of them. `static_argnums`/`static_argnames` are passed to Python as
+    they are, must be hashable, and are part of the signature. Memory of the arguments in
+    `donate_argnums`/`donate_argnames` may be used for outputs, and those arrays cannot be used afterwards. Inside
+    another traced function the call becomes a `jit` equation, or, with `inline`, its equations.
 
-    The result has the methods `trace`, `lower`, `eval_shape` and `clear_cache`. Usable as a decorator, with and without options.
+    The result has the methods `trace`, `lower`, `eval_shape` and `clear_cache`. Usable as a decorator, with and without
+    options.
 
     >>> xlamini.jit(lambda x: x + 1)(2)
     Array(3, dtype=int32, weak_type=True)

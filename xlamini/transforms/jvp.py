@@ -28,8 +28,8 @@ from xlamini.transforms.tracing import Trace, rebuilt
 def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False) -> Any:
     """The outputs of `fun(*primals)` and their tangents, for tangents of the primals.
 
-    `tangents` has the structure, shapes and dtypes of `primals` (float0 for integers). Returns `(outputs, tangents)`, with
-    `has_aux` also the auxiliary data. Raises TypeError where tangents do not fit.
+    `tangents` has the structure, shapes and dtypes of `primals` (float0 for integers). Returns `(outputs, tangents)`,
+    with `has_aux` also the auxiliary data. Raises TypeError where tangents do not fit.
 
     >>> xlamini.jvp(xlamini.numpy.sin, (0.0,), (2.0,))
     (Array(0., dtype=float32, weak_type=True), Array(2., dtype=float32, weak_type=True))
@@ -63,7 +63,8 @@ def _with_tangents(traced: Trace, outs: Any, dense: Sequence[Any], has_aux: bool
 def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """The outputs of `fun(*primals)` and the linear map of its tangents there.
 
-    The function is evaluated once; the map can be applied to many tangents. With `has_aux` the auxiliary data come third.
+    The function is evaluated once; the map can be applied to many tangents. With `has_aux` the auxiliary data come
+    third.
 
     >>> y, f_jvp = xlamini.linearize(xlamini.numpy.sin, 0.0)
     >>> f_jvp(2.0)
@@ -146,7 +147,8 @@ def _check_tangent(what: str, name: str, tangent: Any, primal: ShapedArray) -> N
     if wanted.dtype == float0:
         if dtype != float0:
             raise TypeError(
-                f"{what}: the tangent of {name!r} must have dtype float0, as {primal.str_short(short_dtypes=False)} has "
+                f"{what}: the tangent of {name!r} must have dtype float0, as "
+                f"{primal.str_short(short_dtypes=False)} has "
                 f"no derivative; pass np.zeros({primal.shape}, xlamini.float0)"
             )
         return

@@ -15,8 +15,8 @@ def make_jaxpr(
 ) -> Callable[..., Any]:
     """A function that traces `fun` for its arguments and returns the jaxpr, closed over captured arrays.
 
-    Arguments are arrays, numbers, or `ShapeDtypeStruct`s; nothing is computed. With `return_shape` the types of the outputs come
-    second.
+    Arguments are arrays, numbers, or `ShapeDtypeStruct`s; nothing is computed. With `return_shape` the types of the
+    outputs come second.
 
     >>> print(xlamini.make_jaxpr(lambda x: x * x)(2.0))
     { lambda ; a:f32[]. let b:f32[] = mul a a in (b,) }

@@ -1,8 +1,8 @@
 """Eager transformations run as one program, recognised by its structure.
 
-`grad(f)(x)` outside jit traces and rewrites on every call, but compiles only what it has not seen: the executable is found by
-a hash of the program. A program that Python control flow makes once and never again is not worth compiling whole; where its
-single operations have been compiled before, it runs one by one the first time.
+`grad(f)(x)` outside jit traces and rewrites on every call, but compiles only what it has not seen: the executable is
+found by a hash of the program. A program that Python control flow makes once and never again is not worth compiling
+whole; where its single operations have been compiled before, it runs one by one the first time.
 """
 from __future__ import annotations
 

@@ -13,8 +13,8 @@ from xlamini.transforms.jit import forget_all
 def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = False, may_alias: Any = None) -> Any:
     """Put the leaves of a tree onto a device or into a sharding; a NumPy array is copied.
 
-    Without `device` arrays stay where they are, and other values go to the default device. Inside a traced function values stay
-    where the program runs. Raises TypeError for a leaf that is no array and no number.
+    Without `device` arrays stay where they are, and other values go to the default device. Inside a traced function
+    values stay where the program runs. Raises TypeError for a leaf that is no array and no number.
 
     >>> xlamini.device_put({"w": 1.5})
     {'w': Array(1.5, dtype=float32, weak_type=True)}

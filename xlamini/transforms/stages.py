@@ -71,7 +71,7 @@ class Lowered(Stage):
         self._compiled: Compiled | None = None
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
-        """The StableHLO module as text; with `debug_info`, each operation with the user's line and its equation's id."""
+        """The StableHLO module as text; `debug_info` adds the user's line and the equation's id to operations."""
         if dialect not in (None, "stablehlo"):
             raise ValueError(f"as_text: dialect must be 'stablehlo', got {dialect!r}; compile() for optimised HLO")
         return self._program.module.operation.get_asm(enable_debug_info=debug_info)
@@ -144,7 +144,7 @@ class Compiled(Stage):
 
     @property
     def input_shardings(self) -> Any:
-        """Where each argument must be, in the structure `(args, kwargs)`; None for one that the program does not read."""
+        """Where each argument must be, as a tree `(args, kwargs)`; None for one that the program does not read."""
         shardings = iter(self._program.executable.in_shardings)
         every = [next(shardings) if kept else None for kept in self._program.lowered.kept]
         return unflatten(self.in_tree, every[len(self._trace.captured) :])

@@ -62,7 +62,8 @@ def _check_names(
     for name in names:
         if name not in known:
             raise ValueError(
-                f"jit: {what}_argnames has {name!r}, but {name_of(fun)} has no such argument; it takes {', '.join(known)}"
+                f"jit: {what}_argnames has {name!r}, but {name_of(fun)} has no such argument; it "
+                f"takes {', '.join(known)}"
             )
 
 

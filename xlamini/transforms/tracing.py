@@ -13,7 +13,7 @@ from xlamini.transforms.arguments import ArgNames, check_outputs, name_of
 
 
 class Trace(NamedTuple):
-    """What tracing found: the jaxpr, whose first inputs are the captured values, those values, and the output's tree."""
+    """What tracing found: the jaxpr, whose first inputs are the captured values; these; and the output's tree."""
 
     jaxpr: Jaxpr
     captured: list[Any]

@@ -1,6 +1,7 @@
 """Reverse mode for scalar functions: grad and value_and_grad.
 
-The function is traced once and linearized, and its linear part is transposed. Outside jit the result runs as one program.
+The function is traced once and linearized, and its linear part is transposed. Outside jit the result runs as one
+program.
 """
 from __future__ import annotations
 
@@ -32,9 +33,9 @@ def value_and_grad(
 ) -> Callable[..., tuple[Any, Any]]:
     """A function that returns the value of `fun` and its gradient in the arguments `argnums`.
 
-    `fun` returns a scalar, or with `has_aux` a pair (scalar, auxiliary data). A gradient has the structure, shapes and dtypes of
-    the argument. `holomorphic` takes complex arguments of a holomorphic function; `allow_int` gives integer arguments gradients
-    of dtype float0. Raises TypeError for arguments or outputs that cannot be differentiated.
+    `fun` returns a scalar, or with `has_aux` a pair (scalar, auxiliary data). A gradient has the structure, shapes and
+    dtypes of the argument. `holomorphic` takes complex arguments of a holomorphic function; `allow_int` gives integer
+    arguments gradients of dtype float0. Raises TypeError for arguments or outputs that cannot be differentiated.
 
     >>> xlamini.value_and_grad(lambda x: x ** 2)(3.0)
     (Array(9., dtype=float32, weak_type=True), Array(6., dtype=float32, weak_type=True))

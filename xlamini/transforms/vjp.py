@@ -73,7 +73,7 @@ class Rule:
 
 
 class VJP:
-    """A pullback: call it with a cotangent of the output, it returns those of the primals. It is a pytree of its residuals."""
+    """A pullback: given a cotangent of the output it returns those of the primals. A pytree of its residuals."""
 
     def __init__(self, rule: Rule, residuals: Sequence[Any]):
         self.rule, self.residuals = rule, list(residuals)
@@ -118,7 +118,8 @@ def _checked_cotangents(rule: Rule, out_ct: Any) -> list[Any]:
         if found.shape != aval.shape or (found.dtype != aval.dtype and not found.weak_type):
             path = keystr(tree_flatten_with_path(out_ct)[0][i][0])
             raise ShapeError(
-                f"vjp: the cotangent{path} is {found.str_short(short_dtypes=False)}, but the output of {rule.fun_name} there is "
+                f"vjp: the cotangent{path} is {found.str_short(short_dtypes=False)}, but the output "
+                f"of {rule.fun_name} there is "
                 f"{aval.str_short(short_dtypes=False)}; they must be of one type"
             )
         checked.append(ct if found.dtype == aval.dtype else convert(ct, aval.dtype))
@@ -147,7 +148,9 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Sequen
             raise TypeError(f"linear_transpose: the cotangent must have the structure of the output: {where}")
         for ct, wanted in zip(map(aval_of, cts), traced.jaxpr.out_avals, strict=True):
             if (ct.shape, ct.dtype) != (wanted.shape, wanted.dtype):
-                raise TypeError(f"linear_transpose: the cotangent is {ct.str_short()}, but the output is {wanted.str_short()}")
+                raise TypeError(
+                    f"linear_transpose: the cotangent is {ct.str_short()}, but the output is {wanted.str_short()}"
+                )
         backward, nonzero = transpose(traced.jaxpr, linear, (True,) * len(cts))
         found = iter(apply(backward, [*traced.captured, *cts]))
         dense = [next(found) if nz else zeros(a) for nz, a in zip(nonzero, avals, strict=True)]

@@ -27,9 +27,9 @@ def vmap(
 ) -> Callable[..., Any]:
     """A function that maps `fun` over an axis of its arguments.
 
-    `in_axes` says, for each positional argument, which axis is mapped (None: the argument is the same for all), as an int or a tree
-    that is a prefix of the argument; `out_axes` where the mapped axis of each output goes. Keyword arguments are mapped over
-    axis 0. `axis_name` names the axis for collectives such as `lax.psum`.
+    `in_axes` says, for each positional argument, which axis is mapped (None: the argument is the same for all), as an
+    int or a tree that is a prefix of the argument; `out_axes` where the mapped axis of each output goes. Keyword
+    arguments are mapped over axis 0. `axis_name` names the axis for collectives such as `lax.psum`.
 
     Raises ValueError if the sizes of the mapped axes differ, or a tree of axes does not fit.
 

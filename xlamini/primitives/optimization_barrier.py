@@ -1,0 +1,48 @@
+"""optimization_barrier: values that XLA computes all, and before anything that uses them; nothing is fused across."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from xlamini.core.avals import ShapedArray
+from xlamini.core.primitive import Axis, Primitive
+from xlamini.core.pytree import flatten, unflatten
+from xlamini.core.tangents import is_linear, is_zero
+from xlamini.primitives.tangent_ops import instantiated
+
+
+def optimization_barrier(operand: Any) -> Any:
+    """The arrays of a pytree as they are; XLA computes all of them before anything that uses one of them.
+
+    >>> optimization_barrier((1.0, 2.0))
+    (Array(1., dtype=float32, weak_type=True), Array(2., dtype=float32, weak_type=True))
+    """
+    leaves, tree = flatten(operand)
+    return unflatten(tree, optimization_barrier_p.bind(*leaves))
+
+
+class OptimizationBarrier(Primitive):
+    name = "optimization_barrier"
+    multiple_results = True
+
+    def shape_rule(self, *avals: ShapedArray) -> list[ShapedArray]:
+        return list(avals)
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+        given = iter(self.bind(*[t for t in tangents if not is_zero(t)]))
+        return self.bind(*primals), [t if is_zero(t) else next(given) for t in tangents]
+
+    def transpose(self, cts: Sequence[Any], *operands: Any) -> list[Any]:
+        linear = [is_linear(x) for x in operands]
+        back = iter(self.bind(*[instantiated(ct) for ct, wanted in zip(cts, linear, strict=True) if wanted]))
+        return [next(back) if wanted else None for wanted in linear]
+
+    def batch(self, axis: Axis, operands: Sequence[Any], dims: Sequence[int | None]) -> Any:
+        return self.bind(*operands), dims
+
+    def lower(self, ctx: Any, *operands: Any) -> Any:
+        outs = ctx.op("stablehlo.optimization_barrier", *operands)
+        return [outs] if len(operands) == 1 else outs
+
+
+optimization_barrier_p = OptimizationBarrier()
