@@ -70,29 +70,41 @@ def assert_all_close(found: Sequence[Any], expected: Sequence[Any], tolerance: f
 # --- values
 
 
-def check_values(row: Row, sample: Sample, dtype: str) -> None:
+def check_values(row: Row, sample: Sample, dtype: str, under_jit: bool = True) -> None:
     """The operation equals its reference, eagerly and under jit, and its result has the dtype it should."""
-    arguments = row.arguments(sample, dtype, row.rng(dtype, str(sample)))
-    _check_values_of(row, arguments, dtype)
+    arguments = row.arguments(sample, dtype, row.rng(dtype, key_of(sample)))
+    _check_values_of(row, arguments, dtype, under_jit)
     if row.specials and to_dtype(dtype).kind == "f":
-        _check_values_of(row, row.special_arguments(sample, dtype), dtype)
+        _check_values_of(row, row.special_arguments(sample, dtype), dtype, False)
 
 
-def _check_values_of(row: Row, arguments: Sequence[Array], dtype: str) -> None:
+def key_of(sample: Sample) -> Any:
+    """What tells samples apart, the same in every run."""
+    return [(arg.shape, arg.domain, arg.dtype) for arg in sample]
+
+
+def _check_values_of(row: Row, arguments: Sequence[Array], dtype: str, under_jit: bool) -> None:
     with wide(row, dtype):
         arrays = xlamini.device_put(list(arguments))
-        eager, jitted = flat(row.op)(*arrays), flat(xlamini.jit(row.op))(*arrays)
-    tolerance = row.tolerance_of(_computed_in(eager[0].dtype, to_dtype(dtype)))
-    assert [x.dtype for x in jitted] == [x.dtype for x in eager], "jit changes the dtype"
-    assert_all_close(jitted, eager, tolerance, "jit beside eager")
-    if row.reference is None:
-        return
+        eager = flat(row.op)(*arrays)
+        tolerance = row.tolerance_of(_computed_in(eager[0].dtype, to_dtype(dtype)))
+        if under_jit:
+            jitted = flat(xlamini.jit(row.op))(*arrays)
+            assert [x.dtype for x in jitted] == [x.dtype for x in eager], "jit changes the dtype"
+            assert_all_close(jitted, eager, tolerance, "jit beside eager")
+    if row.reference is not None:
+        _check_beside_reference(row, arguments, eager, tolerance, to_dtype(dtype))
+
+
+def _check_beside_reference(
+    row: Row, arguments: Sequence[Array], found: Sequence[Any], tolerance: float, dtype: np.dtype
+) -> None:
     with np.errstate(all="ignore"):
         expected = [np.asarray(x) for x in leaves(row.expected(arguments))]
-        for x, reference in zip(eager, expected, strict=True):
-            _check_dtype(x.dtype, reference.dtype, to_dtype(dtype))
-        rounded = [e.astype(x.dtype) for x, e in zip(eager, expected, strict=True)]
-    assert_all_close(eager, rounded, tolerance, f"{row.name} of {dtype}")
+        for x, reference in zip(found, expected, strict=True):
+            _check_dtype(x.dtype, reference.dtype, dtype)
+        rounded = [e.astype(x.dtype) for x, e in zip(found, expected, strict=True)]
+    assert_all_close(found, rounded, tolerance, f"{row.name} of {dtype}")
 
 
 def _computed_in(found: np.dtype, asked: np.dtype) -> np.dtype:
@@ -121,22 +133,35 @@ def _check_dtype(found: np.dtype, reference: np.dtype, asked: np.dtype) -> None:
 
 
 def check_derivatives(row: Row, sample: Sample, dtype: str) -> None:
-    """jvp equals finite differences, linearize equals jvp, vjp is the transpose of jvp; types of tangents are right."""
+    """jvp equals finite differences, linearize equals jvp, vjp is the transpose of jvp; so again for the gradient.
+
+    All of it is one program, because compiling is what takes time.
+    """
     with wide(row, dtype):
         point = Point(row, sample, dtype)
-        _check_first_order(point)
         check_types_of_rewrites(point.fun, point.primals)
-        if row.linear:
-            _check_linear(point)
-        if row.order > 1:
-            _check_second_order(point)
+        first, second, linear = xlamini.jit(lambda *args: _derivatives(point, row, *args))(*point.operands)
+        _check_first_order(point, first)
+        if second:
+            _check_second_order(point, second)
+        if linear:
+            assert_all_close(linear[0], linear[1], EXACT, "linear_transpose beside vjp")
+
+
+def _derivatives(point: Point, row: Row, primals: Any, tangents: Any, others: Any, cotangents: Any) -> Any:
+    first = _first_order(point, primals, tangents, cotangents)
+    second = _second_order(point, primals, tangents, others) if row.order > 1 else None
+    if not row.linear:
+        return first, second, None
+    transposed = xlamini.linear_transpose(point.fun, *primals)(cotangents)
+    return first, second, (transposed, xlamini.vjp(point.fun, *primals)[1](cotangents))
 
 
 class Point:
     """A row's function of its differentiable arguments, a place, and directions on both sides."""
 
     def __init__(self, row: Row, sample: Sample, dtype: str, salt: Any = 0):
-        rng = row.rng("derivatives", dtype, str(sample), salt)
+        rng = row.rng("derivatives", dtype, key_of(sample), salt)
         arguments = row.arguments(sample, dtype, rng)
         chosen = row.differentiable_argnums(sample, dtype)
         self.primals = [arguments[i] for i in chosen]
@@ -144,6 +169,10 @@ class Point:
         self.fun = _float_results(_partly_applied(row.op, arguments, chosen))
         shapes = xlamini.eval_shape(self.fun, *self.primals)
         self.weights = [_direction(np.zeros(s.shape, s.dtype), rng) for s in shapes]
+
+    @property
+    def operands(self) -> Any:
+        return tuple(self.primals), tuple(self.tangents), tuple(self.others), self.weights
 
     def scalar(self, *primals: Any) -> Any:
         """A real number that depends on every element of every result, not linearly."""
@@ -183,13 +212,10 @@ def _direction(x: Array, rng: np.random.Generator) -> Array:
     return (parts[0] + 1j * parts[1] if x.dtype.kind == "c" else parts[0]).astype(x.dtype)
 
 
-def finite_difference(
-    fun: Callable[..., Sequence[Any]], primals: Sequence[Array], tangents: Sequence[Array]
-) -> list[Array]:
+def finite_difference(fun: Callable[..., Sequence[Any]], primals: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
     """The derivative of `fun` along `tangents`, by central differences."""
     ahead, behind = (
-        [np.asarray(y) for y in fun(*(x + sign * STEP * v for x, v in zip(primals, tangents, strict=True)))]
-        for sign in (1, -1)
+        fun(*(x + sign * STEP * v for x, v in zip(primals, tangents, strict=True))) for sign in (1, -1)
     )
     return [(a - b) / (2 * STEP) for a, b in zip(ahead, behind, strict=True)]
 
@@ -202,60 +228,54 @@ def _pairing(cotangents: Sequence[Any], tangents: Sequence[Any]) -> float:
 
 
 
-def _first_order(point: Point, primals: Any, tangents: Any, cotangents: Any) -> Any:
-    """All ways to first derivatives, in one program."""
+def _first_order(point: Point, primals: Any, tangents: Any, cotangents: Any) -> dict[str, Any]:
+    """All ways to first derivatives."""
     outs, pushed = xlamini.jvp(point.fun, primals, tangents)
     same_outs, push = xlamini.linearize(point.fun, *primals)
     also_outs, pullback = xlamini.vjp(point.fun, *primals)
-    return [outs, same_outs, also_outs], pushed, push(*tangents), pullback(cotangents)
+    return {
+        "values": [point.fun(*primals), outs, same_outs, also_outs],
+        "differences": finite_difference(point.fun, primals, tangents),
+        "pushed": [pushed, push(*tangents)],
+        "pulled": pullback(cotangents),
+    }
 
 
-def _check_first_order(point: Point) -> None:
-    program = xlamini.jit(lambda *args: _first_order(point, *args))
-    every_outs, pushed, pushed_again, pulled = program(tuple(point.primals), tuple(point.tangents), point.weights)
-    outs = xlamini.jit(point.fun)(*point.primals)
-    for found in every_outs:
-        assert_all_close(found, outs, EXACT, "values beside derivatives")
-    expected = finite_difference(xlamini.jit(point.fun), point.primals, point.tangents)
-    assert_all_close(pushed, expected, _beside(expected), "jvp beside finite differences")
-    assert_all_close(pushed_again, pushed, EXACT, "linearize beside jvp")
-    assert_all_close([x.dtype == p.dtype for x, p in zip(pulled, point.primals, strict=True)], [True] * len(pulled), 0)
-    ahead, back = _pairing(point.weights, pushed), _pairing(pulled, point.tangents)
-    assert_close(back, ahead, EXACT * max(1, abs(ahead)), "vjp beside jvp")
+def _check_first_order(point: Point, found: dict[str, Any]) -> None:
+    outs, *every_outs = found["values"]
+    for same in every_outs:
+        assert_all_close(same, outs, EXACT, "values beside derivatives")
+    pushed, pushed_again = found["pushed"]
+    assert_all_close(pushed, found["differences"], FINITE * _size(pushed), "jvp beside finite differences")
+    assert_all_close(pushed_again, pushed, EXACT * _size(pushed), "linearize beside jvp")
+    assert [x.dtype for x in found["pulled"]] == [x.dtype for x in point.primals], "dtypes of cotangents"
+    ahead, back = _pairing(point.weights, pushed), _pairing(found["pulled"], point.tangents)
+    assert_close(back, ahead, EXACT * _size([ahead]), "vjp beside jvp")
 
 
-def _check_linear(point: Point) -> None:
-    """linear_transpose equals vjp."""
-    pulled = xlamini.jit(xlamini.linear_transpose(point.fun, *point.primals))(point.weights)
-    expected = xlamini.jit(lambda *primals: xlamini.vjp(point.fun, *primals)[1](point.weights))(*point.primals)
-    assert_all_close(pulled, expected, EXACT, "linear_transpose beside vjp")
+def _size(arrays: Sequence[Any]) -> float:
+    """The largest number, or 1: what an absolute error is compared with."""
+    return max(1.0, *(float(np.max(np.abs(a), initial=0)) for a in arrays))
 
 
-def _beside(expected: Sequence[Array]) -> float:
-    """Finite differences of large numbers are less exact."""
-    largest = max((float(np.max(np.abs(e), initial=0)) for e in expected), default=0)
-    return FINITE * max(1, largest)
-
-
-def _check_second_order(point: Point) -> None:
-    """Both orders of forward and reverse agree with each other and with differences of the gradient."""
-    argnums = tuple(range(len(point.primals)))
+def _second_order(point: Point, primals: Any, tangents: Any, others: Any) -> Any:
+    """Both orders of forward and reverse, and differences of the gradient."""
+    argnums = tuple(range(len(primals)))
     gradient = xlamini.grad(point.scalar, argnums)
-    primals, tangents, others = tuple(point.primals), tuple(point.tangents), tuple(point.others)
+    forward_over_reverse = xlamini.jvp(gradient, primals, tangents)[1]
+    reverse_over_forward = xlamini.grad(lambda *x: xlamini.jvp(point.scalar, x, tangents)[1], argnums)(*primals)
+    reverse_over_reverse = xlamini.vjp(gradient, *primals)[1](others)
+    differences = finite_difference(gradient, primals, tangents)
+    return forward_over_reverse, reverse_over_forward, reverse_over_reverse, differences
 
-    def second(primals: Any, tangents: Any, others: Any) -> Any:
-        forward_over_reverse = xlamini.jvp(gradient, primals, tangents)[1]
-        reverse_over_forward = xlamini.grad(lambda *x: xlamini.jvp(point.scalar, x, tangents)[1], argnums)(*primals)
-        reverse_over_reverse = xlamini.vjp(gradient, *primals)[1](others)
-        return forward_over_reverse, reverse_over_forward, reverse_over_reverse
 
-    ways = xlamini.jit(second)(primals, tangents, others)
-    expected = finite_difference(xlamini.jit(gradient), primals, tangents)
-    assert_all_close(ways[0], expected, _beside(expected), "second derivative beside differences of the gradient")
-    tolerance = EXACT * max(1, *(float(np.max(np.abs(e), initial=0)) for e in expected))
-    assert_all_close(ways[1], ways[0], tolerance, "reverse over forward beside forward over reverse")
-    symmetric = _pairing(ways[0], others), _pairing(ways[2], tangents)
-    assert_close(symmetric[1], symmetric[0], tolerance * 10, "symmetry of the second derivative")
+def _check_second_order(point: Point, found: Any) -> None:
+    forward, reverse, twice, differences = found
+    size = _size(differences)
+    assert_all_close(forward, differences, FINITE * size, "second derivative beside differences of the gradient")
+    assert_all_close(reverse, forward, EXACT * size, "reverse over forward beside forward over reverse")
+    symmetric = _pairing(forward, point.others), _pairing(twice, point.tangents)
+    assert_close(symmetric[1], symmetric[0], 10 * EXACT * size, "symmetry of the second derivative")
 
 
 def check_types_of_rewrites(fun: Callable[..., Any], primals: Sequence[Any]) -> None:
@@ -288,53 +308,70 @@ def in_axes_of(arguments: Sequence[Array]) -> Iterator[tuple[int | None, ...]]:
     return (axes for axes in itertools.product(*choices) if any(a is not None for a in axes))
 
 
-def check_batching(row: Row, sample: Sample, dtype: str, in_axes: tuple[int | None, ...]) -> None:
-    """vmap equals a Python loop over single examples."""
-    rng = row.rng("batch", dtype, str(sample))
+def check_batching(row: Row, sample: Sample, dtype: str, every_in_axes: Sequence[tuple[int | None, ...]]) -> None:
+    """vmap equals a Python loop over single examples, for each choice of `in_axes`."""
+    rng = row.rng("batch", dtype, key_of(sample))
     examples = [row.arguments(sample, dtype, rng) for _ in range(BATCH)]
-    arguments = [
-        examples[0][i] if axis is None else np.stack([e[i] for e in examples], axis) for i, axis in enumerate(in_axes)
-    ]
-    each = [[e[i] if a is not None else examples[0][i] for i, a in enumerate(in_axes)] for e in examples]
+    batched = [_batched(examples, in_axes) for in_axes in every_in_axes]
     with wide(row, dtype):
         single = xlamini.jit(flat(row.op))
-        looped = [single(*example) for example in each]
-        outs = xlamini.vmap(flat(row.op), in_axes, out_axes=-1)(*arguments)
-    expected = [np.stack([comparable(x) for x in results], -1) for results in zip(*looped, strict=True)]
-    tolerance = 2 * row.tolerance_of(_computed_in(looped[0][0].dtype, to_dtype(dtype)))
-    assert_all_close(outs, expected, tolerance, f"vmap of {row.name} with in_axes={in_axes}")
+        looped = [[single(*e) for e in _unbatched(examples, in_axes)] for in_axes in every_in_axes]
+        mapped = xlamini.jit(
+            lambda calls: [
+                xlamini.vmap(flat(row.op), axes, out_axes=-1)(*args)
+                for axes, args in zip(every_in_axes, calls, strict=True)
+            ]
+        )(batched)
+    tolerance = 2 * row.tolerance_of(_computed_in(looped[0][0][0].dtype, to_dtype(dtype)))
+    for in_axes, outs, loop in zip(every_in_axes, mapped, looped, strict=True):
+        expected = [np.stack([comparable(x) for x in results], -1) for results in zip(*loop, strict=True)]
+        assert_all_close(outs, expected, tolerance, f"vmap of {row.name} with in_axes={in_axes}")
+
+
+def _batched(examples: Sequence[Sequence[Array]], in_axes: Sequence[int | None]) -> list[Array]:
+    return [
+        examples[0][i] if axis is None else np.stack([e[i] for e in examples], axis) for i, axis in enumerate(in_axes)
+    ]
+
+
+def _unbatched(examples: Sequence[Sequence[Array]], in_axes: Sequence[int | None]) -> list[list[Array]]:
+    return [[e[i] if a is not None else examples[0][i] for i, a in enumerate(in_axes)] for e in examples]
 
 
 # --- compositions
 
 
 def check_compositions(row: Row, sample: Sample, dtype: str) -> None:
-    """vmap of grad, grad of vmap and vmap of each mode alone equal a loop over examples."""
+    """vmap of grad, grad of vmap, vmap of jvp and jvp of vmap equal a loop over examples."""
     with wide(row, dtype):
         points = [Point(row, sample, dtype, salt) for salt in range(BATCH)]
-        first, argnums = points[0], tuple(range(len(points[0].primals)))
-        gradient = xlamini.grad(first.scalar, argnums)
-        stacked = [np.stack(xs) for xs in zip(*(p.primals for p in points), strict=True)]
-        tangents = [np.stack(xs) for xs in zip(*(p.tangents for p in points), strict=True)]
-
-        def compositions(stacked: Any, tangents: Any) -> Any:
-            mapped = xlamini.vmap(gradient)(*stacked)
-            of_sum = xlamini.grad(lambda *xs: summed(xlamini.vmap(first.scalar)(*xs)), argnums)(*stacked)
-            pushed = xlamini.vmap(lambda *ts: xlamini.jvp(first.scalar, tuple(first.primals), ts)[1])(*tangents)
-            pushed_all = xlamini.jvp(xlamini.vmap(first.scalar), stacked, tangents)[1]
-            return mapped, of_sum, pushed, pushed_all
-
-        mapped, of_sum, pushed, pushed_all = xlamini.jit(compositions)(tuple(stacked), tuple(tangents))
-        once = xlamini.jit(gradient)
-        looped = [once(*p.primals) for p in points]
+        primals, tangents = (
+            [np.stack(xs) for xs in zip(*xs, strict=True)]
+            for xs in ([p.primals for p in points], [p.tangents for p in points])
+        )
+        mapped, of_sum, pushed, pushed_all, looped = xlamini.jit(lambda *args: _compositions(points[0], *args))(
+            primals, tangents, [p.primals for p in points]
+        )
     expected = [np.stack(list(map(np.asarray, gs))) for gs in zip(*looped, strict=True)]
-    tolerance = EXACT * max(1, *(float(np.max(np.abs(e), initial=0)) for e in expected))
+    tolerance = EXACT * _size(expected)
     assert_all_close(mapped, expected, tolerance, "vmap of grad")
     assert_all_close(of_sum, expected, tolerance, "grad of a sum of vmap")
     slopes = [_pairing(looped[0], p.tangents) for p in points]
     assert_close(pushed, slopes, 10 * tolerance, "vmap of jvp over tangents alone")
     slopes = [_pairing(g, p.tangents) for g, p in zip(looped, points, strict=True)]
     assert_close(pushed_all, slopes, 10 * tolerance, "jvp of vmap")
+
+
+def _compositions(point: Point, primals: Any, tangents: Any, each: Any) -> Any:
+    argnums = tuple(range(len(primals)))
+    gradient, mapped = xlamini.grad(point.scalar, argnums), xlamini.vmap(point.scalar)
+    return (
+        xlamini.vmap(gradient)(*primals),
+        xlamini.grad(lambda *xs: summed(mapped(*xs)), argnums)(*primals),
+        xlamini.vmap(lambda *ts: xlamini.jvp(point.scalar, tuple(point.primals), ts)[1])(*tangents),
+        xlamini.jvp(mapped, tuple(primals), tuple(tangents))[1],
+        [gradient(*example) for example in each],
+    )
 
 
 # --- programs

@@ -505,3 +505,19 @@ def test_no_draw_warns(key):
         warnings.simplefilter("error")
         for draw in SAMPLERS.values():
             draw(key)
+
+
+# --- the barrier that keeps a key from being computed again in each loop that draws from it
+
+
+def test_a_barrier_changes_nothing():
+    barrier = xlamini.lax.optimization_barrier
+    np.testing.assert_array_equal(barrier({"a": jnp.arange(3)})["a"], [0, 1, 2])
+    np.testing.assert_allclose(xlamini.grad(lambda x: barrier((x * x, 1.0))[0])(3.0), 6.0)
+    np.testing.assert_allclose(xlamini.jvp(lambda x: barrier((x, x))[1] * 2, (3.0,), (1.0,)), [6.0, 2.0])
+    np.testing.assert_array_equal(xlamini.vmap(lambda x: barrier((x, 1))[0])(jnp.arange(3)), [0, 1, 2])
+
+
+def test_split_keys_are_computed_once(key):
+    program = xlamini.jit(lambda k: [random.uniform(part) for part in random.split(k)])
+    assert program.lower(key).as_text().count("optimization_barrier") == 1

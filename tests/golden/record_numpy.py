@@ -1,4 +1,4 @@
-"""Record what JAX gives for numpy_expressions.py into numpy.json: `python record_numpy.py` where JAX is installed."""
+"""Record what JAX gives for numpy_expressions.txt into numpy.json: `python record_numpy.py` where JAX is installed."""
 from __future__ import annotations
 
 import json

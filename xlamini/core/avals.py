@@ -6,13 +6,18 @@ and only if they are the same object, and tables of them cost no more than table
 from __future__ import annotations
 
 import math
+import operator
 from typing import Any, ClassVar
 
 import numpy as np
 
 from xlamini.core.dtypes import short_name
+from xlamini.core.errors import ShapeError
 
 Shape = tuple[int, ...]
+
+_MAX_BYTES = 2**60
+"""Far more than any machine has; XLA aborts the process where a size leaves 63 bits."""
 
 
 class ShapedArray:
@@ -37,11 +42,18 @@ class ShapedArray:
     def _intern(cls, key: tuple) -> ShapedArray:
         shape, dtype, weak_type, sharding = key
         self = object.__new__(cls)
-        self.shape = tuple(int(d) for d in shape)
+        self.shape = tuple(map(operator.index, shape))
         self.dtype = dtype if hasattr(dtype, "physical_shape") else np.dtype(dtype)
+        self._check_size()
         self.weak_type, self.sharding = bool(weak_type), sharding
         canonical = (self.shape, self.dtype, self.weak_type, sharding)
         return cls._interned.setdefault(key, cls._interned.setdefault(canonical, self))
+
+    def _check_size(self) -> None:
+        if min(self.shape, default=0) < 0:
+            raise ShapeError(f"shape {self.shape} has a negative size; sizes are 0 or more")
+        if max(self.shape, default=0) > _MAX_BYTES or self.nbytes > _MAX_BYTES:
+            raise ShapeError(f"an array {self.str_short(False)} is larger than any memory; make its shape smaller")
 
     def __reduce__(self):
         return ShapedArray, (self.shape, self.dtype, self.weak_type, self.sharding)

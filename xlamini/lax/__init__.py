@@ -43,6 +43,7 @@ from xlamini.primitives.gather import GatherDimensionNumbers, GatherScatterMode,
 from xlamini.primitives.hyperbolic import acosh, asinh, atanh, cosh, sinh, tanh
 from xlamini.primitives.identity import stop_gradient
 from xlamini.primitives.iota import broadcasted_iota, iota, iota_p
+from xlamini.primitives.optimization_barrier import optimization_barrier, optimization_barrier_p
 from xlamini.primitives.pad import pad, pad_p
 from xlamini.primitives.power import cbrt, integer_pow, pow, reciprocal, rsqrt, sqrt, square
 from xlamini.primitives.precision import DotAlgorithmPreset, Precision

@@ -116,7 +116,7 @@ def _one_or_several(args: Sequence[Any]) -> Any:
 
 
 def _members(definition: type) -> dict[str, Any]:
-    return {k: v for k, v in vars(definition).items() if k == "__array_namespace__" or not k.startswith("__")}
+    return {k: v for k, v in vars(definition).items() if not k.startswith("__")}
 
 
 for _kind in (ArrayImpl, Tracer):

@@ -16,20 +16,18 @@ from xlamini.core.avals import ShapedArray
 from xlamini.core.errors import ShapeError
 from xlamini.core.primitive import Axis, Primitive
 from xlamini.core.tracer import aval_of, literal
-from xlamini.primitives.arithmetic import add, max, min, sub
-from xlamini.primitives.comparison import eq, ge
-from xlamini.primitives.elementwise import FLOAT, NUMERIC, REAL, Kinds, add_any, mul, neg
-from xlamini.primitives.exponential import exp, log1p, logistic
+from xlamini.primitives.arithmetic import add, max, min
+from xlamini.primitives.elementwise import FLOAT, NUMERIC, REAL, Elementwise, Kinds, mul
+from xlamini.primitives.logaddexp import logaddexp
 from xlamini.primitives.ordering import highest, lowest
 from xlamini.primitives.pad import pad
 from xlamini.primitives.prefix_scan import prefix_scan
 from xlamini.primitives.reductions import check_kind
-from xlamini.primitives.select import where
 from xlamini.primitives.shape import broadcast_in_dim, reshape, rev
 from xlamini.primitives.slice import slice_in_dim
 
-BLOCK = 128
-"""On the CPU a longer axis is cut into rows of this size, whose running results are then joined."""
+BLOCK, BLOCKS_ABOVE = 512, 4096
+"""On the CPU a longer last axis is cut into rows of this size, whose running results are then joined."""
 
 
 def cumsum(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
@@ -66,9 +64,9 @@ def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
 
 
 class Cumulative(Primitive):
-    """`combine` is the associative operation, `start` makes its neutral element from a dtype."""
+    """`combine` is an associative operation, `start` makes its neutral element from a dtype."""
 
-    def __init__(self, name: str, combine: Callable[..., Any], *, start: Callable[[Any], Any], accepts: Kinds):
+    def __init__(self, name: str, combine: Elementwise, *, start: Callable[[Any], Any], accepts: Kinds):
         self.combine, self.start, self.accepts = combine, start, accepts
         super().__init__(name)
 
@@ -82,12 +80,12 @@ class Cumulative(Primitive):
         out = self.bind(*primals, axis=axis, reverse=reverse)
         turned = (lambda x: rev(x, (axis,))) if reverse else (lambda x: x)
         pairs = [turned(primals[0]), turned(tangents[0])]
-        _, tangent = prefix_scan(lambda xs, ys: self.pair(*xs, *ys), pairs, axis)
+        _, tangent = prefix_scan(self._combined_pairs, pairs, axis)
         return out, turned(tangent)
 
-    def pair(self, x: Any, x_dot: Any, y: Any, y_dot: Any) -> tuple[Any, Any]:
-        """`combine(x, y)` and its tangent."""
-        return self.combine.jvp((x, y), (x_dot, y_dot))  # type: ignore[attr-defined]
+    def _combined_pairs(self, left: Sequence[Any], right: Sequence[Any]) -> tuple[Any, Any]:
+        """`combine(x, y)` and its tangent, from pairs (x, tangent of x) and (y, tangent of y)."""
+        return self.combine.jvp(*zip(left, right, strict=True))
 
     def batch(self, batch_axis: Axis, operands: Any, dims: Any, *, axis: int, reverse: bool) -> Any:
         (x,), (dim,) = operands, dims
@@ -97,7 +95,7 @@ class Cumulative(Primitive):
         aval = ctx.aval_out
         if aval.size == 0:
             return x
-        if ctx.platform == "cpu" and aval.shape[axis] > BLOCK:
+        if ctx.platform == "cpu" and axis == aval.ndim - 1 and aval.shape[axis] > BLOCKS_ABOVE:
             return ctx.inline(functools.partial(self._by_blocks, axis=axis, reverse=reverse), x)
         reach = aval.shape[axis] - 1
         scalar = ShapedArray((), aval.dtype)
@@ -145,20 +143,6 @@ class CumSum(Cumulative):
         return [self.bind(ct, axis=axis, reverse=not reverse)]
 
 
-class CumLogSumExp(Cumulative):
-    def pair(self, x: Any, x_dot: Any, y: Any, y_dot: Any) -> tuple[Any, Any]:
-        # Equal infinities have no difference; they share evenly.
-        weight = where(eq(x, y), literal(0.5, aval_of(x).dtype), logistic(sub(x, y)))
-        return _logaddexp(x, y), add_any(mul(x_dot, weight), mul(y_dot, sub(literal(1, aval_of(x).dtype), weight)))
-
-
-def _logaddexp(x: Any, y: Any) -> Any:
-    larger, difference = max(x, y), sub(x, y)
-    # |x - y| without abs; where x == y == ±inf the difference is NaN.
-    distance = where(eq(x, y), literal(0, aval_of(x).dtype), where(ge(x, y), difference, neg(difference)))
-    return add(larger, log1p(exp(neg(distance))))
-
-
 def _bind(primitive: Cumulative, operand: Any, axis: int, reverse: bool) -> Any:
     ndim = aval_of(operand).ndim
     return primitive.bind(operand, axis=axis + ndim if axis < 0 else int(axis), reverse=bool(reverse))
@@ -176,4 +160,4 @@ cumsum_p = CumSum("cumsum", add, start=_zero, accepts=NUMERIC)
 cumprod_p = Cumulative("cumprod", mul, start=_one, accepts=NUMERIC)
 cummax_p = Cumulative("cummax", max, start=lowest, accepts=REAL)
 cummin_p = Cumulative("cummin", min, start=highest, accepts=REAL)
-cumlogsumexp_p = CumLogSumExp("cumlogsumexp", _logaddexp, start=lowest, accepts=FLOAT)
+cumlogsumexp_p = Cumulative("cumlogsumexp", logaddexp, start=lowest, accepts=FLOAT)

@@ -18,9 +18,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def composite(*, static: Sequence[str] = ()) -> Callable[[F], F]:
-    """Decorator for a function of arrays; arguments named in `static` reach it as they are, lists among them as
-    tuples.
-    """
+    """Decorator for a function of arrays; those in `static` reach it as they are, lists among them as tuples."""
     return lambda fun: _composite(fun, tuple(static))
 
 
@@ -36,9 +34,10 @@ def _composite(fun: Any, static: tuple[str, ...]) -> Any:
             compiled = jit(fun, static_argnames=static)
         try:
             return compiled(*args, **kwargs)
-        except (TypeError, ValueError):
+        except Exception as error:
             hashable = _with_tuples(fun, static, args, kwargs)
             if hashable is None:
+                trim(error)
                 raise
         return compiled(*hashable.args, **hashable.kwargs)
 
@@ -57,4 +56,5 @@ def _with_tuples(fun: Any, static: Sequence[str], args: Any, kwargs: Any) -> ins
 
 
 def _frozen(x: Any) -> Any:
+    """A list as a tuple, so that it can be part of a signature."""
     return tuple(map(_frozen, x)) if isinstance(x, list) else x
