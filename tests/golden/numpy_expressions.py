@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+
 def expressions() -> list[tuple[str, str]]:
     """Every expression of numpy_expressions.txt with its family, which a line with # names."""
     found, family = [], ""

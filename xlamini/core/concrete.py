@@ -20,7 +20,7 @@ from xlamini.core.errors import (
 )
 from xlamini.core.jaxpr import Atom, Equation, Literal, Var
 from xlamini.core.provenance import user_line
-from xlamini.core.tracer import Builder, Tracer, active
+from xlamini.core.tracer import Builder, Tracer, active, leaked
 
 
 class Unknown(Exception):
@@ -101,6 +101,8 @@ def _asking(error: type[JAXTypeError], wish: str, fix: str, convert: Callable[[A
 
 
 def _refuse(error: type[JAXTypeError], tracer: Tracer, unknown: Unknown, wish: str, fix: str) -> NoReturn:
+    if not unknown.builder.is_tracing():
+        raise leaked(tracer) from None
     aval = tracer.aval.str_short(short_dtypes=False)
     raise error(
         f"{wish} of a traced value of type {aval} is needed at {user_line()}, but the value is not known while "
@@ -123,7 +125,7 @@ def _dependence(unknown: Unknown) -> str:
 
 _STATIC = "or mark the argument static (static_argnames of jit)"
 _RETURN_IT = f"Return the value from the traced function instead, {_STATIC}."
-_METHODS = {
+_METHODS: dict[str, Any] = {
     "__bool__": _asking(
         TracerBoolConversionError,
         "The truth value",
@@ -159,6 +161,42 @@ _METHODS = {
     ),
     "item": _asking(ConcretizationTypeError, "The number", _RETURN_IT, lambda value: value.item()),
     "tolist": _asking(ConcretizationTypeError, "A list", _RETURN_IT, lambda value: value.tolist()),
+}
+
+
+
+def _format(self: Tracer, spec: str) -> str:
+    """`f"{x}"` shows the type; with a format, as in `f"{x:.2f}"`, the number is needed."""
+    return _formatted(self, spec) if spec else str(self)
+
+
+def _itself(self: Tracer, memo: Any = None) -> Tracer:
+    return self
+
+
+def _setitem(self: Tracer, index: Any, value: Any) -> NoReturn:
+    raise TypeError(
+        f"{self!r} is immutable, so x[index] = value cannot work; write x = x.at[index].set(value), or .add(value) "
+        "for x[index] += value"
+    )
+
+
+def _reduce(self: Tracer, protocol: int) -> NoReturn:
+    raise TypeError(f"{self!r} cannot be pickled, as it has no value yet; return it, and pickle what the call returns")
+
+
+_formatted = _asking(
+    ConcretizationTypeError,
+    "The number, to be formatted,",
+    f"Print {{x}} without a format to see its type, return the value from the traced function, {_STATIC}.",
+    lambda value, spec: format(value, spec),
+)
+_METHODS |= {
+    "__format__": _format,
+    "__copy__": _itself,
+    "__deepcopy__": _itself,
+    "__setitem__": _setitem,
+    "__reduce_ex__": _reduce,
 }
 
 for _name, _method in _METHODS.items():

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from types import TracebackType
-from typing import ParamSpec, TypeVar
+from types import FunctionType, TracebackType
+from typing import Any, ParamSpec, TypeVar
 
 from xlamini.core.config import traceback_filtering
 from xlamini.core.provenance import is_hidden
@@ -29,6 +29,26 @@ def edge(fun: Callable[P, R]) -> Callable[P, R]:
             raise
 
     return at_edge
+
+
+def edge_of_face(namespace: dict[str, Any]) -> None:
+    """Make the functions that a public module names edges; the library's own calls go to what is beneath them."""
+    for name, member in namespace.items():
+        if type(member) is FunctionType and not name.startswith("_"):
+            namespace[name] = _public(member, namespace["__name__"], name)
+
+
+def _public(fun: FunctionType, module: str, name: str) -> Any:
+    """The edge of a function, one however many faces it has, which pickle finds under its public name."""
+    known = _edges.get(fun)
+    if known is None:
+        known = _edges[fun] = edge(fun)
+        known.__module__, known.__qualname__ = module, name
+        _edges[known] = known
+    return known
+
+
+_edges: dict[Any, Any] = {}
 
 
 def trim(error: BaseException) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 
 from xlamini.core import config
 from xlamini.core.avals import ShapedArray
-from xlamini.core.dtypes import canonicalize_dtype, dtype_of
+from xlamini.core.dtypes import canonicalize_dtype, check_fits, dtype_of
 from xlamini.core.errors import UnexpectedTracerError
 from xlamini.core.gc_pause import paused_gc
 from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Literal, Var
@@ -152,6 +152,11 @@ class Builder:
             ancestor = ancestor.parent
         return ancestor is other
 
+    def is_tracing(self) -> bool:
+        """Whether this thread is still adding to it."""
+        current = state.builder
+        return current is not None and (current is self or current._is_within(self))
+
     def here(self) -> Provenance:
         """The provenance of the user's current line."""
         frame: Any = sys._getframe(2)
@@ -210,6 +215,8 @@ def literal(x: Any, dtype: Any = None, weak_type: bool = False) -> Literal:
     if dtype is not None:
         return Literal(np.asarray(x, dtype)[()], ShapedArray((), dtype, weak_type))
     aval = aval_of(x)
+    if type(x) is int and not -(2**31) <= x < 2**31:
+        check_fits(x, aval.dtype)
     return Literal(x if type(x) in _scalar_types else x.astype(aval.dtype), aval)
 
 
@@ -223,12 +230,24 @@ def aval_of(x: Any) -> ShapedArray:
     return ShapedArray(np.shape(x), dtype, kind in _scalar_types and kind is not bool)
 
 
-def leaked(tracer: Tracer) -> UnexpectedTracerError:
+def leaked(tracer: Tracer, name: str = "") -> UnexpectedTracerError:
+    """The error that says that a tracer, given as the argument `name`, has outlived its trace."""
+    given = f", given as {name}," if name else ""
     return UnexpectedTracerError(
-        f"{tracer!r} was made while tracing {tracer.builder.name or 'a function'} and is used after "
-        f"that trace ended, at {user_line()}. A traced value must not be kept in a global, an "
+        f"{tracer!r}{given} was made while tracing {tracer.builder.name or 'a function'}, {_origin(tracer)}, and is "
+        f"used after that trace ended, at {user_line()}. A traced value must not be kept in a global, an "
         "attribute or a closure: return it from the traced function instead."
     )
+
+
+def _origin(tracer: Tracer) -> str:
+    """Where a tracer comes from: the user's line, or the argument it is."""
+    builder, var = tracer.builder, tracer.variable
+    for i, known in enumerate(builder.inputs):
+        if known is var and builder.arg_names is not None:
+            return f"as its argument {builder.arg_names[i]!r}"
+    made = (e for e in builder.equations if any(v is var for v in e.outvars))
+    return f"at {next((e.provenance.source for e in made), 'an unknown place')}"
 
 
 @contextmanager

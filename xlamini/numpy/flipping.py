@@ -81,7 +81,7 @@ def _static(shift: Any) -> Any:
     """The shift as an int or a tuple of ints, if it is known while tracing."""
     if hasattr(shift, "aval") or (isinstance(shift, Sequence) and any(hasattr(s, "aval") for s in shift)):
         return None
-    return tuple(map(operator.index, shift)) if np.ndim(shift) else operator.index(shift)
+    return tuple(map(operator.index, shift)) if isinstance(shift, Sequence | np.ndarray) else operator.index(shift)
 
 
 @composite(static=("shift", "axis"))

@@ -96,7 +96,7 @@ class Cumulative(Primitive):
         if aval.size == 0:
             return x
         if ctx.platform == "cpu" and axis == aval.ndim - 1 and aval.shape[axis] > BLOCKS_ABOVE:
-            return ctx.inline(functools.partial(self._by_blocks, axis=axis, reverse=reverse), x)
+            return ctx.inline(functools.partial(self._by_blocks, reverse=reverse), x)
         reach = aval.shape[axis] - 1
         scalar = ShapedArray((), aval.dtype)
         body = ctx.scalar_region([scalar] * 2, lambda a, b: [ctx.inline(self.combine, a, b, avals=[scalar] * 2)])
@@ -110,26 +110,25 @@ class Cumulative(Primitive):
             padding=f"dense<{np.array(around).tolist()}> : tensor<{aval.ndim}x2xi64>",
         )
 
-    def _by_blocks(self, x: Any, *, axis: int, reverse: bool) -> Any:
-        """Running results within rows, each joined with the running result of the rows before it."""
-        shape = aval_of(x).shape
-        rows = -(-shape[axis] // BLOCK)
-        missing = rows * BLOCK - shape[axis]
-        x = self._padded(x, axis, (missing, 0) if reverse else (0, missing))
-        inner = (*shape[:axis], rows, BLOCK, *shape[axis + 1 :])
-        x = self.bind(reshape(x, inner), axis=axis + 1, reverse=reverse)
-        last = slice_in_dim(x, *((0, 1) if reverse else (-1, None)), axis=axis + 1)
-        totals = self.bind(reshape(last, (*inner[: axis + 1], *inner[axis + 2 :])), axis=axis, reverse=reverse)
-        before = self._padded(totals, axis, (-1, 1) if reverse else (1, -1))
-        kept = [d for d in range(len(inner)) if d != axis + 1]
-        joined = self.combine(broadcast_in_dim(before, inner, kept), x)
-        joined = reshape(joined, (*shape[:axis], rows * BLOCK, *shape[axis + 1 :]))
+    def _by_blocks(self, x: Any, *, reverse: bool) -> Any:
+        """Along the last axis: running results within rows, each joined with that of the rows before it."""
+        *outer, size = aval_of(x).shape
+        rows = -(-size // BLOCK)
+        missing = rows * BLOCK - size
+        x = self._padded(x, (missing, 0) if reverse else (0, missing))
+        inner = (*outer, rows, BLOCK)
+        x = self.bind(reshape(x, inner), axis=len(outer) + 1, reverse=reverse)
+        ends = slice_in_dim(x, *((0, 1) if reverse else (-1, None)), axis=-1)
+        totals = self.bind(reshape(ends, inner[:-1]), axis=len(outer), reverse=reverse)
+        before = self._padded(totals, (-1, 1) if reverse else (1, -1))
+        joined = self.combine(broadcast_in_dim(before, inner, range(len(outer) + 1)), x)
         start = missing if reverse else 0
-        return slice_in_dim(joined, start, start + shape[axis], axis=axis)
+        return slice_in_dim(reshape(joined, (*outer, rows * BLOCK)), start, start + size, axis=-1)
 
-    def _padded(self, x: Any, axis: int, around: tuple[int, int]) -> Any:
+    def _padded(self, x: Any, around: tuple[int, int]) -> Any:
+        """Neutral elements put before and after (or elements cut off there) along the last axis."""
         aval = aval_of(x)
-        config = [(*around, 0) if d == axis else (0, 0, 0) for d in range(aval.ndim)]
+        config = [(0, 0, 0)] * (aval.ndim - 1) + [(*around, 0)]
         return pad(x, literal(self.start(aval.dtype), aval.dtype), config)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from jaxlib import _jax
@@ -16,34 +16,48 @@ def check_alive(x: _jax.ArrayImpl) -> None:
         raise deleted_error(x)
 
 
-def deleted_error(x: _jax.ArrayImpl, name: str = "") -> DeletedArrayError:
-    """The error that says that `x`, called `name`, has no memory any more."""
-    what = f"{name}, an array {describe(x)}," if name else f"the array {describe(x)}"
+def deleted_error(x: Any, what: str = "the array") -> DeletedArrayError:
+    """The error that says that `x`, which is `what` to the user, has no memory any more."""
     return DeletedArrayError(
-        f"{what} was deleted or donated, and its memory holds something else by now; use what the "
+        f"{what} {describe(x)} was deleted or donated, and its memory holds something else by now; use what the "
         "function it was donated to returned, or leave it out of donate_argnums"
     )
 
 
-def describe(x: _jax.ArrayImpl) -> str:
+def release(x: Any) -> None:
+    """Mark an array whose memory a call has taken as deleted, so that C++ dispatch sees it before PJRT does."""
+    if type(x) is _jax.ArrayImpl and x.is_deleted():
+        x.delete()
+
+
+def describe(x: Any) -> str:
     """The array's type as errors print it: `float32[3]`."""
     return x.aval.str_short(short_dtypes=False)
 
 
-def explain_failure(error: Exception, named_leaves: Iterable[tuple[str, Any]]) -> Exception | None:
-    """The typed error behind one that C++ raised for a call with these arguments, or None.
+def explain_failure(error: Exception, named_inputs: Iterable[tuple[str, Any]]) -> Exception | None:
+    """The typed error behind one that C++ raised for a call with these inputs, or None."""
+    inputs = list(named_inputs)
+    for name, x in inputs:
+        if _is_array(x) and x.is_deleted():
+            return deleted_error(x, name)
+    return _given_twice(inputs) if "donate" in str(error) else None
 
-    C++ notices a donated array only when PJRT refuses it, and says so with an untyped error.
-    """
-    if "deleted or donated" in str(error) or "been deleted" in str(error):
-        return next((deleted_error(x, name) for name, x in named_leaves if _is_dead(x)), None)
-    if "previously donated in the same call" in str(error):
-        return DeletedArrayError(
-            "the same array is given twice to one call that donates it: f(donated(x), x); "
-            "pass a copy, x.copy(), or leave it out of donate_argnums"
-        )
+
+def _given_twice(inputs: Sequence[tuple[str, Any]]) -> DeletedArrayError | None:
+    """The error for a call that donates an array which it gets a second time."""
+    first: dict[int, str] = {}
+    for name, x in inputs:
+        if not _is_array(x):
+            continue
+        before = first.setdefault(x.unsafe_buffer_pointer(), name)
+        if before != name:
+            return DeletedArrayError(
+                f"{before} and {name} are the same array {describe(x)}, and the call donates it; give one of them "
+                "a copy, x.copy(), or leave it out of donate_argnums"
+            )
     return None
 
 
-def _is_dead(x: Any) -> bool:
-    return isinstance(x, _jax.ArrayImpl) and x.is_deleted()
+def _is_array(x: Any) -> bool:
+    return isinstance(x, _jax.ArrayImpl)
