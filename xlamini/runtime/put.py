@@ -55,8 +55,10 @@ def device_put_value(
         return _put_ndarray(np.asarray(x), sharding, bound, aval)
     if aval is None and type(x) in python_scalar_dtypes:
         return _put_scalar(x, sharding, bound)
-    aval = aval or _scalar_aval(x)
-    return _put_ndarray(_number(x, aval.dtype), sharding, bound, aval)
+    number, aval = _number(x), aval or _scalar_aval(x)
+    if isinstance(x, int) and not -(2**31) <= x < 2**31:  # NumPy would wrap it around
+        check_fits(x, aval.dtype)
+    return _put_ndarray(number, sharding, bound, aval)
 
 
 def _put_ndarray(
@@ -85,10 +87,8 @@ def _scalar_aval(x: Any) -> ShapedArray:
     return ShapedArray((), dtype_of(x), not isinstance(x, bool))
 
 
-def _number(x: Any, dtype: Any) -> np.ndarray:
+def _number(x: Any) -> np.ndarray:
     if isinstance(x, _NUMBERS):
-        if isinstance(x, int) and not -(2**31) <= x < 2**31:
-            check_fits(x, dtype)
         return np.asarray(x)
     raise TypeError(
         f"an Array cannot hold a value of type {type(x).__name__}; "
