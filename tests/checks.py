@@ -255,7 +255,7 @@ def _check_first_order(point: Point, found: dict[str, Any]) -> None:
 
 def _size(arrays: Sequence[Any]) -> float:
     """The largest number, or 1: what an absolute error is compared with."""
-    return max(1.0, *(float(np.max(np.abs(a), initial=0)) for a in arrays))
+    return max([1.0, *(float(np.max(np.abs(a), initial=0)) for a in arrays)])
 
 
 def _second_order(point: Point, primals: Any, tangents: Any, others: Any) -> Any:

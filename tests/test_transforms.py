@@ -331,6 +331,35 @@ def test_vmap_of_vmap_over_other_axes() -> None:
     assert_close(out, expected, 0)
 
 
+# --- named axes
+
+
+def test_collectives_reduce_over_the_named_axis() -> None:
+    x = np.array([3, 1, 2], F32)
+    fun = lambda x: (lax.psum(x, "i"), lax.pmax(x, "i"), lax.pmin(x, "i"), lax.pmean(x, "i"), lax.axis_index("i"))  # noqa: E731
+    for expected, found in zip((6, 3, 1, 2), xlamini.vmap(fun, axis_name="i")(x), strict=False):
+        assert_close(found, np.full(3, expected), 0)
+    assert_close(xlamini.vmap(fun, axis_name="i")(x)[4], [0, 1, 2], 0)
+    assert_close(xlamini.vmap(lambda x, y: lax.psum(y, "i"), (0, None), axis_name="i")(x, 2.0), [6, 6, 6], 0)
+
+
+def test_collectives_over_two_axes_and_within_jit() -> None:
+    both = xlamini.jit(lambda x: (lax.psum(x * x, ("i", "j")), lax.psum(x, "j"), lax.axis_index(("j", "i"))))
+    total, over_rows, place = xlamini.vmap(xlamini.vmap(both, axis_name="i"), axis_name="j")(RAMP)
+    assert_close(total, np.full((2, 3), 55), 0)
+    assert_close(over_rows, np.broadcast_to(RAMP.sum(0), (2, 3)), 0)
+    assert_close(place, np.arange(6).reshape(2, 3), 0)
+
+
+def test_collectives_are_differentiated_on_both_sides_of_vmap() -> None:
+    squares = lambda x: lax.psum(x * x, "i")  # noqa: E731
+    x = np.arange(1, 4, dtype=F32)
+    assert_close(xlamini.vmap(xlamini.grad(squares), axis_name="i")(x), 6 * x, 0)
+    mapped = xlamini.vmap(squares, axis_name="i")
+    assert_close(xlamini.jvp(mapped, (x,), (x,))[1], np.full(3, 2 * np.sum(x * x)), 0)
+    assert_close(xlamini.grad(lambda x: mapped(x)[0])(x), 2 * x, 0)
+
+
 # --- tracing to look at
 
 

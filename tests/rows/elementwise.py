@@ -21,6 +21,7 @@ from tests.rows.row import (
 from xlamini import lax
 from xlamini.primitives.elementwise import add_any
 from xlamini.primitives.identity import copy
+from xlamini.primitives.logaddexp import logaddexp
 
 INEXACT = FLOATS + COMPLEXES
 REALS = FLOATS + INTS
@@ -171,6 +172,7 @@ SPECIALS = [
     unary("erf", scipy.special.erf, (-2, 2), specials=True, tolerance=SPECIAL),
     unary("erfc", scipy.special.erfc, (-2, 2), specials=True, tolerance=SPECIAL),
     unary("erf_inv", scipy.special.erfinv, (-0.9, 0.9), specials=True, tolerance=SPECIAL),
+    Row("logaddexp", logaddexp, np.logaddexp, samples=pairs(), specials=True),
     unary("lgamma", scipy.special.gammaln, (0.3, 4), tolerance=SPECIAL),
     unary("digamma", scipy.special.digamma, (0.5, 4), tolerance=SPECIAL),
     Row(

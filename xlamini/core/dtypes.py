@@ -36,6 +36,7 @@ __all__ = [
     "as_dtype",
     "can_cast",
     "canonicalize_dtype",
+    "check_array_dtype",
     "check_fits",
     "check_user_dtype",
     "dtype_of",
@@ -43,6 +44,7 @@ __all__ = [
     "finfo",
     "float0",
     "iinfo",
+    "is_array_dtype",
     "is_weak",
     "issubdtype",
     "itemsize_bits",
@@ -116,8 +118,19 @@ def _narrowed(asked: np.dtype, given: np.dtype, name: str) -> str:
     )
 
 
+def is_array_dtype(dtype: Any) -> bool:
+    """Whether an array can have this dtype."""
+    return dtype in scalar_types or dtype == float0
+
+
+def check_array_dtype(dtype: Any, what: str) -> None:
+    """TypeError unless an array can have the dtype of `what`; None, of Python numbers, is one."""
+    if dtype is not None and not isinstance(dtype, ExtendedDType):
+        _check_known(np.dtype(dtype), what)
+
+
 def _check_known(dtype: np.dtype, name: str) -> None:
-    if dtype not in scalar_types and dtype != float0:
+    if not is_array_dtype(dtype):
         raise TypeError(
             f"{name}: no array can have dtype {dtype}; it takes booleans, integers, floats "
             "and complex numbers, in native byte order"

@@ -72,7 +72,9 @@ class Equation:
         self.provenance, self.id = provenance, id
 
     def __repr__(self) -> str:
-        return f"<equation e{self.id} {self.primitive.name}>"
+        from xlamini.core.printing import format_equation
+
+        return format_equation(self)
 
 
 class Jaxpr:

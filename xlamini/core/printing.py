@@ -43,6 +43,13 @@ def format_jaxpr(
         return render(printer.program([remark for remark, wanted in choices if wanted]), width)
 
 
+def format_equation(eqn: Equation, *, width: int = 80) -> str:
+    """One equation as text; the names of its variables are good for this text only."""
+    with paused_gc():
+        alone = Jaxpr([], [], eqn.outvars, [eqn])
+        return render(_Printer(alone).equation(alone, eqn, set(eqn.outvars)), width)
+
+
 Remark = Callable[[Jaxpr, Equation], str]
 
 

@@ -47,6 +47,8 @@ KeyEntry = TypeVar("KeyEntry", bound=Hashable)
 KeyPath = tuple[KeyEntry, ...]
 
 default_registry = _default_registry()
+# A pickled treedef holds its registry by this name.
+default_registry.__module__, default_registry.__name__ = __name__, "default_registry"
 
 dispatch_registry = PyTreeRegistry(
     enable_none=True, enable_tuple=True, enable_namedtuple=True, enable_list=True, enable_dict=True

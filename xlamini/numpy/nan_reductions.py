@@ -171,7 +171,7 @@ def nanmedian(
     one = literal(1, np.int32)
     last = clamp(literal(0, np.int32), sub(count, one), literal(aval_of(x).shape[-1] - 1, np.int32))
     low, high = (permuted(x, shift_right_arithmetic(i, one), rows.ndim) for i in (last, add(last, one)))
-    middle = squeeze(mul(add(low, high), literal(0.5, rows.dtype)), (rows.ndim,))
+    middle = squeeze(mul(add(low, high), literal(0.5, aval_of(x).dtype)), (rows.ndim,))
     return expand_dims(middle, axes) if keepdims else middle
 
 

@@ -96,7 +96,7 @@ def remainder(x: Any, y: Any) -> Any:
     x, y = promoted_numeric("remainder", x, y)
     rest = arithmetic.rem.bind(x, y)
     signed = where(_crosses_zero(rest, y), rest + y, rest)
-    if kind_of(aval_of(x).dtype) not in INTEGER or (type(y) is Literal and y.val != 0):
+    if kind_of(aval_of(x).dtype) not in INTEGER or _never_zero(y):
         return signed
     return where(equal(y, 0), 0, signed)
 
@@ -118,8 +118,14 @@ def _float_divmod(x: Any, y: Any) -> tuple[Any, Any]:
     rest = arithmetic.rem.bind(x, y)
     quotient = arithmetic.div.bind(*broadcasted("floor_divide", x - rest, y))
     crosses = _crosses_zero(rest, y)
-    whole = rounding.round(where(crosses, quotient - 1, quotient))
-    return whole, where(crosses, rest + y, rest)
+    whole = where(crosses, quotient - 1, quotient)
+    if not _never_zero(y):
+        whole = where(equal(y, 0), arithmetic.div.bind(x, y), whole)
+    return rounding.round(whole), where(crosses, rest + y, rest)
+
+
+def _never_zero(y: Any) -> bool:
+    return type(y) is Literal and y.val != 0
 
 
 # --- powers

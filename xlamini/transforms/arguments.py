@@ -8,10 +8,16 @@ from typing import Any, overload
 import numpy as np
 
 from xlamini.core.avals import ShapedArray
+from xlamini.core.dtypes import check_array_dtype, is_array_dtype
+from xlamini.core.jaxpr import Literal
 from xlamini.core.pytree import keystr, tree_flatten_with_path, unflatten
-from xlamini.core.tracer import aval_of
+from xlamini.core.tracer import Tracer, aval_of, leaked
+from xlamini.runtime.keys import overlaid
+from xlamini.runtime.lifetime import deleted_error
+from xlamini.runtime.put import ArrayImpl
 
 _SCALARS = (bool, int, float, complex, np.generic, np.ndarray)
+_VALUES = (ArrayImpl, Tracer, Literal)
 
 
 class ArgNames(Sequence[str]):
@@ -43,59 +49,86 @@ class ArgNames(Sequence[str]):
         return [_name(path, parameters, self.positions) for path, _ in paths]
 
 
-def parameter_names(fun: Callable[..., Any]) -> list[str]:
-    """The names of a function's positional parameters; what `*args` takes is `args[0]`, `args[1]`…"""
+def parameter_names(fun: Callable[..., Any]) -> Callable[[int], str]:
+    """How a function calls its positional arguments; what `*args` takes is `args[0]`, `args[1]`…"""
     try:
-        parameters = inspect.signature(inspect.unwrap(fun)).parameters.values()
+        parameters = list(inspect.signature(inspect.unwrap(fun)).parameters.values())
     except (TypeError, ValueError):
-        return []
-    return [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        parameters = []
+    names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    rest = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), "args")
+    return lambda i: names[i] if i < len(names) else f"{rest}[{i - len(names)}]"
 
 
-def _name(path: tuple, parameters: Sequence[str], positions: Sequence[int] | None) -> str:
+def _name(path: tuple, parameter: Callable[[int], str], positions: Sequence[int] | None) -> str:
     kind, first, rest = path[0].idx, path[1], path[2:]
     if kind == 1:
         return f"{first.key}{keystr(rest)}"
-    position = first.idx if positions is None else positions[first.idx]
-    base = parameters[position] if position < len(parameters) else f"args[{position - len(parameters)}]"
-    return f"{base}{keystr(rest)}"
+    return parameter(first.idx if positions is None else positions[first.idx]) + keystr(rest)
 
 
-def avals_of(leaves: Sequence[Any], names: Sequence[str], fun_name: str) -> list[ShapedArray]:
-    """The types of the leaves; TypeError for one that is no array and no number."""
+def check_callable(what: str, fun: Any) -> None:
+    """TypeError unless a transformation was given a function."""
+    if not callable(fun):
+        raise TypeError(f"{what} takes a function, got {_brief(fun)} of type {type(fun).__name__}")
+
+
+def avals_of(leaves: Sequence[Any], names: Sequence[str], fun_name: str, fix: str = "") -> list[ShapedArray]:
+    """The types of the leaves; TypeError for one that is no array and no number, with `fix` as further advice."""
     avals = []
     for i, x in enumerate(leaves):
         aval = getattr(x, "aval", None)
-        avals.append(aval if aval is not None else _aval(x, names, i, fun_name))
+        avals.append(aval if aval is not None else _aval(x, names, i, fun_name, fix))
     return avals
 
 
-def _is_plain(x: Any) -> bool:
-    """Whether `x` is a number or an ndarray of numbers."""
-    return isinstance(x, _SCALARS) and getattr(x, "dtype", None) != np.dtype(object)
-
-
-def _aval(x: Any, names: Sequence[str], index: int, fun_name: str) -> ShapedArray:
-    if _is_plain(x):
-        return aval_of(x)
-    if hasattr(x, "shape") and hasattr(x, "dtype"):
-        return ShapedArray(tuple(x.shape), np.dtype(x.dtype), getattr(x, "weak_type", False))
+def _aval(x: Any, names: Sequence[str], index: int, fun_name: str, fix: str) -> ShapedArray:
+    name = f"argument {names[index]!r} of {fun_name}"
+    if isinstance(x, _SCALARS) or (hasattr(x, "shape") and hasattr(x, "dtype")):
+        check_array_dtype(getattr(x, "dtype", None), name)
+        return aval_of(x) if isinstance(x, _SCALARS) else _aval_like(x)
     raise TypeError(
-        f"argument {names[index]!r} of {fun_name} is {_brief(x)} of type {type(x).__name__}, not an array or a number; "
-        f"pass an array, or under jit mark it static: static_argnames={names[index].split('[')[0]!r}"
+        f"{name} is {_brief(x)} of type {type(x).__name__}, not an array or a number; pass an array{fix}"
     )
+
+
+def _aval_like(x: Any) -> ShapedArray:
+    return ShapedArray(tuple(x.shape), np.dtype(x.dtype), getattr(x, "weak_type", False))
+
+
+def check_values(leaves: Sequence[Any], names: Sequence[str], fun_name: str) -> None:
+    """An error for an argument without a value: deleted, a tracer whose trace has ended, or only a type."""
+    for i, x in enumerate(leaves):
+        kind = type(x)
+        if kind is ArrayImpl:
+            if x.is_deleted():
+                raise deleted_error(x, f"the argument {names[i]!r} of {fun_name},")
+        elif kind is Tracer:
+            if not x.builder.is_tracing():
+                raise leaked(x, f"the argument {names[i]!r} of {fun_name}")
+        elif not isinstance(x, _SCALARS) and overlaid(x) is x and not hasattr(x, "__array__"):
+            raise TypeError(
+                f"argument {names[i]!r} of {fun_name} is {_brief(x)}, a type without values; pass an array, or ask for "
+                "types only: eval_shape, make_jaxpr, jit(f).lower"
+            )
 
 
 def check_outputs(leaves: Sequence[Any], tree: Any, fun_name: str) -> None:
     """TypeError, with its path, for an output that is no array and no number."""
     for i, x in enumerate(leaves):
-        if not hasattr(x, "aval") and not isinstance(x, _SCALARS):
+        if not _is_value(x):
             path, _ = tree_flatten_with_path(unflatten(tree, range(tree.num_leaves)))[0][i]
             raise TypeError(
                 f"{fun_name} returned {_brief(x)} of type {type(x).__name__} at output{keystr(path)}; "
                 "a traced function "
                 "must return arrays, numbers, or containers of them"
             )
+
+
+def _is_value(x: Any) -> bool:
+    if isinstance(x, np.ndarray | np.generic):
+        return is_array_dtype(x.dtype)
+    return isinstance(x, (*_SCALARS, *_VALUES)) or overlaid(x) is not x
 
 
 def _brief(x: Any) -> str:

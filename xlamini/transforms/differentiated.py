@@ -6,7 +6,7 @@ from typing import Any
 
 from xlamini.core.pytree import flatten
 from xlamini.core.tangents import is_differentiable
-from xlamini.transforms.arguments import ArgNames, avals_of, name_of
+from xlamini.transforms.arguments import ArgNames, avals_of, check_callable, check_values, name_of
 from xlamini.transforms.tracing import Trace, trace
 
 Argnums = int | Sequence[int]
@@ -18,6 +18,7 @@ class DiffArgs:
     def __init__(
         self, fun: Callable[..., Any], argnums: Argnums, args: Sequence[Any], kwargs: dict[str, Any], what: str
     ):
+        check_callable(what, fun)
         self.what, self.fun_name = what, name_of(fun)
         self.single = isinstance(argnums, int)
         chosen = (argnums,) if isinstance(argnums, int) else tuple(argnums)
@@ -27,7 +28,8 @@ class DiffArgs:
         self.in_tree = flatten((chosen_args, {}))[1]
         self._fun, self._args, self._kwargs = fun, list(args), kwargs
         self.names = ArgNames(fun, self.in_tree, self.positions)
-        self.avals = avals_of(self.leaves, self.names, self.fun_name)
+        self.avals = avals_of(self.leaves, self.names, self.fun_name, ", or choose other argnums")
+        check_values(self.leaves, self.names, self.fun_name)
 
     def _position(self, argnum: int, count: int) -> int:
         if not isinstance(argnum, int):

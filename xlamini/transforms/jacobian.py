@@ -15,6 +15,7 @@ from xlamini.core.tangents import is_differentiable
 from xlamini.core.tracer import aval_of
 from xlamini.primitives.shape import reshape
 from xlamini.primitives.slice import slice_in_dim
+from xlamini.transforms.arguments import check_callable
 from xlamini.transforms.differentiated import Argnums, DiffArgs
 from xlamini.transforms.jvp import linearize
 from xlamini.transforms.vjp import vjp
@@ -32,6 +33,8 @@ def jacfwd(
     Array([[2., 0.],
            [0., 4.]], dtype=float32)
     """
+
+    check_callable("jacfwd", fun)
 
     @edge
     @functools.wraps(fun)
@@ -59,6 +62,8 @@ def jacrev(
     Array([[2., 0.],
            [0., 4.]], dtype=float32)
     """
+
+    check_callable("jacrev", fun)
 
     @edge
     @functools.wraps(fun)

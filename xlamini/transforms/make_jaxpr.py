@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from xlamini.core.edges import edge
+from xlamini.transforms.arguments import check_callable
 from xlamini.transforms.jit import jit
 from xlamini.transforms.statics import Numbers
 
@@ -21,6 +22,7 @@ def make_jaxpr(
     >>> print(xlamini.make_jaxpr(lambda x: x * x)(2.0))
     { lambda ; a:f32[]. let b:f32[] = mul a a in (b,) }
     """
+    check_callable("make_jaxpr", fun)
     traced_once = jit(fun, static_argnums=static_argnums)
 
     @edge
@@ -39,4 +41,5 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     >>> xlamini.eval_shape(lambda x: x * 2, xlamini.ShapeDtypeStruct((3,), "float32"))
     ShapeDtypeStruct(shape=(3,), dtype=float32)
     """
+    check_callable("eval_shape", fun)
     return jit(fun).eval_shape(*args, **kwargs)

@@ -8,13 +8,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from xlamini.core.errors import DeletedArrayError
 from xlamini.core.jaxpr import Jaxpr
 from xlamini.interpreters.dce import dce
 from xlamini.interpreters.physical import is_extended, physical
 from xlamini.runtime.dispatch import FastPath, fast_path
 from xlamini.runtime.executable import Executable, compile_module
 from xlamini.runtime.keys import overlaid, overlay
+from xlamini.runtime.lifetime import explain_failure, release
 from xlamini.runtime.put import device_put_value
+from xlamini.runtime.versions import DISPATCH_ERRORS
 
 
 class LoweredProgram:
@@ -35,6 +38,7 @@ class LoweredProgram:
         self.name, self.device = name, device
         donated = donated or (False,) * len(jaxpr.invars)
         self.aliases = alias_outputs(self.jaxpr, [d for d, u in zip(donated, used, strict=True) if u])
+        self.unusable = _unusable(donated, used, self.aliases)
         self.module = _lower(self.jaxpr, name, device.platform, self.aliases)
 
     def compile(self, options: Mapping[str, Any] | None = None) -> Program:
@@ -68,6 +72,12 @@ def alias_outputs(jaxpr: Jaxpr, donated: Sequence[bool]) -> list[int | None]:
     return found
 
 
+def _unusable(donated: Sequence[bool], used: Sequence[bool], aliases: Sequence[int | None]) -> list[int]:
+    """Which inputs are donated, and read, but no output can take over their memory."""
+    alias = iter(aliases)
+    return [i for i, (d, u) in enumerate(zip(donated, used, strict=True)) if u and (next(alias) is None) and d]
+
+
 class Program:
     """A compiled jaxpr."""
 
@@ -75,10 +85,25 @@ class Program:
         self.lowered, self.executable = lowered, executable
         self.kept = [i for i, k in enumerate(lowered.kept) if k]
 
-    def __call__(self, inputs: Sequence[Any], committed: bool = False) -> list[Any]:
-        arrays = self.executable.place([overlaid(inputs[i]) for i in self.kept])
-        outs = self.executable.call(arrays, committed)
+    def __call__(self, inputs: Sequence[Any], committed: bool = False, names: Sequence[str] = ()) -> list[Any]:
+        """The outputs; `names` are those of the last inputs, the arguments, in messages."""
+        given = [overlaid(inputs[i]) for i in self.kept]
+        try:
+            outs = self.executable.call(self.executable.place(given), committed)
+        except (DeletedArrayError, *DISPATCH_ERRORS) as error:
+            explained = explain_failure(error, self._named(inputs, names))
+            if explained is None:
+                raise
+            raise explained from None
+        for i in self.executable.donated:
+            release(given[i])
         return list(map(overlay, outs, self.lowered.out_avals)) if self.lowered.returns_keys else outs
+
+    def _named(self, inputs: Sequence[Any], names: Sequence[str]) -> list[tuple[str, Any]]:
+        """Each input with what it is to the user."""
+        captured = [f"the array that {self.lowered.name} captured,"] * (len(inputs) - len(names))
+        arguments = [f"the argument {name!r} of {self.lowered.name}," for name in names]
+        return list(zip([*captured, *arguments], map(overlaid, inputs), strict=True))
 
     def fast_path(self, captured: Sequence[Any], out_tree: Any, committed: bool) -> FastPath:
         """What lets C++ run this program by itself; `out_tree` is the output's for C++ dispatch."""

@@ -17,6 +17,7 @@ from xlamini.core.tangents import Zero, is_differentiable
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.linearize import linearize
 from xlamini.primitives.tangent_ops import full, zeros
+from xlamini.transforms.arguments import check_callable
 from xlamini.transforms.differentiated import Argnums, DiffArgs, split_aux
 from xlamini.transforms.one_program import as_one_program
 from xlamini.transforms.reverse import as_gradients, pull_back
@@ -40,6 +41,8 @@ def value_and_grad(
     >>> xlamini.value_and_grad(lambda x: x ** 2)(3.0)
     (Array(9., dtype=float32, weak_type=True), Array(6., dtype=float32, weak_type=True))
     """
+
+    check_callable("value_and_grad", fun)
 
     @edge
     @functools.wraps(fun)
@@ -66,6 +69,8 @@ def grad(
     >>> xlamini.grad(xlamini.numpy.sin)(0.0)
     Array(1., dtype=float32, weak_type=True)
     """
+
+    check_callable("grad", fun)
 
     @edge
     @functools.wraps(fun)

@@ -11,7 +11,7 @@ from xlamini.core.primitive import Axis
 from xlamini.core.pytree import flatten, unflatten
 from xlamini.interpreters.batch import push_batch
 from xlamini.primitives.batch_ops import move_batch_dim
-from xlamini.transforms.arguments import ArgNames, avals_of, name_of
+from xlamini.transforms.arguments import ArgNames, avals_of, check_callable, check_values, name_of
 from xlamini.transforms.axes import axis_leaves, unbatched_aval
 from xlamini.transforms.one_program import as_one_program
 from xlamini.transforms.tracing import Trace, rebuilt, trace
@@ -36,6 +36,8 @@ def vmap(
     >>> xlamini.vmap(xlamini.numpy.dot)(xlamini.numpy.ones((5, 3)), xlamini.numpy.ones((5, 3))).shape
     (5,)
     """
+    check_callable("vmap", fun)
+    _check_axis_size(axis_size)
     fun_name = name_of(fun)
     in_axes = tuple(in_axes) if isinstance(in_axes, list) else in_axes
 
@@ -44,13 +46,19 @@ def vmap(
     def vmapped(*args: Any, **kwargs: Any) -> Any:
         leaves, in_tree = flatten((args, kwargs))
         names = ArgNames(fun, in_tree)
-        avals = avals_of(leaves, names, fun_name)
+        avals = avals_of(leaves, names, fun_name, ", or close over it")
+        check_values(leaves, names, fun_name)
         dims = axis_leaves("in_axes", in_axes, args, kwargs, avals, names, fun_name)
         axis = Axis(mapped_size(avals, dims, names, axis_size, fun_name), axis_name)
         traced = _trace_example(fun, in_tree, leaves, avals, dims, names, axis)
         return _run(traced, axis, leaves, dims, out_axes, fun_name)
 
     return vmapped
+
+
+def _check_axis_size(axis_size: Any) -> None:
+    if axis_size is not None and not (isinstance(axis_size, int) and axis_size >= 0):
+        raise TypeError(f"vmap: axis_size must be an int, 0 or more, got {axis_size!r}")
 
 
 def _trace_example(
