@@ -95,6 +95,11 @@ def test_dead_code_goes_and_inputs_with_it() -> None:
     assert len(same.invars) == 3 and used == (True,) * 3
 
 
+def test_a_program_without_dead_code_stays_as_it_is() -> None:
+    jaxpr = traced(lambda x: xlamini.jit(lax.sin)(x) * x, 1.0)
+    assert dce(jaxpr, (True,))[0] is jaxpr
+
+
 def test_dead_code_within_a_call_goes() -> None:
     pair = xlamini.jit(lambda x, y: (lax.sin(x), lax.cos(y)))
     slim, used = dce(traced(lambda x, y: pair(x, y)[0], 1.0, 2.0), (True,))
@@ -140,6 +145,13 @@ def test_residuals_that_are_there_already_are_not_returned_again() -> None:
     assert len(lin.primal.outvars) == 1
     outs, residuals = lin.parted(["x", "y"], ["out"])
     assert outs == ["out"] and sorted(residuals) == ["out", "x", "y"]
+
+
+def test_constants_are_no_residuals() -> None:
+    lin = linearize(traced(lambda x: lax.select_n(x > 0, lax.broadcast(0.0, (3,)), x) * lax.iota(F32, 3), RAMP), (True,))
+    assert [v.aval.dtype for v in lin.tangent.invars] == [bool, F32]
+    assert len(lin.primal.outvars) == 2
+    assert names(lin.tangent).count("iota") == 1
 
 
 def test_cotangents_that_meet_are_summed() -> None:

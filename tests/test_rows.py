@@ -21,7 +21,12 @@ from xlamini.core.primitive import primitives
 T = TypeVar("T")
 
 # Primitives that no row calls, and where they are tested instead.
-ELSEWHERE = {name: "test_transforms.py" for name in ("jit", "psum", "pmax", "pmin", "axis_index")}
+_RANDOM = ("seed", "bits", "split", "fold_in", "clone", "wrap", "unwrap")
+ELSEWHERE = {
+    "jit": "test_transforms.py",
+    **dict.fromkeys(("psum", "pmax", "pmin", "axis_index"), "test_collectives.py"),
+    **dict.fromkeys(("threefry2x32", *(f"random_{name}" for name in _RANDOM)), "test_random.py"),
+}
 
 
 def all_rows() -> list[Row]:

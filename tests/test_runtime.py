@@ -283,9 +283,9 @@ def test_explain_failure_names_the_argument():
     dead, alive = device_put_value(1.0), device_put_value(2.0)
     dead.delete()
     error = explain_failure(
-        ValueError("Buffer has been deleted or donated."), [("x", alive), ("y", dead)]
+        ValueError("INVALID_ARGUMENT: Buffer has been deleted or donated."), [("x", alive), ("y", dead)]
     )
-    assert isinstance(error, DeletedArrayError) and str(error).startswith("y, an array float32[]")
+    assert isinstance(error, DeletedArrayError) and str(error).startswith("y float32[] was deleted")
     assert explain_failure(ValueError("other"), [("y", dead)]) is None
 
 

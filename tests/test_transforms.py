@@ -11,7 +11,8 @@ import pytest
 
 import xlamini
 from tests.checks import assert_close
-from xlamini import lax
+from xlamini import float0, lax
+from xlamini.transforms.one_program import clear as clear_caches
 
 F32 = np.float32
 RAMP = np.arange(6, dtype=F32).reshape(2, 3)
@@ -166,6 +167,17 @@ def test_a_captured_ndarray_keeps_the_value_it_had() -> None:
     captured[:] = 7
     assert_close(np.asarray(before)[:3], np.ones(3), 0)
     assert_close(np.asarray(jitted(1.0))[:3], np.ones(3), 0)
+
+
+def test_the_first_run_of_an_eager_program_is_like_the_later_ones() -> None:
+    """The first may run its operations one by one, the later ones run it compiled."""
+    call = xlamini.jit(lambda y, n: (y * n, n))
+    for x in (1.0, F32(1), RAMP):
+        clear_caches()
+        runs = [xlamini.jvp(lambda x: (call(x, 3), x, 2.5, lax.sin(x)), (x,), (x,)) for _ in range(3)]
+        types = [[(v.dtype, v.weak_type, v.shape) for v in xlamini.tree.leaves(r) if v.dtype != float0] for r in runs]
+        assert types[0] == types[1] == types[2]
+        assert all(isinstance(v, xlamini.Array | np.ndarray) for v in xlamini.tree.leaves(runs[0]))
 
 
 def used_under_jit() -> list[weakref.ref]:
@@ -329,35 +341,6 @@ def test_vmap_of_vmap_over_other_axes() -> None:
     out = xlamini.vmap(xlamini.vmap(lambda r, s: r * s[1], in_axes=(1, None)), in_axes=(0, 0), out_axes=2)(x, x[:, 0])
     expected = np.stack([np.stack([x[i, :, j] * x[i, 0, 1] for j in range(4)]) for i in range(2)], 2)
     assert_close(out, expected, 0)
-
-
-# --- named axes
-
-
-def test_collectives_reduce_over_the_named_axis() -> None:
-    x = np.array([3, 1, 2], F32)
-    fun = lambda x: (lax.psum(x, "i"), lax.pmax(x, "i"), lax.pmin(x, "i"), lax.pmean(x, "i"), lax.axis_index("i"))  # noqa: E731
-    for expected, found in zip((6, 3, 1, 2), xlamini.vmap(fun, axis_name="i")(x), strict=False):
-        assert_close(found, np.full(3, expected), 0)
-    assert_close(xlamini.vmap(fun, axis_name="i")(x)[4], [0, 1, 2], 0)
-    assert_close(xlamini.vmap(lambda x, y: lax.psum(y, "i"), (0, None), axis_name="i")(x, 2.0), [6, 6, 6], 0)
-
-
-def test_collectives_over_two_axes_and_within_jit() -> None:
-    both = xlamini.jit(lambda x: (lax.psum(x * x, ("i", "j")), lax.psum(x, "j"), lax.axis_index(("j", "i"))))
-    total, over_rows, place = xlamini.vmap(xlamini.vmap(both, axis_name="i"), axis_name="j")(RAMP)
-    assert_close(total, np.full((2, 3), 55), 0)
-    assert_close(over_rows, np.broadcast_to(RAMP.sum(0), (2, 3)), 0)
-    assert_close(place, np.arange(6).reshape(2, 3), 0)
-
-
-def test_collectives_are_differentiated_on_both_sides_of_vmap() -> None:
-    squares = lambda x: lax.psum(x * x, "i")  # noqa: E731
-    x = np.arange(1, 4, dtype=F32)
-    assert_close(xlamini.vmap(xlamini.grad(squares), axis_name="i")(x), 6 * x, 0)
-    mapped = xlamini.vmap(squares, axis_name="i")
-    assert_close(xlamini.jvp(mapped, (x,), (x,))[1], np.full(3, 2 * np.sum(x * x)), 0)
-    assert_close(xlamini.grad(lambda x: mapped(x)[0])(x), 2 * x, 0)
 
 
 # --- tracing to look at

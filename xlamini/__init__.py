@@ -25,6 +25,7 @@ from xlamini.core.config import (
     numpy_rank_promotion as numpy_rank_promotion,
 )
 from xlamini.core.dtypes import float0 as float0
+from xlamini.core.edges import edge_of_face as _edge_of_face
 from xlamini.core.tracer import named_scope as named_scope
 from xlamini.runtime.array import Array as Array
 from xlamini.runtime.conversions import device_get as device_get
@@ -56,6 +57,8 @@ from xlamini.transforms.vmap import vmap as vmap
 from xlamini import errors as errors, numpy as numpy, tree as tree, tree_util as tree_util
 
 __version__ = "0.1.0"
+
+_edge_of_face(globals())
 
 _LAZY = ("lax", "nn", "random", "dtypes", "stages")
 

@@ -1,5 +1,6 @@
 """Functions on pytrees under their long names; `xlamini.tree` has the short ones."""
 
+from xlamini.core.edges import edge_of_face as _edge_of_face
 from xlamini.core.pytree import (
     DictKey,
     FlattenedIndexKey,
@@ -77,3 +78,5 @@ __all__ = [
     "treedef_is_leaf",
     "treedef_tuple",
 ]
+
+_edge_of_face(globals())

@@ -6,17 +6,28 @@ of the variable that the user assigns the value to) is read from the code object
 from __future__ import annotations
 
 import dis
+import inspect
 import linecache
 import os
 import sys
 from types import CodeType, FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from xlamini.core.jaxpr import Equation
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-hidden_files: dict[str, bool] = {}
+
+
+class _HiddenFiles(dict[str, bool]):
+    """For each file name whether it is the library's own; found out when first asked."""
+
+    def __missing__(self, filename: str) -> bool:
+        hidden = self[filename] = filename.startswith(_PACKAGE)
+        return hidden
+
+
+hidden_files = _HiddenFiles()
 
 
 class Source:
@@ -89,11 +100,13 @@ def derived(rewrite: str, eqn: Equation) -> Provenance:
 
 def is_hidden(frame: FrameType) -> bool:
     """Whether a frame is the library's own, not the user's; the outermost frame counts as the user's."""
-    filename = frame.f_code.co_filename
-    known = hidden_files.get(filename)
-    if known is None:
-        known = hidden_files[filename] = filename.startswith(_PACKAGE)
-    return known and frame.f_back is not None
+    return hidden_files[frame.f_code.co_filename] and frame.f_back is not None
+
+
+def is_own(fun: Any) -> bool:
+    """Whether a function is the library's own."""
+    code = getattr(inspect.unwrap(fun), "__code__", None)
+    return code is not None and code.co_filename.startswith(_PACKAGE)
 
 
 def user_frame(depth: int = 1) -> FrameType | None:

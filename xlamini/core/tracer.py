@@ -20,7 +20,7 @@ from xlamini.core.dtypes import canonicalize_dtype, check_fits, dtype_of
 from xlamini.core.errors import UnexpectedTracerError
 from xlamini.core.gc_pause import paused_gc
 from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Literal, Var
-from xlamini.core.provenance import Provenance, Source, derived, hidden_files, is_hidden, user_line
+from xlamini.core.provenance import Provenance, Source, derived, hidden_files, user_line
 from xlamini.core.tangents import Linear, Zero
 
 
@@ -159,8 +159,8 @@ class Builder:
 
     def here(self) -> Provenance:
         """The provenance of the user's current line."""
-        frame: Any = sys._getframe(2)
-        while hidden_files.get(frame.f_code.co_filename, True) and is_hidden(frame):
+        frame: Any = sys._getframe(3)  # above this method, emit and bind
+        while hidden_files[frame.f_code.co_filename] and frame.f_back is not None:
             frame = frame.f_back
         key = (id(frame.f_code), frame.f_lasti, state.scope)
         known = self.sources.get(key)
@@ -182,10 +182,17 @@ class TangentBuilder(Builder):
     """Keeps only what depends on its own inputs and passes the rest to its parent.
 
     Run a derivative rule under it and the two halves come apart by themselves: the parent gets the primal program, this
-    builder the linear one, and what it captures are the residuals.
+    builder the linear one, and what it captures are the residuals. A constant, such as an array of zeros, is no residual: it
+    is made again.
     """
 
-    __slots__ = ()
+    __slots__ = ("constants", "remade", "scanned")
+
+    def __init__(self, name: str):
+        super().__init__(name)
+        self.constants: dict[Atom, Equation] = {}
+        self.remade: dict[Atom, Atom] = {}
+        self.scanned = 0
 
     def _owns(self, operands: Sequence[Any]) -> bool:
         for x in operands:  # a loop, as this runs for every equation that a derivative rule makes
@@ -205,6 +212,23 @@ class TangentBuilder(Builder):
             return super().replay(eqn, operands)
         assert self.parent is not None
         return self.parent.replay(eqn, operands)
+
+    def _capture(self, key: Any, value: Any) -> Atom:
+        remade = self.remade.get(key)
+        if remade is None and key not in self.captured:
+            eqn = self._constants_of_parent().get(key)
+            if eqn is not None:
+                remade = self.remade[key] = super().replay(eqn, eqn.invars)[0].variable
+        return super()._capture(key, value) if remade is None else remade
+
+    def _constants_of_parent(self) -> dict[Atom, Equation]:
+        """The parent's equations that take no variable, by what they make."""
+        equations = self.parent.equations if self.parent is not None else []
+        for eqn in equations[self.scanned :]:
+            if len(eqn.outvars) == 1 and not eqn.effects and not any(type(a) is Var for a in eqn.invars):
+                self.constants[eqn.outvars[0]] = eqn
+        self.scanned = len(equations)
+        return self.constants
 
 
 _scalar_types = {bool, int, float, complex}

@@ -1,6 +1,7 @@
 """Dead-code elimination: keep the equations that an output or an effect needs, and the inputs that those read."""
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 
 from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Var
@@ -19,7 +20,10 @@ def dce(jaxpr: Jaxpr, used_outputs: tuple[bool, ...], keep_inputs: bool = False)
             kept.append(slim)
             live.update(a for a in slim.invars if type(a) is Var)
     used = tuple(keep_inputs or v in live for v in jaxpr.invars)
-    return _with(jaxpr, kept[::-1], outvars, used), used
+    kept.reverse()
+    if all(used) and all(used_outputs) and len(kept) == len(jaxpr.eqns) and all(map(operator.is_, kept, jaxpr.eqns)):
+        return jaxpr, used
+    return _with(jaxpr, kept, outvars, used), used
 
 
 def _slim(eqn: Equation, used: Sequence[bool]) -> Equation | None:
@@ -32,6 +36,8 @@ def _slim(eqn: Equation, used: Sequence[bool]) -> Equation | None:
     if reduced is None:
         return eqn
     ins, outs, params = reduced
+    if all(ins) and all(outs) and all(params[name] is value for name, value in eqn.params.items()):
+        return eqn
     invars = [a for a, keep in zip(eqn.invars, ins, strict=True) if keep]
     outvars = [v for v, keep in zip(eqn.outvars, outs, strict=True) if keep]
     return Equation(eqn.primitive, invars, outvars, params, eqn.effects, eqn.provenance, eqn.id)

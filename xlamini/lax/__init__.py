@@ -1,5 +1,6 @@
 """The operations that programs are made of, under the names JAX users know as `jax.lax`."""
 
+from xlamini.core.edges import edge_of_face as _edge_of_face
 from xlamini.primitives.arg_extrema import argmax, argmax_p, argmin, argmin_p
 from xlamini.primitives.arithmetic import abs, add, div, max, min, mul, neg, rem, sign, sub
 from xlamini.primitives.bitwise import (
@@ -87,3 +88,5 @@ from xlamini.primitives.sort import sort, sort_key_val, sort_p
 from xlamini.primitives.special import digamma, erf, erf_inv, erfc, lgamma, polygamma, zeta
 from xlamini.primitives.top_k import top_k, top_k_p
 from xlamini.primitives.trigonometric import acos, asin, atan, atan2, cos, sin, tan
+
+_edge_of_face(globals())

@@ -76,16 +76,18 @@ class Context:
 
     def constant(self, value: Any, aval: ShapedArray) -> Value:
         """A constant array of the type `aval`, filled with a scalar or with an array's elements."""
-        array = np.asarray(value, aval.dtype)
-        key = (array.tobytes(), aval.shape, aval.dtype)
+        # By its bytes: nan is not equal to itself, and -0.0 equals 0.0.
+        raw = value if isinstance(value, np.generic | np.ndarray) else np.asarray(value, aval.dtype)
+        key = (raw.tobytes(), raw.dtype, aval)
         found = self.constants.get(key)
         if found is None:
-            scalar = array.ndim == 0 and aval.shape != ()
-            small = ShapedArray((), aval.dtype) if scalar else ShapedArray(aval.shape, aval.dtype)
-            found = self.op("stablehlo.constant", avals=[small], value=self.mlir.dense(array))
-            found = self.broadcast(found, (), aval) if scalar else found
-            self.constants[key] = found
+            found = self.constants[key] = self._new_constant(np.asarray(raw, aval.dtype), aval)
         return found
+
+    def _new_constant(self, array: np.ndarray, aval: ShapedArray) -> Value:
+        small = ShapedArray(array.shape, aval.dtype)
+        made = self.op("stablehlo.constant", avals=[small], value=self.mlir.dense(array))
+        return made if array.shape == aval.shape else self.broadcast(made, (), aval)
 
     def broadcast(self, x: Value, dims: Sequence[int], aval: ShapedArray) -> Value:
         """`broadcast_in_dim` to the type `aval`."""
@@ -93,7 +95,7 @@ class Context:
 
     def filled(self, x: Value, atom: Atom, shape: Shape) -> Value:
         """A scalar operand spread over `shape`; a literal becomes one constant, however often it is used."""
-        aval = atom.aval.update(shape=shape)
+        aval = ShapedArray(shape, atom.aval.dtype)
         return self.constant(atom.val, aval) if isinstance(atom, Literal) else self.broadcast(x, (), aval)
 
     def reshape(self, x: Value, aval: ShapedArray) -> Value:
@@ -178,5 +180,6 @@ class Context:
         return f"{self._scope(eqn)}/{eqn.primitive.name}#e{self.prefix}{eqn.id}"
 
     def _scope(self, eqn: Equation) -> str:
-        return "/".join((self.scope, *eqn.provenance.scope))
+        scope = eqn.provenance.scope
+        return "/".join((self.scope, *scope)) if scope else self.scope
 

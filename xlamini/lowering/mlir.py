@@ -12,8 +12,9 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 from jaxlib.mlir import ir
-from jaxlib.mlir._mlir_libs import _jax_mlir_ext
-from jaxlib.mlir.dialects import chlo, sdy, stablehlo
+
+# The extensions themselves: the dialects' Python modules hold a class for every op, which costs 20 ms.
+from jaxlib.mlir._mlir_libs import _chlo, _jax_mlir_ext, _sdy, _stablehlo
 
 from xlamini.core.avals import ShapedArray
 from xlamini.core.provenance import Provenance
@@ -27,7 +28,7 @@ def _new_context() -> ir.Context:
     _jax_mlir_ext.register_dialects(registry)
     context.append_dialect_registry(registry)
     context.load_all_available_dialects()
-    for dialect in (stablehlo, chlo, sdy):
+    for dialect in (_stablehlo, _chlo, _sdy):
         dialect.register_dialect(context)
     # One thread lowers; MLIR's own thread pool would be started and torn down for every context.
     context.enable_multithreading(False)

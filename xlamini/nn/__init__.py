@@ -2,6 +2,7 @@
 
 # ruff: noqa: I001
 # fmt: off
+from xlamini.core.edges import edge_of_face as _edge_of_face
 from xlamini.nn.activations import (
     celu as celu, elu as elu, gelu as gelu, glu as glu, hard_sigmoid as hard_sigmoid, hard_silu as hard_silu,
     hard_swish as hard_swish, hard_tanh as hard_tanh, identity as identity, leaky_relu as leaky_relu,
@@ -14,3 +15,5 @@ from xlamini.nn.softmax import (
     log_softmax as log_softmax, logmeanexp as logmeanexp, logsumexp as logsumexp, softmax as softmax,
 )
 from xlamini.numpy.trigonometric import tanh as tanh
+
+_edge_of_face(globals())

@@ -6,6 +6,7 @@ their operators and methods.
 
 # ruff: noqa: I001
 # fmt: off
+from xlamini.core.edges import edge_of_face as _edge_of_face
 from xlamini.numpy import array_methods as _array_methods
 from xlamini.numpy import array_operators as _array_operators
 from xlamini.numpy import indexing as _indexing
@@ -135,3 +136,5 @@ from xlamini.numpy.ufunc import ufunc as ufunc
 from xlamini.runtime.array import Array as ndarray
 
 bool = bool_
+
+_edge_of_face(globals())

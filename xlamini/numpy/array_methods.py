@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from xlamini.core.dtypes import check_user_dtype
+from xlamini.core.edges import edge
 from xlamini.core.tracer import Tracer
 from xlamini.numpy import (
     complex,
@@ -119,8 +120,8 @@ def _members(definition: type) -> dict[str, Any]:
     return {k: v for k, v in vars(definition).items() if not k.startswith("__")}
 
 
-for _kind in (ArrayImpl, Tracer):
-    for _name, _member in {**METHODS, **_members(Methods)}.items():
-        setattr(_kind, _name, _member)
+for _name, _member in {**METHODS, **_members(Methods)}.items():
+    setattr(Tracer, _name, _member)
+    setattr(ArrayImpl, _name, _member if isinstance(_member, property) else edge(_member))
 for _name, _member in _members(TracerMembers).items():
     setattr(Tracer, _name, _member)

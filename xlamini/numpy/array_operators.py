@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from xlamini.core.config import default_device, enable_x64
+from xlamini.core.edges import edge, trim
 from xlamini.core.tracer import Tracer, state
 from xlamini.numpy.linear_algebra import matmul
 from xlamini.numpy.rounding import round
@@ -40,10 +41,15 @@ def _binary(name: str, operator: Method) -> tuple[Method, Method]:
     run = composite()(operator)
 
     def method(self: Any, other: Any) -> Any:
-        if type(other) is ArrayImpl:
-            return run(self, other)
-        return run(self, _operand(other)) if accepts(name, other) else NotImplemented
+        try:  # in place of `edge`, which would cost a call more
+            if type(other) is ArrayImpl:
+                return run(self, other)
+            return run(self, _operand(other)) if accepts(name, other) else NotImplemented
+        except Exception as error:
+            trim(error)
+            raise
 
+    @edge
     def reflected(self: Any, other: Any) -> Any:
         return run(_operand(other), self) if accepts(name, other) else NotImplemented
 
@@ -51,6 +57,7 @@ def _binary(name: str, operator: Method) -> tuple[Method, Method]:
 
 
 def _power(general: Method) -> Method:
+    @edge
     def method(self: Any, other: Any) -> Any:
         return power(self, other) if is_static_integer(other) else general(self, other)
 
@@ -60,6 +67,7 @@ def _power(general: Method) -> Method:
 def _unary(operator: Method) -> Method:
     run = composite()(operator)
 
+    @edge
     def method(self: Any) -> Any:
         return run(self)
 
@@ -78,19 +86,23 @@ def _operators() -> dict[str, Method]:
     return methods
 
 
+@edge
 def _matmul(self: Any, other: Any) -> Any:
     return matmul(self, other) if accepts("matmul", other) else NotImplemented
 
 
+@edge
 def _rmatmul(self: Any, other: Any) -> Any:
     return matmul(other, self) if accepts("matmul", other) else NotImplemented
 
 
+@edge
 def _round(self: Any, ndigits: int | None = None) -> Any:
     """`round(x)`, of integers, or of the array's dtype if `ndigits` is given."""
     return round(self).astype(int) if ndigits is None else round(self, ndigits)
 
 
+@edge
 def _contains(self: Any, item: Any) -> bool:
     """`item in x`: whether an element equals it."""
     return bool((self == item).any())

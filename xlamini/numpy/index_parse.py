@@ -100,7 +100,7 @@ class _Reader:
         at = index + size if index < 0 and rules.wrap else index
         safe = 0 <= at < size
         if not safe and rules.strict:
-            raise IndexError(f"index {index} is out of bounds for axis {self.axis} with size {size}")
+            raise out_of_bounds(index, self.axis, size)
         if not safe and rules.clip and size:
             at, safe = min(max(at, 0), size - 1), True
         if rules.eager and safe:
@@ -259,4 +259,10 @@ def _check_in_bounds(indices: np.ndarray, size: int, axis: int, wrap: bool) -> N
     low, high = int(indices.min()), int(indices.max())
     if high >= size or low < (-size if wrap else 0):
         bad = high if high >= size else low
-        raise IndexError(f"index {bad} is out of bounds for axis {axis} with size {size}")
+        raise out_of_bounds(bad, axis, size)
+
+
+def out_of_bounds(index: int, axis: int, size: int) -> IndexError:
+    """The error for an index that is known to be wrong."""
+    taken = f"it takes {-size} to {size - 1}" if size else "it has no elements"
+    return IndexError(f"index {index} is out of bounds for axis {axis} with size {size}; {taken}")

@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from xlamini.core.edges import edge
 from xlamini.core.tracer import Tracer, state
 from xlamini.numpy.at import At
 from xlamini.numpy.index_ops import get
-from xlamini.numpy.index_parse import is_on_cpu, plan_of, settled_items
+from xlamini.numpy.index_parse import is_on_cpu, out_of_bounds, plan_of, settled_items
 from xlamini.numpy.index_plan import Plan, Points, Rules
 from xlamini.primitives.concatenate import split
 from xlamini.primitives.dynamic_slice import dynamic_index_in_dim
@@ -47,10 +48,10 @@ def getitem(x: Any, index: Any) -> Any:
 
 def _checked_row(index: int, shape: tuple[int, ...]) -> int:
     if not shape:
-        raise IndexError("too many indices: an array of shape () has 0 axes, but 1 are indexed")
+        raise IndexError("too many indices: an array of shape () has 0 axes, but 1 are indexed; x[()] is its value")
     size = shape[0]
     if not -size <= index < size:
-        raise IndexError(f"index {index} is out of bounds for axis 0 with size {size}")
+        raise out_of_bounds(index, 0, size)
     return index + size if index < 0 else index
 
 
@@ -111,7 +112,7 @@ def _length(x: Tracer) -> int:
 
 def install_indexing() -> None:
     """Give arrays and traced values `x[index]`, `x.at`, and iteration."""
-    members = {"__getitem__": getitem, "__iter__": iterate, "at": property(At)}
+    members = {"__getitem__": edge(getitem), "__iter__": edge(iterate), "at": property(At)}
     for kind, own in ((ArrayImpl, {}), (Tracer, {"__len__": _length})):
         for name, member in (members | own).items():
             setattr(kind, name, member)

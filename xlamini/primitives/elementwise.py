@@ -23,6 +23,7 @@ import numpy as np
 
 from xlamini.core.avals import ShapedArray
 from xlamini.core.dtypes import issubdtype, scalar_type_of
+from xlamini.core.edges import trim
 from xlamini.core.errors import MissingRule, ShapeError
 from xlamini.core.primitive import Axis, Cost, Primitive, definition
 from xlamini.core.tangents import Linear, Zero, is_differentiable, is_linear, is_zero, tangent_aval
@@ -82,9 +83,13 @@ class Elementwise(Primitive):
         super().__init__(declaration.__name__)
 
     def __call__(self, *operands: Any, **params: Any) -> Any:
-        if len(operands) != self.arity:
-            operands, params = self.arguments(operands, params)
-        return self.bind(*like_dtypes(operands), **params)
+        try:
+            if len(operands) != self.arity:
+                operands, params = self.arguments(operands, params)
+            return self.bind(*like_dtypes(operands), **params)
+        except Exception as error:
+            trim(error)
+            raise
 
     def arguments(self, operands: Sequence[Any], named: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Operands and parameters of a call, in which operands may be given by name."""

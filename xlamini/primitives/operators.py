@@ -88,7 +88,7 @@ def floor_divide(x: Any, y: Any) -> Any:
     if kind in SIGNED:
         quotient, rest = arithmetic.div.bind(x, y), arithmetic.rem.bind(x, y)
         return where(_crosses_zero(rest, y), quotient - 1, quotient)
-    return _float_divmod(x, y)[0]
+    return _float_floor_divide(x, y)
 
 
 def remainder(x: Any, y: Any) -> Any:
@@ -104,9 +104,7 @@ def remainder(x: Any, y: Any) -> Any:
 def divmod(x: Any, y: Any) -> tuple[Any, Any]:
     """`(x // y, x % y)`."""
     x, y = promoted_numeric("divmod", x, y)
-    if kind_of(aval_of(x).dtype) in INTEGER | COMPLEX:
-        return floor_divide(x, y), remainder(x, y)
-    return _float_divmod(x, y)
+    return floor_divide(x, y), remainder(x, y)
 
 
 def _crosses_zero(rest: Any, y: Any) -> Any:
@@ -114,14 +112,13 @@ def _crosses_zero(rest: Any, y: Any) -> Any:
     return bitwise_and(not_equal(less(rest, 0), less(y, 0)), not_equal(rest, 0))
 
 
-def _float_divmod(x: Any, y: Any) -> tuple[Any, Any]:
+def _float_floor_divide(x: Any, y: Any) -> Any:
     rest = arithmetic.rem.bind(x, y)
     quotient = arithmetic.div.bind(*broadcasted("floor_divide", x - rest, y))
-    crosses = _crosses_zero(rest, y)
-    whole = where(crosses, quotient - 1, quotient)
+    whole = where(_crosses_zero(rest, y), quotient - 1, quotient)
     if not _never_zero(y):
         whole = where(equal(y, 0), arithmetic.div.bind(x, y), whole)
-    return rounding.round(whole), where(crosses, rest + y, rest)
+    return rounding.round(whole)
 
 
 def _never_zero(y: Any) -> bool:

@@ -3,6 +3,7 @@
 There is no hidden state: a key is a value, `split` makes independent keys of it, and a draw depends on its key alone.
 """
 
+from xlamini.core.edges import edge_of_face as _edge_of_face
 from xlamini.random import key_arrays as _key_arrays
 from xlamini.random.continuous import cauchy as cauchy
 from xlamini.random.continuous import exponential as exponential
@@ -29,3 +30,5 @@ from xlamini.random.permutation import choice as choice
 from xlamini.random.permutation import permutation as permutation
 from xlamini.random.uniform import bits as bits
 from xlamini.random.uniform import uniform as uniform
+
+_edge_of_face(globals())

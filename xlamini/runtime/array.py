@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from abc import ABCMeta
 from collections import Counter
+from types import FunctionType
 from typing import Any
 
 import numpy as np
 from jaxlib import _jax
 
 from xlamini.core.avals import ShapedArray
+from xlamini.core.edges import edge
 from xlamini.runtime.conversions import Conversions
 from xlamini.runtime.lifetime import check_alive
 from xlamini.runtime.platforms import Device
@@ -208,7 +210,7 @@ def install(definition: type) -> None:
     for base in reversed(definition.__mro__[:-1]):
         for name, member in vars(base).items():
             if name not in _OF_THE_CLASS:
-                setattr(ArrayImpl, name, member)
+                setattr(ArrayImpl, name, edge(member) if type(member) is FunctionType else member)
 
 
 install(Array)

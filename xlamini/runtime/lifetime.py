@@ -37,6 +37,9 @@ def describe(x: Any) -> str:
 
 def explain_failure(error: Exception, named_inputs: Iterable[tuple[str, Any]]) -> Exception | None:
     """The typed error behind one that C++ raised for a call with these inputs, or None."""
+    raised_by_runtime = isinstance(error, _jax.JaxRuntimeError | DeletedArrayError)
+    if not raised_by_runtime and "INVALID_ARGUMENT" not in str(error):
+        return None
     inputs = list(named_inputs)
     for name, x in inputs:
         if _is_array(x) and x.is_deleted():

@@ -6,6 +6,7 @@ The C++ path keeps what it has seen. A call with a new signature, or one made wh
 from __future__ import annotations
 
 import functools
+import warnings
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -15,16 +16,21 @@ from xlamini.core.avals import ShapedArray
 from xlamini.core.edges import edge
 from xlamini.core.named_axes import axes_here
 from xlamini.core.pytree import flatten, unflatten
+from xlamini.core.provenance import is_own, user_stacklevel
 from xlamini.core.pytree_nodes import dispatch_registry
 from xlamini.core.tracer import Tracer, leaked, state
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.runtime.dispatch import cpp_jit
-from xlamini.transforms.arguments import ArgNames, avals_of, name_of
+from xlamini.runtime.keys import overlaid
+from xlamini.runtime.lifetime import explain_failure
+from xlamini.runtime.versions import DISPATCH_ERRORS
+from xlamini.transforms.arguments import ArgNames, avals_of, check_callable, check_values, name_of
 from xlamini.transforms.call import jit_p
+from xlamini.transforms.guarded import guarded
 from xlamini.transforms.placement import Placement, placement
 from xlamini.transforms.program import LoweredProgram, Program
 from xlamini.transforms.stages import Lowered, Traced
-from xlamini.transforms.statics import Names, Numbers, Selected, StaticArgs, take_out
+from xlamini.transforms.statics import Names, Numbers, Selected, StaticArgs, check_apart, take_out
 from xlamini.transforms.tracing import Trace, rebuilt, trace
 
 
@@ -76,10 +82,11 @@ class Jitted:
         operands = [*traced.captured, *call.leaves]
         if state.builder is not None:
             return rebuilt(traced.out_tree, self._staged(traced, operands)), None, False
-        _refuse_leaked(operands)
+        check_values(call.leaves, call.names, self.name)
+        _refuse_leaked(traced.captured)
         where = self._placement(call)
         program = self._program(call, traced, where.device)
-        out = unflatten(traced.out_tree, program(operands, where.committed))
+        out = unflatten(traced.out_tree, program(operands, where.committed, call.names))
         fast = program.fast_path(traced.captured, dispatch_registry.flatten(out)[1], where.committed)
         return out, fast, False
 
@@ -95,7 +102,13 @@ class Jitted:
         positions = [i for i in range(len(args)) if i not in taken]
         leaves, tree = flatten((tuple(dynamic), keywords))
         names = ArgNames(self.fun, tree, positions)
-        return Call(statics, leaves, tree, names, avals_of(leaves, names, self.name), positions)
+        avals = avals_of(leaves, names, self.name, self._or_static)
+        return Call(statics, leaves, tree, names, avals, positions)
+
+    @property
+    def _or_static(self) -> str:
+        """Further advice for an argument that is no array; the library's own functions have their static ones."""
+        return "" if is_own(self.fun) else ", or mark it static with static_argnames or static_argnums"
 
     def trace(self, call: Call) -> Trace:
         """The trace of this signature, made once."""
@@ -130,8 +143,21 @@ class Jitted:
         return program
 
     def _lower(self, call: Call, traced: Trace, device: Any) -> LoweredProgram:
-        donated = [False] * len(traced.captured) + self._donated(call)
-        return LoweredProgram(traced.jaxpr, self.name, device, donated, self.options.keep_unused)
+        captured = len(traced.captured)
+        donated = [False] * captured + self._donated(call)
+        lowered = LoweredProgram(traced.jaxpr, self.name, device, donated, self.options.keep_unused)
+        if lowered.unusable:
+            self._warn_of_unusable(call, [i - captured for i in lowered.unusable])
+        return lowered
+
+    def _warn_of_unusable(self, call: Call, indices: Sequence[int]) -> None:
+        found = ", ".join(f"{call.names[i]!r} ({call.avals[i].str_short(short_dtypes=False)})" for i in indices)
+        warnings.warn(
+            f"{self.name}: the memory of donated arguments is of no use, as no output has their shape and dtype: "
+            f"{found}; leave them out of donate_argnums",
+            UserWarning,
+            user_stacklevel(),
+        )
 
     def _donated(self, call: Call) -> list[bool]:
         """Which leaves the caller gives away."""
@@ -144,6 +170,17 @@ class Jitted:
         )
         named = {k: _filled(v, k in donate.names) for k, v in kwargs.items()}
         return flatten((marked, named))[0]
+
+    def explain(self, error: Exception, args: Sequence[Any], kwargs: dict[str, Any]) -> Exception | None:
+        """The typed error behind one that C++ dispatch raised for a call with these arguments, or None."""
+        if not isinstance(error, DISPATCH_ERRORS):
+            return None
+        try:
+            call = self.call(args, kwargs)
+        except (TypeError, ValueError) as explained:
+            return explained.with_traceback(None)
+        names = (f"the argument {name!r} of {self.name}," for name in call.names)
+        return explain_failure(error, zip(names, map(overlaid, call.leaves), strict=True))
 
     # The stages, for those who want to look.
 
@@ -219,10 +256,10 @@ def jit(
     if fun is None:
         options = {k: v for k, v in locals().items() if k != "fun"}
         return functools.partial(jit, **options)
-    if not callable(fun):
-        raise TypeError(f"jit takes a function, got {fun!r} of type {type(fun).__name__}")
+    check_callable("jit", fun)
     static = Selected("static", fun, static_argnums, static_argnames)
     donate = Selected("donate", fun, donate_argnums, donate_argnames)
+    check_apart(fun, static, donate)
     where = device if device is not None else backend
     return _wrapped(Jitted(fun, Options(static, donate, keep_unused, inline, where, compiler_options)))
 
@@ -240,6 +277,9 @@ def _wrapped(jitted: Jitted) -> Any:
     )
     jitted.function = weakref.ref(function)
     functools.update_wrapper(function, fun)
+    donate = jitted.options.donate
+    if static or donate:
+        function = guarded(function, jitted.explain, donate)
     function.trace, function.lower, function.eval_shape = jitted.traced, jitted.lowered, jitted.eval_shape
     function.clear_cache = jitted.forget
     return function

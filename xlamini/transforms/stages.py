@@ -4,10 +4,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from xlamini.core.dtypes import canonicalize_dtype
 from xlamini.core.jaxpr import ClosedJaxpr
 from xlamini.core.pytree import flatten, unflatten
 from xlamini.core.tracer import aval_of
+from xlamini.runtime.put import device_put_value
 from xlamini.transforms.program import LoweredProgram, Program
 from xlamini.transforms.shape_struct import ShapeDtypeStruct
 from xlamini.transforms.tracing import Trace
@@ -105,12 +108,13 @@ class Compiled(Stage):
     def __init__(self, traced: Trace, in_tree: Any, name: str, program: Program):
         super().__init__(traced, in_tree, name)
         self._program = program
+        self._captured = [device_put_value(x) if isinstance(x, np.ndarray) else x for x in traced.captured]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run it; static arguments are left out. TypeError, with the difference, for arguments of other types."""
         leaves, tree = flatten((args, kwargs))
         self._check(leaves, tree)
-        outs = self._program([*self._trace.captured, *leaves])
+        outs = self._program([*self._captured, *leaves])
         return unflatten(self.out_tree, outs)
 
     def _check(self, leaves: Sequence[Any], tree: Any) -> None:

@@ -15,8 +15,8 @@ class Selected:
     """Arguments selected by position or keyword, each known under both where the signature tells."""
 
     def __init__(self, what: str, fun: Callable[..., Any], argnums: Numbers, argnames: Names):
-        given = () if argnums is None else (argnums,) if isinstance(argnums, int) else tuple(argnums)
-        names = () if argnames is None else (argnames,) if isinstance(argnames, str) else tuple(argnames)
+        given = _several(argnums, int, f"jit: {what}_argnums must be an int or a sequence of ints")
+        names = _several(argnames, str, f"jit: {what}_argnames must be a name or a sequence of names")
         parameters = _parameters(fun)
         nums = [_checked(what, fun, n, parameters) for n in given]
         _check_names(what, fun, names, parameters)
@@ -33,6 +33,27 @@ class Selected:
         return bool(self.nums or self.names)
 
 
+def _several(given: Any, kind: type, requirement: str) -> tuple:
+    """One of a kind, several, or None, as a tuple."""
+    several = () if given is None else (given,) if isinstance(given, kind) else given
+    if isinstance(several, str) or not isinstance(several, Iterable):
+        raise TypeError(f"{requirement}, got {given!r}")
+    found = tuple(several)
+    if not all(isinstance(x, kind) for x in found):
+        raise TypeError(f"{requirement}, got {given!r}")
+    return found
+
+
+def check_apart(fun: Callable[..., Any], static: Selected, donate: Selected) -> None:
+    """ValueError for an argument that is both static and donated."""
+    both = sorted({*static.names} & {*donate.names}) or sorted({*static.nums} & {*donate.nums})
+    if both:
+        raise ValueError(
+            f"jit: argument {both[0]!r} of {name_of(fun)} is both static and donated, but only arrays have memory to "
+            "give; leave it out of donate_argnums"
+        )
+
+
 def _parameters(fun: Callable[..., Any]) -> list[inspect.Parameter] | None:
     try:
         return list(inspect.signature(inspect.unwrap(fun)).parameters.values())
@@ -41,8 +62,6 @@ def _parameters(fun: Callable[..., Any]) -> list[inspect.Parameter] | None:
 
 
 def _checked(what: str, fun: Callable[..., Any], num: Any, parameters: list[inspect.Parameter] | None) -> int:
-    if not isinstance(num, int):
-        raise TypeError(f"jit: {what}_argnums must be ints, got {num!r}")
     if parameters is None or any(p.kind is p.VAR_POSITIONAL for p in parameters):
         return num
     count = sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters)

@@ -1,0 +1,48 @@
+"""Jitted functions with static or donated arguments: what C++ dispatch would say or leave raw is said in the user's terms.
+
+C++ refuses an unhashable static argument by itself, and after a call on its path a donated array looks alive to it,
+until PJRT refuses that array. So these functions get a thin Python function around the C++ one; the others do without.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from xlamini.core.edges import trim
+from xlamini.core.pytree import flatten
+from xlamini.runtime.keys import overlaid
+from xlamini.runtime.lifetime import release
+from xlamini.transforms.statics import Selected
+
+Explain = Callable[[Exception, Sequence[Any], dict[str, Any]], Exception | None]
+
+
+def guarded(function: Any, explain: Explain, donate: Selected) -> Any:
+    """A function like C++'s `function`; `explain(error, args, kwargs)` gives the typed error behind a raw one, or None."""
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            out = function(*args, **kwargs)
+        except Exception as error:
+            explained = explain(error, args, kwargs)
+            if explained is None:
+                trim(error)
+                raise
+        else:
+            if donate:
+                _release(donate, args, kwargs)
+            return out
+        raise explained
+
+    return call
+
+
+def _release(donate: Selected, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
+    """Mark the arrays deleted whose memory the call took, so that their next use finds it out in Python."""
+    given = [args[i] for i in donate.nums if i < len(args)]
+    given += [kwargs[name] for name in donate.names if name in kwargs]
+    for leaf in flatten(given)[0]:
+        release(overlaid(leaf))
