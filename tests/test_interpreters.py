@@ -148,7 +148,8 @@ def test_residuals_that_are_there_already_are_not_returned_again() -> None:
 
 
 def test_constants_are_no_residuals() -> None:
-    lin = linearize(traced(lambda x: lax.select_n(x > 0, lax.broadcast(0.0, (3,)), x) * lax.iota(F32, 3), RAMP), (True,))
+    fun = lambda x: lax.select_n(x > 0, lax.broadcast(0.0, (3,)), x) * lax.iota(F32, 3)
+    lin = linearize(traced(fun, RAMP), (True,))
     assert [v.aval.dtype for v in lin.tangent.invars] == [bool, F32]
     assert len(lin.primal.outvars) == 2
     assert names(lin.tangent).count("iota") == 1

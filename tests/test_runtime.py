@@ -285,7 +285,7 @@ def test_explain_failure_names_the_argument():
     error = explain_failure(
         ValueError("INVALID_ARGUMENT: Buffer has been deleted or donated."), [("x", alive), ("y", dead)]
     )
-    assert isinstance(error, DeletedArrayError) and str(error).startswith("y float32[] was deleted")
+    assert isinstance(error, DeletedArrayError) and str(error).startswith("y, an array float32[], was deleted")
     assert explain_failure(ValueError("other"), [("y", dead)]) is None
 
 

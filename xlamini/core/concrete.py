@@ -87,7 +87,7 @@ def _read(builder: Builder, captured: dict[Var, Any], atom: Atom) -> Any:
 # --- what Python asks for, and what it is told
 
 
-def _asking(error: type[JAXTypeError], wish: str, fix: str, convert: Callable[[Any], Any]) -> Any:
+def _asking(error: type[JAXTypeError], wish: str, fix: str, convert: Callable[..., Any]) -> Any:
     def method(self: Tracer, *args: Any) -> Any:
         try:
             value = value_of(self)

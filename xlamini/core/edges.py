@@ -11,7 +11,7 @@ from types import FunctionType, TracebackType
 from typing import Any, ParamSpec, TypeVar
 
 from xlamini.core.config import traceback_filtering
-from xlamini.core.provenance import is_hidden
+from xlamini.core.provenance import hidden_files
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -29,6 +29,13 @@ def edge(fun: Callable[P, R]) -> Callable[P, R]:
             raise
 
     return at_edge
+
+
+def edge_methods(cls: type) -> None:
+    """Make the methods of a class that users call edges."""
+    for name, member in list(vars(cls).items()):
+        if type(member) is FunctionType and (name.startswith("__") or not name.startswith("_")):
+            setattr(cls, name, edge(member))
 
 
 def edge_of_face(namespace: dict[str, Any]) -> None:
@@ -60,7 +67,7 @@ def trim(error: BaseException) -> None:
 def _of_user(traceback: TracebackType | None) -> TracebackType | None:
     frames = []
     while traceback is not None:
-        if not is_hidden(traceback.tb_frame):
+        if not hidden_files[traceback.tb_frame.f_code.co_filename]:
             frames.append(traceback)
         traceback = traceback.tb_next
     kept = None

@@ -106,7 +106,7 @@ def is_hidden(frame: FrameType) -> bool:
 def is_own(fun: Any) -> bool:
     """Whether a function is the library's own."""
     code = getattr(inspect.unwrap(fun), "__code__", None)
-    return code is not None and code.co_filename.startswith(_PACKAGE)
+    return code is not None and hidden_files[code.co_filename]
 
 
 def user_frame(depth: int = 1) -> FrameType | None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from jaxlib._jax import pytree as _pytree
 
-from xlamini.core.pytree_diff import IsLeaf, first_difference, keystr
+from xlamini.core.pytree_diff import IsLeaf, explained, first_difference, keystr
 from xlamini.core.pytree_nodes import (
     DictKey,
     FlattenedIndexKey,
@@ -87,8 +87,14 @@ __all__ = [
 
 _REQUIRED: Any = object()
 
-flatten: Callable[..., tuple[list[Any], PyTreeDef]] = default_registry.flatten
-"""`flatten(tree, is_leaf=None)`, positional: the leaves and the treedef."""
+
+def flatten(tree: Any, is_leaf: IsLeaf | None = None) -> tuple[list[Any], PyTreeDef]:
+    """The leaves and the treedef; an error for a tree that has no order or no end."""
+    try:
+        return default_registry.flatten(tree, is_leaf)
+    except (SystemError, ValueError) as error:
+        raise explained(error, tree) from None
+
 
 unflatten: Callable[[PyTreeDef, Iterable[Any]], Any] = PyTreeDef.unflatten
 

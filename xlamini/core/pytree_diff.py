@@ -1,4 +1,4 @@
-"""Where two pytrees first differ, as a sentence that a user can act on."""
+"""Where two pytrees first differ, or what is wrong with one, as a sentence that a user can act on."""
 
 from __future__ import annotations
 
@@ -147,3 +147,27 @@ def _describe(node: _Node, tree: Any) -> str:
         return f"a {name} of length {len(node.children)}"
     children = "child" if len(node.children) == 1 else "children"
     return f"a {name} with {len(node.children)} {children}"
+
+
+def explained(error: Exception, tree: Any) -> Exception:
+    """The error for a tree that C++ could not flatten, in place of the one that C++ raised."""
+    if isinstance(error, SystemError):  # C++ met the end of the stack
+        return RecursionError("the pytree contains itself, or is nested more deeply than Python's stack allows")
+    keys = _unsortable(tree) if "Comparator" in str(error) else None
+    if keys is None:
+        return error
+    kinds = " and ".join(dict.fromkeys(type(k).__name__ for k in keys))
+    return ValueError(
+        f"the keys of a dict in a pytree must have an order, but {list(keys)} are of type {kinds}; use keys of one type"
+    )
+
+
+def _unsortable(tree: Any) -> list[Any] | None:
+    """The keys of the first dict whose keys cannot be sorted."""
+    if isinstance(tree, dict):
+        try:
+            sorted(tree)
+        except TypeError:
+            return list(tree)
+    children = tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list | tuple) else ()
+    return next((keys for child in children if (keys := _unsortable(child)) is not None), None)

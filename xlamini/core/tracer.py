@@ -182,8 +182,8 @@ class TangentBuilder(Builder):
     """Keeps only what depends on its own inputs and passes the rest to its parent.
 
     Run a derivative rule under it and the two halves come apart by themselves: the parent gets the primal program, this
-    builder the linear one, and what it captures are the residuals. A constant, such as an array of zeros, is no residual: it
-    is made again.
+    builder the linear one, and what it captures are the residuals. A constant, such as an array of zeros, is no
+    residual: it is made again.
     """
 
     __slots__ = ("constants", "remade", "scanned")
@@ -238,10 +238,10 @@ def literal(x: Any, dtype: Any = None, weak_type: bool = False) -> Literal:
     """A literal for a Python scalar (weakly typed) or a NumPy scalar; with `dtype`, of that dtype."""
     if dtype is not None:
         return Literal(np.asarray(x, dtype)[()], ShapedArray((), dtype, weak_type))
-    aval = aval_of(x)
-    if type(x) is int and not -(2**31) <= x < 2**31:
+    aval, kind = aval_of(x), type(x)
+    if kind is int and not -(2**31) <= x < 2**31:
         check_fits(x, aval.dtype)
-    return Literal(x if type(x) in _scalar_types else x.astype(aval.dtype), aval)
+    return Literal(x if kind in _scalar_types else x.astype(aval.dtype), aval)
 
 
 def aval_of(x: Any) -> ShapedArray:

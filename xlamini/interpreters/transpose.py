@@ -17,7 +17,7 @@ from xlamini.core.rewriting import rewrite
 from xlamini.core.tangents import Linear, Zero, is_zero, tangent_aval
 from xlamini.core.tracer import build
 from xlamini.interpreters.environment import builder, read
-from xlamini.primitives.tangent_ops import add_tangents
+from xlamini.primitives.tangent_ops import add_tangents, of_type
 
 
 @rewrite
@@ -37,7 +37,7 @@ def transpose(
         for var, ct in zip(given, tracers[len(known) :], strict=True):
             cts.add(var, ct)
         _pull_back(pending, env, cts)
-        found = [cts.take(v) for v in wanted]
+        found = [of_type(v.aval, cts.take(v)) for v in wanted]
         nonzero_out.extend(not is_zero(ct) for ct in found)
         return [ct for ct in found if not is_zero(ct)]
 

@@ -5,7 +5,9 @@ in it is never freed. Everything is made once and found again by the Python valu
 """
 from __future__ import annotations
 
+import sys
 import threading
+import types
 from collections.abc import Sequence
 from typing import Any
 
@@ -30,9 +32,34 @@ def _new_context() -> ir.Context:
     context.load_all_available_dialects()
     for dialect in (_stablehlo, _chlo, _sdy):
         dialect.register_dialect(context)
+    _forgo_op_classes(context)
     # One thread lowers; MLIR's own thread pool would be started and torn down for every context.
     context.enable_multithreading(False)
     return context
+
+
+_DIALECTS = ("builtin", "func", "stablehlo", "chlo")
+_SAMPLE = """func.func @f(%x: tensor<f32>) -> tensor<f32> {
+    %y = chlo.erf %x : tensor<f32> -> tensor<f32>
+    %z = stablehlo.sine %y : tensor<f32>
+    func.return %z : tensor<f32>
+}"""
+
+
+def _forgo_op_classes(context: ir.Context) -> None:
+    """Keep MLIR from importing a dialect's Python module when it meets the dialect's first operation.
+
+    The module holds a class for every operation, takes 20 ms to import, and is of no use here, where operations are made by
+    name. MLIR asks for it once; so a placeholder stands in its place while operations of each dialect are met.
+    """
+    absent = [n for n in (f"jaxlib.mlir.dialects.{d}" for d in _DIALECTS) if n not in sys.modules]
+    sys.modules.update((name, types.ModuleType(name)) for name in absent)
+    try:
+        for function in ir.Module.parse(_SAMPLE, context).body.operations:
+            list(function.regions[0].blocks[0].operations)
+    finally:
+        for name in absent:
+            del sys.modules[name]
 
 
 _ELEMENT_TYPES = {

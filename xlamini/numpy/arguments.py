@@ -46,9 +46,19 @@ def _rows(name: str, arrays: Any) -> list[Any]:
     return [index_in_dim(array, i, keepdims=False) for i in range(array.shape[0])]
 
 
+def as_index(name: str, what: str, value: Any) -> int:
+    """A static integer; TypeError, naming the function and the argument, for anything else."""
+    try:
+        return operator.index(value)
+    except TypeError:
+        if type(value) is Tracer:  # its error says what it depends on
+            raise
+        raise TypeError(f"{name}: {what} must be an integer, got {value!r} of type {type(value).__name__}") from None
+
+
 def as_axis(name: str, axis: Any, ndim: int) -> int:
     """An axis counted from the first one; ValueError where the array has no such axis."""
-    index = operator.index(axis)
+    index = as_index(name, "axis", axis)
     if not -ndim <= index < ndim:
         allowed = f"it takes {-ndim} to {ndim - 1}" if ndim else "a scalar has none"
         raise ValueError(f"{name}: axis {index} is out of range for an array of rank {ndim}; {allowed}")
@@ -59,7 +69,7 @@ def as_axes(name: str, axis: Any, ndim: int) -> tuple[int, ...]:
     """One axis, several, or None for all, counted from the first; ValueError where one is repeated or not there."""
     if axis is None:
         return tuple(range(ndim))
-    given = axis if isinstance(axis, Iterable) else (axis,)
+    given = axis if isinstance(axis, Iterable) and type(axis) is not Tracer else (axis,)
     axes = tuple(as_axis(name, a, ndim) for a in given)
     if len(set(axes)) != len(axes):
         raise ValueError(f"{name}: axis {tuple(axis)} names an axis twice")

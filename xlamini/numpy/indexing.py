@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.edges import edge
+from xlamini.core.edges import edge, edge_methods
 from xlamini.core.tracer import Tracer, state
-from xlamini.numpy.at import At
+from xlamini.numpy.at import At, AtIndex
 from xlamini.numpy.index_ops import get
 from xlamini.numpy.index_parse import is_on_cpu, out_of_bounds, plan_of, settled_items
 from xlamini.numpy.index_plan import Plan, Points, Rules
@@ -119,3 +119,4 @@ def install_indexing() -> None:
 
 
 install_indexing()
+edge_methods(AtIndex)

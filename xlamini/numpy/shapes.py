@@ -2,14 +2,13 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from xlamini.core.errors import ShapeError
-from xlamini.numpy.arguments import as_axes, as_axis, as_operand
+from xlamini.numpy.arguments import as_axes, as_axis, as_index, as_operand
 from xlamini.primitives import shape as _shape
 from xlamini.runtime.array import Array
 from xlamini.transforms.composite import composite
@@ -40,8 +39,8 @@ def _reshape_by_columns(a: Any, sizes: tuple[int, ...]) -> Any:
 
 
 def _resolved(own: tuple[int, ...], shape: Any) -> tuple[int, ...]:
-    given = shape if isinstance(shape, Sequence) or np.ndim(shape) else (shape,)
-    sizes = tuple(map(operator.index, given))
+    given = (shape,) if isinstance(shape, str) or not (isinstance(shape, Sequence) or np.ndim(shape)) else shape
+    sizes = tuple(as_index("reshape", "a size", n) for n in given)
     total = math.prod(own)
     unknown = [i for i, n in enumerate(sizes) if n == -1]
     if len(unknown) > 1:

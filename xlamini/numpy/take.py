@@ -48,6 +48,8 @@ def take(
     if axis is None:
         a, axis = reshape(a, (aval_of(a).size,)), 0
     axis = as_axis("take", axis, aval_of(a).ndim)
+    if not aval_of(a).shape[axis] and aval_of(indices).size:
+        raise IndexError(f"take: axis {axis} of shape {aval_of(a).shape} is empty, so there is nothing to take")
     known, indices = _counted("take", mode, indices, aval_of(a).shape[axis])
     options = Options(known, fill_value, indices_are_sorted, unique_indices)
     index = (slice(None),) * axis + (indices,)

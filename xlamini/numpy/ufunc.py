@@ -10,6 +10,7 @@ together.
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -28,10 +29,13 @@ def ufunc(operation: Callable[..., Any], together: Together = promoted) -> Calla
     apply = operation.bind if isinstance(operation, Primitive) else operation
 
     def declare(declaration: F) -> F:
-        name = declaration.__name__
+        name, arity = declaration.__name__, declaration.__code__.co_argcount
 
         @functools.wraps(declaration)
-        def function(*operands: Any) -> Any:
+        def function(*operands: Any, **named: Any) -> Any:
+            if named or len(operands) != arity:
+                declaration(*operands, **named)  # raises Python's own TypeError if they do not fit
+                operands = inspect.signature(declaration).bind(*operands, **named).args
             return apply(*together(name, *operands))
 
         return composite()(function)  # type: ignore[return-value]

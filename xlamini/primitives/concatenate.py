@@ -6,7 +6,10 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from xlamini.core.avals import Shape, ShapedArray
+from xlamini.core.dtypes import itemsize_bits
 from xlamini.core.errors import ShapeError
 from xlamini.core.primitive import Cost, Primitive
 from xlamini.core.tangents import is_linear
@@ -64,7 +67,13 @@ class Concatenate(Primitive):
         return self.bind(*with_batch_first(operands, dims, axis.size), dimension=dimension + 1), 0
 
     def lower(self, ctx: Any, *operands: Any, dimension: int) -> Any:
-        return ctx.op("stablehlo.concatenate", *operands, dimension=f"{dimension} : i64")
+        (out,) = ctx.avals_out
+        if itemsize_bits(out.dtype) != 2 or ctx.platform != "cpu":
+            return ctx.op("stablehlo.concatenate", *operands, dimension=f"{dimension} : i64")
+        # XLA's CPU compiler aborts the process for elements of 2 bits; as bytes they join.
+        wide = [ctx.op("stablehlo.convert", x, avals=[_bytes(a)]) for x, a in zip(operands, ctx.avals_in, strict=True)]
+        joined = ctx.op("stablehlo.concatenate", *wide, avals=[_bytes(out)], dimension=f"{dimension} : i64")
+        return ctx.op("stablehlo.convert", joined)
 
     def cost(self, *avals: ShapedArray, dimension: int) -> Cost:
         return super().cost(*avals, dimension=dimension)._replace(flops=0)
@@ -118,6 +127,10 @@ class Split(LinearUnary):
 
 
 split_p = Split()
+
+
+def _bytes(aval: ShapedArray) -> ShapedArray:
+    return aval.update(dtype=np.dtype("int8"))
 
 
 def _listed(avals: Sequence[ShapedArray]) -> str:

@@ -53,6 +53,8 @@ def gather(
     >>> gather(xlamini.numpy.arange(5), xlamini.numpy.array([[3], [1]]), numbers, (1,))
     Array([3, 1], dtype=int32)
     """
+    if not isinstance(dimension_numbers, tuple):
+        raise TypeError(f"gather: dimension_numbers must be GatherDimensionNumbers, got {dimension_numbers!r}")
     known = GatherScatterMode.from_any(mode)
     if known is GatherScatterMode.FILL_OR_DROP and fill_value is None:
         fill_value = default_fill(aval_of(operand).dtype)

@@ -1,8 +1,9 @@
 """Elementwise powers and roots."""
 from __future__ import annotations
 
-import operator
 from typing import Any
+
+import numpy as np
 
 from xlamini.core.avals import ShapedArray
 from xlamini.core.tracer import aval_of, literal
@@ -58,7 +59,9 @@ def integer_pow(x: Any, y: int) -> Any:
     >>> integer_pow(3.0, -1)
     Array(0.33333334, dtype=float32, weak_type=True)
     """
-    y = operator.index(y)
+    if not isinstance(y, int | np.integer):
+        raise TypeError(f"integer_pow: the exponent must be an integer, got {y!r}; lax.pow takes other ones")
+    y = int(y)
     if y < 0 and kind_of(aval_of(x).dtype) in INTEGER:
         raise TypeError(
             f"integer_pow: integers have no power {y}, got x of type {aval_of(x).str_short(short_dtypes=False)}; "

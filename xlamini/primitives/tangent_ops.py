@@ -6,6 +6,7 @@ from typing import Any
 from xlamini.core.avals import ShapedArray
 from xlamini.core.tangents import is_zero
 from xlamini.core.tracer import literal
+from xlamini.primitives.convert import convert
 from xlamini.primitives.elementwise import add_any
 from xlamini.primitives.shape import broadcast_in_dim
 
@@ -15,6 +16,11 @@ def add_tangents(x: Any, y: Any) -> Any:
     if is_zero(x):
         return y
     return x if is_zero(y) else add_any(x, y)
+
+
+def of_type(aval: ShapedArray, tangent: Any) -> Any:
+    """A tangent with the weak type of `aval`: what comes back for a Python number promotes as the number does."""
+    return tangent if is_zero(tangent) else convert(tangent, aval.dtype, aval.weak_type)
 
 
 def full(aval: ShapedArray, value: Any) -> Any:

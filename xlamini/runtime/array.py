@@ -17,7 +17,7 @@ from jaxlib import _jax
 
 from xlamini.core.avals import ShapedArray
 from xlamini.core.edges import edge
-from xlamini.runtime.conversions import Conversions
+from xlamini.runtime.conversions import Conversions, without_jax
 from xlamini.runtime.lifetime import check_alive
 from xlamini.runtime.platforms import Device
 from xlamini.runtime.sharding import Index, Sharding, on_device
@@ -164,7 +164,7 @@ class Array(Conversions, Text, metaclass=ABCMeta):
     def copy_to_host_async(self) -> None:
         """Begin to bring the value to the host, without waiting."""
         check_alive(self)
-        _copy_to_host_async(self)
+        without_jax(_copy_to_host_async, self)
 
     def on_device_size_in_bytes(self) -> int:
         """Bytes that it takes on its devices."""

@@ -34,29 +34,30 @@ def to_numpy(x: Array) -> np.ndarray:
         raise deleted_error(x)
     value = x._npy_value
     if value is None:
-        value, copied = _fetched(x)
+        value, copied = without_jax(_fetch, x)
         value.flags.writeable = False
         if copied:
             x._npy_value = value
     return value
 
 
-def _fetched(x: Array) -> tuple[np.ndarray, bool]:
-    """The value, and whether it is a copy.
+def without_jax(method: Callable[[Array], Any], x: Array) -> Any:
+    """`method(x)` for a method of C++ that brings the value to the host, and runs `import jax`, whatever for.
 
-    C++ runs `import jax` on the way, whatever for. Where jax is installed that would load it, and it would
-    overwrite our methods; where it is not, the failing import costs 40 us. A placeholder answers at once.
+    Where jax is installed that would load it, and it would overwrite our methods; where it is not, the failing
+    import costs 40 us. A placeholder answers at once.
     """
     if "jax" in sys.modules:
-        return x._single_device_array_to_np_array_did_copy()
+        return method(x)
     sys.modules["jax"] = _PLACEHOLDER
     try:
-        return x._single_device_array_to_np_array_did_copy()
+        return method(x)
     finally:
         sys.modules.pop("jax", None)
 
 
 _PLACEHOLDER = types.ModuleType("jax")
+_fetch = _jax.ArrayImpl._single_device_array_to_np_array_did_copy
 
 
 def _rebuilt(value: np.ndarray, weak_type: bool) -> Array:

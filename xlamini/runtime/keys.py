@@ -13,6 +13,7 @@ import numpy as np
 
 from xlamini.core.avals import ShapedArray
 from xlamini.core.dtypes import ExtendedDType, prng_key
+from xlamini.core.edges import edge_methods
 from xlamini.core.pytree_nodes import dispatch_registry
 from xlamini.runtime.array import Array
 from xlamini.runtime.conversions import to_numpy
@@ -146,6 +147,7 @@ def overlay(x: ArrayImpl, aval: ShapedArray) -> Any:
     return PRNGKeyArray(aval.dtype, x) if isinstance(aval.dtype, KeyType) else x
 
 
+edge_methods(PRNGKeyArray)
 Array.register(PRNGKeyArray)
 dispatch_registry.register_node(
     PRNGKeyArray, lambda x: ((x.words,), x.dtype), lambda dtype, words: PRNGKeyArray(dtype, *words)

@@ -16,10 +16,11 @@ def check_alive(x: _jax.ArrayImpl) -> None:
         raise deleted_error(x)
 
 
-def deleted_error(x: Any, what: str = "the array") -> DeletedArrayError:
-    """The error that says that `x`, which is `what` to the user, has no memory any more."""
+def deleted_error(x: Any, name: str = "") -> DeletedArrayError:
+    """The error that says that `x`, which the user knows as `name`, has no memory any more."""
+    what = f"{name}, an array {describe(x)}," if name else f"the array {describe(x)}"
     return DeletedArrayError(
-        f"{what} {describe(x)} was deleted or donated, and its memory holds something else by now; use what the "
+        f"{what} was deleted or donated, and its memory holds something else by now; use what the "
         "function it was donated to returned, or leave it out of donate_argnums"
     )
 
@@ -47,19 +48,17 @@ def explain_failure(error: Exception, named_inputs: Iterable[tuple[str, Any]]) -
     return _given_twice(inputs) if "donate" in str(error) else None
 
 
-def _given_twice(inputs: Sequence[tuple[str, Any]]) -> DeletedArrayError | None:
+def _given_twice(inputs: Sequence[tuple[str, Any]]) -> DeletedArrayError:
     """The error for a call that donates an array which it gets a second time."""
     first: dict[int, str] = {}
+    which = "two inputs share one array's memory"
     for name, x in inputs:
-        if not _is_array(x):
-            continue
-        before = first.setdefault(x.unsafe_buffer_pointer(), name)
-        if before != name:
-            return DeletedArrayError(
-                f"{before} and {name} are the same array {describe(x)}, and the call donates it; give one of them "
-                "a copy, x.copy(), or leave it out of donate_argnums"
-            )
-    return None
+        before = first.setdefault(id(x), name)
+        if before != name and _is_array(x):
+            which = f"{before} and {name} are the same array {describe(x)}"
+    return DeletedArrayError(
+        f"{which}, and the call donates it; give one of them a copy, x.copy(), or leave it out of donate_argnums"
+    )
 
 
 def _is_array(x: Any) -> bool:

@@ -102,7 +102,7 @@ def check_values(leaves: Sequence[Any], names: Sequence[str], fun_name: str) -> 
         kind = type(x)
         if kind is ArrayImpl:
             if x.is_deleted():
-                raise deleted_error(x, f"the argument {names[i]!r} of {fun_name},")
+                raise deleted_error(x, f"the argument {names[i]!r} of {fun_name}")
         elif kind is Tracer:
             if not x.builder.is_tracing():
                 raise leaked(x, f"the argument {names[i]!r} of {fun_name}")

@@ -1,4 +1,4 @@
-"""Jitted functions with static or donated arguments: what C++ dispatch would say or leave raw is said in the user's terms.
+"""Jitted functions with static or donated arguments: what C++ would leave raw is said in the user's terms.
 
 C++ refuses an unhashable static argument by itself, and after a call on its path a donated array looks alive to it,
 until PJRT refuses that array. So these functions get a thin Python function around the C++ one; the others do without.
@@ -16,26 +16,27 @@ from xlamini.runtime.keys import overlaid
 from xlamini.runtime.lifetime import release
 from xlamini.transforms.statics import Selected
 
-Explain = Callable[[Exception, Sequence[Any], dict[str, Any]], Exception | None]
+Explain = Callable[[Exception, Sequence[Any], dict[str, Any]], None]
 
 
 def guarded(function: Any, explain: Explain, donate: Selected) -> Any:
-    """A function like C++'s `function`; `explain(error, args, kwargs)` gives the typed error behind a raw one, or None."""
+    """A function like C++'s `function`; `explain(error, args, kwargs)` raises the typed error behind a raw one."""
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
             out = function(*args, **kwargs)
         except Exception as error:
-            explained = explain(error, args, kwargs)
-            if explained is None:
-                trim(error)
+            try:
+                explain(error, args, kwargs)
+            except Exception as explained:
+                trim(explained)
                 raise
-        else:
-            if donate:
-                _release(donate, args, kwargs)
-            return out
-        raise explained
+            trim(error)
+            raise
+        if donate:
+            _release(donate, args, kwargs)
+        return out
 
     return call
 

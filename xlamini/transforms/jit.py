@@ -15,8 +15,8 @@ from xlamini.core import config
 from xlamini.core.avals import ShapedArray
 from xlamini.core.edges import edge
 from xlamini.core.named_axes import axes_here
-from xlamini.core.pytree import flatten, unflatten
 from xlamini.core.provenance import is_own, user_stacklevel
+from xlamini.core.pytree import flatten, unflatten
 from xlamini.core.pytree_nodes import dispatch_registry
 from xlamini.core.tracer import Tracer, leaked, state
 from xlamini.interpreters.evaluate import evaluate
@@ -171,16 +171,14 @@ class Jitted:
         named = {k: _filled(v, k in donate.names) for k, v in kwargs.items()}
         return flatten((marked, named))[0]
 
-    def explain(self, error: Exception, args: Sequence[Any], kwargs: dict[str, Any]) -> Exception | None:
-        """The typed error behind one that C++ dispatch raised for a call with these arguments, or None."""
-        if not isinstance(error, DISPATCH_ERRORS):
-            return None
-        try:
-            call = self.call(args, kwargs)
-        except (TypeError, ValueError) as explained:
-            return explained.with_traceback(None)
-        names = (f"the argument {name!r} of {self.name}," for name in call.names)
-        return explain_failure(error, zip(names, map(overlaid, call.leaves), strict=True))
+    def explain(self, error: Exception, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
+        """Raise the typed error, if there is one, behind what C++ raised for a call with these arguments."""
+        if isinstance(error, DISPATCH_ERRORS):
+            call = self.call(args, kwargs)  # refuses what cannot be hashed
+            names = (f"the argument {name!r} of {self.name}" for name in call.names)
+            explained = explain_failure(error, zip(names, map(overlaid, call.leaves), strict=True))
+            if explained is not None:
+                raise explained from None
 
     # The stages, for those who want to look.
 

@@ -133,6 +133,8 @@ def _all_arguments(fun: Callable[..., Any], primals: Sequence[Any], what: str) -
 
 def matching_tangents(what: str, sides: DiffArgs | LinearRule, tangents: Sequence[Any]) -> list[Any]:
     """The flat tangents; TypeError unless each has the type that its primal's tangent has."""
+    if not isinstance(tangents, tuple | list):
+        raise TypeError(f"{what}: tangents must be a tuple or list, one for each primal, got {type(tangents).__name__}")
     leaves, tree = flatten(tuple(tangents))
     if tree != sides.tree:
         where = first_difference(sides.tree, tree, ("primals", "tangents"))
@@ -154,7 +156,10 @@ def _check_tangent(what: str, name: str, tangent: Any, primal: ShapedArray) -> N
         return
     found = aval_of(tangent)
     if found.shape != wanted.shape:
-        raise ShapeError(f"{what}: the tangent of {name!r} has shape {found.shape}, its primal {wanted.shape}")
+        raise ShapeError(
+            f"{what}: the tangent of {name!r} has shape {found.shape}, its primal {wanted.shape}; give it the "
+            "primal's shape, for example with jnp.broadcast_to"
+        )
     if found.dtype != wanted.dtype:
         raise TypeError(
             f"{what}: the tangent of {name!r} is {found.dtype}, its primal {wanted.dtype}; convert it with .astype"

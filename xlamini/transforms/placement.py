@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from xlamini.runtime.keys import overlaid
 from xlamini.runtime.platforms import default_device, local_devices
 from xlamini.runtime.put import ArrayImpl
+from xlamini.runtime.sharding import as_sharding
 
 
 class Placement(NamedTuple):
@@ -19,7 +20,7 @@ class Placement(NamedTuple):
 def placement(leaves: Sequence[Any], names: Sequence[str], fun_name: str, asked: Any = None) -> Placement:
     """Where a call runs; ValueError if its committed arguments are on several devices."""
     if asked is not None:
-        return Placement(local_devices(backend=asked)[0] if isinstance(asked, str) else asked, True)
+        return Placement(_device(asked), True)
     arrays = map(overlaid, leaves)
     committed = [(i, x) for i, x in enumerate(arrays) if isinstance(x, ArrayImpl) and x._committed]
     if not committed:
@@ -32,3 +33,8 @@ def placement(leaves: Sequence[Any], names: Sequence[str], fun_name: str, asked:
                 f"{x.device}; move one with xlamini.device_put"
             )
     return Placement(device, True)
+
+
+def _device(asked: Any) -> Any:
+    """The device that a platform's name, a device or a sharding stands for; TypeError for anything else."""
+    return local_devices(backend=asked)[0] if isinstance(asked, str) else as_sharding(asked)._device

@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from xlamini.core.pytree import tree_leaves, tree_map
-from xlamini.core.tracer import Tracer
+from xlamini.core.tracer import Tracer, leaked
 from xlamini.runtime.put import device_put_value
 from xlamini.transforms import one_program
 from xlamini.transforms.jit import forget_all
@@ -19,7 +19,14 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
     >>> xlamini.device_put({"w": 1.5})
     {'w': Array(1.5, dtype=float32, weak_type=True)}
     """
-    return tree_map(lambda leaf: leaf if type(leaf) is Tracer else device_put_value(leaf, device), x)
+    return tree_map(lambda leaf: _staged(leaf) if type(leaf) is Tracer else device_put_value(leaf, device), x)
+
+
+def _staged(tracer: Tracer) -> Tracer:
+    """A traced value stays where its program runs."""
+    if not tracer.builder.is_tracing():
+        raise leaked(tracer)
+    return tracer
 
 
 def block_until_ready(x: Any) -> Any:

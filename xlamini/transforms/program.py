@@ -14,6 +14,7 @@ from xlamini.interpreters.dce import dce
 from xlamini.interpreters.physical import is_extended, physical
 from xlamini.runtime.dispatch import FastPath, fast_path
 from xlamini.runtime.executable import Executable, compile_module
+from xlamini.runtime.host_memory import check_fits_in_memory
 from xlamini.runtime.keys import overlaid, overlay
 from xlamini.runtime.lifetime import explain_failure, release
 from xlamini.runtime.put import device_put_value
@@ -84,9 +85,13 @@ class Program:
     def __init__(self, lowered: LoweredProgram, executable: Executable):
         self.lowered, self.executable = lowered, executable
         self.kept = [i for i, k in enumerate(lowered.kept) if k]
+        self._has_run = False
 
     def __call__(self, inputs: Sequence[Any], committed: bool = False, names: Sequence[str] = ()) -> list[Any]:
         """The outputs; `names` are those of the last inputs, the arguments, in messages."""
+        if not self._has_run:
+            check_fits_in_memory(self.executable.loaded, self.lowered.device.platform, self.lowered.name)
+            self._has_run = True
         given = [overlaid(inputs[i]) for i in self.kept]
         try:
             outs = self.executable.call(self.executable.place(given), committed)
@@ -101,8 +106,8 @@ class Program:
 
     def _named(self, inputs: Sequence[Any], names: Sequence[str]) -> list[tuple[str, Any]]:
         """Each input with what it is to the user."""
-        captured = [f"the array that {self.lowered.name} captured,"] * (len(inputs) - len(names))
-        arguments = [f"the argument {name!r} of {self.lowered.name}," for name in names]
+        captured = [f"the array that {self.lowered.name} captured"] * (len(inputs) - len(names))
+        arguments = [f"the argument {name!r} of {self.lowered.name}" for name in names]
         return list(zip([*captured, *arguments], map(overlaid, inputs), strict=True))
 
     def fast_path(self, captured: Sequence[Any], out_tree: Any, committed: bool) -> FastPath:

@@ -1,10 +1,22 @@
 """ShapeDtypeStruct: the type of an array, for tracing without data."""
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 from xlamini.core.avals import ShapedArray
 from xlamini.core.dtypes import check_user_dtype
+from xlamini.core.errors import ShapeError
+
+
+def _checked(shape: Any) -> tuple[int, ...]:
+    try:
+        sizes = tuple(map(operator.index, shape))
+    except TypeError:
+        raise TypeError(f"ShapeDtypeStruct: shape must be a sequence of ints, got {shape!r}") from None
+    if min(sizes, default=0) < 0:
+        raise ShapeError(f"ShapeDtypeStruct: shape {sizes} has a negative size; sizes are 0 or more")
+    return sizes
 
 
 class ShapeDtypeStruct:
@@ -18,8 +30,8 @@ class ShapeDtypeStruct:
 
     def __init__(self, shape: Any, dtype: Any, *, sharding: Any = None, weak_type: bool = False):
         if dtype is None:
-            raise ValueError("ShapeDtypeStruct: dtype must be given")
-        self.shape = tuple(int(n) for n in shape)
+            raise ValueError("ShapeDtypeStruct: dtype must be given, for example 'float32'")
+        self.shape = _checked(shape)
         self.dtype = check_user_dtype(dtype, "ShapeDtypeStruct")
         self.sharding, self.weak_type = sharding, weak_type
 

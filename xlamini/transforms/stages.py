@@ -8,8 +8,9 @@ import numpy as np
 
 from xlamini.core.dtypes import canonicalize_dtype
 from xlamini.core.jaxpr import ClosedJaxpr
-from xlamini.core.pytree import flatten, unflatten
-from xlamini.core.tracer import aval_of
+from xlamini.core.pytree import first_difference, flatten, unflatten
+from xlamini.core.tracer import Tracer
+from xlamini.transforms.arguments import avals_of, check_values
 from xlamini.runtime.put import device_put_value
 from xlamini.transforms.program import LoweredProgram, Program
 from xlamini.transforms.shape_struct import ShapeDtypeStruct
@@ -114,17 +115,17 @@ class Compiled(Stage):
         """Run it; static arguments are left out. TypeError, with the difference, for arguments of other types."""
         leaves, tree = flatten((args, kwargs))
         self._check(leaves, tree)
-        outs = self._program([*self._captured, *leaves])
+        outs = self._program([*self._captured, *leaves], names=self._trace.names)
         return unflatten(self.out_tree, outs)
 
     def _check(self, leaves: Sequence[Any], tree: Any) -> None:
         if tree != self.in_tree:
-            raise TypeError(
-                f"compiled {self._name} takes arguments of structure {self.in_tree}, but was called with {tree}"
-            )
+            where = first_difference(self.in_tree, tree, ("(args, kwargs) it was compiled for", "(args, kwargs) now"))
+            raise TypeError(f"compiled {self._name} was called with another structure: {where}")
         names, wrong = self._trace.names, []
-        for i, (x, wanted) in enumerate(zip(leaves, self._leaf_avals, strict=True)):
-            found = aval_of(x)
+        found_avals = avals_of(leaves, names, self._name)
+        _refuse_tracers(leaves, names, self._name)
+        for i, (found, wanted) in enumerate(zip(found_avals, self._leaf_avals, strict=True)):
             if (found.shape, canonicalize_dtype(found.dtype, True)) != (wanted.shape, wanted.dtype):
                 wrong.append(f"{names[i]}: compiled for {wanted.str_short()}, called with {found.str_short()}")
         if wrong:
@@ -157,6 +158,16 @@ class Compiled(Stage):
     def output_shardings(self) -> Any:
         """Where each output will be."""
         return unflatten(self.out_tree, self._program.executable.out_shardings)
+
+
+def _refuse_tracers(leaves: Sequence[Any], names: Sequence[str], fun_name: str) -> None:
+    for i, x in enumerate(leaves):
+        if type(x) is Tracer:
+            raise TypeError(
+                f"compiled {fun_name} was called with a traced value, {x!r}, as the argument {names[i]!r}; a compiled "
+                "program cannot be transformed or traced: call the jitted function itself"
+            )
+    check_values(leaves, names, fun_name)
 
 
 def closed(traced: Trace) -> ClosedJaxpr:

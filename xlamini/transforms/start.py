@@ -3,9 +3,16 @@ from __future__ import annotations
 
 import xlamini.core.concrete  # gives tracers their conversions to Python numbers
 import xlamini.primitives.operators  # gives tracers their operators
+from xlamini.core.config import config
+from xlamini.core.edges import edge_methods
 from xlamini.core.tracer import Tracer, install_evaluator
 from xlamini.runtime.dispatch import set_tracer_class
 from xlamini.transforms.eager import evaluate_primitive
+from xlamini.transforms.shape_struct import ShapeDtypeStruct
+from xlamini.transforms.stages import Compiled, Lowered, Traced
 
 set_tracer_class(Tracer)
 install_evaluator(evaluate_primitive)
+
+for _public in (type(config), ShapeDtypeStruct, Traced, Lowered, Compiled):
+    edge_methods(_public)

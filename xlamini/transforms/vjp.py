@@ -6,7 +6,7 @@ from typing import Any
 
 from xlamini.core.avals import ShapedArray
 from xlamini.core.edges import edge
-from xlamini.core.errors import ShapeError
+from xlamini.core.errors import MissingRule, ShapeError
 from xlamini.core.pytree import (
     first_difference,
     flatten,
@@ -21,7 +21,7 @@ from xlamini.interpreters.linearize import Linearized, linearize
 from xlamini.interpreters.transpose import transpose
 from xlamini.primitives.convert import convert
 from xlamini.primitives.tangent_ops import zeros
-from xlamini.transforms.arguments import ArgNames, avals_of, name_of
+from xlamini.transforms.arguments import ArgNames, avals_of, check_callable, name_of
 from xlamini.transforms.differentiated import DiffArgs, split_aux
 from xlamini.transforms.one_program import apply, as_one_program
 from xlamini.transforms.reverse import as_gradients, evaluated, pull_back
@@ -79,8 +79,13 @@ class VJP:
         self.rule, self.residuals = rule, list(residuals)
 
     @edge
-    def __call__(self, out_ct: Any) -> Any:
-        rule = self.rule
+    def __call__(self, *cotangents: Any) -> Any:
+        if len(cotangents) != 1:
+            raise TypeError(
+                f"vjp: the pullback of {self.rule.fun_name} takes one argument, a cotangent with the structure of the "
+                f"output, got {len(cotangents)}; pass a tuple for an output that is one"
+            )
+        rule, (out_ct,) = self.rule, cotangents
         given = _checked_cotangents(rule, out_ct)
         rest = rule.out_avals[len(given) :]
         cts = [*given, *(Zero(tangent_aval(a)) for a in rest)]
@@ -103,9 +108,23 @@ class VJP:
 register_pytree_node(VJP, lambda v: (v.residuals, v.rule), lambda rule, residuals: VJP(rule, residuals))
 
 
+class _CotangentNames(Sequence[str]):
+    """Names of the leaves of a cotangent, worked out when one is asked for."""
+
+    def __init__(self, cotangent: Any):
+        self._cotangent = cotangent
+
+    def __len__(self) -> int:
+        return len(flatten(self._cotangent)[0])
+
+    def __getitem__(self, index: Any) -> Any:
+        return f"cotangent{keystr(tree_flatten_with_path(self._cotangent)[0][index][0])}"
+
+
 def _checked_cotangents(rule: Rule, out_ct: Any) -> list[Any]:
     """The flat cotangents, symbolic zeros for outputs without derivative; an error where they don't fit the outputs."""
     leaves, tree = flatten(out_ct)
+    avals_of(leaves, _CotangentNames(out_ct), f"the pullback of {rule.fun_name}")
     if tree != rule.out_tree:
         where = first_difference(rule.out_tree, tree, ("output", "cotangent"))
         raise TypeError(f"vjp: the cotangent must have the structure of the output of {rule.fun_name}: {where}")
@@ -134,6 +153,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Sequen
     >>> xlamini.linear_transpose(lambda x: 3 * x, 1.0)(2.0)
     (Array(6., dtype=float32, weak_type=True),)
     """
+    check_callable("linear_transpose", fun)
     leaves, in_tree = flatten((primals, {}))
     names = ArgNames(fun, in_tree)
     avals = avals_of(leaves, names, name_of(fun))
@@ -151,7 +171,10 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Sequen
                 raise TypeError(
                     f"linear_transpose: the cotangent is {ct.str_short()}, but the output is {wanted.str_short()}"
                 )
-        backward, nonzero = transpose(traced.jaxpr, linear, (True,) * len(cts))
+        try:
+            backward, nonzero = transpose(traced.jaxpr, linear, (True,) * len(cts))
+        except MissingRule as error:
+            raise MissingRule(f"linear_transpose: {name_of(fun)} is not linear in its arguments: {error}") from None
         found = iter(apply(backward, [*traced.captured, *cts]))
         dense = [next(found) if nz else zeros(a) for nz, a in zip(nonzero, avals, strict=True)]
         return rebuilt(flatten(primals)[1], dense)

@@ -1,0 +1,80 @@
+"""Programs that once gave a wrong answer, each with what it should give."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import xlamini as xl
+import xlamini.numpy as jnp
+
+
+@pytest.mark.parametrize(("x", "y", "quotient"), [(5.0, 0.0, np.inf), (-5.0, 0.0, -np.inf), (7.5, -2.0, -4.0)])
+def test_floats_divided_by_zero_and_rounded_down_are_infinite(x, y, quotient):
+    assert float(jnp.floor_divide(x, jnp.float32(y))) == quotient
+    assert float(jnp.divmod(x, jnp.float32(y))[0]) == quotient
+
+
+def test_floor_divide_by_zero_has_no_gradient():
+    assert float(xl.grad(lambda y: 7.0 // y + y)(0.0)) == 1.0
+
+
+def test_nanmedian_of_integers():
+    assert float(jnp.nanmedian(jnp.array([3, 1]))) == 2.0
+
+
+def test_treedef_pickles():
+    treedef = xl.tree.structure({"a": 1, "b": (1, xl.tree_util.Partial(max, 2))})
+    assert pickle.loads(pickle.dumps(treedef)) == treedef
+
+
+def test_equation_prints_as_text():
+    (eqn,) = xl.make_jaxpr(jnp.sin)(1.0).eqns
+    assert str(eqn) == "a:f32[] = sin b"
+
+
+@pytest.mark.parametrize(
+    ("function", "operands", "message"),
+    [
+        (jnp.sin, (), r"sin\(\) missing 1 required positional argument: 'x'"),
+        (jnp.sin, (1.0, 2.0), r"sin\(\) takes 1 positional argument but 2 were given"),
+        (jnp.add, (1.0,), r"add\(\) missing 1 required positional argument: 'y'"),
+        (jnp.maximum, (1.0, 2.0, 3.0), r"maximum\(\) takes 2 positional arguments but 3 were given"),
+    ],
+)
+def test_wrong_number_of_operands(function, operands, message):
+    with pytest.raises(TypeError, match=message):
+        function(*operands)
+    with pytest.raises(TypeError, match=message):
+        xl.jit(lambda: function(*operands))()
+
+
+def test_operands_by_name():
+    assert float(xl.nn.relu(x=2.0)) == 2.0
+    with pytest.raises(TypeError, match="keyword"):
+        jnp.sin(x=2.0)
+
+
+@pytest.mark.parametrize(
+    "f", [lambda x: x * jnp.float32(2), lambda x: (x + jnp.ones(3)).sum(), lambda x: jnp.stack([x, x])[0]]
+)
+def test_gradient_of_a_python_number_promotes_as_the_number_does(f):
+    assert xl.grad(f)(3.0).weak_type
+    assert xl.jit(xl.grad(f))(3.0).weak_type
+    assert xl.vjp(f, 3.0)[1](jnp.float32(1.0))[0].weak_type
+    assert not xl.grad(f)(jnp.float32(3.0)).weak_type
+
+
+def test_fetching_a_value_does_not_import_jax(tmp_path):
+    (tmp_path / "jax.py").write_text("raise SystemExit('jax was imported')")
+    program = (
+        "import xlamini as xl, xlamini.numpy as jnp, numpy as np; x = jnp.arange(3.0)\n"
+        "x.copy_to_host_async(); xl.device_get(x); np.asarray(x); repr(x); x.tolist(); float(x[0])"
+    )
+    command = [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n{program}"]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr

@@ -1,0 +1,45 @@
+"""Whether the machine's memory can hold what a program makes.
+
+On a CPU an allocation that fails is found out after the call, and reading such an array aborts the process. So a
+program that cannot fit is refused before it runs.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+
+from jaxlib import _jax
+
+
+@functools.cache
+def total_bytes() -> int | None:
+    """The machine's memory with its swap space; None where the system does not tell."""
+    try:
+        with open("/proc/meminfo") as lines:
+            kilobytes = {name: int(rest.split()[0]) for name, rest in (line.split(":", 1) for line in lines)}
+        return 1024 * (kilobytes["MemTotal"] + kilobytes["SwapTotal"])
+    except (OSError, ValueError, KeyError):
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else None
+
+
+def check_fits_in_memory(loaded: _jax.LoadedExecutable, platform: str, name: str) -> None:
+    """JaxRuntimeError, as XLA's own, for a CPU program whose results and temporaries exceed all memory."""
+    total = total_bytes()
+    if platform != "cpu" or total is None:
+        return
+    stats = loaded.get_compiled_memory_stats()
+    needed = stats.output_size_in_bytes + stats.temp_size_in_bytes - stats.alias_size_in_bytes
+    if needed > total:
+        raise _jax.JaxRuntimeError(
+            f"RESOURCE_EXHAUSTED: {name} needs {_shown(needed)} for its results and temporary values, but the machine "
+            f"has {_shown(total)}; make the shapes smaller, or compute in parts"
+        )
+
+
+def _shown(count: float) -> str:
+    for unit in ("bytes", "KiB", "MiB", "GiB", "TiB"):
+        if count < 1024:
+            return f"{count:.4g} {unit}"
+        count /= 1024
+    return f"{count:.4g} PiB"
