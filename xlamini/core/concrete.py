@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from xlamini.core.edges import edge
 from xlamini.core.errors import (
     ConcretizationTypeError,
     JAXTypeError,
@@ -88,6 +89,7 @@ def _read(builder: Builder, captured: dict[Var, Any], atom: Atom) -> Any:
 
 
 def _asking(error: type[JAXTypeError], wish: str, fix: str, convert: Callable[..., Any]) -> Any:
+    @edge
     def method(self: Tracer, *args: Any) -> Any:
         try:
             value = value_of(self)

@@ -49,8 +49,8 @@ _SAMPLE = """func.func @f(%x: tensor<f32>) -> tensor<f32> {
 def _forgo_op_classes(context: ir.Context) -> None:
     """Keep MLIR from importing a dialect's Python module when it meets the dialect's first operation.
 
-    The module holds a class for every operation, takes 20 ms to import, and is of no use here, where operations are made by
-    name. MLIR asks for it once; so a placeholder stands in its place while operations of each dialect are met.
+    The module holds a class for every operation, takes 20 ms to import, and is of no use here, where operations are
+    made by name. MLIR asks for it once; so a placeholder stands in its place while each dialect is met.
     """
     absent = [n for n in (f"jaxlib.mlir.dialects.{d}" for d in _DIALECTS) if n not in sys.modules]
     sys.modules.update((name, types.ModuleType(name)) for name in absent)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.core.dtypes import issubdtype
+from xlamini.core.edges import trim
 from xlamini.core.jaxpr import Literal
 from xlamini.core.tracer import Tracer, aval_of
 from xlamini.primitives import arithmetic, bitwise, comparison, complex, rounding
@@ -236,7 +237,11 @@ def accepts(operator: str, other: Any) -> bool:
 
 def _methods(name: str, operator: Function) -> tuple[Function, Function]:
     def method(self: Any, other: Any) -> Any:
-        return operator(self, other) if accepts(name, other) else NotImplemented
+        try:  # in place of `edge`, which would cost a call more
+            return operator(self, other) if accepts(name, other) else NotImplemented
+        except Exception as error:
+            trim(error)
+            raise
 
     def reflected(self: Any, other: Any) -> Any:
         return operator(other, self) if accepts(name, other) else NotImplemented

@@ -14,7 +14,7 @@ import numpy as np
 
 from xlamini.core.avals import ShapedArray
 from xlamini.core.config import numpy_rank_promotion
-from xlamini.core.dtypes import canonicalize_dtype, issubdtype, result_type, scalar_type_of
+from xlamini.core.dtypes import canonicalize_dtype, check_fits, issubdtype, result_type, scalar_type_of
 from xlamini.core.errors import ShapeError
 from xlamini.core.jaxpr import Literal
 from xlamini.core.provenance import user_stacklevel
@@ -120,7 +120,13 @@ def in_dtype(x: Any, dtype: Any, weak: bool = False) -> Any:
 
 
 def number(x: Any, dtype: Any, weak: bool = False) -> Literal:
-    """A Python number as a literal; an int that is out of range wraps around, as in an array."""
+    """A Python number as a literal; an int that is out of the dtype's range wraps around, as in an array.
+
+    OverflowError for one that is too large for Python ints in programs, int32 or int64, too.
+    """
+    if type(x) is int and not -(2**31) <= x < 2**31:
+        wide = issubdtype(dtype, np.integer) and dtype.itemsize >= 4
+        check_fits(x, dtype if wide else canonicalize_dtype(int))
     return literal(np.asarray(x).astype(dtype), dtype, weak)
 
 

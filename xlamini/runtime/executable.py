@@ -51,6 +51,8 @@ def _options(devices: Sequence[Device], overrides: CompilerOptions) -> _jax.Comp
     options.num_partitions = len(devices)
     ids = np.array([[d.id for d in devices]], np.int32)
     options.device_assignment = _jax.DeviceAssignment.create(ids)
+    if not isinstance(overrides, Mapping) or not all(isinstance(name, str) for name in overrides):
+        raise TypeError(f"compiler_options must be a dict of options by name, got {overrides!r}")
     options.env_option_overrides = list(overrides.items())
     return options
 

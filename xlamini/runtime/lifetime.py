@@ -25,10 +25,11 @@ def deleted_error(x: Any, name: str = "") -> DeletedArrayError:
     )
 
 
-def release(x: Any) -> None:
-    """Mark an array whose memory a call has taken as deleted, so that C++ dispatch sees it before PJRT does."""
-    if type(x) is _jax.ArrayImpl and x.is_deleted():
-        x.delete()
+def release(donated: Iterable[Any]) -> None:
+    """Mark arrays whose memory a call has taken as deleted, so that C++ dispatch sees it before PJRT does."""
+    for x in donated:
+        if (type(x) is _jax.ArrayImpl or hasattr(x, "is_deleted")) and x.is_deleted():
+            x.delete()
 
 
 def describe(x: Any) -> str:

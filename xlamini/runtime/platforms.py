@@ -121,7 +121,11 @@ def default_device() -> Device:
     chosen = config.default_device.value
     if chosen is None:
         chosen = default_backend()
-    return _first_device(chosen) if isinstance(chosen, str) else chosen
+    if isinstance(chosen, Device):
+        return chosen
+    if isinstance(chosen, str):
+        return _first_device(chosen)
+    raise TypeError(f"default_device must be a device or a platform's name, got {chosen!r}; see xlamini.devices()")
 
 
 @functools.cache

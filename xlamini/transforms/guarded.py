@@ -12,7 +12,6 @@ from typing import Any
 
 from xlamini.core.edges import trim
 from xlamini.core.pytree import flatten
-from xlamini.runtime.keys import overlaid
 from xlamini.runtime.lifetime import release
 from xlamini.transforms.statics import Selected
 
@@ -45,5 +44,4 @@ def _release(donate: Selected, args: Sequence[Any], kwargs: dict[str, Any]) -> N
     """Mark the arrays deleted whose memory the call took, so that their next use finds it out in Python."""
     given = [args[i] for i in donate.nums if i < len(args)]
     given += [kwargs[name] for name in donate.names if name in kwargs]
-    for leaf in flatten(given)[0]:
-        release(overlaid(leaf))
+    release(flatten(given)[0])

@@ -100,8 +100,7 @@ class Program:
             if explained is None:
                 raise
             raise explained from None
-        for i in self.executable.donated:
-            release(given[i])
+        release(given[i] for i in self.executable.donated)
         return list(map(overlay, outs, self.lowered.out_avals)) if self.lowered.returns_keys else outs
 
     def _named(self, inputs: Sequence[Any], names: Sequence[str]) -> list[tuple[str, Any]]:

@@ -10,8 +10,8 @@ from xlamini.core.dtypes import canonicalize_dtype
 from xlamini.core.jaxpr import ClosedJaxpr
 from xlamini.core.pytree import first_difference, flatten, unflatten
 from xlamini.core.tracer import Tracer
-from xlamini.transforms.arguments import avals_of, check_values
 from xlamini.runtime.put import device_put_value
+from xlamini.transforms.arguments import avals_of, check_values
 from xlamini.transforms.program import LoweredProgram, Program
 from xlamini.transforms.shape_struct import ShapeDtypeStruct
 from xlamini.transforms.tracing import Trace
@@ -120,8 +120,8 @@ class Compiled(Stage):
 
     def _check(self, leaves: Sequence[Any], tree: Any) -> None:
         if tree != self.in_tree:
-            where = first_difference(self.in_tree, tree, ("(args, kwargs) it was compiled for", "(args, kwargs) now"))
-            raise TypeError(f"compiled {self._name} was called with another structure: {where}")
+            where = first_difference(self.in_tree, tree, ("expected", "given"))
+            raise TypeError(f"compiled {self._name} was called with (args, kwargs) of another structure: {where}")
         names, wrong = self._trace.names, []
         found_avals = avals_of(leaves, names, self._name)
         _refuse_tracers(leaves, names, self._name)
