@@ -167,6 +167,8 @@ class Gather(Primitive):
         indices_are_sorted: bool,
         **params: Any,
     ) -> Any:
+        if not ctx.aval_out.size:  # StableHLO takes no window of size 1 from an empty dimension
+            return ctx.constant(0, ctx.aval_out)
         if mode is GatherScatterMode.FILL_OR_DROP:
             return ctx.inline(
                 lambda x, indices: self._filled(
