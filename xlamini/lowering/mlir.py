@@ -55,7 +55,9 @@ def _forgo_op_classes(context: ir.Context) -> None:
     absent = [n for n in (f"jaxlib.mlir.dialects.{d}" for d in _DIALECTS) if n not in sys.modules]
     sys.modules.update((name, types.ModuleType(name)) for name in absent)
     try:
-        for function in ir.Module.parse(_SAMPLE, context).body.operations:
+        module = ir.Module.parse(_SAMPLE, context)
+        _ = module.operation.opview
+        for function in module.body.operations:
             list(function.regions[0].blocks[0].operations)
     finally:
         for name in absent:
