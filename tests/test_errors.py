@@ -101,7 +101,7 @@ DTYPES = [
         "text", lambda: jnp.sin("abc"), TypeError, "argument 'x' of sin is 'abc' of type str, not an array or a number"
     ),
     row("text and array", lambda: jnp.add(1.0, "a"), TypeError, "argument 'y' of add is 'a' of type str"),
-    row("list", lambda: ones(3) + [1, 2, 3], TypeError, "an array and a list", "jnp.asarray"),
+    row("list", lambda: ones(3) * [1, 2, 3], TypeError, "an array and a list", "jnp.asarray"),
     row("list to sin", lambda: jnp.sin([1.0, 2.0]), TypeError, "sin: operand 0 must be an array or a number, got list"),
     row("None", lambda: ones(3) + None, TypeError, "unsupported operand type(s) for +"),
     row(

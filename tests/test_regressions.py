@@ -78,3 +78,15 @@ def test_fetching_a_value_does_not_import_jax(tmp_path):
     command = [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n{program}"]
     ran = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
+
+
+@pytest.mark.parametrize("function", [jnp.power, jnp.heaviside])
+def test_python_numbers_stay_weak(function):
+    assert xl.jit(lambda t: function(0.9, t))(1).weak_type
+    assert not xl.jit(lambda t: function(0.9, t))(jnp.float32(1)).weak_type
+
+
+def test_every_face_can_be_named():
+    for name in dir(xl):
+        getattr(xl, name)
+    assert jnp.issubdtype(xl.random.key(0).dtype, xl.dtypes.prng_key)

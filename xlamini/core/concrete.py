@@ -131,7 +131,7 @@ _METHODS: dict[str, Any] = {
     "__bool__": _asking(
         TracerBoolConversionError,
         "The truth value",
-        f"To choose between values use jnp.where or lax.cond, {_STATIC}.",
+        f"To choose between values use jnp.where, {_STATIC}.",
         bool,
     ),
     "__int__": _asking(
@@ -152,7 +152,7 @@ _METHODS: dict[str, Any] = {
     "__index__": _asking(
         TracerIntegerConversionError,
         "The integer",
-        f"Shapes, range() and list indices must be static: use lax.fori_loop or lax.dynamic_slice, {_STATIC}.",
+        f"Shapes, range() and list indices must be static: use lax.dynamic_slice for a slice, {_STATIC}.",
         lambda value: np.asarray(value).__index__(),
     ),
     "__array__": _asking(

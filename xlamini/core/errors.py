@@ -57,14 +57,13 @@ class TracerBoolConversionError(ConcretizationTypeError):
         def size(x):
             return x if x > 0 else -x  # fails: the sign is not known while tracing
 
-    Compute both and select, or stage the branch with `lax.cond`:
+    Compute both and select:
 
         @jit
         def size(x):
             return jnp.where(x > 0, x, -x)
 
-    A loop on a traced condition becomes `lax.while_loop` or `lax.fori_loop`; an argument that only
-    chooses what to compute belongs in `static_argnames`.
+    An argument that only chooses what to compute belongs in `static_argnames`.
     """
 
 

@@ -206,12 +206,13 @@ def clip(arr: ArrayLike, /, min: ArrayLike | None = None, max: ArrayLike | None 
 
 
 def _heaviside(x: Any, y: Any) -> Any:
-    zero, one = (operators.in_dtype(v, aval_of(x).dtype) for v in (0, 1))
+    aval = aval_of(x)
+    zero, one = (operators.in_dtype(v, aval.dtype, aval.weak_type) for v in (0, 1))
     at_zero = where(operators.equal(x, 0), y, x)
     return where(operators.less(x, 0), zero, where(operators.greater(x, 0), one, at_zero))
 
 
-@ufunc(_heaviside, promoted_inexact)
+@ufunc(_heaviside, for_kinds(REAL, promoted_inexact))
 def heaviside(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The step function: 0 where x1 is negative, 1 where it is positive, x2 where it is 0.
 

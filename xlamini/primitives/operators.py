@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.dtypes import issubdtype
+from xlamini.core.dtypes import is_weak, issubdtype
 from xlamini.core.edges import trim
 from xlamini.core.jaxpr import Literal
 from xlamini.core.tracer import Tracer, aval_of
@@ -156,7 +156,7 @@ def general_power(x: Any, y: Any) -> Any:
     check_operands("power", (x, y))
     base, exponent = aval_of(x).dtype, aval_of(y).dtype
     if issubdtype(base, np.inexact) and issubdtype(exponent, np.integer):
-        return pow.bind(*broadcasted("power", x, in_dtype(y, exponent)))
+        return pow.bind(*broadcasted("power", x, in_dtype(y, exponent, is_weak(y))))
     x, y = promoted_numeric("power", x, y)
     return _integer_power(x, y) if kind_of(aval_of(x).dtype) in INTEGER else pow.bind(x, y)
 

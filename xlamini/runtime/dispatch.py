@@ -17,6 +17,7 @@ from jaxlib import _jax
 
 from xlamini.core.avals import ShapedArray
 from xlamini.core.edges import trim
+from xlamini.core.errors import DeletedArrayError
 from xlamini.core.pytree import PyTreeDef
 from xlamini.core.pytree_nodes import dispatch_registry
 from xlamini.runtime.array import Array
@@ -110,6 +111,7 @@ def cpp_jit(
             return cache_miss(*args, **kwargs)
         except BaseException as error:
             trim(error)
+            if isinstance(error, DeletedArrayError): raise
             # C++ would send a signature whose first call failed through Python for ever.
             alive()._clear_cache()
             raise
