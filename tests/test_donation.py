@@ -1,4 +1,4 @@
-"""Donated arguments: what a call takes is gone for everybody, and whoever uses it is told so; what it cannot take stays."""
+"""Donated arguments: what a call takes is gone, and who uses it is told so; what a call cannot take stays."""
 
 from __future__ import annotations
 
@@ -19,10 +19,9 @@ jit = xlamini.jit
 
 
 def step(state: Any) -> Any:
-    return jax_map(lambda x: x + 1, state)
+    return xlamini.tree.map(lambda x: x + 1, state)
 
 
-jax_map = xlamini.tree.map
 donating = jit(step, donate_argnums=0)
 
 
@@ -103,7 +102,8 @@ def test_what_the_function_captured_cannot_be_donated_to_it() -> None:
 
 def test_of_no_use() -> None:
     f, x = jit(lambda x, n: x.sum() + n, donate_argnums=(0, 1)), ramp()
-    with pytest.warns(UserWarning, match=r"<lambda>: .* no output has their shape and dtype: 'x' \(float32\[3\]\)") as seen:
+    message = r"<lambda>: .* no output has their shape and dtype: 'x' \(float32\[3\]\)"
+    with pytest.warns(UserWarning, match=message) as seen:
         f(x, jnp.float32(1))
     assert seen[0].filename == __file__
     assert x.tolist() == [0, 1, 2]

@@ -81,7 +81,7 @@ TRACERS = [
         "format", lambda: jit(lambda x: f"{x:.2f}")(1.0), ConcretizationTypeError, "to be formatted", "without a format"
     ),
     row(
-        "range", lambda: jit(lambda n: list(range(n)))(3), TracerIntegerConversionError, "argument 'n'", "lax.dynamic_slice"
+        "range", lambda: jit(lambda n: list(range(n)))(3), TracerIntegerConversionError, "'n'", "lax.dynamic_slice"
     ),
     row("shape", lambda: jit(jnp.zeros)(3), TracerIntegerConversionError, "argument 'shape'", "static_argnames"),
     row("axis", lambda: jit(lambda x, axis: x.sum(axis))(ones(3), 0), TracerIntegerConversionError, "argument 'axis'"),
@@ -110,7 +110,7 @@ def assigned(x: Any) -> Any:
 
 LEAKS = [
     row(
-        "operator", lambda: leaked() + 1, UnexpectedTracerError, "made while tracing <lambda>", "test_errors.py",
+        "operator", lambda: leaked() + 1, UnexpectedTracerError, "made while tracing <lambda>", __file__,
         "return it",
     ),
     row("function", lambda: jnp.sin(leaked()), UnexpectedTracerError, "the argument 'x' of sin"),

@@ -103,7 +103,8 @@ PROGRAMS = {
         for dtype in ("int2", "int4", "int8", "uint8", "int32", "uint32", "bool"):
             np.asarray(x.astype(dtype))
         numbers = jnp.array([-(2**31)])
-        np.asarray(numbers // -1), np.asarray(lax.div(numbers, jnp.array([0]))), np.asarray(lax.rem(numbers, jnp.array([-1])))
+        for result in (numbers // -1, lax.div(numbers, jnp.array([0])), lax.rem(numbers, jnp.array([-1]))):
+            np.asarray(result)
     """,
     "indices out of bounds by promise": """
         x, far = jnp.ones((3, 4)), jnp.full(4, 10**9)

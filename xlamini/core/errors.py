@@ -139,12 +139,13 @@ class KeyReuseError(JAXTypeError):
     """
 
 
-class ShapeError(TypeError):
+class ShapeError(TypeError, ValueError):
     """Shapes that don't fit the operation.
 
         jnp.ones((2, 3)) @ jnp.ones((2, 3))  # fails: 3 columns against 2 rows
 
-    The message names the operands and their shapes. Here the right operand needs a transpose:
+    It is a ValueError too, because JAX raises now the one, now the other. The message names the operands and their
+    shapes. Here the right operand needs a transpose:
 
         jnp.ones((2, 3)) @ jnp.ones((2, 3)).T
     """

@@ -54,6 +54,7 @@ __all__ = [
     "first_difference",
     "flatten",
     "flatten_axes",
+    "flatten_from_user",
     "flatten_one_level",
     "flatten_one_level_with_keys",
     "is_tree_node",
@@ -87,14 +88,8 @@ __all__ = [
 
 _REQUIRED: Any = object()
 
-
-def flatten(tree: Any, is_leaf: IsLeaf | None = None) -> tuple[list[Any], PyTreeDef]:
-    """The leaves and the treedef; an error for a tree that has no order or no end."""
-    try:
-        return default_registry.flatten(tree, is_leaf)
-    except (SystemError, ValueError) as error:
-        raise explained(error, tree) from None
-
+flatten: Callable[..., tuple[list[Any], PyTreeDef]] = default_registry.flatten
+"""`flatten(tree, is_leaf=None)`, positional: the leaves and the treedef."""
 
 unflatten: Callable[[PyTreeDef, Iterable[Any]], Any] = PyTreeDef.unflatten
 
@@ -106,13 +101,21 @@ def structure(tree: Any) -> PyTreeDef:
 _LEAF = structure(0)
 
 
+def flatten_from_user(tree: Any, is_leaf: IsLeaf | None = None) -> tuple[list[Any], PyTreeDef]:
+    """Like `flatten`, for a tree that may have no order, which is a ValueError, or no end, a RecursionError."""
+    try:
+        return flatten(tree, is_leaf)
+    except (SystemError, ValueError) as error:
+        raise explained(error, tree) from None
+
+
 def tree_flatten(tree: Any, is_leaf: IsLeaf | None = None) -> tuple[list[Any], PyTreeDef]:
     """The leaves of a tree and its structure. None is a node without children.
 
     >>> tree_flatten({"b": 1, "a": (2, None)})
     ([2, 1], PyTreeDef({'a': (*, None), 'b': *}))
     """
-    return flatten(tree, is_leaf)
+    return flatten_from_user(tree, is_leaf)
 
 
 def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
@@ -126,12 +129,12 @@ def tree_leaves(tree: Any, is_leaf: IsLeaf | None = None) -> list[Any]:
     >>> tree_leaves({"b": 1, "a": (2, None)})
     [2, 1]
     """
-    return flatten(tree, is_leaf)[0]
+    return flatten_from_user(tree, is_leaf)[0]
 
 
 def tree_structure(tree: Any, is_leaf: IsLeaf | None = None) -> PyTreeDef:
     """The structure of a tree, comparable and hashable."""
-    return flatten(tree, is_leaf)[1]
+    return flatten_from_user(tree, is_leaf)[1]
 
 
 def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf | None = None) -> Any:
@@ -142,7 +145,7 @@ def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf | Non
     >>> tree_map(lambda x, y: x + y, {"a": 1}, {"a": 10})
     {'a': 11}
     """
-    leaves, treedef = flatten(tree, is_leaf)
+    leaves, treedef = flatten_from_user(tree, is_leaf)
     others = columns(treedef, tree, rest, is_leaf, "tree.map")
     return treedef.unflatten(map(f, leaves, *others))
 

@@ -18,6 +18,7 @@ from xlamini.core.avals import ShapedArray
 from xlamini.core.pytree import flatten
 from xlamini.runtime.lifetime import check_alive, deleted_error, describe
 from xlamini.runtime.put import copy_of, device_put_value
+from xlamini.runtime.sharding import on_device
 from xlamini.runtime.versions import dlpack_capsule
 
 if TYPE_CHECKING:
@@ -42,21 +43,37 @@ def to_numpy(x: Array) -> np.ndarray:
 
 
 def without_jax(method: Callable[[Array], Any], x: Array) -> Any:
-    """`method(x)` for a method of C++ that brings the value to the host, and runs `import jax`, whatever for.
+    """`method(x)` for a method of C++ that brings the value to the host and asks a module of jax for a sharding.
 
     Where jax is installed that would load it, and it would overwrite our methods; where it is not, the failing
-    import costs 40 us. A placeholder answers at once.
+    import costs 40 us. Placeholders that answer stand in jax's place meanwhile.
     """
-    if "jax" in sys.modules:
+    modules = sys.modules
+    if "jax" in modules:
         return method(x)
-    sys.modules["jax"] = _PLACEHOLDER
+    modules.update(_PLACEHOLDERS)
     try:
         return method(x)
     finally:
-        sys.modules.pop("jax", None)
+        for name in _PLACEHOLDERS:
+            modules.pop(name, None)
 
 
-_PLACEHOLDER = types.ModuleType("jax")
+def _placeholders() -> dict[str, types.ModuleType]:
+    found = {name: types.ModuleType(name) for name in ("jax", "jax._src", "jax._src.sharding_impls")}
+    top, source, shardings = found.values()
+    top.__path__, source.__path__ = [], []
+    vars(top)["_src"], vars(source)["sharding_impls"] = source, shardings
+    vars(shardings)["make_single_device_sharding"] = _sharding_of
+    return found
+
+
+def _sharding_of(device: Any, memory_kind: str | None = None) -> Any:
+    sharding = on_device(device)
+    return sharding if memory_kind in (None, sharding.memory_kind) else sharding.with_memory_kind(memory_kind)
+
+
+_PLACEHOLDERS = _placeholders()
 _fetch = _jax.ArrayImpl._single_device_array_to_np_array_did_copy
 
 

@@ -111,9 +111,11 @@ def cpp_jit(
             return cache_miss(*args, **kwargs)
         except BaseException as error:
             trim(error)
-            if isinstance(error, DeletedArrayError): raise
-            # C++ would send a signature whose first call failed through Python for ever.
-            alive()._clear_cache()
+            if not isinstance(error, DeletedArrayError):
+                # C++ would send a signature whose first call failed through Python for ever. With a deleted array it
+                # has not looked for one; and clearing makes other threads wait for a new one, while what they hold
+                # may be deleted, which C++ does not expect.
+                alive()._clear_cache()
             raise
 
     function = _jax.pjit(

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xlamini.core.pytree import flatten
+from xlamini.core.pytree import flatten, flatten_from_user
 from xlamini.core.tangents import is_differentiable
 from xlamini.transforms.arguments import ArgNames, avals_of, check_callable, check_values, name_of
 from xlamini.transforms.tracing import Trace, trace
@@ -24,7 +24,7 @@ class DiffArgs:
         chosen = (argnums,) if isinstance(argnums, int) else tuple(argnums)
         self.positions = [self._position(i, len(args)) for i in chosen]
         chosen_args = tuple(args[i] for i in self.positions)
-        self.leaves, self.tree = flatten(chosen_args)
+        self.leaves, self.tree = flatten_from_user(chosen_args)
         self.in_tree = flatten((chosen_args, {}))[1]
         self._fun, self._args, self._kwargs = fun, list(args), kwargs
         self.names = ArgNames(fun, self.in_tree, self.positions)

@@ -7,11 +7,13 @@ until PJRT refuses that array. So these functions get a thin Python function aro
 from __future__ import annotations
 
 import functools
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from xlamini.core.edges import trim
 from xlamini.core.pytree import flatten
+from xlamini.core.tracer import state
 from xlamini.runtime.lifetime import release
 from xlamini.transforms.statics import Selected
 
@@ -21,10 +23,18 @@ Explain = Callable[[Exception, Sequence[Any], dict[str, Any]], None]
 def guarded(function: Any, explain: Explain, donate: Selected) -> Any:
     """A function like C++'s `function`; `explain(error, args, kwargs)` raises the typed error behind a raw one."""
 
+    # C++ does not expect that an array is deleted while it waits for another thread to compile the same signature.
+    one_at_a_time = threading.RLock()
+
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
-            out = function(*args, **kwargs)
+            if not donate or state.builder is not None:
+                return function(*args, **kwargs)
+            with one_at_a_time:
+                out = function(*args, **kwargs)
+                _release(donate, args, kwargs)
+            return out
         except Exception as error:
             try:
                 explain(error, args, kwargs)
@@ -33,10 +43,8 @@ def guarded(function: Any, explain: Explain, donate: Selected) -> Any:
                 raise
             trim(error)
             raise
-        if donate:
-            _release(donate, args, kwargs)
-        return out
 
+    call.__wrapped__ = function.__wrapped__  # type: ignore[attr-defined]
     return call
 
 

@@ -16,7 +16,7 @@ from xlamini.core.avals import ShapedArray
 from xlamini.core.edges import edge
 from xlamini.core.named_axes import axes_here
 from xlamini.core.provenance import is_own, user_stacklevel
-from xlamini.core.pytree import flatten, unflatten
+from xlamini.core.pytree import flatten, flatten_from_user, unflatten
 from xlamini.core.pytree_nodes import dispatch_registry
 from xlamini.core.tracer import Tracer, leaked, state
 from xlamini.interpreters.evaluate import evaluate
@@ -100,7 +100,7 @@ class Jitted:
         statics, dynamic, keywords = take_out(self.options.static, self.fun, args, kwargs)
         taken = {position for position, _ in statics.by_num}
         positions = [i for i in range(len(args)) if i not in taken]
-        leaves, tree = flatten((tuple(dynamic), keywords))
+        leaves, tree = flatten_from_user((tuple(dynamic), keywords))
         names = ArgNames(self.fun, tree, positions)
         avals = avals_of(leaves, names, self.name, self._or_static)
         return Call(statics, leaves, tree, names, avals, positions)

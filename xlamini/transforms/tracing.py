@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from xlamini.core.avals import ShapedArray
 from xlamini.core.jaxpr import Jaxpr, Literal, close_over
-from xlamini.core.pytree import flatten, unflatten
+from xlamini.core.pytree import flatten_from_user, unflatten
 from xlamini.core.tracer import Tracer, build, state
 from xlamini.runtime.put import device_put_value
 from xlamini.transforms.arguments import ArgNames, check_outputs, name_of
@@ -40,7 +40,7 @@ def trace(
     def flat(*tracers: Any) -> Sequence[Any]:
         nonlocal out_tree
         args, kwargs = unflatten(in_tree, tracers)
-        leaves, out_tree = flatten(fun(*args, **kwargs))
+        leaves, out_tree = flatten_from_user(fun(*args, **kwargs))
         check_outputs(leaves, out_tree, fun_name)
         return leaves
 

@@ -8,7 +8,7 @@ from typing import Any
 from xlamini.core.edges import edge
 from xlamini.core.named_axes import named_axis
 from xlamini.core.primitive import Axis
-from xlamini.core.pytree import flatten, unflatten
+from xlamini.core.pytree import flatten_from_user, unflatten
 from xlamini.interpreters.batch import push_batch
 from xlamini.primitives.batch_ops import move_batch_dim
 from xlamini.transforms.arguments import ArgNames, avals_of, check_callable, check_values, name_of
@@ -44,7 +44,7 @@ def vmap(
     @edge
     @functools.wraps(fun)
     def vmapped(*args: Any, **kwargs: Any) -> Any:
-        leaves, in_tree = flatten((args, kwargs))
+        leaves, in_tree = flatten_from_user((args, kwargs))
         names = ArgNames(fun, in_tree)
         avals = avals_of(leaves, names, fun_name, ", or close over it")
         check_values(leaves, names, fun_name)
