@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from xlamini.core.errors import DeletedArrayError
+from xlamini.core.errors import DeletedArrayError, ShapeError
 from xlamini.core.jaxpr import Jaxpr
 from xlamini.interpreters.dce import dce
 from xlamini.interpreters.physical import is_extended, physical
@@ -19,6 +19,9 @@ from xlamini.runtime.keys import overlaid, overlay
 from xlamini.runtime.lifetime import explain_failure, release
 from xlamini.runtime.put import device_put_value
 from xlamini.runtime.versions import DISPATCH_ERRORS
+
+_GIGANTIC = 2**36
+"""Elements of one array that XLA's CPU compiler does not survive."""
 
 
 class LoweredProgram:
@@ -36,6 +39,8 @@ class LoweredProgram:
         self.returns_keys = any(map(is_extended, self.out_avals))
         self.jaxpr, used = dce(physical(jaxpr), (True,) * len(jaxpr.outvars), keep_unused)
         self.kept = used
+        if device.platform == "cpu":
+            _refuse_gigantic(self.jaxpr)
         self.name, self.device = name, device
         donated = donated or (False,) * len(jaxpr.invars)
         self.aliases = alias_outputs(self.jaxpr, [d for d, u in zip(donated, used, strict=True) if u])
@@ -52,6 +57,19 @@ class LoweredProgram:
             compiler_options=options,
         )
         return Program(self, executable)
+
+
+def _refuse_gigantic(jaxpr: Jaxpr) -> None:
+    """ShapeError for an array that XLA's CPU compiler does not survive: it would divide by zero."""
+    for aval in {*jaxpr.in_avals, *(v.aval for eqn in jaxpr.eqns for v in eqn.outvars)}:
+        if aval.size >= _GIGANTIC:
+            raise ShapeError(
+                f"{jaxpr.name}: an array {aval.str_short(short_dtypes=False)} is too large for a CPU, whose programs "
+                f"take fewer than {_GIGANTIC} elements; compute in parts"
+            )
+    for eqn in jaxpr.eqns:
+        if eqn.primitive.called is not None:
+            _refuse_gigantic(eqn.params[eqn.primitive.called])
 
 
 def _lower(jaxpr: Jaxpr, name: str, platform: str, aliases: Sequence[int | None]) -> Any:
