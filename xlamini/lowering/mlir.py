@@ -83,7 +83,7 @@ def element_type_text(dtype: np.dtype) -> str:
     """MLIR's name of a dtype; TypeError for one that no operation takes, on some of which XLA would abort."""
     name = dtype.name if dtype.names is None and dtype.kind != "V" else str(dtype)
     if name in _WITHOUT_OPERATIONS:
-        raise TypeError(f"XLA has no operations on dtype {name}; convert the array with NumPy: np.asarray(x, 'float32')")
+        raise TypeError(f"XLA has no operations on dtype {name}; convert with NumPy first: np.asarray(x, 'float32')")
     if dtype.kind == "b" and dtype.itemsize == 0:
         return "i1"
     if name in _ELEMENT_TYPES:
