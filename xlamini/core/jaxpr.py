@@ -80,10 +80,11 @@ class Equation:
 class Jaxpr:
     """A program: constvars and invars in, outvars out, equations in between.
 
-    `constvars` stand for captured values; jaxprs inside an equation's params have none, their captures are operands.
+    `constvars` stand for captured values, which are in `consts`; jaxprs inside an equation's params have none, their
+    captures are operands of the equation.
     """
 
-    __slots__ = ("__weakref__", "constvars", "effects", "eqns", "invars", "memo", "name", "outvars")
+    __slots__ = ("__weakref__", "consts", "constvars", "effects", "eqns", "invars", "memo", "name", "outvars")
 
     def __init__(
         self,
@@ -92,8 +93,9 @@ class Jaxpr:
         outvars: Sequence[Atom],
         eqns: Sequence[Equation],
         name: str = "",
+        consts: Sequence[Any] = (),
     ):
-        self.constvars, self.invars = list(constvars), list(invars)
+        self.constvars, self.invars, self.consts = list(constvars), list(invars), list(consts)
         self.outvars, self.eqns = list(outvars), list(eqns)
         self.name = name
         self.effects = effects_of(eqns)
@@ -109,7 +111,7 @@ class Jaxpr:
 
     def replace(self, **changes: Any) -> Jaxpr:
         """A new jaxpr with some fields changed (and nothing remembered)."""
-        fields = ("constvars", "invars", "outvars", "eqns", "name")
+        fields = ("constvars", "invars", "outvars", "eqns", "name", "consts")
         return Jaxpr(**{**{f: getattr(self, f) for f in fields}, **changes})
 
     def __repr__(self) -> str:
@@ -150,16 +152,25 @@ def effects_of(eqns: Sequence[Equation]) -> Effects:
 
 
 def close_over(jaxpr: Jaxpr) -> Jaxpr:
-    """The jaxpr with its captured values as leading ordinary inputs."""
+    """The jaxpr with its captured values as leading ordinary inputs; the same one each time."""
     if not jaxpr.constvars:
         return jaxpr
-    return jaxpr.replace(constvars=[], invars=jaxpr.constvars + jaxpr.invars)
+    known = jaxpr.memo.get(close_over)
+    if known is None:
+        known = jaxpr.replace(constvars=[], consts=[], invars=jaxpr.constvars + jaxpr.invars)
+        jaxpr.memo[close_over] = known
+    return known
 
 
 def subjaxprs(eqn: Equation) -> list[Jaxpr]:
     """The jaxprs inside an equation's params, in the order of the params."""
+    return jaxprs_in(eqn.params)
+
+
+def jaxprs_in(params: dict[str, Any]) -> list[Jaxpr]:
+    """The jaxprs among params, alone or in tuples, in the order of the params."""
     found = []
-    for value in eqn.params.values():
+    for value in params.values():
         for item in value if isinstance(value, tuple | list) else (value,):
             if isinstance(item, Jaxpr):
                 found.append(item)

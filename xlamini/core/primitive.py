@@ -43,6 +43,8 @@ class Primitive:
 
     name: str
     multiple_results = False
+    higher_order = False
+    """Whether jaxprs are among its params."""
     called: str | None = None
     """The param with the jaxpr that takes the operands as they are and gives the results, if there is one."""
     lacks: Mapping[str, str] = {}

@@ -1,4 +1,8 @@
-"""What all rewrites share: the memo on the jaxpr, and the check of their output."""
+"""What all rewrites share: the memo on the jaxpr, and the check of their output.
+
+A rule may bring in values from outside: an array that a custom rule closes over, a tracer of a program that is still
+being traced. The resulting jaxpr has them as constvars, with their values in `consts`.
+"""
 from __future__ import annotations
 
 import functools
@@ -9,7 +13,7 @@ from xlamini.core import config
 from xlamini.core.check import check_jaxpr
 from xlamini.core.gc_pause import paused_gc
 from xlamini.core.jaxpr import Jaxpr
-from xlamini.core.tracer import active
+from xlamini.core.tracer import Tracer, state
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -18,22 +22,23 @@ R = TypeVar("R")
 def rewrite(fun: Callable[Concatenate[Jaxpr, P], R]) -> Callable[Concatenate[Jaxpr, P], R]:
     """Make `fun(jaxpr, *options)` remember its result on the jaxpr, and check it when checks are on.
 
-    The result is made of jaxprs and plain data; a rewrite never sees the caller's builder.
+    The result is made of jaxprs and plain data.
     """
 
     @functools.wraps(fun)
     def memoised(jaxpr: Jaxpr, *options: P.args, **no_keywords: P.kwargs) -> R:
         assert not no_keywords, "options of a rewrite are positional, so that all of them are in the key"
         key = (fun, options, config.trace_context_key())
-        try:
-            return jaxpr.memo[key]
-        except KeyError:
-            with active(None), paused_gc():
-                result = fun(jaxpr, *options, **no_keywords)
-            _refuse_captured(result)
-            if config.enable_checks.value:
-                check_result(result)
-            return jaxpr.memo.setdefault(key, result)
+        known = jaxpr.memo.get(key)
+        if known is None and state.builder is not None:
+            known = state.builder.memo.get((jaxpr, key))
+        if known is not None:
+            return known
+        with paused_gc():
+            result = fun(jaxpr, *options, **no_keywords)
+        if config.enable_checks.value:
+            check_result(result)
+        return _remember(jaxpr, key, result)
 
     return memoised
 
@@ -44,15 +49,14 @@ def check_result(result: Any) -> None:
         check_jaxpr(jaxpr)
 
 
-def _refuse_captured(result: Any) -> None:
-    """A rewrite is remembered as jaxprs alone, so an array that a rule brought in would be lost."""
-    for jaxpr in _jaxprs(result):
-        if jaxpr.constvars:
-            found = ", ".join(v.aval.str_short() for v in jaxpr.constvars)
-            raise TypeError(
-                f"a rule captured an array constant ({found}) while {jaxpr.name or 'a function'} was rewritten; "
-                "make it of iota, literals and operands"
-            )
+def _remember(jaxpr: Jaxpr, key: Any, result: R) -> R:
+    if any(type(x) is Tracer for made in _jaxprs(result) for x in made.consts):
+        # Captured tracers belong to the trace that is going on; the next one captures its own.
+        assert state.builder is not None
+        state.builder.memo[jaxpr, key] = result
+    else:
+        jaxpr.memo[key] = result
+    return result
 
 
 def _jaxprs(result: Any) -> list[Jaxpr]:

@@ -63,6 +63,7 @@ class Builder:
         "__weakref__",
         "arg_names",
         "captured",
+        "environment",
         "equations",
         "inputs",
         "known",
@@ -83,6 +84,7 @@ class Builder:
         self.known: dict[Var, Any] = {}
         self.producers: dict[Var, Equation] = {}
         self.memo: dict[Any, Any] = {}
+        self.environment: dict[Var, Any] = {}
         self.provenance: Provenance | None = None
         self.sources: dict[tuple, Provenance] = {} if self.parent is None else self.parent.sources
 
@@ -132,13 +134,22 @@ class Builder:
             return key
         entry = self.captured.get(key)
         if entry is None:
+            if type(value) is Tracer and not self._is_within(value.builder):
+                return self.atom(self._rewritten(value))
             self._check_capturable(value)
             entry = self.captured[key] = (Var(aval_of(value)), value)
         return entry[0]
 
+    def _rewritten(self, tracer: Tracer) -> Any:
+        """What a tracer that a rule closed over has become in the rewrite of its program that is going on."""
+        builder: Builder | None = self
+        while builder is not None:
+            if tracer.variable in builder.environment:
+                return builder.environment[tracer.variable]
+            builder = builder.parent
+        raise leaked(tracer)
+
     def _check_capturable(self, value: Any) -> None:
-        if type(value) is Tracer and not self._is_within(value.builder):
-            raise leaked(value)
         if type(value) in (Linear, Zero):
             made_by = f", made by {self.provenance.describe()}" if self.provenance else ""
             raise TypeError(
@@ -174,8 +185,7 @@ class Builder:
         outvars = [self.atom(x) for x in outputs]
         constvars = [var for var, _ in self.captured.values()]
         consts = [value for _, value in self.captured.values()]
-        jaxpr = Jaxpr(constvars, self.inputs, outvars, self.equations, self.name)
-        return jaxpr, consts
+        return Jaxpr(constvars, self.inputs, outvars, self.equations, self.name, consts), consts
 
 
 class TangentBuilder(Builder):

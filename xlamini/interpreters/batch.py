@@ -15,7 +15,7 @@ from xlamini.core.primitive import Axis
 from xlamini.core.provenance import derived
 from xlamini.core.rewriting import rewrite
 from xlamini.core.tracer import build
-from xlamini.interpreters.environment import bound, builder, read, write
+from xlamini.interpreters.environment import bound, builder, noted, read, write
 from xlamini.primitives.batch_ops import move_batch_dim
 
 Dims = tuple[int | None, ...]
@@ -53,7 +53,8 @@ def push_batch(
     jaxpr: Jaxpr, axis: Axis, operands: Sequence[Any], dims: Sequence[int | None]
 ) -> tuple[list[Any], list[int | None]]:
     """Outputs and their batch dimensions, by the `batch` rule of every equation that the batch reaches."""
-    env, dim_env, target = bound(jaxpr, operands), bound(jaxpr, dims), builder()
+    env, dim_env, target = bound(jaxpr, operands), noted(jaxpr, dims), builder()
+    target.environment = env
     for eqn in jaxpr.eqns:
         inputs = read(env, eqn.invars)
         in_dims = [dim_env.get(a) if type(a) is Var else None for a in eqn.invars]

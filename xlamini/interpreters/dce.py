@@ -30,7 +30,7 @@ def _slim(eqn: Equation, used: Sequence[bool]) -> Equation | None:
     """The equation without its unused parts; None if nothing of it is used."""
     if not any(used) and not eqn.effects:
         return None
-    if all(used) and eqn.primitive.called is None:
+    if all(used) and not eqn.primitive.higher_order:
         return eqn
     reduced = eqn.primitive.dce(used, eqn.params)
     if reduced is None:

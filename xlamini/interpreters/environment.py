@@ -9,8 +9,16 @@ from xlamini.core.tracer import Builder, state
 
 
 def bound(jaxpr: Jaxpr, values: Sequence[Any]) -> dict[Var, Any]:
-    """The environment in which a jaxpr starts."""
-    return dict(zip(jaxpr.invars, values, strict=True))
+    """The environment in which a jaxpr starts: its inputs, and the values it captured."""
+    env = dict(zip(jaxpr.invars, values, strict=True))
+    if jaxpr.constvars:
+        env.update(zip(jaxpr.constvars, jaxpr.consts, strict=True))
+    return env
+
+
+def noted(jaxpr: Jaxpr, notes: Sequence[Any]) -> dict[Var, Any]:
+    """Something that goes along with each input: its tangent, its batch dimension."""
+    return dict(zip(jaxpr.invars, notes, strict=True))
 
 
 def read(env: dict[Var, Any], atoms: Sequence[Atom]) -> list[Any]:

@@ -15,17 +15,24 @@ from xlamini.core.provenance import derived
 from xlamini.core.rewriting import rewrite
 from xlamini.core.tangents import Zero, is_zero, tangent_aval
 from xlamini.core.tracer import build
-from xlamini.interpreters.environment import bound, builder, read, write
+from xlamini.interpreters.environment import bound, builder, noted, read, write
+from xlamini.primitives.tangent_ops import instantiated
+
+Mask = tuple[bool, ...]
 
 
 @rewrite
-def jvp(jaxpr: Jaxpr, nonzero: tuple[bool, ...]) -> tuple[Jaxpr, tuple[bool, ...]]:
-    """The jaxpr of values and tangents, and which outputs have a tangent."""
+def jvp(jaxpr: Jaxpr, nonzero: Mask, force: Mask = ()) -> tuple[Jaxpr, Mask]:
+    """The jaxpr of values and tangents, and which outputs have a tangent.
+
+    Outputs marked in `force` have one, of zeros if need be.
+    """
     nonzero_out: list[bool] = []
 
     def values_and_tangents(*tracers: Any) -> list[Any]:
         primals, tangents = tracers[: len(nonzero)], tracers[len(nonzero) :]
-        outs, out_tangents = push_forward(jaxpr, primals, spread(jaxpr, nonzero, tangents), Primitive.jvp)
+        outs, found = push_forward(jaxpr, primals, spread(jaxpr, nonzero, tangents), Primitive.jvp)
+        out_tangents = forced(found, force)
         nonzero_out.extend(not is_zero(t) for t in out_tangents)
         return [*outs, *(t for t in out_tangents if not is_zero(t))]
 
@@ -38,7 +45,8 @@ def push_forward(
     jaxpr: Jaxpr, primals: Sequence[Any], tangents: Sequence[Any], rule: Callable[..., Any]
 ) -> tuple[list[Any], list[Any]]:
     """Outputs and their tangents, by the rule `jvp` or `linearize` of every equation that a tangent reaches."""
-    env, tangent_env, target = bound(jaxpr, primals), bound(jaxpr, tangents), builder()
+    env, tangent_env, target = bound(jaxpr, primals), noted(jaxpr, tangents), builder()
+    target.environment = env
     name = rule.__name__
     for eqn in jaxpr.eqns:
         inputs = read(env, eqn.invars)
@@ -57,6 +65,13 @@ def push_forward(
 def _tangent(tangent_env: dict[Var, Any], atom: Any) -> Any:
     found = tangent_env.get(atom) if type(atom) is Var else None
     return Zero(tangent_aval(atom.aval)) if found is None else found
+
+
+def forced(tangents: Sequence[Any], force: Mask) -> list[Any]:
+    """The tangents, those marked as arrays even where they are symbolic zeros."""
+    if not force:
+        return list(tangents)
+    return [instantiated(t) if wanted else t for t, wanted in zip(tangents, force, strict=True)]
 
 
 def spread(jaxpr: Jaxpr, nonzero: Iterable[bool], tangents: Iterable[Any]) -> list[Any]:

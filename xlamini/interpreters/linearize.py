@@ -12,12 +12,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from xlamini.core.jaxpr import Atom, Jaxpr, close_over
+from xlamini.core.jaxpr import Jaxpr, close_over
 from xlamini.core.primitive import Primitive
 from xlamini.core.rewriting import rewrite
 from xlamini.core.tangents import is_zero, tangent_aval
-from xlamini.core.tracer import Builder, TangentBuilder, Tracer, active
-from xlamini.interpreters.jvp import push_forward, spread
+from xlamini.core.tracer import Builder, TangentBuilder, active
+from xlamini.interpreters.jvp import Mask, forced, push_forward, spread
+from xlamini.interpreters.residuals import found_at, where_they_stand
 
 
 class Linearized(NamedTuple):
@@ -37,32 +38,26 @@ class Linearized(NamedTuple):
 
     def parted(self, inputs: Sequence[Any], results: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         """The outputs and the residuals, from the inputs and results of `primal`."""
-        known = [*inputs, *results]
-        return list(results[: len(self.nonzero_out)]), [known[i] for i in self.sources]
+        return list(results[: len(self.nonzero_out)]), found_at(self.sources, inputs, results)
 
 
 @rewrite
-def linearize(jaxpr: Jaxpr, nonzero: tuple[bool, ...]) -> Linearized:
-    """The two halves of `jaxpr`, for the inputs in `nonzero` having tangents."""
+def linearize(jaxpr: Jaxpr, nonzero: Mask, force: Mask = ()) -> Linearized:
+    """The two halves of `jaxpr`, for the inputs in `nonzero` having tangents.
+
+    Outputs marked in `force` have a tangent, of zeros if need be.
+    """
     primal_builder = Builder(jaxpr.name)
     with active(primal_builder):
         primals = [primal_builder.input(a) for a in jaxpr.in_avals]
-        outs, tangent, residuals, nonzero_out = _part(jaxpr, nonzero, primals)
-        new, sources = _sources(*(list(map(primal_builder.atom, xs)) for xs in ([*primals, *outs], residuals)))
-        primal, _ = primal_builder.finish([*outs, *(Tracer(primal_builder, v, v.aval) for v in new)])
+        outs, tangent, residuals, nonzero_out = _part(jaxpr, nonzero, force, primals)
+        new, sources = where_they_stand(primal_builder, [*primals, *outs], residuals)
+        primal, _ = primal_builder.finish([*outs, *new])
     return Linearized(primal, close_over(tangent), nonzero_out, sources)
 
 
-def _sources(known: Sequence[Atom], residuals: Sequence[Any]) -> tuple[list[Any], tuple[int, ...]]:
-    """The residuals that are not among the known values, and where each residual stands among both together."""
-    places = {atom: i for i, atom in reversed(list(enumerate(known)))}
-    new = [r for r in residuals if r not in places]
-    places.update((r, len(known) + i) for i, r in enumerate(new))
-    return new, tuple(places[r] for r in residuals)
-
-
 def _part(
-    jaxpr: Jaxpr, nonzero: Sequence[bool], primals: Sequence[Any]
+    jaxpr: Jaxpr, nonzero: Mask, force: Mask, primals: Sequence[Any]
 ) -> tuple[list[Any], Jaxpr, list[Any], tuple[bool, ...]]:
     tangent_builder = TangentBuilder(jaxpr.name)
     with active(tangent_builder):
@@ -72,6 +67,7 @@ def _part(
             if nz
         ]
         everywhere = spread(jaxpr, nonzero, tangents)
-        outs, out_tangents = push_forward(jaxpr, primals, everywhere, Primitive.linearize)
+        outs, found = push_forward(jaxpr, primals, everywhere, Primitive.linearize)
+        out_tangents = forced(found, force)
         tangent, residuals = tangent_builder.finish([t for t in out_tangents if not is_zero(t)])
     return outs, tangent, residuals, tuple(not is_zero(t) for t in out_tangents)

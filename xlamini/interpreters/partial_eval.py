@@ -15,40 +15,65 @@ from xlamini.core.provenance import derived
 from xlamini.core.rewriting import rewrite
 from xlamini.core.tracer import Builder, TangentBuilder, Tracer, active
 from xlamini.interpreters.environment import read, write
+from xlamini.interpreters.jvp import Mask
+from xlamini.interpreters.residuals import found_at, where_they_stand
 
 
 class Parted(NamedTuple):
-    """`known` returns known outputs and then residuals; `unknown` takes the residuals first."""
+    """`known` returns the known outputs and then new residuals; `unknown` takes all residuals first.
+
+    `sources` says for each residual where it stands among the inputs and results of `known`.
+    """
 
     known: Jaxpr
     unknown: Jaxpr
-    unknown_out: tuple[bool, ...]
+    unknown_out: Mask
+    sources: tuple[int, ...]
+
+    @property
+    def num_residuals(self) -> int:
+        return len(self.sources)
+
+    def parted(self, inputs: Sequence[Any], results: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        """The known outputs and the residuals, from the inputs and results of `known`."""
+        count = len(self.unknown_out) - sum(self.unknown_out)
+        return list(results[:count]), found_at(self.sources, inputs, results)
 
 
 @rewrite
-def partial_eval(jaxpr: Jaxpr, unknown: tuple[bool, ...]) -> Parted:
-    """The two halves of `jaxpr`, for the inputs in `unknown` not being known."""
+def partial_eval(jaxpr: Jaxpr, unknown: Mask, force: Mask = ()) -> Parted:
+    """The two halves of `jaxpr`, for the inputs in `unknown` not being known.
+
+    Outputs marked in `force` come from the second half, even where they are known.
+    """
     known_builder = Builder(jaxpr.name)
     with active(known_builder):
         env: dict[Var, Any] = {
             v: known_builder.input(v.aval) for v, u in zip(jaxpr.invars, unknown, strict=True) if not u
         }
-        outs, later, residuals, unknown_out = _part(jaxpr, unknown, env)
-        known, _ = known_builder.finish([*outs, *residuals])
-    return Parted(known, close_over(later), unknown_out)
+        inputs = list(env.values())
+        env.update(zip(jaxpr.constvars, jaxpr.consts, strict=True))
+        outs, later, residuals, unknown_out = _part(jaxpr, unknown, force, env)
+        new, sources = where_they_stand(known_builder, [*inputs, *outs], residuals)
+        known, _ = known_builder.finish([*outs, *new])
+    return Parted(known, close_over(later), unknown_out, sources)
 
 
 def _part(
-    jaxpr: Jaxpr, unknown: Sequence[bool], env: dict[Var, Any]
-) -> tuple[list[Any], Jaxpr, list[Any], tuple[bool, ...]]:
+    jaxpr: Jaxpr, unknown: Mask, force: Mask, env: dict[Var, Any]
+) -> tuple[list[Any], Jaxpr, list[Any], Mask]:
     later = TangentBuilder(jaxpr.name)
+    later.environment = env
     with active(later):
         env.update((v, later.input(v.aval)) for v, u in zip(jaxpr.invars, unknown, strict=True) if u)
         for eqn in jaxpr.eqns:
             _part_equation(later, env, eqn)
         later.provenance = None
         outs = read(env, jaxpr.outvars)
-        unknown_out = tuple(type(x) is Tracer and x.builder is later for x in outs)
+        wanted = force or (False,) * len(outs)
+        unknown_out = tuple(
+            w or (type(x) is Tracer and x.builder is later) for x, w in zip(outs, wanted, strict=True)
+        )
         unknown_jaxpr, residuals = later.finish([x for x, u in zip(outs, unknown_out, strict=True) if u])
     known_outs = [x for x, u in zip(outs, unknown_out, strict=True) if not u]
     return known_outs, unknown_jaxpr, residuals, unknown_out

@@ -49,7 +49,7 @@ def _has_keys(jaxpr: Jaxpr) -> bool:
     types = {id(v.aval): v.aval for eqn in jaxpr.eqns for v in eqn.outvars}
     if any(map(is_extended, (*jaxpr.in_avals, *types.values()))):
         return True
-    with_jaxprs = [eqn for eqn in jaxpr.eqns if eqn.primitive.multiple_results]
+    with_jaxprs = [eqn for eqn in jaxpr.eqns if eqn.primitive.higher_order]
     return any(map(_has_keys_inside, with_jaxprs))
 
 

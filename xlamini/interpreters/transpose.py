@@ -17,27 +17,33 @@ from xlamini.core.rewriting import rewrite
 from xlamini.core.tangents import Linear, Zero, is_zero, tangent_aval
 from xlamini.core.tracer import build
 from xlamini.interpreters.environment import builder, read
+from xlamini.interpreters.jvp import Mask, forced
 from xlamini.primitives.tangent_ops import add_tangents, of_type
 
 
 @rewrite
 def transpose(
-    jaxpr: Jaxpr, linear: tuple[bool, ...], nonzero_ct: tuple[bool, ...]
-) -> tuple[Jaxpr, tuple[bool, ...]]:
-    """The transposed jaxpr, and which linear inputs have a cotangent that is not zero for sure."""
+    jaxpr: Jaxpr, linear: Mask, nonzero_ct: Mask, force: Mask = ()
+) -> tuple[Jaxpr, Mask]:
+    """The transposed jaxpr, and which linear inputs have a cotangent that is not zero for sure.
+
+    Linear inputs marked in `force` (which speaks of linear inputs alone) have one, of zeros if need be.
+    """
     known = [v for v, is_lin in zip(jaxpr.invars, linear, strict=True) if not is_lin]
     wanted = [v for v, is_lin in zip(jaxpr.invars, linear, strict=True) if is_lin]
     nonzero_out: list[bool] = []
 
     def backward(*tracers: Any) -> list[Any]:
-        env: dict[Var, Any] = dict(zip(known, tracers, strict=False))
+        env: dict[Var, Any] = dict(zip(jaxpr.constvars, jaxpr.consts, strict=True))
+        env.update(zip(known, tracers, strict=False))
+        builder().environment = env
         pending = _run_forward(jaxpr, env)
         cts = _Cotangents()
         given = [v for v, nz in zip(jaxpr.outvars, nonzero_ct, strict=True) if nz]
         for var, ct in zip(given, tracers[len(known) :], strict=True):
             cts.add(var, ct)
         _pull_back(pending, env, cts)
-        found = [of_type(v.aval, cts.take(v)) for v in wanted]
+        found = forced([of_type(v.aval, cts.take(v)) for v in wanted], force)
         nonzero_out.extend(not is_zero(ct) for ct in found)
         return [ct for ct in found if not is_zero(ct)]
 

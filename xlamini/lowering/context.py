@@ -12,6 +12,7 @@ import numpy as np
 from jaxlib.mlir import ir
 
 from xlamini.core.avals import Shape, ShapedArray
+from xlamini.core.effects import any_ordered
 from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Literal, Var
 from xlamini.core.tracer import build
 from xlamini.lowering.mlir import Interned
@@ -30,6 +31,7 @@ class Context:
         self.scope, self.prefix = scope, prefix
         self.location = mlir.unknown
         self.constants: dict[Any, Value] = {}
+        self.token: Value = None
 
     @property
     def avals_in(self) -> list[ShapedArray]:
@@ -57,13 +59,31 @@ class Context:
         notation, a list of ints (an i64 array), a bool, or an attribute.
         """
         types = [self.mlir.type(a) for a in (self.avals_out if avals is None else avals)]
+        results = self.many(name, operands, types, regions, **attributes)
+        return results[0] if len(types) == 1 else results
+
+    def many(
+        self,
+        name: str,
+        operands: Sequence[Value],
+        types: Sequence[ir.Type],
+        regions: Sequence[Callable[[ir.Region], None]] = (),
+        **attributes: Any,
+    ) -> list[Value]:
+        """Create an operation with results of these types; the list of them."""
         attrs = {k: self._attribute(v) for k, v in attributes.items()} if attributes else None
         made = ir.Operation.create(
             name, types, operands, attrs, None, len(regions), self.location, self.insertion
         )
         for fill, region in zip(regions, made.regions, strict=True):
             fill(region)
-        return made.result if len(types) == 1 else list(made.results)
+        return list(made.results)
+
+    def current_token(self) -> Value:
+        """The token that the next ordered effect takes; it leaves its own in `token`."""
+        if self.token is None:
+            (self.token,) = self.many("stablehlo.create_token", (), [self.mlir.token])
+        return self.token
 
     def _attribute(self, value: Any) -> ir.Attribute:
         if isinstance(value, str):
@@ -105,9 +125,14 @@ class Context:
         self, avals: Sequence[ShapedArray], body: Callable[..., Sequence[Value]]
     ) -> Callable[[ir.Region], None]:
         """A region with block arguments of the types `avals` that returns what `body(*arguments)` makes."""
+        return self.region([self.mlir.type(a) for a in avals], body)
+
+    def region(
+        self, types: Sequence[ir.Type], body: Callable[..., Sequence[Value]]
+    ) -> Callable[[ir.Region], None]:
+        """A region with block arguments of these types that returns what `body(*arguments)` makes."""
 
         def fill(region: ir.Region) -> None:
-            types = [self.mlir.type(a) for a in avals]
             block = region.blocks.append(*types, arg_locs=[self.location] * len(types))
             outer, constants = self.insertion, self.constants
             self.insertion, self.constants = ir.InsertionPoint(block), dict(constants)
@@ -115,6 +140,15 @@ class Context:
             self.insertion, self.constants = outer, constants
 
         return fill
+
+    def body(self, jaxpr: Jaxpr, operands: Sequence[Value], scope: str) -> list[Value]:
+        """Lower a jaxpr of the current equation's params here, under `scope`; its equations keep their own places."""
+        eqn, outer, prefix, location = self.eqn, self.scope, self.prefix, self.location
+        self.scope, self.prefix = f"{self._scope(eqn)}/{scope}", f"{self.path()}."
+        del self.eqn
+        outs = self.run(jaxpr, operands)
+        self.eqn, self.scope, self.prefix, self.location = eqn, outer, prefix, location
+        return outs
 
     def reduce(self, combine: str, x: Value, start: Any, axes: Sequence[int]) -> Value:
         """Reduce `x` over `axes` with the StableHLO op `combine`, from the number `start`."""
@@ -143,15 +177,13 @@ class Context:
     def call(self, jaxpr: Jaxpr, operands: Sequence[Value], name: str) -> list[Value]:
         """Call a jaxpr as a function of the module, made once however often it is called."""
         function = self.module.function(jaxpr, name, f"{self._scope(self.eqn)}/{name}", self.path())
-        made = ir.Operation.create(
-            "func.call",
-            [self.mlir.type(a) for a in jaxpr.out_avals],
-            operands,
-            {"callee": ir.FlatSymbolRefAttr.get(function, self.mlir.context)},
-            loc=self.location,
-            ip=self.insertion,
-        )
-        return list(made.results)
+        types = [self.mlir.type(a) for a in jaxpr.out_avals]
+        callee = ir.FlatSymbolRefAttr.get(function, self.mlir.context)
+        if not any_ordered(jaxpr.effects):
+            return self.many("func.call", operands, types, callee=callee)
+        given = [self.current_token(), *operands]
+        self.token, *outs = self.many("func.call", given, [self.mlir.token, *types], callee=callee)
+        return outs
 
     def path(self) -> str:
         """The current equation's id, with the ids of the equations around it: `3.17`."""

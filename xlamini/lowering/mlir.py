@@ -105,6 +105,7 @@ class Interned:
         self._attributes: dict[Any, ir.Attribute] = {}
         self._places: dict[Any, ir.Location] = {}
         self.unknown = ir.Location.unknown(self.context)
+        self.token = ir.Type.parse("!stablehlo.token", self.context)
 
     def element_type(self, dtype: Any) -> ir.Type:
         found = self._types.get(dtype)

@@ -21,6 +21,8 @@ def evaluate_primitive(primitive: Primitive, operands: Sequence[Any], params: di
     values = [_number(x) if type(x) is Literal else x for x in operands]
     if primitive.called is not None:
         return one_program.run(params[primitive.called], values)
+    if primitive.higher_order:
+        return one_program.as_one_program(lambda *xs: primitive.bind(*xs, **params), values, primitive.name)
     key = tuple(params.items())
     run = primitive.executables.get(key)
     if run is None:

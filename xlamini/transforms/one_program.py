@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from xlamini.core.avals import ShapedArray
-from xlamini.core.jaxpr import Jaxpr, Literal, Var
+from xlamini.core.jaxpr import Jaxpr, Literal, Var, close_over
 from xlamini.core.structure import structural_key
 from xlamini.core.tracer import aval_of, build, state
 from xlamini.interpreters.evaluate import evaluate
@@ -42,7 +42,7 @@ def apply(jaxpr: Jaxpr, operands: Sequence[Any]) -> list[Any]:
     Operands may differ in weak type from the jaxpr's inputs, as tangents do that a user gave.
     """
     if state.builder is None:
-        return run(jaxpr, operands)
+        return run(close_over(jaxpr), [*jaxpr.consts, *operands])
     typed = [convert(x, v.aval.dtype, v.aval.weak_type) for x, v in zip(operands, jaxpr.invars, strict=True)]
     return evaluate(jaxpr, typed)
 
@@ -52,8 +52,7 @@ def as_one_program(fun: Callable[..., Sequence[Any]], operands: Sequence[Any], n
     if state.builder is not None:
         return list(fun(*operands))
     jaxpr, captured = build(fun, [aval_of(x) for x in operands], name)
-    assert not captured
-    return run(jaxpr, operands)
+    return run(close_over(jaxpr), [*captured, *operands])
 
 
 def run(jaxpr: Jaxpr, inputs: Sequence[Any]) -> list[Any]:

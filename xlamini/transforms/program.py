@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from xlamini.core.errors import DeletedArrayError, ShapeError
-from xlamini.core.jaxpr import Jaxpr
+from xlamini.core.jaxpr import Jaxpr, subjaxprs
 from xlamini.interpreters.dce import dce
 from xlamini.interpreters.physical import is_extended, physical
 from xlamini.runtime.dispatch import FastPath, fast_path
@@ -68,8 +68,9 @@ def _refuse_gigantic(jaxpr: Jaxpr) -> None:
                 f"take fewer than {_GIGANTIC} elements; compute in parts"
             )
     for eqn in jaxpr.eqns:
-        if eqn.primitive.called is not None:
-            _refuse_gigantic(eqn.params[eqn.primitive.called])
+        if eqn.primitive.higher_order:
+            for inner in subjaxprs(eqn):
+                _refuse_gigantic(inner)
 
 
 def _lower(jaxpr: Jaxpr, name: str, platform: str, aliases: Sequence[int | None]) -> Any:

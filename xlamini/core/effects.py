@@ -1,0 +1,36 @@
+"""What an equation does besides computing its outputs.
+
+An equation with an effect is never removed. Ordered effects of one program happen in the order of its equations: their
+lowering threads a token through calls, loops and branches. Unordered ones may happen in any order.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+
+class Effect(NamedTuple):
+    """A kind of effect. One that is `observing`, such as printing, may be repeated or left out by a rewrite."""
+
+    name: str
+    ordered: bool = False
+    observing: bool = False
+
+    def __repr__(self) -> str:
+        return f"{'ordered ' if self.ordered else ''}{self.name}"
+
+
+io_effect = Effect("IO")
+ordered_io_effect = Effect("IO", ordered=True)
+debug_effect = Effect("debug", observing=True)
+ordered_debug_effect = Effect("debug", ordered=True, observing=True)
+
+
+def any_ordered(effects: Iterable[Effect]) -> bool:
+    """Whether a token must be threaded through the lowering."""
+    return any(effect.ordered for effect in effects)
+
+
+def more_than_observing(effects: Iterable[Effect]) -> list[Effect]:
+    """The effects that a rewrite may neither repeat nor leave out."""
+    return [effect for effect in effects if not effect.observing]

@@ -1,0 +1,66 @@
+"""Loops and branches in StableHLO, with a token threaded through those that have ordered effects.
+
+Values from around a region may be used in it; what a region returns are its new state or its results.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from jaxlib.mlir import ir
+
+from xlamini.lowering.context import Context, Value
+
+Body = Callable[..., Sequence[Value]]
+
+
+def while_loop(ctx: Context, start: Sequence[Value], holds: Body, body: Body, ordered: bool = False) -> list[Value]:
+    """`while holds(*state): state = body(*state)`; the last state. `ordered`: the body has ordered effects."""
+    first = [ctx.current_token(), *start] if ordered else list(start)
+    types = [x.type for x in first]
+    regions = [_without_token(ctx, types, holds, ordered), _with_token(ctx, types, body, ordered)]
+    return _results(ctx, ctx.many("stablehlo.while", first, types, regions), ordered)
+
+
+def case(ctx: Context, index: Value, branches: Sequence[Body], avals: Sequence[Any], ordered: bool = False) -> Any:
+    """The results, of the types `avals`, of the branch with this number, an int32; any other number means the last."""
+    if ordered:
+        ctx.current_token()
+    types = [ctx.mlir.type(a) for a in avals]
+    if ordered:
+        types.insert(0, ctx.mlir.token)
+    regions = [_branch(ctx, branch, ordered) for branch in branches]
+    return _results(ctx, ctx.many("stablehlo.case", [index], types, regions), ordered)
+
+
+def _results(ctx: Context, results: list[Value], ordered: bool) -> list[Value]:
+    if not ordered:
+        return results
+    ctx.token = results[0]
+    return results[1:]
+
+
+def _without_token(ctx: Context, types: Sequence[ir.Type], body: Body, ordered: bool) -> Any:
+    return ctx.region(types, lambda *args: body(*args[ordered:]))
+
+
+def _with_token(ctx: Context, types: Sequence[ir.Type], body: Body, ordered: bool) -> Any:
+    def filled(*args: Value) -> Sequence[Value]:
+        if not ordered:
+            return body(*args)
+        ctx.token = args[0]
+        outs = body(*args[1:])
+        return [ctx.token, *outs]
+
+    return ctx.region(types, filled)
+
+
+def _branch(ctx: Context, branch: Body, ordered: bool) -> Any:
+    before = ctx.token
+
+    def filled() -> Sequence[Value]:
+        ctx.token = before
+        outs = branch()
+        return [ctx.token, *outs] if ordered else outs
+
+    return ctx.region([], filled)

@@ -1,0 +1,92 @@
+"""What all primitives with jaxprs in their params share.
+
+Their rules call the rewrites on those jaxprs and bind the same primitive again. A rewritten jaxpr may have captured
+values: `bind` makes them operands, the way `with_captured` says.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from xlamini.core.avals import ShapedArray
+from xlamini.core.jaxpr import Effects, Jaxpr, jaxprs_in
+from xlamini.core.primitive import Cost, Primitive
+from xlamini.core.tangents import Zero, is_zero, tangent_aval
+
+Mask = tuple[bool, ...]
+
+
+class HigherOrder(Primitive):
+    """A primitive of jaxprs. A subclass says in `with_captured` how they take further operands."""
+
+    multiple_results = True
+    higher_order = True
+
+    def bind(self, *operands: Any, **params: Any) -> list[Any]:
+        if any(jaxpr.constvars for jaxpr in jaxprs_in(params)):
+            operands, params = self.with_captured(operands, params)
+        return super().bind(*operands, **params)
+
+    def with_captured(self, operands: Sequence[Any], params: dict[str, Any]) -> tuple[Sequence[Any], dict[str, Any]]:
+        """Operands and params in which the values that the jaxprs captured are operands."""
+        raise NotImplementedError(f"{type(self).__name__} does not say how its jaxprs take captured values")
+
+    def effects(self, params: dict[str, Any]) -> Effects:
+        return frozenset().union(*[jaxpr.effects for jaxpr in jaxprs_in(params)])
+
+    def named_axes(self, params: dict[str, Any]) -> tuple[Any, ...]:
+        inner = [eqn for jaxpr in jaxprs_in(params) for eqn in jaxpr.eqns]
+        return tuple(dict.fromkeys(name for eqn in inner for name in eqn.primitive.named_axes(eqn.params)))
+
+    def cost(self, *avals: ShapedArray, **params: Any) -> Cost:
+        """Every jaxpr once."""
+        return total(map(cost_of, jaxprs_in(params)))
+
+
+def cost_of(jaxpr: Jaxpr) -> Cost:
+    """The cost of running a jaxpr once."""
+    return total(eqn.primitive.cost(*[a.aval for a in eqn.invars], **eqn.params) for eqn in jaxpr.eqns)
+
+
+def total(costs: Iterable[Cost]) -> Cost:
+    """The sum of costs."""
+    every = list(costs)
+    return Cost(sum(c.flops for c in every), sum(c.bytes for c in every))
+
+
+def nonzero_of(tangents: Sequence[Any]) -> Mask:
+    """Which tangents or cotangents are arrays, not symbolic zeros."""
+    return tuple(not is_zero(t) for t in tangents)
+
+
+def given(tangents: Sequence[Any]) -> list[Any]:
+    """The tangents that are not symbolic zeros: the operands that a rewritten jaxpr takes."""
+    return [t for t in tangents if not is_zero(t)]
+
+
+def with_zeros(avals: Sequence[ShapedArray], nonzero: Sequence[bool], tangents: Iterable[Any]) -> list[Any]:
+    """A tangent for every output: the given ones, and symbolic zeros for the others."""
+    found = iter(tangents)
+    return [next(found) if nz else Zero(tangent_aval(a)) for a, nz in zip(avals, nonzero, strict=True)]
+
+
+def with_none(wanted: Sequence[bool], values: Iterable[Any]) -> list[Any]:
+    """An entry for every place: the values where one is wanted, None elsewhere."""
+    found = iter(values)
+    return [next(found) if w else None for w in wanted]
+
+
+def chosen(values: Sequence[Any], mask: Sequence[bool]) -> list[Any]:
+    """The values at the places that are marked."""
+    return [x for x, wanted in zip(values, mask, strict=True) if wanted]
+
+
+def inverse(mask: Sequence[bool]) -> Mask:
+    """The places that are not marked."""
+    return tuple(not wanted for wanted in mask)
+
+
+def merged(mask: Sequence[bool], marked: Iterable[Any], others: Iterable[Any]) -> list[Any]:
+    """One list of two: from `marked` at the marked places, from `others` elsewhere."""
+    first, second = iter(marked), iter(others)
+    return [next(first) if wanted else next(second) for wanted in mask]
