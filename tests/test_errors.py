@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 from typing import Any
 
 import numpy as np
 import pytest
 
 import xlamini
+from tests import errors as error_modules
 from tests.error_rows import Custom, Row, check, doubled, ones, parameters, power_of, row, square
 from xlamini import config, errors, lax, nn, tree, tree_util
 from xlamini import numpy as jnp
@@ -383,6 +386,12 @@ FAMILIES = {
     "trees": TREES,
     "mapped": MAPPED,
     "options": OPTIONS,
+}
+
+
+FAMILIES |= {
+    module.name: importlib.import_module(f"tests.errors.{module.name}").ROWS
+    for module in pkgutil.iter_modules(error_modules.__path__)
 }
 
 

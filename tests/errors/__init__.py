@@ -1,0 +1,1 @@
+"""Rows of failing programs, a file for each topic."""

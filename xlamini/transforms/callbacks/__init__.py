@@ -1,0 +1,1 @@
+"""Calls from compiled programs back into Python: pure_callback, io_callback, debug.callback, debug.print."""
