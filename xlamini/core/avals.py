@@ -72,8 +72,13 @@ class ShapedArray:
 
     def update(self, **changes: Any) -> ShapedArray:
         """The same aval with some fields changed."""
-        fields = {name: getattr(self, name) for name in ("shape", "dtype", "weak_type", "sharding")}
-        return ShapedArray(**{**fields, **changes})
+        of = changes.get
+        return ShapedArray(
+            of("shape", self.shape),
+            of("dtype", self.dtype),
+            of("weak_type", self.weak_type),
+            of("sharding", self.sharding),
+        )
 
     def strip_weak_type(self) -> ShapedArray:
         return ShapedArray(self.shape, self.dtype, False, self.sharding) if self.weak_type else self

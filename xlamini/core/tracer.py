@@ -98,15 +98,21 @@ class Builder:
 
     def emit(self, primitive: Any, operands: Sequence[Any], params: dict[str, Any]) -> Any:
         """Add the equation `primitive[params] operands`; its output tracer, or a list of them."""
-        atoms = [x.variable if type(x) is Tracer and x.builder is self else self.atom(x) for x in operands]
-        out = primitive.shape_rule(*[a.aval for a in atoms], **params)
+        atoms, avals = [], []
+        for x in operands:  # one loop, as this runs for every equation of every program
+            atom = x.variable if type(x) is Tracer and x.builder is self else self.atom(x)
+            atoms.append(atom)
+            avals.append(atom.aval)
+        out = primitive.shape_rule(*avals, **params)
         provenance = self.provenance or self.here()
-        outvars = [Var(aval) for aval in out] if primitive.multiple_results else [Var(out)]
         equations, effects = self.equations, primitive.effects(params)
-        equations.append(Equation(primitive, atoms, outvars, params, effects, provenance, len(equations)))
         if primitive.multiple_results:
+            outvars = [Var(aval) for aval in out]
+            equations.append(Equation(primitive, atoms, outvars, params, effects, provenance, len(equations)))
             return [Tracer(self, v, v.aval) for v in outvars]
-        return Tracer(self, outvars[0], out)
+        var = Var(out)
+        equations.append(Equation(primitive, atoms, [var], params, effects, provenance, len(equations)))
+        return Tracer(self, var, out)
 
     def replay(self, eqn: Equation, operands: Sequence[Any]) -> list[Tracer]:
         """Add a copy of an equation of another jaxpr: its types are known, its provenance stays."""
@@ -212,10 +218,10 @@ class TangentBuilder(Builder):
 
     def emit(self, primitive: Any, operands: Sequence[Any], params: dict[str, Any]) -> Any:
         if self._owns(operands):
-            return super().emit(primitive, operands, params)
-        assert self.parent is not None
-        self.parent.provenance = self.provenance
-        return self.parent.emit(primitive, operands, params)
+            return Builder.emit(self, primitive, operands, params)
+        parent: Any = self.parent
+        parent.provenance = self.provenance
+        return parent.emit(primitive, operands, params)
 
     def replay(self, eqn: Equation, operands: Sequence[Any]) -> list[Tracer]:
         if self._owns(operands):

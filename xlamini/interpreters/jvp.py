@@ -15,7 +15,7 @@ from xlamini.core.provenance import derived
 from xlamini.core.rewriting import rewrite
 from xlamini.core.tangents import Zero, is_zero, tangent_aval
 from xlamini.core.tracer import build
-from xlamini.interpreters.environment import bound, builder, noted, read, write
+from xlamini.interpreters.environment import bound, builder, read, write
 from xlamini.primitives.tangent_ops import instantiated
 
 Mask = tuple[bool, ...]
@@ -45,25 +45,30 @@ def push_forward(
     jaxpr: Jaxpr, primals: Sequence[Any], tangents: Sequence[Any], rule: Callable[..., Any]
 ) -> tuple[list[Any], list[Any]]:
     """Outputs and their tangents, by the rule `jvp` or `linearize` of every equation that a tangent reaches."""
-    env, tangent_env, target = bound(jaxpr, primals), noted(jaxpr, tangents), builder()
+    env, target = bound(jaxpr, primals), builder()
+    tangent_env = {v: t for v, t in zip(jaxpr.invars, tangents, strict=True) if type(t) is not Zero}
     target.environment = env
-    name = rule.__name__
+    name, known = rule.__name__, tangent_env.keys()
     for eqn in jaxpr.eqns:
         inputs = read(env, eqn.invars)
-        in_tangents = [_tangent(tangent_env, a) for a in eqn.invars]
-        if all(type(t) is Zero for t in in_tangents):
+        if known.isdisjoint(eqn.invars):
             env.update(zip(eqn.outvars, target.replay(eqn, inputs), strict=True))
             continue
+        in_tangents = [_tangent(tangent_env, a) for a in eqn.invars]
         target.provenance = derived(name, eqn)
         outs, out_tangents = getattr(eqn.primitive, name)(inputs, in_tangents, **eqn.params)
         write(env, eqn, outs)
-        write(tangent_env, eqn, out_tangents)
+        if not eqn.primitive.multiple_results:
+            out_tangents = (out_tangents,)
+        for var, tangent in zip(eqn.outvars, out_tangents, strict=True):
+            if type(tangent) is not Zero:
+                tangent_env[var] = tangent
     target.provenance = None
     return read(env, jaxpr.outvars), [_tangent(tangent_env, a) for a in jaxpr.outvars]
 
 
 def _tangent(tangent_env: dict[Var, Any], atom: Any) -> Any:
-    found = tangent_env.get(atom) if type(atom) is Var else None
+    found = tangent_env.get(atom)
     return Zero(tangent_aval(atom.aval)) if found is None else found
 
 

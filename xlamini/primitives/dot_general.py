@@ -16,7 +16,7 @@ import numpy as np
 from xlamini.core.avals import Shape, ShapedArray
 from xlamini.core.dtypes import check_user_dtype, result_type
 from xlamini.core.errors import ShapeError
-from xlamini.core.primitive import Axis, Cost, Primitive
+from xlamini.core.primitive import Axis, Cost, Primitive, remembered
 from xlamini.core.tangents import Zero, is_linear, is_zero, tangent_aval
 from xlamini.core.tracer import aval_of
 from xlamini.primitives.convert import convert
@@ -102,6 +102,7 @@ def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Any:
 class DotGeneral(Primitive):
     name = "dot_general"
 
+    @remembered
     def shape_rule(
         self,
         lhs: ShapedArray,

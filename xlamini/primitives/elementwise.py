@@ -107,7 +107,10 @@ class Elementwise(Primitive):
         return self.derivatives(partial)
 
     def derivatives(self, *partials: Callable[..., Any]) -> Callable[..., Any]:
-        """The partial derivatives in each operand, each `partial(*operands, out=out)`; 0, 1 and -1 cost nothing."""
+        """The partial derivatives in each operand, each `partial(*operands, out=out)`; 0, 1 and -1 cost nothing.
+
+        A partial derivative may also come as the function of the tangent that it stands for.
+        """
         self.partials = partials
         return partials[0]
 
@@ -293,6 +296,8 @@ def _aligned(x: Any, dim: int | None, shape: tuple[int, ...]) -> Any:
 
 
 def _term(partial: Any, tangent: Any) -> Any:
+    if callable(partial):
+        return partial(tangent)
     if type(partial) is int and partial in (1, -1):
         return tangent if partial == 1 else neg(tangent)
     return mul(tangent, partial)

@@ -12,7 +12,7 @@ import numpy as np
 
 from xlamini.core.avals import Shape, ShapedArray
 from xlamini.core.errors import ShapeError
-from xlamini.core.primitive import Axis, Cost, Primitive
+from xlamini.core.primitive import Axis, Cost, Primitive, remembered
 from xlamini.core.tracer import aval_of
 
 
@@ -47,6 +47,7 @@ def transpose(operand: Any, permutation: Sequence[int]) -> Any:
 class Transpose(LinearUnary):
     name = "transpose"
 
+    @remembered
     def shape_rule(self, x: ShapedArray, *, permutation: Shape) -> ShapedArray:
         if sorted(permutation) != list(range(x.ndim)):
             raise ShapeError(
@@ -96,6 +97,7 @@ def broadcast_in_dim(operand: Any, shape: Sequence[int], broadcast_dimensions: S
 class BroadcastInDim(LinearUnary):
     name = "broadcast_in_dim"
 
+    @remembered
     def shape_rule(self, x: ShapedArray, *, shape: Shape, broadcast_dimensions: Shape) -> ShapedArray:
         fits = len(broadcast_dimensions) == x.ndim and all(
             0 <= d < len(shape) and n in (1, shape[d])
@@ -154,6 +156,7 @@ def reshape(operand: Any, new_sizes: Sequence[int]) -> Any:
 class Reshape(LinearUnary):
     name = "reshape"
 
+    @remembered
     def shape_rule(self, x: ShapedArray, *, new_sizes: Shape) -> ShapedArray:
         if math.prod(new_sizes) != x.size or any(n < 0 for n in new_sizes):
             raise ShapeError(
@@ -190,6 +193,7 @@ def squeeze(array: Any, dimensions: Sequence[int]) -> Any:
 class Squeeze(LinearUnary):
     name = "squeeze"
 
+    @remembered
     def shape_rule(self, x: ShapedArray, *, dimensions: Shape) -> ShapedArray:
         if any(not 0 <= d < x.ndim or x.shape[d] != 1 for d in dimensions):
             raise ShapeError(
@@ -245,6 +249,7 @@ def rev(operand: Any, dimensions: Sequence[int]) -> Any:
 class Rev(LinearUnary):
     name = "rev"
 
+    @remembered
     def shape_rule(self, x: ShapedArray, *, dimensions: Shape) -> ShapedArray:
         if len(set(dimensions)) != len(dimensions) or any(not 0 <= d < x.ndim for d in dimensions):
             raise ShapeError(f"rev: dimensions {dimensions} do not fit {x.str_short()}")
@@ -282,6 +287,7 @@ def reduced(x: ShapedArray, axes: Shape, name: str) -> ShapedArray:
 class ReduceSum(LinearUnary):
     name = "reduce_sum"
 
+    @remembered
     def shape_rule(self, x: ShapedArray, *, axes: Shape) -> ShapedArray:
         return reduced(x, axes, self.name)
 

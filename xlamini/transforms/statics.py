@@ -14,12 +14,12 @@ Names = str | Iterable[str] | None
 class Selected:
     """Arguments selected by position or keyword, each known under both where the signature tells."""
 
-    def __init__(self, what: str, fun: Callable[..., Any], argnums: Numbers, argnames: Names):
-        given = _several(argnums, int, f"jit: {what}_argnums must be an int or a sequence of ints")
-        names = _several(argnames, str, f"jit: {what}_argnames must be a name or a sequence of names")
+    def __init__(self, what: str, fun: Callable[..., Any], argnums: Numbers, argnames: Names, api: str = "jit"):
+        given = _several(argnums, int, f"{api}: {what}_argnums must be an int or a sequence of ints")
+        names = _several(argnames, str, f"{api}: {what}_argnames must be a name or a sequence of names")
         parameters = _parameters(fun)
-        nums = [_checked(what, fun, n, parameters) for n in given]
-        _check_names(what, fun, names, parameters)
+        nums = [_checked(f"{api}: {what}", fun, n, parameters) for n in given]
+        _check_names(f"{api}: {what}", fun, names, parameters)
         if parameters is None:
             self.nums, self.names = tuple(nums), names
             return
@@ -67,7 +67,7 @@ def _checked(what: str, fun: Callable[..., Any], num: Any, parameters: list[insp
     count = sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters)
     if not -count <= num < count:
         raise ValueError(
-            f"jit: {what}_argnums has {num}, but {name_of(fun)} takes {count} positional arguments (0 to {count - 1})"
+            f"{what}_argnums has {num}, but {name_of(fun)} takes {count} positional arguments (0 to {count - 1})"
         )
     return num % count
 
@@ -81,7 +81,7 @@ def _check_names(
     for name in names:
         if name not in known:
             raise ValueError(
-                f"jit: {what}_argnames has {name!r}, but {name_of(fun)} has no such argument; it "
+                f"{what}_argnames has {name!r}, but {name_of(fun)} has no such argument; it "
                 f"takes {', '.join(known)}"
             )
 
