@@ -56,13 +56,20 @@ def make_batch(seed: int = 1) -> np.ndarray:
     return rng.integers(0, VOCABULARY, size=(BATCH, LENGTH + 1), dtype=np.int32)
 
 
-def make_step(jax: ModuleType) -> Callable[[Params, Any], tuple[Params, Any]]:
-    """A fresh function (params, batch) -> (new params, loss): one step of gradient descent."""
+def make_loss(jax: ModuleType) -> Callable[[Params, Any], Any]:
+    """A fresh function (params, batch) -> loss: the cross-entropy of the next token."""
 
     def loss(params: Params, batch: Any) -> Any:
         logits = _model(jax, params, batch[:, :-1])
         wanted = jax.nn.one_hot(batch[:, 1:], VOCABULARY)
         return -jax.numpy.mean(jax.numpy.sum(wanted * jax.nn.log_softmax(logits), axis=-1))
+
+    return loss
+
+
+def make_step(jax: ModuleType) -> Callable[[Params, Any], tuple[Params, Any]]:
+    """A fresh function (params, batch) -> (new params, loss): one step of gradient descent."""
+    loss = make_loss(jax)
 
     def step(params: Params, batch: Any) -> tuple[Params, Any]:
         value, grads = jax.value_and_grad(loss)(params, batch)

@@ -10,6 +10,7 @@ NAMES = (
     "import_time",
     "transformer",
     "chain",
+    "rewrites",
     "dispatch",
     "eager_ops",
     "eager_transforms",
