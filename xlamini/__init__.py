@@ -49,6 +49,7 @@ from xlamini.transforms.placing import (
     clear_caches as clear_caches,
     device_put as device_put,
 )
+from xlamini.transforms.remat.checkpoint import checkpoint as checkpoint, checkpoint as remat
 from xlamini.transforms.shape_struct import ShapeDtypeStruct as ShapeDtypeStruct
 from xlamini.transforms.value_and_grad import grad as grad, value_and_grad as value_and_grad
 from xlamini.transforms.vjp import linear_transpose as linear_transpose, vjp as vjp
@@ -60,7 +61,7 @@ __version__ = "0.1.0"
 
 _edge_of_face(globals())
 
-_LAZY = ("lax", "nn", "random", "dtypes", "stages")
+_LAZY = ("lax", "nn", "random", "dtypes", "stages", "ad_checkpoint", "checkpoint_policies")
 
 
 def __getattr__(name: str) -> Any:

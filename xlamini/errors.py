@@ -1,6 +1,7 @@
 """The public error classes; each docstring shows a failing program and its fix."""
 
 from xlamini.core.errors import (
+    CallbackError,
     ConcretizationTypeError,
     DeletedArrayError,
     JAXIndexError,
@@ -21,6 +22,7 @@ from xlamini.core.errors import (
 JaxprTypeError = JaxprError
 
 __all__ = [
+    "CallbackError",
     "ConcretizationTypeError",
     "DeletedArrayError",
     "JAXIndexError",

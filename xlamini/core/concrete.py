@@ -54,7 +54,7 @@ def _index_new_equations(builder: Builder) -> None:
     """Note which equation makes which variable, for equations that came since the last question."""
     equations = builder.equations
     start = len(equations)
-    while start and equations[start - 1].outvars[0] not in builder.producers:
+    while start and not any(v in builder.producers for v in equations[start - 1].outvars[:1]):
         start -= 1
     for eqn in equations[start:]:
         for v in eqn.outvars:
@@ -125,7 +125,7 @@ def _dependence(unknown: Unknown) -> str:
     return ""
 
 
-_STATIC = "or mark the argument static (static_argnames of jit)"
+_STATIC = "or mark the argument static (static_argnames of jit or checkpoint)"
 _RETURN_IT = f"Return the value from the traced function instead, {_STATIC}."
 _METHODS: dict[str, Any] = {
     "__bool__": _asking(

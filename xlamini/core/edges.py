@@ -58,8 +58,19 @@ def _public(fun: FunctionType, module: str, name: str) -> Any:
 _edges: dict[Any, Any] = {}
 
 
+Explain = Callable[[BaseException], None]
+_explanations: list[Explain] = []
+
+
+def install_explanation(explain: Explain) -> None:
+    """Have `explain(error)` called for every error that leaves the library; it may say in it what lies behind."""
+    _explanations.append(explain)
+
+
 def trim(error: BaseException) -> None:
-    """Take the library's frames out of an error's traceback."""
+    """Take the library's frames out of an error's traceback, and let it say what lies behind it."""
+    for explain in _explanations:
+        explain(error)
     if traceback_filtering.value != "off":
         error.__traceback__ = _of_user(error.__traceback__)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from jaxlib._jax import JaxRuntimeError
 
 __all__ = [
+    "CallbackError",
     "ConcretizationTypeError",
     "DeletedArrayError",
     "JAXIndexError",
@@ -173,6 +174,24 @@ class DeletedArrayError(RuntimeError):
 
         params = step(params, grads)
     """
+
+
+class CallbackError(JaxRuntimeError):
+    """A Python function that a program calls raised, or returned something else than it was announced to return.
+
+        def load(i):
+            return np.load(f"part-{i}.npy")  # fails: there is no such file, or it holds other shapes
+
+        jit(lambda i: pure_callback(load, ShapeDtypeStruct((8,), "float32"), i))(3)
+
+    The message has the function's name, the line that put the callback into the program, and the traceback of the
+    function's own error, which is also the `__cause__`. Mend the function, or announce what it does return:
+
+        pure_callback(load, ShapeDtypeStruct((16,), "float32"), i)
+    """
+
+    def __str__(self) -> str:
+        return str(self.args[0]) if self.args else ""
 
 
 class MissingRule(NotImplementedError):

@@ -50,6 +50,8 @@ class Primitive:
     """Whether jaxprs are among its params."""
     called: str | None = None
     """The param with the jaxpr that takes the operands as they are and gives the results, if there is one."""
+    shares_names = False
+    """Whether that jaxpr is printed with the names that its inputs and outputs have outside."""
     lacks: Mapping[str, str] = {}
     """The rules it rightly has not, and why."""
 

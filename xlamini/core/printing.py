@@ -91,7 +91,7 @@ class _Printer:
 
     def take_over_names(self, eqn: Equation, used: Set[Var]) -> Set[Var]:
         """Give a called jaxpr's inputs and outputs the names they have outside; which of its outputs nobody uses."""
-        inner = eqn.params[eqn.primitive.called] if eqn.primitive.called else None
+        inner = eqn.params[eqn.primitive.called] if eqn.primitive.called and eqn.primitive.shares_names else None
         if inner is None or inner in self.apart:
             return _nobody
         results = list(zip(inner.outvars, eqn.outvars, strict=True))

@@ -1,7 +1,7 @@
 """A jaxpr's structure as a hashable key: equal for programs that compute the same thing the same way."""
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import numpy as np
@@ -9,11 +9,32 @@ import numpy as np
 from xlamini.core.jaxpr import Atom, Jaxpr, Var
 
 
+class RewriteRule:
+    """Base of params that only rewrites read, as derivative rules: programs that differ in them alone run alike."""
+
+
 def structural_key(jaxpr: Jaxpr) -> Hashable:
     """A key that two jaxprs share iff they have the same equations in the same order, whatever their variables are."""
-    found = jaxpr.memo.get(structural_key)
+    return _key(jaxpr, structural_key, _same)
+
+
+def executable_key(jaxpr: Jaxpr) -> Hashable:
+    """A key that two jaxprs share iff they run alike: like `structural_key`, but blind to rules."""
+    return _key(jaxpr, executable_key, _without_rules)
+
+
+def _same(param: Any) -> Any:
+    return param
+
+
+def _without_rules(param: Any) -> Any:
+    return RewriteRule if isinstance(param, RewriteRule) else param
+
+
+def _key(jaxpr: Jaxpr, kind: Callable[[Jaxpr], Hashable], seen_as: Callable[[Any], Any]) -> Hashable:
+    found = jaxpr.memo.get(kind)
     if found is None:
-        found = jaxpr.memo[structural_key] = _Key(_structure(jaxpr))
+        found = jaxpr.memo[kind] = _Key(_structure(jaxpr, kind, seen_as))
     return found
 
 
@@ -34,14 +55,14 @@ class _Key:
         )
 
 
-def _structure(jaxpr: Jaxpr) -> tuple:
+def _structure(jaxpr: Jaxpr, kind: Callable[[Jaxpr], Hashable], seen_as: Callable[[Any], Any]) -> tuple:
     numbers: dict[Var, int] = {}
     for var in (*jaxpr.constvars, *jaxpr.invars):
         numbers[var] = len(numbers)
     eqns = []
     for eqn in jaxpr.eqns:
         inputs = tuple([numbers[a] if type(a) is Var else _literal(a) for a in eqn.invars])
-        params = tuple([(name, _param(value)) for name, value in eqn.params.items()])
+        params = tuple([(name, _param(value, kind, seen_as)) for name, value in eqn.params.items()])
         eqns.append((eqn.primitive, inputs, params, tuple([v.aval for v in eqn.outvars])))
         for var in eqn.outvars:
             numbers[var] = len(numbers)
@@ -55,9 +76,9 @@ def _literal(atom: Atom) -> tuple:
     return "literal", np.asarray(atom.val).tobytes(), atom.aval  # type: ignore[union-attr]
 
 
-def _param(value: Any) -> Any:
+def _param(value: Any, kind: Callable[[Jaxpr], Hashable], seen_as: Callable[[Any], Any]) -> Any:
     if isinstance(value, Jaxpr):
-        return structural_key(value)
+        return kind(value)
     if isinstance(value, tuple) and any(isinstance(v, Jaxpr) for v in value):
-        return tuple(map(_param, value))
-    return value
+        return tuple(_param(v, kind, seen_as) for v in value)
+    return seen_as(value)

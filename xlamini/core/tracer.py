@@ -66,6 +66,7 @@ class Builder:
         "environment",
         "equations",
         "inputs",
+        "kept",
         "known",
         "memo",
         "name",
@@ -73,11 +74,13 @@ class Builder:
         "producers",
         "provenance",
         "sources",
+        "tangents",
     )
 
     def __init__(self, name: str, arg_names: Sequence[str] | None = None):
         self.parent = state.builder
         self.name, self.arg_names = name, arg_names
+        self.kept = False
         self.equations: list[Equation] = []
         self.inputs: list[Var] = []
         self.captured: dict[Any, tuple[Var, Any]] = {}
@@ -85,6 +88,7 @@ class Builder:
         self.producers: dict[Var, Equation] = {}
         self.memo: dict[Any, Any] = {}
         self.environment: dict[Var, Any] = {}
+        self.tangents: dict[Var, Any] = {}
         self.provenance: Provenance | None = None
         self.sources: dict[tuple, Provenance] = {} if self.parent is None else self.parent.sources
 
@@ -151,6 +155,8 @@ class Builder:
         builder: Builder | None = self
         while builder is not None:
             if tracer.variable in builder.environment:
+                if tracer.variable in builder.tangents:
+                    raise _differentiated(tracer)
                 return builder.environment[tracer.variable]
             builder = builder.parent
         raise leaked(tracer)
@@ -268,6 +274,14 @@ def aval_of(x: Any) -> ShapedArray:
     kind = type(x)
     dtype = canonicalize_dtype(dtype_of(x), allow_extended_dtype=True)
     return ShapedArray(np.shape(x), dtype, kind in _scalar_types and kind is not bool)
+
+
+def _differentiated(tracer: Tracer) -> UnexpectedTracerError:
+    return UnexpectedTracerError(
+        f"a rule closes over {tracer!r}, made {_origin(tracer)}, which is being differentiated; no derivative passes "
+        "through what a rule closes over: make it an argument of the function (closure_convert does so), or hold it "
+        "fixed with lax.stop_gradient"
+    )
 
 
 def leaked(tracer: Tracer, name: str = "") -> UnexpectedTracerError:

@@ -54,7 +54,7 @@ def push_batch(
 ) -> tuple[list[Any], list[int | None]]:
     """Outputs and their batch dimensions, by the `batch` rule of every equation that the batch reaches."""
     env, dim_env, target = bound(jaxpr, operands), noted(jaxpr, dims), builder()
-    target.environment = env
+    before, target.environment = target.environment, env
     for eqn in jaxpr.eqns:
         inputs = read(env, eqn.invars)
         in_dims = [dim_env.get(a) if type(a) is Var else None for a in eqn.invars]
@@ -65,5 +65,5 @@ def push_batch(
         outs, out_dims = eqn.primitive.batch(axis, inputs, in_dims, **eqn.params)
         write(env, eqn, outs)
         write(dim_env, eqn, out_dims)
-    target.provenance = None
+    target.provenance, target.environment = None, before
     return read(env, jaxpr.outvars), [dim_env.get(a) if type(a) is Var else None for a in jaxpr.outvars]

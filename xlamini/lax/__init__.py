@@ -81,12 +81,14 @@ from xlamini.primitives.scatter import (
     scatter_sub,
     scatter_sub_p,
 )
-from xlamini.primitives.select import clamp, select_n
+from xlamini.primitives.select import clamp, select, select_n
 from xlamini.primitives.shape import broadcast, broadcast_in_dim, expand_dims, reshape, rev, squeeze, transpose
 from xlamini.primitives.slice import index_in_dim, slice, slice_in_dim, slice_p
 from xlamini.primitives.sort import sort, sort_key_val, sort_p
 from xlamini.primitives.special import digamma, erf, erf_inv, erfc, lgamma, polygamma, zeta
 from xlamini.primitives.top_k import top_k, top_k_p
 from xlamini.primitives.trigonometric import acos, asin, atan, atan2, cos, sin, tan
+from xlamini.transforms.control_flow.cond import cond, cond_p, switch
+from xlamini.transforms.control_flow.platform_dependent import platform_dependent
 
 _edge_of_face(globals())

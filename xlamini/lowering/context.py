@@ -185,6 +185,40 @@ class Context:
         self.token, *outs = self.many("func.call", given, [self.mlir.token, *types], callee=callee)
         return outs
 
+    def host_call(
+        self, function: Callable[..., Any], operands: Sequence[Value], ordered: bool, side_effect: bool
+    ) -> list[Value]:
+        """Call a Python function, which takes ndarrays and returns a tuple of ndarrays of the equation's types."""
+        types = [self.mlir.type(a) for a in self.avals_out]
+        tokens = [self.current_token()] if ordered else []
+        results = self.many(
+            "stablehlo.custom_call",
+            [*tokens, *operands],
+            [*(t.type for t in tokens), *types],
+            call_target_name=f'"{self._host_call_target()}"',
+            api_version="4 : i32",
+            backend_config=f"{{index = {len(self.module.host_callbacks)} : ui64}}",
+            has_side_effect=side_effect,
+            operand_layouts=self._layouts(ordered, self.avals_in),
+            result_layouts=self._layouts(ordered, self.avals_out),
+        )
+        self.module.host_callbacks.append(function)
+        if ordered:
+            self.token = results.pop(0)
+        return results
+
+    def _host_call_target(self) -> str:
+        kind = {"cpu": "cpu", "cuda": "gpu", "gpu": "gpu"}.get(self.platform)
+        if kind is None:
+            raise NotImplementedError(f"{self.eqn.primitive}: programs on {self.platform} cannot call Python functions")
+        return f"xla_ffi_python_{kind}_callback"
+
+    def _layouts(self, ordered: bool, avals: Sequence[ShapedArray]) -> str:
+        """Row-major, as NumPy has them; a token counts as an array without axes."""
+        ranks = [0] * ordered + [a.ndim for a in avals]
+        each = [f"dense<{list(range(r))[::-1] if r else ''}> : tensor<{r}xindex>" for r in ranks]
+        return f"[{', '.join(each)}]"
+
     def path(self) -> str:
         """The current equation's id, with the ids of the equations around it: `3.17`."""
         return f"{self.prefix}{self.eqn.id}"

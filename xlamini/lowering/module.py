@@ -1,7 +1,7 @@
 """One jaxpr -> one StableHLO module: its functions, and the attributes of its arguments."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from jaxlib.mlir import ir
@@ -24,6 +24,7 @@ class ModuleBuilder:
         attributes["sym_name"] = ir.StringAttr.get(name, self.mlir.context)
         for key in ("mhlo.num_partitions", "mhlo.num_replicas"):
             attributes[key] = self.mlir.parse("1 : i32")
+        self.host_callbacks: list[Callable[..., Any]] = []
         self._functions: dict[Jaxpr, str] = {}
         self._names: dict[str, int] = {}
 
@@ -71,8 +72,8 @@ class ModuleBuilder:
 
 def lower_jaxpr(
     jaxpr: Jaxpr, name: str, platform: str, aliases: Sequence[int | None] = ()
-) -> ir.Module:
-    """The module whose `main` computes `jaxpr`.
+) -> tuple[ir.Module, list[Callable[..., Any]]]:
+    """The module whose `main` computes `jaxpr`, and the Python functions that it calls, which are to be compiled with it.
 
     `aliases[i]` is the output that may reuse the memory of input i (donation), or None.
     """
@@ -82,7 +83,7 @@ def lower_jaxpr(
         main = builder.define(jaxpr, "main", f"jit({name})", "", "public")
     if any(a is not None for a in aliases):
         main.attributes["arg_attrs"] = _alias_attributes(builder.mlir, aliases)
-    return builder.module
+    return builder.module, builder.host_callbacks
 
 
 def _alias_attributes(mlir: Interned, aliases: Sequence[int | None]) -> ir.Attribute:

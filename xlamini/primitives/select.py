@@ -31,6 +31,25 @@ def select_n(which: Any, *cases: Any) -> Any:
     return select_n_p.bind(which, *like_dtypes(cases))
 
 
+def select(pred: Any, on_true: Any, on_false: Any) -> Any:
+    """The elements of `on_true` where `pred` holds, those of `on_false` elsewhere.
+
+    `pred` is bool (or int32, where 0 does not hold): a scalar, or of the shape of the two arrays, which share one shape
+    (else ShapeError) and dtype (else TypeError). `jnp.where` broadcasts and promotes.
+
+    >>> select(xlamini.numpy.array([True, False]), xlamini.numpy.ones(2), xlamini.numpy.zeros(2))
+    Array([1., 0.], dtype=float32)
+    """
+    on_true, on_false = like_dtypes((on_true, on_false))
+    first, second = aval_of(on_true), aval_of(on_false)
+    both = f"on_true is {first.str_short(short_dtypes=False)}, on_false is {second.str_short(short_dtypes=False)}"
+    if first.shape != second.shape:
+        raise ShapeError(f"select: on_true and on_false must share one shape, but {both}; jnp.where broadcasts")
+    if first.dtype != second.dtype:
+        raise TypeError(f"select: on_true and on_false must share one dtype, but {both}; jnp.where promotes")
+    return select_n_p.bind(pred, on_false, on_true)
+
+
 def where(condition: Any, x: Any, y: Any) -> Any:
     """`x` where the condition holds, `y` elsewhere; scalars are spread (for use in rules)."""
     x, y = like_dtypes((x, y))

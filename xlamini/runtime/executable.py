@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from jaxlib import _jax
 
 from xlamini.core.avals import ShapedArray
+from xlamini.runtime.callbacks import run_with_callbacks
 from xlamini.runtime.platforms import Device
 from xlamini.runtime.put import ArrayImpl, device_put_value
 from xlamini.runtime.sharding import DeviceList, Sharding, on_device
@@ -25,6 +26,8 @@ def compile_module(
     out_avals: Sequence[ShapedArray],
     donated: Iterable[int] = (),
     compiler_options: CompilerOptions | None = None,
+    host_callbacks: Sequence[Callable[..., Any]] = (),
+    ordered: bool = False,
 ) -> Executable:
     """Compile a StableHLO module for a device and load it there.
 
@@ -35,14 +38,18 @@ def compile_module(
       out_avals: the types of the Arrays it returns, with their weak types.
       donated: which of `main`'s arguments give their memory away, as the module's attributes say.
       compiler_options: XLA's options by name, such as {"xla_backend_optimization_level": 1}.
+      host_callbacks: the Python functions that the module calls, by their numbers there.
+      ordered: whether it has effects that come after those of the ordered programs run before it.
 
     Raises:
       JaxRuntimeError: XLA cannot compile it, or does not know an option.
     """
     loaded = devices[0].client.compile_and_load(
-        module, DeviceList(tuple(devices)), _options(devices, compiler_options or {})
+        module, DeviceList(tuple(devices)), _options(devices, compiler_options or {}), list(host_callbacks)
     )
-    return Executable(loaded, on_device(devices[0]), in_avals, out_avals, frozenset(donated))
+    executable = Executable(loaded, on_device(devices[0]), in_avals, out_avals, frozenset(donated))
+    executable.calls_python, executable.ordered = bool(host_callbacks), ordered
+    return executable
 
 
 def _options(devices: Sequence[Device], overrides: CompilerOptions) -> _jax.CompileOptions:
@@ -66,10 +73,12 @@ class Executable:
     __slots__ = (
         "__weakref__",
         "_handlers",
+        "calls_python",
         "donated",
         "in_avals",
         "in_shardings",
         "loaded",
+        "ordered",
         "out_avals",
         "out_shardings",
     )
@@ -83,6 +92,7 @@ class Executable:
         donated: frozenset[int],
     ):
         self.loaded, self.donated = loaded, donated
+        self.calls_python = self.ordered = False
         self.in_avals, self.out_avals = list(in_avals), list(out_avals)
         self.in_shardings = [sharding] * len(self.in_avals)
         self.out_shardings = [sharding] * len(self.out_avals)
@@ -105,7 +115,11 @@ class Executable:
 
         PJRT does not compare dtypes: the arrays must be of `in_avals`.
         """
-        return self.loaded.execute_sharded(arrays).consume_with_handlers(self._handlers[committed])
+        if self.calls_python:
+            results = run_with_callbacks(self.loaded, arrays, self.ordered)
+        else:
+            results = self.loaded.execute_sharded(arrays)
+        return results.consume_with_handlers(self._handlers[committed])
 
     def cost_analysis(self) -> dict[str, float]:
         """XLA's estimates: `flops`, `bytes accessed`, …; a loop's body counts once."""

@@ -35,6 +35,7 @@ class Call(HigherOrder):
 
     name = "jit"
     called = "jaxpr"
+    shares_names = True
 
     def shape_rule(self, *avals: ShapedArray, jaxpr: Jaxpr, **params: Any) -> list[ShapedArray]:
         return jaxpr.out_avals

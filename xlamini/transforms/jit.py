@@ -26,6 +26,7 @@ from xlamini.runtime.lifetime import explain_failure
 from xlamini.runtime.versions import DISPATCH_ERRORS
 from xlamini.transforms.arguments import ArgNames, avals_of, check_callable, check_values, name_of
 from xlamini.transforms.call import jit_p
+from xlamini.transforms.cells import Cells, keep_trace, store, threaded, values_of, with_cells
 from xlamini.transforms.guarded import guarded
 from xlamini.transforms.placement import Placement, placement
 from xlamini.transforms.program import LoweredProgram, Program
@@ -43,6 +44,10 @@ class Options(NamedTuple):
     inline: bool
     device: Any
     compiler: Any
+
+    def shifted(self) -> Options:
+        """The same for a function with one more argument before the others."""
+        return self._replace(static=self.static.shifted(), donate=self.donate.shifted())
 
 
 class Call(NamedTuple):
@@ -77,6 +82,18 @@ class Jitted:
 
     def on_miss(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
         """The outputs, and what the C++ path needs to run this signature by itself the next time."""
+        return with_cells(lambda cells: self._threading(cells, args, kwargs) if cells else self._run(args, kwargs))
+
+    def _threading(self, cells: Cells, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Any, Any, bool]:
+        """Run with the refs that the function touches as values; C++ cannot do this by itself."""
+        pure = cells[0].memo.get((self, cells))
+        if pure is None:
+            pure = cells[0].memo[self, cells] = _wrapped(Jitted(threaded(self.fun, cells), self.options.shifted()))
+        out, values = pure(values_of(cells), *args, **kwargs)
+        store(cells, values)
+        return out, None, False
+
+    def _run(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Any, Any, bool]:
         call = self.call(args, kwargs)
         traced = self.trace(call)
         operands = [*traced.captured, *call.leaves]
@@ -120,6 +137,7 @@ class Jitted:
 
     def _new_trace(self, key: Any, call: Call) -> Trace:
         def of_dynamic(*args: Any, **kwargs: Any) -> Any:
+            keep_trace()
             full_args, full_kwargs = call.statics.restored(args, kwargs)
             return self.fun(*full_args, **full_kwargs)
 

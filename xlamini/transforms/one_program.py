@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from xlamini.core.avals import ShapedArray
 from xlamini.core.jaxpr import Jaxpr, Literal, Var, close_over
-from xlamini.core.structure import structural_key
+from xlamini.core.structure import executable_key
 from xlamini.core.tracer import aval_of, build, state
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.primitives.convert import convert
@@ -58,7 +58,7 @@ def as_one_program(fun: Callable[..., Sequence[Any]], operands: Sequence[Any], n
 def run(jaxpr: Jaxpr, inputs: Sequence[Any]) -> list[Any]:
     """Run a jaxpr now; an output that is an input is passed on, not copied."""
     routed = _routed(jaxpr)
-    outs = _run(routed.jaxpr, inputs) if routed.jaxpr.outvars else []
+    outs = _run(routed.jaxpr, inputs) if routed.jaxpr.outvars or routed.jaxpr.effects else []
     found = [outs[r] if r >= 0 else inputs[~r] for r in routed.routes]
     return [_as_array(x, aval) for x, aval in zip(found, jaxpr.out_avals, strict=True)]
 
@@ -73,7 +73,7 @@ def _as_array(x: Any, aval: ShapedArray) -> Any:
 
 def _run(jaxpr: Jaxpr, inputs: Sequence[Any]) -> list[Any]:
     where = placement(inputs, _NUMBERED, jaxpr.name)
-    key = structural_key(jaxpr), where.device
+    key = executable_key(jaxpr), where.device
     program = _programs.get(key)
     if program is None:
         if key not in _seen and _better_one_by_one(jaxpr):
@@ -107,6 +107,8 @@ def _better_one_by_one(jaxpr: Jaxpr) -> bool:
     """Whether running this program once costs less equation by equation than compiled whole."""
     new = set()
     for eqn in jaxpr.eqns:
+        if eqn.primitive.higher_order and eqn.primitive.called is None:
+            return False  # a loop or a choice is a program of its own, which would be compiled a second time
         params = tuple(eqn.params.items())
         if params not in eqn.primitive.executables:
             new.add((eqn.primitive, params))

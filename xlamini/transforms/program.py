@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from xlamini.core.effects import any_ordered
 from xlamini.core.errors import DeletedArrayError, ShapeError
 from xlamini.core.jaxpr import Jaxpr, subjaxprs
 from xlamini.interpreters.dce import dce
@@ -45,7 +46,7 @@ class LoweredProgram:
         donated = donated or (False,) * len(jaxpr.invars)
         self.aliases = alias_outputs(self.jaxpr, [d for d, u in zip(donated, used, strict=True) if u])
         self.unusable = _unusable(donated, used, self.aliases)
-        self.module = _lower(self.jaxpr, name, device.platform, self.aliases)
+        self.module, self.host_callbacks = _lower(self.jaxpr, name, device.platform, self.aliases)
 
     def compile(self, options: Mapping[str, Any] | None = None) -> Program:
         executable = compile_module(
@@ -55,6 +56,8 @@ class LoweredProgram:
             out_avals=self.jaxpr.out_avals,
             donated=[i for i, a in enumerate(self.aliases) if a is not None],
             compiler_options=options,
+            host_callbacks=self.host_callbacks,
+            ordered=any_ordered(self.jaxpr.effects),
         )
         return Program(self, executable)
 
@@ -128,8 +131,13 @@ class Program:
         arguments = [f"the argument {name!r} of {self.lowered.name}" for name in names]
         return list(zip([*captured, *arguments], map(overlaid, inputs), strict=True))
 
-    def fast_path(self, captured: Sequence[Any], out_tree: Any, committed: bool) -> FastPath:
-        """What lets C++ run this program by itself; `out_tree` is the output's for C++ dispatch."""
+    def fast_path(self, captured: Sequence[Any], out_tree: Any, committed: bool) -> FastPath | None:
+        """What lets C++ run this program by itself; `out_tree` is the output's for C++ dispatch.
+
+        None for a program that calls Python functions: their effects are waited for, and their failures explained.
+        """
+        if self.lowered.host_callbacks:
+            return None
         device = self.lowered.device
         constants = [device_put_value(overlaid(x), device) for x in captured]
         kept = self.lowered.kept

@@ -1,6 +1,7 @@
 """Static and donated arguments: named or numbered by the user, known here as both."""
 from __future__ import annotations
 
+import copy
 import inspect
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -31,6 +32,12 @@ class Selected:
 
     def __bool__(self) -> bool:
         return bool(self.nums or self.names)
+
+    def shifted(self) -> Selected:
+        """The same arguments of a function with one more before them."""
+        found = copy.copy(self)
+        found.nums = tuple(n + 1 if n >= 0 else n for n in self.nums)
+        return found
 
 
 def _several(given: Any, kind: type, requirement: str) -> tuple:

@@ -18,6 +18,7 @@ from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.linearize import linearize
 from xlamini.primitives.tangent_ops import full, zeros
 from xlamini.transforms.arguments import check_callable
+from xlamini.transforms.cells import Cells, store, threaded, values_of, with_cells
 from xlamini.transforms.differentiated import Argnums, DiffArgs, split_aux
 from xlamini.transforms.one_program import as_one_program
 from xlamini.transforms.reverse import as_gradients, pull_back
@@ -43,12 +44,12 @@ def value_and_grad(
     """
 
     check_callable("value_and_grad", fun)
+    of_args = _differentiated(fun, argnums, has_aux, holomorphic, allow_int)
 
     @edge
     @functools.wraps(fun)
     def value_and_grad_of(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
-        diff = DiffArgs(fun, argnums, args, kwargs, "grad")
-        value, aux, gradient = _differentiate(diff, has_aux, holomorphic, allow_int)
+        value, aux, gradient = of_args(args, kwargs)
         return ((value, aux) if has_aux else value), gradient
 
     return value_and_grad_of
@@ -71,15 +72,42 @@ def grad(
     """
 
     check_callable("grad", fun)
+    of_args = _differentiated(fun, argnums, has_aux, holomorphic, allow_int)
 
     @edge
     @functools.wraps(fun)
     def grad_of(*args: Any, **kwargs: Any) -> Any:
-        diff = DiffArgs(fun, argnums, args, kwargs, "grad")
-        _, aux, gradient = _differentiate(diff, has_aux, holomorphic, allow_int)
+        _, aux, gradient = of_args(args, kwargs)
         return (gradient, aux) if has_aux else gradient
 
     return grad_of
+
+
+def _differentiated(
+    fun: Callable[..., Any], argnums: Argnums, has_aux: bool, holomorphic: bool, allow_int: bool
+) -> Callable[..., tuple[Any, Any, Any]]:
+    """The function from args and keywords to value, auxiliary data and gradient; cells that `fun` writes are threaded."""
+
+    def of_args(args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Any, Any, Any]:
+        return with_cells(lambda cells: threading(cells, args, kwargs) if cells else plain(args, kwargs))
+
+    def plain(args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Any, Any, Any]:
+        return _differentiate(DiffArgs(fun, argnums, args, kwargs, "grad"), has_aux, holomorphic, allow_int)
+
+    def threading(cells: Cells, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Any, Any, Any]:
+        values = values_of(cells)
+
+        def with_last_values(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
+            out, last = threaded(fun, cells)(values, *args, **kwargs)
+            value, aux = _parts(out, has_aux)
+            return value, (aux, last)
+
+        diff = DiffArgs(functools.wraps(fun)(with_last_values), argnums, args, kwargs, "grad")
+        value, (aux, last), gradient = _differentiate(diff, True, holomorphic, allow_int)
+        store(cells, last)
+        return value, aux, gradient
+
+    return of_args
 
 
 def _differentiate(

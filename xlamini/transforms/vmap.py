@@ -13,6 +13,7 @@ from xlamini.interpreters.batch import push_batch
 from xlamini.primitives.batch_ops import move_batch_dim
 from xlamini.transforms.arguments import ArgNames, avals_of, check_callable, check_values, name_of
 from xlamini.transforms.axes import axis_leaves, unbatched_aval
+from xlamini.transforms.cells import Cells, store, threaded, values_of, with_cells
 from xlamini.transforms.one_program import as_one_program
 from xlamini.transforms.tracing import Trace, rebuilt, trace
 
@@ -44,6 +45,16 @@ def vmap(
     @edge
     @functools.wraps(fun)
     def vmapped(*args: Any, **kwargs: Any) -> Any:
+        return with_cells(lambda cells: threading(cells, args, kwargs) if cells else mapped(*args, **kwargs))
+
+    def threading(cells: Cells, args: Any, kwargs: Any) -> Any:
+        axes = in_axes if isinstance(in_axes, tuple) else (in_axes,) * len(args)
+        pure = vmap(threaded(fun, cells), (None, *axes), (out_axes, None), axis_name, axis_size)
+        out, values = pure(values_of(cells), *args, **kwargs)
+        store(cells, values)
+        return out
+
+    def mapped(*args: Any, **kwargs: Any) -> Any:
         leaves, in_tree = flatten_from_user((args, kwargs))
         names = ArgNames(fun, in_tree)
         avals = avals_of(leaves, names, fun_name, ", or close over it")

@@ -1,1 +1,1 @@
-"""Calls from compiled programs back into Python: pure_callback, io_callback, debug.callback, debug.print."""
+"""Python functions that run in the midst of programs: pure_callback, io_callback, and what helps to look inside."""

@@ -8,31 +8,43 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from xlamini.core.edges import edge
 from xlamini.core.effects import more_than_observing
 from xlamini.core.jaxpr import Jaxpr
-from xlamini.core.pytree import flatten_from_user
+from xlamini.core.pytree import flatten, flatten_from_user, unflatten
+from xlamini.core.pytree_prefix import broadcast_prefix
 from xlamini.core.structure import structural_key
+from xlamini.core.tangents import is_linear
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.linearize import linearize
 from xlamini.interpreters.partial_eval import partial_eval
 from xlamini.transforms.arguments import ArgNames, avals_of, check_callable, check_values, name_of
 from xlamini.transforms.call import Call
-from xlamini.transforms.higher_order import chosen, given, inverse, merged, nonzero_of, with_zeros
-from xlamini.transforms.remat.recompute import Policy, cut
+from xlamini.transforms.higher_order import Mask, chosen, given, inverse, merged, nonzero_of, with_zeros
+from xlamini.transforms.remat.policies import Policy, check_policy
+from xlamini.transforms.remat.recompute import Cut, cut
 from xlamini.transforms.statics import Names, Numbers, Selected, take_out
 from xlamini.transforms.tracing import rebuilt, trace
 
 MAX_KNOWN = 128
 
 
+class Options(NamedTuple):
+    """What the user said to `checkpoint` besides the function; and the jaxprs that it had, to be used again."""
+
+    static: Selected
+    prevent_cse: Any
+    policy: Policy | None
+    known: dict[Any, Jaxpr]
+
+
 def checkpoint(
     fun: Callable[..., Any] | None = None,
     /,
     *,
-    prevent_cse: bool = True,
+    prevent_cse: bool | Sequence[Any] = True,
     policy: Policy | None = None,
     static_argnums: Numbers = (),
     static_argnames: Names = (),
@@ -41,50 +53,53 @@ def checkpoint(
 
     `policy` says what is kept besides; see `checkpoint_policies`. Arguments in `static_argnums`/`static_argnames` are
     passed to Python as they are. With `prevent_cse=False` XLA may find out that it computes the same things twice and
-    keep them; inside a loop, where it does not look, this is faster. `remat` is the same function. Usable as a
-    decorator, with and without options.
+    keep them; inside a loop, where it does not look, this is faster. It may also be a tuple with one entry for each
+    argument that is not static: a bool, or a container of bools like the argument. `remat` is the same function. Usable
+    as a decorator, with and without options.
 
     >>> xlamini.grad(checkpoint(lambda x: xlamini.numpy.sin(xlamini.numpy.sin(x))))(2.0)
-    Array(-0.2556391, dtype=float32, weak_type=True)
+    Array(-0.25563914, dtype=float32, weak_type=True)
     """
     if fun is None:
         options = {k: v for k, v in locals().items() if k != "fun"}
         return functools.partial(checkpoint, **options)
     check_callable("checkpoint", fun)
     static = Selected("static", fun, static_argnums, static_argnames, "checkpoint")
-    options = {"prevent_cse": bool(prevent_cse), "differentiated": False, "policy": policy}
-    known: dict[Any, Jaxpr] = {}
+    if policy is not None:
+        check_policy("checkpoint", policy)
+    checked = Options(static, prevent_cse, policy, {})
 
     @edge
     @functools.wraps(fun)
     def checkpointed(*args: Any, **kwargs: Any) -> Any:
-        return _call(fun, static, options, known, args, kwargs)
+        return _call(fun, checked, args, kwargs)
 
     return checkpointed
 
 
-def _call(
-    fun: Callable[..., Any],
-    static: Selected,
-    options: dict[str, Any],
-    known: dict[Any, Jaxpr],
-    args: Sequence[Any],
-    kwargs: dict[str, Any],
-) -> Any:
+def _call(fun: Callable[..., Any], options: Options, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """Trace, and bind the primitive; on each call, since what `fun` closes over may have changed."""
-    statics, dynamic, keywords = take_out(static, fun, args, kwargs)
+    statics, dynamic, keywords = take_out(options.static, fun, args, kwargs)
     leaves, tree = flatten_from_user((tuple(dynamic), keywords))
     taken = {position for position, _ in statics.by_num}
     names = ArgNames(fun, tree, [i for i in range(len(args)) if i not in taken])
-    avals = avals_of(leaves, names, name_of(fun), ", or mark it static with static_argnums or static_argnames")
+    avals = avals_of(leaves, names, name_of(fun), ", or mark it static with static_argnames or static_argnums")
     check_values(leaves, names, name_of(fun))
+    guards = _guards(options.prevent_cse, tree)
 
     def of_dynamic(*dynamic: Any, **keywords: Any) -> Any:
         full_args, full_kwargs = statics.restored(dynamic, keywords)
         return fun(*full_args, **full_kwargs)
 
     traced = trace(of_dynamic, tree, avals, None, names, name_of(fun))
-    outs = checkpoint_p.bind(*traced.captured, *leaves, jaxpr=_same(known, traced.jaxpr), **options)
+    outs = checkpoint_p.bind(
+        *traced.captured,
+        *leaves,
+        jaxpr=_same(options.known, traced.jaxpr),
+        differentiated=False,
+        policy=options.policy,
+        prevent_cse=_uniform([True] * len(traced.captured) + guards),
+    )
     return rebuilt(traced.out_tree, outs)
 
 
@@ -95,17 +110,57 @@ def _same(known: dict[Any, Jaxpr], jaxpr: Jaxpr) -> Jaxpr:
     return known.setdefault(structural_key(jaxpr), jaxpr)
 
 
+def _guards(prevent_cse: Any, tree: Any) -> list[bool]:
+    """For each leaf of `(args, kwargs)` whether it is kept apart on the way back."""
+    if isinstance(prevent_cse, bool):
+        return [prevent_cse] * tree.num_leaves
+    args, kwargs = unflatten(tree, range(tree.num_leaves))
+    found = broadcast_prefix(prevent_cse, args, names=("prevent_cse", "args"), caller="checkpoint")
+    wrong = next((x for x in found if not isinstance(x, bool)), None)
+    if wrong is not None:
+        raise TypeError(
+            "checkpoint: prevent_cse must be a bool, or a tuple with a bool, or a container of bools, for each "
+            f"argument; got {wrong!r} of type {type(wrong).__name__}"
+        )
+    return found + [True] * len(flatten(kwargs)[0])
+
+
+def _uniform(guards: Sequence[bool]) -> bool | Mask:
+    """One bool for all operands if they agree."""
+    return tuple(guards) if len(set(guards)) == 2 else all(guards)
+
+
 class Checkpoint(Call):
-    """A call that keeps no residuals of its inside, but for those that its policy lets be saved."""
+    """A call that keeps no residuals of its inside, but for those that its policy lets be saved.
+
+    `prevent_cse` says for all operands, or for each, whether the barrier holds them.
+    """
 
     name = "remat2"
+    shares_names = False
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        guards = [*_each(params, primals), *(True for _ in given(tangents))]
+        return super().jvp(primals, tangents, **_with(params, guards))
+
+    def transpose(self, cts: Sequence[Any], *operands: Any, **params: Any) -> list[Any]:
+        known = [not is_linear(x) for x in operands]
+        guards = [*chosen(_each(params, operands), known), *(True for _ in given(cts))]
+        return super().transpose(cts, *operands, **_with(params, guards))
+
+    def dce(self, used: Sequence[bool], params: dict[str, Any]) -> Any:
+        ins, outs, slim = super().dce(used, params)
+        return ins, outs, _with(slim, chosen(_each(params, ins), ins))
+
+    def with_captured(self, operands: Sequence[Any], params: dict[str, Any]) -> Any:
+        every, closed = super().with_captured(operands, params)
+        return every, _with(closed, [True] * (len(every) - len(operands)) + _each(params, operands))
 
     def linearize(self, primals: Sequence[Any], tangents: Sequence[Any], *, jaxpr: Jaxpr, **params: Any) -> Any:
         _check_effects(jaxpr)
         lin = linearize(jaxpr, nonzero_of(tangents))
         parts = cut(lin.primal, lin.tangent, len(jaxpr.outvars), lin.sources, params["policy"])
-        outs, kept = parts.parted(primals, self._first(parts.first, primals, params))
-        out_tangents = self._second(parts.second, [*kept, *given(tangents)], params)
+        outs, out_tangents = self._in_two(parts, primals, given(tangents), params)
         return outs, with_zeros(jaxpr.out_avals, lin.nonzero_out, out_tangents)
 
     def partial_eval(self, unknown: Sequence[bool], operands: Sequence[Any], *, jaxpr: Jaxpr, **params: Any) -> Any:
@@ -113,25 +168,34 @@ class Checkpoint(Call):
         halves = partial_eval(jaxpr, tuple(unknown))
         count = len(jaxpr.outvars) - sum(halves.unknown_out)
         parts = cut(halves.known, halves.unknown, count, halves.sources, params["policy"])
-        known = chosen(operands, inverse(unknown))
-        outs, kept = parts.parted(known, self._first(parts.first, known, params))
-        later = self._second(parts.second, [*kept, *chosen(operands, unknown)], params)
+        known = inverse(unknown)
+        of_known = _with(params, chosen(_each(params, operands), known))
+        outs, later = self._in_two(parts, chosen(operands, known), chosen(operands, unknown), of_known)
         return merged(halves.unknown_out, later, outs)
 
-    def _first(self, jaxpr: Jaxpr, operands: Sequence[Any], params: dict[str, Any]) -> list[Any]:
-        """Run the first half, in the open unless it is itself a computation that is made again."""
+    def _in_two(
+        self, parts: Cut, known: Sequence[Any], own: Sequence[Any], params: dict[str, Any]
+    ) -> tuple[list[Any], list[Any]]:
+        """The outputs of both halves. The first runs in the open, unless it is a computation made again itself."""
         if params["differentiated"]:
-            return self.bind(*operands, jaxpr=jaxpr, **params)
-        return evaluate(jaxpr, operands)
-
-    def _second(self, jaxpr: Jaxpr, operands: Sequence[Any], params: dict[str, Any]) -> list[Any]:
-        return self.bind(*operands, jaxpr=jaxpr, **{**params, "differentiated": True})
+            results = self.bind(*known, jaxpr=parts.first, **params)
+        else:
+            results = evaluate(parts.first, known)
+        outs, kept = parts.parted(known, results)
+        places = parts.sources[parts.saved :]
+        guards = _each(params, known)
+        of_kept = [True] * parts.saved + [guards[i] for i in places] + [True] * len(own)
+        again = {**_with(params, of_kept), "differentiated": True}
+        return outs, self.bind(*kept, *own, jaxpr=parts.second, **again)
 
     def lower(
-        self, ctx: Any, *operands: Any, jaxpr: Jaxpr, prevent_cse: bool, differentiated: bool, policy: Any
+        self, ctx: Any, *operands: Any, jaxpr: Jaxpr, prevent_cse: bool | Mask, differentiated: bool, policy: Any
     ) -> Any:
-        if prevent_cse and differentiated and operands:
-            operands = ctx.many("stablehlo.optimization_barrier", operands, [x.type for x in operands])
+        guards = _each({"prevent_cse": differentiated and prevent_cse}, operands)
+        guarded = chosen(operands, guards)
+        if guarded:
+            held = ctx.many("stablehlo.optimization_barrier", guarded, [x.type for x in guarded])
+            operands = tuple(merged(guards, held, chosen(operands, inverse(guards))))
         return ctx.call(jaxpr, operands, jaxpr.name)
 
     def shown_params(self, params: dict[str, Any]) -> dict[str, Any]:
@@ -141,10 +205,21 @@ class Checkpoint(Call):
 checkpoint_p = Checkpoint()
 
 
+def _each(params: dict[str, Any], operands: Sequence[Any]) -> list[bool]:
+    """For each operand whether the barrier holds it."""
+    guards = params["prevent_cse"]
+    return list(guards) if isinstance(guards, tuple) else [guards] * len(operands)
+
+
+def _with(params: dict[str, Any], guards: Sequence[bool]) -> dict[str, Any]:
+    """Params for other operands."""
+    return {**params, "prevent_cse": _uniform(guards)} if isinstance(params["prevent_cse"], tuple) else params
+
+
 def _check_effects(jaxpr: Jaxpr) -> None:
     effects = more_than_observing(jaxpr.effects)
     if effects:
         raise NotImplementedError(
             f"checkpoint: {jaxpr.name or 'the function'} has effects ({', '.join(map(repr, effects))}), which would "
-            "happen again when it is computed again on the way back; move what has them out of the checkpointed function"
+            "happen again when it is computed again on the way back; move what has them out of it"
         )

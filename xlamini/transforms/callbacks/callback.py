@@ -1,0 +1,106 @@
+"""What all callbacks share: equations that call a Python function.
+
+A callback that was batched goes through the examples on the host: one call of the program, however many of the user's
+function. `mapped` has, for each batching, the last one outermost, its size and which operands it stacks at axis 0.
+"""
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+
+from xlamini.core.avals import ShapedArray
+from xlamini.core.jaxpr import Literal
+from xlamini.core.primitive import Axis, Primitive
+from xlamini.core.provenance import user_line
+from xlamini.core.tracer import Tracer, leaked, state
+from xlamini.primitives.batch_ops import move_batch_dim
+from xlamini.runtime.callbacks import HostCall
+from xlamini.runtime.keys import overlaid
+from xlamini.runtime.put import device_put_value
+from xlamini.transforms.arguments import ArgNames
+from xlamini.transforms.callbacks.host_function import HostFunction
+from xlamini.transforms.placement import placement
+
+Mapped = tuple[tuple[int, tuple[bool, ...]], ...]
+
+
+class Callback(Primitive):
+    """A call of `callback`, whose results are of the types `result_avals` for each example."""
+
+    multiple_results = True
+    lacks: Mapping[str, str] = {"jvp": "a Python function has no derivative", "transpose": "not linear"}
+    side_effect = True
+
+    def bind(self, *operands: Any, **params: Any) -> list[Any]:
+        return super().bind(*operands, **params) if state.builder is not None else self._now(operands, **params)
+
+    def _now(self, operands: Sequence[Any], **params: Any) -> list[Any]:
+        """Call the function at once, and put its results where the operands are."""
+        names = ArgNames(params["callback"].fun, params["callback"].in_tree)
+        where = placement(operands, names, self.name)
+        call = self._host_call(user_line(), **params)
+        results = call.now([_value(x) for x in operands])
+        return [device_put_value(x, where.device, committed=where.committed) for x in results]
+
+    def _host_call(self, place: str, *, callback: Any, result_avals: Any, mapped: Mapped, **params: Any) -> HostCall:
+        run = functools.partial(_looped, callback, result_avals, mapped)
+        return HostCall(run, f"{self.name}: {callback}", place)
+
+    def shape_rule(self, *avals: ShapedArray, result_avals: Any, mapped: Mapped, **params: Any) -> list[ShapedArray]:
+        sizes = tuple(size for size, _ in reversed(mapped))
+        return [a.update(shape=(*sizes, *a.shape)) for a in result_avals]
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, callback: HostFunction, **params: Any) -> NoReturn:
+        raise ValueError(
+            f"{self.name}: {callback} is a Python function, which cannot be differentiated; give what calls it a "
+            "derivative with custom_jvp or custom_vjp, or take its arguments out of the derivative with "
+            "lax.stop_gradient"
+        )
+
+    def batch(
+        self, axis: Axis, operands: Sequence[Any], dims: Sequence[int | None], *, mapped: Mapped, **params: Any
+    ) -> Any:
+        first = [x if d is None else move_batch_dim(x, axis.size, d, 0) for x, d in zip(operands, dims, strict=True)]
+        level = axis.size, tuple(d is not None for d in dims)
+        outs = self.bind(*first, mapped=(*mapped, level), **params)
+        return outs, [0] * len(outs)
+
+    def lower(self, ctx: Any, *operands: Any, **params: Any) -> Any:
+        place = ctx.eqn.provenance.describe()
+        call = self._host_call(place, **params)
+        return ctx.host_call(call, operands, params.get("ordered", False), self.side_effect)
+
+    def physical(self, operands: Sequence[Any], **params: Any) -> Any:
+        """The function gets the words of a key."""
+        return self.bind(*operands, **params)
+
+    def shown_params(self, params: dict[str, Any]) -> dict[str, Any]:
+        return {k: v for k, v in sorted(params.items()) if k not in ("mapped", "result_avals") or (k == "mapped" and v)}
+
+
+def _value(x: Any) -> np.ndarray:
+    """An operand's value on the host."""
+    if type(x) is Tracer:
+        raise leaked(x)
+    if type(x) is Literal:
+        return np.asarray(x.val, x.aval.dtype)
+    return np.asarray(overlaid(x) if isinstance(x, np.ndarray) or hasattr(x, "aval") else device_put_value(x))
+
+
+def _looped(
+    callback: HostFunction, avals: Sequence[ShapedArray], mapped: Mapped, operands: Sequence[Any]
+) -> list[np.ndarray]:
+    """The results for all examples, stacked."""
+    if not mapped:
+        return callback(operands, avals)
+    *inner, (size, stacked) = mapped
+    sizes = tuple(n for n, _ in reversed(mapped))
+    outs = [np.empty((*sizes, *a.shape), a.dtype) for a in avals]
+    for i in range(size):
+        example = [x[i] if s else x for x, s in zip(operands, stacked, strict=True)]
+        for out, result in zip(outs, _looped(callback, avals, tuple(inner), example), strict=True):
+            out[i] = result
+    return outs

@@ -1,0 +1,88 @@
+"""A user's function as a param of a callback: how it gets its arguments, and whether it returned what it should."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from types import MethodType
+from typing import Any
+
+import numpy as np
+
+from xlamini.core.avals import ShapedArray
+from xlamini.core.dtypes import canonicalize_dtype, result_type
+from xlamini.core.pytree import first_difference, flatten_from_user, keystr, tree_flatten_with_path, unflatten
+from xlamini.runtime.callbacks import WrongResult, cpu
+from xlamini.runtime.put import device_put_value
+from xlamini.transforms.arguments import name_of
+
+
+class HostFunction:
+    """A function of `(args, kwargs)` in the structure `in_tree`; `fixed` are the leaves, by position, that are no arrays.
+
+    `out_tree` is the structure it must return; None for a function whose result is not looked at. Equal if calling
+    them is the same.
+    """
+
+    def __init__(
+        self, fun: Callable[..., Any], in_tree: Any, fixed: tuple[tuple[int, Any], ...] = (), out_tree: Any = None
+    ):
+        self.fun, self.in_tree, self.fixed, self.out_tree = fun, in_tree, fixed, out_tree
+        self.__name__ = name_of(fun)
+        self._key = (_identity(fun), in_tree, tuple((i, _identity(x)) for i, x in fixed), out_tree)
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is HostFunction and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def __repr__(self) -> str:
+        return self.__name__
+
+    def __call__(self, operands: Sequence[np.ndarray], avals: Sequence[ShapedArray]) -> list[np.ndarray]:
+        """Call it on arrays on the CPU; its results, which must be of these types."""
+        leaves = [device_put_value(x, cpu()) for x in operands]
+        for i, x in self.fixed:
+            leaves.insert(i, x)
+        args, kwargs = unflatten(self.in_tree, leaves)
+        out = self.fun(*args, **kwargs)
+        return [] if self.out_tree is None else self._checked(out, avals)
+
+    def _checked(self, out: Any, avals: Sequence[ShapedArray]) -> list[np.ndarray]:
+        example = unflatten(self.out_tree, range(len(avals)))
+        paths = _paths(example)
+        if _paths(out) != paths:  # lists and tuples have the same paths, and do for one another
+            where = first_difference(example, out, ("result_shape_dtypes", "the result"))
+            raise WrongResult(f"returned another structure than result_shape_dtypes says: {where}")
+        leaves = flatten_from_user(out)[0]
+        return [_as_announced(x, aval, path) for x, aval, path in zip(leaves, avals, paths, strict=True)]
+
+
+def _paths(tree: Any) -> list[str]:
+    return [keystr(path) for path, _ in tree_flatten_with_path(tree)[0]]
+
+
+def _as_announced(x: Any, aval: ShapedArray, path: str) -> np.ndarray:
+    """A result as an ndarray of this type; 64 bits are narrowed while x64 is off, as wherever arrays are made."""
+    try:
+        found = np.asarray(x)
+        dtype = result_type(x, aval.dtype) if type(x) in (bool, int, float, complex) else canonicalize_dtype(found.dtype)
+    except TypeError:
+        raise WrongResult(f"returned {x!r} of type {type(x).__name__}{_at(path)}, which is no array") from None
+    if (found.shape, dtype) != (aval.shape, aval.dtype):
+        text = ShapedArray(found.shape, dtype).str_short(short_dtypes=False)
+        raise WrongResult(
+            f"returned {text}{_at(path)}, but result_shape_dtypes says {aval.str_short(short_dtypes=False)}; change the "
+            "one or the other"
+        )
+    return found.astype(aval.dtype, copy=False)
+
+
+def _at(path: str) -> str:
+    return f" at output{path}" if path else ""
+
+
+def _identity(x: Any) -> Any:
+    """What tells a function, or a fixed argument, from others."""
+    if type(x) is MethodType:
+        return id(x.__self__), x.__func__
+    return x if isinstance(x, str) else id(x)

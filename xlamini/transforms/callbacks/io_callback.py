@@ -1,0 +1,79 @@
+"""io_callback: a Python function with effects, called from a program as often as is written."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from xlamini.core.effects import io_effect, ordered_io_effect
+from xlamini.core.jaxpr import Effects
+from xlamini.core.primitive import Axis
+from xlamini.transforms.callbacks.announced import call_with_results
+from xlamini.transforms.callbacks.callback import Callback
+from xlamini.transforms.callbacks.host_function import HostFunction
+
+
+def io_callback(
+    callback: Callable[..., Any],
+    result_shape_dtypes: Any,
+    *args: Any,
+    sharding: Any = None,
+    ordered: bool = False,
+    **kwargs: Any,
+) -> Any:
+    """Call a Python function that reads or writes something, from a program: once each time the program gets there.
+
+    Args:
+      callback: gets Arrays on the CPU in the structure of `args` and `kwargs`, and returns arrays or numbers. It may
+        use the library. Outside traced functions it is called at once.
+      result_shape_dtypes: what it returns, as a tree of ShapeDtypeStructs or arrays; None for nothing.
+      *args: arrays, numbers, or trees of them; `kwargs` likewise.
+      sharding: not supported yet.
+      ordered: whether it happens after all ordered effects before it, of this program and of those that the thread has
+        started before. Other effects happen in any order, and may still be going on when the call returns: wait with
+        effects_barrier.
+      **kwargs: keyword arguments of `callback`.
+
+    Returns:
+      Arrays in the structure of `result_shape_dtypes`.
+
+    Raises:
+      CallbackError: the function raised, or returned other types.
+      ValueError: it is to be differentiated; or it is ordered and under vmap, where examples have no order.
+      TypeError: an argument is no array or number, or `result_shape_dtypes` has a leaf without shape and dtype.
+
+    >>> seen = []
+    >>> f = xlamini.jit(lambda x: io_callback(lambda x: seen.append(x.item()), None, x, ordered=True))
+    >>> f(1), f(2), xlamini.effects_barrier(), seen
+    (None, None, None, [1, 2])
+    """
+    params = {"ordered": bool(ordered)}
+    return call_with_results(io_callback_p, callback, result_shape_dtypes, args, kwargs, sharding, params)
+
+
+class IoCallback(Callback):
+    """Never left out or repeated."""
+
+    name = "io_callback"
+
+    def effects(self, params: dict[str, Any]) -> Effects:
+        return frozenset([ordered_io_effect if params["ordered"] else io_effect])
+
+    def batch(
+        self,
+        axis: Axis,
+        operands: Sequence[Any],
+        dims: Sequence[int | None],
+        *,
+        callback: HostFunction,
+        ordered: bool,
+        **params: Any,
+    ) -> Any:
+        if ordered:
+            raise ValueError(
+                f"io_callback: the calls of {callback} for the examples of vmap have no order; write ordered=False, or "
+                "loop over the examples with lax.map or lax.scan"
+            )
+        return super().batch(axis, operands, dims, callback=callback, ordered=ordered, **params)
+
+
+io_callback_p = IoCallback()

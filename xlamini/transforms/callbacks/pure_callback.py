@@ -1,0 +1,108 @@
+"""pure_callback: a Python function without effects, called from a program for its results."""
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from xlamini.core.avals import ShapedArray
+from xlamini.core.primitive import Axis
+from xlamini.primitives.batch_ops import move_batch_dim
+from xlamini.primitives.shape import expand_dims
+from xlamini.transforms.callbacks.announced import call_with_results
+from xlamini.transforms.callbacks.callback import Callback, Mapped
+from xlamini.transforms.callbacks.host_function import HostFunction
+
+VMAP_METHODS = ("sequential", "sequential_unrolled", "expand_dims", "broadcast_all", "legacy_vectorized")
+
+
+def pure_callback(
+    callback: Callable[..., Any],
+    result_shape_dtypes: Any,
+    *args: Any,
+    sharding: Any = None,
+    vmap_method: str | None = None,
+    **kwargs: Any,
+) -> Any:
+    """Call a Python function from a program, for its results: it may be called more often than written, or not at all.
+
+    Args:
+      callback: gets Arrays on the CPU in the structure of `args` and `kwargs`, and returns arrays or numbers. It may
+        use the library. Outside traced functions it is called at once.
+      result_shape_dtypes: what it returns, as a tree of ShapeDtypeStructs or arrays.
+      *args: arrays, numbers, or trees of them; `kwargs` likewise.
+      sharding: not supported yet.
+      vmap_method: what to do under vmap. "sequential" and "sequential_unrolled": a call for each example.
+        "expand_dims": one call with the examples stacked along axis 0, and an axis of size 1 for what is the same for
+        all. "broadcast_all": one call, with everything stacked. "legacy_vectorized": one call, and what is the same for
+        all as it is. None: NotImplementedError.
+      **kwargs: keyword arguments of `callback`.
+
+    Returns:
+      Arrays in the structure of `result_shape_dtypes`.
+
+    Raises:
+      CallbackError: the function raised, or returned other types.
+      ValueError: it is to be differentiated, which needs a custom_jvp or custom_vjp around it; or a wrong `vmap_method`.
+      TypeError: an argument is no array or number, or `result_shape_dtypes` has a leaf without shape and dtype.
+
+    >>> like_x = xlamini.ShapeDtypeStruct((3,), "float32")
+    >>> xlamini.jit(lambda x: xlamini.pure_callback(np.sort, like_x, x) + 1)(np.float32([3, 1, 2]))
+    Array([2., 3., 4.], dtype=float32)
+    """
+    if vmap_method is not None and vmap_method not in VMAP_METHODS:
+        raise ValueError(f"pure_callback: vmap_method must be one of {', '.join(VMAP_METHODS)}, got {vmap_method!r}")
+    params = {"vmap_method": vmap_method}
+    return call_with_results(pure_callback_p, callback, result_shape_dtypes, args, kwargs, sharding, params)
+
+
+class PureCallback(Callback):
+    """Nothing but its results: it may be left out, and be called once for several examples."""
+
+    name = "pure_callback"
+    side_effect = False
+
+    def batch(
+        self,
+        axis: Axis,
+        operands: Sequence[Any],
+        dims: Sequence[int | None],
+        *,
+        callback: HostFunction,
+        vmap_method: str | None,
+        mapped: Mapped,
+        result_avals: Sequence[ShapedArray],
+    ) -> Any:
+        same = {"callback": callback, "vmap_method": vmap_method, "mapped": mapped}
+        if vmap_method is None:
+            raise NotImplementedError(
+                f"pure_callback: under vmap it must be known how to call {callback}: pass vmap_method, 'sequential' to "
+                "call it for each example, 'expand_dims' or 'broadcast_all' if it takes stacks of them"
+            )
+        if vmap_method in _ONE_BY_ONE:
+            return super().batch(axis, operands, dims, **same, result_avals=result_avals)
+        stacked = [_STACKED[vmap_method](x, axis.size, d) for x, d in zip(operands, dims, strict=True)]
+        results = tuple(a.update(shape=(axis.size, *a.shape)) for a in result_avals)
+        outs = self.bind(*stacked, **same, result_avals=results)
+        return outs, [0] * len(outs)
+
+
+def _with_axis(x: Any, size: int, dim: int | None) -> Any:
+    return expand_dims(x, 0) if dim is None else move_batch_dim(x, size, dim, 0)
+
+
+def _where_batched(x: Any, size: int, dim: int | None) -> Any:
+    return x if dim is None else move_batch_dim(x, size, dim, 0)
+
+
+def _broadcast(x: Any, size: int, dim: int | None) -> Any:
+    return move_batch_dim(x, size, dim, 0)
+
+
+_ONE_BY_ONE = ("sequential", "sequential_unrolled")
+_STACKED: Mapping[str, Callable[..., Any]] = {
+    "expand_dims": _with_axis,
+    "legacy_vectorized": _where_batched,
+    "broadcast_all": _broadcast,
+}
+
+pure_callback_p = PureCallback()

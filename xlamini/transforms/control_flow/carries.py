@@ -1,0 +1,151 @@
+"""The carry of a loop: given to the body, returned by it, and of one type throughout.
+
+`Carry(what, body, value, given_as, position)` flattens and checks what the user gave; `settled(trace_for)` traces the
+body for it. A weakly typed carry (a Python number) takes on the type that the body returns, as in JAX: it becomes
+strong, or of the dtype that both promote to, and the body is traced again. A body that returns a weakly typed value for
+a strongly typed carry has it converted. What differs otherwise is an error that shows both types of every such leaf.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from xlamini.core.avals import ShapedArray
+from xlamini.core.dtypes import result_type
+from xlamini.core.errors import TypePromotionError
+from xlamini.core.jaxpr import Jaxpr, Literal
+from xlamini.core.pytree import first_difference, flatten_from_user, keystr, tree_flatten_with_path, unflatten
+from xlamini.core.rewriting import rewrite
+from xlamini.core.tracer import build, literal
+from xlamini.interpreters.evaluate import evaluate
+from xlamini.primitives.convert import convert
+from xlamini.primitives.promotion import in_dtype
+from xlamini.transforms.arguments import avals_of, check_values, name_of, parameter_names
+from xlamini.transforms.tracing import Trace
+
+SHOWN = 10
+"""How many differing leaves an error lists."""
+
+
+class LeafNames(Sequence[str]):
+    """Names of a tree's leaves, such as `init_val['w']`; worked out when one is asked for."""
+
+    def __init__(self, root: str, tree: Any):
+        self.root, self.tree = root, tree
+
+    def __len__(self) -> int:
+        return self.tree.num_leaves
+
+    def __getitem__(self, index: Any) -> Any:
+        paths, _ = tree_flatten_with_path(unflatten(self.tree, range(len(self))))
+        return self.root + keystr(paths[index][0])
+
+
+class Carry:
+    """The initial carry that the user gave to `what` (such as "scan") as its argument `given_as`.
+
+    `position` is the place of the carry among the parameters of `body`, by whose name errors call it.
+    """
+
+    def __init__(self, what: str, body: Callable[..., Any], value: Any, given_as: str, position: int = 0):
+        self.what, self.given_as = what, given_as
+        self.body_name, self.name = name_of(body), parameter_names(body)(position)
+        self.leaves, self.tree = flatten_from_user(value)
+        names = LeafNames(given_as, self.tree)
+        self.avals = avals_of(self.leaves, names, what)
+        check_values(self.leaves, names, what)
+
+    def settled(
+        self, trace_for: Callable[[Sequence[ShapedArray]], Trace], part: Callable[[Any], Any] = lambda tree: tree
+    ) -> tuple[list[Any], Trace]:
+        """The initial leaves in the types that the loop has, and the trace of its body for these types.
+
+        `trace_for(avals)` traces the body for a carry of these types; the carry comes first among its outputs.
+        `part(out_tree)` gives the structure of the returned carry within that of all outputs.
+        """
+        avals = self.avals
+        while True:
+            traced = trace_for(avals)
+            self._check_structure(part(traced.out_tree))
+            returned = traced.jaxpr.out_avals[: len(avals)]
+            promoted = list(map(_promoted, avals, returned))
+            if promoted == avals:
+                break
+            avals = promoted
+        self._check_types(avals, returned)
+        leaves = [_in_type(x, aval) for x, aval in zip(self.leaves, avals, strict=True)]
+        return leaves, traced._replace(jaxpr=with_outputs_of(traced.jaxpr, tuple(avals)))
+
+    def _check_structure(self, found: Any) -> None:
+        where = first_difference(self.tree, found, (f"the {self.name} it takes", "what it returns"))
+        if where is not None:
+            raise TypeError(
+                f"{self.what}: {self.body_name} must return a carry with the structure of the one it takes, but "
+                f"{where}; return the same containers, or start from {self.given_as} of the structure returned"
+            )
+
+    def _check_types(self, avals: Sequence[ShapedArray], returned: Sequence[ShapedArray]) -> None:
+        names = LeafNames(self.name, self.tree)
+        wrong = [i for i, a in enumerate(avals) if not _fits(a, returned[i])]
+        if not wrong:
+            return
+        lines = [f"  {names[i]} is given as {_shown(avals[i])}, returned as {_shown(returned[i])}" for i in wrong]
+        if len(lines) > SHOWN:
+            lines[SHOWN:] = [f"  and {len(lines) - SHOWN} more"]
+        listed, first = "\n".join(lines), wrong[0]
+        raise TypeError(
+            f"{self.what}: {self.body_name} must return a carry of the types it takes, but\n{listed}\n"
+            f"{self._fix(avals[first], returned[first], names[first])}"
+        )
+
+    def _fix(self, aval: ShapedArray, returned: ShapedArray, name: str) -> str:
+        start = self.given_as + name.removeprefix(self.name)
+        if aval.shape == returned.shape:
+            return (
+                f"Return .astype('{aval.dtype.name}') of it from {self.body_name}, or start from {start} of dtype "
+                f"{returned.dtype.name}."
+            )
+        return f"Return an array of shape {aval.shape} from {self.body_name}, or start from {start} of the other shape."
+
+
+@rewrite
+def with_outputs_of(jaxpr: Jaxpr, avals: tuple[ShapedArray, ...]) -> Jaxpr:
+    """The jaxpr with its first outputs in these types, from which they may differ in weak type; itself if they don't.
+
+    For the bodies that rewrites make: what returns a carry must return it in the carry's type.
+    """
+    if tuple(jaxpr.out_avals[: len(avals)]) == avals:
+        return jaxpr
+
+    def converted(*operands: Any) -> list[Any]:
+        outs = evaluate(jaxpr, operands)
+        return [*map(_in_type, outs, avals), *outs[len(avals) :]]
+
+    return build(converted, jaxpr.in_avals, jaxpr.name)[0]
+
+
+def _promoted(aval: ShapedArray, returned: ShapedArray) -> ShapedArray:
+    """What a carry of type `aval` becomes where the body returns this type."""
+    if not aval.weak_type or (aval.dtype == returned.dtype and returned.weak_type):
+        return aval
+    try:
+        dtype = result_type(aval, returned)
+    except (TypePromotionError, TypeError):
+        return aval
+    return aval.update(dtype=dtype, weak_type=False) if dtype == returned.dtype else aval
+
+
+def _in_type(x: Any, aval: ShapedArray) -> Any:
+    if type(x) is Literal:
+        return literal(x.val, aval.dtype, aval.weak_type)
+    if getattr(x, "aval", None) is None:
+        return in_dtype(x, aval.dtype, aval.weak_type)
+    return convert(x, aval.dtype, aval.weak_type)
+
+
+def _fits(aval: ShapedArray, returned: ShapedArray) -> bool:
+    return (aval.shape, aval.dtype) == (returned.shape, returned.dtype)
+
+
+def _shown(aval: ShapedArray) -> str:
+    return aval.str_short(short_dtypes=False) + (" (weakly typed)" if aval.weak_type else "")

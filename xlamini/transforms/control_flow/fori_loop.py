@@ -1,0 +1,173 @@
+"""fori_loop: a loop over a range of integers.
+
+Bounds that are known when the loop is traced make it a `scan`, which has derivatives in reverse mode; others a `while`.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from xlamini.core.avals import ShapedArray
+from xlamini.core.concrete import Unknown, value_of
+from xlamini.core.config import disable_jit
+from xlamini.core.dtypes import issubdtype
+from xlamini.core.jaxpr import Jaxpr
+from xlamini.core.pytree import structure
+from xlamini.core.tracer import aval_of, build
+from xlamini.interpreters.evaluate import evaluate
+from xlamini.primitives.arithmetic import add
+from xlamini.primitives.comparison import lt
+from xlamini.primitives.promotion import in_dtype, number
+from xlamini.transforms.arguments import avals_of, check_callable, check_values
+from xlamini.transforms.control_flow.carries import Carry
+from xlamini.transforms.control_flow.scan import scan_p
+from xlamini.transforms.control_flow.while_primitive import while_p
+from xlamini.transforms.placing import device_put
+from xlamini.transforms.tracing import Trace, rebuilt, trace
+
+
+def fori_loop(
+    lower: Any,
+    upper: Any,
+    body_fun: Callable[[Any, Any], Any],
+    init_val: Any,
+    *,
+    unroll: int | bool | None = None,
+) -> Any:
+    """The value that `init_val` becomes by `val = body_fun(i, val)` for every i from `lower` up to, without, `upper`.
+
+    The bounds are integers of one dtype, and so is i; a Python int takes on the dtype of the other bound. `init_val` is
+    an array, a number, or a container of them; `body_fun` returns the same structure, shapes and dtypes (else
+    TypeError). A Python number takes on the dtype that `body_fun` returns for it.
+
+    Where both bounds are known while the loop is traced it is a `scan`: derivatives in reverse mode exist, and `unroll`
+    says how many turns are written out in each turn of the compiled loop (True: all). Where they are not, it is a
+    `while_loop`, with derivatives in forward mode only; for reverse mode say how many turns there can be, with
+    `while_loop(..., max_steps=N)`.
+
+    >>> fori_loop(0, 5, lambda i, total: total + i, 0)
+    Array(10, dtype=int32, weak_type=True)
+    """
+    check_callable("fori_loop", body_fun)
+    lower, upper = _one_dtype(*_bounds(lower, upper))
+    known = _numbers(lower, upper)
+    length = None if known is None else max(known[1] - known[0], 0)
+    turns = _unrolled(unroll, length)
+    if disable_jit.value and known is not None:
+        return _in_python(*known, body_fun, init_val)
+    carry = Carry("fori_loop", body_fun, init_val, "init_val", 1)
+    in_tree = structure(((0, init_val), {}))
+    start = aval_of(lower)
+    init, body = carry.settled(lambda avals: trace(body_fun, in_tree, [start, *avals]))
+    outs = _scanned(lower, body, init, length, turns) if length is not None else _repeated(lower, upper, body, init)
+    return rebuilt(carry.tree, outs)
+
+
+def _scanned(lower: Any, body: Trace, init: Sequence[Any], length: int, unroll: int) -> list[Any]:
+    """The carry after a known number of turns."""
+    captured = len(body.captured)
+    _, *outs = scan_p.bind(
+        *body.captured,
+        lower,
+        *init,
+        jaxpr=_counting(body.jaxpr, captured, ()),
+        length=length,
+        reverse=False,
+        unroll=unroll,
+        num_consts=captured,
+        num_carry=len(init) + 1,
+    )
+    return outs
+
+
+def _repeated(lower: Any, upper: Any, body: Trace, init: Sequence[Any]) -> list[Any]:
+    """The carry when the number of turns has reached a bound."""
+    captured, bound = len(body.captured), aval_of(upper)
+    turn = _counting(body.jaxpr, captured, (bound,))
+    cond, _ = build(lambda i, end, *carry: [lt(i, end)], turn.in_avals[captured:], "cond_fun")
+    _, _, *outs = while_p.bind(
+        *body.captured,
+        lower,
+        upper,
+        *init,
+        body_jaxpr=turn,
+        body_nconsts=captured,
+        cond_jaxpr=cond,
+        cond_nconsts=0,
+    )
+    return outs
+
+
+def _counting(body: Jaxpr, captured: int, kept: Sequence[ShapedArray]) -> Jaxpr:
+    """captured, i, kept, carry -> i + 1, kept, the body's carry."""
+    index = body.in_avals[captured]
+
+    def turn(*operands: Any) -> list[Any]:
+        consts, (i, *rest) = operands[:captured], operands[captured:]
+        after = add(i, number(1, index.dtype, index.weak_type))
+        return [after, *rest[: len(kept)], *evaluate(body, [*consts, i, *rest[len(kept) :]])]
+
+    return build(turn, [*body.in_avals[: captured + 1], *kept, *body.in_avals[captured + 1 :]], body.name)[0]
+
+
+def _bounds(lower: Any, upper: Any) -> tuple[Any, Any]:
+    """The bounds; an error unless each is one integer."""
+    names = ("lower", "upper")
+    avals = avals_of((lower, upper), names, "fori_loop")
+    check_values((lower, upper), names, "fori_loop")
+    for name, aval in zip(names, avals, strict=True):
+        if aval.shape or not issubdtype(aval.dtype, np.integer):
+            shown = aval.str_short(short_dtypes=False)
+            fix = "reduce it with jnp.max, or loop under vmap" if aval.shape else "convert it with int() or .astype(int)"
+            raise TypeError(f"fori_loop: {name} must be one integer, got {shown}; {fix}")
+    return lower, upper
+
+
+def _one_dtype(lower: Any, upper: Any) -> tuple[Any, Any]:
+    """The bounds in one dtype; only a Python int adapts to the other one's."""
+    first, last = aval_of(lower), aval_of(upper)
+    if first.dtype == last.dtype:
+        return lower, upper
+    if first.weak_type:
+        return in_dtype(lower, last.dtype), upper
+    if last.weak_type:
+        return lower, in_dtype(upper, first.dtype)
+    raise TypeError(
+        f"fori_loop: lower and upper must be of one dtype, got {first.dtype.name} and {last.dtype.name}; "
+        f"convert one with .astype('{first.dtype.name}')"
+    )
+
+
+def _numbers(lower: Any, upper: Any) -> tuple[int, int] | None:
+    """Both bounds as numbers, if they are known now."""
+    try:
+        return int(value_of(lower)), int(value_of(upper))
+    except Unknown:
+        return None
+
+
+def _unrolled(unroll: Any, length: int | None) -> int:
+    """How many turns to write out."""
+    if length is None:
+        if unroll:
+            raise ValueError(
+                f"fori_loop: unroll={unroll!r} needs bounds that are known while the loop is traced; pass Python ints "
+                "as lower and upper, or leave unroll out"
+            )
+        return 1
+    if unroll is None or isinstance(unroll, bool):
+        return max(length, 1) if unroll else 1
+    if not isinstance(unroll, int | np.integer):
+        raise TypeError(f"fori_loop: unroll must be an int or a bool, got {unroll!r} of type {type(unroll).__name__}")
+    if unroll < 1:
+        raise ValueError(f"fori_loop: unroll must be at least 1, got {unroll}; 1 means not unrolled")
+    return int(unroll)
+
+
+def _in_python(lower: int, upper: int, body_fun: Callable[[Any, Any], Any], init_val: Any) -> Any:
+    value = device_put(init_val)
+    for i in range(lower, upper):
+        value = body_fun(i, value)
+    return value

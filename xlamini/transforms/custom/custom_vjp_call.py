@@ -1,0 +1,210 @@
+"""The primitives of `custom_vjp`: a call with rules of its own, and the linear map that its derivative is.
+
+    custom_vjp_call  the function as a jaxpr, with the rules fwd and bwd, and perhaps one for jvp
+    custom_lin       (residuals, tangents) -> tangents of the outputs; all it can do is be transposed, by bwd
+"""
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from typing import Any, NoReturn
+
+from xlamini.core.avals import ShapedArray
+from xlamini.core.errors import UnexpectedTracerError
+from xlamini.core.jaxpr import Jaxpr, close_over
+from xlamini.core.primitive import Axis, Primitive
+from xlamini.core.tangents import is_differentiable, is_linear, tangent_aval
+from xlamini.interpreters.batch import batch, batched_aval
+from xlamini.interpreters.evaluate import evaluate
+from xlamini.interpreters.transpose import transpose
+from xlamini.primitives.tangent_ops import instantiated
+from xlamini.transforms.custom.remat_opt import evaluate_forward
+from xlamini.transforms.custom.vjp_rules import (
+    Backward,
+    BatchedBackward,
+    BatchedForward,
+    ClosedBackward,
+    Forward,
+    ForwardRule,
+    Pulled,
+)
+from xlamini.transforms.higher_order import (
+    HigherOrder,
+    chosen,
+    given,
+    inverse,
+    nonzero_of,
+    with_none,
+    with_zeros,
+)
+
+
+class CustomVJPCall(HigherOrder):
+    """A call whose derivative is what the user's rules say. The first `num_consts` operands are captured values."""
+
+    name = "custom_vjp_call"
+    called = "call_jaxpr"
+
+    def shape_rule(self, *avals: ShapedArray, call_jaxpr: Jaxpr, **params: Any) -> list[ShapedArray]:
+        return call_jaxpr.out_avals
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        """By the rule for jvp; if there is none a linear map is left, which nobody can evaluate."""
+        if params["jvp"] is None:
+            return self.linearize(primals, tangents, **params)
+        _check_captured(tangents, **params)
+        start = params["num_consts"]
+        return params["jvp"].pushed(primals[start:], tangents[start:])
+
+    def linearize(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        if params["fwd"] is None:
+            return self.jvp(primals, tangents, **params)
+        _check_captured(tangents, **params)
+        start, out_avals = params["num_consts"], params["call_jaxpr"].out_avals
+        forward = params["fwd"].traced(nonzero_of(tangents[start:]))
+        results = self._forward(forward, primals, params)
+        outs, residuals = results[: forward.count], results[forward.count :]
+        return outs, _linear_map(forward, residuals, tangents[start:], out_avals)
+
+    def _forward(self, forward: Forward, primals: Sequence[Any], params: dict[str, Any]) -> list[Any]:
+        """Outputs and residuals."""
+        start = params["num_consts"]
+        if not params["optimize_remat"]:
+            return evaluate(forward.jaxpr, [*forward.captured, *primals[start:]])
+        call = functools.partial(self.bind, **params)
+        return evaluate_forward(forward, call, primals[:start], primals[start:])
+
+    def transpose(self, cts: Sequence[Any], *operands: Any, call_jaxpr: Jaxpr, **params: Any) -> list[Any]:
+        """The transpose of the function itself, as nobody has asked for a derivative."""
+        linear = tuple(is_linear(x) for x in operands)
+        backward, nonzero_out = transpose(call_jaxpr, linear, nonzero_of(cts))
+        outs = evaluate(backward, [*chosen(operands, inverse(linear)), *given(cts)])
+        return with_none(linear, with_none(nonzero_out, outs))
+
+    def batch(
+        self, axis: Axis, operands: Sequence[Any], dims: Sequence[int | None], *, call_jaxpr: Jaxpr, **params: Any
+    ) -> Any:
+        batched, out_dims = batch(call_jaxpr, axis, tuple(dims), (True,) * len(call_jaxpr.outvars))
+        own = tuple(dims[params["num_consts"] :])
+        fwd = None if params["fwd"] is None else BatchedForward(params["fwd"], axis, own)
+        jvp = None if params["jvp"] is None else params["jvp"].batched(axis, own)
+        return self.bind(*operands, **{**params, "call_jaxpr": batched, "fwd": fwd, "jvp": jvp}), out_dims
+
+    def lower(self, ctx: Any, *operands: Any, call_jaxpr: Jaxpr, name: str, **params: Any) -> Any:
+        return ctx.body(call_jaxpr, operands, name)
+
+    def with_captured(self, operands: Sequence[Any], params: dict[str, Any]) -> Any:
+        jaxpr = params["call_jaxpr"]
+        count = params["num_consts"] + len(jaxpr.consts)
+        return [*jaxpr.consts, *operands], {**params, "call_jaxpr": close_over(jaxpr), "num_consts": count}
+
+    def shown_params(self, params: dict[str, Any]) -> dict[str, Any]:
+        hidden = ("jvp", "num_consts", "optimize_remat")
+        return {"name": params["name"], **{k: v for k, v in sorted(params.items()) if k not in hidden}}
+
+
+def _check_captured(tangents: Sequence[Any], *, num_consts: int, name: str, **params: Any) -> None:
+    """An error if a value that the function closes over is being differentiated."""
+    differentiated = given(tangents[:num_consts])
+    if differentiated:
+        found = ", ".join(t.aval.str_short(short_dtypes=False) for t in differentiated)
+        raise UnexpectedTracerError(
+            f"custom_vjp: {name} closes over a value that is being differentiated ({found}), but its rules give "
+            "derivatives for its arguments alone; pass the value as an argument (xlamini.closure_convert finds such "
+            "values), or hold it fixed with lax.stop_gradient"
+        )
+
+
+def _linear_map(
+    forward: Forward, residuals: Sequence[Any], tangents: Sequence[Any], out_avals: Sequence[ShapedArray]
+) -> list[Any]:
+    """Tangents of the outputs, as a map that only its transpose defines."""
+    differentiable = [is_differentiable(a) for a in out_avals]
+    bwd = forward.backward
+    if not bwd.symbolic_zeros:
+        # Traced here, where tracers that it closes over are still to be found.
+        pulled = bwd.traced((True,) * sum(differentiable))
+        residuals = [*pulled.captured, *residuals]
+        bwd = ClosedBackward(pulled.jaxpr, pulled.nonzero, repr(bwd))
+    outs = custom_lin_p.bind(
+        *residuals,
+        *given(tangents),
+        bwd=bwd,
+        in_zeros=inverse(nonzero_of(tangents)),
+        num_res=len(residuals),
+        out_avals=tuple(map(tangent_aval, chosen(out_avals, differentiable))),
+    )
+    return with_zeros(out_avals, differentiable, outs)
+
+
+class CustomLin(Primitive):
+    """A linear map of the operands after the first `num_res`, given by its transpose `bwd`.
+
+    `in_zeros` marks the arguments without tangent; `out_avals` are the types of the tangents that come out.
+    """
+
+    name = "custom_lin"
+    multiple_results = True
+    lacks: Mapping[str, str] = {"lower": "only its transpose is known"}
+
+    def shape_rule(self, *avals: ShapedArray, out_avals: Sequence[ShapedArray], **params: Any) -> list[ShapedArray]:
+        return list(out_avals)
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        """Forward mode again: it may be that nobody needs it, so the refusal waits."""
+        moving = given(tangents)
+        refusal = {**params, "bwd": Refusal(params["bwd"]), "num_res": 0, "in_zeros": (False,) * len(moving)}
+        return self.bind(*primals, **params), self.bind(*moving, **refusal)
+
+    def transpose(
+        self, cts: Sequence[Any], *operands: Any, bwd: Backward, in_zeros: Sequence[bool], num_res: int, **params: Any
+    ) -> list[Any]:
+        given_cts = list(cts) if bwd.symbolic_zeros else list(map(instantiated, cts))
+        pulled = bwd.traced(nonzero_of(given_cts))
+        found = evaluate(pulled.jaxpr, [*pulled.captured, *operands[:num_res], *given(given_cts)])
+        every = with_none(pulled.nonzero, found)
+        return [None] * num_res + chosen(every, inverse(in_zeros))
+
+    def batch(
+        self, axis: Axis, operands: Sequence[Any], dims: Sequence[int | None], **params: Any
+    ) -> Any:
+        count = params["num_res"]
+        found = iter(dims[count:])
+        own = tuple(0 if zero else next(found) for zero in params["in_zeros"])
+        bwd = BatchedBackward(params["bwd"], axis, tuple(dims[:count]), own)
+        out_avals = tuple(batched_aval(a, axis.size, 0) for a in params["out_avals"])
+        outs = self.bind(*operands, **{**params, "bwd": bwd, "out_avals": out_avals})
+        return outs, [0] * len(outs)
+
+    def lower(self, ctx: Any, *operands: Any, bwd: Backward, **params: Any) -> NoReturn:
+        source = ctx.eqn.provenance.source
+        raise _no_forward_mode(bwd, f" at {source}" if source else "")
+
+    def shown_params(self, params: dict[str, Any]) -> dict[str, Any]:
+        shown = {**params, "in_zeros": list(params["in_zeros"]), "symbolic_zeros": params["bwd"].symbolic_zeros}
+        return {k: v for k, v in sorted(shown.items()) if k != "out_avals"}
+
+
+class Refusal(Backward):
+    """Stands for the derivative of a linear map of which only the transpose is known."""
+
+    def __init__(self, bwd: Backward):
+        self.bwd = bwd
+
+    def __repr__(self) -> str:
+        return repr(self.bwd)
+
+    def traced(self, nonzero: Sequence[bool]) -> Pulled:
+        raise _no_forward_mode(self.bwd, "")
+
+
+def _no_forward_mode(bwd: Backward, where: str) -> TypeError:
+    return TypeError(
+        f"forward mode (jvp, jacfwd, linearize) does not apply to a custom_vjp function: of the one called{where} only "
+        f"the backward rule {bwd!r} is known; give it a rule for forward mode as well, with .defjvp(rule), or "
+        "write it with custom_jvp, which serves both modes"
+    )
+
+
+custom_vjp_call_p = CustomVJPCall()
+custom_lin_p = CustomLin()

@@ -1,0 +1,52 @@
+"""checkpoint_name: an identity that gives a value a name, for policies to speak of."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from xlamini.core.avals import ShapedArray
+from xlamini.core.primitive import Axis, Cost, Primitive
+from xlamini.core.pytree import flatten, unflatten
+from xlamini.transforms.arguments import ArgNames, avals_of
+
+
+def checkpoint_name(x: Any, name: str) -> Any:
+    """The arrays of a pytree as they are, known under `name` to the policies of `checkpoint`.
+
+    >>> policy = xlamini.checkpoint_policies.save_only_these_names("hidden")
+    >>> f = lambda x: xlamini.numpy.cos(checkpoint_name(xlamini.numpy.sin(x), "hidden"))
+    >>> xlamini.grad(xlamini.checkpoint(f, policy=policy))(0.0)
+    Array(-0., dtype=float32, weak_type=True)
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"checkpoint_name: the name must be a string, got {name!r} of type {type(name).__name__}")
+    leaves, tree = flatten(x)
+    avals_of(leaves, ArgNames(checkpoint_name, flatten(((x,), {}))[1]), "checkpoint_name")
+    return unflatten(tree, [name_p.bind(leaf, name=name) for leaf in leaves])
+
+
+class Name(Primitive):
+    """The operand, under a name; its tangent is not named."""
+
+    name = "name"
+
+    def shape_rule(self, x: ShapedArray, *, name: str) -> ShapedArray:
+        return x
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, name: str) -> Any:
+        return self.bind(*primals, name=name), tangents[0]
+
+    def transpose(self, ct: Any, x: Any, *, name: str) -> Sequence[Any]:
+        return (ct,)
+
+    def batch(self, axis: Axis, operands: Sequence[Any], dims: Sequence[int | None], *, name: str) -> Any:
+        return self.bind(*operands, name=name), dims[0]
+
+    def lower(self, ctx: Any, x: Any, *, name: str) -> Any:
+        return x
+
+    def cost(self, x: ShapedArray, *, name: str) -> Cost:
+        return Cost(0, 0)
+
+
+name_p = Name()

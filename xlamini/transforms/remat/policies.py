@@ -1,0 +1,259 @@
+"""Policies: which values a checkpointed function keeps for the way back.
+
+A policy is asked about each equation, `policy(primitive, *avals, **params)`, and answers True (or `Saveable`) if the
+results may be kept and False (or `Recompute`) if not. Those with parameters compare by value, so that equal programs
+are found to be equal.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any, NamedTuple
+
+from xlamini.primitives.dot_general import dot_general_p
+from xlamini.transforms.arguments import check_callable
+from xlamini.transforms.remat.checkpoint_name import name_p
+
+Policy = Callable[..., Any]
+
+
+class Answer:
+    """What a policy may answer in place of True and False."""
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+Saveable, Recompute = Answer("Saveable"), Answer("Recompute")
+
+
+class Offloadable(NamedTuple):
+    """The answer that a value may be kept in another memory: moved from `src` to `dst`."""
+
+    src: str
+    dst: str
+
+
+class Parametrised:
+    """A policy with parameters: `rule(*parameters, primitive, params)` answers."""
+
+    def __init__(self, rule: Policy, parameters: tuple[Hashable, ...], name: str):
+        self.rule, self.parameters, self.__name__ = rule, parameters, name
+
+    def __call__(self, primitive: Any, *avals: Any, **params: Any) -> Any:
+        return self.rule(*self.parameters, primitive, *avals, **params)
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is Parametrised and (self.rule, self.parameters) == (other.rule, other.parameters)
+
+    def __hash__(self) -> int:
+        return hash((self.rule, self.parameters))
+
+    def __repr__(self) -> str:
+        return self.__name__
+
+
+def everything_saveable(*_: Any, **__: Any) -> bool:
+    """Keep all that the way back needs, as without `checkpoint`.
+
+    >>> everything_saveable(xlamini.lax.sin)
+    True
+    """
+    return True
+
+
+def nothing_saveable(*_: Any, **__: Any) -> bool:
+    """Keep the arguments alone, as without a policy.
+
+    >>> nothing_saveable(xlamini.lax.dot_general_p)
+    False
+    """
+    return False
+
+
+def dots_saveable(primitive: Any, *_: Any, **__: Any) -> bool:
+    """Keep the results of matrix products, which cost most to compute again.
+
+    >>> dots_saveable(xlamini.lax.dot_general_p)
+    True
+    """
+    return primitive is dot_general_p
+
+
+def dots_with_no_batch_dims_saveable(primitive: Any, *_: Any, **params: Any) -> bool:
+    """Keep the results of matrix products without batch dimensions: in a transformer those with weights.
+
+    >>> dots_with_no_batch_dims_saveable(xlamini.lax.dot_general_p, dimension_numbers=(((1,), (0,)), ((), ())))
+    True
+    """
+    return primitive is dot_general_p and not any(params["dimension_numbers"][1])
+
+
+def save_only_these_names(*names_which_can_be_saved: str) -> Policy:
+    """Keep the values that `checkpoint_name` gave one of these names.
+
+    >>> save_only_these_names("hidden", "scores")
+    save_only_these_names('hidden', 'scores')
+    """
+    return _by_name("save_only_these_names", _named, names_which_can_be_saved)
+
+
+def save_any_names_but_these(*names_not_to_save: str) -> Policy:
+    """Keep the values that `checkpoint_name` gave a name, but not these names.
+
+    >>> save_any_names_but_these("scores")
+    save_any_names_but_these('scores')
+    """
+    return _by_name("save_any_names_but_these", _named_otherwise, names_not_to_save)
+
+
+def save_anything_except_these_names(*names_not_to_save: str) -> Policy:
+    """Keep any value, named or not, but those with these names.
+
+    What a name is given to is a value of its own: name it where it is computed, and use it under its name only.
+
+    >>> save_anything_except_these_names("scores")
+    save_anything_except_these_names('scores')
+    """
+    return _by_name("save_anything_except_these_names", _not_named, names_not_to_save)
+
+
+def save_from_both_policies(policy_1: Policy, policy_2: Policy) -> Policy:
+    """Keep what either policy lets be kept.
+
+    >>> save_from_both_policies(dots_saveable, save_only_these_names("hidden"))
+    save_from_both_policies(dots_saveable, save_only_these_names('hidden'))
+    """
+    for policy in (policy_1, policy_2):
+        check_policy("save_from_both_policies", policy)
+    name = f"save_from_both_policies({_name(policy_1)}, {_name(policy_2)})"
+    return Parametrised(_either, (policy_1, policy_2), name)
+
+
+def offload_dot_with_no_batch_dims(offload_src: str, offload_dst: str) -> Policy:
+    """Move the results of matrix products without batch dimensions to another memory.
+
+    >>> offload_dot_with_no_batch_dims("device", "pinned_host")
+    offload_dot_with_no_batch_dims('device', 'pinned_host')
+    """
+    name = f"offload_dot_with_no_batch_dims({offload_src!r}, {offload_dst!r})"
+    return Parametrised(_offloaded_dot, (Offloadable(offload_src, offload_dst),), name)
+
+
+def save_and_offload_only_these_names(
+    *,
+    names_which_can_be_saved: Iterable[str],
+    names_which_can_be_offloaded: Iterable[str],
+    offload_src: str,
+    offload_dst: str,
+) -> Policy:
+    """Keep the values with some names, and move those with other names to another memory.
+
+    >>> save_and_offload_only_these_names(names_which_can_be_saved=["a"], names_which_can_be_offloaded=["b"],
+    ...     offload_src="device", offload_dst="pinned_host")
+    save_and_offload_only_these_names(['a'], ['b'], 'device', 'pinned_host')
+    """
+    what = "save_and_offload_only_these_names"
+    saved, moved = _names(what, names_which_can_be_saved), _names(what, names_which_can_be_offloaded)
+    if saved & moved:
+        raise ValueError(
+            f"{what}: {sorted(saved & moved)} are both among the names to save and to offload; leave each in one"
+        )
+    name = f"{what}({sorted(saved)}, {sorted(moved)}, {offload_src!r}, {offload_dst!r})"
+    return Parametrised(_saved_or_moved, (saved, moved, Offloadable(offload_src, offload_dst)), name)
+
+
+checkpoint_dots = dots_saveable
+checkpoint_dots_with_no_batch_dims = dots_with_no_batch_dims_saveable
+
+
+def check_policy(what: str, policy: Any) -> None:
+    """TypeError for what is no policy, also for a function that makes one."""
+    check_callable(f"{what}: policy", policy)
+    if getattr(policy, "__name__", None) in _MAKERS:
+        raise TypeError(
+            f"{what}: {policy.__name__} makes a policy, but is none; call it, as in {_MAKERS[policy.__name__]}"
+        )
+    try:
+        hash(policy)
+    except TypeError:
+        raise TypeError(
+            f"{what}: the policy, of type {type(policy).__name__}, cannot be hashed; give its class a __hash__ "
+            "that goes with its __eq__, or pass a function"
+        ) from None
+
+
+def answered(answer: Any, policy: Policy, primitive: Any) -> bool:
+    """Whether a policy lets the results of a primitive be saved; an error for an answer that cannot be followed."""
+    if answer is True or answer is Saveable:
+        return True
+    if answer is False or answer is Recompute:
+        return False
+    if isinstance(answer, Offloadable):
+        raise NotImplementedError(
+            f"checkpoint: the policy {_name(policy)} wants the result of {primitive} moved to {answer.dst!r}, but "
+            "arrays cannot be moved between memories yet; use a policy that saves, such as dots_with_no_batch_dims_saveable"
+        )
+    raise TypeError(
+        f"checkpoint: the policy {_name(policy)} answered {answer!r} of type {type(answer).__name__} for {primitive}; "
+        "a policy returns True to save the results and False to compute them again"
+    )
+
+
+def _name(policy: Policy) -> str:
+    return getattr(policy, "__name__", repr(policy))
+
+
+def _names(what: str, names: Iterable[Any]) -> frozenset[str]:
+    found = tuple(names)
+    wrong = next((n for n in found if not isinstance(n, str)), None)
+    if wrong is not None or isinstance(names, str):
+        got = names if wrong is None else wrong
+        raise TypeError(
+            f"{what}: names are strings, each an argument of its own, got {got!r} of type {type(got).__name__}"
+        )
+    return frozenset(found)
+
+
+def _by_name(what: str, rule: Policy, names: tuple[Any, ...]) -> Policy:
+    known = _names(what, names)
+    return Parametrised(rule, (known,), f"{what}({', '.join(map(repr, sorted(known)))})")
+
+
+def _named(names: frozenset[str], primitive: Any, *_: Any, **params: Any) -> bool:
+    return primitive is name_p and params["name"] in names
+
+
+def _named_otherwise(names: frozenset[str], primitive: Any, *_: Any, **params: Any) -> bool:
+    return primitive is name_p and params["name"] not in names
+
+
+def _not_named(names: frozenset[str], primitive: Any, *_: Any, **params: Any) -> bool:
+    return not _named(names, primitive, **params)
+
+
+def _either(policy_1: Policy, policy_2: Policy, primitive: Any, *avals: Any, **params: Any) -> Any:
+    first = policy_1(primitive, *avals, **params)
+    return policy_2(primitive, *avals, **params) if first is False or first is Recompute else first
+
+
+def _offloaded_dot(answer: Offloadable, primitive: Any, *_: Any, **params: Any) -> Any:
+    return answer if dots_with_no_batch_dims_saveable(primitive, **params) else False
+
+
+def _saved_or_moved(
+    saved: frozenset[str], moved: frozenset[str], answer: Offloadable, primitive: Any, *_: Any, **params: Any
+) -> Any:
+    return answer if _named(moved, primitive, **params) else _named(saved, primitive, **params)
+
+
+_MAKERS = {
+    "save_only_these_names": "save_only_these_names('a')",
+    "save_any_names_but_these": "save_any_names_but_these('a')",
+    "save_anything_except_these_names": "save_anything_except_these_names('a')",
+    "save_from_both_policies": "save_from_both_policies(policy_1, policy_2)",
+    "offload_dot_with_no_batch_dims": "offload_dot_with_no_batch_dims('device', 'pinned_host')",
+    "save_and_offload_only_these_names": "save_and_offload_only_these_names(names_which_can_be_saved=…, …)",
+}
