@@ -11,7 +11,7 @@ import pytest
 
 import xlamini
 from tests.checks import assert_close
-from xlamini import ad_checkpoint, checkpoint, checkpoint_policies, grad, jit, random, vmap
+from xlamini import ad_checkpoint, checkpoint, checkpoint_policies, grad, jit, lax, random, vmap
 from xlamini import numpy as jnp
 from xlamini.ad_checkpoint import checkpoint_name, saved_residuals
 from xlamini.core.avals import ShapedArray
@@ -208,6 +208,22 @@ def test_random_keys() -> None:
 def test_linear_transpose() -> None:
     (ct,) = xlamini.linear_transpose(checkpoint(lambda x: 3 * checkpoint_name(x, "a")), 1.0)(2.0)
     assert_close(ct, 6, 0)
+
+
+@pytest.mark.parametrize("policy", ["none", "dots", "only"])
+def test_with_branches_in_both_orders(policy: str) -> None:
+    def branches(c: Any) -> Callable[..., Any]:
+        return lambda p, w, x: lax.cond(p, c(layer), lambda w, x: jnp.sum(w @ x), w, x)
+
+    def keep(f: Any) -> Any:
+        return checkpoint(f, policy=POLICIES[policy])
+
+    for kept in (branches(keep), keep(branches(lambda f: f)), keep(branches(keep))):
+        for p in (True, False):
+            assert_close(grad(kept, 2)(p, W, X), grad(branches(lambda f: f), 2)(p, W, X), 1e-5)
+        ps = np.array([True, False])
+        found, expected = (jit(vmap(grad(f, 2), (0, None, None)))(ps, W, X) for f in (kept, branches(lambda f: f)))
+        assert_close(found, expected, 1e-5)
 
 
 # --- what is kept

@@ -124,7 +124,7 @@ def test_names_of_jaxprs_are_not_given_to_variables() -> None:
 def test_a_tracer_prints_its_type() -> None:
     seen = []
     jax.make_jaxpr(lambda x, y: seen.extend([repr(x), repr(y)]))(1, np.ones((2, 3), np.float16))
-    assert seen == ["JitTracer<~int32[]>", "JitTracer<float16[2,3]>"]
+    assert seen == ["JitTracer(~int32[])", "JitTracer(float16[2,3])"]
 
 
 def test_printing_is_linear_in_shared_calls() -> None:

@@ -28,6 +28,7 @@ from xlamini.core.dtypes import float0 as float0
 from xlamini.core.edges import edge_of_face as _edge_of_face
 from xlamini.core.tracer import named_scope as named_scope
 from xlamini.runtime.array import Array as Array
+from xlamini.runtime.callbacks import effects_barrier as effects_barrier
 from xlamini.runtime.conversions import device_get as device_get
 from xlamini.runtime.platforms import (
     Device as Device,
@@ -40,6 +41,7 @@ from xlamini.runtime.platforms import (
     process_index as process_index,
 )
 from xlamini.transforms import start as _start
+from xlamini.transforms.callbacks.pure_callback import pure_callback as pure_callback
 from xlamini.transforms.jacobian import hessian as hessian, jacfwd as jacfwd, jacobian as jacobian, jacrev as jacrev
 from xlamini.transforms.jit import jit as jit
 from xlamini.transforms.jvp import jvp as jvp, linearize as linearize
@@ -61,7 +63,7 @@ __version__ = "0.1.0"
 
 _edge_of_face(globals())
 
-_LAZY = ("lax", "nn", "random", "dtypes", "stages", "ad_checkpoint", "checkpoint_policies")
+_LAZY = ("debug", "experimental", "lax", "nn", "random", "dtypes", "stages", "ad_checkpoint", "checkpoint_policies")
 
 
 def __getattr__(name: str) -> Any:

@@ -167,6 +167,19 @@ _METHODS: dict[str, Any] = {
 
 
 
+_type_alone = Tracer.__repr__
+
+
+def _repr(self: Tracer) -> str:
+    """`JitTracer(float32[])`, or with its number where there is one: `Tracer(value=Array(2., dtype=float32))`."""
+    if not self.builder.is_tracing():
+        return _type_alone(self)
+    try:
+        return f"Tracer(value={value_of(self)!r})"
+    except Unknown:
+        return _type_alone(self)
+
+
 def _format(self: Tracer, spec: str) -> str:
     """`f"{x}"` shows the type; with a format, as in `f"{x:.2f}"`, the number is needed."""
     return _formatted(self, spec) if spec else str(self)
@@ -194,6 +207,7 @@ _formatted = _asking(
     lambda value, spec: format(value, spec),
 )
 _METHODS |= {
+    "__repr__": _repr,
     "__format__": _format,
     "__copy__": _itself,
     "__deepcopy__": _itself,

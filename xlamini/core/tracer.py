@@ -50,7 +50,7 @@ class Tracer:
 
     def __repr__(self) -> str:
         weak = "~" if self.aval.weak_type else ""
-        return f"JitTracer<{weak}{self.aval.str_short(short_dtypes=False)}>"
+        return f"JitTracer({weak}{self.aval.str_short(short_dtypes=False)})"
 
     def __hash__(self) -> int:
         raise TypeError(f"unhashable type: {self!r}; a traced value has no number to hash")

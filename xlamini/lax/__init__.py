@@ -90,5 +90,7 @@ from xlamini.primitives.top_k import top_k, top_k_p
 from xlamini.primitives.trigonometric import acos, asin, atan, atan2, cos, sin, tan
 from xlamini.transforms.control_flow.cond import cond, cond_p, switch
 from xlamini.transforms.control_flow.platform_dependent import platform_dependent
+from xlamini.transforms.control_flow.while_loop import while_loop
+from xlamini.transforms.control_flow.while_primitive import while_p
 
 _edge_of_face(globals())

@@ -87,7 +87,7 @@ class PureCallback(Callback):
 
 
 def _with_axis(x: Any, size: int, dim: int | None) -> Any:
-    return expand_dims(x, 0) if dim is None else move_batch_dim(x, size, dim, 0)
+    return expand_dims(x, (0,)) if dim is None else move_batch_dim(x, size, dim, 0)
 
 
 def _where_batched(x: Any, size: int, dim: int | None) -> Any:

@@ -27,6 +27,12 @@ SHOWN = 10
 """How many differing leaves an error lists."""
 
 
+def check_function(what: str, name: str, fun: Any) -> None:
+    """TypeError unless the argument `name` of `what` is a function."""
+    if not callable(fun):
+        raise TypeError(f"{what}: {name} must be a function, got {fun!r} of type {type(fun).__name__}")
+
+
 class LeafNames(Sequence[str]):
     """Names of a tree's leaves, such as `init_val['w']`; worked out when one is asked for."""
 
@@ -77,11 +83,11 @@ class Carry:
         return leaves, traced._replace(jaxpr=with_outputs_of(traced.jaxpr, tuple(avals)))
 
     def _check_structure(self, found: Any) -> None:
-        where = first_difference(self.tree, found, (f"the {self.name} it takes", "what it returns"))
+        where = first_difference(self.tree, found, (self.name, f"the returned {self.name}"))
         if where is not None:
             raise TypeError(
                 f"{self.what}: {self.body_name} must return a carry with the structure of the one it takes, but "
-                f"{where}; return the same containers, or start from {self.given_as} of the structure returned"
+                f"{where}; return the same containers as it takes, or start from {self.given_as} of the other structure"
             )
 
     def _check_types(self, avals: Sequence[ShapedArray], returned: Sequence[ShapedArray]) -> None:

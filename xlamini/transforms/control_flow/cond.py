@@ -5,7 +5,7 @@ the program is lowered is the only one that is lowered.
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -240,11 +240,11 @@ class Cond(HigherOrder):
             _check_types(f"branch {i} returns", branch.out_avals, "branch 0 returns", branches[0].out_avals)
         return joined_avals(branches)
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, branches: tuple[Jaxpr, ...], **params: Any) -> Any:
-        nonzero = nonzero_of(tangents[1:])
-        nonzero_out = _union(jvp(b, nonzero)[1] for b in branches)
-        pushed = tuple(jvp(b, nonzero, nonzero_out)[0] for b in branches)
-        outs = self.bind(*primals, *given(tangents), branches=pushed, **params)
+    def jvp(
+        self, primals: Sequence[Any], tangents: Sequence[Any], *, branches: tuple[Jaxpr, ...], **params: Any
+    ) -> Any:
+        found, nonzero_out = _agreed(jvp, branches, (nonzero_of(tangents[1:]),), lambda f: f[1])
+        outs = self.bind(*primals, *given(tangents), branches=tuple(pushed for pushed, _ in found), **params)
         avals = joined_avals(branches)
         return outs[: len(avals)], with_zeros(avals, nonzero_out, outs[len(avals) :])
 
@@ -252,49 +252,42 @@ class Cond(HigherOrder):
         self, primals: Sequence[Any], tangents: Sequence[Any], *, branches: tuple[Jaxpr, ...], **params: Any
     ) -> Any:
         index, *operands = primals
-        nonzero = nonzero_of(tangents[1:])
-        nonzero_out = _union(linearize(b, nonzero).nonzero_out for b in branches)
-        halves = of_linearized([linearize(b, nonzero, nonzero_out) for b in branches])
+        found, nonzero_out = _agreed(linearize, branches, (nonzero_of(tangents[1:]),), lambda f: f.nonzero_out)
+        halves = of_linearized(found)
         outs, residuals = halves.parted(operands, self.bind(*primals, branches=halves.first, **params))
-        found = self.bind(index, *residuals, *given(tangents), branches=halves.second, **params)
-        return outs, with_zeros(joined_avals(branches), nonzero_out, found)
+        out_tangents = self.bind(index, *residuals, *given(tangents), branches=halves.second, **params)
+        return outs, with_zeros(joined_avals(branches), nonzero_out, out_tangents)
 
     def transpose(self, cts: Sequence[Any], *operands: Any, branches: tuple[Jaxpr, ...], **params: Any) -> list[Any]:
-        index, *given_ = operands
-        linear, nonzero = tuple(map(is_linear, given_)), nonzero_of(cts)
-        nonzero_out = _union(transpose(b, linear, nonzero)[1] for b in branches)
-        backward = tuple(transpose(b, linear, nonzero, nonzero_out)[0] for b in branches)
-        outs = self.bind(index, *chosen(given_, inverse(linear)), *given(cts), branches=backward, **params)
+        index, *others = operands
+        linear = tuple(map(is_linear, others))
+        found, nonzero_out = _agreed(transpose, branches, (linear, nonzero_of(cts)), lambda f: f[1])
+        known = [index, *chosen(others, inverse(linear)), *given(cts)]
+        outs = self.bind(*known, branches=tuple(backward for backward, _ in found), **params)
         return [None, *with_none(linear, with_none(nonzero_out, outs))]
 
     def batch(
-        self,
-        axis: Axis,
-        operands: Sequence[Any],
-        dims: Sequence[int | None],
-        *,
-        branches: tuple[Jaxpr, ...],
-        **params: Any,
+        self, axis: Axis, operands: Sequence[Any], dims: Sequence[int | None], *, branches: Any, **params: Any
     ) -> Any:
         if dims[0] is not None:
             return run_all(axis, operands, dims, branches)
-        inner = tuple(dims[1:])
-        batched = _union(tuple(d is not None for d in batch(b, axis, inner)[1]) for b in branches)
-        found = tuple(batch(b, axis, inner, batched)[0] for b in branches)
-        return self.bind(*operands, branches=found, **params), [0 if b else None for b in batched]
+        options = axis, tuple(dims[1:])
+        found, batched = _agreed(batch, branches, options, lambda f: tuple(d is not None for d in f[1]))
+        out_dims = tuple(0 if mark else None for mark in batched)
+        first = [f if f[1] == out_dims else batch(b, *options, batched) for f, b in zip(found, branches, strict=True)]
+        return self.bind(*operands, branches=tuple(jaxpr for jaxpr, _ in first), **params), out_dims
 
     def partial_eval(
         self, unknown: Sequence[bool], operands: Sequence[Any], *, branches: tuple[Jaxpr, ...], **params: Any
     ) -> Any:
         if unknown[0]:
             return self.bind(*operands, branches=branches, **params)
-        index, *given_ = operands
+        index, *others = operands
         inner = tuple(unknown[1:])
-        unknown_out = _union(partial_eval(b, inner).unknown_out for b in branches)
-        halves = of_parted([partial_eval(b, inner, unknown_out) for b in branches])
-        known = chosen(given_, inverse(inner))
+        found, unknown_out = _agreed(partial_eval, branches, (inner,), lambda f: f.unknown_out)
+        halves, known = of_parted(found), chosen(others, inverse(inner))
         outs, residuals = halves.parted(known, self.bind(index, *known, branches=halves.first, **params))
-        later = self.bind(index, *residuals, *chosen(given_, inner), branches=halves.second, **params)
+        later = self.bind(index, *residuals, *chosen(others, inner), branches=halves.second, **params)
         return merged(unknown_out, later, outs)
 
     def dce(self, used: Sequence[bool], params: dict[str, Any]) -> Any:
@@ -337,7 +330,20 @@ class Cond(HigherOrder):
 cond_p = Cond()
 
 
-def _union(masks: Any) -> Mask:
+def _agreed(
+    rewrite: Callable[..., Any], branches: Sequence[Jaxpr], options: tuple[Any, ...], marks: Callable[[Any], Mask]
+) -> tuple[list[Any], Mask]:
+    """Each branch rewritten, all with the same outputs marked, which are those that any branch marks by itself."""
+    found = [rewrite(branch, *options) for branch in branches]
+    union = _union(map(marks, found))
+    agreed = [
+        f if marks(f) == union else rewrite(branch, *options, union)
+        for f, branch in zip(found, branches, strict=True)
+    ]
+    return agreed, union
+
+
+def _union(masks: Iterable[Mask]) -> Mask:
     """The places that are marked in any of the masks."""
     return tuple(any(column) for column in zip(*masks, strict=True))
 

@@ -20,8 +20,8 @@ from xlamini.interpreters.evaluate import evaluate
 from xlamini.primitives.arithmetic import add
 from xlamini.primitives.comparison import lt
 from xlamini.primitives.promotion import in_dtype, number
-from xlamini.transforms.arguments import avals_of, check_callable, check_values
-from xlamini.transforms.control_flow.carries import Carry
+from xlamini.transforms.arguments import avals_of, check_values
+from xlamini.transforms.control_flow.carries import Carry, check_function
 from xlamini.transforms.control_flow.scan import scan_p
 from xlamini.transforms.control_flow.while_primitive import while_p
 from xlamini.transforms.placing import device_put
@@ -50,7 +50,7 @@ def fori_loop(
     >>> fori_loop(0, 5, lambda i, total: total + i, 0)
     Array(10, dtype=int32, weak_type=True)
     """
-    check_callable("fori_loop", body_fun)
+    check_function("fori_loop", "body_fun", body_fun)
     lower, upper = _one_dtype(*_bounds(lower, upper))
     known = _numbers(lower, upper)
     length = None if known is None else max(known[1] - known[0], 0)

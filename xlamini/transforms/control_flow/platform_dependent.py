@@ -16,7 +16,9 @@ Platforms = tuple[tuple[str, ...] | None, ...]
 """The platforms that each branch is for; None means all others."""
 
 
-def platform_dependent(*args: Any, default: Callable[..., Any] | None = None, **per_platform: Callable[..., Any]) -> Any:
+def platform_dependent(
+    *args: Any, default: Callable[..., Any] | None = None, **per_platform: Callable[..., Any]
+) -> Any:
     """`per_platform[p](*args)` on the platform p that the program is lowered for, `default(*args)` on any other.
 
     Platforms are `cpu`, `cuda`, `rocm` and `tpu`. All functions are traced, and must return the same structure, shapes

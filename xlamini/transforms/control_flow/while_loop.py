@@ -9,8 +9,11 @@ import numpy as np
 from xlamini.core.config import disable_jit
 from xlamini.core.errors import ConcretizationTypeError
 from xlamini.core.pytree import structure, treedef_is_leaf
-from xlamini.transforms.arguments import check_callable, name_of
-from xlamini.transforms.control_flow.carries import Carry
+from xlamini.transforms.arguments import name_of
+from xlamini.transforms.control_flow.carries import Carry, check_function
+try:
+    from xlamini.transforms.control_flow.bounded_while import bounded_while_p
+except ImportError: pass
 from xlamini.transforms.control_flow.while_primitive import while_p
 from xlamini.transforms.placing import device_put
 from xlamini.transforms.tracing import Trace, rebuilt, trace
@@ -41,8 +44,8 @@ def while_loop(
     >>> xlamini.grad(lambda x: while_loop(lambda y: y < 10, lambda y: y * x, x, max_steps=5))(3.0)
     Array(27., dtype=float32, weak_type=True)
     """
-    check_callable("while_loop", cond_fun)
-    check_callable("while_loop", body_fun)
+    check_function("while_loop", "cond_fun", cond_fun)
+    check_function("while_loop", "body_fun", body_fun)
     _check_steps(max_steps)
     if disable_jit.value:
         try:

@@ -16,6 +16,11 @@ from xlamini.primitives.convert import convert
 from xlamini.transforms.arguments import check_outputs, name_of
 
 
+class SymbolicZero:
+    def __init__(self, aval): self.aval = aval
+    def __repr__(self): return "SymbolicZero"
+
+
 class Pair(NamedTuple):
     """What a fwd rule returned: flat outputs, flat residuals, and the tree of these."""
 
@@ -82,7 +87,9 @@ def _spread(call: Any, bwd: Callable[..., Any], result: Any) -> list[Any]:
     due = unflatten(call.in_tree, [LEAF] * call.in_tree.num_leaves)
     leaves, tree = flatten_from_user(result, lambda x: x is None)
     try:
-        subtrees = tree.flatten_up_to(due) if isinstance(result, tuple) else [due]
+        if not isinstance(result, tuple):
+            raise ValueError
+        subtrees = tree.flatten_up_to(due)
     except ValueError:
         raise _unlike(call, bwd, due, result) from None
     flat: list[Any] = []

@@ -29,7 +29,7 @@ from xlamini.primitives.convert import convert
 from xlamini.primitives.shape import sum_over
 from xlamini.primitives.tangent_ops import zeros
 from xlamini.transforms.arguments import name_of
-from xlamini.transforms.custom.vjp_checks import checked_cotangents, checked_pair, explaining
+from xlamini.transforms.custom.vjp_checks import SymbolicZero, checked_cotangents, checked_pair, explaining
 from xlamini.transforms.higher_order import Mask, given, merged, nonzero_of
 
 Dims = tuple[int | None, ...]
@@ -71,7 +71,7 @@ def with_fixed(fixed: Sequence[tuple[int, Any]], args: Sequence[Any]) -> list[An
     return full
 
 
-class Primal:
+class CustomVJPPrimal:
     """What a fwd rule with `symbolic_zeros` gets for an argument: its `value`, and whether it is `perturbed`."""
 
     __slots__ = ("perturbed", "value")
@@ -160,7 +160,7 @@ class UserForward(ForwardRule):
         made: dict[str, Any] = {}
 
         def flat(*tracers: Any) -> list[Any]:
-            given = list(map(Primal, tracers, perturbed)) if rules.symbolic_zeros else tracers
+            given = list(map(CustomVJPPrimal, tracers, perturbed)) if rules.symbolic_zeros else tracers
             pair = checked_pair(call, rules.fwd, rules.run_fwd(unflatten(call.in_tree, given)))
             outs = [convert(x, a.dtype, a.weak_type) for x, a in zip(pair.outs, call.out_avals, strict=True)]
             made.update(tree=pair.tree, residuals=pair.residuals)

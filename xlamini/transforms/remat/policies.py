@@ -194,7 +194,8 @@ def answered(answer: Any, policy: Policy, primitive: Any) -> bool:
     if isinstance(answer, Offloadable):
         raise NotImplementedError(
             f"checkpoint: the policy {_name(policy)} wants the result of {primitive} moved to {answer.dst!r}, but "
-            "arrays cannot be moved between memories yet; use a policy that saves, such as dots_with_no_batch_dims_saveable"
+            "arrays cannot be moved between memories yet; use a policy that saves, such as "
+            "dots_with_no_batch_dims_saveable"
         )
     raise TypeError(
         f"checkpoint: the policy {_name(policy)} answered {answer!r} of type {type(answer).__name__} for {primitive}; "
