@@ -133,7 +133,7 @@ def _explain(error: BaseException) -> None:
         return
     failure.reported = True
     if not isinstance(failure.error, Exception):
-        raise failure.error
+        raise failure.error from None
     error.__class__ = CallbackError
     error.args = (failure.message,)
     error.__cause__ = _cause(failure.error)

@@ -13,6 +13,7 @@ from xlamini.core.avals import ShapedArray
 from xlamini.core.jaxpr import Jaxpr, Literal, Var, close_over
 from xlamini.core.structure import executable_key
 from xlamini.core.tracer import aval_of, build, state
+from xlamini.interpreters.dce import dce
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.primitives.convert import convert
 from xlamini.runtime.put import device_put_value
@@ -78,10 +79,15 @@ def _run(jaxpr: Jaxpr, inputs: Sequence[Any]) -> list[Any]:
     if program is None:
         if key not in _seen and _better_one_by_one(jaxpr):
             _remember(_seen, key, None)
-            return evaluate(jaxpr, inputs)
+            return evaluate(_needed(jaxpr), inputs)
         program = LoweredProgram(jaxpr, jaxpr.name, where.device).compile()
         _remember(_programs, key, program)
     return program(inputs, where.committed)
+
+
+def _needed(jaxpr: Jaxpr) -> Jaxpr:
+    """The program without equations that nobody needs: some cannot be run, such as a derivative that is not known."""
+    return dce(jaxpr, (True,) * len(jaxpr.outvars), True)[0]
 
 
 class _Numbered:

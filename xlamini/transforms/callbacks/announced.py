@@ -24,7 +24,7 @@ def call_with_results(
     params: Mapping[str, Any],
 ) -> Any:
     """The results of the callback, in the structure of `result_shape_dtypes`."""
-    name = primitive.name
+    name = primitive.face
     check_callable(name, callback)
     if sharding is not None:
         raise NotImplementedError(f"{name}: sharding is not supported; leave it out, programs run on one device")

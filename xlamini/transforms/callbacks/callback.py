@@ -33,6 +33,8 @@ class Callback(Primitive):
     multiple_results = True
     lacks: Mapping[str, str] = {"jvp": "a Python function has no derivative", "transpose": "not linear"}
     side_effect = True
+    face: str
+    """What the user called."""
 
     def bind(self, *operands: Any, **params: Any) -> list[Any]:
         return super().bind(*operands, **params) if state.builder is not None else self._now(operands, **params)
@@ -40,14 +42,14 @@ class Callback(Primitive):
     def _now(self, operands: Sequence[Any], **params: Any) -> list[Any]:
         """Call the function at once, and put its results where the operands are."""
         names = ArgNames(params["callback"].fun, params["callback"].in_tree)
-        where = placement(operands, names, self.name)
+        where = placement(operands, names, self.face)
         call = self._host_call(user_line(), **params)
         results = call.now([_value(x) for x in operands])
         return [device_put_value(x, where.device, committed=where.committed) for x in results]
 
     def _host_call(self, place: str, *, callback: Any, result_avals: Any, mapped: Mapped, **params: Any) -> HostCall:
         run = functools.partial(_looped, callback, result_avals, mapped)
-        return HostCall(run, f"{self.name}: {callback}", place)
+        return HostCall(run, f"{self.face}: {callback}", place)
 
     def shape_rule(self, *avals: ShapedArray, result_avals: Any, mapped: Mapped, **params: Any) -> list[ShapedArray]:
         sizes = tuple(size for size, _ in reversed(mapped))
@@ -55,7 +57,7 @@ class Callback(Primitive):
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, callback: HostFunction, **params: Any) -> NoReturn:
         raise ValueError(
-            f"{self.name}: {callback} is a Python function, which cannot be differentiated; give what calls it a "
+            f"{self.face}: {callback} is a Python function, which cannot be differentiated; give what calls it a "
             "derivative with custom_jvp or custom_vjp, or take its arguments out of the derivative with "
             "lax.stop_gradient"
         )

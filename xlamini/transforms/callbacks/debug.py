@@ -55,7 +55,7 @@ def callback(
 
 
 def _call(ordered: bool, callback: Callable[..., Any], /, *args: Any, **kwargs: Any) -> None:
-    check_callable("debug.callback", callback)
+    check_callable(debug_callback_p.face, callback)
     _observe(debug_callback_p, callback, args, kwargs, {"ordered": bool(ordered)})
 
 
@@ -129,7 +129,7 @@ def _observe(
     fixed = tuple((i, x) for i, x in enumerate(leaves) if not is_array[i])
     names = ArgNames(callback, in_tree)
     operands = [x for x, found in zip(leaves, is_array, strict=True) if found]
-    check_values(operands, [names[i] for i, found in enumerate(is_array) if found], primitive.name)
+    check_values(operands, [names[i] for i, found in enumerate(is_array) if found], primitive.face)
     function = HostFunction(callback, in_tree, fixed)
     primitive.bind(*operands, callback=function, result_avals=(), mapped=(), **params)
 
@@ -137,6 +137,7 @@ def _observe(
 class DebugCallback(Callback):
     """Without results; derivatives pass it by."""
 
+    name, face = "debug_callback", "debug.callback"
     lacks: Mapping[str, str] = {"transpose": "without results"}
 
     def effects(self, params: dict[str, Any]) -> Effects:
@@ -146,13 +147,13 @@ class DebugCallback(Callback):
         return self.bind(*primals, **params), []
 
 
-debug_callback_p = DebugCallback("debug_callback")
+debug_callback_p = DebugCallback()
 
 
 class DebugPrint(DebugCallback):
     """A callback that prints; it is shown with its format."""
 
-    name = "debug_print"
+    name, face = "debug_print", "debug.print"
 
     def shown_params(self, params: dict[str, Any]) -> dict[str, Any]:
         return {name: value for name, value in super().shown_params(params).items() if name != "callback"}

@@ -53,7 +53,7 @@ def io_callback(
 class IoCallback(Callback):
     """Never left out or repeated."""
 
-    name = "io_callback"
+    name = face = "io_callback"
 
     def effects(self, params: dict[str, Any]) -> Effects:
         return frozenset([ordered_io_effect if params["ordered"] else io_effect])

@@ -58,7 +58,7 @@ def pure_callback(
 class PureCallback(Callback):
     """Nothing but its results: it may be left out, and be called once for several examples."""
 
-    name = "pure_callback"
+    name = face = "pure_callback"
     side_effect = False
 
     def batch(

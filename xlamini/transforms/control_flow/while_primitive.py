@@ -19,6 +19,7 @@ from xlamini.core.tangents import is_linear, is_zero
 from xlamini.core.tracer import state
 from xlamini.primitives.batch_ops import move_batch_dim
 from xlamini.primitives.tangent_ops import instantiated
+from xlamini.transforms.control_flow.silent import silent
 from xlamini.transforms.control_flow.while_lowering import lowered
 from xlamini.transforms.control_flow.while_rules import (
     Parts,
@@ -102,8 +103,9 @@ class While(HigherOrder):
         nonzero = self._nonzero(tangents, params)
         if not any(nonzero):
             return outs, zeros
-        _check_repeatable(params, "its linear half")
-        again = self.with_tangents(primals, tangents, params)
+        _check_repeatable(params, "the linear half of the program")
+        quiet = {name: silent(x) if isinstance(x, Jaxpr) else x for name, x in params.items()}
+        again = self.with_tangents(primals, tangents, quiet)
         return outs, with_zeros(_carry_avals(params), nonzero, again[len(outs) :])
 
     def partial_eval(self, unknown: Sequence[bool], operands: Sequence[Any], **params: Any) -> Any:

@@ -178,7 +178,7 @@ class CustomLin(Primitive):
 
     def lower(self, ctx: Any, *operands: Any, bwd: Backward, **params: Any) -> NoReturn:
         source = ctx.eqn.provenance.source
-        raise _no_forward_mode(bwd, f" at {source}" if source else "")
+        raise _no_forward_mode(bwd, f", called at {source}," if source else "")
 
     def shown_params(self, params: dict[str, Any]) -> dict[str, Any]:
         shown = {**params, "in_zeros": list(params["in_zeros"]), "symbolic_zeros": params["bwd"].symbolic_zeros}
@@ -200,9 +200,9 @@ class Refusal(Backward):
 
 def _no_forward_mode(bwd: Backward, where: str) -> TypeError:
     return TypeError(
-        f"forward mode (jvp, jacfwd, linearize) does not apply to a custom_vjp function: of the one called{where} only "
-        f"the backward rule {bwd!r} is known; give it a rule for forward mode as well, with .defjvp(rule), or "
-        "write it with custom_jvp, which serves both modes"
+        f"custom_vjp: forward mode (jvp, jacfwd, linearize) does not apply to the function whose backward rule is "
+        f"{bwd!r}{where} as that rule is all that is known of its derivative; add a rule for forward mode with "
+        ".defjvp(rule), or write the function with custom_jvp, which serves both modes"
     )
 
 

@@ -41,9 +41,10 @@ def explaining(which: str, rule: Callable[..., Any], call: Any) -> Iterator[None
     try:
         yield
     except UnexpectedTracerError as error:
-        advice = f"make the value an argument of {call.name}, and return it from fwd among the residuals"
-        if advice not in str(error):
-            error.args = (f"{described(which, rule, call)}: {error}. The rules run when {call.name} is rewritten: {advice}",)
+        problem, *leak = str(error).split(". A traced value must")
+        if not problem.startswith("custom_vjp"):
+            fix = f"; make the value an argument of {call.name}, and return it from fwd among the residuals"
+            error.args = (f"{described(which, rule, call)}: {problem}{fix if leak else ''}",)
         raise
 
 

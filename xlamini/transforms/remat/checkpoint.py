@@ -22,6 +22,7 @@ from xlamini.interpreters.linearize import linearize
 from xlamini.interpreters.partial_eval import partial_eval
 from xlamini.transforms.arguments import ArgNames, avals_of, check_callable, check_values, name_of
 from xlamini.transforms.call import Call
+from xlamini.transforms.cells import Cells, store, threaded, values_of, with_cells
 from xlamini.transforms.higher_order import Mask, chosen, given, inverse, merged, nonzero_of, with_zeros
 from xlamini.transforms.remat.policies import Policy, check_policy
 from xlamini.transforms.remat.recompute import Cut, cut
@@ -72,9 +73,22 @@ def checkpoint(
     @edge
     @functools.wraps(fun)
     def checkpointed(*args: Any, **kwargs: Any) -> Any:
-        return _call(fun, checked, args, kwargs)
+        return with_cells(
+            lambda cells: _threading(cells, fun, checked, args, kwargs) if cells else _call(fun, checked, args, kwargs)
+        )
 
     return checkpointed
+
+
+def _threading(
+    cells: Cells, fun: Callable[..., Any], options: Options, args: Sequence[Any], kwargs: dict[str, Any]
+) -> Any:
+    """The call with the refs that `fun` writes as values."""
+    guards = options.prevent_cse if isinstance(options.prevent_cse, bool) else (True, *options.prevent_cse)
+    shifted = options._replace(static=options.static.shifted(), prevent_cse=guards)
+    out, values = _call(threaded(fun, cells), shifted, (values_of(cells), *args), kwargs)
+    store(cells, values)
+    return out
 
 
 def _call(fun: Callable[..., Any], options: Options, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
