@@ -88,6 +88,21 @@ def test_an_axis_that_is_not_there():
         lax.axis_index("i")
 
 
-def test_no_derivative_of_pmax():
-    with pytest.raises(NotImplementedError, match=r"primitive 'pmax' has no jvp rule"):
-        over_rows(xlamini.grad(lambda v: lax.pmax(v, "i")))(X[:, 0])
+def test_the_tangent_of_an_extremum_is_shared_by_those_that_attain_it():
+    x = np.array([1.0, 3.0, 3.0], np.float32)
+    for collective, shares in ((lax.pmax, [0.0, 0.5, 0.5]), (lax.pmin, [1.0, 0.0, 0.0])):
+        found = xlamini.grad(lambda x: over_rows(lambda v: collective(v, "i"), out_axes=None)(x))(x)
+        np.testing.assert_allclose(found, shares)
+        assert xlamini.jvp(over_rows(lambda v: collective(v, "i")), (x,), (x,))[1].tolist() == [float(np.dot(shares, x))] * 3
+
+
+def test_means_of_integers_and_counts_of_booleans():
+    means = over_rows(lambda row: lax.pmean(row, "i"), out_axes=None)(X.astype(np.int32))
+    assert means.dtype == np.float32 and means.tolist() == [4.0, 5.0, 6.0, 7.0]
+    counts = over_rows(lambda row: lax.psum(row > 4, "i"), out_axes=None)(X)
+    assert counts.dtype == np.int32 and counts.tolist() == [1, 2, 2, 2]
+
+
+def test_spmd_axis_name_is_accepted():
+    found = over_rows(lambda row: lax.psum(row, "i"), spmd_axis_name="devices", out_axes=None)(X)
+    np.testing.assert_allclose(found, X.sum(0))

@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from xlamini.core.edges import edge
+from xlamini.core.effects import more_than_observing
 from xlamini.core.errors import (
     ConcretizationTypeError,
     JAXTypeError,
@@ -70,7 +71,7 @@ def _needed(builder: Builder, captured: dict[Var, Any], var: Atom) -> list[Equat
         if type(atom) is not Var or atom in builder.known or atom in captured:
             continue
         eqn = builder.producers.get(atom)
-        if eqn is None:
+        if eqn is None or more_than_observing(eqn.effects):  # an effect must not happen twice
             raise Unknown(builder, atom)
         if eqn.id not in found:
             found[eqn.id] = eqn
@@ -103,7 +104,7 @@ def _asking(error: type[JAXTypeError], wish: str, fix: str, convert: Callable[..
 
 
 def _refuse(error: type[JAXTypeError], tracer: Tracer, unknown: Unknown, wish: str, fix: str) -> NoReturn:
-    if not unknown.builder.is_tracing():
+    if not tracer.builder.is_tracing():
         raise leaked(tracer) from None
     aval = tracer.aval.str_short(short_dtypes=False)
     raise error(

@@ -228,6 +228,10 @@ num_cpu_devices = Flag("num_cpu_devices", 1, "how many devices the CPU shows")
 tracing = _cells.Config("tracing", False, include_in_jit_key=True, include_in_trace_context=False)
 """True in a thread while a builder is active, so that compiled calls are staged and not run."""
 
+callback_depth = _cells.Config("callback_depth", 0, include_in_jit_key=True, include_in_trace_context=False)
+"""How many calls from programs into Python a thread is in. Dispatch tells the calls of one depth from those of another,
+so that a callback may call the function it is part of, even while that is compiled."""
+
 
 def _show_to_dispatch() -> None:
     """Tell the C++ dispatch path which cells decide on 64-bit arguments and on running op by op."""

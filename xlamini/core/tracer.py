@@ -151,15 +151,19 @@ class Builder:
         return entry[0]
 
     def _rewritten(self, tracer: Tracer) -> Any:
-        """What a tracer that a rule closed over has become in the rewrite of its program that is going on."""
+        found = self.stand_in(tracer)
+        if found is None:
+            raise leaked(tracer)
+        return found
+
+    def stand_in(self, tracer: Tracer) -> Any:
+        """What a tracer that a rule closed over has become in the rewrite of its program that is going on, or None."""
         builder: Builder | None = self
         while builder is not None:
             if tracer.variable in builder.environment:
-                if tracer.variable in builder.tangents:
-                    raise _differentiated(tracer)
                 return builder.environment[tracer.variable]
             builder = builder.parent
-        raise leaked(tracer)
+        return None
 
     def _check_capturable(self, value: Any) -> None:
         if type(value) in (Linear, Zero):
@@ -282,6 +286,12 @@ def _differentiated(tracer: Tracer) -> UnexpectedTracerError:
         "through what a rule closes over: make it an argument of the function (closure_convert does so), or hold it "
         "fixed with lax.stop_gradient"
     )
+
+
+def is_usable(tracer: Tracer) -> bool:
+    """Whether a tracer can be used here: its trace goes on, or its program is being rewritten."""
+    builder = state.builder
+    return builder is not None and (tracer.builder.is_tracing() or builder.stand_in(tracer) is not None)
 
 
 def leaked(tracer: Tracer, name: str = "") -> UnexpectedTracerError:

@@ -14,7 +14,11 @@ from xlamini.primitives.bitwise import (
     shift_right_arithmetic,
     shift_right_logical,
 )
-from xlamini.primitives.collectives import axis_index, axis_size, pmax, pmean, pmin, psum
+from xlamini.primitives.collectives.axes import axis_index, axis_index_p, axis_size
+from xlamini.primitives.collectives.exchange import all_to_all, all_to_all_p, pswapaxes
+from xlamini.primitives.collectives.gathering import all_gather, all_gather_p, psum_scatter, reduce_scatter_p
+from xlamini.primitives.collectives.permute import pbroadcast, ppermute, ppermute_p, pshuffle
+from xlamini.primitives.collectives.reductions import pmax, pmax_p, pmean, pmin, pmin_p, psum, psum_p
 from xlamini.primitives.comparison import eq, ge, gt, le, lt, ne
 from xlamini.primitives.complex import complex, conj, imag, real
 from xlamini.primitives.concatenate import concatenate, concatenate_p, split, split_p

@@ -32,6 +32,7 @@ class Context:
         self.location = mlir.unknown
         self.constants: dict[Any, Value] = {}
         self.token: Value = None
+        self.loose_token: Value = None
 
     @property
     def avals_in(self) -> list[ShapedArray]:
@@ -82,7 +83,7 @@ class Context:
     def current_token(self) -> Value:
         """The token that the next ordered effect takes; it leaves its own in `token`."""
         if self.token is None:
-            (self.token,) = self.many("stablehlo.create_token", (), [self.mlir.token])
+            self.token = self._new_token()
         return self.token
 
     def _attribute(self, value: Any) -> ir.Attribute:
@@ -134,10 +135,10 @@ class Context:
 
         def fill(region: ir.Region) -> None:
             block = region.blocks.append(*types, arg_locs=[self.location] * len(types))
-            outer, constants = self.insertion, self.constants
-            self.insertion, self.constants = ir.InsertionPoint(block), dict(constants)
+            outer, constants, loose_token = self.insertion, self.constants, self.loose_token
+            self.insertion, self.constants, self.loose_token = ir.InsertionPoint(block), dict(constants), None
             self.op("stablehlo.return", *body(*block.arguments), avals=[])
-            self.insertion, self.constants = outer, constants
+            self.insertion, self.constants, self.loose_token = outer, constants, loose_token
 
         return fill
 
@@ -188,24 +189,38 @@ class Context:
     def host_call(
         self, function: Callable[..., Any], operands: Sequence[Value], ordered: bool, side_effect: bool
     ) -> list[Value]:
-        """Call a Python function, which takes ndarrays and returns a tuple of ndarrays of the equation's types."""
+        """Call a Python function, which takes ndarrays and returns a tuple of ndarrays of the equation's types.
+
+        Effects that are not ordered have a token too, of the function, loop or branch they stand in: so those of one
+        block happen as they are written.
+        """
         types = [self.mlir.type(a) for a in self.avals_out]
-        tokens = [self.current_token()] if ordered else []
+        token = self._token_for(ordered) if side_effect else None
         results = self.many(
             "stablehlo.custom_call",
-            [*tokens, *operands],
-            [*(t.type for t in tokens), *types],
+            operands if token is None else [token, *operands],
+            types if token is None else [self.mlir.token, *types],
             call_target_name=f'"{self._host_call_target()}"',
             api_version="4 : i32",
             backend_config=f"{{index = {len(self.module.host_callbacks)} : ui64}}",
             has_side_effect=side_effect,
-            operand_layouts=self._layouts(ordered, self.avals_in),
-            result_layouts=self._layouts(ordered, self.avals_out),
+            operand_layouts=self._layouts(side_effect, self.avals_in),
+            result_layouts=self._layouts(side_effect, self.avals_out),
         )
-        self.module.host_callbacks.append(function)
+        self.module.host_callbacks.append(_with_token(function) if side_effect else function)
         if ordered:
             self.token = results.pop(0)
+        elif side_effect:
+            self.loose_token = results.pop(0)
         return results
+
+    def _token_for(self, ordered: bool) -> Value:
+        if ordered:
+            return self.current_token()
+        return self._new_token() if self.loose_token is None else self.loose_token
+
+    def _new_token(self) -> Value:
+        return self.many("stablehlo.create_token", (), [self.mlir.token])[0]
 
     def _host_call_target(self) -> str:
         kind = {"cpu": "cpu", "cuda": "gpu", "gpu": "gpu"}.get(self.platform)
@@ -213,9 +228,9 @@ class Context:
             raise NotImplementedError(f"{self.eqn.primitive}: programs on {self.platform} cannot call Python functions")
         return f"xla_ffi_python_{kind}_callback"
 
-    def _layouts(self, ordered: bool, avals: Sequence[ShapedArray]) -> str:
+    def _layouts(self, token: bool, avals: Sequence[ShapedArray]) -> str:
         """Row-major, as NumPy has them; a token counts as an array without axes."""
-        ranks = [0] * ordered + [a.ndim for a in avals]
+        ranks = [0] * token + [a.ndim for a in avals]
         each = [f"dense<{list(range(r))[::-1] if r else ''}> : tensor<{r}xindex>" for r in ranks]
         return f"[{', '.join(each)}]"
 
@@ -249,3 +264,7 @@ class Context:
         scope = eqn.provenance.scope
         return "/".join((self.scope, *scope)) if scope else self.scope
 
+
+def _with_token(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The same function for a call with a token, which XLA shows it as an operand, None, and expects as a result."""
+    return lambda token, *operands: (token, *function(*operands))

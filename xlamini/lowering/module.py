@@ -73,7 +73,7 @@ class ModuleBuilder:
 def lower_jaxpr(
     jaxpr: Jaxpr, name: str, platform: str, aliases: Sequence[int | None] = ()
 ) -> tuple[ir.Module, list[Callable[..., Any]]]:
-    """The module whose `main` computes `jaxpr`, and the Python functions that it calls, which are to be compiled with it.
+    """The module whose `main` computes `jaxpr`, and the Python functions that it calls, to be compiled with it.
 
     `aliases[i]` is the output that may reuse the memory of input i (donation), or None.
     """

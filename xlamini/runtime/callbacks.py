@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from jaxlib import _jax
 
-from xlamini.core.config import default_device, disable_jit, enable_x64
+from xlamini.core.config import callback_depth, default_device, disable_jit, enable_x64
 from xlamini.core.edges import edge, install_explanation, trim
 from xlamini.core.errors import CallbackError
 from xlamini.core.tracer import active
@@ -35,9 +35,8 @@ class WrongResult(Exception):
 
 
 class _Here(threading.local):
-    """What a thread is in: how many calls from programs, and the last program with ordered effects it has started."""
+    """The last program with ordered effects that a thread has started."""
 
-    calls = 0
     last_ordered: Any = None
 
 
@@ -89,11 +88,12 @@ def cpu() -> Any:
 
 @contextmanager
 def _in_call() -> Generator[None]:
-    _here.calls += 1
+    depth = callback_depth.value
+    callback_depth.set_local(depth + 1)
     try:
         yield
     finally:
-        _here.calls -= 1
+        callback_depth.set_local(depth)
 
 
 # --- failures
@@ -127,7 +127,7 @@ def _failure_behind(error: BaseException) -> _Failure | None:
 
 
 def _explain(error: BaseException) -> None:
-    """Make of XLA's error for a failed call a CallbackError; one that is no Exception, such as an interrupt, goes on."""
+    """Make of XLA's error for a failed call a CallbackError; what is no Exception, such as an interrupt, goes on."""
     failure = _failure_behind(error)
     if failure is None:
         return
@@ -156,16 +156,20 @@ _late: deque[_jax.JaxRuntimeError] = deque(maxlen=MAX_FAILURES)
 def run_with_callbacks(loaded: Any, arrays: Sequence[Any], ordered: bool) -> Any:
     """Run a program that calls Python functions; its results. Ordered ones wait for those that this thread has started.
 
-    Inside a callback nothing is waited for: that might be the very program that the callback is part of.
+    Inside a callback nothing is waited for: that might be the very program that the callback is part of. XLA runs a
+    program whose inputs are there at once, in this thread. It would take one of its own threads for one that has to
+    wait, of which callbacks that use the library might then find none.
     """
-    if ordered and not _here.calls and _here.last_ordered is not None:
+    if ordered and not callback_depth.value and _here.last_ordered is not None:
         _failure_of(_here.last_ordered)
+    for x in arrays:
+        x.block_until_ready()
     results = loaded.execute_sharded(arrays, with_tokens=True)
     token = results.consume_token()
     _pending.append(token)
-    if ordered and not _here.calls:
+    if ordered and not callback_depth.value:
         _here.last_ordered = token
-    while len(_pending) > MAX_PENDING and not _here.calls:
+    while len(_pending) > MAX_PENDING and not callback_depth.value:
         _wait_for_oldest()
     return results
 
@@ -198,8 +202,8 @@ def effects_barrier() -> None:
 
     >>> xlamini.effects_barrier()
     """
-    if _here.calls:
-        raise RuntimeError("effects_barrier: a callback cannot wait for the program that it is part of; call it outside")
+    if callback_depth.value:
+        raise RuntimeError("effects_barrier: a callback cannot wait for its own program; call it outside")
     while _pending:
         _wait_for_oldest()
     errors = [error for error in _taken(_late) if not _is_reported(error)]

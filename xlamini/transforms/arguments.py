@@ -11,7 +11,7 @@ from xlamini.core.avals import ShapedArray
 from xlamini.core.dtypes import check_array_dtype, is_array_dtype
 from xlamini.core.jaxpr import Literal
 from xlamini.core.pytree import keystr, tree_flatten_with_path, unflatten
-from xlamini.core.tracer import Tracer, aval_of, leaked
+from xlamini.core.tracer import Tracer, aval_of, is_usable, leaked
 from xlamini.runtime.keys import overlaid
 from xlamini.runtime.lifetime import deleted_error
 from xlamini.runtime.put import ArrayImpl
@@ -104,7 +104,7 @@ def check_values(leaves: Sequence[Any], names: Sequence[str], fun_name: str) -> 
             if x.is_deleted():
                 raise deleted_error(x, f"the argument {names[i]!r} of {fun_name}")
         elif kind is Tracer:
-            if not x.builder.is_tracing():
+            if not is_usable(x):
                 raise leaked(x, f"the argument {names[i]!r} of {fun_name}")
         elif not isinstance(x, _SCALARS) and overlaid(x) is x and not hasattr(x, "__array__"):
             raise TypeError(

@@ -13,12 +13,16 @@ from xlamini.transforms.arguments import ArgNames, check_outputs, name_of
 
 
 class Trace(NamedTuple):
-    """What tracing found: the jaxpr, whose first inputs are the captured values; these; and the output's tree."""
+    """What tracing found: the jaxpr, whose first inputs are the captured values; these; and the output's tree.
+
+    `builder` made the jaxpr. It knows the numbers that Python may ask for, as long as it is kept.
+    """
 
     jaxpr: Jaxpr
     captured: list[Any]
     out_tree: Any
     names: Sequence[str]
+    builder: Any = None
 
 
 def trace(
@@ -34,18 +38,20 @@ def trace(
     `values` lets Python control flow ask for numbers; None for a leaf that has none.
     """
     out_tree: Any = None
+    builder: Any = None
     fun_name = name_of(fun) if name is None else name
     names = ArgNames(fun, in_tree) if names is None else names
 
     def flat(*tracers: Any) -> Sequence[Any]:
-        nonlocal out_tree
+        nonlocal out_tree, builder
+        builder = state.builder
         args, kwargs = unflatten(in_tree, tracers)
         leaves, out_tree = flatten_from_user(fun(*args, **kwargs))
         check_outputs(leaves, out_tree, fun_name)
         return leaves
 
     jaxpr, captured = build(flat, avals, fun_name, names, values)
-    return Trace(close_over(jaxpr), captured, out_tree, names)
+    return Trace(close_over(jaxpr), captured, out_tree, names, builder)
 
 
 def rebuilt(tree: Any, leaves: Sequence[Any]) -> Any:

@@ -55,7 +55,7 @@ class Callback(Primitive):
         sizes = tuple(size for size, _ in reversed(mapped))
         return [a.update(shape=(*sizes, *a.shape)) for a in result_avals]
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, callback: HostFunction, **params: Any) -> NoReturn:
+    def jvp(self, primals: Any, tangents: Any, *, callback: HostFunction, **params: Any) -> NoReturn:
         raise ValueError(
             f"{self.face}: {callback} is a Python function, which cannot be differentiated; give what calls it a "
             "derivative with custom_jvp or custom_vjp, or take its arguments out of the derivative with "

@@ -104,7 +104,7 @@ def _print(ordered: bool, skip_format_check: bool, fmt: str, /, *args: Any, **kw
 
 @functools.lru_cache(maxsize=512)
 def _printer(fmt: str, options: tuple[tuple[str, Any], ...]) -> Callable[..., None]:
-    """What prints in this format; the same for the same one, so that programs that print alike are found to be equal."""
+    """What prints in this format; the same each time, so that programs that print alike are found to be equal."""
 
     def debug_print(*args: Any, **kwargs: Any) -> None:
         with np.printoptions(**dict(options)):

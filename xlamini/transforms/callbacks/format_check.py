@@ -40,8 +40,8 @@ class _Check(string.Formatter):
         if isinstance(key, int):
             if key >= len(args):
                 raise IndexError(
-                    f"debug.print: the format {self.fmt!r} asks for value {key}, counted from 0, but {len(args)} are given "
-                    "by position"
+                    f"debug.print: the format {self.fmt!r} asks for value {key}, counted from 0, but {len(args)} are "
+                    "given by position"
                 )
             return args[key]
         if key not in kwargs:

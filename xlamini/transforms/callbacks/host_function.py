@@ -16,7 +16,7 @@ from xlamini.transforms.arguments import name_of
 
 
 class HostFunction:
-    """A function of `(args, kwargs)` in the structure `in_tree`; `fixed` are the leaves, by position, that are no arrays.
+    """A function of `(args, kwargs)` in the structure `in_tree`; `fixed` has the leaves that are no arrays.
 
     `out_tree` is the structure it must return; None for a function whose result is not looked at. Equal if calling
     them is the same.
@@ -51,28 +51,38 @@ class HostFunction:
         example = unflatten(self.out_tree, range(len(avals)))
         paths = _paths(example)
         if _paths(out) != paths:  # lists and tuples have the same paths, and do for one another
-            where = first_difference(example, out, ("result_shape_dtypes", "the result"))
+            where = first_difference(_with_tuples(example), _with_tuples(out), ("result_shape_dtypes", "the result"))
             raise WrongResult(f"returned another structure than result_shape_dtypes says: {where}")
         leaves = flatten_from_user(out)[0]
         return [_as_announced(x, aval, path) for x, aval, path in zip(leaves, avals, paths, strict=True)]
+
+
+def _with_tuples(tree: Any) -> Any:
+    """Built-in containers with tuples for lists."""
+    if type(tree) is dict:
+        return {key: _with_tuples(value) for key, value in tree.items()}
+    return tuple(map(_with_tuples, tree)) if type(tree) in (list, tuple) else tree
 
 
 def _paths(tree: Any) -> list[str]:
     return [keystr(path) for path, _ in tree_flatten_with_path(tree)[0]]
 
 
+_NUMBERS = (bool, int, float, complex)
+
+
 def _as_announced(x: Any, aval: ShapedArray, path: str) -> np.ndarray:
     """A result as an ndarray of this type; 64 bits are narrowed while x64 is off, as wherever arrays are made."""
     try:
         found = np.asarray(x)
-        dtype = result_type(x, aval.dtype) if type(x) in (bool, int, float, complex) else canonicalize_dtype(found.dtype)
+        dtype = result_type(x, aval.dtype) if type(x) in _NUMBERS else canonicalize_dtype(found.dtype)
     except TypeError:
         raise WrongResult(f"returned {x!r} of type {type(x).__name__}{_at(path)}, which is no array") from None
     if (found.shape, dtype) != (aval.shape, aval.dtype):
         text = ShapedArray(found.shape, dtype).str_short(short_dtypes=False)
         raise WrongResult(
-            f"returned {text}{_at(path)}, but result_shape_dtypes says {aval.str_short(short_dtypes=False)}; change the "
-            "one or the other"
+            f"returned {text}{_at(path)}, but result_shape_dtypes says {aval.str_short(short_dtypes=False)}; change "
+            "the one or the other"
         )
     return found.astype(aval.dtype, copy=False)
 

@@ -42,7 +42,7 @@ def pure_callback(
 
     Raises:
       CallbackError: the function raised, or returned other types.
-      ValueError: it is to be differentiated, which needs a custom_jvp or custom_vjp around it; or a wrong `vmap_method`.
+      ValueError: it is to be differentiated, without a custom_jvp or custom_vjp around it; or a wrong `vmap_method`.
       TypeError: an argument is no array or number, or `result_shape_dtypes` has a leaf without shape and dtype.
 
     >>> like_x = xlamini.ShapeDtypeStruct((3,), "float32")

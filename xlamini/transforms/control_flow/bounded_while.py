@@ -12,7 +12,7 @@ and zero times infinity would spoil the sum over the examples.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -35,7 +35,7 @@ from xlamini.transforms.control_flow.cond import cond_p
 from xlamini.transforms.control_flow.scan import scan_p
 from xlamini.transforms.control_flow.while_lowering import lowered
 from xlamini.transforms.control_flow.while_primitive import While
-from xlamini.transforms.control_flow.while_rules import Parts, parts
+from xlamini.transforms.control_flow.while_rules import parts
 from xlamini.transforms.higher_order import chosen, given, inverse, nonzero_of, with_none, with_zeros
 from xlamini.transforms.remat.checkpoint import checkpoint_p
 

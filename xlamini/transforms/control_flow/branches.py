@@ -49,7 +49,12 @@ def trace_branches(what: str, functions: Functions, operands: Sequence[Any]) -> 
     names = LeafNames("operands", flatten_from_user(tuple(operands))[1])
     avals = avals_of(leaves, names, what)
     check_values(leaves, names, what)
-    traces = {label: _trace(what, label, fun, operands, in_tree, avals) for label, fun in functions.items()}
+    known: dict[int, Trace] = {}
+    traces: dict[str, Trace] = {}
+    for label, fun in functions.items():
+        if id(fun) not in known:
+            known[id(fun)] = _trace(what, label, fun, operands, in_tree, avals)
+        traces[label] = known[id(fun)]
     _check_agreement(what, functions, traces)
     found = list(traces.values())
     jaxprs, captured = with_common_captured([t.jaxpr for t in found], [t.captured for t in found])
@@ -123,9 +128,10 @@ def _check_call(what: str, label: str, fun: Any, operands: Sequence[Any]) -> Non
     try:
         signature.bind(*operands)
     except TypeError as error:
+        count = f"{len(operands)} operand{'s' if len(operands) != 1 else ''}"
         raise TypeError(
-            f"{what}: {label}, {_described(fun)}, has the parameters {signature} but is called with "
-            f"{len(operands)} operands ({error}); all branches take the operands that come after them in the call"
+            f"{what}: {label}, {_described(fun)}, has the parameters {signature} but is called with {count} ({error}); "
+            "all branches take the operands that come after them in the call"
         ) from None
 
 

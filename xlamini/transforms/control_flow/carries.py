@@ -2,8 +2,9 @@
 
 `Carry(what, body, value, given_as, position)` flattens and checks what the user gave; `settled(trace_for)` traces the
 body for it. A weakly typed carry (a Python number) takes on the type that the body returns, as in JAX: it becomes
-strong, or of the dtype that both promote to, and the body is traced again. A body that returns a weakly typed value for
-a strongly typed carry has it converted. What differs otherwise is an error that shows both types of every such leaf.
+strong, or of the dtype that both promote to, and the body is traced again. Where the body returns a Python number for a
+strongly typed carry of the same kind, float or int or complex, it is converted. What differs otherwise is an error that
+shows both types of every such leaf.
 """
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from xlamini.core.avals import ShapedArray
-from xlamini.core.dtypes import result_type
+from xlamini.core.dtypes import result_type, scalar_type_of
 from xlamini.core.errors import TypePromotionError
 from xlamini.core.jaxpr import Jaxpr, Literal
 from xlamini.core.pytree import first_difference, flatten_from_user, keystr, tree_flatten_with_path, unflatten
@@ -150,7 +151,11 @@ def _in_type(x: Any, aval: ShapedArray) -> Any:
 
 
 def _fits(aval: ShapedArray, returned: ShapedArray) -> bool:
-    return (aval.shape, aval.dtype) == (returned.shape, returned.dtype)
+    """Whether what is returned has the carry's type, or is a Python number that takes it on."""
+    if aval.shape != returned.shape or aval.dtype == returned.dtype:
+        return aval.shape == returned.shape
+    numbers = returned.weak_type and not hasattr(aval.dtype, "physical_shape")
+    return numbers and scalar_type_of(aval.dtype) is scalar_type_of(returned.dtype)
 
 
 def _shown(aval: ShapedArray) -> str:

@@ -142,7 +142,7 @@ def _operands(what: str, operands: tuple[Any, ...], operand: Any) -> tuple[Any, 
         return operands
     if operands:
         raise TypeError(
-            f"{what}: operand= was given beside {len(operands)} positional operands; pass all of them by position"
+            f"{what}: operand= was given beside positional operands, {len(operands)} of them; pass all by position"
         )
     return (operand,)
 

@@ -120,7 +120,7 @@ def _bounds(lower: Any, upper: Any) -> tuple[Any, Any]:
     for name, aval in zip(names, avals, strict=True):
         if aval.shape or not issubdtype(aval.dtype, np.integer):
             shown = aval.str_short(short_dtypes=False)
-            fix = "reduce it with jnp.max, or loop under vmap" if aval.shape else "convert it with int() or .astype(int)"
+            fix = "reduce it with jnp.max, or loop under vmap" if aval.shape else "convert it with int() or .astype"
             raise TypeError(f"fori_loop: {name} must be one integer, got {shown}; {fix}")
     return lower, upper
 

@@ -30,4 +30,6 @@ def _silent(eqn: Equation) -> Equation:
 def _param(value: Any) -> Any:
     if isinstance(value, Jaxpr):
         return silent(value)
-    return tuple(map(_param, value)) if isinstance(value, tuple) else value
+    if isinstance(value, tuple) and any(isinstance(x, Jaxpr) for x in value):
+        return tuple(map(_param, value))
+    return value

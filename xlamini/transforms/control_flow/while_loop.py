@@ -72,12 +72,15 @@ def while_loop(
 
 
 def _check_steps(max_steps: Any) -> None:
-    if max_steps is None or (isinstance(max_steps, int | np.integer) and 0 <= max_steps < 2**31):
+    """An error unless the limit is one, or None."""
+    if max_steps is None:
         return
-    raise TypeError(
-        f"while_loop: max_steps must be None or an int from 0 to 2**31 - 1, got {max_steps!r} of type "
-        f"{type(max_steps).__name__}; it decides how much memory is set aside, so it must be known when the loop is traced"
-    )
+    known = isinstance(max_steps, int | np.integer)
+    if not known or not 0 <= max_steps < 2**31:
+        raise (ValueError if known else TypeError)(
+            f"while_loop: max_steps must be None or an int from 0 to 2**31 - 1, got {max_steps!r} of type "
+            f"{type(max_steps).__name__}; it must be known when the loop is traced, as it decides how much is kept"
+        )
 
 
 def _check_predicate(cond: Trace, name: str) -> None:

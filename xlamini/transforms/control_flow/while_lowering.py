@@ -6,7 +6,7 @@ the carry stays as it is) or its effects are ordered; and before that the number
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,39 +22,41 @@ _BOOL = ShapedArray((), np.dtype(bool))
 _COUNT = ShapedArray((), np.dtype(np.int32))
 
 
+class Loop(NamedTuple):
+    """The first state; whether to go on from a state; the state after it."""
+
+    start: list[Value]
+    holds: State
+    turn: State
+
+
 def lowered(ctx: Context, cond: Jaxpr, body: Jaxpr, operands: Any, limit: int | None) -> list[Value]:
     """The last carry; `operands` are those for the condition, for the body, and the carry."""
-
-    def holds(*carry: Value) -> Value:
-        return ctx.body(cond, [*operands.cond, *carry], "cond")[0]
-
-    def turn(*carry: Value) -> Sequence[Value]:
-        return ctx.body(body, [*operands.body, *carry], "body")
-
-    start, test, step = list(operands.carry), lambda *carry: [holds(*carry)], turn
+    loop = Loop(
+        list(operands.carry),
+        lambda *carry: ctx.body(cond, [*operands.cond, *carry], "cond"),
+        lambda *carry: ctx.body(body, [*operands.body, *carry], "body"),
+    )
     predicate = cond.out_avals[0]
     if predicate.ndim or any_ordered(cond.effects):
-        start = [holds(*start), *start]
-        test = lambda p, *carry: [_any(ctx, p, predicate)]
-        step = _with_predicate(ctx, predicate, body.out_avals, holds, turn)
+        loop = _with_predicate(ctx, predicate, body.out_avals, loop)
     if limit is not None:
-        start, test, step = [ctx.constant(0, _COUNT), *start], _below(ctx, limit, test), _counted(ctx, step)
-    state = while_loop(ctx, start, test, step, any_ordered(cond.effects | body.effects))
-    return state[len(state) - len(operands.carry) :]
+        loop = _counted(ctx, limit, loop)
+    last = while_loop(ctx, *loop, any_ordered(cond.effects | body.effects))
+    return last[len(last) - len(operands.carry) :]
 
 
-def _with_predicate(
-    ctx: Context, predicate: ShapedArray, avals: Sequence[ShapedArray], holds: Callable[..., Value], turn: State
-) -> State:
-    """The turn of a loop that has its predicate in its state: what is over stays as it is."""
+def _with_predicate(ctx: Context, predicate: ShapedArray, avals: Sequence[ShapedArray], loop: Loop) -> Loop:
+    """The loop with the predicate in its state: what is over stays as it is."""
 
-    def step(p: Value, *carry: Value) -> Sequence[Value]:
-        after = turn(*carry)
+    def turn(p: Value, *carry: Value) -> Sequence[Value]:
+        after = loop.turn(*carry)
         if predicate.ndim:
-            after = [_chosen(ctx, p, predicate, *pair) for pair in zip(avals, after, carry, strict=True)]
-        return [holds(*after), *after]
+            after = [_chosen(ctx, p, predicate, *each) for each in zip(avals, after, carry, strict=True)]
+        return [*loop.holds(*after), *after]
 
-    return step
+    start = [*loop.holds(*loop.start), *loop.start]
+    return Loop(start, lambda p, *carry: [_any(ctx, p, predicate)], turn)
 
 
 def _chosen(ctx: Context, p: Value, predicate: ShapedArray, aval: ShapedArray, after: Value, before: Value) -> Value:
@@ -78,22 +80,17 @@ def _any(ctx: Context, p: Value, predicate: ShapedArray) -> Value:
     )
 
 
-def _below(ctx: Context, limit: int, test: State) -> State:
-    def bounded(i: Value, *rest: Value) -> Sequence[Value]:
+def _counted(ctx: Context, limit: int, loop: Loop) -> Loop:
+    """The loop with the number of its turns in its state, which stays below a limit."""
+
+    def holds(i: Value, *rest: Value) -> Sequence[Value]:
+        less = "#stablehlo<comparison_direction LT>"
         below = ctx.op(
-            "stablehlo.compare",
-            i,
-            ctx.constant(limit, _COUNT),
-            avals=[_BOOL],
-            comparison_direction="#stablehlo<comparison_direction LT>",
+            "stablehlo.compare", i, ctx.constant(limit, _COUNT), avals=[_BOOL], comparison_direction=less
         )
-        return [ctx.op("stablehlo.and", below, *test(*rest), avals=[_BOOL])]
+        return [ctx.op("stablehlo.and", below, *loop.holds(*rest), avals=[_BOOL])]
 
-    return bounded
+    def turn(i: Value, *rest: Value) -> Sequence[Value]:
+        return [ctx.op("stablehlo.add", i, ctx.constant(1, _COUNT), avals=[_COUNT]), *loop.turn(*rest)]
 
-
-def _counted(ctx: Context, step: State) -> State:
-    def counting(i: Value, *rest: Value) -> Sequence[Value]:
-        return [ctx.op("stablehlo.add", i, ctx.constant(1, _COUNT), avals=[_COUNT]), *step(*rest)]
-
-    return counting
+    return Loop([ctx.constant(0, _COUNT), *loop.start], holds, turn)

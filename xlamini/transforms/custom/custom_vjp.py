@@ -6,21 +6,17 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from xlamini.core.avals import ShapedArray
 from xlamini.core.edges import edge_methods
-from xlamini.core.pytree import flatten_from_user, treedef_children
+from xlamini.core.jaxpr import Jaxpr, Var
 from xlamini.core.tracer import state
-from xlamini.transforms.arguments import ArgNames, avals_of, check_callable, check_values, name_of
+from xlamini.transforms.arguments import check_callable, name_of
 from xlamini.transforms.custom.custom_vjp_call import custom_vjp_call_p
-from xlamini.transforms.custom.vjp_rules import (
-    BackwardName,
-    Signature,
-    UserForward,
-    UserRules,
-    values_known,
-    with_fixed,
-)
+from xlamini.transforms.custom.jvp_rule import UserJvp
+from xlamini.transforms.custom.rules import captured_names, closed_over, here, positional, signature_of, traced_call
+from xlamini.transforms.custom.vjp_rules import BackwardName, Signature, UserForward, UserRules
 from xlamini.transforms.statics import Selected
-from xlamini.transforms.tracing import rebuilt, trace
+from xlamini.transforms.tracing import rebuilt
 
 
 class custom_vjp:
@@ -51,6 +47,8 @@ class custom_vjp:
         self.fun, self._name = fun, name_of(fun)
         self._nondiff = Selected("nondiff", fun, nondiff_argnums, nondiff_argnames, "custom_vjp").nums
         self._rules: UserRules | None = None
+        self._jvp: Callable[..., Any] | None = None
+        self._jvp_zeros = False
 
     def defvjp(
         self,
@@ -72,66 +70,68 @@ class custom_vjp:
         check_callable("custom_vjp: defvjp", bwd)
         self._rules = UserRules(fwd, bwd, symbolic_zeros, optimize_remat)
 
+    def defjvp(self, jvp: Callable[..., tuple[Any, Any]], symbolic_zeros: bool = False) -> Callable[..., Any]:
+        """Set a rule for forward mode, `jvp(primals, tangents) -> (output, tangent of the output)`, as in `custom_jvp`.
+
+        Forward mode (`jvp`, `jacfwd`) then uses it, and reverse mode the rules of `defvjp`; without these it uses this
+        one too. Returns the rule. A decorator.
+
+        >>> f = custom_vjp(lambda x: xlamini.numpy.sin(x))
+        >>> f.defvjp(lambda x: (f(x), x), lambda x, ct: (ct * xlamini.numpy.cos(x),))
+        >>> rule = f.defjvp(lambda primals, tangents: (f(*primals), xlamini.numpy.cos(*primals) * tangents[0]))
+        >>> xlamini.jvp(f, (0.0,), (2.0,))
+        (Array(0., dtype=float32, weak_type=True), Array(2., dtype=float32, weak_type=True))
+        """
+        check_callable("custom_vjp: defjvp", jvp)
+        self._jvp, self._jvp_zeros = jvp, symbolic_zeros
+        return jvp
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self._rules is None:
+        if self._rules is None and self._jvp is None:
             raise AttributeError(
                 f"custom_vjp: {self._name} has no rules yet; set them before it is called, with "
                 f"{self._name}.defvjp(fwd, bwd)"
             )
-        full = self._positional(args, kwargs)
+        full = positional("custom_vjp", name_of(self.fun), self._signature, args, kwargs)
         return self.fun(*full) if state.builder is None else self._staged(full)
 
-    def _positional(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-        """All arguments in their places, those left out with their defaults."""
-        try:
-            bound = self._signature.bind(*args, **kwargs)
-        except TypeError as error:
-            raise TypeError(f"{self._name}: {error}") from None
-        bound.apply_defaults()
-        if bound.kwargs:
-            raise TypeError(
-                f"custom_vjp: {self._name} has the keyword-only argument {next(iter(bound.kwargs))!r}, but rules take "
-                "all arguments by position; make it a positional one"
-            )
-        return bound.args
-
     @functools.cached_property
-    def _signature(self) -> inspect.Signature:
-        return inspect.signature(self.fun)
+    def _signature(self) -> inspect.Signature | None:
+        return signature_of(self.fun)
 
     def _staged(self, args: Sequence[Any]) -> Any:
         """The call as an equation of the program being traced."""
-        fixed = tuple((i, args[i]) for i in self._nondiff if i < len(args))
-        positions = [i for i in range(len(args)) if i not in dict(fixed)]
-        leaves, in_tree = flatten_from_user((tuple(args[i] for i in positions), {}))
-        names = ArgNames(self.fun, in_tree, positions)
-        avals = avals_of(leaves, names, self._name, ", or mark it with nondiff_argnums")
-        check_values(leaves, names, self._name)
-        traced = trace(lambda *own: self.fun(*with_fixed(fixed, own)), in_tree, avals, leaves, names, self._name)
-        args_tree = treedef_children(in_tree)[0]
-        call = Signature(
-            self._name, args_tree, tuple(avals), traced.out_tree, tuple(traced.jaxpr.out_avals), names
+        call = traced_call("custom_vjp", self.fun, self._nondiff, args)
+        traced = call.traced
+        signature = Signature(
+            call.name, call.in_tree, tuple(call.avals), traced.out_tree, tuple(traced.jaxpr.out_avals), call.names
         )
+        fixed = tuple(zip((n for n in self._nondiff if n < len(args)), call.fixed, strict=True))
+        rules = None if self._rules is None else self._rules._replace(fixed=fixed)
+        closed = closed_over(rules, self._jvp, call.fixed)
         outs = custom_vjp_call_p.bind(
             *traced.captured,
-            *leaves,
-            name=self._name,
-            call_jaxpr=traced.jaxpr,
-            num_consts=len(traced.captured),
-            **self._params(call, fixed, leaves),
+            *closed,
+            *call.leaves,
+            name=call.name,
+            call_jaxpr=_with_inputs(traced.jaxpr, len(traced.captured), [t.aval for t in closed]),
+            fwd=None if rules is None else UserForward(rules, signature, closed, here([*closed, *call.leaves])),
+            bwd=None if rules is None else BackwardName(rules.bwd),
+            jvp=None if self._jvp is None else UserJvp("custom_vjp", self._jvp, self._jvp_zeros, call, closed),
+            captured=captured_names(self.fun, traced.captured),
+            num_closed=len(closed),
+            symbolic_zeros=rules is not None and rules.symbolic_zeros,
+            optimize_remat=rules is not None and rules.optimize_remat,
         )
         return rebuilt(traced.out_tree, outs)
 
-    def _params(self, call: Signature, fixed: Sequence[tuple[int, Any]], leaves: Sequence[Any]) -> dict[str, Any]:
-        assert self._rules is not None
-        rules = self._rules._replace(fixed=tuple(fixed))
-        return {
-            "fwd": UserForward(rules, call, values_known(leaves)),
-            "bwd": BackwardName(rules.bwd),
-            "symbolic_zeros": rules.symbolic_zeros,
-            "optimize_remat": rules.optimize_remat,
-            "jvp": None,
-        }
+
+def _with_inputs(jaxpr: Jaxpr, index: int, avals: Sequence[ShapedArray]) -> Jaxpr:
+    """The jaxpr with further inputs, that it does not read, at `index`."""
+    if not avals:
+        return jaxpr
+    new = [Var(aval) for aval in avals]
+    return jaxpr.replace(invars=[*jaxpr.invars[:index], *new, *jaxpr.invars[index:]])
 
 
 edge_methods(custom_vjp)

@@ -13,12 +13,14 @@ from xlamini.core.avals import ShapedArray
 from xlamini.core.errors import UnexpectedTracerError
 from xlamini.core.jaxpr import Jaxpr, close_over
 from xlamini.core.primitive import Axis, Primitive
-from xlamini.core.tangents import is_differentiable, is_linear, tangent_aval
+from xlamini.core.tangents import Zero, is_differentiable, is_linear, tangent_aval
 from xlamini.interpreters.batch import batch, batched_aval
+from xlamini.interpreters.dce import dce
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.transpose import transpose
 from xlamini.primitives.tangent_ops import instantiated
 from xlamini.transforms.custom.remat_opt import evaluate_forward
+from xlamini.transforms.custom.rules import captured_names
 from xlamini.transforms.custom.vjp_rules import (
     Backward,
     BatchedBackward,
@@ -40,7 +42,11 @@ from xlamini.transforms.higher_order import (
 
 
 class CustomVJPCall(HigherOrder):
-    """A call whose derivative is what the user's rules say. The first `num_consts` operands are captured values."""
+    """A call whose derivative is what the user's rules say.
+
+    Its operands are the values that the function captured, named in `captured`, then `num_closed` values that its rules
+    close over, then the arguments. `fwd` or `jvp` is None where there is no such rule.
+    """
 
     name = "custom_vjp_call"
     called = "call_jaxpr"
@@ -52,23 +58,27 @@ class CustomVJPCall(HigherOrder):
         """By the rule for jvp; if there is none a linear map is left, which nobody can evaluate."""
         if params["jvp"] is None:
             return self.linearize(primals, tangents, **params)
-        _check_captured(tangents, **params)
-        start = params["num_consts"]
+        start = _check_captured(tangents, **params)
         return params["jvp"].pushed(primals[start:], tangents[start:])
 
     def linearize(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        start = _check_captured(tangents, **params)
         if params["fwd"] is None:
-            return self.jvp(primals, tangents, **params)
-        _check_captured(tangents, **params)
-        start, out_avals = params["num_consts"], params["call_jaxpr"].out_avals
-        forward = params["fwd"].traced(nonzero_of(tangents[start:]))
-        results = self._forward(forward, primals, params)
+            return params["jvp"].linearized(primals[start:], tangents[start:])
+        end, out_avals = start + params["num_closed"], params["call_jaxpr"].out_avals
+        perturbed = nonzero_of(tangents[end:])
+        if not any(perturbed):
+            return self.bind(*primals, **params), [Zero(tangent_aval(a)) for a in out_avals]
+        forward = params["fwd"].traced(perturbed)
+        _check_closed(forward, tangents[start:end], params["name"])
+        results = self._forward(forward, primals, start, params)
         outs, residuals = results[: forward.count], results[forward.count :]
-        return outs, _linear_map(forward, residuals, tangents[start:], out_avals)
+        return outs, _linear_map(forward, residuals, tangents[end:], out_avals)
 
-    def _forward(self, forward: Forward, primals: Sequence[Any], params: dict[str, Any]) -> list[Any]:
+    def _forward(
+        self, forward: Forward, primals: Sequence[Any], start: int, params: dict[str, Any]
+    ) -> list[Any]:
         """Outputs and residuals."""
-        start = params["num_consts"]
         if not params["optimize_remat"]:
             return evaluate(forward.jaxpr, [*forward.captured, *primals[start:]])
         call = functools.partial(self.bind, **params)
@@ -85,7 +95,7 @@ class CustomVJPCall(HigherOrder):
         self, axis: Axis, operands: Sequence[Any], dims: Sequence[int | None], *, call_jaxpr: Jaxpr, **params: Any
     ) -> Any:
         batched, out_dims = batch(call_jaxpr, axis, tuple(dims), (True,) * len(call_jaxpr.outvars))
-        own = tuple(dims[params["num_consts"] :])
+        own = tuple(dims[len(params["captured"]) :])
         fwd = None if params["fwd"] is None else BatchedForward(params["fwd"], axis, own)
         jvp = None if params["jvp"] is None else params["jvp"].batched(axis, own)
         return self.bind(*operands, **{**params, "call_jaxpr": batched, "fwd": fwd, "jvp": jvp}), out_dims
@@ -95,24 +105,39 @@ class CustomVJPCall(HigherOrder):
 
     def with_captured(self, operands: Sequence[Any], params: dict[str, Any]) -> Any:
         jaxpr = params["call_jaxpr"]
-        count = params["num_consts"] + len(jaxpr.consts)
-        return [*jaxpr.consts, *operands], {**params, "call_jaxpr": close_over(jaxpr), "num_consts": count}
+        captured = (*captured_names(None, jaxpr.consts), *params["captured"])
+        return [*jaxpr.consts, *operands], {**params, "call_jaxpr": close_over(jaxpr), "captured": captured}
 
     def shown_params(self, params: dict[str, Any]) -> dict[str, Any]:
-        hidden = ("jvp", "num_consts", "optimize_remat")
+        hidden = ("captured", "jvp", "num_closed", "optimize_remat")
         return {"name": params["name"], **{k: v for k, v in sorted(params.items()) if k not in hidden}}
 
 
-def _check_captured(tangents: Sequence[Any], *, num_consts: int, name: str, **params: Any) -> None:
-    """An error if a value that the function closes over is being differentiated."""
-    differentiated = given(tangents[:num_consts])
-    if differentiated:
-        found = ", ".join(t.aval.str_short(short_dtypes=False) for t in differentiated)
-        raise UnexpectedTracerError(
-            f"custom_vjp: {name} closes over a value that is being differentiated ({found}), but its rules give "
-            "derivatives for its arguments alone; pass the value as an argument (xlamini.closure_convert finds such "
-            "values), or hold it fixed with lax.stop_gradient"
-        )
+def _check_captured(tangents: Sequence[Any], *, captured: Sequence[str], name: str, **params: Any) -> int:
+    """How many values the function captured; an error if one of them is being differentiated."""
+    moving = chosen(captured, nonzero_of(tangents[: len(captured)]))
+    if moving:
+        raise _closes_over(name, moving[0])
+    return len(captured)
+
+
+def _check_closed(forward: Forward, tangents: Sequence[Any], name: str) -> None:
+    """An error if the outputs depend on a value that fwd closes over and that is being differentiated."""
+    if given(tangents):
+        residuals = len(forward.jaxpr.outvars) - forward.count
+        _, used = dce(forward.jaxpr, (True,) * forward.count + (False,) * residuals)
+        moving = given(chosen(tangents, used[len(forward.captured) :][: len(tangents)]))
+        if moving:
+            value = f"a value of type {moving[0].aval.str_short(short_dtypes=False)}"
+            raise _closes_over(f"the fwd rule of {name}", value)
+
+
+def _closes_over(what: str, value: str) -> UnexpectedTracerError:
+    return UnexpectedTracerError(
+        f"custom_vjp: {what} closes over {value}, which is being differentiated, but the rules give derivatives in the "
+        "arguments alone; make the value an argument (xlamini.closure_convert finds such values), or hold it fixed with "
+        "lax.stop_gradient"
+    )
 
 
 def _linear_map(

@@ -7,37 +7,39 @@ The user's functions are traced on single examples; a batched rule is the batche
 """
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from xlamini.core.avals import ShapedArray
-from xlamini.core.dtypes import float0
 from xlamini.core.jaxpr import Jaxpr, close_over
 from xlamini.core.named_axes import named_axis
 from xlamini.core.primitive import Axis
-from xlamini.core.pytree import flatten_from_user, unflatten
+from xlamini.core.pytree import unflatten
 from xlamini.core.structure import RewriteRule
-from xlamini.core.tangents import is_differentiable, is_zero, tangent_aval
-from xlamini.core.tracer import Tracer, aval_of, build
+from xlamini.core.tangents import is_differentiable
+from xlamini.core.tracer import Tracer, aval_of, build, state
 from xlamini.interpreters.batch import batch
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.primitives.batch_ops import move_batch_dim
 from xlamini.primitives.convert import convert
 from xlamini.primitives.shape import sum_over
-from xlamini.primitives.tangent_ops import zeros
 from xlamini.transforms.arguments import name_of
-from xlamini.transforms.custom.vjp_checks import SymbolicZero, checked_cotangents, checked_pair, explaining
-from xlamini.transforms.higher_order import Mask, given, merged, nonzero_of
+from xlamini.transforms.custom.rules import Point, RuleName, values_at, zero_tangent
+from xlamini.transforms.custom.vjp_checks import FwdResult, checked_cotangents, checked_fwd, explaining
+from xlamini.transforms.higher_order import Mask, chosen, given, inverse, merged, nonzero_of
 
+Place = weakref.ref[Point] | None
 Dims = tuple[int | None, ...]
 
 
 @dataclass(frozen=True)
 class Signature:
-    """One call of a custom_vjp function: the types of its arguments and outputs, flat and as trees."""
+    """One call of a custom_vjp function: the types of its arguments and outputs, flat and as trees.
+
+    `in_tree` is the tree of `(args, {})`.
+    """
 
     name: str
     in_tree: Any
@@ -48,7 +50,7 @@ class Signature:
 
 
 class UserRules(NamedTuple):
-    """What `defvjp` was given, and the arguments that no derivative is asked for, by their positions."""
+    """What `defvjp` was given; at a call also the arguments in `nondiff_argnums`, by their positions."""
 
     fwd: Callable[..., Any]
     bwd: Callable[..., Any]
@@ -57,18 +59,13 @@ class UserRules(NamedTuple):
     fixed: tuple[tuple[int, Any], ...] = ()
 
     def run_fwd(self, args: Sequence[Any]) -> Any:
-        return self.fwd(*with_fixed(self.fixed, args))
+        full = list(args)
+        for position, value in self.fixed:
+            full.insert(position, value)
+        return self.fwd(*full)
 
     def run_bwd(self, residuals: Any, cotangents: Any) -> Any:
         return self.bwd(*(value for _, value in self.fixed), residuals, cotangents)
-
-
-def with_fixed(fixed: Sequence[tuple[int, Any]], args: Sequence[Any]) -> list[Any]:
-    """All arguments in the order of the user's call."""
-    full = list(args)
-    for position, value in fixed:
-        full.insert(position, value)
-    return full
 
 
 class CustomVJPPrimal:
@@ -84,9 +81,9 @@ class CustomVJPPrimal:
 
 
 class Forward(NamedTuple):
-    """A forward rule as a jaxpr of (captured values, arguments), with the values and what belongs to it.
+    """A forward rule as a jaxpr of (captured values, values closed over, arguments), and what belongs to it.
 
-    It returns `count` outputs, then the residuals.
+    It returns `count` outputs, then the residuals, of which the first are what was closed over.
     """
 
     jaxpr: Jaxpr
@@ -135,51 +132,66 @@ class BackwardName(RewriteRule):
 
 
 class UserForward(ForwardRule):
-    """The user's fwd at one call. `values` are the arguments of that call, if Python may ask for their numbers."""
+    """The user's fwd at one call, where it and bwd close over the tracers `closed`."""
 
-    def __init__(self, rules: UserRules, call: Signature, values: Sequence[Any] | None):
-        self.rules, self.call, self.values = rules, call, values
+    def __init__(self, rules: UserRules, call: Signature, closed: Sequence[Tracer], point: Place):
+        self.rules, self.call, self.closed, self.point = rules, call, tuple(closed), point
 
     def __repr__(self) -> str:
         return name_of(self.rules.fwd)
 
+    def _key(self) -> tuple:
+        fixed = tuple((i, id(x)) for i, x in self.rules.fixed)
+        return self.rules[:-1], fixed, self.call, tuple(t.variable for t in self.closed)
+
     def __eq__(self, other: object) -> bool:
-        return self is other or (
-            type(other) is UserForward
-            and self.values is None
-            and other.values is None
-            and _same_fixed(self.rules.fixed, other.rules.fixed)
-            and (_functions(self.rules), self.call) == (_functions(other.rules), other.call)
-        )
+        if self is other or type(other) is not UserForward:
+            return self is other
+        return values_at(self.point) is None is values_at(other.point) and self._key() == other._key()
 
     def __hash__(self) -> int:
-        return hash((_functions(self.rules), self.call))
+        return hash(self._key())
 
     def traced(self, perturbed: Mask) -> Forward:
-        rules, call = self.rules, self.call
-        made: dict[str, Any] = {}
+        call, values, made = self.call, values_at(self.point), _Made()
 
         def flat(*tracers: Any) -> list[Any]:
-            given = list(map(CustomVJPPrimal, tracers, perturbed)) if rules.symbolic_zeros else tracers
-            pair = checked_pair(call, rules.fwd, rules.run_fwd(unflatten(call.in_tree, given)))
-            outs = [convert(x, a.dtype, a.weak_type) for x, a in zip(pair.outs, call.out_avals, strict=True)]
-            made.update(tree=pair.tree, residuals=pair.residuals)
-            return [*outs, *(x for x in pair.residuals if not _is_static(x))]
+            closed, args = _with_closed(self.closed, tracers)
+            result = self._run(args, perturbed)
+            made.residuals, made.tree = result.residuals, result.tree
+            outs = [convert(x, a.dtype, a.weak_type) for x, a in zip(result.outs, call.out_avals, strict=True)]
+            computed = [x for x in result.residuals if not _is_static(x)]
+            return [*outs, *closed, *computed]
 
-        with explaining("fwd", rules.fwd, call):
-            jaxpr, captured = build(flat, call.in_avals, name_of(rules.fwd), call.names, self.values)
-        values = made["residuals"] if self.values is not None else None
-        kept = [_described(x) for x in made["residuals"]]
-        backward = UserBackward(rules, call, made["tree"], kept, values)
+        avals = [*(t.aval for t in self.closed), *call.in_avals]
+        with explaining(self._name):
+            jaxpr, captured = build(flat, avals, name_of(self.rules.fwd), None, values)
+        backward = UserBackward(self.rules, call, self.closed, made.residuals, made.tree, values is not None)
         return Forward(close_over(jaxpr), captured, len(call.out_avals), backward)
 
+    def _run(self, args: Sequence[Any], perturbed: Mask) -> FwdResult:
+        given = list(map(CustomVJPPrimal, args, perturbed)) if self.rules.symbolic_zeros else args
+        positional, _ = unflatten(self.call.in_tree, given)
+        return checked_fwd(self._name, self.call, self.rules.run_fwd(positional))
 
-def _functions(rules: UserRules) -> tuple:
-    return rules.fwd, rules.bwd, rules.symbolic_zeros, rules.optimize_remat
+    @property
+    def _name(self) -> RuleName:
+        return RuleName("custom_vjp (fwd)", self.rules.fwd, self.call.name)
 
 
-def _same_fixed(one: Sequence[Any], other: Sequence[Any]) -> bool:
-    return len(one) == len(other) and all(i == j and x is y for (i, x), (j, y) in zip(one, other, strict=True))
+class _Made:
+    """What is found while a rule is traced."""
+
+    residuals: list[Any]
+    tree: Any
+
+
+def _with_closed(closed: Sequence[Tracer], tracers: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
+    """The inputs that stand for what the rule closes over, which are put in its place, and the other inputs."""
+    builder, count = state.builder, len(closed)
+    assert builder is not None
+    builder.environment.update(zip((t.variable for t in closed), tracers, strict=False))
+    return tracers[:count], tracers[count:]
 
 
 def _is_static(residual: Any) -> bool:
@@ -187,59 +199,55 @@ def _is_static(residual: Any) -> bool:
     return type(residual) in (bool, int, float, complex)
 
 
-def _described(residual: Any) -> Any:
-    """A residual that is known already, or the type of one that is computed."""
-    return residual if _is_static(residual) else aval_of(residual)
-
-
 class UserBackward(Backward):
-    """The user's bwd, for residuals of the types `kept`; those that are Python numbers are there themselves."""
+    """The user's bwd, for residuals like those that fwd returned; Python numbers among them are passed on."""
 
-    def __init__(self, rules: UserRules, call: Signature, tree: Any, kept: Sequence[Any], values: Any):
-        self.rules, self.call, self.tree, self.kept, self.values = rules, call, tree, kept, values
+    def __init__(
+        self,
+        rules: UserRules,
+        call: Signature,
+        closed: Sequence[Tracer],
+        residuals: Sequence[Any],
+        tree: Any,
+        known: bool,
+    ):
+        self.rules, self.call, self.closed, self.tree = rules, call, closed, tree
         self.symbolic_zeros = rules.symbolic_zeros
+        self.computed = tuple(not _is_static(x) for x in residuals)
+        self.numbers = chosen(residuals, inverse(self.computed))
+        arrays = chosen(residuals, self.computed)
+        self.avals = [*(t.aval for t in closed), *map(aval_of, arrays)]
+        self.values = [*closed, *arrays] if known else [None] * len(self.avals)
 
     def __repr__(self) -> str:
         return name_of(self.rules.bwd)
 
     def traced(self, nonzero: Mask) -> Pulled:
-        rules, call = self.rules, self.call
-        computed = [isinstance(x, ShapedArray) for x in self.kept]
-        avals = [x for x in self.kept if isinstance(x, ShapedArray)]
-        found: list[Any] = []
+        rules, call, made = self.rules, self.call, _Made()
+        rule = RuleName("custom_vjp (bwd)", rules.bwd, call.name)
 
         def flat(*tracers: Any) -> list[Any]:
-            numbers = (x for x in self.kept if not isinstance(x, ShapedArray))
-            residuals = unflatten(self.tree, merged(computed, tracers, numbers))
-            cts = self._cotangents(nonzero, tracers[len(avals) :])
-            result = rules.run_bwd(residuals, unflatten(call.out_tree, cts))
-            found.extend(checked_cotangents(call, rules.bwd, result))
-            return given(found)
+            _, arrays = _with_closed(self.closed, tracers)
+            count = sum(self.computed)
+            residuals = unflatten(self.tree, merged(self.computed, arrays[:count], self.numbers))
+            cts = unflatten(call.out_tree, self._cotangents(nonzero, arrays[count:]))
+            made.residuals = checked_cotangents(rule, call, rules.run_bwd(residuals, cts))
+            return given(made.residuals)
 
         differentiable = [a for a in call.out_avals if is_differentiable(a)]
-        ct_avals = [a for a, nz in zip(differentiable, nonzero, strict=True) if nz]
-        with explaining("bwd", rules.bwd, call):
-            jaxpr, captured = build(flat, [*avals, *ct_avals], name_of(rules.bwd), None, self._known(len(ct_avals)))
-        return Pulled(close_over(jaxpr), captured, nonzero_of(found))
+        ct_avals = chosen(differentiable, nonzero)
+        values = [*self.values, *(None for _ in ct_avals)]
+        with explaining(rule):
+            jaxpr, captured = build(flat, [*self.avals, *ct_avals], name_of(rules.bwd), None, values)
+        return Pulled(close_over(jaxpr), captured, nonzero_of(made.residuals))
 
-    def _cotangents(self, nonzero: Mask, tracers: Sequence[Any]) -> list[Any]:
-        """One for every output: an array, float0, or for a zero what the user asked for."""
-        marks, arrays = iter(nonzero), iter(tracers)
+    def _cotangents(self, nonzero: Mask, arrays: Sequence[Any]) -> list[Any]:
+        """One for every output: an array, or a zero of the kind that the user asked for."""
+        marks, found = iter(nonzero), iter(arrays)
         return [
-            self._missing(a) if not (is_differentiable(a) and next(marks)) else next(arrays)
+            next(found) if is_differentiable(a) and next(marks) else zero_tangent(a, self.symbolic_zeros)
             for a in self.call.out_avals
         ]
-
-    def _missing(self, aval: ShapedArray) -> Any:
-        if self.symbolic_zeros:
-            return SymbolicZero(tangent_aval(aval))
-        return zeros(aval) if is_differentiable(aval) else np.zeros(aval.shape, float0)
-
-    def _known(self, count: int) -> list[Any] | None:
-        """The numbers of the residuals, where the forward rule had those of its arguments."""
-        if self.values is None:
-            return None
-        return [*(x for x in self.values if not _is_static(x)), *[None] * count]
 
 
 class ClosedBackward(Backward):
@@ -263,7 +271,7 @@ class ClosedBackward(Backward):
 
 @dataclass(frozen=True, repr=False)
 class BatchedForward(ForwardRule):
-    """A forward rule for arguments with batch dimensions; its outputs have theirs at 0."""
+    """A forward rule for operands with batch dimensions `dims`; its outputs have theirs at 0."""
 
     rule: ForwardRule
     axis: Axis
@@ -279,7 +287,8 @@ class BatchedForward(ForwardRule):
         dims = (None,) * len(single.captured) + self.dims
         force = (True,) * single.count + (False,) * residuals
         jaxpr, out_dims = batch(single.jaxpr, self.axis, dims, force)
-        backward = BatchedBackward(single.backward, self.axis, out_dims[single.count :], self.dims)
+        own = self.dims[len(self.dims) - len(perturbed) :]
+        backward = BatchedBackward(single.backward, self.axis, out_dims[single.count :], own)
         return Forward(close_over(jaxpr), [*jaxpr.consts, *single.captured], single.count, backward)
 
 
@@ -319,9 +328,3 @@ class BatchedBackward(Backward):
 
 def _placed(ct: Any, axis: Axis, dim: int | None) -> Any:
     return sum_over(ct, (0,)) if dim is None else move_batch_dim(ct, axis.size, 0, dim)
-
-
-def values_known(args: Sequence[Any]) -> list[Any] | None:
-    """The arguments, if Python may ask for their numbers."""
-    known = all(type(x) is not Tracer or x.builder.known for x in args)
-    return list(args) if known else None

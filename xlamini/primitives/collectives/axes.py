@@ -1,0 +1,114 @@
+"""Named axes as arguments: their names, sizes and groups, checked; and axis_index and axis_size, which ask for them."""
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from xlamini.core.avals import ShapedArray
+from xlamini.core.named_axes import size_of_axis
+from xlamini.core.primitive import Axis, Primitive
+from xlamini.core.tracer import literal
+from xlamini.primitives.iota import iota
+
+AxisName = Any
+Groups = tuple[tuple[int, ...], ...] | None
+
+
+def axis_size(axis_name: AxisName) -> int:
+    """The size of the named axis, or the product of the sizes of several.
+
+    >>> xlamini.vmap(lambda x: x * axis_size("i"), axis_name="i")(xlamini.numpy.ones(3))
+    Array([3., 3., 3.], dtype=float32)
+    """
+    size = 1
+    for name in names_of("axis_size", axis_name):
+        size *= size_of_axis(name)
+    return size
+
+
+def axis_index(axis_name: AxisName) -> Any:
+    """The position along the named axis, an int32 (along several axes, counted in row-major order).
+
+    >>> xlamini.vmap(lambda x: axis_index("i"), axis_name="i")(xlamini.numpy.zeros(3))
+    Array([0, 1, 2], dtype=int32)
+    """
+    position: Any = None
+    for name in names_of("axis_index", axis_name):
+        size = size_of_axis(name)
+        here = axis_index_p.bind(axis_name=name)
+        position = here if position is None else position * np.int32(size) + here
+    return literal(0, np.dtype("int32")) if position is None else position
+
+
+class AxisIndex(Primitive):
+    """The position along a named axis."""
+
+    name = "axis_index"
+    lacks: Mapping[str, str] = {"jvp": "of integers only"}
+
+    def shape_rule(self, *, axis_name: Any) -> ShapedArray:
+        return ShapedArray((), np.dtype("int32"))
+
+    def batch(self, axis: Axis, operands: Any, dims: Any, *, axis_name: Any) -> Any:
+        return iota(np.int32, axis.size), 0
+
+    def lower(self, ctx: Any, *, axis_name: Any) -> Any:
+        raise unbound(self.name, axis_name)
+
+    def named_axes(self, params: dict[str, Any]) -> tuple[Any, ...]:
+        return (params["axis_name"],)
+
+
+axis_index_p = AxisIndex()
+
+
+def unbound(what: str, name: Any) -> NameError:
+    """The error for a collective that is run without the axis it speaks of."""
+    return NameError(f"unbound axis name: {name!r} in {what}; map it with vmap(..., axis_name={name!r})")
+
+
+def names_of(what: str, axis_name: AxisName) -> tuple[Any, ...]:
+    """The names, of which there may be one alone; ValueError for one given twice."""
+    names = tuple(axis_name) if isinstance(axis_name, tuple | list) else (axis_name,)
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"{what}: axis_name {names} names the axis {name!r} twice; name each axis once")
+    return names
+
+
+def checked_groups(what: str, names: Sequence[Any], groups: Any, alike: bool = True) -> Groups:
+    """The groups of positions that work among themselves, as tuples; ValueError unless they part the axis.
+
+    With `alike` they must be of one size, as the output's shape depends on it.
+    """
+    if groups is None:
+        return None
+    if len(names) != 1:
+        raise ValueError(f"{what}: axis_index_groups are of one axis, but axis_name is {tuple(names)}; gather over one")
+    found = tuple(tuple(map(operator.index, group)) for group in groups)
+    size = size_of_axis(names[0])
+    if sorted(i for group in found for i in group) != list(range(size)):
+        raise ValueError(
+            f"{what}: axis_index_groups must cover all indices exactly once: those of {names[0]!r} are 0 to {size - 1}, "
+            f"the groups are {[list(group) for group in found]}"
+        )
+    if alike and len(set(map(len, found))) > 1:
+        raise ValueError(f"{what}: axis_index_groups must be of one size, but have {sorted(map(len, found))} positions")
+    return found
+
+
+def size_in(names: Sequence[Any], groups: Groups) -> int:
+    """How many positions work together: those of the axes, or of each group."""
+    return axis_size(tuple(names)) if groups is None else len(groups[0])
+
+
+def dimension(what: str, argument: str, value: Any, ndim: int) -> int:
+    """A dimension counted from the front; ValueError if there is none of this number."""
+    number = operator.index(value)
+    if not -ndim <= number < ndim:
+        takes = f"it takes {-ndim} to {ndim - 1}" if ndim else "a scalar has no dimension"
+        raise ValueError(f"{what}: {argument} {number} is out of range for rank {ndim}; {takes}")
+    return number % ndim

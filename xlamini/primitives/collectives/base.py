@@ -1,0 +1,78 @@
+"""What collectives share: a name instead of a dimension, until the axis is mapped away and there is a dimension.
+
+A collective says in `stacked` what it computes from the operand of all positions, one upon the other. With groups of
+positions each group is stacked by itself. Batching over any other axis only moves the dimensions that it speaks of.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from xlamini.core.primitive import Axis, Primitive
+from xlamini.core.tangents import is_zero
+from xlamini.core.tracer import aval_of
+from xlamini.primitives.batch_ops import move_batch_dim
+from xlamini.primitives.collectives.axes import Groups, names_of, unbound
+from xlamini.primitives.concatenate import concatenate
+from xlamini.primitives.gather import GatherDimensionNumbers, GatherScatterMode, gather
+from xlamini.primitives.slice import slice_in_dim
+
+Stacked = tuple[Any, int | None]
+
+
+class Collective(Primitive):
+    """An operation of one operand over one named axis, the param `axis_name`, perhaps by `axis_index_groups`."""
+
+    dimensions: tuple[str, ...] = ()
+    """The params that are dimensions of the operand."""
+
+    def stacked(self, x: Any, size: int, **params: Any) -> Stacked:
+        """The result for `x` of `size` positions along dimension 0; its dimension, None if all have the same."""
+        raise NotImplementedError(f"{self.name} does not say what it computes from all positions")
+
+    def batch(self, axis: Axis, operands: Sequence[Any], dims: Sequence[int | None], **params: Any) -> Any:
+        first = move_batch_dim(operands[0], axis.size, dims[0], 0)
+        if axis.name is not None and axis.name in self.named_axes(params):
+            return in_groups(self.stacked, first, params.get("axis_index_groups"), params)
+        moved = {name: params[name] + 1 for name in self.dimensions}
+        return self.bind(first, **{**params, **moved}), 0
+
+    def lower(self, ctx: Any, x: Any, **params: Any) -> Any:
+        raise unbound(self.name, self.named_axes(params)[0])
+
+    def named_axes(self, params: dict[str, Any]) -> tuple[Any, ...]:
+        return names_of(self.name, params["axis_name"])
+
+
+class LinearCollective(Collective):
+    """A collective that is linear: its tangent is that of its operand, sent the same way."""
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        out = self.bind(*primals, **params)
+        return out, tangents[0] if is_zero(tangents[0]) else self.bind(*tangents, **params)
+
+
+def in_groups(
+    stacked: Callable[..., Stacked], x: Any, groups: Groups, params: dict[str, Any]
+) -> Stacked:
+    """`stacked` of each group of positions, with the results where the positions were."""
+    if groups is None:
+        return stacked(x, aval_of(x).shape[0], **params)
+    order = [i for group in groups for i in group]
+    sorted_x, results, start = rows(x, order), [], 0
+    for group in groups:
+        part = slice_in_dim(sorted_x, start, start + len(group))
+        result, dim = stacked(part, len(group), **params)
+        results.append(move_batch_dim(result, len(group), dim, 0))
+        start += len(group)
+    return rows(concatenate(results, 0), np.argsort(order)), 0
+
+
+def rows(x: Any, indices: Any) -> Any:
+    """`x[indices]` for a list of numbers known while tracing, all within bounds."""
+    shape = aval_of(x).shape
+    numbers = GatherDimensionNumbers(tuple(range(1, len(shape))), (0,), (0,))
+    where = np.asarray(indices, np.int32)[:, None]
+    return gather(x, where, numbers, (1, *shape[1:]), mode=GatherScatterMode.PROMISE_IN_BOUNDS)

@@ -1,0 +1,171 @@
+"""all_gather, which brings the operands of all positions together, and psum_scatter, which sums and parts: its adjoint."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from xlamini.core.avals import ShapedArray
+from xlamini.core.errors import ShapeError
+from xlamini.core.pytree import tree_map
+from xlamini.core.tracer import aval_of
+from xlamini.primitives.collectives.axes import (
+    AxisName,
+    Groups,
+    axis_size,
+    checked_groups,
+    dimension,
+    names_of,
+    size_in,
+)
+from xlamini.primitives.collectives.base import LinearCollective, Stacked
+from xlamini.primitives.convert import convert
+from xlamini.primitives.shape import moveaxis, reshape, sum_over
+
+
+def all_gather(
+    x: Any,
+    axis_name: AxisName,
+    *,
+    axis_index_groups: Any = None,
+    axis: int = 0,
+    tiled: bool = False,
+    to: str = "varying",
+) -> Any:
+    """Each leaf of `x` of all positions along the named axis, stacked along a new dimension `axis`.
+
+    `tiled` concatenates along dimension `axis` instead. Of several names the first one varies slowest. With
+    `axis_index_groups`, a list of lists of positions, each group gathers its own. Raises NameError if there is no such
+    axis, ValueError for a dimension or groups that do not fit.
+
+    >>> xlamini.vmap(lambda x: all_gather(x, "i"), axis_name="i", out_axes=None)(xlamini.numpy.arange(3))
+    Array([0, 1, 2], dtype=int32)
+    """
+    if to not in ("varying", "reduced", "invarying"):
+        raise ValueError(f"all_gather: to must be 'varying', 'reduced' or 'invarying', got {to!r}")
+    names = names_of("all_gather", axis_name)
+    groups = checked_groups("all_gather", names, axis_index_groups)
+    size = size_in(names, groups)
+    return tree_map(lambda leaf: _gathered(leaf, names, groups, size, axis, tiled), x)
+
+
+def _gathered(x: Any, names: Sequence[Any], groups: Groups, size: int, axis: int, tiled: bool) -> Any:
+    shape = aval_of(x).shape
+    where = dimension("all_gather", "axis", axis, len(shape) + (not tiled))
+    for name in reversed(names):
+        x = all_gather_p.bind(
+            x,
+            all_gather_dimension=where,
+            axis_index_groups=groups,
+            axis_name=(name,),
+            axis_size=size if groups else axis_size(name),
+            tiled=tiled,
+        )
+    return x if tiled or len(names) == 1 else reshape(x, (*shape[:where], size, *shape[where:]))
+
+
+def psum_scatter(
+    x: Any, axis_name: AxisName, *, scatter_dimension: int = 0, axis_index_groups: Any = None, tiled: bool = False
+) -> Any:
+    """The sum of each leaf of `x` over the named axis, parted among the positions along `scatter_dimension`.
+
+    That dimension has the size of the axis and goes away; with `tiled` it is a multiple, and each position gets a
+    block. With `axis_index_groups`, a list of lists of positions, each group sums and parts its own. Raises NameError
+    if there is no such axis, ShapeError for a size that does not fit, ValueError for groups that do not.
+
+    >>> xlamini.vmap(lambda x: psum_scatter(x, "i"), axis_name="i")(xlamini.numpy.ones((3, 3)))
+    Array([3., 3., 3.], dtype=float32)
+    """
+    names = names_of("psum_scatter", axis_name)
+    groups = checked_groups("psum_scatter", names, axis_index_groups)
+    size = size_in(names, groups)
+    return tree_map(lambda leaf: _scattered(leaf, names, groups, size, scatter_dimension, tiled), x)
+
+
+def _scattered(x: Any, names: Sequence[Any], groups: Groups, size: int, where: int, tiled: bool) -> Any:
+    shape = aval_of(x).shape
+    where = dimension("psum_scatter", "scatter_dimension", where, len(shape))
+    _check_parts(shape[where], where, names, size, tiled)
+    x = convert(x, np.dtype("int32")) if aval_of(x).dtype == bool else x
+    if not tiled and len(names) != 1:
+        x = reshape(x, (*shape[:where], *map(axis_size, names), *shape[where + 1 :]))
+    for name in names:
+        x = reduce_scatter_p.bind(
+            x,
+            axis_index_groups=groups,
+            axis_name=(name,),
+            axis_size=size if groups else axis_size(name),
+            scatter_dimension=where,
+            tiled=tiled,
+        )
+    return x
+
+
+def _check_parts(found: int, where: int, names: Sequence[Any], size: int, tiled: bool) -> None:
+    if found % size if tiled else found != size:
+        needed, fix = ("a multiple of", "pad it") if tiled else ("just", "pass tiled=True to get blocks of it")
+        axes = ", ".join(map(repr, names))
+        raise ShapeError(
+            f"psum_scatter: dimension {where} has size {found}, but must have {needed} the {size} positions that share "
+            f"the sum (axis {axes}); {fix}"
+        )
+
+
+class AllGather(LinearCollective):
+    """The operand of all `axis_size` positions, along `all_gather_dimension`."""
+
+    name = "all_gather"
+    dimensions = ("all_gather_dimension",)
+
+    def shape_rule(
+        self, x: ShapedArray, *, all_gather_dimension: int, axis_size: int, tiled: bool, **params: Any
+    ) -> ShapedArray:
+        before, after = x.shape[:all_gather_dimension], x.shape[all_gather_dimension:]
+        if tiled:
+            return x.update(shape=(*before, axis_size * after[0], *after[1:]))
+        return x.update(shape=(*before, axis_size, *after))
+
+    def stacked(self, x: Any, size: int, *, all_gather_dimension: int, tiled: bool, **params: Any) -> Stacked:
+        inside = moveaxis(x, 0, all_gather_dimension)
+        return (merged(inside, all_gather_dimension) if tiled else inside), None
+
+    def transpose(self, ct: Any, x: Any, *, all_gather_dimension: int, **params: Any) -> list[Any]:
+        return [reduce_scatter_p.bind(ct, scatter_dimension=all_gather_dimension, **params)]
+
+
+class ReduceScatter(LinearCollective):
+    """The sum over all `axis_size` positions, of which each gets a part along `scatter_dimension`."""
+
+    name = "reduce_scatter"
+    dimensions = ("scatter_dimension",)
+
+    def shape_rule(
+        self, x: ShapedArray, *, scatter_dimension: int, axis_size: int, tiled: bool, **params: Any
+    ) -> ShapedArray:
+        before, (size, *after) = x.shape[:scatter_dimension], x.shape[scatter_dimension:]
+        return x.update(shape=(*before, size // axis_size, *after) if tiled else (*before, *after))
+
+    def stacked(self, x: Any, size: int, *, scatter_dimension: int, tiled: bool, **params: Any) -> Stacked:
+        total = sum_over(x, (0,))
+        parts = parted(total, scatter_dimension, size) if tiled else total
+        return moveaxis(parts, scatter_dimension, 0), 0
+
+    def transpose(self, ct: Any, x: Any, *, scatter_dimension: int, **params: Any) -> list[Any]:
+        return [all_gather_p.bind(ct, all_gather_dimension=scatter_dimension, **params)]
+
+
+all_gather_p = AllGather()
+reduce_scatter_p = ReduceScatter()
+
+
+def merged(x: Any, where: int) -> Any:
+    """The dimensions `where` and `where + 1` as one."""
+    shape = aval_of(x).shape
+    return reshape(x, (*shape[:where], shape[where] * shape[where + 1], *shape[where + 2 :]))
+
+
+def parted(x: Any, where: int, count: int) -> Any:
+    """The dimension `where` as two, the first of size `count`."""
+    shape = aval_of(x).shape
+    return reshape(x, (*shape[:where], count, shape[where] // count, *shape[where + 1 :]))

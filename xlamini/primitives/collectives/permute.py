@@ -1,0 +1,156 @@
+"""Sending from position to position: ppermute, pshuffle, pbroadcast."""
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from xlamini.core.avals import ShapedArray
+from xlamini.core.pytree import tree_map
+from xlamini.core.tracer import aval_of, literal
+from xlamini.primitives.collectives.axes import AxisName, axis_index, axis_index_p, axis_size, names_of
+from xlamini.primitives.collectives.base import LinearCollective, Stacked, rows
+from xlamini.primitives.collectives.gathering import all_gather
+from xlamini.primitives.collectives.reductions import psum_p
+from xlamini.primitives.comparison import eq
+from xlamini.primitives.dynamic_slice import dynamic_index_in_dim
+from xlamini.primitives.select import where
+from xlamini.primitives.shape import broadcast_in_dim
+from xlamini.primitives.slice import index_in_dim
+from xlamini.primitives.tangent_ops import zeros
+
+Pairs = tuple[tuple[int, int], ...]
+
+
+def ppermute(x: Any, axis_name: AxisName, perm: Any) -> Any:
+    """Send each leaf of `x` along the named axis: `perm` is a list of pairs (source position, destination).
+
+    A position that nobody sends to gets zeros. Along several names positions count in row-major order. Raises
+    NameError if there is no such axis, ValueError for a source or destination that is named twice or is none.
+
+    >>> xlamini.vmap(lambda x: ppermute(x, "i", [(0, 1), (1, 2)]), axis_name="i")(xlamini.numpy.arange(1, 4))
+    Array([0, 1, 2], dtype=int32)
+    """
+    names = names_of("ppermute", axis_name)
+    pairs = _checked_pairs(perm, axis_size(names))
+    return tree_map(lambda leaf: _permuted(leaf, names, pairs), x)
+
+
+def pshuffle(x: Any, axis_name: AxisName, perm: Any) -> Any:
+    """Each leaf of `x` from another position: position i gets that of position `perm[i]`.
+
+    Raises NameError if there is no such axis, ValueError if `perm` is no permutation of its positions.
+
+    >>> xlamini.vmap(lambda x: pshuffle(x, "i", [2, 0, 1]), axis_name="i")(xlamini.numpy.arange(3))
+    Array([2, 0, 1], dtype=int32)
+    """
+    names, sources = names_of("pshuffle", axis_name), [operator.index(i) for i in perm]
+    size = axis_size(names)
+    if sorted(sources) != list(range(size)):
+        raise ValueError(f"pshuffle: perm must name each position, 0 to {size - 1}, once, but is {sources}")
+    pairs = tuple((source, i) for i, source in enumerate(sources))
+    return tree_map(lambda leaf: _permuted(leaf, names, pairs), x)
+
+
+def pbroadcast(x: Any, axis_name: AxisName, source: int) -> Any:
+    """Each leaf of `x` of the position `source`, for all positions along the named axis.
+
+    Raises NameError if there is no such axis, ValueError if it has no such position.
+
+    >>> xlamini.vmap(lambda x: pbroadcast(x, "i", 1), axis_name="i")(xlamini.numpy.arange(3))
+    Array([1, 1, 1], dtype=int32)
+    """
+    names, position = names_of("pbroadcast", axis_name), operator.index(source)
+    size = axis_size(names)
+    if not 0 <= position < size:
+        raise ValueError(f"pbroadcast: source {position} is no position along {_listed(names)}; it takes 0 to {size - 1}")
+    if len(names) == 1:
+        return tree_map(lambda leaf: pbroadcast_p.bind(leaf, axis_name=names[0], source=position), x)
+    return tree_map(lambda leaf: index_in_dim(all_gather(leaf, names), position, keepdims=False), x)
+
+
+def _checked_pairs(perm: Any, size: int) -> Pairs:
+    pairs = tuple(_pair(pair) for pair in perm)
+    for which, positions in zip(("source", "destination"), zip(*pairs, strict=True), strict=False):
+        for i in positions:
+            if not 0 <= i < size:
+                raise ValueError(
+                    f"ppermute: {which} {i} in perm is no position of an axis of size {size}; it takes 0 to {size - 1}"
+                )
+            if positions.count(i) > 1:
+                fix = "; all_gather or pbroadcast sends to several" if which == "source" else ""
+                raise ValueError(f"ppermute: {which} {i} is twice in perm {list(pairs)}{fix}")
+    return pairs
+
+
+def _pair(pair: Any) -> tuple[int, int]:
+    try:
+        source, destination = map(operator.index, pair)
+    except (TypeError, ValueError):
+        raise TypeError(f"ppermute: perm must be pairs (source, destination) of ints, but holds {pair!r}") from None
+    return source, destination
+
+
+def _permuted(x: Any, names: tuple[Any, ...], pairs: Pairs) -> Any:
+    if len(names) == 1:
+        return ppermute_p.bind(x, axis_name=names, perm=pairs)
+    sources, receives = _table(pairs, axis_size(names))
+    here = axis_index(names)
+    sent = dynamic_index_in_dim(all_gather(x, names), dynamic_index_in_dim(sources, here, keepdims=False), keepdims=False)
+    return where(dynamic_index_in_dim(receives, here, keepdims=False), sent, zeros(aval_of(sent)))
+
+
+def _table(pairs: Pairs, size: int) -> tuple[np.ndarray, np.ndarray]:
+    """For each position: where what it gets comes from, and whether it gets anything."""
+    sources, receives = np.zeros(size, np.int32), np.zeros(size, bool)
+    for source, destination in pairs:
+        sources[destination], receives[destination] = source, True
+    return sources, receives
+
+
+class Permute(LinearCollective):
+    """What the position `source` has goes to `destination`, for each pair in `perm`; elsewhere there are zeros."""
+
+    name = "ppermute"
+
+    def shape_rule(self, x: ShapedArray, **params: Any) -> ShapedArray:
+        return x
+
+    def stacked(self, x: Any, size: int, *, perm: Pairs, **params: Any) -> Stacked:
+        sources, receives = _table(perm, size)
+        sent = rows(x, sources)
+        if receives.all():
+            return sent, 0
+        aval = aval_of(sent)
+        return where(broadcast_in_dim(receives, aval.shape, (0,)), sent, zeros(aval)), 0
+
+    def transpose(self, ct: Any, x: Any, *, perm: Pairs, **params: Any) -> list[Any]:
+        return [self.bind(ct, perm=tuple((d, s) for s, d in perm), **params)]
+
+
+class Broadcast(LinearCollective):
+    """What the position `source` has, for all."""
+
+    name = "pbroadcast"
+
+    def shape_rule(self, x: ShapedArray, **params: Any) -> ShapedArray:
+        return x
+
+    def stacked(self, x: Any, size: int, *, source: int, **params: Any) -> Stacked:
+        return index_in_dim(x, source, keepdims=False), None
+
+    def transpose(self, ct: Any, x: Any, *, axis_name: Any, source: int) -> list[Any]:
+        """The source's cotangent is the sum of all, and nobody else's value is used."""
+        total = psum_p.bind(ct, axes=(axis_name,), axis_index_groups=None)
+        here = axis_index_p.bind(axis_name=axis_name)
+        return [where(eq(here, literal(source, np.dtype("int32"))), total, zeros(aval_of(total)))]
+
+
+ppermute_p = Permute()
+pbroadcast_p = Broadcast()
+
+
+def _listed(names: Sequence[Any]) -> str:
+    return ", ".join(map(repr, names))

@@ -1,0 +1,161 @@
+"""Reductions over named axes: psum, pmean, pmax, pmin.
+
+Mapping the axis away turns each of them into the ordinary reduction over the batch dimension.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+
+from xlamini.core.avals import ShapedArray
+from xlamini.core.primitive import Axis
+from xlamini.core.pytree import tree_map
+from xlamini.core.tangents import is_zero
+from xlamini.core.tracer import aval_of
+from xlamini.primitives.arithmetic import div
+from xlamini.primitives.batch_ops import move_batch_dim
+from xlamini.primitives.collectives.axes import AxisName, Groups, checked_groups, names_of, size_in
+from xlamini.primitives.collectives.base import Collective, LinearCollective, Stacked, in_groups
+from xlamini.primitives.comparison import eq
+from xlamini.primitives.convert import convert
+from xlamini.primitives.elementwise import ANY, REAL, kind_of, mul
+from xlamini.primitives.promotion import promoted_inexact
+from xlamini.primitives.reductions import reduce_max, reduce_min
+from xlamini.primitives.shape import reduce_sum_p
+
+
+def psum(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:
+    """The sum of each leaf of `x` over the named axis (or a tuple of them); booleans are counted.
+
+    `axis_index_groups`, a list of lists of positions, sums within each group. Raises NameError if there is no such
+    axis, ValueError for groups that do not part it.
+
+    >>> xlamini.vmap(lambda x: psum(x, "i"), axis_name="i")(xlamini.numpy.arange(3.0))
+    Array([3., 3., 3.], dtype=float32)
+    """
+    return _over_leaves(psum_p, x, axis_name, axis_index_groups)
+
+
+def pmax(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:
+    """The largest value of each leaf of `x` over the named axis, elementwise; NameError if there is no such axis.
+
+    >>> xlamini.vmap(lambda x: pmax(x, "i"), axis_name="i")(xlamini.numpy.arange(3.0))
+    Array([2., 2., 2.], dtype=float32)
+    """
+    return _over_leaves(pmax_p, x, axis_name, axis_index_groups)
+
+
+def pmin(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:
+    """The smallest value of each leaf of `x` over the named axis, elementwise; NameError if there is no such axis.
+
+    >>> xlamini.vmap(lambda x: pmin(x, "i", axis_index_groups=[[0, 2], [1]]), axis_name="i")(xlamini.numpy.arange(3.0))
+    Array([0., 1., 0.], dtype=float32)
+    """
+    return _over_leaves(pmin_p, x, axis_name, axis_index_groups)
+
+
+def pmean(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:
+    """The mean of each leaf of `x` over the named axis, or each group of it; NameError if there is no such axis.
+
+    >>> xlamini.vmap(lambda x: pmean(x, "i"), axis_name="i")(xlamini.numpy.arange(3.0))
+    Array([1., 1., 1.], dtype=float32)
+    """
+    sums = _over_leaves(psum_p, x, axis_name, axis_index_groups, "pmean")
+    count = psum(1, axis_name, axis_index_groups=axis_index_groups)
+    return tree_map(lambda v: _divided(v, count), sums)
+
+
+def _divided(total: Any, count: Any) -> Any:
+    """The mean; of integers a float."""
+    (total,) = promoted_inexact("pmean", total)
+    return div(total, count if isinstance(count, int) else convert(count, aval_of(total).dtype))
+
+
+def _over_leaves(primitive: Reduction, x: Any, axis_name: AxisName, groups: Any, what: str = "") -> Any:
+    what = what or primitive.name
+    axes = names_of(what, axis_name)
+    groups = checked_groups(what, axes, groups, alike=False)
+    size = size_in(axes, groups)
+    return tree_map(lambda leaf: primitive.of_leaf(leaf, axes, groups, size), x) if axes else x
+
+
+class Reduction(Collective):
+    """A reduction over the named `axes`: `reduce` over a batch dimension, `of_equal` for a value that does not vary."""
+
+    def __init__(self, name: str, reduce: Callable[..., Any], of_equal: Callable[[Any, int], Any]):
+        self.reduce, self.of_equal = reduce, of_equal
+        super().__init__(name)
+
+    def of_leaf(self, leaf: Any, axes: tuple[Any, ...], groups: Groups, size: int) -> Any:
+        """The reduction of one leaf; of a Python number it is known at once."""
+        alike = groups is None or len(set(map(len, groups))) == 1
+        if isinstance(leaf, int | float | complex) and alike:
+            return self.of_equal(leaf, size)
+        return self.bind(self.countable(leaf), axes=axes, axis_index_groups=groups)
+
+    def countable(self, leaf: Any) -> Any:
+        """A leaf as what can be reduced."""
+        return leaf
+
+    def shape_rule(self, x: ShapedArray, **params: Any) -> ShapedArray:
+        if kind_of(x.dtype) not in (ANY if self is psum_p else REAL):
+            raise TypeError(f"{self.name} does not accept dtype {x.dtype.name}; convert it with .astype")
+        return x
+
+    def batch(
+        self, axis: Axis, operands: Sequence[Any], dims: Sequence[int | None], *, axes: tuple[Any, ...], **params: Any
+    ) -> Any:
+        (x,), (dim,) = operands, dims
+        if axis.name is None or axis.name not in axes:
+            return self.bind(x, axes=axes, **params), dim
+        groups = params["axis_index_groups"]
+        if groups is not None:
+            return in_groups(self.stacked, move_batch_dim(x, axis.size, dim, 0), groups, params)
+        reduced = self.of_equal(x, axis.size) if dim is None else self.reduce(x, dim)
+        others = tuple(a for a in axes if a != axis.name)
+        return (self.bind(reduced, axes=others, **params) if others else reduced), None
+
+    def stacked(self, x: Any, size: int, **params: Any) -> Stacked:
+        return self.reduce(x, 0), None
+
+    def named_axes(self, params: dict[str, Any]) -> tuple[Any, ...]:
+        return params["axes"]
+
+
+class Sum(Reduction, LinearCollective):
+    """The sum is linear, and its own transpose: each position's value reaches the sums of all."""
+
+    def countable(self, leaf: Any) -> Any:
+        return convert(leaf, np.dtype("int32")) if aval_of(leaf).dtype == bool else leaf
+
+    def transpose(self, ct: Any, x: Any, **params: Any) -> list[Any]:
+        return [self.bind(ct, **params)]
+
+
+class Extremum(Reduction):
+    """The tangent of an extremum is the mean of the tangents of those that attain it."""
+
+    lacks: Mapping[str, str] = {}
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        (x,), (tangent,) = primals, tangents
+        out = self.bind(x, **params)
+        if is_zero(tangent):
+            return out, tangent
+        attains = convert(eq(x, out), aval_of(tangent).dtype)
+        share = div(attains, psum_p.bind(attains, **params))
+        return out, psum_p.bind(mul(tangent, share), **params)
+
+    def transpose(self, ct: Any, x: Any, **params: Any) -> NoReturn:
+        raise NotImplementedError(f"{self.name} is not linear, so it has no transpose")
+
+
+def _times(x: Any, size: int) -> Any:
+    return x * size if isinstance(x, int | float | complex) else mul(x, size)
+
+
+psum_p = Sum("psum", lambda x, dim: reduce_sum_p.bind(x, axes=(dim,)), _times)
+pmax_p = Extremum("pmax", lambda x, dim: reduce_max(x, (dim,)), lambda x, size: x)
+pmin_p = Extremum("pmin", lambda x, dim: reduce_min(x, (dim,)), lambda x, size: x)
