@@ -92,7 +92,7 @@ def test_trees_keywords_and_python_numbers() -> None:
         assert [x.dtype.name for x in out["pair"]] == ["int32", "bool"]
 
 
-@pytest.mark.parametrize("dtype", ["bool", "int8", "uint32", "bfloat16", "float16", "complex64", "float8_e4m3fn", "int4"])
+@pytest.mark.parametrize("dtype", "bool int8 uint32 bfloat16 float16 complex64 float8_e4m3fn int4".split())
 @pytest.mark.parametrize("shape", [(), (3,), (2, 0), (2, 3, 4)])
 def test_dtypes_and_shapes(dtype: str, shape: tuple[int, ...]) -> None:
     x = jnp.asarray(np.arange(np.prod(shape)).reshape(shape) % 2, dtype)
@@ -466,12 +466,13 @@ def test_what_a_function_calls_is_released_with_it() -> None:
         def __call__(self, x: Any) -> Any:
             return x
 
-    host = Host()
-    f: Any = jit(lambda x: (pure_callback(host, SCALAR, x), debug.callback(host, x)))
-    f(1.0)
+    def used() -> weakref.ref[Host]:
+        host = Host()
+        jit(lambda x: (pure_callback(host, SCALAR, x), debug.callback(host, x)))(1.0)
+        return weakref.ref(host)
+
+    alive = used()
     effects_barrier()
-    alive = weakref.ref(host)
-    del f, host
     gc.collect()
     assert alive() is None
 

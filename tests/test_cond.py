@@ -128,6 +128,52 @@ def test_captured_tracers_of_every_transformation_around() -> None:
             assert_close(found, difference, FINITE)
 
 
+def test_a_choice_in_a_loop_in_a_choice() -> None:
+    def loop(x: Any) -> Any:
+        def body(carry: Any) -> Any:
+            i, y = carry
+            return i + 1, lax.cond(i % 2 == 0, lambda y: y * x, jnp.sin, y)
+
+        return lax.while_loop(lambda carry: carry[0] < 5, body, (0, x))[1]
+
+    def by_hand(x: float) -> float:
+        y = x
+        for i in range(5):
+            y = y * x if i % 2 == 0 else np.sin(y)
+        return y
+
+    def f(p: Any, x: Any) -> Any:
+        return lax.cond(p, lambda: loop(x), lambda: 3.0 * x)
+
+    points = np.array([1.3, 0.4])
+    difference = (by_hand(1.3 + STEP) - by_hand(1.3 - STEP)) / (2 * STEP)
+    assert_close(vmap(f)(np.array([True, False]), points), [by_hand(1.3), 1.2], TOLERANCE)
+    assert_close(jit(vmap(jacfwd(f, 1)))(np.array([True, False]), points), [difference, 3.0], FINITE)
+
+
+def test_reverse_mode_through_a_choice_in_a_scan_in_a_choice() -> None:
+    def loop(x: Any) -> Any:
+        def body(y: Any, i: Any) -> Any:
+            return lax.switch(i % 3, [lambda y: y * x, jnp.sin, lambda y: y + x * y], y), y
+
+        return lax.scan(body, x, np.arange(5))[0]
+
+    def by_hand(x: Any) -> Any:
+        y = x
+        for i in range(5):
+            y = (y * x, jnp.sin(y), y + x * y)[i % 3]
+        return y
+
+    def f(p: Any, x: Any) -> Any:
+        return lax.cond(p, lambda: loop(x), lambda: 3.0 * x)
+
+    points = np.array([1.3, 0.4])
+    first, second, third = grad(by_hand), grad(grad(by_hand)), grad(grad(grad(by_hand)))
+    assert_close(jit(vmap(grad(f, 1)))(np.array([True, False]), points), [first(1.3), 3.0], TOLERANCE)
+    assert_close(vmap(grad(grad(loop)))(points), [second(1.3), second(0.4)], TOLERANCE)
+    assert_close(jit(grad(jacfwd(grad(loop))))(1.3), third(1.3), TOLERANCE)
+
+
 def test_linear_maps_are_transposed() -> None:
     def f(x: Any) -> Any:
         return lax.switch(1, [lambda x: x, lambda x: 3.0 * x, lambda x: jnp.zeros(3)], x)

@@ -15,6 +15,7 @@ from xlamini.experimental import io_callback
 from xlamini.interpreters.linearize import linearize
 from xlamini.interpreters.partial_eval import partial_eval
 from xlamini.transforms.higher_order import cost_of
+from xlamini.transforms.one_program import run
 from xlamini.transforms.program import LoweredProgram
 
 TOLERANCE = 1e-6
@@ -249,7 +250,22 @@ def test_what_is_known_is_computed_in_the_first_half() -> None:
     assert parted.unknown_out == (True, False)
     assert "sin" in str(parted.known)
     assert "sin" not in str(parted.unknown)
-    assert partial_eval(jaxpr, (True, False, False)).unknown_out == (True, True)
+    unknown_choice = partial_eval(jaxpr, (True, False, False))
+    assert unknown_choice.unknown_out == (True, True)
+    assert str(unknown_choice.unknown).count("cond[") == 1
+
+
+def test_random_keys_as_residuals() -> None:
+    def f(p: Any, key: Any, n: Any) -> Any:
+        return lax.cond(p, lambda: random.fold_in(random.split(key)[0], n), lambda: key)
+
+    key = random.key(1)
+    parted = partial_eval(_staged(f, True, key, 3), (False, False, True))
+    assert parted.num_residuals == 3, "the predicate, the key, and the key that one branch makes"
+    for p in (True, False):
+        outs, residuals = parted.parted([p, key], run(parted.known, [p, key]))
+        assert outs == []
+        assert_close(random.key_data(run(parted.unknown, [*residuals, 3])[0]), random.key_data(f(p, key, 3)), 0)
 
 
 def test_outputs_that_nobody_uses_are_not_computed() -> None:

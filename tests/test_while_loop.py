@@ -188,7 +188,6 @@ def test_forward_mode_beside_finite_differences(n: int) -> None:
 
 
 def test_the_linear_half_keeps_only_the_start() -> None:
-    _, pushforward = xlamini.linearize(lambda x: growth(x, 1000), jnp.asarray(POINT))
     assert residual_bytes(lambda x: growth(x, 1000), jnp.asarray(POINT)) < 200
 
 
@@ -256,3 +255,105 @@ def test_a_condition_that_does_not_depend_on_the_batch_stays_one_number() -> Non
     text = str(xlamini.make_jaxpr(vmap(lambda x: power(x, 5, 1.0, 1)[1]))(jnp.ones(3)))
     assert "bool[3]" not in text
     assert "select" not in jit(vmap(lambda x: power(x, 5, 1.0, 1)[1])).lower(jnp.ones(3)).as_text()
+
+
+# --- what is not needed, what is known, effects
+
+
+def test_carries_that_nothing_needs_are_removed() -> None:
+    def f(x: Any) -> Any:
+        body = lambda c: (c[0] + 1, c[1] * x, c[2] + c[0], jnp.sin(c[3]) + c[1])
+        return lax.while_loop(lambda c: c[0] < 3, body, (0, 1.0, 0, x))
+
+    text = jit(lambda x: f(x)[2]).lower(2.0).as_text()
+    assert "f64" not in text and "sine" not in text
+    close(jit(lambda x: f(x)[2])(2.0), 3)
+    text = jit(lambda x: f(x)[1]).lower(2.0).as_text()
+    assert "sine" not in text and "multiply" in text
+    close(jit(lambda x: f(x)[1])(2.0), 8.0)
+
+
+def test_what_does_not_depend_on_the_unknown_is_known() -> None:
+    def loss(x: Any, n: Any) -> Any:
+        c = lax.while_loop(lambda c: c[0] < n, lambda c: (c[0] + 1, c[1] * 2.0), (0, 1.0))
+        return x * c[1]
+
+    close(jit(grad(loss))(3.0, 4), 16.0)
+    close(jit(grad(xlamini.checkpoint(loss)))(3.0, 4), 16.0)
+    both = lambda x, n: lax.while_loop(lambda c: c[0] < n, lambda c: (c[0] + 1, c[1] * 2.0, c[2] * x), (0, 1.0, x))
+    kept = lambda x, n: xlamini.checkpoint(lambda x: both(x, n)[1] * x)(x)
+    close(jit(grad(kept))(3.0, 4), 16.0)
+
+
+def test_printing_happens_once(capfd: pytest.CaptureFixture[str]) -> None:
+    def body(c: Any) -> Any:
+        xlamini.debug.print("turn {}", c[0])
+        return c[0] + 1, c[1] * 2.0
+
+    f = lambda x: lax.while_loop(lambda c: c[0] < 2, body, (0, x))[1]
+    pushforward = xlamini.linearize(f, 1.0)[1]
+    close(pushforward(1.0), 4.0)
+    xlamini.effects_barrier()
+    assert capfd.readouterr().out == "turn 0\nturn 1\n"
+
+
+def test_ordered_effects_in_condition_and_body(capfd: pytest.CaptureFixture[str]) -> None:
+    def announce(text: str, x: Any) -> Any:
+        xlamini.debug.print(text, x, ordered=True)
+        return x
+
+    loop = lambda n: lax.while_loop(lambda c: announce("test {}", c) < n, lambda c: announce("turn {}", c) + 1, 0)
+    close(jit(loop)(2), 2)
+    xlamini.effects_barrier()
+    assert capfd.readouterr().out.split("\n")[:-1] == ["test 0", "turn 0", "test 1", "turn 1", "test 2"]
+
+
+# --- recorded from JAX 0.10.2
+
+
+CLOSED = """{ lambda ; a:f32[] b:i32[]. let
+    c:i32[] d:f32[] = while[
+      body_jaxpr={ lambda ; e:f32[] f:i32[] g:f32[]. let
+          h:i32[] = add f 1:i32[]
+          i:f32[] = mul g e
+        in (h, i) }
+      body_nconsts=1
+      cond_jaxpr={ lambda ; j:i32[] k:i32[] l:f32[]. let
+          m:bool[] = lt k j
+        in (m,) }
+      cond_nconsts=1
+    ] b a 0:i32[] 1.0:f32[]
+  in (c, d) }"""
+PROMOTED = """{ lambda ; a:f32[]. let
+    b:f32[] = while[
+      body_jaxpr={ lambda ; c:f32[] d:f32[]. let e:f32[] = add d c in (e,) }
+      body_nconsts=1
+      cond_jaxpr={ lambda ; f:f32[]. let g:bool[] = lt f 5.0:f32[] in (g,) }
+      cond_nconsts=0
+    ] a 0.0:f32[]
+  in (b,) }"""
+BATCHED = """{ lambda ; a:i32[3]. let
+    b:i32[3] = broadcast_in_dim 0:i32[]
+    c:i32[3] = broadcast_in_dim 0:i32[]
+    _:i32[3] _:i32[3] d:i32[3] = while[
+      body_jaxpr={ lambda ; e:i32[3] f:i32[3] g:i32[3]. let
+          h:i32[3] = add e 1:i32[]
+          i:i32[3] = add g e
+        in (h, f, i) }
+      body_nconsts=0
+      cond_jaxpr={ lambda ; j:i32[3] k:i32[3] l:i32[3]. let
+          m:bool[3] = lt j k
+        in (m,) }
+      cond_nconsts=0
+    ] b a c
+  in (d,) }"""
+
+
+def test_programs_print_as_jax_prints_them() -> None:
+    closed = lambda x, n: lax.while_loop(lambda c: c[0] < n, lambda c: (c[0] + 1, c[1] * x), (0, 1.0))
+    promoted = lambda x: lax.while_loop(lambda c: c < 5, lambda c: c + x, 0)
+    batched = vmap(lambda n: lax.fori_loop(0, n, lambda i, c: c + i, 0))
+    with xlamini.enable_x64(False):
+        assert str(xlamini.make_jaxpr(closed)(2.0, 3)) == CLOSED
+        assert str(xlamini.make_jaxpr(promoted)(jnp.float32(2))) == PROMOTED
+        assert str(xlamini.make_jaxpr(batched)(jnp.arange(3))) == BATCHED

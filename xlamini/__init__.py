@@ -42,6 +42,11 @@ from xlamini.runtime.platforms import (
 )
 from xlamini.transforms import start as _start
 from xlamini.transforms.callbacks.pure_callback import pure_callback as pure_callback
+from xlamini.transforms.custom.closure_convert import closure_convert as closure_convert
+from xlamini.transforms.custom.custom_gradient import custom_gradient as custom_gradient
+from xlamini.transforms.custom.custom_jvp import custom_jvp as custom_jvp
+from xlamini.transforms.custom.custom_vjp import custom_vjp as custom_vjp
+from xlamini.transforms.fwd_and_bwd import fwd_and_bwd as fwd_and_bwd
 from xlamini.transforms.jacobian import hessian as hessian, jacfwd as jacfwd, jacobian as jacobian, jacrev as jacrev
 from xlamini.transforms.jit import jit as jit
 from xlamini.transforms.jvp import jvp as jvp, linearize as linearize
@@ -63,7 +68,20 @@ __version__ = "0.1.0"
 
 _edge_of_face(globals())
 
-_LAZY = ("debug", "experimental", "lax", "nn", "random", "dtypes", "stages", "ad_checkpoint", "checkpoint_policies")
+_LAZY = (
+    "debug",
+    "experimental",
+    "lax",
+    "nn",
+    "random",
+    "dtypes",
+    "stages",
+    "ad_checkpoint",
+    "checkpoint_policies",
+    "custom_batching",
+    "custom_derivatives",
+    "test_util",
+)
 
 
 def __getattr__(name: str) -> Any:

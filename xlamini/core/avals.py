@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from xlamini.core.dtypes import short_name
+from xlamini.core.dtypes import float0, short_name
 from xlamini.core.errors import ShapeError
 
 Shape = tuple[int, ...]
@@ -85,7 +85,7 @@ class ShapedArray:
 
     def str_short(self, short_dtypes: bool = True) -> str:
         """`f32[3,4]`, or `float32[3,4]` with the dtype's full name."""
-        name = short_name(self.dtype) if short_dtypes else self.dtype.name
+        name = short_name(self.dtype) if short_dtypes or self.dtype == float0 else self.dtype.name
         return f"{name}[{','.join(map(str, self.shape))}]"
 
     def __repr__(self) -> str:

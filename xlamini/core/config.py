@@ -220,6 +220,12 @@ traceback_filtering = Flag(
     choices=("auto", "off"),
 )
 enable_checks = Flag("enable_checks", False, "check the output of every rewrite")
+debug_custom_rules = Flag(
+    "debug_custom_rules",
+    False,
+    "compare the rules of custom_jvp and custom_vjp with finite differences when they are first used",
+    affects=TRACE,
+)
 platforms = Flag(
     "platforms", None, "platforms to start, best first: 'cuda,cpu'", type=str, optional=True
 )

@@ -33,6 +33,10 @@ class Linear:
         return f"Linear({self.aval.str_short()})"
 
 
+class NonlinearError(TypeError):
+    """A transpose rule computes with an operand that has no value, as the equation is not linear in all it should be."""
+
+
 def is_linear(operand: Any) -> bool:
     return type(operand) is Linear
 

@@ -21,7 +21,7 @@ from xlamini.core.errors import UnexpectedTracerError
 from xlamini.core.gc_pause import paused_gc
 from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Literal, Var
 from xlamini.core.provenance import Provenance, Source, derived, hidden_files, user_line
-from xlamini.core.tangents import Linear, Zero
+from xlamini.core.tangents import Linear, NonlinearError, Zero
 
 
 class _State(threading.local):
@@ -168,7 +168,7 @@ class Builder:
     def _check_capturable(self, value: Any) -> None:
         if type(value) in (Linear, Zero):
             made_by = f", made by {self.provenance.describe()}" if self.provenance else ""
-            raise TypeError(
+            raise NonlinearError(
                 f"{value!r} has no value to compute with{made_by}; a function to be transposed must be linear in all "
                 "its differentiated arguments together"
             )

@@ -93,8 +93,12 @@ from xlamini.primitives.special import digamma, erf, erf_inv, erfc, lgamma, poly
 from xlamini.primitives.top_k import top_k, top_k_p
 from xlamini.primitives.trigonometric import acos, asin, atan, atan2, cos, sin, tan
 from xlamini.transforms.control_flow.cond import cond, cond_p, switch
+from xlamini.transforms.control_flow.fori_loop import fori_loop
 from xlamini.transforms.control_flow.platform_dependent import platform_dependent
+from xlamini.transforms.control_flow.scan import scan, scan_p
 from xlamini.transforms.control_flow.while_loop import while_loop
 from xlamini.transforms.control_flow.while_primitive import while_p
+from xlamini.transforms.custom.custom_linear_solve import custom_linear_solve, linear_solve_p
+from xlamini.transforms.custom.custom_root import custom_root
 
 _edge_of_face(globals())

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from jaxlib import _jax
 
-from xlamini.core.config import callback_depth, default_device, disable_jit, enable_x64
+from xlamini.core.config import callback_depth, default_device, enable_x64
 from xlamini.core.edges import edge, install_explanation, trim
 from xlamini.core.errors import CallbackError
 from xlamini.core.tracer import active
@@ -70,7 +70,7 @@ class HostCall:
             raise CallbackError(self._message(error)) from _cause(error)
 
     def _results(self, operands: Sequence[Any]) -> tuple[np.ndarray, ...]:
-        with _in_call(), active(None), enable_x64(self.x64), disable_jit(False), default_device(cpu()):
+        with _in_call(), active(None), enable_x64(self.x64), default_device(cpu()):
             return tuple(np.asarray(x, order="C") for x in self.run(operands))
 
     def _message(self, error: BaseException) -> str:

@@ -32,7 +32,7 @@ def compile_module(
     """Compile a StableHLO module for a device and load it there.
 
     Args:
-      module: an `ir.Module`, or its text or bytecode; its `main` takes and returns flat arrays.
+      module: an `ir.Module`, or, without callbacks, its text or bytecode; its `main` takes and returns flat arrays.
       devices: where it runs; one so far.
       in_avals: the types that `main` takes, hidden constants first, unused arguments left out.
       out_avals: the types of the Arrays it returns, with their weak types.
@@ -44,8 +44,9 @@ def compile_module(
     Raises:
       JaxRuntimeError: XLA cannot compile it, or does not know an option.
     """
+    called = [list(host_callbacks)] if host_callbacks else []  # with functions, jaxlib takes no text or bytecode
     loaded = devices[0].client.compile_and_load(
-        module, DeviceList(tuple(devices)), _options(devices, compiler_options or {}), list(host_callbacks)
+        module, DeviceList(tuple(devices)), _options(devices, compiler_options or {}), *called
     )
     executable = Executable(loaded, on_device(devices[0]), in_avals, out_avals, frozenset(donated))
     executable.calls_python, executable.ordered = bool(host_callbacks), ordered

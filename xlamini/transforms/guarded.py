@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from xlamini.core.config import callback_depth
 from xlamini.core.edges import trim
 from xlamini.core.pytree import flatten
 from xlamini.core.tracer import state
@@ -24,14 +25,15 @@ def guarded(function: Any, explain: Explain, donate: Selected) -> Any:
     """A function like C++'s `function`; `explain(error, args, kwargs)` raises the typed error behind a raw one."""
 
     # C++ does not expect that an array is deleted while it waits for another thread to compile the same signature.
-    one_at_a_time = threading.RLock()
+    # A callback may run in another thread than the call that waits for it, so each depth has a lock of its own.
+    one_at_a_time: dict[int, Any] = {}
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
             if not donate or state.builder is not None:
                 return function(*args, **kwargs)
-            with one_at_a_time:
+            with one_at_a_time.setdefault(callback_depth.value, threading.RLock()):
                 out = function(*args, **kwargs)
                 _release(donate, args, kwargs)
             return out

@@ -9,14 +9,17 @@ from typing import Any
 
 import numpy as np
 
+from xlamini.core.avals import ShapedArray
+from xlamini.core.dtypes import float0
 from xlamini.core.edges import edge
-from xlamini.core.pytree import flatten, unflatten
+from xlamini.core.pytree import flatten, keystr, tree_flatten_with_path, unflatten
 from xlamini.core.tangents import is_differentiable
 from xlamini.core.tracer import aval_of
 from xlamini.primitives.shape import reshape
 from xlamini.primitives.slice import slice_in_dim
+from xlamini.primitives.tangent_ops import zeros
 from xlamini.transforms.arguments import check_callable
-from xlamini.transforms.differentiated import Argnums, DiffArgs
+from xlamini.transforms.differentiated import Argnums, DiffArgs, split_aux
 from xlamini.transforms.jvp import linearize
 from xlamini.transforms.vjp import vjp
 from xlamini.transforms.vmap import vmap
@@ -39,8 +42,10 @@ def jacfwd(
     @edge
     @functools.wraps(fun)
     def jacobian_of(*args: Any, **kwargs: Any) -> Any:
-        diff, of_chosen, chosen = _chosen(fun, argnums, args, kwargs, "jacfwd", holomorphic)
+        diff, of_chosen, chosen = _chosen(fun, argnums, args, kwargs, "jacfwd", has_aux)
+        _check_inputs(diff, "jacfwd", holomorphic)
         out, push, *aux = linearize(of_chosen, *chosen, has_aux=has_aux)
+        _check_outputs(diff, "jacfwd", out, holomorphic)
         columns = vmap(push, out_axes=-1)(*_basis(chosen))
         return _with_aux(_jacobian(out, chosen, columns, -1, diff.single), aux)
 
@@ -68,8 +73,10 @@ def jacrev(
     @edge
     @functools.wraps(fun)
     def jacobian_of(*args: Any, **kwargs: Any) -> Any:
-        diff, of_chosen, chosen = _chosen(fun, argnums, args, kwargs, "jacrev", holomorphic)
+        diff, of_chosen, chosen = _chosen(fun, argnums, args, kwargs, "jacrev", has_aux)
+        _check_inputs(diff, "jacrev", holomorphic, allow_int)
         out, pullback, *aux = vjp(of_chosen, *chosen, has_aux=has_aux)
+        _check_outputs(diff, "jacrev", out, holomorphic)
         rows = vmap(pullback)(_basis(out))
         return _with_aux(_jacobian(out, chosen, rows, 0, diff.single), aux)
 
@@ -92,19 +99,50 @@ def hessian(
 
 
 def _chosen(
-    fun: Callable[..., Any], argnums: Argnums, args: Sequence[Any], kwargs: dict[str, Any], what: str, holomorphic: bool
+    fun: Callable[..., Any], argnums: Argnums, args: Sequence[Any], kwargs: dict[str, Any], what: str, has_aux: bool
 ) -> tuple[DiffArgs, Callable[..., Any], Any]:
     """The chosen arguments, and the function of them alone."""
     diff = DiffArgs(fun, argnums, args, kwargs, what)
+
+    @functools.wraps(fun)
+    def of_chosen(*chosen: Any) -> Any:
+        out = diff.of_chosen(*chosen)
+        return split_aux(out, what, diff.fun_name) if has_aux else out
+
+    return diff, of_chosen, unflatten(diff.tree, diff.leaves)
+
+
+def _check_inputs(diff: DiffArgs, what: str, holomorphic: bool, allow_int: bool = False) -> None:
+    """TypeError for an argument that has no such Jacobian; jacrev takes complex ones, since it goes by the outputs."""
     for i, aval in enumerate(diff.avals):
-        if not is_differentiable(aval) or (aval.dtype.kind == "c") != holomorphic:
-            wanted = "complex" if holomorphic else "real floating-point"
+        is_complex, differentiable = aval.dtype.kind == "c", is_differentiable(aval)
+        wanted = "complex" if holomorphic else "real floating-point" if what == "jacfwd" else "floating-point"
+        fits = is_complex if holomorphic else differentiable and not (is_complex and what == "jacfwd")
+        if not fits and (differentiable or not allow_int):
             raise TypeError(
                 f"{what} needs {wanted} arguments, but {diff.names[i]!r} of {diff.fun_name} is "
                 f"{aval.str_short(short_dtypes=False)}; convert it with .astype"
-                + ("" if holomorphic or aval.dtype.kind != "c" else ", or pass holomorphic=True")
+                + (", or pass holomorphic=True" if is_complex else "")
+                + (", or pass allow_int=True" if what == "jacrev" and not (differentiable or holomorphic) else "")
             )
-    return diff, diff.of_chosen, unflatten(diff.tree, diff.leaves)
+
+
+def _check_outputs(diff: DiffArgs, what: str, out: Any, holomorphic: bool) -> None:
+    """TypeError for an output that has no such Jacobian; jacfwd takes any, since it goes by the arguments."""
+    for path, x in tree_flatten_with_path(out)[0]:
+        aval = aval_of(x)
+        fits = aval.dtype.kind == "c" if holomorphic else what == "jacfwd" or _is_real(aval)
+        if not fits:
+            raise TypeError(
+                f"{what}{' with holomorphic=True' if holomorphic else ''} needs "
+                f"{'complex' if holomorphic else 'real floating-point'} outputs, but output{keystr(path)} of "
+                f"{diff.fun_name} is {aval.str_short(short_dtypes=False)}"
+                + ("; take its real part, or pass holomorphic=True" if aval.dtype.kind == "c" else "")
+            )
+
+
+def _is_real(aval: Any) -> bool:
+    return is_differentiable(aval) and aval.dtype.kind != "c"
 
 
 def _basis(tree: Any) -> Any:
@@ -123,7 +161,9 @@ def _jacobian(out: Any, chosen: Any, stacked: Any, axis: int, single: bool) -> A
     (outs, out_tree), (ins, in_tree) = flatten(out), flatten(chosen)
     out_shapes, in_shapes = ([aval_of(x).shape for x in xs] for xs in (outs, ins))
     split_shapes = in_shapes if axis else out_shapes
-    blocks = [_split(x, axis, split_shapes) for x in flatten(stacked)[0]]
+    integers = outs if axis else ins
+    dense = [_numbers(x, like) for x, like in zip(flatten(stacked)[0], integers, strict=True)]
+    blocks = [_split(x, axis, split_shapes) for x in dense]
     grid = blocks if axis else list(zip(*blocks, strict=True))
     rows = []
     for row, out_shape in zip(grid, out_shapes, strict=True):
@@ -131,6 +171,11 @@ def _jacobian(out: Any, chosen: Any, stacked: Any, axis: int, single: bool) -> A
         of_arguments = unflatten(in_tree, cells)
         rows.append(of_arguments[0] if single else of_arguments)
     return unflatten(out_tree, rows)
+
+
+def _numbers(x: Any, like: Any) -> Any:
+    """In place of float0, zeros of the integer dtype that has no derivative."""
+    return zeros(ShapedArray(x.shape, aval_of(like).dtype)) if x.dtype == float0 else x
 
 
 def _split(x: Any, axis: int, shapes: Sequence[tuple[int, ...]]) -> list[Any]:

@@ -18,7 +18,7 @@ from xlamini.interpreters.jvp import jvp as jvp_of_jaxpr
 from xlamini.interpreters.linearize import Linearized
 from xlamini.interpreters.linearize import linearize as linearize_jaxpr
 from xlamini.primitives.tangent_ops import zeros
-from xlamini.transforms.differentiated import DiffArgs, split_aux
+from xlamini.transforms.differentiated import DiffArgs
 from xlamini.transforms.one_program import apply, as_one_program
 from xlamini.transforms.reverse import evaluated
 from xlamini.transforms.tracing import Trace, rebuilt
@@ -36,7 +36,7 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
     """
     diff = _all_arguments(fun, primals, "jvp")
     given = matching_tangents("jvp", diff, tangents)
-    traced = diff.trace()
+    traced = diff.trace(has_aux)
     keep = [i for i, a in enumerate(diff.avals) if is_differentiable(a)]
     pushed, nonzero_out = jvp_of_jaxpr(traced.jaxpr, diff.nonzero(traced))
 
@@ -48,15 +48,8 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
     flat = as_one_program(program, [*diff.operands(traced), *(given[i] for i in keep)], diff.fun_name)
     count = len(nonzero_out)
     outs = rebuilt(traced.out_tree, flat[:count])
-    return _with_tangents(traced, outs, flat[count:], has_aux, diff.fun_name)
-
-
-def _with_tangents(traced: Trace, outs: Any, dense: Sequence[Any], has_aux: bool, fun_name: str) -> Any:
-    out_tangents = rebuilt(traced.out_tree, as_tangents(traced.jaxpr.out_avals, dense))
-    if not has_aux:
-        return outs, out_tangents
-    (out, aux), (out_tangent, _) = split_aux(outs, "jvp", fun_name), split_aux(out_tangents, "jvp", fun_name)
-    return out, out_tangent, aux
+    out_tangents = rebuilt(traced.out_tree, as_tangents(traced.jaxpr.out_avals, flat[count:]))
+    return (outs[0], out_tangents[0], diff.aux(outs[1])) if has_aux else (outs, out_tangents)
 
 
 @edge
@@ -71,17 +64,16 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     Array(2., dtype=float32, weak_type=True)
     """
     diff = _all_arguments(fun, primals, "linearize")
-    traced = diff.trace()
+    traced = diff.trace(has_aux)
     lin = linearize_jaxpr(traced.jaxpr, diff.nonzero(traced))
     outs, residuals = evaluated(lin, diff.operands(traced))
     out = rebuilt(traced.out_tree, outs)
     rule = LinearRule(lin, diff.tree, diff.avals, diff.names, traced.out_tree, traced.jaxpr.out_avals)
     if not has_aux:
         return out, LinearMap(rule, residuals)
-    out, aux = split_aux(out, "linearize", diff.fun_name)
-    tree = structure(out)
+    tree = structure(out[0])
     rule = replace(rule, out_tree=tree, out_avals=rule.out_avals[: tree.num_leaves])
-    return out, LinearMap(rule, residuals), aux
+    return out[0], LinearMap(rule, residuals), diff.aux(out[1])
 
 
 @dataclass(eq=False)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from xlamini.core.avals import ShapedArray
+from xlamini.core.dtypes import float0
 from xlamini.core.jaxpr import Jaxpr, Literal, Var, close_over
 from xlamini.core.structure import executable_key
 from xlamini.core.tracer import aval_of, build, state
@@ -68,6 +69,8 @@ def _as_array(x: Any, aval: ShapedArray) -> Any:
     """A result as an array of its type, also where the program returns a number or the caller's ndarray."""
     if type(x) is Literal:
         return device_put_value(x.val, aval=aval)
+    if aval.dtype == float0:
+        return x
     found = getattr(x, "aval", None)
     return x if found is not None and found.weak_type == aval.weak_type else device_put_value(x, aval=aval)
 

@@ -8,6 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
+from xlamini.core.dtypes import float0
 from xlamini.core.effects import any_ordered
 from xlamini.core.errors import DeletedArrayError, ShapeError
 from xlamini.core.jaxpr import Jaxpr, subjaxprs
@@ -38,7 +41,8 @@ class LoweredProgram:
     ):
         self.out_avals = jaxpr.out_avals
         self.returns_keys = any(map(is_extended, self.out_avals))
-        self.jaxpr, used = dce(physical(jaxpr), (True,) * len(jaxpr.outvars), keep_unused)
+        self.computed = tuple(a.dtype != float0 for a in self.out_avals)
+        self.jaxpr, used = dce(physical(jaxpr), self.computed, keep_unused)
         self.kept = used
         if device.platform == "cpu":
             _refuse_gigantic(self.jaxpr)
@@ -123,7 +127,15 @@ class Program:
                 raise
             raise explained from None
         release(given[i] for i in self.executable.donated)
+        if not all(self.lowered.computed):
+            outs = self._with_float0(outs)
         return list(map(overlay, outs, self.lowered.out_avals)) if self.lowered.returns_keys else outs
+
+    def _with_float0(self, outs: Sequence[Any]) -> list[Any]:
+        """All outputs: those of dtype float0 have no elements to compute."""
+        given, lowered = iter(outs), self.lowered
+        pairs = zip(lowered.computed, lowered.out_avals, strict=True)
+        return [next(given) if computed else np.zeros(aval.shape, float0) for computed, aval in pairs]
 
     def _named(self, inputs: Sequence[Any], names: Sequence[str]) -> list[tuple[str, Any]]:
         """Each input with what it is to the user."""
@@ -134,9 +146,10 @@ class Program:
     def fast_path(self, captured: Sequence[Any], out_tree: Any, committed: bool) -> FastPath | None:
         """What lets C++ run this program by itself; `out_tree` is the output's for C++ dispatch.
 
-        None for a program that calls Python functions: their effects are waited for, and their failures explained.
+        None for a program that calls Python functions: their effects are waited for, and their failures explained; and
+        for one with outputs of dtype float0, which are NumPy's.
         """
-        if self.lowered.host_callbacks:
+        if self.lowered.host_callbacks or not all(self.lowered.computed):
             return None
         device = self.lowered.device
         constants = [device_put_value(overlaid(x), device) for x in captured]

@@ -19,7 +19,7 @@ from xlamini.interpreters.linearize import linearize
 from xlamini.primitives.tangent_ops import full, zeros
 from xlamini.transforms.arguments import check_callable
 from xlamini.transforms.cells import Cells, store, threaded, values_of, with_cells
-from xlamini.transforms.differentiated import Argnums, DiffArgs, split_aux
+from xlamini.transforms.differentiated import Argnums, DiffArgs
 from xlamini.transforms.one_program import as_one_program
 from xlamini.transforms.reverse import as_gradients, pull_back
 from xlamini.transforms.tracing import Trace, rebuilt
@@ -115,7 +115,7 @@ def _differentiate(
 ) -> tuple[Any, Any, Any]:
     """The value, the auxiliary data and the gradient."""
     _check_inputs(diff, holomorphic, allow_int)
-    traced = diff.trace()
+    traced = diff.trace(has_aux)
     _check_value(diff, traced, has_aux, holomorphic)
     lin = linearize(traced.jaxpr, diff.nonzero(traced))
 
@@ -128,16 +128,13 @@ def _differentiate(
     flat = as_one_program(program, diff.operands(traced), diff.fun_name)
     outs, cts = flat[: len(lin.nonzero_out)], flat[len(lin.nonzero_out) :]
     gradients = rebuilt(diff.tree, as_gradients(diff.avals, cts))
-    value, aux = _parts(rebuilt(traced.out_tree, outs), has_aux)
+    out = rebuilt(traced.out_tree, outs)
+    value, aux = (out[0], diff.aux(out[1])) if has_aux else (out, None)
     return value, aux, gradients[0] if diff.single else gradients
 
 
 def _plain(ct: Any) -> Any:
     return zeros(ct.aval) if type(ct) is Zero else ct
-
-
-def _parts(out: Any, has_aux: bool) -> tuple[Any, Any]:
-    return out if has_aux else (out, None)
 
 
 def _check_inputs(diff: DiffArgs, holomorphic: bool, allow_int: bool) -> None:
@@ -158,10 +155,8 @@ def _check_inputs(diff: DiffArgs, holomorphic: bool, allow_int: bool) -> None:
 def _check_value(diff: DiffArgs, traced: Trace, has_aux: bool, holomorphic: bool) -> None:
     """TypeError unless the function's output is one real scalar (complex if holomorphic)."""
     tree = traced.out_tree
-    if has_aux:
-        value, _ = split_aux(unflatten(tree, list(range(tree.num_leaves))), "grad", diff.fun_name)
-    else:
-        value = unflatten(tree, list(range(tree.num_leaves)))
+    out = unflatten(tree, range(tree.num_leaves))
+    value = out[0] if has_aux else out
     if not isinstance(value, int):
         raise TypeError(
             f"grad: {diff.fun_name} must return a scalar, but it returned a {type(value).__name__}; return one number, "

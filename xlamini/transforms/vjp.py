@@ -5,27 +5,30 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from xlamini.core.avals import ShapedArray
+from xlamini.core.dtypes import float0
 from xlamini.core.edges import edge
 from xlamini.core.errors import MissingRule, ShapeError
+from xlamini.core.jaxpr import Jaxpr
 from xlamini.core.pytree import (
     first_difference,
     flatten,
+    flatten_from_user,
     keystr,
     register_pytree_node,
     structure,
     tree_flatten_with_path,
 )
-from xlamini.core.tangents import Zero, is_differentiable, is_zero, tangent_aval
+from xlamini.core.tangents import NonlinearError, Zero, is_zero, tangent_aval
 from xlamini.core.tracer import aval_of
 from xlamini.interpreters.linearize import Linearized, linearize
 from xlamini.interpreters.transpose import transpose
 from xlamini.primitives.convert import convert
 from xlamini.primitives.tangent_ops import zeros
 from xlamini.transforms.arguments import ArgNames, avals_of, check_callable, name_of
-from xlamini.transforms.differentiated import DiffArgs, split_aux
+from xlamini.transforms.differentiated import DiffArgs
 from xlamini.transforms.one_program import apply, as_one_program
 from xlamini.transforms.reverse import as_gradients, evaluated, pull_back
-from xlamini.transforms.tracing import rebuilt, trace
+from xlamini.transforms.tracing import Trace, rebuilt, trace
 
 
 @edge
@@ -39,7 +42,7 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, reduce_ax
     (Array(1., dtype=float32, weak_type=True),)
     """
     diff = DiffArgs(fun, tuple(range(len(primals))), primals, {}, "vjp")
-    traced = diff.trace()
+    traced = diff.trace(has_aux)
     lin = linearize(traced.jaxpr, diff.nonzero(traced))
     outs, residuals = evaluated(lin, diff.operands(traced))
     out = rebuilt(traced.out_tree, outs)
@@ -47,8 +50,7 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, reduce_ax
     rule = Rule(lin, diff.tree, diff.avals, traced.out_tree, out_avals, diff.fun_name)
     if not has_aux:
         return out, VJP(rule, residuals)
-    out, aux = split_aux(out, "vjp", diff.fun_name)
-    return out, VJP(rule.of_output(structure(out)), residuals), aux
+    return out[0], VJP(rule.of_output(structure(out[0])), residuals), diff.aux(out[1])
 
 
 class Rule:
@@ -130,19 +132,28 @@ def _checked_cotangents(rule: Rule, out_ct: Any) -> list[Any]:
         raise TypeError(f"vjp: the cotangent must have the structure of the output of {rule.fun_name}: {where}")
     checked = []
     for i, (ct, aval) in enumerate(zip(leaves, rule.out_avals, strict=False)):
-        if not is_differentiable(aval):
-            checked.append(Zero(tangent_aval(aval)))
-            continue
-        found = aval_of(ct)
-        if found.shape != aval.shape or (found.dtype != aval.dtype and not found.weak_type):
+        found, due = aval_of(ct), tangent_aval(aval)
+        if not _fits(found, due):
             path = keystr(tree_flatten_with_path(out_ct)[0][i][0])
             raise ShapeError(
-                f"vjp: the cotangent{path} is {found.str_short(short_dtypes=False)}, but the output "
-                f"of {rule.fun_name} there is "
-                f"{aval.str_short(short_dtypes=False)}; they must be of one type"
+                f"vjp: the cotangent{path} is {_text(found)}, but the output of {rule.fun_name} there is {_text(aval)}"
+                + ("; they must be of one type" if due is aval else ", so that it must be float0 or an integer")
             )
-        checked.append(ct if found.dtype == aval.dtype else convert(ct, aval.dtype))
+        dense = ct if found.dtype == due.dtype else convert(ct, due.dtype)
+        checked.append(Zero(due) if due.dtype == float0 else dense)
     return checked
+
+
+def _fits(found: ShapedArray, due: ShapedArray) -> bool:
+    """Whether a cotangent may stand for one of type `due`: a Python number also for a wider kind, any for float0."""
+    if found.shape != due.shape or due.dtype == float0:
+        return found.shape == due.shape
+    wider = found.weak_type and (found.dtype.kind != "c" or due.dtype.kind == "c")
+    return found.dtype == due.dtype or wider
+
+
+def _text(aval: ShapedArray) -> str:
+    return aval.str_short(short_dtypes=False)
 
 
 def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Sequence[Any] = ()) -> Callable[..., Any]:
@@ -154,27 +165,19 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Sequen
     (Array(6., dtype=float32, weak_type=True),)
     """
     check_callable("linear_transpose", fun)
-    leaves, in_tree = flatten((primals, {}))
-    names = ArgNames(fun, in_tree)
-    avals = avals_of(leaves, names, name_of(fun))
+    leaves, in_tree = flatten_from_user((primals, {}))
+    names, fun_name = ArgNames(fun, in_tree), name_of(fun)
+    avals = avals_of(leaves, names, fun_name)
     traced = trace(fun, in_tree, avals, None, names)
     linear = (False,) * len(traced.captured) + (True,) * len(avals)
 
     @edge
     def transposed(out_ct: Any) -> Any:
-        cts, tree = flatten(out_ct)
-        if tree != traced.out_tree:
-            where = first_difference(traced.out_tree, tree, ("output", "cotangent"))
-            raise TypeError(f"linear_transpose: the cotangent must have the structure of the output: {where}")
-        for ct, wanted in zip(map(aval_of, cts), traced.jaxpr.out_avals, strict=True):
-            if (ct.shape, ct.dtype) != (wanted.shape, wanted.dtype):
-                raise TypeError(
-                    f"linear_transpose: the cotangent is {ct.str_short()}, but the output is {wanted.str_short()}"
-                )
+        cts = _cotangents_of_linear(traced, fun_name, out_ct)
         try:
             backward, nonzero = transpose(traced.jaxpr, linear, (True,) * len(cts))
-        except MissingRule as error:
-            raise MissingRule(f"linear_transpose: {name_of(fun)} is not linear in its arguments: {error}") from None
+        except (MissingRule, NonlinearError) as error:
+            raise _not_linear(traced.jaxpr, linear, fun_name, error) from None
         found = iter(apply(backward, [*traced.captured, *cts]))
         dense = [next(found) if nz else zeros(a) for nz, a in zip(nonzero, avals, strict=True)]
         return rebuilt(flatten(primals)[1], dense)
@@ -182,3 +185,33 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Sequen
     return transposed
 
 
+def _cotangents_of_linear(traced: Trace, fun_name: str, out_ct: Any) -> list[Any]:
+    """The flat cotangents; TypeError unless they are of the types of the outputs."""
+    cts, tree = flatten_from_user(out_ct)
+    avals = avals_of(cts, _CotangentNames(out_ct), f"the transpose of {fun_name}")
+    if tree != traced.out_tree:
+        where = first_difference(traced.out_tree, tree, ("output", "cotangent"))
+        raise TypeError(f"linear_transpose: the cotangent must have the structure of the output of {fun_name}: {where}")
+    for i, (ct, wanted) in enumerate(zip(avals, traced.jaxpr.out_avals, strict=True)):
+        if (ct.shape, ct.dtype) != (wanted.shape, wanted.dtype):
+            raise TypeError(
+                f"linear_transpose: {_CotangentNames(out_ct)[i]} is {_text(ct)}, but the output of {fun_name} there is "
+                f"{_text(wanted)}; they must be of one type"
+            )
+    return cts
+
+
+def _not_linear(jaxpr: Jaxpr, linear: Sequence[bool], fun_name: str, error: Exception) -> Exception:
+    """The error that says what is not linear: an operation that never is, or one here (`error`)."""
+    reached = {v for v, is_linear in zip(jaxpr.invars, linear, strict=True) if is_linear}
+    problem = str(error)
+    for eqn in jaxpr.eqns:
+        if not reached.isdisjoint(eqn.invars):
+            reached.update(eqn.outvars)
+            if eqn.primitive.written("transpose") is None:
+                problem = f"{eqn.primitive.name}, at {eqn.provenance.source}, is not linear"
+                break
+    return (MissingRule if isinstance(error, MissingRule) else TypeError)(
+        f"linear_transpose: {fun_name} is not linear in its arguments: {problem}; for the derivative of a function that "
+        "is not linear use vjp"
+    )

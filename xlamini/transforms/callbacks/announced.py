@@ -8,7 +8,7 @@ from xlamini.core.avals import ShapedArray
 from xlamini.core.config import enable_x64
 from xlamini.core.dtypes import ExtendedDType, canonicalize_dtype, check_array_dtype
 from xlamini.core.pytree import flatten, flatten_from_user, keystr, tree_flatten_with_path
-from xlamini.transforms.arguments import ArgNames, avals_of, check_callable, check_values
+from xlamini.transforms.arguments import ArgNames, avals_of, check_callable, check_values, name_of
 from xlamini.transforms.callbacks.callback import Callback
 from xlamini.transforms.callbacks.host_function import HostFunction
 from xlamini.transforms.tracing import rebuilt
@@ -30,8 +30,9 @@ def call_with_results(
         raise NotImplementedError(f"{name}: sharding is not supported; leave it out, programs run on one device")
     leaves, in_tree = flatten_from_user((tuple(args), dict(kwargs)))
     names = ArgNames(callback, in_tree)
-    avals_of(leaves, names, f"the callback of {name}")
-    check_values(leaves, names, f"the callback of {name}")
+    called = f"{name_of(callback)} (the callback of {name})"
+    avals_of(leaves, names, called)
+    check_values(leaves, names, called)
     out_tree = flatten(result_shape_dtypes)[1]
     function = HostFunction(callback, in_tree, out_tree=out_tree)
     avals = _announced(result_shape_dtypes, name)

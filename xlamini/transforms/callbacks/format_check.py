@@ -13,8 +13,8 @@ def check_format(fmt: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> No
     """IndexError or KeyError for a value that `fmt` asks for and is not given, ValueError for one it does not use."""
     try:
         _Check(fmt).vformat(fmt, args, kwargs)
-    except (_WrongFormat, IndexError, KeyError, TypeError):
-        raise
+    except (_WrongFormat, IndexError, KeyError, TypeError) as error:
+        raise error.with_traceback(None) from None  # without the frames of Python's own formatter
     except ValueError as error:
         raise ValueError(f"debug.print: {fmt!r} is no format: {error}; write {{{{ for a brace") from None
 

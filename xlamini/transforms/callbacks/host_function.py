@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.core.avals import ShapedArray
-from xlamini.core.dtypes import canonicalize_dtype, result_type
+from xlamini.core.dtypes import canonicalize_dtype, is_array_dtype, result_type
 from xlamini.core.pytree import first_difference, flatten_from_user, keystr, tree_flatten_with_path, unflatten
 from xlamini.runtime.callbacks import WrongResult, cpu
 from xlamini.runtime.put import device_put_value
@@ -73,11 +73,10 @@ _NUMBERS = (bool, int, float, complex)
 
 def _as_announced(x: Any, aval: ShapedArray, path: str) -> np.ndarray:
     """A result as an ndarray of this type; 64 bits are narrowed while x64 is off, as wherever arrays are made."""
-    try:
-        found = np.asarray(x)
-        dtype = result_type(x, aval.dtype) if type(x) in _NUMBERS else canonicalize_dtype(found.dtype)
-    except TypeError:
-        raise WrongResult(f"returned {x!r} of type {type(x).__name__}{_at(path)}, which is no array") from None
+    found = _array(x)
+    if found is None:
+        raise WrongResult(f"returned {x!r} of type {type(x).__name__}{_at(path)}, which is no array")
+    dtype = result_type(x, aval.dtype) if type(x) in _NUMBERS else canonicalize_dtype(found.dtype)
     if (found.shape, dtype) != (aval.shape, aval.dtype):
         text = ShapedArray(found.shape, dtype).str_short(short_dtypes=False)
         raise WrongResult(
@@ -85,6 +84,15 @@ def _as_announced(x: Any, aval: ShapedArray, path: str) -> np.ndarray:
             "the one or the other"
         )
     return found.astype(aval.dtype, copy=False)
+
+
+def _array(x: Any) -> np.ndarray | None:
+    """A value as an ndarray that can become an Array, if it is one."""
+    try:
+        found = np.asarray(x)
+    except TypeError:
+        return None
+    return found if is_array_dtype(found.dtype) else None
 
 
 def _at(path: str) -> str:

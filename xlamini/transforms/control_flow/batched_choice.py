@@ -16,7 +16,6 @@ from xlamini.core.primitive import Axis
 from xlamini.core.tangents import is_differentiable
 from xlamini.core.tracer import aval_of, literal
 from xlamini.interpreters.batch import batch
-from xlamini.interpreters.dce import dce
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.primitives.batch_ops import move_batch_dim
 from xlamini.primitives.comparison import eq
@@ -46,14 +45,9 @@ def _of_branch(
     axis: Axis, number: int, index: Any, operands: Sequence[Any], dims: Sequence[int | None], branch: Jaxpr
 ) -> list[Any]:
     """The outputs of one branch, batched at 0, for all examples."""
-    everything = (True,) * len(branch.outvars)
-    found, _ = batch(branch, axis, tuple(dims), everything)
-    used = dce(found, everything)[1]
+    found, _ = batch(branch, axis, tuple(dims), (True,) * len(branch.outvars))
     chose = eq(index, literal(number, _INT32))
-    held = [
-        _held(chose, x) if reads and is_differentiable(aval_of(x)) else x
-        for x, reads in zip(operands, used, strict=True)
-    ]
+    held = [_held(chose, x) if is_differentiable(aval_of(x)) else x for x in operands]
     return evaluate(found, held)
 
 

@@ -32,7 +32,7 @@ from xlamini.primitives.reductions import reduce_or
 from xlamini.primitives.select import select_n
 from xlamini.primitives.shape import broadcast_in_dim
 from xlamini.transforms.control_flow.cond import cond_p
-from xlamini.transforms.control_flow.scan import scan_p
+from xlamini.transforms.control_flow.scan_primitive import scan_p
 from xlamini.transforms.control_flow.while_lowering import lowered
 from xlamini.transforms.control_flow.while_primitive import While
 from xlamini.transforms.control_flow.while_rules import parts

@@ -22,7 +22,7 @@ from xlamini.primitives.comparison import lt
 from xlamini.primitives.promotion import in_dtype, number
 from xlamini.transforms.arguments import avals_of, check_values
 from xlamini.transforms.control_flow.carries import Carry, check_function
-from xlamini.transforms.control_flow.scan import scan_p
+from xlamini.transforms.control_flow.scan_primitive import scan_p
 from xlamini.transforms.control_flow.while_primitive import while_p
 from xlamini.transforms.placing import device_put
 from xlamini.transforms.tracing import Trace, rebuilt, trace
@@ -51,8 +51,9 @@ def fori_loop(
     Array(10, dtype=int32, weak_type=True)
     """
     check_function("fori_loop", "body_fun", body_fun)
-    lower, upper = _one_dtype(*_bounds(lower, upper))
+    _check_bounds(lower, upper)
     known = _numbers(lower, upper)
+    lower, upper = _one_dtype(lower, upper)
     length = None if known is None else max(known[1] - known[0], 0)
     turns = _unrolled(unroll, length)
     if disable_jit.value and known is not None:
@@ -112,8 +113,8 @@ def _counting(body: Jaxpr, captured: int, kept: Sequence[ShapedArray]) -> Jaxpr:
     return build(turn, [*body.in_avals[: captured + 1], *kept, *body.in_avals[captured + 1 :]], body.name)[0]
 
 
-def _bounds(lower: Any, upper: Any) -> tuple[Any, Any]:
-    """The bounds; an error unless each is one integer."""
+def _check_bounds(lower: Any, upper: Any) -> None:
+    """An error unless each bound is one integer."""
     names = ("lower", "upper")
     avals = avals_of((lower, upper), names, "fori_loop")
     check_values((lower, upper), names, "fori_loop")
@@ -122,7 +123,6 @@ def _bounds(lower: Any, upper: Any) -> tuple[Any, Any]:
             shown = aval.str_short(short_dtypes=False)
             fix = "reduce it with jnp.max, or loop under vmap" if aval.shape else "convert it with int() or .astype"
             raise TypeError(f"fori_loop: {name} must be one integer, got {shown}; {fix}")
-    return lower, upper
 
 
 def _one_dtype(lower: Any, upper: Any) -> tuple[Any, Any]:

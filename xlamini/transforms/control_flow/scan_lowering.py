@@ -34,7 +34,7 @@ class Steps(NamedTuple):
     @property
     def turns(self) -> int:
         """How many turns the loop has; 0 if there is no loop."""
-        turns = self.length // self.unroll if self.unroll else 0
+        turns = self.length // self.unroll if self.unroll else 0  # unroll=0 means all
         return turns if turns > 1 else 0
 
     @property

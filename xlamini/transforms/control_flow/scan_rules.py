@@ -13,19 +13,16 @@ from xlamini.core.avals import ShapedArray
 from xlamini.core.jaxpr import Jaxpr
 from xlamini.core.primitive import Axis
 from xlamini.core.rewriting import rewrite
-from xlamini.core.tangents import tangent_aval
 from xlamini.core.tracer import build
 from xlamini.interpreters.batch import Dims, batch, batched_aval
 from xlamini.interpreters.dce import dce
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.jvp import Mask, jvp
-from xlamini.interpreters.linearize import Linearized, linearize
-from xlamini.interpreters.partial_eval import Parted, partial_eval
 from xlamini.interpreters.transpose import transpose
 from xlamini.primitives.tangent_ops import add_tangents
 from xlamini.transforms.control_flow.carries import with_outputs_of
 from xlamini.transforms.control_flow.while_rules import tangents_of, until_stable
-from xlamini.transforms.higher_order import chosen, given, inverse
+from xlamini.transforms.higher_order import chosen, inverse
 
 
 class Parts(NamedTuple):
@@ -38,15 +35,14 @@ class Parts(NamedTuple):
     def flat(self) -> tuple[Any, ...]:
         return *self.consts, *self.carry, *self.xs
 
+    def then(self, own: Parts) -> Parts:
+        """Those of two in turn."""
+        return Parts(*([*first, *second] for first, second in zip(self, own, strict=True)))
+
 
 def parts(values: Sequence[Any], num_consts: int, num_carry: int) -> Parts:
     start = num_consts + num_carry
     return Parts(list(values[:num_consts]), list(values[num_consts:start]), list(values[start:]))
-
-
-def arranged(jaxpr: Jaxpr, groups: Sequence[Parts]) -> Jaxpr:
-    """The jaxpr whose inputs are those of each group in turn, taking the constants of all of them first, and so on."""
-    return jaxpr.replace(invars=[v for kind in zip(*groups, strict=True) for part in kind for v in part])
 
 
 class Pushed(NamedTuple):
@@ -65,52 +61,15 @@ def with_tangents(body: Jaxpr, consts: Mask, carry: Mask, xs: Mask) -> Pushed:
     pushed, nonzero_out = jvp(body, (*consts, *nonzero, *xs), (*nonzero, *none))
     outs, out_tangents = pushed.outvars[: len(nonzero_out)], pushed.outvars[len(nonzero_out) :]
     split = sum(nonzero)
-    in_order = pushed.replace(outvars=[*outs[:count], *out_tangents[:split], *outs[count:], *out_tangents[split:]])
     primals = parts(pushed.invars[: len(body.invars)], len(consts), count)
     tangents = parts(pushed.invars[len(body.invars) :], sum(consts), split)
+    arranged = pushed.replace(
+        invars=primals.then(tangents).flat(),
+        outvars=[*outs[:count], *out_tangents[:split], *outs[count:], *out_tangents[split:]],
+    )
     types = body.out_avals[:count]
-    made = with_outputs_of(arranged(in_order, (primals, tangents)), (*types, *tangents_of(types, nonzero)))
+    made = with_outputs_of(arranged, (*types, *tangents_of(types, nonzero)))
     return Pushed(made, nonzero, nonzero_out[count:])
-
-
-class Linear(NamedTuple):
-    """The linearised body, and which carries and stacked outputs have a tangent."""
-
-    halves: Linearized
-    carry: Mask
-    ys: Mask
-
-
-def linearized(body: Jaxpr, consts: Mask, carry: Mask, xs: Mask) -> Linear:
-    """The two halves of the body."""
-    count, none = len(carry), (False,) * (len(body.outvars) - len(carry))
-
-    def halves(marked: Mask) -> Linearized:
-        return linearize(body, (*consts, *marked, *xs), (*marked, *none))
-
-    nonzero = until_stable(lambda marked: halves(marked).nonzero_out[:count], carry)
-    found = halves(nonzero)
-    return Linear(found, nonzero, found.nonzero_out[count:])
-
-
-class Known(NamedTuple):
-    """The body parted by what is known, and which carries and stacked outputs are not."""
-
-    halves: Parted
-    carry: Mask
-    ys: Mask
-
-
-def parted(body: Jaxpr, consts: Mask, carry: Mask, xs: Mask) -> Known:
-    """The known and the unknown half of the body; the masks say what is unknown."""
-    count, none = len(carry), (False,) * (len(body.outvars) - len(carry))
-
-    def halves(marked: Mask) -> Parted:
-        return partial_eval(body, (*consts, *marked, *xs), (*marked, *none))
-
-    unknown = until_stable(lambda marked: halves(marked).unknown_out[:count], carry)
-    found = halves(unknown)
-    return Known(found, unknown, found.unknown_out[count:])
 
 
 class Turned(NamedTuple):
@@ -138,29 +97,43 @@ def transposed(body: Jaxpr, consts: Mask, xs: Mask, num_carry: int, carry_cts: M
 
     carry = until_stable(lambda marked: backward(marked)[1].carry, carry_cts)
     made, nonzero = backward(carry)
-    turned = _accumulating(made, body, consts, nonzero, Parts([], [carry], [ys_cts, inverse(xs)]))
-    return Turned(turned, tuple(nonzero.consts), carry, tuple(nonzero.xs))
+    takes = _takes(body, consts, xs, nonzero.consts, carry, ys_cts)
+    return Turned(_accumulating(made, takes), tuple(nonzero.consts), carry, tuple(nonzero.xs))
 
 
-def _accumulating(backward: Jaxpr, body: Jaxpr, consts: Mask, nonzero: Parts, given_: Parts) -> Jaxpr:
-    """`backward` with the cotangents of constants as a carry, to which each step adds."""
-    (carry,), (ys_cts, known_xs) = given_.carry, given_.xs
-    of_body = parts(body.in_avals, len(consts), len(carry))
-    sums = [tangent_aval(a) for a in chosen(chosen(of_body.consts, consts), nonzero.consts)]
-    cts = tangents_of(body.out_avals[: len(carry)], carry)
-    known = [chosen(of_body.consts, inverse(consts)), chosen(of_body.xs, known_xs)]
-    ys = tangents_of(body.out_avals[len(carry) :], ys_cts)
-    sizes = [len(known[0]), len(sums), len(cts), len(ys), len(known[1])]
+class _Takes(NamedTuple):
+    """The types of what a body that goes backwards takes."""
+
+    consts: list[ShapedArray]
+    sums: list[ShapedArray]
+    carry_cts: list[ShapedArray]
+    ys_cts: list[ShapedArray]
+    xs: list[ShapedArray]
+
+
+def _takes(body: Jaxpr, consts: Mask, xs: Mask, sums: Sequence[bool], carry_cts: Mask, ys_cts: Mask) -> _Takes:
+    given, count = parts(body.in_avals, len(consts), len(carry_cts)), len(carry_cts)
+    return _Takes(
+        chosen(given.consts, inverse(consts)),
+        tangents_of(chosen(given.consts, consts), sums),
+        tangents_of(body.out_avals[:count], carry_cts),
+        tangents_of(body.out_avals[count:], ys_cts),
+        chosen(given.xs, inverse(xs)),
+    )
+
+
+def _accumulating(backward: Jaxpr, takes: _Takes) -> Jaxpr:
+    """`backward` with the cotangents of constants as carries, to which each step adds."""
 
     def turn(*operands: Any) -> list[Any]:
         values = iter(operands)
-        fixed, before, of_carry, of_ys, slices = ([next(values) for _ in range(n)] for n in sizes)
-        outs = evaluate(backward, [*fixed, *slices, *of_carry, *of_ys])
-        after = [add_tangents(x, y) for x, y in zip(before, outs[: len(before)], strict=True)]
-        return [*after, *outs[len(before) :]]
+        consts, sums, carry_cts, ys_cts, xs = ([next(values) for _ in avals] for avals in takes)
+        outs = evaluate(backward, [*consts, *xs, *carry_cts, *ys_cts])
+        after = [add_tangents(x, y) for x, y in zip(sums, outs, strict=False)]
+        return [*after, *outs[len(after) :]]
 
-    made, _ = build(turn, [*known[0], *sums, *cts, *ys, *known[1]], body.name)
-    return with_outputs_of(made, (*sums, *cts))
+    made, _ = build(turn, [aval for avals in takes for aval in avals], backward.name)
+    return with_outputs_of(made, (*takes.sums, *takes.carry_cts))
 
 
 class Batched(NamedTuple):
@@ -171,13 +144,13 @@ class Batched(NamedTuple):
     ys: Dims
 
 
-def batched(body: Jaxpr, axis: Axis, consts: Dims, carry: Mask, xs: Dims) -> Batched:
-    """The body for constants and slices with these batch dimensions; `carry` marks those that have one at the start."""
+def batched(body: Jaxpr, axis: Axis, consts: Mask, carry: Mask, xs: Mask) -> Batched:
+    """The body for inputs of which those marked have a batch dimension, at 0."""
     count, none = len(carry), (False,) * (len(body.outvars) - len(carry))
 
     def found(marked: Mask) -> tuple[Jaxpr, Dims]:
-        of_carry = tuple(0 if m else None for m in marked)
-        return batch(body, axis, (*consts, *of_carry, *xs), (*marked, *none))
+        dims = tuple(0 if m else None for m in (*consts, *marked, *xs))
+        return batch(body, axis, dims, (*marked, *none))
 
     marked = until_stable(lambda marked: [d is not None for d in found(marked)[1][:count]], carry)
     made, dims = found(marked)

@@ -62,7 +62,8 @@ class custom_jvp:
     def __init__(self, fun: Callable[..., Any], nondiff_argnums: Numbers = (), nondiff_argnames: Names = ()):
         check_callable("custom_jvp", fun)
         functools.update_wrapper(self, fun)
-        self.fun, self.jvp, self.symbolic_zeros = fun, None, False
+        self.fun, self.symbolic_zeros = fun, False
+        self.jvp: Callable[..., Any] | None = None
         self.nondiff_argnums = Selected("nondiff", fun, nondiff_argnums, nondiff_argnames, "custom_jvp").nums
 
     def defjvp(self, jvp: Callable[..., tuple[Any, Any]], symbolic_zeros: bool = False) -> Callable[..., Any]:
@@ -91,7 +92,7 @@ class custom_jvp:
         name = name_of(self.fun)
         if self.nondiff_argnums:
             raise TypeError(
-                f"custom_jvp: defjvps, for {name}, is not for functions with nondiff_argnums; write one rule with defjvp"
+                f"custom_jvp: defjvps does not serve {name}, which has nondiff_argnums; write one rule with defjvp"
             )
         for jvp in jvps:
             if jvp is not None:
@@ -108,23 +109,23 @@ class custom_jvp:
                 f"custom_jvp: {name} has no rule yet; set one before it is called, with {name}.defjvp(rule)"
             )
         every = positional("custom_jvp", name_of(self.fun), self._signature, args, kwargs)
-        return self.fun(*every) if state.builder is None else self._staged(every)
+        return self.fun(*every) if state.builder is None else self._staged(self.jvp, every)
 
     @functools.cached_property
     def _signature(self) -> inspect.Signature | None:
         return signature_of(self.fun)
 
-    def _staged(self, args: Sequence[Any]) -> Any:
+    def _staged(self, rule: Callable[..., Any], args: Sequence[Any]) -> Any:
         """The call as an equation of the program being traced."""
         call = traced_call("custom_jvp", self.fun, self.nondiff_argnums, args)
-        jaxpr, captured, closed = call.traced.jaxpr, call.traced.captured, closed_over(self.jvp, call.fixed)
+        jaxpr, captured, closed = call.traced.jaxpr, call.traced.captured, closed_over(rule, call.fixed)
         outs = custom_jvp_call_p.bind(
             *captured,
             *closed,
             *call.leaves,
             name=call.name,
             call_jaxpr=with_ignored(jaxpr, len(captured), [x.aval for x in closed]),
-            jvp=UserJvp("custom_jvp", self.jvp, self.symbolic_zeros, call, closed),
+            jvp=UserJvp("custom_jvp", rule, self.symbolic_zeros, call, closed),
             captured=captured_names(self.fun, captured),
             symbolic_zeros=self.symbolic_zeros,
         )

@@ -60,7 +60,8 @@ class custom_vmap:
     def __init__(self, fun: Callable[..., Any]):
         check_callable("custom_vmap", fun)
         functools.update_wrapper(self, fun)
-        self.fun, self.vmap_rule = fun, None
+        self.fun = fun
+        self.vmap_rule: Callable[..., tuple[Any, Any]] | None = None
 
     def def_vmap(self, vmap_rule: Callable[..., tuple[Any, Any]]) -> Callable[..., tuple[Any, Any]]:
         """Set the rule `vmap_rule(axis_size, in_batched, *args) -> (output, out_batched)`; returns it. A decorator.
@@ -128,16 +129,12 @@ class CustomVmapCall(HigherOrder):
         if any(nonzero[: len(params["captured"])]):  # the rule knows no tangents of these
             outs = evaluate(pushed, [*primals, *given(tangents)])
         else:
-            trees = params["in_tree"], params["out_tree"]
-            outs = self.bind(
-                *primals,
-                *given(tangents),
-                call=pushed,
-                captured=params["captured"],
-                in_tree=structure((unflatten(trees[0], primals), given(tangents))),
-                out_tree=structure((unflatten(trees[1], call.outvars), chosen(call.outvars, nonzero_out))),
-                rule=PushedVmap(rule, nonzero, nonzero_out),
-            )
+            trees = {
+                "in_tree": _with_tangents(params["in_tree"], given(tangents)),
+                "out_tree": structure((unflatten(params["out_tree"], call.outvars), chosen(call.outvars, nonzero_out))),
+            }
+            ruled = {"call": pushed, "rule": PushedVmap(rule, nonzero, nonzero_out)}
+            outs = self.bind(*primals, *given(tangents), **{**params, **ruled, **trees})
         count = len(call.outvars)
         return outs[:count], with_zeros(call.out_avals, nonzero_out, outs[count:])
 
@@ -183,12 +180,18 @@ class CustomVmapCall(HigherOrder):
 custom_vmap_call_p = CustomVmapCall()
 
 
+def _with_tangents(in_tree: Any, tangents: Sequence[Any]) -> Any:
+    """The tree of (captured values, inputs) with tangents among the inputs."""
+    captured, inputs = (unflatten(tree, range(tree.num_leaves)) for tree in treedef_children(in_tree))
+    return structure((captured, (inputs, list(tangents))))
+
+
 def _check_captured(dims: Sequence[int | None], rule: VmapRule, captured: Sequence[str]) -> None:
     """ValueError if a value that the function or its rule closes over is mapped."""
     mapped = chosen(captured, [d is not None for d in dims[: len(captured)]])
     if mapped:
         raise ValueError(
-            f"custom_vmap: {rule.name.of}, or its rule, closes over {mapped[0]}, which is mapped, but the rule says what "
-            "to do with mapped arguments alone; make the value an argument"
+            f"custom_vmap: {rule.name.of}, or its rule, closes over {mapped[0]}, which is mapped, but the rule says "
+            "what to do with mapped arguments alone; make the value an argument"
         )
 

@@ -9,19 +9,23 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from xlamini.core import config
-from xlamini.core.jaxpr import Jaxpr, Var
+from xlamini.core.dtypes import float0
+from xlamini.core.jaxpr import Jaxpr
 from xlamini.core.named_axes import axes_here, named_axis
 from xlamini.core.primitive import Axis
 from xlamini.core.pytree import unflatten
 from xlamini.core.structure import RewriteRule
 from xlamini.core.tangents import is_differentiable, tangent_aval
-from xlamini.core.tracer import Tracer, build, state
+from xlamini.core.tracer import Tracer, build
 from xlamini.interpreters.batch import batch
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.partial_eval import partial_eval
 from xlamini.primitives.convert import convert
 from xlamini.transforms.arguments import name_of
+from xlamini.transforms.custom.check_rules import Numbers, check_tangents, evaluated
 from xlamini.transforms.custom.rules import (
     CustomCall,
     RuleName,
@@ -29,11 +33,14 @@ from xlamini.transforms.custom.rules import (
     checked_pair,
     checked_tree,
     checked_types,
+    current,
     here,
+    stand_for,
     values_at,
     zero_tangent,
 )
-from xlamini.transforms.higher_order import Mask, given, merged, nonzero_of, with_zeros
+from xlamini.transforms.higher_order import Mask, chosen, given, inverse, merged, nonzero_of, with_zeros
+from xlamini.transforms.tracing import Trace
 
 
 class Pushed(NamedTuple):
@@ -116,24 +123,28 @@ class UserJvp(JvpRule):
         self.closed: tuple[Any, ...] = tuple(x.variable for x in closed)
         self.avals = (*(x.aval for x in closed), *call.avals)
         self.point = here([*closed, *call.leaves])
+        self.traced_fun = call.traced if config.debug_custom_rules.value else None
+        self.now = tuple(x.variable for x in map(current, closed))
 
     def _traced(self, nonzero: Mask) -> Pushed:
         count, first = len(self.avals), len(self.closed)
         nonzero_out: list[bool] = []
 
         def flat(*operands: Any) -> list[Any]:
-            _close(self.closed, operands[:first])
+            stand_for(self.closed, operands[:first])
             tangents = self._tangents(nonzero, operands[count:])
             primals = self._tree(operands[first:count])
-            result = self.name.rule(*self.fixed, primals, self._tree(tangents))
-            outs, slopes = self._checked(result)
-            nonzero_out.extend(t is not None for t in slopes)
-            return [*outs, *(t for t in slopes if t is not None)]
+            outs, found = self._checked(self.name.rule(*self.fixed, primals, self._tree(tangents)))
+            nonzero_out.extend(t is not None for t in found)
+            return [*outs, *(t for t in found if t is not None)]
 
         slopes = [tangent_aval(a) for a, nz in zip(self.avals, nonzero, strict=True) if nz]
         names = _names(self, nonzero)
         jaxpr, _ = build(flat, [*self.avals, *slopes], name_of(self.name.rule), names, self._values(len(slopes)))
-        return Pushed(jaxpr, tuple(nonzero_out))
+        pushed = Pushed(jaxpr, tuple(nonzero_out))
+        if self.traced_fun is not None:
+            self._compare(self.traced_fun, pushed, nonzero)
+        return pushed
 
     def _tree(self, leaves: Sequence[Any]) -> Any:
         return unflatten(self.in_tree, leaves)[0]
@@ -147,6 +158,25 @@ class UserJvp(JvpRule):
         """The numbers behind the operands, where Python may ask for them."""
         values = values_at(self.point)
         return None if values is None else [*values, *[None] * count]
+
+    def _compare(self, fun: Trace, pushed: Pushed, nonzero: Mask) -> None:
+        """ValueError if the rule gives other tangents than finite differences."""
+        numbers, first = Numbers(), len(self.closed)
+        captured, values = list(map(numbers.of, fun.captured)), values_at(self.point)
+        own = [*self.now, *[None] * len(self.names)]
+        operands = list(map(numbers.of, values) if values is not None else map(numbers.like, self.avals, own))
+        slopes = [numbers.tangent(a) if nz else np.zeros(a.shape, float0) for a, nz in zip(self.avals, nonzero, strict=True)]
+
+        def function(primals: list[Any]) -> list[Any]:
+            return evaluated(numbers, fun.jaxpr, [*captured, *primals])
+
+        def rule(primals: list[Any], tangents: list[Any]) -> list[Any]:
+            given_to = chosen([*slopes[:first], *tangents], nonzero)
+            flat = evaluated(numbers, pushed.jaxpr, [*operands[:first], *primals, *given_to])
+            still = [np.zeros(a.shape) for a in chosen(self.out_avals, inverse(pushed.nonzero_out))]
+            return merged(pushed.nonzero_out, flat[len(self.out_avals) :], still)
+
+        check_tangents(self.name, function, rule, operands[first:], slopes[first:], self.out_tree)
 
     def _checked(self, result: Any) -> tuple[list[Any], list[Any]]:
         """Flat outputs, and their tangents, None for those that are zero for sure; TypeError for what does not fit."""
@@ -165,12 +195,6 @@ class UserJvp(JvpRule):
             None if isinstance(t, SymbolicZero) or not is_differentiable(a) else convert(t, a.dtype, a.weak_type)
             for t, a in zip(slopes, self.out_avals, strict=True)
         ]
-
-
-def _close(variables: Sequence[Var], operands: Sequence[Any]) -> None:
-    """Let what the rule closes over stand for these operands in the trace that begins."""
-    assert state.builder is not None
-    state.builder.environment = dict(zip(variables, operands, strict=True))
 
 
 def _names(rule: UserJvp, nonzero: Mask) -> list[str]:

@@ -111,8 +111,8 @@ def positional(
     bound.apply_defaults()
     if bound.kwargs:
         raise TypeError(
-            f"{what}: {name} has the keyword-only argument {next(iter(bound.kwargs))!r}, but rules take all arguments by "
-            "position; make it a positional one"
+            f"{what}: {name} has the keyword-only argument {next(iter(bound.kwargs))!r}, but rules take all arguments "
+            "by position; make it a positional one"
         )
     return bound.args
 
@@ -230,6 +230,18 @@ def _named_cells(fun: Any) -> list[tuple[str, Any]]:
     return found
 
 
+def current(tracer: Tracer) -> Tracer:
+    """The tracer, or what it has become in the rewrite of its program that is going on."""
+    assert state.builder is not None
+    return tracer if tracer.builder.is_tracing() else state.builder.stand_in(tracer)
+
+
+def stand_for(closed: Sequence[Any], operands: Sequence[Any]) -> None:
+    """Let these operands stand for the variables that a rule closes over, in the trace of the rule that begins."""
+    assert state.builder is not None
+    state.builder.environment = dict(zip(closed, operands, strict=True))
+
+
 def captured_names(fun: Any, captured: Sequence[Any]) -> tuple[str, ...]:
     """How the user calls each value that a function captured."""
     cells = _named_cells(inspect.unwrap(fun))
@@ -273,8 +285,8 @@ def checked_tree(rule: RuleName, role: str, value: Any, tree: Any) -> list[Any]:
     """The leaves of what a rule returned as `role`; TypeError unless it has the structure of the function's output."""
     leaves, found = flatten_from_user(value)
     if found != tree:
-        where = first_difference(tree, found, ("output", role))
-        raise rule.error(f"{rule} returned a {role} that has not the structure of the output of {rule.of}: {where}")
+        where = first_difference(tree, found, (f"the output of {rule.of}", f"the rule's {role}"))
+        raise rule.error(f"{rule}: its {role} must have the structure of the output of {rule.of}: {where}")
     return leaves
 
 

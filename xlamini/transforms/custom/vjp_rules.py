@@ -16,7 +16,7 @@ from xlamini.core.avals import ShapedArray
 from xlamini.core.jaxpr import Jaxpr, close_over
 from xlamini.core.named_axes import named_axis
 from xlamini.core.primitive import Axis
-from xlamini.core.pytree import unflatten
+from xlamini.core.pytree import tree_map, unflatten
 from xlamini.core.structure import RewriteRule
 from xlamini.core.tangents import is_differentiable
 from xlamini.core.tracer import Tracer, aval_of, build, state
@@ -69,7 +69,10 @@ class UserRules(NamedTuple):
 
 
 class CustomVJPPrimal:
-    """What a fwd rule with `symbolic_zeros` gets for an argument: its `value`, and whether it is `perturbed`."""
+    """What a fwd rule with `symbolic_zeros` gets for a leaf of an argument: its `value`, and whether it is `perturbed`.
+
+    What is not perturbed is not differentiated: its cotangent will not be used.
+    """
 
     __slots__ = ("perturbed", "value")
 
@@ -78,6 +81,15 @@ class CustomVJPPrimal:
 
     def __repr__(self) -> str:
         return f"CustomVJPPrimal(value={self.value!r}, perturbed={self.perturbed})"
+
+
+def custom_vjp_primal_tree_values(tree: Any) -> Any:
+    """The values in a tree of what a fwd rule with `symbolic_zeros` gets.
+
+    >>> custom_vjp_primal_tree_values({"w": CustomVJPPrimal(1.0, True)})
+    {'w': 1.0}
+    """
+    return tree_map(lambda x: x.value, tree)
 
 
 class Forward(NamedTuple):

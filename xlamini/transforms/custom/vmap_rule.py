@@ -14,14 +14,21 @@ from xlamini.core.jaxpr import Jaxpr
 from xlamini.core.primitive import Axis
 from xlamini.core.pytree import first_difference, flatten_from_user, unflatten
 from xlamini.core.structure import RewriteRule
-from xlamini.core.tracer import Tracer, build, state
+from xlamini.core.tracer import Tracer, build
 from xlamini.interpreters.batch import batched_aval
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.jvp import jvp
 from xlamini.primitives.batch_ops import move_batch_dim
 from xlamini.primitives.convert import convert
 from xlamini.transforms.arguments import name_of
-from xlamini.transforms.custom.rules import CustomCall, RuleName, checked_pair, checked_tree, checked_types
+from xlamini.transforms.custom.rules import (
+    CustomCall,
+    RuleName,
+    checked_pair,
+    checked_tree,
+    checked_types,
+    stand_for,
+)
 from xlamini.transforms.higher_order import Mask, chosen
 
 
@@ -63,8 +70,7 @@ class UserVmap(VmapRule):
         out_batched: list[bool] = []
 
         def flat(*operands: Any) -> list[Any]:
-            assert state.builder is not None
-            state.builder.environment = dict(zip(self.variables, operands[self.captured : first], strict=True))
+            stand_for(self.variables, operands[self.captured : first])
             args = unflatten(self.in_tree, operands[first:])[0]
             marks = unflatten(self.in_tree, batched[first:])[0]
             outs, found = self._checked(axis, self.name.rule(axis.size, list(marks), *args))

@@ -1,0 +1,187 @@
+"""custom_linear_solve: a linear solve by any method, whose derivatives are linear solves too.
+
+With A x = b: the tangent of x solves A t = (tangent of b) - (tangent of A) x, and the cotangent of b solves the
+transposed system. No derivative passes through the method.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from xlamini.core.jaxpr import Jaxpr
+from xlamini.core.primitive import Axis
+from xlamini.core.pytree import unflatten
+from xlamini.core.tangents import is_linear, is_zero
+from xlamini.interpreters.dce import dce
+from xlamini.interpreters.evaluate import evaluate
+from xlamini.interpreters.transpose import transpose
+from xlamini.primitives.arithmetic import neg, sub
+from xlamini.primitives.tangent_ops import instantiated
+from xlamini.transforms.arguments import check_callable
+from xlamini.transforms.custom.solver import (
+    Solver,
+    Vector,
+    conformed,
+    described,
+    moved_by,
+    settled,
+    traced,
+    vector_of,
+    with_aux,
+)
+from xlamini.transforms.higher_order import with_zeros
+from xlamini.transforms.tracing import Trace, rebuilt
+
+Function = Callable[..., Any]
+WHAT = "custom_linear_solve"
+
+
+def custom_linear_solve(
+    matvec: Function,
+    b: Any,
+    solve: Function,
+    transpose_solve: Function | None = None,
+    symmetric: bool = False,
+    has_aux: bool = False,
+) -> Any:
+    """The x with `matvec(x) == b`, found by `solve(matvec, b)`; its derivatives are linear solves by the same means.
+
+    `b` is an array or a pytree of them, `matvec` a linear function from x to what is like b; it may close over arrays,
+    by which the solution is then differentiated. `transpose_solve(vecmat, b)` solves the transposed system, for
+    reverse mode; where the map is `symmetric`, `solve` does so by default. With `has_aux` both return `(x, aux)`, and
+    so does this function; aux has no derivatives.
+
+    Raises ShapeError or TypeError for a function whose result is not like `b`. Reverse mode without transpose_solve is
+    a TypeError.
+
+    >>> a = xlamini.numpy.array([2.0, 4.0])
+    >>> xlamini.grad(lambda a: custom_linear_solve(lambda x: a * x, 1 + 0 * a, lambda f, b: b / a, symmetric=True).sum())(a)
+    Array([-0.25  , -0.0625], dtype=float32)
+    """
+    for name, fun in (("matvec", matvec), ("solve", solve), ("transpose_solve", transpose_solve)):
+        if fun is not None:
+            check_callable(f"{WHAT}: {name}", fun)
+    if transpose_solve is None and symmetric:
+        transpose_solve = solve
+    which = described(WHAT, "matvec", matvec)
+    vector = settled(which, matvec, vector_of(b, "b"))
+    forward = traced(which, lambda x: conformed(which, matvec(x), vector), vector)
+    backward = _vecmat(forward, symmetric, vector) if transpose_solve is not None else None
+    found = _solved("solve", solve, forward, vector, has_aux)
+    transposed = None if backward is None else _solved("transpose_solve", transpose_solve, backward, vector, has_aux)
+    parts = forward, backward, found, transposed and _solution_only(transposed, vector)
+    outs = linear_solve_p.bind(
+        *(x for part in parts if part is not None for x in part.captured),
+        *vector.leaves,
+        const_lengths=tuple(0 if part is None else len(part.captured) for part in parts),
+        **{name: part and part.jaxpr for name, part in zip(linear_solve_p.jaxprs, parts, strict=True)},
+    )
+    x, aux = rebuilt(found.out_tree, outs)
+    x = unflatten(vector.tree, x)
+    return (x, aux) if has_aux else x
+
+
+def _vecmat(forward: Trace, symmetric: bool, vector: Vector) -> Trace:
+    """The transpose of a traced linear function."""
+    if symmetric:
+        return forward
+    count = len(vector.leaves)
+    linear = (False,) * len(forward.captured) + (True,) * count
+    backward, _ = transpose(forward.jaxpr, linear, (True,) * count, (True,) * count)
+    return forward._replace(jaxpr=backward)
+
+
+def _solved(argument: str, solve: Any, map_: Trace, vector: Vector, has_aux: bool) -> Trace:
+    """The trace of a user's solve, which gets the linear map as a function."""
+    which = described(WHAT, argument, solve)
+
+    def apply(x: Any) -> Any:
+        leaves = conformed(f"{which}: the caller of the linear map", x, vector)
+        return unflatten(vector.tree, evaluate(map_.jaxpr, [*map_.captured, *leaves]))
+
+    def solution(b: Any) -> Any:
+        x, aux = with_aux(which, solve(apply, b), has_aux)
+        return conformed(which, x, vector), aux
+
+    return traced(which, solution, vector, values=vector.leaves)
+
+
+def _solution_only(found: Trace, vector: Vector) -> Trace:
+    return found._replace(jaxpr=_without_aux(found.jaxpr, len(vector.leaves)))
+
+
+def _without_aux(solve: Jaxpr, count: int) -> Jaxpr:
+    """A solve that returns the solution alone."""
+    mask = (True,) * count + (False,) * (len(solve.outvars) - count)
+    return dce(solve, mask, True)[0]
+
+
+class LinearSolveTuple(NamedTuple):
+    """Something for each of the four functions."""
+
+    matvec: Any
+    vecmat: Any
+    solve: Any
+    transpose_solve: Any
+
+
+class LinearSolve(Solver):
+    """Linear in b, the last operands. The solution comes first among the results, aux after it."""
+
+    name = "custom_linear_solve"
+    jaxprs = LinearSolveTuple._fields
+    lacks: Mapping[str, str] = {}
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        lengths, matvec, solve = params["const_lengths"], params["matvec"], params["solve"]
+        outs = self.bind(*primals, **params)
+        (consts, b), (const_tangents, b_tangents) = self.parted(primals, lengths), self.parted(tangents, lengths)
+        x = outs[: len(b)]
+        # Tangents of x are what is asked for, so x itself is held fixed here.
+        fixed = with_zeros(matvec.in_avals[lengths[0] :], (False,) * len(x), ())
+        moved = moved_by(matvec, [*consts["matvec"], *x], [*const_tangents["matvec"], *fixed])
+        rhs = [_difference(t, m) for t, m in zip(b_tangents, moved, strict=True)]
+        if all(map(is_zero, rhs)):
+            return outs, with_zeros(solve.out_avals, (False,) * len(outs), ())
+        alone = {**params, "solve": _without_aux(solve, len(b))}
+        found = self.bind(*primals[: sum(lengths)], *map(instantiated, rhs), **alone)
+        nonzero = (True,) * len(b) + (False,) * (len(outs) - len(b))
+        return outs, with_zeros(solve.out_avals, nonzero, found)
+
+    def transpose(self, cts: Sequence[Any], *operands: Any, **params: Any) -> list[Any]:
+        parts, b = self.parted(operands, params["const_lengths"])
+        self._check_transposable(parts, params)
+        swapped = {name: params[_OTHER[name]] for name in self.jaxprs}
+        lengths = tuple(len(parts[_OTHER[name]]) for name in self.jaxprs)
+        consts = [x for name in self.jaxprs for x in parts[_OTHER[name]]]
+        given = map(instantiated, cts[: len(b)])
+        swapped["transpose_solve"] = _without_aux(swapped["transpose_solve"], len(b))
+        outs = self.bind(*consts, *given, const_lengths=lengths, **swapped)
+        return [None] * len(consts) + [ct if is_linear(x) else None for x, ct in zip(b, outs, strict=True)]
+
+    def _check_transposable(self, parts: dict[str, list[Any]], params: dict[str, Any]) -> None:
+        if any(is_linear(x) for part in parts.values() for x in part):
+            raise NotImplementedError(f"{self.name} is linear in b alone, not in what matvec closes over")
+        if params["transpose_solve"] is None:
+            raise TypeError(
+                f"{self.name}: reverse mode needs a solve of the transposed system; pass transpose_solve=, or "
+                "symmetric=True if matvec is its own transpose"
+            )
+
+    def batch(self, axis: Axis, operands: Sequence[Any], dims: Sequence[int | None], **params: Any) -> Any:
+        return self.batched(axis, operands, dims, {}, params)
+
+    def shown_params(self, params: dict[str, Any]) -> dict[str, Any]:
+        return {**super().shown_params(params), "const_lengths": LinearSolveTuple(*params["const_lengths"])}
+
+
+_OTHER = {"matvec": "vecmat", "vecmat": "matvec", "solve": "transpose_solve", "transpose_solve": "solve"}
+
+
+def _difference(x: Any, y: Any) -> Any:
+    if is_zero(y):
+        return x
+    return neg(y) if is_zero(x) else sub(x, y)
+
+
+linear_solve_p = LinearSolve()
