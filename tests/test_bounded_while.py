@@ -87,18 +87,19 @@ def test_batches_of_gradients_and_gradients_of_batches() -> None:
     close(vmap(grad(growth), (None, 0))(jnp.asarray(POINT), ns), np.stack(counts), FINITE)
     close(grad(lambda x: vmap(growth, (None, 0))(x, ns).sum())(jnp.asarray(POINT)), sum(counts), FINITE)
     hessians = jit(vmap(jacfwd(grad(growth))))(xs, ns)
-    close(hessians, jit(jacfwd(grad(lambda xs: vmap(growth)(xs, ns).sum())))(xs)[range(3), :, range(3)])
+    joint = np.asarray(jit(jacfwd(grad(lambda xs: vmap(growth)(xs, ns).sum())))(xs))
+    close(hessians, joint[range(3), :, range(3)])
 
 
 def test_examples_that_are_done_do_not_spoil_the_gradient() -> None:
     """Further turns would take the root of a negative number, whose derivative is not a number."""
 
     def f(x: Any, w: Any) -> Any:
-        return lax.while_loop(lambda x: x > 0.1, lambda x: jnp.sqrt(x - 0.1) * w - 0.05, x, max_steps=30)
+        return lax.while_loop(lambda x: x > 0.1, lambda x: jnp.sqrt(x - 0.1) * w - 0.3, x, max_steps=30)
 
     def in_python(x: Any, w: Any) -> Any:
         while x > 0.1:
-            x = np.sqrt(x - 0.1) * w - 0.05
+            x = np.sqrt(x - 0.1) * w - 0.3
         return x
 
     xs = np.asarray([0.05, 0.3, 0.9])
@@ -153,7 +154,8 @@ def test_loops_in_loops_and_in_scans() -> None:
         return c + squares
 
     close(jit(grad(total))(0.8), slope(total_in_numpy, 0.8), FINITE)
-    close(jit(grad(lambda x: vmap(total)(x).sum()))(jnp.asarray([0.8, 0.8])), [slope(total_in_numpy, 0.8)] * 2, FINITE)
+    twice = jit(grad(lambda x: vmap(total)(x).sum()))(jnp.asarray([0.8, 0.5]))
+    close(twice, np.stack([slope(total_in_numpy, x) for x in (0.8, 0.5)]), FINITE)
 
 
 def test_memory_grows_with_the_square_root() -> None:
@@ -165,10 +167,10 @@ def test_memory_grows_with_the_square_root() -> None:
     x = jnp.linspace(0.1, 1.0, 100)
     kept = residual_bytes(lambda x: f(x, 10_000)[1], x)
     assert 100 * 800 <= kept < 110 * 800 + 5000
-    largest = jit(grad(lambda x: f(x, 10_000)[1].sum())).lower(x).compile().memory_analysis().temp_size_in_bytes
-    assert largest < 1000 * 800
-    of_2 = residual_bytes(lambda x: grad(lambda x: f(x, 10_000)[1].sum())(x), x)
-    assert of_2 < 1500 * 800
+    loss = lambda x: f(x, 10_000)[1].sum()
+    for derivative, states in ((grad(loss), 500), (grad(lambda x: grad(loss)(x) @ x), 1500)):
+        compiled = jit(derivative).lower(x).compile()
+        assert compiled.memory_analysis().temp_size_in_bytes < states * 800
 
 
 def test_linear_loops_are_transposed() -> None:

@@ -349,15 +349,13 @@ def test_an_effect_does_not_happen_because_python_asks_for_a_number(seen: list[A
 
 def test_formats(capsys: Any) -> None:
     def f(x: Any) -> None:
-        debug.print("{} {y} {z} {0:.1f}".replace("{}", "{0}"), x, y=x * 2, z="text")
+        debug.print("{0} {y} {z} {0:.1f}", x, y=x * 2, z="text")
         debug.print("{a[k]} {b} {{}} {c!r}", a={"k": x}, b=[x, None], c=jnp.ones(2))
 
     f(1.5)
     jit(f)(1.5)
-    once = (
-        "1.5 3.0 text 1.5\n1.5 [Array(1.5, dtype=float32), None] {} Array([1., 1.], dtype=float32)\n"
-    )
     effects_barrier()
+    once = "1.5 3.0 text 1.5\n1.5 [Array(1.5, dtype=float32), None] {} Array([1., 1.], dtype=float32)\n"
     assert capsys.readouterr().out == once * 2
 
 
@@ -409,7 +407,7 @@ def test_a_failure_says_what_where_and_why(mode: str, call: str) -> None:
 
 
 def test_a_failure_of_a_program_still_waiting_for_its_input_comes_at_the_call_or_later() -> None:
-    busy = jit(lambda x: jnp.linalg.norm(x @ x @ x) * 0 if hasattr(jnp, "linalg") else (x @ x @ x)[0, 0] * 0)
+    busy = jit(lambda x: (x @ x @ x)[0, 0] * 0)
     f = jit(lambda x: pure_callback(boom, SCALAR, x))
     x = jnp.ones((700, 700))
     for use in (np.asarray, float, repr, lambda y: y.block_until_ready(), lambda y: (y + 1).tolist()):

@@ -86,7 +86,9 @@ def test_vmap_and_grad_in_both_orders() -> None:
     np.testing.assert_allclose(vmap(jit(grad(product())))(x, y), expected)
 
 
-@pytest.mark.parametrize(("in_axes", "shapes"), [((0, None), ((3,), ())), ((None, 0), ((), (3,))), ((1, 0), ((2, 3), (3, 2)))])
+@pytest.mark.parametrize(
+    ("in_axes", "shapes"), [((0, None), ((3,), ())), ((None, 0), ((), (3,))), ((1, 0), ((2, 3), (3, 2)))]
+)
 def test_a_batch_sums_the_cotangents_of_what_it_shares(in_axes: Any, shapes: Any) -> None:
     x, y = (jnp.asarray(np.random.default_rng(i).normal(size=s).astype("float32")) for i, s in enumerate(shapes))
     mapped = lambda f: lambda x, y: jnp.sum(vmap(f, in_axes)(x, y) ** 2)
@@ -414,6 +416,26 @@ def test_the_transpose_of_the_function_is_its_own() -> None:
     assert float(xlamini.linear_transpose(made, 1.0)(1.0)[0]) == 2.0
 
 
+# --- the debug option
+
+
+def test_rules_are_compared_with_finite_differences() -> None:
+    right = lambda x, y: sine()(x) * product()(x, y)
+    before = xlamini.config.debug_custom_rules
+    xlamini.config.update("debug_custom_rules", True)
+    try:
+        for wrap in (lambda f: f, jit, vmap):
+            x, y = (jnp.ones(2), jnp.ones(2) * 2) if wrap is vmap else (1.0, 2.0)
+            wrap(grad(right, (0, 1)))(x, y)
+            with pytest.raises(ValueError, match=r"custom_vjp \(bwd\): the rule .* finite differences of <lambda>"):
+                wrap(grad(lambda x, y: tripled()(x) * y))(x, y)
+        assert float(grad(lambda x: jit(lambda s: closing(s)(x))(2.0))(1.0)) == 2.0
+        with pytest.raises(ValueError, match="finite differences"):
+            grad(closing(3.0))(5.0)
+    finally:
+        xlamini.config.update("debug_custom_rules", before)
+
+
 # --- custom_gradient
 
 
@@ -425,6 +447,7 @@ def test_custom_gradient() -> None:
     bars = jit(grad(halved))({"a": 3.0, "b": 1.0})
     assert (float(bars["a"]), float(bars["b"])) == (3.0, 0.0)
     np.testing.assert_allclose(vmap(grad(lambda x: power(x)))(jnp.arange(3.0)), 3 * np.arange(3.0) ** 2)
-    np.testing.assert_allclose(grad(lambda x: vmap(lambda x: power(x))(x).sum())(jnp.arange(3.0)), 3 * np.arange(3.0) ** 2)
+    of_batch = grad(lambda x: vmap(lambda x: power(x))(x).sum())(jnp.arange(3.0))
+    np.testing.assert_allclose(of_batch, 3 * np.arange(3.0) ** 2)
     picky = xlamini.custom_gradient(lambda x: (x, lambda ct: ct * 2 if x > 0 else ct))
     assert (float(grad(picky)(1.0)), float(grad(picky)(-1.0))) == (2.0, 1.0)

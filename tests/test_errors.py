@@ -374,7 +374,7 @@ OPTIONS = [
     row(
         "flag's value", lambda: config.update("enable_x64", "maybe"), TypeError, "enable_x64 takes a value of type bool"
     ),
-    row("dialect", lambda: jit(square).lower(1.0).as_text("hlo"), ValueError, "dialect must be 'stablehlo', got 'hlo'"),
+    row("dialect", lambda: jit(square).lower(1.0).as_text("mhlo"), ValueError, "'stablehlo' or 'hlo', got 'mhlo'"),
 ]
 
 

@@ -25,6 +25,7 @@ _RANDOM = ("seed", "bits", "split", "fold_in", "clone", "wrap", "unwrap")
 ELSEWHERE = {
     "jit": "test_transforms.py",
     **dict.fromkeys(("psum", "pmax", "pmin", "axis_index"), "test_collectives.py"),
+    **dict.fromkeys(("all_gather", "reduce_scatter", "all_to_all", "ppermute", "pbroadcast"), "test_named_axes.py"),
     **dict.fromkeys(("threefry2x32", *(f"random_{name}" for name in _RANDOM)), "test_random.py"),
 }
 

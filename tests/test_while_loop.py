@@ -10,6 +10,8 @@ import pytest
 import xlamini
 from xlamini import grad, jacfwd, jit, jvp, lax, random, vmap
 from xlamini import numpy as jnp
+from xlamini.core.jaxpr import close_over
+from xlamini.interpreters.partial_eval import partial_eval
 
 STEP, FINITE, EXACT = 1e-5, 1e-6, 1e-10
 """Of finite differences in double precision, the tolerance beside them, and between two ways to one number."""
@@ -285,6 +287,17 @@ def test_what_does_not_depend_on_the_unknown_is_known() -> None:
     close(jit(grad(kept))(3.0, 4), 16.0)
 
 
+def test_the_loop_of_what_is_known_is_its_own() -> None:
+    def loop(x: Any, n: Any) -> Any:
+        return lax.while_loop(lambda c: c[0] < n, lambda c: (c[0] + 1, c[1] * 2.0, c[2] * x), (0, 1.0, x))
+
+    jaxpr = close_over(xlamini.make_jaxpr(loop)(2.0, 3).jaxpr)
+    assert partial_eval(jaxpr, (True, False)).unknown_out == (False, False, True)
+    assert partial_eval(jaxpr, (False, True)).unknown_out == (True, True, True)
+    known = partial_eval(jaxpr, (True, False)).known
+    assert "f64[] = mul" in str(known) and str(known).count("mul") == 1
+
+
 def test_printing_happens_once(capfd: pytest.CaptureFixture[str]) -> None:
     def body(c: Any) -> Any:
         xlamini.debug.print("turn {}", c[0])
@@ -306,6 +319,8 @@ def test_ordered_effects_in_condition_and_body(capfd: pytest.CaptureFixture[str]
     close(jit(loop)(2), 2)
     xlamini.effects_barrier()
     assert capfd.readouterr().out.split("\n")[:-1] == ["test 0", "turn 0", "test 1", "turn 1", "test 2"]
+    condition = jit(loop).lower(2).as_text().split("cond {")[1].split("} do {")[0]
+    assert "custom_call" not in condition
 
 
 # --- recorded from JAX 0.10.2

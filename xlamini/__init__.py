@@ -58,11 +58,13 @@ from xlamini.transforms.placing import (
 )
 from xlamini.transforms.remat.checkpoint import checkpoint as checkpoint, checkpoint as remat
 from xlamini.transforms.shape_struct import ShapeDtypeStruct as ShapeDtypeStruct
+from xlamini.transforms.typeof import typeof as typeof
 from xlamini.transforms.value_and_grad import grad as grad, value_and_grad as value_and_grad
 from xlamini.transforms.vjp import linear_transpose as linear_transpose, vjp as vjp
 from xlamini.transforms.vmap import vmap as vmap
 
 from xlamini import errors as errors, numpy as numpy, tree as tree, tree_util as tree_util
+from xlamini.ref import Ref as Ref, freeze as freeze, new_ref as new_ref
 
 __version__ = "0.1.0"
 

@@ -7,6 +7,7 @@ import xlamini
 from tests.error_rows import ones, row
 from xlamini import lax
 from xlamini import numpy as jnp
+from xlamini.experimental import io_callback
 
 grad, jit, vmap = xlamini.grad, xlamini.jit, xlamini.vmap
 
@@ -24,6 +25,10 @@ START = {"n": 0, "w": ones(3), "b": jnp.int32(3)}
 
 def halved(x: Any) -> Any:
     return lax.while_loop(lambda c: c > 1, lambda c: c * x, x)
+
+
+def told(x: Any) -> Any:
+    return io_callback(lambda x: x + 1, xlamini.ShapeDtypeStruct((), "int32"), x)
 
 
 ROWS = [
@@ -101,6 +106,10 @@ ROWS = [
     row(
         "fori_loop reverse", lambda: jit(grad(lambda x, n: lax.fori_loop(0, n, lambda i, c: c * x, x)))(2.0, 3),
         ValueError, "has no derivative in reverse mode", "bounds that are Python ints",
+    ),
+    row(
+        "while_loop effects", lambda: vmap(lambda x: lax.while_loop(lambda c: c < 3, told, x))(jnp.arange(2)),
+        NotImplementedError, "while_loop: its functions have effects (IO)", "under vmap", "out of the loop",
     ),
     row(
         "while_loop max_steps float", lambda: lax.while_loop(lambda c: c < 3, lambda c: c, 1, max_steps=2.0), TypeError,

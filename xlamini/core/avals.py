@@ -88,6 +88,9 @@ class ShapedArray:
         name = short_name(self.dtype) if short_dtypes or self.dtype == float0 else self.dtype.name
         return f"{name}[{','.join(map(str, self.shape))}]"
 
+    def __str__(self) -> str:
+        return f"{'~' if self.weak_type else ''}{self.str_short(short_dtypes=False)}"
+
     def __repr__(self) -> str:
         weak = ", weak_type=True" if self.weak_type else ""
         return f"ShapedArray({self.str_short(short_dtypes=False)}{weak})"

@@ -1,7 +1,7 @@
 """What an equation does besides computing its outputs.
 
 An equation with an effect is never removed. Ordered effects of one program happen in the order of its equations: their
-lowering threads a token through calls, loops and branches. Unordered ones may happen in any order.
+lowering threads a token through loops and branches. Unordered ones may happen in any order.
 """
 from __future__ import annotations
 

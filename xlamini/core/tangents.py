@@ -34,7 +34,7 @@ class Linear:
 
 
 class NonlinearError(TypeError):
-    """A transpose rule computes with an operand that has no value, as the equation is not linear in all it should be."""
+    """A transpose rule computes with an operand that has no value: it is not linear in all it should be."""
 
 
 def is_linear(operand: Any) -> bool:

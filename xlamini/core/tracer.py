@@ -74,7 +74,6 @@ class Builder:
         "producers",
         "provenance",
         "sources",
-        "tangents",
     )
 
     def __init__(self, name: str, arg_names: Sequence[str] | None = None):
@@ -88,7 +87,6 @@ class Builder:
         self.producers: dict[Var, Equation] = {}
         self.memo: dict[Any, Any] = {}
         self.environment: dict[Var, Any] = {}
-        self.tangents: dict[Var, Any] = {}
         self.provenance: Provenance | None = None
         self.sources: dict[tuple, Provenance] = {} if self.parent is None else self.parent.sources
 

@@ -47,7 +47,7 @@ def push_forward(
     """Outputs and their tangents, by the rule `jvp` or `linearize` of every equation that a tangent reaches."""
     env, target = bound(jaxpr, primals), builder()
     tangent_env = {v: t for v, t in zip(jaxpr.invars, tangents, strict=True) if type(t) is not Zero}
-    target.environment, target.tangents = env, tangent_env
+    target.environment = env
     name, known = rule.__name__, tangent_env.keys()
     for eqn in jaxpr.eqns:
         inputs = read(env, eqn.invars)

@@ -92,8 +92,10 @@ from xlamini.primitives.sort import sort, sort_key_val, sort_p
 from xlamini.primitives.special import digamma, erf, erf_inv, erfc, lgamma, polygamma, zeta
 from xlamini.primitives.top_k import top_k, top_k_p
 from xlamini.primitives.trigonometric import acos, asin, atan, atan2, cos, sin, tan
+from xlamini.transforms.control_flow.associative_scan import associative_scan
 from xlamini.transforms.control_flow.cond import cond, cond_p, switch
 from xlamini.transforms.control_flow.fori_loop import fori_loop
+from xlamini.transforms.control_flow.map import map
 from xlamini.transforms.control_flow.platform_dependent import platform_dependent
 from xlamini.transforms.control_flow.scan import scan, scan_p
 from xlamini.transforms.control_flow.while_loop import while_loop

@@ -176,15 +176,16 @@ class Context:
         return outs[0] if single else outs
 
     def call(self, jaxpr: Jaxpr, operands: Sequence[Value], name: str) -> list[Value]:
-        """Call a jaxpr as a function of the module, made once however often it is called."""
+        """Call a jaxpr as a function of the module, made once however often it is called.
+
+        One with ordered effects is written out: XLA of jaxlib 0.12 aborts on some functions that take a token.
+        """
+        if any_ordered(jaxpr.effects):
+            return self.body(jaxpr, operands, name)
         function = self.module.function(jaxpr, name, f"{self._scope(self.eqn)}/{name}", self.path())
         types = [self.mlir.type(a) for a in jaxpr.out_avals]
         callee = ir.FlatSymbolRefAttr.get(function, self.mlir.context)
-        if not any_ordered(jaxpr.effects):
-            return self.many("func.call", operands, types, callee=callee)
-        given = [self.current_token(), *operands]
-        self.token, *outs = self.many("func.call", given, [self.mlir.token, *types], callee=callee)
-        return outs
+        return self.many("func.call", operands, types, callee=callee)
 
     def host_call(
         self, function: Callable[..., Any], operands: Sequence[Value], ordered: bool, side_effect: bool

@@ -6,7 +6,6 @@ from typing import Any
 
 from jaxlib.mlir import ir
 
-from xlamini.core.effects import any_ordered
 from xlamini.core.gc_pause import paused_gc
 from xlamini.core.jaxpr import Jaxpr
 from xlamini.lowering.context import Context
@@ -45,9 +44,6 @@ class ModuleBuilder:
         mlir = self.mlir
         ins = [mlir.type(a) for a in jaxpr.in_avals]
         outs = [mlir.type(a) for a in jaxpr.out_avals]
-        ordered = any_ordered(jaxpr.effects) and visibility == "private"
-        if ordered:
-            ins, outs = [mlir.token, *ins], [mlir.token, *outs]
         function = ir.Operation.create(
             "func.func",
             attributes={
@@ -61,12 +57,9 @@ class ModuleBuilder:
         )
         block = function.regions[0].blocks.append(*ins, arg_locs=[mlir.unknown] * len(ins))
         ctx = Context(self, mlir, block, scope, prefix)
-        operands = list(block.arguments)
-        if ordered:
-            ctx.token = operands.pop(0)
-        results = ctx.run(jaxpr, operands)
+        results = ctx.run(jaxpr, list(block.arguments))
         ctx.location = mlir.unknown
-        ctx.op("func.return", *([ctx.token, *results] if ordered else results), avals=[])
+        ctx.op("func.return", *results, avals=[])
         return function
 
 

@@ -40,6 +40,11 @@ stop_gradient_p.name = "stop_gradient"
 stop_gradient_p.derivatives(lambda x, out: 0)
 
 
+@stop_gradient_p.transposed
+def _(ct: Any, x: Any) -> Any:
+    return (None,)  # a derivative that was told to ignore a part of its tangent
+
+
 def stop_gradient(x: Any) -> Any:
     """The arrays of a pytree as they are, taken for constants by grad, jvp and their kin.
 

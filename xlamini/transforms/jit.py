@@ -30,7 +30,7 @@ from xlamini.transforms.cells import Cells, keep_trace, store, threaded, values_
 from xlamini.transforms.guarded import guarded
 from xlamini.transforms.placement import Placement, placement
 from xlamini.transforms.program import LoweredProgram, Program
-from xlamini.transforms.stages import Lowered, Traced
+from xlamini.transforms.stages import Known, Lowered, Traced
 from xlamini.transforms.statics import Names, Numbers, Selected, StaticArgs, check_apart, take_out
 from xlamini.transforms.tracing import Trace, rebuilt, trace
 
@@ -206,10 +206,11 @@ class Jitted:
         call = self.call(args, kwargs)
         found = self.trace(call)
 
-        def lower() -> LoweredProgram:
-            return self._lower(call, found, self._placement(call).device)
+        def lower(where: Any) -> LoweredProgram:
+            return self._lower(call, found, where or self._placement(call).device)
 
-        return Traced(found, call.tree, self.name, lower, self.options.compiler)
+        known = Known(found, call.tree, self.name, self._donated(call), self.options.static.names)
+        return Traced(known, lower, self.options.compiler)
 
     @edge
     def lowered(self, *args: Any, **kwargs: Any) -> Lowered:

@@ -2,141 +2,252 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
+from xlamini.core.avals import ShapedArray
 from xlamini.core.dtypes import canonicalize_dtype
 from xlamini.core.jaxpr import ClosedJaxpr
 from xlamini.core.pytree import first_difference, flatten, unflatten
 from xlamini.core.tracer import Tracer
+from xlamini.runtime.hlo import hlo_cost, hlo_of, hlo_text
 from xlamini.runtime.put import device_put_value
 from xlamini.transforms.arguments import avals_of, check_values
 from xlamini.transforms.program import LoweredProgram, Program
 from xlamini.transforms.shape_struct import ShapeDtypeStruct
 from xlamini.transforms.tracing import Trace
 
-Options = Mapping[str, Any]
+CompilerOptions = Mapping[str, str | bool | int | float]
+DIALECTS = ("stablehlo", "hlo")
+
+
+@runtime_checkable
+class Wrapped(Protocol):
+    """A function that `jit` returned: it can be called, traced and lowered."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+    def trace(self, *args: Any, **kwargs: Any) -> Traced: ...
+    def lower(self, *args: Any, **kwargs: Any) -> Lowered: ...
+
+
+@dataclass(frozen=True)
+class ArgInfo:
+    """The type of an argument, and whether the caller gives it away."""
+
+    _aval: ShapedArray
+    donated: bool
+
+    shape = property(lambda self: self._aval.shape)
+    dtype = property(lambda self: self._aval.dtype)
+
+
+class Known(NamedTuple):
+    """What all stages know of a call: its trace, its structure, what is donated, which arguments are static."""
+
+    trace: Trace
+    in_tree: Any
+    name: str
+    donated: Sequence[bool]
+    statics: Sequence[str] = ()
+
+    @property
+    def avals(self) -> list[ShapedArray]:
+        """The types of the arguments, flat."""
+        return self.trace.jaxpr.in_avals[len(self.trace.captured) :]
 
 
 class Stage:
-    """What all stages know: the structure of the arguments and of the output."""
+    """What all stages have: the structure and types of the arguments and of the output."""
 
-    def __init__(self, traced: Trace, in_tree: Any, name: str):
-        self._trace, self.in_tree, self._name = traced, in_tree, name
+    def __init__(self, known: Known):
+        self._known = known
 
-    @property
-    def out_tree(self) -> Any:
-        return self._trace.out_tree
+    in_tree = property(lambda self: self._known.in_tree, doc="The structure of `(args, kwargs)`, static ones left out.")
+    out_tree = property(lambda self: self._known.trace.out_tree, doc="The structure of the output.")
 
     @property
     def in_avals(self) -> Any:
         """The types of the arguments, in the structure `(args, kwargs)`."""
-        return unflatten(self.in_tree, self._leaf_avals)
+        return unflatten(self.in_tree, self._known.avals)
 
     @property
-    def _leaf_avals(self) -> list[Any]:
-        return self._trace.jaxpr.in_avals[len(self._trace.captured) :]
+    def args_info(self) -> Any:
+        """An `ArgInfo` for each argument, in the structure `(args, kwargs)`."""
+        pairs = zip(self._known.avals, self._known.donated, strict=True)
+        return unflatten(self.in_tree, [ArgInfo(aval, donated) for aval, donated in pairs])
+
+    @property
+    def donate_argnums(self) -> tuple[int, ...]:
+        """The numbers of the leaves that are donated."""
+        return tuple(i for i, donated in enumerate(self._known.donated) if donated)
 
     @property
     def out_info(self) -> Any:
         """The types of the outputs, in the output's structure."""
-        avals = self._trace.jaxpr.out_avals
-        return unflatten(self.out_tree, [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in avals])
+        return unflatten(self.out_tree, self._out_info())
+
+    def _out_info(self) -> list[ShapeDtypeStruct]:
+        avals = self._known.trace.jaxpr.out_avals
+        return [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in avals]
+
+    def __repr__(self) -> str:
+        pairs = zip(self._known.trace.names, self._known.avals, strict=True)
+        arguments = ", ".join(f"{name}: {aval.str_short(short_dtypes=False)}" for name, aval in pairs)
+        return f"<{type(self).__name__} {self._known.name}({arguments})>"
 
 
 class Traced(Stage):
     """A function traced for arguments of some types."""
 
-    def __init__(self, traced: Trace, in_tree: Any, name: str, lower: Callable[[], LoweredProgram], options: Any):
-        super().__init__(traced, in_tree, name)
+    def __init__(self, known: Known, lower: Callable[[Any], LoweredProgram], options: CompilerOptions | None):
+        super().__init__(known)
         self._lower, self._options = lower, options
 
     @property
     def fun_name(self) -> str:
-        return self._name
+        """The name of the function."""
+        return self._known.name
 
     @property
     def jaxpr(self) -> ClosedJaxpr:
         """The program, closed over the values it captured."""
-        return closed(self._trace)
+        return closed(self._known.trace)
 
-    def lower(self) -> Lowered:
-        """The StableHLO of the program."""
-        return Lowered(self._trace, self.in_tree, self._name, self._lower(), self._options)
+    @property
+    def out_avals(self) -> Any:
+        """The types of the outputs, in the output's structure."""
+        return unflatten(self.out_tree, self._known.trace.jaxpr.out_avals)
+
+    def lower(self, *, lowering_platforms: Sequence[str] | None = None) -> Lowered:
+        """The StableHLO of the program; `lowering_platforms` names another platform than the one it runs on.
+
+        Raises ValueError for a platform that is not known, NotImplementedError for more than one.
+        """
+        where = None if lowering_platforms is None else _elsewhere(self.fun_name, lowering_platforms)
+        return Lowered(self._known, self._lower(where), self._options)
+
+
+class Elsewhere(NamedTuple):
+    """A platform to lower for, of which no device need be there."""
+
+    platform: str
+
+
+def _elsewhere(fun_name: str, platforms: Sequence[str]) -> Elsewhere:
+    known = ("cpu", "cuda", "rocm", "tpu")
+    if isinstance(platforms, str) or len(platforms) != 1:
+        raise NotImplementedError(
+            f"lower: lowering_platforms must be a tuple of one platform, got {platforms!r}; lower {fun_name} for each"
+        )
+    if platforms[0] not in known:
+        raise ValueError(f"lower: there is no platform {platforms[0]!r}; programs are lowered for {', '.join(known)}")
+    return Elsewhere(platforms[0])
 
 
 class Lowered(Stage):
     """A function as StableHLO."""
 
-    def __init__(self, traced: Trace, in_tree: Any, name: str, program: LoweredProgram, options: Any):
-        super().__init__(traced, in_tree, name)
+    def __init__(self, known: Known, program: LoweredProgram, options: CompilerOptions | None):
+        super().__init__(known)
         self._program, self._options = program, options
         self._compiled: Compiled | None = None
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
-        """The StableHLO module as text; `debug_info` adds the user's line and the equation's id to operations."""
-        if dialect not in (None, "stablehlo"):
-            raise ValueError(f"as_text: dialect must be 'stablehlo', got {dialect!r}; compile() for optimised HLO")
+        """The module as text, in the dialect "stablehlo" (the default) or "hlo".
+
+        `debug_info` adds the user's lines and the equations' ids. ValueError for another dialect.
+        """
+        if _checked_dialect("as_text", dialect) == "hlo":
+            return hlo_text(self._program.module, debug_info)
         return self._program.module.operation.get_asm(enable_debug_info=debug_info)
 
     def compiler_ir(self, dialect: str | None = None) -> Any:
-        """The StableHLO module as an MLIR object."""
+        """The module as an object of the compiler's: MLIR's for "stablehlo", XLA's for "hlo"."""
+        if _checked_dialect("compiler_ir", dialect) == "hlo":
+            return hlo_of(self._program.module)
         return self._program.module
 
     def cost_analysis(self) -> dict[str, float]:
-        """XLA's estimate of flops and bytes, of the compiled program."""
-        return self._compile_once().cost_analysis()
+        """XLA's estimate of flops and bytes before it optimises; a loop's body counts once."""
+        self._check_here("cost_analysis")
+        return hlo_cost(self._program.module, self._program.device)
 
-    def compile(self, compiler_options: Options | None = None) -> Compiled:
-        """The executable; `compiler_options` are XLA's, by name."""
+    def compile(self, compiler_options: CompilerOptions | None = None) -> Compiled:
+        """The executable; `compiler_options` are XLA's, by name, on top of those given to `jit`.
+
+        Raises TypeError for options that are no dict, JaxRuntimeError for one that XLA does not know.
+        """
+        self._check_here("compile")
         if compiler_options is None:
-            return self._compile_once()
+            self._compiled = self._compiled or self._compile(self._options)
+            return self._compiled
+        if not isinstance(compiler_options, Mapping):
+            raise TypeError(f"compile: compiler_options must be a dict of XLA's options, got {compiler_options!r}")
         return self._compile({**(self._options or {}), **compiler_options})
 
-    def _compile_once(self) -> Compiled:
-        if self._compiled is None:
-            self._compiled = self._compile(self._options)
-        return self._compiled
+    def _compile(self, options: CompilerOptions | None) -> Compiled:
+        return Compiled(self._known, self._program.compile(options))
 
-    def _compile(self, options: Options | None) -> Compiled:
-        return Compiled(self._trace, self.in_tree, self._name, self._program.compile(options))
+    def _check_here(self, what: str) -> None:
+        device = self._program.device
+        if isinstance(device, Elsewhere):
+            raise ValueError(
+                f"{what}: {self._known.name} was lowered for {device.platform}, not for a device that is here; leave "
+                "out lowering_platforms, or read as_text()"
+            )
+
+
+def _checked_dialect(what: str, dialect: str | None) -> str:
+    if dialect is not None and dialect not in DIALECTS:
+        raise ValueError(
+            f"{what}: dialect must be 'stablehlo' or 'hlo', got {dialect!r}; compile().as_text() has the optimised HLO"
+        )
+    return dialect or DIALECTS[0]
 
 
 class Compiled(Stage):
     """A function as an executable, for arguments of just the types it was made for."""
 
-    def __init__(self, traced: Trace, in_tree: Any, name: str, program: Program):
-        super().__init__(traced, in_tree, name)
+    def __init__(self, known: Known, program: Program):
+        super().__init__(known)
         self._program = program
-        self._captured = [device_put_value(x) if isinstance(x, np.ndarray) else x for x in traced.captured]
+        self._captured = [device_put_value(x) if isinstance(x, np.ndarray) else x for x in known.trace.captured]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run it; static arguments are left out. TypeError, with the difference, for arguments of other types."""
         leaves, tree = flatten((args, kwargs))
         self._check(leaves, tree)
-        outs = self._program([*self._captured, *leaves], names=self._trace.names)
+        outs = self._program([*self._captured, *leaves], names=self._known.trace.names)
         return unflatten(self.out_tree, outs)
 
     def _check(self, leaves: Sequence[Any], tree: Any) -> None:
+        name, names = self._known.name, self._known.trace.names
         if tree != self.in_tree:
-            where = first_difference(self.in_tree, tree, ("expected", "given"))
-            raise TypeError(f"compiled {self._name} was called with (args, kwargs) of another structure: {where}")
-        names, wrong = self._trace.names, []
-        found_avals = avals_of(leaves, names, self._name)
-        _refuse_tracers(leaves, names, self._name)
-        for i, (found, wanted) in enumerate(zip(found_avals, self._leaf_avals, strict=True)):
-            if (found.shape, canonicalize_dtype(found.dtype, True)) != (wanted.shape, wanted.dtype):
-                wrong.append(f"{names[i]}: compiled for {wanted.str_short()}, called with {found.str_short()}")
+            raise TypeError(
+                f"compiled {name} was called with (args, kwargs) of another structure: "
+                f"{first_difference(self.in_tree, tree, ('expected', 'given'))}{_without_statics(self._known.statics)}"
+            )
+        found_avals = avals_of(leaves, names, name)
+        _refuse_tracers(leaves, names, name)
+        wrong = [
+            f"{names[i]}: compiled for {wanted.str_short()}, called with {found.str_short()}"
+            for i, (found, wanted) in enumerate(zip(found_avals, self._known.avals, strict=True))
+            if (found.shape, canonicalize_dtype(found.dtype, True)) != (wanted.shape, wanted.dtype)
+        ]
         if wrong:
-            raise TypeError(f"compiled {self._name} was called with arguments of other types: {'; '.join(wrong)}")
+            raise TypeError(
+                f"compiled {name} was called with arguments of other types: {'; '.join(wrong)}; convert them, or call "
+                "the jitted function, which compiles for each type"
+            )
 
     def as_text(self) -> str:
         """The optimised HLO."""
         return self._program.executable.as_text()
 
     def cost_analysis(self) -> dict[str, float]:
-        """XLA's estimate: flops, bytes accessed, …"""
+        """XLA's estimate of the optimised program: flops, bytes accessed, …; a loop's body counts once."""
         return self._program.executable.cost_analysis()
 
     def memory_analysis(self) -> Any:
@@ -150,14 +261,30 @@ class Compiled(Stage):
     @property
     def input_shardings(self) -> Any:
         """Where each argument must be, as a tree `(args, kwargs)`; None for one that the program does not read."""
-        shardings = iter(self._program.executable.in_shardings)
-        every = [next(shardings) if kept else None for kept in self._program.lowered.kept]
-        return unflatten(self.in_tree, every[len(self._trace.captured) :])
+        every = _spread(self._program.lowered.kept, self._program.executable.in_shardings)
+        return unflatten(self.in_tree, every[len(self._captured) :])
 
     @property
     def output_shardings(self) -> Any:
-        """Where each output will be."""
-        return unflatten(self.out_tree, self._program.executable.out_shardings)
+        """Where each output will be; None for one of dtype float0, which has no memory."""
+        return unflatten(self.out_tree, self._out_shardings())
+
+    def _out_shardings(self) -> list[Any]:
+        return _spread(self._program.lowered.computed, self._program.executable.out_shardings)
+
+    def _out_info(self) -> list[ShapeDtypeStruct]:
+        pairs = zip(super()._out_info(), self._out_shardings(), strict=True)
+        return [info.update(sharding=where) for info, where in pairs]
+
+
+def _spread(mask: Sequence[bool], values: Sequence[Any]) -> list[Any]:
+    """The values at the marked places, None elsewhere."""
+    found = iter(values)
+    return [next(found) if marked else None for marked in mask]
+
+
+def _without_statics(statics: Sequence[str]) -> str:
+    return f"; leave out the static arguments ({', '.join(statics)}), whose values are compiled in" if statics else ""
 
 
 def _refuse_tracers(leaves: Sequence[Any], names: Sequence[str], fun_name: str) -> None:

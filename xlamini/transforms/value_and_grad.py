@@ -17,9 +17,9 @@ from xlamini.core.tangents import Zero, is_differentiable
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.linearize import linearize
 from xlamini.primitives.tangent_ops import full, zeros
-from xlamini.transforms.arguments import check_callable
+from xlamini.transforms.arguments import check_callable, name_of
 from xlamini.transforms.cells import Cells, store, threaded, values_of, with_cells
-from xlamini.transforms.differentiated import Argnums, DiffArgs
+from xlamini.transforms.differentiated import Argnums, DiffArgs, split_aux
 from xlamini.transforms.one_program import as_one_program
 from xlamini.transforms.reverse import as_gradients, pull_back
 from xlamini.transforms.tracing import Trace, rebuilt
@@ -99,7 +99,7 @@ def _differentiated(
 
         def with_last_values(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
             out, last = threaded(fun, cells)(values, *args, **kwargs)
-            value, aux = _parts(out, has_aux)
+            value, aux = split_aux(out, "grad", name_of(fun)) if has_aux else (out, None)
             return value, (aux, last)
 
         diff = DiffArgs(functools.wraps(fun)(with_last_values), argnums, args, kwargs, "grad")

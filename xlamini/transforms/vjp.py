@@ -26,6 +26,7 @@ from xlamini.primitives.convert import convert
 from xlamini.primitives.tangent_ops import zeros
 from xlamini.transforms.arguments import ArgNames, avals_of, check_callable, name_of
 from xlamini.transforms.differentiated import DiffArgs
+from xlamini.transforms.linearity import nonlinear_part
 from xlamini.transforms.one_program import apply, as_one_program
 from xlamini.transforms.reverse import as_gradients, evaluated, pull_back
 from xlamini.transforms.tracing import Trace, rebuilt, trace
@@ -195,23 +196,16 @@ def _cotangents_of_linear(traced: Trace, fun_name: str, out_ct: Any) -> list[Any
     for i, (ct, wanted) in enumerate(zip(avals, traced.jaxpr.out_avals, strict=True)):
         if (ct.shape, ct.dtype) != (wanted.shape, wanted.dtype):
             raise TypeError(
-                f"linear_transpose: {_CotangentNames(out_ct)[i]} is {_text(ct)}, but the output of {fun_name} there is "
-                f"{_text(wanted)}; they must be of one type"
+                f"linear_transpose: {_CotangentNames(out_ct)[i]} is {_text(ct)}, but that output is {_text(wanted)} "
+                f"for {fun_name}; they must be of one type"
             )
     return cts
 
 
 def _not_linear(jaxpr: Jaxpr, linear: Sequence[bool], fun_name: str, error: Exception) -> Exception:
     """The error that says what is not linear: an operation that never is, or one here (`error`)."""
-    reached = {v for v, is_linear in zip(jaxpr.invars, linear, strict=True) if is_linear}
-    problem = str(error)
-    for eqn in jaxpr.eqns:
-        if not reached.isdisjoint(eqn.invars):
-            reached.update(eqn.outvars)
-            if eqn.primitive.written("transpose") is None:
-                problem = f"{eqn.primitive.name}, at {eqn.provenance.source}, is not linear"
-                break
+    problem = nonlinear_part(jaxpr, linear) or str(error)
     return (MissingRule if isinstance(error, MissingRule) else TypeError)(
-        f"linear_transpose: {fun_name} is not linear in its arguments: {problem}; for the derivative of a function that "
-        "is not linear use vjp"
+        f"linear_transpose: {fun_name} is not linear in its arguments: {problem}; for the derivative of a function "
+        "that is not linear use vjp"
     )

@@ -6,8 +6,8 @@ grows with the square root of the number of turns. A step runs the body if the l
 and a block does nothing at all when the loop is over.
 
 In a batched loop some examples are done while others go on. Those that are done run the body too, and drop what it
-gives. They run it on the last carry for which the condition held, because the body may have no derivative elsewhere,
-and zero times infinity would spoil the sum over the examples.
+gives. They run it on the last carry for which the condition held (or, if it never did, on that of another example),
+because the body may have no derivative elsewhere, and zero times infinity would spoil the sum over the examples.
 """
 from __future__ import annotations
 
@@ -26,11 +26,13 @@ from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.linearize import linearize
 from xlamini.interpreters.partial_eval import partial_eval
 from xlamini.interpreters.transpose import transpose
+from xlamini.primitives.arg_extrema import argmax
 from xlamini.primitives.convert import convert
+from xlamini.primitives.dynamic_slice import dynamic_index_in_dim
 from xlamini.primitives.identity import stop_gradient_p
 from xlamini.primitives.reductions import reduce_or
 from xlamini.primitives.select import select_n
-from xlamini.primitives.shape import broadcast_in_dim
+from xlamini.primitives.shape import broadcast_in_dim, reshape
 from xlamini.transforms.control_flow.cond import cond_p
 from xlamini.transforms.control_flow.scan_primitive import scan_p
 from xlamini.transforms.control_flow.while_lowering import lowered
@@ -38,6 +40,8 @@ from xlamini.transforms.control_flow.while_primitive import While
 from xlamini.transforms.control_flow.while_rules import parts
 from xlamini.transforms.higher_order import chosen, given, inverse, nonzero_of, with_none, with_zeros
 from xlamini.transforms.remat.checkpoint import checkpoint_p
+
+_INT32 = np.dtype(np.int32)
 
 
 class BoundedWhile(While):
@@ -85,15 +89,15 @@ def in_blocks(body: Jaxpr, cond: Jaxpr, cond_nconsts: int, body_nconsts: int, ma
     def blocks(*operands: Any) -> list[Any]:
         given_ = parts(operands, cond_nconsts, body_nconsts)
         consts = [*given_.cond, *given_.body]
-        held = given_.carry if cond.out_avals[0].ndim else []
-        going = evaluate(cond, [*given_.cond, *given_.carry])
-        state = [*going, *given_.carry, *held]
+        (going,) = evaluate(cond, [*given_.cond, *given_.carry])
+        last = [_of_one_that_goes_on(going, x) for x in given_.carry] if cond.out_avals[0].ndim else []
+        state = [going, *given_.carry, *last]
         avals = [aval_of(x) for x in (*consts, *state)]
         step = _step(body, cond, cond_nconsts, body_nconsts, avals)
-        block = _block(step, len(consts), size, avals, False)
+        block = _block(step, len(consts), size, avals)
         state = _scanned(block, consts, state, count)
         if rest:
-            state = evaluate(_block(step, len(consts), rest, avals, True), [*consts, *state])
+            state = evaluate(_block(step, len(consts), rest, avals), [*consts, *state])
         return state[1 : 1 + len(given_.carry)]
 
     return build(blocks, [*cond.in_avals[:cond_nconsts], *body.in_avals], body.name)[0]
@@ -112,8 +116,11 @@ def _scanned(jaxpr: Jaxpr, consts: Sequence[Any], state: Sequence[Any], length: 
     )
 
 
-def _block(step: Jaxpr, num_consts: int, size: int, avals: Sequence[ShapedArray], prevent_cse: bool) -> Jaxpr:
-    """Some steps, computed again on the way back; none if the loop is over."""
+def _block(step: Jaxpr, num_consts: int, size: int, avals: Sequence[ShapedArray]) -> Jaxpr:
+    """Some steps, computed again on the way back; none if the loop is over.
+
+    Like what is computed again it says `differentiated`: then derivatives of derivatives keep no more of its way forth.
+    """
 
     def steps(*operands: Any) -> list[Any]:
         return _scanned(step, operands[:num_consts], operands[num_consts:], size)
@@ -123,7 +130,7 @@ def _block(step: Jaxpr, num_consts: int, size: int, avals: Sequence[ShapedArray]
 
     def checkpointed(*operands: Any) -> list[Any]:
         jaxpr, _ = build(run, avals, "block")
-        return checkpoint_p.bind(*operands, jaxpr=jaxpr, prevent_cse=prevent_cse, differentiated=False, policy=None)
+        return checkpoint_p.bind(*operands, jaxpr=jaxpr, prevent_cse=False, differentiated=True, policy=None)
 
     return build(checkpointed, avals, "block")[0]
 
@@ -131,7 +138,7 @@ def _block(step: Jaxpr, num_consts: int, size: int, avals: Sequence[ShapedArray]
 def _if_going(going: Any, jaxpr: Jaxpr, num_consts: int, operands: Sequence[Any]) -> list[Any]:
     """The state after this program, if the loop goes on for any example, else the state as it is."""
     dims = tuple(range(aval_of(going).ndim))
-    index = convert(reduce_or(going, dims) if dims else going, np.dtype(np.int32))
+    index = convert(reduce_or(going, dims) if dims else going, _INT32)
     unchanged, _ = build(lambda *xs: xs[num_consts:], jaxpr.in_avals)
     return cond_p.bind(index, *operands, branches=(unchanged, jaxpr))
 
@@ -159,6 +166,16 @@ def _step(body: Jaxpr, cond: Jaxpr, cond_nconsts: int, body_nconsts: int, avals:
         return [_where(going, more, going), *carry, *last]
 
     return build(batched_step if cond.out_avals[0].ndim else step, avals)[0]
+
+
+def _of_one_that_goes_on(going: Any, x: Any) -> Any:
+    """A carry with that of the first example that goes on in place of those that do not even start."""
+    dims, shape = aval_of(going).shape, aval_of(x).shape
+    if not math.prod(dims):
+        return x
+    first = argmax(reshape(convert(going, _INT32), (math.prod(dims),)), 0, _INT32)
+    row = dynamic_index_in_dim(reshape(x, (math.prod(dims), *shape[len(dims) :])), first, 0, keepdims=False)
+    return _where(going, x, broadcast_in_dim(row, shape, tuple(range(len(dims), len(shape)))))
 
 
 def _where(going: Any, x: Any, y: Any) -> Any:

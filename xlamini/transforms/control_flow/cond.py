@@ -29,6 +29,7 @@ from xlamini.primitives.comparison import ne
 from xlamini.primitives.convert import convert
 from xlamini.primitives.select import clamp
 from xlamini.transforms.arguments import avals_of, check_values
+from xlamini.transforms.cells import Cells, store, threaded, values_of, with_cells
 from xlamini.transforms.control_flow.batched_choice import run_all
 from xlamini.transforms.control_flow.branches import (
     Branches,
@@ -77,8 +78,12 @@ def cond(
     >>> cond(True, lambda x: x + 1, lambda x: x - 1, 3.0)
     Array(4., dtype=float32, weak_type=True)
     """
-    functions = {"true_fun": true_fun, "false_fun": false_fun}
     operands = _operands("cond", operands, operand)
+    return _with_refs(lambda true, false, *given: _cond(pred, true, false, given), (true_fun, false_fun), operands)
+
+
+def _cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], operands: tuple[Any, ...]) -> Any:
+    functions = {"true_fun": true_fun, "false_fun": false_fun}
     check_branches("cond", functions)
     _check_pred(pred)
     now = _to_decide_now(pred)
@@ -103,8 +108,12 @@ def switch(
     Array(30, dtype=int32, weak_type=True)
     """
     funs = _sequence(branches)
-    functions = {f"branches[{i}]": fun for i, fun in enumerate(funs)}
     operands = _operands("switch", operands, operand)
+    return _with_refs(lambda *given: _switch(index, given[: len(funs)], given[len(funs) :]), funs, operands)
+
+
+def _switch(index: Any, funs: Sequence[Callable[..., Any]], operands: tuple[Any, ...]) -> Any:
+    functions = {f"branches[{i}]": fun for i, fun in enumerate(funs)}
     check_branches("switch", functions)
     _check_index(index)
     if len(funs) == 1:
@@ -116,6 +125,19 @@ def switch(
     if _is_number(index):
         return applied(traced, lambda: literal(_clamped(index, len(funs)), INT32))
     return applied(traced, lambda x: _index_in_bounds(x, len(funs)), index)
+
+
+def _with_refs(choose: Callable[..., Any], funs: Sequence[Callable[..., Any]], operands: tuple[Any, ...]) -> Any:
+    """`choose(*funs, *operands)`, where the functions take and return the refs that one of them touches."""
+
+    def run(cells: Cells) -> Any:
+        if not cells:
+            return choose(*funs, *operands)
+        out, values = choose(*[threaded(fun, cells) for fun in funs], values_of(cells), *operands)
+        store(cells, values)
+        return out
+
+    return with_cells(run)
 
 
 def applied(traced: Branches, index_of: Callable[..., Any], *chooser: Any, **params: Any) -> Any:

@@ -1,28 +1,74 @@
 """map: a function applied to one slice after another, or to blocks of slices at once."""
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from xlamini.core.pytree import flatten_from_user, tree_map
+import numpy as np
+
+from xlamini.core.pytree import flatten_from_user, tree_map, unflatten
 from xlamini.core.tracer import aval_of
 from xlamini.primitives.concatenate import concatenate
 from xlamini.primitives.shape import reshape
 from xlamini.primitives.slice import slice_in_dim
 from xlamini.transforms.arguments import name_of
 from xlamini.transforms.control_flow.carries import LeafNames, check_function
-from xlamini.transforms.control_flow.scan import run_scan
-from xlamini.transforms.control_flow.scan_slices import check_slices
+from xlamini.transforms.control_flow.scan import Loop, looped
+from xlamini.transforms.control_flow.scan_slices import slices_of
 from xlamini.transforms.vmap import vmap
 
 
 def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> Any:
-    """`f(x)` for every slice x of `xs` along dimension 0, one after another; the results stacked.
+    """`f(x)` for every slice x of `xs` along dimension 0, one after the other; the results stacked along dimension 0.
 
-    `xs` is an array or a container of arrays, all of one length (else ValueError). Where `vmap` would need too much
-    memory, `batch_size` says how many slices are computed at once, by `vmap`; those that are left over come last.
+    `xs` is an array or a container of arrays, all of one length along dimension 0 (else ValueError). `batch_size` says
+    how many slices are computed at a time, by `vmap`: more are faster, but take more memory. Those that are left over
+    come last.
 
     >>> map(lambda x: x * x, xlamini.numpy.arange(4))
     Array([0, 1, 4, 9], dtype=int32)
     """
+    check_function("map", "f", f)
+    if batch_size is None:
+        return _one_by_one(f, xs)
+    _check_size(batch_size)
+    leaves, tree = flatten_from_user(xs)
+    _, length = slices_of("map", leaves, LeafNames("xs", tree))
+    return _in_blocks(f, leaves, tree, length // int(batch_size), int(batch_size))
+
+
+def _one_by_one(f: Callable[[Any], Any], xs: Any) -> Any:
+    def body(carry: Any, x: Any) -> Any:
+        return carry, f(x)
+
+    body.__name__ = name_of(f)
+    return looped(Loop("map", body), (), xs)[1]
+
+
+def _in_blocks(f: Callable[[Any], Any], leaves: Sequence[Any], tree: Any, blocks: int, size: int) -> Any:
+    """The results of whole blocks, and then of the slices that are left over."""
+    whole = blocks * size
+    mapped = vmap(f)
+    if not blocks:
+        return mapped(unflatten(tree, leaves))
+    rows = [reshape(slice_in_dim(x, 0, whole), (blocks, size, *aval_of(x).shape[1:])) for x in leaves]
+    rest = [slice_in_dim(x, whole, None) for x in leaves]
+    found = tree_map(_joined, _one_by_one(mapped, unflatten(tree, rows)))
+    if aval_of(leaves[0]).shape[0] == whole:
+        return found
+    return tree_map(lambda x, y: concatenate([x, y], 0), found, mapped(unflatten(tree, rest)))
+
+
+def _joined(x: Any) -> Any:
+    blocks, size, *shape = aval_of(x).shape
+    return reshape(x, (blocks * size, *shape))
+
+
+def _check_size(size: Any) -> None:
+    if isinstance(size, bool) or not isinstance(size, int | np.integer):
+        raise TypeError(
+            f"map: batch_size must be an int or None, got {size!r} of type {type(size).__name__}; it decides how the "
+            "loop is compiled"
+        )
+    if size < 1:
+        raise ValueError(f"map: batch_size must be 1 or more, got {size}; leave it out for one slice at a time")

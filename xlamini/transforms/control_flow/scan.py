@@ -1,9 +1,10 @@
 """scan: a loop with a known number of steps that carries a state along, takes slices and stacks results."""
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from xlamini.core.avals import ShapedArray
 from xlamini.core.config import disable_jit
@@ -13,11 +14,12 @@ from xlamini.primitives.concatenate import concatenate
 from xlamini.primitives.shape import reshape
 from xlamini.primitives.slice import index_in_dim
 from xlamini.runtime.put import device_put_value
-from xlamini.transforms.arguments import ArgNames, avals_of, check_values, name_of
+from xlamini.transforms.arguments import ArgNames, name_of
 from xlamini.transforms.cells import Cells, store, threaded, values_of, with_cells
 from xlamini.transforms.control_flow.carries import Carry, LeafNames, check_function
 from xlamini.transforms.control_flow.scan_primitive import scan_p
 from xlamini.transforms.control_flow.scan_rules import parts
+from xlamini.transforms.control_flow.scan_slices import slices_of
 from xlamini.transforms.higher_order import chosen, inverse, merged
 from xlamini.transforms.placing import device_put
 from xlamini.transforms.tracing import Trace, rebuilt, trace
@@ -50,50 +52,61 @@ def scan(
     (Array(10, dtype=int32), Array([ 0,  1,  3,  6, 10], dtype=int32))
     """
     check_function("scan", "f", f)
-    return with_cells(
-        lambda cells: _threading(cells, f, init, xs, length, bool(reverse), unroll)
-        if cells
-        else _scan(f, init, xs, length, bool(reverse), unroll)
-    )
+    return looped(Loop("scan", f, bool(reverse), unroll), init, xs, length)
 
 
-def _threading(cells: Cells, f: Callable[..., Any], init: Any, *rest: Any) -> tuple[Any, Any]:
-    """The scan with the refs that `f` writes as part of the carry."""
-    pure = threaded(f, cells)
+class Loop(NamedTuple):
+    """What is called in a loop, and how; `what` the user called."""
+
+    what: str
+    f: Callable[[Any, Any], Any]
+    reverse: bool = False
+    unroll: Any = 1
+
+
+def looped(loop: Loop, init: Any, xs: Any, length: Any = None) -> tuple[Any, Any]:
+    """The last carry and the stacked results, with the refs that the function writes threaded through the carry."""
+    operands = init, xs, length
+    return with_cells(lambda cells: _threading(cells, loop, *operands) if cells else _run(loop, *operands))
+
+
+def _threading(cells: Cells, loop: Loop, init: Any, xs: Any, length: Any) -> tuple[Any, Any]:
+    pure = threaded(loop.f, cells)
 
     def body(carry: Any, x: Any) -> Any:
         out, values = pure(carry[0], carry[1], x)
-        new, y = _pair(out, f)
+        new, y = _pair(loop, out)
         return (values, new), y
 
-    (values, last), ys = _scan(body, (values_of(cells), init), *rest)
+    body.__name__ = name_of(loop.f)
+    (values, last), ys = _run(loop._replace(f=body), (values_of(cells), init), xs, length)
     store(cells, values)
     return last, ys
 
 
-def _scan(f: Callable[..., Any], init: Any, xs: Any, length: Any, reverse: bool, unroll: Any) -> tuple[Any, Any]:
+def _run(loop: Loop, init: Any, xs: Any, length: Any) -> tuple[Any, Any]:
     leaves, xs_tree = flatten_from_user(xs)
-    slices, length = _slices(leaves, LeafNames("xs", xs_tree), length)
-    turns = _unrolled(unroll, length)
+    slices, length = slices_of(loop.what, leaves, LeafNames("xs", xs_tree), length)
+    unroll = _unrolled(loop, length)
     if disable_jit.value and length:
-        return _in_python(f, init, [unflatten(xs_tree, row) for row in _rows(leaves, length)], reverse)
-    carry = Carry("scan", f, init, "init")
+        return _in_python(loop, init, [unflatten(xs_tree, row) for row in _rows(leaves, length)])
+    carry = Carry(loop.what, loop.f, init, "init")
     in_tree = structure(((init, xs), {}))
-    names = ArgNames(f, in_tree)
+    names = ArgNames(loop.f, in_tree)
 
     def paired(carry: Any, x: Any) -> Any:
-        return _pair(f(carry, x), f)
+        return _pair(loop, loop.f(carry, x))
 
     def trace_for(avals: Sequence[ShapedArray]) -> Trace:
-        return trace(paired, in_tree, [*avals, *slices], None, names, name_of(f))
+        return trace(paired, in_tree, [*avals, *slices], None, names, name_of(loop.f))
 
     start, traced = carry.settled(trace_for, lambda tree: treedef_children(tree)[0])
-    last, ys = _bind(traced, start, leaves, length=length, reverse=reverse, unroll=turns)
+    last, ys = _bind(traced, start, leaves, length=length, reverse=loop.reverse, unroll=unroll)
     return rebuilt(carry.tree, last), rebuilt(treedef_children(traced.out_tree)[1], ys)
 
 
 def _bind(traced: Trace, init: Sequence[Any], xs: Sequence[Any], **params: Any) -> tuple[list[Any], list[Any]]:
-    """The last carry and the stacked outputs. A carry that stays as it is becomes a constant, a passed slice no output."""
+    """The last carry and the stacked outputs; a carry that stays the same is a constant, a slice passed on no output."""
     body, count = traced.jaxpr, len(init)
     inputs, outs = parts(body.invars, len(traced.captured), count), body.outvars
     fixed = [after is before for after, before in zip(outs[:count], inputs.carry, strict=True)]
@@ -122,83 +135,45 @@ def _array(x: Any) -> Any:
     return x if hasattr(x, "aval") else device_put_value(x, aval=aval_of(x))
 
 
-def _pair(out: Any, f: Callable[..., Any]) -> tuple[Any, Any]:
-    if not isinstance(out, tuple | list):
-        shown = f"{type(out).__name__} {out!r}" if not hasattr(out, "aval") else f"one array, {aval_of(out).str_short(short_dtypes=False)}"
-    elif len(out) != 2:
-        shown = f"a {type(out).__name__} of {len(out)}"
-    else:
+def _pair(loop: Loop, out: Any) -> tuple[Any, Any]:
+    if isinstance(out, tuple | list) and len(out) == 2:
         return out[0], out[1]
+    found = f"a {type(out).__name__} of {len(out)}" if isinstance(out, tuple | list) else _described(out)
     raise TypeError(
-        f"scan: {name_of(f)} must return a pair (carry, y), but returned {shown}; return (carry, None) if there is "
-        "nothing to stack"
+        f"{loop.what}: {name_of(loop.f)} must return a pair (carry, y), but returned {found}; return (carry, None) if "
+        "there is nothing to stack"
     )
 
 
-def _slices(leaves: Sequence[Any], names: Sequence[str], length: Any) -> tuple[list[ShapedArray], int]:
-    """The types of the slices, and how many there are."""
-    avals = avals_of(leaves, names, "scan")
-    check_values(leaves, names, "scan")
-    for name, aval in zip(names, avals, strict=True):
-        if not aval.shape:
-            raise ValueError(
-                f"scan: {name} is a scalar, {aval.str_short(short_dtypes=False)}, of which there are no slices; close "
-                "over what is the same in all steps, or repeat it with jnp.broadcast_to"
-            )
-    found = _length(length)
-    for i, aval in enumerate(avals):
-        if found is not None and aval.shape[0] != found:
-            where = f"{names[0]} has length {found}" if length is None else f"length is {found}"
-            raise ValueError(
-                f"scan: all arrays in xs must be of one length along dimension 0, but {where} and {names[i]}, "
-                f"{aval.str_short(short_dtypes=False)}, has {aval.shape[0]}; cut them to one length"
-            )
-        found = aval.shape[0]
-    if found is None:
-        raise ValueError("scan: how many steps? xs has no arrays and length is not given; pass xs or length=n")
-    return [a.update(shape=a.shape[1:]) for a in avals], found
+def _described(out: Any) -> str:
+    return f"one array, {out.aval.str_short(short_dtypes=False)}" if hasattr(out, "aval") else f"a {type(out).__name__}"
 
 
-def _length(length: Any) -> int | None:
-    if length is None:
-        return None
-    try:
-        number = operator.index(length)
-    except TypeError:
-        raise TypeError(
-            f"scan: length must be an int that is known when the loop is traced, got {length!r} of type "
-            f"{type(length).__name__}; for a number of steps that is computed use fori_loop or while_loop"
-        ) from None
-    if number < 0:
-        raise ValueError(f"scan: length must be 0 or more, got {number}")
-    return number
-
-
-def _unrolled(unroll: Any, length: int) -> int:
-    """How many steps to write out; 0 means all."""
+def _unrolled(loop: Loop, length: int) -> int:
+    """How many steps to write out in a turn; 0 means all."""
+    unroll = loop.unroll
     if isinstance(unroll, bool):
         return max(length, 1) if unroll else 1
-    try:
-        number = operator.index(unroll)
-    except TypeError:
+    if not isinstance(unroll, int | np.integer):
         raise TypeError(
-            f"scan: unroll must be an int or a bool, got {unroll!r} of type {type(unroll).__name__}"
-        ) from None
-    if number < 0:
-        raise ValueError(f"scan: unroll must be 0 or more, got {number}; 1 means not unrolled, 0 means completely")
-    return number
+            f"{loop.what}: unroll must be an int or a bool, got {unroll!r} of type {type(unroll).__name__}; it decides "
+            "how the loop is compiled"
+        )
+    if unroll < 0:
+        raise ValueError(f"{loop.what}: unroll must be 0 or more, got {unroll}; 1 means not unrolled, 0 all steps")
+    return int(unroll)
 
 
 def _rows(leaves: Sequence[Any], length: int) -> list[list[Any]]:
     return [[index_in_dim(x, i, keepdims=False) for x in leaves] for i in range(length)]
 
 
-def _in_python(f: Callable[..., Any], init: Any, rows: Sequence[Any], reverse: bool) -> tuple[Any, Any]:
+def _in_python(loop: Loop, init: Any, rows: Sequence[Any]) -> tuple[Any, Any]:
     carry, ys = device_put(init), []
-    for x in reversed(rows) if reverse else rows:
-        carry, y = _pair(f(carry, x), f)
+    for x in reversed(rows) if loop.reverse else rows:
+        carry, y = _pair(loop, loop.f(carry, x))
         ys.append(y)
-    return carry, tree_map(_stack, *(reversed(ys) if reverse else ys))
+    return carry, tree_map(_stack, *(reversed(ys) if loop.reverse else ys))
 
 
 def _stack(*slices: Any) -> Any:

@@ -21,6 +21,7 @@ from xlamini.transforms.control_flow.scan_rules import Parts, batched, needed, p
 from xlamini.transforms.control_flow.while_rules import slim
 from xlamini.transforms.higher_order import (
     HigherOrder,
+    Mask,
     chosen,
     cost_of,
     given,
@@ -42,7 +43,7 @@ class Scan(HigherOrder):
     ) -> list[ShapedArray]:
         of_body = parts(jaxpr.in_avals, num_consts, num_carry)
         if jaxpr.out_avals[:num_carry] != of_body.carry:
-            raise TypeError(f"scan: its body takes the carry {of_body.carry}, but returns {jaxpr.out_avals[:num_carry]}")
+            raise TypeError(f"scan: its body takes {of_body.carry} as the carry, returns {jaxpr.out_avals[:num_carry]}")
         wanted = [*of_body.consts, *of_body.carry, *(_stack_of(a, length) for a in of_body.xs)]
         if _plain(avals) != _plain(wanted):
             raise TypeError(f"scan: its operands are {list(avals)}, but its body takes {wanted}")
@@ -51,7 +52,7 @@ class Scan(HigherOrder):
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
         values, along = _parts(primals, params), _parts(tangents, params)
         pushed = with_tangents(params["jaxpr"], *map(nonzero_of, along))
-        started = Parts(given(along.consts), list(map(instantiated, chosen(along.carry, pushed.carry))), given(along.xs))
+        started = _started(along, pushed.carry)
         outs = iter(self._scan(pushed.body, values.then(started), params))
         sizes = len(pushed.carry), sum(pushed.carry), len(pushed.ys), sum(pushed.ys)
         carry, carry_t, ys, ys_t = ([next(outs) for _ in range(n)] for n in sizes)
@@ -101,8 +102,7 @@ class Scan(HigherOrder):
         along = _parts(tangents, params)
         lin = linearized(params["jaxpr"], *map(nonzero_of, along))
         results, residuals = self._first(lin.halves, _parts(primals, params), params)
-        started = Parts(given(along.consts), list(map(instantiated, chosen(along.carry, lin.carry))), given(along.xs))
-        found = self._scan(lin.halves.second, residuals.then(started), params)
+        found = self._scan(lin.halves.second, residuals.then(_started(along, lin.carry)), params)
         nonzero = (*lin.carry, *lin.ys)
         return results[: len(nonzero)], _with_zeros(params, nonzero, found)
 
@@ -163,6 +163,12 @@ def _parts(values: Sequence[Any], params: dict[str, Any]) -> Parts:
 
 def _with(params: dict[str, Any], body: Jaxpr, operands: Parts) -> dict[str, Any]:
     return {**params, "jaxpr": body, "num_carry": len(operands.carry), "num_consts": len(operands.consts)}
+
+
+def _started(tangents: Parts, nonzero: Mask) -> Parts:
+    """The tangents that a scan starts from; those of the carries in `nonzero` are arrays."""
+    carry = list(map(instantiated, chosen(tangents.carry, nonzero)))
+    return Parts(given(tangents.consts), carry, given(tangents.xs))
 
 
 def _stack_of(aval: ShapedArray, length: int) -> ShapedArray:

@@ -55,7 +55,7 @@ class Pushed(NamedTuple):
 
 @rewrite
 def with_tangents(body: Jaxpr, consts: Mask, carry: Mask, xs: Mask) -> Pushed:
-    """Each of constants, carry and slices, followed by their tangents -> carry, its tangents, slices, their tangents."""
+    """Constants, carry and slices, each before their tangents -> carry and slices, each before their tangents."""
     count, none = len(carry), (False,) * (len(body.outvars) - len(carry))
     nonzero = until_stable(lambda marked: jvp(body, (*consts, *marked, *xs), (*marked, *none))[1][:count], carry)
     pushed, nonzero_out = jvp(body, (*consts, *nonzero, *xs), (*nonzero, *none))
@@ -137,7 +137,7 @@ def _accumulating(backward: Jaxpr, takes: _Takes) -> Jaxpr:
 
 
 class Batched(NamedTuple):
-    """The batched body, which carries have a batch dimension, at 0, and where the stacked outputs' slices have theirs."""
+    """The batched body, which carries have a batch dimension, at 0, and where the slices of outputs have theirs."""
 
     body: Jaxpr
     carry: Mask

@@ -5,19 +5,25 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xlamini.core.jaxpr import Jaxpr
+from xlamini.core.jaxpr import Jaxpr, close_over
 from xlamini.core.pytree import flatten_from_user, register_pytree_node, unflatten
+from xlamini.core.tangents import is_differentiable
 from xlamini.core.tracer import aval_of, build
 from xlamini.interpreters.evaluate import evaluate
-from xlamini.transforms.arguments import check_callable, check_outputs, name_of
+from xlamini.transforms.arguments import ArgNames, check_callable, name_of
 from xlamini.transforms.custom.custom_vjp import custom_vjp
+from xlamini.transforms.custom.rules import RuleName, zero_tangent
+from xlamini.transforms.custom.vjp_checks import checked_cotangents, explaining
+from xlamini.transforms.custom.vjp_rules import Signature
+from xlamini.transforms.higher_order import given, nonzero_of, with_none
 
 
-def custom_gradient(fun: Callable[..., Any]) -> Any:
-    """A function whose gradient is given along with its value; forward mode is not defined.
+def custom_gradient(fun: Callable[..., Any]) -> custom_vjp:
+    """A function whose gradient is given along with its value; forward mode is not defined. A decorator.
 
     `fun(*args)` returns a pair `(value, pull)`, where `pull(cotangent of the value)` returns a tuple with a cotangent
-    for each argument, or just the cotangent if there is one argument. A decorator. TypeError if `fun` returns no pair.
+    for each argument (None for zeros), or just the cotangent if there is one argument. It may close over what `fun`
+    computed. TypeError if `fun` returns no such pair, and where a cotangent does not fit its argument.
 
     >>> @custom_gradient
     ... def f(x):
@@ -33,7 +39,7 @@ def custom_gradient(fun: Callable[..., Any]) -> Any:
 
     def fwd(*args: Any) -> tuple[Any, Any]:
         out, pull = _pair(fun, fun(*args))
-        return out, _traced(fun, pull, out)
+        return out, _traced(pull, _signature(fun, args, out))
 
     def bwd(pull: Pull, ct: Any) -> Any:
         return pull(ct)
@@ -54,31 +60,45 @@ def _pair(fun: Callable[..., Any], result: Any) -> tuple[Any, Any]:
     )
 
 
-class Pull:
-    """A user's pullback as a jaxpr: a pytree of the values that it captured."""
+def _signature(fun: Callable[..., Any], args: Sequence[Any], out: Any) -> Signature:
+    (leaves, in_tree), (outs, out_tree) = flatten_from_user((tuple(args), {})), flatten_from_user(out)
+    avals, out_avals = tuple(map(aval_of, leaves)), tuple(map(aval_of, outs))
+    return Signature(name_of(fun), in_tree, avals, out_tree, out_avals, ArgNames(fun, in_tree))
 
-    def __init__(self, captured: Sequence[Any], jaxpr: Jaxpr, tree: Any):
-        self.captured, self.jaxpr, self.tree = captured, jaxpr, tree
+
+class Pull:
+    """A user's pullback as a jaxpr of (values it captured, cotangents): a pytree of these values.
+
+    It returns the cotangents of the arguments marked in `nonzero`.
+    """
+
+    def __init__(self, captured: Sequence[Any], jaxpr: Jaxpr, nonzero: Sequence[bool], call: Signature):
+        self.captured, self.jaxpr, self.nonzero, self.call = captured, jaxpr, nonzero, call
 
     def __call__(self, ct: Any) -> Any:
-        program = self.jaxpr.replace(consts=list(self.captured))
-        cts = unflatten(self.tree, evaluate(program, flatten_from_user(ct)[0]))
-        return tuple(cts) if isinstance(cts, tuple | list) else (cts,)
+        slopes = [x for x in flatten_from_user(ct)[0] if is_differentiable(aval_of(x))]
+        found = evaluate(self.jaxpr, [*self.captured, *slopes])
+        return unflatten(self.call.in_tree, with_none(self.nonzero, found))[0]
 
 
-register_pytree_node(Pull, lambda p: (p.captured, (p.jaxpr, p.tree)), lambda of, captured: Pull(captured, *of))
+register_pytree_node(
+    Pull, lambda p: (p.captured, (p.jaxpr, p.nonzero, p.call)), lambda of, captured: Pull(captured, *of)
+)
 
 
-def _traced(fun: Callable[..., Any], pull: Callable[..., Any], out: Any) -> Pull:
-    """The pullback for cotangents of this output."""
-    leaves, out_tree = flatten_from_user(out)
-    tree: Any = None
+def _traced(pull: Callable[..., Any], call: Signature) -> Pull:
+    """The user's pullback, checked."""
+    name = RuleName("custom_gradient", pull, call.name)
+    found: list[Any] = []
 
-    def flat(*cts: Any) -> list[Any]:
-        nonlocal tree
-        found, tree = flatten_from_user(pull(unflatten(out_tree, cts)))
-        check_outputs(found, tree, f"the pullback of {name_of(fun)}")
-        return found
+    def flat(*slopes: Any) -> list[Any]:
+        rest = iter(slopes)
+        cts = [next(rest) if is_differentiable(a) else zero_tangent(a, False) for a in call.out_avals]
+        result = pull(unflatten(call.out_tree, cts))
+        every = checked_cotangents(name, call, result if isinstance(result, tuple | list) else (result,))
+        found.extend(every)
+        return given(every)
 
-    jaxpr, captured = build(flat, [aval_of(x) for x in leaves], name_of(pull))
-    return Pull(captured, jaxpr.replace(consts=[]), tree)
+    with explaining(name):
+        jaxpr, captured = build(flat, [a for a in call.out_avals if is_differentiable(a)], name_of(pull))
+    return Pull(captured, close_over(jaxpr), nonzero_of(found), call)

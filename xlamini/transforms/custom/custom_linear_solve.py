@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from xlamini.core.errors import MissingRule
 from xlamini.core.jaxpr import Jaxpr
 from xlamini.core.primitive import Axis
-from xlamini.core.pytree import unflatten
-from xlamini.core.tangents import is_linear, is_zero
+from xlamini.core.pytree import flatten_from_user, unflatten
+from xlamini.core.tangents import NonlinearError, is_linear, is_zero
 from xlamini.interpreters.dce import dce
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.transpose import transpose
@@ -21,6 +22,7 @@ from xlamini.transforms.arguments import check_callable
 from xlamini.transforms.custom.solver import (
     Solver,
     Vector,
+    alike,
     conformed,
     described,
     moved_by,
@@ -30,6 +32,7 @@ from xlamini.transforms.custom.solver import (
     with_aux,
 )
 from xlamini.transforms.higher_order import with_zeros
+from xlamini.transforms.linearity import nonlinear_part
 from xlamini.transforms.tracing import Trace, rebuilt
 
 Function = Callable[..., Any]
@@ -66,7 +69,7 @@ def custom_linear_solve(
     which = described(WHAT, "matvec", matvec)
     vector = settled(which, matvec, vector_of(b, "b"))
     forward = traced(which, lambda x: conformed(which, matvec(x), vector), vector)
-    backward = _vecmat(forward, symmetric, vector) if transpose_solve is not None else None
+    backward = _vecmat(which, forward, symmetric, vector) if transpose_solve is not None else None
     found = _solved("solve", solve, forward, vector, has_aux)
     transposed = None if backward is None else _solved("transpose_solve", transpose_solve, backward, vector, has_aux)
     parts = forward, backward, found, transposed and _solution_only(transposed, vector)
@@ -81,13 +84,17 @@ def custom_linear_solve(
     return (x, aux) if has_aux else x
 
 
-def _vecmat(forward: Trace, symmetric: bool, vector: Vector) -> Trace:
+def _vecmat(which: str, forward: Trace, symmetric: bool, vector: Vector) -> Trace:
     """The transpose of a traced linear function."""
     if symmetric:
         return forward
-    count = len(vector.leaves)
-    linear = (False,) * len(forward.captured) + (True,) * count
-    backward, _ = transpose(forward.jaxpr, linear, (True,) * count, (True,) * count)
+    every = (True,) * len(vector.leaves)
+    linear = (False,) * len(forward.captured) + every
+    try:
+        backward, _ = transpose(forward.jaxpr, linear, every, every)
+    except (MissingRule, NonlinearError) as error:
+        problem = nonlinear_part(forward.jaxpr, linear) or str(error)
+        raise type(error)(f"{which} is not linear, so there is no map for transpose_solve: {problem}") from None
     return forward._replace(jaxpr=backward)
 
 
@@ -96,7 +103,9 @@ def _solved(argument: str, solve: Any, map_: Trace, vector: Vector, has_aux: boo
     which = described(WHAT, argument, solve)
 
     def apply(x: Any) -> Any:
-        leaves = conformed(f"{which}: the caller of the linear map", x, vector)
+        leaves, tree = flatten_from_user(x)
+        problem = f"{which}: the argument of the linear map must be a pytree like b"
+        leaves = alike(problem, "the argument", leaves, tree, vector)
         return unflatten(vector.tree, evaluate(map_.jaxpr, [*map_.captured, *leaves]))
 
     def solution(b: Any) -> Any:

@@ -6,15 +6,20 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xlamini.core.avals import ShapedArray
 from xlamini.core.edges import edge_methods
-from xlamini.core.jaxpr import Jaxpr, Var
 from xlamini.core.tracer import state
 from xlamini.transforms.arguments import check_callable, name_of
 from xlamini.transforms.custom.custom_vjp_call import custom_vjp_call_p
 from xlamini.transforms.custom.jvp_rule import UserJvp
-from xlamini.transforms.custom.rules import captured_names, closed_over, here, positional, signature_of, traced_call
-from xlamini.transforms.custom.vjp_rules import BackwardName, Signature, UserForward, UserRules
+from xlamini.transforms.custom.rules import (
+    captured_names,
+    closed_over,
+    positional,
+    signature_of,
+    traced_call,
+    with_ignored,
+)
+from xlamini.transforms.custom.vjp_rules import BackwardName, UserForward, UserRules
 from xlamini.transforms.statics import Selected
 from xlamini.transforms.tracing import rebuilt
 
@@ -103,9 +108,6 @@ class custom_vjp:
         """The call as an equation of the program being traced."""
         call = traced_call("custom_vjp", self.fun, self._nondiff, args)
         traced = call.traced
-        signature = Signature(
-            call.name, call.in_tree, tuple(call.avals), traced.out_tree, tuple(traced.jaxpr.out_avals), call.names
-        )
         fixed = tuple(zip((n for n in self._nondiff if n < len(args)), call.fixed, strict=True))
         rules = None if self._rules is None else self._rules._replace(fixed=fixed)
         closed = closed_over(rules, self._jvp, call.fixed)
@@ -114,8 +116,8 @@ class custom_vjp:
             *closed,
             *call.leaves,
             name=call.name,
-            call_jaxpr=_with_inputs(traced.jaxpr, len(traced.captured), [t.aval for t in closed]),
-            fwd=None if rules is None else UserForward(rules, signature, closed, here([*closed, *call.leaves])),
+            call_jaxpr=with_ignored(traced.jaxpr, len(traced.captured), [t.aval for t in closed]),
+            fwd=None if rules is None else UserForward(rules, call, closed),
             bwd=None if rules is None else BackwardName(rules.bwd),
             jvp=None if self._jvp is None else UserJvp("custom_vjp", self._jvp, self._jvp_zeros, call, closed),
             captured=captured_names(self.fun, traced.captured),
@@ -124,14 +126,6 @@ class custom_vjp:
             optimize_remat=rules is not None and rules.optimize_remat,
         )
         return rebuilt(traced.out_tree, outs)
-
-
-def _with_inputs(jaxpr: Jaxpr, index: int, avals: Sequence[ShapedArray]) -> Jaxpr:
-    """The jaxpr with further inputs, that it does not read, at `index`."""
-    if not avals:
-        return jaxpr
-    new = [Var(aval) for aval in avals]
-    return jaxpr.replace(invars=[*jaxpr.invars[:index], *new, *jaxpr.invars[index:]])
 
 
 edge_methods(custom_vjp)

@@ -27,7 +27,6 @@ from xlamini.transforms.custom.vjp_rules import (
     BatchedForward,
     ClosedBackward,
     Forward,
-    ForwardRule,
     Pulled,
 )
 from xlamini.transforms.higher_order import (
@@ -135,8 +134,8 @@ def _check_closed(forward: Forward, tangents: Sequence[Any], name: str) -> None:
 def _closes_over(what: str, value: str) -> UnexpectedTracerError:
     return UnexpectedTracerError(
         f"custom_vjp: {what} closes over {value}, which is being differentiated, but the rules give derivatives in the "
-        "arguments alone; make the value an argument (xlamini.closure_convert finds such values), or hold it fixed with "
-        "lax.stop_gradient"
+        "arguments alone; make the value an argument (xlamini.closure_convert finds such values), or hold it fixed "
+        "with lax.stop_gradient"
     )
 
 

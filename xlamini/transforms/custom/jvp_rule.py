@@ -124,7 +124,7 @@ class UserJvp(JvpRule):
         self.avals = (*(x.aval for x in closed), *call.avals)
         self.point = here([*closed, *call.leaves])
         self.traced_fun = call.traced if config.debug_custom_rules.value else None
-        self.now = tuple(x.variable for x in map(current, closed))
+        self.now = tuple(getattr(current(x), "variable", None) for x in closed)
 
     def _traced(self, nonzero: Mask) -> Pushed:
         count, first = len(self.avals), len(self.closed)

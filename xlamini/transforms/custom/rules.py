@@ -21,6 +21,7 @@ from xlamini.core.pytree import (
     first_difference,
     flatten_from_user,
     keystr,
+    structure,
     tree_flatten_with_path,
     tree_map,
     unflatten,
@@ -29,7 +30,7 @@ from xlamini.core.tangents import is_differentiable, tangent_aval
 from xlamini.core.tracer import Tracer, aval_of, is_usable, state
 from xlamini.primitives.tangent_ops import zeros
 from xlamini.transforms.arguments import ArgNames, avals_of, check_outputs, check_values, name_of
-from xlamini.transforms.tracing import Trace, trace
+from xlamini.transforms.tracing import Trace, rebuilt, trace
 
 
 class SymbolicZero:
@@ -70,7 +71,10 @@ def zero_tangent(aval: ShapedArray, symbolic: bool) -> Any:
     """The zero tangent that a rule is given for a value of this type."""
     if symbolic:
         return SymbolicZero(tangent_aval(aval))
-    return zeros(aval) if is_differentiable(aval) else np.zeros(aval.shape, float0)
+    return rebuilt(_LEAF, [zeros(aval)]) if is_differentiable(aval) else np.zeros(aval.shape, float0)
+
+
+_LEAF = structure(0)
 
 
 # --- calls
@@ -230,7 +234,7 @@ def _named_cells(fun: Any) -> list[tuple[str, Any]]:
     return found
 
 
-def current(tracer: Tracer) -> Tracer:
+def current(tracer: Tracer) -> Any:
     """The tracer, or what it has become in the rewrite of its program that is going on."""
     assert state.builder is not None
     return tracer if tracer.builder.is_tracing() else state.builder.stand_in(tracer)
@@ -268,9 +272,14 @@ class RuleName(NamedTuple):
     error: type[Exception] = TypeError
 
     def __str__(self) -> str:
-        rule = inspect.unwrap(self.rule)
-        file, line = definition(getattr(rule, "func", rule))
-        return f"{self.what}: the rule {name_of(self.rule)} ({file}:{line}) of {self.of}"
+        return f"{self.what}: the rule {name_of(self.rule)} ({_place(inspect.unwrap(self.rule))}) of {self.of}"
+
+
+def _place(rule: Any) -> str:
+    """File and line where a rule is written; from its code if it has some, which is quick."""
+    code = getattr(rule, "__code__", None)
+    file, line = definition(getattr(rule, "func", rule)) if code is None else (code.co_filename, code.co_firstlineno)
+    return f"{file}:{line}"
 
 
 def checked_pair(rule: RuleName, result: Any, parts: str) -> tuple[Any, Any]:

@@ -143,24 +143,26 @@ def conformed(which: str, result: Any, due: Vector) -> list[Any]:
     """The leaves of what a user's function returned, which must be of the structure and types of a vector."""
     leaves, tree = flatten_from_user(result)
     check_outputs(leaves, tree, which)
+    return alike(f"{which} must return a pytree like {due.name}", "the result", leaves, tree, due)
+
+
+def alike(problem: str, what: str, leaves: Sequence[Any], tree: Any, due: Vector) -> list[Any]:
+    """The leaves in the types of a vector's; ShapeError or TypeError, with the `problem`, if they cannot be."""
     if tree != due.tree:
-        where = first_difference(due.tree, tree, (due.name, "the result"))
-        raise ShapeError(f"{which} must return a pytree like {due.name}: {where}")
-    return [_converted(which, x, i, due) for i, x in enumerate(leaves)]
+        raise ShapeError(f"{problem}: {first_difference(due.tree, tree, (due.name, what))}")
+    return [_converted(problem, what, x, i, due) for i, x in enumerate(leaves)]
 
 
-def _converted(which: str, x: Any, index: int, due: Vector) -> Any:
+def _converted(problem: str, what: str, x: Any, index: int, due: Vector) -> Any:
     found, aval = aval_of(x), due.avals[index]
     if found.shape == aval.shape and (found.dtype == aval.dtype or found.weak_type):
         return convert(x, aval.dtype, aval.weak_type)
     name = due.leaf_names[index]
     both = f"{found.str_short(short_dtypes=False)}, but {name} is {aval.str_short(short_dtypes=False)}"
-    place = name[len(due.name) :]
+    place = what + name[len(due.name) :]
     if found.shape != aval.shape:
-        raise ShapeError(f"{which} must return a pytree like {due.name}: the result{place} is {both}; give it that shape")
-    raise TypeError(
-        f"{which} must return a pytree like {due.name}: the result{place} is {both}; convert one of them with .astype"
-    )
+        raise ShapeError(f"{problem}: {place} is {both}; give it that shape")
+    raise TypeError(f"{problem}: {place} is {both}; convert one of them with .astype")
 
 
 def with_aux(which: str, result: Any, has_aux: bool) -> tuple[Any, Any]:

@@ -70,10 +70,10 @@ def _spread(rule: RuleName, call: Any, result: Any) -> list[Any]:
 
 
 def _unlike(rule: RuleName, due: Any, result: Any) -> TypeError:
-    names = ("the result", "args")
-    where = first_difference(result, due, names, prefix=isinstance(result, tuple), is_leaf=_is_none)
+    as_prefix = isinstance(result, tuple)
+    where = first_difference(result, due, ("the result", "args"), prefix=as_prefix, is_leaf=_is_none)
     if where is None:
-        where = first_difference(due, result, names[::-1])
+        where = first_difference(due, result, ("args", "the result"))
     return TypeError(
         f"{rule} must return a tuple with one cotangent for each argument ({len(due)} here), of the argument's "
         f"structure, or None for zeros: {where}" + ("; write (ct,)" if len(due) == 1 else "")

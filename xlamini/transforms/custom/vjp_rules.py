@@ -7,11 +7,11 @@ The user's functions are traced on single examples; a batched rule is the batche
 """
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from xlamini.core import config
 from xlamini.core.avals import ShapedArray
 from xlamini.core.jaxpr import Jaxpr, close_over
 from xlamini.core.named_axes import named_axis
@@ -19,18 +19,26 @@ from xlamini.core.primitive import Axis
 from xlamini.core.pytree import tree_map, unflatten
 from xlamini.core.structure import RewriteRule
 from xlamini.core.tangents import is_differentiable
-from xlamini.core.tracer import Tracer, aval_of, build, state
+from xlamini.core.tracer import Tracer, aval_of, build
 from xlamini.interpreters.batch import batch
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.primitives.batch_ops import move_batch_dim
 from xlamini.primitives.convert import convert
 from xlamini.primitives.shape import sum_over
 from xlamini.transforms.arguments import name_of
-from xlamini.transforms.custom.rules import Point, RuleName, values_at, zero_tangent
+from xlamini.transforms.custom.check_vjp import compare
+from xlamini.transforms.custom.rules import (
+    CustomCall,
+    RuleName,
+    current,
+    here,
+    stand_for,
+    values_at,
+    zero_tangent,
+)
 from xlamini.transforms.custom.vjp_checks import FwdResult, checked_cotangents, checked_fwd, explaining
 from xlamini.transforms.higher_order import Mask, chosen, given, inverse, merged, nonzero_of
 
-Place = weakref.ref[Point] | None
 Dims = tuple[int | None, ...]
 
 
@@ -47,6 +55,12 @@ class Signature:
     out_tree: Any
     out_avals: tuple[ShapedArray, ...]
     names: Sequence[str] = field(compare=False, repr=False)
+
+    @staticmethod
+    def of(call: CustomCall) -> Signature:
+        traced = call.traced
+        out_avals = tuple(traced.jaxpr.out_avals)
+        return Signature(call.name, call.in_tree, tuple(call.avals), traced.out_tree, out_avals, call.names)
 
 
 class UserRules(NamedTuple):
@@ -146,8 +160,11 @@ class BackwardName(RewriteRule):
 class UserForward(ForwardRule):
     """The user's fwd at one call, where it and bwd close over the tracers `closed`."""
 
-    def __init__(self, rules: UserRules, call: Signature, closed: Sequence[Tracer], point: Place):
-        self.rules, self.call, self.closed, self.point = rules, call, tuple(closed), point
+    def __init__(self, rules: UserRules, call: CustomCall, closed: Sequence[Tracer]):
+        self.rules, self.call, self.closed = rules, Signature.of(call), tuple(closed)
+        self.point = here([*closed, *call.leaves])
+        self.fun = call.traced if config.debug_custom_rules.value else None
+        self.now = tuple(x.variable for x in map(current, closed))
 
     def __repr__(self) -> str:
         return name_of(self.rules.fwd)
@@ -179,7 +196,10 @@ class UserForward(ForwardRule):
         with explaining(self._name):
             jaxpr, captured = build(flat, avals, name_of(self.rules.fwd), None, values)
         backward = UserBackward(self.rules, call, self.closed, made.residuals, made.tree, values is not None)
-        return Forward(close_over(jaxpr), captured, len(call.out_avals), backward)
+        forward = Forward(close_over(jaxpr), captured, len(call.out_avals), backward)
+        if self.fun is not None:
+            compare(self, self.fun, forward)
+        return forward
 
     def _run(self, args: Sequence[Any], perturbed: Mask) -> FwdResult:
         given = list(map(CustomVJPPrimal, args, perturbed)) if self.rules.symbolic_zeros else args
@@ -199,10 +219,9 @@ class _Made:
 
 
 def _with_closed(closed: Sequence[Tracer], tracers: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
-    """The inputs that stand for what the rule closes over, which are put in its place, and the other inputs."""
-    builder, count = state.builder, len(closed)
-    assert builder is not None
-    builder.environment.update(zip((t.variable for t in closed), tracers, strict=False))
+    """The inputs that stand for what the rule closes over, in the trace that begins, and the other inputs."""
+    count = len(closed)
+    stand_for([t.variable for t in closed], tracers[:count])
     return tracers[:count], tracers[count:]
 
 

@@ -1,0 +1,129 @@
+"""Bodies of scans, and the loop in plain Python that a scan is compared with.
+
+A body is `body(w, carry, x)` of a captured vector, a carry and a slice. `by_python` runs it by a Python loop, on arrays
+of whatever kind; so its derivatives are those of straight-line programs.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import xlamini
+from xlamini import jit, lax
+from xlamini import numpy as jnp
+
+Body = Callable[[Any, Any, Any], Any]
+
+
+class Case(NamedTuple):
+    """A body with its operands; carry and slices may be any containers."""
+
+    body: Body
+    init: Any
+    xs: Any
+
+
+W = np.array([0.3, -0.7, 0.4])
+ROWS = np.array([[0.1, 0.5, -0.2], [0.7, -0.4, 0.3], [-0.6, 0.2, 0.9], [0.4, 0.8, -0.5], [0.2, -0.3, 0.6]])
+
+
+def by_python(f: Callable[[Any, Any], Any], init: Any, xs: Any, length: int | None = None, reverse: bool = False) -> Any:
+    """What `lax.scan` returns, by a loop in Python."""
+    leaves = xlamini.tree.leaves(xs)
+    steps = range(leaves[0].shape[0] if leaves else length)  # type: ignore[arg-type]
+    carry, ys = init, []
+    for i in reversed(steps) if reverse else steps:
+        carry, y = f(carry, xlamini.tree.map(lambda x: x[i], xs))  # noqa: B023
+        ys.append(y)
+    ordered = ys[::-1] if reverse else ys
+    return carry, xlamini.tree.map(lambda *slices: jnp.stack(slices), *ordered)
+
+
+def recurrent(w: Any, h: Any, x: Any) -> Any:
+    new = jnp.tanh(w * h + x)
+    return new, new * h
+
+
+def counting(w: Any, carry: Any, x: Any) -> Any:
+    i, h = carry
+    return (i + 1, jnp.sin(h) * w + x * i), (i, h.sum())
+
+
+def trees(w: Any, carry: Any, x: Any) -> Any:
+    new = {"a": carry["a"] * jnp.cos(x["u"]), "b": [carry["b"][0] + x["v"] * w, carry["b"][0]]}
+    return new, {"y": (new["a"] * w).sum(), "z": [x["v"], None]}
+
+
+def fixed_carry(w: Any, carry: Any, x: Any) -> Any:
+    scale, h = carry
+    return (scale, h * scale + jnp.sin(x)), (scale, h)
+
+
+def swapped(w: Any, carry: Any, x: Any) -> Any:
+    a, b, c = carry
+    return (b, c * w, a + x), a * b
+
+
+def hoistable(w: Any, h: Any, x: Any) -> Any:
+    return h * jnp.exp(w) + x * jnp.sin(w) * h, h
+
+
+def linear(w: Any, h: Any, x: Any) -> Any:
+    return h * w + x, h + 2.0 * x
+
+
+def linear_counting(w: Any, carry: Any, x: Any) -> Any:
+    i, h = carry
+    return (i + 1, h * w * jnp.sin(i * 1.0) + x), h * i
+
+
+def unused(w: Any, carry: Any, x: Any) -> Any:
+    a, b = carry
+    return (a * w, b + a), (jnp.ones(3) * 2.0, jnp.sin(b))
+
+
+def called(w: Any, h: Any, x: Any) -> Any:
+    inner = jit(lambda w, h: jnp.sin(w) * h + jnp.cos(w).sum())
+    return inner(w, h) + x, inner(w, x)
+
+
+def branching(w: Any, h: Any, x: Any) -> Any:
+    return lax.cond(x[0] > 0.3, lambda h: jnp.sin(h) * w, lambda h: h * x, h), h
+
+
+def nested(w: Any, h: Any, x: Any) -> Any:
+    h, ys = lax.scan(lambda c, u: (jnp.sin(c) * u + x.sum(), c * w[0]), h[0], x, reverse=True)
+    return ys + h, ys * w
+
+
+def written_out(w: Any, h: Any, x: Any) -> Any:
+    return lax.scan(lambda c, _: (jnp.sin(c) * w + x, c), h, None, length=2, unroll=True)
+
+
+def checkpointed(w: Any, h: Any, x: Any) -> Any:
+    return xlamini.checkpoint(recurrent)(w, h, x)
+
+
+def mapped(w: Any, h: Any, x: Any) -> Any:
+    return xlamini.vmap(lambda w, h, x: h * w + jnp.sin(x) * h)(w, h, x), x.sum()
+
+
+CASES = {
+    "recurrent": Case(recurrent, W * 2, ROWS),
+    "counting": Case(counting, (0, W + 0.1), ROWS),
+    "trees": Case(trees, {"a": W, "b": [W * 2, W - 1]}, {"u": ROWS, "v": ROWS[:, ::-1] * 2}),
+    "fixed carry": Case(fixed_carry, (W + 1, W), ROWS),
+    "swapped": Case(swapped, (W, W * W, W + 2), ROWS),
+    "hoistable": Case(hoistable, W + 0.2, ROWS),
+    "linear": Case(linear, W + 0.2, ROWS),
+    "linear counting": Case(linear_counting, (1, W + 0.2), ROWS),
+    "unused": Case(unused, (W, W * 3), ROWS),
+    "called": Case(called, W * 3, ROWS),
+    "branching": Case(branching, W * 3, ROWS),
+    "nested": Case(nested, W * 3, ROWS),
+    "written out": Case(written_out, W * 3, ROWS),
+    "checkpointed": Case(checkpointed, W * 2, ROWS),
+    "mapped": Case(mapped, W * 2, ROWS),
+}

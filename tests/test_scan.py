@@ -1,0 +1,286 @@
+"""scan beside a loop in Python: values, derivatives of all orders, and batching of every operand."""
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import xlamini
+from tests.checks import assert_close
+from tests.loops import CASES, ROWS, W, Case, by_python, recurrent
+from xlamini import grad, jit, jvp, lax, random, vmap
+from xlamini import numpy as jnp
+
+STEP = 1e-5
+EXACT, FINITE = 1e-9, 2e-6
+
+
+@pytest.fixture(autouse=True)
+def in_double() -> Iterator[None]:
+    with xlamini.enable_x64(True):
+        yield
+
+
+def all_close(found: Any, expected: Any, tolerance: float = EXACT) -> None:
+    """Equal trees of arrays, up to the tolerance."""
+    paths, tree = xlamini.tree_util.tree_flatten_with_path(found)
+    assert tree == xlamini.tree.structure(expected)
+    for (path, a), b in zip(paths, xlamini.tree.leaves(expected), strict=True):
+        if a.dtype == xlamini.dtypes.float0:
+            assert a.shape == b.shape
+            continue
+        assert_close(a, b, tolerance, xlamini.tree_util.keystr(path))
+
+
+def loop(case: Case, scan: Callable[..., Any] = lax.scan, **options: Any) -> Callable[..., Any]:
+    """The scan as a function of (w, init, xs)."""
+    return lambda w, init, xs: scan(lambda carry, x: case.body(w, carry, x), init, xs, **options)
+
+
+def differentiable(case: Case, run: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of the floating-point leaves of w, init and xs to one number, and these leaves."""
+    leaves, tree = xlamini.tree.flatten((W, case.init, case.xs))
+
+    def loss(*floats: Any) -> Any:
+        given = iter(floats)
+        args = xlamini.tree.unflatten(tree, [x if isinstance(x, int) else next(given) for x in leaves])
+        outs = xlamini.tree.leaves(run(*args))
+        return sum((jnp.sin(y * (i + 1.0)) * 0.5).sum() for i, y in enumerate(outs))
+
+    return loss
+
+
+def floats_of(case: Case) -> list[Any]:
+    return [x for x in xlamini.tree.leaves((W, case.init, case.xs)) if not isinstance(x, int)]
+
+
+def both(case: Case, **options: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """The number that a scan gives, and the same by a loop in Python."""
+    reverse = {"reverse": True} if options.get("reverse") else {}
+    return differentiable(case, loop(case, **options)), differentiable(case, loop(case, by_python, **reverse))
+
+
+OPTIONS = [{}, {"reverse": True}, {"unroll": 2}, {"unroll": 3, "reverse": True}, {"unroll": True}, {"unroll": 0}]
+
+
+# --- values
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+@pytest.mark.parametrize("name", CASES)
+def test_equals_the_loop_in_python(name: str, options: dict[str, Any]) -> None:
+    case = CASES[name]
+    expected = loop(case, by_python, reverse=bool(options.get("reverse")))(W, case.init, case.xs)
+    all_close(loop(case, **options)(W, case.init, case.xs), expected)
+    all_close(jit(loop(case, **options))(W, case.init, case.xs), expected)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("name", CASES)
+def test_without_jit_it_is_a_loop_in_python(name: str, reverse: bool) -> None:
+    case = CASES[name]
+    expected = loop(case, by_python, reverse=reverse)(W, case.init, case.xs)
+    seen = []
+
+    def body(carry: Any, x: Any) -> Any:
+        seen.append(np.asarray(xlamini.tree.leaves(x)[0]))
+        return case.body(W, carry, x)
+
+    with xlamini.disable_jit():
+        all_close(lax.scan(body, case.init, case.xs, reverse=reverse), expected)
+    assert len(seen) == len(ROWS)
+
+
+@pytest.mark.parametrize("length", [0, 1, 2])
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_short_loops(length: int, options: dict[str, Any]) -> None:
+    xs = ROWS[:length]
+    run = loop(CASES["recurrent"], **options)
+    carry, ys = run(W, W, xs)
+    assert ys.shape == (length, 3)
+    if length:
+        all_close((carry, ys), by_python(lambda c, x: recurrent(W, c, x), W, xs, reverse=bool(options.get("reverse"))))
+    else:
+        assert_close(carry, W, 0)
+    slopes = grad(lambda w, h, xs: run(w, h, xs)[0].sum(), (0, 1, 2))(W, W, xs)
+    assert [s.shape for s in slopes] == [(3,), (3,), (length, 3)]
+    all_close(vmap(run, (None, 0, None))(W, ROWS, xs)[0][2], run(W, ROWS[2], xs)[0])
+    with xlamini.disable_jit():
+        all_close(run(W, W, xs), (carry, ys))
+
+
+def test_no_slices_but_a_length() -> None:
+    carry, ys = lax.scan(lambda c, x: (c * 2, (c, x)), 1, None, length=4)
+    assert int(carry) == 16 and ys[1] is None
+    assert_close(ys[0], [1, 2, 4, 8], 0)
+    assert lax.scan(lambda c, x: (c, None), (), {}, length=np.int64(3)) == ((), None)
+    assert lax.scan(lambda c, x: (c, x), 1.5, np.zeros((3, 0)), length=3)[1].shape == (3, 0)
+
+
+def test_numbers_take_on_the_types_that_the_body_returns() -> None:
+    x = np.ones(3, np.float32)
+    strong, _ = lax.scan(lambda c, x: (c + x, None), 0, x)
+    assert (strong.dtype, strong.weak_type, float(strong)) == (np.float32, False, 3.0)
+    weak, ys = lax.scan(lambda c, x: (c + 1, 2.0), 0, x)
+    assert (weak.weak_type, weak.dtype, ys.weak_type, ys.dtype) == (True, np.int64, True, np.float64)
+    (a, b), _ = lax.scan(lambda c, x: ((c[0] + 1, c[1] * x), None), (0, 1.0), x)
+    assert (a.dtype, b.dtype) == (np.int64, np.float32)
+
+
+def test_what_is_passed_on_is_not_computed() -> None:
+    (fixed, h), (same, ys) = lax.scan(lambda c, x: ((c[0], c[1] + x), (x, c[0])), (W, 0.0), np.arange(3.0))
+    assert all(isinstance(x, xlamini.Array) for x in (fixed, h, same, ys))
+    assert_close(same, np.arange(3.0), 0)
+    assert_close(fixed, W, 0)
+    program = xlamini.make_jaxpr(lambda w, xs: lax.scan(lambda c, x: (c, (x, c * x)), w, xs))(W, ROWS)
+    (eqn,) = program.eqns
+    assert (eqn.params["num_carry"], eqn.params["num_consts"], len(eqn.outvars)) == (0, 1, 1)
+
+
+def test_keys_as_carry_and_slices() -> None:
+    def body(key: Any, x: Any) -> Any:
+        key, sub = random.split(key)
+        return key, (random.normal(sub) + random.normal(x), sub)
+
+    keys = random.split(random.key(1), 4)
+    for options in ({}, {"reverse": True}, {"unroll": 3}, {"unroll": True}):
+        last, (numbers, subs) = lax.scan(body, random.key(0), keys, **options)
+        order = range(3, -1, -1) if options.get("reverse") else range(4)
+        key, expected = random.key(0), {}
+        for i in order:
+            key, (expected[i], _) = body(key, keys[i])
+        assert_close(numbers, [expected[i] for i in range(4)], EXACT)
+        assert_close(random.key_data(last), random.key_data(key), 0)
+        assert subs.shape == (4,)
+    assert vmap(lambda k: lax.scan(body, k, keys)[1][0])(random.split(random.key(5), 2)).shape == (2, 4)
+    slope = grad(lambda s: lax.scan(lambda c, k: (c * s + random.normal(k), None), 0.0, keys)[0])(2.0)
+    noise = [float(random.normal(k)) for k in keys]
+    assert_close(slope, sum((3 - i) * 2.0 ** (2 - i) * noise[i] for i in range(3)), EXACT)
+
+
+# --- derivatives
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_derivatives_beside_finite_differences(name: str) -> None:
+    case = CASES[name]
+    of_scan, of_python = both(case)
+    args = floats_of(case)
+    directions = [np.cos(np.arange(x.size)).reshape(x.shape) for x in args]
+    ahead, behind = ([x + s * STEP * d for x, d in zip(args, directions, strict=True)] for s in (1, -1))
+    expected = (of_python(*ahead) - of_python(*behind)) / (2 * STEP)
+    assert_close(jvp(of_scan, args, directions)[1], expected, FINITE)
+    slopes = grad(of_scan, tuple(range(len(args))))(*args)
+    assert_close(sum((s * d).sum() for s, d in zip(slopes, directions, strict=True)), expected, FINITE)
+
+
+@pytest.mark.parametrize("options", OPTIONS[:5], ids=str)
+@pytest.mark.parametrize("name", CASES)
+def test_gradients_beside_the_loop_in_python(name: str, options: dict[str, Any]) -> None:
+    case = CASES[name]
+    of_scan, of_python = both(case, **options)
+    args = floats_of(case)
+    places = tuple(range(len(args)))
+    expected = jit(grad(of_python, places))(*args)
+    all_close(jit(grad(of_scan, places))(*args), expected)
+    for i in places:
+        all_close(grad(of_scan, i)(*args), expected[i])
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_second_and_third_derivatives(name: str) -> None:
+    case = CASES[name]
+    args = floats_of(case)
+    weights = [np.sin(np.arange(x.size) + 1.0).reshape(x.shape) for x in args]
+    places = tuple(range(len(args)))
+
+    def along(f: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda *xs: sum((g * t).sum() for g, t in zip(grad(f, places)(*xs), weights, strict=True))
+
+    def forward(f: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda *xs: jvp(f, xs, tuple(weights))[1]
+
+    of_scan, of_python = both(case)
+    third = jit(grad(along(along(of_python)), places))(*args)
+    all_close(jit(grad(along(along(of_scan)), places))(*args), third, 1e-8)
+    all_close(jit(grad(forward(along(of_scan)), places))(*args), third, 1e-8)
+    all_close(jit(grad(along(forward(of_scan)), places))(*args), third, 1e-8)
+    all_close(forward(forward(of_scan))(*args), forward(forward(of_python))(*args), 1e-8)
+
+
+@pytest.mark.parametrize("name", ["recurrent", "counting", "hoistable", "nested"])
+def test_jacobians_and_hessians(name: str) -> None:
+    case = CASES[name]
+    run, plain = loop(case), loop(case, by_python)
+    of_w = lambda f: lambda w: [x for x in xlamini.tree.leaves(f(w, case.init, case.xs)) if x.dtype.kind == "f"]
+    expected = xlamini.jacrev(of_w(plain))(W)
+    all_close(xlamini.jacfwd(of_w(run))(W), expected)
+    all_close(xlamini.jacrev(of_w(run))(W), expected)
+    all_close(jit(xlamini.jacrev(of_w(run)))(W), expected)
+    of_scan, of_python = both(case)
+    args = floats_of(case)
+    all_close(xlamini.hessian(of_scan)(*args), xlamini.hessian(of_python)(*args))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_linearize_and_its_transpose(name: str) -> None:
+    case = CASES[name]
+    of_scan, _ = both(case)
+    args = floats_of(case)
+    directions = [np.cos(np.arange(x.size)).reshape(x.shape) for x in args]
+    out, tangent = jvp(of_scan, args, directions)
+    value, linear_map = xlamini.linearize(of_scan, *args)
+    assert_close(value, out, EXACT)
+    assert_close(linear_map(*directions), tangent, EXACT)
+    turned = xlamini.linear_transpose(linear_map, *args)(1.0)
+    all_close(turned, xlamini.vjp(of_scan, *args)[1](1.0))
+    pushed = jvp(lambda *xs: xlamini.vjp(of_scan, *xs)[1](1.0), args, directions)[1]
+    expected = grad(lambda *xs: sum((g * d).sum() for g, d in zip(grad(of_scan, (0, 1))(*xs), directions, strict=False)))
+    places = tuple(range(len(args)))
+    backward = grad(lambda *xs: jvp(of_scan, xs, tuple(directions))[1], places)(*args)
+    all_close(pushed, backward)
+    assert expected(*args).shape == args[0].shape
+
+
+# --- vmap
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_vmap_over_every_subset_of_operands(name: str) -> None:
+    case = CASES[name]
+    of_scan, of_python = both(case, reverse=True)
+    args = floats_of(case)
+    stacks = [np.stack([x, x * 0.5, -x], axis=x.ndim) for x in args]
+    subsets = list(itertools.product([False, True], repeat=len(args)))[1:]
+    for subset in subsets if len(args) == 3 else subsets[::3]:
+        axes = tuple(x.ndim if marked else None for x, marked in zip(args, subset, strict=True))
+        operands = [s if marked else x for x, s, marked in zip(args, stacks, subset, strict=True)]
+        rows = [[s[..., i] if m else x for x, s, m in zip(args, stacks, subset, strict=True)] for i in range(3)]
+        found = jit(vmap(of_scan, axes))(*operands)
+        assert_close(found, np.stack([of_python(*row) for row in rows]), EXACT, str(subset))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_vmap_and_grad_in_both_orders(name: str) -> None:
+    case = CASES[name]
+    of_scan, of_python = both(case, unroll=2)
+    args = floats_of(case)
+    places = tuple(range(len(args)))
+    axes = (0, *(None,) * (len(args) - 1))
+    ws = np.stack([W, W * 0.5, -W])
+    rows = [jit(grad(of_python, places))(w, *args[1:]) for w in ws]
+    expected = xlamini.tree.map(lambda *xs: np.stack(xs), *rows)
+    all_close(vmap(grad(of_scan, places), axes)(ws, *args[1:]), expected)
+    of_mapped = jit(grad(lambda *xs: vmap(of_scan, axes)(*xs).sum(), places))(ws, *args[1:])
+    all_close(of_mapped, (expected[0], *(x.sum(0) for x in expected[1:])))
+
+
+def test_one_mapped_value_spreads_through_the_carries() -> None:
+    run = lambda a, b, c, x: lax.scan(lambda s, x: ((s[1], s[2], s[0] + x), s[0]), (a, b, c), x)
+    mapped = vmap(run, (None, None, 0, None))(1.0, 2.0, np.arange(4.0), np.ones(5))
+    all_close(xlamini.tree.map(lambda x: x[3], mapped), run(1.0, 2.0, 3.0, np.ones(5)))
+    twice = vmap(vmap(run, (None, 0, None, None)), (0, None, None, 1))(np.arange(2.0), np.arange(3.0), 1.0, ROWS[:, :2])
+    all_close(xlamini.tree.map(lambda x: x[1, 2], twice), run(1.0, 2.0, 1.0, ROWS[:, 1]))

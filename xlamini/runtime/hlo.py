@@ -1,0 +1,27 @@
+"""HLO, the language of XLA's own compiler, of a StableHLO module that is not compiled yet."""
+from __future__ import annotations
+
+from typing import Any
+
+from jaxlib import _jax
+from jaxlib._hlo import HloPrintOptions, XlaComputation
+
+from xlamini.runtime.platforms import Device
+
+
+def hlo_of(module: Any) -> XlaComputation:
+    """The computation that an `ir.Module` stands for."""
+    text = module.operation.get_asm(enable_debug_info=True)
+    return _jax.mlir.mlir_module_to_xla_computation(text, use_tuple_args=False, return_tuple=False)
+
+
+def hlo_text(module: Any, debug_info: bool) -> str:
+    """The computation as text; `debug_info` adds names and lines of the user's program."""
+    options = HloPrintOptions.short_parsable()
+    options.print_metadata = debug_info
+    return hlo_of(module).get_hlo_module().to_string(options)
+
+
+def hlo_cost(module: Any, device: Device) -> dict[str, float]:
+    """XLA's estimate before it optimises: `flops`, `bytes accessed`, …; a loop's body counts once."""
+    return _jax.hlo_module_cost_analysis(device.client, hlo_of(module).as_hlo_module())

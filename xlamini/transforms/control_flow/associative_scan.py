@@ -1,0 +1,96 @@
+"""associative_scan: all running results of an associative operation, in a logarithmic number of steps."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from xlamini.core.avals import ShapedArray
+from xlamini.core.config import disable_jit
+from xlamini.core.pytree import first_difference, flatten_from_user, unflatten
+from xlamini.core.tracer import aval_of
+from xlamini.primitives.prefix_scan import prefix_scan
+from xlamini.primitives.shape import rev
+from xlamini.transforms.arguments import avals_of, check_values, name_of
+from xlamini.transforms.control_flow.carries import LeafNames, check_function
+from xlamini.transforms.one_program import as_one_program
+from xlamini.transforms.tracing import rebuilt
+
+
+def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = False, axis: int = 0) -> Any:
+    """For every i along `axis` the elements 0 to i combined by `fn`; with `reverse`, the elements from the last to i.
+
+    `fn(a, b)` must be associative. It takes two containers like `elems`, of arrays of many elements each along `axis`,
+    and combines them elementwise; it returns the same structure, shapes and dtypes (else TypeError). The arrays in
+    `elems` are of one length along `axis`, which may be negative (else ValueError). There are about `2 * log2(n)` calls
+    of `fn`, one after the other, which combine about `2 * n` elements in all.
+
+    >>> associative_scan(xlamini.numpy.multiply, xlamini.numpy.arange(1, 5))
+    Array([ 1,  2,  6, 24], dtype=int32)
+    """
+    check_function("associative_scan", "fn", fn)
+    leaves, tree = flatten_from_user(elems)
+    axis = _checked(leaves, tree, axis)
+
+    def run(*elements: Any) -> list[Any]:
+        turned = [rev(x, (axis,)) for x in elements] if reverse else list(elements)
+        found = prefix_scan(_combining(fn, tree), turned, axis)
+        return [rev(x, (axis,)) for x in found] if reverse else list(found)
+
+    outs = run(*leaves) if disable_jit.value else as_one_program(run, leaves, "associative_scan")
+    return rebuilt(tree, outs)
+
+
+def _checked(leaves: Sequence[Any], tree: Any, axis: int) -> int:
+    """The axis counted from the front, along which all leaves are of one length."""
+    names = LeafNames("elems", tree)
+    avals = avals_of(leaves, names, "associative_scan")
+    check_values(leaves, names, "associative_scan")
+    if not avals:
+        raise ValueError("associative_scan: elems has no arrays; give at least one")
+    ndim = avals[0].ndim
+    if not isinstance(axis, int) or not -ndim <= axis < ndim:
+        fix = f"it takes {-ndim} to {ndim - 1}" if ndim else "give an array of elements"
+        raise ValueError(f"associative_scan: axis {axis!r} does not fit {names[0]}, {_shown(avals[0])}; {fix}")
+    found = axis % ndim
+    for i, aval in enumerate(avals):
+        if aval.shape[found : found + 1] != avals[0].shape[found : found + 1]:
+            raise ValueError(
+                f"associative_scan: the arrays in elems must be of one length along axis {found}, but {names[0]} is "
+                f"{_shown(avals[0])} and {names[i]} is {_shown(aval)}; cut or repeat one of them"
+            )
+    return found
+
+
+def _combining(fn: Callable[[Any, Any], Any], tree: Any) -> Callable[[Sequence[Any], Sequence[Any]], list[Any]]:
+    """`fn` as a function of leaves, checked."""
+
+    def combine(left: Sequence[Any], right: Sequence[Any]) -> list[Any]:
+        outs, out_tree = flatten_from_user(fn(unflatten(tree, left), unflatten(tree, right)))
+        where = first_difference(tree, out_tree, ("elems", f"the output of {name_of(fn)}"))
+        if where is not None:
+            raise TypeError(f"associative_scan: fn must return the structure that it takes, but {where}")
+        _check_types(fn, tree, [aval_of(x) for x in left], [aval_of(x) for x in outs])
+        return outs
+
+    return combine
+
+
+def _check_types(
+    fn: Callable[..., Any], tree: Any, taken: Sequence[ShapedArray], returned: Sequence[ShapedArray]
+) -> None:
+    names = LeafNames("", tree)
+    lines = [
+        f"  a{names[i]} is {_shown(a)}, output{names[i]} is {_shown(b)}"
+        for i, (a, b) in enumerate(zip(taken, returned, strict=True))
+        if (a.shape, a.dtype) != (b.shape, b.dtype)
+    ]
+    if lines:
+        listed = "\n".join(lines)
+        raise TypeError(
+            f"associative_scan: {name_of(fn)} must return the types that it takes, but\n{listed}\n"
+            "It is given many elements at once and combines them elementwise; under vmap it can be written for one."
+        )
+
+
+def _shown(aval: ShapedArray) -> str:
+    return aval.str_short(short_dtypes=False)
