@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import xlamini
+from tests.checks import assert_close
 from xlamini import jit, lax
 from xlamini import numpy as jnp
 
@@ -127,3 +128,48 @@ CASES = {
     "checkpointed": Case(checkpointed, W * 2, ROWS),
     "mapped": Case(mapped, W * 2, ROWS),
 }
+
+
+# --- a scan as a function of one number and the floats that it depends on
+
+EXACT = 1e-9
+"""The tolerance between two ways to the same number in double precision."""
+
+
+def all_close(found: Any, expected: Any, tolerance: float = EXACT) -> None:
+    """Equal trees of arrays, up to the tolerance."""
+    paths, tree = xlamini.tree_util.tree_flatten_with_path(found)
+    assert tree == xlamini.tree.structure(expected)
+    for (path, a), b in zip(paths, xlamini.tree.leaves(expected), strict=True):
+        if a.dtype == xlamini.dtypes.float0:
+            assert a.shape == b.shape
+            continue
+        assert_close(a, b, tolerance, xlamini.tree_util.keystr(path))
+
+
+def loop(case: Case, scan: Callable[..., Any] = lax.scan, **options: Any) -> Callable[..., Any]:
+    """The scan as a function of (w, init, xs)."""
+    return lambda w, init, xs: scan(lambda carry, x: case.body(w, carry, x), init, xs, **options)
+
+
+def differentiable(case: Case, run: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of the floating-point leaves of w, init and xs to one number, and these leaves."""
+    leaves, tree = xlamini.tree.flatten((W, case.init, case.xs))
+
+    def loss(*floats: Any) -> Any:
+        given = iter(floats)
+        args = xlamini.tree.unflatten(tree, [x if isinstance(x, int) else next(given) for x in leaves])
+        outs = xlamini.tree.leaves(run(*args))
+        return sum((jnp.sin(y * (i + 1.0)) * 0.5).sum() for i, y in enumerate(outs))
+
+    return loss
+
+
+def floats_of(case: Case) -> list[Any]:
+    return [x for x in xlamini.tree.leaves((W, case.init, case.xs)) if not isinstance(x, int)]
+
+
+def both(case: Case, **options: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """The number that a scan gives, and the same by a loop in Python."""
+    reverse = {"reverse": True} if options.get("reverse") else {}
+    return differentiable(case, loop(case, **options)), differentiable(case, loop(case, by_python, **reverse))

@@ -141,6 +141,22 @@ def test_pytrees_and_integers() -> None:
     assert out["n"].shape == (3, 2) and slopes["a"].shape == (3, 2)
 
 
+def test_integer_outputs_need_not_be_batched() -> None:
+    def rule(primals: Any, tangents: Any) -> Any:
+        x, n = primals
+        return (x * n, (0 * x).astype(n.dtype) + n + 1), (tangents[0] * n, tangents[1])
+
+    g = with_rule(lambda x, n: (x * n, n + 1), rule)
+    push = lambda x: jvp(lambda x: g(x, jnp.array(4)), (x,), (x,))
+    (out, count), (slope, _) = vmap(push, out_axes=((0, None), (0, None)))(jnp.arange(3.0))
+    close(out, [0, 4, 8])
+    close(slope, [0, 4, 8])
+    assert int(count) == 5
+    assert [float(v) for v in vmap(grad(lambda x, n: g(x, n)[0]), (0, None))(jnp.arange(3.0), 4)] == [4.0] * 3
+    late = grad(lambda x: vmap(g, (0, None), (0, None))(x, jnp.array(4))[0].sum())
+    close(late(jnp.arange(3.0)), [4.0] * 3)
+
+
 def test_complex_and_weak_types() -> None:
     square = with_rule(lambda z: z * z, lambda p, t: (square(*p), 2 * p[0] * t[0]))
     check_grads(square, (1.0 + 2.0j,), order=2)

@@ -429,7 +429,9 @@ def test_rules_are_compared_with_finite_differences() -> None:
             wrap(grad(right, (0, 1)))(x, y)
             with pytest.raises(ValueError, match=r"custom_vjp \(bwd\): the rule .* finite differences of <lambda>"):
                 wrap(grad(lambda x, y: tripled()(x) * y))(x, y)
-        assert float(grad(lambda x: jit(lambda s: closing(s)(x))(2.0))(1.0)) == 2.0
+        scaled = lambda s: ruled(lambda x: x * s, lambda x: (x * s, None), lambda _, ct: (ct * s,))
+        assert float(grad(lambda x: jit(lambda s: scaled(s)(x))(2.0))(1.0)) == 2.0
+        np.testing.assert_allclose(vmap(lambda s, x: grad(scaled(s))(x))(jnp.arange(2.0), jnp.ones(2)), [0, 1])
         with pytest.raises(ValueError, match="finite differences"):
             grad(closing(3.0))(5.0)
     finally:

@@ -26,6 +26,7 @@ ELSEWHERE = {
     "jit": "test_transforms.py",
     **dict.fromkeys(("psum", "pmax", "pmin", "axis_index"), "test_collectives.py"),
     **dict.fromkeys(("all_gather", "reduce_scatter", "all_to_all", "ppermute", "pbroadcast"), "test_named_axes.py"),
+    **{name: f"test_{name}.py" for name in ("custom_linear_solve", "custom_root")},
     **dict.fromkeys(("threefry2x32", *(f"random_{name}" for name in _RANDOM)), "test_random.py"),
 }
 

@@ -1,8 +1,8 @@
-"""scan beside a loop in Python: values, derivatives of all orders, and batching of every operand."""
+"""scan beside a loop in Python: values, and batching of every operand."""
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,57 +10,14 @@ import pytest
 
 import xlamini
 from tests.checks import assert_close
-from tests.loops import CASES, ROWS, W, Case, by_python, recurrent
-from xlamini import grad, jit, jvp, lax, random, vmap
-from xlamini import numpy as jnp
-
-STEP = 1e-5
-EXACT, FINITE = 1e-9, 2e-6
+from tests.loops import CASES, EXACT, ROWS, W, all_close, both, by_python, floats_of, loop, recurrent
+from xlamini import grad, jit, lax, random, vmap
 
 
 @pytest.fixture(autouse=True)
 def in_double() -> Iterator[None]:
     with xlamini.enable_x64(True):
         yield
-
-
-def all_close(found: Any, expected: Any, tolerance: float = EXACT) -> None:
-    """Equal trees of arrays, up to the tolerance."""
-    paths, tree = xlamini.tree_util.tree_flatten_with_path(found)
-    assert tree == xlamini.tree.structure(expected)
-    for (path, a), b in zip(paths, xlamini.tree.leaves(expected), strict=True):
-        if a.dtype == xlamini.dtypes.float0:
-            assert a.shape == b.shape
-            continue
-        assert_close(a, b, tolerance, xlamini.tree_util.keystr(path))
-
-
-def loop(case: Case, scan: Callable[..., Any] = lax.scan, **options: Any) -> Callable[..., Any]:
-    """The scan as a function of (w, init, xs)."""
-    return lambda w, init, xs: scan(lambda carry, x: case.body(w, carry, x), init, xs, **options)
-
-
-def differentiable(case: Case, run: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of the floating-point leaves of w, init and xs to one number, and these leaves."""
-    leaves, tree = xlamini.tree.flatten((W, case.init, case.xs))
-
-    def loss(*floats: Any) -> Any:
-        given = iter(floats)
-        args = xlamini.tree.unflatten(tree, [x if isinstance(x, int) else next(given) for x in leaves])
-        outs = xlamini.tree.leaves(run(*args))
-        return sum((jnp.sin(y * (i + 1.0)) * 0.5).sum() for i, y in enumerate(outs))
-
-    return loss
-
-
-def floats_of(case: Case) -> list[Any]:
-    return [x for x in xlamini.tree.leaves((W, case.init, case.xs)) if not isinstance(x, int)]
-
-
-def both(case: Case, **options: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """The number that a scan gives, and the same by a loop in Python."""
-    reverse = {"reverse": True} if options.get("reverse") else {}
-    return differentiable(case, loop(case, **options)), differentiable(case, loop(case, by_python, **reverse))
 
 
 OPTIONS = [{}, {"reverse": True}, {"unroll": 2}, {"unroll": 3, "reverse": True}, {"unroll": True}, {"unroll": 0}]
@@ -159,90 +116,6 @@ def test_keys_as_carry_and_slices() -> None:
     slope = grad(lambda s: lax.scan(lambda c, k: (c * s + random.normal(k), None), 0.0, keys)[0])(2.0)
     noise = [float(random.normal(k)) for k in keys]
     assert_close(slope, sum((3 - i) * 2.0 ** (2 - i) * noise[i] for i in range(3)), EXACT)
-
-
-# --- derivatives
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_derivatives_beside_finite_differences(name: str) -> None:
-    case = CASES[name]
-    of_scan, of_python = both(case)
-    args = floats_of(case)
-    directions = [np.cos(np.arange(x.size)).reshape(x.shape) for x in args]
-    ahead, behind = ([x + s * STEP * d for x, d in zip(args, directions, strict=True)] for s in (1, -1))
-    expected = (of_python(*ahead) - of_python(*behind)) / (2 * STEP)
-    assert_close(jvp(of_scan, args, directions)[1], expected, FINITE)
-    slopes = grad(of_scan, tuple(range(len(args))))(*args)
-    assert_close(sum((s * d).sum() for s, d in zip(slopes, directions, strict=True)), expected, FINITE)
-
-
-@pytest.mark.parametrize("options", OPTIONS[:5], ids=str)
-@pytest.mark.parametrize("name", CASES)
-def test_gradients_beside_the_loop_in_python(name: str, options: dict[str, Any]) -> None:
-    case = CASES[name]
-    of_scan, of_python = both(case, **options)
-    args = floats_of(case)
-    places = tuple(range(len(args)))
-    expected = jit(grad(of_python, places))(*args)
-    all_close(jit(grad(of_scan, places))(*args), expected)
-    for i in places:
-        all_close(grad(of_scan, i)(*args), expected[i])
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_second_and_third_derivatives(name: str) -> None:
-    case = CASES[name]
-    args = floats_of(case)
-    weights = [np.sin(np.arange(x.size) + 1.0).reshape(x.shape) for x in args]
-    places = tuple(range(len(args)))
-
-    def along(f: Callable[..., Any]) -> Callable[..., Any]:
-        return lambda *xs: sum((g * t).sum() for g, t in zip(grad(f, places)(*xs), weights, strict=True))
-
-    def forward(f: Callable[..., Any]) -> Callable[..., Any]:
-        return lambda *xs: jvp(f, xs, tuple(weights))[1]
-
-    of_scan, of_python = both(case)
-    third = jit(grad(along(along(of_python)), places))(*args)
-    all_close(jit(grad(along(along(of_scan)), places))(*args), third, 1e-8)
-    all_close(jit(grad(forward(along(of_scan)), places))(*args), third, 1e-8)
-    all_close(jit(grad(along(forward(of_scan)), places))(*args), third, 1e-8)
-    all_close(forward(forward(of_scan))(*args), forward(forward(of_python))(*args), 1e-8)
-
-
-@pytest.mark.parametrize("name", ["recurrent", "counting", "hoistable", "nested"])
-def test_jacobians_and_hessians(name: str) -> None:
-    case = CASES[name]
-    run, plain = loop(case), loop(case, by_python)
-    of_w = lambda f: lambda w: [x for x in xlamini.tree.leaves(f(w, case.init, case.xs)) if x.dtype.kind == "f"]
-    expected = xlamini.jacrev(of_w(plain))(W)
-    all_close(xlamini.jacfwd(of_w(run))(W), expected)
-    all_close(xlamini.jacrev(of_w(run))(W), expected)
-    all_close(jit(xlamini.jacrev(of_w(run)))(W), expected)
-    of_scan, of_python = both(case)
-    args = floats_of(case)
-    all_close(xlamini.hessian(of_scan)(*args), xlamini.hessian(of_python)(*args))
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_linearize_and_its_transpose(name: str) -> None:
-    case = CASES[name]
-    of_scan, _ = both(case)
-    args = floats_of(case)
-    directions = [np.cos(np.arange(x.size)).reshape(x.shape) for x in args]
-    out, tangent = jvp(of_scan, args, directions)
-    value, linear_map = xlamini.linearize(of_scan, *args)
-    assert_close(value, out, EXACT)
-    assert_close(linear_map(*directions), tangent, EXACT)
-    turned = xlamini.linear_transpose(linear_map, *args)(1.0)
-    all_close(turned, xlamini.vjp(of_scan, *args)[1](1.0))
-    pushed = jvp(lambda *xs: xlamini.vjp(of_scan, *xs)[1](1.0), args, directions)[1]
-    expected = grad(lambda *xs: sum((g * d).sum() for g, d in zip(grad(of_scan, (0, 1))(*xs), directions, strict=False)))
-    places = tuple(range(len(args)))
-    backward = grad(lambda *xs: jvp(of_scan, xs, tuple(directions))[1], places)(*args)
-    all_close(pushed, backward)
-    assert expected(*args).shape == args[0].shape
 
 
 # --- vmap

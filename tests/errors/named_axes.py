@@ -15,7 +15,9 @@ def over(fun: Callable[[Any], Any], *shape: int) -> Any:
 
 
 ROWS = [
-    row("all_gather", lambda: lax.all_gather(1.0, "i"), NameError, "unbound axis name: 'i'", "vmap(..., axis_name='i')"),
+    row(
+        "all_gather", lambda: lax.all_gather(1.0, "i"), NameError, "unbound axis name: 'i'", "vmap(..., axis_name='i')"
+    ),
     row("ppermute", lambda: over(lambda x: lax.ppermute(x, "j", [(0, 1)])), NameError, "'j'", "named axes here: 'i'"),
     row(
         "all_to_all", lambda: lax.all_to_all(ones(2), ("a", "b"), 0, 0), NameError, "unbound axis name: 'a'",
@@ -53,7 +55,8 @@ ROWS = [
     ),
     row(
         "split size", lambda: over(lambda x: lax.all_to_all(x, "i", 0, 0), 3), ShapeError,
-        "the size of split_axis (3, dimension 0) must be equal to that of the named axis 'i' (4 positions)", "tiled=True",
+        "the size of split_axis (3, dimension 0) must be equal to that of the named axis 'i' (4 positions)",
+        "tiled=True",
     ),
     row(
         "split blocks", lambda: over(lambda x: lax.all_to_all(x, "i", 0, 0, tiled=True), 3), ShapeError,
@@ -73,19 +76,23 @@ ROWS = [
         "destination 4 in perm is no position of an axis of size 4; it takes 0 to 3",
     ),
     row("negative", lambda: over(lambda x: lax.ppermute(x, "i", [(-1, 0)])), ValueError, "source -1 in perm"),
-    row("no pairs", lambda: over(lambda x: lax.ppermute(x, "i", [0, 1])), TypeError, "pairs (source, destination)", "0"),
+    row(
+        "no pairs", lambda: over(lambda x: lax.ppermute(x, "i", [0, 1])), TypeError, "pairs (source, destination)", "0"
+    ),
     row(
         "pshuffle", lambda: over(lambda x: lax.pshuffle(x, "i", [3, 1, 0, 0])), ValueError,
         "pshuffle: perm must name each position, 0 to 3, once, but is [3, 1, 0, 0]",
     ),
-    row("pbroadcast", lambda: over(lambda x: lax.pbroadcast(x, "i", 4)), ValueError, "source 4 is no position along 'i'"),
+    row(
+        "pbroadcast", lambda: over(lambda x: lax.pbroadcast(x, "i", 4)), ValueError, "source 4 is no position along 'i'"
+    ),
     row(
         "groups", lambda: over(lambda x: lax.psum(x, "i", axis_index_groups=[[0, 1], [2, 2]])), ValueError,
         "axis_index_groups must cover all indices exactly once", "0 to 3", "[[0, 1], [2, 2]]",
     ),
     row(
-        "uneven groups", lambda: over(lambda x: lax.all_gather(x, "i", axis_index_groups=[[0], [1, 2, 3]])), ValueError,
-        "all_gather: axis_index_groups must be of one size, but have [1, 3] positions",
+        "uneven groups", lambda: over(lambda x: lax.all_gather(x, "i", axis_index_groups=[[0], [1, 2, 3]])),
+        ValueError, "all_gather: axis_index_groups must be of one size, but have [1, 3] positions",
     ),
     row(
         "groups of two axes",

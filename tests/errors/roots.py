@@ -82,12 +82,18 @@ ROWS = [
         "f's tree", lambda: root(lambda x: (x, x)), ShapeError, "custom_root: f (<lambda>) must return a pytree like",
         "initial_guess is a leaf",
     ),
-    row("f's shape", lambda: root(lambda x: x[:1]), ShapeError, "the result is float32[1], but initial_guess is float32[2]"),
     row(
-        "f's dtype", lambda: root(lambda x: x.astype("complex64")), TypeError, "complex64[2], but initial_guess is float32",
+        "f's shape", lambda: root(lambda x: x[:1]), ShapeError, "the result is float32[1], but initial_guess is float32"
+    ),
+    row(
+        "f's dtype", lambda: root(lambda x: x.astype("complex64")), TypeError,
+        "complex64[2], but initial_guess is float32[2]",
     ),
     row("root's shape", lambda: root(solve=lambda f, x: x[:1]), ShapeError, "custom_root: solve", "float32[1]"),
-    row("root's tree in vmap", lambda: vmap(lambda a: root(guess=a, solve=lambda f, x: (x,)))(ones(3)), ShapeError, "solve"),
+    row(
+        "root's tree in vmap", lambda: vmap(lambda a: root(guess=a, solve=lambda f, x: (x,)))(ones(3)), ShapeError,
+        "custom_root: solve", "a tuple",
+    ),
     row(
         "tangent's shape", lambda: root(tangent_solve=lambda g, y: y.sum()), ShapeError,
         "custom_root: tangent_solve (<lambda>) must return a pytree like", "float32[]",

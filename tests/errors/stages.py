@@ -19,7 +19,8 @@ def compiled(*args: Any, **options: Any) -> Any:
 
 ROWS = [
     row(
-        "types", lambda: compiled()(ones(4), 2), TypeError, "compiled power_of was called with arguments of other types",
+        "types", lambda: compiled()(ones(4), 2), TypeError,
+        "compiled power_of was called with arguments of other types",
         "x: compiled for f32[3], called with f32[4]; n: compiled for f32[], called with i32[]", "jitted function",
     ),
     row("too few", lambda: compiled()(ones(3)), TypeError, "tuple of length 2", "tuple of length 1"),

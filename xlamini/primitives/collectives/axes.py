@@ -87,7 +87,7 @@ def checked_groups(what: str, names: Sequence[Any], groups: Any, alike: bool = T
     if groups is None:
         return None
     if len(names) != 1:
-        raise ValueError(f"{what}: axis_index_groups are of one axis, but axis_name is {tuple(names)}; gather over one")
+        raise ValueError(f"{what}: axis_index_groups are of one axis, but axis_name is {tuple(names)}")
     found = tuple(tuple(map(operator.index, group)) for group in groups)
     size = size_of_axis(names[0])
     if sorted(i for group in found for i in group) != list(range(size)):
@@ -96,7 +96,8 @@ def checked_groups(what: str, names: Sequence[Any], groups: Any, alike: bool = T
             f"the groups are {[list(group) for group in found]}"
         )
     if alike and len(set(map(len, found))) > 1:
-        raise ValueError(f"{what}: axis_index_groups must be of one size, but have {sorted(map(len, found))} positions")
+        sizes = sorted(map(len, found))
+        raise ValueError(f"{what}: axis_index_groups must be of one size, but have {sizes} positions")
     return found
 
 

@@ -1,4 +1,4 @@
-"""all_gather, which brings the operands of all positions together, and psum_scatter, which sums and parts: its adjoint."""
+"""all_gather, which brings the operands of all positions together, and its adjoint psum_scatter: it sums and parts."""
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -65,7 +64,8 @@ def pbroadcast(x: Any, axis_name: AxisName, source: int) -> Any:
     names, position = names_of("pbroadcast", axis_name), operator.index(source)
     size = axis_size(names)
     if not 0 <= position < size:
-        raise ValueError(f"pbroadcast: source {position} is no position along {_listed(names)}; it takes 0 to {size - 1}")
+        axes = ", ".join(map(repr, names))
+        raise ValueError(f"pbroadcast: source {position} is no position along {axes}; it takes 0 to {size - 1}")
     if len(names) == 1:
         return tree_map(lambda leaf: pbroadcast_p.bind(leaf, axis_name=names[0], source=position), x)
     return tree_map(lambda leaf: index_in_dim(all_gather(leaf, names), position, keepdims=False), x)
@@ -98,7 +98,8 @@ def _permuted(x: Any, names: tuple[Any, ...], pairs: Pairs) -> Any:
         return ppermute_p.bind(x, axis_name=names, perm=pairs)
     sources, receives = _table(pairs, axis_size(names))
     here = axis_index(names)
-    sent = dynamic_index_in_dim(all_gather(x, names), dynamic_index_in_dim(sources, here, keepdims=False), keepdims=False)
+    source = dynamic_index_in_dim(sources, here, keepdims=False)
+    sent = dynamic_index_in_dim(all_gather(x, names), source, keepdims=False)
     return where(dynamic_index_in_dim(receives, here, keepdims=False), sent, zeros(aval_of(sent)))
 
 
@@ -150,7 +151,3 @@ class Broadcast(LinearCollective):
 
 ppermute_p = Permute()
 pbroadcast_p = Broadcast()
-
-
-def _listed(names: Sequence[Any]) -> str:
-    return ", ".join(map(repr, names))

@@ -4,6 +4,7 @@ Bounds that are known when the loop is traced make it a `scan`, which has deriva
 """
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -21,6 +22,7 @@ from xlamini.primitives.arithmetic import add
 from xlamini.primitives.comparison import lt
 from xlamini.primitives.promotion import in_dtype, number
 from xlamini.transforms.arguments import avals_of, check_values
+from xlamini.transforms.cells import Cells, store, threaded, values_of, with_cells
 from xlamini.transforms.control_flow.carries import Carry, check_function
 from xlamini.transforms.control_flow.scan_primitive import scan_p
 from xlamini.transforms.control_flow.while_primitive import while_p
@@ -52,6 +54,28 @@ def fori_loop(
     """
     check_function("fori_loop", "body_fun", body_fun)
     _check_bounds(lower, upper)
+    return with_cells(
+        lambda cells: _threading(cells, lower, upper, body_fun, init_val, unroll)
+        if cells
+        else _fori_loop(lower, upper, body_fun, init_val, unroll)
+    )
+
+
+def _threading(cells: Cells, lower: Any, upper: Any, body_fun: Callable, init_val: Any, unroll: Any) -> Any:
+    """The loop with the refs that its body writes as part of the carry."""
+
+    @functools.wraps(body_fun)
+    def turn(i: Any, state: Any) -> Any:
+        values, val = state
+        val, values = threaded(body_fun, cells)(values, i, val)
+        return values, val
+
+    values, last = _fori_loop(lower, upper, turn, (values_of(cells), init_val), unroll)
+    store(cells, values)
+    return last
+
+
+def _fori_loop(lower: Any, upper: Any, body_fun: Callable, init_val: Any, unroll: int | bool | None) -> Any:
     known = _numbers(lower, upper)
     lower, upper = _one_dtype(lower, upper)
     length = None if known is None else max(known[1] - known[0], 0)

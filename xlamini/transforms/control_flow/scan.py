@@ -106,7 +106,7 @@ def _run(loop: Loop, init: Any, xs: Any, length: Any) -> tuple[Any, Any]:
 
 
 def _bind(traced: Trace, init: Sequence[Any], xs: Sequence[Any], **params: Any) -> tuple[list[Any], list[Any]]:
-    """The last carry and the stacked outputs; a carry that stays the same is a constant, a slice passed on no output."""
+    """The last carry and the stacked outputs; a carry that stays is a constant, a slice passed on no output."""
     body, count = traced.jaxpr, len(init)
     inputs, outs = parts(body.invars, len(traced.captured), count), body.outvars
     fixed = [after is before for after, before in zip(outs[:count], inputs.carry, strict=True)]

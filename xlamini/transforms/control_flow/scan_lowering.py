@@ -6,7 +6,7 @@ are written out after the loop. Where all steps are written out, there is no loo
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,10 +21,6 @@ from xlamini.primitives.concatenate import concatenate
 _BOOL = ShapedArray((), np.dtype(bool))
 _COUNT = ShapedArray((), np.dtype(np.int32))
 
-Blocks = list[Value]
-"""Some slices of every stacked array."""
-
-
 class Steps(NamedTuple):
     """A scan's steps: how many, in which order, how many make a turn of the loop (0: all)."""
 
@@ -38,63 +34,64 @@ class Steps(NamedTuple):
         turns = self.length // self.unroll if self.unroll else 0
         return turns * self.unroll if turns > 1 else 0
 
-    def starts(self, first: int, count: int) -> int:
-        """Where the block with the slices of steps `first` to `first + count` starts."""
-        return self.length - first - count if self.reverse else first
 
+class Lowering:
+    """One scan; `operands` are the constants, the carry and the stacked inputs."""
 
-def lowered(ctx: Context, jaxpr: Jaxpr, operands: Any, steps: Steps) -> list[Value]:
-    """The last carry and the stacked outputs; `operands` are the constants, the carry and the stacked inputs."""
-    count = len(operands.carry)
-    made = jaxpr.out_avals[count:]
-    taken = jaxpr.in_avals[len(jaxpr.invars) - len(operands.xs) :]
+    def __init__(self, ctx: Context, jaxpr: Jaxpr, operands: Any, steps: Steps):
+        self.ctx, self.jaxpr, self.operands, self.steps = ctx, jaxpr, operands, steps
+        self.count = len(operands.carry)
+        self.taken = jaxpr.in_avals[len(jaxpr.invars) - len(operands.xs) :]
+        self.made = jaxpr.out_avals[self.count :]
 
-    def turn(carry: Sequence[Value], blocks: Blocks, size: int) -> tuple[Sequence[Value], Blocks]:
-        """Some steps, written out."""
+    def results(self) -> list[Value]:
+        """The last carry and the stacked outputs."""
+        if not self.steps.looped:
+            return self._turn(self.operands.carry, self.operands.xs, self.steps.length)
+        ordered = any_ordered(self.jaxpr.effects)
+        buffers = [self.ctx.constant(0, _stack_of(aval, self.steps.length)) for aval in self.made]
+        start = [self.ctx.constant(0, _COUNT), *self.operands.carry, *buffers]
+        _, *state = while_loop(self.ctx, start, self._holds, self._body, ordered)
+        rest = self.steps.length - self.steps.looped
+        return self._remainder(state, rest) if rest else state
+
+    def _turn(self, carry: Sequence[Value], blocks: Sequence[Value], size: int) -> list[Value]:
+        """Some steps, written out: the carry after them, and a block of slices of each stacked output."""
         rows = []
         for k in range(size):
-            at = size - 1 - k if steps.reverse else k
-            xs = [_row(ctx, x, at, size, aval) for x, aval in zip(blocks, taken, strict=True)]
-            outs = ctx.body(jaxpr, [*operands.consts, *carry, *xs], "body")
-            carry, ys = outs[:count], outs[count:]
-            rows.append(ys)
-        ordered = rows[::-1] if steps.reverse else rows
-        return carry, [_block(ctx, [ys[i] for ys in ordered], aval) for i, aval in enumerate(made)]
+            at = size - 1 - k if self.steps.reverse else k
+            xs = [_row(self.ctx, x, at, size, aval) for x, aval in zip(blocks, self.taken, strict=True)]
+            outs = self.ctx.body(self.jaxpr, [*self.operands.consts, *carry, *xs], "body")
+            carry = outs[: self.count]
+            rows.append(outs[self.count :])
+        ordered = rows[::-1] if self.steps.reverse else rows
+        return [*carry, *(_block(self.ctx, [ys[i] for ys in ordered], aval) for i, aval in enumerate(self.made))]
 
-    if not steps.looped:
-        carry, ys = turn(operands.carry, operands.xs, steps.length)
-        return [*carry, *ys]
-    carry, buffers = _looped(ctx, turn, operands, (taken, made), steps, any_ordered(jaxpr.effects))
-    rest = steps.length - steps.looped
-    if rest:
-        at = steps.starts(steps.looped, rest)
-        blocks = [_cut(ctx, x, at, rest, aval) for x, aval in zip(operands.xs, taken, strict=True)]
-        carry, ys = turn(carry, blocks, rest)
-        buffers = [_written(ctx, b, y, at, steps, aval) for b, y, aval in zip(buffers, ys, made, strict=True)]
-    return [*carry, *buffers]
+    def _holds(self, i: Value, *_: Value) -> list[Value]:
+        last, less = self.ctx.constant(self.steps.looped, _COUNT), "#stablehlo<comparison_direction LT>"
+        return [self.ctx.op("stablehlo.compare", i, last, avals=[_BOOL], comparison_direction=less)]
 
+    def _body(self, i: Value, *state: Value) -> list[Value]:
+        size = self.steps.unroll
+        at = _start(self.ctx, i, self.steps)
+        blocks = [_taken(self.ctx, x, at, size, aval) for x, aval in zip(self.operands.xs, self.taken, strict=True)]
+        after = self._turn(state[: self.count], blocks, size)
+        following = self.ctx.op("stablehlo.add", i, self.ctx.constant(size, _COUNT), avals=[_COUNT])
+        return [following, *self._put(after, state, at)]
 
-def _looped(
-    ctx: Context, turn: Callable[..., Any], operands: Any, avals: tuple[Any, Any], steps: Steps, ordered: bool
-) -> tuple[Sequence[Value], Blocks]:
-    """The carry and the buffers after the loop."""
-    count, (taken, made) = len(operands.carry), avals
+    def _remainder(self, state: Sequence[Value], rest: int) -> list[Value]:
+        """The state after the steps that are left over."""
+        at = 0 if self.steps.reverse else self.steps.looped
+        blocks = [_cut(self.ctx, x, at, rest, aval) for x, aval in zip(self.operands.xs, self.taken, strict=True)]
+        after = self._turn(state[: self.count], blocks, rest)
+        return self._put(after, state, self.ctx.constant(at, _COUNT))
 
-    def holds(i: Value, *_: Value) -> list[Value]:
-        last = ctx.constant(steps.looped, _COUNT)
-        less = "#stablehlo<comparison_direction LT>"
-        return [ctx.op("stablehlo.compare", i, last, avals=[_BOOL], comparison_direction=less)]
-
-    def body(i: Value, *state: Value) -> list[Value]:
-        at = _start(ctx, i, steps)
-        blocks = [_taken(ctx, x, at, steps.unroll, aval) for x, aval in zip(operands.xs, taken, strict=True)]
-        carry, ys = turn(state[:count], blocks, steps.unroll)
-        buffers = [_written(ctx, b, y, at, steps, aval) for b, y, aval in zip(state[count:], ys, made, strict=True)]
-        return [ctx.op("stablehlo.add", i, ctx.constant(steps.unroll, _COUNT), avals=[_COUNT]), *carry, *buffers]
-
-    buffers = [ctx.constant(0, _stack_of(aval, steps.length)) for aval in made]
-    _, *state = while_loop(ctx, [ctx.constant(0, _COUNT), *operands.carry, *buffers], holds, body, ordered)
-    return state[:count], state[count:]
+    def _put(self, after: Sequence[Value], state: Sequence[Value], at: Value) -> list[Value]:
+        """The carry after some steps, and the buffers of `state` with the blocks of these steps."""
+        buffers, blocks = state[self.count :], after[self.count :]
+        whole = [_stack_of(aval, self.steps.length) for aval in self.made]
+        written = [_written(self.ctx, b, y, at, a) for b, y, a in zip(buffers, blocks, whole, strict=True)]
+        return [*after[: self.count], *written]
 
 
 def _start(ctx: Context, i: Value, steps: Steps) -> Value:
@@ -109,10 +106,9 @@ def _taken(ctx: Context, x: Value, at: Value, size: int, aval: ShapedArray) -> V
     return ctx.op("stablehlo.dynamic_slice", x, *_starts(ctx, at, aval), avals=[block], slice_sizes=block.shape)
 
 
-def _written(ctx: Context, buffer: Value, block: Value, at: Any, steps: Steps, aval: ShapedArray) -> Value:
-    place = ctx.constant(at, _COUNT) if isinstance(at, int) else at
-    whole = _stack_of(aval, steps.length)
-    return ctx.op("stablehlo.dynamic_update_slice", buffer, block, *_starts(ctx, place, aval), avals=[whole])
+def _written(ctx: Context, buffer: Value, block: Value, at: Value, whole: ShapedArray) -> Value:
+    row = whole.update(shape=whole.shape[1:])
+    return ctx.op("stablehlo.dynamic_update_slice", buffer, block, *_starts(ctx, at, row), avals=[whole])
 
 
 def _starts(ctx: Context, at: Value, aval: ShapedArray) -> list[Value]:

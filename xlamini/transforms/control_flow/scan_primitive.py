@@ -16,7 +16,7 @@ from xlamini.core.tracer import aval_of
 from xlamini.primitives.batch_ops import move_batch_dim
 from xlamini.primitives.tangent_ops import instantiated, zeros
 from xlamini.transforms.control_flow.scan_halves import Halves, linearized, parted
-from xlamini.transforms.control_flow.scan_lowering import Steps, lowered
+from xlamini.transforms.control_flow.scan_lowering import Lowering, Steps
 from xlamini.transforms.control_flow.scan_rules import Parts, batched, needed, parts, transposed, with_tangents
 from xlamini.transforms.control_flow.while_rules import slim
 from xlamini.transforms.higher_order import (
@@ -91,7 +91,7 @@ class Scan(HigherOrder):
 
     def lower(self, ctx: Any, *operands: Any, **params: Any) -> Any:
         steps = Steps(params["length"], params["reverse"], params["unroll"])
-        return lowered(ctx, params["jaxpr"], _parts(operands, params), steps)
+        return Lowering(ctx, params["jaxpr"], _parts(operands, params), steps).results()
 
     def cost(self, *avals: ShapedArray, jaxpr: Jaxpr, length: int, **params: Any) -> Cost:
         """The body's, times the number of steps."""

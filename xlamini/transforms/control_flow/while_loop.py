@@ -1,6 +1,7 @@
 """while_loop: as many turns as a condition holds."""
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +12,7 @@ from xlamini.core.errors import ConcretizationTypeError
 from xlamini.core.pytree import structure, treedef_is_leaf
 from xlamini.transforms.arguments import name_of
 from xlamini.transforms.control_flow.bounded_while import bounded_while_p
+from xlamini.transforms.cells import Cells, store, threaded, values_of, with_cells
 from xlamini.transforms.control_flow.carries import Carry, check_function
 from xlamini.transforms.control_flow.while_primitive import while_p
 from xlamini.transforms.placing import device_put
@@ -45,6 +47,31 @@ def while_loop(
     check_function("while_loop", "cond_fun", cond_fun)
     check_function("while_loop", "body_fun", body_fun)
     _check_steps(max_steps)
+    return with_cells(
+        lambda cells: _threading(cells, cond_fun, body_fun, init_val, max_steps)
+        if cells
+        else _while_loop(cond_fun, body_fun, init_val, max_steps)
+    )
+
+
+def _threading(cells: Cells, cond_fun: Callable, body_fun: Callable, init_val: Any, max_steps: int | None) -> Any:
+    """The loop with the refs that its functions touch as part of the carry."""
+
+    @functools.wraps(cond_fun)
+    def holds(state: Any) -> Any:
+        return threaded(cond_fun, cells)(*state)[0]
+
+    @functools.wraps(body_fun)
+    def turn(state: Any) -> Any:
+        val, values = threaded(body_fun, cells)(*state)
+        return values, val
+
+    values, last = _while_loop(holds, turn, (values_of(cells), init_val), max_steps)
+    store(cells, values)
+    return last
+
+
+def _while_loop(cond_fun: Callable, body_fun: Callable, init_val: Any, max_steps: int | None) -> Any:
     if disable_jit.value:
         try:
             return _in_python(cond_fun, body_fun, init_val, max_steps)

@@ -13,7 +13,7 @@ from xlamini.core.errors import UnexpectedTracerError
 from xlamini.core.jaxpr import Jaxpr, close_over
 from xlamini.core.primitive import Axis
 from xlamini.core.pytree import flatten, tree_map, unflatten
-from xlamini.core.tangents import is_linear, tangent_aval
+from xlamini.core.tangents import is_differentiable, is_linear, tangent_aval
 from xlamini.core.tracer import aval_of, state
 from xlamini.interpreters.batch import batch
 from xlamini.interpreters.evaluate import evaluate
@@ -168,8 +168,11 @@ class CustomJVPCall(HigherOrder):
         jvp: JvpRule,
         **params: Any,
     ) -> Any:
-        batched, out_dims = batch(call_jaxpr, axis, tuple(dims), (True,) * len(call_jaxpr.outvars))
-        rule = jvp.batched(axis, dims[len(params["captured"]) :])
+        # A tangent may be batched where its output is not, so what has one is batched; all at dimension 0.
+        _, found = batch(call_jaxpr, axis, tuple(dims))
+        force = tuple(d is not None or is_differentiable(a) for d, a in zip(found, call_jaxpr.out_avals, strict=True))
+        batched, out_dims = batch(call_jaxpr, axis, tuple(dims), force)
+        rule = jvp.batched(axis, dims[len(params["captured"]) :], force)
         return self.bind(*operands, **{**params, "call_jaxpr": batched, "jvp": rule}), out_dims
 
     def lower(self, ctx: Any, *operands: Any, call_jaxpr: Jaxpr, name: str, **params: Any) -> Any:

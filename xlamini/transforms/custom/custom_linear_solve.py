@@ -57,8 +57,9 @@ def custom_linear_solve(
     Raises ShapeError or TypeError for a function whose result is not like `b`. Reverse mode without transpose_solve is
     a TypeError.
 
-    >>> a = xlamini.numpy.array([2.0, 4.0])
-    >>> xlamini.grad(lambda a: custom_linear_solve(lambda x: a * x, 1 + 0 * a, lambda f, b: b / a, symmetric=True).sum())(a)
+    >>> a, b = xlamini.numpy.array([2.0, 4.0]), xlamini.numpy.ones(2)
+    >>> inverse = lambda a: custom_linear_solve(lambda x: a * x, b, lambda f, b: b / a, symmetric=True)
+    >>> xlamini.grad(lambda a: inverse(a).sum())(a)
     Array([-0.25  , -0.0625], dtype=float32)
     """
     for name, fun in (("matvec", matvec), ("solve", solve), ("transpose_solve", transpose_solve)):

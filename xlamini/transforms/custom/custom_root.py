@@ -1,7 +1,7 @@
 """custom_root: a root of a function, by any method, differentiated by the implicit function theorem.
 
-Where f(a, x) = 0 defines x, the tangent of x solves (df/dx) t = -(df/da)(tangent of a). No derivative passes through the
-method.
+Where f(a, x) = 0 defines x, the tangent of x solves (df/dx) t = -(df/da)(tangent of a). No derivative passes through
+the method.
 """
 from __future__ import annotations
 

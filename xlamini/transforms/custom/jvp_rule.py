@@ -24,6 +24,7 @@ from xlamini.interpreters.batch import batch
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.partial_eval import partial_eval
 from xlamini.primitives.convert import convert
+from xlamini.primitives.slice import index_in_dim
 from xlamini.transforms.arguments import name_of
 from xlamini.transforms.custom.check_rules import Numbers, check_tangents, evaluated
 from xlamini.transforms.custom.rules import (
@@ -97,9 +98,9 @@ class JvpRule(RewriteRule):
                 "compute it; compute it from the primals alone"
             )
 
-    def batched(self, axis: Axis, dims: Sequence[int | None]) -> BatchedJvp:
-        """The rule of the batched function; its outputs and their tangents have their batch dimension at 0."""
-        return BatchedJvp(self, axis, tuple(dims))
+    def batched(self, axis: Axis, dims: Sequence[int | None], out_batched: Mask | None = None) -> BatchedJvp:
+        """The rule of the batched function; outputs (those in `out_batched`) and tangents have the batch at 0."""
+        return BatchedJvp(self, axis, tuple(dims), out_batched)
 
     def __repr__(self) -> str:
         return name_of(self.name.rule)
@@ -206,13 +207,27 @@ def _names(rule: UserJvp, nonzero: Mask) -> list[str]:
 class BatchedJvp(JvpRule):
     """The rule for operands with batch dimensions at `dims`; a tangent has its own where its primal has it."""
 
-    def __init__(self, rule: JvpRule, axis: Axis, dims: Sequence[int | None]):
+    def __init__(self, rule: JvpRule, axis: Axis, dims: Sequence[int | None], out_batched: Mask | None):
         super().__init__()
         self.rule, self.axis, self.dims, self.name = rule, axis, tuple(dims), rule.name
+        self.out_batched = out_batched
 
     def _traced(self, nonzero: Mask) -> Pushed:
         with named_axis(self.axis):
             single, nonzero_out = self.rule.traced(nonzero)
         dims = (*self.dims, *(d for d, nz in zip(self.dims, nonzero, strict=True) if nz))
-        batched, _ = batch(single, self.axis, dims, (True,) * len(single.outvars))
-        return Pushed(batched, nonzero_out)
+        count = len(nonzero_out)
+        force = (*(self.out_batched or (True,) * count), *(True,) * sum(nonzero_out))
+        batched, found = batch(single, self.axis, dims, force)
+        wrong = [d is not None and not f for d, f in zip(found, force, strict=True)]
+        return Pushed(_with_first(batched, wrong, found) if any(wrong) else batched, nonzero_out)
+
+
+def _with_first(jaxpr: Jaxpr, places: Sequence[bool], dims: Sequence[int | None]) -> Jaxpr:
+    """The jaxpr with the first example of outputs that are the same for all examples, though computed for each."""
+
+    def flat(*operands: Any) -> list[Any]:
+        outs = evaluate(jaxpr, operands)
+        return [index_in_dim(x, 0, d or 0, False) if p else x for x, p, d in zip(outs, places, dims, strict=True)]
+
+    return build(flat, jaxpr.in_avals, jaxpr.name)[0]

@@ -1,0 +1,138 @@
+"""Derivatives of scan: forward and reverse mode, mixed, of all orders, beside a loop in Python and finite differences."""
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import xlamini
+from tests.checks import assert_close
+from tests.loops import CASES, EXACT, W, all_close, both, by_python, floats_of, loop
+from xlamini import grad, jit, jvp
+
+STEP = 1e-5
+FINITE = 2e-6
+OPTIONS = [{}, {"reverse": True}, {"unroll": 2}, {"unroll": 3, "reverse": True}, {"unroll": 0}]
+
+
+@pytest.fixture(autouse=True)
+def in_double() -> Iterator[None]:
+    with xlamini.enable_x64(True):
+        yield
+
+
+def waves(args: Any) -> tuple[Any, ...]:
+    """A direction for each argument."""
+    return tuple(np.cos(np.arange(x.size)).reshape(x.shape) for x in args)
+
+
+def along(f: Callable[..., Any], directions: Any) -> Callable[..., Any]:
+    """The derivative of `f` in these directions, by reverse mode."""
+    places = tuple(range(len(directions)))
+    return lambda *xs: sum((g * t).sum() for g, t in zip(grad(f, places)(*xs), directions, strict=True))
+
+
+def forward(f: Callable[..., Any], directions: Any) -> Callable[..., Any]:
+    """The same by forward mode."""
+    return lambda *xs: jvp(f, xs, directions)[1]
+
+
+def slope(f: Callable[..., Any], args: Any, directions: Any) -> Any:
+    """The same by central differences."""
+    ahead, behind = ([x + s * STEP * d for x, d in zip(args, directions, strict=True)] for s in (1, -1))
+    return (f(*ahead) - f(*behind)) / (2 * STEP)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_beside_finite_differences(name: str) -> None:
+    of_scan, of_python = both(CASES[name])
+    args = floats_of(CASES[name])
+    expected = slope(of_python, args, waves(args))
+    assert_close(forward(of_scan, waves(args))(*args), expected, FINITE)
+    assert_close(along(of_scan, waves(args))(*args), expected, FINITE)
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+@pytest.mark.parametrize("name", CASES)
+def test_gradients_beside_the_loop_in_python(name: str, options: dict[str, Any]) -> None:
+    of_scan, of_python = both(CASES[name], **options)
+    args = floats_of(CASES[name])
+    places = tuple(range(len(args)))
+    expected = gradient_in_python(name, bool(options.get("reverse")))
+    all_close(jit(grad(of_scan, places))(*args), expected)
+
+
+@functools.cache
+def gradient_in_python(name: str, reverse: bool) -> Any:
+    args = floats_of(CASES[name])
+    return jit(grad(both(CASES[name], reverse=reverse)[1], tuple(range(len(args)))))(*args)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_gradients_of_each_operand_alone(name: str) -> None:
+    of_scan, _ = both(CASES[name])
+    args = floats_of(CASES[name])
+    expected = gradient_in_python(name, False)
+    for i in range(len(args)):
+        all_close(grad(of_scan, i)(*args), expected[i])
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_second_derivatives(name: str) -> None:
+    of_scan, _ = both(CASES[name])
+    args = floats_of(CASES[name])
+    t = waves(args)
+    once = jit(along(of_scan, t))
+    places = tuple(range(len(args)))
+    expected = jit(grad(once, places))(*args)
+    assert_close(sum((g * d).sum() for g, d in zip(expected, t, strict=True)), slope(once, args, t), FINITE)
+    all_close(jit(grad(forward(of_scan, t), places))(*args), expected, 1e-8)
+    pushed = jit(lambda *xs: jvp(grad(of_scan, places), xs, t)[1])(*args)
+    all_close(pushed, expected, 1e-8)
+    assert_close(forward(forward(of_scan, t), t)(*args), slope(once, args, t), FINITE)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_third_derivatives(name: str) -> None:
+    of_scan, _ = both(CASES[name])
+    args = floats_of(CASES[name])
+    t = waves(args)
+    twice = jit(along(forward(of_scan, t), t))
+    expected = slope(twice, args, t)
+    assert_close(along(twice, t)(*args), expected, 1e-4)
+    assert_close(jit(forward(along(along(of_scan, t), t), t))(*args), expected, 1e-4)
+
+
+@pytest.mark.parametrize("name", ["recurrent", "counting", "hoistable", "nested"])
+def test_jacobians_and_hessians(name: str) -> None:
+    case = CASES[name]
+    run, plain = loop(case), loop(case, by_python)
+    of_w = lambda f: lambda w: [x for x in xlamini.tree.leaves(f(w, case.init, case.xs)) if getattr(x, "dtype", W.dtype).kind == "f"]
+    expected = xlamini.jacrev(of_w(plain))(W)
+    all_close(xlamini.jacfwd(of_w(run))(W), expected)
+    all_close(xlamini.jacrev(of_w(run))(W), expected)
+    all_close(jit(xlamini.jacrev(of_w(run)))(W), expected)
+    of_scan, of_python = both(case)
+    args = floats_of(case)
+    all_close(xlamini.hessian(of_scan)(*args), xlamini.hessian(of_python)(*args))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_linearize_and_its_transpose(name: str) -> None:
+    case = CASES[name]
+    of_scan, _ = both(case)
+    args = floats_of(case)
+    directions = waves(args)
+    out, tangent = jvp(of_scan, args, directions)
+    value, linear_map = xlamini.linearize(of_scan, *args)
+    assert_close(value, out, EXACT)
+    assert_close(linear_map(*directions), tangent, EXACT)
+    turned = xlamini.linear_transpose(linear_map, *args)(1.0)
+    all_close(turned, xlamini.vjp(of_scan, *args)[1](1.0))
+    pushed = jvp(lambda *xs: xlamini.vjp(of_scan, *xs)[1](1.0), args, directions)[1]
+    places = tuple(range(len(args)))
+    backward = grad(lambda *xs: jvp(of_scan, xs, tuple(directions))[1], places)(*args)
+    all_close(pushed, backward)
