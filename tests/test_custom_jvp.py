@@ -118,6 +118,17 @@ def test_rules_with_inner_programs(rule: Any) -> None:
     check_grads(jit(lambda x: vmap(ruled)(x).sum()), (jnp.arange(2.0),), order=2)
 
 
+def test_a_rule_that_pushes_through_other_rules() -> None:
+    twice = with_rule(lambda x, y: (jnp.sin(x), x * y), lambda p, t: (twice(*p), (t[0] * jnp.cos(p[0]), t[0] * p[1])))
+    mapped = xlamini.custom_batching.custom_vmap(lambda x: jnp.sin(x))
+    mapped.def_vmap(lambda n, batched, x: (jnp.sin(x), True))
+    for inner in (lambda p, t: twice(p[0], t[0] * jnp.cos(p[0]) / p[0]), lambda p, t: jvp(mapped, p, t)):
+        ruled = with_rule(jnp.sin, inner)
+        close(grad(ruled)(0.4), np.cos(0.4))
+        close(vmap(grad(ruled))(jnp.array([0.4, 0.5])), np.cos([0.4, 0.5]))
+        close(grad(jit(lambda x: vmap(ruled)(x).sum()))(jnp.array([0.4, 0.5])), np.cos([0.4, 0.5]))
+
+
 def test_pytrees_and_integers() -> None:
     @custom_jvp
     def g(d: Any, n: Any) -> Any:
@@ -147,10 +158,8 @@ def test_integer_outputs_need_not_be_batched() -> None:
         return (x * n, (0 * x).astype(n.dtype) + n + 1), (tangents[0] * n, tangents[1])
 
     g = with_rule(lambda x, n: (x * n, n + 1), rule)
-    push = lambda x: jvp(lambda x: g(x, jnp.array(4)), (x,), (x,))
-    (out, count), (slope, _) = vmap(push, out_axes=((0, None), (0, None)))(jnp.arange(3.0))
+    out, count = vmap(g, (0, None), (0, None))(jnp.arange(3.0), jnp.array(4))
     close(out, [0, 4, 8])
-    close(slope, [0, 4, 8])
     assert int(count) == 5
     assert [float(v) for v in vmap(grad(lambda x, n: g(x, n)[0]), (0, None))(jnp.arange(3.0), 4)] == [4.0] * 3
     late = grad(lambda x: vmap(g, (0, None), (0, None))(x, jnp.array(4))[0].sum())

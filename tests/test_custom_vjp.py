@@ -411,6 +411,40 @@ def test_an_eager_loop_compiles_once() -> None:
     assert len(one_program._programs) == before
 
 
+def test_programs_that_differ_in_their_rules_alone_are_compiled_once() -> None:
+    from xlamini.transforms import one_program
+
+    def run() -> Any:
+        return lax.scan(lambda c, _: (tripled()(c), None), jnp.ones(3), None, length=2)[0]
+
+    run(), run()
+    before = len(one_program._programs)
+    run()
+    assert len(one_program._programs) == before
+
+
+class Unhashable:
+    """A callable, and a pytree with metadata, that nobody can hash."""
+
+    def __init__(self, factor: float):
+        self.factor = factor
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Unhashable) and self.factor == other.factor
+
+    def __call__(self, residuals: Any, ct: Any) -> Any:
+        return (ct * self.factor,)
+
+
+def test_rules_that_cannot_be_hashed() -> None:
+    made = ruled(lambda x: x, lambda x: (x, None), Unhashable(7.0))
+    assert float(grad(made)(1.0)) == 7.0
+    assert float(grad(xlamini.checkpoint(lambda x: made(x) * 2))(1.0)) == 14.0
+    assert float(jit(lambda x: made(x))(1.0)) == 1.0
+    again = ruled(lambda x: made(x), lambda x: (made(x), None), Unhashable(3.0))
+    assert float(grad(again)(1.0)) == 3.0
+
+
 def test_the_transpose_of_the_function_is_its_own() -> None:
     made = ruled(lambda x: 2 * x, lambda x: (2 * x, None), lambda _, ct: (100 * ct,))
     assert float(xlamini.linear_transpose(made, 1.0)(1.0)[0]) == 2.0

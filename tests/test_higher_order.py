@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import itertools
+import random
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -102,6 +103,13 @@ def test_one_in_another(outer: str, inner: str, request: pytest.FixtureRequest) 
 )
 def test_four_deep(names: tuple[str, ...]) -> None:
     check(names, compiled=True)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_random_nests(seed: int) -> None:
+    """Three to five wraps, chosen by chance."""
+    choice = random.Random(seed)
+    check(tuple(choice.choices(list(WRAPS), k=choice.randint(3, 5))), compiled=True)
 
 
 @pytest.mark.parametrize("name", [name for name, wrap in WRAPS.items() if wrap.reverse])

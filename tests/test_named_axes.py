@@ -350,9 +350,8 @@ def test_in_custom_rules_and_checkpoints() -> None:
 
 def test_printed() -> None:
     def texts(fun: Callable[[Any], Any], shape: tuple[int, ...]) -> str:
-        seen: list[str] = []
-        over_i(lambda v: seen.append(str(xlamini.make_jaxpr(fun)(v))))(np.ones((N, *shape), np.float32))
-        return " ".join(seen[0].split())
+        jaxpr = xlamini.make_jaxpr(fun, axis_env=[("i", N)])(np.ones(shape, np.float32))
+        return " ".join(str(jaxpr).split())
 
     assert (
         "b:f32[4,2] = all_gather[ all_gather_dimension=0 axis_index_groups=None axis_name=('i',) axis_size=4 "
@@ -365,3 +364,44 @@ def test_printed() -> None:
     assert "ppermute[axis_name=('i',) perm=((0, 1),)] a" in texts(lambda x: lax.ppermute(x, "i", [(0, 1)]), ())
     assert "pbroadcast[axis_name=i source=1] a" in texts(lambda x: lax.pbroadcast(x, "i", 1), ())
     assert "psum[axes=('i',) axis_index_groups=None] a" in texts(lambda x: lax.psum(x, "i"), ())
+
+
+def looped(x: Any) -> Any:
+    """A loop that goes on until all positions are done, whose state varies though it does not start so."""
+    def unfinished(state: Any) -> Any:
+        return lax.pmax(state[1], "i") < 3
+
+    return lax.while_loop(unfinished, lambda s: (s[0] + lax.axis_index("i"), s[1] + lax.pmin(x, "i")), (0, 0.0))[0]
+
+
+def test_in_a_loop_whose_end_is_agreed_on() -> None:
+    assert over_i(looped)(np.arange(1.0, 5.0)).tolist() == [0, 3, 6, 9]
+    assert xlamini.jit(over_i(looped))(np.arange(2.0, 6.0)).tolist() == [0, 2, 4, 6]
+
+
+def test_in_custom_derivatives() -> None:
+    @xlamini.custom_vjp
+    def squares(x: Any) -> Any:
+        return lax.psum(x * x, "i")
+
+    squares.defvjp(lambda x: (squares(x), x), lambda x, ct: (2 * x * lax.psum(ct, "i"),))
+    x = np.arange(1.0, 5.0, dtype=np.float32)
+    assert_close(over_i(xlamini.grad(squares))(x), 8 * x, 1e-6)
+    assert_close(xlamini.grad(lambda x: over_i(squares)(x).sum())(x), 8 * x, 1e-6)
+
+
+def test_in_roots_and_solves() -> None:
+    def root(a: Any) -> Any:
+        total = lambda: lax.psum(a * a, "i")
+        return lax.custom_root(lambda x: x - total(), 1.0, lambda f, x: total(), lambda g, y: y / g(1.0))
+
+    x = np.arange(1.0, 5.0, dtype=np.float32)
+    assert_close(over_i(root)(x), np.full(N, (x * x).sum()), 1e-6)
+    assert_close(over_i(xlamini.grad(root))(x), 8 * x, 1e-6)
+
+
+def test_random_keys_are_sent() -> None:
+    keys = xlamini.random.split(xlamini.random.key(0), N)
+    sent = over_i(lambda key: lax.ppermute(key, "i", SHIFT))(keys)
+    words = np.asarray(xlamini.random.key_data(keys))
+    assert_close(xlamini.random.key_data(sent), np.roll(words, 1, 0), 0)

@@ -95,7 +95,8 @@ def test_texts_of_the_lowered() -> None:
 def test_costs() -> None:
     lowered = traced().lower()
     found = lowered.cost_analysis()
-    assert (found["flops"], found["transcendentals"], found["bytes accessed"]) == (7.0, 3.0, 128.0)
+    assert (found["flops"], found["transcendentals"]) == (7.0, 3.0)
+    assert 100 <= found["bytes accessed"] <= 150
     compiled = lowered.compile()
     assert compiled.cost_analysis()["flops"] == 7.0
     memory = compiled.memory_analysis()

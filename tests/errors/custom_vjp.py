@@ -59,6 +59,12 @@ def opaque(x: Any) -> Any:
     return type("Opaque", (), {"__slots__": (), "value": property(lambda self: hidden["x"])})()
 
 
+def leaking_from_vmap(x: Any) -> Any:
+    kept: list[Any] = []
+    xlamini.vmap(lambda y: kept.append(y) or y)(x)
+    return kept[0] * 2
+
+
 def mapped_hidden(x: Any) -> Any:
     def one(x: Any) -> Any:
         held = opaque(lax.stop_gradient(x))
@@ -154,6 +160,10 @@ ROWS = [
     row(
         "hidden in vmap", lambda: grad(mapped_hidden)(ones(3)), UnexpectedTracerError, "made while tracing one, at ",
         "make the value an argument of f, and return it from fwd among the residuals",
+    ),
+    row(
+        "escape from vmap in jit", lambda: xlamini.jit(leaking_from_vmap)(ones(3)), UnexpectedTracerError,
+        "as its argument 'y'", "after that trace ended",
     ),
     row("escape", leaking, UnexpectedTracerError, "was made while tracing bwd", "after that trace ended"),
     row(

@@ -93,7 +93,8 @@ from xlamini.primitives.special import digamma, erf, erf_inv, erfc, lgamma, poly
 from xlamini.primitives.top_k import top_k, top_k_p
 from xlamini.primitives.trigonometric import acos, asin, atan, atan2, cos, sin, tan
 from xlamini.transforms.control_flow.associative_scan import associative_scan
-from xlamini.transforms.control_flow.cond import cond, cond_p, switch
+from xlamini.transforms.control_flow.cond import cond, switch
+from xlamini.transforms.control_flow.cond_primitive import cond_p
 from xlamini.transforms.control_flow.fori_loop import fori_loop
 from xlamini.transforms.control_flow.map import map
 from xlamini.transforms.control_flow.platform_dependent import platform_dependent

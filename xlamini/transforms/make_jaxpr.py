@@ -1,11 +1,14 @@
 """Tracing to look at: make_jaxpr and eval_shape."""
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable
 from typing import Any
 
 from xlamini.core.edges import edge
+from xlamini.core.named_axes import named_axis
+from xlamini.core.primitive import Axis
 from xlamini.transforms.arguments import check_callable
 from xlamini.transforms.jit import jit
 from xlamini.transforms.statics import Numbers
@@ -17,7 +20,7 @@ def make_jaxpr(
     """A function that traces `fun` for its arguments and returns the jaxpr, closed over captured arrays.
 
     Arguments are arrays, numbers, or `ShapeDtypeStruct`s; nothing is computed. With `return_shape` the types of the
-    outputs come second.
+    outputs come second. `axis_env` is a list of pairs (name, size): the axes that collectives may refer to.
 
     >>> print(xlamini.make_jaxpr(lambda x: x * x)(2.0))
     { lambda ; a:f32[]. let b:f32[] = mul a a in (b,) }
@@ -28,7 +31,10 @@ def make_jaxpr(
     @edge
     @functools.wraps(fun)
     def jaxpr_of(*args: Any, **kwargs: Any) -> Any:
-        traced = traced_once.trace(*args, **kwargs)
+        with contextlib.ExitStack() as axes:
+            for name, size in axis_env or ():
+                axes.enter_context(named_axis(Axis(size, name)))
+            traced = traced_once.trace(*args, **kwargs)
         return (traced.jaxpr, traced.out_info) if return_shape else traced.jaxpr
 
     return jaxpr_of

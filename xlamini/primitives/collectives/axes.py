@@ -10,7 +10,7 @@ import numpy as np
 from xlamini.core.avals import ShapedArray
 from xlamini.core.named_axes import size_of_axis
 from xlamini.core.primitive import Axis, Primitive
-from xlamini.core.tracer import literal
+from xlamini.primitives.convert import convert
 from xlamini.primitives.iota import iota
 
 AxisName = Any
@@ -40,7 +40,7 @@ def axis_index(axis_name: AxisName) -> Any:
         size = size_of_axis(name)
         here = axis_index_p.bind(axis_name=name)
         position = here if position is None else position * np.int32(size) + here
-    return literal(0, np.dtype("int32")) if position is None else position
+    return convert(0, np.int32) if position is None else position
 
 
 class AxisIndex(Primitive):
@@ -92,8 +92,8 @@ def checked_groups(what: str, names: Sequence[Any], groups: Any, alike: bool = T
     size = size_of_axis(names[0])
     if sorted(i for group in found for i in group) != list(range(size)):
         raise ValueError(
-            f"{what}: axis_index_groups must cover all indices exactly once: those of {names[0]!r} are 0 to {size - 1}, "
-            f"the groups are {[list(group) for group in found]}"
+            f"{what}: axis_index_groups must cover all indices exactly once: those of {names[0]!r} are 0 to "
+            f"{size - 1}, the groups are {[list(group) for group in found]}"
         )
     if alike and len(set(map(len, found))) > 1:
         sizes = sorted(map(len, found))

@@ -33,7 +33,7 @@ from xlamini.primitives.identity import stop_gradient_p
 from xlamini.primitives.reductions import reduce_or
 from xlamini.primitives.select import select_n
 from xlamini.primitives.shape import broadcast_in_dim, reshape
-from xlamini.transforms.control_flow.cond import cond_p
+from xlamini.transforms.control_flow.cond_primitive import cond_p
 from xlamini.transforms.control_flow.scan_primitive import scan_p
 from xlamini.transforms.control_flow.while_lowering import lowered
 from xlamini.transforms.control_flow.while_primitive import While

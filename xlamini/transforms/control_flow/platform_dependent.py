@@ -10,7 +10,8 @@ from xlamini.core.primitive import Primitive
 from xlamini.core.tracer import state
 from xlamini.runtime.platforms import default_backend
 from xlamini.transforms.control_flow.branches import check_branches, trace_branches
-from xlamini.transforms.control_flow.cond import INT32, applied, index_of_platform
+from xlamini.transforms.control_flow.cond import applied
+from xlamini.transforms.control_flow.cond_primitive import INT32, index_of_platform
 
 Platforms = tuple[tuple[str, ...] | None, ...]
 """The platforms that each branch is for; None means all others."""

@@ -11,8 +11,8 @@ from xlamini.core.config import disable_jit
 from xlamini.core.errors import ConcretizationTypeError
 from xlamini.core.pytree import structure, treedef_is_leaf
 from xlamini.transforms.arguments import name_of
-from xlamini.transforms.control_flow.bounded_while import bounded_while_p
 from xlamini.transforms.cells import Cells, store, threaded, values_of, with_cells
+from xlamini.transforms.control_flow.bounded_while import bounded_while_p
 from xlamini.transforms.control_flow.carries import Carry, check_function
 from xlamini.transforms.control_flow.while_primitive import while_p
 from xlamini.transforms.placing import device_put

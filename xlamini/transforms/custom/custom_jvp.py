@@ -29,6 +29,7 @@ from xlamini.transforms.custom.rules import (
     checked_tree,
     checked_types,
     closed_over,
+    halves,
     positional,
     signature_of,
     traced_call,
@@ -181,6 +182,11 @@ class CustomJVPCall(HigherOrder):
     def linearize(self, primals: Sequence[Any], tangents: Sequence[Any], *, jvp: JvpRule, **params: Any) -> Any:
         start = _check_captured(tangents, **params)
         return jvp.linearized(primals[start:], tangents[start:])
+
+    def partial_eval(self, unknown: Sequence[bool], operands: Sequence[Any], **params: Any) -> Any:
+        """In the open, without the rule, if that makes some outputs known; this is how a rule's own derivative is."""
+        found = halves(params["call_jaxpr"], unknown, operands)
+        return self.bind(*operands, **params) if found is None else found
 
     def with_captured(self, operands: Sequence[Any], params: dict[str, Any]) -> Any:
         jaxpr = params["call_jaxpr"]

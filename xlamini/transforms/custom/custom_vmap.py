@@ -22,6 +22,7 @@ from xlamini.transforms.arguments import check_callable, name_of
 from xlamini.transforms.custom.rules import (
     captured_names,
     closed_over,
+    halves,
     positional,
     signature_of,
     traced_call,
@@ -161,6 +162,11 @@ class CustomVmapCall(HigherOrder):
         outs, residuals = lin.parted(primals, evaluate(lin.primal, primals))
         out_tangents = evaluate(lin.tangent, [*residuals, *given(tangents)])
         return outs, with_zeros(call.out_avals, lin.nonzero_out, out_tangents)
+
+    def partial_eval(self, unknown: Sequence[bool], operands: Sequence[Any], **params: Any) -> Any:
+        """In the open, without the rule, if that makes some outputs known."""
+        found = halves(params["call"], unknown, operands)
+        return self.bind(*operands, **params) if found is None else found
 
     def with_captured(self, operands: Sequence[Any], params: dict[str, Any]) -> Any:
         jaxpr = params["call"]

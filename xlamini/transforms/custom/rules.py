@@ -28,8 +28,11 @@ from xlamini.core.pytree import (
 )
 from xlamini.core.tangents import is_differentiable, tangent_aval
 from xlamini.core.tracer import Tracer, aval_of, is_usable, state
+from xlamini.interpreters.evaluate import evaluate
+from xlamini.interpreters.partial_eval import partial_eval
 from xlamini.primitives.tangent_ops import zeros
 from xlamini.transforms.arguments import ArgNames, avals_of, check_outputs, check_values, name_of
+from xlamini.transforms.higher_order import chosen, inverse, merged
 from xlamini.transforms.tracing import Trace, rebuilt, trace
 
 
@@ -148,6 +151,16 @@ def with_ignored(jaxpr: Jaxpr, position: int, avals: Sequence[ShapedArray]) -> J
     if not avals:
         return jaxpr
     return jaxpr.replace(invars=[*jaxpr.invars[:position], *map(Var, avals), *jaxpr.invars[position:]])
+
+
+def halves(jaxpr: Jaxpr, unknown: Sequence[bool], operands: Sequence[Any]) -> list[Any] | None:
+    """The outputs of a called jaxpr that is parted, when some operands are unknown; None if no output is known."""
+    parted = partial_eval(jaxpr, tuple(unknown))
+    if all(parted.unknown_out):
+        return None
+    known = chosen(operands, inverse(unknown))
+    outs, residuals = parted.parted(known, evaluate(parted.known, known))
+    return merged(parted.unknown_out, evaluate(parted.unknown, [*residuals, *chosen(operands, unknown)]), outs)
 
 
 class Point:

@@ -147,11 +147,17 @@ class Backward(RewriteRule):
         raise NotImplementedError
 
 
-@dataclass(frozen=True, repr=False)
 class BackwardName(RewriteRule):
     """The param `bwd` of a call: what `fwd` leads to."""
 
-    bwd: Callable[..., Any]
+    def __init__(self, bwd: Callable[..., Any]):
+        self.bwd = bwd
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is BackwardName and self.bwd is other.bwd
+
+    def __hash__(self) -> int:
+        return id(self.bwd)
 
     def __repr__(self) -> str:
         return name_of(self.bwd)
@@ -170,13 +176,16 @@ class UserForward(ForwardRule):
         return name_of(self.rules.fwd)
 
     def _key(self) -> tuple:
-        fixed = tuple((i, id(x)) for i, x in self.rules.fixed)
-        return self.rules[:-1], fixed, self.call, tuple(t.variable for t in self.closed)
+        """What two rules share iff they are the same rule; by identity, since not all callables can be hashed."""
+        rules = self.rules
+        fixed = tuple((i, id(x)) for i, x in rules.fixed)
+        return id(rules.fwd), id(rules.bwd), rules[2:4], fixed, tuple(t.variable for t in self.closed)
 
     def __eq__(self, other: object) -> bool:
         if self is other or type(other) is not UserForward:
             return self is other
-        return values_at(self.point) is None is values_at(other.point) and self._key() == other._key()
+        asked = values_at(self.point) is not None or values_at(other.point) is not None
+        return not asked and self._key() == other._key() and self.call == other.call
 
     def __hash__(self) -> int:
         return hash(self._key())
