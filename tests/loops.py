@@ -5,14 +5,15 @@ of whatever kind; so its derivatives are those of straight-line programs.
 """
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 import xlamini
 from tests.checks import assert_close
-from xlamini import jit, lax
+from xlamini import grad, jit, lax
 from xlamini import numpy as jnp
 
 Body = Callable[[Any, Any, Any], Any]
@@ -30,10 +31,9 @@ W = np.array([0.3, -0.7, 0.4])
 ROWS = np.array([[0.1, 0.5, -0.2], [0.7, -0.4, 0.3], [-0.6, 0.2, 0.9], [0.4, 0.8, -0.5], [0.2, -0.3, 0.6]])
 
 
-def by_python(f: Callable[[Any, Any], Any], init: Any, xs: Any, length: int | None = None, reverse: bool = False) -> Any:
+def by_python(f: Callable[[Any, Any], Any], init: Any, xs: Any, reverse: bool = False) -> Any:
     """What `lax.scan` returns, by a loop in Python."""
-    leaves = xlamini.tree.leaves(xs)
-    steps = range(leaves[0].shape[0] if leaves else length)  # type: ignore[arg-type]
+    steps = range(xlamini.tree.leaves(xs)[0].shape[0])
     carry, ys = init, []
     for i in reversed(steps) if reverse else steps:
         carry, y = f(carry, xlamini.tree.map(lambda x: x[i], xs))  # noqa: B023
@@ -173,3 +173,30 @@ def both(case: Case, **options: Any) -> tuple[Callable[..., Any], Callable[..., 
     """The number that a scan gives, and the same by a loop in Python."""
     reverse = {"reverse": True} if options.get("reverse") else {}
     return differentiable(case, loop(case, **options)), differentiable(case, loop(case, by_python, **reverse))
+
+
+def some(choices: Sequence[Any], count: int) -> list[Any]:
+    """Pairs of a case's name and a choice: `count` for each case, others for the next case, so that all come up."""
+    pairs = []
+    for i, name in enumerate(CASES):
+        pairs += [(name, choices[(i + k * (len(choices) // count)) % len(choices)]) for k in range(count)]
+    return pairs
+
+
+@functools.cache
+def python_values(name: str, reverse: bool) -> Any:
+    """What the loop in Python gives."""
+    case = CASES[name]
+    return jit(loop(case, by_python, reverse=reverse))(W, case.init, case.xs)
+
+
+@functools.cache
+def python_loss(name: str) -> Callable[..., Any]:
+    """The number of a loop in Python, compiled."""
+    return jit(both(CASES[name])[1])
+
+
+@functools.cache
+def python_gradient(name: str) -> Callable[..., Any]:
+    """The gradient of a loop in Python, compiled."""
+    return jit(grad(both(CASES[name])[1], tuple(range(len(floats_of(CASES[name]))))))

@@ -223,3 +223,23 @@ def test_printed() -> None:
     text = str(xlamini.make_jaxpr(lambda a, b: lax.custom_linear_solve(lambda x: a @ x, b, lambda f, b: a.T @ b))(A, B))
     assert "const_lengths=LinearSolveTuple(matvec=1, vecmat=0, solve=1, transpose_solve=0)" in text
     assert "transpose_solve=None" in text and "vecmat=None" in text
+
+
+def test_leaves_of_which_some_change() -> None:
+    def apply(x: Any) -> Any:
+        return {"n": x["n"], "u": 2 * x["u"] + x["v"], "v": 3 * x["v"]}
+
+    def direct(_: Any, b: Any) -> Any:
+        return {"n": b["n"], "u": (b["u"] - b["v"] / 3) / 2, "v": b["v"] / 3}
+
+    def transposed(_: Any, b: Any) -> Any:
+        return {"n": b["n"], "u": b["u"] / 2, "v": (b["v"] - b["u"] / 2) / 3}
+
+    def first(u: Any, v: Any) -> Any:
+        b = {"n": jnp.asarray(3), "u": u, "v": v}
+        return lax.custom_linear_solve(apply, b, direct, transposed)["u"]
+
+    assert_close(xlamini.grad(first)(1.0, 2.0), 1 / 2, 1e-12)
+    assert_close(xlamini.grad(first, 1)(1.0, 2.0), -1 / 6, 1e-12)
+    assert_close(xlamini.jvp(first, (1.0, 2.0), (1.0, 1.0))[1], 1 / 3, 1e-12)
+    assert_close(xlamini.vmap(xlamini.grad(first, 1))(np.ones(2), np.ones(2)), np.full(2, -1 / 6), 1e-12)

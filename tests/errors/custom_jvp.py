@@ -57,6 +57,16 @@ def closing_over_mapped(x: Any) -> Any:
     return ruled(x * 2)
 
 
+KEPT: list[Any] = []
+
+
+def keeping_in_a_global(x: Any) -> Any:
+    KEPT[:] = [x]
+    ruled = custom_jvp(lambda y: y)
+    ruled.defjvp(lambda p, t: (p[0], KEPT[0] * t[0]))
+    return ruled(x)
+
+
 def leaking() -> Any:
     kept: list[Any] = []
     ruled = custom_jvp(jnp.sin)
@@ -143,6 +153,10 @@ ROWS = [
     row(
         "closed over a tree", lambda: grad(closing_over_a_tree)({"w": 2.0}), UnexpectedTracerError,
         "closes over \"params['w']\""
+    ),
+    row(
+        "from a global", lambda: grad(lambda x: vmap(keeping_in_a_global)(x).sum())(ones(3)), UnexpectedTracerError,
+        "custom_jvp: the rule <lambda>", "after that trace ended", "make the value an argument of <lambda>",
     ),
     row("leaked", leaking, UnexpectedTracerError, "'tangent of x'", "used after that trace ended"),
     row(

@@ -31,6 +31,7 @@ def vmap(
     `in_axes` says, for each positional argument, which axis is mapped (None: the argument is the same for all), as an
     int or a tree that is a prefix of the argument; `out_axes` where the mapped axis of each output goes. Keyword
     arguments are mapped over axis 0. `axis_name` names the axis for collectives such as `lax.psum`.
+    `spmd_axis_name` says how the axis is sharded, which makes no difference on one device.
 
     Raises ValueError if the sizes of the mapped axes differ, or a tree of axes does not fit.
 

@@ -17,16 +17,17 @@ from xlamini.interpreters.dce import dce
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.transpose import transpose
 from xlamini.primitives.arithmetic import neg, sub
-from xlamini.primitives.tangent_ops import instantiated
 from xlamini.transforms.arguments import check_callable
 from xlamini.transforms.custom.solver import (
     Solver,
     Vector,
     alike,
     conformed,
+    dense,
     described,
     moved_by,
     settled,
+    solution_tangents,
     traced,
     vector_of,
     with_aux,
@@ -152,11 +153,10 @@ class LinearSolve(Solver):
         moved = moved_by(matvec, [*consts["matvec"], *x], [*const_tangents["matvec"], *fixed])
         rhs = [_difference(t, m) for t, m in zip(b_tangents, moved, strict=True)]
         if all(map(is_zero, rhs)):
-            return outs, with_zeros(solve.out_avals, (False,) * len(outs), ())
+            return outs, solution_tangents(solve.out_avals, ())
         alone = {**params, "solve": _without_aux(solve, len(b))}
-        found = self.bind(*primals[: sum(lengths)], *map(instantiated, rhs), **alone)
-        nonzero = (True,) * len(b) + (False,) * (len(outs) - len(b))
-        return outs, with_zeros(solve.out_avals, nonzero, found)
+        found = self.bind(*primals[: sum(lengths)], *dense(rhs, solve.out_avals[: len(b)]), **alone)
+        return outs, solution_tangents(solve.out_avals, found)
 
     def transpose(self, cts: Sequence[Any], *operands: Any, **params: Any) -> list[Any]:
         parts, b = self.parted(operands, params["const_lengths"])
@@ -164,7 +164,7 @@ class LinearSolve(Solver):
         swapped = {name: params[_OTHER[name]] for name in self.jaxprs}
         lengths = tuple(len(parts[_OTHER[name]]) for name in self.jaxprs)
         consts = [x for name in self.jaxprs for x in parts[_OTHER[name]]]
-        given = map(instantiated, cts[: len(b)])
+        given = dense(cts[: len(b)], params["solve"].out_avals[: len(b)])
         swapped["transpose_solve"] = _without_aux(swapped["transpose_solve"], len(b))
         outs = self.bind(*consts, *given, const_lengths=lengths, **swapped)
         return [None] * len(consts) + [ct if is_linear(x) else None for x, ct in zip(b, outs, strict=True)]

@@ -15,15 +15,16 @@ from xlamini.core.tangents import is_zero
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.partial_eval import partial_eval
 from xlamini.primitives.arithmetic import neg
-from xlamini.primitives.tangent_ops import instantiated
 from xlamini.transforms.arguments import check_callable
 from xlamini.transforms.custom.solver import (
     Solver,
     Vector,
     conformed,
+    dense,
     described,
     moved_by,
     settled,
+    solution_tangents,
     traced,
     vector_of,
     with_aux,
@@ -114,11 +115,11 @@ class Root(Solver):
         x, count = outs[: len(guess)], len(guess)
         fixed = with_zeros(f.in_avals[lengths[0] :], (False,) * count, ())
         moved = moved_by(f, [*consts["f"], *x], [*const_tangents["f"], *fixed])
-        nonzero = (not all(map(is_zero, moved)),) * count + (False,) * (len(outs) - count)
-        if not any(nonzero):
-            return outs, with_zeros(solve.out_avals, nonzero, ())
-        found = _linear_part(params["tangent_solve"], [*consts["tangent_solve"], *x], list(map(instantiated, moved)))
-        return outs, with_zeros(solve.out_avals, nonzero, map(neg, found))
+        if all(map(is_zero, moved)):
+            return outs, solution_tangents(solve.out_avals, ())
+        rhs = dense(moved, solve.out_avals[:count])
+        found = _linear_part(params["tangent_solve"], [*consts["tangent_solve"], *x], rhs)
+        return outs, solution_tangents(solve.out_avals, list(map(neg, found)))
 
     def transpose(self, cts: Sequence[Any], *operands: Any, **params: Any) -> NoReturn:
         raise NotImplementedError(f"{self.name} is not linear, so it has no transpose")

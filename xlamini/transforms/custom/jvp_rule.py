@@ -6,13 +6,15 @@ The user's rule is traced when a derivative is first asked for. For a batched ca
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from xlamini.core import config
 from xlamini.core.dtypes import float0
+from xlamini.core.errors import UnexpectedTracerError
 from xlamini.core.jaxpr import Jaxpr
 from xlamini.core.named_axes import axes_here, named_axis
 from xlamini.core.primitive import Axis
@@ -141,7 +143,8 @@ class UserJvp(JvpRule):
 
         slopes = [tangent_aval(a) for a, nz in zip(self.avals, nonzero, strict=True) if nz]
         names = _names(self, nonzero)
-        jaxpr, _ = build(flat, [*self.avals, *slopes], name_of(self.name.rule), names, self._values(len(slopes)))
+        with _explaining(self.name):
+            jaxpr, _ = build(flat, [*self.avals, *slopes], name_of(self.name.rule), names, self._values(len(slopes)))
         pushed = Pushed(jaxpr, tuple(nonzero_out))
         if self.traced_fun is not None:
             self._compare(self.traced_fun, pushed, nonzero)
@@ -152,8 +155,10 @@ class UserJvp(JvpRule):
 
     def _tangents(self, nonzero: Mask, tangents: Sequence[Any]) -> list[Any]:
         """A tangent for every argument: nobody asks how what a rule closes over changes."""
-        zeros = [zero_tangent(a, self.symbolic_zeros) for a in self.avals]
-        return merged(nonzero, tangents, (z for z, nz in zip(zeros, nonzero, strict=True) if not nz))[len(self.closed) :]
+        first = len(self.closed)
+        own, marks = self.avals[first:], nonzero[first:]
+        zeros = [zero_tangent(a, self.symbolic_zeros) for a in chosen(own, inverse(marks))]
+        return merged(marks, tangents[sum(nonzero[:first]) :], zeros)
 
     def _values(self, count: int) -> list[Any] | None:
         """The numbers behind the operands, where Python may ask for them."""
@@ -166,7 +171,8 @@ class UserJvp(JvpRule):
         captured, values = list(map(numbers.of, fun.captured)), values_at(self.point)
         own = [*self.now, *[None] * len(self.names)]
         operands = list(map(numbers.of, values) if values is not None else map(numbers.like, self.avals, own))
-        slopes = [numbers.tangent(a) if nz else np.zeros(a.shape, float0) for a, nz in zip(self.avals, nonzero, strict=True)]
+        pairs = zip(self.avals, nonzero, strict=True)
+        slopes = [numbers.tangent(a) if nz else np.zeros(a.shape, float0) for a, nz in pairs]
 
         def function(primals: list[Any]) -> list[Any]:
             return evaluated(numbers, fun.jaxpr, [*captured, *primals])
@@ -196,6 +202,18 @@ class UserJvp(JvpRule):
             None if isinstance(t, SymbolicZero) or not is_differentiable(a) else convert(t, a.dtype, a.weak_type)
             for t, a in zip(slopes, self.out_avals, strict=True)
         ]
+
+
+@contextmanager
+def _explaining(rule: RuleName) -> Iterator[None]:
+    """Say of a tracer that a rule cannot have how else it gets the value."""
+    try:
+        yield
+    except UnexpectedTracerError as error:
+        problem, *leak = str(error).split(". A traced value must")
+        if leak:
+            error.args = (f"{rule}: {problem}; make the value an argument of {rule.of}",)
+        raise
 
 
 def _names(rule: UserJvp, nonzero: Mask) -> list[str]:

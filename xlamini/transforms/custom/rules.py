@@ -5,9 +5,11 @@ function itself. By then the trace in which the call stands may be over, so what
 """
 from __future__ import annotations
 
+import functools
 import inspect
 import weakref
 from collections.abc import Callable, Sequence
+from types import FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,6 +33,7 @@ from xlamini.core.tracer import Tracer, aval_of, is_usable, state
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.partial_eval import partial_eval
 from xlamini.primitives.tangent_ops import zeros
+from xlamini.runtime.put import ArrayImpl
 from xlamini.transforms.arguments import ArgNames, avals_of, check_outputs, check_values, name_of
 from xlamini.transforms.higher_order import chosen, inverse, merged
 from xlamini.transforms.tracing import Trace, rebuilt, trace
@@ -220,19 +223,22 @@ def closed_over(*things: Any) -> list[Tracer]:
 
 
 def _held_by(thing: Any) -> list[Any]:
-    if isinstance(thing, tuple | list | set | frozenset):
-        return list(thing)
-    if isinstance(thing, dict):
-        return list(thing.values())
-    if isinstance(thing, type) or inspect.ismodule(thing) or hasattr(thing, "aval") or hasattr(thing, "dtype"):
-        return []
-    names = ("__self__", "__func__", "__wrapped__", "func", "args", "keywords", "__defaults__", "__kwdefaults__")
-    held = [getattr(thing, name, None) for name in names] if callable(thing) else []
-    return [*held, *vars(thing).values(), *_cells(thing)] if hasattr(thing, "__dict__") else [*held, *_cells(thing)]
-
-
-def _cells(fun: Any) -> list[Any]:
-    return [value for _, value in _named_cells(fun)]
+    """What is directly inside a thing: elements, attributes, and for a function what it was made with."""
+    match thing:
+        case str() | bytes() | np.ndarray() | ArrayImpl() | type() | ModuleType():
+            return []
+        case tuple() | list() | set() | frozenset():
+            return list(thing)
+        case dict():
+            return list(thing.values())
+        case MethodType():
+            return [thing.__self__, thing.__func__]
+        case functools.partial():
+            return [thing.func, thing.args, thing.keywords]
+    held = list(getattr(thing, "__dict__", {}).values())
+    if isinstance(thing, FunctionType):
+        held += [thing.__defaults__, thing.__kwdefaults__, *(value for _, value in _named_cells(thing))]
+    return held
 
 
 def _named_cells(fun: Any) -> list[tuple[str, Any]]:

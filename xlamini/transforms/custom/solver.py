@@ -13,6 +13,7 @@ from xlamini.core.errors import ShapeError
 from xlamini.core.jaxpr import Effects, Jaxpr, close_over
 from xlamini.core.primitive import Axis, Cost
 from xlamini.core.pytree import first_difference, flatten_from_user, keystr, tree_flatten_with_path, treedef_tuple
+from xlamini.core.tangents import is_differentiable, is_zero
 from xlamini.core.tracer import aval_of
 from xlamini.interpreters.batch import batch
 from xlamini.interpreters.dce import dce
@@ -20,8 +21,9 @@ from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.linearize import linearize
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.convert import convert
+from xlamini.primitives.tangent_ops import zeros
 from xlamini.transforms.arguments import check_outputs, name_of
-from xlamini.transforms.higher_order import HigherOrder, cost_of, given, nonzero_of, with_zeros
+from xlamini.transforms.higher_order import HigherOrder, chosen, cost_of, given, nonzero_of, with_zeros
 from xlamini.transforms.tracing import Trace, trace
 
 
@@ -95,6 +97,17 @@ def moved_by(jaxpr: Jaxpr, primals: Sequence[Any], tangents: Sequence[Any]) -> l
     lin = linearize(jaxpr, nonzero_of(tangents))
     _, residuals = lin.parted(primals, evaluate(lin.primal, primals))
     return with_zeros(jaxpr.out_avals, lin.nonzero_out, evaluate(lin.tangent, [*residuals, *given(tangents)]))
+
+
+def dense(tangents: Sequence[Any], avals: Sequence[ShapedArray]) -> list[Any]:
+    """Tangents or cotangents as arrays of these types; of an integer it is a zero of its own type."""
+    return [zeros(a) if is_zero(t) else t for t, a in zip(tangents, avals, strict=True)]
+
+
+def solution_tangents(avals: Sequence[ShapedArray], found: Sequence[Any]) -> list[Any]:
+    """A tangent for every result, of which the solution comes first, with the tangents that were found for it."""
+    mask = [i < len(found) and is_differentiable(a) for i, a in enumerate(avals)]
+    return with_zeros(avals, mask, chosen(found, mask[: len(found)]))
 
 
 # --- the users' functions

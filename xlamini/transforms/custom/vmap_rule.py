@@ -123,7 +123,8 @@ class PushedVmap(VmapRule):
         pushed, found = jvp(ruled.jaxpr, self.nonzero, self.nonzero_out)
 
         def flat(*operands: Any) -> list[Any]:
-            outs = evaluate(pushed, [_with_axis(x, axis, *of) for x, *of in zip(operands, batched, wanted, strict=True)])
+            moved = [_with_axis(x, axis, b, w) for x, b, w in zip(operands, batched, wanted, strict=True)]
+            outs = evaluate(pushed, moved)
             due = chosen(self.nonzero_out, found)
             return [*outs[: len(found)], *chosen(outs[len(found) :], due)]
 
