@@ -53,10 +53,10 @@ def _in_blocks(f: Callable[[Any], Any], leaves: Sequence[Any], tree: Any, blocks
         return mapped(unflatten(tree, leaves))
     rows = [reshape(slice_in_dim(x, 0, whole), (blocks, size, *aval_of(x).shape[1:])) for x in leaves]
     rest = [slice_in_dim(x, whole, None) for x in leaves]
-    found = tree_map(_joined, _one_by_one(mapped, unflatten(tree, rows)))
-    if aval_of(leaves[0]).shape[0] == whole:
-        return found
-    return tree_map(lambda x, y: concatenate([x, y], 0), found, mapped(unflatten(tree, rest)))
+    found = _one_by_one(mapped, unflatten(tree, rows))
+    if not aval_of(rest[0]).shape[0]:
+        return tree_map(_joined, found)
+    return tree_map(lambda x, y: concatenate([_joined(x), y], 0), found, mapped(unflatten(tree, rest)))
 
 
 def _joined(x: Any) -> Any:

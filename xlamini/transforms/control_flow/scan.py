@@ -146,7 +146,9 @@ def _pair(loop: Loop, out: Any) -> tuple[Any, Any]:
 
 
 def _described(out: Any) -> str:
-    return f"one array, {out.aval.str_short(short_dtypes=False)}" if hasattr(out, "aval") else f"a {type(out).__name__}"
+    if hasattr(out, "aval"):
+        return f"one array, {out.aval.str_short(short_dtypes=False)}"
+    return f"a {type(out).__name__}" if out is not None else "None"
 
 
 def _unrolled(loop: Loop, length: int) -> int:

@@ -31,7 +31,10 @@ def slices_of(
             )
         found = aval.shape[0]
     if found is None:
-        raise ValueError(f"{what}: how many steps? xs has no arrays and length is not given; pass xs or length=n")
+        raise ValueError(
+            f"{what}: xs has no arrays, so the number of steps is not known; give one array at least, or call lax.scan "
+            "with length=n"
+        )
     return [a.update(shape=a.shape[1:]) for a in avals], found
 
 
