@@ -47,8 +47,10 @@ def test_remarks_snapshot(snapshot: Snapshot) -> None:
 
 
 def test_no_snapshot_is_left_over() -> None:
-    expected = {f"jaxpr_{name}.txt" for name in (*snapshot_programs.JAXPRS, "remarks")}
+    expected = {f"jaxpr_{name}.txt" for name in snapshot_programs.JAXPRS}
     expected |= {f"stablehlo_{name}.txt" for name in snapshot_programs.MODULES}
+    for file in Path(__file__).parent.glob("test_*.py"):
+        expected |= {f"{name}.txt" for name in re.findall(r'\bsnapshot\("(\w+)"', file.read_text())}
     assert {path.name for path in SNAPSHOTS.iterdir()} == expected
 
 

@@ -238,6 +238,26 @@ def test_grad_of_a_function_that_writes_a_ref() -> None:
     assert_close(seen[...], 8, 0)
 
 
+def test_every_way_to_differentiate_threads_refs() -> None:
+    r = new_ref(0.0)
+
+    def square(x: Any) -> Any:
+        r[...] += x
+        return x * x, r[...]
+
+    _, pullback, aux = xlamini.vjp(square, 3.0, has_aux=True)
+    assert (float(pullback(1.0)[0]), float(aux), float(r[...])) == (6, 3, 3)
+    first = lambda x: square(x)[0]
+    assert_close(xlamini.jvp(first, (3.0,), (1.0,))[1], 6, 0)
+    assert_close(xlamini.linearize(first, 3.0)[1](1.0), 6, 0)
+    assert_close(xlamini.vjp(first, 3.0)[1](1.0)[0], 6, 0)
+    assert_close(xlamini.jacfwd(first)(3.0), 6, 0)
+    assert_close(xlamini.jacrev(first)(3.0), 6, 0)
+    assert_close(r[...], 18, 0)
+    assert_close(xlamini.jit(xlamini.grad(first))(3.0), 6, 0)
+    assert_close(r[...], 21, 0)
+
+
 def test_vmap_may_read_a_ref_and_write_what_is_not_mapped() -> None:
     r = new_ref(2.0)
     assert_close(xlamini.vmap(lambda x: x * r[...])(RAMP), 2 * RAMP, 0)
@@ -284,7 +304,7 @@ def test_a_mapped_value_cannot_go_into_a_ref_from_outside() -> None:
 def test_a_transformation_that_does_not_thread_refs_says_so() -> None:
     r = new_ref(0.0)
     with pytest.raises(TypeError, match=r"a ref of type float32\[\], made outside of .*, is used inside at .*test_ref"):
-        xlamini.jvp(lambda x: set_ref(r, ..., x) or x, (1.0,), (1.0,))
+        xlamini.make_jaxpr(lambda x: set_ref(r, ..., x) or x)(1.0)
 
 
 def test_a_ref_does_not_leave_its_trace() -> None:

@@ -34,7 +34,7 @@ def in_double() -> Iterator[None]:
         yield
 
 
-OPTIONS = [{"reverse": True}, {"unroll": 2}, {"unroll": 3, "reverse": True}, {"unroll": True}, {"unroll": 0}]
+OPTIONS: list[dict[str, Any]] = [{"reverse": True}, {"unroll": 2}, {"unroll": 3, "reverse": True}, {"unroll": True}, {"unroll": 0}]
 
 
 # --- values
@@ -91,7 +91,8 @@ def test_no_slices_but_a_length() -> None:
     carry, ys = lax.scan(lambda c, x: (c * 2, (c, x)), 1, None, length=4)
     assert int(carry) == 16 and ys[1] is None
     assert_close(ys[0], [1, 2, 4, 8], 0)
-    assert lax.scan(lambda c, x: (c, None), (), {}, length=np.int64(3)) == ((), None)
+    length: Any = np.int64(3)
+    assert lax.scan(lambda c, x: (c, None), (), {}, length=length) == ((), None)
     assert lax.scan(lambda c, x: (c, x), 1.5, np.zeros((3, 0)), length=3)[1].shape == (3, 0)
 
 
@@ -121,7 +122,7 @@ def test_keys_as_carry_and_slices() -> None:
         return key, (random.normal(sub) + random.normal(x), sub)
 
     keys = random.split(random.key(1), 4)
-    for options in ({}, {"reverse": True}, {"unroll": 3}, {"unroll": True}):
+    for options in OPTIONS:
         last, (numbers, subs) = lax.scan(body, random.key(0), keys, **options)
         order = range(3, -1, -1) if options.get("reverse") else range(4)
         key, expected = random.key(0), {}

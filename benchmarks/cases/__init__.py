@@ -11,6 +11,7 @@ NAMES = (
     "transformer",
     "chain",
     "rewrites",
+    "scan",
     "dispatch",
     "eager_ops",
     "eager_transforms",

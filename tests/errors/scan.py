@@ -64,8 +64,13 @@ ROWS = [
         "one value", lambda: lax.scan(lambda c, x: c + x, 0.0, ones(3)), TypeError,
         "scan: <lambda> must return a pair (carry, y), but returned one array, float32[]", "(carry, None)",
     ),
-    row("three values", lambda: lax.scan(lambda c, x: (c, x, x), 0.0, ones(3)), TypeError, "a tuple of 3"),
-    row("none", lambda: lax.scan(lambda c, x: None, 0.0, ones(3)), TypeError, "returned None"),
+    row(
+        "three values", lambda: lax.scan(lambda c, x: (c, x, x), 0.0, ones(3)), TypeError,  # type: ignore[arg-type]
+        "a tuple of 3",
+    ),
+    row(
+        "none", lambda: lax.scan(lambda c, x: None, 0.0, ones(3)), TypeError, "returned None",  # type: ignore[arg-type]
+    ),
     row(
         "no array", lambda: lax.scan(lambda c, x: (c, "a"), 0.0, ones(3)), TypeError,
         "<lambda> returned 'a' of type str",
@@ -137,7 +142,10 @@ ROWS = [
         "associative_scan ranks", lambda: lax.associative_scan(lambda a, b: a, (ones(2, 3), ones(3)), axis=1),
         ValueError, "along axis 1", "elems[1] is float32[3]",
     ),
-    row("associative_scan scalar", lambda: lax.associative_scan(jnp.add, 1.0), ValueError, "axis 0 does not fit elems, float32[]"),
+    row(
+        "associative_scan scalar", lambda: lax.associative_scan(jnp.add, 1.0), ValueError,
+        "axis 0 does not fit elems, float32[]; give an array",
+    ),
     row("associative_scan nothing", lambda: lax.associative_scan(jnp.add, []), ValueError, "elems has no arrays"),
     row(
         "associative_scan fn", lambda: lax.associative_scan(1, ones(3)), TypeError, "fn must be a function",  # type: ignore[arg-type]

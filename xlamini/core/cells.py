@@ -20,8 +20,8 @@ class Touched(TypeError):
     def __init__(self, cell: Cell, builder: Builder):
         self.cell, self.builder = cell, builder
         super().__init__(
-            f"a ref of type {cell.aval.str_short(short_dtypes=False)}, made outside of {builder.name or 'the function'}, "
-            f"is used inside at {user_line()}, where the transformation does not thread it; pass its value as an "
+            f"a ref of type {cell.aval.str_short(short_dtypes=False)}, made outside of {builder.name or 'the function'}"
+            f", is used inside at {user_line()}, where the transformation does not thread it; pass its value as an "
             "argument and return the new one"
         )
 

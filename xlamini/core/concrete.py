@@ -132,7 +132,8 @@ _METHODS: dict[str, Any] = {
     "__bool__": _asking(
         TracerBoolConversionError,
         "The truth value",
-        f"To choose between values use jnp.where, {_STATIC}.",
+        "To choose between values use jnp.where, between computations lax.cond, in place of while lax.while_loop, "
+        f"{_STATIC}.",
         bool,
     ),
     "__int__": _asking(
@@ -153,7 +154,8 @@ _METHODS: dict[str, Any] = {
     "__index__": _asking(
         TracerIntegerConversionError,
         "The integer",
-        f"Shapes, range() and list indices must be static: use lax.dynamic_slice for a slice, {_STATIC}.",
+        "Shapes, range() and list indices must be static: use lax.fori_loop in place of range(), lax.dynamic_slice "
+        f"for a slice, {_STATIC}.",
         lambda value: np.asarray(value).__index__(),
     ),
     "__array__": _asking(

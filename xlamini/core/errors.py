@@ -58,13 +58,17 @@ class TracerBoolConversionError(ConcretizationTypeError):
         def size(x):
             return x if x > 0 else -x  # fails: the sign is not known while tracing
 
-    Compute both and select:
+    Compute both and select, or let the program choose when it runs:
 
         @jit
         def size(x):
             return jnp.where(x > 0, x, -x)
 
-    An argument that only chooses what to compute belongs in `static_argnames`.
+        @jit
+        def size(x):
+            return lax.cond(x > 0, lambda: x, lambda: -x)
+
+    `lax.while_loop` does so for `while`. An argument that only chooses what to compute belongs in `static_argnames`.
     """
 
 

@@ -1,7 +1,7 @@
 """Threading cells through transformations: a function that uses a cell becomes one of its value.
 
-A transformation runs through `with_cells`. Where the user's function touches a cell from outside, it runs again with the
-cell among its arguments and results.
+A transformation runs through `with_cells`. Where the user's function touches a cell from outside, it runs again with
+the cell among its arguments and results.
 """
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Which arguments a transformation differentiates: taken out, checked, and traced as the only inputs."""
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import functools
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from xlamini.core.pytree import flatten, flatten_from_user, unflatten
@@ -9,7 +10,8 @@ from xlamini.core.tangents import is_differentiable
 from xlamini.core.tracer import Tracer
 from xlamini.runtime.put import ArrayImpl
 from xlamini.transforms.arguments import ArgNames, avals_of, check_callable, check_values, name_of
-from xlamini.transforms.tracing import Trace, trace
+from xlamini.transforms.cells import Cells, store, threaded, values_of, with_cells
+from xlamini.transforms.tracing import Trace, rebuilt, trace
 
 Argnums = int | Sequence[int]
 
@@ -52,23 +54,35 @@ class DiffArgs:
             args[position] = value
         return self._fun(*args, **self._kwargs)
 
-    def trace(self, has_aux: bool = False) -> Trace:
+    def trace(self, has_aux: bool) -> Trace:
         """Trace the function of the chosen arguments; Python may ask for their numbers.
 
-        With `has_aux` its output is a pair, the second the arrays in the auxiliary data; `aux` puts these together.
+        Its output is a pair: the function's, and arrays that come along without derivatives; see `split`.
         """
-        fun = self._with_arrays_of_aux if has_aux else self.of_chosen
-        return trace(fun, self.in_tree, self.avals, self.leaves, self.names, self.fun_name)
+        return with_cells(lambda cells: self._trace(has_aux, cells))
 
-    def _with_arrays_of_aux(self, *chosen: Any) -> tuple[Any, list[Any]]:
-        out, aux = split_aux(self.of_chosen(*chosen), self.what, self.fun_name)
-        self._aux_leaves, self._aux_tree = flatten_from_user(aux)
-        return out, [x for x in self._aux_leaves if _is_array(x)]
+    def _trace(self, has_aux: bool, cells: Cells) -> Trace:
+        self._cells = cells
+        fun = functools.partial(threaded(self.of_chosen, cells), values_of(cells))
 
-    def aux(self, arrays: Iterable[Any]) -> Any:
-        """The auxiliary data: the arrays among them, and all else as the function returned it."""
+        def paired(*chosen: Any) -> tuple[Any, list[Any]]:
+            out, last = fun(*chosen)
+            out, aux = split_aux(out, self.what, self.fun_name) if has_aux else (out, None)
+            self._along, self._tree_along = flatten_from_user((aux, last))
+            return out, [x for x in self._along if _is_array(x)]
+
+        return trace(paired, self.in_tree, self.avals, self.leaves, self.names, self.fun_name)
+
+    def split(self, traced: Trace, leaves: Sequence[Any]) -> tuple[Any, Any]:
+        """The function's output, and its auxiliary data; the refs that it wrote hold their new values from here on.
+
+        Of the auxiliary data the program has the arrays; all else is as the function returned it.
+        """
+        out, arrays = rebuilt(traced.out_tree, leaves)
         given = iter(arrays)
-        return unflatten(self._aux_tree, [next(given) if _is_array(x) else x for x in self._aux_leaves])
+        along = unflatten(self._tree_along, [next(given) if _is_array(x) else x for x in self._along])
+        store(self._cells, along[1])
+        return out, along[0]
 
     def nonzero(self, traced: Trace) -> tuple[bool, ...]:
         """Which inputs of the traced jaxpr have a tangent: the chosen leaves that can have one, no captured value."""

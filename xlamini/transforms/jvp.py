@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from xlamini.core.avals import ShapedArray
 from xlamini.core.dtypes import float0
 from xlamini.core.edges import edge
 from xlamini.core.errors import ShapeError
-from xlamini.core.pytree import first_difference, flatten, register_pytree_node, structure
+from xlamini.core.pytree import first_difference, flatten, register_pytree_node, treedef_children
 from xlamini.core.tangents import is_differentiable, tangent_aval
 from xlamini.core.tracer import aval_of
 from xlamini.interpreters.jvp import jvp as jvp_of_jaxpr
@@ -47,9 +47,9 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
 
     flat = as_one_program(program, [*diff.operands(traced), *(given[i] for i in keep)], diff.fun_name)
     count = len(nonzero_out)
-    outs = rebuilt(traced.out_tree, flat[:count])
-    out_tangents = rebuilt(traced.out_tree, as_tangents(traced.jaxpr.out_avals, flat[count:]))
-    return (outs[0], out_tangents[0], diff.aux(outs[1])) if has_aux else (outs, out_tangents)
+    out, aux = diff.split(traced, flat[:count])
+    out_tangents, _ = rebuilt(traced.out_tree, as_tangents(traced.jaxpr.out_avals, flat[count:]))
+    return (out, out_tangents, aux) if has_aux else (out, out_tangents)
 
 
 @edge
@@ -67,13 +67,11 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     traced = diff.trace(has_aux)
     lin = linearize_jaxpr(traced.jaxpr, diff.nonzero(traced))
     outs, residuals = evaluated(lin, diff.operands(traced))
-    out = rebuilt(traced.out_tree, outs)
-    rule = LinearRule(lin, diff.tree, diff.avals, diff.names, traced.out_tree, traced.jaxpr.out_avals)
-    if not has_aux:
-        return out, LinearMap(rule, residuals)
-    tree = structure(out[0])
-    rule = replace(rule, out_tree=tree, out_avals=rule.out_avals[: tree.num_leaves])
-    return out[0], LinearMap(rule, residuals), diff.aux(out[1])
+    out_tree = treedef_children(traced.out_tree)[0]
+    out_avals = traced.jaxpr.out_avals[: out_tree.num_leaves]
+    rule = LinearRule(lin, diff.tree, diff.avals, diff.names, out_tree, out_avals)
+    out, aux = diff.split(traced, outs)
+    return (out, LinearMap(rule, residuals), aux) if has_aux else (out, LinearMap(rule, residuals))
 
 
 @dataclass(eq=False)

@@ -17,9 +17,8 @@ from xlamini.core.tangents import Zero, is_differentiable
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.linearize import linearize
 from xlamini.primitives.tangent_ops import full, zeros
-from xlamini.transforms.arguments import check_callable, name_of
-from xlamini.transforms.cells import Cells, store, threaded, values_of, with_cells
-from xlamini.transforms.differentiated import Argnums, DiffArgs, split_aux
+from xlamini.transforms.arguments import check_callable
+from xlamini.transforms.differentiated import Argnums, DiffArgs
 from xlamini.transforms.one_program import as_one_program
 from xlamini.transforms.reverse import as_gradients, pull_back
 from xlamini.transforms.tracing import Trace, rebuilt
@@ -44,12 +43,12 @@ def value_and_grad(
     """
 
     check_callable("value_and_grad", fun)
-    of_args = _differentiated(fun, argnums, has_aux, holomorphic, allow_int)
 
     @edge
     @functools.wraps(fun)
     def value_and_grad_of(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
-        value, aux, gradient = of_args(args, kwargs)
+        diff = DiffArgs(fun, argnums, args, kwargs, "grad")
+        value, aux, gradient = _differentiate(diff, has_aux, holomorphic, allow_int)
         return ((value, aux) if has_aux else value), gradient
 
     return value_and_grad_of
@@ -72,42 +71,15 @@ def grad(
     """
 
     check_callable("grad", fun)
-    of_args = _differentiated(fun, argnums, has_aux, holomorphic, allow_int)
 
     @edge
     @functools.wraps(fun)
     def grad_of(*args: Any, **kwargs: Any) -> Any:
-        _, aux, gradient = of_args(args, kwargs)
+        diff = DiffArgs(fun, argnums, args, kwargs, "grad")
+        _, aux, gradient = _differentiate(diff, has_aux, holomorphic, allow_int)
         return (gradient, aux) if has_aux else gradient
 
     return grad_of
-
-
-def _differentiated(
-    fun: Callable[..., Any], argnums: Argnums, has_aux: bool, holomorphic: bool, allow_int: bool
-) -> Callable[..., tuple[Any, Any, Any]]:
-    """The function from args and keywords to value, auxiliary data and gradient; cells that `fun` writes are threaded."""
-
-    def of_args(args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Any, Any, Any]:
-        return with_cells(lambda cells: threading(cells, args, kwargs) if cells else plain(args, kwargs))
-
-    def plain(args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Any, Any, Any]:
-        return _differentiate(DiffArgs(fun, argnums, args, kwargs, "grad"), has_aux, holomorphic, allow_int)
-
-    def threading(cells: Cells, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Any, Any, Any]:
-        values = values_of(cells)
-
-        def with_last_values(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
-            out, last = threaded(fun, cells)(values, *args, **kwargs)
-            value, aux = split_aux(out, "grad", name_of(fun)) if has_aux else (out, None)
-            return value, (aux, last)
-
-        diff = DiffArgs(functools.wraps(fun)(with_last_values), argnums, args, kwargs, "grad")
-        value, (aux, last), gradient = _differentiate(diff, True, holomorphic, allow_int)
-        store(cells, last)
-        return value, aux, gradient
-
-    return of_args
 
 
 def _differentiate(
@@ -116,7 +88,7 @@ def _differentiate(
     """The value, the auxiliary data and the gradient."""
     _check_inputs(diff, holomorphic, allow_int)
     traced = diff.trace(has_aux)
-    _check_value(diff, traced, has_aux, holomorphic)
+    _check_value(diff, traced, holomorphic)
     lin = linearize(traced.jaxpr, diff.nonzero(traced))
 
     def program(*operands: Any) -> list[Any]:
@@ -128,8 +100,7 @@ def _differentiate(
     flat = as_one_program(program, diff.operands(traced), diff.fun_name)
     outs, cts = flat[: len(lin.nonzero_out)], flat[len(lin.nonzero_out) :]
     gradients = rebuilt(diff.tree, as_gradients(diff.avals, cts))
-    out = rebuilt(traced.out_tree, outs)
-    value, aux = (out[0], diff.aux(out[1])) if has_aux else (out, None)
+    value, aux = diff.split(traced, outs)
     return value, aux, gradients[0] if diff.single else gradients
 
 
@@ -152,11 +123,10 @@ def _check_inputs(diff: DiffArgs, holomorphic: bool, allow_int: bool) -> None:
             )
 
 
-def _check_value(diff: DiffArgs, traced: Trace, has_aux: bool, holomorphic: bool) -> None:
+def _check_value(diff: DiffArgs, traced: Trace, holomorphic: bool) -> None:
     """TypeError unless the function's output is one real scalar (complex if holomorphic)."""
     tree = traced.out_tree
-    out = unflatten(tree, range(tree.num_leaves))
-    value = out[0] if has_aux else out
+    value, _ = unflatten(tree, range(tree.num_leaves))
     if not isinstance(value, int):
         raise TypeError(
             f"grad: {diff.fun_name} must return a scalar, but it returned a {type(value).__name__}; return one number, "

@@ -15,8 +15,8 @@ from xlamini.core.pytree import (
     flatten_from_user,
     keystr,
     register_pytree_node,
-    structure,
     tree_flatten_with_path,
+    treedef_children,
 )
 from xlamini.core.tangents import NonlinearError, Zero, is_zero, tangent_aval
 from xlamini.core.tracer import aval_of
@@ -46,12 +46,10 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, reduce_ax
     traced = diff.trace(has_aux)
     lin = linearize(traced.jaxpr, diff.nonzero(traced))
     outs, residuals = evaluated(lin, diff.operands(traced))
-    out = rebuilt(traced.out_tree, outs)
-    out_avals = traced.jaxpr.out_avals
-    rule = Rule(lin, diff.tree, diff.avals, traced.out_tree, out_avals, diff.fun_name)
-    if not has_aux:
-        return out, VJP(rule, residuals)
-    return out[0], VJP(rule.of_output(structure(out[0])), residuals), diff.aux(out[1])
+    out_tree = treedef_children(traced.out_tree)[0]
+    rule = Rule(lin, diff.tree, diff.avals, out_tree, traced.jaxpr.out_avals, diff.fun_name)
+    out, aux = diff.split(traced, outs)
+    return (out, VJP(rule, residuals), aux) if has_aux else (out, VJP(rule, residuals))
 
 
 class Rule:
@@ -69,10 +67,6 @@ class Rule:
         self.lin, self.fun_name = lin, fun_name
         self.in_tree, self.in_avals = in_tree, in_avals
         self.out_tree, self.out_avals = out_tree, out_avals
-
-    def of_output(self, out_tree: Any) -> Rule:
-        """The rule for cotangents of the first outputs alone; those of the auxiliary data are zero."""
-        return Rule(self.lin, self.in_tree, self.in_avals, out_tree, self.out_avals, self.fun_name)
 
 
 class VJP:

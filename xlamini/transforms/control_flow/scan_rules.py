@@ -115,7 +115,7 @@ def _takes(body: Jaxpr, consts: Mask, xs: Mask, sums: Sequence[bool], carry_cts:
     given, count = parts(body.in_avals, len(consts), len(carry_cts)), len(carry_cts)
     return _Takes(
         chosen(given.consts, inverse(consts)),
-        tangents_of(chosen(given.consts, consts), sums),
+        tangents_of(chosen(given.consts, consts), tuple(sums)),
         tangents_of(body.out_avals[:count], carry_cts),
         tangents_of(body.out_avals[count:], ys_cts),
         chosen(given.xs, inverse(xs)),
