@@ -1,8 +1,8 @@
 """Everything that takes a function, twice: by xlamini, and in plain Python.
 
-A `Wrap` makes a function of an array (a vector of SIZE numbers to one of the same size) from another one. Wrapped around
-each other in all ways they are programs that nest control flow, custom rules, recomputation and mapping; `plain` gives the
-same numbers with Python's own loops and branches.
+A `Wrap` makes a function of an array (a vector of SIZE numbers to one of the same size) from another one. Wrapped
+around each other in all ways they are programs that nest control flow, custom rules, recomputation and mapping; `plain`
+gives the same numbers with Python's own loops and branches.
 """
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ def test_dead_code_within_a_call_goes() -> None:
 
 def test_partial_evaluation_parts_by_what_is_known() -> None:
     jaxpr = traced(lambda x, y: (lax.sin(x) * y, lax.cos(x), y, x, 2.0), 1.0, 2.0)
-    known, unknown, unknown_out, sources = partial_eval(jaxpr, (False, True))
+    known, unknown, unknown_out, _ = partial_eval(jaxpr, (False, True))
     assert unknown_out == (True, False, True, False, False)
     assert sorted(names(known)) == ["cos", "sin"] and names(unknown) == ["mul"]
     now = run(known, F32(1))

@@ -1,4 +1,4 @@
-"""Refs: read, written and added to, beside the same programs with plain values; threaded through every transformation."""
+"""Refs: read, written and added to, beside the same programs with plain values; through every transformation."""
 from __future__ import annotations
 
 from typing import Any

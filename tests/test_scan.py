@@ -34,7 +34,13 @@ def in_double() -> Iterator[None]:
         yield
 
 
-OPTIONS: list[dict[str, Any]] = [{"reverse": True}, {"unroll": 2}, {"unroll": 3, "reverse": True}, {"unroll": True}, {"unroll": 0}]
+OPTIONS: list[dict[str, Any]] = [
+    {"reverse": True},
+    {"unroll": 2},
+    {"unroll": 3, "reverse": True},
+    {"unroll": True},
+    {"unroll": 0},
+]
 
 
 # --- values

@@ -109,6 +109,17 @@ def test_a_carry_that_is_an_output_too_is_stacked_once() -> None:
     assert first.outvars[-1] in second.invars
 
 
+def test_a_checkpointed_step_keeps_the_carry_alone() -> None:
+    def step(w: Any, h: Any, x: Any) -> Any:
+        return jnp.tanh(jnp.sin(w @ h) * jnp.exp(x))
+
+    def f(step: Any) -> Any:
+        return lambda w, h, xs: lax.scan(lambda h, x: (step(w, h, x), None), h, xs)[0].sum()
+
+    assert bytes_between(f(xlamini.checkpoint(step)), W, H, XS) == 4 * 3 * 4
+    assert bytes_between(f(step), W, H, XS) > 3 * 4 * 3 * 4
+
+
 def test_partial_evaluation_parts_the_loop() -> None:
     def f(w: Any, h: Any, n: Any, xs: Any) -> Any:
         return lax.scan(lambda c, x: ((c[0] * jnp.sin(w), c[1] + 1), (c[0] * c[1], c[1] * x)), (h, n), xs)

@@ -7,8 +7,12 @@ from xlamini.transforms.custom.custom_jvp import custom_jvp, custom_jvp_call_p
 from xlamini.transforms.custom.custom_vjp import custom_vjp
 from xlamini.transforms.custom.custom_vjp_call import custom_vjp_call_p
 from xlamini.transforms.custom.remat_opt import remat_opt_p
-from xlamini.transforms.custom.rules import SymbolicZero, zero_from_primal
-from xlamini.transforms.custom.vjp_rules import CustomVJPPrimal, custom_vjp_primal_tree_values
+from xlamini.transforms.custom.symbolic_zero import (
+    CustomVJPPrimal,
+    SymbolicZero,
+    custom_vjp_primal_tree_values,
+    zero_from_primal,
+)
 
 __all__ = [
     "CustomVJPPrimal",

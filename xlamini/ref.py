@@ -83,7 +83,7 @@ def _check_shape(aval: ShapedArray, value: Any) -> None:
     shape = aval_of(value).shape
     if shape not in ((), aval.shape):
         raise ShapeError(
-            f"ref of shape {aval.shape} cannot take a value of shape {shape} as a whole; a scalar or the same shape fits"
+            f"ref of shape {aval.shape} cannot take a value of shape {shape} as a whole; a scalar or that shape fits"
         )
 
 

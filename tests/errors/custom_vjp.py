@@ -74,7 +74,7 @@ def mapped_hidden(x: Any) -> Any:
 
 
 ROWS = [
-    row("no rules", lambda: xlamini.custom_vjp(f)(1.0), AttributeError, "custom_vjp: f has no rules yet", "f.defvjp"),
+    row("no rules", lambda: xlamini.custom_vjp(f)(1.0), AttributeError, "custom_vjp: f has no rule yet", "f.defvjp"),
     row("no function", lambda: xlamini.custom_vjp(3), TypeError, "custom_vjp takes a function, got 3"),  # type: ignore[arg-type]
     row(
         "no rule", lambda: xlamini.custom_vjp(f).defvjp(f_fwd, None), TypeError,  # type: ignore[arg-type]

@@ -28,7 +28,10 @@ def root(f: Any = double, guess: Any = None, solve: Any = half, tangent_solve: A
 
 ROWS = [
     row("no function", lambda: linear(solve=3), TypeError, "custom_linear_solve: solve takes a function, got 3"),
-    row("no array", lambda: linear(b={"u": Custom()}), TypeError, "b['u'] is Custom() of type Custom"),
+    row(
+        "no array", lambda: linear(b={"u": Custom()}), TypeError,
+        "b['u']\" of custom_linear_solve is Custom() of type Custom",
+    ),
     row(
         "matvec's tree", lambda: linear(lambda x: (x, x)), ShapeError,
         "custom_linear_solve: matvec (<lambda>) must return a pytree like b", "b is a leaf, but the result is a tuple",

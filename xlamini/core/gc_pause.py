@@ -6,18 +6,20 @@ again and finds nothing; for a large program that takes as long as the work itse
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 
-@contextmanager
-def paused_gc() -> Iterator[None]:
-    """Keep the cyclic collector from running inside; nested uses and a collector that is off already are fine."""
-    if not gc.isenabled():
-        yield
-        return
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
+class paused_gc:
+    """`with paused_gc():` keeps the cyclic collector from running inside; it may be off already, as in nested uses.
+
+    A class, as are all contexts that every trace enters: it takes a third of a generator's time.
+    """
+
+    __slots__ = ("_was_on",)
+
+    def __enter__(self) -> None:
+        self._was_on = gc.isenabled()
+        gc.disable()
+
+    def __exit__(self, *error: object) -> None:
+        if self._was_on:
+            gc.enable()

@@ -65,6 +65,8 @@ def first_difference(
     >>> first_difference({"w": [1, 2]}, {"w": [1]}, ("params", "grads"))
     "params['w'] is a list of length 2, but grads['w'] is a list of length 1"
     """
+    if isinstance(a, PyTreeDef) and a == b:
+        return None
     return next(_differences(_tree(a), _tree(b), (), names, prefix, is_leaf), None)
 
 

@@ -23,6 +23,11 @@ def executable_key(jaxpr: Jaxpr) -> Hashable:
     return _key(jaxpr, executable_key, _without_rules)
 
 
+def executable_params(params: dict[str, Any]) -> Hashable:
+    """A key for an equation's params with jaxprs among them: equal where equations run alike."""
+    return tuple([(name, _param(value, executable_key, _without_rules)) for name, value in params.items()])
+
+
 def _same(param: Any) -> Any:
     return param
 

@@ -249,7 +249,7 @@ class TangentBuilder(Builder):
         """The parent's equations that take no variable, by what they make."""
         equations = self.parent.equations if self.parent is not None else []
         for eqn in equations[self.scanned :]:
-            if len(eqn.outvars) == 1 and not eqn.effects and not any(type(a) is Var for a in eqn.invars):
+            if Var not in map(type, eqn.invars) and len(eqn.outvars) == 1 and not eqn.effects:
                 self.constants[eqn.outvars[0]] = eqn
         self.scanned = len(equations)
         return self.constants
@@ -312,17 +312,21 @@ def _origin(tracer: Tracer) -> str:
     return f"at {next((e.provenance.source for e in made), 'an unknown place')}"
 
 
-@contextmanager
-def active(builder: Builder | None) -> Iterator[None]:
-    """Make `builder` the one that equations go to (None: evaluate at once)."""
-    before = state.builder
-    state.builder = builder
-    config.tracing.set_local(builder is not None)
-    try:
-        yield
-    finally:
-        state.builder = before
-        config.tracing.set_local(before is not None)
+class active:
+    """`with active(builder):` makes it the one that equations go to (None: evaluate at once)."""
+
+    __slots__ = ("_before", "_builder")
+
+    def __init__(self, builder: Builder | None):
+        self._builder = builder
+
+    def __enter__(self) -> None:
+        self._before, state.builder = state.builder, self._builder
+        config.tracing.set_local(self._builder is not None)
+
+    def __exit__(self, *error: object) -> None:
+        state.builder = self._before
+        config.tracing.set_local(self._before is not None)
 
 
 def build(

@@ -15,7 +15,7 @@ from xlamini.core.provenance import derived
 from xlamini.core.rewriting import rewrite
 from xlamini.core.tangents import Zero, is_zero, tangent_aval
 from xlamini.core.tracer import build
-from xlamini.interpreters.environment import bound, builder, read, write
+from xlamini.interpreters.environment import bound, builder, read
 from xlamini.primitives.tangent_ops import instantiated
 
 Mask = tuple[bool, ...]
@@ -48,18 +48,18 @@ def push_forward(
     env, target = bound(jaxpr, primals), builder()
     tangent_env = {v: t for v, t in zip(jaxpr.invars, tangents, strict=True) if type(t) is not Zero}
     target.environment = env
-    name, known = rule.__name__, tangent_env.keys()
+    name, reached = rule.__name__, tangent_env.keys()
     for eqn in jaxpr.eqns:
         inputs = read(env, eqn.invars)
-        if known.isdisjoint(eqn.invars):
+        if reached.isdisjoint(eqn.invars):
             env.update(zip(eqn.outvars, target.replay(eqn, inputs), strict=True))
             continue
-        in_tangents = [_tangent(tangent_env, a) for a in eqn.invars]
+        in_tangents = [tangent_env[a] if a in reached else Zero(tangent_aval(a.aval)) for a in eqn.invars]
         target.provenance = derived(name, eqn)
         outs, out_tangents = getattr(eqn.primitive, name)(inputs, in_tangents, **eqn.params)
-        write(env, eqn, outs)
         if not eqn.primitive.multiple_results:
-            out_tangents = (out_tangents,)
+            outs, out_tangents = (outs,), (out_tangents,)
+        env.update(zip(eqn.outvars, outs, strict=True))
         for var, tangent in zip(eqn.outvars, out_tangents, strict=True):
             if type(tangent) is not Zero:
                 tangent_env[var] = tangent

@@ -59,9 +59,12 @@ class _Cotangents:
         self._found: dict[Var, Any] = {}
 
     def add(self, atom: Atom, ct: Any) -> None:
-        if type(atom) is Var and ct is not None and not is_zero(ct):
+        if ct is not None and type(ct) is not Zero and type(atom) is Var:
             before = self._found.get(atom)
             self._found[atom] = ct if before is None else add_tangents(before, ct)
+
+    def none_at(self, variables: Sequence[Var]) -> bool:
+        return self._found.keys().isdisjoint(variables)
 
     def take(self, var: Var) -> Any:
         found = self._found.pop(var, None)
@@ -71,20 +74,22 @@ class _Cotangents:
 def _run_forward(jaxpr: Jaxpr, env: dict[Var, Any]) -> list[Equation]:
     """Evaluate what is known; the equations that are left, which are linear."""
     pending, target = [], builder()
+    linear = {v for v in jaxpr.invars if v not in env}
     for eqn in jaxpr.eqns:
-        if all(type(a) is not Var or a in env for a in eqn.invars):
+        if linear.isdisjoint(eqn.invars):
             env.update(zip(eqn.outvars, target.replay(eqn, read(env, eqn.invars)), strict=True))
         else:
             pending.append(eqn)
+            linear.update(eqn.outvars)
     return pending
 
 
 def _pull_back(pending: Sequence[Equation], env: dict[Var, Any], cts: _Cotangents) -> None:
     target = builder()
     for eqn in reversed(pending):
-        out_cts = [cts.take(v) for v in eqn.outvars]
-        if all(type(ct) is Zero for ct in out_cts):
+        if cts.none_at(eqn.outvars):
             continue
+        out_cts = [cts.take(v) for v in eqn.outvars]
         operands = [_operand(env, a) for a in eqn.invars]
         target.provenance = derived("transpose", eqn)
         ct = out_cts if eqn.primitive.multiple_results else out_cts[0]

@@ -99,16 +99,16 @@ class Context:
         """A constant array of the type `aval`, filled with a scalar or with an array's elements."""
         # By its bytes: nan is not equal to itself, and -0.0 equals 0.0.
         raw = value if isinstance(value, np.generic | np.ndarray) else np.asarray(value, aval.dtype)
-        key = (raw.tobytes(), raw.dtype, aval)
+        key = (raw.tobytes(), raw.dtype, aval.shape, aval.dtype)
         found = self.constants.get(key)
         if found is None:
             found = self.constants[key] = self._new_constant(np.asarray(raw, aval.dtype), aval)
         return found
 
     def _new_constant(self, array: np.ndarray, aval: ShapedArray) -> Value:
-        small = ShapedArray(array.shape, aval.dtype)
-        made = self.op("stablehlo.constant", avals=[small], value=self.mlir.dense(array))
-        return made if array.shape == aval.shape else self.broadcast(made, (), aval)
+        if array.shape == aval.shape:
+            return self.op("stablehlo.constant", avals=[aval], value=self.mlir.dense(array))
+        return self.broadcast(self.constant(array, ShapedArray(array.shape, aval.dtype)), (), aval)
 
     def broadcast(self, x: Value, dims: Sequence[int], aval: ShapedArray) -> Value:
         """`broadcast_in_dim` to the type `aval`."""

@@ -14,6 +14,9 @@ def move_batch_dim(x: Any, size: int, source: int | None, destination: int) -> A
     return moveaxis(broadcast(x, (size,)), 0, destination)
 
 
-def with_batch_first(operands: Sequence[Any], dims: Sequence[int | None], size: int) -> list[Any]:
-    """All operands with their batch dimension at 0."""
-    return [move_batch_dim(x, size, d, 0) for x, d in zip(operands, dims, strict=True)]
+def with_batch_first(
+    operands: Sequence[Any], dims: Sequence[int | None], size: int, marked: Sequence[bool] | None = None
+) -> list[Any]:
+    """The operands with their batch dimension at 0: all of them, or those that are marked."""
+    marks = [True] * len(dims) if marked is None else marked
+    return [move_batch_dim(x, size, d, 0) if m else x for x, d, m in zip(operands, dims, marks, strict=True)]

@@ -150,18 +150,18 @@ class Elementwise(Primitive):
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
         out = self.bind(*primals, **params)
-        aval = tangent_aval(aval_of(out))
-        if self.partials is None and is_differentiable(aval):
+        aval = aval_of(out)
+        if not is_differentiable(aval):
+            return out, Zero(tangent_aval(aval))
+        if self.partials is None:
             super().jvp(primals, tangents, **params)
-        if self.partials is None or not is_differentiable(aval):
-            return out, Zero(aval)
         slopes = [
             (partial(*primals, out=out, **params), t)
-            for partial, t in zip(self.partials, tangents, strict=True)
-            if not is_zero(t)
+            for partial, t in zip(self.partials or (), tangents, strict=True)
+            if type(t) is not Zero
         ]
         terms = [spread(_term(slope, t), aval) for slope, t in slopes if not (type(slope) is int and slope == 0)]
-        return out, functools.reduce(add_any, terms) if terms else Zero(aval)
+        return out, functools.reduce(add_any.bind, terms) if terms else Zero(aval)
 
     def transpose(self, ct: Any, *operands: Any, **params: Any) -> list[Any]:
         if self.linear_rule is None:
@@ -173,14 +173,11 @@ class Elementwise(Primitive):
         ]
 
     def batch(self, axis: Axis, operands: Sequence[Any], dims: Sequence[int | None], **params: Any) -> Any:
+        placed = {(d, aval_of(x).shape) for x, d in zip(operands, dims, strict=True)} - {(None, ())}
+        if len(placed) == 1:  # all alike, but for scalars
+            return self.bind(*operands, **params), placed.pop()[0]
         ranks = [aval_of(x).ndim - (d is not None) for x, d in zip(operands, dims, strict=True)]
         rank = max(ranks)
-        used = {d for d in dims if d is not None}
-        aligned = len(used) == 1 and all(
-            r == (rank if d is not None else 0) for r, d in zip(ranks, dims, strict=True)
-        )
-        if aligned:
-            return self.bind(*operands, **params), used.pop()
         shape = next(unbatched_shape(x, d) for x, d, r in zip(operands, dims, ranks, strict=True) if r == rank)
         moved = [_aligned(x, d, (axis.size, *shape)) for x, d in zip(operands, dims, strict=True)]
         return self.bind(*moved, **params), 0
@@ -257,7 +254,7 @@ def elementwise(
 
 def like_dtypes(operands: Sequence[Any]) -> Sequence[Any]:
     """Operands with Python scalars in the dtype of the arrays among them, if it can hold numbers of their kind."""
-    if not any(type(x) in _RANK for x in operands):
+    if _RANK.keys().isdisjoint(map(type, operands)):
         return operands
     aval = next((aval_of(x) for x in operands if type(x) not in _RANK), None)
     return operands if aval is None else [_like(x, aval) if type(x) in _RANK else x for x in operands]
@@ -300,7 +297,7 @@ def _term(partial: Any, tangent: Any) -> Any:
         return partial(tangent)
     if type(partial) is int and partial in (1, -1):
         return tangent if partial == 1 else neg(tangent)
-    return mul(tangent, partial)
+    return mul.bind(tangent, partial) if type(partial) not in _RANK else mul(tangent, partial)
 
 
 def _gathered(ct: Any, aval: ShapedArray) -> Any:

@@ -49,6 +49,20 @@ class ArgNames(Sequence[str]):
         return [_name(path, parameters, self.positions) for path, _ in paths]
 
 
+class LeafNames(Sequence[str]):
+    """Names of a tree's leaves, such as `init_val['w']`; worked out when one is asked for."""
+
+    def __init__(self, root: str, tree: Any):
+        self.root, self.tree = root, tree
+
+    def __len__(self) -> int:
+        return self.tree.num_leaves
+
+    def __getitem__(self, index: Any) -> Any:
+        paths, _ = tree_flatten_with_path(unflatten(self.tree, range(len(self))))
+        return self.root + keystr(paths[index][0])
+
+
 def parameter_names(fun: Callable[..., Any]) -> Callable[[int], str]:
     """How a function calls its positional arguments; what `*args` takes is `args[0]`, `args[1]`…"""
     try:

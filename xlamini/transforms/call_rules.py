@@ -45,10 +45,10 @@ def transposed(run: Run, jaxpr: Jaxpr, cts: Sequence[Any], operands: Sequence[An
 
 def in_halves(
     run: Run, jaxpr: Jaxpr, unknown: Sequence[bool], operands: Sequence[Any], force: Mask = ()
-) -> tuple[list[Any], Mask]:
-    """The outputs, by a run of what is known and one of the rest, and which come from the latter; `force` is for it."""
+) -> list[Any]:
+    """The outputs, by a run of what is known and one of the rest; `force` marks outputs for the latter."""
     halves = partial_eval(jaxpr, tuple(unknown), force)
     known = chosen(operands, inverse(unknown))
     outs, residuals = halves.parted(known, run(halves.known, known))
     later = run(halves.unknown, [*residuals, *chosen(operands, unknown)])
-    return merged(halves.unknown_out, later, outs), halves.unknown_out
+    return merged(halves.unknown_out, later, outs)

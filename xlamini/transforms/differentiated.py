@@ -33,6 +33,8 @@ class DiffArgs:
         self.leaves, self.tree = flatten_from_user(chosen_args)
         self.in_tree = flatten((chosen_args, {}))[1]
         self._fun, self._args, self._kwargs = fun, list(args), kwargs
+        self._along: list[Any] = []
+        self._tree_along: Any = None
         self.names = ArgNames(fun, self.in_tree, self.positions)
         self.avals = avals_of(self.leaves, self.names, self.fun_name, ", or choose other argnums")
         check_values(self.leaves, self.names, self.fun_name)

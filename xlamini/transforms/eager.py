@@ -22,7 +22,7 @@ def evaluate_primitive(primitive: Primitive, operands: Sequence[Any], params: di
     if primitive.called is not None:
         return one_program.run(params[primitive.called], values)
     if primitive.higher_order:
-        return one_program.as_one_program(lambda *xs: primitive.bind(*xs, **params), values, primitive.name)
+        return one_program.run_equation(primitive, values, params)
     key = tuple(params.items())
     run = primitive.executables.get(key)
     if run is None:

@@ -23,9 +23,10 @@ class HigherOrder(Primitive):
     higher_order = True
 
     def bind(self, *operands: Any, **params: Any) -> list[Any]:
+        every: Sequence[Any] = operands
         if any(jaxpr.constvars for jaxpr in jaxprs_in(params)):
-            operands, params = self.with_captured(operands, params)
-        return super().bind(*operands, **params)
+            every, params = self.with_captured(operands, params)
+        return super().bind(*every, **params)
 
     def with_captured(self, operands: Sequence[Any], params: dict[str, Any]) -> tuple[Sequence[Any], dict[str, Any]]:
         """Operands and params in which the values that the jaxprs captured are operands."""

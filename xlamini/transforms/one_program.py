@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 from xlamini.core.avals import ShapedArray
 from xlamini.core.dtypes import float0
 from xlamini.core.jaxpr import Jaxpr, Literal, Var, close_over
-from xlamini.core.structure import executable_key
+from xlamini.core.primitive import Primitive
+from xlamini.core.structure import executable_key, executable_params
 from xlamini.core.tracer import aval_of, build, state
 from xlamini.interpreters.dce import dce
 from xlamini.interpreters.evaluate import evaluate
@@ -35,6 +36,7 @@ class Routed(NamedTuple):
 
 
 _programs: dict[Any, Program] = {}
+_equations: dict[Any, Jaxpr] = {}
 _seen: dict[Any, None] = {}
 
 
@@ -55,6 +57,17 @@ def as_one_program(fun: Callable[..., Sequence[Any]], operands: Sequence[Any], n
         return list(fun(*operands))
     jaxpr, captured = build(fun, [aval_of(x) for x in operands], name)
     return run(close_over(jaxpr), [*captured, *operands])
+
+
+def run_equation(primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> list[Any]:
+    """Run one equation with jaxprs in its params now; the program around it is made once for all that run alike."""
+    avals = tuple(map(aval_of, operands))
+    key = primitive, executable_params(params), avals
+    jaxpr = _equations.get(key)
+    if jaxpr is None:
+        jaxpr = build(lambda *xs: primitive.bind(*xs, **params), avals, primitive.name)[0]
+        _remember(_equations, key, jaxpr)
+    return run(jaxpr, operands)
 
 
 def run(jaxpr: Jaxpr, inputs: Sequence[Any]) -> list[Any]:
@@ -149,4 +162,5 @@ def _route(jaxpr: Jaxpr) -> Routed:
 def clear() -> None:
     """Forget all programs found by structure."""
     _programs.clear()
+    _equations.clear()
     _seen.clear()

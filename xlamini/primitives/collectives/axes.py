@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -79,13 +79,33 @@ def names_of(what: str, axis_name: AxisName) -> tuple[Any, ...]:
     return names
 
 
-def checked_groups(what: str, names: Sequence[Any], groups: Any, alike: bool = True) -> Groups:
-    """The groups of positions that work among themselves, as tuples; ValueError unless they part the axis.
+class Among(NamedTuple):
+    """Who works together: all positions along the named axes, or those of each group; `size` of them."""
 
-    With `alike` they must be of one size, as the output's shape depends on it.
+    names: tuple[Any, ...]
+    groups: Groups
+    size: int
+
+    def size_along(self, name: Any) -> int:
+        """How many positions work together along one of the axes."""
+        return self.size if self.groups else axis_size(name)
+
+    def __str__(self) -> str:
+        return ", ".join(map(repr, self.names))
+
+
+def among(what: str, axis_name: AxisName, groups: Any, alike: bool = True) -> Among:
+    """The positions that `axis_name` and `axis_index_groups` speak of, for the collective `what`; checked.
+
+    With `alike` groups must be of one size, as the output's shape depends on it.
     """
-    if groups is None:
-        return None
+    names = names_of(what, axis_name)
+    found = None if groups is None else _checked_groups(what, names, groups, alike)
+    return Among(names, found, axis_size(names) if found is None else len(found[0]))
+
+
+def _checked_groups(what: str, names: Sequence[Any], groups: Any, alike: bool) -> tuple[tuple[int, ...], ...]:
+    """The groups as tuples; ValueError unless they part the axis."""
     if len(names) != 1:
         raise ValueError(f"{what}: axis_index_groups are of one axis, but axis_name is {tuple(names)}")
     found = tuple(tuple(map(operator.index, group)) for group in groups)
@@ -99,11 +119,6 @@ def checked_groups(what: str, names: Sequence[Any], groups: Any, alike: bool = T
         sizes = sorted(map(len, found))
         raise ValueError(f"{what}: axis_index_groups must be of one size, but have {sizes} positions")
     return found
-
-
-def size_in(names: Sequence[Any], groups: Groups) -> int:
-    """How many positions work together: those of the axes, or of each group."""
-    return axis_size(tuple(names)) if groups is None else len(groups[0])
 
 
 def dimension(what: str, argument: str, value: Any, ndim: int) -> int:

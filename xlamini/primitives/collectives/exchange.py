@@ -4,22 +4,14 @@ Seen from outside it exchanges the named axis for a dimension.
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from xlamini.core.avals import ShapedArray
 from xlamini.core.errors import ShapeError
 from xlamini.core.pytree import tree_map
 from xlamini.core.tracer import aval_of
-from xlamini.primitives.collectives.axes import (
-    AxisName,
-    Groups,
-    axis_size,
-    checked_groups,
-    dimension,
-    names_of,
-    size_in,
-)
+from xlamini.primitives.collectives.axes import Among, AxisName, among, axis_size, dimension
 from xlamini.primitives.collectives.base import LinearCollective, Stacked
 from xlamini.primitives.collectives.gathering import merged, parted
 from xlamini.primitives.shape import expand_dims, moveaxis, reshape, squeeze
@@ -46,7 +38,9 @@ def all_to_all(
     Array([[0, 2],
            [1, 3]], dtype=int32)
     """
-    return _over_leaves("all_to_all", x, axis_name, (split_axis, concat_axis), axis_index_groups, tiled)
+    positions = among("all_to_all", axis_name, axis_index_groups)
+    axes = {"split_axis": split_axis, "concat_axis": concat_axis}
+    return tree_map(lambda leaf: _exchanged("all_to_all", leaf, positions, axes, tiled), x)
 
 
 def pswapaxes(x: Any, axis_name: AxisName, axis: int, *, axis_index_groups: Any = None) -> Any:
@@ -60,70 +54,59 @@ def pswapaxes(x: Any, axis_name: AxisName, axis: int, *, axis_index_groups: Any 
     Array([[0, 2],
            [1, 3]], dtype=int32)
     """
-    return _over_leaves("pswapaxes", x, axis_name, (axis, axis), axis_index_groups, False)
+    positions = among("pswapaxes", axis_name, axis_index_groups)
+    return tree_map(lambda leaf: _exchanged("pswapaxes", leaf, positions, {"axis": axis}, False), x)
 
 
-def _over_leaves(
-    what: str, x: Any, axis_name: AxisName, axes: tuple[int, int], axis_index_groups: Any, tiled: bool
-) -> Any:
-    names = names_of(what, axis_name)
-    groups = checked_groups(what, names, axis_index_groups)
-    size = size_in(names, groups)
-    return tree_map(lambda leaf: _exchanged(what, leaf, names, groups, size, axes, tiled), x)
-
-
-def _exchanged(
-    what: str, x: Any, names: Sequence[Any], groups: Groups, size: int, axes: tuple[int, int], tiled: bool
-) -> Any:
+def _exchanged(what: str, x: Any, positions: Among, axes: Mapping[str, int], tiled: bool) -> Any:
+    """`axes` are the dimensions that is split and that is made, by the arguments' names; or one that is both."""
     shape = aval_of(x).shape
-    names_of_axes = ("axis", "axis") if what == "pswapaxes" else ("split_axis", "concat_axis")
-    split = dimension(what, names_of_axes[0], axes[0], len(shape))
-    concat = dimension(what, names_of_axes[1], axes[1], len(shape))
-    _check_parts(what, names_of_axes[0], shape[split], split, names, size, tiled)
-    if len(names) != 1:
-        return _one_by_one(x, names, split, concat, tiled)
+    found = {name: dimension(what, name, axis, len(shape)) for name, axis in axes.items()}
+    (argument, split), concat = next(iter(found.items())), [*found.values()][-1]
+    _check_parts(f"{what}: the size of {argument} ({shape[split]}, dimension {split})", shape[split], positions, tiled)
+    if len(positions.names) != 1:
+        return _one_by_one(x, positions, split, concat, tiled)
+    (name,) = positions.names
     if tiled or split == concat:
-        return _bound(x, names[0], groups, split, concat, tiled)
+        return _bound(x, name, positions, split, concat, tiled)
     # The new dimension is there before, of size 1, and what is split is of size 1 after.
     new, old = (concat, split + 1) if concat < split else (concat + 1, split)
-    return squeeze(_bound(expand_dims(x, (new,)), names[0], groups, old, new, tiled), (old,))
+    return squeeze(_bound(expand_dims(x, (new,)), name, positions, old, new, tiled), (old,))
 
 
-def _bound(x: Any, name: Any, groups: Groups, split: int, concat: int, tiled: bool) -> Any:
+def _bound(x: Any, name: Any, positions: Among, split: int, concat: int, tiled: bool) -> Any:
     return all_to_all_p.bind(
         x,
-        axis_index_groups=groups,
+        axis_index_groups=positions.groups,
         axis_name=name,
-        axis_size=size_in((name,), groups),
+        axis_size=positions.size_along(name),
         concat_axis=concat,
         split_axis=split,
         tiled=tiled,
     )
 
 
-def _one_by_one(x: Any, names: Sequence[Any], split: int, concat: int, tiled: bool) -> Any:
+def _one_by_one(x: Any, positions: Among, split: int, concat: int, tiled: bool) -> Any:
     """The exchange along several named axes: that along each of them, of a dimension of its own."""
-    shape, sizes = aval_of(x).shape, [axis_size(name) for name in names]
-    total, rest = axis_size(tuple(names)), shape[split] // axis_size(tuple(names))
+    shape, sizes, total = aval_of(x).shape, map(axis_size, positions.names), positions.size
+    rest = shape[split] // total
     x = reshape(x, (*shape[:split], *sizes, rest, *shape[split + 1 :]))
-    for i, name in enumerate(names):
-        x = _bound(x, name, None, split + i, split + i, False)
+    for i, name in enumerate(positions.names):
+        x = _bound(x, name, positions, split + i, split + i, False)
     x = reshape(x, (*shape[:split], total, rest, *shape[split + 1 :]))
     if not tiled:
         return moveaxis(squeeze(x, (split + 1,)), split, concat)
     return merged(moveaxis(x, split, concat), concat)
 
 
-def _check_parts(
-    what: str, argument: str, found: int, split: int, names: Sequence[Any], size: int, tiled: bool
-) -> None:
+def _check_parts(which: str, found: int, positions: Among, tiled: bool) -> None:
+    size = positions.size
     if found % size if tiled else found != size:
-        axes = ", ".join(map(repr, names))
         needed = "divisible by" if tiled else "equal to"
-        fix = "pad it" if tiled or what == "pswapaxes" else "pass tiled=True to exchange blocks, or pad it"
+        blocks = not tiled and which.startswith("all_to_all")
+        fix = "pass tiled=True to exchange blocks, or pad it" if blocks else "pad it"
         raise ShapeError(
-            f"{what}: the size of {argument} ({found}, dimension {split}) must be {needed} that of the named axis "
-            f"{axes} ({size} positions); {fix}"
+            f"{which} must be {needed} that of the named axis {positions} ({size} positions); {fix}"
         )
 
 

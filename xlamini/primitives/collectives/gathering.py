@@ -1,7 +1,6 @@
 """all_gather, which brings the operands of all positions together, and its adjoint psum_scatter: it sums and parts."""
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,15 +9,7 @@ from xlamini.core.avals import ShapedArray
 from xlamini.core.errors import ShapeError
 from xlamini.core.pytree import tree_map
 from xlamini.core.tracer import aval_of
-from xlamini.primitives.collectives.axes import (
-    AxisName,
-    Groups,
-    axis_size,
-    checked_groups,
-    dimension,
-    names_of,
-    size_in,
-)
+from xlamini.primitives.collectives.axes import Among, AxisName, among, axis_size, dimension
 from xlamini.primitives.collectives.base import LinearCollective, Stacked
 from xlamini.primitives.convert import convert
 from xlamini.primitives.shape import moveaxis, reshape, sum_over
@@ -44,25 +35,23 @@ def all_gather(
     """
     if to not in ("varying", "reduced", "invarying"):
         raise ValueError(f"all_gather: to must be 'varying', 'reduced' or 'invarying', got {to!r}")
-    names = names_of("all_gather", axis_name)
-    groups = checked_groups("all_gather", names, axis_index_groups)
-    size = size_in(names, groups)
-    return tree_map(lambda leaf: _gathered(leaf, names, groups, size, axis, tiled), x)
+    positions = among("all_gather", axis_name, axis_index_groups)
+    return tree_map(lambda leaf: _gathered(leaf, positions, axis, tiled), x)
 
 
-def _gathered(x: Any, names: Sequence[Any], groups: Groups, size: int, axis: int, tiled: bool) -> Any:
+def _gathered(x: Any, positions: Among, axis: int, tiled: bool) -> Any:
     shape = aval_of(x).shape
     where = dimension("all_gather", "axis", axis, len(shape) + (not tiled))
-    for name in reversed(names):
+    for name in reversed(positions.names):
         x = all_gather_p.bind(
             x,
             all_gather_dimension=where,
-            axis_index_groups=groups,
+            axis_index_groups=positions.groups,
             axis_name=(name,),
-            axis_size=size if groups else axis_size(name),
+            axis_size=positions.size_along(name),
             tiled=tiled,
         )
-    return x if tiled or len(names) == 1 else reshape(x, (*shape[:where], size, *shape[where:]))
+    return x if tiled or len(positions.names) == 1 else reshape(x, (*shape[:where], positions.size, *shape[where:]))
 
 
 def psum_scatter(
@@ -77,38 +66,36 @@ def psum_scatter(
     >>> xlamini.vmap(lambda x: psum_scatter(x, "i"), axis_name="i")(xlamini.numpy.ones((3, 3)))
     Array([3., 3., 3.], dtype=float32)
     """
-    names = names_of("psum_scatter", axis_name)
-    groups = checked_groups("psum_scatter", names, axis_index_groups)
-    size = size_in(names, groups)
-    return tree_map(lambda leaf: _scattered(leaf, names, groups, size, scatter_dimension, tiled), x)
+    positions = among("psum_scatter", axis_name, axis_index_groups)
+    return tree_map(lambda leaf: _scattered(leaf, positions, scatter_dimension, tiled), x)
 
 
-def _scattered(x: Any, names: Sequence[Any], groups: Groups, size: int, where: int, tiled: bool) -> Any:
+def _scattered(x: Any, positions: Among, where: int, tiled: bool) -> Any:
     shape = aval_of(x).shape
     where = dimension("psum_scatter", "scatter_dimension", where, len(shape))
-    _check_parts(shape[where], where, names, size, tiled)
+    _check_parts(shape[where], where, positions, tiled)
     x = convert(x, np.dtype("int32")) if aval_of(x).dtype == bool else x
-    if not tiled and len(names) != 1:
-        x = reshape(x, (*shape[:where], *map(axis_size, names), *shape[where + 1 :]))
-    for name in names:
+    if not tiled and len(positions.names) != 1:
+        x = reshape(x, (*shape[:where], *map(axis_size, positions.names), *shape[where + 1 :]))
+    for name in positions.names:
         x = reduce_scatter_p.bind(
             x,
-            axis_index_groups=groups,
+            axis_index_groups=positions.groups,
             axis_name=(name,),
-            axis_size=size if groups else axis_size(name),
+            axis_size=positions.size_along(name),
             scatter_dimension=where,
             tiled=tiled,
         )
     return x
 
 
-def _check_parts(found: int, where: int, names: Sequence[Any], size: int, tiled: bool) -> None:
+def _check_parts(found: int, where: int, positions: Among, tiled: bool) -> None:
+    size = positions.size
     if found % size if tiled else found != size:
         needed, fix = ("a multiple of", "pad it") if tiled else ("just", "pass tiled=True to get blocks of it")
-        axes = ", ".join(map(repr, names))
         raise ShapeError(
             f"psum_scatter: dimension {where} has size {found}, but must have {needed} the {size} positions that share "
-            f"the sum (axis {axes}); {fix}"
+            f"the sum (axis {positions}); {fix}"
         )
 
 

@@ -16,7 +16,7 @@ from xlamini.core.tangents import is_zero
 from xlamini.core.tracer import aval_of
 from xlamini.primitives.arithmetic import div
 from xlamini.primitives.batch_ops import move_batch_dim
-from xlamini.primitives.collectives.axes import AxisName, Groups, checked_groups, names_of, size_in
+from xlamini.primitives.collectives.axes import Among, AxisName, among
 from xlamini.primitives.collectives.base import Collective, LinearCollective, Stacked, in_groups
 from xlamini.primitives.comparison import eq
 from xlamini.primitives.convert import convert
@@ -74,11 +74,8 @@ def _divided(total: Any, count: Any) -> Any:
 
 
 def _over_leaves(primitive: Reduction, x: Any, axis_name: AxisName, groups: Any, what: str = "") -> Any:
-    what = what or primitive.name
-    axes = names_of(what, axis_name)
-    groups = checked_groups(what, axes, groups, alike=False)
-    size = size_in(axes, groups)
-    return tree_map(lambda leaf: primitive.of_leaf(leaf, axes, groups, size), x) if axes else x
+    positions = among(what or primitive.name, axis_name, groups, alike=False)
+    return tree_map(lambda leaf: primitive.of_leaf(leaf, positions), x) if positions.names else x
 
 
 class Reduction(Collective):
@@ -88,12 +85,13 @@ class Reduction(Collective):
         self.reduce, self.of_equal = reduce, of_equal
         super().__init__(name)
 
-    def of_leaf(self, leaf: Any, axes: tuple[Any, ...], groups: Groups, size: int) -> Any:
+    def of_leaf(self, leaf: Any, positions: Among) -> Any:
         """The reduction of one leaf; of a Python number it is known at once."""
+        groups = positions.groups
         alike = groups is None or len(set(map(len, groups))) == 1
         if isinstance(leaf, int | float | complex) and alike:
-            return self.of_equal(leaf, size)
-        return self.bind(self.countable(leaf), axes=axes, axis_index_groups=groups)
+            return self.of_equal(leaf, positions.size)
+        return self.bind(self.countable(leaf), axes=positions.names, axis_index_groups=groups)
 
     def countable(self, leaf: Any) -> Any:
         """A leaf as what can be reduced."""

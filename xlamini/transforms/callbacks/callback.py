@@ -16,7 +16,7 @@ from xlamini.core.jaxpr import Literal
 from xlamini.core.primitive import Axis, Primitive
 from xlamini.core.provenance import user_line
 from xlamini.core.tracer import Tracer, leaked, state
-from xlamini.primitives.batch_ops import move_batch_dim
+from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.runtime.callbacks import HostCall
 from xlamini.runtime.keys import overlaid
 from xlamini.runtime.put import device_put_value
@@ -65,9 +65,9 @@ class Callback(Primitive):
     def batch(
         self, axis: Axis, operands: Sequence[Any], dims: Sequence[int | None], *, mapped: Mapped, **params: Any
     ) -> Any:
-        first = [x if d is None else move_batch_dim(x, axis.size, d, 0) for x, d in zip(operands, dims, strict=True)]
-        level = axis.size, tuple(d is not None for d in dims)
-        outs = self.bind(*first, mapped=(*mapped, level), **params)
+        stacked = tuple(d is not None for d in dims)
+        first = with_batch_first(operands, dims, axis.size, stacked)
+        outs = self.bind(*first, mapped=(*mapped, (axis.size, stacked)), **params)
         return outs, [0] * len(outs)
 
     def lower(self, ctx: Any, *operands: Any, **params: Any) -> Any:

@@ -140,11 +140,11 @@ class DebugCallback(Callback):
     name, face = "debug_callback", "debug.callback"
     lacks: Mapping[str, str] = {"transpose": "without results"}
 
-    def effects(self, params: dict[str, Any]) -> Effects:
-        return frozenset([ordered_debug_effect if params["ordered"] else debug_effect])
-
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
         return self.bind(*primals, **params), []
+
+    def effects(self, params: dict[str, Any]) -> Effects:
+        return frozenset([ordered_debug_effect if params["ordered"] else debug_effect])
 
 
 debug_callback_p = DebugCallback()

@@ -9,7 +9,6 @@ from xlamini.core.jaxpr import Effects
 from xlamini.core.primitive import Axis
 from xlamini.transforms.callbacks.announced import call_with_results
 from xlamini.transforms.callbacks.callback import Callback
-from xlamini.transforms.callbacks.host_function import HostFunction
 
 
 def io_callback(
@@ -55,25 +54,16 @@ class IoCallback(Callback):
 
     name = face = "io_callback"
 
+    def batch(self, axis: Axis, operands: Sequence[Any], dims: Sequence[int | None], **params: Any) -> Any:
+        if params["ordered"]:
+            raise ValueError(
+                f"io_callback: the calls of {params['callback']} for the examples of vmap have no order; write "
+                "ordered=False, or loop over the examples with lax.map or lax.scan"
+            )
+        return super().batch(axis, operands, dims, **params)
+
     def effects(self, params: dict[str, Any]) -> Effects:
         return frozenset([ordered_io_effect if params["ordered"] else io_effect])
-
-    def batch(
-        self,
-        axis: Axis,
-        operands: Sequence[Any],
-        dims: Sequence[int | None],
-        *,
-        callback: HostFunction,
-        ordered: bool,
-        **params: Any,
-    ) -> Any:
-        if ordered:
-            raise ValueError(
-                f"io_callback: the calls of {callback} for the examples of vmap have no order; write ordered=False, or "
-                "loop over the examples with lax.map or lax.scan"
-            )
-        return super().batch(axis, operands, dims, callback=callback, ordered=ordered, **params)
 
 
 io_callback_p = IoCallback()

@@ -4,13 +4,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from xlamini.core.avals import ShapedArray
 from xlamini.core.primitive import Axis
 from xlamini.primitives.batch_ops import move_batch_dim
 from xlamini.primitives.shape import expand_dims
 from xlamini.transforms.callbacks.announced import call_with_results
-from xlamini.transforms.callbacks.callback import Callback, Mapped
-from xlamini.transforms.callbacks.host_function import HostFunction
+from xlamini.transforms.callbacks.callback import Callback
 
 VMAP_METHODS = ("sequential", "sequential_unrolled", "expand_dims", "broadcast_all", "legacy_vectorized")
 
@@ -61,28 +59,18 @@ class PureCallback(Callback):
     name = face = "pure_callback"
     side_effect = False
 
-    def batch(
-        self,
-        axis: Axis,
-        operands: Sequence[Any],
-        dims: Sequence[int | None],
-        *,
-        callback: HostFunction,
-        vmap_method: str | None,
-        mapped: Mapped,
-        result_avals: Sequence[ShapedArray],
-    ) -> Any:
-        same = {"callback": callback, "vmap_method": vmap_method, "mapped": mapped}
-        if vmap_method is None:
+    def batch(self, axis: Axis, operands: Sequence[Any], dims: Sequence[int | None], **params: Any) -> Any:
+        method = params["vmap_method"]
+        if method is None:
             raise NotImplementedError(
-                f"pure_callback: under vmap it must be known how to call {callback}: pass vmap_method, 'sequential' to "
-                "call it for each example, 'expand_dims' or 'broadcast_all' if it takes stacks of them"
+                f"pure_callback: under vmap it must be known how to call {params['callback']}: pass vmap_method, "
+                "'sequential' to call it for each example, 'expand_dims' or 'broadcast_all' if it takes stacks of them"
             )
-        if vmap_method in _ONE_BY_ONE:
-            return super().batch(axis, operands, dims, **same, result_avals=result_avals)
-        stacked = [_STACKED[vmap_method](x, axis.size, d) for x, d in zip(operands, dims, strict=True)]
-        results = tuple(a.update(shape=(axis.size, *a.shape)) for a in result_avals)
-        outs = self.bind(*stacked, **same, result_avals=results)
+        if method in _ONE_BY_ONE:
+            return super().batch(axis, operands, dims, **params)
+        stacked = [_STACKED[method](x, axis.size, d) for x, d in zip(operands, dims, strict=True)]
+        results = tuple(a.update(shape=(axis.size, *a.shape)) for a in params["result_avals"])
+        outs = self.bind(*stacked, **{**params, "result_avals": results})
         return outs, [0] * len(outs)
 
 

@@ -10,8 +10,8 @@ from xlamini.core.pytree import first_difference, flatten_from_user, unflatten
 from xlamini.core.tracer import aval_of
 from xlamini.primitives.prefix_scan import prefix_scan
 from xlamini.primitives.shape import rev
-from xlamini.transforms.arguments import avals_of, check_values, name_of
-from xlamini.transforms.control_flow.carries import LeafNames, check_function
+from xlamini.transforms.arguments import LeafNames, avals_of, check_values, name_of
+from xlamini.transforms.control_flow.carries import check_function
 from xlamini.transforms.one_program import as_one_program
 from xlamini.transforms.tracing import rebuilt
 

@@ -17,7 +17,7 @@ from xlamini.core.tangents import is_differentiable
 from xlamini.core.tracer import aval_of, literal
 from xlamini.interpreters.batch import batch
 from xlamini.interpreters.evaluate import evaluate
-from xlamini.primitives.batch_ops import move_batch_dim
+from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.comparison import eq
 from xlamini.primitives.identity import stop_gradient_p
 from xlamini.primitives.select import select_n
@@ -33,9 +33,7 @@ def run_all(axis: Axis, operands: Sequence[Any], dims: Sequence[int | None], bra
     """
     _check_effects(branches)
     mapped = [d is not None or is_differentiable(aval_of(x)) for x, d in zip(operands, dims, strict=True)]
-    index, *moved = [
-        move_batch_dim(x, axis.size, d, 0) if m else x for x, d, m in zip(operands, dims, mapped, strict=True)
-    ]
+    index, *moved = with_batch_first(operands, dims, axis.size, mapped)
     inner = [0 if m else None for m in mapped]
     outs = [_of_branch(axis, i, index, moved, inner[1:], branch) for i, branch in enumerate(branches)]
     return [_selected(index, cases) for cases in zip(*outs, strict=True)], [0] * len(branches[0].outvars)

@@ -23,9 +23,7 @@ from xlamini.core.rewriting import rewrite
 from xlamini.core.tangents import is_differentiable, is_linear
 from xlamini.core.tracer import aval_of, build
 from xlamini.interpreters.evaluate import evaluate
-from xlamini.interpreters.linearize import linearize
 from xlamini.interpreters.partial_eval import partial_eval
-from xlamini.interpreters.transpose import transpose
 from xlamini.primitives.arg_extrema import argmax
 from xlamini.primitives.convert import convert
 from xlamini.primitives.dynamic_slice import dynamic_index_in_dim
@@ -33,12 +31,13 @@ from xlamini.primitives.identity import stop_gradient_p
 from xlamini.primitives.reductions import reduce_or
 from xlamini.primitives.select import select_n
 from xlamini.primitives.shape import broadcast_in_dim, reshape
+from xlamini.transforms.call_rules import linearized, transposed
 from xlamini.transforms.control_flow.cond_primitive import cond_p
 from xlamini.transforms.control_flow.scan_primitive import scan_p
 from xlamini.transforms.control_flow.while_lowering import lowered
 from xlamini.transforms.control_flow.while_primitive import While
 from xlamini.transforms.control_flow.while_rules import parts
-from xlamini.transforms.higher_order import chosen, given, inverse, nonzero_of, with_none, with_zeros
+from xlamini.transforms.higher_order import chosen, inverse, with_none
 from xlamini.transforms.remat.checkpoint import checkpoint_p
 
 _INT32 = np.dtype(np.int32)
@@ -55,10 +54,7 @@ class BoundedWhile(While):
     def linearize(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
         if not any(self._nonzero(tangents, params)):
             return self._without_tangents(primals, params)
-        lin = linearize(_in_blocks(params), nonzero_of(tangents))
-        outs, residuals = lin.parted(primals, evaluate(lin.primal, primals))
-        found = evaluate(lin.tangent, [*residuals, *given(tangents)])
-        return outs, with_zeros(params["body_jaxpr"].out_avals, lin.nonzero_out, found)
+        return linearized(evaluate, _in_blocks(params), primals, tangents)
 
     def transpose(self, cts: Sequence[Any], *operands: Any, **params: Any) -> list[Any]:
         """Of a loop that is linear in some operands: what is known is computed again, step by step."""
@@ -66,10 +62,9 @@ class BoundedWhile(While):
         halves = partial_eval(_in_blocks(params), linear)
         known = chosen(operands, inverse(linear))
         _, residuals = halves.parted(known, evaluate(halves.known, known))
-        later = chosen(cts, halves.unknown_out)
-        places = (False,) * len(residuals) + (True,) * sum(linear)
-        backward, nonzero = transpose(halves.unknown, places, nonzero_of(later))
-        return with_none(linear, with_none(nonzero, evaluate(backward, [*residuals, *given(later)])))
+        later = [*residuals, *chosen(operands, linear)]
+        found = transposed(evaluate, halves.unknown, chosen(cts, halves.unknown_out), later)
+        return with_none(linear, found[len(residuals) :])
 
 
 bounded_while_p = BoundedWhile()

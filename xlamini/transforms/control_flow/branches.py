@@ -14,8 +14,7 @@ from xlamini.core.jaxpr import Jaxpr, Var
 from xlamini.core.provenance import is_own
 from xlamini.core.pytree import first_difference, flatten_from_user, keystr, tree_flatten_with_path, unflatten
 from xlamini.core.tracer import Tracer, aval_of
-from xlamini.transforms.arguments import avals_of, check_values, name_of
-from xlamini.transforms.control_flow.carries import LeafNames
+from xlamini.transforms.arguments import LeafNames, avals_of, check_values, name_of
 from xlamini.transforms.tracing import Trace, trace
 
 SHOWN = 5

@@ -15,13 +15,13 @@ from xlamini.core.avals import ShapedArray
 from xlamini.core.dtypes import result_type, scalar_type_of
 from xlamini.core.errors import TypePromotionError
 from xlamini.core.jaxpr import Jaxpr, Literal
-from xlamini.core.pytree import first_difference, flatten_from_user, keystr, tree_flatten_with_path, unflatten
+from xlamini.core.pytree import first_difference, flatten_from_user
 from xlamini.core.rewriting import rewrite
 from xlamini.core.tracer import build, literal
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.primitives.convert import convert
 from xlamini.primitives.promotion import in_dtype
-from xlamini.transforms.arguments import avals_of, check_values, name_of, parameter_names
+from xlamini.transforms.arguments import LeafNames, avals_of, check_values, name_of, parameter_names
 from xlamini.transforms.tracing import Trace
 
 SHOWN = 10
@@ -34,20 +34,6 @@ def check_function(what: str, name: str, fun: Any) -> None:
         raise TypeError(f"{what}: {name} must be a function, got {fun!r} of type {type(fun).__name__}")
 
 
-class LeafNames(Sequence[str]):
-    """Names of a tree's leaves, such as `init_val['w']`; worked out when one is asked for."""
-
-    def __init__(self, root: str, tree: Any):
-        self.root, self.tree = root, tree
-
-    def __len__(self) -> int:
-        return self.tree.num_leaves
-
-    def __getitem__(self, index: Any) -> Any:
-        paths, _ = tree_flatten_with_path(unflatten(self.tree, range(len(self))))
-        return self.root + keystr(paths[index][0])
-
-
 class Carry:
     """The initial carry that the user gave to `what` (such as "scan") as its argument `given_as`.
 
@@ -56,11 +42,20 @@ class Carry:
 
     def __init__(self, what: str, body: Callable[..., Any], value: Any, given_as: str, position: int = 0):
         self.what, self.given_as = what, given_as
-        self.body_name, self.name = name_of(body), parameter_names(body)(position)
+        self.body, self.position = body, position
         self.leaves, self.tree = flatten_from_user(value)
         names = LeafNames(given_as, self.tree)
         self.avals = avals_of(self.leaves, names, what)
         check_values(self.leaves, names, what)
+
+    @property
+    def body_name(self) -> str:
+        return name_of(self.body)
+
+    @property
+    def name(self) -> str:
+        """What the body calls its carry."""
+        return parameter_names(self.body)(self.position)
 
     def settled(
         self, trace_for: Callable[[Sequence[ShapedArray]], Trace], part: Callable[[Any], Any] = lambda tree: tree
@@ -84,6 +79,8 @@ class Carry:
         return leaves, traced._replace(jaxpr=with_outputs_of(traced.jaxpr, tuple(avals)))
 
     def _check_structure(self, found: Any) -> None:
+        if found == self.tree:
+            return
         where = first_difference(self.tree, found, (self.name, f"the returned {self.name}"))
         if where is not None:
             raise TypeError(
@@ -92,10 +89,10 @@ class Carry:
             )
 
     def _check_types(self, avals: Sequence[ShapedArray], returned: Sequence[ShapedArray]) -> None:
-        names = LeafNames(self.name, self.tree)
         wrong = [i for i, a in enumerate(avals) if not _fits(a, returned[i])]
         if not wrong:
             return
+        names = LeafNames(self.name, self.tree)
         lines = [f"  {names[i]} is given as {_shown(avals[i])}, returned as {_shown(returned[i])}" for i in wrong]
         if len(lines) > SHOWN:
             lines[SHOWN:] = [f"  and {len(lines) - SHOWN} more"]

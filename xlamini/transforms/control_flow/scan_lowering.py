@@ -21,6 +21,7 @@ from xlamini.primitives.concatenate import concatenate
 _BOOL = ShapedArray((), np.dtype(bool))
 _COUNT = ShapedArray((), np.dtype(np.int32))
 
+
 class Steps(NamedTuple):
     """A scan's steps: how many, in which order, how many make a turn of the loop (0: all)."""
 

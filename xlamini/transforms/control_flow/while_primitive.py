@@ -17,7 +17,7 @@ from xlamini.core.jaxpr import Jaxpr, close_over
 from xlamini.core.primitive import Axis
 from xlamini.core.tangents import is_linear, is_zero
 from xlamini.core.tracer import state
-from xlamini.primitives.batch_ops import move_batch_dim
+from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.tangent_ops import instantiated
 from xlamini.transforms.control_flow.silent import silent
 from xlamini.transforms.control_flow.while_lowering import lowered
@@ -87,10 +87,7 @@ class While(HigherOrder):
         made = batched(params["cond_jaxpr"], params["body_jaxpr"], axis, at)
         if made.cond.out_avals[0].ndim:
             _check_repeatable(params, "under vmap, with a condition that depends on the batch, examples that are done")
-        carry = [
-            move_batch_dim(x, axis.size, d, 0) if marked else x
-            for x, d, marked in zip(values.carry, at.carry, made.carry, strict=True)
-        ]
+        carry = with_batch_first(values.carry, at.carry, axis.size, made.carry)
         outs = self._loop(made.cond, made.body, values._replace(carry=carry), params)
         return outs, [0 if marked else None for marked in made.carry]
 

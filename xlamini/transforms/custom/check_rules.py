@@ -17,7 +17,7 @@ from xlamini.core.jaxpr import Jaxpr, close_over
 from xlamini.core.tangents import is_differentiable
 from xlamini.core.tracer import Tracer, active, aval_of
 from xlamini.transforms import one_program
-from xlamini.transforms.custom.rules import RuleName, path_of
+from xlamini.transforms.custom.rule_checks import RuleName, path_of
 from xlamini.transforms.finite_differences import (
     directional,
     pairing,

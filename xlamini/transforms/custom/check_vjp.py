@@ -6,7 +6,8 @@ from typing import Any
 from xlamini.core.dtypes import float0
 from xlamini.core.tangents import is_differentiable
 from xlamini.transforms.custom.check_rules import Numbers, check_cotangents, evaluated
-from xlamini.transforms.custom.rules import RuleName, values_at
+from xlamini.transforms.custom.point import values_at
+from xlamini.transforms.custom.rule_checks import RuleName
 from xlamini.transforms.higher_order import with_none
 from xlamini.transforms.tracing import Trace
 

@@ -1,47 +1,30 @@
 """custom_jvp: a function with a derivative that the user writes, in forward mode; reverse mode is its transpose."""
 from __future__ import annotations
 
-import functools
-import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xlamini.core.avals import ShapedArray
 from xlamini.core.dtypes import float0
 from xlamini.core.edges import edge_methods
-from xlamini.core.errors import UnexpectedTracerError
-from xlamini.core.jaxpr import Jaxpr, close_over
 from xlamini.core.primitive import Axis
 from xlamini.core.pytree import flatten, tree_map, unflatten
-from xlamini.core.tangents import is_differentiable, is_linear, tangent_aval
-from xlamini.core.tracer import aval_of, state
+from xlamini.core.tangents import is_differentiable, tangent_aval
+from xlamini.core.tracer import aval_of
 from xlamini.interpreters.batch import batch
-from xlamini.interpreters.evaluate import evaluate
-from xlamini.interpreters.transpose import transpose
 from xlamini.primitives.convert import convert
 from xlamini.primitives.elementwise import add_any
 from xlamini.transforms.arguments import check_callable, name_of
-from xlamini.transforms.custom.jvp_rule import JvpRule, UserJvp
-from xlamini.transforms.custom.rules import (
-    RuleName,
-    SymbolicZero,
-    captured_names,
-    checked_tree,
-    checked_types,
-    closed_over,
-    halves,
-    positional,
-    signature_of,
-    traced_call,
-    with_ignored,
-    zero_tangent,
-)
-from xlamini.transforms.higher_order import HigherOrder, chosen, given, inverse, nonzero_of, with_none
-from xlamini.transforms.statics import Names, Numbers, Selected
-from xlamini.transforms.tracing import rebuilt
+from xlamini.transforms.custom.closures import captured_names
+from xlamini.transforms.custom.customized import CustomCall, Customized
+from xlamini.transforms.custom.jvp_rule import JvpRule
+from xlamini.transforms.custom.rule_checks import RuleName, checked_tree, checked_types
+from xlamini.transforms.custom.ruled_call import RuledCall, check_captured
+from xlamini.transforms.custom.symbolic_zero import SymbolicZero, zero_tangent
+from xlamini.transforms.custom.user_jvp import UserJvp
+from xlamini.transforms.statics import Names, Numbers
 
 
-class custom_jvp:
+class custom_jvp(Customized):
     """A function whose derivative is given by a rule, set with `defjvp` or `defjvps`. A decorator.
 
     The positional arguments in `nondiff_argnums` (or named in `nondiff_argnames`) are passed to Python as they are:
@@ -60,12 +43,12 @@ class custom_jvp:
     Array(3., dtype=float32, weak_type=True)
     """
 
+    what, setter = "custom_jvp", "defjvp(rule)"
+
     def __init__(self, fun: Callable[..., Any], nondiff_argnums: Numbers = (), nondiff_argnames: Names = ()):
-        check_callable("custom_jvp", fun)
-        functools.update_wrapper(self, fun)
-        self.fun, self.symbolic_zeros = fun, False
+        super().__init__(fun, nondiff_argnums, nondiff_argnames)
         self.jvp: Callable[..., Any] | None = None
-        self.nondiff_argnums = Selected("nondiff", fun, nondiff_argnums, nondiff_argnames, "custom_jvp").nums
+        self.symbolic_zeros = False
 
     def defjvp(self, jvp: Callable[..., tuple[Any, Any]], symbolic_zeros: bool = False) -> Callable[..., Any]:
         """Set the rule `jvp(primals, tangents) -> (output, tangent of the output)`; returns it. A decorator.
@@ -103,113 +86,54 @@ class custom_jvp:
             _check_count(name, len(jvps), len(parameters))
         self.defjvp(_sum_of_rules(self, jvps), symbolic_zeros=True)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self.jvp is None:
-            name = name_of(self.fun)
-            raise AttributeError(
-                f"custom_jvp: {name} has no rule yet; set one before it is called, with {name}.defjvp(rule)"
-            )
-        every = positional("custom_jvp", name_of(self.fun), self._signature, args, kwargs)
-        return self.fun(*every) if state.builder is None else self._staged(self.jvp, every)
+    def _rules(self) -> list[Any]:
+        return [] if self.jvp is None else [self.jvp]
 
-    @functools.cached_property
-    def _signature(self) -> inspect.Signature | None:
-        return signature_of(self.fun)
-
-    def _staged(self, rule: Callable[..., Any], args: Sequence[Any]) -> Any:
-        """The call as an equation of the program being traced."""
-        call = traced_call("custom_jvp", self.fun, self.nondiff_argnums, args)
-        jaxpr, captured, closed = call.traced.jaxpr, call.traced.captured, closed_over(rule, call.fixed)
-        outs = custom_jvp_call_p.bind(
-            *captured,
-            *closed,
-            *call.leaves,
+    def _staged(self, call: CustomCall) -> list[Any]:
+        assert self.jvp is not None
+        return custom_jvp_call_p.bind(
+            *call.operands,
             name=call.name,
-            call_jaxpr=with_ignored(jaxpr, len(captured), [x.aval for x in closed]),
-            jvp=UserJvp("custom_jvp", rule, self.symbolic_zeros, call, closed),
-            captured=captured_names(self.fun, captured),
+            call_jaxpr=call.jaxpr,
+            jvp=UserJvp(self.what, self.jvp, self.symbolic_zeros, call),
+            captured=captured_names(self.fun, call.traced.captured),
             symbolic_zeros=self.symbolic_zeros,
         )
-        return rebuilt(call.traced.out_tree, outs)
 
 
 edge_methods(custom_jvp)
 
 
-class CustomJVPCall(HigherOrder):
-    """A call whose derivative is what the user's rule says.
-
-    The first operands are values that the function captured, named in `captured`; the rule does not see them.
-    """
+class CustomJVPCall(RuledCall):
+    """A call whose derivative is what the user's rule says; the rule does not see what the function captured."""
 
     name = "custom_jvp_call"
     called = "call_jaxpr"
 
-    def shape_rule(self, *avals: ShapedArray, call_jaxpr: Jaxpr, **params: Any) -> list[ShapedArray]:
-        return call_jaxpr.out_avals
-
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, jvp: JvpRule, **params: Any) -> Any:
-        start = _check_captured(tangents, **params)
+        start = check_captured("custom_jvp", tangents, params["captured"], params["name"])
         return jvp.pushed(primals[start:], tangents[start:])
 
-    def transpose(self, cts: Sequence[Any], *operands: Any, call_jaxpr: Jaxpr, **params: Any) -> list[Any]:
-        """The transpose of the function itself, as nobody has asked for a derivative."""
-        linear = tuple(is_linear(x) for x in operands)
-        backward, nonzero_out = transpose(call_jaxpr, linear, nonzero_of(cts))
-        outs = evaluate(backward, [*chosen(operands, inverse(linear)), *given(cts)])
-        return with_none(linear, with_none(nonzero_out, outs))
-
     def batch(
-        self,
-        axis: Axis,
-        operands: Sequence[Any],
-        dims: Sequence[int | None],
-        *,
-        call_jaxpr: Jaxpr,
-        jvp: JvpRule,
-        **params: Any,
+        self, axis: Axis, operands: Sequence[Any], dims: Sequence[int | None], *, jvp: JvpRule, **params: Any
     ) -> Any:
         # A tangent may be batched where its output is not, so what has one is batched; all at dimension 0.
-        _, found = batch(call_jaxpr, axis, tuple(dims))
-        force = tuple(d is not None or is_differentiable(a) for d, a in zip(found, call_jaxpr.out_avals, strict=True))
-        batched, out_dims = batch(call_jaxpr, axis, tuple(dims), force)
+        jaxpr = params["call_jaxpr"]
+        _, found = batch(jaxpr, axis, tuple(dims))
+        force = tuple(d is not None or is_differentiable(a) for d, a in zip(found, jaxpr.out_avals, strict=True))
+        batched, out_dims = batch(jaxpr, axis, tuple(dims), force)
         rule = jvp.batched(axis, dims[len(params["captured"]) :], force)
         return self.bind(*operands, **{**params, "call_jaxpr": batched, "jvp": rule}), out_dims
 
-    def lower(self, ctx: Any, *operands: Any, call_jaxpr: Jaxpr, name: str, **params: Any) -> Any:
-        return ctx.body(call_jaxpr, operands, name)
-
     def linearize(self, primals: Sequence[Any], tangents: Sequence[Any], *, jvp: JvpRule, **params: Any) -> Any:
-        start = _check_captured(tangents, **params)
+        start = check_captured("custom_jvp", tangents, params["captured"], params["name"])
         return jvp.linearized(primals[start:], tangents[start:])
 
-    def partial_eval(self, unknown: Sequence[bool], operands: Sequence[Any], **params: Any) -> Any:
-        """In the open, without the rule, if that makes some outputs known; this is how a rule's own derivative is."""
-        found = halves(params["call_jaxpr"], unknown, operands)
-        return self.bind(*operands, **params) if found is None else found
-
-    def with_captured(self, operands: Sequence[Any], params: dict[str, Any]) -> Any:
-        jaxpr = params["call_jaxpr"]
-        captured = (*captured_names(None, jaxpr.consts), *params["captured"])
-        return [*jaxpr.consts, *operands], {**params, "call_jaxpr": close_over(jaxpr), "captured": captured}
-
     def shown_params(self, params: dict[str, Any]) -> dict[str, Any]:
-        return {"name": params["name"], **{k: v for k, v in sorted(params.items()) if k != "captured"}}
+        return {"name": params["name"], **super().shown_params(params)}
 
 
 custom_jvp_call_p = CustomJVPCall()
-
-
-def _check_captured(tangents: Sequence[Any], *, captured: Sequence[str], name: str, **params: Any) -> int:
-    """How many values the function captured; an error if one of them is being differentiated."""
-    moving = chosen(captured, nonzero_of(tangents[: len(captured)]))
-    if moving:
-        raise UnexpectedTracerError(
-            f"custom_jvp: {name} closes over {moving[0]}, which is being differentiated, but its rule gives "
-            "derivatives in its arguments alone; make the value an argument (xlamini.closure_convert finds such "
-            "values), or hold it fixed with lax.stop_gradient"
-        )
-    return len(captured)
 
 
 # --- one rule for each argument

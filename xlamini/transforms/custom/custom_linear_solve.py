@@ -69,7 +69,7 @@ def custom_linear_solve(
     if transpose_solve is None and symmetric:
         transpose_solve = solve
     which = described(WHAT, "matvec", matvec)
-    vector = settled(which, matvec, vector_of(b, "b"))
+    vector = settled(which, matvec, vector_of(WHAT, b, "b"))
     forward = traced(which, lambda x: conformed(which, matvec(x), vector), vector)
     backward = _vecmat(which, forward, symmetric, vector) if transpose_solve is not None else None
     found = _solved("solve", solve, forward, vector, has_aux)

@@ -13,9 +13,9 @@ from xlamini.core.primitive import Axis
 from xlamini.core.pytree import unflatten
 from xlamini.core.tangents import is_zero
 from xlamini.interpreters.evaluate import evaluate
-from xlamini.interpreters.partial_eval import partial_eval
 from xlamini.primitives.arithmetic import neg
 from xlamini.transforms.arguments import check_callable
+from xlamini.transforms.call_rules import in_halves
 from xlamini.transforms.custom.solver import (
     Solver,
     Vector,
@@ -56,7 +56,7 @@ def custom_root(
     for name, fun in (("f", f), ("solve", solve), ("tangent_solve", tangent_solve)):
         check_callable(f"{WHAT}: {name}", fun)
     which = described(WHAT, "f", f)
-    guess = settled(which, f, vector_of(initial_guess, "initial_guess"))
+    guess = settled(which, f, vector_of(WHAT, initial_guess, "initial_guess"))
     function = traced(which, lambda x: conformed(which, f(x), guess), guess)
     found = _solved(f, solve, guess, has_aux)
     tangent = _tangent(f, tangent_solve, guess)
@@ -133,10 +133,8 @@ class Root(Solver):
 
 def _linear_part(jaxpr: Jaxpr, known: Sequence[Any], rhs: Sequence[Any]) -> list[Any]:
     """The outputs of a jaxpr of known values and a right-hand side, with what is known apart from what is not."""
-    count = len(rhs)
-    parted = partial_eval(jaxpr, (False,) * len(known) + (True,) * count, (True,) * count)
-    _, residuals = parted.parted(known, evaluate(parted.known, known))
-    return evaluate(parted.unknown, [*residuals, *rhs])
+    unknown = (False,) * len(known) + (True,) * len(rhs)
+    return in_halves(evaluate, jaxpr, unknown, [*known, *rhs], (True,) * len(rhs))
 
 
 root_p = Root()

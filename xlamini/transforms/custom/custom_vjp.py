@@ -1,30 +1,21 @@
 """custom_vjp: a function with a derivative, for reverse mode, that the user writes."""
 from __future__ import annotations
 
-import functools
-import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from xlamini.core.edges import edge_methods
-from xlamini.core.tracer import state
-from xlamini.transforms.arguments import check_callable, name_of
+from xlamini.transforms.arguments import check_callable
+from xlamini.transforms.custom.closures import captured_names
 from xlamini.transforms.custom.custom_vjp_call import custom_vjp_call_p
-from xlamini.transforms.custom.jvp_rule import UserJvp
-from xlamini.transforms.custom.rules import (
-    captured_names,
-    closed_over,
-    positional,
-    signature_of,
-    traced_call,
-    with_ignored,
-)
-from xlamini.transforms.custom.vjp_rules import BackwardName, UserForward, UserRules
-from xlamini.transforms.statics import Selected
-from xlamini.transforms.tracing import rebuilt
+from xlamini.transforms.custom.customized import CustomCall, Customized
+from xlamini.transforms.custom.user_jvp import UserJvp
+from xlamini.transforms.custom.user_vjp import UserForward, UserRules
+from xlamini.transforms.custom.vjp_rules import BackwardName
+from xlamini.transforms.statics import Names, Numbers
 
 
-class custom_vjp:
+class custom_vjp(Customized):
     """A function whose reverse-mode derivative is given by rules, set with `defvjp`. A decorator.
 
     The positional arguments in `nondiff_argnums` (or named in `nondiff_argnames`) are passed to Python as they are:
@@ -41,17 +32,11 @@ class custom_vjp:
     Array(1., dtype=float32, weak_type=True)
     """
 
-    def __init__(
-        self,
-        fun: Callable[..., Any],
-        nondiff_argnums: Sequence[int] = (),
-        nondiff_argnames: Sequence[str] = (),
-    ):
-        check_callable("custom_vjp", fun)
-        functools.update_wrapper(self, fun)
-        self.fun, self._name = fun, name_of(fun)
-        self._nondiff = Selected("nondiff", fun, nondiff_argnums, nondiff_argnames, "custom_vjp").nums
-        self._rules: UserRules | None = None
+    what, setter = "custom_vjp", "defvjp(fwd, bwd)"
+
+    def __init__(self, fun: Callable[..., Any], nondiff_argnums: Numbers = (), nondiff_argnames: Names = ()):
+        super().__init__(fun, nondiff_argnums, nondiff_argnames)
+        self._vjp: UserRules | None = None
         self._jvp: Callable[..., Any] | None = None
         self._jvp_zeros = False
 
@@ -73,7 +58,7 @@ class custom_vjp:
         """
         check_callable("custom_vjp: defvjp", fwd)
         check_callable("custom_vjp: defvjp", bwd)
-        self._rules = UserRules(fwd, bwd, symbolic_zeros, optimize_remat)
+        self._vjp = UserRules(fwd, bwd, symbolic_zeros, optimize_remat)
 
     def defjvp(self, jvp: Callable[..., tuple[Any, Any]], symbolic_zeros: bool = False) -> Callable[..., Any]:
         """Set a rule for forward mode, `jvp(primals, tangents) -> (output, tangent of the output)`, as in `custom_jvp`.
@@ -91,41 +76,23 @@ class custom_vjp:
         self._jvp, self._jvp_zeros = jvp, symbolic_zeros
         return jvp
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self._rules is None and self._jvp is None:
-            raise AttributeError(
-                f"custom_vjp: {self._name} has no rules yet; set them before it is called, with "
-                f"{self._name}.defvjp(fwd, bwd)"
-            )
-        full = positional("custom_vjp", name_of(self.fun), self._signature, args, kwargs)
-        return self.fun(*full) if state.builder is None else self._staged(full)
+    def _rules(self) -> list[Any]:
+        return [rule for rule in (self._vjp, self._jvp) if rule is not None]
 
-    @functools.cached_property
-    def _signature(self) -> inspect.Signature | None:
-        return signature_of(self.fun)
-
-    def _staged(self, args: Sequence[Any]) -> Any:
-        """The call as an equation of the program being traced."""
-        call = traced_call("custom_vjp", self.fun, self._nondiff, args)
-        traced = call.traced
-        fixed = tuple(zip((n for n in self._nondiff if n < len(args)), call.fixed, strict=True))
-        rules = None if self._rules is None else self._rules._replace(fixed=fixed)
-        closed = closed_over(rules, self._jvp, call.fixed)
-        outs = custom_vjp_call_p.bind(
-            *traced.captured,
-            *closed,
-            *call.leaves,
+    def _staged(self, call: CustomCall) -> list[Any]:
+        vjp = None if self._vjp is None else self._vjp._replace(fixed=call.fixed)
+        return custom_vjp_call_p.bind(
+            *call.operands,
             name=call.name,
-            call_jaxpr=with_ignored(traced.jaxpr, len(traced.captured), [t.aval for t in closed]),
-            fwd=None if rules is None else UserForward(rules, call, closed),
-            bwd=None if rules is None else BackwardName(rules.bwd),
-            jvp=None if self._jvp is None else UserJvp("custom_vjp", self._jvp, self._jvp_zeros, call, closed),
-            captured=captured_names(self.fun, traced.captured),
-            num_closed=len(closed),
-            symbolic_zeros=rules is not None and rules.symbolic_zeros,
-            optimize_remat=rules is not None and rules.optimize_remat,
+            call_jaxpr=call.jaxpr,
+            fwd=None if vjp is None else UserForward(vjp, call),
+            bwd=None if vjp is None else BackwardName(vjp.bwd),
+            jvp=None if self._jvp is None else UserJvp(self.what, self._jvp, self._jvp_zeros, call),
+            captured=captured_names(self.fun, call.traced.captured),
+            num_closed=len(call.closed),
+            symbolic_zeros=vjp is not None and vjp.symbolic_zeros,
+            optimize_remat=vjp is not None and vjp.optimize_remat,
         )
-        return rebuilt(traced.out_tree, outs)
 
 
 edge_methods(custom_vjp)

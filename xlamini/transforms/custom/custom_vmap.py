@@ -1,47 +1,26 @@
 """custom_vmap: a function with a batching rule that the user writes."""
 from __future__ import annotations
 
-import functools
-import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xlamini.core.avals import ShapedArray
 from xlamini.core.edges import edge_methods
-from xlamini.core.jaxpr import Jaxpr, close_over
+from xlamini.core.jaxpr import Jaxpr
 from xlamini.core.primitive import Axis
 from xlamini.core.pytree import structure, treedef_children, unflatten
-from xlamini.core.tangents import is_linear
-from xlamini.core.tracer import state
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.jvp import jvp
-from xlamini.interpreters.linearize import linearize
-from xlamini.interpreters.transpose import transpose
-from xlamini.primitives.batch_ops import move_batch_dim
-from xlamini.transforms.arguments import check_callable, name_of
-from xlamini.transforms.custom.rules import (
-    captured_names,
-    closed_over,
-    halves,
-    positional,
-    signature_of,
-    traced_call,
-    with_ignored,
-)
+from xlamini.primitives.batch_ops import with_batch_first
+from xlamini.transforms.arguments import check_callable
+from xlamini.transforms.call_rules import linearized, pushed
+from xlamini.transforms.custom.closures import captured_names
+from xlamini.transforms.custom.customized import CustomCall, Customized
+from xlamini.transforms.custom.ruled_call import RuledCall
 from xlamini.transforms.custom.vmap_rule import Further, PushedVmap, UserVmap, VmapRule
-from xlamini.transforms.higher_order import (
-    HigherOrder,
-    chosen,
-    given,
-    inverse,
-    nonzero_of,
-    with_none,
-    with_zeros,
-)
-from xlamini.transforms.tracing import rebuilt
+from xlamini.transforms.higher_order import chosen, given, nonzero_of
 
 
-class custom_vmap:
+class custom_vmap(Customized):
     """A function whose batching is given by a rule, set with `def_vmap`. A decorator.
 
     Forward mode keeps the rule, for the tangents too; reverse mode is that of the function itself, without it.
@@ -58,10 +37,10 @@ class custom_vmap:
     Array([2., 2., 2.], dtype=float32)
     """
 
+    what, setter, instead = "custom_vmap", "def_vmap(rule)", ""
+
     def __init__(self, fun: Callable[..., Any]):
-        check_callable("custom_vmap", fun)
-        functools.update_wrapper(self, fun)
-        self.fun = fun
+        super().__init__(fun)
         self.vmap_rule: Callable[..., tuple[Any, Any]] | None = None
 
     def def_vmap(self, vmap_rule: Callable[..., tuple[Any, Any]]) -> Callable[..., tuple[Any, Any]]:
@@ -75,41 +54,27 @@ class custom_vmap:
         self.vmap_rule = vmap_rule
         return vmap_rule
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        name = name_of(self.fun)
-        if self.vmap_rule is None:
-            raise AttributeError(
-                f"custom_vmap: {name} has no rule yet; set one before it is called, with {name}.def_vmap(rule)"
-            )
-        every = positional("custom_vmap", name, self._signature, args, kwargs)
-        return self.fun(*every) if state.builder is None else self._staged(every)
+    def _rules(self) -> list[Any]:
+        return [] if self.vmap_rule is None else [self.vmap_rule]
 
-    @functools.cached_property
-    def _signature(self) -> inspect.Signature | None:
-        return signature_of(self.fun)
-
-    def _staged(self, args: Sequence[Any]) -> Any:
-        """The call as an equation of the program being traced."""
+    def _staged(self, call: CustomCall) -> list[Any]:
         assert self.vmap_rule is not None
-        call = traced_call("custom_vmap", self.fun, (), args)
-        jaxpr, captured, closed = call.traced.jaxpr, call.traced.captured, closed_over(self.vmap_rule)
-        hidden = [*captured, *closed]
-        outs = custom_vmap_call_p.bind(
-            *hidden,
-            *call.leaves,
-            call=with_ignored(jaxpr, len(captured), [x.aval for x in closed]),
+        captured, closed = call.traced.captured, call.closed
+        hidden = [0] * (len(captured) + len(closed))
+        return custom_vmap_call_p.bind(
+            *call.operands,
+            call=call.jaxpr,
             captured=(*captured_names(self.fun, captured), *captured_names(self.vmap_rule, closed)),
-            in_tree=structure(([0] * len(hidden), unflatten(call.in_tree, call.leaves)[0])),
+            in_tree=structure((hidden, unflatten(call.in_tree, call.leaves)[0])),
             out_tree=call.traced.out_tree,
-            rule=UserVmap(self.vmap_rule, call, len(captured), closed),
+            rule=UserVmap(self.vmap_rule, call),
         )
-        return rebuilt(call.traced.out_tree, outs)
 
 
 edge_methods(custom_vmap)
 
 
-class CustomVmapCall(HigherOrder):
+class CustomVmapCall(RuledCall):
     """A call that is batched by the user's rule.
 
     The first operands are values that the function and its rule captured, named in `captured`.
@@ -118,69 +83,41 @@ class CustomVmapCall(HigherOrder):
     name = "custom_vmap_call"
     called = "call"
 
-    def shape_rule(self, *avals: ShapedArray, call: Jaxpr, **params: Any) -> list[ShapedArray]:
-        return call.out_avals
-
     def jvp(
         self, primals: Sequence[Any], tangents: Sequence[Any], *, call: Jaxpr, rule: VmapRule, **params: Any
     ) -> Any:
         """The call of the function with its tangents, batched by the user's rule with its tangents."""
         nonzero = nonzero_of(tangents)
-        pushed, nonzero_out = jvp(call, nonzero)
         if any(nonzero[: len(params["captured"])]):  # the rule knows no tangents of these
-            outs = evaluate(pushed, [*primals, *given(tangents)])
-        else:
-            trees = {
-                "in_tree": _with_tangents(params["in_tree"], given(tangents)),
-                "out_tree": structure((unflatten(params["out_tree"], call.outvars), chosen(call.outvars, nonzero_out))),
-            }
-            ruled = {"call": pushed, "rule": PushedVmap(rule, nonzero, nonzero_out)}
-            outs = self.bind(*primals, *given(tangents), **{**params, **ruled, **trees})
-        count = len(call.outvars)
-        return outs[:count], with_zeros(call.out_avals, nonzero_out, outs[count:])
-
-    def transpose(self, cts: Sequence[Any], *operands: Any, call: Jaxpr, **params: Any) -> list[Any]:
-        linear = tuple(is_linear(x) for x in operands)
-        backward, nonzero_out = transpose(call, linear, nonzero_of(cts))
-        outs = evaluate(backward, [*chosen(operands, inverse(linear)), *given(cts)])
-        return with_none(linear, with_none(nonzero_out, outs))
+            return pushed(evaluate, call, primals, tangents)
+        _, nonzero_out = jvp(call, nonzero)
+        both = {
+            "in_tree": _with_tangents(params["in_tree"], given(tangents)),
+            "out_tree": structure((unflatten(params["out_tree"], call.outvars), chosen(call.outvars, nonzero_out))),
+            "rule": PushedVmap(rule, nonzero, nonzero_out),
+        }
+        return pushed(lambda jaxpr, xs: self.bind(*xs, **{**params, **both, "call": jaxpr}), call, primals, tangents)
 
     def batch(
         self, axis: Axis, operands: Sequence[Any], dims: Sequence[int | None], *, rule: VmapRule, **params: Any
     ) -> Any:
         _check_captured(dims, rule, params["captured"])
-        first = [x if d is None else move_batch_dim(x, axis.size, d, 0) for x, d in zip(operands, dims, strict=True)]
-        ruled = rule.traced(axis, tuple(d is not None for d in dims))
-        outs = evaluate(ruled.jaxpr, first)
+        mapped = tuple(d is not None for d in dims)
+        ruled = rule.traced(axis, mapped)
+        outs = evaluate(ruled.jaxpr, with_batch_first(operands, dims, axis.size, mapped))
         return outs, [0 if b else None for b in ruled.out_batched]
 
-    def lower(self, ctx: Any, *operands: Any, call: Jaxpr, **params: Any) -> Any:
-        return ctx.body(call, operands, call.name)
-
     def linearize(self, primals: Sequence[Any], tangents: Sequence[Any], *, call: Jaxpr, **params: Any) -> Any:
-        lin = linearize(call, nonzero_of(tangents))
-        outs, residuals = lin.parted(primals, evaluate(lin.primal, primals))
-        out_tangents = evaluate(lin.tangent, [*residuals, *given(tangents)])
-        return outs, with_zeros(call.out_avals, lin.nonzero_out, out_tangents)
-
-    def partial_eval(self, unknown: Sequence[bool], operands: Sequence[Any], **params: Any) -> Any:
-        """In the open, without the rule, if that makes some outputs known."""
-        found = halves(params["call"], unknown, operands)
-        return self.bind(*operands, **params) if found is None else found
+        return linearized(evaluate, call, primals, tangents)
 
     def with_captured(self, operands: Sequence[Any], params: dict[str, Any]) -> Any:
-        jaxpr = params["call"]
-        consts, inputs = treedef_children(params["in_tree"])
+        further, (hidden, inputs) = params["call"].consts, treedef_children(params["in_tree"])
+        every, closed = super().with_captured(operands, params)
         changed = {
-            "call": close_over(jaxpr),
-            "captured": (*captured_names(None, jaxpr.consts), *params["captured"]),
-            "in_tree": structure(([0] * len(jaxpr.consts) + unflatten(consts, range(consts.num_leaves)), inputs)),
-            "rule": Further(params["rule"], [v.aval for v in jaxpr.constvars]),
+            "in_tree": structure(([0] * len(further) + unflatten(hidden, range(hidden.num_leaves)), inputs)),
+            "rule": Further(params["rule"], [v.aval for v in params["call"].constvars]),
         }
-        return [*jaxpr.consts, *operands], {**params, **changed}
-
-    def shown_params(self, params: dict[str, Any]) -> dict[str, Any]:
-        return {k: v for k, v in sorted(params.items()) if k != "captured"}
+        return every, {**closed, **changed}
 
 
 custom_vmap_call_p = CustomVmapCall()
@@ -200,4 +137,3 @@ def _check_captured(dims: Sequence[int | None], rule: VmapRule, captured: Sequen
             f"custom_vmap: {rule.name.of}, or its rule, closes over {mapped[0]}, which is mapped, but the rule says "
             "what to do with mapped arguments alone; make the value an argument"
         )
-

@@ -15,6 +15,7 @@ from xlamini.interpreters.batch import batch
 from xlamini.interpreters.dce import dce
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.transforms.call import Call, jit_p
+from xlamini.transforms.call_rules import Run
 from xlamini.transforms.custom.vjp_rules import Forward
 
 
@@ -36,21 +37,6 @@ class RematOpt(Call):
     name = "remat_opt"
     shares_names = False
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, primal: Jaxpr, **params: Any) -> Any:
-        return jit_p.jvp(primals, tangents, **params)
-
-    def linearize(self, primals: Sequence[Any], tangents: Sequence[Any], *, primal: Jaxpr, **params: Any) -> Any:
-        return jit_p.linearize(primals, tangents, **params)
-
-    def transpose(self, cts: Sequence[Any], *operands: Any, primal: Jaxpr, **params: Any) -> list[Any]:
-        return jit_p.transpose(cts, *operands, **params)
-
-    def partial_eval(self, unknown: Sequence[bool], operands: Sequence[Any], *, primal: Jaxpr, **params: Any) -> Any:
-        return jit_p.partial_eval(unknown, operands, **params)
-
-    def lower(self, ctx: Any, *operands: Any, jaxpr: Jaxpr, name: str, primal: Jaxpr) -> Any:
-        return ctx.call(jaxpr, operands, name)
-
     def batch(
         self, axis: Axis, operands: Sequence[Any], dims: Sequence[int | None], *, jaxpr: Jaxpr, **params: Any
     ) -> Any:
@@ -59,12 +45,19 @@ class RematOpt(Call):
         primal, _ = batch(params["primal"], axis, tuple(dims), (True,) * len(params["primal"].outvars))
         return self.bind(*operands, **{**params, "jaxpr": batched, "primal": primal}), out_dims
 
+    def lower(self, ctx: Any, *operands: Any, jaxpr: Jaxpr, name: str, primal: Jaxpr) -> Any:
+        return ctx.call(jaxpr, operands, name)
+
     def dce(self, used: Sequence[bool], params: dict[str, Any]) -> Any:
         count = len(params["primal"].outvars)
         if any(used[count:]):
             return None
         primal, used_inputs = dce(params["primal"], tuple(used[:count]))
         return list(used_inputs), list(used), {**params, "jaxpr": primal, "primal": primal}
+
+    def run(self, params: dict[str, Any]) -> Run:
+        """Derivatives are those of a call of `jaxpr` alone."""
+        return jit_p.run({"name": params["name"]})
 
     def with_captured(self, operands: Sequence[Any], params: dict[str, Any]) -> Any:
         jaxpr, primal = params["jaxpr"], params["primal"]

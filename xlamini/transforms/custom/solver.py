@@ -12,18 +12,18 @@ from xlamini.core.avals import ShapedArray
 from xlamini.core.errors import ShapeError
 from xlamini.core.jaxpr import Effects, Jaxpr, close_over
 from xlamini.core.primitive import Axis, Cost
-from xlamini.core.pytree import first_difference, flatten_from_user, keystr, tree_flatten_with_path, treedef_tuple
+from xlamini.core.pytree import first_difference, flatten_from_user, treedef_tuple
 from xlamini.core.tangents import is_differentiable, is_zero
 from xlamini.core.tracer import aval_of
 from xlamini.interpreters.batch import batch
 from xlamini.interpreters.dce import dce
 from xlamini.interpreters.evaluate import evaluate
-from xlamini.interpreters.linearize import linearize
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.convert import convert
 from xlamini.primitives.tangent_ops import zeros
-from xlamini.transforms.arguments import check_outputs, name_of
-from xlamini.transforms.higher_order import HigherOrder, chosen, cost_of, given, nonzero_of, with_zeros
+from xlamini.transforms.arguments import LeafNames, avals_of, check_outputs, check_values, name_of
+from xlamini.transforms.call_rules import linearized
+from xlamini.transforms.higher_order import HigherOrder, chosen, cost_of, with_zeros
 from xlamini.transforms.tracing import Trace, trace
 
 
@@ -94,9 +94,7 @@ class Solver(HigherOrder):
 
 def moved_by(jaxpr: Jaxpr, primals: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
     """The tangents of a jaxpr's outputs, with the part that no tangent reaches apart from the linear one."""
-    lin = linearize(jaxpr, nonzero_of(tangents))
-    _, residuals = lin.parted(primals, evaluate(lin.primal, primals))
-    return with_zeros(jaxpr.out_avals, lin.nonzero_out, evaluate(lin.tangent, [*residuals, *given(tangents)]))
+    return linearized(evaluate, jaxpr, primals, tangents)[1]
 
 
 def dense(tangents: Sequence[Any], avals: Sequence[ShapedArray]) -> list[Any]:
@@ -122,9 +120,8 @@ class Vector(NamedTuple):
     name: str
 
     @property
-    def leaf_names(self) -> list[str]:
-        paths, _ = tree_flatten_with_path(self.tree.unflatten(range(len(self.leaves))))
-        return [self.name + keystr(path) for path, _ in paths]
+    def leaf_names(self) -> LeafNames:
+        return LeafNames(self.name, self.tree)
 
     def like(self, avals: Sequence[ShapedArray]) -> Vector:
         """The same with leaves of other types."""
@@ -132,18 +129,13 @@ class Vector(NamedTuple):
         return self._replace(leaves=leaves, avals=list(avals))
 
 
-def vector_of(x: Any, name: str) -> Vector:
+def vector_of(what: str, x: Any, name: str) -> Vector:
     """A user's pytree as a vector; TypeError for a leaf that is no array and no number."""
     leaves, tree = flatten_from_user(x)
-    check_outputs_of(name, leaves, tree)
-    return Vector(leaves, tree, [aval_of(v) for v in leaves], name)
-
-
-def check_outputs_of(name: str, leaves: Sequence[Any], tree: Any) -> None:
-    paths, _ = tree_flatten_with_path(tree.unflatten(range(len(leaves))))
-    for (path, _), x in zip(paths, leaves, strict=True):
-        if not (hasattr(x, "dtype") or isinstance(x, int | float | complex)):
-            raise TypeError(f"{name}{keystr(path)} is {x!r} of type {type(x).__name__}, not an array or a number")
+    names = LeafNames(name, tree)
+    avals = avals_of(leaves, names, what)
+    check_values(leaves, names, what)
+    return Vector(leaves, tree, avals, name)
 
 
 def described(what: str, argument: str, fun: Callable[..., Any]) -> str:

@@ -1,19 +1,18 @@
 """What the rules of a custom_vjp function must return; errors say which rule, where in its result, and what was due."""
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from xlamini.core.avals import ShapedArray
-from xlamini.core.errors import ShapeError, UnexpectedTracerError
+from xlamini.core.errors import ShapeError
 from xlamini.core.pytree import first_difference, flatten_from_user, structure, unflatten
 from xlamini.core.pytree_diff import LEAF
 from xlamini.core.tangents import Zero, is_differentiable, tangent_aval
 from xlamini.core.tracer import aval_of
 from xlamini.primitives.convert import convert
 from xlamini.transforms.arguments import check_outputs
-from xlamini.transforms.custom.rules import RuleName, SymbolicZero, checked_pair, checked_tree, checked_types
+from xlamini.transforms.custom.rule_checks import RuleName, checked_pair, checked_tree, checked_types
+from xlamini.transforms.custom.symbolic_zero import SymbolicZero
 
 
 class FwdResult(NamedTuple):
@@ -22,19 +21,6 @@ class FwdResult(NamedTuple):
     outs: list[Any]
     residuals: list[Any]
     tree: Any
-
-
-@contextmanager
-def explaining(rule: RuleName) -> Iterator[None]:
-    """Say of a tracer that a rule cannot have how else it gets the value."""
-    try:
-        yield
-    except UnexpectedTracerError as error:
-        problem, *leak = str(error).split(". A traced value must")
-        if not problem.startswith("custom_vjp"):
-            fix = f"; make the value an argument of {rule.of}, and return it from fwd among the residuals"
-            error.args = (f"{rule}: {problem}{fix if leak else ''}",)
-        raise
 
 
 def checked_fwd(rule: RuleName, call: Any, result: Any) -> FwdResult:

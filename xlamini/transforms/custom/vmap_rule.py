@@ -14,21 +14,16 @@ from xlamini.core.jaxpr import Jaxpr
 from xlamini.core.primitive import Axis
 from xlamini.core.pytree import first_difference, flatten_from_user, unflatten
 from xlamini.core.structure import RewriteRule
-from xlamini.core.tracer import Tracer, build
+from xlamini.core.tracer import build
 from xlamini.interpreters.batch import batched_aval
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.jvp import jvp
 from xlamini.primitives.batch_ops import move_batch_dim
 from xlamini.primitives.convert import convert
 from xlamini.transforms.arguments import name_of
-from xlamini.transforms.custom.rules import (
-    CustomCall,
-    RuleName,
-    checked_pair,
-    checked_tree,
-    checked_types,
-    stand_for,
-)
+from xlamini.transforms.custom.closures import stand_for
+from xlamini.transforms.custom.customized import CustomCall
+from xlamini.transforms.custom.rule_checks import RuleName, checked_pair, checked_tree, checked_types
 from xlamini.transforms.higher_order import Mask, chosen
 
 
@@ -58,12 +53,12 @@ class VmapRule(RewriteRule):
 class UserVmap(VmapRule):
     """The user's rule at one call. Operands: what the function captured, what the rule does (`closed`), arguments."""
 
-    def __init__(self, rule: Callable[..., Any], call: CustomCall, captured: int, closed: Sequence[Tracer]):
+    def __init__(self, rule: Callable[..., Any], call: CustomCall):
         self.name = RuleName("custom_vmap", rule, call.name, ValueError)
         self.in_tree, self.names = call.in_tree, call.names
         self.out_tree, self.out_avals = call.traced.out_tree, call.traced.jaxpr.out_avals
-        self.variables, self.captured = tuple(x.variable for x in closed), captured
-        self.avals = [*call.traced.jaxpr.in_avals[:captured], *(x.aval for x in closed), *call.avals]
+        self.variables, self.captured = tuple(x.variable for x in call.closed), len(call.traced.captured)
+        self.avals = call.jaxpr.in_avals
 
     def traced(self, axis: Axis, batched: Mask) -> Ruled:
         first = self.captured + len(self.variables)

@@ -1,0 +1,82 @@
+"""Zeros that are known: what rules get, and may return, for tangents and cotangents that are zero for sure."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from xlamini.core.avals import ShapedArray
+from xlamini.core.dtypes import float0
+from xlamini.core.pytree import structure, tree_map
+from xlamini.core.tangents import is_differentiable, tangent_aval
+from xlamini.core.tracer import aval_of
+from xlamini.primitives.tangent_ops import zeros
+from xlamini.transforms.tracing import rebuilt
+
+
+class SymbolicZero:
+    """A tangent or cotangent that is zero for sure. Rules with `symbolic_zeros=True` are given it, and may return it.
+
+    >>> SymbolicZero.from_primal_value(xlamini.numpy.ones(3)).shape
+    (3,)
+    """
+
+    def __init__(self, aval: ShapedArray):
+        self.aval = aval
+
+    shape = property(lambda self: self.aval.shape)
+    dtype = property(lambda self: self.aval.dtype)
+    ndim = property(lambda self: self.aval.ndim)
+    size = property(lambda self: self.aval.size)
+    weak_type = property(lambda self: self.aval.weak_type)
+
+    @staticmethod
+    def from_primal_value(val: Any) -> SymbolicZero:
+        """The zero tangent of a value."""
+        return SymbolicZero(tangent_aval(aval_of(val)))
+
+    def __repr__(self) -> str:
+        return "SymbolicZero"
+
+
+def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
+    """A zero tangent for each leaf of a tree: an array, or with `symbolic_zeros` a `SymbolicZero`.
+
+    >>> zero_from_primal({"w": xlamini.numpy.ones(2)})
+    {'w': Array([0., 0.], dtype=float32)}
+    """
+    return tree_map(lambda x: zero_tangent(aval_of(x), symbolic_zeros), val)
+
+
+def zero_tangent(aval: ShapedArray, symbolic: bool) -> Any:
+    """The zero tangent that a rule is given for a value of this type."""
+    if symbolic:
+        return SymbolicZero(tangent_aval(aval))
+    return rebuilt(_LEAF, [zeros(aval)]) if is_differentiable(aval) else np.zeros(aval.shape, float0)
+
+
+_LEAF = structure(0)
+
+
+class CustomVJPPrimal:
+    """What a fwd rule with `symbolic_zeros` gets for a leaf of an argument: its `value`, and whether it is `perturbed`.
+
+    What is not perturbed is not differentiated: its cotangent will not be used.
+    """
+
+    __slots__ = ("perturbed", "value")
+
+    def __init__(self, value: Any, perturbed: bool):
+        self.value, self.perturbed = value, perturbed
+
+    def __repr__(self) -> str:
+        return f"CustomVJPPrimal(value={self.value!r}, perturbed={self.perturbed})"
+
+
+def custom_vjp_primal_tree_values(tree: Any) -> Any:
+    """The values in a tree of what a fwd rule with `symbolic_zeros` gets.
+
+    >>> custom_vjp_primal_tree_values({"w": CustomVJPPrimal(1.0, True)})
+    {'w': 1.0}
+    """
+    return tree_map(lambda x: x.value, tree)
