@@ -1,4 +1,4 @@
-"""What the rewrites themselves cost, in microseconds for each equation that goes in: `python -m benchmarks.rewrite_costs`.
+"""What the rewrites themselves cost, in microseconds an equation: `python -m benchmarks.rewrite_costs`.
 
 Unlike the cases, this looks inside xlamini and has no other side; tracing is not counted.
 """

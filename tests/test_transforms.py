@@ -2,6 +2,8 @@
 from __future__ import annotations
 
 import gc
+import subprocess
+import sys
 import threading
 import weakref
 from typing import Any
@@ -12,7 +14,9 @@ import pytest
 import xlamini
 from tests.checks import assert_close
 from xlamini import float0, lax
+from xlamini.transforms import one_program
 from xlamini.transforms.one_program import clear as clear_caches
+from xlamini.transforms.program import LoweredProgram
 
 F32 = np.float32
 RAMP = np.arange(6, dtype=F32).reshape(2, 3)
@@ -362,3 +366,37 @@ def test_make_jaxpr_shows_what_was_captured() -> None:
     closed = xlamini.make_jaxpr(lambda x: captured * x)(1.0)
     assert len(closed.consts) == 1 and closed.consts[0] is captured
     assert len(closed.jaxpr.constvars) == 1
+
+
+# --- what happens once
+
+
+def test_equal_loops_share_one_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled = []
+    monkeypatch.setattr(one_program, "LoweredProgram", lambda *args: compiled.append(args) or LoweredProgram(*args))
+    one_program.clear()
+
+    def power(base: Any) -> Any:
+        return lax.scan(lambda carry, x: (carry * base, x), 1.0, RAMP[0])[0]
+
+    assert [power(base) for base in (2.0, 2.0, 3.0)] == [8, 8, 27]  # numbers are part of the program
+    assert len(compiled) == 2
+    assert [power(lax.add(base, F32(0))) for base in (2.0, 5.0)] == [8, 125]  # arrays are its operands
+    assert len(compiled) == 3
+
+
+def test_a_number_is_one_constant_of_a_program() -> None:
+    text = xlamini.jit(lambda x, y: (x * 2, y * 2, x[0, 0] * 2)).lower(RAMP, RAMP[0]).as_text()
+    assert text.count("stablehlo.constant dense<2.") == 1
+
+
+def test_some_functions_are_loaded_when_first_named() -> None:
+    code = """
+import pickle, sys, xlamini, xlamini.numpy
+assert not [m for m in sys.modules if m.startswith(("xlamini.transforms.custom.", "xlamini.transforms.remat."))]
+for name in ("checkpoint", "custom_jvp", "custom_gradient", "pure_callback", "new_ref"):
+    assert name in dir(xlamini) and pickle.loads(pickle.dumps(getattr(xlamini, name))) is getattr(xlamini, name)
+from xlamini import Ref, ref, remat
+assert remat is xlamini.checkpoint and ref.Ref is Ref
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -12,7 +12,7 @@ check_jaxlib()
 warn_of_jax()
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from xlamini.core.config import (
     config as config,
@@ -28,7 +28,7 @@ from xlamini.core.dtypes import float0 as float0
 from xlamini.core.edges import edge_of_face as _edge_of_face
 from xlamini.core.tracer import named_scope as named_scope
 from xlamini.runtime.array import Array as Array
-from xlamini.runtime.callbacks import effects_barrier as effects_barrier
+from xlamini.runtime.effects import effects_barrier as effects_barrier
 from xlamini.runtime.conversions import device_get as device_get
 from xlamini.runtime.platforms import (
     Device as Device,
@@ -41,12 +41,6 @@ from xlamini.runtime.platforms import (
     process_index as process_index,
 )
 from xlamini.transforms import start as _start
-from xlamini.transforms.callbacks.pure_callback import pure_callback as pure_callback
-from xlamini.transforms.custom.closure_convert import closure_convert as closure_convert
-from xlamini.transforms.custom.custom_gradient import custom_gradient as custom_gradient
-from xlamini.transforms.custom.custom_jvp import custom_jvp as custom_jvp
-from xlamini.transforms.custom.custom_vjp import custom_vjp as custom_vjp
-from xlamini.transforms.fwd_and_bwd import fwd_and_bwd as fwd_and_bwd
 from xlamini.transforms.jacobian import hessian as hessian, jacfwd as jacfwd, jacobian as jacobian, jacrev as jacrev
 from xlamini.transforms.jit import jit as jit
 from xlamini.transforms.jvp import jvp as jvp, linearize as linearize
@@ -56,7 +50,6 @@ from xlamini.transforms.placing import (
     clear_caches as clear_caches,
     device_put as device_put,
 )
-from xlamini.transforms.remat.checkpoint import checkpoint as checkpoint, checkpoint as remat
 from xlamini.transforms.shape_struct import ShapeDtypeStruct as ShapeDtypeStruct
 from xlamini.transforms.typeof import typeof as typeof
 from xlamini.transforms.value_and_grad import grad as grad, value_and_grad as value_and_grad
@@ -64,7 +57,16 @@ from xlamini.transforms.vjp import linear_transpose as linear_transpose, vjp as 
 from xlamini.transforms.vmap import vmap as vmap
 
 from xlamini import errors as errors, numpy as numpy, tree as tree, tree_util as tree_util
-from xlamini.ref import Ref as Ref, freeze as freeze, new_ref as new_ref
+
+if TYPE_CHECKING:
+    from xlamini.ref import Ref as Ref, freeze as freeze, new_ref as new_ref
+    from xlamini.transforms.callbacks.pure_callback import pure_callback as pure_callback
+    from xlamini.transforms.custom.closure_convert import closure_convert as closure_convert
+    from xlamini.transforms.custom.custom_gradient import custom_gradient as custom_gradient
+    from xlamini.transforms.custom.custom_jvp import custom_jvp as custom_jvp
+    from xlamini.transforms.custom.custom_vjp import custom_vjp as custom_vjp
+    from xlamini.transforms.fwd_and_bwd import fwd_and_bwd as fwd_and_bwd
+    from xlamini.transforms.remat.checkpoint import checkpoint as checkpoint, checkpoint as remat
 
 __version__ = "0.1.0"
 
@@ -76,6 +78,7 @@ _LAZY = (
     "lax",
     "nn",
     "random",
+    "ref",
     "dtypes",
     "stages",
     "ad_checkpoint",
@@ -85,13 +88,32 @@ _LAZY = (
     "test_util",
 )
 
+_MEMBERS = {
+    "Ref": "ref.Ref",
+    "checkpoint": "transforms.remat.checkpoint.checkpoint",
+    "closure_convert": "transforms.custom.closure_convert.closure_convert",
+    "custom_gradient": "transforms.custom.custom_gradient.custom_gradient",
+    "custom_jvp": "transforms.custom.custom_jvp.custom_jvp",
+    "custom_vjp": "transforms.custom.custom_vjp.custom_vjp",
+    "freeze": "ref.freeze",
+    "fwd_and_bwd": "transforms.fwd_and_bwd.fwd_and_bwd",
+    "new_ref": "ref.new_ref",
+    "pure_callback": "transforms.callbacks.pure_callback.pure_callback",
+    "remat": "transforms.remat.checkpoint.checkpoint",
+}
+
 
 def __getattr__(name: str) -> Any:
-    """Faces that a program may do without are imported when they are first named."""
+    """Faces and functions that a program may do without are imported when they are first named."""
     if name in _LAZY:
         return importlib.import_module(f"xlamini.{name}")
+    if name in _MEMBERS:
+        module, _, member = _MEMBERS[name].rpartition(".")
+        globals()[name] = getattr(importlib.import_module(f"xlamini.{module}"), member)
+        _edge_of_face(globals())
+        return globals()[name]
     raise AttributeError(f"module 'xlamini' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LAZY})
+    return sorted({*globals(), *_LAZY, *_MEMBERS})

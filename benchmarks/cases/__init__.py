@@ -12,6 +12,7 @@ NAMES = (
     "chain",
     "rewrites",
     "scan",
+    "control_flow",
     "dispatch",
     "eager_ops",
     "eager_transforms",

@@ -80,7 +80,7 @@ ROWS = [
         NotImplementedError, "custom_linear_solve is linear in b alone",
     ),
     row("root no function", lambda: root(tangent_solve=None), TypeError, "custom_root: tangent_solve takes a function"),
-    row("guess", lambda: root(guess=["a"]), TypeError, "initial_guess[0] is 'a' of type str"),
+    row("guess", lambda: root(guess=["a"]), TypeError, "initial_guess[0]' of custom_root is 'a' of type str"),
     row(
         "f's tree", lambda: root(lambda x: (x, x)), ShapeError, "custom_root: f (<lambda>) must return a pytree like",
         "initial_guess is a leaf",

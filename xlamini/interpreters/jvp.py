@@ -46,7 +46,7 @@ def push_forward(
 ) -> tuple[list[Any], list[Any]]:
     """Outputs and their tangents, by the rule `jvp` or `linearize` of every equation that a tangent reaches."""
     env, target = bound(jaxpr, primals), builder()
-    tangent_env = {v: t for v, t in zip(jaxpr.invars, tangents, strict=True) if type(t) is not Zero}
+    tangent_env: dict[Any, Any] = {v: t for v, t in zip(jaxpr.invars, tangents, strict=True) if type(t) is not Zero}
     target.environment = env
     name, reached = rule.__name__, tangent_env.keys()
     for eqn in jaxpr.eqns:

@@ -9,7 +9,7 @@ import numpy as np
 from jaxlib import _jax
 
 from xlamini.core.avals import ShapedArray
-from xlamini.runtime.callbacks import run_with_callbacks
+from xlamini.runtime.effects import run_with_callbacks
 from xlamini.runtime.platforms import Device
 from xlamini.runtime.put import ArrayImpl, device_put_value
 from xlamini.runtime.sharding import DeviceList, Sharding, on_device

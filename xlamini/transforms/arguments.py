@@ -84,7 +84,7 @@ def _name(path: tuple, parameter: Callable[[int], str], positions: Sequence[int]
 def check_callable(what: str, fun: Any) -> None:
     """TypeError unless a transformation was given a function."""
     if not callable(fun):
-        raise TypeError(f"{what} takes a function, got {_brief(fun)} of type {type(fun).__name__}")
+        raise TypeError(f"{what} takes a function, got {brief(fun)} of type {type(fun).__name__}")
 
 
 def avals_of(leaves: Sequence[Any], names: Sequence[str], fun_name: str, fix: str = "") -> list[ShapedArray]:
@@ -102,7 +102,7 @@ def _aval(x: Any, names: Sequence[str], index: int, fun_name: str, fix: str) -> 
         check_array_dtype(getattr(x, "dtype", None), name)
         return aval_of(x) if isinstance(x, _SCALARS) else _aval_like(x)
     raise TypeError(
-        f"{name} is {_brief(x)} of type {type(x).__name__}, not an array or a number; pass an array{fix}"
+        f"{name} is {brief(x)} of type {type(x).__name__}, not an array or a number; pass an array{fix}"
     )
 
 
@@ -122,7 +122,7 @@ def check_values(leaves: Sequence[Any], names: Sequence[str], fun_name: str) -> 
                 raise leaked(x, f"the argument {names[i]!r} of {fun_name}")
         elif not isinstance(x, _SCALARS) and overlaid(x) is x and not hasattr(x, "__array__"):
             raise TypeError(
-                f"argument {names[i]!r} of {fun_name} is {_brief(x)}, a type without values; pass an array, or ask for "
+                f"argument {names[i]!r} of {fun_name} is {brief(x)}, a type without values; pass an array, or ask for "
                 "types only: eval_shape, make_jaxpr, jit(f).lower"
             )
 
@@ -133,7 +133,7 @@ def check_outputs(leaves: Sequence[Any], tree: Any, fun_name: str) -> None:
         if not _is_value(x):
             path, _ = tree_flatten_with_path(unflatten(tree, range(tree.num_leaves)))[0][i]
             raise TypeError(
-                f"{fun_name} returned {_brief(x)} of type {type(x).__name__} at output{keystr(path)}; "
+                f"{fun_name} returned {brief(x)} of type {type(x).__name__} at output{keystr(path)}; "
                 "a traced function "
                 "must return arrays, numbers, or containers of them"
             )
@@ -145,7 +145,8 @@ def _is_value(x: Any) -> bool:
     return isinstance(x, (*_SCALARS, *_VALUES)) or overlaid(x) is not x
 
 
-def _brief(x: Any) -> str:
+def brief(x: Any) -> str:
+    """How messages show a value."""
     text = repr(x)
     return text if len(text) <= 40 else text[:37] + "..."
 

@@ -39,7 +39,7 @@ class Call(HigherOrder):
         batched, out_dims = batch(jaxpr, axis, tuple(dims))
         return self.bind(*operands, jaxpr=batched, **params), out_dims
 
-    def lower(self, ctx: Any, *operands: Any, jaxpr: Jaxpr, name: str) -> Any:
+    def lower(self, ctx: Any, *operands: Any, jaxpr: Jaxpr, name: str, **params: Any) -> Any:
         return ctx.call(jaxpr, operands, name)
 
     def linearize(self, primals: Sequence[Any], tangents: Sequence[Any], *, jaxpr: Jaxpr, **params: Any) -> Any:
@@ -56,12 +56,12 @@ class Call(HigherOrder):
         jaxpr = params["jaxpr"]
         return [*jaxpr.consts, *operands], {**params, "jaxpr": close_over(jaxpr)}
 
+    def shown_params(self, params: dict[str, Any]) -> dict[str, Any]:
+        return {"name": params["name"], **super().shown_params(params)}
+
     def run(self, params: dict[str, Any]) -> Run:
         """How the rules of derivatives run the jaxprs that they make."""
         return lambda jaxpr, operands: self.bind(*operands, jaxpr=jaxpr, **params)
-
-    def shown_params(self, params: dict[str, Any]) -> dict[str, Any]:
-        return {"name": params["name"], **super().shown_params(params)}
 
 
 jit_p = Call()

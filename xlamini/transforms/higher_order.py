@@ -28,9 +28,9 @@ class HigherOrder(Primitive):
             every, params = self.with_captured(operands, params)
         return super().bind(*every, **params)
 
-    def with_captured(self, operands: Sequence[Any], params: dict[str, Any]) -> tuple[Sequence[Any], dict[str, Any]]:
-        """Operands and params in which the values that the jaxprs captured are operands."""
-        raise NotImplementedError(f"{type(self).__name__} does not say how its jaxprs take captured values")
+    def cost(self, *avals: ShapedArray, **params: Any) -> Cost:
+        """Every jaxpr once."""
+        return total(map(cost_of, jaxprs_in(params)))
 
     def effects(self, params: dict[str, Any]) -> Effects:
         return frozenset().union(*[jaxpr.effects for jaxpr in jaxprs_in(params)])
@@ -39,9 +39,9 @@ class HigherOrder(Primitive):
         inner = [eqn for jaxpr in jaxprs_in(params) for eqn in jaxpr.eqns]
         return tuple(dict.fromkeys(name for eqn in inner for name in eqn.primitive.named_axes(eqn.params)))
 
-    def cost(self, *avals: ShapedArray, **params: Any) -> Cost:
-        """Every jaxpr once."""
-        return total(map(cost_of, jaxprs_in(params)))
+    def with_captured(self, operands: Sequence[Any], params: dict[str, Any]) -> tuple[Sequence[Any], dict[str, Any]]:
+        """Operands and params in which the values that the jaxprs captured are operands."""
+        raise NotImplementedError(f"{type(self).__name__} does not say how its jaxprs take captured values")
 
 
 def cost_of(jaxpr: Jaxpr) -> Cost:

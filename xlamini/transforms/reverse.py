@@ -12,7 +12,7 @@ from xlamini.core.tangents import Zero, is_differentiable, is_zero
 from xlamini.core.tracer import aval_of, state
 from xlamini.interpreters.linearize import Linearized
 from xlamini.interpreters.transpose import transpose
-from xlamini.primitives.tangent_ops import zeros
+from xlamini.primitives.tangent_ops import instantiated
 from xlamini.runtime.put import device_put_value
 from xlamini.transforms.one_program import apply
 
@@ -45,10 +45,4 @@ def pull_back(lin: Linearized, residuals: Sequence[Any], cts: Sequence[Any]) -> 
 def as_gradients(avals: Sequence[ShapedArray], cts: Sequence[Any]) -> list[Any]:
     """A gradient for every input: zeros where the output does not depend on it, float0 for integers."""
     given = iter(cts)
-    return [
-        _dense(next(given)) if is_differentiable(a) else np.zeros(a.shape, float0) for a in avals
-    ]
-
-
-def _dense(ct: Any) -> Any:
-    return zeros(ct.aval) if is_zero(ct) else ct
+    return [instantiated(next(given)) if is_differentiable(a) else np.zeros(a.shape, float0) for a in avals]

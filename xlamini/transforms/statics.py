@@ -18,7 +18,7 @@ class Selected:
     def __init__(self, what: str, fun: Callable[..., Any], argnums: Numbers, argnames: Names, api: str = "jit"):
         given = _several(argnums, int, f"{api}: {what}_argnums must be an int or a sequence of ints")
         names = _several(argnames, str, f"{api}: {what}_argnames must be a name or a sequence of names")
-        parameters = _parameters(fun)
+        parameters = _parameters(fun) if given or names else None
         nums = [_checked(f"{api}: {what}", fun, n, parameters) for n in given]
         _check_names(f"{api}: {what}", fun, names, parameters)
         if parameters is None:

@@ -16,7 +16,7 @@ from xlamini.core.pytree import unflatten
 from xlamini.core.tangents import Zero, is_differentiable
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.linearize import linearize
-from xlamini.primitives.tangent_ops import full, zeros
+from xlamini.primitives.tangent_ops import full, instantiated
 from xlamini.transforms.arguments import check_callable
 from xlamini.transforms.differentiated import Argnums, DiffArgs
 from xlamini.transforms.one_program import as_one_program
@@ -95,17 +95,13 @@ def _differentiate(
         outs, residuals = lin.parted(operands, evaluate(lin.primal, operands))
         out_avals = [v.aval for v in traced.jaxpr.outvars]
         cts = [full(out_avals[0], 1), *map(Zero, out_avals[1:])]
-        return [*outs, *(_plain(ct) for ct in pull_back(lin, residuals, cts))]
+        return [*outs, *(instantiated(ct) for ct in pull_back(lin, residuals, cts))]
 
     flat = as_one_program(program, diff.operands(traced), diff.fun_name)
     outs, cts = flat[: len(lin.nonzero_out)], flat[len(lin.nonzero_out) :]
     gradients = rebuilt(diff.tree, as_gradients(diff.avals, cts))
     value, aux = diff.split(traced, outs)
     return value, aux, gradients[0] if diff.single else gradients
-
-
-def _plain(ct: Any) -> Any:
-    return zeros(ct.aval) if type(ct) is Zero else ct
 
 
 def _check_inputs(diff: DiffArgs, holomorphic: bool, allow_int: bool) -> None:

@@ -28,16 +28,16 @@ class Collective(Primitive):
     dimensions: tuple[str, ...] = ()
     """The params that are dimensions of the operand."""
 
-    def stacked(self, x: Any, size: int, **params: Any) -> Stacked:
-        """The result for `x` of `size` positions along dimension 0; its dimension, None if all have the same."""
-        raise NotImplementedError(f"{self.name} does not say what it computes from all positions")
-
     def batch(self, axis: Axis, operands: Sequence[Any], dims: Sequence[int | None], **params: Any) -> Any:
         first = move_batch_dim(operands[0], axis.size, dims[0], 0)
         if axis.name is not None and axis.name in self.named_axes(params):
             return in_groups(self.stacked, first, params.get("axis_index_groups"), params)
         moved = {name: params[name] + 1 for name in self.dimensions}
         return self.bind(first, **{**params, **moved}), 0
+
+    def stacked(self, x: Any, size: int, **params: Any) -> Stacked:
+        """The result for `x` of `size` positions along dimension 0; its dimension, None if all have the same."""
+        raise NotImplementedError(f"{self.name} does not say what it computes from all positions")
 
     def lower(self, ctx: Any, x: Any, **params: Any) -> Any:
         raise unbound(self.name, self.named_axes(params)[0])

@@ -4,7 +4,6 @@ Seen from outside it exchanges the named axis for a dimension.
 """
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from xlamini.core.avals import ShapedArray
@@ -15,6 +14,8 @@ from xlamini.primitives.collectives.axes import Among, AxisName, among, axis_siz
 from xlamini.primitives.collectives.base import LinearCollective, Stacked
 from xlamini.primitives.collectives.gathering import merged, parted
 from xlamini.primitives.shape import expand_dims, moveaxis, reshape, squeeze
+
+Axes = tuple[tuple[str, int], tuple[str, int]]
 
 
 def all_to_all(
@@ -39,7 +40,7 @@ def all_to_all(
            [1, 3]], dtype=int32)
     """
     positions = among("all_to_all", axis_name, axis_index_groups)
-    axes = {"split_axis": split_axis, "concat_axis": concat_axis}
+    axes = ("split_axis", split_axis), ("concat_axis", concat_axis)
     return tree_map(lambda leaf: _exchanged("all_to_all", leaf, positions, axes, tiled), x)
 
 
@@ -55,15 +56,15 @@ def pswapaxes(x: Any, axis_name: AxisName, axis: int, *, axis_index_groups: Any 
            [1, 3]], dtype=int32)
     """
     positions = among("pswapaxes", axis_name, axis_index_groups)
-    return tree_map(lambda leaf: _exchanged("pswapaxes", leaf, positions, {"axis": axis}, False), x)
+    axes = ("axis", axis), ("axis", axis)
+    return tree_map(lambda leaf: _exchanged("pswapaxes", leaf, positions, axes, False), x)
 
 
-def _exchanged(what: str, x: Any, positions: Among, axes: Mapping[str, int], tiled: bool) -> Any:
-    """`axes` are the dimensions that is split and that is made, by the arguments' names; or one that is both."""
+def _exchanged(what: str, x: Any, positions: Among, axes: Axes, tiled: bool) -> Any:
+    """One leaf; `axes` are the dimension that is split and the one that is made, with the arguments' names."""
     shape = aval_of(x).shape
-    found = {name: dimension(what, name, axis, len(shape)) for name, axis in axes.items()}
-    (argument, split), concat = next(iter(found.items())), [*found.values()][-1]
-    _check_parts(f"{what}: the size of {argument} ({shape[split]}, dimension {split})", shape[split], positions, tiled)
+    split, concat = (dimension(what, argument, axis, len(shape)) for argument, axis in axes)
+    _check_parts(what, axes[0][0], shape[split], split, positions, tiled)
     if len(positions.names) != 1:
         return _one_by_one(x, positions, split, concat, tiled)
     (name,) = positions.names
@@ -99,14 +100,14 @@ def _one_by_one(x: Any, positions: Among, split: int, concat: int, tiled: bool) 
     return merged(moveaxis(x, split, concat), concat)
 
 
-def _check_parts(which: str, found: int, positions: Among, tiled: bool) -> None:
+def _check_parts(what: str, argument: str, found: int, split: int, positions: Among, tiled: bool) -> None:
     size = positions.size
     if found % size if tiled else found != size:
         needed = "divisible by" if tiled else "equal to"
-        blocks = not tiled and which.startswith("all_to_all")
-        fix = "pass tiled=True to exchange blocks, or pad it" if blocks else "pad it"
+        fix = "pad it" if tiled or argument == "axis" else "pass tiled=True to exchange blocks, or pad it"
         raise ShapeError(
-            f"{which} must be {needed} that of the named axis {positions} ({size} positions); {fix}"
+            f"{what}: the size of {argument} ({found}, dimension {split}) must be {needed} that of the named axis "
+            f"{positions} ({size} positions); {fix}"
         )
 
 
@@ -124,12 +125,12 @@ class AllToAll(LinearCollective):
         shape[concat_axis] *= axis_size
         return x.update(shape=tuple(shape))
 
+    def transpose(self, ct: Any, x: Any, *, split_axis: int, concat_axis: int, **params: Any) -> list[Any]:
+        return [self.bind(ct, split_axis=concat_axis, concat_axis=split_axis, **params)]
+
     def stacked(self, x: Any, size: int, *, split_axis: int, concat_axis: int, **params: Any) -> Stacked:
         parts = moveaxis(parted(x, split_axis + 1, size), split_axis + 1, 0)
         return merged(moveaxis(parts, 1, concat_axis + 1), concat_axis + 1), 0
-
-    def transpose(self, ct: Any, x: Any, *, split_axis: int, concat_axis: int, **params: Any) -> list[Any]:
-        return [self.bind(ct, split_axis=concat_axis, concat_axis=split_axis, **params)]
 
     def shown_params(self, params: dict[str, Any]) -> dict[str, Any]:
         return {name: value for name, value in super().shown_params(params).items() if name != "axis_size"}

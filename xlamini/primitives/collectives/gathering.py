@@ -113,12 +113,12 @@ class AllGather(LinearCollective):
             return x.update(shape=(*before, axis_size * after[0], *after[1:]))
         return x.update(shape=(*before, axis_size, *after))
 
+    def transpose(self, ct: Any, x: Any, *, all_gather_dimension: int, **params: Any) -> list[Any]:
+        return [reduce_scatter_p.bind(ct, scatter_dimension=all_gather_dimension, **params)]
+
     def stacked(self, x: Any, size: int, *, all_gather_dimension: int, tiled: bool, **params: Any) -> Stacked:
         inside = moveaxis(x, 0, all_gather_dimension)
         return (merged(inside, all_gather_dimension) if tiled else inside), None
-
-    def transpose(self, ct: Any, x: Any, *, all_gather_dimension: int, **params: Any) -> list[Any]:
-        return [reduce_scatter_p.bind(ct, scatter_dimension=all_gather_dimension, **params)]
 
 
 class ReduceScatter(LinearCollective):
@@ -133,13 +133,13 @@ class ReduceScatter(LinearCollective):
         before, (size, *after) = x.shape[:scatter_dimension], x.shape[scatter_dimension:]
         return x.update(shape=(*before, size // axis_size, *after) if tiled else (*before, *after))
 
+    def transpose(self, ct: Any, x: Any, *, scatter_dimension: int, **params: Any) -> list[Any]:
+        return [all_gather_p.bind(ct, all_gather_dimension=scatter_dimension, **params)]
+
     def stacked(self, x: Any, size: int, *, scatter_dimension: int, tiled: bool, **params: Any) -> Stacked:
         total = sum_over(x, (0,))
         parts = parted(total, scatter_dimension, size) if tiled else total
         return moveaxis(parts, scatter_dimension, 0), 0
-
-    def transpose(self, ct: Any, x: Any, *, scatter_dimension: int, **params: Any) -> list[Any]:
-        return [all_gather_p.bind(ct, all_gather_dimension=scatter_dimension, **params)]
 
 
 all_gather_p = AllGather()

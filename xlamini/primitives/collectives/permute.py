@@ -119,6 +119,9 @@ class Permute(LinearCollective):
     def shape_rule(self, x: ShapedArray, **params: Any) -> ShapedArray:
         return x
 
+    def transpose(self, ct: Any, x: Any, *, perm: Pairs, **params: Any) -> list[Any]:
+        return [self.bind(ct, perm=tuple((d, s) for s, d in perm), **params)]
+
     def stacked(self, x: Any, size: int, *, perm: Pairs, **params: Any) -> Stacked:
         sources, receives = _table(perm, size)
         sent = rows(x, sources)
@@ -126,9 +129,6 @@ class Permute(LinearCollective):
             return sent, 0
         aval = aval_of(sent)
         return where(broadcast_in_dim(receives, aval.shape, (0,)), sent, zeros(aval)), 0
-
-    def transpose(self, ct: Any, x: Any, *, perm: Pairs, **params: Any) -> list[Any]:
-        return [self.bind(ct, perm=tuple((d, s) for s, d in perm), **params)]
 
 
 class Broadcast(LinearCollective):
@@ -139,14 +139,14 @@ class Broadcast(LinearCollective):
     def shape_rule(self, x: ShapedArray, **params: Any) -> ShapedArray:
         return x
 
-    def stacked(self, x: Any, size: int, *, source: int, **params: Any) -> Stacked:
-        return index_in_dim(x, source, keepdims=False), None
-
     def transpose(self, ct: Any, x: Any, *, axis_name: Any, source: int) -> list[Any]:
         """The source's cotangent is the sum of all, and nobody else's value is used."""
         total = psum_p.bind(ct, axes=(axis_name,), axis_index_groups=None)
         here = axis_index_p.bind(axis_name=axis_name)
         return [where(eq(here, literal(source, np.dtype("int32"))), total, zeros(aval_of(total)))]
+
+    def stacked(self, x: Any, size: int, *, source: int, **params: Any) -> Stacked:
+        return index_in_dim(x, source, keepdims=False), None
 
 
 ppermute_p = Permute()

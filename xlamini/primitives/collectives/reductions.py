@@ -85,18 +85,6 @@ class Reduction(Collective):
         self.reduce, self.of_equal = reduce, of_equal
         super().__init__(name)
 
-    def of_leaf(self, leaf: Any, positions: Among) -> Any:
-        """The reduction of one leaf; of a Python number it is known at once."""
-        groups = positions.groups
-        alike = groups is None or len(set(map(len, groups))) == 1
-        if isinstance(leaf, int | float | complex) and alike:
-            return self.of_equal(leaf, positions.size)
-        return self.bind(self.countable(leaf), axes=positions.names, axis_index_groups=groups)
-
-    def countable(self, leaf: Any) -> Any:
-        """A leaf as what can be reduced."""
-        return leaf
-
     def shape_rule(self, x: ShapedArray, **params: Any) -> ShapedArray:
         if kind_of(x.dtype) not in (ANY if self is psum_p else REAL):
             raise TypeError(f"{self.name} does not accept dtype {x.dtype.name}; convert it with .astype")
@@ -120,6 +108,18 @@ class Reduction(Collective):
 
     def named_axes(self, params: dict[str, Any]) -> tuple[Any, ...]:
         return params["axes"]
+
+    def of_leaf(self, leaf: Any, positions: Among) -> Any:
+        """The reduction of one leaf; of a Python number it is known at once."""
+        groups = positions.groups
+        alike = groups is None or len(set(map(len, groups))) == 1
+        if isinstance(leaf, int | float | complex) and alike:
+            return self.of_equal(leaf, positions.size)
+        return self.bind(self.countable(leaf), axes=positions.names, axis_index_groups=groups)
+
+    def countable(self, leaf: Any) -> Any:
+        """A leaf as what can be reduced."""
+        return leaf
 
 
 class Sum(Reduction, LinearCollective):

@@ -39,18 +39,6 @@ class Callback(Primitive):
     def bind(self, *operands: Any, **params: Any) -> list[Any]:
         return super().bind(*operands, **params) if state.builder is not None else self._now(operands, **params)
 
-    def _now(self, operands: Sequence[Any], **params: Any) -> list[Any]:
-        """Call the function at once, and put its results where the operands are."""
-        names = ArgNames(params["callback"].fun, params["callback"].in_tree)
-        where = placement(operands, names, self.face)
-        call = self._host_call(user_line(), **params)
-        results = call.now([_value(x) for x in operands])
-        return [device_put_value(x, where.device, committed=where.committed) for x in results]
-
-    def _host_call(self, place: str, *, callback: Any, result_avals: Any, mapped: Mapped, **params: Any) -> HostCall:
-        run = functools.partial(_looped, callback, result_avals, mapped)
-        return HostCall(run, f"{self.face}: {callback}", place)
-
     def shape_rule(self, *avals: ShapedArray, result_avals: Any, mapped: Mapped, **params: Any) -> list[ShapedArray]:
         sizes = tuple(size for size, _ in reversed(mapped))
         return [a.update(shape=(*sizes, *a.shape)) for a in result_avals]
@@ -81,6 +69,18 @@ class Callback(Primitive):
 
     def shown_params(self, params: dict[str, Any]) -> dict[str, Any]:
         return {k: v for k, v in sorted(params.items()) if k not in ("mapped", "result_avals") or (k == "mapped" and v)}
+
+    def _now(self, operands: Sequence[Any], **params: Any) -> list[Any]:
+        """Call the function at once, and put its results where the operands are."""
+        names = ArgNames(params["callback"].fun, params["callback"].in_tree)
+        where = placement(operands, names, self.face)
+        call = self._host_call(user_line(), **params)
+        results = call.now([_value(x) for x in operands])
+        return [device_put_value(x, where.device, committed=where.committed) for x in results]
+
+    def _host_call(self, place: str, *, callback: Any, result_avals: Any, mapped: Mapped, **params: Any) -> HostCall:
+        run = functools.partial(_looped, callback, result_avals, mapped)
+        return HostCall(run, f"{self.face}: {callback}", place)
 
 
 def _value(x: Any) -> np.ndarray:

@@ -48,14 +48,6 @@ class BoundedWhile(While):
 
     name = "bounded_while"
 
-    def lower(self, ctx: Any, *operands: Any, max_steps: int, **params: Any) -> Any:
-        return lowered(ctx, params["cond_jaxpr"], params["body_jaxpr"], self._parts(operands, params), max_steps)
-
-    def linearize(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
-        if not any(self._nonzero(tangents, params)):
-            return self._without_tangents(primals, params)
-        return linearized(evaluate, _in_blocks(params), primals, tangents)
-
     def transpose(self, cts: Sequence[Any], *operands: Any, **params: Any) -> list[Any]:
         """Of a loop that is linear in some operands: what is known is computed again, step by step."""
         linear = tuple(map(is_linear, operands))
@@ -65,6 +57,14 @@ class BoundedWhile(While):
         later = [*residuals, *chosen(operands, linear)]
         found = transposed(evaluate, halves.unknown, chosen(cts, halves.unknown_out), later)
         return with_none(linear, found[len(residuals) :])
+
+    def lower(self, ctx: Any, *operands: Any, max_steps: int, **params: Any) -> Any:
+        return lowered(ctx, params["cond_jaxpr"], params["body_jaxpr"], self._parts(operands, params), max_steps)
+
+    def linearize(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        if not any(self._nonzero(tangents, params)):
+            return self._without_tangents(primals, params)
+        return linearized(evaluate, _in_blocks(params), primals, tangents)
 
 
 bounded_while_p = BoundedWhile()

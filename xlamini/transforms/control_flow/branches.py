@@ -14,7 +14,7 @@ from xlamini.core.jaxpr import Jaxpr, Var
 from xlamini.core.provenance import is_own
 from xlamini.core.pytree import first_difference, flatten_from_user, keystr, tree_flatten_with_path, unflatten
 from xlamini.core.tracer import Tracer, aval_of
-from xlamini.transforms.arguments import LeafNames, avals_of, check_values, name_of
+from xlamini.transforms.arguments import LeafNames, avals_of, brief, check_values, name_of
 from xlamini.transforms.tracing import Trace, trace
 
 SHOWN = 5
@@ -37,7 +37,7 @@ def check_branches(what: str, functions: Functions) -> None:
     for label, fun in functions.items():
         if not callable(fun):
             raise TypeError(
-                f"{what}: {label} must be a function, got {_brief(fun)} of type {type(fun).__name__}; for a value "
+                f"{what}: {label} must be a function, got {brief(fun)} of type {type(fun).__name__}; for a value "
                 "that is there already write a lambda that returns it"
             )
 
@@ -190,8 +190,3 @@ def _described(fun: Any) -> str:
     """A function by name and, if the user wrote it, file and line."""
     code = None if is_own(fun) else getattr(inspect.unwrap(fun), "__code__", None)
     return name_of(fun) + (f" at {code.co_filename}:{code.co_firstlineno}" if code is not None else "")
-
-
-def _brief(x: Any) -> str:
-    text = repr(x)
-    return text if len(text) <= 40 else text[:37] + "..."

@@ -64,16 +64,6 @@ class Cond(HigherOrder):
         avals = joined_avals(branches)
         return outs[: len(avals)], with_zeros(avals, nonzero_out, outs[len(avals) :])
 
-    def linearize(
-        self, primals: Sequence[Any], tangents: Sequence[Any], *, branches: tuple[Jaxpr, ...], **params: Any
-    ) -> Any:
-        index, *operands = primals
-        found, nonzero_out = _agreed(linearize, branches, (nonzero_of(tangents[1:]),), lambda f: f.nonzero_out)
-        halves = of_linearized(found)
-        outs, residuals = halves.parted(operands, self.bind(*primals, branches=halves.first, **params))
-        out_tangents = self.bind(index, *residuals, *given(tangents), branches=halves.second, **params)
-        return outs, with_zeros(joined_avals(branches), nonzero_out, out_tangents)
-
     def transpose(self, cts: Sequence[Any], *operands: Any, branches: tuple[Jaxpr, ...], **params: Any) -> list[Any]:
         index, *others = operands
         linear = tuple(map(is_linear, others))
@@ -92,6 +82,36 @@ class Cond(HigherOrder):
         out_dims = tuple(0 if mark else None for mark in batched)
         first = [f if f[1] == out_dims else batch(b, *options, batched) for f, b in zip(found, branches, strict=True)]
         return self.bind(*operands, branches=tuple(jaxpr for jaxpr, _ in first), **params), out_dims
+
+    def lower(
+        self,
+        ctx: Any,
+        index: Any,
+        *operands: Any,
+        branches: tuple[Jaxpr, ...],
+        branches_platforms: Any = None,
+    ) -> Any:
+        known = _lowered_index(ctx, branches_platforms, len(branches))
+        if known is not None:
+            return ctx.body(branches[known], operands, f"branch_{known}_fun")
+        bodies = [
+            lambda b=b, i=i: ctx.body(b, operands, f"branch_{i}_fun") for i, b in enumerate(branches)
+        ]
+        return case(ctx, index, bodies, ctx.avals_out, any_ordered(ctx.eqn.effects))
+
+    def cost(self, *avals: ShapedArray, branches: tuple[Jaxpr, ...], **params: Any) -> Cost:
+        """That of the dearest branch."""
+        return max(map(cost_of, branches))
+
+    def linearize(
+        self, primals: Sequence[Any], tangents: Sequence[Any], *, branches: tuple[Jaxpr, ...], **params: Any
+    ) -> Any:
+        index, *operands = primals
+        found, nonzero_out = _agreed(linearize, branches, (nonzero_of(tangents[1:]),), lambda f: f.nonzero_out)
+        halves = of_linearized(found)
+        outs, residuals = halves.parted(operands, self.bind(*primals, branches=halves.first, **params))
+        out_tangents = self.bind(index, *residuals, *given(tangents), branches=halves.second, **params)
+        return outs, with_zeros(joined_avals(branches), nonzero_out, out_tangents)
 
     def partial_eval(
         self, unknown: Sequence[bool], operands: Sequence[Any], *, branches: tuple[Jaxpr, ...], **params: Any
@@ -114,33 +134,13 @@ class Cond(HigherOrder):
             return None
         return [True, *kept], list(used), {**params, "branches": slim}
 
-    def lower(
-        self,
-        ctx: Any,
-        index: Any,
-        *operands: Any,
-        branches: tuple[Jaxpr, ...],
-        branches_platforms: Any = None,
-    ) -> Any:
-        known = _lowered_index(ctx, branches_platforms, len(branches))
-        if known is not None:
-            return ctx.body(branches[known], operands, f"branch_{known}_fun")
-        bodies = [
-            lambda b=b, i=i: ctx.body(b, operands, f"branch_{i}_fun") for i, b in enumerate(branches)
-        ]
-        return case(ctx, index, bodies, ctx.avals_out, any_ordered(ctx.eqn.effects))
-
-    def shown_params(self, params: dict[str, Any]) -> dict[str, Any]:
-        return {name: value for name, value in super().shown_params(params).items() if value is not None}
-
-    def cost(self, *avals: ShapedArray, branches: tuple[Jaxpr, ...], **params: Any) -> Cost:
-        """That of the dearest branch."""
-        return max(map(cost_of, branches))
-
     def with_captured(self, operands: Sequence[Any], params: dict[str, Any]) -> Any:
         branches = params["branches"]
         closed, values = with_common_captured([close_over(b) for b in branches], [b.consts for b in branches])
         return [operands[0], *values, *operands[1:]], {**params, "branches": closed}
+
+    def shown_params(self, params: dict[str, Any]) -> dict[str, Any]:
+        return {name: value for name, value in super().shown_params(params).items() if value is not None}
 
 
 cond_p = Cond()

@@ -129,9 +129,6 @@ class CustomJVPCall(RuledCall):
         start = check_captured("custom_jvp", tangents, params["captured"], params["name"])
         return jvp.linearized(primals[start:], tangents[start:])
 
-    def shown_params(self, params: dict[str, Any]) -> dict[str, Any]:
-        return {"name": params["name"], **super().shown_params(params)}
-
 
 custom_jvp_call_p = CustomJVPCall()
 

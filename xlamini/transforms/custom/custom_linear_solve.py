@@ -18,23 +18,20 @@ from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.transpose import transpose
 from xlamini.primitives.arithmetic import neg, sub
 from xlamini.transforms.arguments import check_callable
-from xlamini.transforms.custom.solver import (
-    Solver,
+from xlamini.transforms.custom.solver import Solver, dense, moved_by, solution_tangents
+from xlamini.transforms.custom.vectors import (
     Vector,
     alike,
     conformed,
-    dense,
     described,
-    moved_by,
     settled,
-    solution_tangents,
     traced,
     vector_of,
     with_aux,
 )
 from xlamini.transforms.higher_order import with_zeros
 from xlamini.transforms.linearity import nonlinear_part
-from xlamini.transforms.tracing import Trace, rebuilt
+from xlamini.transforms.tracing import Trace
 
 Function = Callable[..., Any]
 WHAT = "custom_linear_solve"
@@ -75,15 +72,7 @@ def custom_linear_solve(
     found = _solved("solve", solve, forward, vector, has_aux)
     transposed = None if backward is None else _solved("transpose_solve", transpose_solve, backward, vector, has_aux)
     parts = forward, backward, found, transposed and _solution_only(transposed, vector)
-    outs = linear_solve_p.bind(
-        *(x for part in parts if part is not None for x in part.captured),
-        *vector.leaves,
-        const_lengths=tuple(0 if part is None else len(part.captured) for part in parts),
-        **{name: part and part.jaxpr for name, part in zip(linear_solve_p.jaxprs, parts, strict=True)},
-    )
-    x, aux = rebuilt(found.out_tree, outs)
-    x = unflatten(vector.tree, x)
-    return (x, aux) if has_aux else x
+    return linear_solve_p.solved(parts, vector, has_aux)
 
 
 def _vecmat(which: str, forward: Trace, symmetric: bool, vector: Vector) -> Trace:
@@ -169,6 +158,12 @@ class LinearSolve(Solver):
         outs = self.bind(*consts, *given, const_lengths=lengths, **swapped)
         return [None] * len(consts) + [ct if is_linear(x) else None for x, ct in zip(b, outs, strict=True)]
 
+    def batch(self, axis: Axis, operands: Sequence[Any], dims: Sequence[int | None], **params: Any) -> Any:
+        return self.batched(axis, operands, dims, {}, params)
+
+    def shown_params(self, params: dict[str, Any]) -> dict[str, Any]:
+        return {**super().shown_params(params), "const_lengths": LinearSolveTuple(*params["const_lengths"])}
+
     def _check_transposable(self, parts: dict[str, list[Any]], params: dict[str, Any]) -> None:
         if any(is_linear(x) for part in parts.values() for x in part):
             raise NotImplementedError(f"{self.name} is linear in b alone, not in what matvec closes over")
@@ -177,12 +172,6 @@ class LinearSolve(Solver):
                 f"{self.name}: reverse mode needs a solve of the transposed system; pass transpose_solve=, or "
                 "symmetric=True if matvec is its own transpose"
             )
-
-    def batch(self, axis: Axis, operands: Sequence[Any], dims: Sequence[int | None], **params: Any) -> Any:
-        return self.batched(axis, operands, dims, {}, params)
-
-    def shown_params(self, params: dict[str, Any]) -> dict[str, Any]:
-        return {**super().shown_params(params), "const_lengths": LinearSolveTuple(*params["const_lengths"])}
 
 
 _OTHER = {"matvec": "vecmat", "vecmat": "matvec", "solve": "transpose_solve", "transpose_solve": "solve"}

@@ -10,28 +10,24 @@ from typing import Any, NamedTuple, NoReturn
 
 from xlamini.core.jaxpr import Jaxpr
 from xlamini.core.primitive import Axis
-from xlamini.core.pytree import unflatten
 from xlamini.core.tangents import is_zero
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.primitives.arithmetic import neg
 from xlamini.transforms.arguments import check_callable
 from xlamini.transforms.call_rules import in_halves
-from xlamini.transforms.custom.solver import (
-    Solver,
+from xlamini.transforms.custom.solver import Solver, dense, moved_by, solution_tangents
+from xlamini.transforms.custom.vectors import (
     Vector,
     conformed,
-    dense,
     described,
-    moved_by,
     settled,
-    solution_tangents,
     traced,
     vector_of,
     with_aux,
 )
 from xlamini.transforms.higher_order import with_zeros
 from xlamini.transforms.jvp import linearize
-from xlamini.transforms.tracing import Trace, rebuilt
+from xlamini.transforms.tracing import Trace
 
 Function = Callable[..., Any]
 WHAT = "custom_root"
@@ -58,18 +54,8 @@ def custom_root(
     which = described(WHAT, "f", f)
     guess = settled(which, f, vector_of(WHAT, initial_guess, "initial_guess"))
     function = traced(which, lambda x: conformed(which, f(x), guess), guess)
-    found = _solved(f, solve, guess, has_aux)
-    tangent = _tangent(f, tangent_solve, guess)
-    parts = function, found, tangent
-    outs = root_p.bind(
-        *(x for part in parts for x in part.captured),
-        *guess.leaves,
-        const_lengths=tuple(len(part.captured) for part in parts),
-        **{name: part.jaxpr for name, part in zip(root_p.jaxprs, parts, strict=True)},
-    )
-    x, aux = rebuilt(found.out_tree, outs)
-    x = unflatten(guess.tree, x)
-    return (x, aux) if has_aux else x
+    parts = function, _solved(f, solve, guess, has_aux), _tangent(f, tangent_solve, guess)
+    return root_p.solved(parts, guess, has_aux)
 
 
 def _solved(f: Function, solve: Function, guess: Vector, has_aux: bool) -> Trace:

@@ -67,9 +67,6 @@ class CustomVJPCall(RuledCall):
         call = functools.partial(self.bind, **params)
         return evaluate_forward(forward, call, primals[:start], primals[start:])
 
-    def shown_params(self, params: dict[str, Any]) -> dict[str, Any]:
-        return {"name": params["name"], **super().shown_params(params)}
-
 
 custom_vjp_call_p = CustomVJPCall()
 

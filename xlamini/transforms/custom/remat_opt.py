@@ -45,19 +45,12 @@ class RematOpt(Call):
         primal, _ = batch(params["primal"], axis, tuple(dims), (True,) * len(params["primal"].outvars))
         return self.bind(*operands, **{**params, "jaxpr": batched, "primal": primal}), out_dims
 
-    def lower(self, ctx: Any, *operands: Any, jaxpr: Jaxpr, name: str, primal: Jaxpr) -> Any:
-        return ctx.call(jaxpr, operands, name)
-
     def dce(self, used: Sequence[bool], params: dict[str, Any]) -> Any:
         count = len(params["primal"].outvars)
         if any(used[count:]):
             return None
         primal, used_inputs = dce(params["primal"], tuple(used[:count]))
         return list(used_inputs), list(used), {**params, "jaxpr": primal, "primal": primal}
-
-    def run(self, params: dict[str, Any]) -> Run:
-        """Derivatives are those of a call of `jaxpr` alone."""
-        return jit_p.run({"name": params["name"]})
 
     def with_captured(self, operands: Sequence[Any], params: dict[str, Any]) -> Any:
         jaxpr, primal = params["jaxpr"], params["primal"]
@@ -70,6 +63,10 @@ class RematOpt(Call):
             "primal": build(lambda *xs: evaluate(whole[1], xs[first:]), avals, primal.name)[0],
         }
         return every, {**params, **taking_all}
+
+    def run(self, params: dict[str, Any]) -> Run:
+        """Derivatives are those of a call of `jaxpr` alone."""
+        return jit_p.run({"name": params["name"]})
 
 
 remat_opt_p = RematOpt()

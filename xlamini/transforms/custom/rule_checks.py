@@ -12,6 +12,7 @@ from xlamini.core.errors import ShapeError, UnexpectedTracerError
 from xlamini.core.primitive import definition
 from xlamini.core.pytree import first_difference, flatten_from_user, keystr, tree_flatten_with_path, unflatten
 from xlamini.core.tracer import aval_of
+from xlamini.primitives.convert import convert
 from xlamini.transforms.arguments import check_outputs, name_of
 from xlamini.transforms.custom.symbolic_zero import SymbolicZero
 
@@ -50,6 +51,13 @@ def checked_tree(rule: RuleName, role: str, value: Any, tree: Any) -> list[Any]:
         where = first_difference(tree, found, (f"the output of {rule.of}", f"the rule's {role}"))
         raise rule.error(f"{rule}: its {role} must have the structure of the output of {rule.of}: {where}")
     return leaves
+
+
+def checked_outputs(rule: RuleName, out: Any, tree: Any, avals: Sequence[ShapedArray]) -> list[Any]:
+    """The leaves of what a rule returned as the function's output, in the weak types that this has."""
+    leaves = checked_tree(rule, "primal output", out, tree)
+    checked_types(rule, "primal output", leaves, tree, avals, f"what {rule.of} itself returns there")
+    return [convert(x, a.dtype, a.weak_type) for x, a in zip(leaves, avals, strict=True)]
 
 
 def checked_types(

@@ -25,9 +25,6 @@ class RuledCall(HigherOrder):
     hidden: tuple[str, ...] = ("captured",)
     """The params that are not shown."""
 
-    def inside(self, params: dict[str, Any]) -> Jaxpr:
-        return params[self.called]
-
     def shape_rule(self, *avals: ShapedArray, **params: Any) -> list[ShapedArray]:
         return self.inside(params).out_avals
 
@@ -52,7 +49,11 @@ class RuledCall(HigherOrder):
         return [*jaxpr.consts, *operands], {**params, self.called: close_over(jaxpr), "captured": captured}
 
     def shown_params(self, params: dict[str, Any]) -> dict[str, Any]:
-        return {name: value for name, value in sorted(params.items()) if name not in self.hidden}
+        names = sorted(params.keys() - self.hidden, key=lambda name: (name != "name", name))
+        return {name: params[name] for name in names}
+
+    def inside(self, params: dict[str, Any]) -> Jaxpr:
+        return params[self.called]
 
 
 def check_captured(what: str, tangents: Sequence[Any], captured: Sequence[str], name: str) -> int:

@@ -4,24 +4,27 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from xlamini.core import config
-from xlamini.core.dtypes import float0
 from xlamini.core.pytree import unflatten
 from xlamini.core.tangents import is_differentiable, tangent_aval
 from xlamini.core.tracer import build
 from xlamini.primitives.convert import convert
 from xlamini.transforms.arguments import name_of
-from xlamini.transforms.custom.check_rules import Numbers, check_tangents, evaluated
+from xlamini.transforms.custom.check_user_rules import compare_jvp
 from xlamini.transforms.custom.closures import current, stand_for
 from xlamini.transforms.custom.customized import CustomCall
 from xlamini.transforms.custom.jvp_rule import JvpRule, Pushed
 from xlamini.transforms.custom.point import here, values_at
-from xlamini.transforms.custom.rule_checks import RuleName, checked_pair, checked_tree, checked_types, explaining
+from xlamini.transforms.custom.rule_checks import (
+    RuleName,
+    checked_outputs,
+    checked_pair,
+    checked_tree,
+    checked_types,
+    explaining,
+)
 from xlamini.transforms.custom.symbolic_zero import SymbolicZero, zero_tangent
 from xlamini.transforms.higher_order import Mask, chosen, inverse, merged
-from xlamini.transforms.tracing import Trace
 
 
 class UserJvp(JvpRule):
@@ -57,7 +60,7 @@ class UserJvp(JvpRule):
             jaxpr, _ = build(flat, [*self.avals, *slopes], name_of(self.name.rule), names, self._values(len(slopes)))
         pushed = Pushed(jaxpr, tuple(nonzero_out))
         if self.traced_fun is not None:
-            self._compare(self.traced_fun, pushed, nonzero)
+            compare_jvp(self, self.traced_fun, pushed, nonzero)
         return pushed
 
     def _tree(self, leaves: Sequence[Any]) -> Any:
@@ -75,33 +78,10 @@ class UserJvp(JvpRule):
         values = values_at(self.point)
         return None if values is None else [*values, *[None] * count]
 
-    def _compare(self, fun: Trace, pushed: Pushed, nonzero: Mask) -> None:
-        """ValueError if the rule gives other tangents than finite differences."""
-        numbers, first = Numbers(), len(self.closed)
-        captured, values = list(map(numbers.of, fun.captured)), values_at(self.point)
-        own = [*self.now, *[None] * len(self.names)]
-        operands = list(map(numbers.of, values) if values is not None else map(numbers.like, self.avals, own))
-        pairs = zip(self.avals, nonzero, strict=True)
-        slopes = [numbers.tangent(a) if nz else np.zeros(a.shape, float0) for a, nz in pairs]
-
-        def function(primals: list[Any]) -> list[Any]:
-            return evaluated(numbers, fun.jaxpr, [*captured, *primals])
-
-        def rule(primals: list[Any], tangents: list[Any]) -> list[Any]:
-            given_to = chosen([*slopes[:first], *tangents], nonzero)
-            flat = evaluated(numbers, pushed.jaxpr, [*operands[:first], *primals, *given_to])
-            still = [np.zeros(a.shape) for a in chosen(self.out_avals, inverse(pushed.nonzero_out))]
-            return merged(pushed.nonzero_out, flat[len(self.out_avals) :], still)
-
-        check_tangents(self.name, function, rule, operands[first:], slopes[first:], self.out_tree)
-
     def _checked(self, result: Any) -> tuple[list[Any], list[Any]]:
         """Flat outputs, and their tangents, None for those that are zero for sure; TypeError for what does not fit."""
         out, slope = checked_pair(self.name, result, "primal output, tangent output")
-        outs = checked_tree(self.name, "primal output", out, self.out_tree)
-        like = f"what {self.name.of} itself returns there"
-        checked_types(self.name, "primal output", outs, self.out_tree, self.out_avals, like)
-        outs = [convert(x, a.dtype, a.weak_type) for x, a in zip(outs, self.out_avals, strict=True)]
+        outs = checked_outputs(self.name, out, self.out_tree, self.out_avals)
         return outs, self._checked_tangents(checked_tree(self.name, "tangent output", slope, self.out_tree))
 
     def _checked_tangents(self, slopes: Sequence[Any]) -> list[Any]:

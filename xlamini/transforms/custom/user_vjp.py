@@ -11,9 +11,8 @@ from xlamini.core.jaxpr import close_over
 from xlamini.core.pytree import unflatten
 from xlamini.core.tangents import is_differentiable
 from xlamini.core.tracer import Tracer, aval_of, build
-from xlamini.primitives.convert import convert
 from xlamini.transforms.arguments import name_of
-from xlamini.transforms.custom.check_vjp import compare
+from xlamini.transforms.custom.check_user_rules import compare_vjp
 from xlamini.transforms.custom.closures import current, stand_for
 from xlamini.transforms.custom.customized import CustomCall, with_fixed
 from xlamini.transforms.custom.point import here, values_at
@@ -68,6 +67,7 @@ class UserForward(ForwardRule):
 
     def __init__(self, rules: UserRules, call: CustomCall):
         self.rules, self.call, self.closed = rules, Signature.of(call), tuple(call.closed)
+        self.avals = [*(x.aval for x in call.closed), *call.avals]
         self.point = here([*call.closed, *call.leaves])
         self.fun = call.traced if config.debug_custom_rules.value else None
         self.now = tuple(x.variable for x in map(current, call.closed))
@@ -97,17 +97,15 @@ class UserForward(ForwardRule):
             closed, args = _with_closed(self.closed, tracers)
             result = self._run(args, perturbed)
             made.residuals, made.tree = result.residuals, result.tree
-            outs = [convert(x, a.dtype, a.weak_type) for x, a in zip(result.outs, call.out_avals, strict=True)]
             computed = [x for x in result.residuals if not _is_static(x)]
-            return [*outs, *closed, *computed]
+            return [*result.outs, *closed, *computed]
 
-        avals = [*(t.aval for t in self.closed), *call.in_avals]
         with explaining(self._name, AMONG_RESIDUALS):
-            jaxpr, captured = build(flat, avals, name_of(self.rules.fwd), None, values)
+            jaxpr, captured = build(flat, self.avals, name_of(self.rules.fwd), None, values)
         backward = UserBackward(self.rules, call, self.closed, made.residuals, made.tree, values is not None)
         forward = Forward(close_over(jaxpr), captured, len(call.out_avals), backward)
         if self.fun is not None:
-            compare(self, self.fun, forward)
+            compare_vjp(self, self.fun, forward)
         return forward
 
     def _run(self, args: Sequence[Any], perturbed: Mask) -> FwdResult:

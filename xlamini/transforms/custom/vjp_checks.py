@@ -11,7 +11,7 @@ from xlamini.core.tangents import Zero, is_differentiable, tangent_aval
 from xlamini.core.tracer import aval_of
 from xlamini.primitives.convert import convert
 from xlamini.transforms.arguments import check_outputs
-from xlamini.transforms.custom.rule_checks import RuleName, checked_pair, checked_tree, checked_types
+from xlamini.transforms.custom.rule_checks import RuleName, checked_outputs, checked_pair
 from xlamini.transforms.custom.symbolic_zero import SymbolicZero
 
 
@@ -26,8 +26,7 @@ class FwdResult(NamedTuple):
 def checked_fwd(rule: RuleName, call: Any, result: Any) -> FwdResult:
     """The outputs and residuals that fwd returned; an error unless the outputs are like the function's own."""
     out, residuals = checked_pair(rule, result, "output, residuals")
-    outs = checked_tree(rule, "primal output", out, call.out_tree)
-    checked_types(rule, "primal output", outs, call.out_tree, call.out_avals, f"what {rule.of} itself returns there")
+    outs = checked_outputs(rule, out, call.out_tree, call.out_avals)
     leaves, tree = flatten_from_user(residuals)
     check_outputs(leaves, tree, f"{rule}, as residuals,")
     return FwdResult(outs, leaves, tree)

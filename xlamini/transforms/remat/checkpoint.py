@@ -162,13 +162,15 @@ class Checkpoint(Call):
         guards = [*chosen(_each(params, operands), known), *(True for _ in given(cts))]
         return super().transpose(cts, *operands, **_with(params, guards))
 
-    def dce(self, used: Sequence[bool], params: dict[str, Any]) -> Any:
-        ins, outs, slim = super().dce(used, params)
-        return ins, outs, _with(slim, chosen(_each(params, ins), ins))
-
-    def with_captured(self, operands: Sequence[Any], params: dict[str, Any]) -> Any:
-        every, closed = super().with_captured(operands, params)
-        return every, _with(closed, [True] * (len(every) - len(operands)) + _each(params, operands))
+    def lower(
+        self, ctx: Any, *operands: Any, jaxpr: Jaxpr, prevent_cse: bool | Mask, differentiated: bool, policy: Any
+    ) -> Any:
+        guards = _each({"prevent_cse": differentiated and prevent_cse}, operands)
+        guarded = chosen(operands, guards)
+        if guarded:
+            held = ctx.many("stablehlo.optimization_barrier", guarded, [x.type for x in guarded])
+            operands = tuple(merged(guards, held, chosen(operands, inverse(guards))))
+        return ctx.call(jaxpr, operands, jaxpr.name)
 
     def linearize(self, primals: Sequence[Any], tangents: Sequence[Any], *, jaxpr: Jaxpr, **params: Any) -> Any:
         _check_effects(jaxpr)
@@ -187,6 +189,17 @@ class Checkpoint(Call):
         outs, later = self._in_two(parts, chosen(operands, known), chosen(operands, unknown), of_known)
         return merged(halves.unknown_out, later, outs)
 
+    def dce(self, used: Sequence[bool], params: dict[str, Any]) -> Any:
+        ins, outs, slim = super().dce(used, params)
+        return ins, outs, _with(slim, chosen(_each(params, ins), ins))
+
+    def with_captured(self, operands: Sequence[Any], params: dict[str, Any]) -> Any:
+        every, closed = super().with_captured(operands, params)
+        return every, _with(closed, [True] * (len(every) - len(operands)) + _each(params, operands))
+
+    def shown_params(self, params: dict[str, Any]) -> dict[str, Any]:
+        return dict(sorted(params.items()))
+
     def _in_two(
         self, parts: Cut, known: Sequence[Any], own: Sequence[Any], params: dict[str, Any]
     ) -> tuple[list[Any], list[Any]]:
@@ -201,19 +214,6 @@ class Checkpoint(Call):
         of_kept = [True] * parts.saved + [guards[i] for i in places] + [True] * len(own)
         again = {**_with(params, of_kept), "differentiated": True}
         return outs, self.bind(*kept, *own, jaxpr=parts.second, **again)
-
-    def lower(
-        self, ctx: Any, *operands: Any, jaxpr: Jaxpr, prevent_cse: bool | Mask, differentiated: bool, policy: Any
-    ) -> Any:
-        guards = _each({"prevent_cse": differentiated and prevent_cse}, operands)
-        guarded = chosen(operands, guards)
-        if guarded:
-            held = ctx.many("stablehlo.optimization_barrier", guarded, [x.type for x in guarded])
-            operands = tuple(merged(guards, held, chosen(operands, inverse(guards))))
-        return ctx.call(jaxpr, operands, jaxpr.name)
-
-    def shown_params(self, params: dict[str, Any]) -> dict[str, Any]:
-        return dict(sorted(params.items()))
 
 
 checkpoint_p = Checkpoint()
