@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 import xlamini as jax
 from tests.golden.programs import programs, ran
 

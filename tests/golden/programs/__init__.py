@@ -25,7 +25,7 @@ def programs() -> dict[str, Program]:
         f"{module.__name__.rpartition('.')[2]}.{name}": fun
         for module in (apps, axes, control, custom, host)
         for name, fun in vars(module).items()
-        if inspect.isfunction(fun) and fun.__module__ == module.__name__
+        if inspect.isfunction(fun) and fun.__module__ == module.__name__ and name[0] != "_"
     }
 
 

@@ -228,7 +228,7 @@ def cv_vmap_res(jax: Any) -> Any:
     )
 
 
-def fixed_point_doc(jax: Any) -> Any:
+def _fixed_point(jax: Any) -> Any:
     jnp = jax.numpy
 
     @functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
@@ -261,6 +261,11 @@ def fixed_point_doc(jax: Any) -> Any:
         return x_star_bar + vjp_x(u)[0]
 
     fixed_point.defvjp(fp_fwd, fp_rev)
+    return fixed_point
+
+
+def fixed_point_doc(jax: Any) -> Any:
+    fixed_point = _fixed_point(jax)
 
     def newton_sqrt(a):
         def update(a, x):
@@ -402,3 +407,20 @@ def inv_while(jax: Any) -> Any:
         jax.vmap(jax.grad(lambertw))(np.array([0.5, 1.0, 2.0], F)),
         jax.grad(jax.grad(lambertw))(1.0),
     )
+
+
+def closure_converted_in_own_fwd(jax: Any) -> Any:
+    @functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
+    def called(f, x, *args):
+        return f(x, *args)
+
+    def fwd(f, x, *args):
+        return called(f, x, *args), args
+
+    called.defvjp(fwd, lambda f, args, g: (None, *(3 * g * a for a in args)))
+
+    def solution(c):
+        converted, values = jax.closure_convert(lambda x: (x - c) ** 2, 0.0)
+        return called(converted, 0.0, *values)
+
+    return solution(3.0), jax.grad(solution)(3.0), jax.jit(jax.grad(solution))(2.0)

@@ -8,13 +8,13 @@ from typing import Any
 from xlamini.core.jaxpr import Jaxpr
 from xlamini.core.primitive import Axis
 from xlamini.interpreters.batch import batch
-from xlamini.interpreters.dce import dce
 from xlamini.interpreters.evaluate import evaluate
+from xlamini.interpreters.partial_eval import partial_eval
 from xlamini.transforms.custom.custom_lin import linear_map
 from xlamini.transforms.custom.remat_opt import evaluate_forward
 from xlamini.transforms.custom.ruled_call import RuledCall, check_captured, closes_over
 from xlamini.transforms.custom.vjp_rules import BatchedForward, Forward
-from xlamini.transforms.higher_order import chosen, given, nonzero_of, with_zeros
+from xlamini.transforms.higher_order import given, nonzero_of, with_zeros
 
 
 class CustomVJPCall(RuledCall):
@@ -73,10 +73,11 @@ custom_vjp_call_p = CustomVJPCall()
 
 def _check_closed(forward: Forward, tangents: Sequence[Any], name: str) -> None:
     """An error if the outputs depend on a value that fwd closes over and that is being differentiated."""
-    if given(tangents):
-        residuals = len(forward.jaxpr.outvars) - forward.count
-        _, used = dce(forward.jaxpr, (True,) * forward.count + (False,) * residuals)
-        moving = given(chosen(tangents, used[len(forward.captured) :][: len(tangents)]))
-        if moving:
+    moving = given(tangents)
+    if moving:
+        rest = len(forward.jaxpr.invars) - len(forward.captured) - len(tangents)
+        unknown = (*(False,) * len(forward.captured), *nonzero_of(tangents), *(False,) * rest)
+        # not dce: a call of a custom_vjp function inside takes what its rules close over, used by its outputs or not
+        if any(partial_eval(forward.jaxpr, unknown).unknown_out[: forward.count]):
             value = f"a value of type {moving[0].aval.str_short(short_dtypes=False)}"
             raise closes_over("custom_vjp", f"the fwd rule of {name}", value)
