@@ -51,7 +51,13 @@ def vmap(
     def threading(cells: Cells, args: Any, kwargs: Any) -> Any:
         axes = in_axes if isinstance(in_axes, tuple) else (in_axes,) * len(args)
         pure = vmap(threaded(fun, cells), (None, *axes), (out_axes, None), axis_name, axis_size)
-        out, values = pure(values_of(cells), *args, **kwargs)
+        try:
+            out, values = pure(values_of(cells), *args, **kwargs)
+        except MappedOutputError as error:
+            raise ValueError(
+                f"{error}. A ref made outside of {fun_name} is such an output where a mapped value is written to it: "
+                "return the value instead"
+            ) from None
         store(cells, values)
         return out
 
@@ -66,6 +72,10 @@ def vmap(
         return _run(traced, axis, leaves, dims, out_axes, fun_name)
 
     return vmapped
+
+
+class MappedOutputError(ValueError):
+    """An output that is to be the same for all examples is not."""
 
 
 def _check_axis_size(axis_size: Any) -> None:
@@ -108,7 +118,7 @@ def _placed(x: Any, axis: Axis, found: int | None, wanted: int | None, fun_name:
     if wanted is None:
         if found is None:
             return x
-        raise ValueError(
+        raise MappedOutputError(
             f"vmap: out_axes is None for an output of {fun_name} that depends on a mapped argument; give it an axis"
         )
     return move_batch_dim(x, axis.size, found, wanted)
