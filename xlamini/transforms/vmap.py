@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from xlamini.core.edges import edge
 from xlamini.core.named_axes import named_axis
@@ -40,38 +40,54 @@ def vmap(
     """
     check_callable("vmap", fun)
     _check_axis_size(axis_size)
-    fun_name = name_of(fun)
-    in_axes = tuple(in_axes) if isinstance(in_axes, list) else in_axes
+    mapping = Mapping(fun, tuple(in_axes) if isinstance(in_axes, list) else in_axes, out_axes, axis_name, axis_size)
 
     @edge
     @functools.wraps(fun)
     def vmapped(*args: Any, **kwargs: Any) -> Any:
-        return with_cells(lambda cells: threading(cells, args, kwargs) if cells else mapped(*args, **kwargs))
-
-    def threading(cells: Cells, args: Any, kwargs: Any) -> Any:
-        axes = in_axes if isinstance(in_axes, tuple) else (in_axes,) * len(args)
-        pure = vmap(threaded(fun, cells), (None, *axes), (out_axes, None), axis_name, axis_size)
-        try:
-            out, values = pure(values_of(cells), *args, **kwargs)
-        except MappedOutputError as error:
-            raise ValueError(
-                f"{error}. A ref made outside of {fun_name} is such an output where a mapped value is written to it: "
-                "return the value instead"
-            ) from None
-        store(cells, values)
-        return out
-
-    def mapped(*args: Any, **kwargs: Any) -> Any:
-        leaves, in_tree = flatten_from_user((args, kwargs))
-        names = ArgNames(fun, in_tree)
-        avals = avals_of(leaves, names, fun_name, ", or close over it")
-        check_values(leaves, names, fun_name)
-        dims = axis_leaves("in_axes", in_axes, args, kwargs, avals, names, fun_name)
-        axis = Axis(mapped_size(avals, dims, names, axis_size, fun_name), axis_name)
-        traced = _trace_example(fun, in_tree, leaves, avals, dims, names, axis)
-        return _run(traced, axis, leaves, dims, out_axes, fun_name)
+        return with_cells(
+            lambda cells: _threading(cells, mapping, args, kwargs) if cells else _mapped(mapping, args, kwargs)
+        )
 
     return vmapped
+
+
+class Mapping(NamedTuple):
+    """What the user said to `vmap`."""
+
+    fun: Callable[..., Any]
+    in_axes: Any
+    out_axes: Any
+    axis_name: Any
+    axis_size: int | None
+
+
+def _mapped(mapping: Mapping, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    fun, fun_name = mapping.fun, name_of(mapping.fun)
+    leaves, in_tree = flatten_from_user((args, kwargs))
+    names = ArgNames(fun, in_tree)
+    avals = avals_of(leaves, names, fun_name, ", or close over it")
+    check_values(leaves, names, fun_name)
+    dims = axis_leaves("in_axes", mapping.in_axes, args, kwargs, avals, names, fun_name)
+    axis = Axis(mapped_size(avals, dims, names, mapping.axis_size, fun_name), mapping.axis_name)
+    traced = _trace_example(fun, in_tree, leaves, avals, dims, names, axis)
+    return _run(traced, axis, leaves, dims, mapping.out_axes, fun_name)
+
+
+def _threading(cells: Cells, mapping: Mapping, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """The call with the refs that the function touches as values that are not mapped."""
+    fun, axes, out_axes = mapping.fun, mapping.in_axes, mapping.out_axes
+    every = axes if isinstance(axes, tuple) else (axes,) * len(args)
+    pure = mapping._replace(fun=threaded(fun, cells), in_axes=(None, *every), out_axes=(out_axes, None))
+    try:
+        out, values = _mapped(pure, (values_of(cells), *args), kwargs)
+    except MappedOutputError as error:
+        raise ValueError(
+            f"{error}. A ref made outside of {name_of(fun)} is such an output where a mapped value is written to it: "
+            "return the value instead"
+        ) from None
+    store(cells, values)
+    return out
 
 
 class MappedOutputError(ValueError):
