@@ -44,8 +44,9 @@ class Cell:
 
     def write(self, value: Any) -> None:
         """Replace the value; Touched in a function traced inside the one that the cell belongs to."""
-        for builder in self._builders_inside():
-            raise Touched(self, builder)
+        inside = self._builders_inside()
+        if inside:
+            raise Touched(self, inside[0])
         self.value = value
 
     def _builders_inside(self) -> list[Builder]:

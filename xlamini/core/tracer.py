@@ -20,7 +20,7 @@ from xlamini.core.dtypes import canonicalize_dtype, check_fits, dtype_of
 from xlamini.core.errors import UnexpectedTracerError
 from xlamini.core.gc_pause import paused_gc
 from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Literal, Var
-from xlamini.core.provenance import Provenance, Source, derived, hidden_files, user_line
+from xlamini.core.provenance import Provenance, Source, hidden_files, user_line
 from xlamini.core.tangents import Linear, NonlinearError, Zero
 
 
@@ -278,14 +278,6 @@ def aval_of(x: Any) -> ShapedArray:
     return ShapedArray(np.shape(x), dtype, kind in _scalar_types and kind is not bool)
 
 
-def _differentiated(tracer: Tracer) -> UnexpectedTracerError:
-    return UnexpectedTracerError(
-        f"a rule closes over {tracer!r}, made {_origin(tracer)}, which is being differentiated; no derivative passes "
-        "through what a rule closes over: make it an argument of the function (closure_convert does so), or hold it "
-        "fixed with lax.stop_gradient"
-    )
-
-
 def is_usable(tracer: Tracer) -> bool:
     """Whether a tracer can be used here: its trace goes on, or its program is being rewritten."""
     builder = state.builder
@@ -345,18 +337,6 @@ def build(
     with active(builder), paused_gc():
         tracers = [builder.input(aval, value) for aval, value in zip(avals, known, strict=True)]
         return builder.finish(fun(*tracers))
-
-
-@contextmanager
-def rewriting(rewrite: str, eqn: Equation) -> Iterator[None]:
-    """Equations made inside come from `eqn` by `rewrite`."""
-    builder = state.builder
-    assert builder is not None
-    before, builder.provenance = builder.provenance, derived(rewrite, eqn)
-    try:
-        yield
-    finally:
-        builder.provenance = before
 
 
 @contextmanager

@@ -16,12 +16,12 @@ from xlamini.core.tracer import state
 Cells = tuple[Cell, ...]
 
 
-def with_cells(run: Callable[[Cells], Any]) -> Any:
-    """`run(cells)`, with as many cells as the user's function turns out to touch; most touch none."""
+def with_cells(plain: Callable[..., Any], threading: Callable[..., Any], *args: Any) -> Any:
+    """`plain(*args)`; if the user's function turns out to touch cells, `threading(cells, *args)` in its place."""
     cells: Cells = ()
     while True:
         try:
-            return run(cells)
+            return threading(cells, *args) if cells else plain(*args)
         except Touched as touched:
             if touched.builder.parent is not state.builder or touched.cell in cells:
                 raise
@@ -45,20 +45,27 @@ def store(cells: Cells, values: Sequence[Any]) -> None:
         cell.write(value)
 
 
+def run_with(
+    cells: Cells, values: Sequence[Any], fun: Callable[..., Any], *args: Any, **kwargs: Any
+) -> tuple[Any, list[Any]]:
+    """`fun(*args)` while the cells belong to the active builder and hold these values; and what they hold then."""
+    before = [(cell.owner, cell.value) for cell in cells]
+    try:
+        for cell, value in zip(cells, values, strict=True):
+            cell.owner, cell.value = state.builder, value
+        out = fun(*args, **kwargs)
+        return out, [cell.value for cell in cells]
+    finally:
+        for cell, (owner, value) in zip(cells, before, strict=True):
+            cell.owner, cell.value = owner, value
+
+
 def threaded(fun: Callable[..., Any], cells: Cells) -> Callable[..., tuple[Any, list[Any]]]:
     """`fun(*args)` as a function of the cells' values and the args that also returns the cells' last values."""
 
     @functools.wraps(fun)
     def pure(values: Sequence[Any], *args: Any, **kwargs: Any) -> tuple[Any, list[Any]]:
-        before = [(cell.owner, cell.value) for cell in cells]
-        try:
-            for cell, value in zip(cells, values, strict=True):
-                cell.owner, cell.value = state.builder, value
-            out = fun(*args, **kwargs)
-            return out, [cell.value for cell in cells]
-        finally:
-            for cell, (owner, value) in zip(cells, before, strict=True):
-                cell.owner, cell.value = owner, value
+        return run_with(cells, values, fun, *args, **kwargs)
 
     pure.__signature__ = _signature_of(fun)  # type: ignore[attr-defined]
     del pure.__wrapped__

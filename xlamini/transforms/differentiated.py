@@ -10,7 +10,7 @@ from xlamini.core.tangents import is_differentiable
 from xlamini.core.tracer import Tracer
 from xlamini.runtime.put import ArrayImpl
 from xlamini.transforms.arguments import ArgNames, avals_of, check_callable, check_values, name_of
-from xlamini.transforms.cells import Cells, store, threaded, values_of, with_cells
+from xlamini.transforms.cells import Cells, run_with, store, values_of, with_cells
 from xlamini.transforms.tracing import Trace, rebuilt, trace
 
 Argnums = int | Sequence[int]
@@ -61,14 +61,13 @@ class DiffArgs:
 
         Its output is a pair: the function's, and arrays that come along without derivatives; see `split`.
         """
-        return with_cells(lambda cells: self._trace(has_aux, cells))
+        return with_cells(functools.partial(self._trace, ()), self._trace, has_aux)
 
-    def _trace(self, has_aux: bool, cells: Cells) -> Trace:
-        self._cells = cells
-        fun = functools.partial(threaded(self.of_chosen, cells), values_of(cells))
+    def _trace(self, cells: Cells, has_aux: bool) -> Trace:
+        self._cells, values = cells, values_of(cells)
 
         def paired(*chosen: Any) -> tuple[Any, list[Any]]:
-            out, last = fun(*chosen)
+            out, last = run_with(cells, values, self.of_chosen, *chosen)
             out, aux = split_aux(out, self.what, self.fun_name) if has_aux else (out, None)
             self._along, self._tree_along = flatten_from_user((aux, last))
             return out, [x for x in self._along if _is_array(x)]

@@ -5,7 +5,7 @@ values: `bind` makes them operands, the way `with_captured` says.
 """
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from xlamini.core.avals import ShapedArray
@@ -91,3 +91,20 @@ def merged(mask: Sequence[bool], marked: Iterable[Any], others: Iterable[Any]) -
     """One list of two: from `marked` at the marked places, from `others` elsewhere."""
     first, second = iter(marked), iter(others)
     return [next(first) if wanted else next(second) for wanted in mask]
+
+
+def until_stable(step: Callable[[Mask], Sequence[bool]], marked: Sequence[bool]) -> Mask:
+    """Marks, and all that `step` adds to them."""
+    before = tuple(marked)
+    after = tuple(a or b for a, b in zip(before, step(before), strict=True))
+    return before if after == before else until_stable(step, after)
+
+
+def tangents_of(avals: Sequence[ShapedArray], nonzero: Mask) -> list[ShapedArray]:
+    """The types of the tangents of the marked values."""
+    return [tangent_aval(a) for a in chosen(avals, nonzero)]
+
+
+def plain_types(avals: Sequence[ShapedArray]) -> list[tuple[Any, Any]]:
+    """Shapes and dtypes, without weak types: what a loop's operands and its body must agree in."""
+    return [(a.shape, a.dtype) for a in avals]

@@ -82,7 +82,7 @@ class Jitted:
 
     def on_miss(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
         """The outputs, and what the C++ path needs to run this signature by itself the next time."""
-        return with_cells(lambda cells: self._threading(cells, args, kwargs) if cells else self._run(args, kwargs))
+        return with_cells(self._run, self._threading, args, kwargs)
 
     def _threading(self, cells: Cells, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Any, Any, bool]:
         """Run with the refs that the function touches as values; C++ cannot do this by itself."""

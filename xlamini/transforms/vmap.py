@@ -45,9 +45,7 @@ def vmap(
     @edge
     @functools.wraps(fun)
     def vmapped(*args: Any, **kwargs: Any) -> Any:
-        return with_cells(
-            lambda cells: _threading(cells, mapping, args, kwargs) if cells else _mapped(mapping, args, kwargs)
-        )
+        return with_cells(_mapped, _threading, mapping, args, kwargs)
 
     return vmapped
 

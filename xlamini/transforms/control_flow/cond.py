@@ -95,14 +95,12 @@ def _switch(index: Any, funs: Sequence[Callable[..., Any]], operands: tuple[Any,
 def _with_refs(choose: Callable[..., Any], funs: Sequence[Callable[..., Any]], operands: tuple[Any, ...]) -> Any:
     """`choose(*funs, *operands)`, where the functions take and return the refs that one of them touches."""
 
-    def run(cells: Cells) -> Any:
-        if not cells:
-            return choose(*funs, *operands)
+    def threading(cells: Cells, *_: Any) -> Any:
         out, values = choose(*[threaded(fun, cells) for fun in funs], values_of(cells), *operands)
         store(cells, values)
         return out
 
-    return with_cells(run)
+    return with_cells(choose, threading, *funs, *operands)
 
 
 def applied(traced: Branches, index_of: Callable[..., Any], *chooser: Any, **params: Any) -> Any:

@@ -54,11 +54,7 @@ def fori_loop(
     """
     check_function("fori_loop", "body_fun", body_fun)
     _check_bounds(lower, upper)
-    return with_cells(
-        lambda cells: _threading(cells, lower, upper, body_fun, init_val, unroll)
-        if cells
-        else _fori_loop(lower, upper, body_fun, init_val, unroll)
-    )
+    return with_cells(_fori_loop, _threading, lower, upper, body_fun, init_val, unroll)
 
 
 def _threading(cells: Cells, lower: Any, upper: Any, body_fun: Callable, init_val: Any, unroll: Any) -> Any:

@@ -66,8 +66,7 @@ class Loop(NamedTuple):
 
 def looped(loop: Loop, init: Any, xs: Any, length: Any = None) -> tuple[Any, Any]:
     """The last carry and the stacked results, with the refs that the function writes threaded through the carry."""
-    operands = init, xs, length
-    return with_cells(lambda cells: _threading(cells, loop, *operands) if cells else _run(loop, *operands))
+    return with_cells(_run, _threading, loop, init, xs, length)
 
 
 def _threading(cells: Cells, loop: Loop, init: Any, xs: Any, length: Any) -> tuple[Any, Any]:

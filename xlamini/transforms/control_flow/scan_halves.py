@@ -17,8 +17,7 @@ from xlamini.interpreters.linearize import linearize
 from xlamini.interpreters.partial_eval import partial_eval
 from xlamini.transforms.control_flow.carries import with_outputs_of
 from xlamini.transforms.control_flow.scan_rules import Parts, parts
-from xlamini.transforms.control_flow.while_rules import until_stable
-from xlamini.transforms.higher_order import Mask, chosen, inverse
+from xlamini.transforms.higher_order import Mask, chosen, inverse, until_stable
 
 
 class Counts(NamedTuple):

@@ -28,6 +28,7 @@ from xlamini.transforms.higher_order import (
     inverse,
     merged,
     nonzero_of,
+    plain_types,
     with_none,
     with_zeros,
 )
@@ -45,7 +46,7 @@ class Scan(HigherOrder):
         if jaxpr.out_avals[:num_carry] != of_body.carry:
             raise TypeError(f"scan: its body takes {of_body.carry} as the carry, returns {jaxpr.out_avals[:num_carry]}")
         wanted = [*of_body.consts, *of_body.carry, *(_stack_of(a, length) for a in of_body.xs)]
-        if _plain(avals) != _plain(wanted):
+        if plain_types(avals) != plain_types(wanted):
             raise TypeError(f"scan: its operands are {list(avals)}, but its body takes {wanted}")
         return _out_avals(jaxpr, length, num_carry)
 
@@ -183,10 +184,6 @@ def _out_avals(jaxpr: Jaxpr, length: int, num_carry: int) -> list[ShapedArray]:
 def _with_zeros(params: dict[str, Any], nonzero: Sequence[bool], tangents: Sequence[Any]) -> list[Any]:
     """A tangent for every output of the scan."""
     return with_zeros(_out_avals(params["jaxpr"], params["length"], params["num_carry"]), nonzero, tangents)
-
-
-def _plain(avals: Sequence[ShapedArray]) -> list[Any]:
-    return [(a.shape, a.dtype) for a in avals]
 
 
 def _moved(axis: Axis, x: Any, dim: int | None, destination: int) -> Any:

@@ -21,8 +21,7 @@ from xlamini.interpreters.jvp import Mask, jvp
 from xlamini.interpreters.transpose import transpose
 from xlamini.primitives.tangent_ops import add_tangents
 from xlamini.transforms.control_flow.carries import with_outputs_of
-from xlamini.transforms.control_flow.while_rules import tangents_of, until_stable
-from xlamini.transforms.higher_order import chosen, inverse
+from xlamini.transforms.higher_order import chosen, inverse, tangents_of, until_stable
 
 
 class Parts(NamedTuple):

@@ -47,11 +47,7 @@ def while_loop(
     check_function("while_loop", "cond_fun", cond_fun)
     check_function("while_loop", "body_fun", body_fun)
     _check_steps(max_steps)
-    return with_cells(
-        lambda cells: _threading(cells, cond_fun, body_fun, init_val, max_steps)
-        if cells
-        else _while_loop(cond_fun, body_fun, init_val, max_steps)
-    )
+    return with_cells(_while_loop, _threading, cond_fun, body_fun, init_val, max_steps)
 
 
 def _threading(cells: Cells, cond_fun: Callable, body_fun: Callable, init_val: Any, max_steps: int | None) -> Any:

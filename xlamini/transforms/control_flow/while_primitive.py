@@ -31,7 +31,16 @@ from xlamini.transforms.control_flow.while_rules import (
     slim,
     unknown_carries,
 )
-from xlamini.transforms.higher_order import HigherOrder, Mask, chosen, given, inverse, nonzero_of, with_zeros
+from xlamini.transforms.higher_order import (
+    HigherOrder,
+    Mask,
+    chosen,
+    given,
+    inverse,
+    nonzero_of,
+    plain_types,
+    with_zeros,
+)
 
 
 class While(HigherOrder):
@@ -52,8 +61,8 @@ class While(HigherOrder):
         carry = body_jaxpr.in_avals[body_nconsts:]
         _check_types("what the body returns", body_jaxpr.out_avals, carry)
         _check_types("what the condition takes", cond_jaxpr.in_avals[cond_nconsts:], carry)
-        given_types, wanted = _plain([*avals]), _plain([*cond_jaxpr.in_avals[:cond_nconsts], *body_jaxpr.in_avals])
-        if given_types != wanted:
+        wanted = plain_types([*cond_jaxpr.in_avals[:cond_nconsts], *body_jaxpr.in_avals])
+        if plain_types(avals) != wanted:
             raise TypeError(f"{self.name}: its operands are {list(avals)}, but its jaxprs take {wanted}")
         predicate = cond_jaxpr.out_avals[0]
         if predicate.dtype != np.bool_ or any(a.shape[: predicate.ndim] != predicate.shape for a in operands.carry):
@@ -173,10 +182,6 @@ def _with(params: dict[str, Any], cond: Jaxpr, body: Jaxpr, operands: Parts) -> 
 
 def _carry_avals(params: dict[str, Any]) -> list[ShapedArray]:
     return params["body_jaxpr"].out_avals
-
-
-def _plain(avals: Sequence[ShapedArray]) -> list[Any]:
-    return [(a.shape, a.dtype) for a in avals]
 
 
 def _check_types(what: str, found: Sequence[ShapedArray], carry: Sequence[ShapedArray]) -> None:

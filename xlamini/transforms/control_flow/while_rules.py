@@ -5,20 +5,19 @@ these is found by repeating a rewrite with more carries marked until nothing cha
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from xlamini.core.avals import ShapedArray
 from xlamini.core.jaxpr import Jaxpr, Var
 from xlamini.core.primitive import Axis
 from xlamini.core.rewriting import rewrite
-from xlamini.core.tangents import tangent_aval
 from xlamini.interpreters.batch import Dims, batch, batched_aval
 from xlamini.interpreters.dce import dce
 from xlamini.interpreters.jvp import Mask, jvp
 from xlamini.interpreters.partial_eval import partial_eval
 from xlamini.transforms.control_flow.carries import with_outputs_of
-from xlamini.transforms.higher_order import chosen
+from xlamini.transforms.higher_order import chosen, tangents_of, until_stable
 
 
 class Parts(NamedTuple):
@@ -32,13 +31,6 @@ class Parts(NamedTuple):
 def parts(values: Sequence[Any], cond_nconsts: int, body_nconsts: int) -> Parts:
     start = cond_nconsts + body_nconsts
     return Parts(list(values[:cond_nconsts]), list(values[cond_nconsts:start]), list(values[start:]))
-
-
-def until_stable(step: Callable[[Mask], Sequence[bool]], marked: Sequence[bool]) -> Mask:
-    """Marks, and all that `step` adds to them."""
-    before = tuple(marked)
-    after = tuple(a or b for a, b in zip(before, step(before), strict=True))
-    return before if after == before else until_stable(step, after)
 
 
 @rewrite
@@ -59,10 +51,6 @@ def body_with_tangents(body: Jaxpr, consts: Mask, carry: Mask) -> tuple[Jaxpr, M
     ordered = pushed.replace(invars=[*first, *consts_t, *primals, *carry_t])
     types = body.in_avals[len(consts) :]
     return with_outputs_of(ordered, (*types, *tangents_of(types, nonzero))), nonzero
-
-
-def tangents_of(avals: Sequence[ShapedArray], nonzero: Mask) -> list[ShapedArray]:
-    return [tangent_aval(a) for a in chosen(avals, nonzero)]
 
 
 @rewrite

@@ -73,9 +73,7 @@ def checkpoint(
     @edge
     @functools.wraps(fun)
     def checkpointed(*args: Any, **kwargs: Any) -> Any:
-        return with_cells(
-            lambda cells: _threading(cells, fun, checked, args, kwargs) if cells else _call(fun, checked, args, kwargs)
-        )
+        return with_cells(_call, _threading, fun, checked, args, kwargs)
 
     return checkpointed
 
