@@ -79,6 +79,7 @@ _LAZY = (
     "nn",
     "random",
     "ref",
+    "scipy",
     "dtypes",
     "stages",
     "ad_checkpoint",

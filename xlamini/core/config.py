@@ -202,7 +202,7 @@ default_prng_impl = Flag(
     "threefry2x32",
     "the generator of random.key and random.PRNGKey",
     affects=TRACE,
-    choices=("threefry2x32",),
+    choices=("threefry2x32", "rbg", "unsafe_rbg"),
 )
 default_device = Flag(
     "default_device",

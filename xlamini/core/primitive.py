@@ -101,10 +101,11 @@ class Primitive:
         """Apply under a `TangentBuilder` when some operands are unknown; a jaxpr inside may be parted in two."""
         return self.bind(*operands, **params)
 
-    def physical(self, operands: Sequence[Any], **params: Any) -> Any:
+    def physical(self, operands: Sequence[Any], avals: Sequence[ShapedArray], **params: Any) -> Any:
         """Apply to random keys laid out as arrays of words, the words along a last dimension; outputs likewise.
 
-        None, as for all that only moves elements about, means: word by word, by the batch rule.
+        `avals` are the operands' types, keys as keys. None, as for all that only moves elements about, means: word by
+        word, by the batch rule.
         """
         return None
 

@@ -83,7 +83,7 @@ def _applied(eqn: Equation, inputs: Sequence[Any]) -> Any:
     if subjaxprs(eqn):
         params = {name: _param(value) for name, value in eqn.params.items()}
         return eqn.primitive.bind(*inputs, **params)
-    outs = eqn.primitive.physical(inputs, **eqn.params)
+    outs = eqn.primitive.physical(inputs, [a.aval for a in eqn.invars], **eqn.params)
     return _word_by_word(eqn, inputs) if outs is None else outs
 
 

@@ -44,6 +44,7 @@ from xlamini.primitives.dynamic_update_slice import (
     dynamic_update_slice_p,
 )
 from xlamini.primitives.exponential import exp, exp2, expm1, log, log1p, logistic
+from xlamini.primitives.fft import FftType, fft, fft_p
 from xlamini.primitives.gather import GatherDimensionNumbers, GatherScatterMode, gather, gather_p
 from xlamini.primitives.hyperbolic import acosh, asinh, atanh, cosh, sinh, tanh
 from xlamini.primitives.identity import stop_gradient
@@ -89,7 +90,10 @@ from xlamini.primitives.select import clamp, select, select_n
 from xlamini.primitives.shape import broadcast, broadcast_in_dim, expand_dims, reshape, rev, squeeze, transpose
 from xlamini.primitives.slice import index_in_dim, slice, slice_in_dim, slice_p
 from xlamini.primitives.sort import sort, sort_key_val, sort_p
-from xlamini.primitives.special import digamma, erf, erf_inv, erfc, lgamma, polygamma, zeta
+from xlamini.primitives.special.error_function import erf, erf_inv, erfc
+from xlamini.primitives.special.gamma import digamma, lgamma, polygamma, zeta
+from xlamini.primitives.special.incomplete_gamma import igamma, igammac
+from xlamini.primitives.special.incomplete_gamma_derivative import igamma_grad_a, random_gamma_grad
 from xlamini.primitives.top_k import top_k, top_k_p
 from xlamini.primitives.trigonometric import acos, asin, atan, atan2, cos, sin, tan
 from xlamini.transforms.control_flow.associative_scan import associative_scan

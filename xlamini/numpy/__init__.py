@@ -6,29 +6,32 @@ their operators and methods.
 
 # ruff: noqa: I001
 # fmt: off
+from importlib import import_module as _import_module
+from typing import Any as _Any
+
 from xlamini.core.edges import edge_of_face as _edge_of_face
 from xlamini.numpy import array_methods as _array_methods
 from xlamini.numpy import array_operators as _array_operators
 from xlamini.numpy import indexing as _indexing
 from xlamini.numpy.arithmetic import (
-    abs as abs, absolute as absolute, add as add, clip as clip, divide as divide, divmod as divmod, fabs as fabs,
+    abs as abs, absolute as absolute, clip as clip, divide as divide, divmod as divmod, fabs as fabs,
     float_power as float_power, floor_divide as floor_divide, fmax as fmax, fmin as fmin, fmod as fmod,
-    heaviside as heaviside, maximum as maximum, minimum as minimum, mod as mod, multiply as multiply,
-    negative as negative, positive as positive, pow as pow, power as power, reciprocal as reciprocal,
-    remainder as remainder, sign as sign, square as square, subtract as subtract, true_divide as true_divide,
+    heaviside as heaviside, mod as mod,
+    positive as positive, pow as pow, power as power, reciprocal as reciprocal,
+    remainder as remainder, sign as sign, square as square, true_divide as true_divide,
 )
 from xlamini.numpy.bitwise import (
-    bitwise_and as bitwise_and, bitwise_count as bitwise_count, bitwise_invert as bitwise_invert,
-    bitwise_left_shift as bitwise_left_shift, bitwise_not as bitwise_not, bitwise_or as bitwise_or,
-    bitwise_right_shift as bitwise_right_shift, bitwise_xor as bitwise_xor, invert as invert,
+    bitwise_count as bitwise_count, bitwise_invert as bitwise_invert,
+    bitwise_left_shift as bitwise_left_shift, bitwise_not as bitwise_not,
+    bitwise_right_shift as bitwise_right_shift, invert as invert,
     left_shift as left_shift, right_shift as right_shift,
 )
 from xlamini.numpy.comparison import (
     allclose as allclose, array_equal as array_equal, array_equiv as array_equiv, equal as equal, greater as greater,
     greater_equal as greater_equal, isclose as isclose, iscomplex as iscomplex, isfinite as isfinite, isinf as isinf,
     isnan as isnan, isneginf as isneginf, isposinf as isposinf, isreal as isreal, less as less,
-    less_equal as less_equal, logical_and as logical_and, logical_not as logical_not, logical_or as logical_or,
-    logical_xor as logical_xor, not_equal as not_equal, signbit as signbit,
+    less_equal as less_equal, logical_not as logical_not,
+    not_equal as not_equal, signbit as signbit,
 )
 from xlamini.numpy.complex import angle as angle, conj as conj, conjugate as conjugate, imag as imag, real as real
 from xlamini.numpy.constants import (
@@ -66,7 +69,7 @@ from xlamini.numpy.dtypes import (
 from xlamini.numpy.einsum import einsum as einsum, einsum_path as einsum_path
 from xlamini.numpy.exponential import (
     cbrt as cbrt, exp as exp, exp2 as exp2, expm1 as expm1, log as log, log10 as log10, log1p as log1p, log2 as log2,
-    logaddexp as logaddexp, logaddexp2 as logaddexp2, sqrt as sqrt,
+    sqrt as sqrt,
 )
 from xlamini.numpy.flipping import flip as flip, fliplr as fliplr, flipud as flipud, roll as roll, rot90 as rot90
 from xlamini.numpy.joining import (
@@ -132,9 +135,29 @@ from xlamini.numpy.trigonometric import (
     atan2 as atan2, atanh as atanh, cos as cos, cosh as cosh, deg2rad as deg2rad, degrees as degrees, hypot as hypot,
     rad2deg as rad2deg, radians as radians, sin as sin, sinc as sinc, sinh as sinh, tan as tan, tanh as tanh,
 )
-from xlamini.numpy.ufunc import ufunc as ufunc
+from xlamini.numpy.universal import frompyfunc as frompyfunc, ufunc as ufunc
+from xlamini.numpy.universal_functions import (
+    add as add, bitwise_and as bitwise_and, bitwise_or as bitwise_or, bitwise_xor as bitwise_xor,
+    logaddexp as logaddexp, logaddexp2 as logaddexp2, logical_and as logical_and, logical_or as logical_or,
+    logical_xor as logical_xor, maximum as maximum, minimum as minimum, multiply as multiply, negative as negative,
+    subtract as subtract,
+)
+from xlamini.numpy.vectorize import vectorize as vectorize
 from xlamini.runtime.array import Array as ndarray
 
 bool = bool_
 
 _edge_of_face(globals())
+
+_LAZY = ("fft", "linalg")
+
+
+def __getattr__(name: str) -> _Any:
+    """Parts that a program may do without are imported when they are first named."""
+    if name in _LAZY:
+        return _import_module(f"xlamini.numpy.{name}")
+    raise AttributeError(f"module 'xlamini.numpy' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LAZY})

@@ -14,7 +14,7 @@ from xlamini.core.provenance import user_stacklevel
 from xlamini.core.pytree import tree_leaves
 from xlamini.core.scalar_constructors import install_array_maker
 from xlamini.core.tracer import Tracer
-from xlamini.numpy.arguments import as_operand
+from xlamini.numpy.arguments import as_operand, refuse_sharding
 from xlamini.numpy.joining import stack
 from xlamini.primitives.convert import convert
 from xlamini.primitives.promotion import PYTHON_SCALARS
@@ -34,6 +34,7 @@ def asarray(
     *,
     copy: bool | None = None,
     device: Any = None,
+    out_sharding: None = None,
 ) -> Array:
     """An array of a number, an array, nested lists of these, or anything NumPy can make an array of.
 
@@ -46,6 +47,7 @@ def asarray(
            [3. , 4.5]], dtype=float32)
     """
     _check_order("asarray", order)
+    refuse_sharding("asarray", out_sharding)
     made = _made("asarray", a, dtype)
     if copy and made is a and type(a) is ArrayImpl:
         made = copy_of(a)
@@ -60,6 +62,7 @@ def array(
     ndmin: int = 0,
     *,
     device: Any = None,
+    out_sharding: None = None,
 ) -> Array:
     """Like `asarray`, but a copy, and of at least `ndmin` dimensions.
 
@@ -67,6 +70,7 @@ def array(
     Array([[1, 2]], dtype=int32)
     """
     _check_order("array", order)
+    refuse_sharding("array", out_sharding)
     made = _made("array", object, dtype)
     if copy and made is object and type(object) is ArrayImpl:
         made = copy_of(object)

@@ -11,7 +11,7 @@ import numpy as np
 from xlamini.core.avals import ShapedArray
 from xlamini.core.dtypes import canonicalize_dtype, check_user_dtype
 from xlamini.core.tracer import aval_of, state
-from xlamini.numpy.arguments import as_operand, as_shape
+from xlamini.numpy.arguments import as_operand, as_shape, refuse_sharding
 from xlamini.primitives.promotion import check_operands, in_dtype
 from xlamini.primitives.shape import broadcast_in_dim, broadcast_in_dim_p
 from xlamini.runtime.array import Array
@@ -24,28 +24,42 @@ SMALL = 4096
 """Up to this many elements an array is made on the host."""
 
 
-def zeros(shape: ShapeLike, dtype: DTypeLike | None = None, *, device: Any = None) -> Array:
+def zeros(
+    shape: ShapeLike, dtype: DTypeLike | None = None, *, device: Any = None, out_sharding: None = None
+) -> Array:
     """An array of zeros; of floats, if no dtype is given. TypeError for a shape with negative or broken sizes.
 
     >>> zeros((2, 2))
     Array([[0., 0.],
            [0., 0.]], dtype=float32)
     """
+    refuse_sharding("zeros", out_sharding)
     return _filled("zeros", shape, 0, dtype, device)
 
 
-def ones(shape: ShapeLike, dtype: DTypeLike | None = None, *, device: Any = None) -> Array:
+def ones(
+    shape: ShapeLike, dtype: DTypeLike | None = None, *, device: Any = None, out_sharding: None = None
+) -> Array:
     """An array of ones; of floats, if no dtype is given."""
+    refuse_sharding("ones", out_sharding)
     return _filled("ones", shape, 1, dtype, device)
 
 
-def empty(shape: ShapeLike, dtype: DTypeLike | None = None, *, device: Any = None) -> Array:
+def empty(
+    shape: ShapeLike, dtype: DTypeLike | None = None, *, device: Any = None, out_sharding: None = None
+) -> Array:
     """An array of any values: of zeros."""
+    refuse_sharding("empty", out_sharding)
     return _filled("empty", shape, 0, dtype, device)
 
 
 def full(
-    shape: ShapeLike, fill_value: ArrayLike, dtype: DTypeLike | None = None, *, device: Any = None
+    shape: ShapeLike,
+    fill_value: ArrayLike,
+    dtype: DTypeLike | None = None,
+    *,
+    device: Any = None,
+    out_sharding: None = None,
 ) -> Array:
     """An array filled with `fill_value`, which may be an array that broadcasts to `shape`; in its dtype, if none is
     given.
@@ -53,6 +67,7 @@ def full(
     >>> full(2, 7)
     Array([7, 7], dtype=int32, weak_type=True)
     """
+    refuse_sharding("full", out_sharding)
     check_operands("full", (fill_value,))
     sizes = as_shape("full", shape)
     aval = aval_of(fill_value)
@@ -63,13 +78,29 @@ def full(
     return _constant(fill_value, ShapedArray(sizes, aval.dtype, aval.weak_type), device)
 
 
-def zeros_like(a: Any, dtype: DTypeLike | None = None, shape: ShapeLike | None = None, *, device: Any = None) -> Array:
+def zeros_like(
+    a: Any,
+    dtype: DTypeLike | None = None,
+    shape: ShapeLike | None = None,
+    *,
+    device: Any = None,
+    out_sharding: None = None,
+) -> Array:
     """An array of zeros of the shape and dtype of `a`, where no others are given."""
+    refuse_sharding("zeros_like", out_sharding)
     return _filled_like("zeros_like", a, 0, dtype, shape, device)
 
 
-def ones_like(a: Any, dtype: DTypeLike | None = None, shape: ShapeLike | None = None, *, device: Any = None) -> Array:
+def ones_like(
+    a: Any,
+    dtype: DTypeLike | None = None,
+    shape: ShapeLike | None = None,
+    *,
+    device: Any = None,
+    out_sharding: None = None,
+) -> Array:
     """An array of ones of the shape and dtype of `a`, where no others are given."""
+    refuse_sharding("ones_like", out_sharding)
     return _filled_like("ones_like", a, 1, dtype, shape, device)
 
 
@@ -87,12 +118,14 @@ def full_like(
     shape: ShapeLike | None = None,
     *,
     device: Any = None,
+    out_sharding: None = None,
 ) -> Array:
     """An array filled with `fill_value`, of the shape and dtype of `a`, where no others are given.
 
     >>> full_like(xlamini.numpy.arange(2), 1.5)
     Array([1, 1], dtype=int32)
     """
+    refuse_sharding("full_like", out_sharding)
     check_operands("full_like", (fill_value,))
     aval = _like("full_like", a, dtype, shape)
     if aval_of(fill_value).shape:

@@ -10,7 +10,7 @@ import numpy as np
 
 from xlamini.core.dtypes import canonicalize_dtype, check_user_dtype, issubdtype, result_type
 from xlamini.core.tracer import Tracer, aval_of, state
-from xlamini.numpy.arguments import as_axis, as_operand, as_shape
+from xlamini.numpy.arguments import as_axis, as_operand, as_shape, refuse_sharding
 from xlamini.numpy.joining import stack
 from xlamini.numpy.shapes import moveaxis
 from xlamini.primitives import operators
@@ -34,6 +34,7 @@ def arange(
     dtype: DTypeLike | None = None,
     *,
     device: Any = None,
+    out_sharding: None = None,
 ) -> Array:
     """The numbers from `start` (0 if only one bound is given) up to, not including, `stop`, in steps of `step`.
 
@@ -43,6 +44,7 @@ def arange(
     >>> arange(3), arange(1, 2, 0.5)
     (Array([0, 1, 2], dtype=int32), Array([1. , 1.5], dtype=float32))
     """
+    refuse_sharding("arange", out_sharding)
     bounds = [b for b in (start, stop, step) if b is not None]
     check_operands("arange", bounds or (start,))
     wanted = result_type(*bounds) if dtype is None else check_user_dtype(dtype, "arange")

@@ -9,7 +9,7 @@ import numpy as np
 
 from xlamini.core.errors import ShapeError
 from xlamini.core.tracer import Tracer
-from xlamini.numpy.arguments import as_axis, as_operand, as_shape
+from xlamini.numpy.arguments import as_axis, as_operand, as_shape, refuse_sharding
 from xlamini.numpy.creation import zeros
 from xlamini.numpy.shapes import ravel
 from xlamini.primitives.cumulative import cumsum
@@ -20,13 +20,14 @@ from xlamini.transforms.composite import composite
 from xlamini.typing import ArrayLike, ShapeLike
 
 
-def broadcast_to(array: ArrayLike, shape: ShapeLike) -> Array:
+def broadcast_to(array: ArrayLike, shape: ShapeLike, *, out_sharding: None = None) -> Array:
     """`array` repeated into `shape`, by NumPy's rules; ShapeError where it does not fit.
 
     >>> broadcast_to(xlamini.numpy.arange(2), (2, 2))
     Array([[0, 1],
            [0, 1]], dtype=int32)
     """
+    refuse_sharding("broadcast_to", out_sharding)
     x = as_operand("broadcast_to", array)
     sizes = as_shape("broadcast_to", shape)
     new = len(sizes) - x.ndim
@@ -78,7 +79,12 @@ def tile(A: ArrayLike, reps: int | Sequence[int]) -> Array:
 
 
 def repeat(
-    a: ArrayLike, repeats: ArrayLike, axis: int | None = None, *, total_repeat_length: int | None = None
+    a: ArrayLike,
+    repeats: ArrayLike,
+    axis: int | None = None,
+    *,
+    total_repeat_length: int | None = None,
+    out_sharding: None = None,
 ) -> Array:
     """Each element of `a` along an axis several times in a row; of `a` flattened, if no axis is given.
 
@@ -88,6 +94,7 @@ def repeat(
     >>> repeat(xlamini.numpy.arange(3), xlamini.numpy.array([1, 0, 2]))
     Array([0, 2, 2], dtype=int32)
     """
+    refuse_sharding("repeat", out_sharding)
     check_operands("repeat", (repeats,))
     x = ravel(a) if axis is None else as_operand("repeat", a)
     along = as_axis("repeat", 0 if axis is None else axis, x.ndim)

@@ -8,7 +8,7 @@ import numpy as np
 from xlamini.core.dtypes import canonicalize_dtype
 from xlamini.core.errors import ConcretizationTypeError, ShapeError, TracerArrayConversionError
 from xlamini.core.tracer import Tracer, aval_of
-from xlamini.numpy.arguments import as_operand
+from xlamini.numpy.arguments import as_operand, refuse_sharding
 from xlamini.numpy.creation import full, zeros
 from xlamini.primitives import operators
 from xlamini.primitives.convert import convert
@@ -165,7 +165,12 @@ def digitize(x: ArrayLike, bins: ArrayLike, right: bool = False, *, method: str 
 
 
 def bincount(
-    x: ArrayLike, weights: ArrayLike | None = None, minlength: int = 0, *, length: int | None = None
+    x: ArrayLike,
+    weights: ArrayLike | None = None,
+    minlength: int = 0,
+    *,
+    length: int | None = None,
+    out_sharding: None = None,
 ) -> Array:
     """How often each number from 0 up to the largest occurs in `x`; with `weights`, the sum of those of its
     occurrences.
@@ -176,6 +181,7 @@ def bincount(
     >>> bincount(xlamini.numpy.array([0, 1, 1, 3]))
     Array([1, 2, 0, 1], dtype=int32)
     """
+    refuse_sharding("bincount", out_sharding)
     numbers = as_operand("bincount", x)
     if kind_of(numbers.dtype) not in INTEGER:
         raise TypeError(f"bincount: x must be of integers, got {numbers.dtype}; convert it with .astype(int)")

@@ -8,14 +8,16 @@ from typing import Any
 import numpy as np
 
 from xlamini.core.errors import ShapeError
-from xlamini.numpy.arguments import as_axes, as_axis, as_index, as_operand
+from xlamini.numpy.arguments import as_axes, as_axis, as_index, as_operand, refuse_sharding
 from xlamini.primitives import shape as _shape
 from xlamini.runtime.array import Array
 from xlamini.transforms.composite import composite
 from xlamini.typing import ArrayLike, AxisLike, ShapeLike
 
 
-def reshape(a: ArrayLike, shape: ShapeLike, order: str = "C", *, copy: bool | None = None) -> Array:
+def reshape(
+    a: ArrayLike, shape: ShapeLike, order: str = "C", *, copy: bool | None = None, out_sharding: None = None
+) -> Array:
     """The elements of `a` in another shape; one size may be -1, which follows from the others.
 
     They are read and written in row-major order, or with order "F" in column-major order. ShapeError where the sizes
@@ -24,6 +26,7 @@ def reshape(a: ArrayLike, shape: ShapeLike, order: str = "C", *, copy: bool | No
     >>> reshape(xlamini.numpy.arange(6), (2, -1)).shape
     (2, 3)
     """
+    refuse_sharding("reshape", out_sharding)
     x = as_operand("reshape", a)
     sizes = _resolved(x.shape, shape)
     if order == "C":
@@ -62,8 +65,9 @@ def _misfit(own: tuple[int, ...], total: int, sizes: tuple[int, ...], needed: st
     )
 
 
-def ravel(a: ArrayLike, order: str = "C") -> Array:
+def ravel(a: ArrayLike, order: str = "C", *, out_sharding: None = None) -> Array:
     """The elements of `a` in one dimension; in row-major order, or with order "F" in column-major order."""
+    refuse_sharding("ravel", out_sharding)
     return reshape(a, -1 if np.size(a) else 0, order)
 
 

@@ -9,7 +9,8 @@
         return (1 + out) * (1 - out)
 
 Arity and parameters (keyword-only) come from the signature. Operands have one common shape, or none: a scalar stands
-for an array filled with it, which keeps programs short; it is spread out only when StableHLO is written.
+for an array filled with it, which keeps programs short; it is spread out only when StableHLO is written. Axes of size 1
+stretch in the same way, between operands of one rank.
 """
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from xlamini.core.avals import ShapedArray
+from xlamini.core.avals import Shape, ShapedArray
 from xlamini.core.dtypes import issubdtype, scalar_type_of
 from xlamini.core.edges import trim
 from xlamini.core.errors import MissingRule, ShapeError
@@ -138,11 +139,12 @@ class Elementwise(Primitive):
         shapes = {a.shape for a in avals if a.shape}
         if len(dtypes) > 1:
             raise TypeError(self._mismatch("dtypes differ", avals, "convert them with .astype first"))
-        if len(shapes) > 1:
+        shape = common_shape(shapes)
+        if shape is None:
             raise ShapeError(self._mismatch("shapes differ", avals, "broadcast them with broadcast_to first"))
         self._check_kind(first)
         weak = all(a.weak_type for a in avals)
-        return self.result(ShapedArray(shapes.pop() if shapes else (), first.dtype, weak), **params)
+        return self.result(ShapedArray(shape, first.dtype, weak), **params)
 
     def result(self, aval: ShapedArray, **params: Any) -> ShapedArray:
         """The type of the result, from the common type of the operands."""
@@ -155,6 +157,7 @@ class Elementwise(Primitive):
             return out, Zero(tangent_aval(aval))
         if self.partials is None:
             super().jvp(primals, tangents, **params)
+        primals = [stretched(x, aval) for x in primals]
         slopes = [
             (partial(*primals, out=out, **params), t)
             for partial, t in zip(self.partials or (), tangents, strict=True)
@@ -176,9 +179,8 @@ class Elementwise(Primitive):
         placed = {(d, aval_of(x).shape) for x, d in zip(operands, dims, strict=True)} - {(None, ())}
         if len(placed) == 1:  # all alike, but for scalars
             return self.bind(*operands, **params), placed.pop()[0]
-        ranks = [aval_of(x).ndim - (d is not None) for x, d in zip(operands, dims, strict=True)]
-        rank = max(ranks)
-        shape = next(unbatched_shape(x, d) for x, d, r in zip(operands, dims, ranks, strict=True) if r == rank)
+        shape = common_shape({unbatched_shape(x, d) for x, d in zip(operands, dims, strict=True)} - {()})
+        assert shape is not None
         moved = [_aligned(x, d, (axis.size, *shape)) for x, d in zip(operands, dims, strict=True)]
         return self.bind(*moved, **params), 0
 
@@ -188,10 +190,13 @@ class Elementwise(Primitive):
         return ctx.op(self.hlo, *self.spread_out(ctx, operands))
 
     def spread_out(self, ctx: Any, operands: Sequence[Any]) -> list[Any]:
-        """Operands with scalars broadcast to the shape of the result."""
+        """Operands with scalars, and axes of size 1, broadcast to the shape of the result."""
         shape = ctx.aval_out.shape
         atoms = ctx.eqn.invars
-        return [x if a.aval.shape == shape else ctx.filled(x, a, shape) for x, a in zip(operands, atoms, strict=True)]
+        return [
+            ctx.filled(x, a, shape) if shape and not a.aval.shape else stretched_out(ctx, x, a.aval)
+            for x, a in zip(operands, atoms, strict=True)
+        ]
 
     def cost(self, *avals: ShapedArray, **params: Any) -> Cost:
         base = super().cost(*avals, **params)
@@ -273,9 +278,31 @@ def _like(x: Any, aval: ShapedArray) -> Any:
     return x if aval_of(x).dtype == aval.dtype else literal(x, aval.dtype)
 
 
+def common_shape(shapes: set[Shape]) -> Shape | None:
+    """The shape of one rank that the others stretch to where their size is 1; None if there is none."""
+    if len(shapes) < 2:
+        return next(iter(shapes), ())
+    if len(set(map(len, shapes))) > 1:
+        return None
+    sizes = [set(column) - {1} for column in zip(*shapes, strict=True)]
+    return None if any(len(known) > 1 for known in sizes) else tuple(max(known, default=1) for known in sizes)
+
+
 def spread(x: Any, aval: ShapedArray) -> Any:
-    """A value of the shape of `aval`: itself, or a scalar repeated."""
-    return x if aval_of(x).shape == aval.shape else broadcast_in_dim(x, aval.shape, ())
+    """A value of the shape of `aval`: itself, or repeated where it is a scalar or an axis has size 1."""
+    own = aval_of(x).shape
+    return x if own == aval.shape else broadcast_in_dim(x, aval.shape, range(len(own)))
+
+
+def stretched(x: Any, aval: ShapedArray) -> Any:
+    """A value of the shape of `aval`, but a scalar as it is."""
+    return spread(x, aval) if aval_of(x).shape else x
+
+
+def stretched_out(ctx: Any, x: Any, aval: ShapedArray) -> Any:
+    """A StableHLO value of type `aval`, in the shape of the result."""
+    shape = ctx.aval_out.shape
+    return x if aval.shape == shape else ctx.broadcast(x, range(aval.ndim), aval.update(shape=shape))
 
 
 def unbatched_shape(x: Any, dim: int | None) -> tuple[int, ...]:
@@ -301,11 +328,14 @@ def _term(partial: Any, tangent: Any) -> Any:
 
 
 def _gathered(ct: Any, aval: ShapedArray) -> Any:
-    """The cotangent of an operand: summed where the operand was a scalar spread over the result."""
+    """The cotangent of an operand: summed over the axes along which the operand was repeated."""
     shape = aval_of(ct).shape
     if aval.shape == shape:
         return ct
-    return sum_over(ct, range(len(shape))) if aval.shape == () else reshape(ct, aval.shape)
+    if aval.shape == ():
+        return sum_over(ct, range(len(shape)))
+    repeated = [d for d, (own, whole) in enumerate(zip(aval.shape, shape, strict=True)) if own != whole]
+    return reshape(sum_over(ct, repeated), aval.shape)
 
 
 # --- what derivatives themselves are made of

@@ -4,14 +4,15 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from xlamini.primitives.elementwise import COMPLEX, FLOAT, Elementwise, elementwise
+from xlamini.primitives.accuracy import Accuracy, Accurate, hlo_accuracy
+from xlamini.primitives.elementwise import COMPLEX, FLOAT, elementwise
 
 TRANSCENDENTAL = 10
 """What we count for one evaluation, in floating-point operations."""
 
 
-@elementwise(hlo="stablehlo.exponential", accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL)
-def exp(x: Any) -> Any:
+@elementwise(family=Accurate, hlo="stablehlo.exponential", accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL)
+def exp(x: Any, *, accuracy: Accuracy = None) -> Any:
     """Exponential, elementwise: `e ** x`."""
 
 
@@ -20,16 +21,16 @@ def _(x: Any, *, out: Any) -> Any:
     return out
 
 
-class Exp2(Elementwise):
+class Exp2(Accurate):
     """StableHLO has the exponential to base e only."""
 
-    def lower(self, ctx: Any, x: Any) -> Any:
+    def lower(self, ctx: Any, x: Any, *, accuracy: Accuracy = None) -> Any:
         scaled = ctx.op("stablehlo.multiply", x, ctx.constant(math.log(2), ctx.aval_out))
-        return ctx.op("stablehlo.exponential", scaled)
+        return ctx.op("stablehlo.exponential", scaled, **hlo_accuracy(accuracy))
 
 
 @elementwise(family=Exp2, accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL)
-def exp2(x: Any) -> Any:
+def exp2(x: Any, *, accuracy: Accuracy = None) -> Any:
     """Power of two, elementwise: `2 ** x`."""
 
 
@@ -38,8 +39,8 @@ def _(x: Any, *, out: Any) -> Any:
     return math.log(2) * out
 
 
-@elementwise(hlo="stablehlo.exponential_minus_one", accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL)
-def expm1(x: Any) -> Any:
+@elementwise(family=Accurate, hlo="stablehlo.exponential_minus_one", accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL)
+def expm1(x: Any, *, accuracy: Accuracy = None) -> Any:
     """`e ** x - 1`, elementwise; precise also where x is small."""
 
 
@@ -48,8 +49,8 @@ def _(x: Any, *, out: Any) -> Any:
     return out + 1
 
 
-@elementwise(hlo="stablehlo.log", accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL)
-def log(x: Any) -> Any:
+@elementwise(family=Accurate, hlo="stablehlo.log", accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL)
+def log(x: Any, *, accuracy: Accuracy = None) -> Any:
     """Natural logarithm, elementwise; NaN for negative reals."""
 
 
@@ -58,8 +59,8 @@ def _(x: Any, *, out: Any) -> Any:
     return 1 / x
 
 
-@elementwise(hlo="stablehlo.log_plus_one", accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL)
-def log1p(x: Any) -> Any:
+@elementwise(family=Accurate, hlo="stablehlo.log_plus_one", accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL)
+def log1p(x: Any, *, accuracy: Accuracy = None) -> Any:
     """Natural logarithm of `1 + x`, elementwise; precise also where x is small."""
 
 
@@ -68,8 +69,8 @@ def _(x: Any, *, out: Any) -> Any:
     return 1 / (1 + x)
 
 
-@elementwise(hlo="stablehlo.logistic", accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL)
-def logistic(x: Any) -> Any:
+@elementwise(family=Accurate, hlo="stablehlo.logistic", accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL)
+def logistic(x: Any, *, accuracy: Accuracy = None) -> Any:
     """The logistic function, elementwise: `1 / (1 + e ** -x)`."""
 
 

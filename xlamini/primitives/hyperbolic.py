@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from xlamini.primitives.accuracy import Accuracy, Accurate
 from xlamini.primitives.elementwise import COMPLEX, FLOAT, elementwise
 from xlamini.primitives.exponential import TRANSCENDENTAL
 from xlamini.primitives.power import rsqrt, square
@@ -28,8 +29,8 @@ def _(x: Any, *, out: Any) -> Any:
     return sinh(x)
 
 
-@elementwise(hlo="stablehlo.tanh", accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL)
-def tanh(x: Any) -> Any:
+@elementwise(family=Accurate, hlo="stablehlo.tanh", accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL)
+def tanh(x: Any, *, accuracy: Accuracy = None) -> Any:
     """Hyperbolic tangent, elementwise."""
 
 

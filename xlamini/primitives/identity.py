@@ -1,9 +1,10 @@
-"""Operations that return their operand: copy, and stop_gradient, which has no derivative."""
+"""Operations that return their operand: copy; stage; and stop_gradient, which has no derivative."""
 from __future__ import annotations
 
 from typing import Any
 
 from xlamini.core.pytree import tree_map
+from xlamini.core.tracer import Tracer
 from xlamini.primitives.elementwise import ANY, Elementwise, LinearMap, elementwise
 
 
@@ -22,6 +23,28 @@ def copy(x: Any) -> Any:
 @copy.transposed
 def _(ct: Any, x: Any) -> Any:
     return (ct,)
+
+
+class Stage(Copy):
+    """Like a copy, but that a program has no equation where the value is in it already."""
+
+
+@elementwise(family=Stage, accepts=ANY, flops=0)
+def stage_p(x: Any) -> Any:
+    """The operand as it is."""
+
+
+stage_p.name = "stage"
+stage_p.transposed(lambda ct, x: (ct,))
+
+
+def stage(x: Any, /) -> Any:
+    """A number or an ndarray as an array: as a traced value while something is traced, else on the device.
+
+    >>> stage(1)
+    Array(1, dtype=int32, weak_type=True)
+    """
+    return x if type(x) is Tracer else stage_p.bind(x)
 
 
 class StopGradient(Elementwise):

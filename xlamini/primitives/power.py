@@ -7,10 +7,11 @@ import numpy as np
 
 from xlamini.core.avals import ShapedArray
 from xlamini.core.tracer import aval_of, literal
+from xlamini.primitives.accuracy import Accuracy, Accurate
 from xlamini.primitives.bitwise import bitwise_and
 from xlamini.primitives.comparison import eq
 from xlamini.primitives.convert import convert
-from xlamini.primitives.elementwise import COMPLEX, FLOAT, INTEGER, Elementwise, elementwise, kind_of
+from xlamini.primitives.elementwise import COMPLEX, FLOAT, INTEGER, Elementwise, elementwise, kind_of, stretched_out
 from xlamini.primitives.exponential import TRANSCENDENTAL, log
 from xlamini.primitives.select import where
 
@@ -90,9 +91,8 @@ class Pow(Elementwise):
         base, exponent = ctx.avals_in
         if base.dtype != exponent.dtype:
             y = ctx.op("stablehlo.convert", y, avals=[exponent.update(dtype=base.dtype)])
-        shape = ctx.aval_out.shape
-        x, y = (v if a.shape == shape else ctx.broadcast(v, (), ctx.aval_out) for v, a in ((x, base), (y, exponent)))
-        return ctx.op("stablehlo.power", x, y)
+        spread = zip((x, y), ctx.avals_in, strict=True)
+        return ctx.op("stablehlo.power", *(stretched_out(ctx, v, a.update(dtype=base.dtype)) for v, a in spread))
 
 
 @elementwise(family=Pow, accepts=FLOAT | COMPLEX, flops=2 * TRANSCENDENTAL)
@@ -121,8 +121,8 @@ def _in_exponent(x: Any, y: Any, out: Any) -> Any:
 pow.derivatives(_in_base, _in_exponent)
 
 
-@elementwise(hlo="stablehlo.sqrt", accepts=FLOAT | COMPLEX)
-def sqrt(x: Any) -> Any:
+@elementwise(family=Accurate, hlo="stablehlo.sqrt", accepts=FLOAT | COMPLEX)
+def sqrt(x: Any, *, accuracy: Accuracy = None) -> Any:
     """Square root, elementwise; NaN for negative reals."""
 
 
@@ -131,8 +131,8 @@ def _(x: Any, *, out: Any) -> Any:
     return 0.5 / out
 
 
-@elementwise(hlo="stablehlo.rsqrt", accepts=FLOAT | COMPLEX)
-def rsqrt(x: Any) -> Any:
+@elementwise(family=Accurate, hlo="stablehlo.rsqrt", accepts=FLOAT | COMPLEX)
+def rsqrt(x: Any, *, accuracy: Accuracy = None) -> Any:
     """Reciprocal of the square root, elementwise; NaN for negative reals."""
 
 
@@ -141,8 +141,8 @@ def _(x: Any, *, out: Any) -> Any:
     return -0.5 * (out / x)
 
 
-@elementwise(hlo="stablehlo.cbrt", accepts=FLOAT, flops=TRANSCENDENTAL)
-def cbrt(x: Any) -> Any:
+@elementwise(family=Accurate, hlo="stablehlo.cbrt", accepts=FLOAT, flops=TRANSCENDENTAL)
+def cbrt(x: Any, *, accuracy: Accuracy = None) -> Any:
     """Cube root, elementwise; that of a negative number is negative."""
 
 

@@ -3,13 +3,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from xlamini.primitives.accuracy import Accuracy, Accurate
 from xlamini.primitives.elementwise import COMPLEX, FLOAT, elementwise
 from xlamini.primitives.exponential import TRANSCENDENTAL
 from xlamini.primitives.power import rsqrt, square
 
 
-@elementwise(hlo="stablehlo.sine", accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL)
-def sin(x: Any) -> Any:
+@elementwise(family=Accurate, hlo="stablehlo.sine", accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL)
+def sin(x: Any, *, accuracy: Accuracy = None) -> Any:
     """Sine, elementwise."""
 
 
@@ -18,8 +19,8 @@ def _(x: Any, *, out: Any) -> Any:
     return cos(x)
 
 
-@elementwise(hlo="stablehlo.cosine", accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL)
-def cos(x: Any) -> Any:
+@elementwise(family=Accurate, hlo="stablehlo.cosine", accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL)
+def cos(x: Any, *, accuracy: Accuracy = None) -> Any:
     """Cosine, elementwise."""
 
 
@@ -28,8 +29,8 @@ def _(x: Any, *, out: Any) -> Any:
     return -sin(x)
 
 
-@elementwise(hlo="stablehlo.tan", accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL)
-def tan(x: Any) -> Any:
+@elementwise(family=Accurate, hlo="stablehlo.tan", accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL)
+def tan(x: Any, *, accuracy: Accuracy = None) -> Any:
     """Tangent, elementwise."""
 
 

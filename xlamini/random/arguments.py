@@ -13,10 +13,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from xlamini.core.avals import Shape
+from xlamini.core.avals import Shape, ShapedArray
+from xlamini.core.config import default_prng_impl
 from xlamini.core.dtypes import canonicalize_dtype, check_user_dtype, issubdtype
 from xlamini.core.tracer import aval_of
-from xlamini.primitives.random_keys import FRY, THREEFRY, unwrap_p, wrap_p
+from xlamini.primitives.generators import GENERATORS
+from xlamini.primitives.random_keys import unwrap_p, wrap_p
 from xlamini.runtime.keys import KeyType
 from xlamini.transforms.composite import composite
 
@@ -84,8 +86,14 @@ def typed(name: str, key: Any) -> Any:
     """A typed key array from one, or from its words; TypeError for anything else."""
     if is_typed(key):
         return key
-    check_words(name, key)
-    return wrap_p.bind(key, impl=THREEFRY)
+    kind = default_kind()
+    check_words(name, key, kind)
+    return wrap_p.bind(key, impl=kind.generator)
+
+
+def default_kind() -> KeyType:
+    """The dtype of keys whose generator is not named."""
+    return KeyType(GENERATORS[default_prng_impl.value])
 
 
 def check_array(name: str, key: Any) -> None:
@@ -96,15 +104,23 @@ def check_array(name: str, key: Any) -> None:
         )
 
 
-def check_words(name: str, words: Any) -> None:
-    """TypeError unless `words` can be the words of keys."""
+def check_words(name: str, words: Any, kind: KeyType) -> None:
+    """TypeError unless `words` can be the words of keys of this kind."""
     check_array(name, words)
     aval = aval_of(words)
-    if aval.dtype != FRY.physical_dtype or aval.shape[-1:] != FRY.physical_shape:
+    if aval.dtype != kind.physical_dtype or aval.shape[-1:] != kind.physical_shape:
         raise TypeError(
-            f"{name}: a key is needed, or the words of one, uint32[2]; got {aval.str_short(short_dtypes=False)}. "
-            "Make a key with random.key(0)"
+            f"{name}: a key is needed, or the words of one, uint32[{kind.generator.words}]; got "
+            f"{aval.str_short(short_dtypes=False)}. Make a key with random.key(0){_other_generators(aval, kind)}"
         )
+
+
+def _other_generators(words: ShapedArray, kind: KeyType) -> str:
+    """What to do with the words of a key of another generator."""
+    fitting = [g.name for g in GENERATORS.values() if (g.words,) == words.shape[-1:]]
+    if words.dtype != kind.physical_dtype or not fitting:
+        return ""
+    return f", or say whose they are: wrap_key_data(words, impl={fitting[0]!r})"
 
 
 def one_key(name: str, key: Any) -> Any:

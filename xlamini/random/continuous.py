@@ -11,11 +11,14 @@ from xlamini.core.dtypes import finfo
 from xlamini.core.tracer import literal
 from xlamini.primitives.arithmetic import abs as absolute
 from xlamini.primitives.arithmetic import sign
-from xlamini.primitives.comparison import ge
-from xlamini.primitives.exponential import log, log1p
+from xlamini.primitives.comparison import ge, lt
+from xlamini.primitives.exponential import exp, log, log1p
+from xlamini.primitives.operators import power
+from xlamini.primitives.power import sqrt
+from xlamini.primitives.promotion import broadcast_to, broadcasted, in_dtype
 from xlamini.primitives.select import where
 from xlamini.primitives.trigonometric import tan
-from xlamini.random.arguments import checked_shape, float_dtype, sampler
+from xlamini.random.arguments import broadcast_shape, checked_shape, float_dtype, sampler
 from xlamini.random.uniform import halves, uniform_between
 
 
@@ -27,8 +30,7 @@ def exponential(key: Any, shape: Any = (), dtype: Any = None) -> Any:
     (2,)
     """
     found = float_dtype("exponential", dtype)
-    u = uniform_between(key, checked_shape("exponential", shape), found, 0.0, 1.0)
-    return -log1p(-u)
+    return exponential_noise(key, checked_shape("exponential", shape), found)
 
 
 @sampler("shape", "dtype")
@@ -68,6 +70,70 @@ def cauchy(key: Any, shape: Any = (), dtype: Any = None) -> Any:
     return tan(literal(math.pi, found) * (u - literal(0.5, found)))
 
 
+@sampler("shape", "dtype")
+def pareto(key: Any, b: Any, shape: Any = None, dtype: Any = None) -> Any:
+    """Floats from the Pareto distribution with shape parameter `b` and least value 1.
+
+    Without `shape` they have the shape of `b`.
+
+    >>> xlamini.random.pareto(xlamini.random.key(0), 3.0, (2,)).shape
+    (2,)
+    """
+    found = float_dtype("pareto", dtype)
+    shape = broadcast_shape("pareto", shape, b=b)
+    return exp(exponential_noise(key, shape, found) / broadcast_to(in_dtype(b, found), shape))
+
+
+@sampler("shape", "dtype")
+def rayleigh(key: Any, scale: Any, shape: Any = None, dtype: Any = None) -> Any:
+    """Floats from the Rayleigh distribution with this scale.
+
+    Without `shape` they have the shape of `scale`.
+
+    >>> xlamini.random.rayleigh(xlamini.random.key(0), 2.0, (2,)).shape
+    (2,)
+    """
+    found = float_dtype("rayleigh", dtype)
+    shape = broadcast_shape("rayleigh", shape, scale=scale)
+    u = uniform_between(key, shape, found, 0.0, 1.0)
+    return in_dtype(scale, found) * sqrt(log(u) * literal(-2, found))
+
+
+@sampler("shape", "dtype")
+def weibull_min(key: Any, scale: Any, concentration: Any, shape: Any = (), dtype: Any = None) -> Any:
+    """Floats from the Weibull distribution of minima with this scale and concentration.
+
+    `shape` is that of the uniform numbers drawn, each of which serves for all parameters that it broadcasts with.
+
+    >>> xlamini.random.weibull_min(xlamini.random.key(0), 1.0, 2.0, (2,)).shape
+    (2,)
+    """
+    found = float_dtype("weibull_min", dtype)
+    scale, concentration = in_dtype(scale, found), in_dtype(concentration, found)
+    standard = exponential_noise(key, checked_shape("weibull_min", shape), found)
+    standard, inverse = broadcasted(standard, literal(1, found) / concentration)
+    return power(standard, inverse) * scale
+
+
+@sampler("shape", "dtype")
+def triangular(key: Any, left: Any, mode: Any, right: Any, shape: Any = None, dtype: Any = None) -> Any:
+    """Floats from the triangular distribution on [left, right], whose density is greatest at `mode`.
+
+    Without `shape` they have the shape that the parameters broadcast to.
+
+    >>> xlamini.random.triangular(xlamini.random.key(0), 0.0, 1.0, 3.0, (2,)).shape
+    (2,)
+    """
+    found = float_dtype("triangular", dtype)
+    shape = broadcast_shape("triangular", shape, left=left, mode=mode, right=right)
+    left, mode, right = (broadcast_to(in_dtype(x, found), shape) for x in (left, mode, right))
+    u = uniform_between(key, shape, found, 0.0, 1.0)
+    width, one = right - left, literal(1, found)
+    rising = left + sqrt(u * width * (mode - left))
+    falling = right - sqrt((one - u) * width * (right - mode))
+    return where(lt(u, (mode - left) / width), rising, falling)
+
+
 @sampler("shape", "dtype", "mode")
 def gumbel(key: Any, shape: Any = (), dtype: Any = None, mode: str | None = None) -> Any:
     """Floats from the Gumbel distribution with location 0 and scale 1.
@@ -93,3 +159,8 @@ def gumbel_noise(key: Any, shape: Shape, dtype: np.dtype, fine: bool = False) ->
     coarse, rest = halves(uniform_between(key, (2, *shape), dtype, 0.0, 1.0))
     finer = coarse + literal(finfo(dtype).eps, dtype) * rest + literal(tiny, dtype)
     return -log(-log1p(-where(ge(coarse, 0.5), coarse, finer)))
+
+
+def exponential_noise(key: Any, shape: Shape, dtype: np.dtype) -> Any:
+    """Exponential floats for arguments that have been checked."""
+    return -log1p(-uniform_between(key, shape, dtype, 0.0, 1.0))

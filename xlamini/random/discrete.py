@@ -11,14 +11,17 @@ from xlamini.core.dtypes import canonicalize_dtype, check_user_dtype, finfo, iss
 from xlamini.core.tracer import aval_of, literal
 from xlamini.numpy.arguments import as_axis
 from xlamini.primitives.arg_extrema import argmax
-from xlamini.primitives.comparison import lt
+from xlamini.primitives.comparison import eq, lt
+from xlamini.primitives.convert import convert
+from xlamini.primitives.exponential import log, log1p
 from xlamini.primitives.iota import broadcasted_iota
 from xlamini.primitives.promotion import broadcast_to, in_dtype
+from xlamini.primitives.rounding import floor
 from xlamini.primitives.select import where
 from xlamini.primitives.shape import moveaxis, reshape
 from xlamini.primitives.slice import slice_in_dim
 from xlamini.primitives.sort import sort_key_val
-from xlamini.random.arguments import broadcast_shape, checked_shape, float_dtype, sampler
+from xlamini.random.arguments import broadcast_shape, checked_dtype, checked_shape, float_dtype, sampler
 from xlamini.random.continuous import checked_mode, gumbel_noise
 from xlamini.random.uniform import halves, uniform_between
 
@@ -51,10 +54,32 @@ def rademacher(key: Any, shape: Any = (), dtype: Any = None) -> Any:
     Array([-1, -1,  1], dtype=int32)
     """
     found = check_user_dtype(int if dtype is None else dtype, "rademacher")
-    shape = checked_shape("rademacher", shape)
+    return signs(key, checked_shape("rademacher", shape), found)
+
+
+def signs(key: Any, shape: Shape, dtype: np.dtype) -> Any:
+    """1 and -1, each with probability 1/2, for arguments that have been checked."""
     heads = lt(uniform_between(key, shape, result_type(float), 0.0, 1.0), 0.5)
-    one: Any = literal(1, found)
+    one: Any = literal(1, dtype)
     return where(heads, one, -one)
+
+
+@sampler("shape", "dtype")
+def geometric(key: Any, p: Any, shape: Any = None, dtype: Any = None) -> Any:
+    """Integers from the geometric distribution: the number of trials up to the first success of probability `p`.
+
+    Without `shape` they have the shape of `p`. Raises ValueError for a dtype that is no integer.
+
+    >>> xlamini.random.geometric(xlamini.random.key(0), 0.2, (3,)).shape
+    (3,)
+    """
+    found = checked_dtype("geometric", dtype, int, np.integer, "an integer dtype such as 'int32'")
+    shape = broadcast_shape("geometric", shape, p=p)
+    inexact = result_type(p, float) if not issubdtype(result_type(p), np.floating) else result_type(p)
+    p = broadcast_to(in_dtype(p, inexact), shape)
+    u = uniform_between(key, shape, inexact, 0.0, 1.0)
+    trials = floor(log(where(eq(u, 0.0), 1.0, u)) / log1p(-p)) + literal(1, inexact)
+    return convert(trials, found)
 
 
 def categorical(

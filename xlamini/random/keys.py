@@ -9,8 +9,9 @@ from xlamini.core.config import enable_x64
 from xlamini.core.dtypes import issubdtype
 from xlamini.core.tracer import aval_of, literal, state
 from xlamini.primitives.convert import convert
-from xlamini.primitives.random_keys import FRY, THREEFRY, clone_p, fold_in_p, seed_p, split_p, unwrap_p, wrap_p
-from xlamini.random.arguments import check_words, checked_shape, is_typed, key_maker, typed
+from xlamini.primitives.generators import GENERATORS
+from xlamini.primitives.random_keys import clone_p, fold_in_p, seed_p, split_p, unwrap_p, wrap_p
+from xlamini.random.arguments import check_words, checked_shape, default_kind, is_typed, key_maker, typed
 from xlamini.runtime.keys import Generator, KeyType, PRNGKeyArray
 from xlamini.runtime.put import device_put_value
 from xlamini.transforms.composite import composite
@@ -22,8 +23,8 @@ _WORD = 2**32
 def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Any:
     """A random key, of shape () and dtype key<fry>, from an integer seed.
 
-    Without 64-bit types only the low 32 bits of the seed count. `impl` and `dtype` name the generator; there is one,
-    'threefry2x32'. Raises TypeError for a seed that is no integer scalar, OverflowError for one of more than 64 bits.
+    Without 64-bit types only the low 32 bits of the seed count. `impl` (or `dtype`) names the generator:
+    'threefry2x32', 'rbg', 'unsafe_rbg', or None for the flag `default_prng_impl`. Raises TypeError for a seed that is no integer scalar, OverflowError for one of more than 64 bits.
 
     >>> xlamini.random.key(42)
     Array((), dtype=key<fry>) overlaying:
@@ -52,7 +53,8 @@ def _key_of_number(seed: int, kind: KeyType) -> Any:
         raise OverflowError(f"key: the seed {seed} does not fit into 64 bits; take it modulo 2**63")
     high = (seed >> 32) % _WORD if enable_x64.value else 0
     if state.builder is None:
-        return PRNGKeyArray(kind, device_put_value(np.array([high, seed % _WORD], _UINT32)))
+        words = np.array([high, seed % _WORD] * (kind.generator.words // 2), _UINT32)
+        return PRNGKeyArray(kind, device_put_value(words))
     width = 64 if enable_x64.value else 32
     return seed_p.bind(literal(_signed(seed, width), np.dtype(f"int{width}")), impl=kind.generator)
 
@@ -114,32 +116,32 @@ def _fold_in(key: Any, data: Any) -> Any:
 def clone(key: Any) -> Any:
     """The same key, declared to be used a second time on purpose."""
     if not is_typed(key):
-        check_words("clone", key)
+        check_words("clone", key, default_kind())
         return key
     return clone_p.bind(key) if state.builder is not None else PRNGKeyArray(key.dtype, key.words)
 
 
 def key_data(keys: Any) -> Any:
-    """The words that keys are made of: uint32, with shape (*keys.shape, 2).
+    """The words that keys are made of: uint32, with shape (*keys.shape, 2), or 4 in place of 2 for 'rbg'.
 
     >>> xlamini.random.key_data(xlamini.random.key(42))
     Array([ 0, 42], dtype=uint32)
     """
     if not is_typed(keys):
-        check_words("key_data", keys)
+        check_words("key_data", keys, default_kind())
         return keys
     return keys.words if type(keys) is PRNGKeyArray and state.builder is None else unwrap_p.bind(keys)
 
 
 def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -> Any:
-    """Keys from their words, uint32 with a last dimension of 2; TypeError for anything else.
+    """Keys from their words, uint32 with a last dimension of 2, or 4 for 'rbg'; TypeError for anything else.
 
     >>> xlamini.random.wrap_key_data(xlamini.numpy.array([0, 42], dtype="uint32"))
     Array((), dtype=key<fry>) overlaying:
     [ 0 42]
     """
     kind = key_dtype(impl if dtype is None else dtype)
-    check_words("wrap_key_data", key_bits_array)
+    check_words("wrap_key_data", key_bits_array, kind)
     if state.builder is not None:
         return wrap_p.bind(key_bits_array, impl=kind.generator)
     return PRNGKeyArray(kind, device_put_value(key_bits_array))
@@ -160,6 +162,11 @@ def key_dtype(impl_spec: Any = None) -> KeyType:
     >>> xlamini.random.key_dtype()
     key<fry>
     """
-    if impl_spec in (None, THREEFRY.name, THREEFRY, FRY):
-        return FRY
-    raise ValueError(f"there is no random generator {impl_spec!r}; the one there is is {THREEFRY.name!r}")
+    if impl_spec is None:
+        return default_kind()
+    if isinstance(impl_spec, KeyType):
+        return impl_spec
+    generator = GENERATORS.get(impl_spec, impl_spec)
+    if isinstance(generator, Generator):
+        return KeyType(generator)
+    raise ValueError(f"there is no random generator {impl_spec!r}; there are {', '.join(map(repr, GENERATORS))}")

@@ -12,6 +12,7 @@ import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from jaxlib import _jax
 from jaxlib import utils as _jaxlib_utils
@@ -24,6 +25,7 @@ Client = _jax.Client
 _makers: dict[str, Callable[[], Client]] = {}
 _aliases = {"gpu": "cuda"}
 _clients: dict[str, Client] = {}
+_apis: dict[str, Any] = {}
 _lock = threading.RLock()
 
 
@@ -58,6 +60,11 @@ def _made(name: str) -> Client:
         return _makers[name]()
     except Exception as error:
         raise RuntimeError(f"platform {name!r} could not be started: {error}") from error
+
+
+def plugin_api(name: str) -> Any:
+    """The C interface of a platform's plugin, a capsule; None while the platform has not been started."""
+    return _apis.get(name)
 
 
 def default_backend() -> str:
@@ -140,7 +147,7 @@ def _make_cpu() -> Client:
 def _make_cuda() -> Client:
     """NVIDIA's PJRT plugin, loaded from its wheel by path (its own start-up would import jax)."""
     if not _jax.pjrt_plugin_loaded("cuda"):
-        _jax.load_pjrt_plugin("cuda", str(_cuda_library()), c_api=None)
+        _apis["cuda"] = _jax.load_pjrt_plugin("cuda", str(_cuda_library()), c_api=None)
     if not _jax.pjrt_plugin_initialized("cuda"):
         _jax.initialize_pjrt_plugin("cuda")
     return _jax.get_c_api_client("cuda", {"platform_name": "cuda"})

@@ -63,7 +63,7 @@ class Callback(Primitive):
         call = self._host_call(place, **params)
         return ctx.host_call(call, operands, params.get("ordered", False), self.side_effect)
 
-    def physical(self, operands: Sequence[Any], **params: Any) -> Any:
+    def physical(self, operands: Sequence[Any], avals: Sequence[ShapedArray], **params: Any) -> Any:
         """The function gets the words of a key."""
         return self.bind(*operands, **params)
 

@@ -1,0 +1,87 @@
+"""How exact a result must be: what users ask of exp, log, sin and their kin with the argument `accuracy`."""
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from xlamini.core.avals import ShapedArray
+from xlamini.primitives.elementwise import Elementwise
+
+
+class AccuracyMode(Enum):
+    """HIGHEST for the most exact implementation there is, DEFAULT for the platform's usual one."""
+
+    HIGHEST = 1
+    DEFAULT = 2
+
+    def __str__(self) -> str:
+        return f"AccuracyMode.{self.name}"
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """How far a result may be off: `atol + rtol * abs(result)`, or `ulps` units in its last place.
+
+    ValueError for a negative number.
+
+    >>> Tolerance(rtol=1e-3)
+    Tolerance(atol=0.0, rtol=0.001, ulps=0)
+    """
+
+    atol: float = 0.0
+    rtol: float = 0.0
+    ulps: int = 0
+
+    def __post_init__(self) -> None:
+        if min(self.atol, self.rtol, self.ulps) < 0:
+            raise ValueError(f"Tolerance: atol, rtol and ulps must not be negative, got {self}")
+
+
+Accuracy = Tolerance | AccuracyMode | None
+
+
+class Accurate(Elementwise):
+    """An operation whose accuracy may be asked for; its derivative has the platform's usual one."""
+
+    def derivatives(self, *partials: Callable[..., Any]) -> Callable[..., Any]:
+        return super().derivatives(*map(_of_any_accuracy, partials))
+
+    def result(self, aval: ShapedArray, *, accuracy: Accuracy = None) -> ShapedArray:
+        if accuracy is not None and not isinstance(accuracy, Tolerance | AccuracyMode):
+            raise TypeError(
+                f"{self.name}: accuracy must be a Tolerance, an AccuracyMode or None, got {accuracy!r}; "
+                "for example lax.Tolerance(rtol=1e-3)"
+            )
+        return super().result(aval)
+
+    def lower(self, ctx: Any, x: Any, *, accuracy: Accuracy = None) -> Any:
+        assert self.hlo is not None
+        return ctx.op(self.hlo, x, **hlo_accuracy(accuracy))
+
+    def shown_params(self, params: dict[str, Any]) -> dict[str, Any]:
+        return {name: value for name, value in params.items() if value is not None}
+
+
+def _of_any_accuracy(partial: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(partial)
+    def of_any(x: Any, *, out: Any, accuracy: Accuracy = None) -> Any:
+        return partial(x, out=out)
+
+    return of_any
+
+
+def hlo_accuracy(accuracy: Accuracy) -> dict[str, str]:
+    """The attribute of a StableHLO operation that asks for this accuracy, in MLIR's notation."""
+    if accuracy is None:
+        return {}
+    if isinstance(accuracy, AccuracyMode):
+        return {"result_accuracy": f"#stablehlo.result_accuracy<mode = {_mode(accuracy.name)}>"}
+    bounds = f"atol = {accuracy.atol:.17e}, rtol = {accuracy.rtol:.17e}, ulps = {accuracy.ulps}"
+    return {"result_accuracy": f"#stablehlo.result_accuracy<{bounds}, mode = {_mode('TOLERANCE')}>"}
+
+
+def _mode(name: str) -> str:
+    return f"#stablehlo.result_accuracy_mode<{name}>"

@@ -1,0 +1,154 @@
+"""fft: the discrete Fourier transform over the last one to three dimensions, of complex or real numbers.
+
+With w = exp(-2 pi i / n), FFT gives `y[k] = sum_j x[j] w**(jk)`, and IFFT undoes it. RFFT gives the first n // 2 + 1 of
+the y of real x, in the last dimension (the others follow by symmetry); IRFFT undoes that.
+"""
+from __future__ import annotations
+
+import enum
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from xlamini.core.avals import Shape, ShapedArray
+from xlamini.core.dtypes import issubdtype
+from xlamini.core.errors import ShapeError
+from xlamini.core.primitive import Axis, Cost, remembered
+from xlamini.core.tracer import aval_of, literal
+from xlamini.primitives.arithmetic import rem
+from xlamini.primitives.comparison import eq
+from xlamini.primitives.complex import conj, part_dtype, real
+from xlamini.primitives.convert import convert
+from xlamini.primitives.elementwise import mul
+from xlamini.primitives.iota import broadcasted_iota
+from xlamini.primitives.pad import pad
+from xlamini.primitives.promotion import promoted_inexact
+from xlamini.primitives.select import where
+from xlamini.primitives.shape import LinearUnary, moveaxis
+
+
+class FftType(enum.IntEnum):
+    """Which transform: of complex numbers, back, of real numbers, and back."""
+
+    FFT = 0
+    IFFT = 1
+    RFFT = 2
+    IRFFT = 3
+
+    @classmethod
+    def parse(cls, given: Any) -> FftType:
+        """A member from itself, its name in any case, or its number; ValueError for anything else."""
+        try:
+            return cls[given.upper()] if isinstance(given, str) else cls(given)
+        except (KeyError, ValueError):
+            names = ", ".join(cls.__members__)
+            raise ValueError(f"fft: fft_type must be one of {names}, got {given!r}") from None
+
+
+_INT32 = np.dtype("int32")
+_COMPLEX = {"float32": np.dtype("complex64"), "float64": np.dtype("complex128")}
+
+
+def fft(x: Any, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Any:
+    """The transform of the kind `fft_type` over the last `len(fft_lengths)` dimensions of `x`, one to three of them.
+
+    `fft_lengths` are the sizes of these dimensions, for IRFFT those of the result. Real numbers are made complex for
+    FFT, IFFT and IRFFT; RFFT wants float32 or float64. ShapeError where the lengths do not fit, TypeError for a dtype.
+
+    >>> fft(xlamini.numpy.array([1.0, 0.0, 0.0, 0.0]), "RFFT", (4,))
+    Array([1.+0.j, 1.+0.j, 1.+0.j], dtype=complex64)
+    """
+    kind, lengths = FftType.parse(fft_type), tuple(map(operator.index, fft_lengths))
+    (x,) = promoted_inexact("fft", x)
+    if kind is not FftType.RFFT:
+        x = _as_complex(x)
+    return fft_p.bind(x, fft_type=kind, fft_lengths=lengths) if lengths else x
+
+
+def _as_complex(x: Any) -> Any:
+    dtype = aval_of(x).dtype
+    return x if issubdtype(dtype, np.complexfloating) else convert(x, _COMPLEX.get(dtype.name, _COMPLEX["float32"]))
+
+
+class FFT(LinearUnary):
+    name = "fft"
+
+    @remembered
+    def shape_rule(self, x: ShapedArray, *, fft_type: FftType, fft_lengths: Shape) -> ShapedArray:
+        wanted = _COMPLEX if fft_type is FftType.RFFT else [d.name for d in _COMPLEX.values()]
+        if x.dtype.name not in wanted:
+            allowed = " or ".join(wanted)
+            raise TypeError(f"fft: {fft_type.name} is of {allowed}, got {x.str_short()}; convert it with .astype")
+        outer, inner = x.shape[: x.ndim - len(fft_lengths)], x.shape[x.ndim - len(fft_lengths) :]
+        self._check_lengths(x, inner, fft_type, fft_lengths)
+        if fft_type is FftType.RFFT:
+            shape = (*fft_lengths[:-1], fft_lengths[-1] // 2 + 1)
+            return x.update(shape=(*outer, *shape), dtype=_COMPLEX[x.dtype.name])
+        dtype = part_dtype(x.dtype) if fft_type is FftType.IRFFT else x.dtype
+        return x.update(shape=(*outer, *fft_lengths), dtype=dtype)
+
+    def _check_lengths(self, x: ShapedArray, inner: Shape, fft_type: FftType, lengths: Shape) -> None:
+        if not 1 <= len(lengths) <= 3:
+            raise ShapeError(
+                f"fft: fft_lengths {lengths} must be of one to three dimensions; transform some after the others"
+            )
+        last = lengths[-1] // 2 + 1 if fft_type is FftType.IRFFT else lengths[-1]
+        if inner != (*lengths[:-1], last) or min(lengths) < 0:
+            raise ShapeError(
+                f"fft: {fft_type.name} with fft_lengths {lengths} is of arrays whose shape ends with "
+                f"{(*lengths[:-1], last)}, got {x.str_short()}; pad or slice it"
+            )
+
+    def transpose(self, ct: Any, x: Any, *, fft_type: FftType, fft_lengths: Shape) -> list[Any]:
+        if fft_type is FftType.RFFT:
+            return [_transposed_rfft(ct, fft_lengths)]
+        if fft_type is FftType.IRFFT:
+            return [_transposed_irfft(ct, fft_lengths)]
+        return [self.bind(ct, fft_type=fft_type, fft_lengths=fft_lengths)]
+
+    def batch(self, axis: Axis, operands: Any, dims: Any, *, fft_type: FftType, fft_lengths: Shape) -> Any:
+        (x,), (dim,) = operands, dims
+        return self.bind(moveaxis(x, dim, 0), fft_type=fft_type, fft_lengths=fft_lengths), 0
+
+    def lower(self, ctx: Any, x: Any, *, fft_type: FftType, fft_lengths: Shape) -> Any:
+        if 0 in (*ctx.avals_in[0].shape, *ctx.aval_out.shape):
+            return ctx.constant(0, ctx.aval_out)
+        kind = f"#stablehlo<fft_type {fft_type.name}>"
+        return ctx.op("stablehlo.fft", x, fft_type=kind, fft_length=list(fft_lengths))
+
+    def cost(self, x: ShapedArray, *, fft_type: FftType, fft_lengths: Shape) -> Cost:
+        """`5 n log2(n)` operations for n complex numbers, half of it for real ones."""
+        base = super().cost(x, fft_type=fft_type, fft_lengths=fft_lengths)
+        n = math.prod(fft_lengths)
+        outer = math.prod(x.shape[: x.ndim - len(fft_lengths)])
+        flops = outer * 5 * n * math.log2(max(n, 2)) / (1 if fft_type < FftType.RFFT else 2)
+        return base._replace(flops=int(flops))
+
+
+fft_p = FFT()
+
+
+# --- transposes of the transforms with real numbers on one side
+
+
+def _transposed_rfft(ct: Any, lengths: Shape) -> Any:
+    """RFFT is FFT, and the first half of it: so zeros for the other half, and back."""
+    aval = aval_of(ct)
+    missing = lengths[-1] - aval.shape[-1]
+    config = [(0, 0, 0)] * (aval.ndim - 1) + [(0, missing, 0)]
+    whole = pad(ct, literal(0, aval.dtype), config)
+    return real(fft_p.bind(whole, fft_type=FftType.FFT, fft_lengths=lengths))
+
+
+def _transposed_irfft(ct: Any, lengths: Shape) -> Any:
+    """Each number of the half counts twice, but for the first and, if the length is even, the last one."""
+    half = fft_p.bind(ct, fft_type=FftType.RFFT, fft_lengths=lengths)
+    aval = aval_of(half)
+    n, share = lengths[-1], 1 / math.prod(lengths)
+    k = broadcasted_iota(_INT32, aval.shape, aval.ndim - 1)
+    single = eq(rem(k, literal(n // 2, _INT32)), literal(0, _INT32)) if n % 2 == 0 else eq(k, literal(0, _INT32))
+    weights = where(single, literal(share, aval.dtype), literal(2 * share, aval.dtype))
+    return mul(conj(half), weights)

@@ -1,0 +1,195 @@
+"""The generators of random numbers: what each does with the words that its keys are made of.
+
+threefry2x32   element i of what a key makes is the hash of the key and the number i: the same bits on every platform
+rbg            keys are split by the hash; bits come from XLA's generator, fast, but another one on each platform
+unsafe_rbg     keys too are split by XLA's generator, of which no independence has been shown
+
+Under vmap the last two draw all from the first key, as JAX does.
+"""
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from xlamini.core.avals import Shape
+from xlamini.core.tracer import aval_of, literal
+from xlamini.primitives.bitwise import bitwise_or, bitwise_xor, shift_left, shift_right_logical
+from xlamini.primitives.concatenate import concatenate
+from xlamini.primitives.convert import convert
+from xlamini.primitives.iota import iota, iota_p
+from xlamini.primitives.optimization_barrier import optimization_barrier
+from xlamini.primitives.promotion import broadcast_to
+from xlamini.primitives.rng_bit_generator import RNG_DEFAULT, rng_bit_generator_p
+from xlamini.primitives.shape import broadcast_in_dim, expand_dims, moveaxis, reshape
+from xlamini.primitives.slice import index_in_dim, slice_in_dim
+from xlamini.primitives.threefry import threefry2x32
+from xlamini.runtime.keys import Generator, KeyType
+
+THREEFRY = Generator("threefry2x32", "fry", 2)
+RBG = Generator("rbg", "rbg", 4)
+UNSAFE_RBG = Generator("unsafe_rbg", "urbg", 4)
+FRY = KeyType(THREEFRY)
+"""The dtype of the keys of the default generator."""
+
+_UINT32, _UINT64 = np.dtype(np.uint32), np.dtype(np.uint64)
+_STRIDE = 10
+"""unsafe_rbg keeps every tenth of the keys that it makes."""
+
+
+class Algorithm(NamedTuple):
+    """What a generator computes: `words` have the shape of the keys and a last dimension, new keys likewise.
+
+    seed(high, low) makes keys of seeds, split(words, shape) an array of keys of each key, fold_in(words, data) a key
+    of each key and number, bits(words, width, shape) an array of unsigned integers of each key.
+    """
+
+    seed: Callable[..., Any]
+    split: Callable[..., Any]
+    fold_in: Callable[..., Any]
+    bits: Callable[..., Any]
+
+
+# threefry2x32
+
+
+def _seed(high: Any, low: Any) -> Any:
+    return _stacked(high, low)
+
+
+def _split(words: Any, shape: Shape) -> Any:
+    # Else XLA would compute a key again, in full, within each loop that draws from it.
+    return optimization_barrier(_stacked(*_hashed(words, shape)))
+
+
+def _fold_in(words: Any, data: Any) -> Any:
+    first, second = _columns(words)
+    shape = np.broadcast_shapes(first.shape, aval_of(data).shape)
+    first, second, data = (broadcast_to(x, shape) if aval_of(x).ndim else x for x in (first, second, data))
+    hashed = threefry2x32((first, second), (_word(0), data))
+    return optimization_barrier(_stacked(*hashed))
+
+
+def _bits(words: Any, width: int, shape: Shape) -> Any:
+    first, second = _hashed(words, shape)
+    if width == 64:
+        high, low = convert(first, _UINT64), convert(second, _UINT64)
+        return bitwise_or(shift_left(high, literal(32, _UINT64)), low)
+    return convert(bitwise_xor(first, second), np.dtype(f"uint{width}"))
+
+
+# rbg: two threefry keys side by side, and XLA's generator
+
+
+def _rbg_seed(high: Any, low: Any) -> Any:
+    return _stacked(high, low, high, low)
+
+
+def _rbg_split(words: Any, shape: Shape) -> Any:
+    rank = aval_of(words).ndim - 1
+    return _joined(moveaxis(_split(_parted(words), shape), rank, -2))
+
+
+def _rbg_fold_in(words: Any, data: Any) -> Any:
+    return _joined(_fold_in(_parted(words), expand_dims(data, (-1,)) if aval_of(data).ndim else data))
+
+
+def _rbg_bits(words: Any, width: int, shape: Shape) -> Any:
+    keys = aval_of(words).shape[:-1]
+    if 0 in keys:
+        return broadcast_in_dim(literal(0, np.dtype(f"uint{width}")), (*keys, *shape), ())
+    return _generated(_first(words), np.dtype(f"uint{width}"), (*keys, *shape))
+
+
+# unsafe_rbg
+
+
+def _unsafe_split(words: Any, shape: Shape) -> Any:
+    keys, rank = aval_of(words).shape[:-1], aval_of(words).ndim - 1
+    if 0 in (*keys, *shape):
+        return broadcast_in_dim(_word(0), (*keys, *shape, 4), ())
+    made = _generated(_first(words), _UINT32, (*keys, _STRIDE * math.prod(shape), 4))
+    return reshape(slice_in_dim(made, stride=_STRIDE, axis=rank), (*keys, *shape, 4))
+
+
+def _unsafe_fold_in(words: Any, data: Any) -> Any:
+    batch, zero = aval_of(data).shape, _word(0)
+    if 0 in (*batch, *aval_of(words).shape):
+        return broadcast_in_dim(zero, (*np.broadcast_shapes(batch, aval_of(words).shape[:-1]), 4), ())
+    number = _first(expand_dims(data, (-1,)))
+    seed = concatenate([reshape(zero, (1,)), number] * 2, 0)
+    made = _generated(seed, _UINT32, (*batch, _STRIDE, 4))
+    mask = index_in_dim(made, _STRIDE - 1, axis=len(batch), keepdims=False)
+    shape = np.broadcast_shapes(aval_of(words).shape, aval_of(mask).shape)
+    return bitwise_xor(broadcast_to(words, shape), broadcast_to(mask, shape))
+
+
+ALGORITHMS = {
+    THREEFRY: Algorithm(_seed, _split, _fold_in, _bits),
+    RBG: Algorithm(_rbg_seed, _rbg_split, _rbg_fold_in, _rbg_bits),
+    UNSAFE_RBG: Algorithm(_rbg_seed, _unsafe_split, _unsafe_fold_in, _rbg_bits),
+}
+GENERATORS = {generator.name: generator for generator in ALGORITHMS}
+
+
+def _hashed(words: Any, shape: Shape) -> Sequence[Any]:
+    """Two words for each key and each number from 0 on, the numbers arranged in `shape`."""
+    keys, size = aval_of(words).shape[:-1], math.prod(shape)
+    whole, rank = (*keys, size), len(keys)
+    if 0 in whole:
+        return [broadcast_in_dim(_word(0), (*keys, *shape), ())] * 2
+    key = [_along(w, whole, range(rank)) for w in _columns(words)]
+    hashed = threefry2x32(key, [_along(c, whole, (rank,)) for c in _counters(size)])
+    return [reshape(h, (*keys, *shape)) for h in hashed]
+
+
+def _along(x: Any, shape: Shape, dims: Sequence[int]) -> Any:
+    """A scalar as it is, an array repeated into `shape`."""
+    return broadcast_in_dim(x, shape, dims) if aval_of(x).ndim else x
+
+
+def _counters(size: int) -> tuple[Any, Any]:
+    """The high and the low word of 0, 1, 2…"""
+    if size <= 2**32:
+        return _word(0), iota(_UINT32, size)
+    numbers = iota_p.bind(dtype=_UINT64, shape=(size,), dimension=0)
+    high = shift_right_logical(numbers, literal(32, _UINT64))
+    return convert(high, _UINT32), convert(numbers, _UINT32)
+
+
+def _generated(state: Any, dtype: np.dtype, shape: Shape) -> Any:
+    """Random bits by XLA's generator."""
+    return rng_bit_generator_p.bind(state, shape=shape, dtype=dtype, algorithm=RNG_DEFAULT)[1]
+
+
+def _first(words: Any) -> Any:
+    """The words of the first key."""
+    for _ in range(aval_of(words).ndim - 1):
+        words = index_in_dim(words, 0, keepdims=False)
+    return words
+
+
+def _parted(words: Any) -> Any:
+    """Each key of four words as two keys of two words."""
+    return reshape(words, (*aval_of(words).shape[:-1], 2, 2))
+
+
+def _joined(words: Any) -> Any:
+    """The reverse of `_parted`."""
+    return reshape(words, (*aval_of(words).shape[:-2], 4))
+
+
+def _columns(words: Any) -> list[Any]:
+    """The words of keys, each as an array of the keys' shape."""
+    return [index_in_dim(words, i, axis=-1, keepdims=False) for i in range(aval_of(words).shape[-1])]
+
+
+def _stacked(*words: Any) -> Any:
+    """Words side by side along a new last dimension."""
+    return concatenate([expand_dims(w, (-1,)) for w in words], aval_of(words[0]).ndim)
+
+
+def _word(value: int) -> Any:
+    return literal(value, _UINT32)

@@ -1,0 +1,95 @@
+"""cholesky: `A = L L^H` with L lower triangular.
+
+The derivative is `dL = L Φ(L^-1 dA L^-H)`, where Φ keeps the lower triangle and halves the diagonal
+(Murray, Differentiation of the Cholesky decomposition, 2016, eq. 8).
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from xlamini.core.avals import ShapedArray
+from xlamini.core.primitive import Cost
+from xlamini.core.tangents import is_zero
+from xlamini.core.tracer import aval_of, literal
+from xlamini.lowering.foreign import foreign_call, is_gpu
+from xlamini.primitives.arithmetic import add, div, mul
+from xlamini.primitives.linalg.stacks import (
+    MatrixOperation,
+    as_matrices,
+    check_matrix,
+    eye,
+    kernel,
+    matmul,
+    mH,
+    status_aval,
+    succeeded,
+    tril,
+    turned,
+    turned_aval,
+)
+from xlamini.primitives.linalg.triangular_solve import triangular_solve
+from xlamini.primitives.promotion import promoted_inexact
+
+
+def cholesky(x: Any, *, symmetrize_input: bool = True) -> Any:
+    """The lower triangular L with `x = L L^H`, for Hermitian positive definite matrices of shape [..., n, n].
+
+    A matrix that is not positive definite gives NaN. `symmetrize_input` takes `(x + x^H) / 2`; without it only the
+    lower triangle is read. ShapeError for matrices that are not square.
+
+    >>> cholesky(jnp.array([[4.0, 2.0], [2.0, 5.0]]))
+    Array([[2., 0.],
+           [1., 2.]], dtype=float32)
+    """
+    (x,) = promoted_inexact("cholesky", *as_matrices("cholesky", x))
+    check_matrix("cholesky", aval_of(x), square=True)
+    return tril(cholesky_p.bind(symmetrized(x) if symmetrize_input else x))
+
+
+def symmetrized(x: Any) -> Any:
+    """`(x + x^H) / 2`."""
+    return div(add(x, mH(x)), literal(2, aval_of(x).dtype))
+
+
+class Cholesky(MatrixOperation):
+    name = "cholesky"
+
+    def shape_rule(self, x: ShapedArray) -> ShapedArray:
+        check_matrix("cholesky", x, square=True)
+        return ShapedArray(x.shape, x.dtype)
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+        factor = tril(self.bind(*primals))
+        (tangent,) = tangents
+        if is_zero(tangent):
+            return factor, tangent
+        aval = aval_of(factor)
+        right = triangular_solve(factor, tangent, lower=True, transpose_a=True, conjugate_a=True)
+        both = triangular_solve(factor, right, left_side=True, lower=True)
+        halved = mul(both, add(div(eye(aval), literal(-2, aval.dtype)), literal(1, aval.dtype)))
+        return factor, matmul(factor, tril(halved))
+
+    def lower(self, ctx: Any, x: Any) -> Any:
+        (aval,) = ctx.avals_in
+        if aval.size == 0:
+            return x
+        if ctx.platform == "tpu":
+            return ctx.op("stablehlo.cholesky", x, lower=True)
+        if is_gpu(ctx):
+            attributes = {"lower": True}
+        else:  # the lower triangle of rows is the upper one of columns
+            x, attributes = turned(ctx, x, aval), {"uplo": np.uint8(ord("U"))}
+        types = [aval, status_aval(aval)]
+        factor, info = foreign_call(ctx, kernel(ctx, "potrf"), [x], types, attributes=attributes, aliases={0: 0})
+        if not is_gpu(ctx):
+            factor = turned(ctx, factor, turned_aval(aval))
+        return ctx.inline(lambda status, out: succeeded(status, out)[0], info, factor, avals=types[::-1])
+
+    def cost(self, x: ShapedArray) -> Cost:
+        return super().cost(x)._replace(flops=x.size * x.shape[-1] // 3)
+
+
+cholesky_p = Cholesky()

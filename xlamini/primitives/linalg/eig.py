@@ -1,0 +1,196 @@
+"""eig: eigenvalues and eigenvectors of general square matrices, complex also for real ones.
+
+The derivative, with B = V^-1 dA V: the eigenvalues change by the diagonal of B, the eigenvectors by V (F * B) with
+F[i, j] = 1 / (w[j] - w[i]), and then by as much of themselves as keeps their length 1 and their largest element real,
+which is how LAPACK makes them unique.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from xlamini.core.avals import ShapedArray
+from xlamini.core.primitive import Cost
+from xlamini.core.tangents import Zero, is_zero
+from xlamini.core.tracer import aval_of, literal
+from xlamini.lowering.foreign import is_gpu
+from xlamini.primitives.arg_extrema import argmax
+from xlamini.primitives.arithmetic import abs, add, div, neg
+from xlamini.primitives.comparison import eq
+from xlamini.primitives.complex import complex, conj, imag, real
+from xlamini.primitives.convert import convert
+from xlamini.primitives.elementwise import COMPLEX, kind_of, mul
+from xlamini.primitives.iota import broadcasted_iota
+from xlamini.primitives.linalg.lu import lu, lu_solve
+from xlamini.primitives.linalg.spectra import as_rows, decomposed, diagonal, inverse_gaps
+from xlamini.primitives.linalg.stacks import MatrixOperation, as_matrices, check_matrix, kernel, matmul, mH
+from xlamini.primitives.select import where
+from xlamini.primitives.shape import sum_over
+
+_INDEX = np.dtype(np.int32)
+
+
+class EigImplementation(Enum):
+    """Who computes `eig` for a GPU: LAPACK on the host's CPU, or MAGMA; on a CPU it is LAPACK."""
+
+    CUSOLVER = "cusolver"
+    MAGMA = "magma"
+    LAPACK = "lapack"
+
+
+def eig(
+    x: Any,
+    *,
+    compute_left_eigenvectors: bool = True,
+    compute_right_eigenvectors: bool = True,
+    enable_eigvec_derivs: bool = False,
+    implementation: EigImplementation | None = None,
+    use_magma: bool | None = None,
+) -> list[Any]:
+    """Eigenvalues of matrices of shape [..., n, n], then left and right eigenvectors, columns of length 1, if asked for.
+
+    The right ones fulfil `x @ v = w * v`, the left ones `v^H @ x = w * v^H`. All are complex. The derivative of
+    eigenvectors holds only where eigenvalues are distinct and each vector has one largest element; it must be asked for
+    with `enable_eigvec_derivs`. `use_magma` is an old way to give the implementation. ShapeError for matrices that are
+    not square.
+
+    >>> eig(xlamini.numpy.array([[1.0, 2.0], [0.0, 3.0]]))[0]
+    Array([1.+0.j, 3.+0.j], dtype=complex64)
+    """
+    (x,) = as_matrices("eig", x)
+    if use_magma is not None and implementation is None:
+        implementation = EigImplementation.MAGMA if use_magma else EigImplementation.LAPACK
+    return eig_p.bind(
+        x,
+        compute_left_eigenvectors=bool(compute_left_eigenvectors),
+        compute_right_eigenvectors=bool(compute_right_eigenvectors),
+        enable_eigvec_derivs=bool(enable_eigvec_derivs),
+        implementation=implementation,
+    )
+
+
+class Eig(MatrixOperation):
+    name = "eig"
+    multiple_results = True
+
+    def shape_rule(
+        self,
+        x: ShapedArray,
+        *,
+        compute_left_eigenvectors: bool,
+        compute_right_eigenvectors: bool,
+        **params: Any,
+    ) -> list[ShapedArray]:
+        check_matrix("eig", x, square=True)
+        dtype = np.result_type(x.dtype, np.complex64)
+        vectors = compute_left_eigenvectors + compute_right_eigenvectors
+        return [ShapedArray(x.shape[:-1], dtype)] + [ShapedArray(x.shape, dtype)] * vectors
+
+    def jvp(
+        self,
+        primals: Sequence[Any],
+        tangents: Sequence[Any],
+        *,
+        compute_right_eigenvectors: bool,
+        enable_eigvec_derivs: bool,
+        **params: Any,
+    ) -> Any:
+        (tangent,) = tangents
+        left = params["compute_left_eigenvectors"]
+        if (left or compute_right_eigenvectors) and not enable_eigvec_derivs:
+            raise NotImplementedError(
+                "eig: the derivative of eigenvectors holds only where eigenvalues are distinct and each vector has one "
+                "largest element; pass enable_eigvec_derivs=True if they are so, or ask for the eigenvalues alone"
+            )
+        params["enable_eigvec_derivs"] = enable_eigvec_derivs
+        w, *vectors = self.bind(*primals, compute_right_eigenvectors=True, **params)
+        outs = [w, *vectors[: left + compute_right_eigenvectors]]
+        if is_zero(tangent):
+            return outs, [Zero(aval_of(y)) for y in outs]
+        tangent = convert(tangent, aval_of(w).dtype)
+        change = _in_basis(tangent, vectors[-1])
+        moved = [diagonal(change)]
+        if left:
+            moved.append(_of_vectors(conj(w), vectors[0], _in_basis(mH(tangent), vectors[0])))
+        if compute_right_eigenvectors:
+            moved.append(_of_vectors(w, vectors[-1], change))
+        return outs, moved
+
+    def lower(
+        self,
+        ctx: Any,
+        x: Any,
+        *,
+        compute_left_eigenvectors: bool,
+        compute_right_eigenvectors: bool,
+        implementation: EigImplementation | None,
+        **params: Any,
+    ) -> Any:
+        (aval,) = ctx.avals_in
+        if aval.size == 0:
+            return [ctx.constant(0, out) for out in ctx.avals_out]
+        w = ctx.avals_out[0]
+        vectors = ShapedArray(aval.shape, w.dtype)
+        whole = kind_of(aval.dtype) is COMPLEX
+        values = [w] if whole else [ShapedArray(w.shape, aval.dtype)] * 2
+        kernel_of = _gpu_kernel if is_gpu(ctx) else _cpu_kernel
+        target, attributes = kernel_of(ctx, whole, compute_left_eigenvectors, compute_right_eigenvectors, implementation)
+        outs = decomposed(ctx, target, x, [*values, vectors, vectors], attributes, overwrites=False)
+        found = outs[0] if whole else ctx.op("stablehlo.complex", *outs[:2], avals=[w])
+        asked = zip(outs[-2:], (compute_left_eigenvectors, compute_right_eigenvectors), strict=True)
+        return [found, *(v for v, wanted in asked if wanted)]
+
+    def cost(self, x: ShapedArray, **params: Any) -> Cost:
+        return super().cost(x, **params)._replace(flops=25 * x.size * x.shape[-1])
+
+
+eig_p = Eig()
+
+
+# --- derivatives
+
+
+def _in_basis(tangent: Any, vectors: Any) -> Any:
+    """`V^-1 dA V`."""
+    factors, _, permutation = lu(vectors)
+    return lu_solve(factors, permutation, matmul(tangent, vectors))
+
+
+def _of_vectors(w: Any, v: Any, change: Any) -> Any:
+    """The tangent of eigenvectors that have length 1 and a real largest element."""
+    aval = aval_of(v)
+    dv = matmul(v, mul(inverse_gaps(w), change))
+    column = (aval.ndim - 2,)
+    largest = _largest(v)
+    length = neg(real(sum_over(mul(conj(v), dv), column)))
+    phase = neg(div(imag(sum_over(mul(largest, dv), column)), real(sum_over(mul(largest, v), column))))
+    return add(dv, mul(v, as_rows(complex(length, phase), aval.shape)))
+
+
+def _largest(v: Any) -> Any:
+    """1 where a column has its element of largest magnitude, 0 elsewhere."""
+    aval = aval_of(v)
+    rows = broadcasted_iota(_INDEX, aval.shape, aval.ndim - 2)
+    marked = eq(rows, as_rows(argmax(abs(v), aval.ndim - 2, _INDEX), aval.shape))
+    return where(marked, literal(1, aval.dtype), literal(0, aval.dtype))
+
+
+# --- lowering
+
+
+def _cpu_kernel(ctx: Any, whole: bool, left: bool, right: bool, implementation: Any) -> tuple[str, dict[str, Any]]:
+    asked = {"compute_left": left, "compute_right": right}
+    return kernel(ctx, "geev"), {k: np.uint8(ord("V" if v else "N")) for k, v in asked.items()}
+
+
+_MAGMA = {None: "auto", EigImplementation.MAGMA: "on", EigImplementation.LAPACK: "off"}
+
+
+def _gpu_kernel(ctx: Any, whole: bool, left: bool, right: bool, implementation: Any) -> tuple[str, dict[str, Any]]:
+    if implementation not in _MAGMA:
+        raise NotImplementedError(f"eig: {implementation} is not available; use MAGMA or LAPACK, or None")
+    attributes = {"left": left, "magma": _MAGMA[implementation], "right": right}
+    return f"cuhybrid_eig_{'comp' if whole else 'real'}", attributes

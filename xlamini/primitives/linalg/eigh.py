@@ -1,0 +1,157 @@
+"""eigh: eigenvalues and eigenvectors of symmetric and Hermitian matrices.
+
+The derivative is first-order perturbation theory: with B = V^H dA V, the eigenvalues change by the diagonal of B, the
+eigenvectors by V (F * B) with F[i, j] = 1 / (w[j] - w[i]), which is infinite where eigenvalues coincide.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from xlamini.core.avals import ShapedArray
+from xlamini.core.errors import ShapeError
+from xlamini.core.primitive import Cost
+from xlamini.core.tangents import Zero, is_zero
+from xlamini.core.tracer import aval_of, literal
+from xlamini.lowering.foreign import is_gpu, xla_call
+from xlamini.primitives.arithmetic import add, div
+from xlamini.primitives.complex import real
+from xlamini.primitives.convert import convert
+from xlamini.primitives.elementwise import mul
+from xlamini.primitives.linalg.stacks import (
+    MatrixOperation,
+    as_matrices,
+    check_matrix,
+    is_complex,
+    kernel,
+    matmul,
+    mH,
+    shown,
+)
+from xlamini.primitives.linalg.spectra import decomposed, diagonal, inverse_gaps, real_dtype
+from xlamini.primitives.slice import slice_in_dim
+
+Subset = tuple[int, int]
+
+
+class EighImplementation(Enum):
+    """Algorithms of `eigh`: QR on the CPU and on GPUs, Jacobi's on GPUs and TPUs; QDWH is there for its name."""
+
+    QR = "qr"
+    JACOBI = "jacobi"
+    QDWH = "qdwh"
+
+
+def eigh(
+    x: Any,
+    *,
+    lower: bool = True,
+    symmetrize_input: bool = True,
+    sort_eigenvalues: bool = True,
+    subset_by_index: Subset | None = None,
+    implementation: EighImplementation | None = None,
+) -> tuple[Any, Any]:
+    """Eigenvectors (columns) and real eigenvalues, in ascending order, of Hermitian matrices of shape [..., n, n].
+
+    `symmetrize_input` takes `(x + x^H) / 2`; without it only one triangle is read: the lower one, or else the upper
+    one. `sort_eigenvalues=False` leaves the order to the algorithm. `subset_by_index=(start, end)` asks for the
+    eigenvalues with these indices only, which then have no derivative. ShapeError for matrices that are not square or
+    a subset that is not there, NotImplementedError for an algorithm that the platform has not.
+
+    >>> v, w = eigh(xlamini.numpy.array([[2.0, 0.0], [0.0, 1.0]]))
+    >>> w
+    Array([1., 2.], dtype=float32)
+    """
+    (x,) = as_matrices("eigh", x)
+    check_matrix("eigh", aval_of(x), square=True)
+    v, w = eigh_p.bind(
+        symmetrized(x) if symmetrize_input else x,
+        algorithm=implementation,
+        lower=bool(lower),
+        sort_eigenvalues=bool(sort_eigenvalues),
+        subset_by_index=subset_by_index if subset_by_index is None else tuple(map(int, subset_by_index)),
+    )
+    return v, w
+
+
+def symmetrized(x: Any) -> Any:
+    """`(x + x^H) / 2`."""
+    total = add(x, mH(x))
+    return div(total, literal(2, aval_of(total).dtype))
+
+
+class Eigh(MatrixOperation):
+    name = "eigh"
+    multiple_results = True
+
+    def shape_rule(self, x: ShapedArray, *, subset_by_index: Subset | None, **params: Any) -> list[ShapedArray]:
+        check_matrix("eigh", x, square=True)
+        *outer, n, _ = x.shape
+        start, end = (0, n) if subset_by_index is None else subset_by_index
+        if not 0 <= start <= end <= n:
+            raise ShapeError(
+                f"eigh: subset_by_index is {subset_by_index}, but {shown(x)} has {n} eigenvalues; "
+                f"give (start, end) with 0 <= start <= end <= {n}"
+            )
+        size = end - start
+        return [ShapedArray((*outer, n, size), x.dtype), ShapedArray((*outer, size), real_dtype(x.dtype))]
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, subset_by_index: Any, **params: Any) -> Any:
+        (x,), (tangent,) = primals, tangents
+        if subset_by_index not in (None, (0, aval_of(x).shape[-1])):
+            raise NotImplementedError("eigh has no derivative with subset_by_index; ask for all eigenvalues, and slice")
+        v, w = self.bind(symmetrized(x), subset_by_index=subset_by_index, **params)
+        if is_zero(tangent):
+            return [v, w], [Zero(aval_of(v)), Zero(aval_of(w))]
+        change = matmul(matmul(mH(v), tangent), v)
+        dv = matmul(v, mul(convert(inverse_gaps(w), aval_of(x).dtype), change))
+        dw = diagonal(change)
+        return [v, w], [dv, real(dw) if is_complex(dw) else dw]
+
+    def lower(self, ctx: Any, x: Any, *, subset_by_index: Subset | None, **params: Any) -> Any:
+        (aval,) = ctx.avals_in
+        if aval.size == 0:
+            return [ctx.constant(0, out) for out in ctx.avals_out]
+        types = [ShapedArray(aval.shape, aval.dtype), ShapedArray(aval.shape[:-1], real_dtype(aval.dtype))]
+        outs = _lowered(ctx, x, types, **params)
+        if subset_by_index in (None, (0, aval.shape[-1])):
+            return outs
+        start, end = subset_by_index
+        return ctx.inline(lambda *xs: [slice_in_dim(y, start, end, 1, -1) for y in xs], *outs, avals=types)
+
+    def cost(self, x: ShapedArray, **params: Any) -> Cost:
+        return super().cost(x, **params)._replace(flops=9 * x.size * x.shape[-1])
+
+
+eigh_p = Eigh()
+
+
+# --- helpers
+
+
+_ON_GPU = {None: 0, EighImplementation.QR: 1, EighImplementation.JACOBI: 2}
+
+
+def _lowered(
+    ctx: Any, x: Any, types: Sequence[ShapedArray], *, algorithm: Any, lower: bool, sort_eigenvalues: bool
+) -> list[Any]:
+    if ctx.platform == "tpu":
+        _check(ctx, algorithm, EighImplementation.JACOBI)
+        # XLA's own, of Jacobi: at most 100 sweeps, to a tolerance of 1e-6.
+        return xla_call(ctx, "Eigh", [x], types, config=f"{int(lower)},{int(sort_eigenvalues)},100,1e-6")
+    if is_gpu(ctx):
+        _check(ctx, algorithm, EighImplementation.QR, EighImplementation.JACOBI)
+        attributes = {"algorithm": np.uint8(_ON_GPU[algorithm]), "lower": lower}
+    else:
+        _check(ctx, algorithm, EighImplementation.QR)
+        attributes = {"mode": np.uint8(ord("V")), "uplo": np.uint8(ord("L" if lower else "U"))}
+    return decomposed(ctx, kernel(ctx, "syevd"), x, types, attributes)
+
+
+def _check(ctx: Any, algorithm: Any, *available: EighImplementation) -> None:
+    if algorithm is not None and algorithm not in available:
+        names = " or ".join(a.name for a in available)
+        raise NotImplementedError(f"eigh: {algorithm} is not available on {ctx.platform}; use {names}, or None")

@@ -1,0 +1,143 @@
+"""lu_pivots_to_permutation: row exchanges done one after another, as the one permutation that they make.
+
+A few exchanges are written out, element by element, so that XLA makes one loop over the batch of them; many are a loop
+whose every turn is one pass over the permutation.
+"""
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from xlamini.core.avals import ShapedArray
+from xlamini.core.errors import ShapeError
+from xlamini.core.tangents import Zero, tangent_aval
+from xlamini.core.tracer import aval_of, literal
+from xlamini.lowering.control_flow import while_loop
+from xlamini.lowering.foreign import foreign_call, is_gpu
+from xlamini.primitives.arithmetic import add
+from xlamini.primitives.comparison import eq, lt
+from xlamini.primitives.concatenate import concatenate
+from xlamini.primitives.dynamic_slice import dynamic_slice_p
+from xlamini.primitives.elementwise import INTEGER
+from xlamini.primitives.iota import broadcasted_iota
+from xlamini.primitives.linalg.stacks import MatrixOperation, as_matrices, shown
+from xlamini.primitives.reductions import check_kind
+from xlamini.primitives.select import select_n
+from xlamini.primitives.shape import broadcast_in_dim, expand_dims, squeeze, sum_over
+from xlamini.primitives.slice import index_in_dim
+from xlamini.primitives.sort import sort
+from xlamini.primitives.tangent_ops import full
+
+FEW = 8
+_INDEX = np.dtype(np.int32)
+
+
+def lu_pivots_to_permutation(pivots: Any, permutation_size: int) -> Any:
+    """The permutation, int32 of shape [..., permutation_size], that exchanging row i with row `pivots[i]` in turn makes.
+
+    `pivots` are int32 of shape [..., k], counted from 0, k at most `permutation_size`; else ShapeError.
+
+    >>> lu_pivots_to_permutation(jnp.array([2, 2]), 3)
+    Array([2, 0, 1], dtype=int32)
+    """
+    (pivots,) = as_matrices("lu_pivots_to_permutation", pivots)
+    return lu_pivots_to_permutation_p.bind(pivots, permutation_size=int(permutation_size))
+
+
+def inverse_permutation(permutation: Any) -> Any:
+    """Of a permutation along the last dimension."""
+    aval = aval_of(permutation)
+    last = aval.ndim - 1
+    return sort((permutation, broadcasted_iota(_INDEX, aval.shape, last)), last)[1]
+
+
+class LuPivotsToPermutation(MatrixOperation):
+    name = "lu_pivots_to_permutation"
+
+    def shape_rule(self, pivots: ShapedArray, *, permutation_size: int) -> ShapedArray:
+        check_kind(self.name, pivots, INTEGER)
+        if pivots.ndim < 1 or pivots.shape[-1] > permutation_size:
+            raise ShapeError(
+                f"lu_pivots_to_permutation: pivots are {shown(pivots)}, for a permutation of {permutation_size}; "
+                "they need rank 1 at least, and no more of them than are permuted"
+            )
+        return ShapedArray((*pivots.shape[:-1], permutation_size), _INDEX)
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        out = self.bind(*primals, **params)
+        return out, Zero(tangent_aval(aval_of(out)))
+
+    def lower(self, ctx: Any, pivots: Any, *, permutation_size: int) -> Any:
+        (aval,) = ctx.avals_in
+        if ctx.aval_out.size and is_gpu(ctx):
+            batch = aval.ndim - 1
+            return foreign_call(ctx, "cu_lu_pivots_to_permutation", [pivots], [ctx.aval_out], batch_dims=batch)[0]
+        if aval.size == 0 or permutation_size <= FEW:
+            return ctx.inline(functools.partial(_written_out, size=permutation_size), pivots)
+        return _loop(ctx, pivots)
+
+
+lu_pivots_to_permutation_p = LuPivotsToPermutation()
+
+
+# --- helpers
+
+
+def _written_out(pivots: Any, size: int) -> Any:
+    aval = aval_of(pivots)
+    last = aval.ndim - 1
+    one = ShapedArray((*aval.shape[:-1], 1), _INDEX)
+    columns = [full(one, i) for i in range(size)]
+    for i in range(aval.shape[-1] if aval.size else 0):
+        _exchange(columns, i, index_in_dim(pivots, i, last))
+    return concatenate(columns, last) if columns else full(ShapedArray((*aval.shape[:-1], 0), _INDEX), 0)
+
+
+def _exchange(columns: list[Any], i: int, pivot: Any) -> None:
+    mine = columns[i]
+    for j in range(len(columns)):
+        if j != i:
+            chosen = eq(pivot, full(aval_of(pivot), j))
+            columns[i] = select_n(chosen, columns[i], columns[j])
+            columns[j] = select_n(chosen, columns[j], mine)
+
+
+def _loop(ctx: Any, pivots: Any) -> Any:
+    """`for i in range(k): exchange elements i and pivots[i]`."""
+    exchanged, permuted = ctx.avals_in[0], ctx.aval_out
+    counter = ShapedArray((), _INDEX)
+    start = ctx.inline(lambda: broadcasted_iota(_INDEX, permuted.shape, permuted.ndim - 1), avals=[])
+    zero = ctx.constant(0, counter)
+
+    def holds(i: Any, _: Any) -> list[Any]:
+        return [ctx.inline(lambda n: lt(n, literal(exchanged.shape[-1], _INDEX)), i, avals=[counter])]
+
+    def turn(i: Any, order: Any) -> list[Any]:
+        return ctx.inline(_exchanged, i, order, pivots, avals=[counter, permuted, exchanged])
+
+    return while_loop(ctx, [zero, start], holds, turn)[1]
+
+
+def _exchanged(i: Any, order: Any, pivots: Any) -> list[Any]:
+    aval = aval_of(order)
+    last = aval.ndim - 1
+    mine, pivot = _element(order, i), _element(pivots, i)
+    here = broadcasted_iota(_INDEX, aval.shape, last)
+    at_pivot = eq(here, broadcast_in_dim(pivot, aval.shape, range(last + 1)))
+    if last:
+        other = expand_dims(sum_over(select_n(at_pivot, full(aval, 0), order), (last,)), (last,))
+    else:
+        other = _element(order, squeeze(pivot, (0,)))
+    other, mine = (broadcast_in_dim(x, aval.shape, range(last + 1)) for x in (other, mine))
+    at_own = eq(here, broadcast_in_dim(i, aval.shape, ()))
+    return [add(i, literal(1, _INDEX)), select_n(at_own, select_n(at_pivot, order, mine), other)]
+
+
+def _element(x: Any, i: Any) -> Any:
+    """Element i along the last dimension, which is kept."""
+    shape = aval_of(x).shape
+    zeros = [literal(0, _INDEX)] * (len(shape) - 1)
+    return dynamic_slice_p.bind(x, *zeros, i, slice_sizes=(*shape[:-1], 1))

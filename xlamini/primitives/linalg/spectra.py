@@ -1,0 +1,86 @@
+"""What the decompositions by eigenvalues and singular values share: diagonals, gaps between values, their kernels."""
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from xlamini.core.avals import ShapedArray
+from xlamini.core.tracer import aval_of, literal
+from xlamini.lowering.foreign import foreign_call
+from xlamini.primitives.arithmetic import div, sub
+from xlamini.primitives.comparison import eq
+from xlamini.primitives.complex import part_dtype
+from xlamini.primitives.elementwise import COMPLEX, kind_of
+from xlamini.primitives.iota import broadcasted_iota
+from xlamini.primitives.linalg.stacks import status_aval, succeeded
+from xlamini.primitives.select import where
+from xlamini.primitives.shape import broadcast_in_dim, reshape
+from xlamini.primitives.slice import slice
+
+_INDEX = np.dtype(np.int32)
+
+
+def real_dtype(dtype: Any) -> Any:
+    """The dtype of a number's parts: float32 for complex64; a real dtype itself."""
+    return part_dtype(dtype) if kind_of(dtype) is COMPLEX else dtype
+
+
+def diagonal(x: Any) -> Any:
+    """The diagonals of square matrices: every (n + 1)-th of their elements."""
+    *outer, n, _ = aval_of(x).shape
+    flat = reshape(x, (*outer, n * n))
+    return slice(flat, [0] * (len(outer) + 1), [*outer, n * n], [1] * len(outer) + [n + 1])
+
+
+def as_rows(v: Any, shape: Sequence[int]) -> Any:
+    """Vectors as every row of matrices of this shape: element [i, j] is `v[j]`."""
+    return broadcast_in_dim(v, shape, (*range(len(shape) - 2), len(shape) - 1))
+
+
+def as_columns(v: Any, shape: Sequence[int]) -> Any:
+    """Vectors as every column of matrices of this shape: element [i, j] is `v[i]`."""
+    return broadcast_in_dim(v, shape, range(len(shape) - 1))
+
+
+def on_diagonal(shape: Sequence[int]) -> Any:
+    """Which elements of square matrices of this shape are on the diagonal."""
+    rows, columns = (broadcasted_iota(_INDEX, shape, len(shape) - d) for d in (2, 1))
+    return eq(rows, columns)
+
+
+def inverse_gaps(w: Any) -> Any:
+    """Off the diagonal `1 / (w[j] - w[i])`, infinite where two values of a vector are equal; 0 on the diagonal."""
+    shape = (*aval_of(w).shape, aval_of(w).shape[-1])
+    return off_diagonal_inverse(sub(as_rows(w, shape), as_columns(w, shape)))
+
+
+def off_diagonal_inverse(x: Any) -> Any:
+    """`1 / x` off the diagonal, 0 on it; the derivative on the diagonal is 0 too."""
+    dtype, same = aval_of(x).dtype, on_diagonal(aval_of(x).shape)
+    one = literal(1, dtype)
+    return where(same, literal(0, dtype), div(one, where(same, one, x)))
+
+
+def decomposed(
+    ctx: Any,
+    target: str,
+    x: Any,
+    results: Sequence[ShapedArray],
+    attributes: Mapping[str, Any],
+    overwrites: bool = True,
+    row_major: bool = False,
+    kept: int | None = None,
+) -> list[Any]:
+    """What a kernel finds for the equation's one operand `x`: all or the first `kept` results but for the last, its
+    status; NaN where that reports a failure.
+
+    `overwrites` tells that it works in the place of its operand, which then holds the first result.
+    """
+    status = status_aval(ctx.avals_in[0])
+    aliases = {0: 0} if overwrites else None
+    *outs, info = foreign_call(
+        ctx, target, [x], [*results, status], attributes=attributes, aliases=aliases, row_major=row_major
+    )
+    return ctx.inline(succeeded, info, *outs[:kept], avals=[status, *results[:kept]])

@@ -1,0 +1,171 @@
+"""Stacks of matrices: the last two dimensions are a matrix's. What rules of decompositions are written with."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+
+from xlamini.core.avals import ShapedArray
+from xlamini.core.errors import ShapeError
+from xlamini.core.primitive import Axis, Primitive
+from xlamini.core.tracer import aval_of, literal
+from xlamini.lowering.foreign import is_gpu, lapack
+from xlamini.primitives.batch_ops import with_batch_first
+from xlamini.primitives.comparison import eq, ge
+from xlamini.primitives.complex import conj
+from xlamini.primitives.convert import convert
+from xlamini.primitives.dot_general import batch_matmul
+from xlamini.primitives.elementwise import COMPLEX, FLOAT, Kinds, kind_of
+from xlamini.primitives.iota import broadcasted_iota
+from xlamini.primitives.precision import Precision
+from xlamini.primitives.promotion import is_operand
+from xlamini.primitives.reductions import check_kind
+from xlamini.primitives.select import select_n
+from xlamini.primitives.shape import broadcast_in_dim, transpose
+from xlamini.primitives.tangent_ops import full
+
+_INDEX = np.dtype(np.int32)
+
+
+class MatrixOperation(Primitive):
+    """A primitive whose operands have any number of batch dimensions in front, the same ones."""
+
+    def transpose(self, ct: Any, *operands: Any, **params: Any) -> NoReturn:
+        raise AssertionError(f"{self.name} is not linear; its derivative is made of products and solves")
+
+    def batch(self, axis: Axis, operands: Sequence[Any], dims: Sequence[int | None], **params: Any) -> Any:
+        outs = self.bind(*with_batch_first(operands, dims, axis.size), **params)
+        return (outs, [0] * len(outs)) if self.multiple_results else (outs, 0)
+
+
+# --- arguments
+
+
+def as_matrices(name: str, *operands: Any) -> list[Any]:
+    """The operands of a function, of one dtype; TypeError for what is no array, or where dtypes differ."""
+    for x in operands:
+        if not is_operand(x):
+            raise TypeError(f"{name}: an array is needed, got {type(x).__name__}; make it an array with jnp.asarray")
+    dtypes = {aval_of(x).dtype for x in operands}
+    if len(dtypes) > 1:
+        found = ", ".join(aval_of(x).str_short(short_dtypes=False) for x in operands)
+        raise TypeError(f"{name}: the operands must share one dtype, got {found}; convert with .astype")
+    return list(operands)
+
+
+def check_matrix(name: str, aval: ShapedArray, square: bool = False, accepts: Kinds = FLOAT | COMPLEX) -> None:
+    """ShapeError unless there are matrices (square ones, if asked), TypeError unless they are of a dtype accepted."""
+    check_kind(name, aval, accepts)
+    if aval.ndim < 2:
+        raise ShapeError(f"{name} takes a matrix or a stack of them, got {shown(aval)}; give it rank 2 at least")
+    if square and aval.shape[-1] != aval.shape[-2]:
+        raise ShapeError(f"{name} takes square matrices, got {shown(aval)}; its last two sizes must be equal")
+
+
+def check_batch(name: str, *avals: ShapedArray, ranks: Sequence[int]) -> None:
+    """ShapeError unless what stands before the last `ranks` dimensions is the same for all operands."""
+    batches = [a.shape[: a.ndim - rank] if a.ndim >= rank else None for a, rank in zip(avals, ranks, strict=True)]
+    if any(b != batches[0] for b in batches):
+        found = ", ".join(map(shown, avals))
+        raise ShapeError(f"{name}: the operands must have the same batch dimensions, got {found}; broadcast them first")
+
+
+def shown(aval: ShapedArray) -> str:
+    return aval.str_short(short_dtypes=False)
+
+
+# --- matrices
+
+
+def is_complex(x: Any) -> bool:
+    return kind_of(aval_of(x).dtype) is COMPLEX
+
+
+def mT(x: Any) -> Any:
+    """The transposed matrices."""
+    ndim = aval_of(x).ndim
+    return transpose(x, (*range(ndim - 2), ndim - 1, ndim - 2))
+
+
+def mH(x: Any) -> Any:
+    """The conjugate transposed matrices."""
+    return conj(mT(x)) if is_complex(x) else mT(x)
+
+
+def matmul(x: Any, y: Any) -> Any:
+    """Products of matrices, in full precision on every platform."""
+    return batch_matmul(x, y, Precision.HIGHEST)
+
+
+def tril(x: Any, k: int = 0) -> Any:
+    """The matrices with zeros above diagonal `k`."""
+    return select_n(_above(aval_of(x), k), x, full(aval_of(x), 0))
+
+
+def triu(x: Any, k: int = 0) -> Any:
+    """The matrices with zeros below diagonal `k`."""
+    return select_n(_above(aval_of(x), k - 1), full(aval_of(x), 0), x)
+
+
+def eye(aval: ShapedArray) -> Any:
+    """Ones on the diagonals of matrices of this type, zeros elsewhere."""
+    rows, columns = (broadcasted_iota(_INDEX, aval.shape, aval.ndim - d) for d in (2, 1))
+    return convert(eq(rows, columns), aval.dtype)
+
+
+def or_nan(valid: Any, x: Any) -> Any:
+    """The arrays of a stack where `valid`, which has their batch dimensions, holds; elsewhere all is NaN."""
+    aval = aval_of(x)
+    nan = complex(np.nan, np.nan) if kind_of(aval.dtype) is COMPLEX else np.nan
+    kept = broadcast_in_dim(valid, aval.shape, range(aval_of(valid).ndim))
+    return select_n(kept, full(aval, nan), x)
+
+
+def succeeded(info: Any, *outs: Any) -> list[Any]:
+    """Results of a kernel, NaN where its status `info` is not 0."""
+    valid = eq(info, broadcast_in_dim(literal(0, _INDEX), aval_of(info).shape, ()))
+    return [or_nan(valid, x) for x in outs]
+
+
+def _above(aval: ShapedArray, k: int) -> Any:
+    """Which elements are above diagonal `k`."""
+    matrix = aval.shape[-2:]
+    rows, columns = (broadcasted_iota(_INDEX, matrix, d) for d in (0, 1))
+    shifted = full(ShapedArray(matrix, _INDEX), k + 1)
+    above = ge(columns, rows + shifted if k + 1 else rows)
+    return above if aval.ndim == 2 else broadcast_in_dim(above, aval.shape, (aval.ndim - 2, aval.ndim - 1))
+
+
+# --- lowering
+
+
+def kernel(ctx: Any, name: str) -> str:
+    """The target of LAPACK's function on a CPU, cuSOLVER's on a GPU; NotImplementedError where there is none."""
+    dtype = ctx.avals_in[0].dtype
+    if dtype.name not in ("float32", "float64", "complex64", "complex128"):
+        raise NotImplementedError(
+            f"{ctx.eqn.primitive}: there is no kernel for dtype {dtype.name}; convert with .astype('float32') first"
+        )
+    if is_gpu(ctx):
+        return f"cusolver_{name}_ffi"
+    if ctx.platform != "cpu":
+        raise NotImplementedError(f"{ctx.eqn.primitive}: there is no kernel for platform {ctx.platform}")
+    return lapack(name, dtype)
+
+
+def turned(ctx: Any, x: Any, aval: ShapedArray) -> Any:
+    """The transposed matrices of an MLIR value of this type: for a kernel that reads by columns only another view."""
+    out = turned_aval(aval)
+    order = [*range(aval.ndim - 2), aval.ndim - 1, aval.ndim - 2]
+    return ctx.op("stablehlo.transpose", x, avals=[out], permutation=order)
+
+
+def turned_aval(aval: ShapedArray) -> ShapedArray:
+    *batch, rows, columns = aval.shape
+    return ShapedArray((*batch, columns, rows), aval.dtype)
+
+
+def status_aval(aval: ShapedArray) -> ShapedArray:
+    """The type of the status that a kernel gives for each matrix."""
+    return ShapedArray(aval.shape[:-2], _INDEX)

@@ -1,0 +1,274 @@
+"""svd: singular values and vectors, A = U diag(s) V^H.
+
+The derivative, with B = U^H dA V and S = diag(s): the singular values change by the real diagonal of B, the vectors by
+rotations among themselves, U (F * (B S + S B^H)) and V (F * (S B + B^H S)) with F[i, j] = 1 / (s[j]^2 - s[i]^2), and by
+what leads out of the space that they span.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from xlamini.core.avals import ShapedArray
+from xlamini.core.errors import ShapeError
+from xlamini.core.primitive import Cost
+from xlamini.core.tangents import Zero, is_zero
+from xlamini.core.tracer import aval_of, literal
+from xlamini.lowering.foreign import is_gpu
+from xlamini.primitives.arithmetic import add, div, sub
+from xlamini.primitives.comparison import eq
+from xlamini.primitives.complex import real
+from xlamini.primitives.convert import convert
+from xlamini.primitives.elementwise import mul
+from xlamini.primitives.linalg.stacks import (
+    MatrixOperation,
+    as_matrices,
+    check_matrix,
+    eye,
+    is_complex,
+    kernel,
+    matmul,
+    mH,
+    shown,
+)
+from xlamini.primitives.linalg.spectra import (
+    as_columns,
+    as_rows,
+    decomposed,
+    diagonal,
+    off_diagonal_inverse,
+    on_diagonal,
+    real_dtype,
+)
+from xlamini.primitives.select import where
+from xlamini.primitives.slice import slice_in_dim
+from xlamini.primitives.tangent_ops import zeros
+
+Subset = tuple[int, int]
+
+
+class SvdAlgorithm(Enum):
+    """Algorithms of `svd`. CPU: QR, DIVIDE_AND_CONQUER (the default). GPU: QR, JACOBI (the default up to 1024), POLAR."""
+
+    DEFAULT = "default"
+    QR = "QR"
+    JACOBI = "Jacobi"
+    POLAR = "polar"
+    DIVIDE_AND_CONQUER = "divide_and_conquer"
+
+
+def svd(
+    x: Any,
+    *,
+    full_matrices: bool = True,
+    compute_uv: bool = True,
+    subset_by_index: Subset | None = None,
+    algorithm: SvdAlgorithm | None = None,
+) -> Any:
+    """U, the singular values in descending order, and V^H, of matrices of shape [..., m, n]; `x = U diag(s) V^H`.
+
+    Without `full_matrices` there are as many columns of U and rows of V^H as singular values, min(m, n); with it both
+    are square, and have no derivative unless m = n. Without `compute_uv` the result is the singular values alone.
+    `subset_by_index=(start, end)` asks for those with these indices only, which then have no derivative. ShapeError for
+    a rank below 2 or a subset that is not there, NotImplementedError for an algorithm that the platform has not.
+
+    >>> svd(xlamini.numpy.array([[0.0, 2.0], [1.0, 0.0]]), compute_uv=False)
+    Array([2., 1.], dtype=float32)
+    """
+    (x,) = as_matrices("svd", x)
+    check_matrix("svd", aval_of(x))
+    if subset_by_index is not None and full_matrices and compute_uv:
+        raise ValueError("svd: full_matrices and subset_by_index cannot both be given; pass full_matrices=False")
+    outs = svd_p.bind(
+        x,
+        algorithm=algorithm,
+        compute_uv=bool(compute_uv),
+        full_matrices=bool(full_matrices),
+        subset_by_index=subset_by_index if subset_by_index is None else tuple(map(int, subset_by_index)),
+    )
+    return (outs[1], outs[0], outs[2]) if compute_uv else outs[0]
+
+
+class Svd(MatrixOperation):
+    name = "svd"
+    multiple_results = True
+
+    def shape_rule(
+        self, x: ShapedArray, *, compute_uv: bool, full_matrices: bool, subset_by_index: Subset | None, algorithm: Any
+    ) -> list[ShapedArray]:
+        check_matrix("svd", x)
+        *outer, m, n = x.shape
+        start, end = (0, min(m, n)) if subset_by_index is None else subset_by_index
+        if not 0 <= start <= end <= min(m, n):
+            raise ShapeError(
+                f"svd: subset_by_index is {subset_by_index}, but {shown(x)} has {min(m, n)} singular values; "
+                f"give (start, end) with 0 <= start <= end <= {min(m, n)}"
+            )
+        size = end - start
+        rows, columns = (m, n) if full_matrices else (size, size)
+        s = ShapedArray((*outer, size), real_dtype(x.dtype))
+        u, vh = ShapedArray((*outer, m, rows), x.dtype), ShapedArray((*outer, columns, n), x.dtype)
+        return [s, u, vh] if compute_uv else [s]
+
+    def jvp(
+        self, primals: Sequence[Any], tangents: Sequence[Any], *, compute_uv: bool, full_matrices: bool, **params: Any
+    ) -> Any:
+        (x,), (tangent,) = primals, tangents
+        m, n = aval_of(x).shape[-2:]
+        _check_differentiable(aval_of(x), full_matrices and compute_uv and m != n, params["subset_by_index"])
+        s, u, vh = self.bind(x, compute_uv=True, full_matrices=False, **params)
+        if is_zero(tangent):
+            moved = [Zero(aval_of(y)) for y in (s, u, vh)]
+        else:
+            moved = _tangents(s, u, mH(vh), tangent, compute_uv)
+        return ([s, u, vh], moved) if compute_uv else ([s], moved[:1])
+
+    def lower(
+        self, ctx: Any, x: Any, *, compute_uv: bool, full_matrices: bool, subset_by_index: Any, algorithm: Any
+    ) -> Any:
+        aval = ctx.avals_in[0]
+        if aval.size == 0:
+            return ctx.inline(lambda _: [eye(a) if a.ndim == aval.ndim else zeros(a) for a in ctx.avals_out], x)
+        lowered = _on_gpu if is_gpu(ctx) else _on_cpu
+        full = full_matrices and compute_uv
+        whole = self.shape_rule(aval, compute_uv=True, full_matrices=full, subset_by_index=None, algorithm=algorithm)
+        outs = lowered(ctx, x, whole, compute_uv, full, algorithm)
+        if subset_by_index is None:
+            return outs if compute_uv else outs[:1]
+        return ctx.inline(lambda *ys: _subset(ys, *subset_by_index)[: 3 if compute_uv else 1], *outs, avals=whole)
+
+    def cost(self, x: ShapedArray, **params: Any) -> Cost:
+        return super().cost(x, **params)._replace(flops=20 * x.size * min(x.shape[-2:]))
+
+
+svd_p = Svd()
+
+
+# --- derivatives
+
+
+def _check_differentiable(x: ShapedArray, completed: bool, subset: Any) -> None:
+    if completed:
+        raise NotImplementedError(
+            f"svd of {shown(x)} has no derivative with full_matrices=True: the vectors that complete U or V are not "
+            "determined; pass full_matrices=False"
+        )
+    if subset not in (None, (0, min(x.shape[-2:]))):
+        raise NotImplementedError("svd has no derivative with subset_by_index; ask for all, and slice")
+
+
+def _tangents(s: Any, u: Any, v: Any, dx: Any, vectors: bool) -> list[Any]:
+    """Of s, U and V^H; of s alone unless `vectors` are asked for."""
+    ds = matmul(matmul(mH(u), dx), v)
+    moved = diagonal(ds)
+    moved = real(moved) if is_complex(moved) else moved
+    if not vectors:
+        return [moved]
+    inverse, rows, columns = _factors(s, aval_of(ds))
+    right, left = mul(rows, ds), mul(columns, ds)
+    du = matmul(u, add(mul(inverse, add(right, mH(right))), _phases(s, ds)))
+    dv = matmul(v, mul(inverse, add(left, mH(left))))
+    return [moved, _with_rest(du, u, matmul(dx, v), s), mH(_with_rest(dv, v, matmul(mH(dx), u), s))]
+
+
+def _factors(s: Any, matrix: ShapedArray) -> tuple[Any, Any, Any]:
+    """`1 / (s[j]^2 - s[i]^2)`, `s[j]` and `s[i]` as matrices."""
+    rows, columns = as_rows(s, matrix.shape), as_columns(s, matrix.shape)
+    inverse = off_diagonal_inverse(mul(add(rows, columns), sub(rows, columns)))
+    return tuple(convert(y, matrix.dtype) for y in (inverse, rows, columns))  # type: ignore[return-value]
+
+
+def _phases(s: Any, ds: Any) -> Any:
+    """The turn of each column of U in the complex plane, on a diagonal: of real matrices it is 0."""
+    aval = aval_of(s)
+    zero, one = literal(0, aval.dtype), literal(1, aval.dtype)
+    absent = eq(s, literal(0, aval.dtype))
+    inverse = where(absent, zero, div(one, where(absent, one, s)))
+    turned = mul(literal(0.5, aval_of(ds).dtype), sub(ds, mH(ds)))
+    spread = where(on_diagonal(aval_of(ds).shape), as_rows(inverse, aval_of(ds).shape), zero)
+    return mul(turned, convert(spread, aval_of(ds).dtype))
+
+
+def _with_rest(du: Any, u: Any, image: Any, s: Any) -> Any:
+    """`du` with the part of a tangent that leads out of the space of U's columns, where they do not span all."""
+    aval = aval_of(u)
+    if aval.shape[-2] == aval.shape[-1]:
+        return du
+    rest = sub(image, matmul(u, matmul(mH(u), image)))
+    return add(du, div(rest, convert(as_rows(s, aval.shape), aval.dtype)))
+
+
+# --- lowering
+
+
+def _subset(outs: Sequence[Any], start: int, end: int) -> list[Any]:
+    s, u, vh = outs
+    return [slice_in_dim(s, start, end, 1, -1), slice_in_dim(u, start, end, 1, -1), slice_in_dim(vh, start, end, 1, -2)]
+
+
+_CPU = {
+    None: "gesdd",
+    SvdAlgorithm.DEFAULT: "gesdd",
+    SvdAlgorithm.DIVIDE_AND_CONQUER: "gesdd",
+    SvdAlgorithm.QR: "gesvd",
+}
+
+
+def _on_cpu(
+    ctx: Any, x: Any, whole: Sequence[ShapedArray], vectors: bool, full_matrices: bool, algorithm: Any
+) -> list[Any]:
+    aval = ctx.avals_in[0]
+    target = kernel(ctx, _chosen(ctx, _CPU, algorithm))
+    mode = ("A" if full_matrices else "S") if vectors else "N"
+    return decomposed(ctx, target, x, [aval, *whole], {"mode": np.uint8(ord(mode))})[1:]
+
+
+_GPU = {SvdAlgorithm.QR: "gesvd", SvdAlgorithm.JACOBI: "gesvdj", SvdAlgorithm.POLAR: "gesvdp"}
+
+
+def _on_gpu(
+    ctx: Any, x: Any, whole: Sequence[ShapedArray], vectors: bool, full_matrices: bool, algorithm: Any
+) -> list[Any]:
+    aval = ctx.avals_in[0]
+    if algorithm in (None, SvdAlgorithm.DEFAULT):
+        algorithm = SvdAlgorithm.JACOBI if max(aval.shape[-2:]) <= 1024 else SvdAlgorithm.QR
+    target = kernel(ctx, _chosen(ctx, _GPU, algorithm))
+    if algorithm is SvdAlgorithm.QR:
+        return _gesvd(ctx, target, x, whole, vectors, full_matrices)
+    full = full_matrices or algorithm is SvdAlgorithm.JACOBI
+    *outer, m, n = aval.shape
+    size = min(m, n)
+    u = ShapedArray((*outer, m, m if full else size), aval.dtype)
+    v = ShapedArray((*outer, n, n if full else size), aval.dtype)
+    attributes = {"compute_uv": vectors, "full_matrices": full}
+    _, s, *both = decomposed(ctx, target, x, [aval, whole[0], u, v], attributes)
+    return [s, *ctx.inline(lambda u, v: _cut(u, v, whole), *both, avals=[u, v])]
+
+
+def _gesvd(
+    ctx: Any, target: str, x: Any, whole: Sequence[ShapedArray], vectors: bool, full_matrices: bool
+) -> list[Any]:
+    """It takes matrices that are not wider than tall; others are given as their transpose, by their layout."""
+    aval = ctx.avals_in[0]
+    wide = aval.shape[-2] < aval.shape[-1]
+    s, u, vh = whole
+    attributes = {"compute_uv": vectors, "full_matrices": full_matrices, "transposed": wide}
+    types = [aval, s, vh, u] if wide else [aval, s, u, vh]
+    _, s, left, right = decomposed(ctx, target, x, types, attributes, row_major=wide)
+    return [s, right, left] if wide else [s, left, right]
+
+
+def _cut(u: Any, v: Any, whole: Sequence[ShapedArray]) -> list[Any]:
+    """As many vectors as are asked for, and V as V^H."""
+    columns, rows = whole[1].shape[-1], whole[2].shape[-2]
+    return [slice_in_dim(u, 0, columns, 1, -1), mH(slice_in_dim(v, 0, rows, 1, -1))]
+
+
+def _chosen(ctx: Any, known: dict[Any, str], algorithm: Any) -> str:
+    if algorithm not in known:
+        names = ", ".join(a.name for a in known if a is not None)
+        raise NotImplementedError(f"svd: {algorithm} is not available on {ctx.platform}; use one of {names}, or None")
+    return known[algorithm]

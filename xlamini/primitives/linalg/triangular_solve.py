@@ -1,0 +1,174 @@
+"""triangular_solve: `op(A) X = B` or `X op(A) = B` with A triangular.
+
+The solution is linear in B, so its transpose is another solve; in A its derivative is `-A^-1 dA A^-1 B`.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from xlamini.core.avals import ShapedArray
+from xlamini.core.errors import ShapeError
+from xlamini.core.primitive import Axis, Cost
+from xlamini.core.tangents import is_linear, is_zero
+from xlamini.core.tracer import aval_of
+from xlamini.lowering.foreign import foreign_call
+from xlamini.primitives.arithmetic import neg
+from xlamini.primitives.batch_ops import with_batch_first
+from xlamini.primitives.complex import conj
+from xlamini.primitives.linalg.stacks import (
+    MatrixOperation,
+    as_matrices,
+    check_batch,
+    check_matrix,
+    is_complex,
+    kernel,
+    matmul,
+    mT,
+    shown,
+    tril,
+    triu,
+    turned,
+    turned_aval,
+)
+from xlamini.primitives.shape import expand_dims, moveaxis, reshape, squeeze
+from xlamini.primitives.tangent_ops import add_tangents
+
+_HALVES = ("bfloat16", "float16")
+
+
+def triangular_solve(
+    a: Any,
+    b: Any,
+    *,
+    left_side: bool = False,
+    lower: bool = False,
+    transpose_a: bool = False,
+    conjugate_a: bool = False,
+    unit_diagonal: bool = False,
+) -> Any:
+    """Solve `x op(a) = b`, or with `left_side` `op(a) x = b`, for triangular matrices `a` of shape [..., n, n].
+
+    `op` transposes or conjugates `a`, or both. One triangle is read: the lower one if `lower`, else the upper one;
+    with `unit_diagonal` its diagonal counts as ones. `b` has shape [..., m, n], with `left_side` [..., n, m], or
+    [..., n] for one right-hand side. ShapeError where the shapes do not fit, TypeError where dtypes differ.
+
+    >>> triangular_solve(jnp.array([[2.0, 0.0], [1.0, 1.0]]), jnp.array([[4.0], [3.0]]), left_side=True, lower=True)
+    Array([[2.],
+           [1.]], dtype=float32)
+    """
+    a, b = as_matrices("triangular_solve", a, b)
+    vector = aval_of(b).ndim == aval_of(a).ndim - 1
+    axis = aval_of(b).ndim if left_side else aval_of(b).ndim - 1
+    x = triangular_solve_p.bind(
+        a,
+        expand_dims(b, (axis,)) if vector else b,
+        left_side=bool(left_side),
+        lower=bool(lower),
+        transpose_a=bool(transpose_a),
+        conjugate_a=bool(conjugate_a) and is_complex(a),
+        unit_diagonal=bool(unit_diagonal),
+    )
+    return squeeze(x, (axis,)) if vector else x
+
+
+class TriangularSolve(MatrixOperation):
+    name = "triangular_solve"
+
+    def shape_rule(self, a: ShapedArray, b: ShapedArray, *, left_side: bool, **params: Any) -> ShapedArray:
+        check_matrix(self.name, a, square=True)
+        if b.ndim >= 2:
+            check_batch(self.name, a, b, ranks=(2, 2))
+        if b.ndim < 2 or b.shape[-2 if left_side else -1] != a.shape[-1]:
+            side = "rows" if left_side else "columns"
+            raise ShapeError(
+                f"triangular_solve: a is {shown(a)}, b is {shown(b)}; with left_side={left_side} b needs as many "
+                f"{side} as a has"
+            )
+        return ShapedArray(b.shape, b.dtype)
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        (a, b), (da, db) = primals, tangents
+        x = self.bind(a, b, **params)
+        change = db if is_zero(db) else self.bind(a, db, **params)
+        return x, change if is_zero(da) else add_tangents(_of_matrix(a, x, da, **params), change)
+
+    def transpose(self, ct: Any, a: Any, b: Any, *, transpose_a: bool, **params: Any) -> list[Any]:
+        assert is_linear(b)
+        return [None, self.bind(a, ct, transpose_a=not transpose_a, **params)]
+
+    def batch(self, axis: Axis, operands: Any, dims: Any, **params: Any) -> Any:
+        (a, b), (of_a, of_b) = operands, dims
+        if of_a is None:
+            return self._with_more_sides(a, b, of_b, **params)
+        return self.bind(*with_batch_first((a, b), dims, axis.size), **params), 0
+
+    def _with_more_sides(self, a: Any, b: Any, dim: int, *, left_side: bool, **params: Any) -> Any:
+        """One matrix for the whole batch, which becomes more right-hand sides of it."""
+        last = aval_of(b).ndim - 1
+        place = last if left_side else last - 2
+        wide = moveaxis(b, dim, place)
+        shape = aval_of(wide).shape
+        first = last - 1 if left_side else last - 2
+        merged = (*shape[:first], shape[first] * shape[first + 1], *shape[first + 2 :])
+        x = self.bind(a, reshape(wide, merged), left_side=left_side, **params)
+        return reshape(x, shape), place
+
+    def lower(self, ctx: Any, a: Any, b: Any, **params: Any) -> Any:
+        if ctx.aval_out.size == 0:
+            return b
+        if params["conjugate_a"] and not params["transpose_a"]:
+            a, params = ctx.inline(conj, a, avals=ctx.avals_in[:1]), {**params, "conjugate_a": False}
+        if ctx.platform == "cpu" and ctx.aval_out.dtype.name not in _HALVES:
+            return _by_kernel(ctx, a, b, **params)
+        return ctx.op(
+            "stablehlo.triangular_solve",
+            a,
+            b,
+            left_side=params["left_side"],
+            lower=params["lower"],
+            unit_diagonal=params["unit_diagonal"],
+            transpose_a=f"#stablehlo<transpose {_how(**params)}>",
+        )
+
+    def cost(self, a: ShapedArray, b: ShapedArray, **params: Any) -> Cost:
+        return super().cost(a, b, **params)._replace(flops=b.size * a.shape[-1])
+
+
+triangular_solve_p = TriangularSolve()
+
+
+# --- helpers
+
+
+def _of_matrix(a: Any, x: Any, da: Any, *, left_side: bool, **params: Any) -> Any:
+    """`-op(A)^-1 op(dA) X`, or `-X op(dA) op(A)^-1`, with the triangle of dA that is read."""
+    below = -1 if params["unit_diagonal"] else 0
+    triangle = tril(da, below) if params["lower"] else triu(da, -below)
+    moved = mT(triangle) if params["transpose_a"] else triangle
+    moved = conj(moved) if params["conjugate_a"] else moved
+    product = matmul(moved, x) if left_side else matmul(x, moved)
+    return triangular_solve_p.bind(a, neg(product), left_side=left_side, **params)
+
+
+def _how(*, transpose_a: bool, conjugate_a: bool, **params: Any) -> str:
+    if not transpose_a:
+        return "NO_TRANSPOSE"
+    return "ADJOINT" if conjugate_a else "TRANSPOSE"
+
+
+def _by_kernel(ctx: Any, a: Any, b: Any, *, left_side: bool, lower: bool, unit_diagonal: bool, **params: Any) -> Any:
+    """By BLAS's trsm, which reads columns: rows read as columns are the transposed system, `X^T op(A)^T = B^T`."""
+    matrix, side = ctx.avals_in
+    attributes = {
+        "side": np.uint8(ord("R" if left_side else "L")),
+        "uplo": np.uint8(ord("U" if lower else "L")),
+        "trans_x": np.uint8(ord(_how(**params)[0].replace("A", "C"))),
+        "diag": np.uint8(ord("U" if unit_diagonal else "N")),
+    }
+    operands = [turned(ctx, a, matrix), turned(ctx, b, side)]
+    out = turned_aval(side)
+    (x,) = foreign_call(ctx, kernel(ctx, "trsm"), operands, [out], attributes=attributes, aliases={0: 1})
+    return turned(ctx, x, out)

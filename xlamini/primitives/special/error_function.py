@@ -1,0 +1,39 @@
+"""The error function, its complement and its inverse, elementwise."""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from xlamini.primitives.elementwise import FLOAT, elementwise
+from xlamini.primitives.exponential import TRANSCENDENTAL, exp
+from xlamini.primitives.power import square
+
+
+@elementwise(hlo="chlo.erf", accepts=FLOAT, flops=TRANSCENDENTAL)
+def erf(x: Any) -> Any:
+    """The error function, elementwise: the integral of `2 / sqrt(pi) * exp(-t ** 2)` from 0 to x."""
+
+
+@erf.derivative
+def _(x: Any, *, out: Any) -> Any:
+    return 2 / math.sqrt(math.pi) * exp(-square(x))
+
+
+@elementwise(hlo="chlo.erfc", accepts=FLOAT, flops=TRANSCENDENTAL)
+def erfc(x: Any) -> Any:
+    """The complement of the error function, elementwise: `1 - erf(x)`, precise also where x is large."""
+
+
+@erfc.derivative
+def _(x: Any, *, out: Any) -> Any:
+    return -2 / math.sqrt(math.pi) * exp(-square(x))
+
+
+@elementwise(hlo="chlo.erf_inv", accepts=FLOAT, flops=TRANSCENDENTAL)
+def erf_inv(x: Any) -> Any:
+    """The inverse of the error function, elementwise; NaN outside [-1, 1]."""
+
+
+@erf_inv.derivative
+def _(x: Any, *, out: Any) -> Any:
+    return math.sqrt(math.pi) / 2 * exp(square(out))

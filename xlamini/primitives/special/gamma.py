@@ -1,0 +1,53 @@
+"""The logarithm of the gamma function, its derivatives, and Hurwitz' zeta function, elementwise."""
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from xlamini.core.errors import MissingRule
+from xlamini.primitives.elementwise import FLOAT, elementwise
+from xlamini.primitives.exponential import TRANSCENDENTAL
+
+
+@elementwise(hlo="chlo.lgamma", accepts=FLOAT, flops=TRANSCENDENTAL)
+def lgamma(x: Any) -> Any:
+    """The logarithm of the magnitude of the gamma function, elementwise."""
+
+
+@lgamma.derivative
+def _(x: Any, *, out: Any) -> Any:
+    return digamma(x)
+
+
+@elementwise(hlo="chlo.digamma", accepts=FLOAT, flops=TRANSCENDENTAL)
+def digamma(x: Any) -> Any:
+    """The derivative of the logarithm of the gamma function, elementwise."""
+
+
+@digamma.derivative
+def _(x: Any, *, out: Any) -> Any:
+    return polygamma(1, x)
+
+
+def not_differentiable(operation: str, argument: str) -> Any:
+    """The partial derivative in an argument that has none: an error that says so."""
+
+    def partial(*operands: Any, out: Any) -> NoReturn:
+        raise MissingRule(f"{operation} has no derivative in {argument}; hold it fixed with stop_gradient({argument})")
+
+    return partial
+
+
+@elementwise(hlo="chlo.polygamma", accepts=FLOAT, flops=4 * TRANSCENDENTAL)
+def polygamma(m: Any, x: Any) -> Any:
+    """The m-th derivative of `digamma` at x, elementwise; m is a whole number in the dtype of x."""
+
+
+polygamma.derivatives(not_differentiable("polygamma", "m"), lambda m, x, out: polygamma(m + 1, x))
+
+
+@elementwise(hlo="chlo.zeta", accepts=FLOAT, flops=4 * TRANSCENDENTAL)
+def zeta(x: Any, q: Any) -> Any:
+    """Hurwitz' zeta function, elementwise: the sum of `(q + k) ** -x` over k = 0, 1, 2, …"""
+
+
+zeta.derivatives(not_differentiable("zeta", "x"), lambda x, q, out: -x * zeta(x + 1, q))

@@ -1,0 +1,105 @@
+"""stack and unstack: arrays of one shape joined along a new axis, and an array parted along one. Adjoint to another."""
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+from xlamini.core.avals import ShapedArray
+from xlamini.core.errors import ShapeError
+from xlamini.core.primitive import Axis, Cost, Primitive
+from xlamini.core.tangents import is_linear
+from xlamini.core.tracer import aval_of
+from xlamini.primitives.batch_ops import with_batch_first
+from xlamini.primitives.concatenate import concatenate_p
+from xlamini.primitives.shape import LinearUnary, expand_dims, moveaxis
+from xlamini.primitives.slice import index_in_dim, inserted
+from xlamini.primitives.tangent_ops import instantiated
+
+
+def stack(operands: Sequence[Any], axis: int = 0) -> Any:
+    """Join arrays of one shape and dtype along a new axis, at `axis` of the result.
+
+    ShapeError where shapes differ, TypeError where dtypes do, ValueError for no array at all.
+
+    >>> stack([xlamini.numpy.arange(2), xlamini.numpy.arange(2)], 1)
+    Array([[0, 0],
+           [1, 1]], dtype=int32)
+    """
+    operands = list(operands)
+    if not operands:
+        raise ValueError("stack: there are no operands; give at least one array")
+    return stack_p.bind(*operands, axis=_checked_axis("stack", axis, aval_of(operands[0]).ndim + 1))
+
+
+class Stack(Primitive):
+    name = "stack"
+
+    def shape_rule(self, *avals: ShapedArray, axis: int) -> ShapedArray:
+        first, found = avals[0], ", ".join(a.str_short(short_dtypes=False) for a in avals)
+        if any(a.shape != first.shape for a in avals):
+            raise ShapeError(f"stack: the operands must have one shape, got {found}; broadcast them first")
+        if any(a.dtype != first.dtype for a in avals):
+            raise TypeError(f"stack: dtypes differ: {found}; convert them with .astype first")
+        weak = all(a.weak_type for a in avals)
+        return first.update(shape=inserted(first.shape, axis, len(avals)), weak_type=weak)
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, axis: int) -> Any:
+        return self.bind(*primals, axis=axis), self.bind(*map(instantiated, tangents), axis=axis)
+
+    def transpose(self, ct: Any, *operands: Any, axis: int) -> list[Any]:
+        return [x if is_linear(o) else None for x, o in zip(unstack_p.bind(ct, axis=axis), operands, strict=True)]
+
+    def batch(self, _axis: Axis, operands: Sequence[Any], dims: Sequence[int | None], *, axis: int) -> Any:
+        return self.bind(*with_batch_first(operands, dims, _axis.size), axis=axis + 1), 0
+
+    def lower(self, ctx: Any, *operands: Any, axis: int) -> Any:
+        def joined(*arrays: Any) -> Any:
+            return concatenate_p.bind(*[expand_dims(x, (axis,)) for x in arrays], dimension=axis)
+
+        return ctx.inline(joined, *operands)
+
+    def cost(self, *avals: ShapedArray, axis: int) -> Cost:
+        return super().cost(*avals, axis=axis)._replace(flops=0)
+
+
+stack_p = Stack()
+
+
+def unstack(x: Any, axis: int = 0) -> tuple[Any, ...]:
+    """The slices of an array along `axis`, without that axis; ValueError if there is none.
+
+    >>> unstack(xlamini.numpy.ones((2, 3)), axis=1)[0]
+    Array([1., 1.], dtype=float32)
+    """
+    return tuple(unstack_p.bind(x, axis=_checked_axis("unstack", axis, aval_of(x).ndim)))
+
+
+class Unstack(LinearUnary):
+    name = "unstack"
+    multiple_results = True
+
+    def shape_rule(self, x: ShapedArray, *, axis: int) -> list[ShapedArray]:
+        return [x.update(shape=(*x.shape[:axis], *x.shape[axis + 1 :]))] * x.shape[axis]
+
+    def transpose(self, cts: Sequence[Any], x: Any, *, axis: int) -> list[Any]:
+        return [stack_p.bind(*map(instantiated, cts), axis=axis)]
+
+    def batch(self, _axis: Axis, operands: Any, dims: Any, *, axis: int) -> Any:
+        outs = self.bind(moveaxis(operands[0], dims[0], 0), axis=axis + 1)
+        return outs, [0] * len(outs)
+
+    def lower(self, ctx: Any, x: Any, *, axis: int) -> list[Any]:
+        size = ctx.avals_in[0].shape[axis]
+        return ctx.inline(lambda x: [index_in_dim(x, i, axis, keepdims=False) for i in range(size)], x)
+
+
+unstack_p = Unstack()
+
+
+def _checked_axis(name: str, axis: int, ndim: int) -> int:
+    number = operator.index(axis)
+    if not -ndim <= number < ndim:
+        takes = f"it takes {-ndim} to {ndim - 1}" if ndim else "a scalar has none"
+        raise ValueError(f"{name}: axis {number} is out of range for rank {ndim}; {takes}")
+    return number % ndim

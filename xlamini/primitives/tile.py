@@ -1,0 +1,52 @@
+"""tile: an array laid side by side with itself along each dimension."""
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+from xlamini.core.avals import Shape, ShapedArray
+from xlamini.core.errors import ShapeError
+from xlamini.core.primitive import Axis
+from xlamini.primitives.shape import LinearUnary, broadcast_in_dim, moveaxis, reshape, sum_over
+
+
+def tile(operand: Any, reps: Sequence[int]) -> Any:
+    """The array so many times along each of its dimensions; ShapeError unless `reps` has a count for each.
+
+    >>> tile(xlamini.numpy.arange(2), (3,))
+    Array([0, 1, 0, 1, 0, 1], dtype=int32)
+    """
+    return tile_p.bind(operand, reps=tuple(map(operator.index, reps)))
+
+
+class Tile(LinearUnary):
+    name = "tile"
+
+    def shape_rule(self, x: ShapedArray, *, reps: Shape) -> ShapedArray:
+        if len(reps) != x.ndim or any(n < 0 for n in reps):
+            raise ShapeError(
+                f"tile: reps must have a count, 0 or more, for each dimension of {x.str_short(short_dtypes=False)}, "
+                f"got {reps}; add dimensions with expand_dims"
+            )
+        return x.update(shape=tuple(n * count for n, count in zip(x.shape, reps, strict=True)))
+
+    def transpose(self, ct: Any, x: Any, *, reps: Shape) -> list[Any]:
+        return [sum_over(reshape(ct, _laid_out(x.aval.shape, reps)), range(0, 2 * len(reps), 2))]
+
+    def batch(self, axis: Axis, operands: Any, dims: Any, *, reps: Shape) -> Any:
+        return tile(moveaxis(operands[0], dims[0], 0), (1, *reps)), 0
+
+    def lower(self, ctx: Any, x: Any, *, reps: Shape) -> Any:
+        shape, inner = ctx.avals_in[0].shape, range(1, 2 * len(reps), 2)
+        return ctx.inline(
+            lambda x: reshape(broadcast_in_dim(x, _laid_out(shape, reps), inner), ctx.aval_out.shape), x
+        )
+
+
+tile_p = Tile()
+
+
+def _laid_out(shape: Shape, reps: Shape) -> Shape:
+    """Each dimension of the result as two: which copy, and where in it."""
+    return tuple(n for pair in zip(reps, shape, strict=True) for n in pair)

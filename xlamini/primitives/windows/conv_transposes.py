@@ -1,0 +1,151 @@
+"""The cotangents of a convolution's operand and kernel, as convolutions.
+
+With stride s, dilations a of the operand and b of the kernel, result p is the sum over the kernel k of
+`lhs[p * s + k * b - before] * rhs[k]`, lhs dilated by a. Read for a fixed place of lhs, that is a convolution of the
+cotangent, dilated by s, with the kernel turned about; for a fixed k it is one of lhs with the cotangent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from xlamini.core.avals import Shape, ShapedArray
+from xlamini.core.tracer import aval_of
+from xlamini.primitives.convert import convert
+from xlamini.primitives.precision import swapped
+from xlamini.primitives.shape import rev
+from xlamini.primitives.tangent_ops import zeros
+from xlamini.primitives.windows.conv_numbers import ConvDimensionNumbers
+from xlamini.primitives.windows.geometry import Pads, dilated
+from xlamini.primitives.windows.grouping import merged_into, split_off
+
+Bind = Callable[..., Any]
+
+
+def operand_cotangent(
+    bind: Bind,
+    ct: Any,
+    lhs: ShapedArray,
+    rhs: Any,
+    *,
+    window_strides: Shape,
+    padding: Pads,
+    lhs_dilation: Shape,
+    rhs_dilation: Shape,
+    dimension_numbers: ConvDimensionNumbers,
+    feature_group_count: int,
+    batch_group_count: int,
+    **params: Any,
+) -> Any:
+    """The cotangent of the operand: of `ct` convolved with the kernel turned about."""
+    lhs_spec, rhs_spec, out_spec = dimension_numbers
+    groups = max(feature_group_count, batch_group_count)
+    if aval_of(ct).size == 0 or aval_of(rhs).size == 0 or lhs.size == 0:
+        return zeros(lhs)
+    around = _operand_padding(
+        *(_space(aval, spec) for aval, spec in ((lhs, lhs_spec), (aval_of(rhs), rhs_spec), (aval_of(ct), out_spec))),
+        window_strides,
+        padding,
+        lhs_dilation,
+        rhs_dilation,
+    )
+    kernel = _regrouped(rhs, rhs_spec, groups)
+    turned = rev(kernel, rhs_spec[2:]) if rhs_spec[2:] else kernel
+    back = bind(
+        *_alike(ct, turned),
+        window_strides=lhs_dilation,
+        padding=around,
+        lhs_dilation=window_strides,
+        rhs_dilation=rhs_dilation,
+        dimension_numbers=ConvDimensionNumbers(out_spec, _exchanged(rhs_spec), lhs_spec),
+        feature_group_count=groups,
+        batch_group_count=1,
+        **params,
+    )
+    if batch_group_count > 1:
+        batch, features = lhs_spec[:2]
+        back = split_off(back, features, batch_group_count)
+        back = merged_into(back, features, batch + (batch > features))
+    return convert(back, lhs.dtype)
+
+
+def kernel_cotangent(
+    bind: Bind,
+    ct: Any,
+    lhs: Any,
+    rhs: ShapedArray,
+    *,
+    window_strides: Shape,
+    padding: Pads,
+    lhs_dilation: Shape,
+    rhs_dilation: Shape,
+    dimension_numbers: ConvDimensionNumbers,
+    feature_group_count: int,
+    batch_group_count: int,
+    precision: Any,
+    **params: Any,
+) -> Any:
+    """The cotangent of the kernel: of the operand convolved with `ct`, batch and features exchanged."""
+    lhs_spec, rhs_spec, out_spec = dimension_numbers
+    if aval_of(ct).size == 0 or aval_of(lhs).size == 0 or rhs.size == 0:
+        return zeros(rhs)
+    around = _kernel_padding(
+        dilated(_space(aval_of(lhs), lhs_spec), lhs_dilation),
+        dilated(_space(rhs, rhs_spec), rhs_dilation),
+        dilated(_space(aval_of(ct), out_spec), window_strides),
+        padding,
+    )
+    back = bind(
+        *_alike(lhs, ct),
+        window_strides=rhs_dilation,
+        padding=around,
+        lhs_dilation=lhs_dilation,
+        rhs_dilation=window_strides,
+        dimension_numbers=ConvDimensionNumbers(*map(_exchanged, (lhs_spec, out_spec, rhs_spec))),
+        feature_group_count=batch_group_count,
+        batch_group_count=feature_group_count,
+        precision=swapped(precision),
+        **params,
+    )
+    return convert(back, rhs.dtype)
+
+
+# --- helpers
+
+
+def _space(aval: ShapedArray, spec: Shape) -> Shape:
+    return tuple(aval.shape[d] for d in spec[2:])
+
+
+def _exchanged(spec: Shape) -> Shape:
+    """Batch and features, or output and input features, in each other's place."""
+    return (spec[1], spec[0], *spec[2:])
+
+
+def _regrouped(rhs: Any, spec: Shape, groups: int) -> Any:
+    """A grouped kernel whose input features are those of one group's results."""
+    if groups == 1:
+        return rhs
+    rhs = split_off(rhs, spec[0], groups)
+    return merged_into(rhs, spec[0], spec[1] + (spec[1] >= spec[0]))
+
+
+def _operand_padding(
+    sizes: Shape, window: Shape, count: Shape, strides: Shape, padding: Pads, base: Shape, holes: Shape
+) -> Pads:
+    spread = (dilated(sizes, base), dilated(window, holes), dilated(count, strides), padding)
+    return tuple((k - 1 - low, n + low - out) for n, k, out, (low, _) in zip(*spread, strict=True))
+
+
+def _kernel_padding(sizes: Shape, window: Shape, count: Shape, padding: Sequence[tuple[int, int]]) -> Pads:
+    spread = (sizes, window, count, padding)
+    return tuple((low, out - n + k - low - 1) for n, k, out, (low, _) in zip(*spread, strict=True))
+
+
+def _alike(x: Any, y: Any) -> tuple[Any, Any]:
+    """Both in the wider dtype: the cotangent has that of the sums, the operand may be narrower."""
+    ours, other = aval_of(x).dtype, aval_of(y).dtype
+    if ours == other:
+        return x, y
+    return (x, convert(y, ours)) if ours.itemsize > other.itemsize else (convert(x, other), y)

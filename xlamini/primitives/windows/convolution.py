@@ -1,0 +1,238 @@
+"""conv_general_dilated: a kernel slid over an array; all convolutions are made of it.
+
+Both transposes are convolutions again: of the cotangent with the kernel turned about, and of the operand with the
+cotangent as kernel. Batches become features, or further groups of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from xlamini.core.avals import Shape, ShapedArray
+from xlamini.core.dtypes import check_user_dtype, issubdtype
+from xlamini.core.primitive import Axis, Cost, Primitive, remembered
+from xlamini.core.tangents import Zero, is_linear, is_zero, tangent_aval
+from xlamini.core.tracer import aval_of
+from xlamini.primitives.arithmetic import add, sub
+from xlamini.primitives.complex import complex as complex_
+from xlamini.primitives.complex import imag, real
+from xlamini.primitives.elementwise import COMPLEX, kind_of, like_dtypes
+from xlamini.primitives.precision import CanonicalPrecision, canonical_precision, hlo_attributes
+from xlamini.primitives.tangent_ops import add_tangents
+from xlamini.primitives.windows.conv_batching import batched
+from xlamini.primitives.windows.conv_checks import check_operands
+from xlamini.primitives.windows.conv_numbers import (
+    ConvDimensionNumbers,
+    ConvGeneralDilatedDimensionNumbers,
+    numbers_for,
+    placed,
+)
+from xlamini.primitives.windows.conv_transposes import kernel_cotangent, operand_cotangent
+from xlamini.primitives.windows.geometry import Pads, as_numbers, as_pads, dilated, pads_attribute, window_counts
+
+
+def conv_general_dilated(
+    lhs: Any,
+    rhs: Any,
+    window_strides: Sequence[int],
+    padding: str | Sequence[tuple[int, int]],
+    lhs_dilation: Sequence[int] | None = None,
+    rhs_dilation: Sequence[int] | None = None,
+    dimension_numbers: ConvGeneralDilatedDimensionNumbers = None,
+    feature_group_count: int = 1,
+    batch_group_count: int = 1,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+    out_sharding: Any = None,
+) -> Any:
+    """The kernel `rhs` slid over `lhs`: sums of products over a window and the input features, as in neural networks.
+
+    `lhs` has batch, features and n spatial dimensions, `rhs` output features, input features and the same spatial
+    ones; `dimension_numbers` (three strings such as `("NHWC", "HWIO", "NHWC")`, by default NCHW, OIHW, NCHW) says in
+    which order. `window_strides` and the dilations have n numbers, `padding` n pairs, or is "SAME", "SAME_LOWER" or
+    "VALID". `feature_group_count` groups of features are convolved each with its part of the kernel;
+    `batch_group_count` does so with groups of the batch. Both operands have one dtype; the result has it too, or
+    `preferred_element_type`. Raises TypeError for dtypes, ShapeError or ValueError for shapes that do not fit.
+
+    >>> x, kernel = xlamini.numpy.ones((1, 1, 4)), xlamini.numpy.ones((1, 1, 3))
+    >>> conv_general_dilated(x, kernel, (1,), "SAME")
+    Array([[[2., 3., 3., 2.]]], dtype=float32)
+    """
+    name = "conv_general_dilated"
+    if out_sharding is not None:
+        raise NotImplementedError(f"{name}: out_sharding needs an explicit mesh; leave it out")
+    lhs, rhs = like_dtypes((lhs, rhs))
+    lhs_shape, rhs_shape = aval_of(lhs).shape, aval_of(rhs).shape
+    numbers = numbers_for(name, lhs_shape, rhs_shape, dimension_numbers)
+    count = len(lhs_shape) - 2
+    strides = as_numbers(name, "window_strides", window_strides, 1, count)
+    base = as_numbers(name, "lhs_dilation", lhs_dilation, 1, count)
+    holes = as_numbers(name, "rhs_dilation", rhs_dilation, 1, count)
+    if isinstance(padding, str) and any(d != 1 for d in base):
+        raise ValueError(
+            f"{name}: padding {padding!r} says nothing of an lhs that is dilated by {base}; give pairs (before, after), "
+            "or use conv_transpose"
+        )
+    sizes = [lhs_shape[d] for d in numbers.lhs_spec[2:]]
+    window = [rhs_shape[d] for d in numbers.rhs_spec[2:]]
+    if isinstance(padding, str):
+        check_operands(name, aval_of(lhs), aval_of(rhs), numbers, strides, None, base, holes)
+        window = dilated(window, holes)
+    return conv_general_dilated_p.bind(
+        lhs,
+        rhs,
+        window_strides=strides,
+        padding=as_pads(name, padding, sizes, window, strides),
+        lhs_dilation=base,
+        rhs_dilation=holes,
+        dimension_numbers=numbers,
+        feature_group_count=int(feature_group_count),
+        batch_group_count=int(batch_group_count),
+        precision=canonical_precision(precision, name),
+        preferred_element_type=_element_type(name, preferred_element_type),
+    )
+
+
+class ConvGeneralDilated(Primitive):
+    name = "conv_general_dilated"
+
+    @remembered
+    def shape_rule(
+        self,
+        lhs: ShapedArray,
+        rhs: ShapedArray,
+        *,
+        window_strides: Shape,
+        padding: Pads,
+        lhs_dilation: Shape,
+        rhs_dilation: Shape,
+        dimension_numbers: ConvDimensionNumbers,
+        feature_group_count: int,
+        batch_group_count: int,
+        precision: CanonicalPrecision,
+        preferred_element_type: Any,
+    ) -> ShapedArray:
+        groups = (feature_group_count, batch_group_count)
+        sides = (lhs_dilation, rhs_dilation)
+        check_operands(self.name, lhs, rhs, dimension_numbers, window_strides, padding, *sides, groups)
+        lhs_spec, rhs_spec, out_spec = dimension_numbers
+        sizes, window = [lhs.shape[d] for d in lhs_spec[2:]], [rhs.shape[d] for d in rhs_spec[2:]]
+        space = window_counts(sizes, window, window_strides, padding, *sides)
+        shape = (lhs.shape[lhs_spec[0]] // batch_group_count, rhs.shape[rhs_spec[0]], *space)
+        dtype = _result_dtype(self.name, lhs, rhs, preferred_element_type)
+        return ShapedArray(placed(shape, out_spec), dtype, lhs.weak_type and rhs.weak_type)
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        (lhs, rhs), (lhs_dot, rhs_dot) = primals, tangents
+        out = self.bind(lhs, rhs, **params)
+        nothing = Zero(tangent_aval(aval_of(out)))
+        left = nothing if is_zero(lhs_dot) else self.bind(lhs_dot, rhs, **params)
+        right = nothing if is_zero(rhs_dot) else self.bind(lhs, rhs_dot, **params)
+        return out, add_tangents(left, right)
+
+    def transpose(self, ct: Any, lhs: Any, rhs: Any, **params: Any) -> list[Any]:
+        if is_linear(lhs):
+            return [operand_cotangent(self.bind, ct, lhs.aval, rhs, **params), None]
+        return [None, kernel_cotangent(self.bind, ct, lhs, rhs.aval, **params)]
+
+    def batch(self, axis: Axis, operands: Sequence[Any], dims: Sequence[int | None], **params: Any) -> Any:
+        return batched(self.bind, axis.size, operands, dims, **params)
+
+    def lower(
+        self,
+        ctx: Any,
+        lhs: Any,
+        rhs: Any,
+        *,
+        window_strides: Shape,
+        padding: Pads,
+        lhs_dilation: Shape,
+        rhs_dilation: Shape,
+        dimension_numbers: ConvDimensionNumbers,
+        feature_group_count: int,
+        batch_group_count: int,
+        precision: CanonicalPrecision,
+        preferred_element_type: Any,
+    ) -> Any:
+        if kind_of(ctx.avals_in[0].dtype) is COMPLEX:
+            params = ctx.eqn.params
+            return ctx.inline(lambda x, y: self._of_parts(x, y, params), lhs, rhs)
+        return ctx.op(
+            "stablehlo.convolution",
+            lhs,
+            rhs,
+            window_strides=window_strides,
+            padding=pads_attribute(padding),
+            lhs_dilation=lhs_dilation,
+            rhs_dilation=rhs_dilation,
+            dimension_numbers=_numbers_attribute(dimension_numbers),
+            feature_group_count=f"{feature_group_count} : i64",
+            batch_group_count=f"{batch_group_count} : i64",
+            precision_config=hlo_attributes(precision, "f32", "f32")["precision_config"],
+        )
+
+    def _of_parts(self, x: Any, y: Any, params: dict[str, Any]) -> Any:
+        """Of complex numbers, by three convolutions of real ones (Gauss)."""
+        wanted = params["preferred_element_type"]
+        part = None if wanted is None else np.zeros((), wanted).real.dtype
+        params = {**params, "preferred_element_type": part}
+        a, b, c, d = real(x), imag(x), real(y), imag(y)
+        first = self.bind(add(a, b), c, **params)
+        second = self.bind(a, sub(d, c), **params)
+        third = self.bind(b, add(c, d), **params)
+        return complex_(sub(first, third), add(first, second))
+
+    def shown_params(self, params: dict[str, Any]) -> dict[str, Any]:
+        return dict(sorted({**params, "out_sharding": None}.items()))
+
+    def cost(self, lhs: ShapedArray, rhs: ShapedArray, **params: Any) -> Cost:
+        out = self.shape_rule(lhs, rhs, **params)
+        summed = math.prod(rhs.shape[d] for d in params["dimension_numbers"].rhs_spec[1:])
+        return Cost(2 * out.size * summed, lhs.nbytes + rhs.nbytes + out.nbytes)
+
+
+conv_general_dilated_p = ConvGeneralDilated()
+
+
+# --- helpers
+
+
+def _element_type(name: str, dtype: Any) -> Any:
+    return None if dtype is None else check_user_dtype(dtype, name)
+
+
+_KINDS = (np.integer, np.floating, np.complexfloating)
+
+
+def _result_dtype(name: str, lhs: ShapedArray, rhs: ShapedArray, wanted: Any) -> Any:
+    if lhs.dtype != rhs.dtype:
+        raise TypeError(
+            f"{name}: both operands must have one dtype, got {lhs.dtype} and {rhs.dtype}; convert one with .astype"
+        )
+    if wanted is None or wanted == lhs.dtype:
+        return lhs.dtype
+    given, kind = (next((i for i, k in enumerate(_KINDS) if issubdtype(d, k)), -1) for d in (lhs.dtype, wanted))
+    if (given, kind) not in ((0, 0), (0, 1), (1, 1), (2, 2)):
+        raise TypeError(
+            f"{name}: preferred_element_type {wanted} does not fit operands of {lhs.dtype}; integers give integers or "
+            "floats, floats give floats, complex numbers complex ones"
+        )
+    if given == kind and wanted.itemsize < lhs.dtype.itemsize:
+        raise TypeError(
+            f"{name}: preferred_element_type {wanted} is narrower than {lhs.dtype}, the operands' dtype; convert the "
+            "result with .astype"
+        )
+    return wanted
+
+
+def _numbers_attribute(numbers: ConvDimensionNumbers) -> str:
+    def text(spec: Shape, first: str, second: str) -> str:
+        letters = [first, second, *map(str, range(len(spec) - 2))]
+        return ", ".join(letters[spec.index(d)] for d in range(len(spec)))
+
+    lhs, rhs, out = text(numbers.lhs_spec, *"bf"), text(numbers.rhs_spec, *"oi"), text(numbers.out_spec, *"bf")
+    return f"#stablehlo.conv<[{lhs}]x[{rhs}]->[{out}]>"

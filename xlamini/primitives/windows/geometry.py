@@ -1,0 +1,113 @@
+"""Where windows lie: padding by name, dilated sizes, how many windows there are."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from xlamini.core.avals import Shape
+from xlamini.core.errors import ShapeError
+
+Pads = tuple[tuple[int, int], ...]
+
+
+def padtype_to_pads(
+    in_shape: Sequence[int], window_shape: Sequence[int], window_strides: Sequence[int], padding: str
+) -> list[tuple[int, int]]:
+    """The padding before and after each dimension that a name stands for.
+
+    "VALID" is none; with "SAME" there are `size / stride` windows, rounded up, and an odd element of padding comes
+    last; with "SAME_LOWER" it comes first. TypeError for what is no string, RuntimeError for another name.
+
+    >>> padtype_to_pads((5,), (2,), (1,), "SAME")
+    [(0, 1)]
+    """
+    if not isinstance(padding, str):
+        raise TypeError(f"padtype_to_pads: padding must be 'SAME', 'SAME_LOWER' or 'VALID', got {padding!r}")
+    kind = padding.upper()
+    if kind == "VALID":
+        return [(0, 0)] * len(in_shape)
+    if kind not in ("SAME", "SAME_LOWER"):
+        raise RuntimeError(
+            f"padtype_to_pads: unknown padding {padding!r}; write 'SAME', 'SAME_LOWER', 'VALID', or a pair "
+            "(before, after) for each dimension"
+        )
+    totals = [
+        max((-(-n // stride) - 1) * stride + window - n, 0)
+        for n, window, stride in zip(in_shape, window_shape, window_strides, strict=True)
+    ]
+    halves = [(total // 2, total - total // 2) for total in totals]
+    return halves if kind == "SAME" else [(high, low) for low, high in halves]
+
+
+def as_pads(
+    name: str, padding: Any, sizes: Sequence[int], windows: Sequence[int], strides: Sequence[int]
+) -> Pads:
+    """A user's padding, given by name or in pairs, in pairs; TypeError or ValueError naming the function."""
+    if isinstance(padding, str):
+        if not len(sizes) == len(windows) == len(strides):
+            raise ShapeError(
+                f"{name}: padding {padding!r} needs windows and strides for {len(sizes)} dimensions, got windows "
+                f"{tuple(windows)} and strides {tuple(strides)}"
+            )
+        try:
+            return tuple(padtype_to_pads(sizes, windows, strides, padding))
+        except RuntimeError as error:
+            raise RuntimeError(str(error).replace("padtype_to_pads", name, 1)) from None
+    try:
+        return tuple((operator.index(low), operator.index(high)) for low, high in padding)
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"{name}: padding must be 'SAME', 'SAME_LOWER', 'VALID', or a pair (before, after) for each dimension, "
+            f"got {padding!r}"
+        ) from None
+
+
+def as_numbers(name: str, what: str, values: Any, default: int, count: int) -> Shape:
+    """A user's sequence of static integers; None is `default` for each dimension."""
+    if values is None:
+        return (default,) * count
+    try:
+        return tuple(operator.index(v) for v in np.asarray(values, object).ravel())
+    except TypeError:
+        raise TypeError(f"{name}: {what} must be a sequence of {count} ints, got {values!r}") from None
+
+
+def check_numbers(name: str, count: int, **arguments: Sequence[Any]) -> None:
+    """ShapeError unless each argument has a number for each dimension, and none that is below 1."""
+    for what, values in arguments.items():
+        if len(values) != count:
+            raise ShapeError(f"{name}: {what} must have {count} entries, one for each dimension, got {values}")
+        if any(v < 1 for v in values):
+            raise ShapeError(f"{name}: {what} must be 1 or more in each dimension, got {values}")
+
+
+def dilated(sizes: Sequence[int], dilation: Sequence[int]) -> Shape:
+    """Sizes after `dilation - 1` holes were put between neighbours."""
+    return tuple((n - 1) * d + 1 if n else 0 for n, d in zip(sizes, dilation, strict=True))
+
+
+def window_counts(
+    sizes: Sequence[int],
+    windows: Sequence[int],
+    strides: Sequence[int],
+    padding: Sequence[tuple[int, int]],
+    base_dilation: Sequence[int] | None = None,
+    window_dilation: Sequence[int] | None = None,
+) -> Shape:
+    """How many windows lie in each dimension."""
+    base = sizes if base_dilation is None else dilated(sizes, base_dilation)
+    reach = windows if window_dilation is None else dilated(windows, window_dilation)
+    return tuple(
+        max(0, (low + n + high - window) // stride + 1)
+        for n, window, stride, (low, high) in zip(base, reach, strides, padding, strict=True)
+    )
+
+
+def pads_attribute(padding: Pads) -> str:
+    """Pairs of padding in MLIR's notation."""
+    pairs = [list(pair) for pair in padding] or ""
+    return f"dense<{pairs}> : tensor<{len(padding)}x2xi64>"

@@ -1,0 +1,40 @@
+"""All windows of an array side by side, by strided slices: one for each place in the window."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from xlamini.core.tracer import aval_of
+from xlamini.primitives.concatenate import concatenate
+from xlamini.primitives.pad import pad
+from xlamini.primitives.shape import expand_dims
+from xlamini.primitives.slice import slice
+from xlamini.primitives.tangent_ops import zeros
+from xlamini.primitives.windows.geometry import Pads, dilated, window_counts
+
+
+def window_views(
+    x: Any,
+    filler: Any,
+    window_dimensions: Sequence[int],
+    window_strides: Sequence[int],
+    padding: Pads,
+    base_dilation: Sequence[int],
+    window_dilation: Sequence[int],
+) -> Any:
+    """An array of shape (places in the window, windows…): element [i, w] is what window w has at its place i."""
+    counts = window_counts(
+        aval_of(x).shape, window_dimensions, window_strides, padding, base_dilation, window_dilation
+    )
+    if 0 in counts:
+        return zeros(aval_of(x).update(shape=(math.prod(window_dimensions), *counts)))
+    config = [(low, high, base - 1) for (low, high), base in zip(padding, base_dilation, strict=True)]
+    around = pad(x, filler, config)
+    steps = zip(window_dimensions, window_dilation, strict=True)
+    places = itertools.product(*(range(0, n * hole, hole) for n, hole in steps))
+    reach = dilated(counts, window_strides)
+    views = [slice(around, at, [a + r for a, r in zip(at, reach, strict=True)], window_strides) for at in places]
+    return concatenate([expand_dims(view, (0,)) for view in views], 0)

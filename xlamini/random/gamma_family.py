@@ -1,0 +1,154 @@
+"""Floats that are made of gamma distributed ones, whose derivatives they inherit."""
+from __future__ import annotations
+
+from typing import Any
+
+from xlamini.core.errors import ShapeError
+from xlamini.core.tracer import aval_of, literal
+from xlamini.primitives.arithmetic import abs as absolute
+from xlamini.primitives.arithmetic import max as maximum
+from xlamini.primitives.exponential import exp
+from xlamini.primitives.identity import stop_gradient
+from xlamini.primitives.operators import power
+from xlamini.primitives.power import sqrt
+from xlamini.primitives.promotion import broadcast_to, in_dtype
+from xlamini.primitives.random_keys import split_p
+from xlamini.primitives.reductions import reduce_max, reduce_sum
+from xlamini.primitives.shape import expand_dims
+from xlamini.random.arguments import broadcast_shape, checked_shape, float_dtype, sampler
+from xlamini.random.continuous import exponential_noise
+from xlamini.random.discrete import signs
+from xlamini.random.gamma import gamma_noise
+from xlamini.random.normal import standard_normal
+from xlamini.random.uniform import halves
+
+
+@sampler("shape", "dtype")
+def beta(key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = None) -> Any:
+    """Floats from the beta distribution with these parameters; they can be differentiated in both.
+
+    Without `shape` they have the shape that the parameters broadcast to.
+
+    >>> xlamini.random.beta(xlamini.random.key(0), 2.0, 3.0, (2,)).shape
+    (2,)
+    """
+    found = float_dtype("beta", dtype)
+    shape = broadcast_shape("beta", shape, a=a, b=b)
+    keys = halves(split_p.bind(key, shape=(2,)))
+    first, second = (gamma_noise(k, x, shape, found) for k, x in zip(keys, (a, b), strict=True))
+    greater = maximum(first, second)
+    first, second = exp(first - greater), exp(second - greater)
+    return first / (first + second)
+
+
+@sampler("shape", "dtype")
+def dirichlet(key: Any, alpha: Any, shape: Any = None, dtype: Any = None) -> Any:
+    """Vectors from the Dirichlet distribution with parameters `alpha` along the last axis; each sums to 1.
+
+    `shape` is that of the array of vectors, by default that of `alpha` without its last axis. They can be
+    differentiated in `alpha`. Raises ShapeError for an `alpha` of rank 0.
+
+    >>> xlamini.random.dirichlet(xlamini.random.key(0), xlamini.numpy.ones(3), (2,)).shape
+    (2, 3)
+    """
+    found, aval = float_dtype("dirichlet", dtype), aval_of(alpha)
+    if not aval.shape:
+        raise ShapeError("dirichlet: alpha must have an axis of parameters, got a scalar; use [alpha, …]")
+    wanted = None if shape is None else (*checked_shape("dirichlet", shape), aval.shape[-1])
+    shape = broadcast_shape("dirichlet", wanted, alpha=alpha)
+    logs = gamma_noise(key, alpha, shape, found)
+    last = len(shape) - 1
+    weights = exp(logs - expand_dims(stop_gradient(reduce_max(logs, (last,))), (last,)))
+    return weights / expand_dims(reduce_sum(weights, (last,)), (last,))
+
+
+@sampler("shape", "dtype")
+def chisquare(key: Any, df: Any, shape: Any = None, dtype: Any = None) -> Any:
+    """Floats from the chi-square distribution with `df` degrees of freedom; they can be differentiated in `df`.
+
+    Without `shape` they have the shape of `df`.
+
+    >>> xlamini.random.chisquare(xlamini.random.key(0), 3.0, (2,)).shape
+    (2,)
+    """
+    found = float_dtype("chisquare", dtype)
+    return _chisquare(key, in_dtype(df, found), broadcast_shape("chisquare", shape, df=df), found)
+
+
+def _chisquare(key: Any, df: Any, shape: Any, dtype: Any) -> Any:
+    two: Any = literal(2, dtype)
+    return exp(gamma_noise(key, df / two, shape, dtype)) * two
+
+
+@sampler("shape", "dtype")
+def f(key: Any, dfnum: Any, dfden: Any, shape: Any = None, dtype: Any = None) -> Any:
+    """Floats from the F distribution with degrees of freedom `dfnum` and `dfden`; differentiable in both.
+
+    Without `shape` they have the shape that the parameters broadcast to.
+
+    >>> xlamini.random.f(xlamini.random.key(0), 3.0, 4.0, (2,)).shape
+    (2,)
+    """
+    found = float_dtype("f", dtype)
+    shape = broadcast_shape("f", shape, dfnum=dfnum, dfden=dfden)
+    for_den, for_num = halves(split_p.bind(key, shape=(2,)))
+    dfnum, dfden = in_dtype(dfnum, found), in_dtype(dfden, found)
+    return (_chisquare(for_num, dfnum, shape, found) / dfnum) / (_chisquare(for_den, dfden, shape, found) / dfden)
+
+
+@sampler("shape", "dtype")
+def t(key: Any, df: Any, shape: Any = None, dtype: Any = None) -> Any:
+    """Floats from Student's t distribution with `df` degrees of freedom; they can be differentiated in `df`.
+
+    Without `shape` they have the shape of `df`.
+
+    >>> xlamini.random.t(xlamini.random.key(0), 3.0, (2,)).shape
+    (2,)
+    """
+    found = float_dtype("t", dtype)
+    shape = broadcast_shape("t", shape, df=df)
+    for_normal, for_gamma = halves(split_p.bind(key, shape=(2,)))
+    half = in_dtype(df, found) / literal(2, found)
+    chi = gamma_noise(for_gamma, half, shape, found, log_space=False)
+    return standard_normal(for_normal, shape, found) * sqrt(half / chi)
+
+
+@sampler("shape", "dtype")
+def generalized_normal(key: Any, p: Any, shape: Any = (), dtype: Any = None) -> Any:
+    """Floats whose density is proportional to `exp(-abs(x) ** p)`, for a positive number `p`.
+
+    >>> xlamini.random.generalized_normal(xlamini.random.key(0), 1.5, (2,)).shape
+    (2,)
+    """
+    found = float_dtype("generalized_normal", dtype)
+    shape = checked_shape("generalized_normal", shape)
+    broadcast_shape("generalized_normal", shape, p=p)
+    return _generalized_normal(key, p, shape, found)
+
+
+def _generalized_normal(key: Any, p: Any, shape: Any, dtype: Any) -> Any:
+    for_size, for_sign = halves(split_p.bind(key, shape=(2,)))
+    inverse = literal(1, dtype) / in_dtype(p, dtype)
+    size = gamma_noise(for_size, inverse, shape, dtype, log_space=False)
+    return signs(for_sign, shape, dtype) * power(size, inverse)
+
+
+@sampler("d", "shape", "dtype")
+def ball(key: Any, d: int, p: Any = 2, shape: Any = (), dtype: Any = None) -> Any:
+    """Points of the unit ball of dimension `d` in the norm of order `p`, each as likely as the next.
+
+    The result has a last axis of size `d`. Source: Barthe, Guédon, Mendelson, Naor, "A probabilistic approach to the
+    geometry of the l_p^n-ball", 2005.
+
+    >>> xlamini.random.ball(xlamini.random.key(0), 3, shape=(2,)).shape
+    (2, 3)
+    """
+    found = float_dtype("ball", dtype)
+    shape = checked_shape("ball", shape)
+    (d,) = checked_shape("ball", d)
+    for_direction, for_radius = halves(split_p.bind(key, shape=(2,)))
+    points = _generalized_normal(for_direction, p, (*shape, d), found)
+    exponent = in_dtype(p, found)
+    total = reduce_sum(power(absolute(points), exponent), (len(shape),)) + exponential_noise(for_radius, shape, found)
+    norm = power(total, literal(1, found) / exponent)
+    return points / broadcast_to(expand_dims(norm, (len(shape),)), points.shape)

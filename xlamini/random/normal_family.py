@@ -1,0 +1,74 @@
+"""Floats that are made of normal ones: Maxwell's distribution, on one side and on both, and Wald's."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from xlamini.core.avals import Shape
+from xlamini.core.tracer import literal
+from xlamini.primitives.comparison import le
+from xlamini.primitives.power import sqrt, square
+from xlamini.primitives.promotion import broadcast_to, in_dtype
+from xlamini.primitives.random_keys import split_p
+from xlamini.primitives.reductions import reduce_sum
+from xlamini.primitives.select import where
+from xlamini.random.arguments import broadcast_shape, checked_shape, float_dtype, sampler
+from xlamini.random.discrete import signs
+from xlamini.random.normal import standard_normal
+from xlamini.random.uniform import halves, uniform_between
+
+
+@sampler("shape", "dtype")
+def maxwell(key: Any, shape: Any = (), dtype: Any = None) -> Any:
+    """Floats from Maxwell's distribution with scale 1: the length of a vector of three normal numbers.
+
+    >>> xlamini.random.maxwell(xlamini.random.key(0), (2,)).shape
+    (2,)
+    """
+    return _lengths(key, checked_shape("maxwell", shape), float_dtype("maxwell", dtype))
+
+
+@sampler("shape", "dtype")
+def double_sided_maxwell(key: Any, loc: Any, scale: Any, shape: Any = (), dtype: Any = None) -> Any:
+    """Floats `loc + scale * m` where m is from Maxwell's distribution with a random sign.
+
+    Their shape is `shape` followed by the shape that `loc` and `scale` broadcast to.
+
+    >>> xlamini.random.double_sided_maxwell(xlamini.random.key(0), 0.0, 2.0, (2,)).shape
+    (2,)
+    """
+    name = "double_sided_maxwell"
+    found = float_dtype(name, dtype)
+    shape = (*checked_shape(name, shape), *broadcast_shape(name, None, loc=loc, scale=scale))
+    for_length, for_sign = halves(split_p.bind(key, shape=(2,)))
+    standard = signs(for_sign, shape, found) * _lengths(for_length, shape, found)
+    loc, scale = (broadcast_to(in_dtype(x, found), shape) for x in (loc, scale))
+    return standard * scale + loc
+
+
+def _lengths(key: Any, shape: Shape, dtype: np.dtype) -> Any:
+    vectors = standard_normal(key, (*shape, 3), dtype)
+    return sqrt(reduce_sum(vectors * vectors, (len(shape),)))
+
+
+@sampler("shape", "dtype")
+def wald(key: Any, mean: Any, shape: Any = None, dtype: Any = None) -> Any:
+    """Floats from Wald's distribution, the inverse Gaussian one, with this mean and scale 1.
+
+    Without `shape` they have the shape of `mean`.
+
+    >>> xlamini.random.wald(xlamini.random.key(0), 2.0, (2,)).shape
+    (2,)
+    """
+    # Michael, Schucany and Haas, "Generating random variates using transformations with multiple roots", 1976.
+    found = float_dtype("wald", dtype)
+    shape = broadcast_shape("wald", shape, mean=mean)
+    mean = broadcast_to(in_dtype(mean, found), shape)
+    for_normal, for_choice = halves(split_p.bind(key, shape=(2,)))
+    y = square(standard_normal(for_normal, shape, found))
+    u = uniform_between(for_choice, shape, found, 0.0, 1.0)
+    two: Any = literal(2, found)
+    root = sqrt(literal(4, found) * mean * y + square(mean) * square(y))
+    smaller = mean + square(mean) * y / two - mean / two * root
+    return where(le(u, mean / (mean + smaller)), smaller, square(mean) / smaller)
