@@ -5,16 +5,14 @@ checks all.
 """
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
 import pytest
 
-import tests.rows
 import xlamini
 from tests import checks
+from tests.rows import all_rows
 from tests.rows.row import Row, Sample
 from xlamini.core.primitive import primitives
 
@@ -34,11 +32,6 @@ ELSEWHERE = {
     **dict.fromkeys(("debug_callback", "debug_print", "io_callback", "pure_callback"), "test_callbacks.py"),
     **dict.fromkeys(("threefry2x32", *(f"random_{name}" for name in _RANDOM)), "test_random.py"),
 }
-
-
-def all_rows() -> list[Row]:
-    modules = [importlib.import_module(f"tests.rows.{m.name}") for m in pkgutil.iter_modules(tests.rows.__path__)]
-    return [row for module in modules for row in getattr(module, "ROWS", [])]
 
 
 ROWS = all_rows()

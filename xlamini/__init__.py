@@ -18,6 +18,7 @@ from xlamini.core.config import (
     config as config,
     default_device as default_device,
     default_matmul_precision as default_matmul_precision,
+    default_prng_impl as default_prng_impl,
     disable_jit as disable_jit,
     enable_checks as enable_checks,
     enable_x64 as enable_x64,

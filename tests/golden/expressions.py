@@ -22,7 +22,7 @@ import numpy as np
 
 FOLDER = Path(__file__).with_suffix("")
 FILES = sorted(path.stem for path in FOLDER.glob("*.txt"))
-_MODULES = {
+MODULES = {
     "jnp": "numpy",
     "lax": "lax",
     "nn": "nn",
@@ -71,7 +71,7 @@ def names(jax: ModuleType, file: str) -> dict[str, Any]:
     """What the expressions of a file may name, from any library that has JAX's names."""
     known: dict[str, Any] = {"np": np, "math": math, "jax": jax, "grad": jax.grad, "vmap": jax.vmap, "jit": jax.jit}
     known.update(_samples(jax))
-    for name, module in _MODULES.items():
+    for name, module in MODULES.items():
         if any(re.search(rf"\b{name}\.", line) for line in _lines(file)):
             known[name] = importlib.import_module(f"{jax.__name__}.{module}")
     for name, text in filter(None, map(_definition, _lines(file))):

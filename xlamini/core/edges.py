@@ -39,8 +39,12 @@ def edge_methods(cls: type) -> None:
 
 
 def edge_of_face(namespace: dict[str, Any]) -> None:
-    """Make the functions that a public module names edges; the library's own calls go to what is beneath them."""
-    for name, member in namespace.items():
+    """Make the functions that a public module names edges; the library's own calls go to what is beneath them.
+
+    A module that also holds what it is made of says in `__all__` which names are public.
+    """
+    for name in namespace.get("__all__", list(namespace)):
+        member = namespace[name]
         if type(member) is FunctionType and not name.startswith("_"):
             namespace[name] = _public(member, namespace["__name__"], name)
 

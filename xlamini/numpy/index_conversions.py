@@ -8,14 +8,15 @@ from typing import Any
 import numpy as np
 
 from xlamini.core.dtypes import check_user_dtype, issubdtype
-from xlamini.core.tracer import Tracer, aval_of
+from xlamini.core.errors import ConcretizationTypeError, TracerArrayConversionError
+from xlamini.core.tracer import aval_of
 from xlamini.numpy.arguments import as_operand, as_shape
 from xlamini.numpy.arithmetic import clip, divmod, remainder
 from xlamini.numpy.creation import ones
 from xlamini.numpy.matrices import diag_indices
 from xlamini.numpy.searching import nonzero
-from xlamini.primitives.promotion import in_dtype, promoted
 from xlamini.primitives.convert import convert
+from xlamini.primitives.promotion import in_dtype, promoted
 from xlamini.runtime.array import Array
 from xlamini.transforms.composite import composite
 from xlamini.typing import ArrayLike, DTypeLike, ShapeLike
@@ -85,18 +86,20 @@ def _in_bounds(x: Any, size: int, mode: str) -> Any:
         return clip(x, 0, size - 1)
     if mode == "wrap":
         return remainder(x, size)
-    if isinstance(x, Tracer):
-        _refuse_traced(x)
-    elif np.any((np.asarray(x) < 0) | (np.asarray(x) >= size)):
+    values = _known(x)
+    if ((values < 0) | (values >= size)).any():
         raise ValueError(f"ravel_multi_index: an index is out of bounds of an axis of length {size}; see `mode`")
     return x
 
 
-def _refuse_traced(x: Any) -> None:
+def _known(x: Any) -> np.ndarray:
     try:
-        x.item()
-    except TypeError as error:
-        raise type(error)(f"ravel_multi_index: mode 'raise' needs known values; give 'clip' or 'wrap'. {error}") from None
+        return np.asarray(x)
+    except TracerArrayConversionError as error:
+        raise ConcretizationTypeError(
+            "ravel_multi_index: mode 'raise' needs values, but they are not known while tracing; give 'clip' or "
+            f"'wrap'. {error}"
+        ) from None
 
 
 @composite(static=("sizes", "order", "dtype"))

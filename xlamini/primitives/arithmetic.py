@@ -1,6 +1,6 @@
 """Elementwise arithmetic: sums, products, quotients, extrema, magnitudes.
 
-`mul_p` and `neg` stand in elementwise.py, because the family's own rules are made of them.
+`mul` and `neg` stand in elementwise.py, because the family's own rules are made of them.
 """
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from xlamini.core.avals import ShapedArray
-from xlamini.core.dtypes import check_user_dtype
 from xlamini.core.tangents import Zero, is_zero, tangent_aval
 from xlamini.core.tracer import aval_of
 from xlamini.primitives.comparison import eq, ge, gt, lt
@@ -26,13 +25,13 @@ from xlamini.primitives.elementwise import (
     elementwise,
     kind_of,
     like_dtypes,
+    mul,
     neg,
 )
-from xlamini.primitives.elementwise import mul as mul_p
 from xlamini.primitives.rounding import floor
 from xlamini.primitives.select import where
 
-__all__ = ["abs", "add", "div", "max", "min", "mul", "mul_p", "mulhi", "neg", "rem", "sign", "sub"]
+__all__ = ["abs", "add", "div", "max", "min", "mul", "mulhi", "neg", "rem", "sign", "sub"]
 
 
 @elementwise(hlo="stablehlo.add", accepts=ANY)
@@ -59,18 +58,6 @@ sub.derivatives(lambda x, y, out: 1, lambda x, y, out: -1)
 @sub.transposed
 def _(ct: Any, x: Any, y: Any) -> Any:
     return ct, neg(ct)
-
-
-def mul(x: Any, y: Any, *, out_dtype: Any = None) -> Any:
-    """Multiplication, elementwise: `x * y`; of the operands converted to `out_dtype`, if one is given.
-
-    >>> mul(xlamini.numpy.int8(100), xlamini.numpy.int8(100), out_dtype="int32")
-    Array(10000, dtype=int32)
-    """
-    if out_dtype is None:
-        return mul_p(x, y)
-    dtype = check_user_dtype(out_dtype, "mul")
-    return mul_p(*(convert(v, dtype, aval_of(v).weak_type) for v in like_dtypes((x, y))))
 
 
 @elementwise(hlo="chlo.mulhi", accepts=INTEGER)

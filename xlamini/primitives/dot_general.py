@@ -21,7 +21,7 @@ from xlamini.core.tangents import Zero, is_linear, is_zero, tangent_aval
 from xlamini.core.tracer import aval_of
 from xlamini.primitives.convert import convert
 from xlamini.primitives.precision import CanonicalPrecision, canonical_precision, hlo_attributes, swapped
-from xlamini.primitives.shape import transpose
+from xlamini.primitives.shape import refuse_sharding, transpose
 from xlamini.primitives.tangent_ops import add_tangents
 
 DotDimensionNumbers = tuple[tuple[Shape, Shape], tuple[Shape, Shape]]
@@ -46,14 +46,13 @@ def dot_general(
     >>> dot_general(a, b, (((1,), (0,)), ((), ()))).shape
     (2, 4)
     """
-    if out_sharding is not None:
-        raise NotImplementedError("dot_general: out_sharding needs an explicit mesh; leave it out")
+    refuse_sharding("dot_general", out_sharding)
     if preferred_element_type is not None:
         preferred_element_type = check_user_dtype(preferred_element_type, "dot_general")
     return dot_general_p.bind(
         lhs,
         rhs,
-        dimension_numbers=_canonical_numbers(dimension_numbers),
+        dimension_numbers=canonical_numbers("dot_general", dimension_numbers),
         precision=canonical_precision(precision),
         preferred_element_type=preferred_element_type,
     )
@@ -213,14 +212,15 @@ def free_dimensions(lhs_rank: int, rhs_rank: int, numbers: DotDimensionNumbers) 
     )
 
 
-def _canonical_numbers(numbers: Any) -> DotDimensionNumbers:
+def canonical_numbers(name: str, numbers: Any) -> DotDimensionNumbers:
+    """Dimension numbers as tuples of ints; TypeError, naming the function, for anything else."""
     try:
         (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = numbers
         contract = tuple(map(int, lhs_contract)), tuple(map(int, rhs_contract))
         return contract, (tuple(map(int, lhs_batch)), tuple(map(int, rhs_batch)))
     except (TypeError, ValueError):
         raise TypeError(
-            f"dot_general: dimension_numbers is {numbers!r}; "
+            f"{name}: dimension_numbers is {numbers!r}; "
             "write ((lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch)), each a sequence of ints"
         ) from None
 

@@ -11,6 +11,7 @@ from xlamini.core.dtypes import check_user_dtype
 from xlamini.core.errors import ShapeError
 from xlamini.core.primitive import Primitive
 from xlamini.primitives.elementwise import NUMERIC, kind_of
+from xlamini.primitives.shape import refuse_sharding
 
 
 def iota(dtype: Any, size: int) -> Any:
@@ -22,7 +23,7 @@ def iota(dtype: Any, size: int) -> Any:
     return broadcasted_iota(dtype, (size,), 0)
 
 
-def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int) -> Any:
+def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int, *, out_sharding: Any = None) -> Any:
     """An array of this shape in which each element is its index along `dimension`.
 
     Raises TypeError for a dtype that cannot count, ShapeError for a shape or dimension that does not exist.
@@ -31,6 +32,7 @@ def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int) -> Any:
     Array([[0, 1, 2],
            [0, 1, 2]], dtype=int32)
     """
+    refuse_sharding("broadcasted_iota", out_sharding)
     known = check_user_dtype(dtype, "iota")
     return iota_p.bind(dtype=known, shape=tuple(map(int, shape)), dimension=int(dimension))
 

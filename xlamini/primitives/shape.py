@@ -27,6 +27,12 @@ class LinearUnary(Primitive):
         return super().cost(*avals, **params)._replace(flops=0)
 
 
+def refuse_sharding(name: str, out_sharding: Any) -> None:
+    """Results live where their operands do; there are no explicit shardings yet."""
+    if out_sharding is not None:
+        raise NotImplementedError(f"{name}: `out_sharding` must be None; place the result with device_put")
+
+
 # --- transpose
 
 
@@ -80,7 +86,9 @@ def moveaxis(x: Any, source: int, destination: int) -> Any:
 # --- broadcast_in_dim
 
 
-def broadcast_in_dim(operand: Any, shape: Sequence[int], broadcast_dimensions: Sequence[int]) -> Any:
+def broadcast_in_dim(
+    operand: Any, shape: Sequence[int], broadcast_dimensions: Sequence[int], *, out_sharding: Any = None
+) -> Any:
     """Repeat an array into `shape`; dimension i of the operand becomes `broadcast_dimensions[i]` of the result.
 
     Each operand dimension must be 1 or the size of the result's dimension; else ShapeError.
@@ -88,6 +96,7 @@ def broadcast_in_dim(operand: Any, shape: Sequence[int], broadcast_dimensions: S
     >>> broadcast_in_dim(xlamini.numpy.ones(3), (2, 3), (1,)).shape
     (2, 3)
     """
+    refuse_sharding("broadcast_in_dim", out_sharding)
     shape, dims = tuple(map(int, shape)), tuple(map(int, broadcast_dimensions))
     if shape == aval_of(operand).shape and dims == tuple(range(len(shape))):
         return operand
@@ -134,21 +143,29 @@ class BroadcastInDim(LinearUnary):
 broadcast_in_dim_p = BroadcastInDim()
 
 
-def broadcast(x: Any, sizes: Sequence[int]) -> Any:
+def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Any = None) -> Any:
     """Repeat an array along new leading dimensions of these sizes."""
-    shape = aval_of(x).shape
-    return broadcast_in_dim(x, (*sizes, *shape), range(len(sizes), len(sizes) + len(shape)))
+    refuse_sharding("broadcast", out_sharding)
+    shape = aval_of(operand).shape
+    return broadcast_in_dim(operand, (*sizes, *shape), range(len(sizes), len(sizes) + len(shape)))
 
 
 # --- reshape and squeeze
 
 
-def reshape(operand: Any, new_sizes: Sequence[int]) -> Any:
+def reshape(
+    operand: Any, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None, *, out_sharding: Any = None
+) -> Any:
     """The same elements in row-major order under another shape; ShapeError if their number differs.
+
+    With `dimensions`, a permutation of the operand's, they are taken in the order of the transposed array.
 
     >>> reshape(xlamini.numpy.arange(6), (2, 3)).shape
     (2, 3)
     """
+    refuse_sharding("reshape", out_sharding)
+    if dimensions is not None:
+        operand = transpose(operand, dimensions)
     new_sizes = tuple(map(int, new_sizes))
     return operand if aval_of(operand).shape == new_sizes else reshape_p.bind(operand, new_sizes=new_sizes)
 

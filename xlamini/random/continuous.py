@@ -15,7 +15,7 @@ from xlamini.primitives.comparison import ge, lt
 from xlamini.primitives.exponential import exp, log, log1p
 from xlamini.primitives.operators import power
 from xlamini.primitives.power import sqrt
-from xlamini.primitives.promotion import broadcast_to, broadcasted, in_dtype
+from xlamini.primitives.promotion import broadcast_to, in_dtype
 from xlamini.primitives.select import where
 from xlamini.primitives.trigonometric import tan
 from xlamini.random.arguments import broadcast_shape, checked_shape, float_dtype, sampler
@@ -111,8 +111,7 @@ def weibull_min(key: Any, scale: Any, concentration: Any, shape: Any = (), dtype
     found = float_dtype("weibull_min", dtype)
     scale, concentration = in_dtype(scale, found), in_dtype(concentration, found)
     standard = exponential_noise(key, checked_shape("weibull_min", shape), found)
-    standard, inverse = broadcasted(standard, literal(1, found) / concentration)
-    return power(standard, inverse) * scale
+    return power(standard, literal(1, found) / concentration) * scale
 
 
 @sampler("shape", "dtype")

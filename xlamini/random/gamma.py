@@ -28,14 +28,14 @@ from xlamini.primitives.comparison import eq, ge, le
 from xlamini.primitives.exponential import exp, log, log1p
 from xlamini.primitives.power import pow as power
 from xlamini.primitives.power import sqrt
-from xlamini.primitives.promotion import broadcast_to, in_dtype
+from xlamini.primitives.promotion import in_dtype
 from xlamini.primitives.random_keys import KeyPrimitive, split_p
 from xlamini.primitives.reductions import reduce_or
 from xlamini.primitives.select import where
-from xlamini.primitives.shape import broadcast_in_dim, reshape
+from xlamini.primitives.shape import reshape
 from xlamini.primitives.slice import index_in_dim
 from xlamini.primitives.special import random_gamma_grad
-from xlamini.random.arguments import broadcast_shape, float_dtype, sampler
+from xlamini.random.arguments import broadcast_shape, float_dtype, sampler, spread_to
 from xlamini.random.normal import standard_normal
 from xlamini.random.uniform import uniform_between
 from xlamini.transforms.control_flow.while_loop import while_loop
@@ -69,7 +69,7 @@ def loggamma(key: Any, a: Any, shape: Any = None, dtype: Any = None) -> Any:
 
 def gamma_noise(key: Any, a: Any, shape: Shape, dtype: np.dtype, log_space: bool = True) -> Any:
     """Gamma floats, or their logarithms, for arguments that have been checked."""
-    return random_gamma_p.bind(key, broadcast_to(in_dtype(a, dtype), shape), log_space=log_space)
+    return random_gamma_p.bind(key, spread_to(in_dtype(a, dtype), shape), log_space=log_space)
 
 
 class RandomGamma(KeyPrimitive):
@@ -146,7 +146,7 @@ def _accepted(keys: Any, d: Any) -> Any:
         key, for_x, for_u = (where(refused, new, old) for new, old in zip(fresh, (key, next_x, for_u), strict=True))
         return key, for_x, for_u, where(done, kept, v), done | ~(negative | refused)
 
-    start = (*_parts(keys, 3), filled(d.shape, d.dtype.type(1)), filled(d.shape, np.False_))
+    start = (*_parts(keys, 3), spread_to(d.dtype.type(1), d.shape), spread_to(np.False_, d.shape))
     return while_loop(lambda state: any_of(~state[-1]), turn, start)[3]
 
 
@@ -159,11 +159,6 @@ def _refused(square: Any, v: Any, u: Any, d: Any) -> Any:
 def any_of(x: Any) -> Any:
     """Whether any element is True."""
     return reduce_or(x, tuple(range(x.ndim)))
-
-
-def filled(shape: Shape, value: Any) -> Any:
-    """An array to begin a loop with."""
-    return broadcast_in_dim(value, shape, ()) if shape else value
 
 
 def _parts(keys: Any, count: int) -> list[Any]:

@@ -29,6 +29,8 @@ from xlamini.runtime.array import Array
 from xlamini.transforms.composite import composite
 from xlamini.typing import ArrayLike
 
+__all__ = ["dct", "dctn", "idct", "idctn"]
+
 Norm = str | None
 _INVERSE = {1: 1, 2: 3, 3: 2, 4: 4}
 

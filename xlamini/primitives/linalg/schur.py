@@ -45,6 +45,7 @@ def schur(
 class Schur(MatrixOperation):
     name = "schur"
     multiple_results = True
+    lacks = {"jvp": "blocks and their order jump with the matrix"}
 
     def shape_rule(self, x: ShapedArray, *, compute_schur_vectors: bool, **params: Any) -> list[ShapedArray]:
         check_matrix("schur", x, square=True)

@@ -1,0 +1,183 @@
+"""Binomially distributed counts: by waiting times where few are expected, else by rejection; multinomial ones of them."""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from xlamini.core.avals import Shape
+from xlamini.core.dtypes import finfo
+from xlamini.core.errors import ShapeError
+from xlamini.core.tracer import aval_of, literal
+from xlamini.numpy.take import take
+from xlamini.primitives.arithmetic import abs as absolute
+from xlamini.primitives.comparison import eq, ge, gt, le, lt
+from xlamini.primitives.convert import convert
+from xlamini.primitives.cumulative import cumsum
+from xlamini.primitives.exponential import log, log1p
+from xlamini.primitives.power import sqrt
+from xlamini.primitives.promotion import in_dtype
+from xlamini.primitives.random_keys import split_p
+from xlamini.primitives.rounding import ceil, floor
+from xlamini.primitives.select import clamp, where
+from xlamini.primitives.shape import moveaxis
+from xlamini.random.arguments import any_of, broadcast_shape, checked_shape, float_dtype, sampler, spread_to
+from xlamini.random.uniform import halves, thirds, uniform_between
+from xlamini.transforms.control_flow.scan import scan
+from xlamini.transforms.control_flow.while_loop import while_loop
+
+_FEW = 10.0
+_INT32 = np.dtype(np.int32)
+
+
+@sampler("shape", "dtype")
+def binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: Any = None) -> Any:
+    """Counts, as floats, of successes in `n` trials of probability `p`; NaN where these are negative or NaN.
+
+    Without `shape` they have the shape that the parameters broadcast to.
+
+    >>> xlamini.random.binomial(xlamini.random.key(0), 10, 0.3, (2,)).shape
+    (2,)
+    """
+    found = float_dtype("binomial", dtype)
+    shape = broadcast_shape("binomial", shape, n=n, p=p)
+    return _binomial(key, *(spread_to(in_dtype(x, found), shape) for x in (n, p)))
+
+
+def _binomial(key: Any, n: Any, p: Any) -> Any:
+    """Counts of the rarer outcome are drawn; `n` and `p` are arrays of the shape of the result."""
+    rare = lt(p, 0.5)
+    q = where(rare, p, 1.0 - p)
+    bad_q, bad_n = _bad(q), _bad(n)
+    q = where(bad_q, 0.01, q)
+    few = bad_n | le(n * q, _FEW)
+    whole = floor(n)
+    waited = _by_waiting(key, where(few, whole, 0.0), q)
+    drawn = _by_rejection(key, where(few, 10000.0, whole), where(few, 0.5, q), any_of(~few))
+    count = where(bad_q | bad_n, math.nan, where(few, waited, drawn))
+    endless = eq(absolute(n), math.inf)
+    count = where(endless & ~(bad_q | bad_n), math.inf, count)
+    return where(rare | bad_n | (p != p) | endless, count, whole - count)
+
+
+def _bad(x: Any) -> Any:
+    return (x != x) | lt(x, 0.0)
+
+
+def _by_waiting(key: Any, n: Any, q: Any) -> Any:
+    """How many geometric waiting times fit into `n` trials."""
+    dtype, log_failure = n.dtype, log1p(-q)
+
+    def turn(state: Any) -> Any:
+        turns, count, waited, key = state
+        now, key = halves(split_p.bind(key, shape=(2,)))
+        u = uniform_between(now, n.shape, dtype, 0.0, 1.0)
+        return turns + 1, where(le(waited, n), count + 1.0, count), waited + ceil(log(u) / log_failure), key
+
+    zeros = spread_to(dtype.type(0), n.shape)
+    last = while_loop(
+        lambda state: any_of(le(state[2], n)) & _goes_on(state[0], dtype), turn, (np.int32(0), zeros, zeros, key)
+    )
+    return last[1] - 1.0
+
+
+def _by_rejection(key: Any, n: Any, q: Any, needed: Any) -> Any:
+    """Hörmann's BTRS ("The generation of binomial random variates", 1993).
+
+    Every element is drawn anew until all have been accepted. Nothing is drawn unless `needed`.
+    """
+    dtype = n.dtype
+    spread = sqrt(n * q * (1.0 - q))
+    b = 1.15 + 2.53 * spread
+    a = -0.0873 + 0.0248 * b + 0.01 * q
+    c = n * q + 0.5
+    v_r = 0.92 - 4.2 / b
+    ratio = q / (1.0 - q)
+    alpha = (2.83 + 5.1 / b) * spread
+    mode = floor((n + 1.0) * q)
+
+    def turn(state: Any) -> Any:
+        turns, kept, accepted, key = state
+        key, for_u, for_v = thirds(split_p.bind(key, shape=(3,)))
+        u = uniform_between(for_u, n.shape, dtype, 0.0, 1.0) - 0.5
+        v = uniform_between(for_v, n.shape, dtype, 0.0, 1.0)
+        edge = 0.5 - absolute(u)
+        inside = ge(edge, 0.07) & le(v, v_r)
+        k = floor((2.0 * a / edge + b) * u + c)
+        outside = lt(k, 0.0) | gt(k, n)
+        bound = log(v * alpha / (a / (edge * edge) + b))
+        accept = inside | (~outside & le(bound, _log_density(k, n, mode, ratio)))
+        return turns + 1, where(accept, k, kept), accepted | accept, key
+
+    start = (np.int32(0), spread_to(dtype.type(-1), n.shape), spread_to(np.False_, n.shape), key)
+    return while_loop(lambda state: needed & any_of(~state[2]) & _goes_on(state[0], dtype), turn, start)[1]
+
+
+def _log_density(k: Any, n: Any, mode: Any, ratio: Any) -> Any:
+    """The logarithm of the density at `k`, less that at the mode."""
+    total = (mode + 0.5) * log((mode + 1.0) / (ratio * (n - mode + 1.0)))
+    total = total + (n + 1.0) * log((n - mode + 1.0) / (n - k + 1.0))
+    total = total + (k + 0.5) * log(ratio * (n - k + 1.0) / (k + 1.0))
+    return total + _stirling_rest(mode) + _stirling_rest(n - mode) - _stirling_rest(k) - _stirling_rest(n - k)
+
+
+def _rest(k: int) -> float:
+    """What Stirling's formula for log(k!) leaves over."""
+    return math.lgamma(k + 1) - (0.5 * math.log(2 * math.pi) + (k + 0.5) * math.log(k + 1) - (k + 1))
+
+
+_RESTS = np.array([_rest(k) for k in range(10)])
+
+
+def _stirling_rest(k: Any) -> Any:
+    """The rest for a whole number `k`; one beyond 9 counts as 9, of which the series is used, as JAX has it."""
+    small = le(k, 9.0)
+    k = clamp(0.0, k, 9.0)
+    square = (k + 1.0) * (k + 1.0)
+    series = (1 / 12 - (1 / 360 - 1 / 1260 / square) / square) / (k + 1.0)
+    return where(small, take(_RESTS.astype(k.dtype), convert(k, _INT32), mode="clip"), series)
+
+
+def _goes_on(turns: Any, dtype: np.dtype) -> Any:
+    """There are at most as many turns as the greatest number of the result."""
+    return lt(convert(turns, dtype), dtype.type(finfo(dtype).max))
+
+
+def multinomial(
+    key: Any,
+    n: Any,
+    p: Any,
+    *,
+    shape: Any = None,
+    dtype: Any = None,
+    unroll: int | bool = 1,
+) -> Any:
+    """Counts, as floats, of each outcome in `n` trials; the outcomes' probabilities `p` lie along its last axis.
+
+    `shape` is that of the result, with the outcomes last; by default what `n` and `p` without its last axis broadcast
+    to, followed by that axis. `unroll` is that of the `scan` over outcomes. Raises ShapeError for a `p` of rank 0.
+
+    >>> xlamini.random.multinomial(xlamini.random.key(0), 10, xlamini.numpy.array([0.2, 0.8])).sum()
+    Array(10., dtype=float32)
+    """
+    if not aval_of(p).shape:
+        raise ShapeError("multinomial: p must have an axis of probabilities, got a scalar; use [p, 1 - p]")
+    return _multinomial(key, n, p, None if shape is None else checked_shape("multinomial", shape), dtype, unroll)
+
+
+@sampler("shape", "dtype", "unroll", name="multinomial")
+def _multinomial(key: Any, n: Any, p: Any, shape: Shape | None, dtype: Any, unroll: int | bool) -> Any:
+    found, aval = float_dtype("multinomial", dtype), aval_of(p)
+    whole = broadcast_shape("multinomial", shape, p=p, n=_Row(aval_of(n).shape))
+    n, p = spread_to(in_dtype(n, found), whole[:-1]), spread_to(in_dtype(p, found), whole)
+    left = cumsum(p, len(whole) - 1, reverse=True)
+    ratios = moveaxis(p / where(eq(left, 0.0), 1.0, left), -1, 0)
+    keys = split_p.bind(key, shape=aval.shape[-1:])
+
+    def outcome(rest: Any, now: Any) -> Any:
+        ratio, key = now
+        count = _binomial(key, rest, clamp(0.0, ratio, 1.0))
+        return rest - count, count
+
+    return moveaxis(scan(outcome, n, (ratios, keys), unroll=unroll)[1], 0, -1)

@@ -1,0 +1,92 @@
+"""Poisson distributed integers: by waiting times where few are expected, else by rejection."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from xlamini.core.dtypes import iinfo
+from xlamini.primitives.arithmetic import abs as absolute
+from xlamini.primitives.comparison import ge, gt, le, lt
+from xlamini.primitives.convert import convert
+from xlamini.primitives.exponential import log
+from xlamini.primitives.power import sqrt
+from xlamini.primitives.promotion import in_dtype
+from xlamini.primitives.random_keys import split_p
+from xlamini.primitives.rounding import floor
+from xlamini.primitives.select import where
+from xlamini.primitives.special import lgamma
+from xlamini.random.arguments import any_of, broadcast_shape, checked_dtype, sampler, spread_to
+from xlamini.random.uniform import halves, thirds, uniform_between
+from xlamini.transforms.control_flow.while_loop import while_loop
+
+_FLOAT32 = np.dtype(np.float32)
+_FEW = 10.0
+_MANY = 1e5
+
+
+@sampler("shape", "dtype")
+def poisson(key: Any, lam: Any, shape: Any = None, dtype: Any = None) -> Any:
+    """Integers from the Poisson distribution with mean `lam`; -1 where it is NaN.
+
+    Without `shape` they have the shape of `lam`. Raises ValueError for a dtype that is no integer.
+
+    >>> xlamini.random.poisson(xlamini.random.key(0), 3.5, (3,)).shape
+    (3,)
+    """
+    found = checked_dtype("poisson", dtype, int, np.integer, "an integer dtype such as 'int32'")
+    shape = broadcast_shape("poisson", shape, lam=lam)
+    lam = spread_to(in_dtype(lam, _FLOAT32), shape)
+    few = (lam != lam) | lt(lam, _FEW)
+    waited = _by_waiting(key, where(few, lam, 0.0), found)
+    drawn = _by_rejection(key, where(few, _MANY, lam), found, any_of(~few))
+    return where(lam == 0.0, np.zeros((), found), where(few, waited, drawn))
+
+
+def _by_waiting(key: Any, lam: Any, dtype: np.dtype) -> Any:
+    """How many exponential waiting times fit into `lam` (Knuth, The Art of Computer Programming 2, 3.4.1)."""
+
+    def turn(state: Any) -> Any:
+        turns, count, key, logs = state
+        key, now = halves(split_p.bind(key, shape=(2,)))
+        u = uniform_between(now, lam.shape, _FLOAT32, 0.0, 1.0)
+        return turns + 1, where(gt(logs, -lam), count + 1, count), key, logs + log(u)
+
+    start = (np.int32(0), spread_to(dtype.type(0), lam.shape), key, spread_to(np.float32(0), lam.shape))
+    last = while_loop(lambda state: any_of(gt(state[3], -lam)) & _goes_on(state[0], dtype), turn, start)
+    return last[1] - 1
+
+
+def _by_rejection(key: Any, lam: Any, dtype: np.dtype, needed: Any) -> Any:
+    """Hörmann's PTRS ("The transformed rejection method for generating Poisson random variables", 1993).
+
+    Every element is drawn anew until all have been accepted. Nothing is drawn unless `needed`.
+    """
+    log_lam = log(lam)
+    b = 0.931 + 2.53 * sqrt(lam)
+    a = -0.059 + 0.02483 * b
+    inverse_alpha = 1.1239 + 1.1328 / (b - 3.4)
+    v_r = 0.9277 - 3.6224 / (b - 2.0)
+
+    def turn(state: Any) -> Any:
+        turns, kept, accepted, key = state
+        key, for_u, for_v = thirds(split_p.bind(key, shape=(3,)))
+        u = uniform_between(for_u, lam.shape, _FLOAT32, 0.0, 1.0) - 0.5
+        v = uniform_between(for_v, lam.shape, _FLOAT32, 0.0, 1.0)
+        edge = 0.5 - absolute(u)
+        k = floor((2.0 * a / edge + b) * u + lam + 0.43)
+        s = log(v * inverse_alpha / (a / (edge * edge) + b))
+        density = -lam + k * log_lam - lgamma(k + 1.0)
+        inside = ge(edge, 0.07) & le(v, v_r)
+        outside = lt(k, 0.0) | (lt(edge, 0.013) & gt(v, edge))
+        accept = inside | (~outside & le(s, density))
+        return turns + 1, where(accept, k, kept), accepted | accept, key
+
+    start = (np.int32(0), spread_to(np.float32(-1), lam.shape), spread_to(np.False_, lam.shape), key)
+    goes_on = lambda state: needed & any_of(~state[2]) & _goes_on(state[0], dtype)
+    return convert(while_loop(goes_on, turn, start)[1], dtype)
+
+
+def _goes_on(turns: Any, dtype: np.dtype) -> Any:
+    """There are at most as many turns as the greatest number of the result."""
+    return lt(convert(turns, dtype), dtype.type(iinfo(dtype).max))
