@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -14,13 +15,16 @@ Calls = list[tuple[str, Callable[[], Any]]]
 
 
 def measure(load: Callable[[], ModuleType], settings: Settings) -> list[Measurement]:
-    """Measure arithmetic, reductions, indexing, shape operations and conversions."""
+    """Measure arithmetic, reductions, indexing, shape operations, conversions, composites; and the mean of all."""
     jax = load()
     jnp = jax.numpy
     matrix = jnp.asarray(np.linspace(0.1, 1, 64, dtype=np.float32).reshape(8, 8))
-    groups = (_arithmetic, _reductions, _indexing, _shapes, _conversions)
+    groups = (_arithmetic, _reductions, _indexing, _shapes, _conversions, _composites)
     calls = [call for group in groups for call in group(jnp, matrix)]
-    return each_per_call(jax, [(f"eager {what}", call) for what, call in calls], settings)
+    measured = each_per_call(jax, [(f"eager {what}", call) for what, call in calls], settings)
+    seconds = [m.value for m in measured if m.value is not None]
+    mean = Measurement("eager operations, geometric mean", statistics.geometric_mean(seconds), target=0.8)
+    return [*measured, mean]
 
 
 def _arithmetic(jnp: ModuleType, x: Any) -> Calls:
@@ -75,4 +79,23 @@ def _conversions(jnp: ModuleType, x: Any) -> Calls:
         ("jnp.zeros", lambda: jnp.zeros((8, 8))),
         ("jnp.arange", lambda: jnp.arange(8)),
         ("astype", lambda: x.astype(jnp.int32)),
+    ]
+
+
+def _composites(jnp: ModuleType, x: Any) -> Calls:
+    """Functions of several operations, each family once."""
+    vector = x[0]
+    positive = x @ x.T + 8 * jnp.eye(8)
+    return [
+        ("jnp.cumsum", lambda: jnp.cumsum(x, axis=1)),
+        ("jnp.sort", lambda: jnp.sort(vector)),
+        ("jnp.median", lambda: jnp.median(x, axis=1)),
+        ("jnp.quantile", lambda: jnp.quantile(vector, 0.25)),
+        ("jnp.interp", lambda: jnp.interp(vector, vector, vector)),
+        ("jnp.polyval", lambda: jnp.polyval(vector, x)),
+        ("jnp.cov", lambda: jnp.cov(x)),
+        ("jnp.fft.rfft", lambda: jnp.fft.rfft(vector)),
+        ("jnp.linalg.norm", lambda: jnp.linalg.norm(x)),
+        ("jnp.linalg.solve", lambda: jnp.linalg.solve(positive, vector)),
+        ("jnp.linalg.eigh", lambda: jnp.linalg.eigh(positive)),
     ]

@@ -191,15 +191,15 @@ def short_name(dtype: Any) -> str:
 
 
 @functools.lru_cache(maxsize=4096)
-def issubdtype(a: Any, b: Any) -> bool:
-    """Whether dtype `a` is `b`, or one of the class `b`: np.floating, np.integer, extended, ...
+def issubdtype(arg1: Any, arg2: Any) -> bool:
+    """Whether dtype `arg1` is `arg2`, or one of the class `arg2`: np.floating, np.integer, extended, ...
 
     >>> issubdtype("bfloat16", np.floating)
     True
     """
-    if isinstance(a, ExtendedDType) and isinstance(b, ExtendedDType):
-        return a == b
-    scalar, kind = _scalar_class(a), _scalar_class(b)
+    if isinstance(arg1, ExtendedDType) and isinstance(arg2, ExtendedDType):
+        return arg1 == arg2
+    scalar, kind = _scalar_class(arg1), _scalar_class(arg2)
     return issubclass(scalar, kind) or issubclass(ml_classes.get(scalar, scalar), kind)
 
 

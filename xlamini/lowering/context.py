@@ -66,6 +66,7 @@ class Context:
     def many(
         self,
         name: str,
+        /,
         operands: Sequence[Value],
         types: Sequence[ir.Type],
         regions: Sequence[Callable[[ir.Region], None]] = (),
@@ -182,10 +183,13 @@ class Context:
         """
         if any_ordered(jaxpr.effects):
             return self.body(jaxpr, operands, name)
-        function = self.module.function(jaxpr, name, f"{self._scope(self.eqn)}/{name}", self.path())
         types = [self.mlir.type(a) for a in jaxpr.out_avals]
-        callee = ir.FlatSymbolRefAttr.get(function, self.mlir.context)
-        return self.many("func.call", operands, types, callee=callee)
+        return self.many("func.call", operands, types, callee=self.function(jaxpr, name))
+
+    def function(self, jaxpr: Jaxpr, name: str) -> ir.Attribute:
+        """The symbol of the function of the module that computes a jaxpr, made once however often it is asked for."""
+        function = self.module.function(jaxpr, name, f"{self._scope(self.eqn)}/{name}", self.path())
+        return ir.FlatSymbolRefAttr.get(function, self.mlir.context)
 
     def host_call(
         self, function: Callable[..., Any], operands: Sequence[Value], ordered: bool, side_effect: bool

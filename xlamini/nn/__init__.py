@@ -10,7 +10,12 @@ from xlamini.nn.activations import (
     sigmoid as sigmoid, silu as silu, soft_sign as soft_sign, softplus as softplus, sparse_plus as sparse_plus,
     sparse_sigmoid as sparse_sigmoid, squareplus as squareplus, swish as swish,
 )
+from xlamini.nn.attention import dot_product_attention as dot_product_attention
 from xlamini.nn.encoding import one_hot as one_hot, standardize as standardize
+from xlamini.nn.scaled_matmul import (
+    get_scaled_dot_general_config as get_scaled_dot_general_config, scaled_dot_general as scaled_dot_general,
+    scaled_matmul as scaled_matmul,
+)
 from xlamini.nn.softmax import (
     log_softmax as log_softmax, logmeanexp as logmeanexp, logsumexp as logsumexp, softmax as softmax,
 )

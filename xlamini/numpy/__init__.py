@@ -13,25 +13,24 @@ from xlamini.core.edges import edge_of_face as _edge_of_face
 from xlamini.numpy import array_methods as _array_methods
 from xlamini.numpy import array_operators as _array_operators
 from xlamini.numpy import indexing as _indexing
+from xlamini.numpy.along_axes import apply_along_axis as apply_along_axis, apply_over_axes as apply_over_axes
 from xlamini.numpy.arithmetic import (
     abs as abs, absolute as absolute, clip as clip, divide as divide, divmod as divmod, fabs as fabs,
     float_power as float_power, floor_divide as floor_divide, fmax as fmax, fmin as fmin, fmod as fmod,
-    heaviside as heaviside, mod as mod,
-    positive as positive, pow as pow, power as power, reciprocal as reciprocal,
+    heaviside as heaviside, mod as mod, positive as positive, pow as pow, power as power, reciprocal as reciprocal,
     remainder as remainder, sign as sign, square as square, true_divide as true_divide,
 )
+from xlamini.numpy.array_api import VERSION as __array_api_version__, namespace_info as __array_namespace_info__
 from xlamini.numpy.bitwise import (
-    bitwise_count as bitwise_count, bitwise_invert as bitwise_invert,
-    bitwise_left_shift as bitwise_left_shift, bitwise_not as bitwise_not,
-    bitwise_right_shift as bitwise_right_shift, invert as invert,
+    bitwise_count as bitwise_count, bitwise_invert as bitwise_invert, bitwise_left_shift as bitwise_left_shift,
+    bitwise_not as bitwise_not, bitwise_right_shift as bitwise_right_shift, invert as invert,
     left_shift as left_shift, right_shift as right_shift,
 )
 from xlamini.numpy.comparison import (
     allclose as allclose, array_equal as array_equal, array_equiv as array_equiv, equal as equal, greater as greater,
     greater_equal as greater_equal, isclose as isclose, iscomplex as iscomplex, isfinite as isfinite, isinf as isinf,
     isnan as isnan, isneginf as isneginf, isposinf as isposinf, isreal as isreal, less as less,
-    less_equal as less_equal, logical_not as logical_not,
-    not_equal as not_equal, signbit as signbit,
+    less_equal as less_equal, logical_not as logical_not, not_equal as not_equal, signbit as signbit,
 )
 from xlamini.numpy.complex import angle as angle, conj as conj, conjugate as conjugate, imag as imag, real as real
 from xlamini.numpy.constants import (
@@ -66,12 +65,25 @@ from xlamini.numpy.dtypes import (
     uint16 as uint16, uint2 as uint2, uint32 as uint32, uint4 as uint4, uint64 as uint64, uint8 as uint8,
     unsignedinteger as unsignedinteger,
 )
+from xlamini.numpy.editing import (
+    delete as delete, fill_diagonal as fill_diagonal, insert as insert, place as place,
+)
 from xlamini.numpy.einsum import einsum as einsum, einsum_path as einsum_path
 from xlamini.numpy.exponential import (
     cbrt as cbrt, exp as exp, exp2 as exp2, expm1 as expm1, log as log, log10 as log10, log1p as log1p, log2 as log2,
     sqrt as sqrt,
 )
+from xlamini.numpy.files import (
+    from_dlpack as from_dlpack, fromfile as fromfile, load as load, save as save, savez as savez,
+)
 from xlamini.numpy.flipping import flip as flip, fliplr as fliplr, flipud as flipud, roll as roll, rot90 as rot90
+from xlamini.numpy.index_conversions import (
+    diag_indices_from as diag_indices_from, mask_indices as mask_indices, ravel_multi_index as ravel_multi_index,
+    unravel_index as unravel_index,
+)
+from xlamini.numpy.index_tricks import (
+    c_ as c_, index_exp as index_exp, ix_ as ix_, mgrid as mgrid, ogrid as ogrid, r_ as r_, s_ as s_,
+)
 from xlamini.numpy.joining import (
     append as append, block as block, column_stack as column_stack, concat as concat, concatenate as concatenate,
     dstack as dstack, hstack as hstack, stack as stack, vstack as vstack,
@@ -90,7 +102,12 @@ from xlamini.numpy.nan_reductions import (
     nanargmax as nanargmax, nanargmin as nanargmin, nanmax as nanmax, nanmean as nanmean, nanmedian as nanmedian,
     nanmin as nanmin, nanprod as nanprod, nanstd as nanstd, nansum as nansum, nanvar as nanvar,
 )
+from xlamini.numpy.packing import packbits as packbits, unpackbits as unpackbits
 from xlamini.numpy.padding import pad as pad
+from xlamini.numpy.printing import (
+    array_repr as array_repr, array_str as array_str, get_printoptions as get_printoptions,
+    printoptions as printoptions, set_printoptions as set_printoptions,
+)
 from xlamini.numpy.ranges import (
     arange as arange, fromfunction as fromfunction, indices as indices, linspace as linspace, logspace as logspace,
     meshgrid as meshgrid,

@@ -9,7 +9,7 @@ import numpy as np
 
 from xlamini.core.jaxpr import Literal
 from xlamini.core.tracer import Tracer
-from xlamini.primitives.promotion import is_operand
+from xlamini.primitives.promotion import is_operand, stands_for_array
 from xlamini.primitives.slice import index_in_dim
 from xlamini.runtime.array import Array, ArrayImpl
 from xlamini.runtime.put import device_put_value
@@ -22,6 +22,8 @@ def as_operand(name: str, x: Any) -> Array:
     if type(x) in _ARRAYS:
         return x
     if not is_operand(x):
+        if stands_for_array(x):
+            return as_operand(name, x.__jax_array__())
         raise TypeError(
             f"{name}: an array or a number is needed, got {type(x).__name__}; make it an array with jnp.asarray"
         )

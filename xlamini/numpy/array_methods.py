@@ -1,6 +1,7 @@
 """The methods of arrays and traced values that are functions of xlamini.numpy with the array as first argument."""
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -21,10 +22,12 @@ from xlamini.numpy import (
     statistics,
 )
 from xlamini.numpy.arithmetic import clip
+from xlamini.numpy.array_api import check_version
+from xlamini.numpy.packing import byteswap
 from xlamini.numpy.rounding import round
 from xlamini.numpy.take import take
 from xlamini.primitives.convert import bitcast_convert_type
-from xlamini.runtime.array import ArrayImpl
+from xlamini.runtime.array import Array, ArrayImpl
 from xlamini.transforms.placing import device_put
 
 METHODS: dict[str, Callable[..., Any]] = {
@@ -90,10 +93,41 @@ class Methods:
             raise NotImplementedError("to_device: `stream` must be None")
         return device_put(self, device)
 
+    def byteswap(self: Any, inplace: bool = False) -> Any:
+        """The elements with their bytes in the other order."""
+        if inplace:
+            raise ValueError("byteswap: arrays are immutable; leave `inplace` out and use the array that is returned")
+        return byteswap(self)
+
     T = property(shapes.transpose, doc="The axes in reverse order.")
     mT = property(shapes.matrix_transpose, doc="The last two axes exchanged.")
     real = property(complex.real, doc="The real part.")
     imag = property(complex.imag, doc="The imaginary part.")
+
+
+class Protocols:
+    """What other libraries and Python's own functions ask of an array."""
+
+    aval: Any
+
+    def __array_namespace__(self, /, *, api_version: str | None = None) -> Any:
+        """The module of functions for it, as the array API standard asks."""
+        check_version(api_version)
+        return sys.modules["xlamini.numpy"]
+
+    def __array_module__(self, types: Any) -> Any:
+        """The module of functions for it, if all types are Arrays (NEP 37)."""
+        return sys.modules["xlamini.numpy"] if all(issubclass(t, Array) for t in types) else NotImplemented
+
+    @property
+    def __numpy_dtype__(self) -> Any:
+        return self.aval.dtype
+
+    def __hex__(self: Any) -> str:
+        return hex(self.__index__())
+
+    def __oct__(self: Any) -> str:
+        return oct(self.__index__())
 
 
 class TracerMembers:
@@ -125,3 +159,6 @@ for _name, _member in {**METHODS, **_members(Methods)}.items():
     setattr(ArrayImpl, _name, _member if isinstance(_member, property) else edge(_member))
 for _name, _member in _members(TracerMembers).items():
     setattr(Tracer, _name, _member)
+for _name in ("__array_namespace__", "__array_module__", "__numpy_dtype__", "__hex__", "__oct__"):
+    for _kind in (Tracer, ArrayImpl):
+        setattr(_kind, _name, vars(Protocols)[_name])

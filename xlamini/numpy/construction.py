@@ -17,7 +17,7 @@ from xlamini.core.tracer import Tracer
 from xlamini.numpy.arguments import as_operand, refuse_sharding
 from xlamini.numpy.joining import stack
 from xlamini.primitives.convert import convert
-from xlamini.primitives.promotion import PYTHON_SCALARS
+from xlamini.primitives.promotion import PYTHON_SCALARS, stands_for_array
 from xlamini.primitives.shape import reshape
 from xlamini.runtime.array import Array, ArrayImpl
 from xlamini.runtime.put import copy_of, device_put_value
@@ -94,6 +94,8 @@ def _made(name: str, x: Any, dtype: Any) -> Any:
         return device_put_value(x if wanted is None else np.asarray(x, wanted))
     if isinstance(x, list | tuple):
         return _nested(name, x, wanted)
+    if stands_for_array(x):
+        return _made(name, x.__jax_array__(), wanted)
     return _foreign(name, x, wanted)
 
 
@@ -130,7 +132,7 @@ def _shown(x: Any) -> str:
 
 
 def _nested(name: str, x: Sequence[Any], wanted: Any) -> Any:
-    leaves = tree_leaves(x)
+    leaves = [leaf.__jax_array__() if stands_for_array(leaf) else leaf for leaf in tree_leaves(x)]
     if any(type(leaf) in _ARRAYS for leaf in leaves):
         parts = [_made(name, part, None) for part in x]
         return stack(parts, dtype=result_type(*leaves) if wanted is None else wanted)
@@ -209,4 +211,9 @@ def fromiter(iter: Any, dtype: DTypeLike, count: int = -1) -> Array:
     return device_put_value(np.fromiter(iter, np.dtype(dtype), count))
 
 
-install_array_maker(lambda x, dtype: _made(dtype.name, x, dtype))
+def _of_scalar_type(x: Any, dtype: np.dtype) -> Any:
+    """`jnp.float32(x)`, which reads text too, as Python's float does."""
+    return _made(dtype.name, np.asarray(x, dtype) if isinstance(x, str) else x, dtype)
+
+
+install_array_maker(_of_scalar_type)

@@ -6,7 +6,7 @@ saves a transpose, or a plain multiplication where nothing is summed.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +16,7 @@ from xlamini.core.errors import ShapeError
 from xlamini.core.tracer import aval_of
 from xlamini.numpy.reductions import accumulator
 from xlamini.primitives.convert import convert
-from xlamini.primitives.dot_general import dot_general_p
+from xlamini.primitives.dot_general import dot_general, dot_general_p
 from xlamini.primitives.elementwise import mul
 from xlamini.primitives.precision import CanonicalPrecision, canonical_precision
 from xlamini.primitives.reductions import reduce_or_p
@@ -38,6 +38,7 @@ class Arithmetic(NamedTuple):
 
     precision: CanonicalPrecision
     dtype: Any
+    dot: Callable[..., Any] = dot_general
 
 
 def arithmetic(name: str, operands: Sequence[Any], precision: Any, dtype: Any) -> tuple[Arithmetic, bool]:
@@ -113,6 +114,8 @@ def _dot(x: Labelled, y: Labelled, contracted: Labels | list, batch: Labels | li
         tuple(tuple(operand.labels.index(label) for label in labels) for operand in (x, y))
         for labels in (contracted, batch)
     )
+    if how.dot is not dot_general:
+        return how.dot(x.array, y.array, numbers, precision=how.precision, preferred_element_type=how.dtype)
     return dot_general_p.bind(
         x.array, y.array, dimension_numbers=numbers, precision=how.precision, preferred_element_type=how.dtype
     )

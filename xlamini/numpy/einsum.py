@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,6 +28,7 @@ from xlamini.numpy.contraction import (
     without_ones,
 )
 from xlamini.primitives.convert import convert
+from xlamini.primitives.dot_general import dot_general
 from xlamini.runtime.array import Array
 from xlamini.transforms.composite import composite
 from xlamini.typing import ArrayLike, DTypeLike
@@ -44,6 +45,7 @@ def einsum(
     optimize: str | bool | Path = "auto",
     precision: Any = None,
     preferred_element_type: DTypeLike | None = None,
+    _dot_general: Callable[..., Any] = dot_general,
     out_sharding: None = None,
 ) -> Array:
     """The sum of products that the subscripts describe: "ij,jk->ik" is the matrix product.
@@ -51,8 +53,8 @@ def einsum(
     Every operand has a label for each axis, or "..." for some that broadcast. A label that is not in the output is
     summed; without "->" the output has the labels that stand once, in alphabetical order. Also as `einsum(a, [0, 1],
     b, [1, 2], [0, 2])`. `optimize` says in which order several operands are multiplied: as planned by NumPy ("auto",
-    "greedy", "optimal"), from left to right (False), or a path as `einsum_path` gives it. ValueError for bad
-    subscripts, ShapeError for sizes that do not fit.
+    "greedy", "optimal"), from left to right (False), or a path as `einsum_path` gives it. `_dot_general` computes the
+    products in place of `lax.dot_general`. ValueError for bad subscripts, ShapeError for sizes that do not fit.
 
     >>> einsum("ij,ij->i", jnp.ones((2, 3)), jnp.ones((2, 3)))
     Array([3., 3.], dtype=float32)
@@ -62,7 +64,7 @@ def einsum(
     if not isinstance(subscripts, str):
         subscripts, operands = _from_sublists((subscripts, *operands))
     planned = optimize if isinstance(optimize, str | bool) else tuple(map(_frozen, optimize))
-    return _einsum(operands, subscripts, planned, precision, preferred_element_type)
+    return _einsum(operands, subscripts, planned, precision, preferred_element_type, _dot_general)
 
 
 def einsum_path(
@@ -81,14 +83,15 @@ def einsum_path(
     return list(path), account
 
 
-@composite(static=("subscripts", "optimize", "precision", "preferred_element_type"))
+@composite(static=("subscripts", "optimize", "precision", "preferred_element_type", "dot"))
 def _einsum(
-    operands: Sequence[Any], subscripts: str, optimize: Any, precision: Any, preferred_element_type: Any
+    operands: Sequence[Any], subscripts: str, optimize: Any, precision: Any, preferred_element_type: Any, dot: Any
 ) -> Any:
     operands = [as_operand("einsum", x) for x in operands]
     terms, output = parse(subscripts, tuple(aval_of(x).ndim for x in operands))
     sizes = _sizes(terms, operands)
     how, weak = arithmetic("einsum", operands, precision, preferred_element_type)
+    how = how._replace(dot=dot)
     inputs = [labelled("einsum", x, term) for x, term in zip(operands, terms, strict=True)]
     if len(inputs) > 2:
         path, _ = _numpy_path(terms, output, tuple(aval_of(x).shape for x in operands), optimize)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from xlamini.core.avals import ShapedArray
 from xlamini.core.dtypes import check_user_dtype
 from xlamini.core.tracer import aval_of, state
 from xlamini.numpy.arguments import as_axis, as_operand
@@ -16,6 +17,7 @@ from xlamini.numpy.index_ops import get
 from xlamini.numpy.index_parse import plan_of
 from xlamini.numpy.index_plan import Rules
 from xlamini.numpy.repeating import broadcast_to
+from xlamini.numpy.take import take
 from xlamini.primitives import operators
 from xlamini.primitives.concatenate import concatenate
 from xlamini.primitives.convert import convert
@@ -30,6 +32,7 @@ from xlamini.primitives.tangent_ops import full
 from xlamini.transforms.composite import composite
 from xlamini.transforms.control_flow.fori_loop import fori_loop
 from xlamini.transforms.control_flow.scan import scan
+from xlamini.transforms.make_jaxpr import eval_shape
 
 
 class Folded(NamedTuple):
@@ -42,6 +45,12 @@ class Folded(NamedTuple):
     def into(self, dtype: Any) -> Callable[[Any, Any], Any]:
         """The function with its result in one dtype, as the state of a loop must be."""
         return lambda x, y: convert(self.function(x, y), dtype)
+
+    def prepared(self, name: str, x: Any, dtype: Any) -> Any:
+        """The array in the dtype of the result: the one asked for, or that of the function."""
+        wanted = aval_of(x).dtype if dtype is None else check_user_dtype(dtype, name)
+        element = ShapedArray((), wanted)
+        return convert(x, eval_shape(self.function, element, element).dtype)
 
 
 @composite(static=("fun", "axis", "dtype", "keepdims"))
@@ -59,21 +68,17 @@ def reduced(fun: Folded, a: Any, axis: Any, dtype: Any, keepdims: bool, initial:
     else:
         axis = as_axis(name, axis, len(shape))
         kept = (*shape[:axis], 1, *shape[axis + 1 :])
-    x = moveaxis(_converted(name, x, dtype), axis, 0)
+    x = moveaxis(fun.prepared(name, x, dtype), axis, 0)
     result = _from_first(name, fun, x, initial, mask if mask is None else moveaxis(mask, axis, 0))
     return reshape(result, kept) if keepdims else result
-
-
-def _converted(name: str, x: Any, dtype: Any) -> Any:
-    return x if dtype is None else convert(x, check_user_dtype(dtype, name))
 
 
 def _from_first(name: str, fun: Folded, x: Any, initial: Any, mask: Any) -> Any:
     aval = aval_of(x)
     start = fun.identity if initial is None else initial
     if start is None and (mask is not None or not aval.shape[0]):
-        reason = "`where` needs a value" if mask is not None else f"an axis of length 0 of shape {aval.shape} needs one"
-        raise ValueError(f"{name}: {reason} to begin with, and {fun.name} has no identity; give `initial`")
+        reason = "with `where`" if mask is not None else "without elements"
+        raise ValueError(f"{name}: {reason} a value to begin with is needed, and {fun.name} has none; give `initial`")
     if initial is None and mask is None and aval.shape[0]:
         first, x = index_in_dim(x, 0, keepdims=False), slice_in_dim(x, 1, None)
     else:
@@ -94,7 +99,7 @@ def _over(combine: Any, first: Any, x: Any, mask: Any) -> Any:
 def accumulated(fun: Folded, a: Any, axis: int, dtype: Any) -> Any:
     """What `reduced` gives up to each element."""
     name = f"{fun.name}.accumulate"
-    x = _converted(name, as_operand(name, a), dtype)
+    x = fun.prepared(name, as_operand(name, a), dtype)
     axis, aval = as_axis(name, axis, aval_of(x).ndim), aval_of(x)
     if not aval.shape[axis]:
         return x
@@ -116,7 +121,7 @@ def reduced_parts(fun: Folded, a: Any, indices: Any, axis: int, dtype: Any) -> A
     All parts grow at once: each turn of the loop brings one element to those that it belongs to.
     """
     name = f"{fun.name}.reduceat"
-    x, starts = _converted(name, as_operand(name, a), dtype), as_operand(name, indices)
+    x, starts = fun.prepared(name, as_operand(name, a), dtype), as_operand(name, indices)
     if aval_of(starts).ndim != 1:
         raise ValueError(f"{name}: indices must be one-dimensional, got shape {aval_of(starts).shape}")
     axis, aval = as_axis(name, axis, aval_of(x).ndim), aval_of(x)
@@ -131,7 +136,7 @@ def reduced_parts(fun: Folded, a: Any, indices: Any, axis: int, dtype: Any) -> A
         return select(held, combine(totals, value), totals), None
 
     places = iota(aval_of(starts).dtype, aval.shape[axis])
-    return moveaxis(scan(step, convert(x[starts], aval.dtype), (places, x))[0], 0, axis)
+    return moveaxis(scan(step, convert(take(x, starts, 0), aval.dtype), (places, x))[0], 0, axis)
 
 
 def _ends(starts: Any, size: int) -> Any:

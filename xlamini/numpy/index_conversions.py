@@ -39,7 +39,7 @@ def unravel_index(indices: ArrayLike, shape: ShapeLike) -> tuple[Array, ...]:
     rest = remainder(rest, total) if total else rest
     found: list[Any] = []
     for n in reversed(sizes):
-        rest, index = divmod(rest, n) if n else (rest, clip(rest, 0, 0))
+        rest, index = divmod(rest, n) if total else (rest, clip(rest, 0, 0))
         found.append(index)
     return tuple(reversed(found))
 

@@ -1,15 +1,17 @@
-"""Bits packed into bytes, and unpacked."""
+"""Bits packed into bytes, and unpacked; and the bytes of elements in the other order."""
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
 
+from xlamini.core.dtypes import issubdtype
 from xlamini.core.tracer import aval_of
 from xlamini.numpy.arguments import as_axis, as_index, as_operand
 from xlamini.numpy.reductions import nonzero_mask
 from xlamini.primitives import operators
-from xlamini.primitives.convert import convert
+from xlamini.primitives.complex import complex, imag, real
+from xlamini.primitives.convert import bitcast_convert_type, convert
 from xlamini.primitives.elementwise import BOOL, INTEGER, kind_of
 from xlamini.primitives.iota import iota
 from xlamini.primitives.pad import pad
@@ -65,6 +67,23 @@ def unpackbits(
     spread = operators.right_shift(packed[..., None], _places(bitorder, "unpackbits"))
     bits = reshape(operators.bitwise_and(spread, 1), (*outer, 8 * length))
     return moveaxis(_of_length(bits, count), len(outer), axis)
+
+
+@composite()
+def byteswap(a: ArrayLike) -> Array:
+    """The elements with their bytes in the other order; the parts of complex numbers each.
+
+    >>> byteswap(jnp.array([1], "int16"))
+    Array([256], dtype=int16)
+    """
+    x = as_operand("byteswap", a)
+    aval = aval_of(x)
+    if issubdtype(aval.dtype, np.complexfloating):
+        return complex(byteswap(real(x)), byteswap(imag(x)))
+    if aval.dtype.itemsize == 1:
+        return x
+    swapped = rev(bitcast_convert_type(x, _BYTE), (aval.ndim,))
+    return in_dtype(bitcast_convert_type(swapped, aval.dtype), aval.dtype, aval.weak_type)
 
 
 def _bits_last(name: str, x: Any, axis: int | None) -> tuple[Any, int]:

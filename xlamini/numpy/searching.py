@@ -44,10 +44,10 @@ def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) ->
     if size is not None:
         fills = tuple(fill_value) if np.ndim(fill_value) else (0 if fill_value is None else fill_value,) * x.ndim
         return _nonzero(x, size, fills)
-    return tuple(device_put_value(i.astype(canonicalize_dtype(int))) for i in np.nonzero(_values("nonzero", x)))
+    return tuple(device_put_value(i.astype(canonicalize_dtype(int))) for i in np.nonzero(known_values("nonzero", x)))
 
 
-def _values(name: str, x: Any) -> np.ndarray:
+def known_values(name: str, x: Any) -> np.ndarray:
     """The values of an array; an error that offers a static size where they are not known."""
     if type(x) is not Tracer:
         return np.asarray(x)
@@ -188,7 +188,7 @@ def bincount(
     if numbers.ndim != 1:
         raise ValueError(f"bincount: x must be one-dimensional, got shape {numbers.shape}; use ravel")
     if length is None:
-        length = max(minlength, int(_values("bincount", numbers).max(initial=-1)) + 1)
+        length = max(minlength, int(known_values("bincount", numbers).max(initial=-1)) + 1)
     return _counts(numbers, 1 if weights is None else weights, length)
 
 

@@ -14,7 +14,7 @@ from xlamini.core.tracer import aval_of, state
 from xlamini.numpy.arguments import as_operand, refuse_out
 from xlamini.numpy.folds import Folded, accumulated, reduced, reduced_parts, updated
 from xlamini.numpy.vectorize import vectorize
-from xlamini.primitives.promotion import in_dtype
+from xlamini.primitives.promotion import in_dtype, stands_for_array
 from xlamini.primitives.shape import expand_dims
 from xlamini.runtime.array import Array
 from xlamini.transforms.jit import jit
@@ -102,8 +102,10 @@ class ufunc:
                 return self._compiled(*operands, **named)
             return self._function(*operands, **named)
         except Exception as error:
-            trim(error)
-            raise
+            if not any(map(stands_for_array, operands)):
+                trim(error)
+                raise
+        return self(*(x.__jax_array__() if stands_for_array(x) else x for x in operands))
 
     def _without_outputs(self, out: None = None, where: None = None, **named: Any) -> dict[str, Any]:
         refuse_out(self.__name__, out)
@@ -169,10 +171,9 @@ class ufunc:
         at = x.at[indices]
         if b is None:
             return at.set(in_dtype(self(x[indices]), aval_of(x).dtype))
-        values = in_dtype(as_operand(name, b), aval_of(x).dtype)
         if self._shortcuts.update is not None:
-            return getattr(at, self._shortcuts.update)(values)
-        return updated(self._folded, x, indices, values)
+            return getattr(at, self._shortcuts.update)(as_operand(name, b))
+        return updated(self._folded, x, indices, in_dtype(as_operand(name, b), aval_of(x).dtype))
 
     @edge
     def outer(self, A: ArrayLike, B: ArrayLike, /) -> Array:

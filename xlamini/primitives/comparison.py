@@ -16,19 +16,26 @@ class Comparison(Elementwise):
     """`stablehlo.compare` in the direction `hlo`."""
 
     lacks: Mapping[str, str] = {"jvp": "its result is bool"}
+    of_floats = "FLOAT"
 
     def result(self, aval: ShapedArray, **params: Any) -> ShapedArray:
         return ShapedArray(aval.shape, _BOOL)
 
     def lower(self, ctx: Any, *operands: Any) -> Any:
         kind = kind_of(ctx.avals_in[0].dtype)
-        how = "FLOAT" if kind in FLOAT | COMPLEX else "UNSIGNED" if kind in UNSIGNED | BOOL else "SIGNED"
+        how = self.of_floats if kind in FLOAT | COMPLEX else "UNSIGNED" if kind in UNSIGNED | BOOL else "SIGNED"
         return ctx.op(
             "stablehlo.compare",
             *self.spread_out(ctx, operands),
             comparison_direction=f"#stablehlo<comparison_direction {self.hlo}>",
             compare_type=f"#stablehlo<comparison_type {how}>",
         )
+
+
+class TotalOrder(Comparison):
+    """Of floats in the order of their bits, in which -0.0 comes before 0.0 and NaNs come last, or first if negative."""
+
+    of_floats = "TOTALORDER"
 
 
 @elementwise(family=Comparison, hlo="EQ", accepts=ANY)
@@ -59,3 +66,18 @@ def gt(x: Any, y: Any) -> Any:
 @elementwise(family=Comparison, hlo="GE", accepts=REAL | BOOL)
 def ge(x: Any, y: Any) -> Any:
     """Whether the first value is not smaller, elementwise: `x >= y`."""
+
+
+@elementwise(family=TotalOrder, hlo="EQ", accepts=REAL | BOOL)
+def eq_to(x: Any, y: Any) -> Any:
+    """Whether two values are equal in the total order, elementwise."""
+
+
+@elementwise(family=TotalOrder, hlo="LT", accepts=REAL | BOOL)
+def lt_to(x: Any, y: Any) -> Any:
+    """Whether the first value comes first in the total order, elementwise."""
+
+
+@elementwise(family=TotalOrder, hlo="LE", accepts=REAL | BOOL)
+def le_to(x: Any, y: Any) -> Any:
+    """Whether the first value does not come last in the total order, elementwise."""

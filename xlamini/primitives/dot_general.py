@@ -14,13 +14,14 @@ from typing import Any
 import numpy as np
 
 from xlamini.core.avals import Shape, ShapedArray
-from xlamini.core.dtypes import check_user_dtype, result_type
+from xlamini.core.dtypes import check_user_dtype, itemsize_bits, result_type
 from xlamini.core.errors import ShapeError
 from xlamini.core.primitive import Axis, Cost, Primitive, remembered
 from xlamini.core.tangents import Zero, is_linear, is_zero, tangent_aval
 from xlamini.core.tracer import aval_of
 from xlamini.primitives.convert import convert
-from xlamini.primitives.precision import CanonicalPrecision, canonical_precision, hlo_attributes, swapped
+from xlamini.primitives.dot_algorithm import Algorithm, followed, recipe
+from xlamini.primitives.precision import CanonicalPrecision, canonical_precision, precision_config, swapped
 from xlamini.primitives.shape import refuse_sharding, transpose
 from xlamini.primitives.tangent_ops import add_tangents
 
@@ -118,6 +119,8 @@ class DotGeneral(Primitive):
         check_pairs("dot_general", "batch", lhs, rhs, lhs_batch, rhs_batch)
         lhs_free, rhs_free = free_dimensions(lhs.ndim, rhs.ndim, dimension_numbers)
         shape = (*(lhs.shape[d] for d in (*lhs_batch, *lhs_free)), *(rhs.shape[d] for d in rhs_free))
+        if isinstance(precision, Algorithm):
+            recipe(precision, (lhs.dtype, rhs.dtype))  # raises if it is not for them
         dtype = preferred_element_type
         if dtype is None:
             dtype = lhs.dtype if lhs.dtype == rhs.dtype else result_type(lhs.dtype, rhs.dtype)
@@ -176,14 +179,16 @@ class DotGeneral(Primitive):
         precision: CanonicalPrecision,
         preferred_element_type: Any,
     ) -> Any:
-        values, dtypes = _in_accepted_dtypes(ctx, operands)
-        lhs, rhs = (str(ctx.mlir.element_type(d)) for d in dtypes)
-        return ctx.op(
-            "stablehlo.dot_general",
-            *values,
-            dot_dimension_numbers=_numbers_attribute(dimension_numbers),
-            **hlo_attributes(precision, lhs, rhs),
-        )
+        attributes = {
+            "dot_dimension_numbers": _numbers_attribute(dimension_numbers),
+            "precision_config": precision_config(precision),
+        }
+        if not isinstance(precision, Algorithm):
+            return ctx.op("stablehlo.dot_general", *_in_accepted_dtypes(ctx, operands), **attributes)
+        steps = recipe(precision, [a.dtype for a in ctx.avals_in])
+        if ctx.platform == "cpu":
+            return followed(ctx, steps, operands, **attributes)
+        return ctx.op("stablehlo.dot_general", *_in_accepted_dtypes(ctx, operands), algorithm=str(steps), **attributes)
 
     def shown_params(self, params: dict[str, Any]) -> dict[str, Any]:
         shown = super().shown_params(params)
@@ -308,15 +313,19 @@ def _numbers_attribute(numbers: DotDimensionNumbers) -> str:
     )
 
 
-def _in_accepted_dtypes(ctx: Any, operands: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+def _in_accepted_dtypes(ctx: Any, operands: Sequence[Any]) -> list[Any]:
     """Operands in dtypes that XLA multiplies into the result's: its own where they are of different kinds."""
     dtypes = [a.dtype for a in ctx.avals_in]
     out = ctx.aval_out.dtype
-    if dtypes[0] == dtypes[1] and dtypes[0].kind == out.kind:
-        return list(operands), dtypes
+    if dtypes[0] == dtypes[1] and dtypes[0].kind == out.kind and not _is_too_narrow(ctx, dtypes[0], out):
+        return list(operands)
     common = result_type(*dtypes, out)
-    converted = [
+    return [
         x if a.dtype == common else ctx.op("stablehlo.convert", x, avals=[a.update(dtype=common)])
         for x, a in zip(operands, ctx.avals_in, strict=True)
     ]
-    return converted, [common, common]
+
+
+def _is_too_narrow(ctx: Any, dtype: Any, out: Any) -> bool:
+    """Whether XLA's CPU compiler fails on operands of less than 8 bits, as it does if the result is wider."""
+    return ctx.platform == "cpu" and dtype != out and itemsize_bits(dtype) < 8

@@ -89,7 +89,7 @@ def _rbg_seed(high: Any, low: Any) -> Any:
 
 def _rbg_split(words: Any, shape: Shape) -> Any:
     rank = aval_of(words).ndim - 1
-    return _joined(moveaxis(_split(_parted(words), shape), rank, -2))
+    return _joined(moveaxis(_split(_parted(words), shape), rank, rank + len(shape)))
 
 
 def _rbg_fold_in(words: Any, data: Any) -> Any:
@@ -111,7 +111,7 @@ def _unsafe_split(words: Any, shape: Shape) -> Any:
     if 0 in (*keys, *shape):
         return broadcast_in_dim(_word(0), (*keys, *shape, 4), ())
     made = _generated(_first(words), _UINT32, (*keys, _STRIDE * math.prod(shape), 4))
-    return reshape(slice_in_dim(made, stride=_STRIDE, axis=rank), (*keys, *shape, 4))
+    return reshape(slice_in_dim(made, None, None, _STRIDE, rank), (*keys, *shape, 4))
 
 
 def _unsafe_fold_in(words: Any, data: Any) -> Any:

@@ -26,6 +26,7 @@ from xlamini.primitives.promotion import (
     promoted,
     promoted_inexact,
     promoted_numeric,
+    stands_for_array,
 )
 from xlamini.primitives.select import where
 
@@ -225,7 +226,7 @@ UNARY: dict[str, Function] = {"neg": negative, "pos": positive, "abs": absolute,
 
 def accepts(operator: str, other: Any) -> bool:
     """Whether an array's operator takes this operand; TypeError for a list, which Python would compare by identity."""
-    if is_operand(other):
+    if is_operand(other) or stands_for_array(other):
         return True
     if isinstance(other, list | tuple):
         raise TypeError(

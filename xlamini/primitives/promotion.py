@@ -31,14 +31,22 @@ def is_operand(x: Any) -> bool:
     return isinstance(x, _OPERANDS) or hasattr(x, "aval")
 
 
-def check_operands(name: str, operands: Sequence[Any]) -> None:
-    """TypeError, naming the function, for an operand that is neither array nor number."""
+def check_operands(name: str, operands: Sequence[Any]) -> Sequence[Any]:
+    """The operands; TypeError, naming the function, for one that is neither array nor number, nor stands for one."""
     for position, x in enumerate(operands):
         if not is_operand(x):
+            if stands_for_array(x):
+                return check_operands(name, [*operands[:position], x.__jax_array__(), *operands[position + 1 :]])
             raise TypeError(
                 f"{name}: operand {position} must be an array or a number, got {type(x).__name__}; "
                 "make it one with jnp.asarray"
             )
+    return operands
+
+
+def stands_for_array(x: Any) -> bool:
+    """Whether an object of a foreign class says which array it stands for, with a method `__jax_array__`."""
+    return hasattr(type(x), "__jax_array__")
 
 
 def promoted(name: str, *operands: Any) -> Sequence[Any]:
@@ -46,7 +54,7 @@ def promoted(name: str, *operands: Any) -> Sequence[Any]:
     easy = _easy(operands)
     if easy is not None:
         return easy
-    check_operands(name, operands)
+    operands = check_operands(name, operands)
     dtype, weak = result_type(*operands, return_weak_type_flag=True)
     return broadcasted(name, *[in_dtype(x, dtype, weak) for x in operands])
 
@@ -65,7 +73,7 @@ def _promoted_at_least(kind: Any, default: type, name: str, operands: Sequence[A
     easy = _easy(operands)
     if easy is not None and issubdtype(aval_of(easy[0]).dtype, kind):
         return easy
-    check_operands(name, operands)
+    operands = check_operands(name, operands)
     return broadcasted(name, *_dtypes_at_least(kind, default, operands))
 
 

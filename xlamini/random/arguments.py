@@ -19,6 +19,7 @@ from xlamini.core.dtypes import canonicalize_dtype, check_user_dtype, issubdtype
 from xlamini.core.tracer import aval_of
 from xlamini.primitives.generators import GENERATORS
 from xlamini.primitives.random_keys import unwrap_p, wrap_p
+from xlamini.primitives.reductions import reduce_or
 from xlamini.primitives.shape import broadcast_in_dim
 from xlamini.runtime.keys import KeyType
 from xlamini.transforms.composite import composite
@@ -165,6 +166,11 @@ def spread_to(x: Any, shape: Shape) -> Any:
     """A value in `shape`, also one of rank 0, which elementwise operations would take as it is."""
     own = aval_of(x).shape
     return x if own == shape else broadcast_in_dim(x, shape, range(len(shape) - len(own), len(shape)))
+
+
+def any_of(x: Any) -> Any:
+    """Whether any element of a bool array is True."""
+    return reduce_or(x, range(x.ndim))
 
 
 def broadcast_shape(name: str, shape: Any, **parameters: Any) -> Shape:

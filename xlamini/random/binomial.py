@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.avals import Shape
+from xlamini.core.avals import Shape, ShapedArray
 from xlamini.core.dtypes import finfo
 from xlamini.core.errors import ShapeError
-from xlamini.core.tracer import aval_of, literal
+from xlamini.core.tracer import aval_of
 from xlamini.numpy.take import take
 from xlamini.primitives.arithmetic import abs as absolute
 from xlamini.primitives.comparison import eq, ge, gt, le, lt
@@ -161,23 +161,29 @@ def multinomial(
     >>> xlamini.random.multinomial(xlamini.random.key(0), 10, xlamini.numpy.array([0.2, 0.8])).sum()
     Array(10., dtype=float32)
     """
-    if not aval_of(p).shape:
+    aval, wanted = aval_of(p), None if shape is None else checked_shape("multinomial", shape)
+    if not aval.shape:
         raise ShapeError("multinomial: p must have an axis of probabilities, got a scalar; use [p, 1 - p]")
-    return _multinomial(key, n, p, None if shape is None else checked_shape("multinomial", shape), dtype, unroll)
+    probabilities = ShapedArray(aval.shape[:-1], aval.dtype)
+    if wanted is not None and wanted[-1:] != aval.shape[-1:]:
+        raise ShapeError(
+            f"multinomial: shape must end with the number of outcomes, {aval.shape[-1]}, the last axis of p, got {wanted}"
+        )
+    rows = broadcast_shape("multinomial", None if wanted is None else wanted[:-1], n=n, p=probabilities)
+    return _multinomial(key, n, p, rows, float_dtype("multinomial", dtype), unroll)
 
 
-@sampler("shape", "dtype", "unroll", name="multinomial")
-def _multinomial(key: Any, n: Any, p: Any, shape: Shape | None, dtype: Any, unroll: int | bool) -> Any:
-    found, aval = float_dtype("multinomial", dtype), aval_of(p)
-    whole = broadcast_shape("multinomial", shape, p=p, n=_Row(aval_of(n).shape))
-    n, p = spread_to(in_dtype(n, found), whole[:-1]), spread_to(in_dtype(p, found), whole)
-    left = cumsum(p, len(whole) - 1, reverse=True)
-    ratios = moveaxis(p / where(eq(left, 0.0), 1.0, left), -1, 0)
-    keys = split_p.bind(key, shape=aval.shape[-1:])
+@sampler("rows", "dtype", "unroll", name="multinomial")
+def _multinomial(key: Any, n: Any, p: Any, rows: Shape, dtype: np.dtype, unroll: int | bool) -> Any:
+    outcomes, last = p.shape[-1], len(rows)
+    n, p = spread_to(in_dtype(n, dtype), rows), spread_to(in_dtype(p, dtype), (*rows, outcomes))
+    left = cumsum(p, last, reverse=True)
+    ratios = moveaxis(p / where(eq(left, 0.0), 1.0, left), last, 0)
+    keys = split_p.bind(key, shape=(outcomes,))
 
     def outcome(rest: Any, now: Any) -> Any:
         ratio, key = now
         count = _binomial(key, rest, clamp(0.0, ratio, 1.0))
         return rest - count, count
 
-    return moveaxis(scan(outcome, n, (ratios, keys), unroll=unroll)[1], 0, -1)
+    return moveaxis(scan(outcome, n, (ratios, keys), unroll=unroll)[1], 0, last)

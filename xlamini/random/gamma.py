@@ -30,12 +30,11 @@ from xlamini.primitives.power import pow as power
 from xlamini.primitives.power import sqrt
 from xlamini.primitives.promotion import in_dtype
 from xlamini.primitives.random_keys import KeyPrimitive, split_p
-from xlamini.primitives.reductions import reduce_or
 from xlamini.primitives.select import where
 from xlamini.primitives.shape import reshape
 from xlamini.primitives.slice import index_in_dim
 from xlamini.primitives.special import random_gamma_grad
-from xlamini.random.arguments import broadcast_shape, float_dtype, sampler, spread_to
+from xlamini.random.arguments import any_of, broadcast_shape, float_dtype, sampler, spread_to
 from xlamini.random.normal import standard_normal
 from xlamini.random.uniform import uniform_between
 from xlamini.transforms.control_flow.while_loop import while_loop
@@ -143,7 +142,9 @@ def _accepted(keys: Any, d: Any) -> Any:
         negative = le(root, 0.0)
         refused = ~negative & _refused(x * x, v, u, d)
         fresh = _parts(key, 3)
-        key, for_x, for_u = (where(refused, new, old) for new, old in zip(fresh, (key, next_x, for_u), strict=True))
+        # Those that are done go on too: some generators draw everybody's numbers from the first key.
+        again, old = refused | done, (key, next_x, for_u)
+        key, for_x, for_u = (where(again, new, kept_key) for new, kept_key in zip(fresh, old, strict=True))
         return key, for_x, for_u, where(done, kept, v), done | ~(negative | refused)
 
     start = (*_parts(keys, 3), spread_to(d.dtype.type(1), d.shape), spread_to(np.False_, d.shape))
@@ -154,11 +155,6 @@ def _refused(square: Any, v: Any, u: Any, d: Any) -> Any:
     """Whether Marsaglia and Tsang's test refuses `v`: first a cheap bound, then the logarithm of the density."""
     quick = u >= 1.0 - literal(0.0331, d.dtype) * (square * square)
     return quick & (log(u) >= square * 0.5 + d * ((1.0 - v) + log(v)))
-
-
-def any_of(x: Any) -> Any:
-    """Whether any element is True."""
-    return reduce_or(x, tuple(range(x.ndim)))
 
 
 def _parts(keys: Any, count: int) -> list[Any]:

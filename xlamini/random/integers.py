@@ -109,7 +109,8 @@ def _below(key: Any, shape: Shape, span: Any) -> Any:
     dtype = aval_of(span).dtype
     width = dtype.itemsize * 8
     span = broadcast_to(span, shape)
-    high, low = halves(bits_p.bind(split_p.bind(key, shape=(2,)), bit_width=width, shape=shape))
+    keys = halves(split_p.bind(key, shape=(2,)))
+    high, low = (bits_p.bind(k, bit_width=width, shape=shape) for k in keys)
     root = rem(literal(2 ** (width // 2), dtype), span)
     weight = rem(mul(root, root), span)
     return rem(add(mul(rem(high, span), weight), rem(low, span)), span)

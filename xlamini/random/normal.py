@@ -30,10 +30,18 @@ def normal(key: Any, shape: Any = (), dtype: Any = None) -> Any:
     >>> xlamini.random.normal(xlamini.random.key(0), (3,))
     Array([ 1.6226422 ,  2.0252647 , -0.43359444], dtype=float32)
     """
+    return normal_noise(key, checked_shape("normal", shape), normal_dtype("normal", dtype))
+
+
+def normal_dtype(name: str, dtype: Any) -> np.dtype:
+    """The dtype of a draw of floats or complex numbers, by default Python's `float`; ValueError for another."""
     wanted = "a float or complex dtype such as 'float32'"
-    found = checked_dtype("normal", dtype, float, (np.floating, np.complexfloating), wanted)
-    shape = checked_shape("normal", shape)
-    return _complex(key, shape, found) if issubdtype(found, np.complexfloating) else standard_normal(key, shape, found)
+    return checked_dtype(name, dtype, float, (np.floating, np.complexfloating), wanted)
+
+
+def normal_noise(key: Any, shape: Shape, dtype: np.dtype) -> Any:
+    """Normal floats or complex numbers for arguments that have been checked."""
+    return _complex(key, shape, dtype) if issubdtype(dtype, np.complexfloating) else standard_normal(key, shape, dtype)
 
 
 def standard_normal(key: Any, shape: Shape, dtype: np.dtype) -> Any:
@@ -45,8 +53,8 @@ def standard_normal(key: Any, shape: Shape, dtype: np.dtype) -> Any:
 
 def _complex(key: Any, shape: Shape, dtype: np.dtype) -> Any:
     """Real and imaginary part have half the variance each."""
-    keys, part = split_p.bind(key, shape=(2,)), part_dtype(dtype)
-    real, imaginary = halves(standard_normal(keys, shape, part))
+    keys = halves(split_p.bind(key, shape=(2,)))
+    real, imaginary = (standard_normal(k, shape, part_dtype(dtype)) for k in keys)
     return from_parts(real, imaginary) / literal(math.sqrt(2), dtype)
 
 

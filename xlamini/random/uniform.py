@@ -73,3 +73,8 @@ def _unit(key: Any, shape: Shape, dtype: np.dtype) -> Any:
 def halves(pair: Any) -> list[Any]:
     """The two arrays, or keys, along the leading axis."""
     return [index_in_dim(pair, i, keepdims=False) for i in range(2)]
+
+
+def thirds(triple: Any) -> list[Any]:
+    """The three arrays, or keys, along the leading axis."""
+    return [index_in_dim(triple, i, keepdims=False) for i in range(3)]

@@ -174,7 +174,7 @@ class Array(Conversions, Text, metaclass=ABCMeta):
     def unsafe_buffer_pointer(self) -> int:
         """The address of its memory; for an array on one device."""
         check_alive(self)
-        return _unsafe_buffer_pointer(self)
+        return without_jax(_unsafe_buffer_pointer, self)
 
     def __setitem__(self, index: Any, value: Any) -> None:
         """Not possible: arrays are immutable."""

@@ -43,7 +43,7 @@ def to_numpy(x: Array) -> np.ndarray:
 
 
 def without_jax(method: Callable[[Array], Any], x: Array) -> Any:
-    """`method(x)` for a method of C++ that brings the value to the host and asks a module of jax for a sharding.
+    """`method(x)` for a method of C++ that brings the value to the host and asks modules of jax for a sharding or an aval.
 
     Where jax is installed that would load it, and it would overwrite our methods; where it is not, the failing
     import costs 40 us. Placeholders that answer stand in jax's place meanwhile.
@@ -60,12 +60,14 @@ def without_jax(method: Callable[[Array], Any], x: Array) -> Any:
 
 
 def _placeholders() -> dict[str, types.ModuleType]:
-    found = {name: types.ModuleType(name) for name in ("jax", "jax._src", "jax._src.sharding_impls")}
-    top, source, shardings = found.values()
+    names = ("jax", "jax._src", "jax._src.sharding_impls", "jax.core")
+    top, source, shardings, core = (types.ModuleType(name) for name in names)
     top.__path__, source.__path__ = [], []
-    vars(top)["_src"], vars(source)["sharding_impls"] = source, shardings
+    vars(top).update(_src=source, core=core)
+    vars(source)["sharding_impls"] = shardings
     vars(shardings)["make_single_device_sharding"] = _sharding_of
-    return found
+    vars(core)["ShapedArray"] = ShapedArray
+    return dict(zip(names, (top, source, shardings, core), strict=True))
 
 
 def _sharding_of(device: Any, memory_kind: str | None = None) -> Any:

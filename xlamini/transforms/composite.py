@@ -11,7 +11,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from xlamini.core.edges import trim
+from xlamini.core.pytree import tree_leaves, tree_map
 from xlamini.core.tracer import state
+from xlamini.primitives.promotion import stands_for_array
 from xlamini.transforms.jit import jit
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -35,24 +37,30 @@ def _composite(fun: Any, static: tuple[str, ...]) -> Any:
         try:
             return compiled(*args, **kwargs)
         except Exception as error:
-            hashable = _with_tuples(fun, static, args, kwargs)
-            if hashable is None:
+            acceptable = _acceptable(fun, static, args, kwargs)
+            if acceptable is None:
                 trim(error)
                 raise
-        return compiled(*hashable.args, **hashable.kwargs)
+        return compiled(*acceptable.args, **acceptable.kwargs)
 
     return call
 
 
-def _with_tuples(fun: Any, static: Sequence[str], args: Any, kwargs: Any) -> inspect.BoundArguments | None:
-    """The call with tuples for lists among its static arguments, which are then hashable; None without any."""
+def _acceptable(fun: Any, static: Sequence[str], args: Any, kwargs: Any) -> inspect.BoundArguments | None:
+    """The call with tuples for lists among its static arguments, which are then hashable, and arrays for objects that
+    stand for them; None if there is nothing to change.
+    """
     try:
         bound = inspect.signature(fun).bind(*args, **kwargs)
     except TypeError:
         return None
-    lists = {name: bound.arguments[name] for name in static if isinstance(bound.arguments.get(name), list)}
-    bound.arguments.update({name: _frozen(value) for name, value in lists.items()})
-    return bound if lists else None
+    given = bound.arguments
+    new = {name: _frozen(given[name]) for name in static if isinstance(given.get(name), list)}
+    for name, value in given.items():
+        if name not in static and any(map(stands_for_array, tree_leaves(value))):
+            new[name] = tree_map(lambda x: x.__jax_array__() if stands_for_array(x) else x, value)
+    given.update(new)
+    return bound if new else None
 
 
 def _frozen(x: Any) -> Any:

@@ -66,11 +66,7 @@ class Cholesky(MatrixOperation):
         (tangent,) = tangents
         if is_zero(tangent):
             return factor, tangent
-        aval = aval_of(factor)
-        right = triangular_solve(factor, tangent, lower=True, transpose_a=True, conjugate_a=True)
-        both = triangular_solve(factor, right, left_side=True, lower=True)
-        halved = mul(both, add(div(eye(aval), literal(-2, aval.dtype)), literal(1, aval.dtype)))
-        return factor, matmul(factor, tril(halved))
+        return factor, factor_tangent(factor, tangent)
 
     def lower(self, ctx: Any, x: Any) -> Any:
         (aval,) = ctx.avals_in
@@ -93,3 +89,12 @@ class Cholesky(MatrixOperation):
 
 
 cholesky_p = Cholesky()
+
+
+def factor_tangent(factor: Any, tangent: Any) -> Any:
+    """The tangent of L from that of `L L^H`, which is Hermitian."""
+    aval = aval_of(factor)
+    right = triangular_solve(factor, tangent, lower=True, transpose_a=True, conjugate_a=True)
+    both = triangular_solve(factor, right, left_side=True, lower=True)
+    halved = mul(both, add(div(eye(aval), literal(-2, aval.dtype)), literal(1, aval.dtype)))
+    return matmul(factor, tril(halved))

@@ -15,12 +15,13 @@ from xlamini.core.avals import ShapedArray
 from xlamini.core.errors import ShapeError
 from xlamini.core.primitive import Cost
 from xlamini.core.tangents import Zero, is_zero
-from xlamini.core.tracer import aval_of, literal
+from xlamini.core.tracer import aval_of
 from xlamini.lowering.foreign import is_gpu, xla_call
-from xlamini.primitives.arithmetic import add, div
 from xlamini.primitives.complex import real
 from xlamini.primitives.convert import convert
 from xlamini.primitives.elementwise import mul
+from xlamini.primitives.linalg.cholesky import symmetrized
+from xlamini.primitives.linalg.spectra import decomposed, diagonal, inverse_gaps, real_dtype
 from xlamini.primitives.linalg.stacks import (
     MatrixOperation,
     as_matrices,
@@ -31,7 +32,6 @@ from xlamini.primitives.linalg.stacks import (
     mH,
     shown,
 )
-from xlamini.primitives.linalg.spectra import decomposed, diagonal, inverse_gaps, real_dtype
 from xlamini.primitives.slice import slice_in_dim
 
 Subset = tuple[int, int]
@@ -75,12 +75,6 @@ def eigh(
         subset_by_index=subset_by_index if subset_by_index is None else tuple(map(int, subset_by_index)),
     )
     return v, w
-
-
-def symmetrized(x: Any) -> Any:
-    """`(x + x^H) / 2`."""
-    total = add(x, mH(x))
-    return div(total, literal(2, aval_of(total).dtype))
 
 
 class Eigh(MatrixOperation):

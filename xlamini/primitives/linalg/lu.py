@@ -28,6 +28,7 @@ from xlamini.primitives.linalg.stacks import (
     eye,
     kernel,
     matmul,
+    mT,
     status_aval,
     tril,
     triu,
@@ -100,13 +101,18 @@ lu_p = Lu()
 
 
 def lu_solve(factors: Any, permutation: Any, b: Any, transpose: bool = False, conjugate: bool = False) -> Any:
-    """Solve `A x = b`, or for A transposed (and conjugated), from what `lu` gives for square A; b has shape [..., n, k]."""
+    """Solve `A x = b`, or for A transposed (and conjugated), from what `lu` gives for square A; b has shape [..., n, k].
+
+    The factors are passed on transposed: kernels give and take matrices by columns, so that then nothing is copied.
+    """
+    turned = mT(factors)
+    unit = {"left_side": True, "unit_diagonal": True, "lower": False}
+    full = {"left_side": True, "unit_diagonal": False, "lower": True}
     if not transpose:
-        y = triangular_solve(factors, rows_taken(b, permutation), left_side=True, lower=True, unit_diagonal=True)
-        return triangular_solve(factors, y, left_side=True)
-    how = {"left_side": True, "transpose_a": True, "conjugate_a": conjugate}
-    y = triangular_solve(factors, b, **how)
-    z = triangular_solve(factors, y, lower=True, unit_diagonal=True, **how)
+        y = triangular_solve(turned, rows_taken(b, permutation), transpose_a=True, **unit)
+        return triangular_solve(turned, y, transpose_a=True, **full)
+    y = triangular_solve(turned, b, conjugate_a=conjugate, **full)
+    z = triangular_solve(turned, y, conjugate_a=conjugate, **unit)
     return rows_taken(z, inverse_permutation(permutation))
 
 

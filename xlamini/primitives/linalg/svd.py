@@ -23,6 +23,16 @@ from xlamini.primitives.comparison import eq
 from xlamini.primitives.complex import real
 from xlamini.primitives.convert import convert
 from xlamini.primitives.elementwise import mul
+from xlamini.primitives.linalg.polar_svd import svd_by_polar
+from xlamini.primitives.linalg.spectra import (
+    as_columns,
+    as_rows,
+    decomposed,
+    diagonal,
+    off_diagonal_inverse,
+    on_diagonal,
+    real_dtype,
+)
 from xlamini.primitives.linalg.stacks import (
     MatrixOperation,
     as_matrices,
@@ -34,15 +44,6 @@ from xlamini.primitives.linalg.stacks import (
     mH,
     shown,
 )
-from xlamini.primitives.linalg.spectra import (
-    as_columns,
-    as_rows,
-    decomposed,
-    diagonal,
-    off_diagonal_inverse,
-    on_diagonal,
-    real_dtype,
-)
 from xlamini.primitives.select import where
 from xlamini.primitives.slice import slice_in_dim
 from xlamini.primitives.tangent_ops import zeros
@@ -51,7 +52,8 @@ Subset = tuple[int, int]
 
 
 class SvdAlgorithm(Enum):
-    """Algorithms of `svd`. CPU: QR, DIVIDE_AND_CONQUER (the default). GPU: QR, JACOBI (the default up to 1024), POLAR."""
+    """Algorithms of `svd`: QR and DIVIDE_AND_CONQUER (the default) on the CPU; QR, JACOBI (the default of matrices up to
+    1024 x 1024) and POLAR on a GPU; POLAR on a TPU."""
 
     DEFAULT = "default"
     QR = "QR"
@@ -132,9 +134,9 @@ class Svd(MatrixOperation):
         aval = ctx.avals_in[0]
         if aval.size == 0:
             return ctx.inline(lambda _: [eye(a) if a.ndim == aval.ndim else zeros(a) for a in ctx.avals_out], x)
-        lowered = _on_gpu if is_gpu(ctx) else _on_cpu
         full = full_matrices and compute_uv
         whole = self.shape_rule(aval, compute_uv=True, full_matrices=full, subset_by_index=None, algorithm=algorithm)
+        lowered = _on_gpu if is_gpu(ctx) else _on_tpu if ctx.platform == "tpu" else _on_cpu
         outs = lowered(ctx, x, whole, compute_uv, full, algorithm)
         if subset_by_index is None:
             return outs if compute_uv else outs[:1]
@@ -207,6 +209,13 @@ def _with_rest(du: Any, u: Any, image: Any, s: Any) -> Any:
 def _subset(outs: Sequence[Any], start: int, end: int) -> list[Any]:
     s, u, vh = outs
     return [slice_in_dim(s, start, end, 1, -1), slice_in_dim(u, start, end, 1, -1), slice_in_dim(vh, start, end, 1, -2)]
+
+
+def _on_tpu(
+    ctx: Any, x: Any, whole: Sequence[ShapedArray], vectors: bool, full_matrices: bool, algorithm: Any
+) -> list[Any]:
+    _chosen(ctx, {None: "", SvdAlgorithm.DEFAULT: "", SvdAlgorithm.POLAR: ""}, algorithm)
+    return ctx.inline(lambda a: svd_by_polar(a, full_matrices), x)
 
 
 _CPU = {

@@ -1,7 +1,7 @@
 """The regularised incomplete gamma functions: P(a, x), which grows from 0 to 1 with x, and Q = 1 - P.
 
-Both are `density * sum`, where the density is x ** a * exp(-x) / gamma(a + 1). Left of the peak the sum for P is a power
-series (DLMF 8.11.4), right of it that for Q is a continued fraction (DLMF 8.9.2), summed as Gautschi does ("A
+Both are `density * sum`, where the density is x ** a * exp(-x) / gamma(a + 1). Left of the peak P's sum is a power
+series (DLMF 8.11.4), right of it that of Q a continued fraction (DLMF 8.9.2), summed as Gautschi does ("A
 computational procedure for incomplete gamma functions", 1979): one division a term. The other function is the
 complement. Near the peak at large a both would take long; there Temme's expansion has them (uniform_gamma.py).
 """
@@ -46,8 +46,7 @@ def log_density(a: Any, x: Any) -> Any:
     """The logarithm of x ** a * exp(-x) / gamma(a + 1)."""
     large = where(a >= LARGE, a, LARGE)
     u = (x - large) / large
-    exponent = where(x < 0.6 * large, u - log(x / large), deviation(u))
-    far = -large * exponent - remainder(large) - 0.5 * log(2 * math.pi * large)
+    far = -large * deviation(u, x / large) - remainder(large) - 0.5 * log(2 * math.pi * large)
     return where(a >= LARGE, far, a * log(x) - x - lgamma(a + 1))
 
 

@@ -31,13 +31,13 @@ def digamma_excess(a: Any) -> Any:
     return 0.5 / a - horner(1 / (a * a), _DIGAMMA) / (a * a)
 
 
-def deviation(u: Any) -> Any:
-    """`u - log1p(u)`, precise also near 0, where it is u ** 2 / 2."""
+def deviation(u: Any, ratio: Any) -> Any:
+    """`u - log1p(u)`, precise also near 0, where it is u ** 2 / 2; `ratio` is 1 + u, precise where that is small."""
     v = u / (2 + u)
     square = v * v
     terms = 16 if epsilon(u) < 1e-10 else 7
     near = u * v - 2 * v * square * horner(square, [1 / (2 * k + 3) for k in reversed(range(terms))])
-    return where(abs(u) < 0.45, near, u - log(1 + u))
+    return where(abs(u) < 0.45, near, u - log(ratio))
 
 
 def log_gamma_1p(a: Any) -> Any:
@@ -65,4 +65,4 @@ def _zeta_minus_1(k: int) -> float:
 def log_ratio(x: Any, a: Any) -> Any:
     """`log(x / a)`, precise also where x is near a."""
     u = (x - a) / a
-    return where(abs(u) < 0.45, u - deviation(u), log(x / a))
+    return u - deviation(u, x / a)

@@ -2,8 +2,8 @@
 
     Q(a, x) = erfc(eta * sqrt(a / 2)) / 2 + exp(-a * eta ** 2 / 2) / sqrt(2 * pi * a) * S(eta, a)
 
-with eta ** 2 / 2 = u - log1p(u), u = (x - a) / a, of the sign of u; S = c0(eta) + c1(eta) / a + c2(eta) / a ** 2 + …, and
-each c a power series. Elsewhere the power series and continued fraction converge fast.
+with eta ** 2 / 2 = u - log1p(u), u = (x - a) / a, of the sign of u; S = c0(eta) + c1(eta) / a + c2(eta) / a ** 2 + …,
+and each c a power series. Elsewhere the power series and continued fraction converge fast.
 """
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def is_near_large(a: Any, x: Any) -> Any:
 
 def uniform_tails(a: Any, x: Any, needed: Any) -> tuple[Any, Any]:
     """P(a, x) and Q(a, x) where needed."""
-    a, u, eta = _variables(a, x, needed)
+    a, _, eta = _variables(a, x, needed)
     rest = exp(-a * eta * eta / 2) / sqrt(2 * math.pi * a) * _correction(eta, a)[0]
     z = eta * sqrt(a / 2)
     return erfc(-z) / 2 - rest, erfc(z) / 2 + rest
@@ -48,7 +48,7 @@ def uniform_slope(a: Any, x: Any, needed: Any) -> Any:
 def _variables(a: Any, x: Any, needed: Any) -> tuple[Any, Any, Any]:
     a, x = where(needed, a, 1e4), where(needed, x, 1e4)
     u = (x - a) / a
-    return a, u, sign(u) * sqrt(2 * deviation(u))
+    return a, u, sign(u) * sqrt(2 * deviation(u, 1 + u))
 
 
 def _correction(eta: Any, a: Any) -> tuple[Any, Any, Any]:

@@ -21,7 +21,7 @@ from xlamini.primitives.arithmetic import add, sub
 from xlamini.primitives.complex import complex as complex_
 from xlamini.primitives.complex import imag, real
 from xlamini.primitives.elementwise import COMPLEX, kind_of, like_dtypes
-from xlamini.primitives.precision import CanonicalPrecision, canonical_precision, hlo_attributes
+from xlamini.primitives.precision import CanonicalPrecision, canonical_precision, precision_config
 from xlamini.primitives.tangent_ops import add_tangents
 from xlamini.primitives.windows.conv_batching import batched
 from xlamini.primitives.windows.conv_checks import check_operands
@@ -172,7 +172,7 @@ class ConvGeneralDilated(Primitive):
             dimension_numbers=_numbers_attribute(dimension_numbers),
             feature_group_count=f"{feature_group_count} : i64",
             batch_group_count=f"{batch_group_count} : i64",
-            precision_config=hlo_attributes(precision, "f32", "f32")["precision_config"],
+            precision_config=precision_config(precision),
         )
 
     def _of_parts(self, x: Any, y: Any, params: dict[str, Any]) -> Any:

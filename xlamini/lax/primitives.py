@@ -1,0 +1,43 @@
+"""The elementwise primitives by JAX's names for them; each is its own function, so that `exp_p` is `exp`."""
+
+from xlamini.primitives import arithmetic as _arithmetic
+from xlamini.primitives import bitwise as _bitwise
+from xlamini.primitives import comparison as _comparison
+from xlamini.primitives import complex as _complex
+from xlamini.primitives import exponential as _exponential
+from xlamini.primitives import hyperbolic as _hyperbolic
+from xlamini.primitives import identity as _identity
+from xlamini.primitives import power as _power
+from xlamini.primitives import rounding as _rounding
+from xlamini.primitives import trigonometric as _trigonometric
+
+abs_p, add_p, div_p, max_p = _arithmetic.abs, _arithmetic.add, _arithmetic.div, _arithmetic.max
+min_p, mul_p, mulhi_p, neg_p = _arithmetic.min, _arithmetic.mul, _arithmetic.mulhi, _arithmetic.neg
+rem_p, sign_p, sub_p = _arithmetic.rem, _arithmetic.sign, _arithmetic.sub
+
+and_p, not_p, or_p, xor_p = _bitwise.bitwise_and, _bitwise.bitwise_not, _bitwise.bitwise_or, _bitwise.bitwise_xor
+clz_p, population_count_p = _bitwise.clz, _bitwise.population_count
+shift_left_p, shift_right_arithmetic_p = _bitwise.shift_left, _bitwise.shift_right_arithmetic
+shift_right_logical_p = _bitwise.shift_right_logical
+
+eq_p, eq_to_p, ge_p, gt_p = _comparison.eq, _comparison.eq_to, _comparison.ge, _comparison.gt
+le_p, le_to_p, lt_p, lt_to_p = _comparison.le, _comparison.le_to, _comparison.lt, _comparison.lt_to
+ne_p = _comparison.ne
+
+complex_p, imag_p, real_p = _complex.complex, _complex.imag, _complex.real
+
+exp_p, exp2_p, expm1_p, log_p = _exponential.exp, _exponential.exp2, _exponential.expm1, _exponential.log
+log1p_p, logistic_p = _exponential.log1p, _exponential.logistic
+
+acosh_p, asinh_p, atanh_p, cosh_p = _hyperbolic.acosh, _hyperbolic.asinh, _hyperbolic.atanh, _hyperbolic.cosh
+sinh_p, tanh_p = _hyperbolic.sinh, _hyperbolic.tanh
+
+copy_p = _identity.copy
+
+cbrt_p, pow_p, rsqrt_p, sqrt_p = _power.cbrt, _power.pow, _power.rsqrt, _power.sqrt
+square_p = _power.square
+
+ceil_p, floor_p, is_finite_p, nextafter_p = _rounding.ceil, _rounding.floor, _rounding.is_finite, _rounding.nextafter
+
+acos_p, asin_p, atan_p, atan2_p = _trigonometric.acos, _trigonometric.asin, _trigonometric.atan, _trigonometric.atan2
+cos_p, sin_p, tan_p = _trigonometric.cos, _trigonometric.sin, _trigonometric.tan

@@ -1,0 +1,195 @@
+"""ragged_dot: a product in which runs of one dimension, the groups, each have a matrix of their own.
+
+The ragged dimension of the left operand is in groups, one after the other, of the sizes given. Here each group's part
+of it stands alone, with zeros elsewhere, along a new dimension; what remains is one dense product.
+"""
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from xlamini.core.dtypes import check_user_dtype, issubdtype
+from xlamini.core.errors import ShapeError
+from xlamini.core.tracer import aval_of
+from xlamini.primitives.arithmetic import sub
+from xlamini.primitives.bitwise import bitwise_and
+from xlamini.primitives.comparison import le, lt
+from xlamini.primitives.convert import convert
+from xlamini.primitives.cumulative import cumsum
+from xlamini.primitives.dot_general import DotDimensionNumbers, canonical_numbers, dot_general_p
+from xlamini.primitives.iota import broadcasted_iota
+from xlamini.primitives.precision import PrecisionLike, canonical_precision
+from xlamini.primitives.promotion import check_operands
+from xlamini.primitives.select import where
+from xlamini.primitives.shape import broadcast, broadcast_in_dim, moveaxis, refuse_sharding
+from xlamini.transforms.composite import composite
+from xlamini.typing import ArrayLike, DTypeLike
+
+
+class RaggedDotDimensionNumbers:
+    """The dimensions of a ragged product.
+
+    Args:
+      dot_dimension_numbers: those of `dot_general`.
+      lhs_ragged_dimensions: the one dimension of the left operand that is in groups: a free, a contracting, or a batch
+        dimension.
+      rhs_group_dimensions: the one dimension of the right operand that counts the groups, if the ragged one is free;
+        none otherwise.
+    """
+
+    def __init__(
+        self, dot_dimension_numbers: Any, lhs_ragged_dimensions: Sequence[int], rhs_group_dimensions: Sequence[int]
+    ) -> None:
+        self.dot_dimension_numbers = canonical_numbers("RaggedDotDimensionNumbers", dot_dimension_numbers)
+        self.lhs_ragged_dimensions = tuple(map(operator.index, lhs_ragged_dimensions))
+        self.rhs_group_dimensions = tuple(map(operator.index, rhs_group_dimensions))
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}={value}" for name, value in vars(self).items())
+        return f"RaggedDotDimensionNumbers({shown})"
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and vars(other) == vars(self)
+
+    def __hash__(self) -> int:
+        return hash(tuple(vars(self).values()))
+
+
+_MATRICES = RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), (0,), (0,))
+
+
+def ragged_dot(
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    group_sizes: ArrayLike,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+    group_offset: ArrayLike | None = None,
+    out_sharding: Any = None,
+) -> Any:
+    """The product of the rows of `lhs`, in groups, with a matrix for each group.
+
+    Args:
+      lhs: of shape (m, k).
+      rhs: of shape (g, k, n), a matrix for each group.
+      group_sizes: of shape (g,), how many rows each group has; rows that are left over give zeros.
+      precision: as in `dot_general`.
+      preferred_element_type: the dtype in which products are summed, and of the result.
+      group_offset: must be None.
+      out_sharding: must be None.
+
+    Raises:
+      ShapeError: the shapes don't fit.
+      TypeError: the sizes of groups are no integers.
+
+    >>> ragged_dot(xlamini.numpy.ones((3, 1)), xlamini.numpy.array([[[2.0]], [[5.0]]]), xlamini.numpy.array([1, 2]))
+    Array([[2.],
+           [5.],
+           [5.]], dtype=float32)
+    """
+    return ragged_dot_general(
+        lhs, rhs, group_sizes, _MATRICES, precision, preferred_element_type, group_offset, out_sharding
+    )
+
+
+def ragged_dot_general(
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    group_sizes: ArrayLike,
+    ragged_dot_dimension_numbers: RaggedDotDimensionNumbers,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+    group_offset: ArrayLike | None = None,
+    out_sharding: Any = None,
+) -> Any:
+    """A product as of `dot_general`, with one dimension of `lhs` in groups.
+
+    If it is free, `rhs` has a dimension for the groups, and each part of `lhs` is multiplied with its own part of it.
+    If it is contracted, the result has a first dimension for the groups: each is summed alone. If it is a batch
+    dimension the groups make no difference. `group_sizes` has a size for each group, or as many for each index of the
+    batch.
+
+    Raises ShapeError where shapes don't fit the numbers, TypeError if the sizes are no integers.
+
+    >>> numbers = RaggedDotDimensionNumbers((((0,), (0,)), ((), ())), [0], [])
+    >>> ones = xlamini.numpy.ones((3, 1))
+    >>> ragged_dot_general(ones, ones, xlamini.numpy.array([1, 2]), numbers).tolist()
+    [[[1.0]], [[2.0]]]
+    """
+    refuse_sharding("ragged_dot", out_sharding)
+    check_operands("ragged_dot", (lhs, rhs, group_sizes))
+    if group_offset is not None:
+        raise NotImplementedError("ragged_dot: group_offset must be None; slice rhs and group_sizes instead")
+    if not issubdtype(aval_of(group_sizes).dtype, np.integer):
+        raise TypeError(f"ragged_dot: group_sizes must be integers, got {aval_of(group_sizes).dtype}; use .astype")
+    dtype = preferred_element_type
+    params = _Product(
+        canonical_precision(precision, "ragged_dot"), dtype if dtype is None else check_user_dtype(dtype, "ragged_dot")
+    )
+    _check_groups(aval_of(lhs).shape, aval_of(rhs).shape, aval_of(group_sizes).shape, ragged_dot_dimension_numbers)
+    return _ragged_dot(lhs, rhs, group_sizes, numbers=ragged_dot_dimension_numbers, product=params)
+
+
+class _Product(NamedTuple):
+    precision: Any
+    preferred_element_type: Any
+
+    def __call__(self, lhs: Any, rhs: Any, numbers: DotDimensionNumbers) -> Any:
+        return dot_general_p.bind(lhs, rhs, dimension_numbers=numbers, **self._asdict())
+
+
+@composite(static=("numbers", "product"))
+def _ragged_dot(
+    lhs: Any, rhs: Any, group_sizes: Any, *, numbers: RaggedDotDimensionNumbers, product: _Product
+) -> Any:
+    (contract, rhs_contract), (batch, rhs_batch) = numbers.dot_dimension_numbers
+    (ragged,) = numbers.lhs_ragged_dimensions
+    if ragged in batch:
+        return product(lhs, rhs, numbers.dot_dimension_numbers)
+    apart = _apart(lhs, group_sizes, ragged, batch)
+    contract, batch = (tuple(d + 1 for d in dims) for dims in (contract, batch))
+    if ragged + 1 in contract:
+        out = product(apart, rhs, ((contract, rhs_contract), (batch, rhs_batch)))
+        return moveaxis(out, len(batch), 0)
+    (group,) = numbers.rhs_group_dimensions
+    return product(apart, rhs, (((0, *contract), (group, *rhs_contract)), (batch, rhs_batch)))
+
+
+def _apart(x: Any, group_sizes: Any, ragged: int, batch: tuple[int, ...]) -> Any:
+    """The array once for each group, along a new first dimension, with zeros in place of the others' elements."""
+    if aval_of(group_sizes).dtype.itemsize < 4:
+        group_sizes = convert(group_sizes, np.int32)
+    shape, sizes = aval_of(x).shape, aval_of(group_sizes)
+    ends = cumsum(group_sizes, sizes.ndim - 1)
+    every = (sizes.shape[-1], *shape)
+    places = (0, *(d + 1 for d in batch[: sizes.ndim - 1]))
+    bounds = [moveaxis(v, sizes.ndim - 1, 0) for v in (sub(ends, group_sizes), ends)]
+    first, last = (broadcast_in_dim(v, every, places) for v in bounds)
+    position = broadcasted_iota(sizes.dtype, every, ragged + 1)
+    inside = bitwise_and(le(first, position), lt(position, last))
+    return where(inside, broadcast(x, every[:1]), 0)
+
+
+def _check_groups(
+    lhs: tuple[int, ...], rhs: tuple[int, ...], sizes: tuple[int, ...], numbers: RaggedDotDimensionNumbers
+) -> None:
+    (contract, _), (batch, _) = numbers.dot_dimension_numbers
+    ragged, group = numbers.lhs_ragged_dimensions, numbers.rhs_group_dimensions
+    if len(ragged) != 1 or not 0 <= ragged[0] < len(lhs):
+        raise ShapeError(f"ragged_dot: lhs_ragged_dimensions must name one dimension of lhs {lhs}, got {ragged}")
+    free = ragged[0] not in contract and ragged[0] not in batch
+    if len(group) != free or any(not 0 <= d < len(rhs) for d in group):
+        raise ShapeError(
+            f"ragged_dot: rhs_group_dimensions is {group}, but must name "
+            f"{'one dimension of rhs' if free else 'no dimension, as the ragged one is not free'}"
+        )
+    leading = tuple(lhs[d] for d in batch)
+    if sizes[:-1] not in ((), leading) or not sizes or any(rhs[d] != sizes[-1] for d in group):
+        count = rhs[group[0]] if group else "g"
+        raise ShapeError(
+            f"ragged_dot: group_sizes has shape {sizes}, but must have a size for each group, ({count},)"
+            f"{f' or {(*leading, count)}' if leading else ''}"
+        )

@@ -1,0 +1,163 @@
+"""Attention: each query takes the mean of the values, weighted by how well their keys fit it.
+
+Axes have one letter each: b the example, t the query, s the key and its value, k the head of keys, g one of the query
+heads that share it, h the features.
+"""
+from __future__ import annotations
+
+import math
+from typing import Any, Literal
+
+import numpy as np
+
+from xlamini import numpy as jnp
+from xlamini.core.errors import ShapeError
+from xlamini.nn.softmax import logsumexp, softmax
+from xlamini.numpy.arguments import as_index, as_operand
+from xlamini.transforms.composite import composite
+from xlamini.typing import ArrayLike
+
+_NAME = "dot_product_attention"
+# What stands for minus infinity: a query of which all keys are masked then weighs them equally, instead of giving NaN.
+_NEVER = -0.7 * float(np.finfo(np.float32).max)
+
+
+@composite(static=("is_causal", "local_window_size", "return_residual", "implementation"))
+def dot_product_attention(
+    query: ArrayLike,
+    key: ArrayLike,
+    value: ArrayLike,
+    bias: ArrayLike | None = None,
+    mask: ArrayLike | None = None,
+    *,
+    scale: float | None = None,
+    is_causal: bool = False,
+    query_seq_lengths: ArrayLike | None = None,
+    key_value_seq_lengths: ArrayLike | None = None,
+    local_window_size: int | tuple[int, int] | None = None,
+    return_residual: bool = False,
+    implementation: Literal["xla"] | None = None,
+) -> Any:
+    """`softmax(scale * query @ key + bias) @ value` for each head (Vaswani et al., 2017).
+
+    Args:
+      query: shape (batch, queries, heads, features), or without the batch, here and below.
+      key, value: shape (batch, keys, key heads, features); each key head serves as many query heads in a row.
+      bias: added to the products; four dimensions that broadcast to (batch, heads, queries, keys).
+      mask: booleans of such a shape: which keys a query sees.
+      scale: 1 / sqrt(features) if it is not given.
+      is_causal: query t sees keys up to t only.
+      query_seq_lengths, key_value_seq_lengths: shape (batch,): how many there are in each example; what is computed
+        for later queries is zero, and later keys are not seen.
+      local_window_size: how many keys a query sees before and after its own place: a pair, or one number for both.
+      return_residual: whether to return the logarithm of each softmax's denominator too, shape (batch, queries, heads).
+
+    Returns an array of the shape and dtype of `query`; products are summed and the softmax is taken in float32 or
+    wider. ShapeError and TypeError for arrays that do not fit, NotImplementedError for an `implementation` but "xla".
+
+    >>> x = jnp.ones((4, 2, 8))
+    >>> dot_product_attention(x, x, x, is_causal=True).shape
+    (4, 2, 8)
+    """
+    if implementation not in (None, "xla"):
+        raise NotImplementedError(f"{_NAME}: implementation must be 'xla' or None, got {implementation!r}")
+    q, k, v = (as_operand(_NAME, x) for x in (query, key, value))
+    outer = q.shape[:-1]
+    if q.ndim == 3:
+        q, k, v = (x[None] for x in (q, k, v))
+    _check(q, k, v)
+    sizes = (q.shape[0], q.shape[2], q.shape[1], k.shape[1])
+    fit = _fits(q, k, bias, scale, sizes)
+    seen = _seen(mask, is_causal, local_window_size, key_value_seq_lengths, sizes, k.shape[2])
+    fit = fit if seen is None else jnp.where(seen, fit, _NEVER)
+    mean = _weighted(softmax(fit, axis=-1).astype(k.dtype), v)
+    if query_seq_lengths is not None:
+        there = jnp.arange(q.shape[1]) < _lengths("query_seq_lengths", query_seq_lengths, q.shape[0])
+        mean = mean * there[:, :, None, None]
+    mean = mean.reshape(*outer, q.shape[-1])
+    if not return_residual:
+        return mean
+    return mean, logsumexp(fit, axis=-1).transpose(0, 2, 1, 3).reshape(outer).astype(k.dtype)
+
+
+# --- helpers
+
+
+def _check(q: Any, k: Any, v: Any) -> None:
+    found = f"query {q.shape}, key {k.shape}, value {v.shape}"
+    if q.ndim != 4 or k.ndim != 4 or k.shape != v.shape or (q.shape[0], q.shape[3]) != (k.shape[0], k.shape[3]):
+        raise ShapeError(
+            f"{_NAME}: key and value must have shape (batch, keys, heads, features), with batch and features of the "
+            f"query; got {found}"
+        )
+    if not k.shape[2] or q.shape[2] % k.shape[2]:
+        raise ShapeError(f"{_NAME}: {k.shape[2]} key heads cannot serve {q.shape[2]} query heads evenly: {found}")
+    if not q.dtype == k.dtype == v.dtype:
+        raise TypeError(
+            f"{_NAME}: query, key and value must have one dtype, got {q.dtype}, {k.dtype}, {v.dtype}; "
+            "convert them with .astype"
+        )
+
+
+def _fits(q: Any, k: Any, bias: Any, scale: Any, sizes: tuple[int, ...]) -> Any:
+    """How well each key fits each query, in the order of axes b, k, t, g, s."""
+    heads = k.shape[2]
+    grouped = q.reshape(*q.shape[:2], heads, q.shape[2] // heads, q.shape[3])
+    wide = jnp.promote_types(q.dtype, np.float32)
+    fit = jnp.einsum("btkgh,bskh->bktgs", grouped, k, preferred_element_type=wide)
+    fit = (fit * (1 / math.sqrt(q.shape[3]) if scale is None else scale)).astype(wide)
+    return fit if bias is None else (fit + _by_group("bias", bias, sizes, heads)).astype(wide)
+
+
+def _weighted(weights: Any, v: Any) -> Any:
+    """The weighted means of the values, for each query and head."""
+    mean = jnp.einsum("bktgs,bskh->btkgh", weights, v, preferred_element_type=v.dtype)
+    return mean.reshape(*mean.shape[:2], -1, mean.shape[-1])
+
+
+def _by_group(what: str, x: Any, sizes: tuple[int, ...], heads: int) -> Any:
+    """An array for (batch, heads, queries, keys) in the order of axes b, k, t, g, s; axes of size 1 stay."""
+    x = as_operand(_NAME, x)
+    if x.ndim != 4 or any(m not in (1, n) for m, n in zip(x.shape, sizes, strict=True)):
+        raise ShapeError(
+            f"{_NAME}: {what} must have four dimensions that broadcast to (batch, heads, queries, keys) = {sizes}, "
+            f"got {x.shape}"
+        )
+    b, n, t, s = x.shape
+    split = x.reshape(b, 1, 1, t, s) if n == 1 else x.reshape(b, heads, n // heads, t, s)
+    return split.transpose(0, 1, 3, 2, 4)
+
+
+def _seen(mask: Any, is_causal: bool, window: Any, lengths: Any, sizes: tuple[int, ...], heads: int) -> Any:
+    """Which keys each query sees, in the order of axes b, k, t, g, s; None for all."""
+    b, _, t, s = sizes
+    found = []
+    if mask is not None:
+        if as_operand(_NAME, mask).dtype != bool:
+            raise TypeError(f"{_NAME}: mask must hold booleans, not {mask.dtype}; numbers are added as bias")
+        found.append(_by_group("mask", mask, sizes, heads))
+    queries, keys = jnp.arange(t)[:, None, None], jnp.arange(s)
+    if is_causal:
+        found.append(keys <= queries)
+    if window is not None:
+        before, after = _window(window)
+        found.append((keys >= queries - before) & (keys <= queries + after))
+    if lengths is not None:
+        found.append((keys < _lengths("key_value_seq_lengths", lengths, b))[:, None, None, None, :])
+    seen = None
+    for each in found:
+        seen = each if seen is None else seen & each
+    return seen
+
+
+def _window(window: Any) -> tuple[int, int]:
+    before, after = window if isinstance(window, tuple) else (window, window)
+    return as_index(_NAME, "local_window_size", before), as_index(_NAME, "local_window_size", after)
+
+
+def _lengths(what: str, lengths: Any, batch: int) -> Any:
+    """Lengths as a column, to be compared with places in a row."""
+    lengths = as_operand(_NAME, lengths)
+    if lengths.shape != (batch,):
+        raise ShapeError(f"{_NAME}: {what} must have shape ({batch},), one for each example; got {lengths.shape}")
+    return lengths[:, None]

@@ -1,0 +1,127 @@
+"""Covariances and correlations of variables that were observed together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from xlamini.core.dtypes import check_user_dtype, issubdtype
+from xlamini.core.tracer import aval_of
+from xlamini.numpy.arguments import as_operand
+from xlamini.numpy.joining import concatenate
+from xlamini.numpy.linear_algebra import dot
+from xlamini.numpy.matrices import diagonal
+from xlamini.numpy.shapes import atleast_2d, squeeze
+from xlamini.primitives import complex as complex_parts
+from xlamini.primitives import operators
+from xlamini.primitives.convert import convert
+from xlamini.primitives.power import sqrt
+from xlamini.primitives.promotion import in_dtype, promoted_inexact_dtypes
+from xlamini.primitives.select import clamp
+from xlamini.primitives.shape import expand_dims
+from xlamini.runtime.array import Array
+from xlamini.transforms.composite import composite
+from xlamini.typing import ArrayLike, DTypeLike
+
+
+@composite(static=("rowvar", "bias", "ddof", "dtype"))
+def cov(
+    m: ArrayLike,
+    y: ArrayLike | None = None,
+    rowvar: bool = True,
+    bias: bool = False,
+    ddof: int | None = None,
+    fweights: ArrayLike | None = None,
+    aweights: ArrayLike | None = None,
+    dtype: DTypeLike | None = None,
+) -> Array:
+    """The covariances of the rows of `m`, each a variable (the columns unless `rowvar`), and of those of `y`.
+
+    Sums are divided by the number of observations minus `ddof`, which is 1, or 0 with `bias`. `fweights` (integers)
+    say how often each observation was made, `aweights` how much it counts. A scalar for one variable. ValueError for
+    more than two dimensions.
+
+    >>> cov(jnp.array([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]]))
+    Array([[ 1., -1.],
+           [-1.,  1.]], dtype=float32)
+    """
+    return _covariance("cov", m, y, rowvar, int(not bias) if ddof is None else ddof, (fweights, aweights), dtype)
+
+
+@composite(static=("rowvar", "dtype"))
+def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, dtype: DTypeLike | None = None) -> Array:
+    """The correlations of the rows of `x` and `y`: their covariances divided by both standard deviations.
+
+    NaN for a variable that is constant. The arguments are those of `cov`.
+
+    >>> corrcoef(jnp.array([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]])).round(3)
+    Array([[ 1., -1.],
+           [-1.,  1.]], dtype=float32)
+    """
+    c = _covariance("corrcoef", x, y, rowvar, 1, (None, None), dtype)
+    if not aval_of(c).ndim:
+        return c / c
+    variances = diagonal(c)
+    is_complex = issubdtype(aval_of(c).dtype, np.complexfloating)
+    deviations = convert(sqrt(complex_parts.real(variances) if is_complex else variances), aval_of(c).dtype)
+    result = c / expand_dims(deviations, (1,)) / expand_dims(deviations, (0,))
+    if not is_complex:
+        return _clipped(result)
+    return complex_parts.complex(_clipped(complex_parts.real(result)), _clipped(complex_parts.imag(result)))
+
+
+# --- helpers
+
+
+def _clipped(x: Any) -> Any:
+    dtype = aval_of(x).dtype
+    return clamp(in_dtype(-1.0, dtype), x, in_dtype(1.0, dtype))
+
+
+def _covariance(name: str, m: Any, y: Any, rowvar: bool, ddof: int | float, weights: tuple[Any, Any], dtype: Any) -> Any:
+    x = _observations(name, m, y, rowvar, dtype)
+    given, counts = aval_of(x), _weights(name, x, weights)
+    if counts is None:
+        mean, factor = x.sum(1, keepdims=True) / given.shape[1], given.shape[1] - ddof
+    else:
+        total = counts.sum()
+        mean = (x * counts).sum(1, keepdims=True) / total
+        lost = ddof if weights[1] is None else ddof * (counts * convert(weights[1], counts.dtype)).sum() / total
+        factor = total - lost
+    x = x - mean
+    weighted = x if counts is None else x * counts
+    conjugate = complex_parts.conj(weighted) if issubdtype(given.dtype, np.complexfloating) else weighted
+    return squeeze(dot(x, conjugate.T) / factor) if given.shape[0] == 1 else dot(x, conjugate.T) / factor
+
+
+def _observations(name: str, m: Any, y: Any, rowvar: bool, dtype: Any) -> Any:
+    """The variables as rows, in one float or complex dtype."""
+    if dtype is not None and not issubdtype(dtype, np.inexact):
+        raise ValueError(f"{name}: dtype must be a float or complex one, got {dtype!r}")
+    arrays = [as_operand(name, v) for v in (m, y) if v is not None]
+    for array in arrays:
+        if array.ndim > 2:
+            raise ValueError(f"{name}: at most two dimensions are taken, got shape {array.shape}; reshape it")
+    arrays = promoted_inexact_dtypes(*arrays)
+    if dtype is not None:
+        arrays = [convert(v, check_user_dtype(dtype, name)) for v in arrays]
+    rows = [v.T if not rowvar and aval_of(v).ndim == 2 else atleast_2d(v) for v in arrays]
+    return rows[0] if len(rows) == 1 else concatenate(rows)
+
+
+def _weights(name: str, x: Any, given: tuple[Any, Any]) -> Any:
+    """The weight of each observation in the real dtype of x, or None."""
+    product, length = None, aval_of(x).shape[1]
+    dtype = np.zeros((), aval_of(x).dtype).real.dtype if issubdtype(aval_of(x).dtype, np.complexfloating) else x.dtype
+    for what, weights in zip(("fweights", "aweights"), given, strict=True):
+        if weights is None:
+            continue
+        weights = as_operand(name, weights)
+        if what == "fweights" and not issubdtype(weights.dtype, np.integer):
+            raise TypeError(f"{name}: fweights must be integers, got {weights.dtype}; they say how often")
+        if weights.shape != (length,):
+            raise RuntimeError(f"{name}: {what} of shape {weights.shape} for {length} observations; give one for each")
+        weights = convert(weights, dtype)
+        product = weights if product is None else operators.multiply(product, weights)
+    return product

@@ -1,0 +1,63 @@
+"""Arrays in files of NumPy's formats, .npy and .npz; and from other libraries' memory."""
+from __future__ import annotations
+
+import os
+from typing import IO, Any
+
+import ml_dtypes
+import numpy as np
+
+from xlamini.dlpack import from_dlpack as _from_dlpack
+from xlamini.runtime.array import Array
+from xlamini.runtime.put import device_put_value
+
+_OPAQUE = {np.dtype("V2"): np.dtype(ml_dtypes.bfloat16)}
+"""What NumPy's files call the one dtype of ours that they do not know and that is told by its size."""
+
+File = IO[bytes] | str | os.PathLike[Any]
+
+
+def save(file: File, arr: Any, allow_pickle: bool = True) -> None:
+    """Write an array into a file in NumPy's format; a name without a suffix gets ".npy"."""
+    np.save(file, np.asarray(arr), allow_pickle=allow_pickle)
+
+
+def savez(file: File, *args: Any, allow_pickle: bool = True, **kwds: Any) -> None:
+    """Write several arrays into one file, under their keywords, or as "arr_0", "arr_1" and so on.
+
+    A name without a suffix gets ".npz".
+    """
+    np.savez(file, *map(np.asarray, args), **{name: np.asarray(x) for name, x in kwds.items()})
+
+
+def load(file: File, *args: Any, **kwargs: Any) -> Any:
+    """The array that `save` wrote; of a file of `savez`, an object that is indexed with names, and gives ndarrays.
+
+    Arguments are those of `numpy.load`. 64-bit numbers are narrowed while x64 is off.
+
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> save(file, jnp.arange(3))
+    >>> file.seek(0)
+    0
+    >>> load(file)
+    Array([0, 1, 2], dtype=int32)
+    """
+    found = np.load(file, *args, **kwargs)
+    if not isinstance(found, np.ndarray):
+        return found
+    return device_put_value(np.asarray(found).view(_OPAQUE.get(found.dtype, found.dtype)))
+
+
+def fromfile(*args: Any, **kwargs: Any) -> Array:
+    """Not possible: what a file holds may change between tracing and running. NotImplementedError."""
+    raise NotImplementedError("fromfile: a program must not depend on a file; use jnp.asarray(np.fromfile(...))")
+
+
+def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Array:
+    """The Array of an object with `__dlpack__`; see `xlamini.dlpack.from_dlpack`.
+
+    >>> from_dlpack(jnp.ones(2))
+    Array([1., 1.], dtype=float32)
+    """
+    return _from_dlpack(x, device, copy)

@@ -1,0 +1,73 @@
+"""Divisors and multiples of integers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from xlamini.core.tracer import aval_of
+from xlamini.numpy.ufunc import ufunc
+from xlamini.primitives import arithmetic, operators
+from xlamini.primitives.elementwise import INTEGER, kind_of
+from xlamini.primitives.promotion import broadcasted, check_operands, promoted
+from xlamini.primitives.select import where
+from xlamini.primitives.shape import broadcast_in_dim
+from xlamini.runtime.array import Array
+from xlamini.transforms.control_flow.while_loop import while_loop
+from xlamini.typing import ArrayLike
+
+
+def _integers(name: str, x: Any, y: Any) -> Any:
+    """Integers of one dtype and shape."""
+    check_operands(name, (x, y))
+    x, y = promoted(name, x, y)
+    if kind_of(aval_of(x).dtype) not in INTEGER:
+        raise ValueError(f"{name}: integers are needed, got {aval_of(x).dtype}; convert with .astype(int)")
+    shape = np.broadcast_shapes(aval_of(x).shape, aval_of(y).shape)
+    return [v if aval_of(v).shape == shape else broadcast_in_dim(v, shape, ()) for v in broadcasted(name, x, y)]
+
+
+def _divisor(x: Any, y: Any) -> Any:
+    """Euclid's algorithm on all pairs at once, until no rest is left."""
+    x, y = operators.absolute(x), operators.absolute(y)
+    return while_loop(_some_left, _step, (x, y))[0]
+
+
+def _some_left(pair: Any) -> Any:
+    left = operators.not_equal(pair[1], 0)
+    return left.any() if left.ndim else left
+
+
+def _step(pair: Any) -> Any:
+    x, y = pair
+    done = operators.equal(y, 0)
+    rest = arithmetic.rem(x, where(done, operators.in_dtype(1, y.dtype), y))
+    return where(done, x, y), where(done, y, rest)
+
+
+def _multiple(x: Any, y: Any) -> Any:
+    x, y = operators.absolute(x), operators.absolute(y)
+    divisor = _divisor(x, y)
+    safe = where(operators.equal(divisor, 0), operators.in_dtype(1, divisor.dtype), divisor)
+    return operators.multiply(x, arithmetic.div(y, safe))
+
+
+@ufunc(_divisor, _integers)
+def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
+    """The greatest common divisor of each pair of integers, not negative; of 0 and 0 it is 0.
+
+    >>> gcd(12, jnp.array([8, -9, 0]))
+    Array([ 4,  3, 12], dtype=int32)
+    """
+    ...
+
+
+@ufunc(_multiple, _integers)
+def lcm(x1: ArrayLike, x2: ArrayLike) -> Array:
+    """The least common multiple of each pair of integers, not negative; 0 where one of them is 0.
+
+    >>> lcm(12, jnp.array([8, -9, 0]))
+    Array([24, 36,  0], dtype=int32)
+    """
+    ...

@@ -1,0 +1,189 @@
+"""Determinants, also as sign and logarithm, with derivatives also where a matrix is singular."""
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from xlamini.core.tracer import aval_of
+from xlamini.numpy import reductions
+from xlamini.numpy.exponential import log
+from xlamini.numpy.linalg.arguments import squares
+from xlamini.numpy.linalg.solving import factored, solve_with
+from xlamini.numpy.matrices import diagonal, trace
+from xlamini.primitives.arithmetic import abs
+from xlamini.primitives.complex import complex, imag, real
+from xlamini.primitives.convert import convert
+from xlamini.primitives.iota import broadcasted_iota
+from xlamini.primitives.linalg.lu import lu, rows_taken
+from xlamini.primitives.linalg.qr import qr
+from xlamini.primitives.linalg.stacks import is_complex, mT
+from xlamini.primitives.linalg.triangular_solve import triangular_solve
+from xlamini.primitives.operators import equal, less, not_equal
+from xlamini.primitives.select import where
+from xlamini.primitives.shape import broadcast_in_dim, expand_dims
+from xlamini.primitives.tangent_ops import full, zeros
+from xlamini.runtime.array import Array
+from xlamini.transforms.composite import composite
+from xlamini.transforms.custom.custom_jvp import custom_jvp
+from xlamini.typing import ArrayLike
+
+_INDEX = np.dtype(np.int32)
+
+
+class SlogdetResult(NamedTuple):
+    """Sign of a determinant and logarithm of its absolute value."""
+
+    sign: Array
+    logabsdet: Array
+
+
+@composite()
+def det(a: ArrayLike) -> Array:
+    """The determinants of matrices of shape [..., n, n].
+
+    The derivative is right also for a singular matrix, unless LU decomposition meets more than one pivot that is zero:
+    then it is 0. ShapeError for matrices that are not square.
+
+    >>> det(jnp.array([[1.0, 2.0], [3.0, 4.0]]))
+    Array(-2., dtype=float32)
+    """
+    x = squares("det", a)
+    written_out = {0: _det_0, 1: _det_1, 2: _det_2, 3: _det_3}.get(x.shape[-1])
+    return _det_by_lu(x) if written_out is None else written_out(x)
+
+
+@composite(static=("method",))
+def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
+    """The sign of the determinants of matrices of shape [..., n, n], and the logarithm of their absolute values.
+
+    Of a singular matrix the sign is 0 and the logarithm -inf; of a complex one the sign is a complex number of length
+    1. `method` is "lu", the default, or for real matrices "qr". ShapeError for matrices that are not square.
+
+    >>> slogdet(jnp.array([[1.0, 2.0], [3.0, 4.0]]))
+    SlogdetResult(sign=Array(-1., dtype=float32), logabsdet=Array(0.6931472, dtype=float32))
+    """
+    x = squares("slogdet", a)
+    if method not in (None, "lu", "qr"):
+        raise ValueError(f"slogdet: method {method!r} is not known; give 'lu' or 'qr'")
+    if method != "qr":
+        return SlogdetResult(*_slogdet_by_lu(x))
+    if is_complex(x):
+        raise NotImplementedError("slogdet: method 'qr' takes real matrices only; use 'lu'")
+    return SlogdetResult(*_slogdet_by_qr(x))
+
+
+# --- small matrices, by Leibniz' formula
+
+
+def _det_0(x: Any) -> Any:
+    return full(_scalars(x), 1)
+
+
+def _det_1(x: Any) -> Any:
+    return x[..., 0, 0]
+
+
+def _det_2(x: Any) -> Any:
+    return x[..., 0, 0] * x[..., 1, 1] - x[..., 0, 1] * x[..., 1, 0]
+
+
+def _det_3(x: Any) -> Any:
+    (a, b, c), (d, e, f), (g, h, i) = [[x[..., row, column] for column in range(3)] for row in range(3)]
+    return a * e * i + b * f * g + c * d * h - c * e * g - a * f * h - b * d * i
+
+
+# --- larger ones
+
+
+@custom_jvp
+def _det_by_lu(x: Any) -> Any:
+    factors, pivots, _ = lu(x)
+    return reductions.prod(diagonal(factors, 0, -2, -1), -1) * convert(_parity(pivots), aval_of(x).dtype)
+
+
+@_det_by_lu.defjvp
+def _(primals: Any, tangents: Any) -> Any:
+    """`d det = tr(adj(A) dA)`, where adj(A) = ± adj(U) L^-1 P for the LU decomposition.
+
+    With a zero on U's diagonal, adj(U) is the product of the other elements there and of the column and the row of the
+    inverse that belong to it, of U with a one in its place.
+    """
+    (x,), (tangent,) = primals, tangents
+    factors, pivots, permutation = lu(x)
+    pivot = diagonal(factors, 0, -2, -1)
+    lost = equal(pivot, 0)
+    regular = factors + convert(_on_diagonal(lost), factors.dtype)
+    turned = mT(regular)
+    how = {"left_side": True, "transpose_a": True}
+    left = triangular_solve(turned, rows_taken(tangent, permutation), unit_diagonal=True, **how)
+    inner = triangular_solve(turned, left, lower=True, **how)
+    others = reductions.prod(where(lost, full(aval_of(pivot), 1), pivot), -1)
+    others = others * convert(_parity(pivots), others.dtype)
+    chosen = expand_dims(convert(lost, factors.dtype), (aval_of(lost).ndim,))
+    column = triangular_solve(turned, chosen, lower=True, **how)
+    row = reductions.sum(inner * chosen, -2)
+    singular = reductions.sum(row * column[..., 0], -1)
+    count = reductions.sum(convert(lost, _INDEX), -1)
+    change = where(equal(count, 0), trace(inner, 0, -2, -1), where(equal(count, 1), singular, zeros(aval_of(singular))))
+    return where(equal(count, 0), others, zeros(aval_of(others))), others * change
+
+
+@custom_jvp
+def _slogdet_by_lu(x: Any) -> tuple[Any, Any]:
+    factors, pivots, _ = lu(x)
+    values = diagonal(factors, 0, -2, -1)
+    return _sign_and_log(values, _parity(pivots))
+
+
+@_slogdet_by_lu.defjvp
+def _(primals: Any, tangents: Any) -> Any:
+    (x,), (tangent,) = primals, tangents
+    sign, logarithm = _slogdet_by_lu(x)
+    change = trace(solve_with(x, factored(x), tangent), 0, -2, -1)
+    if not is_complex(x):
+        return (sign, logarithm), (zeros(aval_of(sign)), change)
+    turn = complex(zeros(aval_of(logarithm)), imag(change))
+    return (sign, logarithm), (turn * sign, real(change))
+
+
+def _slogdet_by_qr(x: Any) -> tuple[Any, Any]:
+    """As many reflections make Q as there are columns, but for those that do nothing: its own sign is in them."""
+    q, r = qr(x, full_matrices=False)
+    sign, logarithm = _sign_and_log(diagonal(r, 0, -2, -1), 1)
+    return sign * _slogdet_by_lu(q)[0], logarithm
+
+
+def _sign_and_log(values: Any, parity: Any) -> tuple[Any, Any]:
+    """Of products of numbers, times 1 or -1."""
+    size = abs(values)
+    singular = reductions.any(equal(values, 0), -1)
+    if is_complex(values):
+        sign = reductions.prod(values / convert(size, values.dtype), -1)
+    else:
+        odd = reductions.sum(convert(less(values, 0), _INDEX), -1) % 2
+        sign = convert(1 - 2 * odd, values.dtype)
+    sign = sign * convert(parity, values.dtype) if not isinstance(parity, int) else sign
+    logarithm = reductions.sum(log(size), -1)
+    infinite = full(aval_of(logarithm), -np.inf)
+    return where(singular, zeros(aval_of(sign)), sign), where(singular, infinite, logarithm)
+
+
+def _parity(pivots: Any) -> Any:
+    """-1 where there is an odd number of row exchanges, else 1."""
+    aval = aval_of(pivots)
+    exchanged = not_equal(pivots, broadcasted_iota(_INDEX, aval.shape, aval.ndim - 1))
+    return 1 - 2 * (reductions.sum(convert(exchanged, _INDEX), -1) % 2)
+
+
+def _on_diagonal(values: Any) -> Any:
+    """Square matrices with these booleans on the diagonal."""
+    aval = aval_of(values)
+    shape = (*aval.shape, aval.shape[-1])
+    rows, columns = (broadcasted_iota(_INDEX, shape, aval.ndim - d) for d in (1, 0))
+    return equal(rows, columns) & broadcast_in_dim(values, shape, range(aval.ndim))
+
+
+def _scalars(x: Any) -> Any:
+    aval = aval_of(x)
+    return aval.update(shape=aval.shape[:-2], weak_type=False)

@@ -1,0 +1,367 @@
+"""Sets of the values in arrays: unique values, union, intersection, differences, membership.
+
+Each is found by sorting, so that equal values are neighbours; a mask then says which of the sorted elements belong to
+the result. How many those are depends on the values: it is counted, or given as `size`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from xlamini.core.dtypes import canonicalize_dtype, issubdtype
+from xlamini.core.tracer import aval_of
+from xlamini.numpy.arguments import as_axis, as_index, as_operand
+from xlamini.numpy.creation import full, zeros
+from xlamini.numpy.joining import concatenate
+from xlamini.numpy.searching import known_values, nonzero, places
+from xlamini.numpy.shapes import moveaxis, ravel
+from xlamini.primitives import operators
+from xlamini.primitives.convert import convert
+from xlamini.primitives.cumulative import cumsum
+from xlamini.primitives.iota import iota
+from xlamini.primitives.promotion import check_operands, in_dtype, promoted_dtypes
+from xlamini.primitives.select import where
+from xlamini.primitives.shape import broadcast_in_dim, expand_dims, reshape
+from xlamini.primitives.sort import sort_p
+from xlamini.runtime.array import Array
+from xlamini.transforms.composite import composite
+from xlamini.typing import ArrayLike
+
+_BOOL = np.dtype(bool)
+
+
+class UniqueAll(NamedTuple):
+    """What `unique_all` finds."""
+
+    values: Array
+    indices: Array
+    inverse_indices: Array
+    counts: Array
+
+
+class UniqueCounts(NamedTuple):
+    """What `unique_counts` finds."""
+
+    values: Array
+    counts: Array
+
+
+class UniqueInverse(NamedTuple):
+    """What `unique_inverse` finds."""
+
+    values: Array
+    inverse_indices: Array
+
+
+def unique(
+    ar: ArrayLike,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    axis: int | None = None,
+    *,
+    equal_nan: bool = True,
+    size: int | None = None,
+    fill_value: ArrayLike | None = None,
+    sorted: bool = True,
+) -> Any:
+    """The different values of an array in increasing order, or its different slices along `axis`.
+
+    On request also the index where each occurs first, for each element the index of its value in the result, and how
+    often each occurs. NaNs are one value, unless `equal_nan` is False. The result is sorted also if `sorted` is False.
+
+    How many there are depends on the values, so inside a traced function `size` must say how many are returned: what
+    is beyond is dropped; what is missing is `fill_value`, or the smallest value, with count 0.
+
+    >>> unique(jnp.array([3, 1, 3]), return_counts=True)
+    (Array([1, 3], dtype=int32), Array([1, 2], dtype=int32))
+    """
+    found = _unique("unique", ar, axis, equal_nan, size, fill_value)
+    asked = [part for part, wanted in zip(found[1:], (return_index, return_inverse, return_counts), strict=True) if wanted]
+    return (found[0], *asked) if asked else found[0]
+
+
+def unique_all(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None) -> UniqueAll:
+    """The different values, the index where each occurs first, the inverse and the counts; each NaN is a value.
+
+    >>> unique_all(jnp.array([3, 1, 3])).counts
+    Array([1, 2], dtype=int32)
+    """
+    return UniqueAll(*_unique("unique_all", x, None, False, size, fill_value))
+
+
+def unique_counts(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None) -> UniqueCounts:
+    """The different values and how often each occurs; each NaN is a value.
+
+    >>> unique_counts(jnp.array([3, 1, 3])).counts
+    Array([1, 2], dtype=int32)
+    """
+    values, _, _, counts = _unique("unique_counts", x, None, False, size, fill_value)
+    return UniqueCounts(values, counts)
+
+
+def unique_inverse(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None) -> UniqueInverse:
+    """The different values and, in the shape of `x`, the index of each element's value; each NaN is a value.
+
+    >>> unique_inverse(jnp.array([3, 1, 3])).inverse_indices
+    Array([1, 0, 1], dtype=int32)
+    """
+    values, _, inverse, _ = _unique("unique_inverse", x, None, False, size, fill_value)
+    return UniqueInverse(values, inverse)
+
+
+def unique_values(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None) -> Array:
+    """The different values; each NaN is a value.
+
+    >>> unique_values(jnp.array([3, 1, 3]))
+    Array([1, 3], dtype=int32)
+    """
+    return _unique("unique_values", x, None, False, size, fill_value)[0]
+
+
+def union1d(
+    ar1: ArrayLike, ar2: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None
+) -> Array:
+    """The values that one of two arrays has, in increasing order; `size` and `fill_value` are as in `unique`.
+
+    >>> union1d(jnp.array([1, 3]), jnp.array([2, 3]))
+    Array([1, 2, 3], dtype=int32)
+    """
+    return _unique("union1d", concatenate(_flat("union1d", ar1, ar2)), None, True, size, fill_value)[0]
+
+
+def intersect1d(
+    ar1: ArrayLike,
+    ar2: ArrayLike,
+    assume_unique: bool = False,
+    return_indices: bool = False,
+    *,
+    size: int | None = None,
+    fill_value: ArrayLike | None = None,
+) -> Any:
+    """The values that both of two arrays have, in increasing order; on request also where each occurs first.
+
+    Inside a traced function `size` must say how many are returned; missing ones are `fill_value`, or the smallest
+    value found, and their indices are the sizes of the arrays. `assume_unique` changes nothing.
+
+    >>> intersect1d(jnp.array([3, 1, 2]), jnp.array([2, 3]))
+    Array([2, 3], dtype=int32)
+    """
+    x, y = _flat("intersect1d", ar1, ar2)
+    (values, order, _), (others, others_order, _) = _in_order(x, 0, True), _in_order(y, 0, True)
+    mask = _first_and(values, isin(values, y))
+    picked = _picked(values, mask, _count("intersect1d", mask, size), fill_value)
+    if not return_indices:
+        return picked[0]
+    return picked[0], *_indices_of(*picked, order, others, others_order)
+
+
+def setdiff1d(
+    ar1: ArrayLike,
+    ar2: ArrayLike,
+    assume_unique: bool = False,
+    *,
+    size: int | None = None,
+    fill_value: ArrayLike | None = None,
+) -> Array:
+    """The values of `ar1` that `ar2` has not, in increasing order, or as they come with `assume_unique`.
+
+    Inside a traced function `size` must say how many are returned; missing ones are `fill_value`, or 0.
+
+    >>> setdiff1d(jnp.array([3, 1, 2]), jnp.array([2]))
+    Array([1, 3], dtype=int32)
+    """
+    check_operands("setdiff1d", (ar1, ar2))
+    x = ravel(ar1)
+    values = x if assume_unique else _in_order(x, 0, True)[0]
+    mask = isin(values, ar2, invert=True)
+    mask = mask if assume_unique else _first_and(values, mask)
+    return _picked(values, mask, _count("setdiff1d", mask, size), 0 if fill_value is None else fill_value)[0]
+
+
+def setxor1d(
+    ar1: ArrayLike,
+    ar2: ArrayLike,
+    assume_unique: bool = False,
+    *,
+    size: int | None = None,
+    fill_value: ArrayLike | None = None,
+) -> Array:
+    """The values that just one of two arrays has, in increasing order; `size` and `fill_value` are as in `unique`.
+
+    `assume_unique` says that neither array has a value twice.
+
+    >>> setxor1d(jnp.array([1, 3]), jnp.array([2, 3]))
+    Array([1, 2], dtype=int32)
+    """
+    x, y = _flat("setxor1d", ar1, ar2)
+    values, mask = _in_one(x, y, assume_unique)
+    return _picked(values, mask, _count("setxor1d", mask, size), fill_value)[0]
+
+
+_METHODS = ("auto", "compare_all", "binary_search", "sort")
+_FEW = 32
+
+
+@composite(static=("assume_unique", "invert", "method"))
+def isin(
+    element: ArrayLike,
+    test_elements: ArrayLike,
+    assume_unique: bool = False,
+    invert: bool = False,
+    *,
+    method: str = "auto",
+) -> Array:
+    """For each element whether it occurs in `test_elements`, or with `invert` whether it does not. NaN occurs nowhere.
+
+    All methods give the same: "compare_all" compares each with each, the others search in the sorted elements.
+
+    >>> isin(jnp.array([1, 2, 3]), jnp.array([2, 5]))
+    Array([False,  True, False], dtype=bool)
+    """
+    if method not in _METHODS:
+        raise ValueError(f"isin: method={method!r}; it takes one of {', '.join(map(repr, _METHODS))}")
+    check_operands("isin", (element, test_elements))
+    x, tests = promoted_dtypes(element, test_elements)
+    tests = ravel(tests)
+    found = _occurs(x, tests, method)
+    return operators.bitwise_not(found) if invert else found
+
+
+# --- helpers
+
+
+def _flat(name: str, x: Any, y: Any) -> list[Any]:
+    """Two arrays as rows of one dtype."""
+    check_operands(name, (x, y))
+    return [ravel(v) for v in promoted_dtypes(x, y)]
+
+
+def _occurs(x: Any, tests: Any, method: str) -> Any:
+    count = aval_of(tests).shape[0]
+    if not count:
+        return full(aval_of(x).shape, False, _BOOL)
+    few = method == "auto" and count <= _FEW
+    if few or method == "compare_all" or issubdtype(aval_of(x).dtype, np.complexfloating):
+        return operators.equal(expand_dims(x, (aval_of(x).ndim,)), tests).any(-1)
+    (ordered,) = sort_p.bind(tests, dimension=0, is_stable=True, num_keys=1)
+    return operators.equal(ordered.at[places(ordered, x, "left")].get(mode="clip"), x)
+
+
+def _unique(name: str, ar: Any, axis: int | None, equal_nan: bool, size: int | None, fill_value: Any) -> Any:
+    """Values, indices, inverse and counts."""
+    x = as_operand(name, ar)
+    shape, rows = x.shape, x if axis is not None else ravel(x)
+    along = 0 if axis is None else as_axis(name, axis, x.ndim)
+    values, order, first = _in_order(rows, along, equal_nan)
+    count = _count(name, first, size)
+    if count and not rows.shape[along]:
+        return _nothing(name, rows, along, count, fill_value)
+    found, indices, inverse, counts = _parts(values, order, first, count, along, fill_value)
+    return found, indices, reshape(inverse, shape) if axis is None else inverse, counts
+
+
+def _nothing(name: str, x: Any, axis: int, size: int, fill_value: Any) -> Any:
+    if fill_value is None:
+        raise ValueError(f"{name}: of no elements there is none to fill size={size} with; give `fill_value`")
+    empty = zeros(0, canonicalize_dtype(int))
+    shape = (*x.shape[:axis], size, *x.shape[axis + 1 :])
+    return full(shape, fill_value, x.dtype), empty, empty, empty
+
+
+def _count(name: str, mask: Any, size: int | None) -> int:
+    """How many elements the result has."""
+    return int(np.count_nonzero(known_values(name, mask))) if size is None else as_index(name, "size", size)
+
+
+@composite(static=("axis", "equal_nan"))
+def _in_order(x: Any, axis: int, equal_nan: bool) -> Any:
+    """The slices along `axis` in order, as rows; the order; and which of them differ from the one before."""
+    rows = moveaxis(x, axis, 0)
+    length = rows.shape[0]
+    columns = reshape(rows, (length, int(np.prod(rows.shape[1:]))))
+    keys = [columns[:, i] for i in range(columns.shape[1])]
+    order = iota(canonicalize_dtype(int), length)
+    if keys:
+        *keys, order = sort_p.bind(*keys, order, dimension=0, is_stable=True, num_keys=len(keys))
+    changes = full(length, False, _BOOL)
+    for key in keys:
+        changes = operators.bitwise_or(changes, _changes(key, equal_nan))
+    first = operators.bitwise_or(changes, operators.equal(iota(np.dtype("int32"), length), 0))
+    return keys[0] if x.ndim == 1 else rows[order], order, first
+
+
+def _changes(x: Any, equal_nan: bool) -> Any:
+    """Where elements differ from the one before, in a circle."""
+    if not x.shape[0]:
+        return full(0, False, _BOOL)
+    before = concatenate([x[-1:], x[:-1]])
+    differ = operators.not_equal(x, before)
+    if not equal_nan or not issubdtype(x.dtype, np.inexact):
+        return differ
+    nans = operators.bitwise_and(operators.not_equal(x, x), operators.not_equal(before, before))
+    return operators.bitwise_and(differ, operators.bitwise_not(nans))
+
+
+@composite()
+def _first_and(values: Any, mask: Any) -> Any:
+    """Where sorted values differ from the one before, and the mask holds."""
+    start = operators.equal(iota(np.dtype("int32"), values.shape[0]), 0)
+    return operators.bitwise_and(operators.bitwise_or(_changes(values, True), start), mask)
+
+
+@composite(static=("assume_unique",))
+def _in_one(x: Any, y: Any, assume_unique: bool) -> Any:
+    """The values of two arrays in order, and which occur in one of them only, for the first time."""
+    values, masks = [], []
+    for own, other in ((x, y), (y, x)):
+        (ordered,) = sort_p.bind(own, dimension=0, is_stable=True, num_keys=1)
+        mask = isin(ordered, other, invert=True)
+        values.append(ordered)
+        masks.append(mask if assume_unique else _first_and(ordered, mask))
+    return sort_p.bind(concatenate(values), concatenate(masks), dimension=0, is_stable=True, num_keys=1)
+
+
+@composite(static=("size",))
+def _picked(values: Any, mask: Any, size: int, fill_value: Any) -> Any:
+    """The values where a mask holds, their places, and which of them are no filling."""
+    starts, taken = _starts(mask, size)
+    if not values.shape[0]:
+        return full(size, 0 if fill_value is None else fill_value, values.dtype), starts, taken
+    found = values[starts]
+    filling = found[:1] if fill_value is None else in_dtype(fill_value, values.dtype)
+    some = operators.greater(mask.sum(), 0)
+    filling = where(some, filling, in_dtype(0, values.dtype)) if fill_value is None else filling
+    return where(taken, found, filling), starts, taken
+
+
+def _starts(mask: Any, size: int) -> tuple[Any, Any]:
+    (starts,) = nonzero(mask, size=size, fill_value=0)
+    return starts, operators.less(iota(np.dtype("int32"), size), mask.sum())
+
+
+@composite(static=("count", "axis"))
+def _parts(values: Any, order: Any, first: Any, count: int, axis: int, fill_value: Any) -> Any:
+    starts, taken = _starts(first, count)
+    group = cumsum(convert(first, order.dtype)) - 1
+    inverse = zeros(order.shape, order.dtype).at[order].set(group)
+    counts = zeros(count, order.dtype).at[group].add(1, mode="drop")
+    found = values[starts]
+    if fill_value is not None:
+        kept = broadcast_in_dim(taken, found.shape, (0,))
+        filling = in_dtype(fill_value, values.dtype)
+        filling = filling if not aval_of(filling).ndim else broadcast_in_dim(filling, found.shape, range(1, found.ndim))
+        found = where(kept, found, filling)
+    return moveaxis(found, 0, axis), order[starts], inverse, counts
+
+
+@composite()
+def _indices_of(found: Any, starts: Any, taken: Any, order: Any, others: Any, others_order: Any) -> Any:
+    """Where the values found occur first in each array, and the arrays' sizes for fillings."""
+    sizes = order.shape[0], others_order.shape[0]
+    if 0 in sizes:
+        return tuple(full(starts.shape, size, order.dtype) for size in sizes)
+    there = others_order.at[places(others, found, "left")].get(mode="clip")
+    return tuple(where(taken, i, in_dtype(n, order.dtype)) for i, n in zip((order[starts], there), sizes, strict=True))

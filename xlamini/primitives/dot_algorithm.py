@@ -1,0 +1,145 @@
+"""Exact recipes for products: `DotAlgorithm`, the presets of it, and how a platform without them follows one.
+
+XLA's compilers for GPU and TPU take a recipe as it is written. The one for CPUs knows few, and not for all shapes:
+there the operands are rounded to the recipe's dtypes, multiplied and summed in its dtype, in one product.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, NamedTuple
+
+import ml_dtypes
+import numpy as np
+
+from xlamini.core.avals import ShapedArray
+from xlamini.core.dtypes import check_user_dtype
+
+
+@dataclass(frozen=True)
+class DotAlgorithm:
+    """A recipe of one's own: dtypes of the operands and of the sum, and in how many products of how many parts.
+
+    >>> DotAlgorithm("bfloat16", "bfloat16", "float32").num_primitive_operations
+    1
+    """
+
+    lhs_precision_type: Any
+    rhs_precision_type: Any
+    accumulation_type: Any
+    lhs_component_count: int = 1
+    rhs_component_count: int = 1
+    num_primitive_operations: int = 1
+    allow_imprecise_accumulation: bool = False
+
+
+class DotAlgorithmPreset(Enum):
+    """An exact recipe: dtypes of left and right operand and of the sum, and how many products make one (X3, X6, X9)."""
+
+    DEFAULT = "DEFAULT"
+    ANY_F8_ANY_F8_F32 = "ANY_F8_ANY_F8_F32"
+    ANY_F8_ANY_F8_F32_FAST_ACCUM = "ANY_F8_ANY_F8_F32_FAST_ACCUM"
+    ANY_F8_ANY_F8_ANY = "ANY_F8_ANY_F8_ANY"
+    ANY_F8_ANY_F8_ANY_FAST_ACCUM = "ANY_F8_ANY_F8_ANY_FAST_ACCUM"
+    F16_F16_F16 = "F16_F16_F16"
+    F16_F16_F32 = "F16_F16_F32"
+    BF16_BF16_BF16 = "BF16_BF16_BF16"
+    BF16_BF16_F32 = "BF16_BF16_F32"
+    BF16_BF16_F32_X3 = "BF16_BF16_F32_X3"
+    BF16_BF16_F32_X6 = "BF16_BF16_F32_X6"
+    BF16_BF16_F32_X9 = "BF16_BF16_F32_X9"
+    TF32_TF32_F32 = "TF32_TF32_F32"
+    TF32_TF32_F32_X3 = "TF32_TF32_F32_X3"
+    F32_F32_F32 = "F32_F32_F32"
+    F64_F64_F64 = "F64_F64_F64"
+
+    def __repr__(self) -> str:
+        return f"DotAlgorithmPreset.{self.name}"
+
+    def __str__(self) -> str:
+        return self.name
+
+
+Algorithm = DotAlgorithm | DotAlgorithmPreset
+
+
+class Recipe(NamedTuple):
+    """An algorithm in MLIR's terms: element types, and numbers of parts and products."""
+
+    lhs: str
+    rhs: str
+    total: str
+    lhs_parts: int = 1
+    rhs_parts: int = 1
+    products: int = 1
+    fast: bool = False
+
+    def __str__(self) -> str:
+        return (
+            f"#stablehlo.dot_algorithm<lhs_precision_type = {self.lhs}, rhs_precision_type = {self.rhs}, "
+            f"accumulation_type = {self.total}, lhs_component_count = {self.lhs_parts}, "
+            f"rhs_component_count = {self.rhs_parts}, num_primitive_operations = {self.products}, "
+            f"allow_imprecise_accumulation = {str(self.fast).lower()}>"
+        )
+
+
+_DTYPES = {"f16": np.dtype(np.float16), "f32": np.dtype(np.float32), "f64": np.dtype(np.float64)}
+_DTYPES["bf16"], _DTYPES["tf32"] = np.dtype(ml_dtypes.bfloat16), _DTYPES["f32"]
+_NAMES = {dtype: name for name, dtype in _DTYPES.items() if name != "tf32"}
+
+
+def recipe(algorithm: Algorithm, dtypes: Sequence[Any]) -> Recipe:
+    """The recipe of an algorithm for operands of these dtypes; ValueError if it is not for them."""
+    if isinstance(algorithm, DotAlgorithm):
+        types = (algorithm.lhs_precision_type, algorithm.rhs_precision_type, algorithm.accumulation_type)
+        counts = (algorithm.lhs_component_count, algorithm.rhs_component_count, algorithm.num_primitive_operations)
+        return Recipe(*map(_element_type, types), *counts, algorithm.allow_imprecise_accumulation)
+    name = algorithm.name
+    fast = name.endswith("_FAST_ACCUM")
+    parts = name.removesuffix("_FAST_ACCUM").replace("ANY_F8", "ANYF8").lower().split("_")
+    products = int(parts.pop()[1:]) if parts[-1].startswith("x") else 1
+    left, right, total = parts
+    if left == "anyf8":
+        left, right = (_narrow_type(algorithm, d) for d in dtypes)
+    return Recipe(left, right, "f32" if total == "any" else total, products=products, fast=fast)
+
+
+def _element_type(dtype: Any) -> str:
+    known = check_user_dtype(dtype, "DotAlgorithm")
+    if known.name.startswith("float8_"):
+        return f"f8{known.name.removeprefix('float8_').upper()}"
+    if known not in _NAMES:
+        raise TypeError(f"DotAlgorithm: {known} is no dtype to multiply in; take a float of 8 to 64 bits")
+    return _NAMES[known]
+
+
+def _narrow_type(algorithm: DotAlgorithmPreset, dtype: Any) -> str:
+    if not dtype.name.startswith("float8_"):
+        raise ValueError(
+            f"dot_general: {algorithm} multiplies operands of 8 bits, got {dtype}; convert them to "
+            "float8_e4m3fn with .astype, or take another precision"
+        )
+    return _element_type(dtype)
+
+
+def followed(ctx: Any, recipe: Recipe, operands: Sequence[Any], **attributes: Any) -> Any:
+    """The product of operands rounded as the recipe says, where the platform does not know recipes."""
+    exact = recipe.products > 1
+    values = [
+        _rounded(ctx, x, aval, recipe.total if exact else name)
+        for x, aval, name in zip(operands, ctx.avals_in, (recipe.lhs, recipe.rhs), strict=True)
+    ]
+    out = ctx.aval_out
+    total = out.update(dtype=_DTYPES.get(recipe.total, out.dtype))
+    product = ctx.op("stablehlo.dot_general", *values, avals=[total], **attributes)
+    return product if total.dtype == out.dtype else ctx.op("stablehlo.convert", product)
+
+
+def _rounded(ctx: Any, x: Any, aval: ShapedArray, name: str) -> Any:
+    target = aval.update(dtype=_DTYPES.get(name, aval.dtype))
+    if aval.dtype != target.dtype:
+        x = ctx.op("stablehlo.convert", x, avals=[target])
+    if name != "tf32":
+        return x
+    return ctx.op("stablehlo.reduce_precision", x, avals=[target], exponent_bits="8 : i32", mantissa_bits="10 : i32")

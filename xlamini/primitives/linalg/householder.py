@@ -1,0 +1,170 @@
+"""Householder reflectors `I - tau v v^H`: what `qr` is made of.
+
+`geqrf` and `geqp3` (with column exchanges) leave the vectors v below the diagonal of R; `householder_product` makes
+their product Q, and `ormqr` multiplies by Q without making it.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from xlamini.core.avals import ShapedArray
+from xlamini.core.errors import ShapeError
+from xlamini.core.primitive import Cost
+from xlamini.core.tracer import aval_of
+from xlamini.lowering.foreign import foreign_call, is_gpu, xla_call
+from xlamini.primitives.arithmetic import sub
+from xlamini.primitives.iota import broadcasted_iota
+from xlamini.primitives.linalg.stacks import MatrixOperation, as_matrices, check_batch, check_matrix, eye, kernel, shown
+from xlamini.primitives.tangent_ops import full
+
+_INDEX = np.dtype(np.int32)
+_NO_JVP = {"jvp": "reflectors are an inner form; what is differentiated is qr"}
+
+
+def geqrf(a: Any) -> tuple[Any, Any]:
+    """R on and above the diagonal, the vectors of the reflectors below it, and their factors, of shape [..., k]."""
+    reflectors, taus = geqrf_p.bind(a)
+    return reflectors, taus
+
+
+def geqp3(a: Any, use_magma: bool | None = None) -> tuple[Any, Any, Any]:
+    """Like `geqrf` of `a[..., p]`, with R's diagonal decreasing; also p, int32 of shape [..., n]."""
+    reflectors, order, taus = geqp3_p.bind(a, use_magma=use_magma)
+    return reflectors, order, taus
+
+
+def householder_product(a: Any, taus: Any) -> Any:
+    """The first n columns of Q, of shape [..., m, n], from reflectors below the diagonal of `a` with factors `taus`.
+
+    `a` has shape [..., m, n] with m >= n, `taus` [..., k] with k <= n; else ShapeError.
+
+    >>> householder_product(jnp.array([[0.0], [1.0]]), jnp.array([1.0]))
+    Array([[ 0.],
+           [-1.]], dtype=float32)
+    """
+    return householder_product_p.bind(*as_matrices("householder_product", a, taus))
+
+
+def ormqr(a: Any, taus: Any, c: Any, *, left: bool = True, transpose: bool = False) -> Any:
+    """`Q @ c`, or `c @ Q` without `left`, for the Q that the reflectors `a` with factors `taus` stand for.
+
+    `transpose` takes Q^H instead. `a` has shape [..., m, k], `taus` [..., k], `c` as many rows (columns) as Q, m; else
+    ShapeError.
+
+    >>> ormqr(jnp.array([[0.0], [1.0]]), jnp.array([1.0]), jnp.eye(2))
+    Array([[ 0., -1.],
+           [-1.,  0.]], dtype=float32)
+    """
+    return ormqr_p.bind(*as_matrices("ormqr", a, taus, c), left=bool(left), transpose=bool(transpose))
+
+
+class Geqrf(MatrixOperation):
+    name = "geqrf"
+    multiple_results = True
+    lacks = _NO_JVP
+
+    def shape_rule(self, a: ShapedArray) -> list[ShapedArray]:
+        check_matrix(self.name, a)
+        return [ShapedArray(a.shape, a.dtype), _factors(a)]
+
+    def lower(self, ctx: Any, a: Any) -> Any:
+        (aval,) = ctx.avals_in
+        if aval.size == 0:
+            return [a, ctx.constant(0, _factors(aval))]
+        types = [ShapedArray(aval.shape, aval.dtype), _factors(aval)]
+        if ctx.platform == "tpu":
+            return xla_call(ctx, "Qr", [a], types)
+        return foreign_call(ctx, kernel(ctx, "geqrf"), [a], types, aliases={0: 0})
+
+    def cost(self, a: ShapedArray) -> Cost:
+        return super().cost(a)._replace(flops=2 * a.size * min(a.shape[-2:]))
+
+
+class Geqp3(MatrixOperation):
+    name = "geqp3"
+    multiple_results = True
+    lacks = _NO_JVP
+
+    def shape_rule(self, a: ShapedArray, *, use_magma: bool | None) -> list[ShapedArray]:
+        check_matrix(self.name, a)
+        order = ShapedArray((*a.shape[:-2], a.shape[-1]), _INDEX)
+        return [ShapedArray(a.shape, a.dtype), order, _factors(a)]
+
+    def lower(self, ctx: Any, a: Any, *, use_magma: bool | None) -> Any:
+        (aval,) = ctx.avals_in
+        types = self.shape_rule(aval, use_magma=use_magma)
+        if aval.size == 0:
+            order = ctx.inline(lambda: broadcasted_iota(_INDEX, types[1].shape, aval.ndim - 2), avals=[])
+            return [a, order, ctx.constant(0, types[2])]
+        magma = {None: "auto", True: "on", False: "off"}[use_magma]
+        target = "cuhybrid_geqp3" if is_gpu(ctx) else kernel(ctx, "geqp3")
+        attributes = {"magma": magma} if is_gpu(ctx) else {}
+        free = ctx.constant(0, types[1])
+        outs = foreign_call(ctx, target, [a, free], types, attributes=attributes, aliases={0: 0, 1: 1})
+        order = ctx.inline(lambda p: sub(p, full(aval_of(p), 1)), outs[1], avals=[types[1]])
+        return [outs[0], order, outs[2]]
+
+    def cost(self, a: ShapedArray, **params: Any) -> Cost:
+        return super().cost(a, **params)._replace(flops=2 * a.size * min(a.shape[-2:]))
+
+
+class HouseholderProduct(MatrixOperation):
+    name = "householder_product"
+    lacks = _NO_JVP
+
+    def shape_rule(self, a: ShapedArray, taus: ShapedArray) -> ShapedArray:
+        check_matrix(self.name, a)
+        check_batch(self.name, a, taus, ranks=(2, 1))
+        m, n = a.shape[-2:]
+        if m < n or taus.shape[-1] > n:
+            raise ShapeError(
+                f"householder_product: a is {shown(a)}, taus is {shown(taus)}; a needs as many rows as columns at least, "
+                "and taus no more elements than a has columns"
+            )
+        return ShapedArray(a.shape, a.dtype)
+
+    def lower(self, ctx: Any, a: Any, taus: Any) -> Any:
+        aval, factors = ctx.avals_in
+        if aval.size == 0 or factors.size == 0:
+            return ctx.inline(lambda x, _: eye(aval_of(x)), a, taus)
+        if ctx.platform == "tpu":
+            return xla_call(ctx, "ProductOfElementaryHouseholderReflectors", [a, taus], [ctx.aval_out])[0]
+        return foreign_call(ctx, kernel(ctx, "orgqr"), [a, taus], [ctx.aval_out], aliases={0: 0})[0]
+
+    def cost(self, a: ShapedArray, taus: ShapedArray) -> Cost:
+        return super().cost(a, taus)._replace(flops=2 * a.size * a.shape[-1])
+
+
+class Ormqr(MatrixOperation):
+    name = "ormqr"
+    lacks = _NO_JVP
+
+    def shape_rule(self, a: ShapedArray, taus: ShapedArray, c: ShapedArray, *, left: bool, **params: Any) -> ShapedArray:
+        check_matrix(self.name, a)
+        check_matrix(self.name, c)
+        check_batch(self.name, a, taus, c, ranks=(2, 1, 2))
+        side = c.shape[-2 if left else -1]
+        if side != a.shape[-2] or taus.shape[-1] != min(a.shape[-2:]):
+            raise ShapeError(
+                f"ormqr: a is {shown(a)}, taus is {shown(taus)}, c is {shown(c)}; with left={left} c needs as many "
+                f"{'rows' if left else 'columns'} as a has rows, and taus as many elements as the shorter side of a"
+            )
+        return ShapedArray(c.shape, c.dtype)
+
+    def lower(self, ctx: Any, a: Any, taus: Any, c: Any, **attributes: bool) -> Any:
+        if ctx.aval_out.size == 0 or ctx.avals_in[1].size == 0:
+            return c
+        operands = [a, taus, c]
+        return foreign_call(ctx, kernel(ctx, "ormqr"), operands, [ctx.aval_out], attributes=attributes, aliases={0: 2})[0]
+
+    def cost(self, a: ShapedArray, taus: ShapedArray, c: ShapedArray, **params: Any) -> Cost:
+        return super().cost(a, taus, c, **params)._replace(flops=4 * c.size * taus.shape[-1])
+
+
+geqrf_p, geqp3_p, householder_product_p, ormqr_p = Geqrf(), Geqp3(), HouseholderProduct(), Ormqr()
+
+
+def _factors(a: ShapedArray) -> ShapedArray:
+    return ShapedArray((*a.shape[:-2], min(a.shape[-2:])), a.dtype)

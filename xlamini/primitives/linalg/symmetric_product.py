@@ -1,0 +1,89 @@
+"""symmetric_product: `alpha A A^T + beta C` for symmetric C; a GPU computes half of it."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from xlamini.core.avals import ShapedArray
+from xlamini.core.errors import ShapeError
+from xlamini.core.primitive import Cost
+from xlamini.core.tangents import is_zero
+from xlamini.core.tracer import aval_of, literal
+from xlamini.lowering.foreign import foreign_call, is_gpu
+from xlamini.primitives.arithmetic import add, mul
+from xlamini.primitives.elementwise import FLOAT
+from xlamini.primitives.linalg.stacks import (
+    MatrixOperation,
+    as_matrices,
+    check_batch,
+    check_matrix,
+    matmul,
+    mT,
+    shown,
+    tril,
+)
+from xlamini.primitives.tangent_ops import add_tangents
+
+
+def symmetric_product(
+    a_matrix: Any, c_matrix: Any, *, alpha: float = 1.0, beta: float = 0.0, symmetrize_output: bool = False
+) -> Any:
+    """`alpha a a^T + beta c` for real matrices `a` of shape [..., m, n] and symmetric `c` of shape [..., m, m].
+
+    On a GPU only the lower triangle of the result counts, unless `symmetrize_output` copies it to the upper one.
+    ShapeError where the shapes do not fit, TypeError for integers and complex numbers.
+
+    >>> symmetric_product(jnp.array([[1.0, 2.0]]), jnp.array([[1.0]]), beta=2.0)
+    Array([[7.]], dtype=float32)
+    """
+    operands = as_matrices("symmetric_product", a_matrix, c_matrix)
+    out = symmetric_product_p.bind(*operands, alpha=float(alpha), beta=float(beta))
+    return add(tril(out), mT(tril(out, -1))) if symmetrize_output else out
+
+
+class SymmetricProduct(MatrixOperation):
+    name = "symmetric_product"
+
+    def shape_rule(self, a: ShapedArray, c: ShapedArray, *, alpha: float, beta: float) -> ShapedArray:
+        check_matrix(self.name, a, accepts=FLOAT)
+        check_matrix(self.name, c, square=True, accepts=FLOAT)
+        check_batch(self.name, a, c, ranks=(2, 2))
+        if c.shape[-1] != a.shape[-2]:
+            raise ShapeError(
+                f"symmetric_product: a_matrix is {shown(a)}, c_matrix is {shown(c)}; c_matrix must have the size of the "
+                "rows of a_matrix"
+            )
+        return ShapedArray(c.shape, c.dtype)
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, alpha: float, beta: float) -> Any:
+        (a, c), (da, dc) = primals, tangents
+        out = self.bind(a, c, alpha=alpha, beta=beta)
+        dtype = aval_of(out).dtype
+        if not is_zero(da):
+            half = mul(matmul(da, mT(a)), literal(alpha, dtype))
+            da = add(half, mT(half))
+        change = dc if is_zero(dc) else mul(dc, literal(beta, dtype))
+        return out, change if is_zero(da) else add_tangents(da, change)
+
+    def lower(self, ctx: Any, a: Any, c: Any, *, alpha: float, beta: float) -> Any:
+        out = ctx.aval_out
+        if is_gpu(ctx) and out.size and ctx.avals_in[0].size and out.dtype.name in ("float32", "float64"):
+            factors = [ctx.constant(v, ShapedArray((), out.dtype)) for v in (alpha, beta)]
+            operands = [a, c, *factors]
+            attributes = {"transpose": False}
+            return foreign_call(
+                ctx, "cusolver_syrk_ffi", operands, [out], attributes=attributes, aliases={0: 1}, row_major=True
+            )[0]
+        return ctx.inline(lambda x, y: _plain(x, y, alpha, beta), a, c)
+
+    def cost(self, a: ShapedArray, c: ShapedArray, **params: Any) -> Cost:
+        return super().cost(a, c, **params)._replace(flops=2 * a.size * a.shape[-2] + 2 * c.size)
+
+
+symmetric_product_p = SymmetricProduct()
+
+
+def _plain(a: Any, c: Any, alpha: float, beta: float) -> Any:
+    dtype = aval_of(c).dtype
+    product = mul(matmul(a, mT(a)), literal(alpha, dtype))
+    return add(product, mul(c, literal(beta, dtype)))

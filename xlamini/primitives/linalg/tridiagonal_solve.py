@@ -1,0 +1,118 @@
+"""tridiagonal_solve: `A X = B` with A given by three diagonals.
+
+The solution is linear in B, so its transpose is a solve with the outer diagonals exchanged; in A its derivative is
+`-A^-1 dA X`. On a TPU it is Gaussian elimination without row exchanges (Thomas' algorithm), a loop each way.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from xlamini.core.avals import ShapedArray
+from xlamini.core.errors import ShapeError
+from xlamini.core.primitive import Cost
+from xlamini.core.tangents import is_linear, is_zero
+from xlamini.core.tracer import aval_of, literal
+from xlamini.lowering.foreign import foreign_call, is_gpu
+from xlamini.primitives.arithmetic import add, mul, neg
+from xlamini.primitives.linalg.stacks import (
+    MatrixOperation,
+    as_matrices,
+    check_matrix,
+    kernel,
+    shown,
+    succeeded,
+)
+from xlamini.primitives.linalg.thomas import thomas
+from xlamini.primitives.pad import pad
+from xlamini.primitives.shape import broadcast_in_dim
+from xlamini.primitives.tangent_ops import add_tangents, instantiated
+
+
+def tridiagonal_solve(dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: bool = False) -> Any:
+    """Solve `A x = b` for matrices with the diagonals `dl[i] = A[i, i-1]`, `d[i] = A[i, i]` and `du[i] = A[i, i+1]`.
+
+    `dl`, `d` and `du` have shape [..., n], where `dl[0]` and `du[-1]` are not read; `b` has shape [..., n, k]. A
+    singular matrix gives NaN; with `perturb_singular` a pivot that is too small is made larger, so that the result is
+    finite. ShapeError where shapes do not fit, TypeError where dtypes differ.
+
+    >>> tridiagonal_solve(jnp.array([0.0, 1.0]), jnp.array([1.0, 1.0]), jnp.array([0.0, 0.0]), jnp.array([[2.0], [3.0]]))
+    Array([[2.],
+           [1.]], dtype=float32)
+    """
+    operands = as_matrices("tridiagonal_solve", dl, d, du, b)
+    return tridiagonal_solve_p.bind(*operands, perturb_singular=bool(perturb_singular))
+
+
+class TridiagonalSolve(MatrixOperation):
+    name = "tridiagonal_solve"
+
+    def shape_rule(self, dl: ShapedArray, d: ShapedArray, du: ShapedArray, b: ShapedArray, **params: Any) -> ShapedArray:
+        check_matrix(self.name, b)
+        if not dl.shape == d.shape == du.shape or d.shape != b.shape[:-1]:
+            raise ShapeError(
+                f"tridiagonal_solve: dl is {shown(dl)}, d is {shown(d)}, du is {shown(du)}, b is {shown(b)}; the "
+                "diagonals must have one shape, that of b without its last dimension"
+            )
+        return ShapedArray(b.shape, b.dtype)
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        *diagonals, _ = primals
+        *changes, db = tangents
+        x = self.bind(*primals, **params)
+        right = db
+        if not all(map(is_zero, changes)):
+            right = add_tangents(neg(product(*map(instantiated, changes), x)), db)
+        return x, right if is_zero(right) else self.bind(*diagonals, right, **params)
+
+    def transpose(self, ct: Any, dl: Any, d: Any, du: Any, b: Any, **params: Any) -> list[Any]:
+        assert is_linear(b)
+        return [None, None, None, self.bind(shifted(du, 1), d, shifted(dl, -1), ct, **params)]
+
+    def lower(self, ctx: Any, *operands: Any, perturb_singular: bool) -> Any:
+        out = ctx.aval_out
+        if out.size == 0:
+            return operands[3]
+        batch = out.ndim - 2
+        if is_gpu(ctx) and not perturb_singular:
+            return foreign_call(ctx, "cusparse_gtsv2_ffi", operands, [out], batch_dims=batch, aliases={0: 3})[0]
+        if ctx.platform == "tpu" and not perturb_singular:
+            return thomas(ctx, *operands)
+        lapack = kernel(ctx, "gtsv")
+        if perturb_singular:
+            return foreign_call(ctx, "tridiagonal_solve_perturbed_ffi", operands, [out], batch_dims=batch)[0]
+        types = [*ctx.avals_in, ShapedArray(out.shape[:-2], np.dtype(np.int32))]
+        aliases = {i: i for i in range(4)}
+        *_, x, info = foreign_call(ctx, lapack, operands, types, batch_dims=batch, aliases=aliases)
+        return ctx.inline(lambda status, y: succeeded(status, y)[0], info, x, avals=[types[4], types[3]])
+
+    def cost(self, dl: ShapedArray, d: ShapedArray, du: ShapedArray, b: ShapedArray, **params: Any) -> Cost:
+        return super().cost(dl, d, du, b, **params)._replace(flops=5 * b.size + 3 * d.size)
+
+
+tridiagonal_solve_p = TridiagonalSolve()
+
+
+# --- helpers
+
+
+def product(dl: Any, d: Any, du: Any, x: Any) -> Any:
+    """The product of a tridiagonal matrix with `x`."""
+    below, above = shifted(x, 1, axis=-2), shifted(x, -1, axis=-2)
+    lower, middle, upper = (_spread(diagonal, x) for diagonal in (dl, d, du))
+    return add(add(mul(lower, below), mul(middle, x)), mul(upper, above))
+
+
+def shifted(x: Any, by: int, axis: int = -1) -> Any:
+    """Element i of the result is element `i - by` of `x`; 0 where there is none."""
+    aval = aval_of(x)
+    config = [(0, 0, 0)] * aval.ndim
+    config[axis] = (by, -by, 0)
+    return pad(x, literal(0, aval.dtype), config)
+
+
+def _spread(diagonal: Any, like: Any) -> Any:
+    shape = aval_of(like).shape
+    return broadcast_in_dim(diagonal, shape, range(len(shape) - 1))

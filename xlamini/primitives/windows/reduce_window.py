@@ -1,0 +1,201 @@
+"""reduce_window_sum, reduce_window_max, reduce_window_min: pooling, the reductions of windows that slide over an array.
+
+The transpose of the sum adds each cotangent to its window: where windows overlap that is a sum over windows again, of
+cotangents as far apart as the windows were; where they tile the array it only repeats them. The tangent of a maximum
+is that of the first element that is the maximum (`select.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+from xlamini.core.avals import Shape, ShapedArray
+from xlamini.core.errors import ShapeError
+from xlamini.core.primitive import Axis, Cost, Primitive, remembered
+from xlamini.core.tracer import aval_of, literal
+from xlamini.primitives.arg_extrema import argmax, argmin
+from xlamini.primitives.arithmetic import add, max, min
+from xlamini.primitives.comparison import eq, ge, le
+from xlamini.primitives.elementwise import ANY, NUMERIC, Elementwise, Kinds
+from xlamini.primitives.iota import iota_p
+from xlamini.primitives.ordering import highest, lowest
+from xlamini.primitives.pad import pad
+from xlamini.primitives.reductions import check_kind
+from xlamini.primitives.select import where
+from xlamini.primitives.shape import broadcast_in_dim, reshape, sum_over
+from xlamini.primitives.windows.geometry import Pads, check_numbers, dilated, pads_attribute, window_counts
+from xlamini.primitives.windows.select import select_and_gather_add_p
+from xlamini.primitives.windows.views import window_views
+
+
+def reduce_window_shape_tuple(
+    operand_shape: Sequence[int],
+    window_dimensions: Sequence[int],
+    window_strides: Sequence[int],
+    padding: Sequence[tuple[int, int]],
+    base_dilation: Sequence[int] | None = None,
+    window_dilation: Sequence[int] | None = None,
+) -> Shape:
+    """How many windows there are in each dimension: the shape of a `reduce_window`.
+
+    >>> reduce_window_shape_tuple((4, 5), (2, 2), (1, 2), [(0, 0), (1, 1)])
+    (3, 3)
+    """
+    return window_counts(operand_shape, window_dimensions, window_strides, padding, base_dilation, window_dilation)
+
+
+class ReduceWindow(Primitive):
+    """`combine` joins two elements, `start` makes the one that changes nothing from a dtype."""
+
+    def __init__(self, name: str, combine: Elementwise, *, start: Callable[[Any], Any], accepts: Kinds):
+        self.combine, self.start, self.accepts = combine, start, accepts
+        super().__init__(name)
+
+    @remembered
+    def shape_rule(self, x: ShapedArray, **params: Any) -> ShapedArray:
+        check_kind(self.name, x, self.accepts)
+        return x.update(shape=checked_counts(self.name, x, **params))
+
+    def batch(self, axis: Axis, operands: Any, dims: Any, **params: Any) -> Any:
+        (x,), (dim,) = operands, dims
+        return self.bind(x, **with_dimension(dim, params)), dim
+
+    def lower(self, ctx: Any, x: Any, **params: Any) -> Any:
+        scalar = ctx.aval_out.update(shape=(), weak_type=False)
+        body = ctx.scalar_region([scalar] * 2, lambda a, b: [ctx.inline(self.combine, a, b, avals=[scalar] * 2)])
+        start = ctx.constant(self.start(scalar.dtype), scalar)
+        return ctx.op("stablehlo.reduce_window", x, start, regions=[body], **window_attributes(params))
+
+    def cost(self, x: ShapedArray, **params: Any) -> Cost:
+        out = self.shape_rule(x, **params)
+        places = ShapedArray(params["window_dimensions"], bool).size
+        return Cost(out.size * places, x.nbytes + out.nbytes)
+
+
+class WindowSum(ReduceWindow):
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        return self.bind(*primals, **params), self.bind(*tangents, **params)
+
+    def transpose(
+        self,
+        ct: Any,
+        x: Any,
+        *,
+        window_dimensions: Shape,
+        window_strides: Shape,
+        padding: Pads,
+        base_dilation: Shape,
+        window_dilation: Shape,
+    ) -> list[Any]:
+        ones = (1,) * len(window_strides)
+        if window_strides == window_dimensions and base_dilation == window_dilation == ones and aval_of(ct).size:
+            return [_repeated(ct, x.aval.shape, window_dimensions, padding)]
+        sizes, apart = dilated(x.aval.shape, base_dilation), dilated(aval_of(ct).shape, window_strides)
+        reach = dilated(window_dimensions, window_dilation)
+        around = [
+            (k - 1 - low, n + low - out, stride - 1)
+            for n, k, out, stride, (low, _) in zip(sizes, reach, apart, window_strides, padding, strict=True)
+        ]
+        spread = pad(ct, literal(0, aval_of(ct).dtype), around)
+        back = self.bind(
+            spread,
+            window_dimensions=window_dimensions,
+            window_strides=base_dilation,
+            padding=((0, 0),) * len(around),
+            base_dilation=ones,
+            window_dilation=window_dilation,
+        )
+        return [back]
+
+
+class WindowExtremum(ReduceWindow):
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        (x,), (tangent,) = primals, tangents
+        out = self.bind(x, **params)
+        if any(d != 1 for d in params["window_dilation"]):
+            return out, self._of_places(x, tangent, params)
+        compare = ge if self.start is lowest else le
+        return out, select_and_gather_add_p.bind(tangent, x, select_prim=compare, **params)
+
+    def _of_places(self, x: Any, tangent: Any, params: dict[str, Any]) -> Any:
+        """The tangents at the first extrema, among the windows side by side: XLA scatters into no dilated window."""
+        dtype = aval_of(x).dtype
+        windows = window_views(x, literal(self.start(dtype), dtype), **params)
+        shape = aval_of(windows).shape
+        best = (argmax if self.start is lowest else argmin)(windows, 0, "int32")
+        places = iota_p.bind(dtype=aval_of(best).dtype, shape=shape, dimension=0)
+        chosen = eq(places, broadcast_in_dim(best, shape, range(1, len(shape))))
+        moved = window_views(tangent, literal(0, dtype), **params)
+        return sum_over(where(chosen, moved, literal(0, dtype)), (0,))
+
+    def transpose(self, ct: Any, x: Any, **params: Any) -> NoReturn:
+        raise AssertionError(f"{self.name} is not linear; its derivative is select_and_gather_add")
+
+
+def _zero(dtype: Any) -> int:
+    return 0
+
+
+reduce_window_sum_p = WindowSum("reduce_window_sum", add, start=_zero, accepts=NUMERIC)
+reduce_window_max_p = WindowExtremum("reduce_window_max", max, start=lowest, accepts=ANY)
+reduce_window_min_p = WindowExtremum("reduce_window_min", min, start=highest, accepts=ANY)
+
+
+# --- helpers, also of the other reductions of windows
+
+
+def checked_counts(
+    name: str,
+    x: ShapedArray,
+    *,
+    window_dimensions: Shape,
+    window_strides: Shape,
+    padding: Pads,
+    base_dilation: Shape,
+    window_dilation: Shape,
+) -> Shape:
+    """The number of windows in each dimension; ShapeError, naming the function, where arguments do not fit."""
+    check_numbers(
+        name,
+        x.ndim,
+        window_dimensions=window_dimensions,
+        window_strides=window_strides,
+        base_dilation=base_dilation,
+        window_dilation=window_dilation,
+    )
+    if len(padding) != x.ndim:
+        raise ShapeError(f"{name}: padding must have {x.ndim} pairs, one for each dimension, got {padding}")
+    return window_counts(x.shape, window_dimensions, window_strides, padding, base_dilation, window_dilation)
+
+
+def with_dimension(dim: int, params: dict[str, Any]) -> dict[str, Any]:
+    """The params for operands with one more dimension, along which windows have one element."""
+    return {
+        name: (*value[:dim], (0, 0) if name == "padding" else 1, *value[dim:]) if name in _OF_DIMENSIONS else value
+        for name, value in params.items()
+    }
+
+
+_OF_DIMENSIONS = ("window_dimensions", "window_strides", "padding", "base_dilation", "window_dilation")
+
+
+def window_attributes(params: dict[str, Any]) -> dict[str, Any]:
+    """The attributes of `stablehlo.reduce_window`."""
+    return {
+        "window_dimensions": params["window_dimensions"],
+        "window_strides": params["window_strides"],
+        "base_dilations": params["base_dilation"],
+        "window_dilations": params["window_dilation"],
+        "padding": pads_attribute(params["padding"]),
+    }
+
+
+def _repeated(ct: Any, shape: Shape, window: Shape, padding: Pads) -> Any:
+    """Each cotangent as often as its window has elements, for windows that lie side by side."""
+    counts = aval_of(ct).shape
+    pairs = [n for pair in zip(counts, window, strict=True) for n in pair]
+    whole = [n * k for n, k in zip(counts, window, strict=True)]
+    tiled = reshape(broadcast_in_dim(ct, pairs, range(0, len(pairs), 2)), whole)
+    around = [(-low, n + low - m, 0) for n, m, (low, _) in zip(shape, whole, padding, strict=True)]
+    return tiled if not any(map(any, around)) else pad(tiled, literal(0, aval_of(ct).dtype), around)

@@ -1,0 +1,206 @@
+"""select_and_gather_add and select_and_scatter_add: the derivatives of a maximum or minimum over windows.
+
+The first reads, for each window, the tangent of the element that `select_prim` (`ge` for a maximum, `le` for a
+minimum) picks; the second adds a cotangent to that element. They are each other's transpose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from xlamini.core.avals import Shape, ShapedArray
+from xlamini.core.errors import ShapeError
+from xlamini.core.primitive import Axis, Cost, Primitive, remembered
+from xlamini.core.tangents import Zero, is_zero, tangent_aval
+from xlamini.core.tracer import aval_of, literal
+from xlamini.primitives.batch_ops import with_batch_first
+from xlamini.primitives.comparison import ge
+from xlamini.primitives.ordering import highest, lowest
+from xlamini.primitives.pad import pad
+from xlamini.primitives.select import where
+from xlamini.primitives.slice import slice
+from xlamini.primitives.windows.geometry import Pads, pads_attribute, window_counts
+
+
+class SelectAndGatherAdd(Primitive):
+    """Linear in the tangents; of the operand it only takes which elements are largest."""
+
+    name = "select_and_gather_add"
+
+    @remembered
+    def shape_rule(
+        self,
+        tangents: ShapedArray,
+        x: ShapedArray,
+        *,
+        select_prim: Any,
+        window_dimensions: Shape,
+        window_strides: Shape,
+        padding: Pads,
+        base_dilation: Shape,
+        window_dilation: Shape,
+    ) -> ShapedArray:
+        if tangents.shape != x.shape:
+            raise ShapeError(f"{self.name}: tangents {tangents.str_short()} and operand {x.str_short()} differ in shape")
+        counts = window_counts(
+            x.shape, window_dimensions, window_strides, padding, base_dilation, window_dilation
+        )
+        return tangents.update(shape=counts)
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        return _linear_in_first(self, primals, tangents, params)
+
+    def transpose(
+        self, ct: Any, tangents: Any, x: Any, *, base_dilation: Shape, window_dilation: Shape, **params: Any
+    ) -> list[Any]:
+        if any(d != 1 for d in window_dilation):
+            raise NotImplementedError(
+                f"{self.name} has no transpose for window_dilation {window_dilation}; differentiate reduce_window"
+            )
+        if all(d == 1 for d in base_dilation):
+            return [select_and_scatter_add_p.bind(ct, x, **params), None]
+        dtype = aval_of(x).dtype
+        spread = pad(x, literal(_start(params["select_prim"])(dtype), dtype), [(0, 0, d - 1) for d in base_dilation])
+        back = select_and_scatter_add_p.bind(ct, spread, **params)
+        shape = aval_of(back).shape
+        return [slice(back, (0,) * len(shape), shape, base_dilation), None]
+
+    def batch(self, axis: Axis, operands: Any, dims: Any, **params: Any) -> Any:
+        return _batched(self, axis, operands, dims, params)
+
+    def lower(self, ctx: Any, tangents: Any, x: Any, *, select_prim: Any, **params: Any) -> Any:
+        moved, of = (a.update(shape=(), weak_type=False) for a in ctx.avals_in)
+
+        def chosen(key: Any, other_key: Any, value: Any, other: Any) -> list[Any]:
+            first = select_prim(key, other_key)
+            return [where(first, key, other_key), where(first, value, other)]
+
+        body = ctx.scalar_region(
+            [of, moved, of, moved],
+            lambda a, s, b, t: ctx.inline(chosen, a, b, s, t, avals=[of, of, moved, moved]),
+        )
+        starts = ctx.constant(_start(select_prim)(of.dtype), of), ctx.constant(0, moved)
+        out = ctx.aval_out
+        return ctx.op(
+            "stablehlo.reduce_window",
+            x,
+            tangents,
+            *starts,
+            avals=[out.update(dtype=of.dtype), out],
+            regions=[body],
+            window_dimensions=params["window_dimensions"],
+            window_strides=params["window_strides"],
+            base_dilations=params["base_dilation"],
+            window_dilations=params["window_dilation"],
+            padding=pads_attribute(params["padding"]),
+        )[1]
+
+    def cost(self, tangents: ShapedArray, x: ShapedArray, **params: Any) -> Cost:
+        out = self.shape_rule(tangents, x, **params)
+        places = ShapedArray(params["window_dimensions"], bool).size
+        return Cost(out.size * places, tangents.nbytes + x.nbytes + out.nbytes)
+
+
+class SelectAndScatterAdd(Primitive):
+    """Linear in the source; of the operand it only takes which elements are largest."""
+
+    name = "select_and_scatter_add"
+
+    def shape_rule(
+        self,
+        source: ShapedArray,
+        x: ShapedArray,
+        *,
+        select_prim: Any,
+        window_dimensions: Shape,
+        window_strides: Shape,
+        padding: Pads,
+    ) -> ShapedArray:
+        counts = window_counts(x.shape, window_dimensions, window_strides, padding)
+        if source.shape != counts:
+            raise ShapeError(f"{self.name}: source {source.str_short()} must have shape {counts}, one for each window")
+        return source.update(shape=x.shape)
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        return _linear_in_first(self, primals, tangents, params)
+
+    def transpose(self, ct: Any, source: Any, x: Any, **params: Any) -> list[Any]:
+        ones = (1,) * len(params["window_strides"])
+        gathered = select_and_gather_add_p.bind(ct, x, base_dilation=ones, window_dilation=ones, **params)
+        return [gathered, None]
+
+    def batch(self, axis: Axis, operands: Any, dims: Any, **params: Any) -> Any:
+        return _batched(self, axis, operands, dims, params)
+
+    def lower(
+        self,
+        ctx: Any,
+        source: Any,
+        x: Any,
+        *,
+        select_prim: Any,
+        window_dimensions: Shape,
+        window_strides: Shape,
+        padding: Pads,
+    ) -> Any:
+        """The operand is padded first: XLA may pick, and so lose, an element of its own padding."""
+        of = ctx.avals_in[1].update(weak_type=False)
+        out = ctx.aval_out
+        if any(map(any, padding)):
+            around = [(low, high, 0) for low, high in padding]
+            filler = literal(_start(select_prim)(of.dtype), of.dtype)
+            x = ctx.inline(lambda x: pad(x, filler, around), x, avals=[of])
+            of = of.update(shape=tuple(low + n + high for n, (low, high) in zip(of.shape, padding, strict=True)))
+        scalar, added = of.update(shape=()), out.update(shape=(), weak_type=False)
+        keys = [scalar] * 2
+        picks = ctx.scalar_region(keys, lambda a, b: [ctx.inline(select_prim, a, b, avals=keys)])
+        adds = ctx.scalar_region([added] * 2, lambda a, b: [ctx.op("stablehlo.add", a, b, avals=[added])])
+        back = ctx.op(
+            "stablehlo.select_and_scatter",
+            x,
+            source,
+            ctx.constant(0, added),
+            avals=[out.update(shape=of.shape)],
+            regions=[picks, adds],
+            window_dimensions=window_dimensions,
+            window_strides=window_strides,
+            padding=pads_attribute(((0, 0),) * len(padding)),
+        )
+        return _cut(ctx, back, of, padding) if any(map(any, padding)) else back
+
+
+select_and_gather_add_p = SelectAndGatherAdd()
+select_and_scatter_add_p = SelectAndScatterAdd()
+
+
+# --- helpers
+
+
+def _start(select_prim: Any) -> Any:
+    return lowest if select_prim is ge else highest
+
+
+def _linear_in_first(
+    primitive: Primitive, primals: Sequence[Any], tangents: Sequence[Any], params: dict[str, Any]
+) -> Any:
+    out = primitive.bind(*primals, **params)
+    if is_zero(tangents[0]):
+        return out, Zero(tangent_aval(aval_of(out)))
+    return out, primitive.bind(tangents[0], primals[1], **params)
+
+
+def _batched(primitive: Primitive, axis: Axis, operands: Any, dims: Any, params: dict[str, Any]) -> Any:
+    """With the batch first, along which windows have one element."""
+    more = {
+        name: value if name == "select_prim" else ((0, 0) if name == "padding" else 1, *value)
+        for name, value in params.items()
+    }
+    return primitive.bind(*with_batch_first(operands, dims, axis.size), **more), 0
+
+
+def _cut(ctx: Any, x: Any, padded: ShapedArray, padding: Pads) -> Any:
+    """Without what the padding, where positive, put around; with zeros where, negative, it cut off."""
+    back = [(-low, -high, 0) for low, high in padding]
+    aval = ctx.aval_out.update(shape=padded.shape, weak_type=False)
+    return ctx.inline(lambda y: pad(y, literal(0, aval.dtype), back), x, avals=[aval])

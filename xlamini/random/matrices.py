@@ -1,0 +1,102 @@
+"""What is drawn with the help of matrix decompositions: correlated normal vectors, orthogonal matrices."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from xlamini.core.avals import ShapedArray
+from xlamini.core.dtypes import issubdtype, result_type
+from xlamini.core.errors import ShapeError
+from xlamini.core.tracer import aval_of
+from xlamini.numpy.einsum import einsum
+from xlamini.primitives.arithmetic import sign
+from xlamini.primitives.convert import convert
+from xlamini.primitives.linalg.cholesky import cholesky
+from xlamini.primitives.linalg.eigh import eigh
+from xlamini.primitives.linalg.qr import qr
+from xlamini.primitives.linalg.stacks import diagonal, mT
+from xlamini.primitives.linalg.svd import svd
+from xlamini.primitives.power import sqrt
+from xlamini.primitives.promotion import in_dtype
+from xlamini.primitives.shape import expand_dims
+from xlamini.random.arguments import broadcast_shape, checked_shape, float_dtype, sampler
+from xlamini.random.normal import normal_noise, normal_dtype, standard_normal
+
+_METHODS = ("cholesky", "eigh", "svd")
+_SINGLE = np.dtype(np.float32)
+
+
+@sampler("shape", "dtype", "method")
+def multivariate_normal(
+    key: Any, mean: Any, cov: Any, shape: Any = None, dtype: Any = None, method: str = "cholesky"
+) -> Any:
+    """Vectors from the normal distribution with mean `mean` [..., n] and covariance `cov` [..., n, n].
+
+    `shape` is that of the array of vectors, by default what `mean` and `cov` broadcast to without their last axes.
+    `method` says how a root of the covariance is found: 'cholesky', the fastest; 'eigh' and 'svd' also for singular
+    ones. Raises ShapeError where mean and covariance do not fit, ValueError for an unknown method.
+
+    >>> xlamini.random.multivariate_normal(xlamini.random.key(0), xlamini.numpy.zeros(2), xlamini.numpy.eye(2)).shape
+    (2,)
+    """
+    name = "multivariate_normal"
+    if method not in _METHODS:
+        raise ValueError(f"{name}: method must be one of {', '.join(map(repr, _METHODS))}, got {method!r}")
+    found = float_dtype(name, dtype if dtype is not None else result_type(mean, cov, float))
+    first, second = aval_of(mean), aval_of(cov)
+    _check_mean_and_cov(first, second)
+    rows, stacks = ShapedArray(first.shape[:-1], found), ShapedArray(second.shape[:-2], found)
+    shape = broadcast_shape(name, shape, mean=rows, cov=stacks)
+    mean, cov = in_dtype(mean, found), in_dtype(cov, found)
+    noise = standard_normal(key, (*shape, *first.shape[-1:]), found)
+    return mean + einsum("...ij,...j->...i", _root(cov, method), noise)
+
+
+def _check_mean_and_cov(mean: ShapedArray, cov: ShapedArray) -> None:
+    n = mean.shape[-1:]
+    if not n or cov.shape[-2:] != n + n:
+        raise ShapeError(
+            "multivariate_normal: mean must have shape [..., n] and cov [..., n, n], got "
+            f"{mean.str_short(short_dtypes=False)} and {cov.str_short(short_dtypes=False)}"
+        )
+
+
+def _root(cov: Any, method: str) -> Any:
+    """A matrix that gives the covariance when multiplied by its transpose."""
+    dtype = cov.dtype
+    if dtype.itemsize < _SINGLE.itemsize:  # for which no decomposition exists
+        return convert(_root(convert(cov, _SINGLE), method), dtype)
+    if method == "cholesky":
+        return cholesky(cov)
+    if method == "eigh":
+        vectors, variances = eigh(cov)
+    else:
+        vectors, variances, _ = svd(cov, full_matrices=False)
+    return vectors * expand_dims(sqrt(variances), (cov.ndim - 2,))
+
+
+@sampler("n", "shape", "dtype", "m")
+def orthogonal(key: Any, n: int, shape: Any = (), dtype: Any = None, m: int | None = None) -> Any:
+    """Orthogonal matrices of size `n` by `m` (by default `n`), or unitary ones, uniform in Haar's measure.
+
+    Where they are not square their rows, or columns, are orthonormal. The result has `shape` followed by the sizes.
+
+    >>> q = xlamini.random.orthogonal(xlamini.random.key(0), 3)
+    >>> xlamini.numpy.allclose(q @ q.T, xlamini.numpy.eye(3), atol=1e-6)
+    Array(True, dtype=bool)
+    """
+    # Mezzadri, "How to generate random matrices from the classical compact groups", 2007.
+    found = normal_dtype("orthogonal", dtype)
+    rows, columns = checked_shape("orthogonal", (n, n if m is None else m))
+    tall = (*checked_shape("orthogonal", shape), max(rows, columns), min(rows, columns))
+    q, r = _qr(normal_noise(key, tall, found))
+    signed = q * expand_dims(sign(diagonal(r)), (len(tall) - 2,))
+    return signed if rows >= columns else mT(signed)
+
+
+def _qr(x: Any) -> Any:
+    dtype = x.dtype
+    if dtype.itemsize < _SINGLE.itemsize and issubdtype(dtype, np.floating):
+        return [convert(part, dtype) for part in qr(convert(x, _SINGLE), full_matrices=False)]
+    return qr(x, full_matrices=False)

@@ -1,0 +1,60 @@
+"""How a special function is declared: its formula, and its partial derivatives where the formula's own are not good.
+
+    @special(lambda x, out: 2 * x * out - 2 / math.sqrt(math.pi))
+    def erfcx(x: ArrayLike) -> Array:
+        \"""…\"""
+
+Operands of any real dtypes and shapes are brought together; floats narrower than 32 bits are computed in float32. A
+derivative that is None is a mistake to ask for, and says so.
+"""
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+from xlamini.core.tracer import aval_of
+from xlamini.numpy.ufunc import for_kinds, ufunc
+from xlamini.primitives.convert import convert
+from xlamini.primitives.elementwise import FLOAT, Kinds
+from xlamini.primitives.promotion import promoted_inexact
+from xlamini.primitives.shape import broadcast_in_dim
+from xlamini.transforms.custom.custom_jvp import custom_jvp
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def special(*partials: Callable[..., Any], accepts: Kinds = FLOAT) -> Callable[[F], F]:
+    """Decorator: an elementwise function, with `partial(*operands, out)` for each operand, or none for all."""
+
+    def declare(formula: F) -> F:
+        inner = _with_partials(formula, partials) if partials else formula
+        return ufunc(functools.partial(_in_wide, inner), for_kinds(accepts, promoted_inexact))(formula)
+
+    return declare
+
+
+def _in_wide(inner: Callable[..., Any], *operands: Any) -> Any:
+    avals = [aval_of(x) for x in operands]
+    shape = np.broadcast_shapes(*(a.shape for a in avals))
+    dtype = avals[0].dtype
+    wide = dtype if dtype.itemsize > 2 else np.dtype(np.float32)
+    arrays = [convert(_spread(x, shape), wide) for x in operands]
+    return convert(inner(*arrays), dtype, all(a.weak_type for a in avals))
+
+
+def _spread(x: Any, shape: Sequence[int]) -> Any:
+    return x if aval_of(x).shape == shape else broadcast_in_dim(x, tuple(shape), ())
+
+
+def _with_partials(formula: Callable[..., Any], partials: Sequence[Callable[..., Any]]) -> Any:
+    inner = custom_jvp(formula)
+    rules = [functools.partial(_rule, partial) for partial in partials]
+    inner.defjvps(*rules)
+    return inner
+
+
+def _rule(partial: Callable[..., Any], tangent: Any, out: Any, *operands: Any) -> Any:
+    return tangent * partial(*operands, out)

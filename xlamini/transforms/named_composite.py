@@ -1,0 +1,126 @@
+"""composite: a function under a name, which a compiler may replace by an implementation of its own.
+
+It becomes one `stablehlo.composite` operation, with its attributes, and the function as its decomposition: that is what
+runs wherever the compiler does not know the name, and what derivatives and vmap are taken of.
+"""
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from xlamini.core.edges import edge
+from xlamini.core.jaxpr import Jaxpr
+from xlamini.core.primitive import Axis
+from xlamini.core.pytree import flatten_from_user
+from xlamini.interpreters.batch import batch
+from xlamini.transforms.arguments import ArgNames, avals_of, check_callable, name_of
+from xlamini.transforms.call import Call, jit_p
+from xlamini.transforms.call_rules import Run
+from xlamini.transforms.tracing import rebuilt, trace
+
+Attributes = tuple[tuple[str, Any], ...]
+
+
+def composite(decomposition: Callable[..., Any], name: str, version: int = 0) -> Callable[..., Any]:
+    """The function `decomposition`, as an operation called `name` of StableHLO programs.
+
+    Args:
+      decomposition: takes arrays, or pytrees of them, and what the attributes are as keyword arguments.
+      name: what a compiler may know the operation by, with a prefix that says whose it is: "my_library.op".
+      version: counts the changes in what it means.
+
+    The result takes positional arguments for arrays, and keyword arguments for attributes: numbers, strings, ndarrays,
+    and tuples of these; None is left out. TypeError for other attributes.
+
+    >>> def norm(x, *, ord):
+    ...     return (abs(x) ** ord).sum() ** (1 / ord)
+    >>> composite(norm, "my_library.norm")(xlamini.numpy.ones(4), ord=2)
+    Array(2., dtype=float32)
+    """
+    check_callable("composite: decomposition", decomposition)
+    if not isinstance(name, str) or not name:
+        raise TypeError(f"composite: name must be a string such as 'my_library.op', got {name!r}")
+
+    @edge
+    def applied(*args: Any, **attributes: Any) -> Any:
+        frozen = tuple((key, _frozen(name, key, v)) for key, v in attributes.items() if v is not None)
+        leaves, in_tree = flatten_from_user((args, {}))
+        names = ArgNames(decomposition, in_tree)
+        avals = avals_of(leaves, names, name_of(decomposition))
+        traced = trace(lambda *a: decomposition(*a, **attributes), in_tree, avals, None, names, name)
+        params = {"name": name, "version": int(version), "attributes": frozen}
+        outs = composite_p.bind(*traced.captured, *leaves, jaxpr=traced.jaxpr, **params)
+        return rebuilt(traced.out_tree, outs)
+
+    return applied
+
+
+class Composite(Call):
+    """What a rewrite makes of it has not its meaning any more, and is an ordinary call."""
+
+    name = "composite"
+    shares_names = False
+
+    def batch(
+        self, axis: Axis, operands: Sequence[Any], dims: Sequence[int | None], *, jaxpr: Jaxpr, **params: Any
+    ) -> Any:
+        batched, out_dims = batch(jaxpr, axis, tuple(dims))
+        return self.run(params)(batched, operands), out_dims
+
+    def lower(
+        self, ctx: Any, *operands: Any, jaxpr: Jaxpr, name: str, version: int, attributes: Attributes
+    ) -> Any:
+        written = ", ".join(f"{json.dumps(key)} = {_in_mlir(ctx, value)}" for key, value in attributes)
+        return ctx.many(
+            "stablehlo.composite",
+            operands,
+            [ctx.mlir.type(a) for a in jaxpr.out_avals],
+            name=json.dumps(name),
+            version=f"{version} : i32",
+            composite_attributes=f"{{{written}}}",
+            decomposition=ctx.function(jaxpr, name),
+        )
+
+    def dce(self, used: Sequence[bool], params: dict[str, Any]) -> Any:
+        return None
+
+    def run(self, params: dict[str, Any]) -> Run:
+        return lambda jaxpr, operands: jit_p.bind(*operands, jaxpr=jaxpr, name=params["name"])
+
+
+composite_p = Composite()
+
+
+class Frozen(NamedTuple):
+    """An ndarray as a value that can be compared."""
+
+    data: bytes
+    dtype: np.dtype
+    shape: tuple[int, ...]
+
+
+def _frozen(name: str, key: str, value: Any) -> Any:
+    """An attribute as a value that can be compared."""
+    if isinstance(value, np.ndarray | np.generic):
+        return Frozen(value.tobytes(), value.dtype, value.shape)
+    if isinstance(value, tuple | list):
+        return tuple(_frozen(name, key, v) for v in value)
+    if not isinstance(value, bool | int | float | str):
+        raise TypeError(
+            f"composite '{name}': attribute {key} must be a number, a string, an ndarray or a tuple of these, "
+            f"got {type(value).__name__}; pass arrays as positional arguments"
+        )
+    return value
+
+
+def _in_mlir(ctx: Any, value: Any) -> str:
+    if isinstance(value, Frozen):
+        return str(ctx.mlir.dense(np.frombuffer(value.data, value.dtype).reshape(value.shape)))
+    if isinstance(value, tuple):
+        return f"[{', '.join(_in_mlir(ctx, v) for v in value)}]"
+    if isinstance(value, bool | str):
+        return json.dumps(value)
+    return f"{value:.17e} : f64" if isinstance(value, float) else f"{value} : i64"

@@ -1,0 +1,1 @@
+"""Reductions with a computation that the user wrote: of dimensions, of windows."""

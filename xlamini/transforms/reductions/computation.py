@@ -1,0 +1,187 @@
+"""The user's computation of a reduction: traced on scalars, recognised, and folded over arrays.
+
+XLA's reductions take a computation that captures nothing, start from scalars that all places share, and have no
+derivative. `folded` is the same reduction made of plain operations, by halves; it serves wherever that is in the way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from xlamini.core.avals import ShapedArray
+from xlamini.core.errors import ShapeError
+from xlamini.core.jaxpr import Jaxpr, Literal
+from xlamini.core.primitive import Axis, Primitive
+from xlamini.core.pytree import first_difference, flatten_from_user, structure, unflatten
+from xlamini.core.tracer import Tracer, aval_of, build
+from xlamini.interpreters.batch import batch
+from xlamini.interpreters.evaluate import evaluate
+from xlamini.primitives.arithmetic import add, max, min
+from xlamini.primitives.bitwise import bitwise_and, bitwise_or, bitwise_xor
+from xlamini.primitives.concatenate import concatenate
+from xlamini.primitives.elementwise import BOOL, kind_of, like_dtypes, mul
+from xlamini.primitives.ordering import highest, lowest
+from xlamini.primitives.shape import broadcast_in_dim, reshape
+from xlamini.primitives.slice import index_in_dim, slice_in_dim
+from xlamini.transforms.arguments import LeafNames, avals_of, name_of
+from xlamini.transforms.control_flow.carries import check_function
+from xlamini.transforms.higher_order import Mask, given, nonzero_of, with_zeros
+from xlamini.transforms.tracing import trace
+
+
+class Computation(NamedTuple):
+    """A traced computation, what it captured, the operands, where they start, and their tree."""
+
+    jaxpr: Jaxpr
+    captured: list[Any]
+    operands: list[Any]
+    starts: list[Any]
+    tree: Any
+
+
+def traced(what: str, operands: Any, init_values: Any, computation: Callable[[Any, Any], Any]) -> Computation:
+    """The user's arguments checked: one tree, one shape, scalars to start from, dtypes that stay."""
+    check_function(what, "computation", computation)
+    leaves, tree = flatten_from_user(operands)
+    starts, start_tree = flatten_from_user(init_values)
+    if tree != start_tree:
+        raise ValueError(
+            f"{what}: operands and initial values must have one structure; "
+            f"{first_difference(tree, start_tree, ('the operands', 'the initial values'))}"
+        )
+    names = LeafNames("operand", tree)
+    avals = avals_of(leaves, names, what)
+    starts = [like_dtypes((start, leaf))[0] for start, leaf in zip(starts, leaves, strict=True)]
+    start_avals = avals_of(starts, LeafNames("init_value", start_tree), what)
+    _check_types(what, avals, start_avals, names)
+    scalars = [ShapedArray((), a.dtype) for a in avals]
+    pair = unflatten(tree, leaves)
+    found = trace(computation, structure(((pair, pair), {})), [*scalars, *scalars], name=name_of(computation))
+    if found.out_tree != tree:
+        raise ValueError(f"{what}: {name_of(computation)} must return the structure {tree}, but returned {found.out_tree}")
+    _check_results(what, name_of(computation), found.jaxpr.out_avals, scalars)
+    return Computation(found.jaxpr, found.captured, leaves, starts, tree)
+
+
+class Monoid(NamedTuple):
+    """An operation and the value that changes nothing, for a dtype."""
+
+    start: Callable[[Any], Any]
+    reduction: Primitive
+
+
+def recognised(found: Computation, monoids: dict[Primitive, Monoid]) -> Primitive | None:
+    """The primitive of the reduction, if the computation is one known operation and starts where that does."""
+    jaxpr = found.jaxpr
+    if len(found.operands) != 1 or len(jaxpr.eqns) != 1 or found.captured:
+        return None
+    (eqn,), (start,) = jaxpr.eqns, found.starts
+    monoid = monoids.get(eqn.primitive)
+    dtype = aval_of(found.operands[0]).dtype
+    fits = eqn.outvars == jaxpr.outvars and set(eqn.invars) == set(jaxpr.invars)
+    if monoid is None or not fits or (eqn.primitive in (add, mul) and kind_of(dtype) is BOOL):
+        return None
+    return monoid.reduction if _is_known(start, monoid.start(dtype), dtype) else None
+
+
+def monoids_of(**reductions: Primitive) -> dict[Primitive, Monoid]:
+    """The reductions of these operations, `add=reduce_sum_p` for one, by the operation's primitive."""
+    return {_OPERATIONS[name][0]: Monoid(_OPERATIONS[name][1], reduction) for name, reduction in reductions.items()}
+
+
+def folded(jaxpr: Jaxpr, captured: Sequence[Any], rows: Sequence[Any], starts: Sequence[Any]) -> list[Any]:
+    """The computation over dimension 0 of the rows, by halves, from scalars."""
+    first = [
+        broadcast_in_dim(start, (1, *aval_of(x).shape[1:]), ()) for start, x in zip(starts, rows, strict=True)
+    ]
+    rows = [concatenate(pair, 0) for pair in zip(first, rows, strict=True)]
+    n = aval_of(rows[0]).shape[0]
+    while n > 1:
+        half = n // 2
+        pairs = [slice_in_dim(x, s, 2 * half, 2) for s in (0, 1) for x in rows]
+        joined = _elementwise(jaxpr, captured, pairs)
+        odd = [slice_in_dim(x, n - 1, n) for x in rows] if n % 2 else []
+        rows = [concatenate(pair, 0) for pair in zip(joined, odd, strict=True)] if odd else joined
+        n = half + n % 2
+    return [index_in_dim(x, 0, keepdims=False) for x in rows]
+
+
+def tangents_by(
+    plain: Callable[..., list[Any]], jvp: Any, primals: Sequence[Any], tangents: Sequence[Any]
+) -> list[Any]:
+    """The tangents of `plain(*primals)`, which is made of plain operations."""
+    jaxpr, _ = build(plain, [aval_of(x) for x in primals])
+    pushed, nonzero_out = jvp(jaxpr, nonzero_of(tangents))
+    outs = evaluate(pushed, [*primals, *given(tangents)])
+    return with_zeros(jaxpr.out_avals, nonzero_out, outs[len(jaxpr.outvars) :])
+
+
+def batched_by(plain: Callable[..., list[Any]], axis: Axis, operands: Sequence[Any], dims: Any) -> Any:
+    """A batch of `plain(*operands)`, and its batch dimensions."""
+    avals = [
+        a if d is None else a.update(shape=(*a.shape[:d], *a.shape[d + 1 :]))
+        for a, d in zip(map(aval_of, operands), dims, strict=True)
+    ]
+    jaxpr, _ = build(plain, avals)
+    batched, out_dims = batch(jaxpr, axis, tuple(dims))
+    return evaluate(batched, operands), list(out_dims)
+
+
+# --- helpers
+
+
+_OPERATIONS: dict[str, tuple[Primitive, Callable[[Any], Any]]] = {
+    "add": (add, lambda dtype: 0),
+    "mul": (mul, lambda dtype: 1),
+    "max": (max, lowest),
+    "min": (min, highest),
+    "bitwise_and": (bitwise_and, lambda dtype: True if kind_of(dtype) is BOOL else ~np.zeros((), dtype)),
+    "bitwise_or": (bitwise_or, lambda dtype: 0),
+    "bitwise_xor": (bitwise_xor, lambda dtype: 0),
+}
+
+
+def _is_known(start: Any, neutral: Any, dtype: Any) -> bool:
+    value = start.val if type(start) is Literal else start
+    if type(value) is Tracer:
+        return False
+    infinite = isinstance(value, float) and not np.isfinite(value) and np.dtype(dtype).kind in "iub"
+    return False if infinite else bool(np.asarray(value) == np.asarray(neutral))
+
+
+def _elementwise(jaxpr: Jaxpr, captured: Sequence[Any], arrays: Sequence[Any]) -> list[Any]:
+    """A jaxpr of scalars on arrays of one shape."""
+    aval = aval_of(arrays[0])
+    flat = [reshape(x, (aval.size,)) for x in arrays]
+    dims = (None,) * len(captured) + (0,) * len(flat)
+    force: Mask = (True,) * len(jaxpr.outvars)
+    batched, _ = batch(jaxpr, Axis(aval.size), dims, force)
+    return [reshape(x, aval.shape) for x in evaluate(batched, [*captured, *flat])]
+
+
+def _check_types(
+    what: str, avals: Sequence[ShapedArray], starts: Sequence[ShapedArray], names: Sequence[str]
+) -> None:
+    for i, (aval, start) in enumerate(zip(avals, starts, strict=True)):
+        if aval.shape != avals[0].shape:
+            raise ShapeError(
+                f"{what}: all operands must have one shape, but {names[0]} is {avals[0].str_short(False)} and "
+                f"{names[i]} is {aval.str_short(False)}"
+            )
+        if start.shape or start.dtype != aval.dtype:
+            raise TypeError(
+                f"{what}: the initial value of {names[i]}, {aval.str_short(False)}, must be a scalar of its dtype, but "
+                f"is {start.str_short(False)}; write jnp.{aval.dtype.name}(value)"
+            )
+
+
+def _check_results(what: str, name: str, outs: Sequence[ShapedArray], scalars: Sequence[ShapedArray]) -> None:
+    for out, scalar in zip(outs, scalars, strict=True):
+        if out.shape or out.dtype != scalar.dtype:
+            raise TypeError(
+                f"{what}: {name} must return scalars of the operands' dtypes, but returned {out.str_short(False)} for "
+                f"{scalar.str_short(False)}; return .astype('{scalar.dtype.name}') of it"
+            )

@@ -1,0 +1,138 @@
+"""reduce: an operation that the user wrote, over some dimensions of several arrays together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+from xlamini.core.avals import Shape, ShapedArray
+from xlamini.core.jaxpr import Jaxpr
+from xlamini.core.primitive import Axis, Cost
+from xlamini.core.tracer import aval_of
+from xlamini.interpreters.jvp import jvp
+from xlamini.primitives.batch_ops import with_batch_first
+from xlamini.primitives.reductions import (
+    reduce_and_p,
+    reduce_max_p,
+    reduce_min_p,
+    reduce_or_p,
+    reduce_prod_p,
+    reduce_sum_p,
+    reduce_xor_p,
+)
+from xlamini.primitives.shape import reduced, reshape, transpose
+from xlamini.transforms.higher_order import HigherOrder, cost_of
+from xlamini.transforms.reductions.computation import (
+    batched_by,
+    folded,
+    monoids_of,
+    recognised,
+    tangents_by,
+    traced,
+)
+from xlamini.transforms.tracing import rebuilt
+
+
+def reduce(
+    operands: Any,
+    init_values: Any,
+    computation: Callable[[Any, Any], Any],
+    dimensions: Sequence[int],
+    out_sharding: Any = None,
+) -> Any:
+    """The elements over `dimensions` joined by `computation(a, b)`, starting from `init_values`.
+
+    `operands` is an array or a container of arrays of one shape, `init_values` has its structure, scalars of the same
+    dtypes; so have a, b, and what `computation` returns. It must be associative, and `init_values` must change
+    nothing, as XLA joins in any order. Sums, products, extrema and bitwise operations are recognised. Raises ValueError
+    for structures that differ, TypeError for dtypes, ShapeError for shapes or dimensions that do not fit.
+
+    >>> reduce(xlamini.numpy.arange(1.0, 5.0), 1.0, lambda a, b: a * b, (0,))
+    Array(24., dtype=float32)
+    """
+    if out_sharding is not None:
+        raise NotImplementedError("reduce: out_sharding needs an explicit mesh; leave it out")
+    found = traced("reduce", operands, init_values, computation)
+    if not found.operands:
+        return operands
+    axes = tuple(int(d) for d in dimensions)
+    first = aval_of(found.operands[0])
+    axes = tuple(d + first.ndim if -first.ndim <= d < 0 else d for d in axes)
+    reduced(first, axes, "reduce")
+    known = recognised(found, _MONOIDS)
+    if known is not None:
+        return rebuilt(found.tree, [known.bind(*found.operands, axes=axes)])
+    if found.captured:
+        rows = [_rows(x, axes) for x in found.operands]
+        return rebuilt(found.tree, folded(found.jaxpr, found.captured, rows, found.starts))
+    return rebuilt(found.tree, reduce_p.bind(*found.operands, *found.starts, dimensions=axes, jaxpr=found.jaxpr))
+
+
+class Reduce(HigherOrder):
+    """Its operands are the arrays, then as many scalars to start from."""
+
+    name = "reduce"
+
+    def shape_rule(self, *avals: ShapedArray, dimensions: Shape, jaxpr: Jaxpr) -> list[ShapedArray]:
+        arrays, starts = avals[: len(avals) // 2], avals[len(avals) // 2 :]
+        return [
+            reduced(x, dimensions, self.name).update(weak_type=x.weak_type and start.weak_type)
+            for x, start in zip(arrays, starts, strict=True)
+        ]
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        outs = self.bind(*primals, **params)
+        return outs, tangents_by(lambda *operands: _plain(operands, **params), jvp, primals, tangents)
+
+    def transpose(self, cts: Sequence[Any], *operands: Any, **params: Any) -> NoReturn:
+        raise AssertionError("reduce is not linear; its derivative is made of other primitives")
+
+    def batch(self, axis: Axis, operands: Sequence[Any], dims: Sequence[int | None], **params: Any) -> Any:
+        count = len(operands) // 2
+        if any(d is not None for d in dims[count:]):
+            return batched_by(lambda *operands: _plain(operands, **params), axis, operands, dims)
+        arrays = with_batch_first(operands[:count], dims[:count], axis.size)
+        further = tuple(d + 1 for d in params["dimensions"])
+        outs = self.bind(*arrays, *operands[count:], **{**params, "dimensions": further})
+        return outs, [0] * count
+
+    def lower(self, ctx: Any, *operands: Any, dimensions: Shape, jaxpr: Jaxpr) -> Any:
+        scalars = [a.strip_weak_type() for a in jaxpr.in_avals]
+        body = ctx.scalar_region(scalars, lambda *args: ctx.body(jaxpr, args, "reduce"))
+        types = [ctx.mlir.type(a) for a in ctx.avals_out]
+        return ctx.many("stablehlo.reduce", operands, types, [body], dimensions=dimensions)
+
+    def cost(self, *avals: ShapedArray, dimensions: Shape, jaxpr: Jaxpr) -> Cost:
+        outs = self.shape_rule(*avals, dimensions=dimensions, jaxpr=jaxpr)
+        return Cost(cost_of(jaxpr).flops * avals[0].size, sum(a.nbytes for a in (*avals, *outs)))
+
+
+reduce_p = Reduce()
+
+
+# --- helpers
+
+
+_MONOIDS = monoids_of(
+    add=reduce_sum_p,
+    mul=reduce_prod_p,
+    max=reduce_max_p,
+    min=reduce_min_p,
+    bitwise_and=reduce_and_p,
+    bitwise_or=reduce_or_p,
+    bitwise_xor=reduce_xor_p,
+)
+
+
+def _rows(x: Any, axes: Shape) -> Any:
+    """The dimensions to reduce as one, the first."""
+    shape = aval_of(x).shape
+    kept = [d for d in range(len(shape)) if d not in axes]
+    moved = transpose(x, (*sorted(axes), *kept))
+    count = ShapedArray(tuple(shape[d] for d in axes), bool).size
+    return reshape(moved, (count, *(shape[d] for d in kept)))
+
+
+def _plain(operands: Sequence[Any], *, dimensions: Shape, jaxpr: Jaxpr) -> list[Any]:
+    count = len(operands) // 2
+    return folded(jaxpr, (), [_rows(x, dimensions) for x in operands[:count]], operands[count:])
