@@ -12,6 +12,7 @@ from xlamini.lax.ragged_exchange import ragged_all_to_all
 from xlamini.lax.ragged_products import RaggedDotDimensionNumbers, ragged_dot, ragged_dot_general
 from xlamini.lax.shapes import broadcast_like, broadcast_shapes, broadcast_to_rank, collapse, dtype, shape_as_value
 from xlamini.primitives.accuracy import AccuracyMode, Tolerance
+from xlamini.primitives.approx_top_k import approx_max_k, approx_min_k, approx_top_k_p
 from xlamini.primitives.arg_extrema import argmax, argmax_p, argmin, argmin_p
 from xlamini.primitives.arithmetic import abs, add, div, max, min, mulhi, neg, rem, sign, sub
 from xlamini.primitives.bitwise import (
@@ -189,6 +190,7 @@ from xlamini.transforms.custom.custom_root import custom_root
 from xlamini.transforms.named_composite import composite
 from xlamini.transforms.reductions.reduce import reduce, reduce_p
 from xlamini.transforms.reductions.reduce_window import reduce_window, reduce_window_p
+from xlamini.transforms.reductions.select_and_scatter import select_and_scatter_p
 from xlamini.transforms.sharding_constraint import sharding_constraint_p, with_sharding_constraint
 
 _edge_of_face(globals())

@@ -3,6 +3,7 @@
 # ruff: noqa: I001
 # fmt: off
 from xlamini.core.edges import edge_of_face as _edge_of_face
+from xlamini.nn import initializers as initializers
 from xlamini.nn.activations import (
     celu as celu, elu as elu, gelu as gelu, glu as glu, hard_sigmoid as hard_sigmoid, hard_silu as hard_silu,
     hard_swish as hard_swish, hard_tanh as hard_tanh, identity as identity, leaky_relu as leaky_relu,

@@ -26,6 +26,7 @@ from xlamini.numpy.bitwise import (
     bitwise_not as bitwise_not, bitwise_right_shift as bitwise_right_shift, invert as invert,
     left_shift as left_shift, right_shift as right_shift,
 )
+from xlamini.numpy.calculus import gradient as gradient, unwrap as unwrap
 from xlamini.numpy.comparison import (
     allclose as allclose, array_equal as array_equal, array_equiv as array_equiv, equal as equal, greater as greater,
     greater_equal as greater_equal, isclose as isclose, iscomplex as iscomplex, isfinite as isfinite, isinf as isinf,
@@ -34,16 +35,19 @@ from xlamini.numpy.comparison import (
 )
 from xlamini.numpy.complex import angle as angle, conj as conj, conjugate as conjugate, imag as imag, real as real
 from xlamini.numpy.constants import (
-    e as e, euler_gamma as euler_gamma, inf as inf, nan as nan, newaxis as newaxis, pi as pi,
+    ComplexWarning as ComplexWarning, e as e, euler_gamma as euler_gamma, inf as inf, nan as nan, newaxis as newaxis, pi as pi,
 )
 from xlamini.numpy.construction import (
     array as array, asarray as asarray, astype as astype, copy as copy, frombuffer as frombuffer,
     fromiter as fromiter, fromstring as fromstring,
 )
+from xlamini.numpy.convolution import convolve as convolve, correlate as correlate
+from xlamini.numpy.correlation import corrcoef as corrcoef, cov as cov
 from xlamini.numpy.creation import (
     empty as empty, empty_like as empty_like, full as full, full_like as full_like, ones as ones,
     ones_like as ones_like, zeros as zeros, zeros_like as zeros_like,
 )
+from xlamini.numpy.cross import cross as cross
 from xlamini.numpy.cumulative import (
     cumprod as cumprod, cumsum as cumsum, cumulative_prod as cumulative_prod, cumulative_sum as cumulative_sum,
     nancumprod as nancumprod, nancumsum as nancumsum,
@@ -84,6 +88,11 @@ from xlamini.numpy.index_conversions import (
 from xlamini.numpy.index_tricks import (
     c_ as c_, index_exp as index_exp, ix_ as ix_, mgrid as mgrid, ogrid as ogrid, r_ as r_, s_ as s_,
 )
+from xlamini.numpy.histograms import (
+    histogram as histogram, histogram2d as histogram2d, histogram_bin_edges as histogram_bin_edges,
+    histogramdd as histogramdd,
+)
+from xlamini.numpy.integers import gcd as gcd, lcm as lcm
 from xlamini.numpy.joining import (
     append as append, block as block, column_stack as column_stack, concat as concat, concatenate as concatenate,
     dstack as dstack, hstack as hstack, stack as stack, vstack as vstack,
@@ -91,6 +100,9 @@ from xlamini.numpy.joining import (
 from xlamini.numpy.linear_algebra import (
     dot as dot, inner as inner, kron as kron, matmul as matmul, matvec as matvec, outer as outer,
     tensordot as tensordot, vdot as vdot, vecdot as vecdot, vecmat as vecmat,
+)
+from xlamini.numpy.masks import (
+    choose as choose, compress as compress, extract as extract, resize as resize, trim_zeros as trim_zeros,
 )
 from xlamini.numpy.matrices import (
     diag as diag, diag_indices as diag_indices, diagflat as diagflat, diagonal as diagonal, eye as eye,
@@ -108,9 +120,16 @@ from xlamini.numpy.printing import (
     array_repr as array_repr, array_str as array_str, get_printoptions as get_printoptions,
     printoptions as printoptions, set_printoptions as set_printoptions,
 )
+from xlamini.numpy.polynomials import (
+    poly as poly, polyadd as polyadd, polyder as polyder, polydiv as polydiv, polyfit as polyfit, polyint as polyint,
+    polymul as polymul, polysub as polysub, polyval as polyval, roots as roots, vander as vander,
+)
+from xlamini.numpy.quantiles import (
+    nanpercentile as nanpercentile, nanquantile as nanquantile, percentile as percentile, quantile as quantile,
+)
 from xlamini.numpy.ranges import (
-    arange as arange, fromfunction as fromfunction, indices as indices, linspace as linspace, logspace as logspace,
-    meshgrid as meshgrid,
+    arange as arange, fromfunction as fromfunction, geomspace as geomspace, indices as indices, linspace as linspace,
+    logspace as logspace, meshgrid as meshgrid,
 )
 from xlamini.numpy.reductions import (
     all as all, amax as amax, amin as amin, any as any, count_nonzero as count_nonzero, max as max, min as min,
@@ -121,22 +140,29 @@ from xlamini.numpy.repeating import (
     repeat as repeat, tile as tile,
 )
 from xlamini.numpy.rounding import (
-    around as around, ceil as ceil, copysign as copysign, floor as floor, ldexp as ldexp, modf as modf,
-    nextafter as nextafter, rint as rint, round as round, trunc as trunc,
+    around as around, ceil as ceil, copysign as copysign, fix as fix, floor as floor, frexp as frexp, ldexp as ldexp,
+    modf as modf, nextafter as nextafter, rint as rint, round as round, spacing as spacing, trunc as trunc,
 )
 from xlamini.numpy.searching import (
     argwhere as argwhere, bincount as bincount, digitize as digitize, flatnonzero as flatnonzero, nonzero as nonzero,
     searchsorted as searchsorted,
 )
 from xlamini.numpy.selection import nan_to_num as nan_to_num, piecewise as piecewise, select as select, where as where
+from xlamini.numpy.sets import (
+    intersect1d as intersect1d, isin as isin, setdiff1d as setdiff1d, setxor1d as setxor1d, union1d as union1d,
+    unique as unique, unique_all as unique_all, unique_counts as unique_counts, unique_inverse as unique_inverse,
+    unique_values as unique_values,
+)
 from xlamini.numpy.shapes import (
     atleast_1d as atleast_1d, atleast_2d as atleast_2d, atleast_3d as atleast_3d, expand_dims as expand_dims,
-    matrix_transpose as matrix_transpose, moveaxis as moveaxis, ndim as ndim, permute_dims as permute_dims,
+    isscalar as isscalar, iterable as iterable, matrix_transpose as matrix_transpose, moveaxis as moveaxis,
+    ndim as ndim, permute_dims as permute_dims,
     ravel as ravel, reshape as reshape, rollaxis as rollaxis, shape as shape, size as size, squeeze as squeeze,
     swapaxes as swapaxes, transpose as transpose,
 )
 from xlamini.numpy.sorting import (
-    argmax as argmax, argmin as argmin, argsort as argsort, lexsort as lexsort, sort as sort,
+    argmax as argmax, argmin as argmin, argpartition as argpartition, argsort as argsort, lexsort as lexsort,
+    partition as partition, sort as sort, sort_complex as sort_complex,
 )
 from xlamini.numpy.splitting import (
     array_split as array_split, dsplit as dsplit, hsplit as hsplit, split as split, unstack as unstack,
@@ -160,6 +186,9 @@ from xlamini.numpy.universal_functions import (
     subtract as subtract,
 )
 from xlamini.numpy.vectorize import vectorize as vectorize
+from xlamini.numpy.windows import (
+    bartlett as bartlett, blackman as blackman, hamming as hamming, hanning as hanning, kaiser as kaiser,
+)
 from xlamini.runtime.array import Array as ndarray
 
 bool = bool_

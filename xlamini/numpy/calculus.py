@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -70,11 +71,10 @@ def unwrap(
     if not phases.shape[along]:
         return phases
     steps = diff(phases, axis=along)
-    interval, half = _halves(phases, period)
+    half = _half(phases, period)
     wrapped = operators.remainder(steps + half, period) - half
-    wrapped = where(_both(operators.equal(wrapped, -half), operators.greater(steps, 0)), half, wrapped) if (
-        interval
-    ) else wrapped
+    doubtful = _all(operators.equal(wrapped, -half), operators.greater(steps, 0), operators.equal(half + half, period))
+    wrapped = where(doubtful, half, wrapped)
     least = operators.true_divide(period, 2) if discont is None else discont
     change = where(operators.less(operators.absolute(steps), least), in_dtype(0, aval_of(wrapped).dtype), wrapped - steps)
     start = slice_in_dim(phases, 0, 1, axis=along)
@@ -125,11 +125,11 @@ def _columns(x: Any, f: Any, axis: int) -> Any:
     return x.reshape(shape)
 
 
-def _both(x: Any, y: Any) -> Any:
-    return operators.bitwise_and(x, y)
+def _all(*conditions: Any) -> Any:
+    return functools.reduce(operators.bitwise_and, conditions)
 
 
-def _halves(phases: Any, period: Any) -> tuple[bool, Any]:
-    """Whether jumps of half a period can happen exactly, and half a period: an integer for integers."""
+def _half(phases: Any, period: Any) -> Any:
+    """Half a period, rounded down for integers."""
     integers = all(issubdtype(aval_of(v).dtype, np.integer) for v in (phases, period))
-    return True, operators.floor_divide(period, 2) if integers else operators.true_divide(period, 2)
+    return operators.floor_divide(period, 2) if integers else operators.true_divide(period, 2)

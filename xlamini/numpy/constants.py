@@ -1,6 +1,9 @@
-"""Numbers with a name."""
+"""Numbers with a name, and the warning about complex numbers made real."""
 import math
+
+import numpy as np
 
 pi, e, inf, nan = math.pi, math.e, math.inf, math.nan
 euler_gamma = 0.5772156649015329
 newaxis = None
+ComplexWarning = np.exceptions.ComplexWarning

@@ -12,7 +12,7 @@ from xlamini.numpy.arguments import as_operand
 from xlamini.numpy.dtypes import inexact
 from xlamini.primitives.complex import conj
 from xlamini.primitives.elementwise import COMPLEX, kind_of
-from xlamini.primitives.promotion import promoted, promoted_inexact
+from xlamini.primitives.promotion import promoted_dtypes, promoted_inexact_dtypes
 from xlamini.primitives.shape import expand_dims, reshape, rev
 from xlamini.primitives.windows.convolution import conv_general_dilated
 from xlamini.runtime.array import Array
@@ -107,8 +107,8 @@ def _vectors(name: str, a: Any, v: Any, mode: str, dtype: Any) -> Sequence[Any]:
             f"scipy.signal.{name} takes arrays of more dimensions"
         )
     if dtype is None or issubdtype(check_user_dtype(dtype, name), inexact):
-        return promoted_inexact(name, x, y)
-    return promoted(name, x, y)
+        return promoted_inexact_dtypes(x, y)
+    return promoted_dtypes(x, y)
 
 
 def _between(name: str, x: Any, kernel: Any, mode: str, precision: Any, dtype: Any) -> Any:

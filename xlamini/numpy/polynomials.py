@@ -10,16 +10,22 @@ import numpy as np
 from xlamini.core.errors import ShapeError
 from xlamini.core.tracer import aval_of
 from xlamini.numpy.arguments import as_index, as_operand
-from xlamini.numpy.creation import full, ones, zeros
+from xlamini.numpy.convolution import convolve
+from xlamini.numpy.creation import ones, zeros
 from xlamini.numpy.joining import concatenate
+from xlamini.numpy.linalg.solving import inv, lstsq
+from xlamini.numpy.linear_algebra import dot
 from xlamini.numpy.repeating import broadcast_to
 from xlamini.numpy.searching import known_values
 from xlamini.numpy.shapes import atleast_1d
+from xlamini.numpy.sorting import argsort
 from xlamini.primitives import operators
 from xlamini.primitives.convert import convert
 from xlamini.primitives.elementwise import mul
 from xlamini.primitives.iota import broadcasted_iota
+from xlamini.primitives.linalg.eig import eig
 from xlamini.primitives.promotion import broadcasted, check_operands, in_dtype, promoted_dtypes, promoted_inexact_dtypes
+from xlamini.primitives.select import where
 from xlamini.primitives.shape import broadcast_in_dim, rev
 from xlamini.runtime.array import Array
 from xlamini.transforms.composite import composite
@@ -58,7 +64,7 @@ def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -
     factors = _coefficients("polymul", a1, a2)
     if trim_leading_zeros:
         factors = [_without_leading_zeros("polymul", a) for a in factors]
-    return _product(*factors)
+    return convolve(*factors, precision="highest")
 
 
 def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> tuple[Array, Array]:
@@ -154,7 +160,7 @@ def poly(seq_of_zeros: ArrayLike) -> Array:
         return ones((), at.dtype)
     result = ones(1, at.dtype)
     for i in range(at.shape[0]):
-        result = _product(result, concatenate([ones(1, at.dtype), -at[i : i + 1]]))
+        result = convolve(result, concatenate([ones(1, at.dtype), -at[i : i + 1]]), precision="highest")
     return result
 
 
@@ -170,7 +176,7 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
     (given,) = _coefficients("roots", p)
     if not strip_zeros:
         return _all_roots(given)
-    places = np.flatnonzero(known_values("roots", given))
+    places = np.flatnonzero(known_values("roots", given, "give strip_zeros=False"))
     if not len(places):
         return convert(zeros(0, given.dtype), _complex(given.dtype))
     core = given[int(places[0]) : int(places[-1]) + 1]
@@ -248,19 +254,8 @@ def _of_one_length(name: str, a1: Any, a2: Any) -> list[Any]:
 
 def _without_leading_zeros(name: str, p: Any) -> Any:
     """The last coefficient is kept in any case."""
-    places = np.flatnonzero(known_values(name, p))
+    places = np.flatnonzero(known_values(name, p, "leave trim_leading_zeros False"))
     return p[int(places[0]) :] if len(places) else p[-1:]
-
-
-@composite()
-def _product(a: Any, b: Any) -> Any:
-    """All products of two coefficients, those of one power in one column, summed."""
-    n, m = a.shape[0], b.shape[0]
-    if not n or not m:
-        raise ValueError(f"polymul: polynomials need coefficients, got lengths {n} and {m}")
-    table = a[:, None] * b[None, :]
-    table = concatenate([table, zeros((n, n), table.dtype)], axis=1).reshape(-1)[: n * (n + m - 1)]
-    return table.reshape(n, n + m - 1).sum(0, dtype=table.dtype)
 
 
 @composite()
@@ -276,7 +271,7 @@ def _division(u: Any, v: Any) -> Any:
 
 
 def _eigenvalues(matrix: Any) -> Any:
-    return eigvals(matrix)
+    return eig(matrix, compute_left_eigenvectors=False, compute_right_eigenvectors=False)[0]
 
 
 def _complex(dtype: Any) -> Any:

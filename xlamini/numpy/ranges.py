@@ -10,10 +10,10 @@ import numpy as np
 
 from xlamini.core.dtypes import canonicalize_dtype, check_user_dtype, issubdtype, result_type
 from xlamini.core.tracer import Tracer, aval_of, state
-from xlamini.numpy.arguments import as_axis, as_operand, as_shape, refuse_sharding
+from xlamini.numpy.arguments import as_axis, as_index, as_operand, as_shape, refuse_sharding
 from xlamini.numpy.joining import stack
 from xlamini.numpy.shapes import moveaxis
-from xlamini.primitives import operators
+from xlamini.primitives import arithmetic, exponential, operators
 from xlamini.primitives.concatenate import concatenate
 from xlamini.primitives.convert import convert
 from xlamini.primitives.iota import broadcasted_iota, iota
@@ -161,6 +161,42 @@ def logspace(
     """
     powers = operators.power(as_operand("logspace", base), linspace(start, stop, num, endpoint, axis=axis))
     return powers if dtype is None else convert(powers, check_user_dtype(dtype, "logspace"))
+
+
+def geomspace(
+    start: ArrayLike,
+    stop: ArrayLike,
+    num: int = 50,
+    endpoint: bool = True,
+    dtype: DTypeLike | None = None,
+    axis: int = 0,
+) -> Array:
+    """`num` numbers from `start` to `stop`, each the same multiple of the one before, along a new axis.
+
+    Both ends may be negative, or complex, but not 0, and reals not of two signs: that gives NaN.
+
+    >>> geomspace(1, 8, 4).round(3)
+    Array([1., 2., 4., 8.], dtype=float32)
+    """
+    count = as_index("geomspace", "num", num)
+    if count < 0:
+        raise ValueError(f"geomspace: num must be 0 or more, got {count}")
+    return _geomspace(start, stop, count, endpoint, None if dtype is None else check_user_dtype(dtype, "geomspace"), axis)
+
+
+@composite(static=("num", "endpoint", "dtype", "axis"))
+def _geomspace(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, axis: int) -> Any:
+    start, stop = _ends("geomspace", start, stop)
+    sign = arithmetic.sign(start)
+    along = as_axis("geomspace", axis, aval_of(start).ndim + 1)
+    exponents = linspace(exponential.log(start / sign), exponential.log(stop / sign), num, endpoint)
+    points = exponential.exp(exponents) * sign
+    if num > 0:
+        points = concatenate([expand_dims(start, (0,)), points[1:]], 0)
+    if num > 1 and endpoint:
+        points = concatenate([points[:-1], expand_dims(stop, (0,))], 0)
+    points = moveaxis(points, 0, along)
+    return points if dtype is None else convert(points, dtype)
 
 
 def indices(

@@ -7,16 +7,18 @@ from typing import Any
 
 import numpy as np
 
+from xlamini.core.dtypes import finfo, issubdtype, result_type
 from xlamini.core.tracer import aval_of
 from xlamini.numpy.arguments import as_operand, refuse_out
 from xlamini.numpy.comparison import signbit
 from xlamini.numpy.ufunc import as_they_are, for_kinds, ufunc
 from xlamini.primitives import complex, rounding
 from xlamini.primitives.arithmetic import abs, neg
-from xlamini.primitives.convert import convert
+from xlamini.primitives.convert import bitcast_convert_type, convert
 from xlamini.primitives.elementwise import COMPLEX, FLOAT, kind_of
-from xlamini.primitives.operators import less
-from xlamini.primitives.promotion import promoted_inexact
+from xlamini.primitives.identity import stop_gradient
+from xlamini.primitives.operators import bitwise_and, bitwise_not, equal, less, not_equal
+from xlamini.primitives.promotion import in_dtype, promoted_inexact
 from xlamini.primitives.select import where
 from xlamini.runtime.array import Array
 from xlamini.transforms.composite import composite
@@ -125,3 +127,86 @@ def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     # Two halves, so that 2 ** x2 may leave the range where the product does not.
     half = rounding.floor(power * 0.5)
     return x * 2.0**half * 2.0 ** (power - half)
+
+
+@ufunc(_towards_zero, promoted_inexact)
+def _fix(x: ArrayLike, /) -> Array:
+    ...
+
+
+def fix(x: ArrayLike, out: None = None) -> Array:
+    """Each element rounded towards 0, as a float: `trunc` under an older name.
+
+    >>> fix(-2.7)
+    Array(-2., dtype=float32, weak_type=True)
+    """
+    refuse_out("fix", out)
+    return _fix(x)
+
+
+@composite()
+def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
+    """Each element as a fraction, from 0.5 up to but not including 1 in size, and a power of two to multiply it by.
+
+    Zeros, infinities and NaNs are their own fractions, with power 0. TypeError for complex numbers.
+
+    >>> frexp(jnp.array([3.0, -0.25]))
+    (Array([ 0.75, -0.5 ], dtype=float32), Array([ 2, -1], dtype=int32))
+    """
+    (array,) = for_kinds(FLOAT, promoted_inexact)("frexp", x)
+    array = convert(array, aval_of(array).dtype)
+    wide = convert(array, result_type(array.dtype, np.float32))
+    exponent = _exponent(wide)
+    fraction = wide * _power_of_two(-exponent, wide.dtype, 0) * _power_of_two(-exponent, wide.dtype, 1)
+    odd = _none_of(array)
+    return where(odd, array, convert(fraction, array.dtype)), where(odd, in_dtype(0, exponent.dtype), exponent)
+
+
+@composite()
+def spacing(x: ArrayLike, /) -> Array:
+    """The distance from each element to the next float away from 0, with its sign. ValueError for complex numbers.
+
+    >>> spacing(jnp.float32(1.0))
+    Array(1.1920929e-07, dtype=float32)
+    """
+    if issubdtype(aval_of(as_operand("spacing", x)).dtype, np.complexfloating):
+        raise ValueError("spacing: complex numbers have no next one; take their parts")
+    (array,) = promoted_inexact("spacing", x)
+    array = convert(array, aval_of(array).dtype)
+    tiny, infinite = (_copysign(in_dtype(v, array.dtype), array) for v in (finfo(array.dtype).smallest_subnormal, np.inf))
+    distance = rounding.nextafter(array, infinite) - array
+    return where(equal(distance, 0), tiny, distance)
+
+
+# --- floats as bits
+
+
+def _layout(dtype: Any) -> tuple[Any, int, int]:
+    """The integers as wide as a float, how many bits its fraction has, and what is added to its exponent."""
+    limits = finfo(dtype)
+    return np.dtype(f"int{dtype.itemsize * 8}"), limits.nmant, limits.maxexp - 1
+
+
+def _exponent(x: Any) -> Any:
+    """The power of two above each number, as int32, from its bits."""
+    integer, fraction_bits, bias = _layout(x.dtype)
+    bits = bitcast_convert_type(stop_gradient(x), integer)
+    exponent = bitwise_and(bits >> fraction_bits, 2 * bias + 1)
+    fraction = bitwise_and(bits, (1 << fraction_bits) - 1)
+    # A number too small for an exponent of its own is its fraction as an integer, times the smallest number.
+    normal = bitwise_and(bitcast_convert_type(convert(fraction, x.dtype), integer) >> fraction_bits, 2 * bias + 1)
+    exponent = where(equal(exponent, 0), normal - (bias - 1 + fraction_bits), exponent)
+    return convert(exponent - (bias - 1), np.dtype("int32"))
+
+
+def _power_of_two(power: Any, dtype: Any, part: int) -> Any:
+    """One of two factors of 2 ** power, which alone could be out of range."""
+    integer, fraction_bits, bias = _layout(dtype)
+    half = power >> 1
+    chosen = convert(power - half if part else half, integer)
+    return bitcast_convert_type((chosen + bias) << fraction_bits, dtype)
+
+
+def _none_of(x: Any) -> Any:
+    """Where there is no power of two: zeros, infinities, NaNs."""
+    return bitwise_not(bitwise_and(less(abs(x), np.inf), not_equal(x, 0)))

@@ -47,16 +47,15 @@ def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) ->
     return tuple(device_put_value(i.astype(canonicalize_dtype(int))) for i in np.nonzero(known_values("nonzero", x)))
 
 
-def known_values(name: str, x: Any) -> np.ndarray:
-    """The values of an array; an error that offers a static size where they are not known."""
+def known_values(name: str, x: Any, advice: str = "give it with the argument `size`") -> np.ndarray:
+    """The values of an array; an error with some advice where they are not known."""
     if type(x) is not Tracer:
         return np.asarray(x)
     try:
         return np.asarray(x)
     except TracerArrayConversionError as error:
         raise ConcretizationTypeError(
-            f"{name}: the length of the result depends on values that are not known while tracing; give it with the "
-            f"argument `{'length' if name == 'bincount' else 'size'}`. {error}"
+            f"{name}: the length of the result depends on values that are not known while tracing; {advice}. {error}"
         ) from None
 
 
@@ -182,13 +181,14 @@ def bincount(
     Array([1, 2, 0, 1], dtype=int32)
     """
     refuse_sharding("bincount", out_sharding)
+    refuse_sharding("bincount", out_sharding)
     numbers = as_operand("bincount", x)
     if kind_of(numbers.dtype) not in INTEGER:
         raise TypeError(f"bincount: x must be of integers, got {numbers.dtype}; convert it with .astype(int)")
     if numbers.ndim != 1:
         raise ValueError(f"bincount: x must be one-dimensional, got shape {numbers.shape}; use ravel")
     if length is None:
-        length = max(minlength, int(known_values("bincount", numbers).max(initial=-1)) + 1)
+        length = max(minlength, int(known_values("bincount", numbers, "give it with the argument `length`").max(initial=-1)) + 1)
     return _counts(numbers, 1 if weights is None else weights, length)
 
 

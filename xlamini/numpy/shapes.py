@@ -10,6 +10,7 @@ import numpy as np
 from xlamini.core.errors import ShapeError
 from xlamini.numpy.arguments import as_axes, as_axis, as_index, as_operand, refuse_sharding
 from xlamini.primitives import shape as _shape
+from xlamini.primitives.promotion import is_operand
 from xlamini.runtime.array import Array
 from xlamini.transforms.composite import composite
 from xlamini.typing import ArrayLike, AxisLike, ShapeLike
@@ -190,6 +191,24 @@ def shape(a: Any) -> tuple[int, ...]:
 def ndim(a: Any) -> int:
     """The number of axes."""
     return len(shape(a))
+
+
+def isscalar(element: Any) -> bool:
+    """Whether a value has no dimensions: a number, text, or an array of rank 0.
+
+    >>> isscalar(3.5), isscalar(jnp.arange(2))
+    (True, False)
+    """
+    return np.isscalar(element) or (is_operand(element) and not np.ndim(element))
+
+
+def iterable(y: Any) -> bool:
+    """Whether a value can be iterated over; an array of rank 0 cannot.
+
+    >>> iterable(jnp.arange(2)), iterable(3)
+    (True, False)
+    """
+    return np.iterable(y)
 
 
 def size(a: Any, axis: AxisLike = None) -> int:

@@ -1,4 +1,4 @@
-"""Sorted arrays, the order that sorts them, and where extrema are."""
+"""Sorted and partitioned arrays, the order that sorts them, and where extrema are."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.dtypes import canonicalize_dtype, check_user_dtype
+from xlamini.core.dtypes import canonicalize_dtype, check_user_dtype, issubdtype, result_type
 from xlamini.core.errors import ShapeError
 from xlamini.core.tracer import aval_of
-from xlamini.numpy.arguments import as_axis, as_operand, as_operands, refuse_out
+from xlamini.numpy.arguments import as_axis, as_index, as_operand, as_operands, refuse_out
 from xlamini.primitives.arg_extrema import ArgExtremum, argmax_p, argmin_p
+from xlamini.primitives.concatenate import concatenate
+from xlamini.primitives.convert import convert
 from xlamini.primitives.iota import iota_p
 from xlamini.primitives.shape import expand_dims, reshape, rev
+from xlamini.primitives.slice import slice_in_dim
 from xlamini.primitives.sort import sort_p
 from xlamini.runtime.array import Array
 from xlamini.transforms.composite import composite
@@ -90,6 +93,50 @@ def lexsort(keys: Array | np.ndarray | Sequence[ArrayLike], axis: int = -1) -> A
     return sort_p.bind(*arrays, places, dimension=axis, is_stable=True, num_keys=len(arrays))[-1]
 
 
+@composite(static=("kth", "axis"))
+def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
+    """The elements along `axis` with those that sorting would put before place `kth` before it, and the others behind.
+
+    The former are in increasing, the latter in decreasing order. NotImplementedError for complex numbers.
+
+    >>> partition(jnp.array([5, 1, 4, 2]), 1)
+    Array([1, 2, 5, 4], dtype=int32)
+    """
+    a, axis, kth = _parted("partition", a, kth, axis)
+    (ordered,) = sort_p.bind(a, dimension=axis, is_stable=True, num_keys=1)
+    length = aval_of(a).shape[axis]
+    low, high = slice_in_dim(ordered, 0, kth + 1, axis=axis), slice_in_dim(ordered, kth + 1, length, axis=axis)
+    return concatenate([low, rev(high, (axis,))], axis)
+
+
+@composite(static=("kth", "axis"))
+def argpartition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
+    """The indices of the elements that sorting would put before place `kth`, in increasing order, then of the others.
+
+    >>> argpartition(jnp.array([5, 1, 4, 2]), 1)
+    Array([1, 3, 0, 2], dtype=int32)
+    """
+    a, axis, kth = _parted("argpartition", a, kth, axis)
+    places = iota_p.bind(dtype=canonicalize_dtype(int), shape=aval_of(a).shape, dimension=axis)
+    order = sort_p.bind(a, places, dimension=axis, is_stable=True, num_keys=1)[1]
+    length = aval_of(a).shape[axis]
+    low, high = slice_in_dim(order, 0, kth + 1, axis=axis), slice_in_dim(order, kth + 1, length, axis=axis)
+    (high,) = sort_p.bind(high, dimension=axis, is_stable=True, num_keys=1)
+    return concatenate([low, high], axis)
+
+
+@composite()
+def sort_complex(a: ArrayLike) -> Array:
+    """The elements as complex numbers in increasing order along the last axis: by real part, then by imaginary part.
+
+    >>> sort_complex(jnp.array([2, 1]))
+    Array([1.+0.j, 2.+0.j], dtype=complex64)
+    """
+    x, axis = _along("sort_complex", a, -1)
+    (ordered,) = sort_p.bind(x, dimension=axis, is_stable=True, num_keys=1)
+    return convert(ordered, result_type(aval_of(ordered).dtype, np.complex64))
+
+
 @composite(static=("axis", "keepdims"))
 def argmax(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
     """Index of the largest element along `axis`, or in the flattened array; the first one, or the first NaN.
@@ -133,6 +180,17 @@ def _along(name: str, a: Any, axis: int | None) -> tuple[Any, int]:
     if axis is None:
         return reshape(a, (aval.size,)), 0
     return a, as_axis(name, axis, aval.ndim)
+
+
+def _parted(name: str, a: Any, kth: int, axis: int) -> tuple[Any, int, int]:
+    """The array, the axis and the place, both counted from the front."""
+    a, along = _along(name, a, axis)
+    if issubdtype(aval_of(a).dtype, np.complexfloating):
+        raise NotImplementedError(f"{name}: complex numbers are not accepted; use sort_complex")
+    place, length = as_index(name, "kth", kth), aval_of(a).shape[along]
+    if not -length <= place < length:
+        raise ValueError(f"{name}: kth={place} is out of range for axis {along} of length {length}")
+    return a, along, place % length
 
 
 def _refuse(name: str, kind: Any, order: Any) -> None:

@@ -11,11 +11,11 @@ import numpy as np
 from xlamini.core.dtypes import canonicalize_dtype
 from xlamini.core.tracer import aval_of
 from xlamini.numpy.arguments import as_operand
-from xlamini.primitives.convert import convert
-from xlamini.primitives.power import sqrt
-from xlamini.primitives.special import bessel_i0e
-from xlamini.primitives.exponential import exp
 from xlamini.primitives.arithmetic import abs
+from xlamini.primitives.convert import convert
+from xlamini.primitives.exponential import exp
+from xlamini.primitives.power import sqrt
+from xlamini.primitives.special.bessel import bessel_i0e
 from xlamini.runtime.array import Array
 from xlamini.runtime.put import device_put_value
 from xlamini.transforms.composite import composite

@@ -33,7 +33,7 @@ from xlamini.primitives.random_keys import KeyPrimitive, split_p
 from xlamini.primitives.select import where
 from xlamini.primitives.shape import reshape
 from xlamini.primitives.slice import index_in_dim
-from xlamini.primitives.special import random_gamma_grad
+from xlamini.primitives.special.incomplete_gamma_derivative import random_gamma_grad
 from xlamini.random.arguments import any_of, broadcast_shape, float_dtype, sampler, spread_to
 from xlamini.random.normal import standard_normal
 from xlamini.random.uniform import uniform_between

@@ -10,12 +10,13 @@ from xlamini.core.dtypes import issubdtype, result_type
 from xlamini.core.errors import ShapeError
 from xlamini.core.tracer import aval_of
 from xlamini.numpy.einsum import einsum
+from xlamini.numpy.matrices import diagonal
 from xlamini.primitives.arithmetic import sign
 from xlamini.primitives.convert import convert
 from xlamini.primitives.linalg.cholesky import cholesky
 from xlamini.primitives.linalg.eigh import eigh
 from xlamini.primitives.linalg.qr import qr
-from xlamini.primitives.linalg.stacks import diagonal, mT
+from xlamini.primitives.linalg.stacks import mT
 from xlamini.primitives.linalg.svd import svd
 from xlamini.primitives.power import sqrt
 from xlamini.primitives.promotion import in_dtype
@@ -91,7 +92,7 @@ def orthogonal(key: Any, n: int, shape: Any = (), dtype: Any = None, m: int | No
     rows, columns = checked_shape("orthogonal", (n, n if m is None else m))
     tall = (*checked_shape("orthogonal", shape), max(rows, columns), min(rows, columns))
     q, r = _qr(normal_noise(key, tall, found))
-    signed = q * expand_dims(sign(diagonal(r)), (len(tall) - 2,))
+    signed = q * expand_dims(sign(diagonal(r, axis1=-2, axis2=-1)), (len(tall) - 2,))
     return signed if rows >= columns else mT(signed)
 
 

@@ -15,7 +15,7 @@ from xlamini.primitives.promotion import in_dtype
 from xlamini.primitives.random_keys import split_p
 from xlamini.primitives.rounding import floor
 from xlamini.primitives.select import where
-from xlamini.primitives.special import lgamma
+from xlamini.primitives.special.gamma import lgamma
 from xlamini.random.arguments import any_of, broadcast_shape, checked_dtype, sampler, spread_to
 from xlamini.random.uniform import halves, thirds, uniform_between
 from xlamini.transforms.control_flow.while_loop import while_loop

@@ -1,27 +1,29 @@
 """Systems of linear equations, inverses and pseudo-inverses."""
 from __future__ import annotations
 
+import functools
+import math
 from collections.abc import Sequence
 from typing import Any
 
-import math
-
 import numpy as np
 
+from xlamini.core.dtype_limits import finfo
 from xlamini.core.errors import ShapeError
 from xlamini.core.tracer import aval_of
 from xlamini.numpy import reductions
 from xlamini.numpy.arguments import as_axis, as_index, as_operand
+from xlamini.numpy.construction import asarray
 from xlamini.numpy.linalg.arguments import inexact, matrices, shown, squares
 from xlamini.numpy.linalg.factorizations import svd
 from xlamini.numpy.shapes import moveaxis, reshape
 from xlamini.primitives.arithmetic import abs
-from xlamini.primitives.complex import real
 from xlamini.primitives.convert import convert
 from xlamini.primitives.identity import stop_gradient
 from xlamini.primitives.linalg.lu import lu, lu_solve
-from xlamini.primitives.linalg.stacks import eye, is_complex, matmul, mH
-from xlamini.primitives.promotion import broadcast_to, in_dtype
+from xlamini.primitives.linalg.spectra import real_dtype
+from xlamini.primitives.linalg.stacks import eye, matmul, mH
+from xlamini.primitives.promotion import broadcast_to
 from xlamini.primitives.select import where
 from xlamini.primitives.shape import expand_dims, squeeze
 from xlamini.primitives.tangent_ops import full, zeros
@@ -47,7 +49,7 @@ def solve(a: ArrayLike, b: ArrayLike) -> Array:
     a = squares("solve", a)
     vector = b.ndim == 1
     rows = b.shape[-1 if vector else -2] if b.ndim else None
-    if rows != a.shape[-1] or (b.ndim == a.ndim - 1 and not vector):
+    if rows != a.shape[-1] or (b.shape == a.shape[:-1] and not vector):
         raise ShapeError(
             f"solve: a is {shown(a)}, b is {shown(b)}; b needs shape [{a.shape[-1]}] or [..., {a.shape[-1]}, k] (for a "
             "vector for each matrix give b[..., None])"
@@ -84,7 +86,7 @@ def tensorsolve(a: ArrayLike, b: ArrayLike, axes: Sequence[int] | None = None) -
     shape = a.shape[b.ndim :]
     if a.ndim < b.ndim or math.prod(shape) != math.prod(a.shape[: b.ndim]) or math.prod(shape) != b.size:
         raise ShapeError(
-            f"tensorsolve: a is {shown(a)}, b is {shown(b)}; a needs the dimensions of b first, and then as many elements"
+            f"tensorsolve: a is {shown(a)}, b is {shown(b)}; a needs the dimensions of b, then as many elements"
         )
     return reshape(solve(reshape(a, (b.size, b.size)), reshape(b, (b.size,))), shape)
 
@@ -105,26 +107,24 @@ def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
     return reshape(inv(reshape(a, (math.prod(first), math.prod(last)))), (*last, *first))
 
 
-@composite(static=("numpy_resid",))
 def lstsq(
     a: ArrayLike, b: ArrayLike, rcond: float | None = None, *, numpy_resid: bool = False
 ) -> tuple[Array, Array, Array, Array]:
     """The x of least length with the least `norm(a @ x - b)`, the squared residuals, the rank and the singular values.
 
     `a` has shape [m, n], `b` [m] or [m, k]. Singular values below `rcond` times the largest count as zero; by default
-    `rcond` is the rounding error times max(m, n). With `numpy_resid` there are residuals as NumPy has them. ShapeError
-    where shapes do not fit.
+    `rcond` is the rounding error times max(m, n). With `numpy_resid` there are no residuals unless m > n and the rank
+    is n, as in NumPy, which cannot be traced. ShapeError where shapes do not fit.
 
     >>> x, residuals, rank, s = lstsq(jnp.array([[1.0], [1.0]]), jnp.array([1.0, 3.0]))
     >>> x, residuals, rank
     (Array([2.], dtype=float32), Array([2.], dtype=float32), Array(1, dtype=int32))
     """
-    a, b = inexact("lstsq", a, b)
-    if a.ndim != 2 or b.ndim not in (1, 2) or b.shape[0] != a.shape[0]:
-        raise ShapeError(f"lstsq: a is {shown(a)}, b is {shown(b)}; a needs rank 2, b rank 1 or 2 and as many rows")
-    right = expand_dims(b, (1,)) if b.ndim == 1 else b
-    x, residuals, rank, s = _least_squares(a, right, rcond, numpy_resid)
-    return (squeeze(x, (1,)) if b.ndim == 1 else x), residuals, rank, s
+    x, residuals, rank, s = _lstsq(a, b, rcond)
+    if numpy_resid:
+        m, n = a.shape  # type: ignore[union-attr]
+        residuals = residuals if m > n and rank == n else residuals[:0]
+    return x, residuals, rank, s
 
 
 @composite(static=("hermitian",))
@@ -145,8 +145,8 @@ def pinv(
     x = matrices("pinv", a)
     tolerance = rcond if rtol is None else rtol
     if tolerance is None:
-        tolerance = 10.0 * max(x.shape[-2:]) * float(np.finfo(x.dtype).eps)
-    return _pinv(x, in_dtype(tolerance, real(x).dtype if is_complex(x) else x.dtype), hermitian)
+        tolerance = 10.0 * max(x.shape[-2:]) * float(finfo(x.dtype).eps)
+    return _pinv(x, asarray(tolerance, real_dtype(x.dtype)), hermitian)
 
 
 # --- by LU decomposition
@@ -192,32 +192,54 @@ def _common_batch(a: Any, b: Any) -> tuple[int, ...]:
     try:
         return np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     except ValueError:
-        raise ShapeError(f"solve: a is {shown(a)}, b is {shown(b)}; their leading dimensions do not broadcast") from None
+        found = f"a is {shown(a)}, b is {shown(b)}"
+        raise ShapeError(f"solve: {found}; their leading dimensions do not broadcast") from None
 
 
 # --- by singular values
 
 
-def _least_squares(a: Any, b: Any, rcond: Any, numpy_resid: bool) -> tuple[Any, Any, Any, Any]:
-    m, n = a.shape
-    if not m or not n:
-        return _of_nothing(a, b)
+@composite()
+def _lstsq(a: Any, b: Any, rcond: Any) -> tuple[Any, Any, Any, Any]:
+    a, b = inexact("lstsq", a, b)
+    if a.ndim != 2 or b.ndim not in (1, 2) or b.shape[0] != a.shape[0]:
+        raise ShapeError(f"lstsq: a is {shown(a)}, b is {shown(b)}; a needs rank 2, b rank 1 or 2 and as many rows")
+    right = expand_dims(b, (1,)) if b.ndim == 1 else b
     u, s, vh = svd(a, full_matrices=False)
-    eps = float(np.finfo(a.dtype).eps)
-    rcond = eps * max(m, n) if rcond is None else rcond
-    cutoff = where(rcond < 0, eps, rcond) if not isinstance(rcond, float | int) else rcond if rcond >= 0 else eps
-    kept = (s > 0) & (s >= in_dtype(cutoff, s.dtype) * s[0])
+    kept = _not_negligible(s, rcond, max(a.shape))
     inverse = where(kept, 1 / where(kept, s, full(aval_of(s), 1)), zeros(aval_of(s)))
-    x = matmul(mH(vh), convert(inverse, a.dtype)[:, None] * matmul(mH(u), b))
+    x = matmul(mH(vh), convert(inverse, a.dtype)[:, None] * matmul(mH(u), right))
+    missed = abs(right - matmul(a, x))
     rank = reductions.sum(convert(kept, np.dtype(np.int32)))
-    missed = abs(b - matmul(a, x))
-    return x, reductions.sum(missed * missed, 0), rank, s
+    return (squeeze(x, (1,)) if b.ndim == 1 else x), reductions.sum(missed * missed, 0), rank, s
 
 
-def _of_nothing(a: Any, b: Any) -> tuple[Any, Any, Any, Any]:
-    raise NotImplementedError
+def _not_negligible(s: Any, rcond: Any, size: int) -> Any:
+    """Which singular values, in descending order, count: none that is zero, or below `rcond` times the first."""
+    eps = float(finfo(s.dtype).eps)
+    cutoff = asarray(eps * size if rcond is None else rcond, s.dtype)
+    cutoff = where(cutoff < 0, eps, cutoff)
+    return (s > 0) & (s >= cutoff * s[:1])
 
 
-@custom_jvp
+@functools.partial(custom_jvp, nondiff_argnums=(2,))
 def _pinv(a: Any, rtol: Any, hermitian: bool) -> Any:
-    ...
+    u, s, vh = svd(a, full_matrices=False, hermitian=hermitian)
+    if not s.shape[-1]:
+        return zeros(aval_of(mH(a)))
+    dropped = s <= expand_dims(rtol, (aval_of(rtol).ndim,)) * s[..., :1]
+    divisor = where(dropped, full(aval_of(s), np.inf), s)
+    return matmul(mH(vh), mH(u) / convert(divisor, a.dtype)[..., None])
+
+
+@_pinv.defjvp
+def _(hermitian: bool, primals: Any, tangents: Any) -> Any:
+    """Golub & Pereyra, The differentiation of pseudo-inverses, 1973, eq. 4.12, for matrices of constant rank."""
+    (a, rtol), (da, _) = primals, tangents
+    p = _pinv(a, rtol, hermitian)
+    direct = matmul(matmul(p, da), p)
+    rows = matmul(mH(da), matmul(mH(p), p))
+    columns = matmul(matmul(p, mH(p)), mH(da))
+    rows = rows - matmul(p, matmul(a, rows))
+    columns = columns - matmul(matmul(columns, a), p)
+    return p, rows + columns - direct

@@ -74,7 +74,7 @@ def det(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> A
     return determinants.det(a)
 
 
-@composite(static=("lower", "overwrite_b", "check_finite"))
+@composite(static=("lower",))
 def _cho_solve(factor: ArrayLike, b: ArrayLike, lower: bool) -> Array:
     return _with_columns("cho_solve", factor, b, lambda c, b: _with_cholesky(c, b, lower))
 

@@ -13,7 +13,7 @@ from xlamini.numpy.convolution import check_mode, slid
 from xlamini.numpy.fft import fftn, ifftn, irfftn, rfftn
 from xlamini.primitives.complex import conj
 from xlamini.primitives.elementwise import COMPLEX, kind_of
-from xlamini.primitives.promotion import promoted_inexact
+from xlamini.primitives.promotion import promoted_inexact_dtypes
 from xlamini.primitives.shape import rev
 from xlamini.primitives.slice import slice
 from xlamini.runtime.array import Array
@@ -139,7 +139,7 @@ def _of_one_rank(name: str, in1: Any, in2: Any) -> Sequence[Any]:
             f"{name}: two arrays of one rank without empty dimensions are needed, got shapes {shapes[0]} and "
             f"{shapes[1]}; insert dimensions of size 1 where one has fewer"
         )
-    return promoted_inexact(name, x, y)
+    return promoted_inexact_dtypes(x, y)
 
 
 def _turned(name: str, in2: Any) -> Any:

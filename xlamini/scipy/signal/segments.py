@@ -8,11 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xlamini.core.dtypes import issubdtype, result_type
+from xlamini.core.dtypes import result_type
 from xlamini.core.errors import ShapeError
 from xlamini.core.tracer import aval_of
 from xlamini.numpy.arguments import as_index, as_operand
-from xlamini.numpy.dtypes import complexfloating, float32
 from xlamini.numpy.padding import pad
 from xlamini.primitives.convert import convert
 from xlamini.primitives.gather import GatherDimensionNumbers, GatherScatterMode, gather
@@ -71,9 +70,7 @@ def _given(name: str, window: Any, nperseg: Any, available: int) -> tuple[Any, i
 
 def complex_like(*arrays: Any) -> tuple[Any, Any]:
     """The real and the complex dtype for spectra of these arrays."""
-    dtype = result_type(*(aval_of(x).dtype for x in arrays), float32)
-    wide = result_type(dtype, complexfloating) if not issubdtype(dtype, complexfloating) else dtype
-    wide = np.dtype(np.complex64) if wide.itemsize < 8 else wide
+    wide = result_type(*(aval_of(x).dtype for x in arrays), np.complex64)
     return np.zeros((), wide).real.dtype, wide
 
 

@@ -44,11 +44,12 @@ def detrend(
     starts = sorted({0, *map(int, np.ravel(bp))})
     if type == "linear" and (starts[0] < 0 or starts[-1] > size):
         raise ValueError(f"detrend: bp must lie between 0 and the {size} elements along axis {axis}, got {bp}")
-    return _without_trend(x, along, type, tuple(starts))
+    return without_trend(x, along, type, tuple(starts))
 
 
 @composite(static=("axis", "type", "starts"))
-def _without_trend(x: Any, axis: int, type: str, starts: tuple[int, ...]) -> Any:
+def without_trend(x: Any, axis: int, type: str, starts: tuple[int, ...]) -> Any:
+    """`detrend` of arguments that fit, with a new line at each of `starts`."""
     (x,) = promoted_inexact("detrend", x)
     if type == "constant":
         return x - mean(x, axis, keepdims=True)

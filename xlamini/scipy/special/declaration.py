@@ -4,8 +4,7 @@
     def erfcx(x: ArrayLike) -> Array:
         \"""…\"""
 
-Operands of any real dtypes and shapes are brought together; floats narrower than 32 bits are computed in float32. A
-derivative that is None is a mistake to ask for, and says so.
+Operands of any real dtypes and shapes are brought together; floats narrower than 32 bits are computed in float32.
 """
 from __future__ import annotations
 
@@ -26,23 +25,26 @@ from xlamini.transforms.custom.custom_jvp import custom_jvp
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def special(*partials: Callable[..., Any], accepts: Kinds = FLOAT) -> Callable[[F], F]:
-    """Decorator: an elementwise function, with `partial(*operands, out)` for each operand, or none for all."""
+def special(*partials: Callable[..., Any], accepts: Kinds = FLOAT, weak: bool = False) -> Callable[[F], F]:
+    """Decorator: an elementwise function, with `partial(*operands, out)` for each operand, or none for all.
+
+    The result of Python numbers is weakly typed if `weak`: where it is in JAX.
+    """
 
     def declare(formula: F) -> F:
         inner = _with_partials(formula, partials) if partials else formula
-        return ufunc(functools.partial(_in_wide, inner), for_kinds(accepts, promoted_inexact))(formula)
+        return ufunc(functools.partial(_in_wide, inner, weak), for_kinds(accepts, promoted_inexact))(formula)
 
     return declare
 
 
-def _in_wide(inner: Callable[..., Any], *operands: Any) -> Any:
+def _in_wide(inner: Callable[..., Any], weak: bool, *operands: Any) -> Any:
     avals = [aval_of(x) for x in operands]
     shape = np.broadcast_shapes(*(a.shape for a in avals))
     dtype = avals[0].dtype
     wide = dtype if dtype.itemsize > 2 else np.dtype(np.float32)
     arrays = [convert(_spread(x, shape), wide) for x in operands]
-    return convert(inner(*arrays), dtype, all(a.weak_type for a in avals))
+    return convert(inner(*arrays), dtype, weak and all(a.weak_type for a in avals))
 
 
 def _spread(x: Any, shape: Sequence[int]) -> Any:

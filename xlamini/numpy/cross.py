@@ -1,0 +1,42 @@
+"""cross: the vector that is orthogonal to two others."""
+from __future__ import annotations
+
+from xlamini.core.errors import ShapeError
+from xlamini.core.tracer import aval_of
+from xlamini.numpy.arguments import as_axis, as_operand
+from xlamini.numpy.joining import stack
+from xlamini.primitives.promotion import promoted_dtypes
+from xlamini.primitives.shape import moveaxis
+from xlamini.primitives.tangent_ops import zeros
+from xlamini.runtime.array import Array
+from xlamini.transforms.composite import composite
+from xlamini.typing import ArrayLike
+
+
+@composite(static=("axisa", "axisb", "axisc", "axis"))
+def cross(
+    a: ArrayLike, b: ArrayLike, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None
+) -> Array:
+    """The cross products of vectors of two or three elements along `axisa` and `axisb`; the other axes broadcast.
+
+    The result has its vectors along `axisc`; of two vectors of two elements it is the third element alone. `axis`
+    stands for all three axes. ShapeError for vectors of another length.
+
+    >>> cross(jnp.array([1, 0, 0]), jnp.array([0, 1, 0]))
+    Array([0, 0, 1], dtype=int32)
+    """
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    a, b = promoted_dtypes(as_operand("cross", a), as_operand("cross", b))
+    a, b = (moveaxis(x, as_axis("cross", d, x.ndim), x.ndim - 1) for x, d in ((a, axisa), (b, axisb)))
+    sizes = a.shape[-1], b.shape[-1]
+    if not {*sizes} <= {2, 3}:
+        raise ShapeError(f"cross: vectors of 2 or 3 elements are needed, got {sizes[0]} and {sizes[1]}")
+    x, y = ([v[..., i] for i in range(v.shape[-1])] for v in (a, b))
+    third = x[0] * y[1] - x[1] * y[0]
+    if sizes == (2, 2):
+        return third
+    for parts in (x, y):
+        parts += [zeros(aval_of(parts[0]))] * (3 - len(parts))
+    out = stack([x[1] * y[2] - x[2] * y[1], x[2] * y[0] - x[0] * y[2], third], -1)
+    return moveaxis(out, out.ndim - 1, as_axis("cross", axisc, out.ndim))

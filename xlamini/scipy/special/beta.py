@@ -1,0 +1,70 @@
+"""The beta function, its logarithm and the incomplete one."""
+from __future__ import annotations
+
+from typing import Any
+
+from xlamini.numpy.ufunc import ufunc
+from xlamini.primitives.arithmetic import max, min
+from xlamini.primitives.bitwise import bitwise_and
+from xlamini.primitives.exponential import exp, log, log1p
+from xlamini.primitives.promotion import promoted_inexact
+from xlamini.primitives.select import where
+from xlamini.primitives.special.gamma import digamma, lgamma
+from xlamini.primitives.special.incomplete_beta import betainc as betainc_p
+from xlamini.primitives.special.stirling import LARGE, remainder
+from xlamini.runtime.array import Array
+from xlamini.scipy.special.declaration import special
+from xlamini.scipy.special.gamma import sign_of_gamma
+from xlamini.typing import ArrayLike
+
+
+def _in_a(a: Any, b: Any, out: Any) -> Any:
+    return digamma(a) - digamma(a + b)
+
+
+def _in_b(a: Any, b: Any, out: Any) -> Any:
+    return digamma(b) - digamma(a + b)
+
+
+@special(_in_a, _in_b, weak=True)
+def betaln(a: ArrayLike, b: ArrayLike) -> Array:
+    """The logarithm of the magnitude of the beta function of each pair of elements.
+
+    >>> betaln(2.0, 3.0)
+    Array(-2.4849067, dtype=float32, weak_type=True)
+    """
+    return _log_beta(a, b)
+
+
+@special(lambda a, b, out: out * _in_a(a, b, out), lambda a, b, out: out * _in_b(a, b, out))
+def beta(a: ArrayLike, b: ArrayLike) -> Array:
+    """The beta function, `gamma(a) * gamma(b) / gamma(a + b)`, of each pair of elements.
+
+    >>> beta(1.0, 2.0)
+    Array(0.5, dtype=float32)
+    """
+    return sign_of_gamma(a) * sign_of_gamma(b) * sign_of_gamma(a + b) * exp(_log_beta(a, b))
+
+
+def _log_beta(a: Any, b: Any) -> Any:
+    """Large arguments through Stirling's remainder: the logarithms that cancel are taken out before."""
+    low, high = min(a, b), max(a, b)
+    large = where(high >= LARGE, high, LARGE)
+    total = where(high >= LARGE, low, 1.0) + large
+    shared = remainder(large) - remainder(total) - (large - 0.5) * log1p((total - large) / large)
+    one = lgamma(low) + low - low * log(total) + shared
+    wide_low = where(low >= LARGE, low, LARGE)
+    # 0.9189… is log(2 * pi) / 2.
+    both = remainder(wide_low) + 0.9189385332046728 - 0.5 * log(wide_low) + wide_low * log(wide_low / total) + shared
+    plain = lgamma(a) + lgamma(b) - lgamma(a + b)
+    return where(low >= LARGE, both, where(bitwise_and(high >= LARGE, low > 0), one, plain))
+
+
+@ufunc(betainc_p, promoted_inexact)
+def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
+    """The regularised incomplete beta function, for a > 0, b > 0 and x from 0 to 1; it has a derivative in x only.
+
+    >>> betainc(2.0, 1.0, 0.5)
+    Array(0.25, dtype=float32, weak_type=True)
+    """
+    ...

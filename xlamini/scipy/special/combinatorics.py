@@ -1,0 +1,77 @@
+"""Factorials, binomial coefficients and Bernoulli's numbers."""
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from xlamini.core.dtypes import canonicalize_dtype
+from xlamini.numpy.arguments import as_index
+from xlamini.primitives.bitwise import bitwise_and, bitwise_or
+from xlamini.primitives.comparison import eq
+from xlamini.primitives.exponential import exp
+from xlamini.primitives.select import where
+from xlamini.primitives.special.gamma import lgamma
+from xlamini.runtime.array import Array
+from xlamini.runtime.put import device_put_value
+from xlamini.scipy.special.declaration import special
+from xlamini.typing import ArrayLike
+
+
+def factorial(n: ArrayLike, exact: bool = False) -> Array:
+    """The factorial of each element, `gamma(n + 1)`; 0 for negative ones. NotImplementedError if `exact`.
+
+    >>> factorial(4)
+    Array(24., dtype=float32, weak_type=True)
+    """
+    if exact:
+        raise NotImplementedError("factorial: exact=True needs integers without bounds; use math.factorial")
+    return _factorial(n)
+
+
+@special(weak=True)
+def _factorial(n: Any) -> Any:
+    return where(n < 0, 0.0, exp(lgamma(where(n < 0, 1.0, n) + 1)))
+
+
+def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:
+    """How many ways there are to choose k of N things, with repetition or without; 0 unless 0 <= k <= N.
+
+    >>> comb(5, 2)
+    Array(10., dtype=float32, weak_type=True)
+    """
+    return _repeated(N, k) if repetition else _comb(N, k)
+
+
+@special(weak=True)
+def _comb(N: Any, k: Any) -> Any:
+    return _choices(N, k)
+
+
+@special(weak=True)
+def _repeated(N: Any, k: Any) -> Any:
+    return where(bitwise_and(eq(N, 0), eq(k, 0)), 1.0, _choices(N + k - 1, k))
+
+
+def _choices(n: Any, k: Any) -> Any:
+    valid = bitwise_and(bitwise_and(k >= 0, n >= 0), n >= k)
+    n, k = where(valid, n, 1.0), where(valid, k, 1.0)
+    out = exp(lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1))
+    return where(valid, where(bitwise_or(eq(k, 0), eq(n, k)), 1.0, out), 0.0)
+
+
+def bernoulli(n: int) -> Array:
+    """Bernoulli's numbers from the 0th to the n-th, of which the 1st is -1 / 2.
+
+    >>> bernoulli(2)
+    Array([ 1.        , -0.5       ,  0.16666667], dtype=float32)
+    """
+    last = as_index("bernoulli", "n", n)
+    if last < 0:
+        raise ValueError(f"bernoulli: n must be 0 or more, got {last}")
+    numbers = [Fraction(1)]
+    for m in range(1, last + 1):
+        numbers.append(-sum(math.comb(m + 1, k) * b for k, b in enumerate(numbers) if b) / (m + 1))
+    return device_put_value(np.array([float(b) for b in numbers], canonicalize_dtype(float)))

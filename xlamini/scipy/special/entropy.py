@@ -1,0 +1,77 @@
+"""Products with logarithms that are 0 where the factor is, and the entropies made of them."""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from xlamini.primitives.bitwise import bitwise_and
+from xlamini.primitives.comparison import eq, gt
+from xlamini.primitives.elementwise import COMPLEX, FLOAT
+from xlamini.primitives.exponential import log, log1p
+from xlamini.primitives.select import where
+from xlamini.runtime.array import Array
+from xlamini.scipy.special.declaration import special
+from xlamini.typing import ArrayLike
+
+
+@special(lambda x, y, out: log(y), lambda x, y, out: x / y, accepts=FLOAT | COMPLEX, weak=True)
+def xlogy(x: ArrayLike, y: ArrayLike) -> Array:
+    """`x * log(y)` of each pair of elements, 0 where x is 0.
+
+    >>> xlogy(0.0, 0.0)
+    Array(0., dtype=float32, weak_type=True)
+    """
+    return _product(x, log(y))
+
+
+@special(lambda x, y, out: log1p(y), lambda x, y, out: x / (1 + y), accepts=FLOAT | COMPLEX, weak=True)
+def xlog1py(x: ArrayLike, y: ArrayLike) -> Array:
+    """`x * log1p(y)` of each pair of elements, 0 where x is 0.
+
+    >>> xlog1py(2.0, 1.0)
+    Array(1.3862944, dtype=float32, weak_type=True)
+    """
+    return _product(x, log1p(y))
+
+
+@special(lambda x, out: -log(x) - 1, weak=True)
+def entr(x: ArrayLike) -> Array:
+    """The entropy `-x * log(x)` of each element, 0 at 0, minus infinity below.
+
+    >>> entr(0.5)
+    Array(0.3465736, dtype=float32, weak_type=True)
+    """
+    return where(x < 0, -math.inf, -_product(x, log(x)))
+
+
+@special(weak=True)
+def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
+    """The relative entropy `p * log(p / q)` of each pair of elements, 0 where p is 0 and q >= 0; else infinity.
+
+    >>> rel_entr(0.5, 0.25)
+    Array(0.3465736, dtype=float32, weak_type=True)
+    """
+    return _relative(p, q)
+
+
+@special(weak=True)
+def kl_div(p: ArrayLike, q: ArrayLike) -> Array:
+    """The term `p * log(p / q) - p + q` of Kullback and Leibler's divergence, for each pair of elements.
+
+    >>> kl_div(0.5, 0.25)
+    Array(0.0965736, dtype=float32, weak_type=True)
+    """
+    return _relative(p, q) - p + q
+
+
+def _product(x: Any, logarithm: Any) -> Any:
+    empty = eq(x, 0)
+    return where(empty, 0.0, x * where(empty, 1.0, logarithm))
+
+
+def _relative(p: Any, q: Any) -> Any:
+    both = bitwise_and(gt(p, 0), gt(q, 0))
+    none = bitwise_and(eq(p, 0), q >= 0)
+    safe_p, safe_q = where(both, p, 1.0), where(both, q, 1.0)
+    undefined = where(bitwise_and(eq(p, p), eq(q, q)), math.inf, math.nan)
+    return where(both, safe_p * (log(safe_p) - log(safe_q)), where(none, 0.0, undefined))

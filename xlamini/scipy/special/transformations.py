@@ -1,0 +1,59 @@
+"""The logistic function and its inverse, and Box' and Cox' transformations."""
+from __future__ import annotations
+
+from typing import Any
+
+from xlamini.numpy.ufunc import ufunc
+from xlamini.primitives.comparison import eq
+from xlamini.primitives.exponential import expm1, log, log1p, logistic
+from xlamini.primitives.promotion import promoted_inexact
+from xlamini.primitives.select import where
+from xlamini.runtime.array import Array
+from xlamini.scipy.special.declaration import special
+from xlamini.typing import ArrayLike
+
+
+@ufunc(logistic, promoted_inexact)
+def expit(x: ArrayLike) -> Array:
+    """The logistic function of each element: `1 / (1 + exp(-x))`.
+
+    >>> expit(0.0)
+    Array(0.5, dtype=float32, weak_type=True)
+    """
+    ...
+
+
+@special(lambda x, out: 1 / (x * (1 - x)), weak=True)
+def logit(x: ArrayLike) -> Array:
+    """The inverse of `expit`, `log(x / (1 - x))`, for elements from 0 to 1; NaN elsewhere.
+
+    >>> logit(0.5)
+    Array(0., dtype=float32, weak_type=True)
+    """
+    return log(x / (1 - x))
+
+
+@special(weak=True)
+def boxcox(x: ArrayLike, lmbda: ArrayLike) -> Array:
+    """Box' and Cox' transformation, `(x ** lmbda - 1) / lmbda`; its limit `log(x)` at lmbda = 0.
+
+    >>> boxcox(2.0, 2.0)
+    Array(1.5, dtype=float32, weak_type=True)
+    """
+    return _power_less_one(log(x), lmbda)
+
+
+@special(weak=True)
+def boxcox1p(x: ArrayLike, lmbda: ArrayLike) -> Array:
+    """`boxcox(1 + x, lmbda)`, precise for small x.
+
+    >>> boxcox1p(1.0, 0.0)
+    Array(0.6931472, dtype=float32, weak_type=True)
+    """
+    return _power_less_one(log1p(x), lmbda)
+
+
+def _power_less_one(logarithm: Any, power: Any) -> Any:
+    safe = where(eq(power, 0), 1.0, power)
+    small = logarithm * (1 + power * logarithm / 2)
+    return where(eq(power, 0), small, expm1(safe * logarithm) / safe)

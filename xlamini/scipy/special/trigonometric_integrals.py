@@ -1,0 +1,120 @@
+"""Integrals of sines and cosines: sici and fresnel."""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from xlamini.primitives.arithmetic import abs, max, min, sign
+from xlamini.primitives.comparison import eq
+from xlamini.primitives.exponential import log
+from xlamini.primitives.rounding import floor
+from xlamini.primitives.select import where
+from xlamini.primitives.special.formula import horner
+from xlamini.primitives.trigonometric import cos, sin
+from xlamini.runtime.array import Array
+from xlamini.scipy.special.declaration import special
+from xlamini.scipy.special.fits import FRESNEL_F, FRESNEL_G, SICI_F, SICI_G
+from xlamini.transforms.composite import composite
+from xlamini.typing import ArrayLike
+
+_EULER = 0.5772156649015329
+
+
+@composite()
+def sici(x: ArrayLike) -> tuple[Array, Array]:
+    """The integral of `sin(t) / t` from 0 to x, and that of `cos(t) / t`, from infinity, of x's magnitude.
+
+    >>> sici(1.0)
+    (Array(0.9460831, dtype=float32, weak_type=True), Array(0.33740395, dtype=float32, weak_type=True))
+    """
+    return _sine_integral(x), _cosine_integral(x)
+
+
+def _sinc(x: Any, out: Any) -> Any:
+    zero = eq(x, 0)
+    return where(zero, 1.0, sin(x) / where(zero, 1.0, x))
+
+
+@special(_sinc)
+def _sine_integral(x: Any) -> Any:
+    size = abs(x)
+    square = min(size, 4.0) * min(size, 4.0)
+    series = min(size, 4.0) * horner(square, [_over_factorial(2 * k + 1) for k in reversed(range(15))])
+    f, g, outer = _auxiliary(size)
+    far = math.pi / 2 - f * cos(outer) - g * sin(outer)
+    return sign(x) * where(size <= 4, series, where(eq(size, math.inf), math.pi / 2, far))
+
+
+@special(lambda x, out: cos(x) / x)
+def _cosine_integral(x: Any) -> Any:
+    size = abs(x)
+    square = min(size, 4.0) * min(size, 4.0)
+    series = _EULER + log(size) + square * horner(square, [_over_factorial(2 * k) for k in range(15, 0, -1)])
+    f, g, outer = _auxiliary(size)
+    far = where(eq(size, math.inf), 0.0, f * sin(outer) - g * cos(outer))
+    return where(eq(x, -math.inf), math.nan, where(size > 4, far, series))
+
+
+def _over_factorial(n: int) -> float:
+    """The coefficient of x ** n in the integral of a sine's or cosine's series over x."""
+    return (-1) ** (n // 2) / (n * math.factorial(n))
+
+
+def _auxiliary(size: Any) -> tuple[Any, Any, Any]:
+    """f and g of DLMF 6.2.17, and the argument, where it is beyond 4."""
+    outer = where(eq(size, math.inf), 4.0, max(size, 4.0))
+    t = 8 / outer - 1
+    return horner(t, SICI_F) / outer, horner(t, SICI_G) / (outer * outer), outer
+
+
+@composite()
+def fresnel(x: ArrayLike) -> tuple[Array, Array]:
+    """Fresnel's integrals, of `sin(pi * t ** 2 / 2)` and of `cos(pi * t ** 2 / 2)` from 0 to x, for real x.
+
+    >>> fresnel(1.0)
+    (Array(0.4382592, dtype=float32, weak_type=True), Array(0.7798934, dtype=float32, weak_type=True))
+    """
+    return _fresnel_sine(x), _fresnel_cosine(x)
+
+
+@special(lambda x, out: sin(_phase(x)))
+def _fresnel_sine(x: Any) -> Any:
+    f, g, s, c = _fresnel_parts(x)
+    inner = min(abs(x), 1.6)
+    square = inner * inner
+    terms = [_fresnel_term(2 * k + 1) for k in reversed(range(16))]
+    near = square * inner * horner(square * square, terms)
+    return sign(x) * where(abs(x) <= 1.6, near, 0.5 - f * c - g * s)
+
+
+@special(lambda x, out: cos(_phase(x)))
+def _fresnel_cosine(x: Any) -> Any:
+    f, g, s, c = _fresnel_parts(x)
+    inner = min(abs(x), 1.6)
+    square = inner * inner
+    terms = [_fresnel_term(2 * k) for k in reversed(range(16))]
+    near = inner * horner(square * square, terms)
+    return sign(x) * where(abs(x) <= 1.6, near, 0.5 + f * s - g * c)
+
+
+def _fresnel_term(n: int) -> float:
+    """The coefficient of x ** (2 * n + 1) (DLMF 7.6.4, 7.6.6)."""
+    return (-1) ** (n // 2) * (math.pi / 2) ** n / (math.factorial(n) * (2 * n + 1))
+
+
+def _fresnel_parts(x: Any) -> tuple[Any, Any, Any, Any]:
+    """f and g of DLMF 7.2.10 and 7.2.11 beyond 1.6, and the sine and cosine of the phase."""
+    outer = max(abs(x), 1.6)
+    t = 5.12 / (outer * outer) - 1
+    f = horner(t, FRESNEL_F) / (math.pi * outer)
+    g = horner(t, FRESNEL_G) / (math.pi**2 * outer) / (outer * outer)
+    phase = _phase(where(eq(outer, math.inf), 1.6, outer))
+    return f, g, sin(phase), cos(phase)
+
+
+def _phase(x: Any) -> Any:
+    """`pi * x ** 2 / 2` less whole turns, in which the square would lose its digits."""
+    whole = 2 * floor(x / 2 + 0.5)
+    rest = x - whole
+    part = 2 * whole * rest + rest * rest
+    return math.pi / 2 * (part - 4 * floor(part / 4))
