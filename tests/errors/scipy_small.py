@@ -13,7 +13,7 @@ ROWS = [
     row("coordinates", lambda: ndimage.map_coordinates(X, [ones(2)], 1), ValueError, "1 coordinates for an array"),
     row("order", lambda: ndimage.map_coordinates(X, GRID, 3), NotImplementedError, "order must be 0 or 1, got 3"),
     row("mode", lambda: ndimage.map_coordinates(X, GRID, 1, "far"), NotImplementedError, "'reflect'", "got 'far'"),
-    row("no array", lambda: ndimage.map_coordinates("x", GRID, 1), TypeError, "map_coordinates: an array"),
+    row("no array", lambda: ndimage.map_coordinates("x", GRID, 1), TypeError, "argument 'input' of map_coordinates"),
     row("points", lambda: grid((ones(3), ones(3)), X), ShapeError, "values of shape (3, 4)", "got shapes [(3,), (3,)]"),
     row("axes", lambda: grid((ones(3),) * 3, X), ShapeError, "values of shape (3, 4)"),
     row("method", lambda: grid(GRID, X, "cubic"), ValueError, "must be 'linear' or 'nearest', got 'cubic'"),

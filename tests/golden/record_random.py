@@ -153,9 +153,87 @@ def coins() -> Iterator[Call]:
     yield call("choice", 0, matrix, [2], axis=1, replace=False)
 
 
+def gammas() -> Iterator[Call]:
+    """Gamma floats and what is made of them."""
+    small, wide = array([0.5, 1.0, 3.0], "float32"), array([[2.0], [30.0]], "float32")
+    for name in ("gamma", "loggamma"):
+        yield call(name, 0, small, [4, 3])
+        yield call(name, 42, wide, [2, 3], dtype="bfloat16")
+        yield call(name, 0, 2.5, [4], x64=True)
+    yield call("loggamma", 0, 1e-4, [4])
+    yield call("gamma", 0, array([0.0, -1.0, float("inf")], "float32"))
+    yield call("beta", 0, small, wide)
+    yield call("beta", 0, small, wide, [2, 2, 3])
+    yield call("dirichlet", 0, small)
+    yield call("dirichlet", 0, array([[1.0, 2.0], [0.01, 0.02]], "float32"), [3, 2])
+    yield call("chisquare", 0, small, [2, 3])
+    yield call("f", 0, small, small)
+    yield call("f", 0, 3.0, 4.0, [5])
+    yield call("t", 0, small)
+    yield call("t", 0, 2, [5], dtype="float16")
+    yield call("generalized_normal", 0, 1.5, [5])
+    yield call("ball", 0, 3, shape=[2])
+    yield call("ball", 0, 2, 1.5, [3])
+
+
+def families() -> Iterator[Call]:
+    """Floats made of uniform or normal ones."""
+    small, wide = array([0.5, 1.0, 3.0], "float32"), array([[2.0], [30.0]], "float32")
+    for name in ("pareto", "rayleigh", "wald"):
+        yield call(name, 0, small)
+        yield call(name, 0, small, [2, 3])
+        yield call(name, 42, 2, [4], dtype="float16")
+    yield call("triangular", 0, 0, small, wide)
+    yield call("weibull_min", 0, small, wide)
+    yield call("weibull_min", 0, 2.0, 3.0, [4])
+    yield call("maxwell", 0, [4])
+    yield call("double_sided_maxwell", 0, small, wide, [2])
+
+
+def counts() -> Iterator[Call]:
+    """Whole numbers by waiting times and by rejection."""
+    means = array([0.0, 0.001, 9.9, 10.0, 1000.0], "float32")
+    yield call("poisson", 0, means)
+    yield call("poisson", 7, 4.0, [20])
+    yield call("poisson", 0, 40.0, [20], dtype="int16")
+    yield call("poisson", 0, 20.0, [4], x64=True)
+    chances = array([[0.2], [0.5], [0.99]], "float32")
+    yield call("binomial", 0, array([0.0, 5.0, 300.0], "float32"), chances)
+    yield call("binomial", 7, 100, 0.3, [20])
+    yield call("binomial", 0, 9, 0.4, [20])
+    yield call("binomial", 0, array([1.0, 1.0, -1.0, float("inf")], "float32"), array([0.0, -0.1, 0.5, 0.5], "float32"))
+    yield call("multinomial", 0, 50, array([0.2, 0.3, 0.5], "float32"), shape=[4, 3])
+    yield call("geometric", 0, array([0.1, 0.5, 1.0], "float32"), [3, 3])
+    yield call("geometric", 0, 0.01, [6], dtype="int8")
+
+
+def matrices() -> Iterator[Call]:
+    """Correlated normal vectors and orthogonal matrices."""
+    mean = array([1.0, 2.0, 3.0], "float32")
+    cov = array([[2.0, 0.5, 0.1], [0.5, 1.0, 0.2], [0.1, 0.2, 0.5]], "float32")
+    yield call("multivariate_normal", 0, mean, cov)
+    yield call("multivariate_normal", 0, mean, cov, [2, 2])
+    for size in ([3, [], None, None], [2, [2], None, 4], [4, [], None, 2], [2, [], "complex64", None]):
+        yield call("orthogonal", 0, *size)
+
+
+def generators() -> Iterator[Call]:
+    """The other generators, whose bits are XLA's on this platform."""
+    for impl in ("rbg", "unsafe_rbg"):
+        yield call("key", None, 42, impl=impl)
+        yield call("split", 0, 3, impl=impl)
+        yield call("split", 0, [2, 2], impl=impl)
+        yield call("fold_in", 0, 7, impl=impl)
+        for width in (8, 16, 32):
+            yield call("bits", 0, [2, 3], dtype=f"uint{width}", impl=impl)
+        yield call("normal", 0, [3], impl=impl)
+        yield call("randint", 0, [6], 0, 100, impl=impl)
+
+
 def main() -> None:
     """Make every call and write the calls with their results, one a line."""
     groups = (keys, bits, uniform, normal, randint, permutation, discrete, continuous, coins)
+    groups += (gammas, families, counts, matrices, generators)
     records = [
         {"group": group.__name__, **made, "result": summary(replay(jax, made))}
         for group in groups

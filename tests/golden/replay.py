@@ -1,7 +1,7 @@
 """Makes a recorded call again, with any library that has JAX's names.
 
 A call is plain JSON: `call` names a function of `random`, `seed` makes the key it takes first (none
-if null), `args` and `kwargs` follow, and `x64` says whether 64-bit types are on. Lists stand for
+if null) of the generator `impl`, if `kwargs` names one, `args` and `kwargs` follow, and `x64` says whether 64-bit types are on. Lists stand for
 tuples, {"array": [...], "dtype": "..."} for arrays.
 """
 
@@ -22,9 +22,10 @@ def replay(library: ModuleType, call: dict[str, Json]) -> np.ndarray:
     """Return the call's result; keys are returned as their uint32 data."""
     function = getattr(library.random, call["call"])
     with library.enable_x64(True) if call["x64"] else contextlib.nullcontext():
-        key = [] if call["seed"] is None else [library.random.key(call["seed"])]
-        args = [decode(library, arg) for arg in call["args"]]
         kwargs = {name: decode(library, arg) for name, arg in call["kwargs"].items()}
+        impl = None if call["seed"] is None else kwargs.pop("impl", None)
+        key = [] if call["seed"] is None else [library.random.key(call["seed"], impl=impl)]
+        args = [decode(library, arg) for arg in call["args"]]
         return _as_numpy(library, function(*key, *args, **kwargs))
 
 

@@ -19,6 +19,7 @@ from tests.rows.row import (
     to_dtype,
 )
 from xlamini import lax
+from xlamini.primitives.comparison import eq_to, le_to, lt_to
 from xlamini.primitives.elementwise import add_any
 from xlamini.primitives.identity import copy
 from xlamini.primitives.logaddexp import logaddexp
@@ -59,6 +60,12 @@ def shifted(operation: Any, signed: bool) -> Any:
         return operation(x.view(kind) if x.ndim else x.astype(kind), y.astype(kind)).astype(x.dtype)
 
     return reference
+
+
+def upper_half(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """The upper half of the bits of a product."""
+    bits = 8 * x.dtype.itemsize
+    return np.asarray((x.astype(object) * y.astype(object)) // 2**bits).astype(x.dtype)
 
 
 def leading_zeros(x: np.ndarray) -> np.ndarray:
@@ -107,13 +114,24 @@ ARITHMETIC = [
     binary("sub", np.subtract, dtypes=NUMBERS, linear=True, specials=True),
     binary("mul", np.multiply, dtypes=NUMBERS, specials=True),
     binary("div", np.divide, (0.5, 4), dtypes=INEXACT),
-    Row("div_integers", lax.div, quotient, samples=DIVISIONS, dtypes=INTS, exact=True),
+    Row("div: integers", lax.div, quotient, samples=DIVISIONS, dtypes=INTS, exact=True),
     binary("rem", np.fmod, (0.5, 4), dtypes=FLOATS, specials=True),
-    Row("rem_integers", lax.rem, np.fmod, samples=DIVISIONS, dtypes=INTS, exact=True),
+    Row("rem: integers", lax.rem, np.fmod, samples=DIVISIONS, dtypes=INTS, exact=True),
     unary("neg", np.negative, dtypes=NUMBERS, linear=True, specials=True, exact=True),
     unary("abs", np.abs, dtypes=SIGNEDS + INEXACT, specials=True),
     constant("sign", np.sign, dtypes=REALS),
-    Row("sign_complex", lax.sign, np.sign, dtypes=COMPLEXES, differentiable=False),
+    Row("sign: complex", lax.sign, np.sign, dtypes=COMPLEXES, differentiable=False),
+    Row("mul: axes of size 1", lax.mul, np.multiply, samples=[[Arg((2, 1)), Arg((2, 3))], [Arg((2, 3)), Arg((1, 3))]]),
+    Row("sub: axes of size 1", lax.sub, np.subtract, samples=[[Arg((2, 1)), Arg((1, 3))]], linear=True),
+    Row(
+        "mul: out_dtype",
+        lambda x, y: lax.mul(x, y, out_dtype="float64"),
+        lambda x, y: x.astype("float64") * y.astype("float64"),
+        samples=pairs(),
+        dtypes=("float32", "int8", "float64"),
+        x64=True,
+    ),
+    Row("mulhi", lax.mulhi, upper_half, samples=pairs(domain=(-120, 120)), dtypes=INTS, exact=True),
     binary("max", np.maximum, dtypes=ALL, specials=True, exact=True),
     binary("min", np.minimum, dtypes=ALL, specials=True, exact=True),
 ]
@@ -121,7 +139,7 @@ ARITHMETIC = [
 POWERS = [
     binary("pow", np.power, (0.3, 3), dtypes=INEXACT, tolerance=LOOSE),
     Row(
-        "pow_integer",
+        "pow: integer exponents",
         lax.pow,
         lambda x, y: np.power(x, y.astype(x.dtype)),
         samples=[[Arg(domain=(-3, 3)), Arg(shape, domain=(0, 4), dtype="int32")] for shape in ((2, 3), ())],
@@ -129,10 +147,10 @@ POWERS = [
         tolerance=LOOSE,
     ),
     *(
-        Row(f"integer_pow_{y}", lambda x, y=y: lax.integer_pow(x, y), lambda x, y=y: x**y, dtypes=NUMBERS, order=3)
+        Row(f"integer_pow: {y}", lambda x, y=y: lax.integer_pow(x, y), lambda x, y=y: x**y, dtypes=NUMBERS, order=3)
         for y in (0, 1, 2, 3, 7)
     ),
-    Row("integer_pow_-3", lambda x: lax.integer_pow(x, -3), lambda x: 1 / x**3, singles(domain=(0.5, 2)), INEXACT),
+    Row("integer_pow: -3", lambda x: lax.integer_pow(x, -3), lambda x: 1 / x**3, singles(domain=(0.5, 2)), INEXACT),
     unary("reciprocal", np.reciprocal, (0.5, 2), dtypes=INEXACT),
     unary("sqrt", np.sqrt, (0.2, 4), dtypes=INEXACT, specials=True),
     unary("rsqrt", lambda x: 1 / np.sqrt(x), (0.2, 4), dtypes=INEXACT),
@@ -198,7 +216,7 @@ ROUNDING = [
     constant("ceil", np.ceil),
     constant("round", rounded_away),
     Row(
-        "round_half_even",
+        "round: half to even",
         lambda x: lax.round(x, lax.RoundingMethod.TO_NEAREST_EVEN),
         np.rint,
         samples=[[Arg(values=lambda rng, dtype: np.arange(-3, 3) + 0.5)]],
@@ -217,6 +235,9 @@ COMPARISONS = [
     comparison("le", np.less_equal),
     comparison("gt", np.greater),
     comparison("ge", np.greater_equal),
+    Row("eq_to", eq_to, np.equal, samples=pairs(domain=(1, 3)), dtypes=REALS + BOOLS, differentiable=False, exact=True),
+    Row("lt_to", lt_to, np.less, samples=pairs(domain=(1, 3)), dtypes=REALS + BOOLS, differentiable=False, exact=True),
+    Row("le_to", le_to, np.less_equal, samples=pairs(domain=(1, 3)), dtypes=REALS + BOOLS, differentiable=False),
 ]
 
 SHIFTS = {"samples": [[Arg(domain=(-99, 99)), Arg(shape, domain=(0, 7))] for shape in ((2, 3), ())], "dtypes": INTS}
@@ -237,7 +258,7 @@ COMPLEX = [
     unary("real", np.real, dtypes=COMPLEXES, linear=True, exact=True),
     unary("imag", np.imag, dtypes=COMPLEXES, linear=True, exact=True),
     unary("conj", np.conj, dtypes=COMPLEXES, linear=True, exact=True),
-    Row("conj_real", lax.conj, lambda x: x + 0j, dtypes=WIDE, linear=True, exact=True),
+    Row("conj: real", lax.conj, lambda x: x + 0j, dtypes=WIDE, linear=True, exact=True),
     binary("complex", lambda x, y: x + 1j * y, dtypes=WIDE, linear=True, exact=True),
 ]
 
@@ -247,7 +268,7 @@ def convert_row(target: str, dtypes: Any) -> Row:
         return (x.real if x.dtype.kind == "c" and not target.startswith("c") else x).astype(to_dtype(target))
 
     return Row(
-        f"convert_to_{target}",
+        f"convert_element_type: {target}",
         lambda x: lax.convert_element_type(x, target),
         reference,
         samples=singles(domain=(0, 9)),
@@ -263,10 +284,10 @@ def convert_row(target: str, dtypes: Any) -> Row:
 CONVERSIONS = [
     *(convert_row(target, ALL) for target in ("float32", "float64", "complex128", "int32", "uint8")),
     convert_row("float16", REALS),
-    Row("convert_to_bool", lambda x: lax.convert_element_type(x, bool), lambda x: x != 0, dtypes=ALL, exact=True),
-    Row("bitcast", lambda x: lax.bitcast_convert_type(x, np.int32), lambda x: x.view(np.int32), dtypes=("float32",)),
+    Row("convert_element_type: bool", lambda x: lax.convert_element_type(x, bool), lambda x: x != 0, dtypes=ALL, exact=True),
+    Row("bitcast_convert_type", lambda x: lax.bitcast_convert_type(x, np.int32), lambda x: x.view(np.int32), dtypes=("float32",)),
     Row(
-        "bitcast_narrower",
+        "bitcast_convert_type: narrower",
         lambda x: lax.bitcast_convert_type(x, np.uint8),
         lambda x: np.ascontiguousarray(x).reshape(*x.shape, 1).view(np.uint8),
         dtypes=WIDE,
@@ -274,7 +295,7 @@ CONVERSIONS = [
         exact=True,
     ),
     Row(
-        "bitcast_wider",
+        "bitcast_convert_type: wider",
         lambda x: lax.bitcast_convert_type(x, np.uint32),
         lambda x: x.view(np.uint32)[..., 0],
         samples=[[Arg((3, 4), domain=(0, 99))], [Arg((4,), domain=(0, 99))]],
@@ -289,11 +310,21 @@ CONVERSIONS = [
         differentiable=False,
         exact=True,
     ),
+    Row("stage", lax.stage, lambda x: x, dtypes=ALL, linear=True, exact=True),
+    Row("dtype", lambda x: lax.full_like(x, 1, lax.dtype(x)), np.ones_like, dtypes=ALL, differentiable=False),
     Row("copy", copy, lambda x: x, dtypes=ALL, linear=True, exact=True),
     Row("stop_gradient", lax.stop_gradient, lambda x: x, dtypes=ALL, differentiable=False, exact=True),
 ]
 
 CHOICES = [
+    Row(
+        "select",
+        lax.select,
+        np.where,
+        samples=[[Arg(shape, dtype="bool"), Arg(), Arg()] for shape in ((2, 3), ())],
+        dtypes=ALL,
+        exact=True,
+    ),
     Row(
         "clamp",
         lax.clamp,
@@ -316,7 +347,7 @@ CHOICES = [
         exact=True,
     ),
     Row(
-        "select_n_of_three",
+        "select_n: of three",
         lax.select_n,
         lambda which, *cases: np.choose(which, cases),
         samples=[[Arg(shape, domain=(0, 2), dtype="int32"), Arg(), Arg(), Arg()] for shape in ((2, 3), ())],

@@ -64,6 +64,31 @@ def updated(x: Array, update: Array, starts: tuple[Any, ...]) -> Array:
 
 CUTTING = [
     Row(
+        "broadcasted_iota",
+        lambda x: lax.broadcasted_iota(x.dtype, (2, 3), 0),
+        lambda x: np.broadcast_to(np.arange(2)[:, None], (2, 3)).astype(x.dtype),
+        samples=[[Arg(())]],
+        dtypes=("float32", "int8"),
+        differentiable=False,
+        exact=True,
+    ),
+    Row(
+        "dynamic_slice_in_dim",
+        lambda x, i: lax.dynamic_slice_in_dim(x, i, 2, axis=1),
+        lambda x, i: box(x, (0, i), (2, 2)),
+        samples=[[Arg((2, 5)), index(low=-5, high=6)]],
+        linear=True,
+        exact=True,
+    ),
+    Row(
+        "dynamic_update_slice_in_dim",
+        lambda x, u, i: lax.dynamic_update_slice_in_dim(x, u, i, 1),
+        lambda x, u, i: updated(x, u, (0, i)),
+        samples=[[Arg((2, 5)), Arg((2, 2)), index(low=-5, high=6)]],
+        linear=True,
+        exact=True,
+    ),
+    Row(
         "iota",
         lambda x: lax.broadcasted_iota(x.dtype, (2, 3), 1),
         lambda x: np.broadcast_to(np.arange(3), (2, 3)).astype(x.dtype),
@@ -83,7 +108,7 @@ CUTTING = [
         exact=True,
     ),
     Row(
-        "slice with strides",
+        "slice: with strides",
         lambda x: lax.slice(x, (1, 0), (5, 6), (3, 2)),
         lambda x: x[1:5:3, :6:2],
         samples=[[Arg((5, 7))]],
@@ -107,8 +132,8 @@ CUTTING = [
         exact=True,
     ),
     pad_row("pad", ((1, 2, 0), (0, 0, 1)), 2, 3),
-    pad_row("pad, cutting off", ((-1, 2, 1), (1, -2, 0)), 3, 4),
-    pad_row("pad of nothing", ((1, 2, 3), (0, 0, 1)), 0, 2),
+    pad_row("pad: cutting off", ((-1, 2, 1), (1, -2, 0)), 3, 4),
+    pad_row("pad: of nothing", ((1, 2, 3), (0, 0, 1)), 0, 2),
     Row(
         "concatenate",
         lambda x, y, z: lax.concatenate([x, y, z], 1),
@@ -148,7 +173,7 @@ DYNAMIC = [
         exact=True,
     ),
     Row(
-        "dynamic_slice by a vector",
+        "dynamic_slice: by a vector",
         lambda x, i: lax.dynamic_slice(x, i, (2, 3)),
         lambda x, i: box(x, tuple(i), (2, 3)),
         samples=[[Arg((4, 5)), index(2, high=6)]],
@@ -211,13 +236,15 @@ def window_at(x: Array, i: Array) -> Array:
 
 ANYWHERE = index(5, 1, low=-2, high=6)
 
+FILL = {"mode": "fill", "fill_value": 7}
+
 GATHERS = [
     gather_row("gather", ROWS_OF, (1, 3), lambda x, i: x[i[:, 0]], index(5, 1), mode="clip"),
-    gather_row("gather with clipping", ROWS_OF, (1, 3), lambda x, i: x[np.clip(i[:, 0], 0, 3)], ANYWHERE, mode="clip"),
-    gather_row("gather with filling", ROWS_OF, (1, 3), lambda x, i: filled(x, i, 7), ANYWHERE, fill_value=7),
-    gather_row("gather of elements", ELEMENTS, (1, 1), lambda x, i: x[i[..., 0], i[..., 1]], index(2, 5, 2, high=2)),
-    gather_row("gather along a batch", ALONG, (1, 1), lambda x, i: x[np.arange(4), i[:, 0]], index(4, 1, high=2)),
-    gather_row("gather of windows", WINDOWS, (2, 2), window_at, index(5, 2, low=-1, high=4), mode="clip"),
+    gather_row("gather: with clipping", ROWS_OF, (1, 3), lambda x, i: x[np.clip(i[:, 0], 0, 3)], ANYWHERE, mode="clip"),
+    gather_row("gather: with filling", ROWS_OF, (1, 3), lambda x, i: filled(x, i, 7), ANYWHERE, **FILL),
+    gather_row("gather: of elements", ELEMENTS, (1, 1), lambda x, i: x[i[..., 0], i[..., 1]], index(2, 5, 2, high=2)),
+    gather_row("gather: along a batch", ALONG, (1, 1), lambda x, i: x[np.arange(4), i[:, 0]], index(4, 1, high=2)),
+    gather_row("gather: of windows", WINDOWS, (2, 2), window_at, index(5, 2, low=-1, high=4), mode="clip"),
 ]
 
 
@@ -260,14 +287,14 @@ def unique(op: Callable[..., Any]) -> Callable[..., Any]:
 
 SCATTERS = [
     scatter_row("scatter", lax.scatter, put, exact=True, linear=False, **SET),
-    scatter_row("scatter at unique indices", unique(lax.scatter), put, exact=True, linear=True, **SET),
+    scatter_row("scatter: at unique indices", unique(lax.scatter), put, exact=True, linear=True, **SET),
     scatter_row("scatter_add", lax.scatter_add, lambda *a: at(np.add, *a), linear=True),
     scatter_row("scatter_sub", lax.scatter_sub, lambda *a: at(np.subtract, *a), linear=True),
-    scatter_row("scatter_mul at unique indices", unique(lax.scatter_mul), lambda *a: at(np.multiply, *a), **SET),
+    scatter_row("scatter_mul: at unique indices", unique(lax.scatter_mul), lambda *a: at(np.multiply, *a), **SET),
     scatter_row("scatter_min", lax.scatter_min, lambda *a: at(np.minimum, *a)),
     scatter_row("scatter_max", lax.scatter_max, lambda *a: at(np.maximum, *a)),
     Row(
-        "scatter_add with clipping",
+        "scatter_add: with clipping",
         lambda x, u, i: lax.scatter_add(x, i, u, as_scatter(ROWS_OF), mode="clip"),
         lambda x, u, i: at(np.add, x, np.clip(i, 0, 3), u),
         samples=[[Arg((4, 3)), Arg((6, 3)), index(6, 1, low=-3, high=5)]],
@@ -275,7 +302,7 @@ SCATTERS = [
         linear=True,
     ),
     Row(
-        "scatter_add along a batch",
+        "scatter_add: along a batch",
         lambda x, u, i: lax.scatter_add(x, i, u, as_scatter(ALONG)),
         lambda x, u, i: x + np.eye(3)[i[:, 0]].astype(x.dtype) * u[:, None],
         samples=[[Arg((4, 3)), Arg((4,)), index(4, 1, high=2)]],

@@ -32,10 +32,14 @@ def edge(fun: Callable[P, R]) -> Callable[P, R]:
 
 
 def edge_methods(cls: type) -> None:
-    """Make the methods of a class that users call edges."""
+    """Make the methods of a class that users call edges, those of the class itself too."""
     for name, member in list(vars(cls).items()):
-        if type(member) is FunctionType and (name.startswith("__") or not name.startswith("_")):
+        if not name.startswith("__") and name.startswith("_"):
+            continue
+        if type(member) is FunctionType:
             setattr(cls, name, edge(member))
+        elif type(member) is classmethod:
+            setattr(cls, name, classmethod(edge(member.__func__)))
 
 
 def edge_of_face(namespace: dict[str, Any]) -> None:

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xlamini.core.dtypes import check_user_dtype
+from xlamini.core.dtypes import check_user_dtype, itemsize_bits
 from xlamini.core.edges import edge
 from xlamini.core.tracer import Tracer
 from xlamini.numpy import (
@@ -85,7 +85,7 @@ class Methods:
         """The bits read as another dtype."""
         if type is not None:
             raise NotImplementedError("view: `type` must be None, because arrays have no subclasses")
-        return self if dtype is None else bitcast_convert_type(self, check_user_dtype(dtype, "view"))
+        return self if dtype is None else _viewed(self, check_user_dtype(dtype, "view"))
 
     def to_device(self: Any, device: Any, *, stream: Any = None) -> Any:
         """The array on another device."""
@@ -144,6 +144,20 @@ class TracerMembers:
     def nbytes(self) -> int:
         """Bytes of all elements."""
         return self.aval.nbytes
+
+
+def _viewed(x: Any, dtype: Any) -> Any:
+    """The bits read as another dtype; one of another size makes the last axis longer or shorter."""
+    aval = x.aval
+    old, new = itemsize_bits(aval.dtype), itemsize_bits(dtype)
+    if old != new and (not aval.ndim or aval.shape[-1] * old % new):
+        raise ValueError(
+            f"view: the last axis of {aval.str_short(short_dtypes=False)} does not hold whole elements of {dtype}"
+        )
+    if old < new:
+        x = shapes.reshape(x, (*aval.shape[:-1], aval.shape[-1] * old // new, new // old))
+    viewed = bitcast_convert_type(x, dtype)
+    return shapes.reshape(viewed, (*aval.shape[:-1], aval.shape[-1] * old // new)) if old > new else viewed
 
 
 def _one_or_several(args: Sequence[Any]) -> Any:

@@ -9,6 +9,7 @@ import numpy as np
 from xlamini.core.dtypes import check_user_dtype, issubdtype
 from xlamini.core.tracer import aval_of
 from xlamini.numpy.arguments import as_operand
+from xlamini.numpy.creation import full
 from xlamini.numpy.joining import concatenate
 from xlamini.numpy.linear_algebra import dot
 from xlamini.numpy.matrices import diagonal
@@ -82,6 +83,8 @@ def _clipped(x: Any) -> Any:
 def _covariance(name: str, m: Any, y: Any, rowvar: bool, ddof: int | float, weights: tuple[Any, Any], dtype: Any) -> Any:
     x = _observations(name, m, y, rowvar, dtype)
     given, counts = aval_of(x), _weights(name, x, weights)
+    if not given.shape[1]:
+        return squeeze(full((given.shape[0],) * 2, np.nan, given.dtype))
     if counts is None:
         mean, factor = x.sum(1, keepdims=True) / given.shape[1], given.shape[1] - ddof
     else:

@@ -14,6 +14,7 @@ from xlamini.core.dtypes import finfo as finfo
 from xlamini.core.dtypes import iinfo as iinfo
 from xlamini.core.dtypes import issubdtype as issubdtype
 from xlamini.core.dtypes import promote_types as promote_types
+from xlamini.core.pytree import tree_leaves
 from xlamini.core.scalar_constructors import constructors as _makers
 
 bool_ = _makers["bool"]
@@ -94,7 +95,8 @@ def isdtype(dtype: Any, kind: Any) -> bool:
 
 def iscomplexobj(x: Any) -> bool:
     """Whether an array's dtype is complex, whatever its values."""
-    return issubdtype(_dtypes.dtype_of(x), np.complexfloating)
+    dtype = _dtypes.result_type(*tree_leaves(x)) if isinstance(x, list | tuple) and x else _dtypes.dtype_of(x)
+    return issubdtype(dtype, np.complexfloating)
 
 
 def isrealobj(x: Any) -> bool:

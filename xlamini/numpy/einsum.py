@@ -216,6 +216,8 @@ def _numpy_path(terms: Sequence[Labels], output: Labels, shapes: Sequence[Any], 
     text = ",".join("".join(letters[label] for label in term) for term in terms)
     stand_ins = [np.broadcast_to(np.float32(0), shape) for shape in shapes]
     arrow = "->" + "".join(letters[label] for label in output)
+    if optimize is False:
+        optimize = [(0, 1)] * (len(shapes) - 1)
     if isinstance(optimize, tuple | list):
         optimize = ["einsum_path", *(step for step in optimize if not isinstance(step, str))]
     elif optimize == "auto":

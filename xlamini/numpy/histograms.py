@@ -62,10 +62,10 @@ def histogram(
     """
     check_operands("histogram", (a,) if weights is None else (a, weights))
     if weights is None:
-        (x,) = promoted_inexact_dtypes(a)
+        (x,) = promoted_inexact_dtypes(as_operand("histogram", a))
         counted: Any = 1
     else:
-        x, counted = promoted_inexact_dtypes(a, weights)
+        x, counted = promoted_inexact_dtypes(as_operand("histogram", a), as_operand("histogram", weights))
         if aval_of(counted).shape != aval_of(x).shape:
             raise ShapeError(
                 f"histogram: weights of shape {aval_of(counted).shape} for `a` of shape {aval_of(x).shape}; give one for "
@@ -96,9 +96,8 @@ def histogram2d(
     if columns[0].ndim != 1 or columns[0].shape != columns[1].shape:
         shapes = [c.shape for c in columns]
         raise ShapeError(f"histogram2d: x and y must be one-dimensional and of one length, got shapes {shapes}")
-    if np.ndim(bins) == 1 and len(bins) not in (1, 2):  # type: ignore[arg-type]
-        shared = as_operand("histogram2d", np.asarray(bins) if isinstance(bins, list | tuple) else bins)
-        bins = [shared, shared]
+    if not _is_number(bins) and len(bins) not in (1, 2):  # type: ignore[arg-type]
+        bins = [bins, bins]  # type: ignore[list-item]
     counts, edges = _histogramdd("histogram2d", columns, bins, range, weights, density)
     return counts, edges[0], edges[1]
 
@@ -147,6 +146,10 @@ def _edges(name: str, a: Any, bins: Any, limits: Any) -> Any:
     return _spaced(x if limits is None else aval_of(x).dtype.type(0), low, high, operator.index(bins))
 
 
+def _is_number(bins: Any) -> bool:
+    return not isinstance(bins, list | tuple) and not np.ndim(bins)
+
+
 @composite(static=("bins",))
 def _spaced(x: Any, low: Any, high: Any, bins: int) -> Any:
     dtype = aval_of(x).dtype
@@ -170,7 +173,7 @@ def _histogramdd(name: str, columns: Sequence[Any], bins: Any, limits: Any, weig
     given = (*columns,) if weights is None else (*columns, as_operand(name, weights))
     values = promoted_inexact_dtypes(*given)
     dimensions = len(columns)
-    numbers = [bins] * dimensions if not np.ndim(bins) and not isinstance(bins, list | tuple) else list(bins)
+    numbers = [bins] * dimensions if _is_number(bins) else list(bins)
     if len(numbers) != dimensions:
         raise ValueError(f"{name}: {len(numbers)} bins for {dimensions} dimensions; give one for each")
     pairs = [None] * dimensions if limits is None else limits

@@ -9,13 +9,14 @@ import numpy as np
 from xlamini.core.dtypes import canonicalize_dtype, check_user_dtype
 from xlamini.core.tracer import aval_of
 from xlamini.numpy.arguments import as_axis, as_operand, refuse_out
+from xlamini.numpy.reductions import sum
 from xlamini.primitives import operators
 from xlamini.primitives.convert import convert
 from xlamini.primitives.iota import broadcasted_iota
 from xlamini.primitives.pad import pad
 from xlamini.primitives.promotion import in_dtype
 from xlamini.primitives.select import where
-from xlamini.primitives.shape import broadcast_in_dim, moveaxis, reshape, sum_over
+from xlamini.primitives.shape import broadcast_in_dim, moveaxis, reshape
 from xlamini.primitives.slice import slice
 from xlamini.runtime.array import Array
 from xlamini.runtime.put import device_put_value
@@ -167,9 +168,7 @@ def trace(
     """The sum of the diagonals of the planes of two axes."""
     refuse_out("trace", out)
     values = diagonal(a, offset, axis1, axis2)
-    if dtype is not None:
-        values = convert(values, check_user_dtype(dtype, "trace"))
-    return sum_over(values, (aval_of(values).ndim - 1,))
+    return sum(values, aval_of(values).ndim - 1, dtype)
 
 
 def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:

@@ -1,16 +1,25 @@
 """pad: more elements at the ends of each axis."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from xlamini.core.dtypes import canonicalize_dtype, issubdtype
 from xlamini.core.tracer import aval_of
+from xlamini.numpy import reductions
+from xlamini.numpy.along_axes import apply_along_axis
 from xlamini.numpy.arguments import as_operand
+from xlamini.numpy.rounding import round
 from xlamini.numpy.runs import take_runs
+from xlamini.numpy.statistics import mean, median
+from xlamini.primitives.concatenate import concatenate
+from xlamini.primitives.iota import iota
 from xlamini.primitives.pad import pad as _pad
-from xlamini.primitives.promotion import in_dtype
+from xlamini.primitives.promotion import in_dtype, promoted_inexact
+from xlamini.primitives.shape import broadcast_in_dim, reshape, rev
+from xlamini.primitives.slice import slice_in_dim
 from xlamini.runtime.array import Array
 from xlamini.transforms.composite import composite
 from xlamini.typing import ArrayLike
@@ -18,12 +27,15 @@ from xlamini.typing import ArrayLike
 _BY_ORDER = ("edge", "reflect", "symmetric", "wrap")
 
 
-def pad(array: ArrayLike, pad_width: Any, mode: str = "constant", **kwargs: Any) -> Array:
+def pad(array: ArrayLike, pad_width: Any, mode: str | Callable[..., Any] = "constant", **kwargs: Any) -> Array:
     """`array` with more elements before and after along each axis.
 
     Args: array: what is padded. pad_width: how many: one number, `(before, after)`, or such a pair for each axis.
     mode: "constant" (the keyword `constant_values` has one value, a pair, or a pair for each axis; 0 if it is not
-    given), "edge", "reflect", "symmetric", "wrap" or "empty".
+    given), "edge", "wrap" or "empty"; "reflect" and "symmetric" (with reflect_type="odd" the mirror image is turned over
+    the edge's value); "linear_ramp" to `end_values`; "maximum", "minimum", "mean" and "median", of the `stat_length`
+    elements at the edge, or of all. Or a function of a padded vector, its widths, the axis and the keywords, which
+    returns the vector.
 
     Raises:
       ValueError: negative widths, widths that do not fit the axes, a keyword the mode does not take.
@@ -36,16 +48,32 @@ def pad(array: ArrayLike, pad_width: Any, mode: str = "constant", **kwargs: Any)
     """
     x = as_operand("pad", array)
     widths = _widths(pad_width, x.ndim)
+    if callable(mode):
+        return _by_function(x, widths, mode, kwargs)
     if mode in ("constant", "empty"):
         values = kwargs.pop("constant_values", 0) if mode == "constant" else 0
         _refuse(mode, kwargs)
         return _with_constants(x, widths, values)
+    if mode == "linear_ramp":
+        ends = kwargs.pop("end_values", 0)
+        _refuse(mode, kwargs)
+        return _with_ramps(x, widths, ends)
+    if mode in _STATISTICS:
+        lengths = kwargs.pop("stat_length", None)
+        _refuse(mode, kwargs)
+        return _with_statistics(x, widths, mode, None if lengths is None else _widths(lengths, x.ndim, "stat_length"))
     if mode not in _BY_ORDER:
-        raise NotImplementedError(f"pad: mode={mode!r}; it takes constant, empty, {', '.join(_BY_ORDER)}")
-    if kwargs.pop("reflect_type", "even") != "even":
-        raise NotImplementedError("pad: reflect_type must be 'even'")
+        known = ("constant", "empty", "linear_ramp", *_BY_ORDER, *_STATISTICS)
+        raise NotImplementedError(f"pad: mode={mode!r}; it takes {', '.join(known)}")
+    odd = mode in ("reflect", "symmetric") and _is_odd(kwargs.pop("reflect_type", "even"))
     _refuse(mode, kwargs)
-    return _by_order(x, widths, mode)
+    return _by_order(x, widths, mode, odd)
+
+
+def _is_odd(reflect_type: str) -> bool:
+    if reflect_type not in ("even", "odd"):
+        raise ValueError(f"pad: reflect_type={reflect_type!r}; it takes 'even' or 'odd'")
+    return reflect_type == "odd"
 
 
 def _refuse(mode: str, rest: dict[str, Any]) -> None:
@@ -53,19 +81,19 @@ def _refuse(mode: str, rest: dict[str, Any]) -> None:
         raise ValueError(f"pad: mode {mode!r} takes no {', '.join(rest)}")
 
 
-def _widths(pad_width: Any, ndim: int) -> tuple[tuple[int, int], ...]:
+def _widths(pad_width: Any, ndim: int, name: str = "pad_width") -> tuple[tuple[int, int], ...]:
     given = np.asarray(pad_width)
     if given.dtype.kind not in "iu" and given.size:
-        raise TypeError(f"pad: pad_width must be of integers, got {pad_width!r}")
+        raise TypeError(f"pad: {name} must be of integers, got {pad_width!r}")
     try:
         pairs = np.broadcast_to(given, (ndim, 2))
     except ValueError:
         raise ValueError(
-            f"pad: pad_width of shape {given.shape} does not fit an array of {ndim} dimensions; give one number, "
+            f"pad: {name} of shape {given.shape} does not fit an array of {ndim} dimensions; give one number, "
             f"a pair, or {ndim} pairs"
         ) from None
     if (pairs < 0).any():
-        raise ValueError(f"pad: pad_width holds negative numbers: {pad_width!r}; cut elements off with a slice")
+        raise ValueError(f"pad: {name} holds negative numbers: {pad_width!r}; cut elements off with a slice")
     return tuple((int(before), int(after)) for before, after in pairs)
 
 
@@ -95,12 +123,88 @@ def _value_pairs(values: Any, ndim: int) -> list[tuple[Any, Any]]:
     return pairs * ndim if len(pairs) == 1 else pairs
 
 
-@composite(static=("widths", "mode"))
-def _by_order(x: Any, widths: Sequence[tuple[int, int]], mode: Any) -> Any:
+@composite(static=("widths", "mode", "odd"))
+def _by_order(x: Any, widths: Sequence[tuple[int, int]], mode: Any, odd: bool) -> Any:
     for axis, width in enumerate(widths):
         if any(width):
             length = x.shape[axis]
             if not length:
                 raise ValueError(f"pad: axis {axis} of shape {x.shape} is empty; mode {mode!r} has nothing to repeat")
-            x = take_runs(x, np.pad(np.arange(length), width, mode), axis)
+            mirrored = take_runs(x, np.pad(np.arange(length), width, mode), axis)
+            x = _turned_over(x, mirrored, axis, width, mode) if odd else mirrored
+    return x
+
+
+def _turned_over(x: Any, mirrored: Any, axis: int, width: tuple[int, int], mode: Any) -> Any:
+    """`mirrored` with every second image negative, plus as many times the values at the edges as NumPy adds.
+
+    How many times that is follows from what NumPy makes of the unit vectors.
+    """
+    length = x.shape[axis]
+    places = np.pad(np.arange(length), width, mode)
+    of_units = np.pad(np.eye(length, dtype=int), (width, (0, 0)), mode, reflect_type="odd")
+    period = max(length - 1, 1) if mode == "reflect" else length
+    signs = 1 - 2 * ((np.arange(len(places)) - width[0]) // period % 2)
+    rest = of_units - signs[:, None] * np.eye(length, dtype=int)[places]
+    shape = tuple(len(places) if d == axis else 1 for d in range(x.ndim))
+    terms = mirrored * in_dtype(reshape(as_operand("pad", signs), shape), aval_of(x).dtype)
+    for edge in {0, length - 1}:
+        times = in_dtype(reshape(as_operand("pad", rest[:, edge]), shape), aval_of(x).dtype)
+        terms = terms + times * slice_in_dim(x, edge, edge + 1, axis=axis)
+    return terms
+
+
+# --- values from outside
+
+
+@composite(static=("widths",))
+def _with_ramps(x: Any, widths: Sequence[tuple[int, int]], ends: Any) -> Any:
+    pairs = _value_pairs(ends, len(widths)) if isinstance(ends, Sequence) or np.ndim(ends) else [(ends, ends)] * x.ndim
+    for axis, ((before, after), (first, last)) in enumerate(zip(widths, pairs, strict=True)):
+        size = x.shape[axis]
+        left = _ramp(first, slice_in_dim(x, 0, 1, axis=axis), before, axis)
+        right = _ramp(last, slice_in_dim(x, size - 1, size, axis=axis), after, axis)
+        x = concatenate([left, x, rev(right, (axis,))], axis)
+    return x
+
+
+def _ramp(end: Any, edge: Any, count: int, axis: int) -> Any:
+    """From `end` on, evenly spaced up to before the edge's value."""
+    dtype = aval_of(edge).dtype
+    whole = issubdtype(dtype, np.integer)  # is computed as such: a quotient of floats may fall below it
+    edge = in_dtype(edge, canonicalize_dtype(int)) if whole else promoted_inexact("pad", edge)[0]
+    kind = aval_of(edge).dtype
+    steps = reshape(iota(kind, count), tuple(count if d == axis else 1 for d in range(edge.ndim)))
+    end = _scalar(end, kind)
+    way = (edge - end) * steps
+    return in_dtype(end + (way // max(count, 1) if whole else way / max(count, 1)), dtype)
+
+
+_STATISTICS = {"maximum": reductions.max, "minimum": reductions.min, "mean": mean, "median": median}
+
+
+@composite(static=("widths", "mode", "lengths"))
+def _with_statistics(x: Any, widths: Sequence[tuple[int, int]], mode: str, lengths: Any) -> Any:
+    for axis, (before, after) in enumerate(widths):
+        size = x.shape[axis]
+        first, last = (size, size) if lengths is None else (min(n, size) for n in lengths[axis])
+        left = _statistic(slice_in_dim(x, 0, first, axis=axis), mode, axis, before)
+        right = _statistic(slice_in_dim(x, size - last, size, axis=axis), mode, axis, after)
+        x = concatenate([left, x, right], axis)
+    return x
+
+
+def _statistic(part: Any, mode: str, axis: int, count: int) -> Any:
+    dtype, shape = aval_of(part).dtype, list(aval_of(part).shape)
+    value = _STATISTICS[mode](part, axis, keepdims=True)
+    if issubdtype(dtype, np.integer) and not issubdtype(aval_of(value).dtype, np.integer):
+        value = round(value)
+    shape[axis] = count
+    return broadcast_in_dim(in_dtype(value, dtype), shape, range(len(shape)))
+
+
+def _by_function(x: Any, widths: Sequence[tuple[int, int]], fun: Callable[..., Any], kwargs: dict[str, Any]) -> Any:
+    x = _with_constants(x, widths, 0)
+    for axis, width in enumerate(widths):
+        x = apply_along_axis(fun, axis, x, width, axis, kwargs)
     return x

@@ -11,6 +11,7 @@ import numpy as np
 from xlamini.core.dtypes import canonicalize_dtype, check_user_dtype, issubdtype, result_type
 from xlamini.core.tracer import Tracer, aval_of, state
 from xlamini.numpy.arguments import as_axis, as_index, as_operand, as_shape, refuse_sharding
+from xlamini.numpy.creation import zeros
 from xlamini.numpy.joining import stack
 from xlamini.numpy.shapes import moveaxis
 from xlamini.primitives import arithmetic, exponential, operators
@@ -212,7 +213,9 @@ def indices(
     shape = as_shape("indices", dimensions)
     wanted = canonicalize_dtype(int) if dtype is None else check_user_dtype(dtype, "indices")
     each = tuple(broadcasted_iota(wanted, _thinned(shape, axis, sparse), axis) for axis in range(len(shape)))
-    return each if sparse else stack(each)
+    if sparse:
+        return each
+    return stack(each) if each else zeros(0, wanted)
 
 
 def _thinned(shape: Sequence[int], axis: int, sparse: bool) -> tuple[int, ...]:

@@ -61,6 +61,8 @@ def known_values(name: str, x: Any, advice: str = "give it with the argument `si
 
 @composite(static=("size", "fills"))
 def _nonzero(x: Any, size: int, fills: tuple[Any, ...]) -> tuple[Any, ...]:
+    if not size:
+        return tuple(zeros(0, _INDEX) for _ in fills)
     found = reshape(convert(x, np.dtype(bool)), (x.size,))
     rank = cumsum(convert(found, _INDEX)) - 1
     slots = where(found, rank, in_dtype(size, _INDEX))  # the others fall off the end

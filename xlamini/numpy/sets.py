@@ -347,7 +347,7 @@ def _parts(values: Any, order: Any, first: Any, count: int, axis: int, fill_valu
     starts, taken = _starts(first, count)
     group = cumsum(convert(first, order.dtype)) - 1
     inverse = zeros(order.shape, order.dtype).at[order].set(group)
-    counts = zeros(count, order.dtype).at[group].add(1, mode="drop")
+    counts = zeros(count, order.dtype).at[group].add(1, mode="drop") if count else group
     found = values[starts]
     if fill_value is not None:
         kept = broadcast_in_dim(taken, found.shape, (0,))

@@ -110,7 +110,7 @@ def take_along_axis(
     if 0 in shape:
         return zeros(aval_of(arr).update(shape=shape))
     places, numbers = reshape(indices, (*shape, 1)), _numbers_along(axis, len(shape))
-    return gather(arr, places, numbers, (1,) * len(shape), mode=mode, fill_value=fill_value)
+    return gather(arr, places, numbers, (1,) * len(shape), mode=GatherScatterMode.from_any(mode), fill_value=fill_value)
 
 
 @composite(static=("axis", "inplace", "mode"))

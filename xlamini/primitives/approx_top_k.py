@@ -155,6 +155,8 @@ def _count(
     lanes = _LANES_OF_VECTORS if x.ndim == 1 else _LANES
     if aggregate_to_topk or size <= lanes:
         return k if aggregate_to_topk else size
+    if k == 1:
+        return lanes
     reckoned = max(size, reduction_input_size_override)
     bins = reckoned if recall_target == 1 else min(int((1 - k) / math.log(recall_target)), reckoned)
     halvings = int(math.log2(reckoned / max(bins, lanes)))

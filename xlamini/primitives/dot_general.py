@@ -319,11 +319,16 @@ def _in_accepted_dtypes(ctx: Any, operands: Sequence[Any]) -> list[Any]:
     out = ctx.aval_out.dtype
     if dtypes[0] == dtypes[1] and dtypes[0].kind == out.kind and not _is_too_narrow(ctx, dtypes[0], out):
         return list(operands)
-    common = result_type(*dtypes, out)
+    common = out if _are_narrow(dtypes) else result_type(*dtypes, out)
     return [
         x if a.dtype == common else ctx.op("stablehlo.convert", x, avals=[a.update(dtype=common)])
         for x, a in zip(operands, ctx.avals_in, strict=True)
     ]
+
+
+def _are_narrow(dtypes: Sequence[Any]) -> bool:
+    """Whether an operand is of less than 8 bits, or a float of 8: these promote with no other dtype."""
+    return any(itemsize_bits(d) < 8 or d.name.startswith("float8_") for d in dtypes)
 
 
 def _is_too_narrow(ctx: Any, dtype: Any, out: Any) -> bool:

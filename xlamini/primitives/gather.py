@@ -45,8 +45,8 @@ def gather(
 ) -> Any:
     """The windows of `slice_sizes` that begin at the index vectors along the last dimension of `start_indices`.
 
-    `mode` says what an index out of bounds means (see GatherScatterMode; the default fills with `fill_value`, or NaN or
-    the dtype's extreme). `unique_indices` and `indices_are_sorted` are promises that let XLA be faster. Raises
+    `mode` says what an index out of bounds means (see GatherScatterMode): by default there is none, and "fill" gives
+    `fill_value`, or NaN or the dtype's extreme. `unique_indices` and `indices_are_sorted` are promises that let XLA be faster. Raises
     ShapeError or TypeError for dimension numbers or operands that do not fit.
 
     >>> numbers = GatherDimensionNumbers((), (0,), (0,))
@@ -55,7 +55,7 @@ def gather(
     """
     if not isinstance(dimension_numbers, tuple):
         raise TypeError(f"gather: dimension_numbers must be GatherDimensionNumbers, got {dimension_numbers!r}")
-    known = GatherScatterMode.from_any(mode)
+    known = GatherScatterMode.PROMISE_IN_BOUNDS if mode is None else GatherScatterMode.from_any(mode)
     if known is GatherScatterMode.FILL_OR_DROP and fill_value is None:
         fill_value = default_fill(aval_of(operand).dtype)
     return gather_p.bind(

@@ -10,6 +10,8 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+import numpy as np
+
 from xlamini.core.edges import trim
 from xlamini.core.pytree import tree_leaves, tree_map
 from xlamini.core.tracer import state
@@ -55,7 +57,7 @@ def _acceptable(fun: Any, static: Sequence[str], args: Any, kwargs: Any) -> insp
     except TypeError:
         return None
     given = bound.arguments
-    new = {name: _frozen(given[name]) for name in static if isinstance(given.get(name), list)}
+    new = {name: _frozen(given[name]) for name in static if not _is_hashable(given.get(name))}
     for name, value in given.items():
         if name not in static and any(map(stands_for_array, tree_leaves(value))):
             new[name] = tree_map(lambda x: x.__jax_array__() if stands_for_array(x) else x, value)
@@ -63,6 +65,14 @@ def _acceptable(fun: Any, static: Sequence[str], args: Any, kwargs: Any) -> insp
     return bound if new else None
 
 
+def _is_hashable(x: Any) -> bool:
+    if isinstance(x, tuple):
+        return all(map(_is_hashable, x))
+    return not isinstance(x, list | np.ndarray)
+
+
 def _frozen(x: Any) -> Any:
-    """A list as a tuple, so that it can be part of a signature."""
-    return tuple(map(_frozen, x)) if isinstance(x, list) else x
+    """A list as a tuple, so that it can be part of a signature; and an ndarray, such as one of axes."""
+    if isinstance(x, np.ndarray):
+        return _frozen(x.tolist())
+    return tuple(map(_frozen, x)) if isinstance(x, list | tuple) else x

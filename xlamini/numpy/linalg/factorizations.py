@@ -8,6 +8,7 @@ import numpy as np
 from xlamini.core.dtype_limits import finfo
 from xlamini.core.tracer import aval_of
 from xlamini.numpy import reductions
+from xlamini.numpy.construction import asarray
 from xlamini.numpy.linalg.arguments import inexact, matrices, squares
 from xlamini.primitives.arithmetic import abs, sign
 from xlamini.primitives.convert import convert
@@ -18,7 +19,6 @@ from xlamini.primitives.linalg import qr as _qr
 from xlamini.primitives.linalg import svd as _svd
 from xlamini.primitives.linalg.householder import geqrf
 from xlamini.primitives.linalg.stacks import mH, mT
-from xlamini.primitives.promotion import in_dtype
 from xlamini.primitives.shape import expand_dims
 from xlamini.primitives.sort import permuted, sort
 from xlamini.runtime.array import Array
@@ -121,23 +121,24 @@ def matrix_rank(
 ) -> Array:
     """How many singular values of matrices of shape [..., m, n] are above `rtol` times the largest one.
 
-    By default `rtol` is the rounding error times max(m, n); `tol` is another name of it. `hermitian` says that
-    matrices are, which is faster. Of a vector or a scalar, whether an element differs from 0.
+    By default `rtol` is the rounding error times max(m, n); with `tol` it is how many are above that. `hermitian` says
+    that matrices are, which is faster. Of a vector or a scalar, whether an element differs from 0.
 
     >>> matrix_rank(jnp.array([[1.0, 2.0], [2.0, 4.0]]))
     Array(1, dtype=int32)
     """
     if rtol is not None and tol is not None:
-        raise ValueError("matrix_rank: rtol and tol are the same; give one of them")
+        raise ValueError("matrix_rank: rtol and tol cannot both be given; give one of them")
     (x,) = inexact("matrix_rank", M)
     if x.ndim < 2:
         return convert(reductions.any(x != 0), _INDEX)
     s = svd(x, full_matrices=False, compute_uv=False, hermitian=hermitian)
-    rtol = tol if rtol is None else rtol
     if rtol is None:
         rtol = float(finfo(x.dtype).eps) * max(x.shape[-2:])
-    rtol = in_dtype(rtol, s.dtype)
-    cutoff = expand_dims(rtol, (aval_of(rtol).ndim,)) * reductions.max(s, -1, keepdims=True)
+    given = asarray(rtol if tol is None else tol, s.dtype)
+    cutoff = expand_dims(given, (aval_of(given).ndim,))
+    if tol is None:
+        cutoff = cutoff * reductions.max(s, -1, keepdims=True)
     return reductions.sum(convert(s > cutoff, _INDEX), -1)
 
 

@@ -20,6 +20,7 @@ from xlamini.numpy.shapes import moveaxis, reshape
 from xlamini.primitives.arithmetic import abs
 from xlamini.primitives.convert import convert
 from xlamini.primitives.identity import stop_gradient
+from xlamini.primitives.linalg.cholesky import symmetrized
 from xlamini.primitives.linalg.lu import lu, lu_solve
 from xlamini.primitives.linalg.spectra import real_dtype
 from xlamini.primitives.linalg.stacks import eye, matmul, mH
@@ -237,6 +238,8 @@ def _(hermitian: bool, primals: Any, tangents: Any) -> Any:
     """Golub & Pereyra, The differentiation of pseudo-inverses, 1973, eq. 4.12, for matrices of constant rank."""
     (a, rtol), (da, _) = primals, tangents
     p = _pinv(a, rtol, hermitian)
+    if hermitian:
+        a, da = symmetrized(a), symmetrized(da)
     direct = matmul(matmul(p, da), p)
     rows = matmul(mH(da), matmul(mH(p), p))
     columns = matmul(matmul(p, mH(p)), mH(da))

@@ -98,7 +98,7 @@ cholesky_update_p = CholeskyUpdate()
 
 
 def _rotated(i: Any, r: Any, w: Any) -> list[Any]:
-    """Row i of R and w, turned so that element i of w vanishes and that of the row is not negative."""
+    """Row i of R and w, turned so that element i of w vanishes; if it is 0 already nothing is turned."""
     zero, outer = literal(0, _COUNTER.dtype), aval_of(w).ndim - 1
     at_row, at_element = [zero] * outer + [i, zero], [zero] * outer + [i]
     batch, n = aval_of(w).shape[:-1], aval_of(w).shape[-1]
@@ -107,9 +107,9 @@ def _rotated(i: Any, r: Any, w: Any) -> list[Any]:
     x, y = (dynamic_slice_p.bind(v, *at_element, slice_sizes=(*batch, 1)) for v in (flat, w))
     length = sqrt(add(mul(x, x), mul(y, y)))
     aval = aval_of(length)
-    none = eq(length, full(aval, 0))
-    safe = select_n(none, length, full(aval, 1))
-    c, s = select_n(none, div(x, safe), full(aval, 1)), div(y, safe)
+    still = eq(y, full(aval, 0))
+    safe = select_n(still, length, full(aval, 1))
+    c, s = select_n(still, div(x, safe), full(aval, 1)), div(y, safe)
     c, s = (broadcast_in_dim(v, aval_of(w).shape, range(outer + 1)) for v in (c, s))
     new = expand_dims(add(mul(c, flat), mul(s, w)), (outer,))
     r = dynamic_update_slice_p.bind(r, new, *at_row)

@@ -50,12 +50,12 @@ def eig(
     implementation: EigImplementation | None = None,
     use_magma: bool | None = None,
 ) -> list[Any]:
-    """Eigenvalues of matrices of shape [..., n, n], then left and right eigenvectors, columns of length 1, if asked for.
+    """Eigenvalues of matrices of shape [..., n, n], then left and right eigenvectors (columns), if asked for.
 
-    The right ones fulfil `x @ v = w * v`, the left ones `v^H @ x = w * v^H`. All are complex. The derivative of
-    eigenvectors holds only where eigenvalues are distinct and each vector has one largest element; it must be asked for
-    with `enable_eigvec_derivs`. `use_magma` is an old way to give the implementation. ShapeError for matrices that are
-    not square.
+    Vectors have length 1; the right ones fulfil `x @ v = w * v`, the left ones `v^H @ x = w * v^H`. All is complex. The
+    derivative of vectors holds only where eigenvalues are distinct and each vector has one largest element; it must be
+    asked for with `enable_eigvec_derivs`. `use_magma` is an old way to give the implementation. ShapeError for matrices
+    that are not square.
 
     >>> eig(xlamini.numpy.array([[1.0, 2.0], [0.0, 3.0]]))[0]
     Array([1.+0.j, 3.+0.j], dtype=complex64)
@@ -105,8 +105,8 @@ class Eig(MatrixOperation):
                 "eig: the derivative of eigenvectors holds only where eigenvalues are distinct and each vector has one "
                 "largest element; pass enable_eigvec_derivs=True if they are so, or ask for the eigenvalues alone"
             )
-        params["enable_eigvec_derivs"] = enable_eigvec_derivs
-        w, *vectors = self.bind(*primals, compute_right_eigenvectors=True, **params)
+        # Eigenvalues have higher derivatives, which do not depend on how vectors are made unique.
+        w, *vectors = self.bind(*primals, compute_right_eigenvectors=True, enable_eigvec_derivs=True, **params)
         outs = [w, *vectors[: left + compute_right_eigenvectors]]
         if is_zero(tangent):
             return outs, [Zero(aval_of(y)) for y in outs]
@@ -136,12 +136,11 @@ class Eig(MatrixOperation):
         vectors = ShapedArray(aval.shape, w.dtype)
         whole = kind_of(aval.dtype) is COMPLEX
         values = [w] if whole else [ShapedArray(w.shape, aval.dtype)] * 2
-        kernel_of = _gpu_kernel if is_gpu(ctx) else _cpu_kernel
-        target, attributes = kernel_of(ctx, whole, compute_left_eigenvectors, compute_right_eigenvectors, implementation)
+        asked = (compute_left_eigenvectors, compute_right_eigenvectors)
+        target, attributes = (_gpu_kernel if is_gpu(ctx) else _cpu_kernel)(ctx, whole, *asked, implementation)
         outs = decomposed(ctx, target, x, [*values, vectors, vectors], attributes, overwrites=False)
         found = outs[0] if whole else ctx.op("stablehlo.complex", *outs[:2], avals=[w])
-        asked = zip(outs[-2:], (compute_left_eigenvectors, compute_right_eigenvectors), strict=True)
-        return [found, *(v for v, wanted in asked if wanted)]
+        return [found, *(v for v, wanted in zip(outs[-2:], asked, strict=True) if wanted)]
 
     def cost(self, x: ShapedArray, **params: Any) -> Cost:
         return super().cost(x, **params)._replace(flops=25 * x.size * x.shape[-1])

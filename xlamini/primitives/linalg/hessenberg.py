@@ -30,7 +30,7 @@ def hessenberg(a: Any) -> tuple[Any, Any]:
 class Hessenberg(MatrixOperation):
     name = "hessenberg"
     multiple_results = True
-    lacks = {"jvp": "a step of algorithms for eigenvalues, which have derivatives of their own"}
+    lacks = dict.fromkeys(("jvp",), "a step of algorithms for eigenvalues, which have derivatives of their own")
 
     def shape_rule(self, x: ShapedArray) -> list[ShapedArray]:
         check_matrix("hessenberg", x, square=True)

@@ -120,7 +120,7 @@ class HouseholderProduct(MatrixOperation):
         m, n = a.shape[-2:]
         if m < n or taus.shape[-1] > n:
             raise ShapeError(
-                f"householder_product: a is {shown(a)}, taus is {shown(taus)}; a needs as many rows as columns at least, "
+                f"householder_product: a is {shown(a)}, taus is {shown(taus)}; a needs no fewer rows than columns, "
                 "and taus no more elements than a has columns"
             )
         return ShapedArray(a.shape, a.dtype)
@@ -141,7 +141,9 @@ class Ormqr(MatrixOperation):
     name = "ormqr"
     lacks = _NO_JVP
 
-    def shape_rule(self, a: ShapedArray, taus: ShapedArray, c: ShapedArray, *, left: bool, **params: Any) -> ShapedArray:
+    def shape_rule(
+        self, a: ShapedArray, taus: ShapedArray, c: ShapedArray, *, left: bool, transpose: bool
+    ) -> ShapedArray:
         check_matrix(self.name, a)
         check_matrix(self.name, c)
         check_batch(self.name, a, taus, c, ranks=(2, 1, 2))
@@ -156,8 +158,8 @@ class Ormqr(MatrixOperation):
     def lower(self, ctx: Any, a: Any, taus: Any, c: Any, **attributes: bool) -> Any:
         if ctx.aval_out.size == 0 or ctx.avals_in[1].size == 0:
             return c
-        operands = [a, taus, c]
-        return foreign_call(ctx, kernel(ctx, "ormqr"), operands, [ctx.aval_out], attributes=attributes, aliases={0: 2})[0]
+        operands, target = [a, taus, c], kernel(ctx, "ormqr")
+        return foreign_call(ctx, target, operands, [ctx.aval_out], attributes=attributes, aliases={0: 2})[0]
 
     def cost(self, a: ShapedArray, taus: ShapedArray, c: ShapedArray, **params: Any) -> Cost:
         return super().cost(a, taus, c, **params)._replace(flops=4 * c.size * taus.shape[-1])

@@ -36,7 +36,7 @@ _INDEX = np.dtype(np.int32)
 
 
 def lu_pivots_to_permutation(pivots: Any, permutation_size: int) -> Any:
-    """The permutation, int32 of shape [..., permutation_size], that exchanging row i with row `pivots[i]` in turn makes.
+    """The permutation, int32 of shape [..., permutation_size], that exchanging rows i and `pivots[i]` in turn makes.
 
     `pivots` are int32 of shape [..., k], counted from 0, k at most `permutation_size`; else ShapeError.
 

@@ -63,7 +63,7 @@ def qdwh(
     aval = aval_of(x)
     check_matrix("qdwh", aval)
     if aval.shape[-2] < aval.shape[-1]:
-        raise ShapeError(f"qdwh: a matrix with at least as many rows as columns is needed, got {shown(aval)}; adjoin it")
+        raise ShapeError(f"qdwh: a matrix is needed that is not wider than tall, got {shown(aval)}; adjoin it")
     if dynamic_shape is not None:
         x = where(_inside(aval, dynamic_shape), x, literal(0, aval.dtype))
     needed = list(weights(eps or float(np.finfo(aval.dtype).eps)))

@@ -1,4 +1,4 @@
-"""schur: A = Z T Z^H with unitary Z and upper triangular T; of a real matrix T may have 2 x 2 blocks on its diagonal."""
+"""schur: A = Z T Z^H with unitary Z and upper triangular T, which of a real matrix may have 2 x 2 blocks."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -45,7 +45,7 @@ def schur(
 class Schur(MatrixOperation):
     name = "schur"
     multiple_results = True
-    lacks = {"jvp": "blocks and their order jump with the matrix"}
+    lacks = dict.fromkeys(("jvp",), "blocks and their order jump with the matrix")
 
     def shape_rule(self, x: ShapedArray, *, compute_schur_vectors: bool, **params: Any) -> list[ShapedArray]:
         check_matrix("schur", x, square=True)

@@ -52,8 +52,8 @@ Subset = tuple[int, int]
 
 
 class SvdAlgorithm(Enum):
-    """Algorithms of `svd`: QR and DIVIDE_AND_CONQUER (the default) on the CPU; QR, JACOBI (the default of matrices up to
-    1024 x 1024) and POLAR on a GPU; POLAR on a TPU."""
+    """Algorithms of `svd`: QR and DIVIDE_AND_CONQUER (the default) on the CPU; QR, JACOBI (the default up to a size of
+    1024) and POLAR on a GPU; POLAR on a TPU."""
 
     DEFAULT = "default"
     QR = "QR"

@@ -50,8 +50,8 @@ class SymmetricProduct(MatrixOperation):
         check_batch(self.name, a, c, ranks=(2, 2))
         if c.shape[-1] != a.shape[-2]:
             raise ShapeError(
-                f"symmetric_product: a_matrix is {shown(a)}, c_matrix is {shown(c)}; c_matrix must have the size of the "
-                "rows of a_matrix"
+                f"symmetric_product: a_matrix is {shown(a)}, c_matrix is {shown(c)}; the size of "
+                "c_matrix must be the number of rows of a_matrix"
             )
         return ShapedArray(c.shape, c.dtype)
 

@@ -63,7 +63,8 @@ def _substituted(i: Any, x: Any, upper: Any, solved: Any) -> list[Any]:
     here = sub(literal(n - 1, _COUNTER.dtype), i)
     after = add(here, literal(1, _COUNTER.dtype))  # of the last row there is none: its own, still 0, is read
     below = _row(x, after, 2)
-    return [_set_row(x, sub(_row(solved, here, 2), mul(_spread(_row(upper, here, 1), below), below)), here, 2), upper, solved]
+    known = mul(_spread(_row(upper, here, 1), below), below)
+    return [_set_row(x, sub(_row(solved, here, 2), known), here, 2), upper, solved]
 
 
 def _row(x: Any, i: Any, rank: int) -> Any:

@@ -31,7 +31,7 @@ def tridiagonal(a: Any, *, lower: bool = True) -> tuple[Any, Any, Any, Any]:
 class Tridiagonal(MatrixOperation):
     name = "tridiagonal"
     multiple_results = True
-    lacks = {"jvp": "a step of algorithms for eigenvalues, which have derivatives of their own"}
+    lacks = dict.fromkeys(("jvp",), "a step of algorithms for eigenvalues, which have derivatives of their own")
 
     def shape_rule(self, x: ShapedArray, *, lower: bool) -> list[ShapedArray]:
         check_matrix("tridiagonal", x, square=True)

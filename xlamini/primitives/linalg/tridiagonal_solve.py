@@ -38,7 +38,7 @@ def tridiagonal_solve(dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: boo
     singular matrix gives NaN; with `perturb_singular` a pivot that is too small is made larger, so that the result is
     finite. ShapeError where shapes do not fit, TypeError where dtypes differ.
 
-    >>> tridiagonal_solve(jnp.array([0.0, 1.0]), jnp.array([1.0, 1.0]), jnp.array([0.0, 0.0]), jnp.array([[2.0], [3.0]]))
+    >>> tridiagonal_solve(jnp.array([0.0, 1.0]), jnp.ones(2), jnp.zeros(2), jnp.array([[2.0], [3.0]]))
     Array([[2.],
            [1.]], dtype=float32)
     """
@@ -49,7 +49,9 @@ def tridiagonal_solve(dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: boo
 class TridiagonalSolve(MatrixOperation):
     name = "tridiagonal_solve"
 
-    def shape_rule(self, dl: ShapedArray, d: ShapedArray, du: ShapedArray, b: ShapedArray, **params: Any) -> ShapedArray:
+    def shape_rule(
+        self, dl: ShapedArray, d: ShapedArray, du: ShapedArray, b: ShapedArray, *, perturb_singular: bool
+    ) -> ShapedArray:
         check_matrix(self.name, b)
         if not dl.shape == d.shape == du.shape or d.shape != b.shape[:-1]:
             raise ShapeError(

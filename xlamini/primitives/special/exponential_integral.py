@@ -32,7 +32,11 @@ def _(n: Any, x: Any) -> Any:
     return where(bitwise_and(bitwise_and(ge(n, 0), eq(floor(n), n)), ge(x, 0)), out, math.nan)
 
 
-expn.derivatives(not_differentiable("expn", "n"), lambda n, x, out: -expn(n - 1, x))
+def _slope(n: Any, x: Any, *, out: Any) -> Any:
+    return where(eq(n, 0), -out * (1 + 1 / x), -expn(max(n - 1, 0.0), x))
+
+
+expn.derivatives(not_differentiable("expn", "n"), _slope)
 
 
 def _series(n: Any, x: Any) -> Any:

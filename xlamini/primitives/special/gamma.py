@@ -28,11 +28,11 @@ def _(x: Any, *, out: Any) -> Any:
     return polygamma(1, x)
 
 
-def not_differentiable(operation: str, argument: str) -> Any:
+def not_differentiable(operation: str, argument: str, error: type[Exception] = MissingRule) -> Any:
     """The partial derivative in an argument that has none: an error that says so."""
 
     def partial(*operands: Any, out: Any) -> NoReturn:
-        raise MissingRule(f"{operation} has no derivative in {argument}; hold it fixed with stop_gradient({argument})")
+        raise error(f"{operation} has no derivative in {argument}; hold it fixed with stop_gradient({argument})")
 
     return partial
 

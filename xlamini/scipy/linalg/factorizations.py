@@ -36,8 +36,8 @@ def cholesky(a: ArrayLike, lower: bool = False, overwrite_a: bool = False, check
     Array([[2., 1.],
            [0., 2.]], dtype=float32)
     """
-    a = squares("cholesky", a)
-    factor = _cholesky.cholesky(a if lower else mH(a), symmetrize_input=False)  # reads the lower triangle
+    x = squares("cholesky", a)
+    factor = _cholesky.cholesky(x if lower else mH(x), symmetrize_input=False)  # reads the lower triangle
     return factor if lower else mH(factor)
 
 
@@ -64,14 +64,14 @@ def lu(a: ArrayLike, permute_l: bool = False, overwrite_a: bool = False, check_f
            [1. , 0. ]], dtype=float32), Array([[2., 2.],
            [0., 1.]], dtype=float32))
     """
-    a = matrices("lu", a)
-    factors, _, permutation = _lu.lu(a)
-    m, n = a.shape[-2:]
+    x = matrices("lu", a)
+    factors, _, permutation = _lu.lu(x)
+    m, n = x.shape[-2:]
     k = min(m, n)
-    lower = tril(factors[..., :k], -1) + jnp.eye(m, k, dtype=a.dtype)
+    lower = tril(factors[..., :k], -1) + jnp.eye(m, k, dtype=x.dtype)
     upper = triu(factors[..., :k, :])
-    exchange = (permutation[..., None, :] == jnp.arange(m)[:, None]).astype(_real(a))
-    return (matmul(exchange.astype(a.dtype), lower), upper) if permute_l else (exchange, lower, upper)
+    exchange = (permutation[..., None, :] == jnp.arange(m)[:, None]).astype(_real(x))
+    return (matmul(exchange.astype(x.dtype), lower), upper) if permute_l else (exchange, lower, upper)
 
 
 @composite(static=("overwrite_a", "check_finite"))
@@ -133,14 +133,13 @@ def qr_multiply(
     """
     if mode not in ("right", "left"):
         raise ValueError(f"qr_multiply: mode must be 'right' or 'left', got {mode!r}")
-    a, c = inexact("qr_multiply", a, c)
-    a = matrices("qr_multiply", a)
-    q, *rest = _qr.qr(a, pivoting=pivoting, full_matrices=False)
+    x, y = inexact("qr_multiply", a, c)
+    q, *rest = _qr.qr(matrices("qr_multiply", x), pivoting=pivoting, full_matrices=False)
     q = jnp.conj(q) if conjugate else q
     inner = q.shape[-2] if mode == "right" else q.shape[-1]
-    if not c.ndim or c.shape[-1 if mode == "right" or c.ndim == 1 else -2] != inner:
-        raise ShapeError(f"qr_multiply: c is {shown(c)}, Q is {shown(q)}; their sizes do not fit with mode={mode!r}")
-    return (jnp.matmul(c, q) if mode == "right" else jnp.matmul(q, c), *rest)
+    if not y.ndim or y.shape[-1 if mode == "right" or y.ndim == 1 else -2] != inner:
+        raise ShapeError(f"qr_multiply: c is {shown(y)}, Q is {shown(q)}; their sizes do not fit with mode={mode!r}")
+    return (jnp.matmul(y, q) if mode == "right" else jnp.matmul(q, y), *rest)
 
 
 @composite(static=("full_matrices", "compute_uv", "overwrite_a", "check_finite", "lapack_driver"))
@@ -208,8 +207,8 @@ def schur(a: ArrayLike, output: str = "real") -> tuple[Array, Array]:
     """
     if output not in ("real", "complex"):
         raise ValueError(f"schur: output must be 'real' or 'complex', got {output!r}")
-    a = squares("schur", a)
-    form, vectors = _schur.schur(a.astype(jnp.result_type(a, np.complex64)) if output == "complex" else a)
+    x = squares("schur", a)
+    form, vectors = _schur.schur(x.astype(jnp.result_type(x, np.complex64)) if output == "complex" else x)
     return form, vectors
 
 
@@ -221,12 +220,12 @@ def hessenberg(a: ArrayLike, *, calc_q: bool = False, overwrite_a: bool = False,
     Array([[1., 2.],
            [3., 4.]], dtype=float32)
     """
-    a = squares("hessenberg", a)
-    form, taus = _hessenberg.hessenberg(a)
+    x = squares("hessenberg", a)
+    form, taus = _hessenberg.hessenberg(x)
     if not calc_q:
         return triu(form, -1)
-    n = a.shape[-1]
-    q = jnp.broadcast_to(jnp.eye(n, dtype=a.dtype), a.shape)
+    n = x.shape[-1]
+    q = jnp.broadcast_to(jnp.eye(n, dtype=x.dtype), x.shape)
     if n > 1:
         q = q.at[..., 1:, 1:].set(_householder.householder_product(form[..., 1:, :-1], taus))
     return triu(form, -1), q
@@ -243,8 +242,8 @@ def polar(
 ) -> tuple[Array, Array]:
     """U with orthonormal columns (or rows) and positive semidefinite P with `a = U P`; with `side="left"`, `a = P U`.
 
-    `a` has shape (..., m, n). The method "qdwh" (`eps` and `max_iterations` as in `lax.linalg.qdwh`) needs a matrix that
-    is not wide on the right, and not tall on the left; "svd" takes any. ValueError for another side or method.
+    `a` has shape (..., m, n). The method "qdwh" (`eps` and `max_iterations` as in `lax.linalg.qdwh`) needs a matrix
+    that is not wide on the right, and not tall on the left; "svd" takes any. ValueError for another side or method.
 
     >>> polar(jnp.array([[0.0, 2.0], [3.0, 0.0]]), method="svd")[1].round(3)
     Array([[3., 0.],
@@ -252,15 +251,15 @@ def polar(
     """
     if side not in ("right", "left"):
         raise ValueError(f"polar: side must be 'right' or 'left', got {side!r}")
-    a = matrices("polar", a)
+    x = matrices("polar", a)
     if method == "svd":
-        return _polar_of_svd(a, side)
+        return _polar_of_svd(x, side)
     if method != "qdwh":
         raise ValueError(f"polar: method must be 'qdwh' or 'svd', got {method!r}")
-    m, n = a.shape[-2:]
+    m, n = x.shape[-2:]
     if m < n if side == "right" else m > n:
         raise NotImplementedError(f"polar: 'qdwh' does not decompose {m} x {n} on the {side}; use method='svd'")
-    u, p, *_ = qdwh(a if side == "right" else mH(a), eps=eps, max_iterations=max_iterations)
+    u, p, *_ = qdwh(x if side == "right" else mH(x), eps=eps, max_iterations=max_iterations)
     return (u, p) if side == "right" else (mH(u), p)
 
 

@@ -1,7 +1,7 @@
 """Functions of matrices: the exponential and its derivative, the square root, and any function by Schur's form.
 
-N. Higham, "The scaling and squaring method for the matrix exponential revisited" (2005); "Functions of Matrices" (2008),
-algorithm 4.13 for Parlett's recurrence and 6.3 for the square root.
+N. Higham, "The scaling and squaring method for the matrix exponential revisited" (2005); "Functions of Matrices"
+(2008), algorithm 4.13 for Parlett's recurrence and 6.3 for the square root.
 """
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def funm(A: ArrayLike, func: Callable[[Array], Array], disp: bool = True) -> Any
 
 @composite(static=("check_finite",))
 def rsf2csf(T: ArrayLike, Z: ArrayLike, check_finite: bool = True) -> tuple[Array, Array]:
-    """Schur's complex form from the real one: T triangular and Z unitary, from what `schur` gives, of shape (..., n, n).
+    """Schur's complex form, T triangular and Z unitary, from the real one that `schur` gives, of shape (..., n, n).
 
     ShapeError where T is not square or Z of another size.
 

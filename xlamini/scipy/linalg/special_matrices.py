@@ -29,8 +29,8 @@ def toeplitz(c: ArrayLike, r: ArrayLike | None = None) -> Array:
            [2, 1],
            [3, 2]], dtype=int32)
     """
-    c = jnp.atleast_1d(as_operand("toeplitz", c))
-    r = jnp.conj(c) if r is None else jnp.atleast_1d(as_operand("toeplitz", r))
+    c = _as_vector("toeplitz", c)
+    r = jnp.conj(c) if r is None else _as_vector("toeplitz", r)
     c, r = _same_batch("toeplitz", c, r)
     values = jnp.concatenate([jnp.flip(r[..., 1:], -1), c], axis=-1)
     n, m = c.shape[-1], r.shape[-1]
@@ -66,7 +66,7 @@ def circulant(c: ArrayLike) -> Array:
            [2, 1, 3],
            [3, 2, 1]], dtype=int32)
     """
-    c = jnp.atleast_1d(as_operand("circulant", c))
+    c = _as_vector("circulant", c)
     n = c.shape[-1]
     return c[..., (np.arange(n)[:, None] - np.arange(n)) % n] if n else _empty(c, 0, 0)
 
@@ -166,7 +166,7 @@ def fiedler(a: ArrayLike) -> Array:
     Array([[0, 3],
            [3, 0]], dtype=int32)
     """
-    a = jnp.atleast_1d(as_operand("fiedler", a))
+    a = _as_vector("fiedler", a)
     return jnp.abs(a[..., :, None] - a[..., None, :])
 
 
@@ -200,7 +200,8 @@ def block_diag(*arrs: ArrayLike) -> Array:
     Array([[1, 0, 0],
            [0, 2, 3]], dtype=int32)
     """
-    blocks = [jnp.atleast_2d(as_operand("block_diag", x)) for x in arrs] or [jnp.zeros((1, 0))]
+    operands = [as_operand("block_diag", x) for x in arrs]
+    blocks = [x if x.ndim >= 2 else jnp.reshape(x, (1, -1)) for x in operands] or [jnp.zeros((1, 0))]
     for i, block in enumerate(blocks):
         if block.ndim > 2:
             raise ShapeError(f"block_diag: two dimensions at most are allowed, got shape {block.shape} as argument {i}")
@@ -333,8 +334,13 @@ def helmert(n: int, full: bool = False) -> Array:
 # --- arguments
 
 
-def _vector(name: str, argument: str, x: Any) -> Any:
-    x = as_operand(name, x)
+def _as_vector(name: str, operand: Any) -> Array:
+    x = as_operand(name, operand)
+    return x if x.ndim else x[None]
+
+
+def _vector(name: str, argument: str, operand: Any) -> Array:
+    x = as_operand(name, operand)
     if not x.ndim:
         raise ShapeError(f"{name}: `{argument}` must have one dimension at least, got a scalar")
     return x
@@ -353,7 +359,7 @@ def _kind(name: str, kind: str | None) -> str:
     return kind or "symmetric"
 
 
-def _same_batch(name: str, x: Any, y: Any) -> tuple[Any, Any]:
+def _same_batch(name: str, x: Array, y: Array) -> tuple[Array, Array]:
     """Two stacks of vectors with their leading axes broadcast."""
     try:
         outer = jnp.broadcast_shapes(x.shape[:-1], y.shape[:-1])

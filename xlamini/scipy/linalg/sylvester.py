@@ -83,8 +83,7 @@ def _solved_columns(r: Any, s: Any, right: Any) -> Any:
 
 def _by_eigenvalues(a: Any, b: Any, c: Any, tol: Any) -> Any:
     """In the bases of eigenvectors the equation falls apart: every element is divided by a sum of eigenvalues."""
-    how = {"compute_left_eigenvectors": False, "enable_eigvec_derivs": True}
-    (left, p), (right, q) = eig(a, **how), eig(b, **how)
+    (left, p), (right, q) = (eig(x, compute_left_eigenvectors=False, enable_eigvec_derivs=True) for x in (a, b))
     inner = solving.solve(p, matmul(c.astype(p.dtype), q)) / (left[..., :, None] + right[..., None, :])
     x = matmul(p, matmul(inner, solving.inv(q)))
     return _nan_where_singular(x if is_complex(c) else x.real, left, right, tol)

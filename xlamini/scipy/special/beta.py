@@ -50,8 +50,9 @@ def _log_beta(a: Any, b: Any) -> Any:
     """Large arguments through Stirling's remainder: the logarithms that cancel are taken out before."""
     low, high = min(a, b), max(a, b)
     large = where(high >= LARGE, high, LARGE)
-    total = where(high >= LARGE, low, 1.0) + large
-    shared = remainder(large) - remainder(total) - (large - 0.5) * log1p((total - large) / large)
+    small = where(high >= LARGE, low, 1.0)
+    total = small + large
+    shared = remainder(large) - remainder(total) - (large - 0.5) * log1p(small / large)
     one = lgamma(low) + low - low * log(total) + shared
     wide_low = where(low >= LARGE, low, LARGE)
     # 0.9189… is log(2 * pi) / 2.

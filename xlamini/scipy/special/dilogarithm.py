@@ -15,7 +15,8 @@ from xlamini.typing import ArrayLike
 
 def _slope(x: Any, out: Any) -> Any:
     at_one = eq(x, 1)
-    return where(at_one, -1.0, log(x) / where(at_one, 1.0, 1 - x))
+    # Finite at 0 too, as in JAX, so that masked elements don't spoil a sum.
+    return where(at_one, -1.0, log(where(eq(x, 0), 1.0, x)) / where(at_one, 1.0, 1 - x))
 
 
 @special(_slope)

@@ -73,5 +73,5 @@ def _relative(p: Any, q: Any) -> Any:
     both = bitwise_and(gt(p, 0), gt(q, 0))
     none = bitwise_and(eq(p, 0), q >= 0)
     safe_p, safe_q = where(both, p, 1.0), where(both, q, 1.0)
-    undefined = where(bitwise_and(eq(p, p), eq(q, q)), math.inf, math.nan)
-    return where(both, safe_p * (log(safe_p) - log(safe_q)), where(none, 0.0, undefined))
+    undefined = where(bitwise_and(eq(p, p), eq(q, q)), math.inf, p + q)
+    return where(both, safe_p * log(safe_p / safe_q), where(none, 0.0, undefined))

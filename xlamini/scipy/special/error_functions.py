@@ -15,7 +15,7 @@ from xlamini.primitives.bitwise import bitwise_and
 from xlamini.primitives.convert import convert
 from xlamini.primitives.elementwise import COMPLEX, kind_of
 from xlamini.primitives.exponential import exp
-from xlamini.primitives.promotion import promoted_inexact
+from xlamini.primitives.promotion import check_operands, promoted_inexact
 from xlamini.primitives.rounding import floor
 from xlamini.primitives.select import where
 from xlamini.primitives.special import error_function
@@ -62,7 +62,7 @@ def erfcx_formula(x: Any) -> Any:
     """`exp(x ** 2) * erfc(x)` of real x: Shepherd and Laframboise (1981), doi.org/10.1090/S0025-5718-1981-0595058-X."""
     size = abs(x)
     scaled = horner(1 - 7.5 / (size + 3.75), ERFCX) / (1 + 2 * size)
-    below = min(x, 0.0)
+    below = max(min(x, 0.0), -30.0)
     return where(x < 0, 2 * _exp_square(below) - scaled, scaled)
 
 
@@ -81,8 +81,8 @@ def erfcx(x: ArrayLike) -> Array:
     >>> erfcx(10.0)
     Array(0.05614099, dtype=float32, weak_type=True)
     """
-    (array,) = promoted_inexact("erfcx", x)
-    return wofz(1j * array) if kind_of(aval_of(array).dtype) in COMPLEX else _erfcx(array)
+    check_operands("erfcx", (x,))
+    return wofz(1j * x) if kind_of(aval_of(x).dtype) in COMPLEX else _erfcx(x)
 
 
 @special(lambda x, out: 1 - 2 * x * out)
@@ -99,6 +99,7 @@ def dawsn(x: ArrayLike) -> Array:
     return where(abs(x) > 4, far, near)
 
 
+@ufunc(lambda z: _wofz(_as_complex(z)), promoted_inexact)
 def wofz(z: ArrayLike) -> Array:
     """Faddeeva's function of each element, `exp(-z ** 2) * erfc(-1j * z)`; complex also for real ones.
 
@@ -108,9 +109,12 @@ def wofz(z: ArrayLike) -> Array:
     >>> wofz(1.0)
     Array(0.36787948+0.60715777j, dtype=complex64)
     """
-    (array,) = promoted_inexact("wofz", z)
-    wide = np.complex128 if np.dtype(aval_of(array).dtype).name in ("float64", "complex128") else np.complex64
-    return _wofz(convert(array, np.dtype(wide)))
+    ...
+
+
+def _as_complex(z: Any) -> Any:
+    wide = np.complex128 if aval_of(z).dtype.name in ("float64", "complex128") else np.complex64
+    return convert(z, np.dtype(wide))
 
 
 @special(lambda z, out: -2 * z * out + 1j * _SLOPE, accepts=COMPLEX)

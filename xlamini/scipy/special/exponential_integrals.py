@@ -51,7 +51,7 @@ _SERIES = [1 / (k * math.factorial(k)) for k in range(42, 0, -1)]
 
 def _exp1(x: Any) -> Any:
     inner, outer = min(x, 1.0), max(x, 1.0)
-    near = -_EULER - log(inner) - inner * horner(-inner, _SERIES[-20:])
+    near = -_EULER - log(inner) + inner * horner(-inner, _SERIES[-20:])
     far = exp(-outer) / (outer + 1) * horner(1 - 6 / (outer + 2), EXP1)
     return where(x > 1, far, near)
 

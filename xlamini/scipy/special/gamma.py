@@ -4,6 +4,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from xlamini.core.dtypes import issubdtype
 from xlamini.core.tracer import aval_of
 from xlamini.numpy.arguments import as_index
@@ -21,8 +23,10 @@ from xlamini.primitives.select import where
 from xlamini.primitives.special import gamma as primitives
 from xlamini.primitives.special.formula import horner
 from xlamini.primitives.special.incomplete_gamma_derivative import igamma, igammac
+from xlamini.primitives.tangent_ops import full
 from xlamini.runtime.array import Array
 from xlamini.scipy.special.declaration import special
+from xlamini.transforms.composite import composite
 from xlamini.typing import ArrayLike
 
 
@@ -52,7 +56,7 @@ def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
     >>> polygamma(1, 2.0)
     Array(0.64493406, dtype=float32, weak_type=True)
     """
-    if not issubdtype(aval_of(n).dtype, int):
+    if not issubdtype(aval_of(n).dtype, np.integer):
         raise ValueError(f"polygamma: n must be of an integer dtype, got {aval_of(n).dtype}; convert it with .astype")
     return _polygamma(n, x)
 
@@ -75,7 +79,8 @@ def sign_of_gamma(x: Any) -> Any:
     """1.0 or -1.0; NaN at the poles below 0."""
     whole = floor(x)
     odd = ne(whole - 2 * floor(whole / 2), 0)
-    below = where(eq(x, whole), math.nan, where(odd, -1.0, 1.0))
+    one = full(aval_of(x), 1.0)
+    below = where(eq(x, whole), math.nan, where(odd, -one, one))
     at_zero = sign(1 / where(eq(x, 0), x, 1.0))
     return where(x < 0, below, where(eq(x, 0), at_zero, where(eq(x, x), 1.0, x)))
 
@@ -158,12 +163,15 @@ def multigammaln(a: ArrayLike, d: ArrayLike) -> Array:
     >>> multigammaln(3.0, 2)
     Array(1.5501949, dtype=float32)
     """
-    return _multigammaln(as_index("multigammaln", "d", int(d) if hasattr(d, "shape") else d), a)
+    return _multigammaln(a, d=as_index("multigammaln", "d", int(d) if hasattr(d, "shape") else d))
 
 
-def _multigammaln(d: int, a: Any) -> Any:
+@composite(static=("d",))
+def _multigammaln(a: Any, *, d: int) -> Any:
     (array,) = promoted_inexact("multigammaln", a)
-    total = sum((primitives.lgamma(array - k / 2) for k in range(d)), d * (d - 1) / 4 * math.log(math.pi) + 0 * array)
+    total = 0 * array + d * (d - 1) / 4 * math.log(math.pi)
+    for k in range(d):
+        total = total + primitives.lgamma(array - k / 2)
     return convert(total, aval_of(array).dtype)
 
 

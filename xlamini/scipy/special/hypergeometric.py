@@ -108,7 +108,7 @@ def _series(ratio: Callable[[Any], tuple[Any, Any]], x: Any) -> Any:
     """
 
     def holds(state: Any) -> Any:
-        n, term, bound, total = state
+        n, _, bound, total = state
         going = bound > epsilon(x) * max(abs(total), 1e-30)
         return bitwise_and(n < MOST_TERMS, reduce_or(going, range(aval_of(going).ndim)))
 

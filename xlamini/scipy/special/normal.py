@@ -46,7 +46,12 @@ def _log_ndtr(x: Any) -> Any:
     return where(x < 0, where(x == -math.inf, x, below), log1p(-erfc(x * math.sqrt(0.5)) / 2))
 
 
-@special(lambda p, out: math.sqrt(2 * math.pi) * exp(out * out / 2))
+def _inverse_density(p: Any, out: Any) -> Any:
+    # Finite at the ends too, as in JAX, so that masked elements don't spoil a sum.
+    return where(abs(out) == math.inf, 0.0, math.sqrt(2 * math.pi) * exp(out * out / 2))
+
+
+@special(_inverse_density)
 def ndtri(p: ArrayLike) -> Array:
     """The inverse of `ndtr`, for p from 0 to 1; NaN elsewhere.
 

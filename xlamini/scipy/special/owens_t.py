@@ -44,7 +44,7 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(32)
 
 
 def _integral(h: Any, a: Any) -> Any:
-    """The defining integral over x from 0 to a, at most 1, by Gauss' rule; up to where exp(-h ** 2 * x ** 2 / 2) is 0."""
+    """The defining integral over x from 0 to a, at most 1, by Gauss' rule, or to where exp(-(h * x) ** 2 / 2) is 0."""
     end = min(a, 9 / max(h, 1.0))
     finite = min(h, 1e3)
     exponent = -finite * finite / 2
