@@ -24,11 +24,17 @@ from xlamini.core.primitive import Primitive
 sys.path.append(str(Path(__file__).parent / "golden"))
 from expressions import FILES, MODULES, Expression, expressions
 
+DISTRIBUTIONS = (
+    *("bernoulli", "beta", "betabinom", "binom", "cauchy", "chi2", "dirichlet", "expon", "gamma", "gennorm", "geom"),
+    *("gumbel_l", "gumbel_r", "laplace", "logistic", "multinomial", "multivariate_normal", "nbinom", "norm", "pareto"),
+    *("poisson", "t", "truncnorm", "uniform", "vonmises", "wrapcauchy"),
+)
 FACES = (
     *("numpy", "numpy.linalg", "numpy.fft", "lax", "lax.linalg", "random", "nn", "nn.initializers", "image", "ops"),
     *("flatten_util", "dlpack", "scipy.special", "scipy.linalg", "scipy.fft", "scipy.signal", "scipy.ndimage"),
     *("scipy.stats", "scipy.optimize", "scipy.sparse.linalg", "scipy.integrate", "scipy.interpolate"),
     "scipy.cluster.vq",
+    *(f"scipy.stats.{name}" for name in DISTRIBUTIONS),
 )
 COLUMNS = ("rows", "beside JAX", "dtypes", "grad", "vmap", "jit")
 
@@ -64,7 +70,8 @@ def functions(face: str) -> Iterator[tuple[str, Any]]:
     module = importlib.import_module(f"xlamini.{face}")
     for name in sorted(getattr(module, "__all__", vars(module))):
         member = getattr(module, name)
-        if not name.startswith("_") and not name.endswith("_p") and _is_function(member):
+        own = face.rpartition(".")[2] not in DISTRIBUTIONS or member.__module__ == module.__name__
+        if not name.startswith("_") and not name.endswith("_p") and _is_function(member) and own:
             yield f"{face}.{name}", member
 
 

@@ -14,6 +14,7 @@ import xlamini
 import xlamini.numpy as jnp
 from xlamini import lax
 from xlamini.core.avals import ShapedArray
+from xlamini.primitives.dot_algorithm import recipe
 
 RNG = np.random.default_rng(0)
 PLAIN = (((1,), (0,)), ((), ()))
@@ -93,8 +94,8 @@ def test_derivatives_keep_the_dtypes_of_operands() -> None:
         ("float32", "[HIGHEST, HIGHEST]"),
         (lax.Precision.HIGHEST, "[HIGHEST, HIGHEST]"),
         ((lax.Precision.DEFAULT, "highest"), "[DEFAULT, HIGHEST]"),
-        ("BF16_BF16_F32_X3", "num_primitive_operations = 3"),
-        (lax.DotAlgorithmPreset.TF32_TF32_F32, "lhs_precision_type = tf32"),
+        (lax.DotAlgorithmPreset.TF32_TF32_F32, "stablehlo.reduce_precision"),
+        ("BF16_BF16_F32", "tensor<2x2xbf16>) -> tensor<2x2xf32>"),
     ],
 )
 def test_precision_reaches_stablehlo(precision: Any, text: str) -> None:
@@ -102,6 +103,20 @@ def test_precision_reaches_stablehlo(precision: Any, text: str) -> None:
         np.ones((2, 2), np.float32)
     )
     assert text in lowered.as_text()
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "texts"),
+    [
+        (lax.DotAlgorithmPreset.BF16_BF16_F32_X3, ["lhs_precision_type = bf16", "num_primitive_operations = 3"]),
+        (lax.DotAlgorithmPreset.TF32_TF32_F32, ["rhs_precision_type = tf32", "accumulation_type = f32"]),
+        (lax.DotAlgorithmPreset.ANY_F8_ANY_F8_F32_FAST_ACCUM, ["f8E4M3FN", "allow_imprecise_accumulation = true"]),
+        (lax.DotAlgorithm("float16", "bfloat16", "float64"), ["= f16, rhs_precision_type = bf16", "= f64"]),
+    ],
+)
+def test_algorithms_as_accelerators_are_told(algorithm: Any, texts: list[str]) -> None:
+    narrow = np.dtype(ml_dtypes.float8_e4m3fn)
+    assert all(text in str(recipe(algorithm, (narrow, narrow))) for text in texts)
 
 
 def test_precision_of_derivatives_is_exchanged_with_the_operands() -> None:

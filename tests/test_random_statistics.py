@@ -85,7 +85,10 @@ DISCRETE = {
     "binomial by waiting": (lambda n: drawn("binomial", 12, 0.3, (n,)), stats.binom(12, 0.3)),
     "binomial by rejection": (lambda n: drawn("binomial", 60, 0.4, (n,)), stats.binom(60, 0.4)),
     "binomial mirrored": (lambda n: drawn("binomial", 60, 0.8, (n,)), stats.binom(60, 0.8)),
-    "multinomial": (lambda n: drawn("multinomial", 20, np.float32([0.2, 0.5, 0.3]), shape=(n, 3))[:, 1], stats.binom(20, 0.5)),
+    "multinomial": (
+        lambda n: drawn("multinomial", 20, np.float32([0.2, 0.5, 0.3]), shape=(n, 3))[:, 1],
+        stats.binom(20, 0.5),
+    ),
 }
 
 
@@ -117,7 +120,7 @@ def test_vectors_have_their_sums_and_covariances():
 def quantile_slope(distribution, parameter, sample):
     """The derivative of a sample in a parameter, if it stays at the same quantile."""
     step = 1e-5
-    at = lambda p: distribution(p).cdf(sample)  # noqa: E731
+    at = lambda p: distribution(p).cdf(sample)
     return -(at(parameter + step) - at(parameter - step)) / (2 * step) / distribution(parameter).pdf(sample)
 
 
@@ -136,7 +139,7 @@ def test_samples_move_with_their_quantile(name):
     draw, distribution, parameters = IMPLICIT[name]
     with enable_x64(True):
         for parameter in parameters:
-            samples, slopes = jvp(lambda a: draw(random.key(3), a), (parameter,), (1.0,))  # noqa: B023
+            samples, slopes = jvp(lambda a: draw(random.key(3), a), (parameter,), (1.0,))
             expected = quantile_slope(distribution, parameter, np.asarray(samples))
             np.testing.assert_allclose(slopes, expected, rtol=2e-5)
 

@@ -63,6 +63,7 @@ ROWS = [
     row("a vector", lambda: initializers.he_normal()(key(), (3,)), ShapeError, "shape (3,) lacks an axis"),
     row("orthogonal vector", lambda: initializers.orthogonal()(key(), (3,)), ShapeError, "orthogonal: shape must have"),
     row(
-        "delta", lambda: initializers.delta_orthogonal()(key(), (3, 4, 2)), ShapeError, "delta_orthogonal: shape must be",
+        "delta", lambda: initializers.delta_orthogonal()(key(), (3, 4, 2)), ShapeError,
+        "delta_orthogonal: shape must be", "got (3, 4, 2)",
     ),
 ]

@@ -132,7 +132,10 @@ ROWS = [
         "patches", lambda: lax.conv_general_dilated_patches(image(), (2,), (1,), "SAME"), ShapeError,
         "conv_general_dilated_patches: lhs and rhs must have one rank",
     ),
-    row("padtype", lambda: lax.padtype_to_pads((3,), (2,), (1,), [(0, 0)]), TypeError, "padtype_to_pads: padding must"),  # type: ignore[arg-type]
+    row(
+        "padtype", lambda: lax.padtype_to_pads((3,), (2,), (1,), [(0, 0)]), TypeError,  # type: ignore[arg-type]
+        "padtype_to_pads: padding must",
+    ),
     row(
         "reduce trees", lambda: lax.reduce({"a": ones(3)}, (0.0,), lambda a, b: a, (0,)), ValueError,
         "reduce: operands and initial values must have one structure",
@@ -146,7 +149,10 @@ ROWS = [
         "reduce shapes", lambda: lax.reduce([ones(3), ones(2)], [0.0, 0.0], lambda a, b: a, (0,)), ShapeError,
         "operand[0] is float32[3] and operand[1] is float32[2]",
     ),
-    row("reduce axes", lambda: lax.reduce(ones(3), 0.0, lax.add, (1,)), ShapeError, "reduce: axes (1,) do not fit f32[3]"),
+    row(
+        "reduce axes", lambda: lax.reduce(ones(3), 0.0, lax.add, (1,)), ShapeError,
+        "reduce: axes (1,) do not fit f32[3]",
+    ),
     row(
         "reduce result", lambda: lax.reduce(ones(3), 0.0, lambda a, b: (a + b).astype("int32"), (0,)), TypeError,
         "<lambda> must return scalars of the operands' dtypes, but returned int32[] for float32[]",
@@ -155,7 +161,10 @@ ROWS = [
         "reduce result tree", lambda: lax.reduce(ones(3), 0.0, lambda a, b: (a, b), (0,)), ValueError,
         "reduce: <lambda> must return the structure",
     ),
-    row("reduce function", lambda: lax.reduce(ones(3), 0.0, "add", (0,)), TypeError, "computation must be a function"),  # type: ignore[arg-type]
+    row(
+        "reduce function", lambda: lax.reduce(ones(3), 0.0, "add", (0,)), TypeError,  # type: ignore[arg-type]
+        "computation must be a function",
+    ),
     row(
         "window rank", lambda: lax.reduce_window(ones(3, 4), 0.0, lax.add, (2,)), ShapeError,
         "reduce_window: window_dimensions must have 2 entries",
@@ -175,7 +184,10 @@ ROWS = [
     row("approx k", lambda: lax.approx_max_k(ones(3), 4), ValueError, "approx_max_k: k must be 1 to 3", "got 4"),
     row("approx dtype", lambda: lax.approx_min_k(jnp.arange(3), 1), ValueError, "must be floating point, got int32[3]"),
     row("approx axis", lambda: lax.approx_min_k(ones(3), 1, 1), ShapeError, "reduction_dimension 1 does not fit"),
-    row("approx recall", lambda: lax.approx_max_k(ones(3), 1, recall_target=2.0), ValueError, "recall_target", "got 2.0"),
+    row(
+        "approx recall", lambda: lax.approx_max_k(ones(3), 1, recall_target=2.0), ValueError,
+        "recall_target", "got 2.0",
+    ),
     row(
         "approx size", lambda: lax.approx_max_k(ones(3), 1, reduction_input_size_override=2), ValueError,
         "reduction_input_size_override must be 3 or more", "got 2",
@@ -200,12 +212,21 @@ ROWS = [
     row("fftconvolve", lambda: signal.fftconvolve(ones(3, 2), ones(2, 2), axes=1), ShapeError, "axes (1,)", "(3, 2)"),
     row("detrend type", lambda: signal.detrend(ones(3), type="cubic"), ValueError, "detrend: type must be 'linear'"),
     row("detrend bp", lambda: signal.detrend(ones(3), bp=[9]), ValueError, "bp must lie between 0 and the 3 elements"),
-    row("window name", lambda: signal.stft(ones(9), window="rect9", nperseg=4), ValueError, "'rect9' is not known", "hann"),
+    row(
+        "window name", lambda: signal.stft(ones(9), window="rect9", nperseg=4), ValueError,
+        "'rect9' is not known", "hann",
+    ),
     row("window parameter", lambda: signal.welch(ones(9), window="kaiser", nperseg=4), ValueError, "lacks a parameter"),
     row("nperseg", lambda: signal.welch(ones(9), nperseg=0), ValueError, "welch: nperseg must be 1 or more"),
-    row("noverlap", lambda: signal.stft(ones(9), nperseg=4, noverlap=4), ValueError, "noverlap must be less than nperseg"),
+    row(
+        "noverlap", lambda: signal.stft(ones(9), nperseg=4, noverlap=4), ValueError,
+        "noverlap must be less than nperseg",
+    ),
     row("nfft", lambda: signal.stft(ones(9), nperseg=4, nfft=3), ValueError, "nfft must be at least nperseg"),
-    row("stft boundary", lambda: signal.stft(ones(9), nperseg=4, boundary="wrap"), ValueError, "boundary must be one of"),
+    row(
+        "stft boundary", lambda: signal.stft(ones(9), nperseg=4, boundary="wrap"), ValueError,
+        "boundary must be one of",
+    ),
     row("stft detrend", lambda: signal.stft(ones(9), nperseg=4, detrend="cubic"), ValueError, "detrend must be False"),
     row("average", lambda: signal.welch(ones(9), nperseg=4, average="mode"), ValueError, "average must be 'mean'"),
     row("scaling", lambda: signal.welch(ones(9), nperseg=4, scaling="log"), ValueError, "scaling must be 'density'"),

@@ -1,8 +1,8 @@
 """Makes a recorded call again, with any library that has JAX's names.
 
 A call is plain JSON: `call` names a function of `random`, `seed` makes the key it takes first (none
-if null) of the generator `impl`, if `kwargs` names one, `args` and `kwargs` follow, and `x64` says whether 64-bit types are on. Lists stand for
-tuples, {"array": [...], "dtype": "..."} for arrays.
+if null; of the generator `impl` if `kwargs` names one), `args` and `kwargs` follow, and `x64` says
+whether 64-bit types are on. Lists stand for tuples, {"array": [...], "dtype": "..."} for arrays.
 """
 
 from __future__ import annotations

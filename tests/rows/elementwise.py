@@ -284,8 +284,19 @@ def convert_row(target: str, dtypes: Any) -> Row:
 CONVERSIONS = [
     *(convert_row(target, ALL) for target in ("float32", "float64", "complex128", "int32", "uint8")),
     convert_row("float16", REALS),
-    Row("convert_element_type: bool", lambda x: lax.convert_element_type(x, bool), lambda x: x != 0, dtypes=ALL, exact=True),
-    Row("bitcast_convert_type", lambda x: lax.bitcast_convert_type(x, np.int32), lambda x: x.view(np.int32), dtypes=("float32",)),
+    Row(
+        "convert_element_type: bool",
+        lambda x: lax.convert_element_type(x, bool),
+        lambda x: x != 0,
+        dtypes=ALL,
+        exact=True,
+    ),
+    Row(
+        "bitcast_convert_type",
+        lambda x: lax.bitcast_convert_type(x, np.int32),
+        lambda x: x.view(np.int32),
+        dtypes=("float32",),
+    ),
     Row(
         "bitcast_convert_type: narrower",
         lambda x: lax.bitcast_convert_type(x, np.uint8),

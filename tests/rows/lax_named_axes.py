@@ -15,7 +15,9 @@ ONES = np.ones((3, 3), np.int32)
 PLACES = np.array([[0] * 3, [1] * 3, [2] * 3], np.int32)
 
 
-def mapped(name: str, op: Callable[..., Any], reference: Any, *, shape: tuple[int, ...] = (3, 2), **options: Any) -> Row:
+def mapped(
+    name: str, op: Callable[..., Any], reference: Any, *, shape: tuple[int, ...] = (3, 2), **options: Any
+) -> Row:
     options = {"dtypes": ("float32", "float64", "int32"), "order": 1, **options}
     return Row(name, lambda *xs: vmap(op, axis_name="i")(*xs), reference, samples=[[Arg(shape)]], **options)
 
@@ -48,7 +50,7 @@ ROWS = [
     mapped("psend", lambda x: lax.psend(x, "i", TURN), lambda x: np.roll(x, 1, 0), linear=True),
     mapped("precv", sent, lambda x: np.roll(x, 1, 0), linear=True),
     mapped("pcast", lambda x: lax.pcast(x, "i", to="varying"), lambda x: x, linear=True),
-    mapped("axis_index", lambda x: x * 0 + lax.axis_index("i"), lambda x: 0 * x + np.arange(3)[:, None].astype(x.dtype)),
+    mapped("axis_index", lambda x: x * 0 + lax.axis_index("i"), lambda x: x * 0 + np.array([[0], [1], [2]], x.dtype)),
     mapped("axis_size", lambda x: x * lax.axis_size("i"), lambda x: x * 3, linear=True),
     Row(
         "ragged_all_to_all",

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
-
 
 from tests.rows.row import Arg, Row
 from xlamini import numpy as jnp
 from xlamini import random
+from xlamini.nn import initializers
 
 _POSITIVE = [[Arg((3,), domain=(0.6, 3))]]
 _TWO = [[Arg((3,), domain=(0.6, 3)), Arg((3,), domain=(0.6, 3))]]
 _CHANCE = [[Arg((3,), domain=(0.1, 0.9))]]
 _FLOATS = ("float32", "float64")
+_MADE = {
+    name: getattr(initializers, name)
+    for name in initializers.__all__
+    if name not in ("Initializer", "constant", "variance_scaling", "zeros", "ones")
+}
 
 
 def key(seed: int = 0) -> Any:
@@ -32,12 +38,17 @@ def fixed(name: str, op: Any, samples: Any = _CHANCE) -> Row:
 def of_key(name: str, draw: Any) -> Row:
     """A function of the seed alone."""
     seeds = [[Arg((), domain=(0, 9), dtype="int32")]]
-    op = lambda seed: draw(random.key(seed)).astype("float32")  # noqa: E731
+    op = lambda seed: draw(random.key(seed)).astype("float32")
     return Row(f"random.{name}", op, None, samples=seeds, dtypes=("int32",), differentiable=False)
 
 
 def words(keys: Any) -> Any:
     return random.key_data(keys)
+
+
+def weights(name: str, initialize: Any) -> Row:
+    """An initializer as a function of the seed."""
+    return replace(of_key("", lambda k: initialize(k, (3, 2, 2))), name=f"nn.initializers.{name}")
 
 
 def covariance(x: Any) -> Any:
@@ -95,5 +106,10 @@ ROWS = [
     of_key("clone", lambda k: words(random.clone(k))),
     of_key("key_data", lambda k: random.key_data(k)),
     of_key("wrap_key_data", lambda k: words(random.wrap_key_data(words(k)))),
+    *(weights(name, make()) for name, make in _MADE.items()),
+    weights("constant", initializers.constant(2.5)),
+    weights("variance_scaling", initializers.variance_scaling(1.0, "fan_geo_avg", "normal")),
+    weights("zeros", initializers.zeros),
+    weights("ones", initializers.ones),
     of_key("key_impl", lambda k: jnp.full(2, len(random.key_impl(k)))),
 ]

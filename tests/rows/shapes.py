@@ -16,6 +16,8 @@ def moved(name: str, op: Any, reference: Any, *shapes: tuple[int, ...]) -> Row:
     return Row(name, op, reference, samples=[[Arg(s)] for s in shapes], dtypes=ALL, linear=True, exact=True)
 
 
+HERE = numpy.ones(()).sharding
+
 BARRIER = Row(
     "optimization_barrier",
     lambda x, y: lax.optimization_barrier((x, y)),
@@ -44,7 +46,9 @@ ROWS = [
     moved("rev", lambda x: lax.rev(x, (0, 2)), lambda x: x[::-1, :, ::-1], (2, 3, 4), (1, 2, 3)),
     BARRIER,
     moved(
-        "reshape: dimensions", lambda x: lax.reshape(x, (4, 6), (2, 0, 1)), lambda x: x.transpose(2, 0, 1).reshape(4, 6),
+        "reshape: dimensions",
+        lambda x: lax.reshape(x, (4, 6), (2, 0, 1)),
+        lambda x: x.transpose(2, 0, 1).reshape(4, 6),
         (2, 3, 4),
     ),
     moved("collapse", lambda x: lax.collapse(x, 0, 2), lambda x: x.reshape(-1, x.shape[-1]), (2, 3, 4), (0, 3, 4)),
@@ -109,7 +113,7 @@ ROWS = [
     ),
     Row(
         "with_sharding_constraint",
-        lambda x: lax.with_sharding_constraint(x, numpy.ones(()).sharding),
+        lambda x: lax.with_sharding_constraint(x, HERE),
         lambda x: x,
         linear=True,
         exact=True,

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xlamini.core.dtypes import check_user_dtype, issubdtype
+from xlamini.core.edges import edge_methods
 from xlamini.core.errors import ShapeError
 from xlamini.core.tracer import aval_of
 from xlamini.primitives.arithmetic import sub
@@ -58,6 +59,7 @@ class RaggedDotDimensionNumbers:
         return hash(tuple(vars(self).values()))
 
 
+edge_methods(RaggedDotDimensionNumbers)
 _MATRICES = RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), (0,), (0,))
 
 

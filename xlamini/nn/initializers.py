@@ -12,6 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from xlamini.core.dtypes import canonicalize_dtype, check_user_dtype, issubdtype
+from xlamini.core.edges import edge
 from xlamini.core.edges import edge_of_face as _edge_of_face
 from xlamini.core.errors import ShapeError
 from xlamini.core.tracer import literal
@@ -21,6 +22,7 @@ from xlamini.numpy.creation import ones as all_ones
 from xlamini.numpy.creation import zeros as all_zeros
 from xlamini.primitives.complex import complex as from_parts
 from xlamini.primitives.complex import part_dtype
+from xlamini.primitives.convert import convert
 from xlamini.primitives.exponential import log
 from xlamini.primitives.power import sqrt
 from xlamini.primitives.promotion import in_dtype
@@ -31,9 +33,8 @@ from xlamini.random import matrices as _matrices
 from xlamini.random.arguments import checked_shape, sampler
 from xlamini.random.normal import normal_noise
 from xlamini.random.normal import truncated_normal as _truncated_normal
-from xlamini.random.uniform import halves
+from xlamini.random.uniform import halves, uniform_between
 from xlamini.random.uniform import uniform as _uniform
-from xlamini.random.uniform import uniform_between
 
 __all__ = [
     "Initializer", "constant", "delta_orthogonal", "glorot_normal", "glorot_uniform", "he_normal", "he_uniform",
@@ -93,7 +94,8 @@ def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
     >>> uniform(2.0)(xlamini.random.key(0), (2, 3)).shape
     (2, 3)
     """
-    return _initializer("uniform", dtype, lambda key, shape, found: _uniform(key, shape, found) * in_dtype(scale, found))
+    draw = lambda key, shape, found: _uniform(key, shape, found) * _factor(scale, found)  # noqa: E731
+    return _initializer("uniform", dtype, draw)
 
 
 def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
@@ -102,7 +104,7 @@ def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
     >>> normal(2.0)(xlamini.random.key(0), (2, 3)).shape
     (2, 3)
     """
-    return _initializer("normal", dtype, lambda key, shape, found: _normal(key, shape, found) * in_dtype(stddev, found))
+    return _initializer("normal", dtype, lambda key, shape, found: _normal(key, shape, found) * _factor(stddev, found))
 
 
 def truncated_normal(stddev: Any = 1e-2, dtype: Any = None, lower: Any = -2.0, upper: Any = 2.0) -> Initializer:
@@ -113,7 +115,7 @@ def truncated_normal(stddev: Any = 1e-2, dtype: Any = None, lower: Any = -2.0, u
     """
 
     def draw(key: Any, shape: tuple[int, ...], found: np.dtype) -> Any:
-        return _truncated_normal(key, lower, upper, shape, found) * in_dtype(stddev, found)
+        return _truncated_normal(key, lower, upper, shape, found) * _factor(stddev, found)
 
     return _initializer("truncated_normal", dtype, draw)
 
@@ -182,7 +184,7 @@ def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> In
 
 
 def delta_orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Initializer:
-    """An initializer for kernels of convolutions: an orthogonal matrix at the centre of the receptive field, else zeros.
+    """An initializer for convolutions: an orthogonal matrix at the centre of the receptive field, else zeros.
 
     The last two axes are those of input and output, of which the first may not be larger; in front there are one to
     three of the receptive field (else ShapeError). Source: Xiao and others, 2018.
@@ -197,9 +199,9 @@ def delta_orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None)
                 "delta_orthogonal: shape must be (field…, in, out) with one to three axes of the receptive field and "
                 f"in <= out, got {shape}"
             )
-        square = _orthogonal("delta_orthogonal", key, (shape[-1],) * 2, found, scale, column_axis)
+        matrix = _orthogonal("delta_orthogonal", key, shape[-2:], found, scale, column_axis)
         centre = tuple((n - 1) // 2 for n in shape[:-2])
-        return all_zeros(shape, found).at[centre].set(square[: shape[-2]])
+        return all_zeros(shape, found).at[centre].set(matrix)
 
     return _initializer("delta_orthogonal", dtype, draw)
 
@@ -209,8 +211,8 @@ def _orthogonal(name: str, key: Any, shape: tuple[int, ...], dtype: np.dtype, sc
         raise ShapeError(f"{name}: shape must have at least two axes, got {shape}")
     axis = range(len(shape))[column_axis]
     others = (*shape[:axis], *shape[axis + 1 :])
-    drawn = _matrices.orthogonal(key, shape[axis], (), dtype, math.prod(others))
-    return in_dtype(scale, dtype) * moveaxis(drawn.reshape((shape[axis], *others)), 0, axis)
+    drawn = _matrices.orthogonal(key, math.prod(others), (), dtype, shape[axis])
+    return _factor(scale, dtype) * moveaxis(drawn.reshape((*others, shape[axis])), len(others), axis)
 
 
 def _initializer(name: str, default: Any, draw: Draw) -> Initializer:
@@ -223,7 +225,7 @@ def _initializer(name: str, default: Any, draw: Draw) -> Initializer:
         return draw(key, checked_shape(name, shape), found)
 
     initialize.__name__ = initialize.__qualname__ = name
-    return initialize
+    return edge(initialize)
 
 
 def _units(shape: tuple[int, ...], mode: str, in_axis: Axes, out_axis: Axes, batch_axis: Axes) -> float:
@@ -286,6 +288,11 @@ def _disc(key: Any, shape: tuple[int, ...], dtype: np.dtype) -> tuple[Any, Any]:
     for_radius, for_angle = halves(split_p.bind(key, shape=(2,)))
     angle = literal(2 * math.pi, dtype) * uniform_between(for_angle, shape, dtype, 0.0, 1.0)
     return uniform_between(for_radius, shape, dtype, 0.0, 1.0), from_parts(cos(angle), sin(angle))
+
+
+def _factor(x: Any, dtype: np.dtype) -> Any:
+    """A number or an array in this dtype, outside of a composite too."""
+    return convert(x, dtype) if hasattr(x, "dtype") else dtype.type(x)
 
 
 _edge_of_face(globals())

@@ -21,6 +21,7 @@ from xlamini.numpy.arithmetic import (
     remainder as remainder, sign as sign, square as square, true_divide as true_divide,
 )
 from xlamini.numpy.array_api import VERSION as __array_api_version__, namespace_info as __array_namespace_info__
+from xlamini.numpy.bessel import i0 as i0
 from xlamini.numpy.bitwise import (
     bitwise_count as bitwise_count, bitwise_invert as bitwise_invert, bitwise_left_shift as bitwise_left_shift,
     bitwise_not as bitwise_not, bitwise_right_shift as bitwise_right_shift, invert as invert,

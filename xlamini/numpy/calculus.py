@@ -53,9 +53,7 @@ def gradient(
 
 
 @composite(static=("axis",))
-def unwrap(
-    p: ArrayLike, discont: ArrayLike | None = None, axis: int = -1, period: ArrayLike = 2 * math.pi
-) -> Array:
+def unwrap(p: ArrayLike, discont: ArrayLike | None = None, axis: int = -1, period: ArrayLike = 2 * math.pi) -> Array:
     """Phases along an axis with multiples of `period` added, so that neighbours differ by half of it at most.
 
     Jumps below `discont`, if that is more than half a period, stay as they are. Integers stay integers where period
@@ -74,9 +72,11 @@ def unwrap(
     half = _half(phases, period)
     wrapped = operators.remainder(steps + half, period) - half
     doubtful = _all(operators.equal(wrapped, -half), operators.greater(steps, 0), operators.equal(half + half, period))
-    wrapped = where(doubtful, half, wrapped)
+    wrapped = where(doubtful, convert(half, aval_of(wrapped).dtype), wrapped)
     least = operators.true_divide(period, 2) if discont is None else discont
-    change = where(operators.less(operators.absolute(steps), least), in_dtype(0, aval_of(wrapped).dtype), wrapped - steps)
+    change = where(
+        operators.less(operators.absolute(steps), least), in_dtype(0, aval_of(wrapped).dtype), wrapped - steps
+    )
     start = slice_in_dim(phases, 0, 1, axis=along)
     rest = operators.add(slice_in_dim(phases, 1, phases.shape[along], axis=along), cumsum(change, axis=along))
     return concatenate([start, rest], axis=along)
@@ -91,8 +91,10 @@ def _check_samples(f: Any, axes: Sequence[int], spacings: Sequence[Any], order: 
         if length < order + 1:
             raise ValueError(f"gradient: axis {axis} has {length} samples; edge_order={order} takes {order + 1}")
         if shape not in ((), (length,)):
-            raise ShapeError(f"gradient: a spacing of shape {shape} for axis {axis} of length {length}; give a number or "
-                             "one coordinate for each sample")
+            raise ShapeError(
+                f"gradient: a spacing of shape {shape} for axis {axis} of length {length}; give a number or "
+                "one coordinate for each sample"
+            )
 
 
 @composite(static=("axes", "order"))

@@ -80,7 +80,9 @@ def _clipped(x: Any) -> Any:
     return clamp(in_dtype(-1.0, dtype), x, in_dtype(1.0, dtype))
 
 
-def _covariance(name: str, m: Any, y: Any, rowvar: bool, ddof: int | float, weights: tuple[Any, Any], dtype: Any) -> Any:
+def _covariance(
+    name: str, m: Any, y: Any, rowvar: bool, ddof: int | float, weights: tuple[Any, Any], dtype: Any
+) -> Any:
     x = _observations(name, m, y, rowvar, dtype)
     given, counts = aval_of(x), _weights(name, x, weights)
     if not given.shape[1]:

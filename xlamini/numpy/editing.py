@@ -9,8 +9,8 @@ from xlamini.core.dtypes import issubdtype
 from xlamini.core.errors import ConcretizationTypeError, ShapeError, TracerArrayConversionError
 from xlamini.core.tracer import aval_of
 from xlamini.numpy.arguments import as_axis, as_operand
-from xlamini.numpy.cumulative import cumsum
 from xlamini.numpy.creation import full
+from xlamini.numpy.cumulative import cumsum
 from xlamini.numpy.repeating import broadcast_to
 from xlamini.numpy.sorting import argsort, sort
 from xlamini.numpy.take import take
@@ -63,7 +63,7 @@ def _inserted(x: Any, places: Any, values: Any, axis: int) -> Any:
     shape = aval_of(x).shape
     if not aval_of(places).ndim:
         values = _one_block(values, len(shape), axis)
-        places = broadcast_in_dim(places, (aval_of(values).shape[axis] if aval_of(values).ndim == len(shape) else 1,), ())
+        places = broadcast_in_dim(places, (aval_of(values).shape[axis],), ())
     count, length = aval_of(places).shape[0], shape[axis]
     values = broadcast_to(in_dtype(values, aval_of(x).dtype), (*shape[:axis], count, *shape[axis + 1 :]))
     places = in_dtype(_clipped(from_front(places, length), length), _INDEX)
@@ -216,4 +216,4 @@ def _with_diagonal(x: Any, value: Any) -> Any:
 
 def _refuse_inplace(name: str, inplace: bool) -> None:
     if inplace:
-        raise NotImplementedError(f"{name}: arrays are immutable; pass inplace=False and use the array that is returned")
+        raise NotImplementedError(f"{name}: arrays are immutable; pass inplace=False and use what is returned")

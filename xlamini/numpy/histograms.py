@@ -31,7 +31,7 @@ from xlamini.typing import ArrayLike
 def histogram_bin_edges(
     a: ArrayLike,
     bins: ArrayLike = 10,
-    range: None | Array | Sequence[ArrayLike] = None,
+    range: Array | Sequence[ArrayLike] | None = None,
     weights: ArrayLike | None = None,
 ) -> Array:
     """The bounds of `bins` equally wide bins over `range`, or from the smallest element to the largest.
@@ -79,7 +79,7 @@ def histogram2d(
     x: ArrayLike,
     y: ArrayLike,
     bins: ArrayLike | list[ArrayLike] = 10,
-    range: Sequence[None | Array | Sequence[ArrayLike]] | None = None,
+    range: Sequence[Array | Sequence[ArrayLike] | None] | None = None,
     weights: ArrayLike | None = None,
     density: bool | None = None,
 ) -> tuple[Array, Array, Array]:
@@ -105,7 +105,7 @@ def histogram2d(
 def histogramdd(
     sample: ArrayLike,
     bins: ArrayLike | list[ArrayLike] = 10,
-    range: Sequence[None | Array | Sequence[ArrayLike]] | None = None,
+    range: Sequence[Array | Sequence[ArrayLike] | None] | None = None,
     weights: ArrayLike | None = None,
     density: bool | None = None,
 ) -> tuple[Array, list[Array]]:

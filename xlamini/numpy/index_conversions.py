@@ -63,7 +63,7 @@ def ravel_multi_index(
     sizes = as_shape("ravel_multi_index", dims)
     indices = [_index(x) for x in multi_index]
     if len(indices) != len(sizes):
-        raise ValueError(f"ravel_multi_index: {len(indices)} indices for the {len(sizes)} axes of {sizes}; give one each")
+        raise ValueError(f"ravel_multi_index: {len(indices)} indices for {len(sizes)} axes of {sizes}; give one each")
     if order not in ("C", "F"):
         raise ValueError(f"ravel_multi_index: order={order!r}; it takes 'C' or 'F'")
     modes = (mode,) * len(sizes) if isinstance(mode, str) else tuple(mode)

@@ -9,6 +9,7 @@ import numpy as np
 from xlamini.core.tracer import aval_of
 from xlamini.numpy.ufunc import ufunc
 from xlamini.primitives import arithmetic, operators
+from xlamini.primitives.convert import convert
 from xlamini.primitives.elementwise import INTEGER, kind_of
 from xlamini.primitives.promotion import broadcasted, check_operands, promoted
 from xlamini.primitives.select import where
@@ -30,8 +31,9 @@ def _integers(name: str, x: Any, y: Any) -> Any:
 
 def _divisor(x: Any, y: Any) -> Any:
     """Euclid's algorithm on all pairs at once, until no rest is left."""
-    x, y = operators.absolute(x), operators.absolute(y)
-    return while_loop(_some_left, _step, (x, y))[0]
+    aval = aval_of(x)
+    start = operators.absolute(x), operators.absolute(y)
+    return convert(while_loop(_some_left, _step, start)[0], aval.dtype, aval.weak_type)
 
 
 def _some_left(pair: Any) -> Any:
@@ -50,7 +52,7 @@ def _multiple(x: Any, y: Any) -> Any:
     x, y = operators.absolute(x), operators.absolute(y)
     divisor = _divisor(x, y)
     safe = where(operators.equal(divisor, 0), operators.in_dtype(1, divisor.dtype), divisor)
-    return operators.multiply(x, arithmetic.div(y, safe))
+    return convert(operators.multiply(x, arithmetic.div(y, safe)), aval_of(x).dtype, aval_of(x).weak_type)
 
 
 @ufunc(_divisor, _integers)

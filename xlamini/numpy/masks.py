@@ -72,6 +72,7 @@ def _choose(numbers: Any, options: list[Any], mode: str) -> Any:
         numbers = clamp(in_dtype(0, dtype), numbers, in_dtype(count - 1, dtype))
     numbers, *options = broadcast_arrays(numbers, *promoted_dtypes(*options))
     table = stack(options)
+    table = convert(table, table.dtype)
     return take_along_axis(table, reshape(numbers, (1, *numbers.shape)), 0)[0]
 
 
@@ -99,9 +100,7 @@ def compress(
     return _compressed("compress", mask, array, axis, size, fill_value)
 
 
-def extract(
-    condition: ArrayLike, arr: ArrayLike, *, size: int | None = None, fill_value: ArrayLike = 0
-) -> Array:
+def extract(condition: ArrayLike, arr: ArrayLike, *, size: int | None = None, fill_value: ArrayLike = 0) -> Array:
     """The elements of a flattened array for which the flattened condition holds; see `compress`.
 
     >>> extract(jnp.array([True, False, True]), jnp.array([1, 2, 3]))

@@ -32,8 +32,8 @@ def pad(array: ArrayLike, pad_width: Any, mode: str | Callable[..., Any] = "cons
 
     Args: array: what is padded. pad_width: how many: one number, `(before, after)`, or such a pair for each axis.
     mode: "constant" (the keyword `constant_values` has one value, a pair, or a pair for each axis; 0 if it is not
-    given), "edge", "wrap" or "empty"; "reflect" and "symmetric" (with reflect_type="odd" the mirror image is turned over
-    the edge's value); "linear_ramp" to `end_values`; "maximum", "minimum", "mean" and "median", of the `stat_length`
+    given), "edge", "wrap" or "empty"; "reflect" and "symmetric" (with reflect_type="odd" the image is turned over the
+    edge's value); "linear_ramp" to `end_values`; "maximum", "minimum", "mean" and "median", of the `stat_length`
     elements at the edge, or of all. Or a function of a padded vector, its widths, the axis and the keywords, which
     returns the vector.
 

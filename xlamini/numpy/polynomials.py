@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.errors import ShapeError
 from xlamini.core.tracer import aval_of
 from xlamini.numpy.arguments import as_index, as_operand
 from xlamini.numpy.convolution import convolve
@@ -112,7 +111,9 @@ def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
     p, constants = (*_coefficients("polyint", p, *given), None)[:2]
     constants = zeros(order, p.dtype) if constants is None else constants
     if len(constants) not in (1, order):
-        raise ValueError(f"polyint: k has length {len(constants)}; give one constant, or one for each of {order} orders")
+        raise ValueError(
+            f"polyint: k has length {len(constants)}; give one constant, or one for each of {order} orders"
+        )
     constants = broadcast_to(constants, (order,))
     for i in range(order):
         powers = convert(as_operand("polyint", np.arange(len(p), 0, -1, dtype=np.int32)), p.dtype)
@@ -137,7 +138,9 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
     shape = np.broadcast_shapes(coefficients.shape[1:], aval_of(at).shape)
     start = zeros(shape, coefficients.dtype)
     at = convert(broadcast_to(at, shape), coefficients.dtype)
-    value, _ = scan(lambda y, c: (operators.add(*broadcasted("polyval", y * at, c)), None), start, coefficients, unroll=unroll)
+    value, _ = scan(
+        lambda y, c: (operators.add(*broadcasted("polyval", y * at, c)), None), start, coefficients, unroll=unroll
+    )
     return value
 
 
@@ -179,8 +182,7 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
     places = np.flatnonzero(known_values("roots", given, "give strip_zeros=False"))
     if not len(places):
         return convert(zeros(0, given.dtype), _complex(given.dtype))
-    core = given[int(places[0]) : int(places[-1]) + 1]
-    return _core_roots(core, given.shape[0] - 1 - int(places[-1]))
+    return _companion_roots(given[int(places[0]) :])
 
 
 @composite(static=("N", "increasing"))
@@ -278,13 +280,7 @@ def _complex(dtype: Any) -> Any:
     return np.result_type(np.zeros((), dtype).dtype, np.complex64)
 
 
-@composite(static=("trailing",))
-def _core_roots(p: Any, trailing: int) -> Any:
-    """The zeros of a polynomial that neither begins nor ends with 0, and `trailing` times 0."""
-    found = _companion_roots(p)
-    return concatenate([found, zeros(trailing, found.dtype)])
-
-
+@composite()
 def _companion_roots(p: Any) -> Any:
     degree = p.shape[0] - 1
     if degree < 1:

@@ -129,7 +129,16 @@ def _share(name: str, q: Any) -> Any:
 
 
 def _quantile(
-    name: str, a: Any, q: Any, axis: Axis, out: None, overwrite: bool, method: str, keepdims: bool, weights: Any, skip: bool
+    name: str,
+    a: Any,
+    q: Any,
+    axis: Axis,
+    out: None,
+    overwrite: bool,
+    method: str,
+    keepdims: bool,
+    weights: Any,
+    skip: bool,
 ) -> Any:
     """A quantile of rows that are sorted with NaNs last; those are counted out if `skip`, else make the result NaN."""
     _check(name, a, out, overwrite, method, weights)
@@ -196,7 +205,9 @@ def _element(x: Any, index: Any, count: Any) -> Any:
         return take(x, convert(clamp(0.0, index, in_dtype(float(last), aval_of(index).dtype)), np.int32), axis=-1)
     bounded = operators.greater(index, last)
     inside = select(bounded, broadcast_to(last, aval_of(index).shape), index)
-    return take_along_axis(x, convert(select(operators.less(inside, 0), in_dtype(0, inside.dtype), inside), np.int32), -1)
+    return take_along_axis(
+        x, convert(select(operators.less(inside, 0), in_dtype(0, inside.dtype), inside), np.int32), -1
+    )
 
 
 def _weights_like(name: str, x: Any, a: Any, axes: tuple[int, ...], weights: Any) -> Any:
@@ -230,4 +241,6 @@ def _weighted(x: Any, weights: Any, points: Any, bad: Any, skip: bool) -> Any:
     result = take_along_axis(x, select(operators.greater(index, x.shape[-1] - 1), x.shape[-1] - 1, index), -1)
     if skip:
         wrong = operators.bitwise_and(wrong, operators.bitwise_not(bad))
-    return select(broadcast_in_dim(wrong.any(-1), aval_of(result).shape, range(aval_of(result).ndim - 1)), _nan(x), result)
+    return select(
+        broadcast_in_dim(wrong.any(-1), aval_of(result).shape, range(aval_of(result).ndim - 1)), _nan(x), result
+    )

@@ -20,6 +20,7 @@ from xlamini.primitives.convert import convert
 from xlamini.primitives.iota import broadcasted_iota, iota
 from xlamini.primitives.promotion import check_operands, in_dtype, promoted_inexact
 from xlamini.primitives.rounding import floor
+from xlamini.primitives.select import where
 from xlamini.primitives.shape import broadcast_in_dim, expand_dims
 from xlamini.runtime.array import Array
 from xlamini.runtime.put import device_put_value
@@ -182,7 +183,8 @@ def geomspace(
     count = as_index("geomspace", "num", num)
     if count < 0:
         raise ValueError(f"geomspace: num must be 0 or more, got {count}")
-    return _geomspace(start, stop, count, endpoint, None if dtype is None else check_user_dtype(dtype, "geomspace"), axis)
+    wanted = None if dtype is None else check_user_dtype(dtype, "geomspace")
+    return _geomspace(start, stop, count, endpoint, wanted, axis)
 
 
 @composite(static=("num", "endpoint", "dtype", "axis"))
@@ -192,10 +194,10 @@ def _geomspace(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, axis
     along = as_axis("geomspace", axis, aval_of(start).ndim + 1)
     exponents = linspace(exponential.log(start / sign), exponential.log(stop / sign), num, endpoint)
     points = exponential.exp(exponents) * sign
-    if num > 0:
-        points = concatenate([expand_dims(start, (0,)), points[1:]], 0)
-    if num > 1 and endpoint:
-        points = concatenate([points[:-1], expand_dims(stop, (0,))], 0)
+    ends = {0: start, -1: stop} if endpoint and num > 1 else {0: start} if num else {}
+    for place, exact in ends.items():
+        found = points[place]
+        points = points.at[place].set(where(operators.equal(found, found), exact, found))
     points = moveaxis(points, 0, along)
     return points if dtype is None else convert(points, dtype)
 

@@ -173,7 +173,8 @@ def spacing(x: ArrayLike, /) -> Array:
         raise ValueError("spacing: complex numbers have no next one; take their parts")
     (array,) = promoted_inexact("spacing", x)
     array = convert(array, aval_of(array).dtype)
-    tiny, infinite = (_copysign(in_dtype(v, array.dtype), array) for v in (finfo(array.dtype).smallest_subnormal, np.inf))
+    ends = finfo(array.dtype).smallest_subnormal, np.inf
+    tiny, infinite = (_copysign(in_dtype(v, array.dtype), array) for v in ends)
     distance = rounding.nextafter(array, infinite) - array
     return where(equal(distance, 0), tiny, distance)
 

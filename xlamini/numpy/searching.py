@@ -190,7 +190,8 @@ def bincount(
     if numbers.ndim != 1:
         raise ValueError(f"bincount: x must be one-dimensional, got shape {numbers.shape}; use ravel")
     if length is None:
-        length = max(minlength, int(known_values("bincount", numbers, "give it with the argument `length`").max(initial=-1)) + 1)
+        known = known_values("bincount", numbers, "give it with the argument `length`")
+        length = max(minlength, int(known.max(initial=-1)) + 1)
     return _counts(numbers, 1 if weights is None else weights, length)
 
 

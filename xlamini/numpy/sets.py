@@ -79,7 +79,9 @@ def unique(
     (Array([1, 3], dtype=int32), Array([1, 2], dtype=int32))
     """
     found = _unique("unique", ar, axis, equal_nan, size, fill_value)
-    asked = [part for part, wanted in zip(found[1:], (return_index, return_inverse, return_counts), strict=True) if wanted]
+    asked = [
+        part for part, wanted in zip(found[1:], (return_index, return_inverse, return_counts), strict=True) if wanted
+    ]
     return (found[0], *asked) if asked else found[0]
 
 
@@ -121,9 +123,7 @@ def unique_values(x: ArrayLike, /, *, size: int | None = None, fill_value: Array
     return _unique("unique_values", x, None, False, size, fill_value)[0]
 
 
-def union1d(
-    ar1: ArrayLike, ar2: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None
-) -> Array:
+def union1d(ar1: ArrayLike, ar2: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None) -> Array:
     """The values that one of two arrays has, in increasing order; `size` and `fill_value` are as in `unique`.
 
     >>> union1d(jnp.array([1, 3]), jnp.array([2, 3]))

@@ -31,6 +31,9 @@ class Shortcuts(NamedTuple):
     update: str | None = None
 
 
+_NONE = Shortcuts()
+
+
 class ufunc:
     """An elementwise function of `nin` operands with `nout` results. `identity` is what changes nothing, or None.
 
@@ -46,7 +49,7 @@ class ufunc:
         nout: int,
         *,
         identity: Any = None,
-        shortcuts: Shortcuts = Shortcuts(),
+        shortcuts: Shortcuts = _NONE,
     ):
         self.__name__: str = getattr(func, "__name__", type(func).__name__)
         self.__qualname__, self.__doc__, self.__wrapped__ = self.__name__, func.__doc__, func

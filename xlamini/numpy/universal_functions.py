@@ -34,7 +34,7 @@ def _by(monoid: reductions.Monoid, prepared: Callable[[str, Any], Any] = as_oper
     return reduced
 
 
-_BIT_AND = reductions.Monoid(reduce_and_p, bitwise_primitives.bitwise_and, lambda dtype: dtype == bool or -1)
+_BIT_AND = reductions.Monoid(reduce_and_p, bitwise_primitives.bitwise_and, lambda dtype: 1 if dtype.kind == "b" else -1)
 _BIT_XOR = reductions.Monoid(reduce_xor_p, bitwise_primitives.bitwise_xor, lambda dtype: 0)
 _BIT_OR = reductions.Monoid(reduce_or_p, bitwise_primitives.bitwise_or, lambda dtype: 0)
 

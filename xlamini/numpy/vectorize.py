@@ -35,7 +35,7 @@ class Signature(NamedTuple):
 def vectorize(
     pyfunc: Callable[..., Any], *, excluded: Collection[int | str] = frozenset(), signature: str | None = None
 ) -> Callable[..., Any]:
-    """`pyfunc`, which takes scalars, as a function of arrays that broadcast; or as `signature` says, of their last axes.
+    """`pyfunc`, which takes scalars, as a function of arrays that broadcast; or, with `signature`, of their last axes.
 
     Positional arguments whose numbers are in `excluded`, and keyword arguments, reach `pyfunc` as they are, and so
     does None. The calls are one vmap, no loop. ValueError for a signature that cannot be read, TypeError for a wrong
@@ -142,7 +142,8 @@ def _over_outer_axes(name: str, fun: Any, arrays: Sequence[Any], ranks: Sequence
     try:
         shape = np.broadcast_shapes(*outer)
     except ValueError:
-        raise ShapeError(f"{name}: shapes {', '.join(map(str, outer))} do not broadcast; make them equal, or 1") from None
+        listed = ", ".join(map(str, outer))
+        raise ShapeError(f"{name}: shapes {listed} do not broadcast; sizes must be equal or 1") from None
     mapped = [[len(s) - d - 1 >= 0 and s[len(s) - d - 1] != 1 for d in range(len(shape))] for s in outer]
     for d, n in enumerate(reversed(shape)):
         axes = tuple(0 if over[d] else None for over in mapped)

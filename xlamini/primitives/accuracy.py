@@ -8,6 +8,7 @@ from enum import Enum
 from typing import Any
 
 from xlamini.core.avals import ShapedArray
+from xlamini.core.edges import edge_methods
 from xlamini.primitives.elementwise import Elementwise
 
 
@@ -40,6 +41,7 @@ class Tolerance:
             raise ValueError(f"Tolerance: atol, rtol and ulps must not be negative, got {self}")
 
 
+edge_methods(Tolerance)
 Accuracy = Tolerance | AccuracyMode | None
 
 

@@ -115,7 +115,9 @@ def _approximate(
 ) -> tuple[Any, Any]:
     x = aval_of(operand)
     if kind_of(x.dtype) is not FLOAT:
-        raise ValueError(f"{name}: the operand must be floating point, got {x.str_short(False)}; convert it with .astype")
+        raise ValueError(
+            f"{name}: the operand must be floating point, got {x.str_short(False)}; convert it with .astype"
+        )
     dim = dimension + x.ndim if dimension < 0 else int(dimension)
     if not 0 <= dim < x.ndim:
         raise ShapeError(f"{name}: reduction_dimension {dimension} does not fit {x.str_short(False)}")
@@ -160,7 +162,7 @@ def _count(
     reckoned = max(size, reduction_input_size_override)
     bins = reckoned if recall_target == 1 else min(int((1 - k) / math.log(recall_target)), reckoned)
     halvings = int(math.log2(reckoned / max(bins, lanes)))
-    return size if halvings == 0 else -(-(-(-size // lanes)) // 2**halvings) * lanes
+    return size if halvings == 0 else math.ceil(math.ceil(size / lanes) / 2**halvings) * lanes
 
 
 def _largest(x: Any, *, count: int, axis: int) -> list[Any]:

@@ -46,8 +46,8 @@ def gather(
     """The windows of `slice_sizes` that begin at the index vectors along the last dimension of `start_indices`.
 
     `mode` says what an index out of bounds means (see GatherScatterMode): by default there is none, and "fill" gives
-    `fill_value`, or NaN or the dtype's extreme. `unique_indices` and `indices_are_sorted` are promises that let XLA be faster. Raises
-    ShapeError or TypeError for dimension numbers or operands that do not fit.
+    `fill_value`, or NaN or the dtype's extreme. `unique_indices` and `indices_are_sorted` are promises that let XLA be
+    faster. Raises ShapeError or TypeError for dimension numbers or operands that do not fit.
 
     >>> numbers = GatherDimensionNumbers((), (0,), (0,))
     >>> gather(xlamini.numpy.arange(5), xlamini.numpy.array([[3], [1]]), numbers, (1,))

@@ -1,4 +1,4 @@
-"""Binomially distributed counts: by waiting times where few are expected, else by rejection; multinomial ones of them."""
+"""Binomial counts: by waiting times where few are expected, else by rejection; multinomial ones made of them."""
 from __future__ import annotations
 
 import math
@@ -167,7 +167,7 @@ def multinomial(
     probabilities = ShapedArray(aval.shape[:-1], aval.dtype)
     if wanted is not None and wanted[-1:] != aval.shape[-1:]:
         raise ShapeError(
-            f"multinomial: shape must end with the number of outcomes, {aval.shape[-1]}, the last axis of p, got {wanted}"
+            f"multinomial: shape must end with the number of outcomes, {aval.shape[-1]}, as p does, got {wanted}"
         )
     rows = broadcast_shape("multinomial", None if wanted is None else wanted[:-1], n=n, p=probabilities)
     return _multinomial(key, n, p, rows, float_dtype("multinomial", dtype), unroll)

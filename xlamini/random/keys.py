@@ -24,7 +24,8 @@ def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Any:
     """A random key, of shape () and dtype key<fry>, from an integer seed.
 
     Without 64-bit types only the low 32 bits of the seed count. `impl` (or `dtype`) names the generator:
-    'threefry2x32', 'rbg', 'unsafe_rbg', or None for the flag `default_prng_impl`. Raises TypeError for a seed that is no integer scalar, OverflowError for one of more than 64 bits.
+    'threefry2x32', 'rbg', 'unsafe_rbg', or None for the flag `default_prng_impl`. Raises TypeError for a seed that is
+    no integer scalar, OverflowError for one of more than 64 bits.
 
     >>> xlamini.random.key(42)
     Array((), dtype=key<fry>) overlaying:

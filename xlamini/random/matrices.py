@@ -22,7 +22,7 @@ from xlamini.primitives.power import sqrt
 from xlamini.primitives.promotion import in_dtype
 from xlamini.primitives.shape import expand_dims
 from xlamini.random.arguments import broadcast_shape, checked_shape, float_dtype, sampler
-from xlamini.random.normal import normal_noise, normal_dtype, standard_normal
+from xlamini.random.normal import normal_dtype, normal_noise, standard_normal
 
 _METHODS = ("cholesky", "eigh", "svd")
 _SINGLE = np.dtype(np.float32)

@@ -83,8 +83,8 @@ def _by_rejection(key: Any, lam: Any, dtype: np.dtype, needed: Any) -> Any:
         return turns + 1, where(accept, k, kept), accepted | accept, key
 
     start = (np.int32(0), spread_to(np.float32(-1), lam.shape), spread_to(np.False_, lam.shape), key)
-    goes_on = lambda state: needed & any_of(~state[2]) & _goes_on(state[0], dtype)
-    return convert(while_loop(goes_on, turn, start)[1], dtype)
+    last = while_loop(lambda state: needed & any_of(~state[2]) & _goes_on(state[0], dtype), turn, start)
+    return convert(last[1], dtype)
 
 
 def _goes_on(turns: Any, dtype: np.dtype) -> Any:

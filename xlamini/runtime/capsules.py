@@ -12,7 +12,7 @@ from xlamini.core.dtypes import canonicalize_dtype
 from xlamini.runtime.array import ArrayImpl
 from xlamini.runtime.conversions import to_numpy, without_jax
 from xlamini.runtime.platforms import Device, devices
-from xlamini.runtime.put import device_put_value
+from xlamini.runtime.put import copy_of, device_put_value
 
 _CPU = (1, 3)  # DLPack's numbers for memory of the host, and for pinned memory
 
@@ -23,7 +23,8 @@ def from_capsule(external: Any, copy: bool | None) -> ArrayImpl:
     device = _device(kind, number)
     capsule = external.__dlpack__(stream=None if kind in _CPU else 1)
     try:
-        return _narrowed(_held(capsule, device, copy))
+        array = _narrowed(_held(capsule, device, copy))
+        return copy_of(array) if copy else array
     except _jax.JaxRuntimeError as error:
         if copy is False:
             raise ValueError(f"from_dlpack: this array must be copied, but copy=False: {error}") from None

@@ -43,7 +43,7 @@ def to_numpy(x: Array) -> np.ndarray:
 
 
 def without_jax(method: Callable[[Array], Any], x: Array) -> Any:
-    """`method(x)` for a method of C++ that brings the value to the host and asks modules of jax for a sharding or an aval.
+    """`method(x)` for a method of C++ that brings the value to the host and asks modules of jax for a sharding.
 
     Where jax is installed that would load it, and it would overwrite our methods; where it is not, the failing
     import costs 40 us. Placeholders that answer stand in jax's place meanwhile.

@@ -6,14 +6,15 @@ from typing import Any
 from xlamini.core.errors import ShapeError
 from xlamini.numpy.arguments import as_operand
 from xlamini.primitives.promotion import promoted_inexact_dtypes
+from xlamini.runtime.array import Array
 
 
-def inexact(name: str, *operands: Any) -> list[Any]:
+def inexact(name: str, *operands: Any) -> list[Array]:
     """The operands in one inexact dtype; TypeError for what is no array."""
     return list(promoted_inexact_dtypes(*(as_operand(name, x) for x in operands)))
 
 
-def matrices(name: str, x: Any) -> Any:
+def matrices(name: str, x: Any) -> Array:
     """An array of inexact dtype that is a matrix or a stack of them; else ShapeError."""
     (x,) = inexact(name, x)
     if x.ndim < 2:
@@ -21,7 +22,7 @@ def matrices(name: str, x: Any) -> Any:
     return x
 
 
-def squares(name: str, x: Any) -> Any:
+def squares(name: str, x: Any) -> Array:
     """An array of inexact dtype that is a square matrix or a stack of them; else ShapeError."""
     x = matrices(name, x)
     if x.shape[-1] != x.shape[-2]:

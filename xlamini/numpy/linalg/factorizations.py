@@ -132,7 +132,7 @@ def matrix_rank(
     (x,) = inexact("matrix_rank", M)
     if x.ndim < 2:
         return convert(reductions.any(x != 0), _INDEX)
-    s = svd(x, full_matrices=False, compute_uv=False, hermitian=hermitian)
+    s: Any = svd(x, full_matrices=False, compute_uv=False, hermitian=hermitian)
     if rtol is None:
         rtol = float(finfo(x.dtype).eps) * max(x.shape[-2:])
     given = asarray(rtol if tol is None else tol, s.dtype)

@@ -93,7 +93,7 @@ def cond(x: ArrayLike, p: int | float | str | None = None) -> Array:
     if not a.shape[-1] or not a.shape[-2]:
         raise ShapeError(f"cond: the matrices have no elements: {shown(a)}")
     if p in (None, 2, -2):
-        s = svd(a, full_matrices=False, compute_uv=False)
+        s: Any = svd(a, full_matrices=False, compute_uv=False)
         return s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1]
     if a.shape[-1] != a.shape[-2]:
         raise ShapeError(f"cond: for p={p!r} square matrices are needed, got {shown(a)}; p=2 takes others too")
@@ -139,7 +139,7 @@ def _of_matrices(name: str, x: Any, ord: Any, axes: Axes, keepdims: bool) -> Any
         return _of_sums(x, ord, columns, rows, keepdims)
     if ord not in ("nuc", 2, -2):
         raise ValueError(f"{name}: ord {ord!r} is not a norm of matrices; give 'fro', 'nuc', 1, -1, 2, -2, inf or -inf")
-    s = svd(moveaxis(x, axes, (-2, -1)), full_matrices=False, compute_uv=False)
+    s: Any = svd(moveaxis(x, axes, (-2, -1)), full_matrices=False, compute_uv=False)
     reduce = {"nuc": reductions.sum, 2: reductions.max, -2: reductions.min}[ord]
     out = reduce(s, -1)
     return expand_dims(out, axes) if keepdims else out

@@ -66,7 +66,8 @@ class TridiagonalSolve(MatrixOperation):
         x = self.bind(*primals, **params)
         right = db
         if not all(map(is_zero, changes)):
-            right = add_tangents(neg(product(*map(instantiated, changes), x)), db)
+            low, middle, high = map(instantiated, changes)
+            right = add_tangents(neg(product(low, middle, high, x)), db)
         return x, right if is_zero(right) else self.bind(*diagonals, right, **params)
 
     def transpose(self, ct: Any, dl: Any, d: Any, du: Any, b: Any, **params: Any) -> list[Any]:

@@ -18,7 +18,7 @@ def bessel_i0e(x: Any) -> Any:
     """The modified Bessel function of the first kind of order 0, times `exp(-abs(x))`, elementwise.
 
     >>> bessel_i0e(1.0)
-    Array(0.46575963, dtype=float32, weak_type=True)
+    Array(0.4657596, dtype=float32, weak_type=True)
     """
 
 

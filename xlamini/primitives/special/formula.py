@@ -67,8 +67,8 @@ def iterate(step: Callable[..., Sequence[Any]], *state: Any, limit: int) -> list
     avals = [number, *(ShapedArray(a.shape, a.dtype) for a in map(aval_of, state))]
 
     def flat(n: Any, *values: Any) -> list[Any]:
-        going, *values = step(n, *values)
-        return [n + 1, reduce_or(going, range(aval_of(going).ndim)), *values]
+        going, *new = step(n, *values)
+        return [n + 1, reduce_or(going, range(aval_of(going).ndim)), *new]
 
     body, captured = build(flat, avals)
     holds, _ = build(lambda n, going: [bitwise_and(going, lt(n, limit))], [number, ShapedArray((), np.dtype(bool))])

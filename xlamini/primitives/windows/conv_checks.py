@@ -28,7 +28,8 @@ def check_operands(
     check_numbers(name, count, window_strides=strides, lhs_dilation=lhs_dilation, rhs_dilation=rhs_dilation)
     window = [rhs.shape[d] for d in numbers.rhs_spec[2:]]
     if any(n == 0 for n in window):
-        raise ShapeError(f"{name}: the kernel {rhs.str_short(False)} has an empty spatial dimension; give it one element")
+        kernel = rhs.str_short(False)
+        raise ShapeError(f"{name}: the kernel {kernel} has an empty spatial dimension; give it one element")
     if padding is not None and len(padding) != count:
         raise ShapeError(f"{name}: padding must have {count} pairs, one for each spatial dimension, got {padding}")
     if groups is not None:

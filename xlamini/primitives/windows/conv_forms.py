@@ -1,4 +1,4 @@
-"""Special forms of convolution: plain, transposed, with a kernel of its own at each place, and the windows themselves."""
+"""Special forms of convolution: plain, transposed, with a kernel for each place; and the windows themselves."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def conv(
     precision: Any = None,
     preferred_element_type: Any = None,
 ) -> Any:
-    """`conv_general_dilated` without dilation: `lhs` is (N, C, space…), `rhs` (O, C, space…), the result (N, O, space…).
+    """`conv_general_dilated` without dilation, of (N, C, space…) with (O, C, space…), which gives (N, O, space…).
 
     >>> conv(xlamini.numpy.ones((1, 1, 4)), xlamini.numpy.ones((2, 1, 3)), (1,), "VALID").shape
     (1, 2, 2)
@@ -148,26 +148,11 @@ def conv_general_dilated_patches(
     name = "conv_general_dilated_patches"
     x = lhs if preferred_element_type is None else convert(lhs, check_user_dtype(preferred_element_type, name))
     shape = aval_of(x).shape
-    count = len(filter_shape)
-    numbers = numbers_for(name, shape, (1,) * (count + 2), dimension_numbers)
-    options = {
-        what: as_numbers(name, what, values, 1, count)
-        for what, values in (
-            ("filter_shape", filter_shape),
-            ("window_strides", window_strides),
-            ("lhs_dilation", lhs_dilation),
-            ("rhs_dilation", rhs_dilation),
-        )
-    }
-    check_numbers(name, count, **options)
-    window, strides, base, holes = options.values()
-    batch, features, *space = numbers.lhs_spec
-    around = as_pads(name, padding, [shape[d] for d in space], dilated(window, holes), strides)
-    if len(around) != count:
-        raise ShapeError(f"{name}: padding must have {count} pairs, one for each spatial dimension, got {around}")
-    ordered = transpose(x, (batch, features, *space))
-    whole = (((1, 1), window), ((1, 1), strides), (((0, 0), (0, 0)), around), ((1, 1), base), ((1, 1), holes))
-    views = window_views(ordered, literal(0, aval_of(x).dtype), *[(*both, *rest) for both, rest in whole])
+    numbers = numbers_for(name, shape, (1,) * (len(filter_shape) + 2), dimension_numbers)
+    given = {"filter_shape": filter_shape, "window_strides": window_strides}
+    dilations = {"lhs_dilation": lhs_dilation, "rhs_dilation": rhs_dilation}
+    windows = _windows_of(name, [shape[d] for d in numbers.lhs_spec[2:]], padding, {**given, **dilations})
+    views = window_views(transpose(x, numbers.lhs_spec), literal(0, aval_of(x).dtype), *windows)
     return _flattened(views, numbers)
 
 
@@ -218,6 +203,19 @@ def _transposed_padding(
     if not consistent:
         return list(around)
     return [(k - 1 - low, k - 1 - high) for k, (low, high) in zip(window, around, strict=True)]
+
+
+def _windows_of(name: str, sizes: Sequence[int], padding: Any, arguments: dict[str, Any]) -> list[Any]:
+    """Windows, strides, padding and dilations, of one element in the first two dimensions."""
+    count = len(sizes)
+    numbers = {what: as_numbers(name, what, values, 1, count) for what, values in arguments.items()}
+    check_numbers(name, count, **numbers)
+    window, strides, base, holes = numbers.values()
+    around = as_pads(name, padding, sizes, dilated(window, holes), strides)
+    if len(around) != count:
+        raise ShapeError(f"{name}: padding must have {count} pairs, one for each spatial dimension, got {around}")
+    none = ((0, 0), (0, 0))
+    return [(1, 1, *window), (1, 1, *strides), (*none, *around), (1, 1, *base), (1, 1, *holes)]
 
 
 def _turned(rhs: Any, numbers: ConvDimensionNumbers) -> Any:

@@ -44,16 +44,14 @@ def operand_cotangent(
     if aval_of(ct).size == 0 or aval_of(rhs).size == 0 or lhs.size == 0:
         return zeros(lhs)
     around = _operand_padding(
-        *(_space(aval, spec) for aval, spec in ((lhs, lhs_spec), (aval_of(rhs), rhs_spec), (aval_of(ct), out_spec))),
-        window_strides,
+        dilated(_space(lhs, lhs_spec), lhs_dilation),
+        dilated(_space(aval_of(rhs), rhs_spec), rhs_dilation),
+        dilated(_space(aval_of(ct), out_spec), window_strides),
         padding,
-        lhs_dilation,
-        rhs_dilation,
     )
     kernel = _regrouped(rhs, rhs_spec, groups)
-    turned = rev(kernel, rhs_spec[2:]) if rhs_spec[2:] else kernel
     back = bind(
-        *_alike(ct, turned),
+        *_alike(ct, rev(kernel, rhs_spec[2:]) if rhs_spec[2:] else kernel),
         window_strides=lhs_dilation,
         padding=around,
         lhs_dilation=window_strides,
@@ -63,11 +61,7 @@ def operand_cotangent(
         batch_group_count=1,
         **params,
     )
-    if batch_group_count > 1:
-        batch, features = lhs_spec[:2]
-        back = split_off(back, features, batch_group_count)
-        back = merged_into(back, features, batch + (batch > features))
-    return convert(back, lhs.dtype)
+    return convert(_ungrouped(back, lhs_spec, batch_group_count), lhs.dtype)
 
 
 def kernel_cotangent(
@@ -131,10 +125,16 @@ def _regrouped(rhs: Any, spec: Shape, groups: int) -> Any:
     return merged_into(rhs, spec[0], spec[1] + (spec[1] >= spec[0]))
 
 
-def _operand_padding(
-    sizes: Shape, window: Shape, count: Shape, strides: Shape, padding: Pads, base: Shape, holes: Shape
-) -> Pads:
-    spread = (dilated(sizes, base), dilated(window, holes), dilated(count, strides), padding)
+def _ungrouped(lhs: Any, spec: Shape, groups: int) -> Any:
+    """An operand with the groups that stand among its features in its batch."""
+    if groups == 1:
+        return lhs
+    batch, features = spec[:2]
+    return merged_into(split_off(lhs, features, groups), features, batch + (batch > features))
+
+
+def _operand_padding(sizes: Shape, window: Shape, count: Shape, padding: Pads) -> Pads:
+    spread = (sizes, window, count, padding)
     return tuple((k - 1 - low, n + low - out) for n, k, out, (low, _) in zip(*spread, strict=True))
 
 

@@ -66,27 +66,17 @@ def conv_general_dilated(
     if out_sharding is not None:
         raise NotImplementedError(f"{name}: out_sharding needs an explicit mesh; leave it out")
     lhs, rhs = like_dtypes((lhs, rhs))
-    lhs_shape, rhs_shape = aval_of(lhs).shape, aval_of(rhs).shape
-    numbers = numbers_for(name, lhs_shape, rhs_shape, dimension_numbers)
-    count = len(lhs_shape) - 2
+    a, b = aval_of(lhs), aval_of(rhs)
+    numbers = numbers_for(name, a.shape, b.shape, dimension_numbers)
+    count = a.ndim - 2
     strides = as_numbers(name, "window_strides", window_strides, 1, count)
     base = as_numbers(name, "lhs_dilation", lhs_dilation, 1, count)
     holes = as_numbers(name, "rhs_dilation", rhs_dilation, 1, count)
-    if isinstance(padding, str) and any(d != 1 for d in base):
-        raise ValueError(
-            f"{name}: padding {padding!r} says nothing of an lhs that is dilated by {base}; give pairs (before, after), "
-            "or use conv_transpose"
-        )
-    sizes = [lhs_shape[d] for d in numbers.lhs_spec[2:]]
-    window = [rhs_shape[d] for d in numbers.rhs_spec[2:]]
-    if isinstance(padding, str):
-        check_operands(name, aval_of(lhs), aval_of(rhs), numbers, strides, None, base, holes)
-        window = dilated(window, holes)
     return conv_general_dilated_p.bind(
         lhs,
         rhs,
         window_strides=strides,
-        padding=as_pads(name, padding, sizes, window, strides),
+        padding=_pads(name, padding, a, b, numbers, strides, base, holes),
         lhs_dilation=base,
         rhs_dilation=holes,
         dimension_numbers=numbers,
@@ -199,6 +189,28 @@ conv_general_dilated_p = ConvGeneralDilated()
 
 
 # --- helpers
+
+
+def _pads(
+    name: str,
+    padding: Any,
+    lhs: ShapedArray,
+    rhs: ShapedArray,
+    numbers: ConvDimensionNumbers,
+    strides: Shape,
+    base: Shape,
+    holes: Shape,
+) -> Pads:
+    if not isinstance(padding, str):
+        return as_pads(name, padding, (), (), ())
+    check_operands(name, lhs, rhs, numbers, strides, None, base, holes)
+    if any(d != 1 for d in base):
+        raise ValueError(
+            f"{name}: padding {padding!r} says nothing of an lhs that is dilated by {base}; give pairs (before, "
+            "after), or use conv_transpose"
+        )
+    window = dilated([rhs.shape[d] for d in numbers.rhs_spec[2:]], holes)
+    return as_pads(name, padding, [lhs.shape[d] for d in numbers.lhs_spec[2:]], window, strides)
 
 
 def _element_type(name: str, dtype: Any) -> Any:

@@ -42,7 +42,7 @@ class SelectAndGatherAdd(Primitive):
         window_dilation: Shape,
     ) -> ShapedArray:
         if tangents.shape != x.shape:
-            raise ShapeError(f"{self.name}: tangents {tangents.str_short()} and operand {x.str_short()} differ in shape")
+            raise ShapeError(f"{self.name}: tangents and operand differ: {tangents.str_short()}, {x.str_short()}")
         counts = window_counts(
             x.shape, window_dimensions, window_strides, padding, base_dilation, window_dilation
         )

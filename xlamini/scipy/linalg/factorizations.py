@@ -107,9 +107,7 @@ def qr(
     if mode not in ("full", "economic", "r"):
         raise ValueError(f"qr: mode must be 'full', 'economic' or 'r', got {mode!r}")
     q, *rest = _qr.qr(matrices("qr", a), pivoting=pivoting, full_matrices=mode != "economic")
-    if mode != "r":
-        return (q, *rest)
-    return tuple(rest) if pivoting else rest[0]
+    return tuple(rest) if mode == "r" else (q, *rest)
 
 
 @composite(static=("mode", "pivoting", "conjugate", "overwrite_a", "overwrite_c"))

@@ -33,6 +33,7 @@ def toeplitz(c: ArrayLike, r: ArrayLike | None = None) -> Array:
     r = jnp.conj(c) if r is None else _as_vector("toeplitz", r)
     c, r = _same_batch("toeplitz", c, r)
     values = jnp.concatenate([jnp.flip(r[..., 1:], -1), c], axis=-1)
+    values = values.astype(values.dtype)  # no weak type, as in JAX
     n, m = c.shape[-1], r.shape[-1]
     return values[..., np.arange(n)[:, None] - np.arange(m) + max(m - 1, 0)] if n * m else _empty(values, n, m)
 

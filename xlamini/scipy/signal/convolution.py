@@ -178,11 +178,11 @@ def _kept(
 
 def _by_transforms(name: str, x: Any, y: Any, mode: str, axes: tuple[int, ...]) -> Any:
     shapes = aval_of(x).shape, aval_of(y).shape
-    along = [[shape[d] for d in axes] for shape in shapes]
-    starts, sizes = _kept(name, *along, mode)
+    first, second = ([shape[d] for d in axes] for shape in shapes)
+    starts, sizes = _kept(name, first, second, mode)
     if not math.prod(sizes) or not axes:
         return x * y
-    whole = tuple(n + m - 1 for n, m in zip(*along, strict=True))
+    whole = tuple(n + m - 1 for n, m in zip(first, second, strict=True))
     if kind_of(aval_of(x).dtype) is COMPLEX:
         full = ifftn(fftn(x, whole, axes) * fftn(y, whole, axes), whole, axes)
     else:

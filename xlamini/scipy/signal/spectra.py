@@ -144,8 +144,8 @@ def istft(
     axes that do not fit, ValueError for lengths that do not.
 
     >>> times, signal = istft(stft(jnp.arange(8.0), nperseg=4)[2])
-    >>> signal.round(3)
-    Array([0., 1., 2., 3., 4., 5., 6., 7.], dtype=float32)
+    >>> jnp.allclose(signal, jnp.arange(8.0), atol=1e-4)
+    Array(True, dtype=bool)
     """
     name = "istft"
     z = as_operand(name, Zxx)

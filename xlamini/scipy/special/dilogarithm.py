@@ -4,7 +4,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from xlamini.primitives.comparison import eq
+from xlamini.primitives.comparison import eq, ge, gt, lt
 from xlamini.primitives.exponential import log, log1p
 from xlamini.primitives.select import where
 from xlamini.primitives.special.formula import horner
@@ -24,9 +24,9 @@ def spence(x: ArrayLike) -> Array:
     """The integral of `log(t) / (1 - t)` from 1 to each element, for x >= 0; NaN for negative ones.
 
     >>> spence(0.0)
-    Array(1.6449341, dtype=float32, weak_type=True)
+    Array(1.644934, dtype=float32)
     """
-    low, high = x < 0.5, x > 2
+    low, high = lt(x, 0.5), gt(x, 2.0)
     # DLMF 25.12.4 and 25.12.6 bring the logarithm in the series between -log(2) and log(2).
     u = where(low, -log1p(-where(low, x, 0.25)), where(high, log1p(-1 / where(high, x, 2.0)), -log(where(low, 1.0, x))))
     rest = _series(u)
@@ -34,7 +34,7 @@ def spence(x: ArrayLike) -> Array:
     logarithm = log(where(high, x - 1, 1.0))
     right = -(math.pi**2) / 6 - logarithm * logarithm / 2 - rest
     out = where(low, where(eq(x, 0), math.pi**2 / 6, left), where(high, right, rest))
-    return where(eq(x, math.inf), -math.inf, where(x >= 0, out, math.nan))
+    return where(eq(x, math.inf), -math.inf, where(ge(x, 0.0), out, math.nan))
 
 
 _BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510, 43867 / 798, -174611 / 330)

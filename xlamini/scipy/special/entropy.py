@@ -5,7 +5,7 @@ import math
 from typing import Any
 
 from xlamini.primitives.bitwise import bitwise_and
-from xlamini.primitives.comparison import eq, gt
+from xlamini.primitives.comparison import eq, gt, lt
 from xlamini.primitives.elementwise import COMPLEX, FLOAT
 from xlamini.primitives.exponential import log, log1p
 from xlamini.primitives.select import where
@@ -41,7 +41,7 @@ def entr(x: ArrayLike) -> Array:
     >>> entr(0.5)
     Array(0.3465736, dtype=float32, weak_type=True)
     """
-    return where(x < 0, -math.inf, -_product(x, log(x)))
+    return where(lt(x, 0.0), -math.inf, -_product(x, log(x)))
 
 
 @special(weak=True)
@@ -59,7 +59,7 @@ def kl_div(p: ArrayLike, q: ArrayLike) -> Array:
     """The term `p * log(p / q) - p + q` of Kullback and Leibler's divergence, for each pair of elements.
 
     >>> kl_div(0.5, 0.25)
-    Array(0.0965736, dtype=float32, weak_type=True)
+    Array(0.09657359, dtype=float32, weak_type=True)
     """
     return _relative(p, q) - p + q
 

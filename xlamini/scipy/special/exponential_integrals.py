@@ -5,7 +5,8 @@ import math
 from typing import Any
 
 from xlamini.primitives.arithmetic import max, min
-from xlamini.primitives.comparison import eq
+from xlamini.primitives.comparison import eq, gt, lt
+from xlamini.primitives.elementwise import neg
 from xlamini.primitives.exponential import exp, log
 from xlamini.primitives.identity import stop_gradient
 from xlamini.primitives.select import where
@@ -24,7 +25,7 @@ def exp1(x: ArrayLike) -> Array:
     """The integral of `exp(-t) / t` from x to infinity, for positive x; NaN for negative ones.
 
     >>> exp1(1.0)
-    Array(0.21938393, dtype=float32, weak_type=True)
+    Array(0.21938396, dtype=float32)
     """
     return _exp1(x)
 
@@ -34,7 +35,7 @@ def expi(x: ArrayLike) -> Array:
     """The integral of `exp(t) / t` from minus infinity to x, the principal value; minus infinity at 0.
 
     >>> expi(1.0)
-    Array(1.8951178, dtype=float32, weak_type=True)
+    Array(1.8951178, dtype=float32)
     """
     x_up = max(x, 0.0)
     series = _EULER + log(x_up) + x_up * horner(min(x_up, 6.0), _SERIES)
@@ -43,7 +44,7 @@ def expi(x: ArrayLike) -> Array:
     scaled = where(outer > 12, horner(48 / outer - 3, EXPI_12), scaled)
     scaled = where(outer > 24, horner(48 / outer - 1, EXPI_24), scaled)
     far = where(eq(x, math.inf), x, exp(outer / 2) / outer * scaled * exp(outer / 2))
-    return where(x < 0, -_exp1(-x), where(x > 6, far, where(eq(x, x), series, x)))
+    return where(lt(x, 0.0), -_exp1(neg(x)), where(gt(x, 6.0), far, where(eq(x, x), series, x)))
 
 
 _SERIES = [1 / (k * math.factorial(k)) for k in range(42, 0, -1)]
@@ -62,7 +63,7 @@ def expn(n: ArrayLike, x: ArrayLike) -> Array:
     It has a derivative in x only.
 
     >>> expn(2, 1.0)
-    Array(0.14849548, dtype=float32, weak_type=True)
+    Array(0.14849526, dtype=float32)
     """
     return _expn(n, x)
 

@@ -47,10 +47,14 @@ def _kummer(a: Any, b: Any, x: Any) -> Any:
     return where(negative, exp(-size) * total, total)
 
 
+def _kummer_in_x(a: Any, b: Any, x: Any, out: Any) -> Any:
+    return a / b * hyp1f1(a + 1, b + 1, x)
+
+
 @special(
-    _slope(lambda a, b, x: _kummer(a, b, x), 0),
-    _slope(lambda a, b, x: _kummer(a, b, x), 1),
-    lambda a, b, x, out: a / b * hyp1f1(a + 1, b + 1, x),
+    _slope(_kummer, 0),
+    _slope(_kummer, 1),
+    _kummer_in_x,
 )
 def hyp1f1(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     """Kummer's hypergeometric function: the sum of `(a)_n / (b)_n * x ** n / n!`, for real x.
@@ -86,9 +90,13 @@ def _hyp2f1(a: Any, b: Any, c: Any, x: Any) -> Any:
     return where(x < 1, _gauss(a, b, c, x), where(eq(x, 1), _at_one(a, b, c), where(eq(x, x), math.inf, x)))
 
 
+def _gauss_in_x(a: Any, b: Any, c: Any, x: Any, out: Any) -> Any:
+    return a * b / c * hyp2f1(a + 1, b + 1, c + 1, x)
+
+
 @special(
-    *(_slope(lambda a, b, c, x: _gauss(a, b, c, x), i) for i in range(3)),
-    lambda a, b, c, x, out: a * b / c * hyp2f1(a + 1, b + 1, c + 1, x),
+    *(_slope(_gauss, i) for i in range(3)),
+    _gauss_in_x,
 )
 def hyp2f1(a: ArrayLike, b: ArrayLike, c: ArrayLike, x: ArrayLike) -> Array:
     """Gauss' hypergeometric function: the sum of `(a)_n * (b)_n / (c)_n * x ** n / n!`, for real x below 1.

@@ -6,6 +6,7 @@ from typing import Any
 
 from xlamini.numpy.arguments import as_index
 from xlamini.primitives.arithmetic import abs, min, sign
+from xlamini.primitives.elementwise import neg
 from xlamini.primitives.exponential import exp, log, log1p
 from xlamini.primitives.power import sqrt
 from xlamini.primitives.select import where
@@ -22,9 +23,9 @@ def ndtr(x: ArrayLike) -> Array:
     """The standard normal distribution's integral from minus infinity to each element.
 
     >>> ndtr(1.0)
-    Array(0.8413447, dtype=float32, weak_type=True)
+    Array(0.8413447, dtype=float32)
     """
-    return erfc(-x * math.sqrt(0.5)) / 2
+    return erfc(neg(x) * math.sqrt(0.5)) / 2
 
 
 def log_ndtr(x: ArrayLike, series_order: int = 3) -> Array:
@@ -33,7 +34,7 @@ def log_ndtr(x: ArrayLike, series_order: int = 3) -> Array:
     `series_order`, a whole number from 0 to 30, is there for JAX's sake: no series is cut off here.
 
     >>> log_ndtr(-20.0)
-    Array(-203.91716, dtype=float32, weak_type=True)
+    Array(-203.91716, dtype=float32)
     """
     if not 0 <= as_index("log_ndtr", "series_order", series_order) <= 30:
         raise ValueError(f"log_ndtr: series_order must be from 0 to 30, got {series_order}")
@@ -58,7 +59,7 @@ def ndtri(p: ArrayLike) -> Array:
     Wichura, "Algorithm AS 241" (1988): three rational functions, the outer ones of sqrt(-log(p)).
 
     >>> ndtri(0.975)
-    Array(1.959964, dtype=float32, weak_type=True)
+    Array(1.9599644, dtype=float32)
     """
     q = p - 0.5
     r = 0.180625 - q * q

@@ -29,7 +29,7 @@ def owens_t(h: ArrayLike, a: ArrayLike) -> Array:
     """Owen's T function: how probable X > h and 0 < Y < a * X are, of two independent standard normal numbers.
 
     >>> owens_t(1.0, 1.0)
-    Array(0.06674188, dtype=float32)
+    Array(0.06674189, dtype=float32)
     """
     size, slope = abs(h), abs(a)
     steep = slope > 1

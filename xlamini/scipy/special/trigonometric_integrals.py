@@ -25,7 +25,7 @@ def sici(x: ArrayLike) -> tuple[Array, Array]:
     """The integral of `sin(t) / t` from 0 to x, and that of `cos(t) / t`, from infinity, of x's magnitude.
 
     >>> sici(1.0)
-    (Array(0.9460831, dtype=float32, weak_type=True), Array(0.33740395, dtype=float32, weak_type=True))
+    (Array(0.94608307, dtype=float32), Array(0.33740392, dtype=float32))
     """
     return _sine_integral(x), _cosine_integral(x)
 
@@ -72,7 +72,7 @@ def fresnel(x: ArrayLike) -> tuple[Array, Array]:
     """Fresnel's integrals, of `sin(pi * t ** 2 / 2)` and of `cos(pi * t ** 2 / 2)` from 0 to x, for real x.
 
     >>> fresnel(1.0)
-    (Array(0.4382592, dtype=float32, weak_type=True), Array(0.7798934, dtype=float32, weak_type=True))
+    (Array(0.43825915, dtype=float32), Array(0.7798934, dtype=float32))
     """
     return _fresnel_sine(x), _fresnel_cosine(x)
 

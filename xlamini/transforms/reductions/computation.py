@@ -61,7 +61,8 @@ def traced(what: str, operands: Any, init_values: Any, computation: Callable[[An
     pair = unflatten(tree, leaves)
     found = trace(computation, structure(((pair, pair), {})), [*scalars, *scalars], name=name_of(computation))
     if found.out_tree != tree:
-        raise ValueError(f"{what}: {name_of(computation)} must return the structure {tree}, but returned {found.out_tree}")
+        name = name_of(computation)
+        raise ValueError(f"{what}: {name} must return the structure {tree}, but returned {found.out_tree}")
     _check_results(what, name_of(computation), found.jaxpr.out_avals, scalars)
     return Computation(found.jaxpr, found.captured, leaves, starts, tree)
 
@@ -138,7 +139,7 @@ _OPERATIONS: dict[str, tuple[Primitive, Callable[[Any], Any]]] = {
     "mul": (mul, lambda dtype: 1),
     "max": (max, lowest),
     "min": (min, highest),
-    "bitwise_and": (bitwise_and, lambda dtype: True if kind_of(dtype) is BOOL else ~np.zeros((), dtype)),
+    "bitwise_and": (bitwise_and, lambda dtype: True if kind_of(dtype) is BOOL else np.invert(np.zeros((), dtype))),
     "bitwise_or": (bitwise_or, lambda dtype: 0),
     "bitwise_xor": (bitwise_xor, lambda dtype: 0),
 }

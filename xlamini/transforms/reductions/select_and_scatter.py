@@ -6,7 +6,7 @@ primitive.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from xlamini.core.avals import Shape, ShapedArray
@@ -23,7 +23,7 @@ class SelectAndScatter(HigherOrder):
 
     name = "select_and_scatter"
     multiple_results = False
-    lacks = {"jvp": "a selection by any program has none; a maximum's or minimum's is select_and_scatter_add"}
+    lacks: Mapping[str, str] = {"jvp": "a selection by any program has none; a maximum's is select_and_scatter_add"}
 
     def shape_rule(
         self,

@@ -1,0 +1,91 @@
+"""Arrays in files, as text, by DLPack, under the array API's protocol, and foreign objects that stand for arrays."""
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import xlamini
+from xlamini import dlpack
+from xlamini import numpy as jnp
+
+
+@pytest.mark.parametrize("dtype", ["int8", "bfloat16", "complex64", "bool"])
+def test_save_and_load(tmp_path: Path, dtype: str) -> None:
+    x = jnp.arange(6).reshape(2, 3).astype(dtype)
+    jnp.save(tmp_path / "x.npy", x)
+    found = jnp.load(tmp_path / "x.npy")
+    assert found.dtype == x.dtype and (found == x).all()
+
+
+def test_savez() -> None:
+    file = io.BytesIO()
+    jnp.savez(file, jnp.arange(3), b=jnp.ones(2))
+    file.seek(0)
+    found = jnp.load(file)
+    assert sorted(found) == ["arr_0", "b"] and found["b"].tolist() == [1, 1]
+
+
+def test_print_options() -> None:
+    x = jnp.array([1.23456])
+    with jnp.printoptions(precision=2):
+        assert repr(x) == "Array([1.23], dtype=float32)" and jnp.get_printoptions()["precision"] == 2
+    assert jnp.array_repr(x, precision=1) == "Array([1.2], dtype=float32)" and jnp.array_str(x) == "[1.23456]"
+
+
+def test_dlpack_shares_memory() -> None:
+    x = jnp.arange(4.0)
+    shared, copied = dlpack.from_dlpack(x), jnp.from_dlpack(x, copy=True)
+    assert shared.unsafe_buffer_pointer() == x.unsafe_buffer_pointer() != copied.unsafe_buffer_pointer()
+    assert (shared + copied).tolist() == [0, 2, 4, 6]
+
+
+def test_dlpack_of_strided_and_wide_arrays() -> None:
+    assert jnp.from_dlpack(np.arange(8.0)[::2]).tolist() == [0, 2, 4, 6]
+    assert jnp.from_dlpack(np.arange(3)).dtype == np.int32
+    with pytest.raises(ValueError, match="copy=False"):
+        jnp.from_dlpack(np.arange(8.0)[::2], copy=False)
+
+
+def test_array_api_namespace() -> None:
+    x = jnp.ones(2)
+    assert x.__array_namespace__(api_version="2024.12") is jnp
+    assert jnp.__array_namespace_info__().default_dtypes()["integral"] == np.int32
+    with pytest.raises(ValueError, match="2020"):
+        x.__array_namespace__(api_version="2020.12")
+
+
+class Stand:
+    """It stands for an array."""
+
+    def __jax_array__(self) -> xlamini.Array:
+        return jnp.arange(3.0)
+
+
+def test_objects_that_stand_for_arrays() -> None:
+    stand = Stand()
+    for made in (jnp.add(stand, 1), jnp.ones(3) + stand, jnp.asarray(stand) + 1, jnp.sin(stand) * 0 + jnp.arange(1, 4)):
+        assert made.tolist() == [1, 2, 3]
+    assert jnp.stack([stand, stand]).shape == jnp.array([stand, stand]).shape == (2, 3)
+    assert xlamini.jit(lambda x: x + stand + jnp.add(stand, x))(0.0).tolist() == [0, 2, 4]
+
+
+def test_methods_of_arrays() -> None:
+    x = jnp.arange(3)
+    assert x.choose([x, x + 10, x + 20]).tolist() == [0, 11, 22]
+    assert x.compress(jnp.array([True, False, True])).tolist() == [0, 2]
+    assert hex(jnp.array(31)) == "0x1f" and sorted(x.argpartition(1).tolist()) == [0, 1, 2]
+
+
+def test_ufuncs_are_objects() -> None:
+    assert isinstance(jnp.add, jnp.ufunc) and repr(jnp.add) == "<jnp.ufunc 'add'>" and jnp.add.nargs == 3
+    fun = jnp.frompyfunc(lambda x, y: x + 2 * y, 2, 1)
+    np.testing.assert_array_equal(fun.outer(jnp.arange(2), jnp.arange(2)), [[0, 2], [1, 3]])
+    np.testing.assert_array_equal(xlamini.vmap(fun.reduce)(jnp.ones((2, 3))), [5, 5])
+    assert xlamini.grad(lambda v: fun.accumulate(v).sum())(jnp.ones(3)).tolist() == [3, 4, 2]
+
+
+def test_index_expressions() -> None:
+    assert jnp.s_[1:2, ...] == (slice(1, 2), ...) and jnp.index_exp[1] == (1,)

@@ -1,0 +1,43 @@
+"""The Bernoulli distribution: 1 with probability `p`, else 0."""
+from __future__ import annotations
+
+from xlamini.numpy import exp, floor, inf, log, log1p, nan, where
+from xlamini.runtime.array import Array
+from xlamini.scipy.stats.declaration import distribution
+from xlamini.typing import ArrayLike
+
+
+@distribution
+def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
+    """The logarithm of the probability of k.
+
+    >>> logpmf(jnp.array([1, 2]), 1.0)
+    Array([  0., -inf], dtype=float32)
+    """
+    x = k - loc
+    return where(x == 0, log1p(-p), where(x == 1, log(p), -inf))
+
+
+@distribution
+def pmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
+    """The probability of k."""
+    return exp(logpmf(k, p, loc))
+
+
+@distribution
+def cdf(k: ArrayLike, p: ArrayLike) -> Array:
+    """The probability of at most k; NaN unless p is from 0 to 1.
+
+    >>> cdf(0.5, 0.25)
+    Array(0.75, dtype=float32)
+    """
+    x = floor(k)
+    share = where(x < 0, 0, where(x < 1, 1 - p, 1))
+    return where((p < 0) | (p > 1), nan, share)
+
+
+@distribution
+def ppf(q: ArrayLike, p: ArrayLike) -> Array:
+    """The smallest k of which `cdf` is at least q; NaN unless q and p are from 0 to 1."""
+    k = where(q <= 1 - p, 0.0, 1.0)
+    return where((q < 0) | (q > 1) | (p < 0) | (p > 1), nan, k)

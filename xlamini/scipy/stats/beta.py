@@ -1,0 +1,55 @@
+"""The beta distribution of shapes `a` and `b`, from `loc` to `loc + scale`."""
+from __future__ import annotations
+
+from xlamini.numpy import clip, exp, inf, log, where
+from xlamini.runtime.array import Array
+from xlamini.scipy.special import betainc, betaln, xlog1py, xlogy
+from xlamini.scipy.stats.declaration import distribution, inside
+from xlamini.typing import ArrayLike
+
+
+@distribution
+def logpdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The logarithm of the density.
+
+    >>> logpdf(0.5, 1.0, 1.0)
+    Array(0., dtype=float32)
+    """
+    y = (x - loc) / scale
+    there = (y >= 0) & (y <= 1)
+    y = inside(there, y)
+    return where(there, xlogy(a - 1, y) + xlog1py(b - 1, -y) - betaln(a, b) - log(scale), -inf)
+
+
+@distribution
+def pdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The density."""
+    return exp(logpdf(x, a, b, loc, scale))
+
+
+@distribution
+def cdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The probability of at most x.
+
+    >>> cdf(1.0, 2.0, 3.0)
+    Array(1., dtype=float32)
+    """
+    return betainc(a, b, clip((x - loc) / scale, 0, 1))
+
+
+@distribution
+def logcdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The logarithm of `cdf`."""
+    return log(cdf(x, a, b, loc, scale))
+
+
+@distribution
+def sf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The probability of more than x: `1 - cdf`."""
+    return betainc(b, a, 1 - clip((x - loc) / scale, 0, 1))
+
+
+@distribution
+def logsf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The logarithm of `sf`."""
+    return log(sf(x, a, b, loc, scale))

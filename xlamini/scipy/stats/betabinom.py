@@ -1,0 +1,28 @@
+"""The beta-binomial distribution: how many of `n` draws succeed, with a probability from a beta distribution."""
+from __future__ import annotations
+
+from xlamini.numpy import exp, inf, log1p, where
+from xlamini.runtime.array import Array
+from xlamini.scipy.special import betaln
+from xlamini.scipy.stats.declaration import distribution, inside
+from xlamini.typing import ArrayLike
+
+
+@distribution
+def logpmf(k: ArrayLike, n: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0) -> Array:
+    """The logarithm of the probability of k.
+
+    >>> logpmf(1, 1, 1.0, 1.0)
+    Array(-0.6931472, dtype=float32)
+    """
+    y = k - loc
+    there = (y >= 0) & (y <= n)
+    y = inside(there, y, 0)
+    ways = -log1p(n) - betaln(n - y + 1, y + 1)
+    return where(there, ways + betaln(y + a, n - y + b) - betaln(a, b), -inf)
+
+
+@distribution
+def pmf(k: ArrayLike, n: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0) -> Array:
+    """The probability of k."""
+    return exp(logpmf(k, n, a, b, loc))

@@ -1,0 +1,28 @@
+"""The binomial distribution: how many of `n` draws succeed, each with probability `p`."""
+from __future__ import annotations
+
+from xlamini.numpy import exp, inf, where
+from xlamini.runtime.array import Array
+from xlamini.scipy.special import gammaln, xlog1py, xlogy
+from xlamini.scipy.stats.declaration import distribution, inside
+from xlamini.typing import ArrayLike
+
+
+@distribution
+def logpmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
+    """The logarithm of the probability of k.
+
+    >>> logpmf(2, 2, 0.5)
+    Array(-1.3862944, dtype=float32)
+    """
+    y = k - loc
+    there = (y >= 0) & (y <= n)
+    y = inside(there, y, 0)
+    ways = gammaln(n + 1) - gammaln(y + 1) - gammaln(n - y + 1)
+    return where(there, ways + xlogy(y, p) + xlog1py(n - y, -p), -inf)
+
+
+@distribution
+def pmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
+    """The probability of k."""
+    return exp(logpmf(k, n, p, loc))

@@ -1,0 +1,40 @@
+"""How a function of a distribution is declared: its formula, of arrays that have one inexact dtype.
+
+    @distribution
+    def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+        \"""…\"""
+
+The operands, of any real dtypes and shapes that broadcast, are promoted together; called eagerly it is one program.
+"""
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from xlamini import numpy as jnp
+from xlamini.numpy.arguments import as_operand
+from xlamini.primitives.promotion import promoted_inexact_dtypes
+from xlamini.transforms.composite import composite
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def distribution(formula: F) -> F:
+    """Decorator of a formula: promotes all its operands, also those that are not given."""
+    signature = inspect.signature(formula)
+    name = f"{formula.__module__.rpartition('.')[2]}.{formula.__name__}"
+
+    @functools.wraps(formula)
+    def function(*args: Any, **kwargs: Any) -> Any:
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        return formula(*promoted_inexact_dtypes(*(as_operand(name, x) for x in bound.args)))
+
+    return composite()(function)  # type: ignore[return-value]
+
+
+def inside(where: Any, x: Any, other: Any = 0.5) -> Any:
+    """`x` where it is in the domain of a formula, and elsewhere a number that is: so its derivative is finite."""
+    return jnp.where(where, x, other)

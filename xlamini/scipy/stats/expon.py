@@ -1,0 +1,59 @@
+"""The exponential distribution of rate `1 / scale`, from `loc` on."""
+from __future__ import annotations
+
+from xlamini.nn import log1mexp
+from xlamini.numpy import exp, expm1, inf, log, log1p, nan, where
+from xlamini.runtime.array import Array
+from xlamini.scipy.stats.declaration import distribution, inside
+from xlamini.typing import ArrayLike
+
+
+@distribution
+def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The logarithm of the density.
+
+    >>> logpdf(2.0)
+    Array(-2., dtype=float32)
+    """
+    return where(x < loc, -inf, (loc - x) / scale - log(scale))
+
+
+@distribution
+def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The density."""
+    return exp(logpdf(x, loc, scale))
+
+
+@distribution
+def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The probability of at most x.
+
+    >>> cdf(jnp.array([-1.0, 0.0]))
+    Array([0., 0.], dtype=float32)
+    """
+    return where(x < loc, 0, -expm1((loc - x) / scale))
+
+
+@distribution
+def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The logarithm of `cdf`."""
+    z = (x - loc) / scale
+    return where(x <= loc, -inf, log1mexp(inside(z > 0, z)))
+
+
+@distribution
+def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The probability of more than x: `1 - cdf`."""
+    return exp(logsf(x, loc, scale))
+
+
+@distribution
+def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The logarithm of `sf`."""
+    return where(x < loc, 0, (loc - x) / scale)
+
+
+@distribution
+def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The x of which `cdf` is q; NaN unless q is from 0 to 1."""
+    return where((q < 0) | (q > 1), nan, loc - scale * log1p(-q))

@@ -1,0 +1,55 @@
+"""The gamma distribution of shape `a`, from `loc` on, stretched by `scale`."""
+from __future__ import annotations
+
+from xlamini.numpy import exp, inf, log, maximum, where
+from xlamini.runtime.array import Array
+from xlamini.scipy.special import gammainc, gammaincc, gammaln, xlogy
+from xlamini.scipy.stats.declaration import distribution, inside
+from xlamini.typing import ArrayLike
+
+
+@distribution
+def logpdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The logarithm of the density.
+
+    >>> logpdf(2.0, 1.0)
+    Array(-2., dtype=float32)
+    """
+    y = (x - loc) / scale
+    there = y >= 0
+    density = xlogy(a - 1, inside(there, y)) - y - gammaln(a) - log(scale)
+    return where(there, density, -inf)
+
+
+@distribution
+def pdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The density."""
+    return exp(logpdf(x, a, loc, scale))
+
+
+@distribution
+def cdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The probability of at most x.
+
+    >>> cdf(0.0, 2.0)
+    Array(0., dtype=float32)
+    """
+    return gammainc(a, maximum((x - loc) / scale, 0))
+
+
+@distribution
+def logcdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The logarithm of `cdf`."""
+    return log(cdf(x, a, loc, scale))
+
+
+@distribution
+def sf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The probability of more than x: `1 - cdf`."""
+    return gammaincc(a, maximum((x - loc) / scale, 0))
+
+
+@distribution
+def logsf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The logarithm of `sf`."""
+    return log(sf(x, a, loc, scale))

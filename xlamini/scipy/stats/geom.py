@@ -1,0 +1,25 @@
+"""The geometric distribution: which draw is the first to succeed, each with probability `p`."""
+from __future__ import annotations
+
+from xlamini.numpy import exp, inf, log, where
+from xlamini.runtime.array import Array
+from xlamini.scipy.special import xlog1py
+from xlamini.scipy.stats.declaration import distribution
+from xlamini.typing import ArrayLike
+
+
+@distribution
+def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
+    """The logarithm of the probability of k.
+
+    >>> logpmf(2, 0.5)
+    Array(-1.3862944, dtype=float32)
+    """
+    y = k - loc
+    return where(y <= 0, -inf, xlog1py(y - 1, -p) + log(p))
+
+
+@distribution
+def pmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
+    """The probability of k."""
+    return exp(logpmf(k, p, loc))

@@ -1,0 +1,59 @@
+"""The Gumbel distribution of largest values: a double exponential with a long tail on the right."""
+from __future__ import annotations
+
+from xlamini.nn import log1mexp
+from xlamini.numpy import exp, expm1, log
+from xlamini.runtime.array import Array
+from xlamini.scipy.stats.declaration import distribution
+from xlamini.typing import ArrayLike
+
+
+@distribution
+def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The logarithm of the density.
+
+    >>> logpdf(0.0)
+    Array(-1., dtype=float32)
+    """
+    z = (x - loc) / scale
+    return -z - exp(-z) - log(scale)
+
+
+@distribution
+def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The density."""
+    return exp(logpdf(x, loc, scale))
+
+
+@distribution
+def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The probability of at most x."""
+    return exp(logcdf(x, loc, scale))
+
+
+@distribution
+def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The logarithm of `cdf`.
+
+    >>> logcdf(0.0)
+    Array(-1., dtype=float32)
+    """
+    return -exp((loc - x) / scale)
+
+
+@distribution
+def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The probability of more than x: `1 - cdf`."""
+    return -expm1(logcdf(x, loc, scale))
+
+
+@distribution
+def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The logarithm of `sf`."""
+    return log1mexp(-logcdf(x, loc, scale))
+
+
+@distribution
+def ppf(p: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The x of which `cdf` is p; NaN unless p is from 0 to 1."""
+    return loc - scale * log(-log(p))

@@ -1,0 +1,28 @@
+"""The negative binomial distribution: how many draws fail before `n` have succeeded, each with probability `p`."""
+from __future__ import annotations
+
+from xlamini.numpy import exp, inf, where
+from xlamini.runtime.array import Array
+from xlamini.scipy.special import gammaln, xlog1py, xlogy
+from xlamini.scipy.stats.declaration import distribution, inside
+from xlamini.typing import ArrayLike
+
+
+@distribution
+def logpmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
+    """The logarithm of the probability of k.
+
+    >>> logpmf(0, 1, 0.5)
+    Array(-0.6931472, dtype=float32)
+    """
+    y = k - loc
+    there = y >= 0
+    y = inside(there, y, 0)
+    ways = gammaln(y + n) - gammaln(n) - gammaln(y + 1)
+    return where(there, ways + xlogy(n, p) + xlog1py(y, -p), -inf)
+
+
+@distribution
+def pmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
+    """The probability of k."""
+    return exp(logpmf(k, n, p, loc))

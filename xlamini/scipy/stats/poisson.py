@@ -1,0 +1,64 @@
+"""The Poisson distribution of mean `mu`."""
+from __future__ import annotations
+
+import math
+
+from xlamini.numpy import arange, exp, floor, inf, isnan, log, nan, where
+from xlamini.runtime.array import Array
+from xlamini.scipy.special import gammaincc, gammaln, xlogy
+from xlamini.scipy.stats.declaration import distribution, inside
+from xlamini.typing import ArrayLike
+
+# Means up to this one have their entropy summed over so many numbers, which leaves out less than 1e-16.
+_SMALL_MEAN, _TERMS = 15.0, 64
+
+
+@distribution
+def logpmf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
+    """The logarithm of the probability of k; minus infinity where k is not whole.
+
+    >>> logpmf(0, 2.0)
+    Array(-2., dtype=float32)
+    """
+    y = k - loc
+    there = (y >= 0) & (y == floor(y))
+    y = inside(there, y, 0)
+    return where(there, xlogy(y, mu) - gammaln(y + 1) - mu, -inf)
+
+
+@distribution
+def pmf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
+    """The probability of k."""
+    return exp(logpmf(k, mu, loc))
+
+
+@distribution
+def cdf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
+    """The probability of at most k.
+
+    >>> cdf(-1, 2.0)
+    Array(0., dtype=float32)
+    """
+    y = floor(k - loc)
+    return where(y < 0, 0, gammaincc(inside(y >= 0, y, 0) + 1, mu))
+
+
+@distribution
+def entropy(mu: ArrayLike, loc: ArrayLike = 0) -> Array:
+    """The entropy in nats; NaN for a negative mean.
+
+    Of a large mean by the series of Evans and Boersma, "The entropy of a Poisson distribution" (SIAM Review, 1988).
+
+    >>> entropy(0.0)
+    Array(0., dtype=float32)
+    """
+    mu = mu + 0 * loc
+    small = where(mu > 0, where(mu < _SMALL_MEAN, mu, 1), 1)
+    large = where(mu < _SMALL_MEAN, _SMALL_MEAN, mu)
+    numbers = arange(_TERMS, dtype=small.dtype)
+    column = small[..., None]
+    chances = exp(numbers * log(column) - column - gammaln(numbers + 1))
+    summed = small * (1 - log(small)) + (chances * gammaln(numbers + 1)).sum(-1)
+    series = 1 / large * (1 / 12 + 1 / large * (1 / 24 + 1 / large * (19 / 360 + 1 / large * (9 / 80))))
+    found = where(mu < _SMALL_MEAN, summed, (log(large) + math.log(2 * math.pi) + 1) / 2 - series)
+    return where((mu < 0) | isnan(mu), nan, where(mu == 0, 0, found))

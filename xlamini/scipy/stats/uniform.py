@@ -1,0 +1,39 @@
+"""The uniform distribution from `loc` to `loc + scale`."""
+from __future__ import annotations
+
+from xlamini.numpy import clip, exp, inf, log, nan, where
+from xlamini.runtime.array import Array
+from xlamini.scipy.stats.declaration import distribution
+from xlamini.typing import ArrayLike
+
+
+@distribution
+def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The logarithm of the density.
+
+    >>> logpdf(jnp.array([0.5, 2.0]))
+    Array([ -0., -inf], dtype=float32)
+    """
+    return where((x < loc) | (x > loc + scale), -inf, -log(scale))
+
+
+@distribution
+def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The density."""
+    return exp(logpdf(x, loc, scale))
+
+
+@distribution
+def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The probability of at most x.
+
+    >>> cdf(1.0, 0.0, 4.0)
+    Array(0.25, dtype=float32)
+    """
+    return clip((x - loc) / scale, 0, 1)
+
+
+@distribution
+def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The x of which `cdf` is q; NaN unless q is from 0 to 1."""
+    return where((q < 0) | (q > 1), nan, loc + q * scale)

@@ -1,0 +1,26 @@
+"""The Cauchy distribution wrapped round the circle, from 0 to 2 pi, the more narrow the nearer `c` is to 1."""
+from __future__ import annotations
+
+import math
+
+from xlamini.numpy import cos, exp, inf, log, nan, where
+from xlamini.runtime.array import Array
+from xlamini.scipy.stats.declaration import distribution
+from xlamini.typing import ArrayLike
+
+
+@distribution
+def logpdf(x: ArrayLike, c: ArrayLike) -> Array:
+    """The logarithm of the density; NaN unless c is between 0 and 1.
+
+    >>> logpdf(0.0, 0.5).round(3)
+    Array(-0.739, dtype=float32)
+    """
+    density = log(1 - c * c) - math.log(2 * math.pi) - log(1 + c * c - 2 * c * cos(x))
+    return where((c > 0) & (c < 1), where((x >= 0) & (x <= 2 * math.pi), density, -inf), nan)
+
+
+@distribution
+def pdf(x: ArrayLike, c: ArrayLike) -> Array:
+    """The density."""
+    return exp(logpdf(x, c))
