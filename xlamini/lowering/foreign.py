@@ -16,14 +16,16 @@ from xlamini.lowering.mlir import element_type_text
 from xlamini.runtime.foreign import register_kernels
 
 _PREFIXES = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
-_COMPLEX_NAMES = {"orgqr": "ungqr", "ormqr": "unmqr", "syevd": "heevd", "sytrd": "hetrd"}
+_COMPLEX = dict(pair.split() for pair in ("or un", "sy he"))
+"""How names of functions begin: orthogonal is unitary, symmetric is Hermitian."""
 
 
 def lapack(name: str, dtype: Any) -> str:
-    """The target of LAPACK's function for a dtype: `lapack("orgqr", "complex64")` is `lapack_cungqr_ffi`."""
+    """The target of LAPACK's function for a dtype: `lapack("potrf", "float32")` is `lapack_spotrf_ffi`."""
     dtype = np.dtype(dtype)
-    prefix = _PREFIXES[dtype.name]
-    return f"lapack_{prefix}{_COMPLEX_NAMES.get(name, name) if dtype.kind == 'c' else name}_ffi"
+    if dtype.kind == "c":
+        name = _COMPLEX.get(name[:2], name[:2]) + name[2:]
+    return f"lapack_{_PREFIXES[dtype.name]}{name}_ffi"
 
 
 def is_gpu(ctx: Context) -> bool:

@@ -36,7 +36,8 @@ from xlamini.numpy.comparison import (
 )
 from xlamini.numpy.complex import angle as angle, conj as conj, conjugate as conjugate, imag as imag, real as real
 from xlamini.numpy.constants import (
-    ComplexWarning as ComplexWarning, e as e, euler_gamma as euler_gamma, inf as inf, nan as nan, newaxis as newaxis, pi as pi,
+    ComplexWarning as ComplexWarning, e as e, euler_gamma as euler_gamma, inf as inf, nan as nan,
+    newaxis as newaxis, pi as pi,
 )
 from xlamini.numpy.construction import (
     array as array, asarray as asarray, astype as astype, copy as copy, frombuffer as frombuffer,

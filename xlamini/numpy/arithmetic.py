@@ -8,7 +8,7 @@ from xlamini.core.tracer import aval_of
 from xlamini.numpy.arguments import as_operand
 from xlamini.numpy.ufunc import as_they_are, for_kinds, ufunc
 from xlamini.primitives import arithmetic, operators
-from xlamini.primitives.elementwise import REAL, kind_of
+from xlamini.primitives.elementwise import INTEGER, REAL, kind_of
 from xlamini.primitives.power import integer_pow
 from xlamini.primitives.power import pow as _pow
 from xlamini.primitives.power import square as _square
@@ -75,9 +75,16 @@ def divmod(x1: ArrayLike, x2: ArrayLike, /) -> tuple[Array, Array]:
     ...
 
 
-@ufunc(arithmetic.rem, promoted_numeric)
+def _fmod(x: Any, y: Any) -> Any:
+    rest = arithmetic.rem.bind(x, y)
+    if kind_of(aval_of(rest).dtype) not in INTEGER:
+        return rest
+    return where(operators.equal(y, 0), operators.in_dtype(0, aval_of(rest).dtype), rest)
+
+
+@ufunc(_fmod, promoted_numeric)
 def fmod(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """What division rounded towards zero leaves, with the sign of x1."""
+    """What division rounded towards zero leaves, with the sign of x1; 0 for integers and x2 = 0."""
     ...
 
 

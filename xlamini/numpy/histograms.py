@@ -68,8 +68,8 @@ def histogram(
         x, counted = promoted_inexact_dtypes(as_operand("histogram", a), as_operand("histogram", weights))
         if aval_of(counted).shape != aval_of(x).shape:
             raise ShapeError(
-                f"histogram: weights of shape {aval_of(counted).shape} for `a` of shape {aval_of(x).shape}; give one for "
-                "each element"
+                f"histogram: weights of shape {aval_of(counted).shape} for `a` of shape {aval_of(x).shape}; "
+                "give one for each element"
             )
     edges = _edges("histogram", x, bins, range)
     return _histogram(x, edges, counted, bool(density)), edges
@@ -183,7 +183,8 @@ def _histogramdd(name: str, columns: Sequence[Any], bins: Any, limits: Any, weig
     counted = None if weights is None else values[-1]
     if counted is not None and aval_of(counted).shape != aval_of(values[0]).shape:
         raise ShapeError(
-            f"{name}: weights of shape {aval_of(counted).shape} for {aval_of(values[0]).size} samples; give one for each"
+            f"{name}: weights of shape {aval_of(counted).shape} for {aval_of(values[0]).size} samples; "
+            "give one for each"
         )
     return _grid_counts(list(values[:dimensions]), edges, counted, bool(density)), edges
 

@@ -133,7 +133,8 @@ def nanvar(
     >>> nanvar(jnp.array([1.0, jnp.nan, 3.0]))
     Array(1., dtype=float32)
     """
-    return var(a, axis, dtype, out, ddof, keepdims, where=_numbers("nanvar", a, where), mean=mean)
+    numbers = _numbers("nanvar", a, where)
+    return var(_without("nanvar", a), axis, dtype, out, ddof, keepdims, where=numbers, mean=mean)
 
 
 @composite(static=("axis", "dtype", "keepdims", "ddof"))
@@ -152,7 +153,8 @@ def nanstd(
     >>> nanstd(jnp.array([1.0, jnp.nan, 3.0]))
     Array(1., dtype=float32)
     """
-    return std(a, axis, dtype, out, ddof, keepdims, where=_numbers("nanstd", a, where), mean=mean)
+    numbers = _numbers("nanstd", a, where)
+    return std(_without("nanstd", a), axis, dtype, out, ddof, keepdims, where=numbers, mean=mean)
 
 
 @composite(static=("axis", "keepdims", "overwrite_input"))
@@ -209,6 +211,11 @@ def _replaced(name: str, a: Any, harmless: Any) -> Any:
     a = as_operand(name, a)
     dtype = aval_of(a).dtype
     return select(ne(a, a), literal(harmless(dtype), dtype), a) if _has_nans(a) else a
+
+
+def _without(name: str, a: Any) -> Any:
+    """The array with 0 for NaNs, whose squares' derivatives would be NaN though they are not counted."""
+    return _replaced(name, a, lambda dtype: 0)
 
 
 def _numbers(name: str, a: Any, where: Any) -> Any:

@@ -173,8 +173,8 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
     Leading zero coefficients are stripped; inside a traced function their number is not known, so `strip_zeros` must
     be False there, and NaNs at the end stand for the zeros that are missing.
 
-    >>> roots(jnp.array([1.0, 0.0, -4.0])).real
-    Array([ 2., -2.], dtype=float32)
+    >>> roots(jnp.array([2.0, -4.0])).real
+    Array([2.], dtype=float32)
     """
     (given,) = _coefficients("roots", p)
     if not strip_zeros:

@@ -89,7 +89,8 @@ def floor_divide(x: Any, y: Any) -> Any:
         return arithmetic.div.bind(x, y)
     if kind in SIGNED:
         quotient, rest = arithmetic.div.bind(x, y), arithmetic.rem.bind(x, y)
-        return where(_crosses_zero(rest, y), quotient - 1, quotient)
+        crosses = _crosses_zero(rest, y) if _never_zero(y) else _of_other_sign(rest, y)
+        return where(crosses, quotient - 1, quotient)
     return _float_floor_divide(x, y)
 
 
@@ -112,6 +113,11 @@ def divmod(x: Any, y: Any) -> tuple[Any, Any]:
 def _crosses_zero(rest: Any, y: Any) -> Any:
     """Where the truncated division gave a rest of the other sign than y."""
     return bitwise_and(not_equal(less(rest, 0), less(y, 0)), not_equal(rest, 0))
+
+
+def _of_other_sign(rest: Any, y: Any) -> Any:
+    """The same, and where y is 0, as JAX has it."""
+    return bitwise_and(not_equal(arithmetic.sign.bind(rest), arithmetic.sign.bind(y)), not_equal(rest, 0))
 
 
 def _float_floor_divide(x: Any, y: Any) -> Any:

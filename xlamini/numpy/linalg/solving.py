@@ -118,8 +118,8 @@ def lstsq(
     is n, as in NumPy, which cannot be traced. ShapeError where shapes do not fit.
 
     >>> x, residuals, rank, s = lstsq(jnp.array([[1.0], [1.0]]), jnp.array([1.0, 3.0]))
-    >>> x, residuals, rank
-    (Array([2.], dtype=float32), Array([2.], dtype=float32), Array(1, dtype=int32))
+    >>> residuals, rank
+    (Array([2.], dtype=float32), Array(1, dtype=int32))
     """
     x, residuals, rank, s = _lstsq(a, b, rcond)
     if numpy_resid:

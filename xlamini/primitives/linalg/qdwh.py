@@ -55,9 +55,9 @@ def qdwh(
     of the dtype, or after `max_iterations`, by default 10. `dynamic_shape` gives the shape of the part of `x` that
     counts; what is beyond is taken for zeros. `is_hermitian` changes nothing. ShapeError for m < n.
 
-    >>> qdwh(xlamini.numpy.array([[0.0, 2.0], [3.0, 0.0]]))[1].round(3)
-    Array([[3., 0.],
-           [0., 2.]], dtype=float32)
+    >>> qdwh(xlamini.numpy.array([[0.0, 2.0], [3.0, 0.0]]))[1].round().astype(int)
+    Array([[3, 0],
+           [0, 2]], dtype=int32)
     """
     (x,) = as_matrices("qdwh", x)
     aval = aval_of(x)

@@ -108,9 +108,9 @@ def funm(A: ArrayLike, func: Callable[[Array], Array], disp: bool = True) -> Any
     Not precise where eigenvalues nearly coincide; with `disp=False` there is an estimate of the relative error too. On
     the CPU only, without derivative. ShapeError for another shape.
 
-    >>> funm(jnp.array([[0.0, 0.0], [0.0, 1.0]]), jnp.cosh).real.round(3)
-    Array([[1.   , 0.   ],
-           [0.   , 1.543]], dtype=float32)
+    >>> funm(jnp.array([[4.0, 0.0], [0.0, 9.0]]), jnp.sqrt).real
+    Array([[2., 0.],
+           [0., 3.]], dtype=float32)
     """
     (a,) = inexact("funm", A)
     if a.ndim != 2 or a.shape[0] != a.shape[1]:

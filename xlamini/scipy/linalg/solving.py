@@ -43,7 +43,7 @@ def solve(
     "her" are solved alike. A singular matrix gives inf or NaN. ShapeError where shapes do not fit, ValueError for
     another assumption.
 
-    >>> solve(jnp.array([[2.0, 0.0], [0.0, 4.0]]), jnp.array([2.0, 2.0]), assume_a="pos")
+    >>> solve(jnp.array([[4.0, 0.0], [0.0, 16.0]]), jnp.array([4.0, 8.0]), assume_a="pos")
     Array([1. , 0.5], dtype=float32)
     """
     if assume_a not in ("gen", "sym", "her", "pos"):

@@ -128,8 +128,8 @@ def _like(name: str, what: str, value: Any, parts: list[Any], tree: Any) -> Any:
     leaves, found = flatten_from_user(value)
     if found != tree or any(jnp.shape(x) != p.shape for x, p in zip(leaves, parts, strict=False)):
         raise ValueError(
-            f"{name}: {what} must be like b, of structure {tree} and shapes {[p.shape for p in parts]}; got {found} and "
-            f"{[jnp.shape(x) for x in leaves]}"
+            f"{name}: {what} must be like b, of structure {tree} and shapes {[p.shape for p in parts]}; got {found} "
+            f"and {[jnp.shape(x) for x in leaves]}"
         )
     return _joined([as_operand(name, x).astype(p.dtype) for x, p in zip(leaves, parts, strict=True)])
 
