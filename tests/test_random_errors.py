@@ -86,7 +86,7 @@ ERRORS = {
     "unknown generator": (
         lambda k: random.key(0, impl="foo"),
         ValueError,
-        "there is no random generator 'foo'; the one there is is 'threefry2x32'",
+        "there is no random generator 'foo'; there are 'threefry2x32', 'rbg', 'unsafe_rbg'",
     ),
     "negative data": (lambda k: random.fold_in(k, -1), OverflowError, "fold_in: -1 does not fit into uint32"),
     "large data": (lambda k: random.fold_in(k, 2**32), OverflowError, "fold_in: 4294967296 does not fit"),

@@ -20,6 +20,8 @@ from xlamini.primitives.convert import convert
 from xlamini.primitives.shape import reshape
 from xlamini.primitives.slice import slice_in_dim
 
+__all__ = ["ravel_pytree"]
+
 
 def ravel_pytree(pytree: Any) -> tuple[Any, Callable[[Any], Any]]:
     """All arrays of a pytree in one vector, of the dtype that they promote to, and a function that undoes it.
@@ -38,8 +40,8 @@ def ravel_pytree(pytree: Any) -> tuple[Any, Callable[[Any], Any]]:
     avals = tuple(aval_of(x) for x in operands)
     if not operands:
         return zeros(0), Unravel(tree, avals, np.dtype("float32"))
-    dtype, weak = result_type(*operands, return_weak_type_flag=True)
-    flat = concatenate([convert(ravel(x), dtype, weak) for x in operands])
+    dtype = np.dtype(result_type(*operands))
+    flat = concatenate([convert(ravel(x), dtype) for x in operands])
     return flat, Unravel(tree, avals, dtype)
 
 

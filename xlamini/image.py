@@ -91,9 +91,8 @@ def resize(
     changed = [d for d in range(image.ndim) if shape[d] != image.shape[d]]
     if method is ResizeMethod.NEAREST:
         return _nearest(image, shape, changed)
-    (image,) = promoted_inexact("resize", image)
     scales = [1.0 if shape[d] == 0 else shape[d] / image.shape[d] for d in changed]
-    return _resampled(image, shape, changed, scales, [0.0] * len(changed), method, antialias, precision)
+    return _resampled(promoted_inexact("resize", image)[0], shape, changed, scales, [0.0] * len(changed), method, antialias, precision)
 
 
 @composite(static=("shape", "spatial_dims", "method", "antialias", "precision"))
@@ -123,10 +122,8 @@ def scale_and_translate(
     if len(shape) != image.ndim:
         raise ShapeError(f"{name}: the image has shape {image.shape}, so shape {shape} must have {image.ndim} sizes")
     dims = as_axes(name, spatial_dims, image.ndim)
-    scale, translation = (_numbers(name, *each, len(dims)) for each in (("scale", scale), ("translation", translation)))
-    (image,) = promoted_inexact(name, image)
-    each_scale, each_move = ([values[i] for i in range(len(dims))] for values in (scale, translation))
-    return _resampled(image, shape, dims, each_scale, each_move, method, antialias, precision)
+    scales, moves = _numbers(name, "scale", scale, len(dims)), _numbers(name, "translation", translation, len(dims))
+    return _resampled(promoted_inexact(name, image)[0], shape, dims, scales, moves, method, antialias, precision)
 
 
 # --- helpers
@@ -136,11 +133,11 @@ def _method(method: Any) -> ResizeMethod:
     return method if isinstance(method, ResizeMethod) else ResizeMethod.from_string(method)
 
 
-def _numbers(name: str, what: str, values: Any, count: int) -> Any:
+def _numbers(name: str, what: str, values: Any, count: int) -> list[Any]:
     values = as_operand(name, values)
     if values.shape != (count,):
         raise ShapeError(f"{name}: {what} must have shape ({count},), one for each of spatial_dims; got {values.shape}")
-    return values
+    return [values[i] for i in range(count)]
 
 
 def _nearest(image: Any, shape: Shape, dims: Sequence[int]) -> Any:

@@ -21,6 +21,8 @@ from xlamini.runtime.array import Array
 from xlamini.transforms.composite import composite
 from xlamini.typing import ArrayLike
 
+__all__ = ["segment_max", "segment_min", "segment_prod", "segment_sum"]
+
 
 class Segments(NamedTuple):
     """How the parts are reduced: the update of `x.at`, the value of an empty part, and the reduction of buckets."""

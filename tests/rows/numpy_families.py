@@ -97,8 +97,8 @@ def along(name: str, axis: Any, dtypes: Any, samples: Any = MATRIX, **options: A
 
 def each_axis(names: str, dtypes: Any, samples: Any = MATRIX, **options: Any) -> Iterable[Row]:
     for name in names.split():
-        for axis in (None, -1, (0, 1)):
-            yield along(name, axis, dtypes, samples, keepdims=axis == -1, **options)
+        for axis in ((0, -1),) if name.startswith("nan") else (None, -1, (0, 1)):
+            yield along(name, axis, dtypes, samples, keepdims=axis != (0, 1), **options)
 
 
 DISTINCT = [[distinct(3, 4)], [distinct(2, 3, 2)]]
@@ -125,8 +125,8 @@ V, W, POINTS = Arg((5,), (-2, 2)), Arg((5,), (0.5, 2)), distinct(6)
 MASKED = [
     called(
         f"{n}: where",
-        lambda x, n=n: getattr(jnp, n)(x, axis=0, where=np.arange(4) > 0),
-        lambda x, n=n: getattr(np, n)(x, axis=0, where=np.arange(4) > 0),
+        lambda x, n=n: getattr(jnp, n)(x, axis=-1, where=np.arange(4) > 0),
+        lambda x, n=n: getattr(np, n)(x, axis=-1, where=np.arange(4) > 0),
         Arg((3, 4), (1, 2)),
     )
     for n in ("sum", "prod", "mean")

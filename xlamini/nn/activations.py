@@ -8,10 +8,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from xlamini.core.tracer import aval_of
 from xlamini.numpy.arguments import as_axis, as_operand
 from xlamini.numpy.selection import where
-from xlamini.numpy.ufunc import as_they_are, ufunc
+from xlamini.numpy.ufunc import Together, as_they_are, ufunc
 from xlamini.primitives import exponential
+from xlamini.primitives.arithmetic import max, min
+from xlamini.primitives.convert import convert
 from xlamini.primitives.hyperbolic import tanh
 from xlamini.primitives.logaddexp import logaddexp
 from xlamini.primitives.power import sqrt
@@ -23,9 +26,19 @@ from xlamini.transforms.composite import composite
 from xlamini.typing import ArrayLike
 
 
+def _beside(number: float) -> Together:
+    """The operand in the dtype that it has in arithmetic with a Python number."""
+    return lambda name, x: promoted(name, x, number)[:1]
+
+
+def _float_beside(number: float) -> Together:
+    """The same, and an integer as a float: one that is weakly typed for truth values only, as `number` is."""
+    return lambda name, x: promoted_inexact(name, x, number)[:1]
+
+
 @ufunc(lambda x: where(x <= 0, 0, x))
 def relu(x: ArrayLike) -> Array:
-    """`max(x, 0)`; its derivative at 0 is 0.
+    """`max(x, 0)`; its derivative at 0 is 0, and at NaN, which stays NaN, 1.
 
     >>> relu(xlamini.numpy.array([-1.0, 2.0]))
     Array([0., 2.], dtype=float32)
@@ -79,7 +92,7 @@ def silu(x: ArrayLike) -> Array:
 swish = silu
 
 
-@ufunc(lambda x: logaddexp(x, 0.0), promoted_inexact)
+@ufunc(lambda x: logaddexp(x, 0.0), _float_beside(0.0))
 def softplus(x: ArrayLike) -> Array:
     """`log(1 + exp(x))`, without overflow.
 
@@ -95,13 +108,13 @@ def log_sigmoid(x: ArrayLike) -> Array:
     ...
 
 
-@ufunc(lambda x: x / (abs(x) + 1), promoted_inexact)
+@ufunc(lambda x: x / (abs(x) + 1), _float_beside(1))
 def soft_sign(x: ArrayLike) -> Array:
     """`x / (|x| + 1)`."""
     ...
 
 
-@ufunc(lambda x: x * tanh(logaddexp(x, 0.0)), promoted_inexact)
+@ufunc(lambda x: x * tanh(logaddexp(x, 0.0)), _float_beside(0.0))
 def mish(x: ArrayLike) -> Array:
     """`x * tanh(softplus(x))`."""
     ...
@@ -112,9 +125,10 @@ def gelu(x: ArrayLike, approximate: bool = True) -> Array:
     """`x` times the probability that a standard normal number is below it; with `approximate`, by a formula with tanh.
 
     >>> gelu(1.0, approximate=False)
-    Array(0.8413447, dtype=float32, weak_type=True)
+    Array(0.8413447, dtype=float32)
     """
     (array,) = promoted_inexact("gelu", x)
+    array = convert(array, aval_of(array).dtype)
     if not approximate:
         return 0.5 * array * erfc(array * -math.sqrt(0.5))
     return 0.5 * array * (1 + tanh(math.sqrt(2 / math.pi) * (array + 0.044715 * array**3)))
@@ -159,19 +173,19 @@ def leaky_relu(x: ArrayLike, negative_slope: ArrayLike = 0.01) -> Array:
 @composite()
 def squareplus(x: ArrayLike, b: ArrayLike = 4) -> Array:
     """`(x + sqrt(x ** 2 + b)) / 2`: softplus without exponentials."""
-    values, curvature = promoted_inexact("squareplus", x, b)
+    values, curvature = promoted_inexact("squareplus", *promoted_inexact("squareplus", x), b)
     return (values + sqrt(values * values + curvature)) / 2
 
 
-@ufunc(lambda x: where(x <= -1.0, 0.0, where(x >= 1.0, x, (x + 1.0) ** 2 / 4)), promoted_inexact)
+@ufunc(lambda x: where(x <= -1.0, 0.0, where(x >= 1.0, x, (x + 1.0) ** 2 / 4)), _beside(1.0))
 def sparse_plus(x: ArrayLike) -> Array:
     """0 up to -1, `x` from 1 on, and between them the parabola that meets both."""
     ...
 
 
-@ufunc(lambda x: 0.5 * where(x <= -1.0, 0.0, where(x >= 1.0, 2.0, x + 1.0)), promoted_inexact)
+@ufunc(lambda x: 0.5 * min(max(x + 1.0, 0.0), 2.0), _beside(1.0))
 def sparse_sigmoid(x: ArrayLike) -> Array:
-    """0 up to -1, 1 from 1 on, a straight line between: the derivative of `sparse_plus`."""
+    """0 up to -1, 1 from 1 on, a straight line between: the derivative of `sparse_plus`. Its own at -1 and 1 is 1/4."""
     ...
 
 

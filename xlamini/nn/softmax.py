@@ -30,7 +30,7 @@ def softmax(x: ArrayLike, axis: AxisLike = -1, where: ArrayLike | None = None) -
     """
     array, axes = _prepared("softmax", x, axis, where)
     powers = exponential.exp(array - _largest(array, axes))
-    return powers / _summed(powers, axes)
+    return _held(where, powers / _summed(powers, axes), 0)
 
 
 @composite(static=("axis",))
@@ -42,7 +42,7 @@ def log_softmax(x: ArrayLike, axis: AxisLike = -1, where: ArrayLike | None = Non
     """
     array, axes = _prepared("log_softmax", x, axis, where)
     shifted = array - _largest(array, axes)
-    return shifted - exponential.log(_summed(exponential.exp(shifted), axes))
+    return _held(where, shifted - exponential.log(_summed(exponential.exp(shifted), axes)), -math.inf)
 
 
 @composite(static=("axis", "keepdims", "return_sign"))
@@ -95,6 +95,11 @@ def _prepared(name: str, x: Any, axis: AxisLike, where: Any) -> tuple[Any, tuple
     if where is not None:
         x = choose(where, x, in_dtype(-math.inf, aval_of(x).dtype))
     return x, as_axes(name, axis, aval_of(x).ndim)
+
+
+def _held(where: Any, out: Any, otherwise: float) -> Any:
+    """The result, and `otherwise` where `where` does not hold: NaN stands there if it holds nowhere along the axes."""
+    return out if where is None else choose(where, out, in_dtype(otherwise, aval_of(out).dtype))
 
 
 def _largest(x: Any, axes: tuple[int, ...]) -> Any:

@@ -77,9 +77,10 @@ def divmod(x1: ArrayLike, x2: ArrayLike, /) -> tuple[Array, Array]:
 
 def _fmod(x: Any, y: Any) -> Any:
     rest = arithmetic.rem.bind(x, y)
-    if kind_of(aval_of(rest).dtype) not in INTEGER:
+    aval = aval_of(rest)
+    if kind_of(aval.dtype) not in INTEGER:
         return rest
-    return where(operators.equal(y, 0), operators.in_dtype(0, aval_of(rest).dtype), rest)
+    return where(operators.equal(y, 0), operators.in_dtype(0, aval.dtype, aval.weak_type), rest)
 
 
 @ufunc(_fmod, promoted_numeric)

@@ -6,10 +6,9 @@ from typing import Any
 
 from xlamini.core.tracer import aval_of
 from xlamini.numpy.creation import zeros_like
-from xlamini.numpy.ufunc import as_they_are, ufunc
+from xlamini.numpy.ufunc import as_strong_floats, as_they_are, ufunc
 from xlamini.primitives import complex
 from xlamini.primitives.elementwise import COMPLEX, kind_of
-from xlamini.primitives.promotion import promoted_inexact
 from xlamini.primitives.trigonometric import atan2
 from xlamini.runtime.array import Array
 from xlamini.transforms.composite import composite
@@ -52,6 +51,6 @@ def angle(z: ArrayLike, deg: bool = False) -> Array:
     >>> angle(1j, deg=True)
     Array(90., dtype=float32, weak_type=True)
     """
-    (x,) = promoted_inexact("angle", z)
+    (x,) = as_strong_floats("angle", z)
     radians = atan2(imag(x), real(x))
     return radians * (180 / math.pi) if deg else radians

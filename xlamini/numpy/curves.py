@@ -125,8 +125,8 @@ def _interp(x: Any, xp: Any, fp: Any, left: Any, right: Any, period: Any, go_on:
             f"interp: xp and fp must be one-dimensional and of one length above 0, got shapes {aval_of(xp).shape} and "
             f"{aval_of(fp).shape}"
         )
-    at, points = promoted_inexact_dtypes(x, xp)
-    (heights,) = promoted_inexact_dtypes(fp)
+    at, points = (as_operand("interp", v) for v in promoted_inexact_dtypes(x, xp))
+    (heights,) = promoted_inexact_dtypes(as_operand("interp", fp))
     if period is not None:
         at, points, heights = _unrolled(at, points, heights, operators.absolute(period))
     between = _between(at, points, heights)

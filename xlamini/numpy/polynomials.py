@@ -88,11 +88,11 @@ def polyder(p: ArrayLike, m: int = 1) -> Array:
     order = as_index("polyder", "m", m)
     if order < 0:
         raise ValueError(f"polyder: the order m must be 0 or more, got {order}; see polyint")
-    (p,) = _coefficients("polyder", p)
+    (found,) = _coefficients("polyder", p)
     for _ in range(order):
-        powers = np.arange(len(p) - 1, 0, -1)
-        p = mul(p[:-1], convert(as_operand("polyder", powers.astype(np.int32)), p.dtype))
-    return p
+        powers = np.arange(len(found) - 1, 0, -1)
+        found = mul(found[:-1], convert(as_operand("polyder", powers.astype(np.int32)), found.dtype))
+    return found
 
 
 @composite(static=("m",))
@@ -108,17 +108,17 @@ def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
     if order < 0:
         raise ValueError(f"polyint: the order m must be 0 or more, got {order}; see polyder")
     given = () if k is None else (atleast_1d(as_operand("polyint", k)),)
-    p, constants = (*_coefficients("polyint", p, *given), None)[:2]
-    constants = zeros(order, p.dtype) if constants is None else constants
+    found, *rest = _coefficients("polyint", p, *given)
+    constants = rest[0] if rest else zeros(order, found.dtype)
     if len(constants) not in (1, order):
         raise ValueError(
             f"polyint: k has length {len(constants)}; give one constant, or one for each of {order} orders"
         )
     constants = broadcast_to(constants, (order,))
     for i in range(order):
-        powers = convert(as_operand("polyint", np.arange(len(p), 0, -1, dtype=np.int32)), p.dtype)
-        p = concatenate([p / powers, constants[i : i + 1]])
-    return p
+        powers = convert(as_operand("polyint", np.arange(len(found), 0, -1, dtype=np.int32)), found.dtype)
+        found = concatenate([found / powers, constants[i : i + 1]])
+    return found
 
 
 @composite(static=("unroll",))
@@ -153,7 +153,7 @@ def poly(seq_of_zeros: ArrayLike) -> Array:
     >>> poly(jnp.array([1, 2]))
     Array([ 1., -3.,  2.], dtype=float32)
     """
-    (at,) = promoted_inexact_dtypes(as_operand("poly", seq_of_zeros))
+    at: Any = promoted_inexact_dtypes(as_operand("poly", seq_of_zeros))[0]
     if at.ndim > 2 or (at.ndim == 2 and (at.shape[0] != at.shape[1] or not at.size)):
         raise ValueError(f"poly: zeros in one dimension or a square matrix are needed, got shape {at.shape}")
     if at.ndim == 2:

@@ -125,6 +125,7 @@ def searchsorted(
 
 def places(table: Any, values: Any, side: str) -> Any:
     """How many elements stand before each value, found bit by bit from the highest."""
+    table = as_operand("searchsorted", table)
     length = aval_of(table).shape[0]
     count = full(aval_of(values).shape, 0, _INDEX)
     for bit in reversed(range(length.bit_length())):

@@ -155,7 +155,8 @@ def intersect1d(
     picked = _picked(values, mask, _count("intersect1d", mask, size), fill_value)
     if not return_indices:
         return picked[0]
-    return picked[0], *_indices_of(*picked, order, others, others_order)
+    found, starts, taken = picked
+    return found, *_indices_of(found, starts, taken, order, others, others_order)
 
 
 def setdiff1d(

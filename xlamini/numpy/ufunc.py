@@ -14,10 +14,14 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+import numpy as np
+
+from xlamini.core.dtypes import issubdtype
 from xlamini.core.primitive import Primitive
 from xlamini.core.tracer import aval_of
+from xlamini.primitives.convert import convert
 from xlamini.primitives.elementwise import Kinds, kind_of
-from xlamini.primitives.promotion import check_operands, promoted
+from xlamini.primitives.promotion import check_operands, promoted, promoted_inexact
 from xlamini.transforms.composite import composite
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -47,6 +51,13 @@ def as_they_are(name: str, *operands: Any) -> Sequence[Any]:
     """For operations that bring their operands together themselves, or take any."""
     check_operands(name, operands)
     return operands
+
+
+def as_strong_floats(name: str, *operands: Any) -> Sequence[Any]:
+    """Like `promoted_inexact`, for functions that make Python integers floats that are not weakly typed."""
+    ready = promoted_inexact(name, *operands)
+    whole = not any(issubdtype(aval_of(x).dtype, np.inexact) for x in operands)
+    return [convert(x, aval_of(x).dtype) for x in ready] if whole else ready
 
 
 def for_kinds(kinds: Kinds, together: Together = promoted) -> Together:

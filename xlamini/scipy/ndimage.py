@@ -44,7 +44,7 @@ def map_coordinates(
     nodes = [list(_NODES[order](c)) for c in places]
     whole = jnp.issubdtype(x.dtype, np.integer)
     terms = [_term(x, chosen, mode, cval) for chosen in itertools.product(*nodes)]
-    result = sum(terms[1:], terms[0])
+    result: Any = sum(terms[1:], terms[0])
     return _rounded(result).astype(x.dtype) if whole else result.astype(x.dtype)
 
 

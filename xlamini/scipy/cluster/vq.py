@@ -24,15 +24,16 @@ def vq(obs: ArrayLike, code_book: ArrayLike, check_finite: bool = True) -> tuple
     >>> vq(jnp.array([[1.0], [4.0]]), jnp.array([[0.0], [3.0]]))
     (Array([0, 1], dtype=int32), Array([1., 1.], dtype=float32))
     """
-    obs, codes = promoted_inexact_dtypes(as_operand("vq", obs), as_operand("vq", code_book))
-    if obs.ndim != codes.ndim or obs.ndim not in (1, 2) or obs.shape[1:] != codes.shape[1:]:
+    given = as_operand("vq", obs), as_operand("vq", code_book)
+    points, codes = promoted_inexact_dtypes(*given)
+    if points.ndim != codes.ndim or points.ndim not in (1, 2) or points.shape[1:] != codes.shape[1:]:
         raise ShapeError(
             "vq: obs and code_book must have shapes (observations, features) and (codes, features), "
-            f"got {obs.shape} and {codes.shape}"
+            f"got {points.shape} and {codes.shape}"
         )
-    if obs.ndim == 1:
-        obs, codes = obs[:, None], codes[:, None]
-    distances = jnp.sqrt((abs(obs[:, None, :] - codes) ** 2).sum(-1))
+    if points.ndim == 1:
+        points, codes = points[:, None], codes[:, None]
+    distances = jnp.sqrt((abs(points[:, None, :] - codes) ** 2).sum(-1))
     return distances.argmin(1), distances.min(1)
 
 

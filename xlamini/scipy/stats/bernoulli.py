@@ -1,13 +1,15 @@
 """The Bernoulli distribution: 1 with probability `p`, else 0."""
+# Formulas are given arrays, whatever their callers give.
+# pyright: reportOperatorIssue=false, reportAttributeAccessIssue=false, reportReturnType=false
 from __future__ import annotations
 
 from xlamini.numpy import exp, floor, inf, log, log1p, nan, where
 from xlamini.runtime.array import Array
-from xlamini.scipy.stats.declaration import distribution
+from xlamini.scipy.stats.declaration import counting
 from xlamini.typing import ArrayLike
 
 
-@distribution
+@counting
 def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The logarithm of the probability of k.
 
@@ -18,13 +20,13 @@ def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     return where(x == 0, log1p(-p), where(x == 1, log(p), -inf))
 
 
-@distribution
+@counting
 def pmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The probability of k."""
     return exp(logpmf(k, p, loc))
 
 
-@distribution
+@counting
 def cdf(k: ArrayLike, p: ArrayLike) -> Array:
     """The probability of at most k; NaN unless p is from 0 to 1.
 
@@ -36,7 +38,7 @@ def cdf(k: ArrayLike, p: ArrayLike) -> Array:
     return where((p < 0) | (p > 1), nan, share)
 
 
-@distribution
+@counting
 def ppf(q: ArrayLike, p: ArrayLike) -> Array:
     """The smallest k of which `cdf` is at least q; NaN unless q and p are from 0 to 1."""
     k = where(q <= 1 - p, 0.0, 1.0)

@@ -1,4 +1,6 @@
 """The beta distribution of shapes `a` and `b`, from `loc` to `loc + scale`."""
+# Formulas are given arrays, whatever their callers give.
+# pyright: reportOperatorIssue=false, reportAttributeAccessIssue=false, reportReturnType=false
 from __future__ import annotations
 
 from xlamini.numpy import clip, exp, inf, log, where

@@ -1,14 +1,16 @@
 """The beta-binomial distribution: how many of `n` draws succeed, with a probability from a beta distribution."""
+# Formulas are given arrays, whatever their callers give.
+# pyright: reportOperatorIssue=false, reportAttributeAccessIssue=false, reportReturnType=false
 from __future__ import annotations
 
 from xlamini.numpy import exp, inf, log1p, where
 from xlamini.runtime.array import Array
 from xlamini.scipy.special import betaln
-from xlamini.scipy.stats.declaration import distribution, inside
+from xlamini.scipy.stats.declaration import counting, inside
 from xlamini.typing import ArrayLike
 
 
-@distribution
+@counting
 def logpmf(k: ArrayLike, n: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The logarithm of the probability of k.
 
@@ -22,7 +24,7 @@ def logpmf(k: ArrayLike, n: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLik
     return where(there, ways + betaln(y + a, n - y + b) - betaln(a, b), -inf)
 
 
-@distribution
+@counting
 def pmf(k: ArrayLike, n: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The probability of k."""
     return exp(logpmf(k, n, a, b, loc))

@@ -1,4 +1,6 @@
 """The binomial distribution: how many of `n` draws succeed, each with probability `p`."""
+# Formulas are given arrays, whatever their callers give.
+# pyright: reportOperatorIssue=false, reportAttributeAccessIssue=false, reportReturnType=false
 from __future__ import annotations
 
 from xlamini.numpy import exp, inf, where

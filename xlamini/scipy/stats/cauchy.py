@@ -1,4 +1,6 @@
 """The Cauchy distribution about `loc`, of half width `scale` at half its height."""
+# Formulas are given arrays, whatever their callers give.
+# pyright: reportOperatorIssue=false, reportAttributeAccessIssue=false, reportReturnType=false
 from __future__ import annotations
 
 import math

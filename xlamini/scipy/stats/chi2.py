@@ -1,4 +1,6 @@
 """The chi-squared distribution of `df` degrees of freedom: a gamma distribution of half the shape, twice as wide."""
+# Formulas are given arrays, whatever their callers give.
+# pyright: reportOperatorIssue=false, reportAttributeAccessIssue=false, reportReturnType=false
 from __future__ import annotations
 
 from xlamini.runtime.array import Array

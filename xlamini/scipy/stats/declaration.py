@@ -14,7 +14,9 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from xlamini import numpy as jnp
+from xlamini.core.tracer import aval_of
 from xlamini.numpy.arguments import as_operand
+from xlamini.primitives.convert import convert
 from xlamini.primitives.promotion import promoted_inexact_dtypes
 from xlamini.transforms.composite import composite
 
@@ -23,6 +25,20 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def distribution(formula: F) -> F:
     """Decorator of a formula: promotes all its operands, also those that are not given."""
+    return _promoting(formula, lambda out, given: out)
+
+
+def counting(formula: F) -> F:
+    """The same for a distribution of counts: the result is weakly typed only if the first operand is."""
+    return _promoting(formula, lambda out, given: convert(out, out.dtype, out.weak_type and aval_of(given).weak_type))
+
+
+def inside(where: Any, x: Any, other: Any = 0.5) -> Any:
+    """`x` where it is in the domain of a formula, and elsewhere a number that is: so its derivative is finite."""
+    return jnp.where(where, x, other)
+
+
+def _promoting(formula: F, finish: Callable[[Any, Any], Any]) -> F:
     signature = inspect.signature(formula)
     name = f"{formula.__module__.rpartition('.')[2]}.{formula.__name__}"
 
@@ -30,11 +46,7 @@ def distribution(formula: F) -> F:
     def function(*args: Any, **kwargs: Any) -> Any:
         bound = signature.bind(*args, **kwargs)
         bound.apply_defaults()
-        return formula(*promoted_inexact_dtypes(*(as_operand(name, x) for x in bound.args)))
+        operands = [as_operand(name, x) for x in bound.args]
+        return finish(formula(*promoted_inexact_dtypes(*operands)), operands[0])
 
     return composite()(function)  # type: ignore[return-value]
-
-
-def inside(where: Any, x: Any, other: Any = 0.5) -> Any:
-    """`x` where it is in the domain of a formula, and elsewhere a number that is: so its derivative is finite."""
-    return jnp.where(where, x, other)

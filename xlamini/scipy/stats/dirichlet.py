@@ -1,4 +1,6 @@
 """The Dirichlet distribution: positive numbers that sum to 1, with concentrations `alpha`."""
+# Formulas are given arrays, whatever their callers give.
+# pyright: reportOperatorIssue=false, reportAttributeAccessIssue=false, reportReturnType=false
 from __future__ import annotations
 
 from typing import Any

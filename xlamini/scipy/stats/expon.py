@@ -1,4 +1,6 @@
 """The exponential distribution of rate `1 / scale`, from `loc` on."""
+# Formulas are given arrays, whatever their callers give.
+# pyright: reportOperatorIssue=false, reportAttributeAccessIssue=false, reportReturnType=false
 from __future__ import annotations
 
 from xlamini.nn import log1mexp

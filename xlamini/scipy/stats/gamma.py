@@ -1,4 +1,6 @@
 """The gamma distribution of shape `a`, from `loc` on, stretched by `scale`."""
+# Formulas are given arrays, whatever their callers give.
+# pyright: reportOperatorIssue=false, reportAttributeAccessIssue=false, reportReturnType=false
 from __future__ import annotations
 
 from xlamini.numpy import exp, inf, log, maximum, where

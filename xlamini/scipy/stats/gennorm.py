@@ -1,4 +1,6 @@
 """The generalised normal distribution about 0: `exp(-abs(x) ** beta)` up to a factor."""
+# Formulas are given arrays, whatever their callers give.
+# pyright: reportOperatorIssue=false, reportAttributeAccessIssue=false, reportReturnType=false
 from __future__ import annotations
 
 import math

@@ -1,14 +1,16 @@
 """The geometric distribution: which draw is the first to succeed, each with probability `p`."""
+# Formulas are given arrays, whatever their callers give.
+# pyright: reportOperatorIssue=false, reportAttributeAccessIssue=false, reportReturnType=false
 from __future__ import annotations
 
 from xlamini.numpy import exp, inf, log, where
 from xlamini.runtime.array import Array
 from xlamini.scipy.special import xlog1py
-from xlamini.scipy.stats.declaration import distribution
+from xlamini.scipy.stats.declaration import counting
 from xlamini.typing import ArrayLike
 
 
-@distribution
+@counting
 def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The logarithm of the probability of k.
 
@@ -19,7 +21,7 @@ def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     return where(y <= 0, -inf, xlog1py(y - 1, -p) + log(p))
 
 
-@distribution
+@counting
 def pmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The probability of k."""
     return exp(logpmf(k, p, loc))

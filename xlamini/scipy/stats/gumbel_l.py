@@ -1,4 +1,6 @@
 """The Gumbel distribution of smallest values: `gumbel_r` seen in a mirror."""
+# Formulas are given arrays, whatever their callers give.
+# pyright: reportOperatorIssue=false, reportAttributeAccessIssue=false, reportReturnType=false
 from __future__ import annotations
 
 from xlamini.nn import log1mexp

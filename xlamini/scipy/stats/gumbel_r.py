@@ -1,4 +1,6 @@
 """The Gumbel distribution of largest values: a double exponential with a long tail on the right."""
+# Formulas are given arrays, whatever their callers give.
+# pyright: reportOperatorIssue=false, reportAttributeAccessIssue=false, reportReturnType=false
 from __future__ import annotations
 
 from xlamini.nn import log1mexp

@@ -38,9 +38,9 @@ class gaussian_kde:
     inv_cov: Array
 
     def __init__(self, dataset: ArrayLike, bw_method: Bandwidth = None, weights: ArrayLike | None = None):
-        data = jnp.atleast_2d(as_operand("gaussian_kde", dataset))
+        data: Any = jnp.atleast_2d(as_operand("gaussian_kde", dataset))
         if data.ndim != 2 or data.shape[1] < 2:
-            raise ValueError(f"gaussian_kde: dataset needs at least two samples, of shape (n,) or (d, n); got {data.shape}")
+            raise ValueError(f"gaussian_kde: at least two samples are needed, of shape (n,) or (d, n); got {data.shape}")
         self.dataset = data.astype(jnp.promote_types(data.dtype, "float32"))
         counts = jnp.ones(self.n, self.dataset.dtype) if weights is None else as_operand("gaussian_kde", weights)
         if counts.shape != (self.n,):
@@ -79,14 +79,14 @@ class gaussian_kde:
 
     def integrate_gaussian(self, mean: ArrayLike, cov: ArrayLike) -> Array:
         """The integral of this density times the normal one with this mean and covariance."""
-        mean = jnp.atleast_1d(jnp.squeeze(as_operand("integrate_gaussian", mean)))
-        cov = jnp.atleast_2d(as_operand("integrate_gaussian", cov))
-        if mean.shape != (self.d,) or cov.shape != (self.d, self.d):
+        centre: Any = jnp.atleast_1d(jnp.squeeze(as_operand("integrate_gaussian", mean)))
+        spread: Any = jnp.atleast_2d(as_operand("integrate_gaussian", cov))
+        if centre.shape != (self.d,) or spread.shape != (self.d, self.d):
             raise ShapeError(
-                f"integrate_gaussian: mean ({self.d},) and cov ({self.d}, {self.d}) are needed, got {mean.shape} and "
-                f"{cov.shape}"
+                f"integrate_gaussian: mean ({self.d},) and cov ({self.d}, {self.d}) are needed, got {centre.shape} and "
+                f"{spread.shape}"
             )
-        return jnp.exp(self._log_density(mean[:, None], self.covariance + cov)[0])
+        return jnp.exp(self._log_density(centre[:, None], self.covariance + spread)[0])
 
     def integrate_box_1d(self, low: ArrayLike, high: ArrayLike) -> Array:
         """The probability between two numbers; ValueError for a density of vectors."""
@@ -132,7 +132,8 @@ class gaussian_kde:
         return made
 
     def _points(self, points: Any) -> Any:
-        x = jnp.atleast_2d(as_operand("gaussian_kde", points)).astype(self.dataset.dtype)
+        rows: Any = jnp.atleast_2d(as_operand("gaussian_kde", points))
+        x = rows.astype(self.dataset.dtype)
         if x.shape[0] == self.d:
             return x
         if x.shape == (1, self.d):
@@ -157,6 +158,8 @@ def _factor(kde: gaussian_kde, bw_method: Bandwidth) -> Any:
         return kde.neff ** (-1 / (kde.d + 4))
     if isinstance(bw_method, str):
         if bw_method != "silverman":
-            raise ValueError(f"gaussian_kde: bw_method must be 'scott', 'silverman', a number or a function; got {bw_method!r}")
+            raise ValueError(
+                f"gaussian_kde: bw_method must be 'scott', 'silverman', a number or a function; got {bw_method!r}"
+            )
         return (kde.neff * (kde.d + 2) / 4) ** (-1 / (kde.d + 4))
     return bw_method(kde) if callable(bw_method) else bw_method

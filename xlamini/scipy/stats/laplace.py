@@ -1,4 +1,6 @@
 """The Laplace distribution about `loc`, whose density falls off by e over `scale`."""
+# Formulas are given arrays, whatever their callers give.
+# pyright: reportOperatorIssue=false, reportAttributeAccessIssue=false, reportReturnType=false
 from __future__ import annotations
 
 from xlamini.numpy import abs, exp, log, where

@@ -1,4 +1,6 @@
 """The logistic distribution about `loc`, stretched by `scale`."""
+# Formulas are given arrays, whatever their callers give.
+# pyright: reportOperatorIssue=false, reportAttributeAccessIssue=false, reportReturnType=false
 from __future__ import annotations
 
 from xlamini.numpy import abs, exp, log, log1p

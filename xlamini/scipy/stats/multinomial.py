@@ -1,4 +1,6 @@
 """The multinomial distribution: how often each of several kinds is drawn in `n` draws, with probabilities `p`."""
+# Formulas are given arrays, whatever their callers give.
+# pyright: reportOperatorIssue=false, reportAttributeAccessIssue=false, reportReturnType=false
 from __future__ import annotations
 
 from xlamini.numpy import exp, inf, where

@@ -1,4 +1,6 @@
 """The normal distribution of vectors, with mean `mean` and covariance `cov`."""
+# Formulas are given arrays, whatever their callers give.
+# pyright: reportOperatorIssue=false, reportAttributeAccessIssue=false, reportReturnType=false
 from __future__ import annotations
 
 import math

@@ -1,14 +1,16 @@
 """The negative binomial distribution: how many draws fail before `n` have succeeded, each with probability `p`."""
+# Formulas are given arrays, whatever their callers give.
+# pyright: reportOperatorIssue=false, reportAttributeAccessIssue=false, reportReturnType=false
 from __future__ import annotations
 
 from xlamini.numpy import exp, inf, where
 from xlamini.runtime.array import Array
 from xlamini.scipy.special import gammaln, xlog1py, xlogy
-from xlamini.scipy.stats.declaration import distribution, inside
+from xlamini.scipy.stats.declaration import counting, inside
 from xlamini.typing import ArrayLike
 
 
-@distribution
+@counting
 def logpmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The logarithm of the probability of k.
 
@@ -22,7 +24,7 @@ def logpmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Arra
     return where(there, ways + xlogy(n, p) + xlog1py(y, -p), -inf)
 
 
-@distribution
+@counting
 def pmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The probability of k."""
     return exp(logpmf(k, n, p, loc))

@@ -1,4 +1,6 @@
 """The normal distribution with mean `loc` and standard deviation `scale`."""
+# Formulas are given arrays, whatever their callers give.
+# pyright: reportOperatorIssue=false, reportAttributeAccessIssue=false, reportReturnType=false
 from __future__ import annotations
 
 import math

@@ -1,4 +1,6 @@
 """The Pareto distribution of exponent `b`, from `loc + scale` on."""
+# Formulas are given arrays, whatever their callers give.
+# pyright: reportOperatorIssue=false, reportAttributeAccessIssue=false, reportReturnType=false
 from __future__ import annotations
 
 from xlamini.nn import log1mexp

@@ -1,4 +1,6 @@
 """The Poisson distribution of mean `mu`."""
+# Formulas are given arrays, whatever their callers give.
+# pyright: reportOperatorIssue=false, reportAttributeAccessIssue=false, reportReturnType=false
 from __future__ import annotations
 
 import math
@@ -6,7 +8,7 @@ import math
 from xlamini.numpy import arange, exp, floor, inf, isnan, log, nan, where
 from xlamini.runtime.array import Array
 from xlamini.scipy.special import gammaincc, gammaln, xlogy
-from xlamini.scipy.stats.declaration import distribution, inside
+from xlamini.scipy.stats.declaration import counting, distribution, inside
 from xlamini.typing import ArrayLike
 
 # Means up to this one have their entropy summed over so many numbers, which leaves out less than 1e-16.
@@ -32,7 +34,7 @@ def pmf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
     return exp(logpmf(k, mu, loc))
 
 
-@distribution
+@counting
 def cdf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The probability of at most k.
 

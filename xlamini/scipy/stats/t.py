@@ -1,4 +1,6 @@
 """Student's t distribution of `df` degrees of freedom about `loc`, stretched by `scale`."""
+# Formulas are given arrays, whatever their callers give.
+# pyright: reportOperatorIssue=false, reportAttributeAccessIssue=false, reportReturnType=false
 from __future__ import annotations
 
 import math

@@ -1,4 +1,6 @@
 """The von Mises distribution of angles about 0, the more narrow the larger `kappa` is."""
+# Formulas are given arrays, whatever their callers give.
+# pyright: reportOperatorIssue=false, reportAttributeAccessIssue=false, reportReturnType=false
 from __future__ import annotations
 
 import math

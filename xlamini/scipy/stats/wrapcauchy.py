@@ -1,4 +1,6 @@
 """The Cauchy distribution wrapped round the circle, from 0 to 2 pi, the more narrow the nearer `c` is to 1."""
+# Formulas are given arrays, whatever their callers give.
+# pyright: reportOperatorIssue=false, reportAttributeAccessIssue=false, reportReturnType=false
 from __future__ import annotations
 
 import math

@@ -38,10 +38,10 @@ class Rotation:
     @classmethod
     def from_matrix(cls, matrix: ArrayLike) -> Rotation:
         """Of orthogonal matrices, shape (..., 3, 3)."""
-        matrix = _floating("from_matrix", matrix, 3)
-        if matrix.shape[-2:] != (3, 3):
-            raise ShapeError(f"from_matrix: matrices of shape (..., 3, 3) are needed, got {matrix.shape}")
-        return cls(quaternions.from_matrix(matrix))
+        rows = _floating("from_matrix", matrix, 3)
+        if rows.shape[-2:] != (3, 3):
+            raise ShapeError(f"from_matrix: matrices of shape (..., 3, 3) are needed, got {rows.shape}")
+        return cls(quaternions.from_matrix(rows))
 
     @classmethod
     def from_rotvec(cls, rotvec: ArrayLike, degrees: bool = False) -> Rotation:
@@ -116,7 +116,7 @@ class Rotation:
 
     def mean(self, weights: ArrayLike | None = None) -> Rotation:
         """The rotation from which these differ least, by squares (Markley et al., "Averaging quaternions", 2007)."""
-        quat = jnp.atleast_2d(self.quat)
+        quat: Any = jnp.atleast_2d(self.quat)
         counts = jnp.ones(quat.shape[0], quat.dtype) if weights is None else as_operand("mean", weights)
         return Rotation(jnp.linalg.eigh(jnp.einsum("n,ni,nj->ij", counts, quat, quat))[1][:, -1])
 
