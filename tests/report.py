@@ -68,7 +68,7 @@ class Tested:
 def functions(face: str) -> Iterator[tuple[str, Any]]:
     """The public functions of a face, with the functions that primitives are."""
     module = importlib.import_module(f"xlamini.{face}")
-    for name in sorted(getattr(module, "__all__", vars(module))):
+    for name in sorted(getattr(module, "__all__", dir(module))):
         member = getattr(module, name)
         own = face.rpartition(".")[2] not in DISTRIBUTIONS or member.__module__ == module.__name__
         if not name.startswith("_") and not name.endswith("_p") and _is_function(member) and own:

@@ -12,6 +12,8 @@ from xlamini.runtime.capsules import from_capsule as _from_capsule
 from xlamini.transforms.placing import device_put as _device_put
 from xlamini.typing import DTypeLike
 
+__all__ = ["from_dlpack", "is_supported_dtype"]
+
 _SUPPORTED = frozenset({
     *(f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)),
     *("bool", "bfloat16", "float16", "float32", "float64", "complex64", "complex128"),

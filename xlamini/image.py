@@ -92,7 +92,8 @@ def resize(
     if method is ResizeMethod.NEAREST:
         return _nearest(image, shape, changed)
     scales = [1.0 if shape[d] == 0 else shape[d] / image.shape[d] for d in changed]
-    return _resampled(promoted_inexact("resize", image)[0], shape, changed, scales, [0.0] * len(changed), method, antialias, precision)
+    x, moves = promoted_inexact("resize", image)[0], [0.0] * len(changed)
+    return _resampled(x, shape, changed, scales, moves, method, antialias, precision)
 
 
 @composite(static=("shape", "spatial_dims", "method", "antialias", "precision"))

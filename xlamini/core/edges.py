@@ -48,7 +48,7 @@ def edge_of_face(namespace: dict[str, Any]) -> None:
     A module that also holds what it is made of says in `__all__` which names are public.
     """
     for name in namespace.get("__all__", list(namespace)):
-        member = namespace[name]
+        member = namespace.get(name)
         if type(member) is FunctionType and not name.startswith("_"):
             namespace[name] = _public(member, namespace["__name__"], name)
 

@@ -7,13 +7,12 @@ their operators and methods.
 # ruff: noqa: I001
 # fmt: off
 from importlib import import_module as _import_module
-from typing import Any as _Any
+from typing import TYPE_CHECKING as _TYPE_CHECKING, Any as _Any
 
 from xlamini.core.edges import edge_of_face as _edge_of_face
 from xlamini.numpy import array_methods as _array_methods
 from xlamini.numpy import array_operators as _array_operators
 from xlamini.numpy import indexing as _indexing
-from xlamini.numpy.along_axes import apply_along_axis as apply_along_axis, apply_over_axes as apply_over_axes
 from xlamini.numpy.arithmetic import (
     abs as abs, absolute as absolute, clip as clip, divide as divide, divmod as divmod, fabs as fabs,
     float_power as float_power, floor_divide as floor_divide, fmax as fmax, fmin as fmin, fmod as fmod,
@@ -21,13 +20,11 @@ from xlamini.numpy.arithmetic import (
     remainder as remainder, sign as sign, square as square, true_divide as true_divide,
 )
 from xlamini.numpy.array_api import VERSION as __array_api_version__, namespace_info as __array_namespace_info__
-from xlamini.numpy.bessel import i0 as i0
 from xlamini.numpy.bitwise import (
     bitwise_count as bitwise_count, bitwise_invert as bitwise_invert, bitwise_left_shift as bitwise_left_shift,
     bitwise_not as bitwise_not, bitwise_right_shift as bitwise_right_shift, invert as invert,
     left_shift as left_shift, right_shift as right_shift,
 )
-from xlamini.numpy.calculus import gradient as gradient, unwrap as unwrap
 from xlamini.numpy.comparison import (
     allclose as allclose, array_equal as array_equal, array_equiv as array_equiv, equal as equal, greater as greater,
     greater_equal as greater_equal, isclose as isclose, iscomplex as iscomplex, isfinite as isfinite, isinf as isinf,
@@ -44,7 +41,6 @@ from xlamini.numpy.construction import (
     fromiter as fromiter, fromstring as fromstring,
 )
 from xlamini.numpy.convolution import convolve as convolve, correlate as correlate
-from xlamini.numpy.correlation import corrcoef as corrcoef, cov as cov
 from xlamini.numpy.creation import (
     empty as empty, empty_like as empty_like, full as full, full_like as full_like, ones as ones,
     ones_like as ones_like, zeros as zeros, zeros_like as zeros_like,
@@ -54,7 +50,6 @@ from xlamini.numpy.cumulative import (
     cumprod as cumprod, cumsum as cumsum, cumulative_prod as cumulative_prod, cumulative_sum as cumulative_sum,
     nancumprod as nancumprod, nancumsum as nancumsum,
 )
-from xlamini.numpy.curves import diff as diff, ediff1d as ediff1d, interp as interp, trapezoid as trapezoid
 from xlamini.numpy.dtypes import (
     bfloat16 as bfloat16, bool_ as bool_, can_cast as can_cast, cdouble as cdouble, character as character,
     complex128 as complex128, complex64 as complex64, complex_ as complex_, complexfloating as complexfloating,
@@ -71,30 +66,15 @@ from xlamini.numpy.dtypes import (
     uint16 as uint16, uint2 as uint2, uint32 as uint32, uint4 as uint4, uint64 as uint64, uint8 as uint8,
     unsignedinteger as unsignedinteger,
 )
-from xlamini.numpy.editing import (
-    delete as delete, fill_diagonal as fill_diagonal, insert as insert, place as place,
-)
 from xlamini.numpy.einsum import einsum as einsum, einsum_path as einsum_path
 from xlamini.numpy.exponential import (
     cbrt as cbrt, exp as exp, exp2 as exp2, expm1 as expm1, log as log, log10 as log10, log1p as log1p, log2 as log2,
     sqrt as sqrt,
 )
-from xlamini.numpy.files import (
-    from_dlpack as from_dlpack, fromfile as fromfile, load as load, save as save, savez as savez,
-)
 from xlamini.numpy.flipping import flip as flip, fliplr as fliplr, flipud as flipud, roll as roll, rot90 as rot90
-from xlamini.numpy.index_conversions import (
-    diag_indices_from as diag_indices_from, mask_indices as mask_indices, ravel_multi_index as ravel_multi_index,
-    unravel_index as unravel_index,
-)
 from xlamini.numpy.index_tricks import (
     c_ as c_, index_exp as index_exp, ix_ as ix_, mgrid as mgrid, ogrid as ogrid, r_ as r_, s_ as s_,
 )
-from xlamini.numpy.histograms import (
-    histogram as histogram, histogram2d as histogram2d, histogram_bin_edges as histogram_bin_edges,
-    histogramdd as histogramdd,
-)
-from xlamini.numpy.integers import gcd as gcd, lcm as lcm
 from xlamini.numpy.joining import (
     append as append, block as block, column_stack as column_stack, concat as concat, concatenate as concatenate,
     dstack as dstack, hstack as hstack, stack as stack, vstack as vstack,
@@ -118,17 +98,6 @@ from xlamini.numpy.nan_reductions import (
 )
 from xlamini.numpy.packing import packbits as packbits, unpackbits as unpackbits
 from xlamini.numpy.padding import pad as pad
-from xlamini.numpy.printing import (
-    array_repr as array_repr, array_str as array_str, get_printoptions as get_printoptions,
-    printoptions as printoptions, set_printoptions as set_printoptions,
-)
-from xlamini.numpy.polynomials import (
-    poly as poly, polyadd as polyadd, polyder as polyder, polydiv as polydiv, polyfit as polyfit, polyint as polyint,
-    polymul as polymul, polysub as polysub, polyval as polyval, roots as roots, vander as vander,
-)
-from xlamini.numpy.quantiles import (
-    nanpercentile as nanpercentile, nanquantile as nanquantile, percentile as percentile, quantile as quantile,
-)
 from xlamini.numpy.ranges import (
     arange as arange, fromfunction as fromfunction, geomspace as geomspace, indices as indices, linspace as linspace,
     logspace as logspace, meshgrid as meshgrid,
@@ -150,11 +119,6 @@ from xlamini.numpy.searching import (
     searchsorted as searchsorted,
 )
 from xlamini.numpy.selection import nan_to_num as nan_to_num, piecewise as piecewise, select as select, where as where
-from xlamini.numpy.sets import (
-    intersect1d as intersect1d, isin as isin, setdiff1d as setdiff1d, setxor1d as setxor1d, union1d as union1d,
-    unique as unique, unique_all as unique_all, unique_counts as unique_counts, unique_inverse as unique_inverse,
-    unique_values as unique_values,
-)
 from xlamini.numpy.shapes import (
     atleast_1d as atleast_1d, atleast_2d as atleast_2d, atleast_3d as atleast_3d, expand_dims as expand_dims,
     isscalar as isscalar, iterable as iterable, matrix_transpose as matrix_transpose, moveaxis as moveaxis,
@@ -188,10 +152,48 @@ from xlamini.numpy.universal_functions import (
     subtract as subtract,
 )
 from xlamini.numpy.vectorize import vectorize as vectorize
-from xlamini.numpy.windows import (
-    bartlett as bartlett, blackman as blackman, hamming as hamming, hanning as hanning, kaiser as kaiser,
-)
 from xlamini.runtime.array import Array as ndarray
+
+if _TYPE_CHECKING:
+    from xlamini.numpy.along_axes import apply_along_axis as apply_along_axis, apply_over_axes as apply_over_axes
+    from xlamini.numpy.bessel import i0 as i0
+    from xlamini.numpy.calculus import gradient as gradient, unwrap as unwrap
+    from xlamini.numpy.correlation import corrcoef as corrcoef, cov as cov
+    from xlamini.numpy.curves import diff as diff, ediff1d as ediff1d, interp as interp, trapezoid as trapezoid
+    from xlamini.numpy.editing import (
+        delete as delete, fill_diagonal as fill_diagonal, insert as insert, place as place,
+    )
+    from xlamini.numpy.files import (
+        from_dlpack as from_dlpack, fromfile as fromfile, load as load, save as save, savez as savez,
+    )
+    from xlamini.numpy.histograms import (
+        histogram as histogram, histogram2d as histogram2d, histogram_bin_edges as histogram_bin_edges,
+        histogramdd as histogramdd,
+    )
+    from xlamini.numpy.index_conversions import (
+        diag_indices_from as diag_indices_from, mask_indices as mask_indices, ravel_multi_index as ravel_multi_index,
+        unravel_index as unravel_index,
+    )
+    from xlamini.numpy.integers import gcd as gcd, lcm as lcm
+    from xlamini.numpy.polynomials import (
+        poly as poly, polyadd as polyadd, polyder as polyder, polydiv as polydiv, polyfit as polyfit, polyint as polyint,
+        polymul as polymul, polysub as polysub, polyval as polyval, roots as roots, vander as vander,
+    )
+    from xlamini.numpy.printing import (
+        array_repr as array_repr, array_str as array_str, get_printoptions as get_printoptions,
+        printoptions as printoptions, set_printoptions as set_printoptions,
+    )
+    from xlamini.numpy.quantiles import (
+        nanpercentile as nanpercentile, nanquantile as nanquantile, percentile as percentile, quantile as quantile,
+    )
+    from xlamini.numpy.sets import (
+        intersect1d as intersect1d, isin as isin, setdiff1d as setdiff1d, setxor1d as setxor1d, union1d as union1d,
+        unique as unique, unique_all as unique_all, unique_counts as unique_counts, unique_inverse as unique_inverse,
+        unique_values as unique_values,
+    )
+    from xlamini.numpy.windows import (
+        bartlett as bartlett, blackman as blackman, hamming as hamming, hanning as hanning, kaiser as kaiser,
+    )
 
 bool = bool_
 
@@ -199,13 +201,38 @@ _edge_of_face(globals())
 
 _LAZY = ("fft", "linalg")
 
+# Families whose files are read when one of their functions is first named. None of them may be called like a function
+# of any: importing the file would put the module in the function's place.
+_FAMILIES = {
+    "along_axes": "apply_along_axis apply_over_axes",
+    "bessel": "i0",
+    "calculus": "gradient unwrap",
+    "correlation": "corrcoef cov",
+    "curves": "diff ediff1d interp trapezoid",
+    "editing": "delete fill_diagonal insert place",
+    "files": "from_dlpack fromfile load save savez",
+    "histograms": "histogram histogram2d histogram_bin_edges histogramdd",
+    "index_conversions": "diag_indices_from mask_indices ravel_multi_index unravel_index",
+    "integers": "gcd lcm",
+    "polynomials": "poly polyadd polyder polydiv polyfit polyint polymul polysub polyval roots vander",
+    "printing": "array_repr array_str get_printoptions printoptions set_printoptions",
+    "quantiles": "nanpercentile nanquantile percentile quantile",
+    "sets": "intersect1d isin setdiff1d setxor1d union1d unique unique_all unique_counts unique_inverse unique_values",
+    "windows": "bartlett blackman hamming hanning kaiser",
+}
+_MEMBERS = {name: family for family, names in _FAMILIES.items() for name in names.split()}
+
 
 def __getattr__(name: str) -> _Any:
     """Parts that a program may do without are imported when they are first named."""
     if name in _LAZY:
         return _import_module(f"xlamini.numpy.{name}")
+    if name in _MEMBERS:
+        globals()[name] = getattr(_import_module(f"xlamini.numpy.{_MEMBERS[name]}"), name)
+        _edge_of_face(globals())
+        return globals()[name]
     raise AttributeError(f"module 'xlamini.numpy' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LAZY})
+    return sorted({*globals(), *_LAZY, *_MEMBERS})

@@ -12,7 +12,7 @@ from xlamini.primitives.elementwise import INTEGER, REAL, kind_of
 from xlamini.primitives.power import integer_pow
 from xlamini.primitives.power import pow as _pow
 from xlamini.primitives.power import square as _square
-from xlamini.primitives.promotion import promoted, promoted_inexact, promoted_numeric
+from xlamini.primitives.promotion import in_dtype, promoted, promoted_inexact, promoted_numeric
 from xlamini.primitives.select import where
 from xlamini.runtime.array import Array
 from xlamini.transforms.composite import composite
@@ -80,7 +80,8 @@ def _fmod(x: Any, y: Any) -> Any:
     aval = aval_of(rest)
     if kind_of(aval.dtype) not in INTEGER:
         return rest
-    return where(operators.equal(y, 0), operators.in_dtype(0, aval.dtype, aval.weak_type), rest)
+    zero = in_dtype(0, aval.dtype, aval.weak_type)
+    return where(operators.equal(y, 0), zero, rest)
 
 
 @ufunc(_fmod, promoted_numeric)

@@ -20,11 +20,12 @@ from xlamini.primitives.convert import convert
 from xlamini.primitives.promotion import PYTHON_SCALARS, stands_for_array
 from xlamini.primitives.shape import reshape
 from xlamini.runtime.array import Array, ArrayImpl
+from xlamini.runtime.keys import PRNGKeyArray
 from xlamini.runtime.put import copy_of, device_put_value
 from xlamini.transforms.placing import device_put
 from xlamini.typing import ArrayLike, DTypeLike
 
-_ARRAYS = (ArrayImpl, Tracer, Literal)
+_ARRAYS = (ArrayImpl, Tracer, Literal, PRNGKeyArray)
 
 
 def asarray(

@@ -13,8 +13,10 @@ from xlamini.core.dtypes import canonicalize_dtype, check_user_dtype
 from xlamini.core.tracer import aval_of, state
 from xlamini.numpy.arguments import as_operand, as_shape, refuse_sharding
 from xlamini.primitives.promotion import check_operands, in_dtype
+from xlamini.primitives.random_keys import wrap_p
 from xlamini.primitives.shape import broadcast_in_dim, broadcast_in_dim_p
 from xlamini.runtime.array import Array
+from xlamini.runtime.keys import KeyType
 from xlamini.runtime.put import device_put_value
 from xlamini.transforms.composite import composite
 from xlamini.transforms.placing import device_put
@@ -153,7 +155,9 @@ def _like(name: str, a: Any, dtype: Any, shape: Any) -> ShapedArray:
 
 
 def _constant(value: Any, aval: ShapedArray, device: Any) -> Any:
-    """An array of this type that holds one number everywhere."""
+    """An array of this type that holds one number everywhere: in each word of random keys."""
+    if isinstance(aval.dtype, KeyType) and aval_of(value).dtype != aval.dtype:
+        return _placed(_keys(value, aval), device)
     if state.builder is None and aval.size <= SMALL and not hasattr(value, "aval"):
         return device_put_value(_on_host(value, aval), device, aval=aval)
     if state.builder is None:
@@ -173,6 +177,12 @@ def _staged(value: Any, aval: ShapedArray) -> Any:
 @composite(static=("aval",))
 def _run_filled(value: Any, aval: ShapedArray) -> Any:
     return _staged(value, aval)
+
+
+@composite(static=("aval",))
+def _keys(value: Any, aval: ShapedArray) -> Any:
+    words = ShapedArray((*aval.shape, *aval.dtype.physical_shape), aval.dtype.physical_dtype)
+    return wrap_p.bind(_staged(value, words), impl=aval.dtype.generator)
 
 
 def _spread(x: Any, shape: tuple[int, ...]) -> Any:

@@ -99,7 +99,7 @@ def _written(x: Any, values: Any, plan: Plan, leaves: Sequence[Any], how: Update
         return _write_box(x, values, plan, leaves, how)
     found = windows(plan, leaves, aval_of(x).shape)
     updates = _unframed(values, found.frame)
-    if 0 in found.frame.shape:
+    if 0 in found.frame.shape or not aval_of(x).size:
         return x
     return _scattered(x, updates, found, how, plan, options)
 

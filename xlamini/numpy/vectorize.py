@@ -37,9 +37,10 @@ def vectorize(
 ) -> Callable[..., Any]:
     """`pyfunc`, which takes scalars, as a function of arrays that broadcast; or, with `signature`, of their last axes.
 
-    Positional arguments whose numbers are in `excluded`, and keyword arguments, reach `pyfunc` as they are, and so
-    does None. The calls are one vmap, no loop. ValueError for a signature that cannot be read, TypeError for a wrong
-    number of arguments or outputs, ShapeError for sizes that do not fit.
+    Arguments whose positions or names are in `excluded` reach `pyfunc` as they are, and so does None; a signature
+    names the other keyword arguments after the positional ones. The calls are one vmap, no loop. ValueError for a
+    signature that cannot be read, TypeError for a wrong number of arguments or outputs, ShapeError for sizes that do
+    not fit.
 
     >>> vectorize(lambda m, v: m @ v, signature="(n,m),(m)->(n)")(jnp.ones((5, 2, 3)), jnp.ones(3)).shape
     (5, 2)
@@ -47,20 +48,21 @@ def vectorize(
     name = getattr(pyfunc, "__name__", type(pyfunc).__name__)
     if not callable(pyfunc):
         raise TypeError(f"vectorize: pyfunc must be a function, got {pyfunc!r} of type {name}")
-    positions = _positions(excluded)
+    left_out = _left_out(excluded)
     known = None if signature is None else parse(signature)
 
     @edge
     @functools.wraps(pyfunc, assigned=("__name__", "__qualname__", "__module__", "__doc__"))
     def vectorized(*args: Any, **kwargs: Any) -> Any:
-        fixed = {i: x for i, x in enumerate(args) if i in positions or x is None}
-        operands = [x for i, x in enumerate(args) if i not in fixed]
-        return _mapped(name, _partial(pyfunc, len(args), fixed, kwargs), operands, known, signature)
+        given = {**dict(enumerate(args)), **kwargs}
+        fixed = {key: x for key, x in given.items() if key in left_out or x is None}
+        mapped = [key for key in given if key not in fixed]
+        return _mapped(name, _partial(pyfunc, fixed, mapped), [given[key] for key in mapped], known, signature)
 
     return vectorized
 
 
-def _positions(excluded: Collection[int | str]) -> set[Any]:
+def _left_out(excluded: Collection[int | str]) -> set[Any]:
     if any(not isinstance(e, int | str) for e in excluded):
         raise TypeError(f"vectorize: excluded holds positions and names of arguments, got {excluded}")
     if any(isinstance(e, int) and e < 0 for e in excluded):
@@ -68,12 +70,13 @@ def _positions(excluded: Collection[int | str]) -> set[Any]:
     return set(excluded)
 
 
-def _partial(fun: Callable[..., Any], count: int, fixed: dict[int, Any], kwargs: dict[str, Any]) -> Callable[..., Any]:
-    """`fun` of the arguments that are not fixed."""
+def _partial(fun: Callable[..., Any], fixed: dict[Any, Any], mapped: Sequence[Any]) -> Callable[..., Any]:
+    """`fun` of the arguments that are not fixed; a key is a position or a name."""
 
     def call(*operands: Any) -> Any:
-        rest = iter(operands)
-        return fun(*(fixed[i] if i in fixed else next(rest) for i in range(count)), **kwargs)
+        given = {**fixed, **dict(zip(mapped, operands, strict=True))}
+        positional = [given.pop(i) for i in range(sum(isinstance(key, int) for key in given))]
+        return fun(*positional, **given)
 
     return call
 

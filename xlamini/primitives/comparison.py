@@ -1,13 +1,28 @@
 """Elementwise comparisons: the result is bool, and nothing can be differentiated through it."""
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from xlamini.core.avals import ShapedArray
-from xlamini.primitives.elementwise import ANY, BOOL, COMPLEX, FLOAT, REAL, UNSIGNED, Elementwise, elementwise, kind_of
+from xlamini.core.tracer import aval_of
+from xlamini.primitives.bitwise import bitwise_and, bitwise_or
+from xlamini.primitives.elementwise import (
+    ANY,
+    BOOL,
+    COMPLEX,
+    EXTENDED,
+    FLOAT,
+    REAL,
+    UNSIGNED,
+    Elementwise,
+    elementwise,
+    kind_of,
+)
+from xlamini.primitives.slice import index_in_dim
 
 _BOOL = np.dtype(bool)
 
@@ -38,12 +53,21 @@ class TotalOrder(Comparison):
     of_floats = "TOTALORDER"
 
 
-@elementwise(family=Comparison, hlo="EQ", accepts=ANY)
+class Equality(Comparison):
+    """Also of random keys, whose words are compared."""
+
+    def physical(self, operands: Sequence[Any], avals: Sequence[ShapedArray], **params: Any) -> Any:
+        count = aval_of(operands[0]).shape[-1]
+        words = [[index_in_dim(x, i, axis=-1, keepdims=False) for x in operands] for i in range(count)]
+        return functools.reduce(bitwise_and if self.hlo == "EQ" else bitwise_or, (self.bind(*pair) for pair in words))
+
+
+@elementwise(family=Equality, hlo="EQ", accepts=ANY | EXTENDED)
 def eq(x: Any, y: Any) -> Any:
     """Whether two values are equal, elementwise: `x == y`."""
 
 
-@elementwise(family=Comparison, hlo="NE", accepts=ANY)
+@elementwise(family=Equality, hlo="NE", accepts=ANY | EXTENDED)
 def ne(x: Any, y: Any) -> Any:
     """Whether two values differ, elementwise: `x != y`."""
 

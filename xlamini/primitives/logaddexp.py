@@ -1,12 +1,15 @@
 """logaddexp: a sum in the world of logarithms, with a derivative that stays finite where its formula's would not."""
 from __future__ import annotations
 
+import math
 from typing import Any
 
+from xlamini.core.tracer import aval_of
 from xlamini.primitives.arithmetic import abs, max, neg
 from xlamini.primitives.comparison import eq
 from xlamini.primitives.elementwise import FLOAT, Elementwise, elementwise
 from xlamini.primitives.exponential import TRANSCENDENTAL, exp, log1p
+from xlamini.primitives.promotion import in_dtype
 from xlamini.primitives.select import where
 
 
@@ -32,8 +35,10 @@ def logaddexp(x: Any, y: Any) -> Any:
     """
 
 
-def _share(x: Any, out: Any) -> Any:
-    return exp(where(eq(x, out), 0, x - out))
+def _share(x: Any, y: Any, out: Any) -> Any:
+    # Equal infinities share alike.
+    half = in_dtype(-math.log(2), aval_of(x).dtype)
+    return exp(where(eq(x, out), where(eq(x, y), half, 0), x - out))
 
 
-logaddexp.derivatives(lambda x, y, out: _share(x, out), lambda x, y, out: _share(y, out))
+logaddexp.derivatives(lambda x, y, out: _share(x, y, out), lambda x, y, out: _share(y, x, out))

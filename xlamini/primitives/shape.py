@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.core.avals import Shape, ShapedArray
+from xlamini.core.dtypes import ExtendedDType
 from xlamini.core.errors import ShapeError
 from xlamini.core.primitive import Axis, Cost, Primitive, remembered
 from xlamini.core.tracer import aval_of
@@ -306,6 +307,8 @@ class ReduceSum(LinearUnary):
 
     @remembered
     def shape_rule(self, x: ShapedArray, *, axes: Shape) -> ShapedArray:
+        if isinstance(x.dtype, ExtendedDType):
+            raise TypeError(f"sum: elements of dtype {x.dtype.name} cannot be added")
         return reduced(x, axes, self.name)
 
     def transpose(self, ct: Any, x: Any, *, axes: Shape) -> list[Any]:

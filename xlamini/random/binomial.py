@@ -21,7 +21,7 @@ from xlamini.primitives.promotion import in_dtype
 from xlamini.primitives.random_keys import split_p
 from xlamini.primitives.rounding import ceil, floor
 from xlamini.primitives.select import clamp, where
-from xlamini.primitives.shape import moveaxis
+from xlamini.primitives.shape import broadcast_in_dim_p, moveaxis
 from xlamini.random.arguments import any_of, broadcast_shape, checked_shape, float_dtype, sampler, spread_to
 from xlamini.random.uniform import halves, thirds, uniform_between
 from xlamini.transforms.control_flow.scan import scan
@@ -176,7 +176,9 @@ def multinomial(
 @sampler("rows", "dtype", "unroll", name="multinomial")
 def _multinomial(key: Any, n: Any, p: Any, rows: Shape, dtype: np.dtype, unroll: int | bool) -> Any:
     outcomes, last = p.shape[-1], len(rows)
-    n, p = spread_to(in_dtype(n, dtype), rows), spread_to(in_dtype(p, dtype), (*rows, outcomes))
+    n = spread_to(in_dtype(n, dtype), rows)
+    n = broadcast_in_dim_p.bind(n, shape=rows, broadcast_dimensions=tuple(range(last)))  # a number becomes an array
+    p = spread_to(in_dtype(p, dtype), (*rows, outcomes))
     left = cumsum(p, last, reverse=True)
     ratios = moveaxis(p / where(eq(left, 0.0), 1.0, left), last, 0)
     keys = split_p.bind(key, shape=(outcomes,))

@@ -6,9 +6,7 @@ from typing import Any
 from xlamini.numpy.array_methods import METHODS, Methods
 from xlamini.numpy.at import At
 from xlamini.numpy.indexing import getitem, iterate
-from xlamini.numpy.reductions import all as all_of
 from xlamini.primitives.operators import equal
-from xlamini.random.keys import key_data
 from xlamini.runtime.keys import PRNGKeyArray
 from xlamini.transforms.composite import composite
 
@@ -16,7 +14,7 @@ from xlamini.transforms.composite import composite
 @composite()
 def same_keys(x: Any, y: Any) -> Any:
     """Whether keys are equal, elementwise: whether all their words are."""
-    return all_of(equal(key_data(x), key_data(y)), axis=-1)
+    return equal(x, y)
 
 
 def _eq(self: PRNGKeyArray, other: object) -> Any:

@@ -36,6 +36,7 @@ from xlamini.scipy.special.gamma import (
     polygamma as polygamma,
 )
 from xlamini.scipy.special.hypergeometric import hyp1f1 as hyp1f1, hyp2f1 as hyp2f1
+from xlamini.scipy.special.legendre import lpmn as lpmn, lpmn_values as lpmn_values
 from xlamini.scipy.special.normal import log_ndtr as log_ndtr, ndtr as ndtr, ndtri as ndtri
 from xlamini.scipy.special.owens_t import owens_t as owens_t
 from xlamini.scipy.special.softmax import log_softmax as log_softmax, softmax as softmax

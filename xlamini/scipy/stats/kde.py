@@ -40,7 +40,7 @@ class gaussian_kde:
     def __init__(self, dataset: ArrayLike, bw_method: Bandwidth = None, weights: ArrayLike | None = None):
         data: Any = jnp.atleast_2d(as_operand("gaussian_kde", dataset))
         if data.ndim != 2 or data.shape[1] < 2:
-            raise ValueError(f"gaussian_kde: at least two samples are needed, of shape (n,) or (d, n); got {data.shape}")
+            raise ValueError(f"gaussian_kde: two samples or more are needed, of shape (n,) or (d, n), not {data.shape}")
         self.dataset = data.astype(jnp.promote_types(data.dtype, "float32"))
         counts = jnp.ones(self.n, self.dataset.dtype) if weights is None else as_operand("gaussian_kde", weights)
         if counts.shape != (self.n,):
