@@ -2,7 +2,8 @@
 
 One line a function: how many tests compare its values (rows of tests/rows beside NumPy or SciPy, expressions of
 tests/golden beside JAX), in how many dtypes, and whether its derivatives, vmap and jit are checked. `-` says not at
-all, `none` that the function has no derivative, or cannot be mapped. Names of one function count together.
+all, `none` that the function has no derivative, or cannot be mapped. Names of one function count together. Functions
+that have a test of their own, being of Python objects, files or text, are listed with its name.
 """
 from __future__ import annotations
 
@@ -36,6 +37,18 @@ FACES = (
     "scipy.cluster.vq",
     *(f"scipy.stats.{name}" for name in DISTRIBUTIONS),
 )
+ELSEWHERE = {
+    **dict.fromkeys(
+        (
+            *("numpy.array_repr", "numpy.array_str", "numpy.fromfile", "numpy.fromiter", "numpy.from_dlpack"),
+            *("numpy.get_printoptions", "numpy.iterable", "numpy.load", "numpy.printoptions", "numpy.save"),
+            *("numpy.savez", "numpy.set_printoptions", "dlpack.from_dlpack"),
+        ),
+        "test_numpy_io.py",
+    ),
+    "nn.get_scaled_dot_general_config": "test_scaled_matmul.py",
+    "random.key_dtype": "test_random.py",
+}
 COLUMNS = ("rows", "beside JAX", "dtypes", "grad", "vmap", "jit")
 
 
@@ -48,8 +61,13 @@ class Tested:
     expressions: list[Expression] = field(default_factory=list)
 
     @property
+    def elsewhere(self) -> str:
+        """The file of the test that the function has of its own, if it has."""
+        return next((ELSEWHERE[name] for name in self.names if name in ELSEWHERE), "")
+
+    @property
     def untested(self) -> bool:
-        return not self.rows and not self.expressions
+        return not self.rows and not self.expressions and not self.elsewhere
 
     def cells(self) -> list[str]:
         """What stands in each of the columns."""
@@ -98,7 +116,7 @@ def main() -> None:
     lacking = [t for t in found if t.untested]
     print(f"{'function':44}", *(f"{c:>10}" for c in COLUMNS))
     for tested in lacking if given.untested else found:
-        print(f"{' = '.join(tested.names):44}", *(f"{c:>10}" for c in tested.cells()))
+        print(f"{' = '.join(tested.names):44}", *(f"{c:>10}" for c in tested.cells()), "", tested.elsewhere)
     print(f"{len(found)} functions, {len(lacking)} of them without a test")
 
 

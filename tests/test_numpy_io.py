@@ -35,6 +35,23 @@ def test_print_options() -> None:
     assert jnp.array_repr(x, precision=1) == "Array([1.2], dtype=float32)" and jnp.array_str(x) == "[1.23456]"
 
 
+def test_set_print_options() -> None:
+    before = jnp.get_printoptions()
+    try:
+        jnp.set_printoptions(precision=3)
+        assert str(jnp.array([1.23456])) == "[1.235]"
+    finally:
+        jnp.set_printoptions(**before)
+
+
+def test_what_can_be_read_or_walked() -> None:
+    with pytest.raises(NotImplementedError, match="np.fromfile"):
+        jnp.fromfile("numbers.bin")
+    assert jnp.fromiter((n * n for n in range(4)), dtype="int32").tolist() == [0, 1, 4, 9]
+    assert jnp.iterable(jnp.ones(2)) and jnp.iterable([1]) and not jnp.iterable(1.0)
+    assert not jnp.iterable(jnp.ones(()))
+
+
 def test_dlpack_shares_memory() -> None:
     x = jnp.arange(4.0)
     shared, copied = dlpack.from_dlpack(x), jnp.from_dlpack(x, copy=True)

@@ -72,7 +72,7 @@ def test_derivatives_of_pooling_compose() -> None:
         slopes = xlamini.vmap(xlamini.grad(lambda x: pooled(x).sum()))(wide)
         together = xlamini.grad(lambda x: xlamini.vmap(pooled)(x).sum())(wide)
         np.testing.assert_allclose(slopes, together)
-        check_grads(xlamini.jit(xlamini.vmap(pooled)), (wide,), 3, eps=1e-5)
+        check_grads(xlamini.jit(xlamini.vmap(pooled)), (wide,), 2, eps=1e-5)
 
 
 def test_select_and_scatter() -> None:

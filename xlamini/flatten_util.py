@@ -40,8 +40,9 @@ def ravel_pytree(pytree: Any) -> tuple[Any, Callable[[Any], Any]]:
     avals = tuple(aval_of(x) for x in operands)
     if not operands:
         return zeros(0), Unravel(tree, avals, np.dtype("float32"))
-    dtype = np.dtype(result_type(*operands))
-    flat = concatenate([convert(ravel(x), dtype) for x in operands])
+    dtype, weak = result_type(*operands, return_weak_type_flag=True)
+    weak = weak and len({aval.dtype for aval in avals}) == 1
+    flat = concatenate([convert(ravel(x), dtype, weak) for x in operands])
     return flat, Unravel(tree, avals, dtype)
 
 

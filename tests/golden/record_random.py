@@ -158,21 +158,16 @@ def gammas() -> Iterator[Call]:
     small, wide = array([0.5, 1.0, 3.0], "float32"), array([[2.0], [30.0]], "float32")
     for name in ("gamma", "loggamma"):
         yield call(name, 0, small, [4, 3])
-        yield call(name, 42, wide, [2, 3], dtype="bfloat16")
-        yield call(name, 0, 2.5, [4], x64=True)
+    yield call("gamma", 42, wide, [2, 3], dtype="bfloat16")
+    yield call("loggamma", 0, 2.5, [4], x64=True)
     yield call("loggamma", 0, 1e-4, [4])
     yield call("gamma", 0, array([0.0, -1.0, float("inf")], "float32"))
     yield call("beta", 0, small, wide)
-    yield call("beta", 0, small, wide, [2, 2, 3])
-    yield call("dirichlet", 0, small)
     yield call("dirichlet", 0, array([[1.0, 2.0], [0.01, 0.02]], "float32"), [3, 2])
     yield call("chisquare", 0, small, [2, 3])
     yield call("f", 0, small, small)
-    yield call("f", 0, 3.0, 4.0, [5])
-    yield call("t", 0, small)
     yield call("t", 0, 2, [5], dtype="float16")
     yield call("generalized_normal", 0, 1.5, [5])
-    yield call("ball", 0, 3, shape=[2])
     yield call("ball", 0, 2, 1.5, [3])
 
 

@@ -107,32 +107,32 @@ def polar(x: Any) -> Any:
 
 CPU = {"dtypes": FIELDS, "tolerance": LOOSE}
 ROWS = [
-    Row("linalg.eigh", eigh_both, numpy_eigh_both, samples=[hermitian(3, 3), hermitian(2, 3, 3)], **CPU),
+    Row("lax.linalg.eigh", eigh_both, numpy_eigh_both, samples=[hermitian(3, 3), hermitian(2, 3, 3)], **CPU),
     Row(
-        "linalg.eigh: upper", lambda x: linalg.eigh(x, lower=False, symmetrize_input=False)[1],
+        "lax.linalg.eigh: upper", lambda x: linalg.eigh(x, lower=False, symmetrize_input=False)[1],
         lambda x: np.linalg.eigvalsh(x, "U"), samples=[[Arg((3, 3))]], differentiable=False, **CPU,
     ),
     Row(
-        "linalg.eigh: subset", lambda x: linalg.eigh(x, subset_by_index=(1, 3))[1],
+        "lax.linalg.eigh: subset", lambda x: linalg.eigh(x, subset_by_index=(1, 3))[1],
         lambda x: np.linalg.eigvalsh(x)[..., 1:3], samples=[hermitian(4, 4)], differentiable=False, **CPU,
     ),
-    Row("linalg.svd", svd_both, numpy_svd_both, samples=[general(3, 3), general(4, 2), general(2, 2, 3)], **CPU),
+    Row("lax.linalg.svd", svd_both, numpy_svd_both, samples=[general(3, 3), general(3, 2), general(2, 2, 3)], order=1, **CPU),
     Row(
-        "linalg.svd: values", lambda x: linalg.svd(x, compute_uv=False),
+        "lax.linalg.svd: values", lambda x: linalg.svd(x, compute_uv=False),
         lambda x: np.linalg.svd(x, compute_uv=False), samples=[general(3, 4)], **CPU,
     ),
     Row(
-        "linalg.svd: full", lambda x: [y.shape for y in linalg.svd(x)] and jnp.abs(linalg.svd(x)[0] ** 2).sum(-1),
+        "lax.linalg.svd: full", lambda x: [y.shape for y in linalg.svd(x)] and jnp.abs(linalg.svd(x)[0] ** 2).sum(-1),
         lambda x: np.ones(x.shape[:-1], x.real.dtype), samples=[general(4, 2)], differentiable=False, **CPU,
     ),
     Row(
-        "linalg.svd: QR",
+        "lax.linalg.svd: QR",
         lambda x: linalg.svd(x, compute_uv=False, algorithm=linalg.SvdAlgorithm.QR, subset_by_index=(0, 1)),
         lambda x: np.linalg.svd(x, compute_uv=False)[..., :1], samples=[general(3, 4)], differentiable=False, **CPU,
     ),
-    Row("linalg.eig", eig_both, numpy_eig_both, samples=[general(3, 3)], order=1, **CPU),
+    Row("lax.linalg.eig", eig_both, numpy_eig_both, samples=[general(3, 3)], order=1, **CPU),
     Row(
-        "linalg.eig: values",
+        "lax.linalg.eig: values",
         lambda x: in_order(
             linalg.eig(x, compute_left_eigenvectors=False, compute_right_eigenvectors=False)[0]
         ),
@@ -140,13 +140,13 @@ ROWS = [
         samples=[general(3, 3)], **CPU,
     ),
     Row(
-        "linalg.schur", rebuilt_schur, lambda x: x,
+        "lax.linalg.schur", rebuilt_schur, lambda x: x,
         samples=[[Arg((3, 3))], [Arg((2, 2, 2))]], differentiable=False, **CPU,
     ),
-    Row("linalg.hessenberg", rebuilt_hessenberg, lambda x: x, samples=[[Arg((4, 4))]], differentiable=False, **CPU),
+    Row("lax.linalg.hessenberg", rebuilt_hessenberg, lambda x: x, samples=[[Arg((4, 4))]], differentiable=False, **CPU),
     Row(
-        "linalg.tridiagonal", tridiagonal_values, np.linalg.eigvalsh,
+        "lax.linalg.tridiagonal", tridiagonal_values, np.linalg.eigvalsh,
         samples=[hermitian(4, 4)], differentiable=False, **CPU,
     ),
-    Row("linalg.qdwh", polar, scipy.linalg.polar, samples=[general(3, 3), general(4, 2)], order=1, **CPU),
+    Row("lax.linalg.qdwh", polar, scipy.linalg.polar, samples=[general(3, 3), general(4, 2)], order=1, **CPU),
 ]

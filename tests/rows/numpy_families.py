@@ -57,6 +57,7 @@ ELEMENTWISE = [
     *unary("abs absolute positive conj conjugate", (0.3, 2), NUMBERS),
     *unary("real imag", dtypes=NUMBERS),
     *unary("angle", (0.3, 2), COMPLEXES + ("float32",), differentiable=False),
+    row("i0", own(np.i0), singles(domain=(0.2, 3)), ("float32", "float64")),
     *unary("deg2rad radians rad2deg degrees", dtypes=FLOATS),
     *unary("floor ceil trunc rint round around sign", dtypes=FLOATS, **FLAT),
     *unary("isnan isinf isfinite isneginf isposinf signbit", dtypes=("float32", "float64"), specials=True, **FLAT),

@@ -98,7 +98,9 @@ FACTORIZATIONS = [
     ),
     row("qr", lambda x: jnp.matmul(*jnp.linalg.qr(x)), lambda x: x, [SQUARE, TALL, WIDE]),
     row("qr: r", lambda x: abs(jnp.linalg.qr(x, "r")), lambda x: abs(np.linalg.qr(x, "r")), [SQUARE, TALL]),
-    row("svd", lambda x: jnp.linalg.svd(x)[1], lambda x: np.linalg.svd(x)[1], [SQUARE, TALL]),
+    row(
+        "svd", lambda x: jnp.linalg.svd(x, full_matrices=False)[1], lambda x: np.linalg.svd(x)[1], [TALL, SQUARE]
+    ),
     row(
         "svd: hermitian",
         hermitian(lambda x: jnp.linalg.svd(x, hermitian=True)[1]),
@@ -118,7 +120,13 @@ FACTORIZATIONS = [
 ]
 
 EIGEN = [
-    row("eig", lambda x: jnp.linalg.eig(x)[0].sum(-1).real, lambda x: x.trace(0, -2, -1).real, [SQUARE]),
+    row(
+        "eig",
+        lambda x: jnp.linalg.eig(x)[0].sum(-1).real,
+        lambda x: x.trace(0, -2, -1).real,
+        [SQUARE],
+        differentiable=False,
+    ),
     row(
         "eigvals",
         lambda x: jnp.linalg.eigvals(x).prod(-1).real,

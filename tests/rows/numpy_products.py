@@ -83,7 +83,8 @@ def segments(name: str, ufunc: Any, start: float) -> Row:
         return out
 
     return Row(f"ops.{name}", lambda x: getattr(ops, name)(x, IDS, 3), reference, samples=[[Arg((4, 2))], [Arg((4,))]],
-               dtypes=("float32", "float64"), differentiable=name != "segment_prod", order=1, tolerance=LOOSE)  # fmt: skip
+               dtypes=("float32", "float64"), differentiable=name != "segment_prod",
+               order=1, tolerance=LOOSE)  # fmt: skip
 
 
 SEGMENTS = [

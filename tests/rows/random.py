@@ -31,7 +31,7 @@ def moving(name: str, op: Any, samples: Any = _POSITIVE, **options: Any) -> Row:
 
 
 def fixed(name: str, op: Any, samples: Any = _CHANCE) -> Row:
-    """A sampler of parameters in which samples jump, or cannot be differentiated twice."""
+    """A sampler by rejection, whose samples jump; derivatives at fixed probability: test_random_statistics.py."""
     return Row(f"random.{name}", op, None, samples=samples, dtypes=_FLOATS, differentiable=False)
 
 
@@ -56,13 +56,13 @@ def covariance(x: Any) -> Any:
 
 
 ROWS = [
-    moving("gamma", lambda a: random.gamma(key(), a, dtype=a.dtype)),
-    moving("loggamma", lambda a: random.loggamma(key(), a, dtype=a.dtype)),
-    moving("beta", lambda a, b: random.beta(key(), a, b, dtype=a.dtype), _TWO),
-    moving("dirichlet", lambda a: random.dirichlet(key(), a, dtype=a.dtype)),
-    moving("chisquare", lambda a: random.chisquare(key(), a, dtype=a.dtype)),
-    moving("t", lambda a: random.t(key(), a, dtype=a.dtype)),
-    moving("f", lambda a, b: random.f(key(), a, b, dtype=a.dtype), _TWO),
+    fixed("gamma", lambda a: random.gamma(key(), a, dtype=a.dtype), _POSITIVE),
+    fixed("loggamma", lambda a: random.loggamma(key(), a, dtype=a.dtype), _POSITIVE),
+    fixed("beta", lambda a, b: random.beta(key(), a, b, dtype=a.dtype), _TWO),
+    fixed("dirichlet", lambda a: random.dirichlet(key(), a, dtype=a.dtype), _POSITIVE),
+    fixed("chisquare", lambda a: random.chisquare(key(), a, dtype=a.dtype), _POSITIVE),
+    fixed("t", lambda a: random.t(key(), a, dtype=a.dtype), _POSITIVE),
+    fixed("f", lambda a, b: random.f(key(), a, b, dtype=a.dtype), _TWO),
     moving("pareto", lambda a: random.pareto(key(), a, dtype=a.dtype)),
     moving("rayleigh", lambda a: random.rayleigh(key(), a, dtype=a.dtype)),
     moving("wald", lambda a: random.wald(key(), a, dtype=a.dtype)),

@@ -54,12 +54,13 @@ POSITIVE = Arg((3, 3), values=positive)
 RIGHT = Arg((3, 2))
 
 
+def whole(a: Any) -> Any:
+    """Derivatives of Cholesky's factor are those along Hermitian matrices, though only one triangle is read."""
+    return (a + jnp.conj(a.T)) / 2
+
+
 def by_cholesky(a: Any, b: Any) -> Any:
-    return linalg.cho_solve(linalg.cho_factor(jnp.triu(a)), b)
-
-
-def numpy_by_cholesky(a: Array, b: Array) -> Array:
-    return np.linalg.solve(np.triu(a) + mH(np.triu(a, 1)), b)
+    return linalg.cho_solve(linalg.cho_factor(whole(a)), b)
 
 
 def by_lu(a: Any, b: Any) -> Any:
@@ -149,9 +150,9 @@ ROWS = [
         )
         for mode in ("full", "same", "valid")
     ),
-    decomposition("cholesky", lambda a: linalg.cholesky(jnp.triu(a)), lambda a: sl.cholesky(a), [POSITIVE]),
-    decomposition("cho_factor", lambda a: linalg.cho_factor(a, True)[0], lambda a: sl.cholesky(a, True), [POSITIVE]),
-    decomposition("cho_solve", by_cholesky, numpy_by_cholesky, [POSITIVE, RIGHT]),
+    decomposition("cholesky", lambda a: linalg.cholesky(whole(a)), lambda a: sl.cholesky(a), [POSITIVE]),
+    decomposition("cho_factor", lambda a: linalg.cho_factor(whole(a), True)[0], lambda a: sl.cholesky(a, True), [POSITIVE]),
+    decomposition("cho_solve", by_cholesky, np.linalg.solve, [POSITIVE, RIGHT]),
     decomposition("lu", product_of_lu, numpy_product_of_lu, general(3, 3)),
     decomposition("lu_factor", lambda a: linalg.lu_factor(a)[0], lambda a: sl.lu_factor(a)[0], general(3, 3)),
     decomposition("lu_solve", by_lu, numpy_by_lu, [*general(3, 3), RIGHT]),

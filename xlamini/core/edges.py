@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from types import FunctionType, TracebackType
+from types import FrameType, FunctionType, TracebackType
 from typing import Any, ParamSpec, TypeVar
 
 from xlamini.core.config import traceback_filtering
@@ -86,10 +86,16 @@ def trim(error: BaseException) -> None:
 def _of_user(traceback: TracebackType | None) -> TracebackType | None:
     frames = []
     while traceback is not None:
-        if not hidden_files[traceback.tb_frame.f_code.co_filename]:
+        if not _is_ours(traceback.tb_frame):
             frames.append(traceback)
         traceback = traceback.tb_next
     kept = None
     for frame in reversed(frames):
         kept = TracebackType(kept, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
     return kept
+
+
+def _is_ours(frame: FrameType) -> bool:
+    """Whether a frame is the library's: its code is, or was made for a module of it, as a dataclass's `__init__`."""
+    file = frame.f_code.co_filename
+    return hidden_files[frame.f_globals.get("__file__", file) if file == "<string>" else file]

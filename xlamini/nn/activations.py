@@ -31,11 +31,6 @@ def _beside(number: float) -> Together:
     return lambda name, x: promoted(name, x, number)[:1]
 
 
-def _float_beside(number: float) -> Together:
-    """The same, and an integer as a float: one that is weakly typed for truth values only, as `number` is."""
-    return lambda name, x: promoted_inexact(name, x, number)[:1]
-
-
 @ufunc(lambda x: where(x <= 0, 0, x))
 def relu(x: ArrayLike) -> Array:
     """`max(x, 0)`; its derivative at 0 is 0, and at NaN, which stays NaN, 1.
@@ -92,7 +87,7 @@ def silu(x: ArrayLike) -> Array:
 swish = silu
 
 
-@ufunc(lambda x: logaddexp(x, 0.0), _float_beside(0.0))
+@ufunc(lambda x: logaddexp(x, 0.0), promoted_inexact)
 def softplus(x: ArrayLike) -> Array:
     """`log(1 + exp(x))`, without overflow.
 
@@ -108,13 +103,13 @@ def log_sigmoid(x: ArrayLike) -> Array:
     ...
 
 
-@ufunc(lambda x: x / (abs(x) + 1), _float_beside(1))
+@ufunc(lambda x: x / (abs(x) + 1), lambda name, x: promoted_inexact(name, x, 1)[:1])
 def soft_sign(x: ArrayLike) -> Array:
     """`x / (|x| + 1)`."""
     ...
 
 
-@ufunc(lambda x: x * tanh(logaddexp(x, 0.0)), _float_beside(0.0))
+@ufunc(lambda x: x * tanh(logaddexp(x, 0.0)), promoted_inexact)
 def mish(x: ArrayLike) -> Array:
     """`x * tanh(softplus(x))`."""
     ...

@@ -176,8 +176,9 @@ if _TYPE_CHECKING:
     )
     from xlamini.numpy.integers import gcd as gcd, lcm as lcm
     from xlamini.numpy.polynomials import (
-        poly as poly, polyadd as polyadd, polyder as polyder, polydiv as polydiv, polyfit as polyfit, polyint as polyint,
-        polymul as polymul, polysub as polysub, polyval as polyval, roots as roots, vander as vander,
+        poly as poly, polyadd as polyadd, polyder as polyder, polydiv as polydiv, polyfit as polyfit,
+        polyint as polyint, polymul as polymul, polysub as polysub, polyval as polyval, roots as roots,
+        vander as vander,
     )
     from xlamini.numpy.printing import (
         array_repr as array_repr, array_str as array_str, get_printoptions as get_printoptions,

@@ -51,7 +51,8 @@ def cholesky(x: Any, *, symmetrize_input: bool = True) -> Any:
 
 def symmetrized(x: Any) -> Any:
     """`(x + x^H) / 2`."""
-    return div(add(x, mH(x)), literal(2, aval_of(x).dtype))
+    aval = aval_of(x)
+    return div(add(x, mH(x)), literal(2, aval.dtype, aval.weak_type))
 
 
 class Cholesky(MatrixOperation):

@@ -1,7 +1,8 @@
 """Stacks of matrices: the last two dimensions are a matrix's. What rules of decompositions are written with."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -29,7 +30,13 @@ _INDEX = np.dtype(np.int32)
 
 
 class MatrixOperation(Primitive):
-    """A primitive whose operands have any number of batch dimensions in front, the same ones."""
+    """A primitive whose operands have any number of batch dimensions in front, the same ones.
+
+    Its results are weakly typed where all its operands are; the `shape_rule` that a subclass writes need not say so.
+    """
+
+    def __init_subclass__(cls) -> None:
+        cls.shape_rule = _keeping_weakness(cls.shape_rule)
 
     def transpose(self, ct: Any, *operands: Any, **params: Any) -> NoReturn:
         raise AssertionError(f"{self.name} is not linear; its derivative is made of products and solves")
@@ -37,6 +44,18 @@ class MatrixOperation(Primitive):
     def batch(self, axis: Axis, operands: Sequence[Any], dims: Sequence[int | None], **params: Any) -> Any:
         outs = self.bind(*with_batch_first(operands, dims, axis.size), **params)
         return (outs, [0] * len(outs)) if self.multiple_results else (outs, 0)
+
+
+def _keeping_weakness(rule: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(rule)
+    def shape_rule(self: Primitive, *avals: ShapedArray, **params: Any) -> Any:
+        out = rule(self, *avals, **params)
+        if not all(a.weak_type for a in avals):
+            return out
+        weak = [ShapedArray(a.shape, a.dtype, True) for a in (out if self.multiple_results else [out])]
+        return weak if self.multiple_results else weak[0]
+
+    return shape_rule
 
 
 # --- arguments

@@ -184,7 +184,8 @@ def conv_general_dilated_local(
     )
     _, rhs_spec, out_spec = numbers
     pairs = (((out_spec[1],), (rhs_spec[1],)), (out_spec[2:], rhs_spec[2:]))
-    product = dot_general(*like_dtypes((patches, rhs)), pairs, precision)
+    windows, kernels = like_dtypes((patches, rhs))
+    product = dot_general(windows, kernels, pairs, precision)
     where = (*out_spec[2:], out_spec[0], out_spec[1])
     return transpose(product, np.argsort(where).tolist())
 

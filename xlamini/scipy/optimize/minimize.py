@@ -1,0 +1,136 @@
+"""minimize: the least value of a function of a vector, by BFGS or L-BFGS."""
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from xlamini import numpy as jnp
+from xlamini.core.errors import ShapeError
+from xlamini.numpy.arguments import as_operand
+from xlamini.runtime.array import Array
+from xlamini.scipy.optimize.curvature import history, matrix
+from xlamini.scipy.optimize.descent import CONVERGED, LEVEL, Limits, State, descend
+from xlamini.transforms.value_and_grad import value_and_grad
+from xlamini.typing import ArrayLike
+
+_LIMITED_MEMORY = "l-bfgs-experimental-do-not-rely-on-this"
+_OPTIONS = {
+    "bfgs": ("maxiter", "norm", "gtol", "line_search_maxiter"),
+    _LIMITED_MEMORY: ("maxiter", "norm", "maxcor", "ftol", "gtol", "maxfun", "maxgrad", "maxls"),
+}
+
+
+class OptimizeResults(NamedTuple):
+    """What `minimize` found: x, whether and how it ended, the value, gradient and inverse Hessian there, and counts.
+
+    The status is 0 where the gradient is small, 1 after `maxiter` iterations, 2 after too many evaluations, 3 or 5
+    where the line search finds no lower point (with one too far, or without), 4 where the value hardly changes; 0 and
+    4 are successes.
+    """
+
+    x: Array
+    success: Array | bool
+    status: Array | int
+    fun: Array
+    jac: Array
+    hess_inv: Array | None
+    nfev: Array | int
+    njev: Array | int
+    nit: Array | int
+
+
+def minimize(
+    fun: Callable[..., Any],
+    x0: ArrayLike,
+    args: tuple[Any, ...] = (),
+    *,
+    method: str,
+    tol: float | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> OptimizeResults:
+    """A local minimum of `fun(x, *args)`, a real number, near the vector `x0`.
+
+    `method` is "BFGS", or "l-bfgs-experimental-do-not-rely-on-this", which keeps the last steps instead of a matrix.
+    It ends when the norm of the gradient is below `tol`, by default 1e-5. Options of both are `maxiter`, `norm` (an
+    order, as of `linalg.norm`) and `gtol`; of BFGS `line_search_maxiter`; of the other one `maxls`, `maxcor` (how many
+    steps are kept), `ftol`, `maxfun` and `maxgrad`. Derivatives of the result are forward mode's only.
+
+    ValueError for another method, TypeError for other options or where `args` is no tuple, ShapeError where `x0` is
+    no vector or `fun` gives no single number.
+
+    >>> minimize(lambda x: ((x - 3) ** 2).sum(), jnp.zeros(2), method="BFGS").x
+    Array([3., 3.], dtype=float32)
+    """
+    known = _known_options(method)
+    given = {**({} if tol is None else {"gtol": tol}), **dict(options or {})}
+    unknown = sorted(set(given) - set(known))
+    if unknown:
+        raise TypeError(f"minimize: method {method!r} has the options {', '.join(known)}; got {', '.join(unknown)}")
+    if not isinstance(args, tuple):
+        raise TypeError(f"minimize: args must be a tuple, got {args!r} of type {type(args).__name__}; write (args,)")
+    x = _vector(x0)
+    evaluate = value_and_grad(_checked(fun, args, x.dtype))
+    if method.lower() == "bfgs":
+        return _by_bfgs(evaluate, x, **given)
+    return _by_history(evaluate, x, **given)
+
+
+def _by_bfgs(
+    evaluate: Any, x: Any, maxiter: Any = None, norm: Any = jnp.inf, gtol: Any = 1e-5, line_search_maxiter: Any = 25
+) -> OptimizeResults:
+    limits = Limits(x.size * 200 if maxiter is None else maxiter, gtol, norm, line_search_maxiter)
+    found = descend(evaluate, x, matrix(x), limits)
+    return _results(found, found.curvature.inverse)
+
+
+def _by_history(
+    evaluate: Any,
+    x: Any,
+    maxiter: Any = None,
+    norm: Any = jnp.inf,
+    maxcor: int = 10,
+    ftol: Any = 2.220446049250313e-09,
+    gtol: Any = 1e-5,
+    maxfun: Any = None,
+    maxgrad: Any = None,
+    maxls: Any = 20,
+) -> OptimizeResults:
+    counts = [jnp.inf if most is None else most for most in (maxiter, maxfun, maxgrad)]
+    limits = Limits(counts[0], gtol, norm, maxls, ftol, jnp.minimum(counts[1], counts[2]))
+    return _results(descend(evaluate, x, history(x, maxcor), limits), None)
+
+
+def _results(s: State, inverse: Any) -> OptimizeResults:
+    counts = s.evaluations, s.evaluations, s.turns
+    success = (s.status == CONVERGED) | (s.status == LEVEL)
+    return OptimizeResults(s.x, success, s.status, s.value, s.gradient, inverse, *counts)
+
+
+def _known_options(method: Any) -> tuple[str, ...]:
+    known = _OPTIONS.get(method.lower()) if isinstance(method, str) else None
+    if known is None:
+        raise ValueError(f"minimize: method must be 'BFGS' or {_LIMITED_MEMORY!r}, got {method!r}")
+    return known
+
+
+def _vector(x0: Any) -> Any:
+    x = as_operand("minimize", x0)
+    if x.ndim != 1:
+        raise ShapeError(f"minimize: x0 must be a vector, got shape {x.shape}; flatten it, and reshape x inside fun")
+    if jnp.issubdtype(x.dtype, jnp.complexfloating):
+        raise TypeError(f"minimize: x0 must be real, got {x.dtype}; join real and imaginary parts to one vector")
+    return x if jnp.issubdtype(x.dtype, jnp.floating) else x.astype(float)
+
+
+def _checked(fun: Any, args: tuple[Any, ...], dtype: Any) -> Callable[[Any], Any]:
+    """The function of x alone, with a value of x's dtype."""
+    if not callable(fun):
+        raise TypeError(f"minimize takes a function, got {fun!r} of type {type(fun).__name__}")
+
+    def function(x: Any) -> Any:
+        value = as_operand("minimize", fun(x, *args))
+        if value.shape:
+            raise ShapeError(f"minimize: fun must return one number, got shape {value.shape}; return a sum of them")
+        return value.astype(dtype)
+
+    return function
