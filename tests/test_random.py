@@ -175,6 +175,25 @@ def test_keys_are_equal_if_their_words_are(key, keys):
     assert (key == 3) is False
 
 
+def test_functions_of_arrays_take_keys(key, keys):
+    np.testing.assert_array_equal(words(jnp.zeros_like(keys)), np.zeros((5, 2)))
+    np.testing.assert_array_equal(words(jnp.ones((2,), keys.dtype)), np.ones((2, 2)))
+    np.testing.assert_array_equal(words(jnp.full_like(keys[:2], keys[3])), words(keys)[[3, 3]])
+    np.testing.assert_array_equal(words(xlamini.vmap(jnp.zeros_like)(keys)), np.zeros((5, 2)))
+    for made in (jnp.asarray(keys), jnp.array(list(keys)), xlamini.jit(jnp.asarray)(keys)):
+        np.testing.assert_array_equal(words(made), words(keys))
+    assert jnp.array_equal(keys, keys) and not jnp.array_equal(keys, keys[::-1])
+    np.testing.assert_array_equal(xlamini.vmap(jnp.equal, (0, None))(keys, keys[1]), [False, True, False, False, False])
+    with pytest.raises(TypeError, match="elements of dtype key<fry> cannot be added"):
+        jnp.sum(keys)
+
+
+def test_a_number_of_trials_may_be_a_python_number(key):
+    p = jnp.array([0.2, 0.8])
+    draw = lambda k: random.multinomial(k, 20.0, p)
+    np.testing.assert_array_equal(xlamini.jit(draw)(key), draw(key))
+
+
 def test_keys_in_pytrees_cross_jit(key):
     @xlamini.jit
     def step(state):

@@ -19,20 +19,19 @@ from xlamini.core.primitive import primitives
 T = TypeVar("T")
 
 # Primitives that no row calls, and where they are tested instead.
-_RANDOM = ("seed", "bits", "split", "fold_in", "clone", "wrap", "unwrap")
 ELSEWHERE = {
     "jit": "test_transforms.py",
     **dict.fromkeys(("psum", "pmax", "pmin", "axis_index"), "test_collectives.py"),
     **dict.fromkeys(("all_gather", "reduce_scatter", "all_to_all", "ppermute", "pbroadcast"), "test_named_axes.py"),
-    **{name: f"test_{name}.py" for name in ("custom_linear_solve", "custom_root", "cond", "scan", "bounded_while")},
-    "select_and_scatter": "test_windows.py",
-    **{"while": "test_while_loop.py", "platform_index": "test_cond.py"},
-    **{"custom_jvp_call": "test_custom_jvp.py", "custom_vmap_call": "test_custom_vmap.py"},
-    **dict.fromkeys(("custom_vjp_call", "custom_lin", "remat_opt"), "test_custom_vjp.py"),
+    "bounded_while": "test_bounded_while.py",
+    "stage": "test_expressions.py",
+    **dict.fromkeys(("select_and_scatter", "select_and_scatter_add", "select_and_gather_add"), "test_windows.py"),
+    "custom_vmap_call": "test_custom_vmap.py",
+    **dict.fromkeys(("custom_lin", "remat_opt"), "test_custom_vjp.py"),
     **dict.fromkeys(("remat2", "name"), "test_checkpoint.py"),
     **dict.fromkeys(("debug_callback", "debug_print", "io_callback", "pure_callback"), "test_callbacks.py"),
     "iterate": "test_rows.py, in what special functions are lowered to",
-    **dict.fromkeys(("threefry2x32", *(f"random_{name}" for name in _RANDOM)), "test_random.py"),
+    "threefry2x32": "test_random.py",
 }
 
 

@@ -151,7 +151,9 @@ ROWS = [
         for mode in ("full", "same", "valid")
     ),
     decomposition("cholesky", lambda a: linalg.cholesky(whole(a)), lambda a: sl.cholesky(a), [POSITIVE]),
-    decomposition("cho_factor", lambda a: linalg.cho_factor(whole(a), True)[0], lambda a: sl.cholesky(a, True), [POSITIVE]),
+    decomposition(
+        "cho_factor", lambda a: linalg.cho_factor(whole(a), True)[0], lambda a: sl.cholesky(a, True), [POSITIVE]
+    ),
     decomposition("cho_solve", by_cholesky, np.linalg.solve, [POSITIVE, RIGHT]),
     decomposition("lu", product_of_lu, numpy_product_of_lu, general(3, 3)),
     decomposition("lu_factor", lambda a: linalg.lu_factor(a)[0], lambda a: sl.lu_factor(a)[0], general(3, 3)),

@@ -52,7 +52,8 @@ FUNCTIONS: dict[str, tuple[str, ...]] = {
     "poisson": (*COUNTS, "cdf"),
 }
 WHOLE = ("bernoulli", "betabinom", "binom", "geom", "nbinom", "poisson")
-# No derivatives exist in the shapes of the incomplete beta function, and none of the gamma's here: they are loops.
+NONE = (("bernoulli", "ppf"), ("poisson", "cdf"))  # steps, and without derivatives
+# No derivative exists in the shapes of the incomplete beta function; that of the gamma function is a row of lax.
 FIXED = {"beta": (1, 2), "chi2": (1,), "gamma": (1,), "gennorm": (1,), "poisson": (0,)}
 
 
@@ -85,13 +86,15 @@ def like(name: str, function: str) -> Any:
 
 def row(name: str, function: str) -> Row:
     hard = name in ("beta", "chi2", "gamma", "gennorm", "truncnorm", "poisson")
+    # Loops, which XLA takes long to compile; the logarithms' derivatives are the chain rule's alone.
+    costly = name in ("beta", "chi2", "gamma") and function in TAILS
     return Row(
         f"scipy.stats.{name}.{function}",
         getattr(getattr(stats, name), function),
         like(name, function),
         [arguments(name, function)],
-        WIDE,
-        differentiable=(name, function) not in [("bernoulli", "ppf"), ("poisson", "cdf")],
+        ("float64",) if costly else WIDE,
+        differentiable=(name, function) not in NONE and not (costly and function.startswith("log")),
         order=1,
         tolerance=LOOSE if hard else TOLERANCE,
     )

@@ -16,7 +16,7 @@ from xlamini.lowering.mlir import element_type_text
 from xlamini.runtime.foreign import register_kernels
 
 _PREFIXES = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
-_COMPLEX = dict(pair.split() for pair in ("or un", "sy he"))
+_COMPLEX = {pair[:2]: pair[3:] for pair in ("or un", "sy he")}
 """How names of functions begin: orthogonal is unitary, symmetric is Hermitian."""
 
 
@@ -61,6 +61,7 @@ def foreign_call(
     ranks = [v.type.rank for v in operands]
     batch = ranks[0] - 2 if batch_dims is None else batch_dims
     matrix = -1 if row_major else batch + 2
+    aliasing: dict[str, Any] = _aliasing(aliases or {}, len(results))
     return ctx.many(
         "stablehlo.custom_call",
         operands,
@@ -70,7 +71,7 @@ def foreign_call(
         backend_config=_dictionary(attributes or {}),
         operand_layouts=_layouts(ranks, matrix),
         result_layouts=_layouts([a.ndim for a in results], matrix),
-        **_aliasing(aliases or {}, len(results)),
+        **aliasing,
     )
 
 

@@ -1,6 +1,8 @@
 """cross: the vector that is orthogonal to two others."""
 from __future__ import annotations
 
+from typing import Any
+
 from xlamini.core.errors import ShapeError
 from xlamini.core.tracer import aval_of
 from xlamini.numpy.arguments import as_axis, as_operand
@@ -27,16 +29,16 @@ def cross(
     """
     if axis is not None:
         axisa = axisb = axisc = axis
-    a, b = promoted_dtypes(as_operand("cross", a), as_operand("cross", b))
-    a, b = (moveaxis(x, as_axis("cross", d, x.ndim), x.ndim - 1) for x, d in ((a, axisa), (b, axisb)))
-    sizes = a.shape[-1], b.shape[-1]
+    first, second = promoted_dtypes(as_operand("cross", a), as_operand("cross", b))
+    first, second = (moveaxis(x, as_axis("cross", d, x.ndim), x.ndim - 1) for x, d in ((first, axisa), (second, axisb)))
+    sizes = first.shape[-1], second.shape[-1]
     if not {*sizes} <= {2, 3}:
         raise ShapeError(f"cross: vectors of 2 or 3 elements are needed, got {sizes[0]} and {sizes[1]}")
-    x, y = ([v[..., i] for i in range(v.shape[-1])] for v in (a, b))
+    x, y = ([v[..., i] for i in range(v.shape[-1])] for v in (first, second))
     third = x[0] * y[1] - x[1] * y[0]
     if sizes == (2, 2):
         return third
     for parts in (x, y):
         parts += [zeros(aval_of(parts[0]))] * (3 - len(parts))
-    out = stack([x[1] * y[2] - x[2] * y[1], x[2] * y[0] - x[0] * y[2], third], -1)
+    out: Any = stack([x[1] * y[2] - x[2] * y[1], x[2] * y[0] - x[0] * y[2], third], -1)
     return moveaxis(out, out.ndim - 1, as_axis("cross", axisc, out.ndim))

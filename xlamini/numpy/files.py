@@ -25,9 +25,10 @@ def save(file: File, arr: Any, allow_pickle: bool = True) -> None:
 def savez(file: File, *args: Any, allow_pickle: bool = True, **kwds: Any) -> None:
     """Write several arrays into one file, under their keywords, or as "arr_0", "arr_1" and so on.
 
-    A name without a suffix gets ".npz".
+    A name without a suffix gets ".npz". `allow_pickle` makes no difference, because arrays hold numbers.
     """
-    np.savez(file, *map(np.asarray, args), **{name: np.asarray(x) for name, x in kwds.items()})
+    arrays: dict[str, Any] = {name: np.asarray(x) for name, x in kwds.items()}
+    np.savez(file, *map(np.asarray, args), **arrays)
 
 
 def load(file: File, *args: Any, **kwargs: Any) -> Any:
@@ -46,7 +47,8 @@ def load(file: File, *args: Any, **kwargs: Any) -> Any:
     found = np.load(file, *args, **kwargs)
     if not isinstance(found, np.ndarray):
         return found
-    return device_put_value(np.asarray(found).view(_OPAQUE.get(found.dtype, found.dtype)))
+    dtype: Any = _OPAQUE.get(found.dtype, found.dtype)
+    return device_put_value(np.asarray(found).view(dtype))
 
 
 def fromfile(*args: Any, **kwargs: Any) -> Array:

@@ -126,7 +126,8 @@ class Joiner:
         if text in ("r", "c"):
             return Directive(matrix=text)
         try:
-            return Directive(*[int(part) for part in text.split(",")])
+            numbers: Any = [int(part) for part in text.split(",")]
+            return Directive(*numbers)
         except (TypeError, ValueError):
             raise ValueError(
                 f"{self._name}: {text!r} says nothing; it takes 'r', 'c', or up to three integers as in '0,2,-1'"

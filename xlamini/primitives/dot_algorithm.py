@@ -94,7 +94,8 @@ def recipe(algorithm: Algorithm, dtypes: Sequence[Any]) -> Recipe:
     if isinstance(algorithm, DotAlgorithm):
         types = (algorithm.lhs_precision_type, algorithm.rhs_precision_type, algorithm.accumulation_type)
         counts = (algorithm.lhs_component_count, algorithm.rhs_component_count, algorithm.num_primitive_operations)
-        return Recipe(*map(_element_type, types), *counts, algorithm.allow_imprecise_accumulation)
+        fields: Any = (*map(_element_type, types), *counts, algorithm.allow_imprecise_accumulation)
+        return Recipe(*fields)
     name = algorithm.name
     fast = name.endswith("_FAST_ACCUM")
     parts = name.removesuffix("_FAST_ACCUM").replace("ANY_F8", "ANYF8").lower().split("_")

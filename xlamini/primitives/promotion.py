@@ -54,9 +54,9 @@ def promoted(name: str, *operands: Any) -> Sequence[Any]:
     easy = _easy(operands)
     if easy is not None:
         return easy
-    operands = check_operands(name, operands)
-    dtype, weak = result_type(*operands, return_weak_type_flag=True)
-    return broadcasted(name, *[in_dtype(x, dtype, weak) for x in operands])
+    values = check_operands(name, operands)
+    dtype, weak = result_type(*values, return_weak_type_flag=True)
+    return broadcasted(name, *[in_dtype(x, dtype, weak) for x in values])
 
 
 def promoted_inexact(name: str, *operands: Any) -> Sequence[Any]:

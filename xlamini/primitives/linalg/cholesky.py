@@ -27,8 +27,6 @@ from xlamini.primitives.linalg.stacks import (
     status_aval,
     succeeded,
     tril,
-    turned,
-    turned_aval,
 )
 from xlamini.primitives.linalg.triangular_solve import triangular_solve
 from xlamini.primitives.promotion import promoted_inexact
@@ -75,14 +73,10 @@ class Cholesky(MatrixOperation):
             return x
         if ctx.platform == "tpu":
             return ctx.op("stablehlo.cholesky", x, lower=True)
-        if is_gpu(ctx):
-            attributes = {"lower": True}
-        else:  # the lower triangle of rows is the upper one of columns
-            x, attributes = turned(ctx, x, aval), {"uplo": np.uint8(ord("U"))}
+        on_gpu = {"lower": True}
+        attributes = on_gpu if is_gpu(ctx) else {"uplo": np.uint8(ord("L"))}
         types = [aval, status_aval(aval)]
         factor, info = foreign_call(ctx, kernel(ctx, "potrf"), [x], types, attributes=attributes, aliases={0: 0})
-        if not is_gpu(ctx):
-            factor = turned(ctx, factor, turned_aval(aval))
         return ctx.inline(lambda status, out: succeeded(status, out)[0], info, factor, avals=types[::-1])
 
     def cost(self, x: ShapedArray) -> Cost:
