@@ -28,16 +28,11 @@ def quadratic(x: Any) -> Any:
     return (np.array([0.5, 5.0, 50.0]) * x * x).sum() - x.sum()
 
 
-def matyas(x: Any) -> Any:
-    return 0.26 * (x[0] ** 2 + x[1] ** 2) - 0.48 * x[0] * x[1]
-
-
 CASES = {
     "Rosenbrock": (rosenbrock, np.zeros(2)),
     "Rosenbrock in 5 dimensions": (rosenbrock, np.zeros(5)),
     "Himmelblau": (himmelblau, np.ones(2)),
     "quadratic": (quadratic, np.ones(3)),
-    "Matyas": (matyas, np.array([5.0, -3.0])),
 }
 cases = pytest.mark.parametrize("fun, x0", CASES.values(), ids=CASES)
 

@@ -27,6 +27,12 @@ def test_nanmedian_of_integers():
     assert float(jnp.nanmedian(jnp.array([3, 1]))) == 2.0
 
 
+def test_trapezoid_of_one_row_of_places_along_another_axis_than_the_last():
+    y, x = np.arange(20.0, dtype=np.float32).reshape(4, 5) ** 2, np.float32([0, 1, 3, 4])
+    np.testing.assert_allclose(jnp.trapezoid(y, x, axis=0), np.trapezoid(y, x, axis=0))
+    np.testing.assert_allclose(jnp.trapezoid(y.T, x, axis=-1), np.trapezoid(y, x, axis=0))
+
+
 def test_treedef_pickles():
     treedef = xl.tree.structure({"a": 1, "b": (1, xl.tree_util.Partial(max, 2))})
     assert pickle.loads(pickle.dumps(treedef)) == treedef

@@ -13,12 +13,8 @@ from xlamini import numpy as jnp
 from xlamini.scipy.sparse.linalg import bicgstab, cg, gmres
 from xlamini.test_util import check_grads
 
-GENERAL = {
-    "bicgstab": bicgstab,
-    "gmres": gmres,
-    "gmres incremental": functools.partial(gmres, solve_method="incremental"),
-}
-SOLVERS = {"cg": cg, **GENERAL}
+GENERAL = {"bicgstab": bicgstab, "gmres incremental": functools.partial(gmres, solve_method="incremental")}
+SOLVERS = {"cg": cg, "bicgstab": bicgstab, "gmres": gmres}
 solvers = pytest.mark.parametrize("solver", [pytest.param(f, id=name) for name, f in SOLVERS.items()])
 general = pytest.mark.parametrize("solver", [pytest.param(f, id=name) for name, f in GENERAL.items()])
 
@@ -38,7 +34,7 @@ def vector(n: int = 4, dtype: Any = "float64") -> np.ndarray:
 
 
 @solvers
-@pytest.mark.parametrize("dtype", ["float32", "float64", "complex128"])
+@pytest.mark.parametrize("dtype", ["float32", "complex128"])
 def test_solves_a_matrix(solver: Any, dtype: str) -> None:
     with enable_x64(True):
         A, b = matrix(dtype=dtype), vector(dtype=dtype)

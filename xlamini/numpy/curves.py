@@ -80,11 +80,13 @@ def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axi
     >>> trapezoid(xlamini.numpy.array([0.0, 1.0, 2.0]))
     Array(2., dtype=float32)
     """
-    heights, widths = promoted_inexact("trapezoid", y, dx) if x is None else promoted_inexact("trapezoid", y, x)
-    along = as_axis("trapezoid", axis, aval_of(heights).ndim)
-    heights = moveaxis(heights, along, -1)
+    y = as_operand("trapezoid", y)
+    along = as_axis("trapezoid", axis, aval_of(y).ndim)
     if x is not None:
-        widths = diff(moveaxis(widths, along, -1))
+        x = as_operand("trapezoid", x)
+        x = x if aval_of(x).ndim == 1 else moveaxis(x, along, -1)
+    heights, widths = promoted_inexact("trapezoid", moveaxis(y, along, -1), dx if x is None else x)
+    widths = widths if x is None else diff(widths)
     length = heights.shape[-1]
     pairs = slice_in_dim(heights, 1, length, axis=-1) + slice_in_dim(heights, 0, length - 1, axis=-1)
     areas = 0.5 * (widths * pairs)

@@ -54,10 +54,12 @@ class History(NamedTuple):
         """The estimate after a step."""
         weight = _weight(step, change)
         new = step, change, weight
-        rows = [jnp.concatenate([old[1:], row[None]]) for old, row in zip(self[:3], new, strict=True)]
+        steps, changes, weights = (
+            jnp.concatenate([old[1:], row[None]]) for old, row in zip(self[:3], new, strict=True)
+        )
         squares = change @ change
         scale = jnp.where(weight > 0, step @ change / jnp.where(squares == 0, 1, squares), self.scale)
-        return History(*rows, scale)
+        return History(steps, changes, weights, scale)
 
 
 def matrix(x: Any) -> Matrix:

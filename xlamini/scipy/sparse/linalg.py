@@ -18,6 +18,8 @@ from xlamini.transforms.control_flow.fori_loop import fori_loop
 from xlamini.transforms.control_flow.while_loop import while_loop
 from xlamini.transforms.custom.custom_linear_solve import custom_linear_solve
 
+__all__ = ["bicgstab", "cg", "gmres"]
+
 _Map = Callable[[Any], Any]
 
 
