@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import subprocess
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
@@ -96,3 +97,17 @@ def test_every_face_can_be_named():
     for name in dir(xl):
         getattr(xl, name)
     assert jnp.issubdtype(xl.random.key(0).dtype, xl.dtypes.prng_key)
+
+
+def test_functions_of_numbers_alone_while_tracing() -> None:
+    found = xl.jit(lambda: (xl.nn.relu(2.0), xl.nn.elu(-1.0), xl.nn.hard_tanh(2.0), jnp.sin(0.0)))()
+    np.testing.assert_allclose(found, [2.0, np.expm1(-1.0), 1.0, 0.0], rtol=1e-6)
+
+
+def test_an_update_drops_what_is_out_of_range_traced_or_not() -> None:
+    def padded(i: Any) -> Any:
+        return jnp.zeros(4).at[i].add(1.0)
+
+    places = jnp.array([0, 0, 9])
+    for add in (padded, xl.jit(padded)):
+        np.testing.assert_array_equal(add(places), [2, 0, 0, 0])

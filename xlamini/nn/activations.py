@@ -14,6 +14,7 @@ from xlamini.numpy.selection import where
 from xlamini.numpy.ufunc import Together, as_they_are, ufunc
 from xlamini.primitives import exponential
 from xlamini.primitives.arithmetic import max, min
+from xlamini.primitives.comparison import gt
 from xlamini.primitives.convert import convert
 from xlamini.primitives.hyperbolic import tanh
 from xlamini.primitives.logaddexp import logaddexp
@@ -131,7 +132,7 @@ def gelu(x: ArrayLike, approximate: bool = True) -> Array:
 
 def _over(x: Any, alpha: Any) -> Any:
     """`alpha * (exp(x) - 1)` where x is not positive, x elsewhere."""
-    positive = x > 0
+    positive = gt(x, 0)
     return where(positive, x, alpha * exponential.expm1(where(positive, 0.0, x)))
 
 

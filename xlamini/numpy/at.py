@@ -138,7 +138,7 @@ def _updated(at: AtIndex, how: str, values: Any, promises: Promises) -> Any:
     if mask is not None and aval_of(values).ndim == 0 and mask.shape == x.shape[: mask.ndim]:
         return _chooser(how)(x, values, mask)
     rules, options = _settings(**promises) if promises else _usual[state.builder is None]
-    plan, leaves = plan_of(at.index, x.aval.shape, rules)
+    plan, leaves = plan_of(at.index, x.aval.shape, rules._replace(reading=False))
     return _writer(how, plan, options)(x, values, *leaves)
 
 

@@ -120,7 +120,7 @@ class _Reader:
 
     def points(self, item: Any) -> None:
         size, rules = self.shape[self.axis], self.rules
-        if rules.strict and _on_host(item):
+        if rules.strict and rules.reading and _on_host(item):
             _check_in_bounds(_host_value(item), size, self.axis, rules.wrap)
         self.leaves.append(item)
         is_point = aval_of(item).ndim == 0

@@ -93,13 +93,15 @@ class Rules(NamedTuple):
     """How an index is read.
 
     `eager`: integers and slice bounds become leaves, so that they are not part of the plan. `strict`: an integer out
-    of bounds is an IndexError; else it is `mode`'s affair. `wrap`: negative indices count from the end.
+    of bounds is an IndexError; else it is `mode`'s affair. `wrap`: negative indices count from the end. `reading`: so
+    are indices of arrays whose numbers are at hand; an update drops them, traced or not.
     """
 
     eager: bool
     strict: bool = True
     wrap: bool = True
     clip: bool = False
+    reading: bool = True
 
 
 def whole(size: int) -> Span:

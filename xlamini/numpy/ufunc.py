@@ -17,12 +17,14 @@ from typing import Any, TypeVar
 import numpy as np
 
 from xlamini.core.dtypes import issubdtype
+from xlamini.core.jaxpr import Literal
 from xlamini.core.primitive import Primitive
 from xlamini.core.tracer import aval_of
 from xlamini.primitives.convert import convert
 from xlamini.primitives.elementwise import Kinds, kind_of
 from xlamini.primitives.promotion import check_operands, promoted, promoted_inexact
 from xlamini.transforms.composite import composite
+from xlamini.transforms.tracing import visible
 
 F = TypeVar("F", bound=Callable[..., Any])
 Together = Callable[..., Sequence[Any]]
@@ -40,7 +42,10 @@ def ufunc(operation: Callable[..., Any], together: Together = promoted) -> Calla
             if named or len(operands) != arity:
                 declaration(*operands, **named)  # raises Python's own TypeError if they do not fit
                 operands = inspect.signature(declaration).bind(*operands, **named).args
-            return apply(*together(name, *operands))
+            ready = together(name, *operands)
+            if all(type(x) is Literal for x in ready):  # numbers alone, while tracing
+                ready = [visible(x) for x in ready]
+            return apply(*ready)
 
         return composite()(function)  # type: ignore[return-value]
 

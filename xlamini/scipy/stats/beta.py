@@ -15,7 +15,7 @@ def logpdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: 
     """The logarithm of the density.
 
     >>> logpdf(0.5, 1.0, 1.0)
-    Array(0., dtype=float32)
+    Array(-9.536743e-07, dtype=float32, weak_type=True)
     """
     y = (x - loc) / scale
     there = (y >= 0) & (y <= 1)
@@ -34,7 +34,7 @@ def cdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: Arr
     """The probability of at most x.
 
     >>> cdf(1.0, 2.0, 3.0)
-    Array(1., dtype=float32)
+    Array(1., dtype=float32, weak_type=True)
     """
     return betainc(a, b, clip((x - loc) / scale, 0, 1))
 

@@ -16,7 +16,7 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of the density.
 
     >>> logpdf(0.0)
-    Array(-1.1447299, dtype=float32)
+    Array(-1.1447299, dtype=float32, weak_type=True)
     """
     z = (x - loc) / scale
     return -math.log(math.pi) - log(scale) - log1p(z * z)
@@ -33,7 +33,7 @@ def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The probability of at most x.
 
     >>> cdf(0.0)
-    Array(0.5, dtype=float32)
+    Array(0.5, dtype=float32, weak_type=True)
     """
     return arctan2(1, (loc - x) / scale) / math.pi
 
@@ -61,7 +61,7 @@ def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The x of which `cdf` is q; NaN unless q is from 0 to 1.
 
     >>> ppf(0.5, loc=2.0)
-    Array(2., dtype=float32)
+    Array(2., dtype=float32, weak_type=True)
     """
     return where((q < 0) | (q > 1), nan, loc + scale * tan(math.pi * (q - 0.5)))
 

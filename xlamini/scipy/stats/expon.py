@@ -15,7 +15,7 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of the density.
 
     >>> logpdf(2.0)
-    Array(-2., dtype=float32)
+    Array(-2., dtype=float32, weak_type=True)
     """
     return where(x < loc, -inf, (loc - x) / scale - log(scale))
 
@@ -31,7 +31,7 @@ def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The probability of at most x.
 
     >>> cdf(jnp.array([-1.0, 0.0]))
-    Array([0., 0.], dtype=float32)
+    Array([ 0., -0.], dtype=float32)
     """
     return where(x < loc, 0, -expm1((loc - x) / scale))
 

@@ -15,7 +15,7 @@ def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The logarithm of the probability of k.
 
     >>> logpmf(2, 0.5)
-    Array(-1.3862944, dtype=float32)
+    Array(-1.3862944, dtype=float32, weak_type=True)
     """
     y = k - loc
     return where(y <= 0, -inf, xlog1py(y - 1, -p) + log(p))

@@ -15,7 +15,7 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of the density.
 
     >>> logpdf(0.0)
-    Array(-1., dtype=float32)
+    Array(-1., dtype=float32, weak_type=True)
     """
     z = (x - loc) / scale
     return z - exp(z) - log(scale)
@@ -50,7 +50,7 @@ def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of `sf`.
 
     >>> logsf(0.0)
-    Array(-1., dtype=float32)
+    Array(-1., dtype=float32, weak_type=True)
     """
     return -exp((x - loc) / scale)
 

@@ -17,7 +17,7 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of the density.
 
     >>> logpdf(0.0)
-    Array(-0.9189385, dtype=float32)
+    Array(-0.9189385, dtype=float32, weak_type=True)
     """
     z = (x - loc) / scale
     return -(z * z + math.log(2 * math.pi)) / 2 - log(scale)
@@ -28,7 +28,7 @@ def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The density.
 
     >>> pdf(jnp.array([0.0, 1.0]))
-    Array([0.3989423, 0.2419707], dtype=float32)
+    Array([0.3989423 , 0.24197073], dtype=float32)
     """
     return exp(logpdf(x, loc, scale))
 

@@ -15,7 +15,7 @@ def logpdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1)
     """The logarithm of the density.
 
     >>> logpdf(1.0, 1.0)
-    Array(0., dtype=float32)
+    Array(0., dtype=float32, weak_type=True)
     """
     y = (x - loc) / scale
     return where(y < 1, -inf, log(b) - (b + 1) * log(inside(y >= 1, y)) - log(scale))
@@ -32,7 +32,7 @@ def cdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) ->
     """The probability of at most x.
 
     >>> cdf(2.0, 1.0)
-    Array(0.5, dtype=float32)
+    Array(0.5, dtype=float32, weak_type=True)
     """
     return -expm1(logsf(x, b, loc, scale))
 

@@ -82,7 +82,7 @@ def sem(
     With `nan_policy="omit"` NaNs are left out. ValueError for another policy.
 
     >>> sem(jnp.array([1.0, 3.0]))
-    Array(1., dtype=float32)
+    Array(0.99999994, dtype=float32)
     """
     _check_policy("sem", nan_policy, ("propagate", "omit"))
     a = as_operand("sem", a)

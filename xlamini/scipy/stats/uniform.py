@@ -30,7 +30,7 @@ def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The probability of at most x.
 
     >>> cdf(1.0, 0.0, 4.0)
-    Array(0.25, dtype=float32)
+    Array(0.25, dtype=float32, weak_type=True)
     """
     y = (x - loc) / scale
     return where(y < 0, 0, where(y > 1, 1, y))

@@ -16,7 +16,7 @@ def logpdf(x: ArrayLike, c: ArrayLike) -> Array:
     """The logarithm of the density; NaN unless c is between 0 and 1.
 
     >>> logpdf(0.0, 0.5).round(3)
-    Array(-0.739, dtype=float32)
+    Array(-0.739, dtype=float32, weak_type=True)
     """
     density = log(1 - c * c) - math.log(2 * math.pi) - log(1 + c * c - 2 * c * cos(x))
     return where((c > 0) & (c < 1), where((x >= 0) & (x <= 2 * math.pi), density, -inf), nan)
