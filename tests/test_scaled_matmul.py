@@ -17,10 +17,9 @@ def configs(mode: str) -> list[Any]:
     return [nn.get_scaled_dot_general_config(mode)] * 3
 
 
-@pytest.mark.parametrize("mode", ["mxfp8", "nvfp4"])
-def test_powers_of_two_are_exact(mode: str) -> None:
+def test_powers_of_two_are_exact_where_scales_are() -> None:
     x = 2.0 ** jnp.tile(jnp.array([-1.0, 0.0, 1.0]), (2, 32))
-    np.testing.assert_array_equal(nn.scaled_dot_general(x, x, DOT, configs=configs(mode)), x @ x.T)
+    np.testing.assert_array_equal(nn.scaled_dot_general(x, x, DOT, configs=configs("mxfp8")), x @ x.T)
 
 
 @pytest.mark.parametrize(("mode", "error"), [("mxfp8", 0.05), ("nvfp4", 0.2)])

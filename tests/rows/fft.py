@@ -55,7 +55,7 @@ ROWS = [
     of_numpy("irfft", n=5, axis=0, norm="forward"),
     of_numpy("hfft", n=5, norm="ortho"),
     of_numpy("ihfft", n=5, norm="forward", dtypes=WIDE),
-    of_numpy("fftn", shape=(2, 3, 2, 2)),
+    of_numpy("fftn", shape=(2, 3, 2, 2), axes=(0, 1, 2, 3)),
     of_numpy("rfftn", shape=(2, 1, 2, 3), norm="ortho", dtypes=WIDE),
     of_numpy("irfftn", shape=(2, 2, 2, 2), axes=(0, 1, 2, 3), norm="ortho"),
     of_numpy("fftshift"),
