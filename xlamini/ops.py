@@ -11,12 +11,12 @@ from xlamini.core.dtypes import issubdtype
 from xlamini.core.edges import edge_of_face
 from xlamini.core.errors import ConcretizationTypeError, ShapeError, TracerArrayConversionError
 from xlamini.core.tracer import aval_of
-from xlamini.numpy.arguments import as_operand, refuse_sharding
+from xlamini.numpy.arguments import as_operand
 from xlamini.numpy.reductions import max, min, prod, sum
 from xlamini.primitives.gather_numbers import GatherScatterMode
 from xlamini.primitives.ordering import highest, lowest
 from xlamini.primitives.promotion import in_dtype
-from xlamini.primitives.shape import broadcast_in_dim
+from xlamini.primitives.shape import broadcast_in_dim, refuse_sharding
 from xlamini.runtime.array import Array
 from xlamini.transforms.composite import composite
 from xlamini.typing import ArrayLike

@@ -16,7 +16,6 @@ from xlamini.core.edges import edge
 from xlamini.core.edges import edge_of_face as _edge_of_face
 from xlamini.core.errors import ShapeError
 from xlamini.core.tracer import literal
-from xlamini.numpy.arguments import refuse_sharding
 from xlamini.numpy.creation import full
 from xlamini.numpy.creation import ones as all_ones
 from xlamini.numpy.creation import zeros as all_zeros
@@ -27,7 +26,7 @@ from xlamini.primitives.exponential import log
 from xlamini.primitives.power import sqrt
 from xlamini.primitives.promotion import in_dtype
 from xlamini.primitives.random_keys import split_p
-from xlamini.primitives.shape import moveaxis
+from xlamini.primitives.shape import moveaxis, refuse_sharding
 from xlamini.primitives.trigonometric import cos, sin
 from xlamini.random import matrices as _matrices
 from xlamini.random.arguments import checked_shape, sampler

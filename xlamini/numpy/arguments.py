@@ -102,9 +102,3 @@ def refuse_out(name: str, out: Any) -> None:
     """Arrays are immutable, so there is nothing that a result could be written to."""
     if out is not None:
         raise NotImplementedError(f"{name}: `out` must be None, because arrays are immutable; use the returned array")
-
-
-def refuse_sharding(name: str, out_sharding: Any) -> None:
-    """Results live where their operands do; there are no explicit shardings yet."""
-    if out_sharding is not None:
-        raise NotImplementedError(f"{name}: `out_sharding` must be None; place the result with device_put")

@@ -14,11 +14,11 @@ from xlamini.core.provenance import user_stacklevel
 from xlamini.core.pytree import tree_leaves
 from xlamini.core.scalar_constructors import install_array_maker
 from xlamini.core.tracer import Tracer
-from xlamini.numpy.arguments import as_operand, refuse_sharding
+from xlamini.numpy.arguments import as_operand
 from xlamini.numpy.joining import stack
 from xlamini.primitives.convert import convert
 from xlamini.primitives.promotion import PYTHON_SCALARS, stands_for_array
-from xlamini.primitives.shape import reshape
+from xlamini.primitives.shape import refuse_sharding, reshape
 from xlamini.runtime.array import Array, ArrayImpl
 from xlamini.runtime.keys import PRNGKeyArray
 from xlamini.runtime.put import copy_of, device_put_value

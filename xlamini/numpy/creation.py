@@ -11,10 +11,10 @@ import numpy as np
 from xlamini.core.avals import ShapedArray
 from xlamini.core.dtypes import canonicalize_dtype, check_user_dtype
 from xlamini.core.tracer import aval_of, state
-from xlamini.numpy.arguments import as_operand, as_shape, refuse_sharding
+from xlamini.numpy.arguments import as_operand, as_shape
 from xlamini.primitives.promotion import check_operands, in_dtype
 from xlamini.primitives.random_keys import wrap_p
-from xlamini.primitives.shape import broadcast_in_dim, broadcast_in_dim_p
+from xlamini.primitives.shape import broadcast_in_dim, broadcast_in_dim_p, refuse_sharding
 from xlamini.runtime.array import Array
 from xlamini.runtime.keys import KeyType
 from xlamini.runtime.put import device_put_value

@@ -18,7 +18,7 @@ from xlamini.primitives.convert import convert
 from xlamini.primitives.dot_general import check_pairs, dot_general_p
 from xlamini.primitives.elementwise import mul
 from xlamini.primitives.promotion import promoted_dtypes
-from xlamini.primitives.shape import broadcast_in_dim, moveaxis, reshape
+from xlamini.primitives.shape import broadcast_in_dim, moveaxis, refuse_sharding, reshape
 from xlamini.runtime.array import Array
 from xlamini.transforms.composite import composite
 from xlamini.typing import ArrayLike, DTypeLike
@@ -43,7 +43,7 @@ def dot(
     >>> dot(jnp.ones((2, 3)), jnp.ones(3))
     Array([3., 3.], dtype=float32)
     """
-    _refuse_sharding("dot", out_sharding)
+    refuse_sharding("dot", out_sharding)
     a, b = as_operand("dot", a), as_operand("dot", b)
     left, right = aval_of(a).ndim, aval_of(b).ndim
     pairs = ((), ()) if not left or not right else ((left - 1,), (max(right - 2, 0),))
@@ -67,7 +67,7 @@ def matmul(
     >>> matmul(jnp.ones((5, 2, 3)), jnp.ones((3, 4))).shape
     (5, 2, 4)
     """
-    _refuse_sharding("matmul", out_sharding)
+    refuse_sharding("matmul", out_sharding)
     a, b = as_operand("matmul", a), as_operand("matmul", b)
     left, right = aval_of(a), aval_of(b)
     for side, aval in (("a", left), ("b", right)):
@@ -184,7 +184,7 @@ def tensordot(
     >>> tensordot(jnp.ones((2, 3, 4)), jnp.ones((4, 3, 5)), axes=((1, 2), (1, 0))).shape
     (2, 5)
     """
-    _refuse_sharding("tensordot", out_sharding)
+    refuse_sharding("tensordot", out_sharding)
     a, b = as_operand("tensordot", a), as_operand("tensordot", b)
     pairs = _paired_axes(axes, aval_of(a).ndim, aval_of(b).ndim)
     return _contracted("tensordot", a, b, pairs, precision, preferred_element_type)
@@ -287,8 +287,3 @@ def _flat(x: Any) -> Any:
 
 def _conjugate(x: Any) -> Any:
     return conj(x) if aval_of(x).dtype.kind == "c" else x
-
-
-def _refuse_sharding(name: str, out_sharding: Any) -> None:
-    if out_sharding is not None:
-        raise NotImplementedError(f"{name}: out_sharding needs an explicit mesh; leave it out")

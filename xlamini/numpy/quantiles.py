@@ -21,7 +21,7 @@ from xlamini.primitives.promotion import broadcast_to, in_dtype, promoted_inexac
 from xlamini.primitives.rounding import ceil, floor
 from xlamini.primitives.select import clamp
 from xlamini.primitives.select import where as select
-from xlamini.primitives.shape import broadcast_in_dim, expand_dims, reshape, transpose
+from xlamini.primitives.shape import broadcast_in_dim, expand_dims, refuse_sharding, reshape, transpose
 from xlamini.primitives.sort import sort_p
 from xlamini.runtime.array import Array
 from xlamini.transforms.composite import composite
@@ -94,8 +94,7 @@ def percentile(
     >>> percentile(jnp.arange(5), 50)
     Array(2., dtype=float32)
     """
-    if out_sharding is not None:
-        raise NotImplementedError("percentile: `out_sharding` must be None; place the result with device_put")
+    refuse_sharding("percentile", out_sharding)
     share = _share("percentile", q)
     return _quantile("percentile", a, share, axis, out, overwrite_input, method, keepdims, weights, False)
 

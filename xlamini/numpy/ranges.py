@@ -10,7 +10,7 @@ import numpy as np
 
 from xlamini.core.dtypes import canonicalize_dtype, check_user_dtype, issubdtype, result_type
 from xlamini.core.tracer import Tracer, aval_of, state
-from xlamini.numpy.arguments import as_axis, as_index, as_operand, as_shape, refuse_sharding
+from xlamini.numpy.arguments import as_axis, as_index, as_operand, as_shape
 from xlamini.numpy.creation import zeros
 from xlamini.numpy.joining import stack
 from xlamini.numpy.shapes import moveaxis
@@ -21,7 +21,7 @@ from xlamini.primitives.iota import broadcasted_iota, iota
 from xlamini.primitives.promotion import check_operands, in_dtype, promoted_inexact
 from xlamini.primitives.rounding import floor
 from xlamini.primitives.select import where
-from xlamini.primitives.shape import broadcast_in_dim, expand_dims
+from xlamini.primitives.shape import broadcast_in_dim, expand_dims, refuse_sharding
 from xlamini.runtime.array import Array
 from xlamini.runtime.put import device_put_value
 from xlamini.transforms.composite import composite

@@ -9,12 +9,12 @@ import numpy as np
 
 from xlamini.core.errors import ShapeError
 from xlamini.core.tracer import Tracer
-from xlamini.numpy.arguments import as_axis, as_operand, as_shape, refuse_sharding
+from xlamini.numpy.arguments import as_axis, as_operand, as_shape
 from xlamini.numpy.creation import zeros
 from xlamini.numpy.shapes import ravel
 from xlamini.primitives.cumulative import cumsum
 from xlamini.primitives.promotion import check_operands
-from xlamini.primitives.shape import broadcast_in_dim, reshape
+from xlamini.primitives.shape import broadcast_in_dim, refuse_sharding, reshape
 from xlamini.runtime.array import Array
 from xlamini.transforms.composite import composite
 from xlamini.typing import ArrayLike, ShapeLike

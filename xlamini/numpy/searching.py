@@ -8,7 +8,7 @@ import numpy as np
 from xlamini.core.dtypes import canonicalize_dtype
 from xlamini.core.errors import ConcretizationTypeError, ShapeError, TracerArrayConversionError
 from xlamini.core.tracer import Tracer, aval_of
-from xlamini.numpy.arguments import as_operand, refuse_sharding
+from xlamini.numpy.arguments import as_operand
 from xlamini.numpy.creation import full, zeros
 from xlamini.primitives import operators
 from xlamini.primitives.convert import convert
@@ -17,7 +17,7 @@ from xlamini.primitives.elementwise import INTEGER, kind_of
 from xlamini.primitives.iota import broadcasted_iota
 from xlamini.primitives.promotion import check_operands, in_dtype, promoted_dtypes
 from xlamini.primitives.select import where
-from xlamini.primitives.shape import broadcast_in_dim, reshape, rev
+from xlamini.primitives.shape import broadcast_in_dim, refuse_sharding, reshape, rev
 from xlamini.runtime.array import Array
 from xlamini.runtime.put import device_put_value
 from xlamini.transforms.composite import composite

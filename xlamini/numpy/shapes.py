@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from xlamini.core.errors import ShapeError
-from xlamini.numpy.arguments import as_axes, as_axis, as_index, as_operand, refuse_sharding
+from xlamini.numpy.arguments import as_axes, as_axis, as_index, as_operand
 from xlamini.primitives import shape as _shape
 from xlamini.primitives.promotion import is_operand
+from xlamini.primitives.shape import refuse_sharding
 from xlamini.runtime.array import Array
 from xlamini.transforms.composite import composite
 from xlamini.typing import ArrayLike, AxisLike, ShapeLike

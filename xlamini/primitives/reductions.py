@@ -19,7 +19,7 @@ from xlamini.primitives.elementwise import ANY, BOOL, INTEGER, NUMERIC, Kinds, a
 from xlamini.primitives.ordering import highest, lowest
 from xlamini.primitives.pad import pad
 from xlamini.primitives.select import where
-from xlamini.primitives.shape import broadcast_in_dim, reduce_sum_p, reduced, reshape, sum_over
+from xlamini.primitives.shape import broadcast_in_dim, reduce_sum_p, reduced, refuse_sharding, reshape, sum_over
 from xlamini.primitives.slice import slice_in_dim
 from xlamini.primitives.tangent_ops import zeros
 
@@ -30,8 +30,7 @@ def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -
     >>> reduce_sum(xlamini.numpy.ones((2, 3)), (0,))
     Array([2., 2., 2.], dtype=float32)
     """
-    if out_sharding is not None:
-        raise NotImplementedError("reduce_sum: out_sharding needs an explicit mesh; leave it out")
+    refuse_sharding("reduce_sum", out_sharding)
     check_kind("reduce_sum", aval_of(operand), NUMERIC)
     return reduce_sum_p.bind(operand, axes=tuple(axes))
 

@@ -18,7 +18,7 @@ from xlamini.core.primitive import Axis, Primitive
 from xlamini.core.tracer import aval_of, literal
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.dynamic_update_slice import dynamic_update_slice
-from xlamini.primitives.shape import expand_dims
+from xlamini.primitives.shape import expand_dims, refuse_sharding
 from xlamini.primitives.slice import index_in_dim
 
 _STATES = {np.dtype(np.uint32): (4,), np.dtype(np.uint64): (2,)}
@@ -61,8 +61,7 @@ def rng_bit_generator(
     >>> bits.shape
     (3,)
     """
-    if out_sharding is not None:
-        raise NotImplementedError("rng_bit_generator: out_sharding must be None; use device_put on the result")
+    refuse_sharding("rng_bit_generator", out_sharding)
     state, bits = rng_bit_generator_p.bind(
         key,
         shape=tuple(map(operator.index, shape)),

@@ -9,6 +9,7 @@ import numpy as np
 from jaxlib import _jax
 
 from xlamini.core.avals import ShapedArray
+from xlamini.runtime.crowding import crowd
 from xlamini.runtime.effects import run_with_callbacks
 from xlamini.runtime.platforms import Device
 from xlamini.runtime.put import ArrayImpl, device_put_value
@@ -50,6 +51,7 @@ def compile_module(
     )
     executable = Executable(loaded, on_device(devices[0]), in_avals, out_avals, frozenset(donated))
     executable.calls_python, executable.ordered = bool(host_callbacks), ordered
+    crowd.add(executable)
     return executable
 
 

@@ -70,6 +70,13 @@ def forget_all() -> None:
         jitted.forget()
 
 
+def forget_own() -> None:
+    """Clear the caches of the library's jitted functions: single operations and composites."""
+    for jitted in list(_alive):
+        if is_own(jitted.fun):
+            jitted.forget()
+
+
 class Jitted:
     """What `jit` keeps of a function: its options, its traces, its programs."""
 

@@ -22,6 +22,7 @@ from xlamini.primitives.complex import complex as complex_
 from xlamini.primitives.complex import imag, real
 from xlamini.primitives.elementwise import COMPLEX, kind_of, like_dtypes
 from xlamini.primitives.precision import CanonicalPrecision, canonical_precision, precision_config
+from xlamini.primitives.shape import refuse_sharding
 from xlamini.primitives.tangent_ops import add_tangents
 from xlamini.primitives.windows.conv_batching import batched
 from xlamini.primitives.windows.conv_checks import check_operands
@@ -63,8 +64,7 @@ def conv_general_dilated(
     Array([[[2., 3., 3., 2.]]], dtype=float32)
     """
     name = "conv_general_dilated"
-    if out_sharding is not None:
-        raise NotImplementedError(f"{name}: out_sharding needs an explicit mesh; leave it out")
+    refuse_sharding(name, out_sharding)
     lhs, rhs = like_dtypes((lhs, rhs))
     a, b = aval_of(lhs), aval_of(rhs)
     numbers = numbers_for(name, a.shape, b.shape, dimension_numbers)

@@ -17,9 +17,8 @@ import numpy as np
 from xlamini.core.tracer import aval_of
 from xlamini.numpy.ufunc import for_kinds, ufunc
 from xlamini.primitives.convert import convert
-from xlamini.primitives.elementwise import FLOAT, Kinds
+from xlamini.primitives.elementwise import FLOAT, Kinds, spread
 from xlamini.primitives.promotion import promoted_inexact
-from xlamini.primitives.shape import broadcast_in_dim
 from xlamini.transforms.custom.custom_jvp import custom_jvp
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -40,15 +39,11 @@ def special(*partials: Callable[..., Any], accepts: Kinds = FLOAT, weak: bool = 
 
 def _in_wide(inner: Callable[..., Any], weak: bool, *operands: Any) -> Any:
     avals = [aval_of(x) for x in operands]
-    shape = np.broadcast_shapes(*(a.shape for a in avals))
+    whole = avals[0].update(shape=np.broadcast_shapes(*(a.shape for a in avals)))
     dtype = avals[0].dtype
     wide = dtype if dtype.itemsize > 2 else np.dtype(np.float32)
-    arrays = [convert(_spread(x, shape), wide) for x in operands]
+    arrays = [convert(spread(x, whole), wide) for x in operands]
     return convert(inner(*arrays), dtype, weak and all(a.weak_type for a in avals))
-
-
-def _spread(x: Any, shape: Sequence[int]) -> Any:
-    return x if aval_of(x).shape == shape else broadcast_in_dim(x, tuple(shape), ())
 
 
 def _with_partials(formula: Callable[..., Any], partials: Sequence[Callable[..., Any]]) -> Any:

@@ -12,12 +12,12 @@ from xlamini.primitives import complex as complex_ops
 from xlamini.primitives.arithmetic import abs, max, min
 from xlamini.primitives.comparison import eq
 from xlamini.primitives.convert import convert
+from xlamini.primitives.elementwise import spread
 from xlamini.primitives.exponential import exp, log
 from xlamini.primitives.operators import power
 from xlamini.primitives.power import sqrt
 from xlamini.primitives.promotion import broadcasted, promoted_inexact
 from xlamini.primitives.select import where
-from xlamini.primitives.shape import broadcast_in_dim
 from xlamini.primitives.special.gamma import lgamma
 from xlamini.primitives.trigonometric import cos, sin
 from xlamini.runtime.array import Array
@@ -55,17 +55,14 @@ def _harmonics(n: Any, m: Any, theta: Any, phi: Any, *, n_max: int) -> Any:
     dtype = aval_of(theta).dtype
     degree, order = convert(min(n, n_max), dtype), convert(m, dtype)
     degree, order, theta, phi = broadcasted("sph_harm_y", degree, order, theta, phi)
-    shape = np.broadcast_shapes(*(aval_of(v).shape for v in (degree, order, theta, phi)))
-    degree, order, theta, phi = (_spread(v, shape) for v in (degree, order, theta, phi))
+    avals = [aval_of(v) for v in (degree, order, theta, phi)]
+    whole = avals[0].update(shape=np.broadcast_shapes(*(a.shape for a in avals)))
+    degree, order, theta, phi = (spread(v, whole) for v in (degree, order, theta, phi))
     size = abs(order)
     value = _legendre(degree, size, theta, n_max)
     odd = eq(size - 2 * convert(convert(size / 2, np.dtype(np.int32)), dtype), 1)
     value = where(order < 0, where(odd, -value, value), value)
     return complex_ops.complex(value * cos(order * phi), value * sin(order * phi))
-
-
-def _spread(x: Any, shape: tuple[int, ...]) -> Any:
-    return x if aval_of(x).shape == shape else broadcast_in_dim(x, shape, ())
 
 
 def _legendre(degree: Any, order: Any, theta: Any, n_max: int) -> Any:

@@ -20,7 +20,7 @@ from xlamini.primitives.reductions import (
     reduce_sum_p,
     reduce_xor_p,
 )
-from xlamini.primitives.shape import reduced, reshape, transpose
+from xlamini.primitives.shape import reduced, refuse_sharding, reshape, transpose
 from xlamini.transforms.higher_order import HigherOrder, cost_of
 from xlamini.transforms.reductions.computation import (
     batched_by,
@@ -50,8 +50,7 @@ def reduce(
     >>> reduce(xlamini.numpy.arange(1.0, 5.0), 1.0, lambda a, b: a * b, (0,))
     Array(24., dtype=float32)
     """
-    if out_sharding is not None:
-        raise NotImplementedError("reduce: out_sharding needs an explicit mesh; leave it out")
+    refuse_sharding("reduce", out_sharding)
     found = traced("reduce", operands, init_values, computation)
     if not found.operands:
         return operands
