@@ -16,6 +16,7 @@ from typing import Any
 
 SECONDS = "s"
 PER_SECOND = "/s"
+BYTES = "B"
 
 
 @dataclass(frozen=True)

@@ -164,16 +164,6 @@ def test_one_program_for_an_eager_reduction() -> None:
     assert text.count("stablehlo.reduce") == 1
 
 
-def lowered(fun: Callable[..., Any], size: int) -> str:
-    return xlamini.jit(fun).lower(np.ones(size, np.float32)).as_text()
-
-
-def test_long_axes_lower_to_what_the_cpu_is_fast_at() -> None:
-    assert lowered(lax.cumsum, 5000).count("reduce_window") == 2
-    assert lowered(lax.cumsum, 1000).count("reduce_window") == 1
-    assert lowered(jnp.argmax, 1000).count("stablehlo.reduce") == 2
-
-
 X = np.ones((2, 3), np.float32)
 ERRORS: list[tuple[Callable[[], Any], type, str]] = [
     (lambda: jnp.sum(X, axis=2), ValueError, "sum: axis 2 is out of range for an array of rank 2; it takes -2 to 1"),

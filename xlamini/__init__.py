@@ -11,53 +11,56 @@ from xlamini.runtime.versions import check_jaxlib, warn_of_jax
 check_jaxlib()
 warn_of_jax()
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from xlamini.core.config import (
-    config as config,
-    default_device as default_device,
-    default_matmul_precision as default_matmul_precision,
-    default_prng_impl as default_prng_impl,
-    disable_jit as disable_jit,
-    enable_checks as enable_checks,
-    enable_x64 as enable_x64,
-    numpy_dtype_promotion as numpy_dtype_promotion,
-    numpy_rank_promotion as numpy_rank_promotion,
-)
-from xlamini.core.dtypes import float0 as float0
-from xlamini.core.edges import edge_of_face as _edge_of_face
-from xlamini.core.tracer import named_scope as named_scope
-from xlamini.runtime.array import Array as Array
-from xlamini.runtime.effects import effects_barrier as effects_barrier
-from xlamini.runtime.conversions import device_get as device_get
-from xlamini.runtime.platforms import (
-    Device as Device,
-    default_backend as default_backend,
-    device_count as device_count,
-    devices as devices,
-    local_device_count as local_device_count,
-    local_devices as local_devices,
-    process_count as process_count,
-    process_index as process_index,
-)
-from xlamini.transforms import start as _start
-from xlamini.transforms.jacobian import hessian as hessian, jacfwd as jacfwd, jacobian as jacobian, jacrev as jacrev
-from xlamini.transforms.jit import jit as jit
-from xlamini.transforms.jvp import jvp as jvp, linearize as linearize
-from xlamini.transforms.make_jaxpr import eval_shape as eval_shape, make_jaxpr as make_jaxpr
-from xlamini.transforms.placing import (
-    block_until_ready as block_until_ready,
-    clear_caches as clear_caches,
-    device_put as device_put,
-)
-from xlamini.transforms.shape_struct import ShapeDtypeStruct as ShapeDtypeStruct
-from xlamini.transforms.typeof import typeof as typeof
-from xlamini.transforms.value_and_grad import grad as grad, value_and_grad as value_and_grad
-from xlamini.transforms.vjp import linear_transpose as linear_transpose, vjp as vjp
-from xlamini.transforms.vmap import vmap as vmap
+from xlamini.core.gc_pause import paused_gc as _paused_gc
 
-from xlamini import errors as errors, numpy as numpy, tree as tree, tree_util as tree_util
+with _paused_gc():  # which finds nothing in what imports make, and takes a tenth of their time
+    from xlamini.core.config import (
+        config as config,
+        default_device as default_device,
+        default_matmul_precision as default_matmul_precision,
+        default_prng_impl as default_prng_impl,
+        disable_jit as disable_jit,
+        enable_checks as enable_checks,
+        enable_x64 as enable_x64,
+        numpy_dtype_promotion as numpy_dtype_promotion,
+        numpy_rank_promotion as numpy_rank_promotion,
+    )
+    from xlamini.core.dtypes import float0 as float0
+    from xlamini.core.edges import edge_of_face as _edge_of_face
+    from xlamini.core.lazy import lazy_parts as _lazy_parts
+    from xlamini.core.tracer import named_scope as named_scope
+    from xlamini.runtime.array import Array as Array
+    from xlamini.runtime.effects import effects_barrier as effects_barrier
+    from xlamini.runtime.conversions import device_get as device_get
+    from xlamini.runtime.platforms import (
+        Device as Device,
+        default_backend as default_backend,
+        device_count as device_count,
+        devices as devices,
+        local_device_count as local_device_count,
+        local_devices as local_devices,
+        process_count as process_count,
+        process_index as process_index,
+    )
+    from xlamini.transforms import start as _start
+    from xlamini.transforms.jacobian import hessian as hessian, jacfwd as jacfwd, jacobian as jacobian, jacrev as jacrev
+    from xlamini.transforms.jit import jit as jit
+    from xlamini.transforms.jvp import jvp as jvp, linearize as linearize
+    from xlamini.transforms.make_jaxpr import eval_shape as eval_shape, make_jaxpr as make_jaxpr
+    from xlamini.transforms.placing import (
+        block_until_ready as block_until_ready,
+        clear_caches as clear_caches,
+        device_put as device_put,
+    )
+    from xlamini.transforms.shape_struct import ShapeDtypeStruct as ShapeDtypeStruct
+    from xlamini.transforms.typeof import typeof as typeof
+    from xlamini.transforms.value_and_grad import grad as grad, value_and_grad as value_and_grad
+    from xlamini.transforms.vjp import linear_transpose as linear_transpose, vjp as vjp
+    from xlamini.transforms.vmap import vmap as vmap
+
+    from xlamini import errors as errors, numpy as numpy, tree as tree, tree_util as tree_util
 
 if TYPE_CHECKING:
     from xlamini.ref import Ref as Ref, freeze as freeze, new_ref as new_ref
@@ -74,6 +77,7 @@ __version__ = "0.1.0"
 _edge_of_face(globals())
 
 _LAZY = (
+    "cache",
     "debug",
     "experimental",
     "lax",
@@ -108,18 +112,4 @@ _MEMBERS = {
     "remat": "transforms.remat.checkpoint.checkpoint",
 }
 
-
-def __getattr__(name: str) -> Any:
-    """Faces and functions that a program may do without are imported when they are first named."""
-    if name in _LAZY:
-        return importlib.import_module(f"xlamini.{name}")
-    if name in _MEMBERS:
-        module, _, member = _MEMBERS[name].rpartition(".")
-        globals()[name] = getattr(importlib.import_module(f"xlamini.{module}"), member)
-        _edge_of_face(globals())
-        return globals()[name]
-    raise AttributeError(f"module 'xlamini' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_LAZY, *_MEMBERS})
+__getattr__, __dir__ = _lazy_parts(globals(), _LAZY, _MEMBERS)

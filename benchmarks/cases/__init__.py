@@ -9,6 +9,8 @@ from __future__ import annotations
 NAMES = (
     "import_time",
     "transformer",
+    "second_process",
+    "memory",
     "chain",
     "rewrites",
     "scan",
@@ -16,5 +18,7 @@ NAMES = (
     "dispatch",
     "eager_ops",
     "eager_transforms",
+    "kernels",
+    "cpu_ops",
 )
-SLOW_NAMES = ("transformer_24",)
+SLOW_NAMES = ("transformer_24", "transformer_48")

@@ -20,7 +20,7 @@ def measure(load: Callable[[], ModuleType], settings: Settings) -> list[Measurem
     x = np.linspace(0, 1, 16, dtype=np.float32)
     seconds, _ = once(lambda: jax.jit(_chain_of(jax, length)).lower(x))
     return [
-        Measurement(f"chain of {length:,} ops: trace + lower", seconds, target=0.3),
+        Measurement(f"chain of {length:,} ops: trace + lower", seconds, target=0.15),
         Measurement(f"chain of {length:,} ops: equations", length / seconds, PER_SECOND),
     ]
 

@@ -36,4 +36,4 @@ def measure(load: Callable[[], ModuleType], settings: Settings) -> list[Measurem
         ("jit call: keyword arguments", lambda: fused(x, scale=x, shift=x)),
         ("jit call: NumPy argument", lambda: increment(host)),
     ]
-    return each_per_call(jax, calls, settings, target=1.3)
+    return each_per_call(jax, calls, settings, target=1.0)

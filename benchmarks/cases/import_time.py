@@ -11,4 +11,4 @@ from benchmarks.timing import Measurement, Settings, once
 def measure(load: Callable[[], ModuleType], settings: Settings) -> list[Measurement]:
     """Time the import; this process has imported neither NumPy nor jaxlib before."""
     seconds, _ = once(load)
-    return [Measurement("import", seconds, target=0.6)]
+    return [Measurement("import", seconds, target=0.45)]

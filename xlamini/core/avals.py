@@ -23,13 +23,15 @@ _MAX_BYTES = 2**60
 class ShapedArray:
     """An array's type: shape, dtype, weak type and, under an explicit mesh, a sharding."""
 
-    __slots__ = ("dtype", "shape", "sharding", "weak_type")
+    __slots__ = ("dtype", "nbytes", "shape", "sharding", "size", "weak_type")
     _interned: ClassVar[dict[tuple, ShapedArray]] = {}
 
     shape: Shape
     dtype: Any
     weak_type: bool
     sharding: Any
+    size: int
+    nbytes: int
 
     def __new__(
         cls, shape: Shape, dtype: Any, weak_type: bool = False, sharding: Any = None
@@ -44,6 +46,8 @@ class ShapedArray:
         self = object.__new__(cls)
         self.shape = tuple(map(operator.index, shape))
         self.dtype = dtype if hasattr(dtype, "physical_shape") else np.dtype(dtype)
+        self.size = math.prod(self.shape)
+        self.nbytes = self.size * self.dtype.itemsize
         self._check_size()
         self.weak_type, self.sharding = bool(weak_type), sharding
         canonical = (self.shape, self.dtype, self.weak_type, sharding)
@@ -61,14 +65,6 @@ class ShapedArray:
     @property
     def ndim(self) -> int:
         return len(self.shape)
-
-    @property
-    def size(self) -> int:
-        return math.prod(self.shape)
-
-    @property
-    def nbytes(self) -> int:
-        return self.size * self.dtype.itemsize
 
     def update(self, **changes: Any) -> ShapedArray:
         """The same aval with some fields changed."""

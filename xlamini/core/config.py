@@ -19,6 +19,7 @@ from jaxlib._jax import jax_jit
 _REQUIRED: Any = object()
 _TRUE = frozenset({"1", "true", "yes", "on"})
 _FALSE = frozenset({"", "0", "false", "no", "off"})
+_NUMBERS: dict[type, Callable[[str], Any]] = {int: int, float: float}
 
 TRACE, DISPATCH, PROCESS = "trace", "dispatch", "process"
 
@@ -43,7 +44,7 @@ class Flag(_cells.Config):
         type: type | None = None,
         optional: bool = False,
     ):
-        self.help, self.choices, self.optional = help, choices, optional
+        self.help, self.choices, self.optional, self.affects = help, choices, optional, affects
         self.type = type if type is not None else default.__class__
         super().__init__(
             name,
@@ -73,6 +74,8 @@ class Flag(_cells.Config):
         """The value itself if the flag can have it."""
         if value is None and self.optional:
             return None
+        if self.type is float and type(value) is int:
+            value = float(value)
         if not isinstance(value, self.type) or (self.type is int and value.__class__ is bool):
             raise TypeError(
                 f"flag {self.name} takes {self._accepts()}, but was given "
@@ -107,7 +110,7 @@ class Flag(_cells.Config):
             return text.lower() in _TRUE
         if self.choices and text not in self.choices:
             raise ValueError
-        return int(text) if self.type is int else text
+        return _NUMBERS.get(self.type, str)(text)
 
     def __repr__(self) -> str:
         return f"<flag {self.name} = {self.value!r}: {self.help}>"
@@ -166,6 +169,9 @@ config = Config()
 
 enable_x64 = Flag(
     "enable_x64", False, "keep 64-bit dtypes instead of narrowing them", affects=TRACE
+)
+outlining = Flag(
+    "outlining", True, "on the CPU, compile a block that a program repeats once, as a function", affects=DISPATCH
 )
 disable_jit = Flag("disable_jit", False, "run jitted functions op by op in Python", affects=TRACE)
 numpy_dtype_promotion = Flag(
@@ -230,6 +236,32 @@ platforms = Flag(
     "platforms", None, "platforms to start, best first: 'cuda,cpu'", type=str, optional=True
 )
 num_cpu_devices = Flag("num_cpu_devices", 1, "how many devices the CPU shows")
+compilation_cache_dir = Flag(
+    "compilation_cache_dir",
+    None,
+    "a folder where compiled programs are kept for later processes",
+    type=str,
+    optional=True,
+)
+enable_compilation_cache = Flag("enable_compilation_cache", True, "use the folder that compilation_cache_dir names")
+compilation_cache_max_size = Flag(
+    "compilation_cache_max_size", 4 * 2**30, "bytes of programs to keep in the folder; -1 for any number"
+)
+persistent_cache_min_compile_time_secs = Flag(
+    "persistent_cache_min_compile_time_secs", 0.0, "programs that compile faster are not kept in the folder"
+)
+persistent_cache_min_entry_size_bytes = Flag(
+    "persistent_cache_min_entry_size_bytes", 0, "programs whose files would be smaller are not kept in the folder"
+)
+raise_persistent_cache_errors = Flag(
+    "raise_persistent_cache_errors", False, "raise what goes wrong with the folder instead of warning of it"
+)
+
+
+def programs_are_kept() -> bool:
+    """Whether compiled programs are kept on disk."""
+    return bool(compilation_cache_dir.value) and enable_compilation_cache.value
+
 
 tracing = _cells.Config("tracing", False, include_in_jit_key=True, include_in_trace_context=False)
 """True in a thread while a builder is active, so that compiled calls are staged and not run."""

@@ -6,6 +6,7 @@ the flag `traceback_filtering` to "off" (or XLAMINI_TRACEBACK_FILTERING=off) to 
 from __future__ import annotations
 
 import functools
+import weakref
 from collections.abc import Callable
 from types import FrameType, FunctionType, TracebackType
 from typing import Any, ParamSpec, TypeVar
@@ -15,11 +16,24 @@ from xlamini.core.provenance import hidden_files
 
 P = ParamSpec("P")
 R = TypeVar("R")
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+_edged: weakref.WeakSet[Any] = weakref.WeakSet()
+
+
+def is_edge(fun: F) -> F:
+    """Decorator for a function that calls `trim` by itself, which saves a call."""
+    _edged.add(fun)
+    return fun
 
 
 def edge(fun: Callable[P, R]) -> Callable[P, R]:
     """Decorator for what users call: errors leave it without the library's frames."""
+    if fun in _edged:
+        return fun
 
+    @is_edge
     @functools.wraps(fun)
     def at_edge(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
@@ -48,9 +62,14 @@ def edge_of_face(namespace: dict[str, Any]) -> None:
     A module that also holds what it is made of says in `__all__` which names are public.
     """
     for name in namespace.get("__all__", list(namespace)):
-        member = namespace.get(name)
-        if type(member) is FunctionType and not name.startswith("_"):
-            namespace[name] = _public(member, namespace["__name__"], name)
+        make_edge(namespace, name)
+
+
+def make_edge(namespace: dict[str, Any], name: str) -> None:
+    """Make what a public module calls `name` an edge, if it is a function."""
+    member = namespace.get(name)
+    if type(member) is FunctionType and not name.startswith("_"):
+        namespace[name] = _public(member, namespace["__name__"], name)
 
 
 def _public(fun: FunctionType, module: str, name: str) -> Any:

@@ -13,6 +13,7 @@ from xlamini.core.avals import ShapedArray
 if TYPE_CHECKING:
     from xlamini.core.primitive import Primitive
     from xlamini.core.provenance import Provenance
+    from xlamini.core.signatures import Signature
 
 Effects = frozenset
 no_effects: Effects = frozenset()
@@ -53,9 +54,12 @@ Atom = Var | Literal
 
 
 class Equation:
-    """`outvars = primitive[params] invars`, with where it came from and its number in its jaxpr."""
+    """`outvars = primitive[params] invars`, with where it came from and its number in its jaxpr.
 
-    __slots__ = ("effects", "id", "invars", "outvars", "params", "primitive", "provenance")
+    `signature` is what it shares with its like in all programs (signatures.py), or None.
+    """
+
+    __slots__ = ("effects", "id", "invars", "outvars", "params", "primitive", "provenance", "signature")
 
     def __init__(
         self,
@@ -66,9 +70,10 @@ class Equation:
         effects: Effects,
         provenance: Provenance,
         id: int,
+        signature: Signature | None = None,
     ):
         self.primitive, self.invars, self.outvars = primitive, invars, outvars
-        self.params, self.effects = params, effects
+        self.params, self.effects, self.signature = params, effects, signature
         self.provenance, self.id = provenance, id
 
     def __repr__(self) -> str:

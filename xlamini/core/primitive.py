@@ -48,10 +48,17 @@ class Primitive:
     multiple_results = False
     higher_order = False
     """Whether jaxprs are among its params."""
+    pure = True
+    """Whether its rules look at nothing but flags, params, literals and types, so that what they say is remembered.
+
+    A primitive that has Python functions or jaxprs among its params is not: it would keep them alive.
+    """
     called: str | None = None
     """The param with the jaxpr that takes the operands as they are and gives the results, if there is one."""
     shares_names = False
     """Whether that jaxpr is printed with the names that its inputs and outputs have outside."""
+    cheap = False
+    """Whether XLA rather computes it again, fused into what reads it, than keep it in memory."""
     lacks: Mapping[str, str] = {}
     """The rules it rightly has not, and why."""
 
@@ -141,6 +148,9 @@ class Primitive:
         return self.name
 
 
+MAX_REMEMBERED = 10_000
+
+
 def remembered(rule: F) -> F:
     """Decorator for a shape rule that looks at nothing but avals and params: asked again, it knows the answer."""
     known: dict[Any, Any] = {}
@@ -150,7 +160,10 @@ def remembered(rule: F) -> F:
         key = self, avals, tuple(params.items())
         found = known.get(key)
         if found is None:
-            found = known[key] = rule(self, *avals, **params)
+            found = rule(self, *avals, **params)
+            if len(known) >= MAX_REMEMBERED:
+                known.clear()
+            known[key] = found
         return found
 
     return cast(F, shape_rule)

@@ -126,8 +126,18 @@ def user_line() -> str:
     return f"{code.co_filename}:{frame.f_lineno} ({code.co_qualname})"
 
 
+class _Warnings:
+    """How many warnings have been given, by all threads."""
+
+    count = 0
+
+
+warnings_given = _Warnings()
+
+
 def user_stacklevel() -> int:
     """The `stacklevel` with which `warnings.warn`, called by our caller, points at the user's line."""
+    warnings_given.count += 1
     level, frame = 1, sys._getframe(1)
     while frame is not None and is_hidden(frame):
         level, frame = level + 1, frame.f_back

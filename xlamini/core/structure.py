@@ -1,12 +1,14 @@
 """A jaxpr's structure as a hashable key: equal for programs that compute the same thing the same way."""
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Hashable
 from typing import Any
 
 import numpy as np
 
-from xlamini.core.jaxpr import Atom, Jaxpr, Var
+from xlamini.core.jaxpr import Atom, Jaxpr, Var, subjaxprs
+from xlamini.core.provenance import Provenance
 
 
 class RewriteRule:
@@ -23,6 +25,35 @@ def executable_key(jaxpr: Jaxpr) -> Hashable:
     return _key(jaxpr, executable_key, _without_rules)
 
 
+def program_key(jaxpr: Jaxpr) -> Hashable:
+    """Like `structural_key`, but a program with rules in it is like no other: what a rule does may have changed."""
+    return _key(jaxpr, program_key, _each_its_own)
+
+
+def places(jaxpr: Jaxpr) -> list[Any]:
+    """The names and lines a program is made of: two of one structure for which they are equal are one in messages too.
+
+    Only while both live, as code is known by its id: to compare code objects takes long.
+    """
+    known = jaxpr.memo.get(places)
+    if known is not None:
+        return known
+    found: list[Any] = [jaxpr.name]
+    for eqn in jaxpr.eqns:
+        found += _place(eqn.provenance)
+        if eqn.primitive.higher_order:
+            found += [places(inner) for inner in subjaxprs(eqn)]
+    jaxpr.memo[places] = found
+    return found
+
+
+def _place(provenance: Provenance) -> tuple:
+    source = provenance.source
+    if provenance.origin is not None or source is None:
+        return (provenance,)
+    return id(source.code), source.instruction, provenance.scope
+
+
 def executable_params(params: dict[str, Any]) -> Hashable:
     """A key for an equation's params with jaxprs among them: equal where equations run alike."""
     return tuple([(name, _param(value, executable_key, _without_rules)) for name, value in params.items()])
@@ -34,6 +65,13 @@ def _same(param: Any) -> Any:
 
 def _without_rules(param: Any) -> Any:
     return RewriteRule if isinstance(param, RewriteRule) else param
+
+
+_numbers = itertools.count()
+
+
+def _each_its_own(param: Any) -> Any:
+    return (RewriteRule, next(_numbers)) if isinstance(param, RewriteRule) else param
 
 
 def _key(jaxpr: Jaxpr, kind: Callable[[Jaxpr], Hashable], seen_as: Callable[[Any], Any]) -> Hashable:
@@ -61,29 +99,40 @@ class _Key:
 
 
 def _structure(jaxpr: Jaxpr, kind: Callable[[Jaxpr], Hashable], seen_as: Callable[[Any], Any]) -> tuple:
-    numbers: dict[Var, int] = {}
-    for var in (*jaxpr.constvars, *jaxpr.invars):
-        numbers[var] = len(numbers)
-    eqns = []
+    """Flat, for speed: an equation begins with its primitive and ends with its params and the types of its outputs."""
+    inputs = (*jaxpr.constvars, *jaxpr.invars)
+    numbers: dict[Var, int] = {var: i for i, var in enumerate(inputs)}
+    found: list[Any] = [len(jaxpr.constvars), *[v.aval for v in inputs]]
     for eqn in jaxpr.eqns:
-        inputs = tuple([numbers[a] if type(a) is Var else _literal(a) for a in eqn.invars])
-        params = tuple([(name, _param(value, kind, seen_as)) for name, value in eqn.params.items()])
-        eqns.append((eqn.primitive, inputs, params, tuple([v.aval for v in eqn.outvars])))
+        found.append(eqn.primitive)
+        found += [numbers[a] if type(a) is Var else _literal(a) for a in eqn.invars]
+        found.append(tuple([(name, _param(value, kind, seen_as)) for name, value in eqn.params.items()]))
         for var in eqn.outvars:
             numbers[var] = len(numbers)
-    outputs = tuple(numbers[a] if type(a) is Var else _literal(a) for a in jaxpr.outvars)
-    avals = tuple(v.aval for v in (*jaxpr.constvars, *jaxpr.invars))
-    return avals, len(jaxpr.constvars), tuple(eqns), outputs
+            found.append(var.aval)
+    found += [numbers[a] if type(a) is Var else _literal(a) for a in jaxpr.outvars]
+    return tuple(found)
 
 
 def _literal(atom: Atom) -> tuple:
-    # By its bytes: nan is not equal to itself, and -0.0 equals 0.0.
-    return "literal", np.asarray(atom.val).tobytes(), atom.aval  # type: ignore[union-attr]
+    # Not by its value: nan is not equal to itself, and -0.0 equals 0.0.
+    value, kind = atom.val, type(atom.val)  # type: ignore[union-attr]
+    if kind is float:
+        value = value.hex()
+    elif kind is not int and kind is not bool:
+        value = np.asarray(value).tobytes()
+    return "literal", value, atom.aval
+
+
+_plain = {bool, int, float, str, type(None)}
 
 
 def _param(value: Any, kind: Callable[[Jaxpr], Hashable], seen_as: Callable[[Any], Any]) -> Any:
-    if isinstance(value, Jaxpr):
+    found = type(value)
+    if found in _plain:
+        return value
+    if found is Jaxpr:
         return kind(value)
-    if isinstance(value, tuple) and any(isinstance(v, Jaxpr) for v in value):
-        return tuple(_param(v, kind, seen_as) for v in value)
+    if found is tuple and Jaxpr in map(type, value):
+        return tuple([_param(v, kind, seen_as) for v in value])
     return seen_as(value)

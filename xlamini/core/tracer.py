@@ -16,11 +16,12 @@ import numpy as np
 
 from xlamini.core import config
 from xlamini.core.avals import ShapedArray
-from xlamini.core.dtypes import canonicalize_dtype, check_fits, dtype_of
 from xlamini.core.errors import UnexpectedTracerError
 from xlamini.core.gc_pause import paused_gc
 from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Literal, Var
+from xlamini.core.literals import SCALAR_TYPES, aval_of, literal
 from xlamini.core.provenance import Provenance, Source, hidden_files, user_line
+from xlamini.core.signatures import Signature, remember, signatures
 from xlamini.core.tangents import Linear, NonlinearError, Zero
 
 
@@ -100,31 +101,54 @@ class Builder:
 
     def emit(self, primitive: Any, operands: Sequence[Any], params: dict[str, Any]) -> Any:
         """Add the equation `primitive[params] operands`; its output tracer, or a list of them."""
-        atoms, avals = [], []
+        atoms, key = [], [primitive]
         for x in operands:  # one loop, as this runs for every equation of every program
             atom = x.variable if type(x) is Tracer and x.builder is self else self.atom(x)
             atoms.append(atom)
-            avals.append(atom.aval)
-        out = primitive.shape_rule(*avals, **params)
-        provenance = self.provenance or self.here()
-        equations, effects = self.equations, primitive.effects(params)
+            key.append(atom.aval)
+        if params:
+            key.extend(params.items())
+        signature = signatures.get(tuple(key)) if primitive.pure else None
+        if signature is None:
+            signature = _signed(primitive, key, params, [a.aval for a in atoms])
+        provenance, equations, out = self.provenance or self.here(), self.equations, signature.out
+        outvars = [Var(aval) for aval in out] if primitive.multiple_results else [Var(out)]
+        equations.append(
+            Equation(primitive, atoms, outvars, params, signature.effects, provenance, len(equations), signature)
+        )
         if primitive.multiple_results:
-            outvars = [Var(aval) for aval in out]
-            equations.append(Equation(primitive, atoms, outvars, params, effects, provenance, len(equations)))
             return [Tracer(self, v, v.aval) for v in outvars]
-        var = Var(out)
-        equations.append(Equation(primitive, atoms, [var], params, effects, provenance, len(equations)))
-        return Tracer(self, var, out)
+        return Tracer(self, outvars[0], out)
 
     def replay(self, eqn: Equation, operands: Sequence[Any]) -> list[Tracer]:
         """Add a copy of an equation of another jaxpr: its types are known, its provenance stays."""
         atoms = [x.variable if type(x) is Tracer and x.builder is self else self.atom(x) for x in operands]
         outvars = [Var(v.aval) for v in eqn.outvars]
-        equations = self.equations
+        equations, place = self.equations, eqn.provenance
         equations.append(
-            Equation(eqn.primitive, atoms, outvars, eqn.params, eqn.effects, eqn.provenance, len(equations))
+            Equation(eqn.primitive, atoms, outvars, eqn.params, eqn.effects, place, len(equations), eqn.signature)
         )
         return [Tracer(self, v, v.aval) for v in outvars]
+
+    def inline(self, jaxpr: Jaxpr, operands: Sequence[Any], provenance: Provenance | None = None) -> list[Any]:
+        """Add copies of a jaxpr's equations; its outputs. Their provenance stays, unless another is given."""
+        env: dict[Atom, Atom] = {}
+        for v, x in zip(jaxpr.invars, operands, strict=True):
+            env[v] = x.variable if type(x) is Tracer and x.builder is self else self.atom(x)
+        if jaxpr.constvars:
+            env.update(zip(jaxpr.constvars, map(self.atom, jaxpr.consts), strict=True))
+        equations = self.equations
+        for eqn in jaxpr.eqns:
+            atoms = [env[a] if type(a) is Var else a for a in eqn.invars]
+            outvars = []
+            for v in eqn.outvars:
+                env[v] = new = Var(v.aval)
+                outvars.append(new)
+            place = provenance or eqn.provenance
+            equations.append(
+                Equation(eqn.primitive, atoms, outvars, eqn.params, eqn.effects, place, len(equations), eqn.signature)
+            )
+        return [Tracer(self, env[a], a.aval) if type(a) is Var else a for a in jaxpr.outvars]
 
     def atom(self, x: Any) -> Atom:
         """The variable or literal that stands for a value in this builder."""
@@ -133,7 +157,7 @@ class Builder:
             return x.variable if x.builder is self else self._capture(x.variable, x)
         if kind is Literal:
             return x
-        if kind in _scalar_types or isinstance(x, np.generic):
+        if kind in SCALAR_TYPES or isinstance(x, np.generic):
             return literal(x)
         return self._capture(id(x), x)
 
@@ -184,7 +208,7 @@ class Builder:
 
     def here(self) -> Provenance:
         """The provenance of the user's current line."""
-        frame: Any = sys._getframe(3)  # above this method, emit and bind
+        frame: Any = sys._getframe(2)  # above this method and its caller
         while hidden_files[frame.f_code.co_filename] and frame.f_back is not None:
             frame = frame.f_back
         key = (id(frame.f_code), frame.f_lasti, state.scope)
@@ -200,6 +224,14 @@ class Builder:
         constvars = [var for var, _ in self.captured.values()]
         consts = [value for _, value in self.captured.values()]
         return Jaxpr(constvars, self.inputs, outvars, self.equations, self.name, consts), consts
+
+
+def _signed(primitive: Any, key: list[Any], params: dict[str, Any], avals: list[ShapedArray]) -> Signature:
+    """The signature of a new equation, remembered if others may share it."""
+    signature = Signature(primitive.shape_rule(*avals, **params), primitive.effects(params))
+    if primitive.pure and not signature.effects and not primitive.named_axes(params):
+        remember(tuple(key), signature, params)
+    return signature
 
 
 class TangentBuilder(Builder):
@@ -234,8 +266,8 @@ class TangentBuilder(Builder):
     def replay(self, eqn: Equation, operands: Sequence[Any]) -> list[Tracer]:
         if self._owns(operands):
             return super().replay(eqn, operands)
-        assert self.parent is not None
-        return self.parent.replay(eqn, operands)
+        parent: Any = self.parent
+        return parent.replay(eqn, operands)
 
     def _capture(self, key: Any, value: Any) -> Atom:
         remade = self.remade.get(key)
@@ -253,29 +285,6 @@ class TangentBuilder(Builder):
                 self.constants[eqn.outvars[0]] = eqn
         self.scanned = len(equations)
         return self.constants
-
-
-_scalar_types = {bool, int, float, complex}
-
-
-def literal(x: Any, dtype: Any = None, weak_type: bool = False) -> Literal:
-    """A literal for a Python scalar (weakly typed) or a NumPy scalar; with `dtype`, of that dtype."""
-    if dtype is not None:
-        return Literal(np.asarray(x, dtype)[()], ShapedArray((), dtype, weak_type))
-    aval, kind = aval_of(x), type(x)
-    if kind is int and not -(2**31) <= x < 2**31:
-        check_fits(x, aval.dtype)
-    return Literal(x if kind in _scalar_types else x.astype(aval.dtype), aval)
-
-
-def aval_of(x: Any) -> ShapedArray:
-    """The type of an array, tracer, literal or scalar."""
-    aval = getattr(x, "aval", None)
-    if aval is not None:
-        return aval
-    kind = type(x)
-    dtype = canonicalize_dtype(dtype_of(x), allow_extended_dtype=True)
-    return ShapedArray(np.shape(x), dtype, kind in _scalar_types and kind is not bool)
 
 
 def is_usable(tracer: Tracer) -> bool:

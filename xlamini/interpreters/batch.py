@@ -6,16 +6,18 @@ An equation that no batched value reaches stays as it is, unless it speaks of th
 """
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
 from xlamini.core.avals import ShapedArray
-from xlamini.core.jaxpr import Jaxpr, Var
+from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Var
 from xlamini.core.primitive import Axis
 from xlamini.core.provenance import derived
 from xlamini.core.rewriting import rewrite
-from xlamini.core.tracer import build
-from xlamini.interpreters.environment import bound, builder, noted, read, write
+from xlamini.core.tracer import Builder, aval_of, build
+from xlamini.interpreters.alone import of_equation
+from xlamini.interpreters.environment import bound, builder, noted, read
 from xlamini.primitives.batch_ops import move_batch_dim
 
 Dims = tuple[int | None, ...]
@@ -42,6 +44,7 @@ def batch(jaxpr: Jaxpr, axis: Axis, dims: Dims, force: tuple[bool, ...] = ()) ->
     return result, tuple(out_dims)
 
 
+@functools.lru_cache(maxsize=4096)
 def batched_aval(aval: ShapedArray, size: int, dim: int | None) -> ShapedArray:
     """The aval with a dimension of `size` inserted at `dim`."""
     if dim is None:
@@ -61,9 +64,32 @@ def push_batch(
         if in_dims.count(None) == len(in_dims) and axis.name not in eqn.primitive.named_axes(eqn.params):
             env.update(zip(eqn.outvars, target.replay(eqn, inputs), strict=True))
             continue
-        target.provenance = derived("batch", eqn)
-        outs, out_dims = eqn.primitive.batch(axis, inputs, in_dims, **eqn.params)
-        write(env, eqn, outs)
-        write(dim_env, eqn, out_dims)
-    target.provenance, target.environment = None, before
+        outs, out_dims = _batch_equation(target, eqn, axis, inputs, in_dims)
+        env.update(zip(eqn.outvars, outs, strict=True))
+        dim_env.update(zip(eqn.outvars, out_dims, strict=True))
+    target.environment = before
     return read(env, jaxpr.outvars), [dim_env.get(a) if type(a) is Var else None for a in jaxpr.outvars]
+
+
+def _batch_equation(
+    target: Builder, eqn: Equation, axis: Axis, inputs: Sequence[Any], dims: Sequence[int | None]
+) -> tuple[Sequence[Any], Sequence[int | None]]:
+    notes = [_note(a, x, axis.size, d) for a, x, d in zip(eqn.invars, inputs, dims, strict=True)]
+    once = of_equation(batch, eqn, notes, axis)
+    provenance = derived("batch", eqn)
+    if once is not None:
+        program, out_dims = once
+        operands = [x for a, x in zip(eqn.invars, inputs, strict=True) if type(a) is Var]
+        return target.inline(program, operands, provenance), out_dims
+    target.provenance = provenance
+    outs, out_dims = eqn.primitive.batch(axis, inputs, dims, **eqn.params)
+    target.provenance = None
+    return (outs, out_dims) if eqn.primitive.multiple_results else ([outs], [out_dims])
+
+
+def _note(atom: Atom, value: Any, size: int, dim: int | None) -> Any:
+    """Where an operand has its batch dimension (see alone.py)."""
+    if type(atom) is not Var:
+        return atom
+    found = aval_of(value)
+    return dim if found is batched_aval(atom.aval, size, dim) else found

@@ -4,7 +4,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Sequence
 
-from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Var
+from xlamini.core.jaxpr import Atom, Equation, Jaxpr
 from xlamini.core.rewriting import rewrite
 
 
@@ -12,13 +12,15 @@ from xlamini.core.rewriting import rewrite
 def dce(jaxpr: Jaxpr, used_outputs: tuple[bool, ...], keep_inputs: bool = False) -> tuple[Jaxpr, tuple[bool, ...]]:
     """The jaxpr of the used outputs alone, and which inputs it still takes (all of them with `keep_inputs`)."""
     outvars = [v for v, used in zip(jaxpr.outvars, used_outputs, strict=True) if used]
-    live: set[Var] = {v for v in outvars if type(v) is Var}
+    live: set[Atom] = set(outvars)
     kept: list[Equation] = []
     for eqn in reversed(jaxpr.eqns):
-        slim = _slim(eqn, [v in live for v in eqn.outvars])
-        if slim is not None:
-            kept.append(slim)
-            live.update(a for a in slim.invars if type(a) is Var)
+        if live.isdisjoint(eqn.outvars) and not eqn.effects:
+            continue
+        whole = len(eqn.outvars) == 1 and not eqn.primitive.higher_order
+        slim = eqn if whole else _slim(eqn, [v in live for v in eqn.outvars])
+        kept.append(slim)
+        live.update(slim.invars)
     used = tuple(keep_inputs or v in live for v in jaxpr.invars)
     kept.reverse()
     if all(used) and all(used_outputs) and len(kept) == len(jaxpr.eqns) and all(map(operator.is_, kept, jaxpr.eqns)):
@@ -26,10 +28,8 @@ def dce(jaxpr: Jaxpr, used_outputs: tuple[bool, ...], keep_inputs: bool = False)
     return _with(jaxpr, kept, outvars, used), used
 
 
-def _slim(eqn: Equation, used: Sequence[bool]) -> Equation | None:
-    """The equation without its unused parts; None if nothing of it is used."""
-    if not any(used) and not eqn.effects:
-        return None
+def _slim(eqn: Equation, used: Sequence[bool]) -> Equation:
+    """The equation without its unused parts."""
     if all(used) and not eqn.primitive.higher_order:
         return eqn
     reduced = eqn.primitive.dce(used, eqn.params)

@@ -5,13 +5,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from xlamini.core.jaxpr import Jaxpr
-from xlamini.core.tracer import state
+from xlamini.core.tracer import Builder, state
 from xlamini.interpreters.environment import bound, read, write
 
 
 def evaluate(jaxpr: Jaxpr, operands: Sequence[Any]) -> list[Any]:
     """The outputs of `jaxpr` (without constvars) for these operands."""
-    env, builder = bound(jaxpr, operands), state.builder
+    builder = state.builder
+    if type(builder) is Builder:
+        return builder.inline(jaxpr, operands)
+    env = bound(jaxpr, operands)
     for eqn in jaxpr.eqns:
         inputs = read(env, eqn.invars)
         if builder is not None:

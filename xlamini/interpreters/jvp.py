@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from xlamini.core.jaxpr import Jaxpr, Var
-from xlamini.core.primitive import Primitive
+from xlamini.core.jaxpr import Equation, Jaxpr, Var
 from xlamini.core.provenance import derived
 from xlamini.core.rewriting import rewrite
 from xlamini.core.tangents import Zero, is_zero, tangent_aval
-from xlamini.core.tracer import build
+from xlamini.core.tracer import Builder, aval_of, build
+from xlamini.interpreters.alone import of_equation
 from xlamini.interpreters.environment import bound, builder, read
 from xlamini.primitives.tangent_ops import instantiated
 
@@ -31,7 +31,7 @@ def jvp(jaxpr: Jaxpr, nonzero: Mask, force: Mask = ()) -> tuple[Jaxpr, Mask]:
 
     def values_and_tangents(*tracers: Any) -> list[Any]:
         primals, tangents = tracers[: len(nonzero)], tracers[len(nonzero) :]
-        outs, found = push_forward(jaxpr, primals, spread(jaxpr, nonzero, tangents), Primitive.jvp)
+        outs, found = push_forward(jaxpr, primals, spread(jaxpr, nonzero, tangents), "jvp", _push_equation)
         out_tangents = forced(found, force)
         nonzero_out.extend(not is_zero(t) for t in out_tangents)
         return [*outs, *(t for t in out_tangents if not is_zero(t))]
@@ -41,30 +41,71 @@ def jvp(jaxpr: Jaxpr, nonzero: Mask, force: Mask = ()) -> tuple[Jaxpr, Mask]:
     return result, tuple(nonzero_out)
 
 
+Treat = Callable[[Equation, list[Any], list[Any], list[Any]], tuple[Sequence[Any], Sequence[Any]] | None]
+"""From an equation, its operands, the tangents among theirs, and for each operand whether it has one (see alone.py), to
+its outputs and their tangents; None where the rule has to run in place."""
+
+
 def push_forward(
-    jaxpr: Jaxpr, primals: Sequence[Any], tangents: Sequence[Any], rule: Callable[..., Any]
+    jaxpr: Jaxpr, primals: Sequence[Any], tangents: Sequence[Any], rule: str, treat: Treat
 ) -> tuple[list[Any], list[Any]]:
-    """Outputs and their tangents, by the rule `jvp` or `linearize` of every equation that a tangent reaches."""
+    """Outputs and their tangents: what `treat`, or else the rule, makes of every equation that a tangent reaches."""
     env, target = bound(jaxpr, primals), builder()
     tangent_env: dict[Any, Any] = {v: t for v, t in zip(jaxpr.invars, tangents, strict=True) if type(t) is not Zero}
     target.environment = env
-    name, reached = rule.__name__, tangent_env.keys()
     for eqn in jaxpr.eqns:
-        inputs = read(env, eqn.invars)
-        if reached.isdisjoint(eqn.invars):
-            env.update(zip(eqn.outvars, target.replay(eqn, inputs), strict=True))
+        known, given, notes = _noted(eqn, env, tangent_env)
+        if not given:
+            env.update(zip(eqn.outvars, target.replay(eqn, read(env, eqn.invars)), strict=True))
             continue
-        in_tangents = [tangent_env[a] if a in reached else Zero(tangent_aval(a.aval)) for a in eqn.invars]
-        target.provenance = derived(name, eqn)
-        outs, out_tangents = getattr(eqn.primitive, name)(inputs, in_tangents, **eqn.params)
-        if not eqn.primitive.multiple_results:
-            outs, out_tangents = (outs,), (out_tangents,)
-        env.update(zip(eqn.outvars, outs, strict=True))
-        for var, tangent in zip(eqn.outvars, out_tangents, strict=True):
-            if type(tangent) is not Zero:
+        outs, out_tangents = treat(eqn, known, given, notes) or _by_rule(target, eqn, env, tangent_env, rule)
+        for var, out, tangent in zip(eqn.outvars, outs, out_tangents, strict=False):  # after outs may come residuals
+            env[var] = out
+            if tangent is not None and type(tangent) is not Zero:
                 tangent_env[var] = tangent
-    target.provenance = None
     return read(env, jaxpr.outvars), [_tangent(tangent_env, a) for a in jaxpr.outvars]
+
+
+def _noted(eqn: Equation, env: dict[Any, Any], tangent_env: dict[Any, Any]) -> tuple[list[Any], list[Any], list[Any]]:
+    """The operands that are variables, the tangents there are, and the notes on operands (see alone.py)."""
+    known, given, notes = [], [], []
+    for a in eqn.invars:
+        if type(a) is not Var:
+            notes.append(a)
+            continue
+        x, tangent = env[a], tangent_env.get(a)
+        known.append(x)
+        if tangent is None:
+            notes.append(False if aval_of(x) is a.aval else x.aval)
+        else:
+            given.append(tangent)
+            notes.append(True if tangent.aval is x.aval is a.aval else x.aval)
+    return known, given, notes
+
+
+def _by_rule(target: Builder, eqn: Equation, env: Any, tangent_env: Any, rule: str) -> Any:
+    zeros_too = [tangent_env[a] if a in tangent_env else Zero(tangent_aval(a.aval)) for a in eqn.invars]
+    target.provenance = derived(rule, eqn)
+    made = getattr(eqn.primitive, rule)(read(env, eqn.invars), zeros_too, **eqn.params)
+    target.provenance = None
+    return made if eqn.primitive.multiple_results else [[x] for x in made]
+
+
+def _push_equation(eqn: Equation, known: list[Any], given: list[Any], notes: list[Any]) -> Any:
+    once = of_equation(jvp, eqn, notes)
+    if once is None:
+        return None
+    program, nonzero_out = once
+    results = builder().inline(program, known + given, derived("jvp", eqn))
+    return results[: len(nonzero_out)], given_where(nonzero_out, results[len(nonzero_out) :])
+
+
+def given_where(mask: Sequence[bool], values: Sequence[Any]) -> Sequence[Any]:
+    """The values, in order, where `mask` holds, and None elsewhere."""
+    if len(values) == len(mask):
+        return values
+    given = iter(values)
+    return [next(given) if wanted else None for wanted in mask]
 
 
 def _tangent(tangent_env: dict[Var, Any], atom: Any) -> Any:

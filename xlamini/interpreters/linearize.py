@@ -12,12 +12,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from xlamini.core.jaxpr import Jaxpr, close_over
-from xlamini.core.primitive import Primitive
+from xlamini.core.jaxpr import Equation, Jaxpr, close_over
+from xlamini.core.provenance import derived
 from xlamini.core.rewriting import rewrite
 from xlamini.core.tangents import is_zero, tangent_aval
-from xlamini.core.tracer import Builder, TangentBuilder, active
-from xlamini.interpreters.jvp import Mask, forced, push_forward, spread
+from xlamini.core.tracer import Builder, TangentBuilder, Tracer, active
+from xlamini.interpreters.alone import of_equation
+from xlamini.interpreters.environment import builder
+from xlamini.interpreters.jvp import Mask, forced, given_where, push_forward, spread
 from xlamini.interpreters.residuals import found_at, where_they_stand
 
 
@@ -67,7 +69,22 @@ def _part(
             if nz
         ]
         everywhere = spread(jaxpr, nonzero, tangents)
-        outs, found = push_forward(jaxpr, primals, everywhere, Primitive.linearize)
+        outs, found = push_forward(jaxpr, primals, everywhere, "linearize", _part_equation)
         out_tangents = forced(found, force)
         tangent, residuals = tangent_builder.finish([t for t in out_tangents if not is_zero(t)])
     return outs, tangent, residuals, tuple(not is_zero(t) for t in out_tangents)
+
+
+def _part_equation(eqn: Equation, known: list[Any], given: list[Any], notes: list[Any]) -> Any:
+    target: Any = builder()
+    for tangent in given:
+        if type(tangent) is not Tracer or tangent.builder is not target:  # a constant, for the primal program
+            return None
+    once = of_equation(linearize, eqn, notes)
+    if once is None:
+        return None
+    place = derived("linearize", eqn)
+    results = target.parent.inline(once.primal, known, place)
+    values = known + results
+    residuals = [values[i] for i in once.sources]
+    return results, given_where(once.nonzero_out, target.inline(once.tangent, residuals + given, place))

@@ -11,13 +11,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from xlamini.core.avals import ShapedArray
 from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Var
 from xlamini.core.provenance import derived
 from xlamini.core.rewriting import rewrite
 from xlamini.core.tangents import Linear, Zero, is_zero, tangent_aval
-from xlamini.core.tracer import build
+from xlamini.core.tracer import Builder, aval_of, build
+from xlamini.interpreters.alone import of_equation
 from xlamini.interpreters.environment import builder, read
-from xlamini.interpreters.jvp import Mask, forced
+from xlamini.interpreters.jvp import Mask, forced, given_where
 from xlamini.primitives.tangent_ops import add_tangents, of_type
 
 
@@ -38,12 +40,11 @@ def transpose(
         env.update(zip(known, tracers, strict=False))
         builder().environment = env
         pending = _run_forward(jaxpr, env)
-        cts = _Cotangents()
+        cts: Cotangents = {}
         given = [v for v, nz in zip(jaxpr.outvars, nonzero_ct, strict=True) if nz]
-        for var, ct in zip(given, tracers[len(known) :], strict=True):
-            cts.add(var, ct)
+        _gather(cts, given, tracers[len(known) :])
         _pull_back(pending, env, cts)
-        found = forced([of_type(v.aval, cts.take(v)) for v in wanted], force)
+        found = forced([of_type(v.aval, _or_zero(v, cts.get(v))) for v in wanted], force)
         nonzero_out.extend(not is_zero(ct) for ct in found)
         return [ct for ct in found if not is_zero(ct)]
 
@@ -52,23 +53,19 @@ def transpose(
     return result, tuple(nonzero_out)
 
 
-class _Cotangents:
-    """The cotangent gathered so far at each variable."""
+Cotangents = dict[Var, Any]
+"""The cotangent gathered so far at each variable; those that are zero are not there."""
 
-    def __init__(self) -> None:
-        self._found: dict[Var, Any] = {}
 
-    def add(self, atom: Atom, ct: Any) -> None:
+def _gather(cts: Cotangents, atoms: Sequence[Atom], found: Sequence[Any]) -> None:
+    for atom, ct in zip(atoms, found, strict=True):
         if ct is not None and type(ct) is not Zero and type(atom) is Var:
-            before = self._found.get(atom)
-            self._found[atom] = ct if before is None else add_tangents(before, ct)
+            before = cts.get(atom)
+            cts[atom] = ct if before is None else add_tangents(before, ct)
 
-    def none_at(self, variables: Sequence[Var]) -> bool:
-        return self._found.keys().isdisjoint(variables)
 
-    def take(self, var: Var) -> Any:
-        found = self._found.pop(var, None)
-        return Zero(tangent_aval(var.aval)) if found is None else found
+def _or_zero(var: Var, ct: Any) -> Any:
+    return Zero(tangent_aval(var.aval)) if ct is None else ct
 
 
 def _run_forward(jaxpr: Jaxpr, env: dict[Var, Any]) -> list[Equation]:
@@ -84,21 +81,66 @@ def _run_forward(jaxpr: Jaxpr, env: dict[Var, Any]) -> list[Equation]:
     return pending
 
 
-def _pull_back(pending: Sequence[Equation], env: dict[Var, Any], cts: _Cotangents) -> None:
+def _pull_back(pending: Sequence[Equation], env: dict[Var, Any], cts: Cotangents) -> None:
     target = builder()
     for eqn in reversed(pending):
-        if cts.none_at(eqn.outvars):
+        given = [cts.pop(v, None) for v in eqn.outvars]
+        if given.count(None) == len(given):
             continue
-        out_cts = [cts.take(v) for v in eqn.outvars]
-        operands = [_operand(env, a) for a in eqn.invars]
         target.provenance = derived("transpose", eqn)
-        ct = out_cts if eqn.primitive.multiple_results else out_cts[0]
-        for atom, in_ct in zip(eqn.invars, eqn.primitive.transpose(ct, *operands, **eqn.params), strict=True):
-            cts.add(atom, in_ct)
+        found = _pull_alone(target, eqn, env, given)
+        if found is None:
+            known = [env.get(a) if type(a) is Var else a for a in eqn.invars]
+            found = _by_rule(eqn, known, list(map(_or_zero, eqn.outvars, given)))
+        _gather(cts, eqn.invars, found)
         target.provenance = None
 
 
-def _operand(env: dict[Var, Any], atom: Atom) -> Any:
-    """What a transpose rule gets: the known value, or a placeholder for what is linear."""
-    known = env.get(atom) if type(atom) is Var else atom
-    return Linear(atom.aval) if known is None else known
+def _pull_alone(target: Builder, eqn: Equation, env: dict[Var, Any], cts: Sequence[Any]) -> Sequence[Any] | None:
+    """The cotangents of an equation's operands, None for none; instead of all None if the rule has to run in place."""
+    operands, notes = [], []  # the known operands; whether an operand is linear (see alone.py)
+    for a in eqn.invars:
+        if type(a) is not Var:
+            notes.append(a)
+        elif (known := env.get(a)) is None:
+            notes.append(True)
+        else:
+            operands.append(known)
+            aval = aval_of(known)
+            notes.append(False if aval is a.aval else aval)
+    once = of_equation(_transposed_alone, eqn, notes, tuple([ct if ct is None else aval_of(ct) for ct in cts]))
+    if once is None:
+        return None
+    program, nonzero = once
+    operands.extend([ct for ct in cts if ct is not None])
+    return given_where(nonzero, target.inline(program, operands, target.provenance))
+
+
+@rewrite
+def _transposed_alone(jaxpr: Jaxpr, cts: Sequence[ShapedArray | None], linear: Mask) -> tuple[Jaxpr, Mask]:
+    """The program of (known operands, cotangents) of the one equation, and which of its operands have a cotangent.
+
+    `cts` are the types of the cotangents, None for zeros.
+    """
+    (eqn,) = jaxpr.eqns
+    nonzero: list[bool] = []
+
+    def backward(*tracers: Any) -> list[Any]:
+        given = iter(tracers)
+        env = {v: next(given) for v, is_lin in zip(jaxpr.invars, linear, strict=True) if not is_lin}
+        known = [env.get(a) if type(a) is Var else a for a in eqn.invars]
+        builder().provenance = derived("transpose", eqn)
+        pairs = zip(eqn.outvars, cts, strict=True)
+        found = _by_rule(eqn, known, [Zero(tangent_aval(v.aval)) if ct is None else next(given) for v, ct in pairs])
+        nonzero.extend(ct is not None and type(ct) is not Zero for ct in found)
+        return [ct for ct in found if ct is not None and type(ct) is not Zero]
+
+    known = [v.aval for v, is_lin in zip(jaxpr.invars, linear, strict=True) if not is_lin]
+    return build(backward, [*known, *(ct for ct in cts if ct is not None)], jaxpr.name)[0], tuple(nonzero)
+
+
+def _by_rule(eqn: Equation, known: Sequence[Any], cts: Sequence[Any]) -> Sequence[Any]:
+    """What the rule says; in place of an operand that is not known, as it is linear, it gets a placeholder."""
+    operands = [Linear(a.aval) if x is None else x for a, x in zip(eqn.invars, known, strict=True)]
+    ct = cts if eqn.primitive.multiple_results else cts[0]
+    return eqn.primitive.transpose(ct, *operands, **eqn.params)

@@ -1,9 +1,7 @@
 """The operations that programs are made of, under the names JAX users know as `jax.lax`."""
 
-from importlib import import_module as _import_module
-from typing import Any as _Any
-
 from xlamini.core.edges import edge_of_face as _edge_of_face
+from xlamini.core.lazy import lazy_parts as _lazy_parts
 from xlamini.lax.filling import empty, full, full_like
 from xlamini.lax.indexing import index_take
 from xlamini.lax.primitives import *  # noqa: F403
@@ -194,14 +192,4 @@ from xlamini.transforms.reductions.select_and_scatter import select_and_scatter_
 from xlamini.transforms.sharding_constraint import sharding_constraint_p, with_sharding_constraint
 
 _edge_of_face(globals())
-
-
-def __getattr__(name: str) -> _Any:
-    """What a program may do without is imported when it is first named."""
-    if name == "linalg":
-        return _import_module("xlamini.lax.linalg")
-    raise AttributeError(f"module 'xlamini.lax' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), "linalg"})
+__getattr__, __dir__ = _lazy_parts(globals(), ("linalg",))

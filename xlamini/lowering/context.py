@@ -12,10 +12,13 @@ import numpy as np
 from jaxlib.mlir import ir
 
 from xlamini.core.avals import Shape, ShapedArray
+from xlamini.core.config import trace_context_key
 from xlamini.core.effects import any_ordered
 from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Literal, Var
+from xlamini.core.provenance import Source
 from xlamini.core.tracer import build
 from xlamini.lowering.mlir import Interned
+from xlamini.lowering.recipes import Body, Constant, Part, Step, Tape
 
 Value = Any
 
@@ -31,6 +34,9 @@ class Context:
         self.scope, self.prefix = scope, prefix
         self.location = mlir.unknown
         self.constants: dict[Any, Value] = {}
+        self.places: dict[Source | None, ir.Location] = {}
+        self.recipes = mlir.recipes(self.platform, trace_context_key())
+        self.tape: Tape | None = None
         self.token: Value = None
         self.loose_token: Value = None
 
@@ -77,12 +83,18 @@ class Context:
         made = ir.Operation.create(
             name, types, operands, attrs, None, len(regions), self.location, self.insertion
         )
-        for fill, region in zip(regions, made.regions, strict=True):
-            fill(region)
-        return list(made.results)
+        results, tape = list(made.results), self.tape
+        if tape is None:
+            for fill, region in zip(regions, made.regions, strict=True):
+                fill(region)
+            return results
+        bodies = [tape.body(fill, region) for fill, region in zip(regions, made.regions, strict=True)]
+        tape.operation(Step(name, (), types, attrs, bodies), operands, results)
+        return results
 
     def current_token(self) -> Value:
         """The token that the next ordered effect takes; it leaves its own in `token`."""
+        self._forbid_repetition()
         if self.token is None:
             self.token = self._new_token()
         return self.token
@@ -103,7 +115,11 @@ class Context:
         key = (raw.tobytes(), raw.dtype, aval.shape, aval.dtype)
         found = self.constants.get(key)
         if found is None:
+            tape, self.tape = self.tape, None
             found = self.constants[key] = self._new_constant(np.asarray(raw, aval.dtype), aval)
+            self.tape = tape
+        if self.tape is not None:
+            self.tape.constant(Constant(key, raw, aval), found)
         return found
 
     def _new_constant(self, array: np.ndarray, aval: ShapedArray) -> Value:
@@ -134,14 +150,20 @@ class Context:
     ) -> Callable[[ir.Region], None]:
         """A region with block arguments of these types that returns what `body(*arguments)` makes."""
 
-        def fill(region: ir.Region) -> None:
-            block = region.blocks.append(*types, arg_locs=[self.location] * len(types))
-            outer, constants, loose_token = self.insertion, self.constants, self.loose_token
-            self.insertion, self.constants, self.loose_token = ir.InsertionPoint(block), dict(constants), None
-            self.op("stablehlo.return", *body(*block.arguments), avals=[])
-            self.insertion, self.constants, self.loose_token = outer, constants, loose_token
+        def write(arguments: Sequence[Value]) -> None:
+            if self.tape is not None:
+                self.tape.block(types, arguments)
+            self.op("stablehlo.return", *body(*arguments), avals=[])
 
-        return fill
+        return lambda region: self._fill(region, types, write)
+
+    def _fill(self, region: ir.Region, types: Sequence[ir.Type], write: Callable[[list[Value]], None]) -> None:
+        """Add a block to a region and write into it."""
+        block = region.blocks.append(*types, arg_locs=[self.location] * len(types))
+        outer, constants, loose_token = self.insertion, self.constants, self.loose_token
+        self.insertion, self.constants, self.loose_token = ir.InsertionPoint(block), dict(constants), None
+        write(list(block.arguments))
+        self.insertion, self.constants, self.loose_token = outer, constants, loose_token
 
     def body(self, jaxpr: Jaxpr, operands: Sequence[Value], scope: str) -> list[Value]:
         """Lower a jaxpr of the current equation's params here, under `scope`; its equations keep their own places."""
@@ -176,18 +198,35 @@ class Context:
         outs = self.run(jaxpr, operands)
         return outs[0] if single else outs
 
-    def call(self, jaxpr: Jaxpr, operands: Sequence[Value], name: str) -> list[Value]:
+    def call(self, jaxpr: Jaxpr, operands: Sequence[Value], name: str, kept: bool = False) -> list[Value]:
         """Call a jaxpr as a function of the module, made once however often it is called.
 
+        XLA writes a call out where it stands, unless it is to be kept: then the function is optimised by itself, once.
         One with ordered effects is written out: XLA of jaxlib 0.12 aborts on some functions that take a token.
         """
         if any_ordered(jaxpr.effects):
             return self.body(jaxpr, operands, name)
         types = [self.mlir.type(a) for a in jaxpr.out_avals]
-        return self.many("func.call", operands, types, callee=self.function(jaxpr, name))
+        attributes = {"mhlo.frontend_attributes": '{inlineable = "false"}'} if kept else {}
+        return self.many("func.call", operands, types, callee=self.function(jaxpr, name), **attributes)
+
+    def part(self, jaxpr: Jaxpr, operands: Sequence[Value], name: str) -> list[Value]:
+        """Call a jaxpr that is what the current equation means, as a function of the module, made once for all such.
+
+        XLA writes calls out, and gives operations that have no place that of the call: each equation's own.
+        """
+        types = [self.mlir.type(a) for a in jaxpr.out_avals]
+        symbol = ir.FlatSymbolRefAttr.get(self.module.part(jaxpr, name, self.eqn), self.mlir.context)
+        tape, self.tape = self.tape, None
+        results = self.many("func.call", operands, types, callee=symbol)
+        self.tape = tape
+        if tape is not None:
+            tape.operation(Part(jaxpr, (), name), operands, results)
+        return results
 
     def function(self, jaxpr: Jaxpr, name: str) -> ir.Attribute:
         """The symbol of the function of the module that computes a jaxpr, made once however often it is asked for."""
+        self._forbid_repetition()
         function = self.module.function(jaxpr, name, f"{self._scope(self.eqn)}/{name}", self.path())
         return ir.FlatSymbolRefAttr.get(function, self.mlir.context)
 
@@ -199,6 +238,7 @@ class Context:
         Effects that are not ordered have a token too, of the function, loop or branch they stand in: so those of one
         block happen as they are written.
         """
+        self._forbid_repetition()
         types = [self.mlir.type(a) for a in self.avals_out]
         token = self._token_for(ordered) if side_effect else None
         results = self.many(
@@ -251,19 +291,95 @@ class Context:
         for eqn in jaxpr.eqns:
             self.eqn = eqn
             if not nested:
-                self.location = self.mlir.location(self._name(eqn), eqn.provenance)
-            inputs = [env[a] if type(a) is Var else self.constant(a.val, a.aval) for a in eqn.invars]
-            outs = eqn.primitive.lower(self, *inputs, **eqn.params)
-            if eqn.primitive.multiple_results:
-                env.update(zip(eqn.outvars, outs, strict=True))
-            else:
-                env[eqn.outvars[0]] = outs
+                self.location = self._location(eqn)
+            inputs = [env[a] if type(a) is Var else self._number(a) for a in eqn.invars]
+            env.update(zip(eqn.outvars, self._lowered(eqn, inputs), strict=True))
         if nested:
             self.eqn = outer
-        return [env[a] if type(a) is Var else self.constant(a.val, a.aval) for a in jaxpr.outvars]
+        return [env[a] if type(a) is Var else self._number(a) for a in jaxpr.outvars]
 
-    def _name(self, eqn: Equation) -> str:
-        return f"{self._scope(eqn)}/{eqn.primitive.name}#e{self.prefix}{eqn.id}"
+    def _lowered(self, eqn: Equation, inputs: list[Value]) -> Sequence[Value]:
+        """The results of an equation, by the recipe for its like, or else by its primitive's rule."""
+        signature = eqn.signature
+        if signature is None or not signature.shared or self.tape is not None:
+            return self._by_rule(eqn, inputs)
+        # What the rule sees besides the signature: the literals, and whether an operand is another one too.
+        atoms = eqn.invars
+        key = signature if len(atoms) == 1 else (signature, *[atoms.index(a) if type(a) is Var else a for a in atoms])
+        recipe = self.recipes.get(key)
+        if recipe:
+            return self._follow(recipe.steps, inputs, recipe.results)
+        return self._by_rule(eqn, inputs) if recipe is False else self._taken_down(key, eqn, inputs)
+
+    def _taken_down(self, key: Any, eqn: Equation, inputs: list[Value]) -> Sequence[Value]:
+        self.tape = tape = Tape(eqn.invars, inputs)
+        try:
+            outs = self._by_rule(eqn, inputs)
+        finally:
+            self.tape = None
+        recipe = tape.recipe(outs)
+        if recipe is not None or tape.forbidden:
+            self.recipes[key] = recipe or False
+        return outs
+
+    def _by_rule(self, eqn: Equation, inputs: Sequence[Value]) -> Sequence[Value]:
+        outs = eqn.primitive.lower(self, *inputs, **eqn.params)
+        return outs if eqn.primitive.multiple_results else (outs,)
+
+    def _follow(self, steps: Sequence[Any], values: list[Value], results: Sequence[int]) -> list[Value]:
+        """Do what a recipe says; `values` begins with those that there are."""
+        create, location, insertion = ir.Operation.create, self.location, self.insertion
+        for step in steps:
+            if type(step) is not Step:
+                self._follow_step(step, values)
+                continue
+            name, operands, types, attributes, bodies = step
+            chosen = [values[i] for i in operands]
+            made = create(name, types, chosen, attributes, None, len(bodies), location, insertion)
+            if bodies:
+                self._follow_bodies(bodies, made.regions, values)
+            if len(types) == 1:
+                values.append(made.result)
+            else:
+                values.extend(made.results)
+        return [values[i] for i in results]
+
+    def _follow_step(self, step: Constant | Part, values: list[Value]) -> None:
+        if isinstance(step, Part):
+            values.extend(self.part(step.jaxpr, [values[i] for i in step.operands], step.name))
+        else:
+            found = self.constants.get(step.key)
+            values.append(self.constant(step.array, step.aval) if found is None else found)
+
+    def _follow_bodies(self, bodies: Sequence[Body], regions: Sequence[ir.Region], values: list[Value]) -> None:
+        for body, region in zip(bodies, regions, strict=True):
+
+            def write(arguments: list[Value], steps: Sequence[Any] = body.steps) -> None:
+                values.extend(arguments)
+                self._follow(steps, values, ())
+
+            self._fill(region, body.types, write)
+
+    def _forbid_repetition(self) -> None:
+        """Say that what a rule does here belongs to this module or place."""
+        if self.tape is not None:
+            self.tape.forbidden = True
+
+    def _location(self, eqn: Equation) -> ir.Location:
+        """`loc("path/primitive#e17"("file":line))`."""
+        source = eqn.provenance.source
+        place = self.places.get(source)
+        if place is None:
+            place = self.places[source] = self.mlir.place(source)
+        name = f"{self._scope(eqn)}/{eqn.primitive.name}#e{self.prefix}{eqn.id}"
+        return ir.Location.name(name, place, self.mlir.context)
+
+    def _number(self, literal: Literal) -> Value:
+        """The constant that a literal is."""
+        found = self.constants.get(literal) if self.tape is None else None
+        if found is None:
+            found = self.constants[literal] = self.constant(literal.val, literal.aval)
+        return found
 
     def _scope(self, eqn: Equation) -> str:
         scope = eqn.provenance.scope

@@ -9,7 +9,7 @@ import sys
 import threading
 import types
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import ml_dtypes
 import numpy as np
@@ -19,9 +19,11 @@ from jaxlib.mlir import ir
 from jaxlib.mlir._mlir_libs import _chlo, _jax_mlir_ext, _sdy, _stablehlo
 
 from xlamini.core.avals import ShapedArray
-from xlamini.core.provenance import Provenance
+from xlamini.core.provenance import Source
+from xlamini.lowering.recipes import Recipe
 
 MODULES_PER_CONTEXT = 500
+_MOST_RECIPES = 4096
 
 
 def _new_context() -> ir.Context:
@@ -103,7 +105,7 @@ class Interned:
         self.modules = 0
         self._types: dict[Any, ir.Type] = {}
         self._attributes: dict[Any, ir.Attribute] = {}
-        self._places: dict[Any, ir.Location] = {}
+        self._recipes: dict[Any, dict[Any, Recipe | Literal[False]]] = {}
         self.unknown = ir.Location.unknown(self.context)
         self.token = ir.Type.parse("!stablehlo.token", self.context)
 
@@ -139,16 +141,16 @@ class Interned:
     def bools(self, values: Sequence[bool]) -> ir.Attribute:
         return self.parse(f"array<i1: {', '.join(str(bool(v)).lower() for v in values)}>" if values else "array<i1>")
 
-    def location(self, name: str, provenance: Provenance) -> ir.Location:
-        """`loc("name"("file":line))`."""
-        source = provenance.source
-        if source is None:
-            return ir.Location.name(name, context=self.context)
-        key = (source.file, source.line)
-        place = self._places.get(key)
-        if place is None:
-            place = self._places[key] = ir.Location.file(*key, 0, context=self.context)
-        return ir.Location.name(name, childLoc=place, context=self.context)
+    def recipes(self, *circumstances: Any) -> dict[Any, Recipe | Literal[False]]:
+        """The recipes for a platform and the flags that rules look at; False where there can be none."""
+        found = self._recipes.setdefault(circumstances, {})
+        if len(found) > _MOST_RECIPES:
+            found.clear()
+        return found
+
+    def place(self, source: Source | None) -> ir.Location:
+        """A line of the user's program."""
+        return self.unknown if source is None else ir.Location.file(source.file, source.line, 0, self.context)
 
     def dense(self, value: np.ndarray) -> ir.Attribute:
         """The elements of an array as an attribute."""

@@ -7,7 +7,7 @@ from typing import Any
 from jaxlib.mlir import ir
 
 from xlamini.core.gc_pause import paused_gc
-from xlamini.core.jaxpr import Jaxpr
+from xlamini.core.jaxpr import Equation, Jaxpr
 from xlamini.lowering.context import Context
 from xlamini.lowering.mlir import Interned, interned
 
@@ -35,12 +35,25 @@ class ModuleBuilder:
             self.define(jaxpr, known, scope, f"{path}.", "private")
         return known
 
+    def part(self, jaxpr: Jaxpr, name: str, eqn: Equation) -> str:
+        """The name of the function that computes `jaxpr`, which equations such as `eqn` stand for."""
+        known = self._functions.get(jaxpr)
+        if known is None:
+            known = self._functions[jaxpr] = self._unused(name)
+            self.define(jaxpr, known, "", "", "private", eqn)
+        return known
+
     def _unused(self, name: str) -> str:
         count = self._names[name] = self._names.get(name, -1) + 1
         return f"{name}_{count}" if count else name
 
-    def define(self, jaxpr: Jaxpr, symbol: str, scope: str, prefix: str, visibility: str) -> Any:
-        """Write the function `symbol` with the body of `jaxpr`; the operation."""
+    def define(
+        self, jaxpr: Jaxpr, symbol: str, scope: str, prefix: str, visibility: str, part_of: Equation | None = None
+    ) -> Any:
+        """Write the function `symbol` with the body of `jaxpr`; the operation.
+
+        With `part_of` its operations are parts of such an equation, and have no places of their own.
+        """
         mlir = self.mlir
         ins = [mlir.type(a) for a in jaxpr.in_avals]
         outs = [mlir.type(a) for a in jaxpr.out_avals]
@@ -57,6 +70,8 @@ class ModuleBuilder:
         )
         block = function.regions[0].blocks.append(*ins, arg_locs=[mlir.unknown] * len(ins))
         ctx = Context(self, mlir, block, scope, prefix)
+        if part_of is not None:
+            ctx.eqn = part_of
         results = ctx.run(jaxpr, list(block.arguments))
         ctx.location = mlir.unknown
         ctx.op("func.return", *results, avals=[])

@@ -1,15 +1,16 @@
 """NumPy on xlamini: the functions JAX users know as `jax.numpy`, with their names, arguments, defaults and dtypes.
 
 One family of functions a file; this one only says which names are public. Importing it gives arrays and traced values
-their operators and methods.
+their operators and methods; other families are read when they are needed.
 """
 
 # ruff: noqa: I001
 # fmt: off
-from importlib import import_module as _import_module
-from typing import TYPE_CHECKING as _TYPE_CHECKING, Any as _Any
+from types import ModuleType as _Module
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from xlamini.core.edges import edge_of_face as _edge_of_face
+from xlamini.core.lazy import lazy_parts as _lazy_parts
 from xlamini.numpy import array_methods as _array_methods
 from xlamini.numpy import array_operators as _array_operators
 from xlamini.numpy import indexing as _indexing
@@ -20,17 +21,6 @@ from xlamini.numpy.arithmetic import (
     remainder as remainder, sign as sign, square as square, true_divide as true_divide,
 )
 from xlamini.numpy.array_api import VERSION as __array_api_version__, namespace_info as __array_namespace_info__
-from xlamini.numpy.bitwise import (
-    bitwise_count as bitwise_count, bitwise_invert as bitwise_invert, bitwise_left_shift as bitwise_left_shift,
-    bitwise_not as bitwise_not, bitwise_right_shift as bitwise_right_shift, invert as invert,
-    left_shift as left_shift, right_shift as right_shift,
-)
-from xlamini.numpy.comparison import (
-    allclose as allclose, array_equal as array_equal, array_equiv as array_equiv, equal as equal, greater as greater,
-    greater_equal as greater_equal, isclose as isclose, iscomplex as iscomplex, isfinite as isfinite, isinf as isinf,
-    isnan as isnan, isneginf as isneginf, isposinf as isposinf, isreal as isreal, less as less,
-    less_equal as less_equal, logical_not as logical_not, not_equal as not_equal, signbit as signbit,
-)
 from xlamini.numpy.complex import angle as angle, conj as conj, conjugate as conjugate, imag as imag, real as real
 from xlamini.numpy.constants import (
     ComplexWarning as ComplexWarning, e as e, euler_gamma as euler_gamma, inf as inf, nan as nan,
@@ -40,16 +30,7 @@ from xlamini.numpy.construction import (
     array as array, asarray as asarray, astype as astype, copy as copy, frombuffer as frombuffer,
     fromiter as fromiter, fromstring as fromstring,
 )
-from xlamini.numpy.convolution import convolve as convolve, correlate as correlate
-from xlamini.numpy.creation import (
-    empty as empty, empty_like as empty_like, full as full, full_like as full_like, ones as ones,
-    ones_like as ones_like, zeros as zeros, zeros_like as zeros_like,
-)
 from xlamini.numpy.cross import cross as cross
-from xlamini.numpy.cumulative import (
-    cumprod as cumprod, cumsum as cumsum, cumulative_prod as cumulative_prod, cumulative_sum as cumulative_sum,
-    nancumprod as nancumprod, nancumsum as nancumsum,
-)
 from xlamini.numpy.dtypes import (
     bfloat16 as bfloat16, bool_ as bool_, can_cast as can_cast, cdouble as cdouble, character as character,
     complex128 as complex128, complex64 as complex64, complex_ as complex_, complexfloating as complexfloating,
@@ -67,58 +48,14 @@ from xlamini.numpy.dtypes import (
     unsignedinteger as unsignedinteger,
 )
 from xlamini.numpy.einsum import einsum as einsum, einsum_path as einsum_path
-from xlamini.numpy.exponential import (
-    cbrt as cbrt, exp as exp, exp2 as exp2, expm1 as expm1, log as log, log10 as log10, log1p as log1p, log2 as log2,
-    sqrt as sqrt,
-)
-from xlamini.numpy.flipping import flip as flip, fliplr as fliplr, flipud as flipud, roll as roll, rot90 as rot90
-from xlamini.numpy.index_tricks import (
-    c_ as c_, index_exp as index_exp, ix_ as ix_, mgrid as mgrid, ogrid as ogrid, r_ as r_, s_ as s_,
-)
-from xlamini.numpy.joining import (
-    append as append, block as block, column_stack as column_stack, concat as concat, concatenate as concatenate,
-    dstack as dstack, hstack as hstack, stack as stack, vstack as vstack,
-)
 from xlamini.numpy.linear_algebra import (
     dot as dot, inner as inner, kron as kron, matmul as matmul, matvec as matvec, outer as outer,
     tensordot as tensordot, vdot as vdot, vecdot as vecdot, vecmat as vecmat,
-)
-from xlamini.numpy.masks import (
-    choose as choose, compress as compress, extract as extract, resize as resize, trim_zeros as trim_zeros,
-)
-from xlamini.numpy.matrices import (
-    diag as diag, diag_indices as diag_indices, diagflat as diagflat, diagonal as diagonal, eye as eye,
-    identity as identity, trace as trace, tri as tri, tril as tril, tril_indices as tril_indices,
-    tril_indices_from as tril_indices_from, triu as triu, triu_indices as triu_indices,
-    triu_indices_from as triu_indices_from,
-)
-from xlamini.numpy.nan_reductions import (
-    nanargmax as nanargmax, nanargmin as nanargmin, nanmax as nanmax, nanmean as nanmean, nanmedian as nanmedian,
-    nanmin as nanmin, nanprod as nanprod, nanstd as nanstd, nansum as nansum, nanvar as nanvar,
-)
-from xlamini.numpy.packing import packbits as packbits, unpackbits as unpackbits
-from xlamini.numpy.padding import pad as pad
-from xlamini.numpy.ranges import (
-    arange as arange, fromfunction as fromfunction, geomspace as geomspace, indices as indices, linspace as linspace,
-    logspace as logspace, meshgrid as meshgrid,
-)
-from xlamini.numpy.reductions import (
-    all as all, amax as amax, amin as amin, any as any, count_nonzero as count_nonzero, max as max, min as min,
-    prod as prod, ptp as ptp, sum as sum,
-)
-from xlamini.numpy.repeating import (
-    broadcast_arrays as broadcast_arrays, broadcast_shapes as broadcast_shapes, broadcast_to as broadcast_to,
-    repeat as repeat, tile as tile,
 )
 from xlamini.numpy.rounding import (
     around as around, ceil as ceil, copysign as copysign, fix as fix, floor as floor, frexp as frexp, ldexp as ldexp,
     modf as modf, nextafter as nextafter, rint as rint, round as round, spacing as spacing, trunc as trunc,
 )
-from xlamini.numpy.searching import (
-    argwhere as argwhere, bincount as bincount, digitize as digitize, flatnonzero as flatnonzero, nonzero as nonzero,
-    searchsorted as searchsorted,
-)
-from xlamini.numpy.selection import nan_to_num as nan_to_num, piecewise as piecewise, select as select, where as where
 from xlamini.numpy.shapes import (
     atleast_1d as atleast_1d, atleast_2d as atleast_2d, atleast_3d as atleast_3d, expand_dims as expand_dims,
     isscalar as isscalar, iterable as iterable, matrix_transpose as matrix_transpose, moveaxis as moveaxis,
@@ -126,30 +63,8 @@ from xlamini.numpy.shapes import (
     ravel as ravel, reshape as reshape, rollaxis as rollaxis, shape as shape, size as size, squeeze as squeeze,
     swapaxes as swapaxes, transpose as transpose,
 )
-from xlamini.numpy.sorting import (
-    argmax as argmax, argmin as argmin, argpartition as argpartition, argsort as argsort, lexsort as lexsort,
-    partition as partition, sort as sort, sort_complex as sort_complex,
-)
-from xlamini.numpy.splitting import (
-    array_split as array_split, dsplit as dsplit, hsplit as hsplit, split as split, unstack as unstack,
-    vsplit as vsplit,
-)
-from xlamini.numpy.statistics import average as average, mean as mean, median as median, std as std, var as var
 from xlamini.numpy.take import (
     put as put, put_along_axis as put_along_axis, take as take, take_along_axis as take_along_axis,
-)
-from xlamini.numpy.trigonometric import (
-    acos as acos, acosh as acosh, arccos as arccos, arccosh as arccosh, arcsin as arcsin, arcsinh as arcsinh,
-    arctan as arctan, arctan2 as arctan2, arctanh as arctanh, asin as asin, asinh as asinh, atan as atan,
-    atan2 as atan2, atanh as atanh, cos as cos, cosh as cosh, deg2rad as deg2rad, degrees as degrees, hypot as hypot,
-    rad2deg as rad2deg, radians as radians, sin as sin, sinc as sinc, sinh as sinh, tan as tan, tanh as tanh,
-)
-from xlamini.numpy.universal import frompyfunc as frompyfunc, ufunc as ufunc
-from xlamini.numpy.universal_functions import (
-    add as add, bitwise_and as bitwise_and, bitwise_or as bitwise_or, bitwise_xor as bitwise_xor,
-    logaddexp as logaddexp, logaddexp2 as logaddexp2, logical_and as logical_and, logical_or as logical_or,
-    logical_xor as logical_xor, maximum as maximum, minimum as minimum, multiply as multiply, negative as negative,
-    subtract as subtract,
 )
 from xlamini.numpy.vectorize import vectorize as vectorize
 from xlamini.runtime.array import Array as ndarray
@@ -157,15 +72,39 @@ from xlamini.runtime.array import Array as ndarray
 if _TYPE_CHECKING:
     from xlamini.numpy.along_axes import apply_along_axis as apply_along_axis, apply_over_axes as apply_over_axes
     from xlamini.numpy.bessel import i0 as i0
+    from xlamini.numpy.bitwise import (
+        bitwise_count as bitwise_count, bitwise_invert as bitwise_invert, bitwise_left_shift as bitwise_left_shift,
+        bitwise_not as bitwise_not, bitwise_right_shift as bitwise_right_shift, invert as invert,
+        left_shift as left_shift, right_shift as right_shift,
+    )
     from xlamini.numpy.calculus import gradient as gradient, unwrap as unwrap
+    from xlamini.numpy.comparison import (
+        allclose as allclose, array_equal as array_equal, array_equiv as array_equiv, equal as equal,
+        greater as greater, greater_equal as greater_equal, isclose as isclose, iscomplex as iscomplex,
+        isfinite as isfinite, isinf as isinf, isnan as isnan, isneginf as isneginf, isposinf as isposinf,
+        isreal as isreal, less as less, less_equal as less_equal, logical_not as logical_not, not_equal as not_equal,
+        signbit as signbit,
+    )
+    from xlamini.numpy.convolution import convolve as convolve, correlate as correlate
     from xlamini.numpy.correlation import corrcoef as corrcoef, cov as cov
+    from xlamini.numpy.creation import (
+        empty as empty, empty_like as empty_like, full as full, full_like as full_like, ones as ones,
+        ones_like as ones_like, zeros as zeros, zeros_like as zeros_like,
+    )
+    from xlamini.numpy.cumulative import (
+        cumprod as cumprod, cumsum as cumsum, cumulative_prod as cumulative_prod, cumulative_sum as cumulative_sum,
+        nancumprod as nancumprod, nancumsum as nancumsum,
+    )
     from xlamini.numpy.curves import diff as diff, ediff1d as ediff1d, interp as interp, trapezoid as trapezoid
-    from xlamini.numpy.editing import (
-        delete as delete, fill_diagonal as fill_diagonal, insert as insert, place as place,
+    from xlamini.numpy.editing import delete as delete, fill_diagonal as fill_diagonal, insert as insert, place as place
+    from xlamini.numpy.exponential import (
+        cbrt as cbrt, exp as exp, exp2 as exp2, expm1 as expm1, log as log, log10 as log10, log1p as log1p,
+        log2 as log2, sqrt as sqrt,
     )
     from xlamini.numpy.files import (
         from_dlpack as from_dlpack, fromfile as fromfile, load as load, save as save, savez as savez,
     )
+    from xlamini.numpy.flipping import flip as flip, fliplr as fliplr, flipud as flipud, roll as roll, rot90 as rot90
     from xlamini.numpy.histograms import (
         histogram as histogram, histogram2d as histogram2d, histogram_bin_edges as histogram_bin_edges,
         histogramdd as histogramdd,
@@ -174,7 +113,29 @@ if _TYPE_CHECKING:
         diag_indices_from as diag_indices_from, mask_indices as mask_indices, ravel_multi_index as ravel_multi_index,
         unravel_index as unravel_index,
     )
+    from xlamini.numpy.index_tricks import (
+        c_ as c_, index_exp as index_exp, ix_ as ix_, mgrid as mgrid, ogrid as ogrid, r_ as r_, s_ as s_,
+    )
     from xlamini.numpy.integers import gcd as gcd, lcm as lcm
+    from xlamini.numpy.joining import (
+        append as append, block as block, column_stack as column_stack, concat as concat, concatenate as concatenate,
+        dstack as dstack, hstack as hstack, stack as stack, vstack as vstack,
+    )
+    from xlamini.numpy.masks import (
+        choose as choose, compress as compress, extract as extract, resize as resize, trim_zeros as trim_zeros,
+    )
+    from xlamini.numpy.matrices import (
+        diag as diag, diag_indices as diag_indices, diagflat as diagflat, diagonal as diagonal, eye as eye,
+        identity as identity, trace as trace, tri as tri, tril as tril, tril_indices as tril_indices,
+        tril_indices_from as tril_indices_from, triu as triu, triu_indices as triu_indices,
+        triu_indices_from as triu_indices_from,
+    )
+    from xlamini.numpy.nan_reductions import (
+        nanargmax as nanargmax, nanargmin as nanargmin, nanmax as nanmax, nanmean as nanmean, nanmedian as nanmedian,
+        nanmin as nanmin, nanprod as nanprod, nanstd as nanstd, nansum as nansum, nanvar as nanvar,
+    )
+    from xlamini.numpy.packing import packbits as packbits, unpackbits as unpackbits
+    from xlamini.numpy.padding import pad as pad
     from xlamini.numpy.polynomials import (
         poly as poly, polyadd as polyadd, polyder as polyder, polydiv as polydiv, polyfit as polyfit,
         polyint as polyint, polymul as polymul, polysub as polysub, polyval as polyval, roots as roots,
@@ -187,10 +148,52 @@ if _TYPE_CHECKING:
     from xlamini.numpy.quantiles import (
         nanpercentile as nanpercentile, nanquantile as nanquantile, percentile as percentile, quantile as quantile,
     )
+    from xlamini.numpy.ranges import (
+        arange as arange, fromfunction as fromfunction, geomspace as geomspace, indices as indices,
+        linspace as linspace, logspace as logspace, meshgrid as meshgrid,
+    )
+    from xlamini.numpy.reductions import (
+        all as all, amax as amax, amin as amin, any as any, count_nonzero as count_nonzero, max as max, min as min,
+        prod as prod, ptp as ptp, sum as sum,
+    )
+    from xlamini.numpy.repeating import (
+        broadcast_arrays as broadcast_arrays, broadcast_shapes as broadcast_shapes, broadcast_to as broadcast_to,
+        repeat as repeat, tile as tile,
+    )
+    from xlamini.numpy.searching import (
+        argwhere as argwhere, bincount as bincount, digitize as digitize, flatnonzero as flatnonzero,
+        nonzero as nonzero, searchsorted as searchsorted,
+    )
+    from xlamini.numpy.selection import (
+        nan_to_num as nan_to_num, piecewise as piecewise, select as select, where as where,
+    )
     from xlamini.numpy.sets import (
         intersect1d as intersect1d, isin as isin, setdiff1d as setdiff1d, setxor1d as setxor1d, union1d as union1d,
         unique as unique, unique_all as unique_all, unique_counts as unique_counts, unique_inverse as unique_inverse,
         unique_values as unique_values,
+    )
+    from xlamini.numpy.sorting import (
+        argmax as argmax, argmin as argmin, argpartition as argpartition, argsort as argsort, lexsort as lexsort,
+        partition as partition, sort as sort, sort_complex as sort_complex,
+    )
+    from xlamini.numpy.splitting import (
+        array_split as array_split, dsplit as dsplit, hsplit as hsplit, split as split, unstack as unstack,
+        vsplit as vsplit,
+    )
+    from xlamini.numpy.statistics import average as average, mean as mean, median as median, std as std, var as var
+    from xlamini.numpy.trigonometric import (
+        acos as acos, acosh as acosh, arccos as arccos, arccosh as arccosh, arcsin as arcsin, arcsinh as arcsinh,
+        arctan as arctan, arctan2 as arctan2, arctanh as arctanh, asin as asin, asinh as asinh, atan as atan,
+        atan2 as atan2, atanh as atanh, cos as cos, cosh as cosh, deg2rad as deg2rad, degrees as degrees,
+        hypot as hypot, rad2deg as rad2deg, radians as radians, sin as sin, sinc as sinc, sinh as sinh, tan as tan,
+        tanh as tanh,
+    )
+    from xlamini.numpy.universal import frompyfunc as frompyfunc, ufunc as ufunc
+    from xlamini.numpy.universal_functions import (
+        add as add, bitwise_and as bitwise_and, bitwise_or as bitwise_or, bitwise_xor as bitwise_xor,
+        logaddexp as logaddexp, logaddexp2 as logaddexp2, logical_and as logical_and, logical_or as logical_or,
+        logical_xor as logical_xor, maximum as maximum, minimum as minimum, multiply as multiply,
+        negative as negative, subtract as subtract,
     )
     from xlamini.numpy.windows import (
         bartlett as bartlett, blackman as blackman, hamming as hamming, hanning as hanning, kaiser as kaiser,
@@ -207,33 +210,56 @@ _LAZY = ("fft", "linalg")
 _FAMILIES = {
     "along_axes": "apply_along_axis apply_over_axes",
     "bessel": "i0",
+    "bitwise": """
+        bitwise_count bitwise_invert bitwise_left_shift bitwise_not bitwise_right_shift invert left_shift
+        right_shift""",
     "calculus": "gradient unwrap",
+    "comparison": """
+        allclose array_equal array_equiv equal greater greater_equal isclose iscomplex isfinite isinf isnan isneginf
+        isposinf isreal less less_equal logical_not not_equal signbit""",
+    "convolution": "convolve correlate",
     "correlation": "corrcoef cov",
+    "creation": "empty empty_like full full_like ones ones_like zeros zeros_like",
+    "cumulative": "cumprod cumsum cumulative_prod cumulative_sum nancumprod nancumsum",
     "curves": "diff ediff1d interp trapezoid",
     "editing": "delete fill_diagonal insert place",
+    "exponential": "cbrt exp exp2 expm1 log log10 log1p log2 sqrt",
     "files": "from_dlpack fromfile load save savez",
+    "flipping": "flip fliplr flipud roll rot90",
     "histograms": "histogram histogram2d histogram_bin_edges histogramdd",
     "index_conversions": "diag_indices_from mask_indices ravel_multi_index unravel_index",
+    "index_tricks": "c_ index_exp ix_ mgrid ogrid r_ s_",
     "integers": "gcd lcm",
+    "joining": "append block column_stack concat concatenate dstack hstack stack vstack",
+    "masks": "choose compress extract resize trim_zeros",
+    "matrices": """
+        diag diag_indices diagflat diagonal eye identity trace tri tril tril_indices tril_indices_from triu
+        triu_indices triu_indices_from""",
+    "nan_reductions": "nanargmax nanargmin nanmax nanmean nanmedian nanmin nanprod nanstd nansum nanvar",
+    "packing": "packbits unpackbits",
+    "padding": "pad",
     "polynomials": "poly polyadd polyder polydiv polyfit polyint polymul polysub polyval roots vander",
     "printing": "array_repr array_str get_printoptions printoptions set_printoptions",
     "quantiles": "nanpercentile nanquantile percentile quantile",
+    "ranges": "arange fromfunction geomspace indices linspace logspace meshgrid",
+    "reductions": "all amax amin any count_nonzero max min prod ptp sum",
+    "repeating": "broadcast_arrays broadcast_shapes broadcast_to repeat tile",
+    "searching": "argwhere bincount digitize flatnonzero nonzero searchsorted",
+    "selection": "nan_to_num piecewise select where",
     "sets": "intersect1d isin setdiff1d setxor1d union1d unique unique_all unique_counts unique_inverse unique_values",
+    "sorting": "argmax argmin argpartition argsort lexsort partition sort sort_complex",
+    "splitting": "array_split dsplit hsplit split unstack vsplit",
+    "statistics": "average mean median std var",
+    "trigonometric": """
+        acos acosh arccos arccosh arcsin arcsinh arctan arctan2 arctanh asin asinh atan atan2 atanh cos cosh deg2rad
+        degrees hypot rad2deg radians sin sinc sinh tan tanh""",
+    "universal": "frompyfunc ufunc",
+    "universal_functions": """
+        add bitwise_and bitwise_or bitwise_xor logaddexp logaddexp2 logical_and logical_or logical_xor maximum minimum
+        multiply negative subtract""",
     "windows": "bartlett blackman hamming hanning kaiser",
 }
-_MEMBERS = {name: family for family, names in _FAMILIES.items() for name in names.split()}
+_MEMBERS = {name: f"{family}.{name}" for family, names in _FAMILIES.items() for name in names.split()}
 
-
-def __getattr__(name: str) -> _Any:
-    """Parts that a program may do without are imported when they are first named."""
-    if name in _LAZY:
-        return _import_module(f"xlamini.numpy.{name}")
-    if name in _MEMBERS:
-        globals()[name] = getattr(_import_module(f"xlamini.numpy.{_MEMBERS[name]}"), name)
-        _edge_of_face(globals())
-        return globals()[name]
-    raise AttributeError(f"module 'xlamini.numpy' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_LAZY, *_MEMBERS})
+__getattr__, __dir__ = _lazy_parts(globals(), _LAZY, _MEMBERS)
+globals()["__all__"] = [name for name in __dir__() if name[0] != "_" and type(globals().get(name)) is not _Module]

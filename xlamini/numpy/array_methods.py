@@ -2,72 +2,49 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
+from importlib import import_module
 from typing import Any
 
 from xlamini.core.dtypes import check_user_dtype, itemsize_bits
 from xlamini.core.edges import edge
 from xlamini.core.tracer import Tracer
-from xlamini.numpy import (
-    complex,
-    construction,
-    cumulative,
-    linear_algebra,
-    masks,
-    matrices,
-    reductions,
-    repeating,
-    searching,
-    shapes,
-    sorting,
-    statistics,
-)
-from xlamini.numpy.arithmetic import clip
+from xlamini.numpy import complex, construction, shapes
 from xlamini.numpy.array_api import check_version
-from xlamini.numpy.packing import byteswap
-from xlamini.numpy.rounding import round
-from xlamini.numpy.take import take
 from xlamini.primitives.convert import bitcast_convert_type
 from xlamini.runtime.array import Array, ArrayImpl
 from xlamini.transforms.placing import device_put
 
-METHODS: dict[str, Callable[..., Any]] = {
-    "all": reductions.all,
-    "any": reductions.any,
-    "argmax": sorting.argmax,
-    "argmin": sorting.argmin,
-    "argpartition": sorting.argpartition,
-    "argsort": sorting.argsort,
-    "choose": masks.choose,
-    "clip": clip,
-    "compress": lambda self, condition, axis=None, **named: masks.compress(condition, self, axis, **named),
-    "conj": complex.conjugate,
-    "conjugate": complex.conjugate,
-    "copy": construction.copy,
-    "cumprod": cumulative.cumprod,
-    "cumsum": cumulative.cumsum,
-    "diagonal": matrices.diagonal,
-    "dot": linear_algebra.dot,
-    "flatten": shapes.ravel,
-    "max": reductions.max,
-    "mean": statistics.mean,
-    "min": reductions.min,
-    "nonzero": searching.nonzero,
-    "prod": reductions.prod,
-    "ptp": reductions.ptp,
-    "ravel": shapes.ravel,
-    "repeat": repeating.repeat,
-    "round": round,
-    "searchsorted": searching.searchsorted,
-    "sort": sorting.sort,
-    "squeeze": shapes.squeeze,
-    "std": statistics.std,
-    "sum": reductions.sum,
-    "swapaxes": shapes.swapaxes,
-    "take": take,
-    "trace": matrices.trace,
-    "var": statistics.var,
+METHODS = {
+    "arithmetic": "clip",
+    "complex": "conjugate",
+    "construction": "copy",
+    "cumulative": "cumprod cumsum",
+    "linear_algebra": "dot",
+    "masks": "choose",
+    "matrices": "diagonal trace",
+    "reductions": "all any max min prod ptp sum",
+    "repeating": "repeat",
+    "rounding": "round",
+    "searching": "nonzero searchsorted",
+    "shapes": "ravel squeeze swapaxes",
+    "sorting": "argmax argmin argpartition argsort sort",
+    "statistics": "mean std var",
+    "take": "take",
 }
+SYNONYMS = {"conj": "conjugate", "flatten": "ravel"}
+
+
+class Method:
+    """A method that is a function of one of the families, which are not read before somebody asks for the method."""
+
+    def __init__(self, family: str, function: str, name: str):
+        self.family, self.function, self.name = family, function, name
+
+    def __get__(self, instance: Any, owner: Any) -> Any:
+        function = getattr(import_module(f"xlamini.numpy.{self.family}"), self.function)
+        setattr(owner, self.name, edge(function) if owner is ArrayImpl else function)
+        return getattr(owner if instance is None else instance, self.name)
 
 
 class Methods:
@@ -80,6 +57,12 @@ class Methods:
     def transpose(self: Any, *args: Any) -> Any:
         """The axes in another order, given as one argument or as several, or in the reverse one."""
         return shapes.transpose(self, None if not args or args == (None,) else _one_or_several(args))
+
+    def compress(self: Any, condition: Any, axis: int | None = None, **named: Any) -> Any:
+        """The elements at which the condition holds, or their slices: see `xlamini.numpy.compress`."""
+        from xlamini.numpy.masks import compress
+
+        return compress(condition, self, axis, **named)
 
     def astype(self: Any, dtype: Any, copy: bool = False, device: Any = None) -> Any:
         """The values in another dtype: see `xlamini.numpy.astype`."""
@@ -101,6 +84,8 @@ class Methods:
         """The elements with their bytes in the other order."""
         if inplace:
             raise ValueError("byteswap: arrays are immutable; leave `inplace` out and use the array that is returned")
+        from xlamini.numpy.packing import byteswap
+
         return byteswap(self)
 
     T = property(shapes.transpose, doc="The axes in reverse order.")
@@ -172,7 +157,18 @@ def _members(definition: type) -> dict[str, Any]:
     return {k: v for k, v in vars(definition).items() if not k.startswith("__")}
 
 
-for _name, _member in {**METHODS, **_members(Methods)}.items():
+def give_methods(kind: type, names: Iterable[str]) -> None:
+    """Let values of this class have some of the methods of arrays."""
+    for name in names:
+        function = SYNONYMS.get(name, name)
+        setattr(kind, name, Method(_family_of[function], function, name))
+
+
+_family_of = {function: family for family, functions in METHODS.items() for function in functions.split()}
+
+for _kind in (Tracer, ArrayImpl):
+    give_methods(_kind, [*_family_of, *SYNONYMS])
+for _name, _member in _members(Methods).items():
     setattr(Tracer, _name, _member)
     setattr(ArrayImpl, _name, _member if isinstance(_member, property) else edge(_member))
 for _name, _member in _members(TracerMembers).items():

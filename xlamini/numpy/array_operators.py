@@ -37,8 +37,8 @@ def _operand(x: Any) -> Any:
     return x
 
 
-def _binary(name: str, operator: Method) -> tuple[Method, Method]:
-    run = composite()(operator)
+def _binary(name: str, run: Method) -> tuple[Method, Method]:
+    """The operator's method, and the one for an array on its right side; `run` is a composite."""
 
     def method(self: Any, other: Any) -> Any:
         try:  # in place of `edge`, which would cost a call more
@@ -64,36 +64,19 @@ def _power(general: Method) -> Method:
     return method
 
 
-def _unary(operator: Method) -> Method:
-    run = composite()(operator)
-
-    @edge
-    def method(self: Any) -> Any:
-        return run(self)
-
-    return method
-
-
 def _operators() -> dict[str, Method]:
     """Every operator's method by its name."""
     methods: dict[str, Method] = {}
     for name, operator in {**BINARY, **COMPARISONS}.items():
-        methods[f"__{name}__"], reflected = _binary(name, operator)
+        methods[f"__{name}__"], reflected = _binary(name, composite()(operator))
         if name in BINARY:
             methods[f"__r{name}__"] = reflected
     methods["__pow__"] = _power(methods["__pow__"])
-    methods.update({f"__{name}__": _unary(operator) for name, operator in UNARY.items()})
+    methods.update({f"__{name}__": composite()(operator) for name, operator in UNARY.items()})
     return methods
 
 
-@edge
-def _matmul(self: Any, other: Any) -> Any:
-    return matmul(self, other) if accepts("matmul", other) else NotImplemented
-
-
-@edge
-def _rmatmul(self: Any, other: Any) -> Any:
-    return matmul(other, self) if accepts("matmul", other) else NotImplemented
+_matmul, _rmatmul = _binary("matmul", matmul)
 
 
 @edge

@@ -137,15 +137,15 @@ def _updated(at: AtIndex, how: str, values: Any, promises: Promises) -> Any:
     mask = _lone_mask(at.index)
     if mask is not None and aval_of(values).ndim == 0 and mask.shape == x.shape[: mask.ndim]:
         return _chooser(how)(x, values, mask)
-    rules, options = _settings(**promises) if promises else _usual[state.builder is None]
-    plan, leaves = plan_of(at.index, x.aval.shape, rules._replace(reading=False))
+    rules, options = _settings_of(promises, reading=False)
+    plan, leaves = plan_of(at.index, x.aval.shape, rules)
     return _writer(how, plan, options)(x, values, *leaves)
 
 
 def _applied(at: AtIndex, func: Callable[[Any], Any], promises: Promises) -> Any:
     if not callable(func):
         raise TypeError(f"x.at[index].apply takes a function, got {type(func).__name__}; to set a value use .set")
-    rules, options = _settings(**promises) if promises else _usual[state.builder is None]
+    rules, options = _settings_of(promises)
     plan, leaves = plan_of(at.index, at.array.aval.shape, rules)
     if options.unique_indices or plan.unique:
         new = func(_reader(plan, options)(at.array, *leaves))
@@ -158,28 +158,35 @@ def _applied(at: AtIndex, func: Callable[[Any], Any], promises: Promises) -> Any
 
 
 def _read(at: AtIndex, fill_value: Any, promises: Promises) -> Any:
-    rules, options = _settings(**promises) if promises else _usual[state.builder is None]
+    rules, options = _settings_of(promises)
     if fill_value is not None:
         options = options._replace(fill_value=fill_value if type(fill_value) in PYTHON_SCALARS else fill_value.item())
     plan, leaves = plan_of(at.index, at.array.aval.shape, rules)
     return _reader(plan, options)(at.array, *leaves)
 
 
+def _settings_of(promises: Promises, reading: bool = True) -> tuple[Rules, Options]:
+    """How the index is read, and what gather and scatter are told; most often the caller promises nothing."""
+    return _settings(reading, **promises) if promises else _usual[state.builder is None, reading]
+
+
 def _settings(
+    reading: bool,
     *,
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
     mode: str | GatherScatterMode | None = None,
     wrap_negative_indices: bool = True,
 ) -> tuple[Rules, Options]:
-    """How the index is read, and what gather and scatter are told."""
     known = None if mode is None else GatherScatterMode.from_any(mode)
     clip = known in (GatherScatterMode.CLIP, GatherScatterMode.PROMISE_IN_BOUNDS)
-    rules = Rules(state.builder is None, known is None, wrap_negative_indices, clip)
+    rules = Rules(state.builder is None, known is None, wrap_negative_indices, clip, reading)
     return rules, Options(known, None, indices_are_sorted, unique_indices)
 
 
-_usual = {eager: (Rules(eager), Options()) for eager in (True, False)}
+_usual = {
+    (eager, reading): (Rules(eager, reading=reading), Options()) for eager in (True, False) for reading in (True, False)
+}
 
 
 def _lone_mask(index: Any) -> Any:

@@ -1,20 +1,29 @@
 """Reading and writing what a plan points at: get, and set, add, multiply… in its place."""
 from __future__ import annotations
 
+import functools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from xlamini.core.avals import Shape
 from xlamini.core.dtypes import result_type
 from xlamini.core.errors import ShapeError
-from xlamini.core.tracer import aval_of
+from xlamini.core.tracer import aval_of, literal
 from xlamini.numpy.index_access import Frame, Windows, frame_of, windows
 from xlamini.numpy.index_plan import NewAxis, Plan, Point, Span, bound_leaves
 from xlamini.primitives import arithmetic
+from xlamini.primitives.bitwise import bitwise_and
+from xlamini.primitives.comparison import eq
 from xlamini.primitives.dynamic_slice import dynamic_slice
 from xlamini.primitives.dynamic_update_slice import dynamic_update_slice
+from xlamini.primitives.elementwise import EXTENDED, kind_of
 from xlamini.primitives.gather import gather
 from xlamini.primitives.gather_numbers import GatherScatterMode, as_scatter
+from xlamini.primitives.iota import broadcasted_iota
+from xlamini.primitives.pad import pad
 from xlamini.primitives.promotion import in_dtype
 from xlamini.primitives.scatter import (
     scatter,
@@ -25,6 +34,7 @@ from xlamini.primitives.scatter import (
     scatter_mul,
     scatter_sub,
 )
+from xlamini.primitives.select import where
 from xlamini.primitives.shape import broadcast_in_dim, expand_dims, reshape, rev, squeeze
 from xlamini.primitives.slice import slice
 from xlamini.primitives.tangent_ops import zeros
@@ -40,6 +50,11 @@ class Options(NamedTuple):
 
 
 _DEFAULTS = Options()
+
+_DENSE = 8
+"""A slice with a step up to this is written with what is between: that is vectorised, and a scatter is not."""
+
+_INDEX = np.dtype(np.int32)
 
 
 class Update(NamedTuple):
@@ -95,7 +110,7 @@ def update(
 
 def _written(x: Any, values: Any, plan: Plan, leaves: Sequence[Any], how: Update, options: Options) -> Any:
     clip = options.mode is GatherScatterMode.CLIP
-    if plan.is_basic and _is_contiguous(plan) and (plan.is_safe or clip):
+    if plan.is_basic and _is_dense(plan, aval_of(x).dtype) and (plan.is_safe or clip):
         return _write_box(x, values, plan, leaves, how)
     found = windows(plan, leaves, aval_of(x).shape)
     updates = _unframed(values, found.frame)
@@ -198,18 +213,48 @@ def _new_axes(plan: Plan) -> list[int]:
     return [d for d, e in enumerate(shown) if type(e) is NewAxis]
 
 
-def _is_contiguous(plan: Plan) -> bool:
-    return all(abs(e.step) == 1 for e in plan.entries if type(e) is Span)
+def _is_dense(plan: Plan, dtype: Any) -> bool:
+    """Whether writing the whole box, gaps and all, is quicker than a scatter of the elements meant."""
+    share = math.prod(abs(e.step) for e in plan.entries if type(e) is Span)
+    return share == 1 or (share <= _DENSE and kind_of(dtype) is not EXTENDED)  # which has no zero to fill gaps with
 
 
 def _write_box(x: Any, values: Any, plan: Plan, leaves: Sequence[Any], how: Update) -> Any:
     box = _box(plan, leaves)
-    values = reshape(_unframed(values, frame_of(plan)), box.sizes)
-    if how is not UPDATES["set"]:
+    counts = [-(-n // abs(step)) for n, step in zip(box.sizes, box.steps, strict=True)]
+    values = reshape(_unframed(values, frame_of(plan)), counts)
+    if any(abs(step) > 1 for step in box.steps):
+        box = _with_last_gaps(box, counts, aval_of(x).shape)
+        values = _combined(_cut(x, box), values, box, how)
+    elif how is not UPDATES["set"]:
         values = how.combine(_cut(x, box), values)
     if tuple(box.sizes) == aval_of(x).shape:
         return values
     return dynamic_update_slice(x, values, box.starts, allow_negative_indices=box.wrap)
+
+
+def _with_last_gaps(box: _Box, counts: Sequence[int], shape: Shape) -> _Box:
+    """The box with the gaps after the last elements, as far as they are known to be there: so it may be all of x."""
+    axes = zip(box.starts, box.sizes, box.steps, counts, shape, strict=True)
+    sizes = [min(n * abs(step), m - lo) if type(lo) is int else size for lo, size, step, n, m in axes]
+    return box._replace(sizes=sizes)
+
+
+def _combined(old: Any, values: Any, box: _Box, how: Update) -> Any:
+    """The box updated; in its gaps it stays as it is."""
+    steps, shape = [abs(step) for step in box.steps], aval_of(old).shape
+    backwards = [axis for axis, step in enumerate(box.steps) if step < -1]
+    values = rev(values, backwards) if backwards else values
+    ends = [n - (m - 1) * step - 1 for n, m, step in zip(shape, aval_of(values).shape, steps, strict=True)]
+    around = [(0, end, step - 1) for end, step in zip(ends, steps, strict=True)]
+    values = pad(values, in_dtype(0, aval_of(old).dtype), around)
+    meant = [_every(step, shape, axis) for axis, step in enumerate(steps) if step > 1]
+    return where(functools.reduce(bitwise_and, meant), how.combine(old, values), old)
+
+
+def _every(step: int, shape: Shape, axis: int) -> Any:
+    """Every such place along an axis, from the first on."""
+    return eq(arithmetic.rem(broadcasted_iota(_INDEX, shape, axis), literal(step, _INDEX)), literal(0, _INDEX))
 
 
 # --- functions of the elements themselves

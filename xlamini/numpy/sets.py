@@ -10,20 +10,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xlamini.core.dtypes import canonicalize_dtype, issubdtype
+from xlamini.core.dtypes import issubdtype
 from xlamini.core.tracer import aval_of
-from xlamini.numpy.arguments import as_axis, as_index, as_operand
-from xlamini.numpy.creation import full, zeros
+from xlamini.numpy.creation import full
+from xlamini.numpy.distinct import Wanted, changes, counted, distinct, in_order, starts_of
 from xlamini.numpy.joining import concatenate
-from xlamini.numpy.searching import known_values, nonzero, places
-from xlamini.numpy.shapes import moveaxis, ravel
+from xlamini.numpy.searching import places
+from xlamini.numpy.shapes import ravel
 from xlamini.primitives import operators
-from xlamini.primitives.convert import convert
-from xlamini.primitives.cumulative import cumsum
 from xlamini.primitives.iota import iota
 from xlamini.primitives.promotion import check_operands, in_dtype, promoted_dtypes
 from xlamini.primitives.select import where
-from xlamini.primitives.shape import broadcast_in_dim, expand_dims, reshape
+from xlamini.primitives.shape import expand_dims
 from xlamini.primitives.sort import sort_p
 from xlamini.runtime.array import Array
 from xlamini.transforms.composite import composite
@@ -78,11 +76,10 @@ def unique(
     >>> unique(jnp.array([3, 1, 3]), return_counts=True)
     (Array([1, 3], dtype=int32), Array([1, 2], dtype=int32))
     """
-    found = _unique("unique", ar, axis, equal_nan, size, fill_value)
-    asked = [
-        part for part, wanted in zip(found[1:], (return_index, return_inverse, return_counts), strict=True) if wanted
-    ]
-    return (found[0], *asked) if asked else found[0]
+    wanted = Wanted(bool(return_index), bool(return_inverse), bool(return_counts))
+    values, *others = distinct("unique", ar, axis, equal_nan, size, fill_value, wanted)
+    asked = [part for part, needed in zip(others, wanted, strict=True) if needed]
+    return (values, *asked) if asked else values
 
 
 def unique_all(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None) -> UniqueAll:
@@ -91,7 +88,7 @@ def unique_all(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLik
     >>> unique_all(jnp.array([3, 1, 3])).counts
     Array([1, 2], dtype=int32)
     """
-    return UniqueAll(*_unique("unique_all", x, None, False, size, fill_value))
+    return UniqueAll(*distinct("unique_all", x, None, False, size, fill_value, Wanted(True, True, True)))
 
 
 def unique_counts(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None) -> UniqueCounts:
@@ -100,7 +97,8 @@ def unique_counts(x: ArrayLike, /, *, size: int | None = None, fill_value: Array
     >>> unique_counts(jnp.array([3, 1, 3])).counts
     Array([1, 2], dtype=int32)
     """
-    values, _, _, counts = _unique("unique_counts", x, None, False, size, fill_value)
+    wanted = Wanted(counts=True)
+    values, _, _, counts = distinct("unique_counts", x, None, False, size, fill_value, wanted)
     return UniqueCounts(values, counts)
 
 
@@ -110,7 +108,8 @@ def unique_inverse(x: ArrayLike, /, *, size: int | None = None, fill_value: Arra
     >>> unique_inverse(jnp.array([3, 1, 3])).inverse_indices
     Array([1, 0, 1], dtype=int32)
     """
-    values, _, inverse, _ = _unique("unique_inverse", x, None, False, size, fill_value)
+    wanted = Wanted(inverse=True)
+    values, _, inverse, _ = distinct("unique_inverse", x, None, False, size, fill_value, wanted)
     return UniqueInverse(values, inverse)
 
 
@@ -120,7 +119,7 @@ def unique_values(x: ArrayLike, /, *, size: int | None = None, fill_value: Array
     >>> unique_values(jnp.array([3, 1, 3]))
     Array([1, 3], dtype=int32)
     """
-    return _unique("unique_values", x, None, False, size, fill_value)[0]
+    return distinct("unique_values", x, None, False, size, fill_value)[0]
 
 
 def union1d(ar1: ArrayLike, ar2: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None) -> Array:
@@ -129,7 +128,7 @@ def union1d(ar1: ArrayLike, ar2: ArrayLike, *, size: int | None = None, fill_val
     >>> union1d(jnp.array([1, 3]), jnp.array([2, 3]))
     Array([1, 2, 3], dtype=int32)
     """
-    return _unique("union1d", concatenate(_flat("union1d", ar1, ar2)), None, True, size, fill_value)[0]
+    return distinct("union1d", concatenate(_flat("union1d", ar1, ar2)), None, True, size, fill_value)[0]
 
 
 def intersect1d(
@@ -150,9 +149,9 @@ def intersect1d(
     Array([2, 3], dtype=int32)
     """
     x, y = _flat("intersect1d", ar1, ar2)
-    (values, order, _), (others, others_order, _) = _in_order(x, 0, True), _in_order(y, 0, True)
+    (values, order, _), (others, others_order, _) = in_order(x, 0, True, True), in_order(y, 0, True, True)
     mask = _first_and(values, isin(values, y))
-    picked = _picked(values, mask, _count("intersect1d", mask, size), fill_value)
+    picked = _picked(values, mask, counted("intersect1d", mask, size), fill_value)
     if not return_indices:
         return picked[0]
     found, starts, taken = picked
@@ -176,10 +175,10 @@ def setdiff1d(
     """
     check_operands("setdiff1d", (ar1, ar2))
     x = ravel(ar1)
-    values = x if assume_unique else _in_order(x, 0, True)[0]
+    values = x if assume_unique else in_order(x, 0, True, False)[0]
     mask = isin(values, ar2, invert=True)
     mask = mask if assume_unique else _first_and(values, mask)
-    return _picked(values, mask, _count("setdiff1d", mask, size), 0 if fill_value is None else fill_value)[0]
+    return _picked(values, mask, counted("setdiff1d", mask, size), 0 if fill_value is None else fill_value)[0]
 
 
 def setxor1d(
@@ -199,7 +198,7 @@ def setxor1d(
     """
     x, y = _flat("setxor1d", ar1, ar2)
     values, mask = _in_one(x, y, assume_unique)
-    return _picked(values, mask, _count("setxor1d", mask, size), fill_value)[0]
+    return _picked(values, mask, counted("setxor1d", mask, size), fill_value)[0]
 
 
 _METHODS = ("auto", "compare_all", "binary_search", "sort")
@@ -251,66 +250,11 @@ def _occurs(x: Any, tests: Any, method: str) -> Any:
     return operators.equal(ordered.at[places(ordered, x, "left")].get(mode="clip"), x)
 
 
-def _unique(name: str, ar: Any, axis: int | None, equal_nan: bool, size: int | None, fill_value: Any) -> Any:
-    """Values, indices, inverse and counts."""
-    x = as_operand(name, ar)
-    shape, rows = x.shape, x if axis is not None else ravel(x)
-    along = 0 if axis is None else as_axis(name, axis, x.ndim)
-    values, order, first = _in_order(rows, along, equal_nan)
-    count = _count(name, first, size)
-    if count and not rows.shape[along]:
-        return _nothing(name, rows, along, count, fill_value)
-    found, indices, inverse, counts = _parts(values, order, first, count, along, fill_value)
-    return found, indices, reshape(inverse, shape) if axis is None else inverse, counts
-
-
-def _nothing(name: str, x: Any, axis: int, size: int, fill_value: Any) -> Any:
-    if fill_value is None:
-        raise ValueError(f"{name}: of no elements there is none to fill size={size} with; give `fill_value`")
-    empty = zeros(0, canonicalize_dtype(int))
-    shape = (*x.shape[:axis], size, *x.shape[axis + 1 :])
-    return full(shape, fill_value, x.dtype), empty, empty, empty
-
-
-def _count(name: str, mask: Any, size: int | None) -> int:
-    """How many elements the result has."""
-    return int(np.count_nonzero(known_values(name, mask))) if size is None else as_index(name, "size", size)
-
-
-@composite(static=("axis", "equal_nan"))
-def _in_order(x: Any, axis: int, equal_nan: bool) -> Any:
-    """The slices along `axis` in order, as rows; the order; and which of them differ from the one before."""
-    rows = moveaxis(x, axis, 0)
-    length = rows.shape[0]
-    columns = reshape(rows, (length, int(np.prod(rows.shape[1:]))))
-    keys = [columns[:, i] for i in range(columns.shape[1])]
-    order = iota(canonicalize_dtype(int), length)
-    if keys:
-        *keys, order = sort_p.bind(*keys, order, dimension=0, is_stable=True, num_keys=len(keys))
-    changes = full(length, False, _BOOL)
-    for key in keys:
-        changes = operators.bitwise_or(changes, _changes(key, equal_nan))
-    first = operators.bitwise_or(changes, operators.equal(iota(np.dtype("int32"), length), 0))
-    return keys[0] if x.ndim == 1 else rows[order], order, first
-
-
-def _changes(x: Any, equal_nan: bool) -> Any:
-    """Where elements differ from the one before, in a circle."""
-    if not x.shape[0]:
-        return full(0, False, _BOOL)
-    before = concatenate([x[-1:], x[:-1]])
-    differ = operators.not_equal(x, before)
-    if not equal_nan or not issubdtype(x.dtype, np.inexact):
-        return differ
-    nans = operators.bitwise_and(operators.not_equal(x, x), operators.not_equal(before, before))
-    return operators.bitwise_and(differ, operators.bitwise_not(nans))
-
-
 @composite()
 def _first_and(values: Any, mask: Any) -> Any:
     """Where sorted values differ from the one before, and the mask holds."""
     start = operators.equal(iota(np.dtype("int32"), values.shape[0]), 0)
-    return operators.bitwise_and(operators.bitwise_or(_changes(values, True), start), mask)
+    return operators.bitwise_and(operators.bitwise_or(changes(values, True), start), mask)
 
 
 @composite(static=("assume_unique",))
@@ -328,7 +272,7 @@ def _in_one(x: Any, y: Any, assume_unique: bool) -> Any:
 @composite(static=("size",))
 def _picked(values: Any, mask: Any, size: int, fill_value: Any) -> Any:
     """The values where a mask holds, their places, and which of them are no filling."""
-    starts, taken = _starts(mask, size)
+    starts, taken = starts_of(mask, size)
     if not values.shape[0]:
         return full(size, 0 if fill_value is None else fill_value, values.dtype), starts, taken
     found = values[starts]
@@ -336,26 +280,6 @@ def _picked(values: Any, mask: Any, size: int, fill_value: Any) -> Any:
     some = operators.greater(mask.sum(), 0)
     filling = where(some, filling, in_dtype(0, values.dtype)) if fill_value is None else filling
     return where(taken, found, filling), starts, taken
-
-
-def _starts(mask: Any, size: int) -> tuple[Any, Any]:
-    (starts,) = nonzero(mask, size=size, fill_value=0)
-    return starts, operators.less(iota(np.dtype("int32"), size), mask.sum())
-
-
-@composite(static=("count", "axis"))
-def _parts(values: Any, order: Any, first: Any, count: int, axis: int, fill_value: Any) -> Any:
-    starts, taken = _starts(first, count)
-    group = cumsum(convert(first, order.dtype)) - 1
-    inverse = zeros(order.shape, order.dtype).at[order].set(group)
-    counts = zeros(count, order.dtype).at[group].add(1, mode="drop") if count else group
-    found = values[starts]
-    if fill_value is not None:
-        kept = broadcast_in_dim(taken, found.shape, (0,))
-        filling = in_dtype(fill_value, values.dtype)
-        filling = filling if not aval_of(filling).ndim else broadcast_in_dim(filling, found.shape, range(1, found.ndim))
-        found = where(kept, found, filling)
-    return moveaxis(found, 0, axis), order[starts], inverse, counts
 
 
 @composite()

@@ -7,18 +7,20 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xlamini.core.edges import edge, trim
 from xlamini.core.tracer import aval_of, state
 from xlamini.numpy.arguments import as_operand, refuse_out
-from xlamini.numpy.folds import Folded, accumulated, reduced, reduced_parts, updated
 from xlamini.numpy.vectorize import vectorize
 from xlamini.primitives.promotion import in_dtype, stands_for_array
 from xlamini.primitives.shape import expand_dims
 from xlamini.runtime.array import Array
 from xlamini.transforms.jit import jit
 from xlamini.typing import ArrayLike, DTypeLike
+
+if TYPE_CHECKING:
+    from xlamini.numpy.folds import Folded
 
 
 class Shortcuts(NamedTuple):
@@ -82,7 +84,7 @@ class ufunc:
 
     @property
     def _folded(self) -> Folded:
-        return Folded(self.__name__, self._function, self._identity)
+        return _folds().Folded(self.__name__, self._function, self._identity)
 
     def __repr__(self) -> str:
         return f"<jnp.ufunc '{self.__name__}'>"
@@ -139,7 +141,7 @@ class ufunc:
         refuse_out(f"{self.__name__}.reduce", out)
         if self._shortcuts.reduce is not None:
             return self._shortcuts.reduce(a, axis, dtype, None, keepdims, initial, where)
-        return reduced(self._folded, a, axis, dtype, keepdims, initial, where)
+        return _folds().reduced(self._folded, a, axis, dtype, keepdims, initial, where)
 
     @edge
     def accumulate(self, a: ArrayLike, axis: int = 0, dtype: DTypeLike | None = None, out: None = None) -> Array:
@@ -154,7 +156,7 @@ class ufunc:
             raise ValueError(f"{self.__name__}.accumulate: axis must be an integer, not None; flatten with .ravel()")
         if self._shortcuts.accumulate is not None:
             return self._shortcuts.accumulate(a, axis, dtype)
-        return accumulated(self._folded, a, axis, dtype)
+        return _folds().accumulated(self._folded, a, axis, dtype)
 
     @edge
     def at(self, a: ArrayLike, indices: Any, b: ArrayLike | None = None, /, *, inplace: bool = True) -> Array:
@@ -176,7 +178,7 @@ class ufunc:
             return at.set(in_dtype(self(x[indices]), aval_of(x).dtype))
         if self._shortcuts.update is not None:
             return getattr(at, self._shortcuts.update)(as_operand(name, b))
-        return updated(self._folded, x, indices, in_dtype(as_operand(name, b), aval_of(x).dtype))
+        return _folds().updated(self._folded, x, indices, in_dtype(as_operand(name, b), aval_of(x).dtype))
 
     @edge
     def outer(self, A: ArrayLike, B: ArrayLike, /) -> Array:
@@ -203,7 +205,7 @@ class ufunc:
         """
         self._check_binary("reduceat")
         refuse_out(f"{self.__name__}.reduceat", out)
-        return reduced_parts(self._folded, a, indices, axis, dtype)
+        return _folds().reduced_parts(self._folded, a, indices, axis, dtype)
 
     def _check_binary(self, method: str) -> None:
         if (self._nin, self._nout) != (2, 1):
@@ -211,6 +213,13 @@ class ufunc:
                 f"{self.__name__}.{method}: only functions of two operands with one result have it, and this one takes "
                 f"{self._nin} and gives {self._nout}"
             )
+
+
+def _folds() -> Any:
+    """The loops. They take long to import, and few programs fold."""
+    from xlamini.numpy import folds
+
+    return folds
 
 
 def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, *, identity: Any = None) -> ufunc:

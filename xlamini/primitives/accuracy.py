@@ -60,6 +60,8 @@ class Accurate(Elementwise):
         return super().result(aval)
 
     def lower(self, ctx: Any, x: Any, *, accuracy: Accuracy = None) -> Any:
+        if accuracy is None:
+            return super().lower(ctx, x)
         assert self.hlo is not None
         return ctx.op(self.hlo, x, **hlo_accuracy(accuracy))
 

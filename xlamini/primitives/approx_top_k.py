@@ -21,8 +21,9 @@ from xlamini.core.tangents import Zero, is_zero, tangent_aval
 from xlamini.core.tracer import aval_of
 from xlamini.primitives.elementwise import FLOAT, kind_of
 from xlamini.primitives.iota import iota_p
+from xlamini.primitives.permuted import permuted
 from xlamini.primitives.slice import slice_in_dim
-from xlamini.primitives.sort import permuted, sort_p
+from xlamini.primitives.sort import sort_p
 from xlamini.primitives.top_k import top_k
 
 _INDEX = np.dtype(np.int32)

@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
+import numpy as np
+
 from xlamini.core.avals import Shape, ShapedArray
-from xlamini.core.dtypes import check_user_dtype
+from xlamini.core.dtypes import check_user_dtype, iinfo
 from xlamini.core.errors import ShapeError
 from xlamini.core.primitive import Axis, Cost, Primitive
 from xlamini.core.tangents import Zero, tangent_aval
-from xlamini.core.tracer import aval_of, literal
+from xlamini.core.tracer import aval_of
+from xlamini.primitives.arithmetic import min
 from xlamini.primitives.bitwise import bitwise_and, bitwise_or
+from xlamini.primitives.block_extrema import block_extrema, block_size, windows
 from xlamini.primitives.comparison import eq, gt, lt, ne
+from xlamini.primitives.convert import convert
 from xlamini.primitives.elementwise import BOOL, INTEGER, REAL, kind_of
-from xlamini.primitives.iota import iota_p
-from xlamini.primitives.ordering import highest
+from xlamini.primitives.ordering import key_dtype
 from xlamini.primitives.reductions import Reduction, check_kind, reduce_max_p, reduce_min_p
 from xlamini.primitives.select import where
-from xlamini.primitives.shape import broadcast_in_dim
+from xlamini.primitives.shape import reshape
 
-TWO_PASSES_ABOVE = 16
-"""Over longer axes the CPU is faster with two plain reductions, which it vectorises, than with one of pairs."""
+SHORT, FEW = 28, 4096
+"""Along longer axes of arrays with more elements the CPU looks for a block first: it is slow at reducing pairs."""
 
 
 def argmax(operand: Any, axis: int, index_dtype: Any) -> Any:
@@ -78,27 +83,47 @@ class ArgExtremum(Primitive):
 
     def lower(self, ctx: Any, x: Any, *, axes: Shape, index_dtype: Any) -> Any:
         (aval,), (axis,) = ctx.avals_in, axes
-        if ctx.platform == "cpu" and aval.shape[axis] > TWO_PASSES_ABOVE:
-            return ctx.inline(functools.partial(self._in_two_passes, axis=axis, index_dtype=index_dtype), x)
-        place = aval.update(dtype=index_dtype)
-        places = ctx.op("stablehlo.iota", avals=[place], iota_dimension=f"{axis} : i64")
-        scalars = [ShapedArray((), aval.dtype), ShapedArray((), index_dtype)]
-        starts = [ctx.constant(v, a) for v, a in zip((self.start(aval.dtype), 0), scalars, strict=True)]
-        body = ctx.scalar_region(scalars * 2, lambda *pairs: ctx.inline(self._chosen, *pairs, avals=scalars * 2))
-        outs = [ctx.aval_out.update(dtype=aval.dtype), ctx.aval_out]
-        return ctx.op("stablehlo.reduce", x, places, *starts, avals=outs, regions=[body], dimensions=[axis])[1]
+        if ctx.platform != "cpu" or aval.shape[axis] < SHORT or aval.size < FEW:
+            return self._in_pairs(ctx, x, aval, axis, index_dtype)
+        return self._by_blocks(ctx, x, axis, index_dtype)
 
     def cost(self, x: ShapedArray, **params: Any) -> Cost:
         return Cost(x.size, x.nbytes + self.shape_rule(x, **params).nbytes)
 
-    def _in_two_passes(self, x: Any, *, axis: int, index_dtype: Any) -> Any:
-        """The extremum, then the first place that holds it or a NaN."""
-        aval = aval_of(x)
-        best = self.extremum.bind(x, axes=(axis,))
-        chosen = eq(x, broadcast_in_dim(best, aval.shape, [d for d in range(aval.ndim) if d != axis]))
-        chosen = bitwise_or(chosen, ne(x, x))
-        places = iota_p.bind(dtype=index_dtype, shape=aval.shape, dimension=axis)
-        return reduce_min_p.bind(where(chosen, places, literal(highest(index_dtype), index_dtype)), axes=(axis,))
+    def _in_pairs(self, ctx: Any, x: Any, aval: ShapedArray, axis: int, index_dtype: Any) -> Any:
+        """One reduction, of pairs (element, place)."""
+        out = aval.update(shape=(*aval.shape[:axis], *aval.shape[axis + 1 :]))
+        places = ctx.op("stablehlo.iota", avals=[aval.update(dtype=index_dtype)], iota_dimension=f"{axis} : i64")
+        scalars = [ShapedArray((), aval.dtype), ShapedArray((), index_dtype)]
+        starts = [ctx.constant(v, a) for v, a in zip((self.start(aval.dtype), 0), scalars, strict=True)]
+        body = ctx.scalar_region(scalars * 2, lambda *pairs: ctx.inline(self._chosen, *pairs, avals=scalars * 2))
+        outs = [out, out.update(dtype=index_dtype)]
+        return ctx.op("stablehlo.reduce", x, places, *starts, avals=outs, regions=[body], dimensions=[axis])[1]
+
+    def _by_blocks(self, ctx: Any, x: Any, axis: int, index_dtype: Any) -> Any:
+        """First in which block, then where in that one; see block_extrema.py."""
+        (aval,) = ctx.avals_in
+        n = aval.shape[axis]
+        size, index = block_size(n), np.dtype(np.int32 if n <= iinfo(np.int32).max else np.int64)
+        lines = ShapedArray((math.prod(aval.shape[:axis]), n, math.prod(aval.shape[axis + 1 :])), aval.dtype)
+        outer, _, inner = lines.shape
+        chosen = lines.update(shape=(outer, inner, size))
+        places = ShapedArray((outer, inner), index)
+
+        def window(x: Any, block: Any) -> list[Any]:
+            # The last block ends with the axis: what it shares with the one before it was found there.
+            start = min(block * size, n - size)
+            return [start, windows(x, start, size)]
+
+        def place(start: Any, within: Any) -> Any:
+            return convert(reshape(start + within, ctx.aval_out.shape), index_dtype)
+
+        x = ctx.reshape(x, lines)
+        extrema = ctx.inline(functools.partial(block_extrema, self.extremum, size=size), x, avals=[lines])
+        block = self._in_pairs(ctx, extrema, ShapedArray((outer, -(-n // size), inner), key_dtype(lines.dtype)), 1, index)
+        start, elements = ctx.inline(window, x, block, avals=[lines, places])
+        within = self._in_pairs(ctx, elements, chosen, 2, index)
+        return ctx.inline(place, start, within, avals=[places] * 2)
 
     def _chosen(self, a: Any, i: Any, b: Any, j: Any) -> list[Any]:
         """Of two pairs (element, place) the one that wins, the first one if they are equal."""

@@ -1,12 +1,14 @@
 """cumsum, cumprod, cummax, cummin, cumlogsumexp: the running results of an associative operation along an axis.
 
-They lower to a window that reaches back to the start; XLA makes a tree of it. Derivatives are running results too, of
+They lower to a window that reaches back to the start, of which XLA makes a tree, or for long axes on the CPU to loops
+over blocks. Derivatives are running results too, of
 pairs (element, tangent).
 """
 
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,18 +18,23 @@ from xlamini.core.avals import ShapedArray
 from xlamini.core.errors import ShapeError
 from xlamini.core.primitive import Axis, Primitive
 from xlamini.core.tracer import aval_of, literal
-from xlamini.primitives.arithmetic import add, max, min
-from xlamini.primitives.elementwise import FLOAT, NUMERIC, REAL, Elementwise, Kinds, mul
+from xlamini.primitives.arithmetic import abs, add, max, min
+from xlamini.primitives.blocked_scan import Scan, blocked_scan
+from xlamini.primitives.comparison import lt
+from xlamini.primitives.elementwise import FLOAT, INTEGER, NUMERIC, REAL, Elementwise, Kinds, kind_of, mul
+from xlamini.primitives.exponential import exp, log
 from xlamini.primitives.logaddexp import logaddexp
-from xlamini.primitives.ordering import highest, lowest
-from xlamini.primitives.pad import pad
+from xlamini.primitives.optimization_barrier import optimization_barrier_p
+from xlamini.primitives.ordering import from_keys, highest, keys, lowest
 from xlamini.primitives.prefix_scan import prefix_scan
-from xlamini.primitives.reductions import check_kind
-from xlamini.primitives.shape import broadcast_in_dim, reshape, rev
-from xlamini.primitives.slice import slice_in_dim
+from xlamini.primitives.reductions import check_kind, reduce_max_p, reduce_min_p, reduce_prod_p
+from xlamini.primitives.select import where
+from xlamini.primitives.shape import broadcast_in_dim, reduce_sum_p, reshape, rev, squeeze
 
-BLOCK, BLOCKS_ABOVE = 512, 4096
-"""On the CPU a longer last axis is cut into rows of this size, whose running results are then joined."""
+MANY, SHORT = 4096, 4
+"""On the CPU an array of so many elements, whose axis is not short, is scanned in blocks: XLA's tree is slow there."""
+
+Total = Callable[[Any], Any]
 
 
 def cumsum(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
@@ -64,10 +71,15 @@ def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
 
 
 class Cumulative(Primitive):
-    """`combine` is an associative operation, `start` makes its neutral element from a dtype."""
+    """`combine` is an associative operation, `start` makes its neutral element from a dtype.
 
-    def __init__(self, name: str, combine: Elementwise, *, start: Callable[[Any], Any], accepts: Kinds):
-        self.combine, self.start, self.accepts = combine, start, accepts
+    `total` is what it makes of all elements along axis 1.
+    """
+
+    def __init__(
+        self, name: str, combine: Elementwise, *, start: Callable[[Any], Any], total: Total, accepts: Kinds
+    ):
+        self.combine, self.start, self.total, self.accepts = combine, start, total, accepts
         super().__init__(name)
 
     def shape_rule(self, x: ShapedArray, *, axis: int, reverse: bool) -> ShapedArray:
@@ -95,8 +107,8 @@ class Cumulative(Primitive):
         aval = ctx.aval_out
         if aval.size == 0:
             return x
-        if ctx.platform == "cpu" and axis == aval.ndim - 1 and aval.shape[axis] > BLOCKS_ABOVE:
-            return ctx.inline(functools.partial(self._by_blocks, reverse=reverse), x)
+        if ctx.platform == "cpu" and aval.size >= MANY and aval.shape[axis] > SHORT:
+            return ctx.inline(functools.partial(self._by_blocks, axis=axis, reverse=reverse), x)
         reach = aval.shape[axis] - 1
         scalar = ShapedArray((), aval.dtype)
         body = ctx.scalar_region([scalar] * 2, lambda a, b: [ctx.inline(self.combine, a, b, avals=[scalar] * 2)])
@@ -110,26 +122,12 @@ class Cumulative(Primitive):
             padding=f"dense<{np.array(around).tolist()}> : tensor<{aval.ndim}x2xi64>",
         )
 
-    def _by_blocks(self, x: Any, *, reverse: bool) -> Any:
-        """Along the last axis: running results within rows, each joined with that of the rows before it."""
-        *outer, size = aval_of(x).shape
-        rows = -(-size // BLOCK)
-        missing = rows * BLOCK - size
-        x = self._padded(x, (missing, 0) if reverse else (0, missing))
-        inner = (*outer, rows, BLOCK)
-        x = self.bind(reshape(x, inner), axis=len(outer) + 1, reverse=reverse)
-        ends = slice_in_dim(x, *((0, 1) if reverse else (-1, None)), axis=-1)
-        totals = self.bind(reshape(ends, inner[:-1]), axis=len(outer), reverse=reverse)
-        before = self._padded(totals, (-1, 1) if reverse else (1, -1))
-        joined = self.combine(broadcast_in_dim(before, inner, range(len(outer) + 1)), x)
-        start = missing if reverse else 0
-        return slice_in_dim(reshape(joined, (*outer, rows * BLOCK)), start, start + size, axis=-1)
-
-    def _padded(self, x: Any, around: tuple[int, int]) -> Any:
-        """Neutral elements put before and after (or elements cut off there) along the last axis."""
-        aval = aval_of(x)
-        config = [(0, 0, 0)] * (aval.ndim - 1) + [(*around, 0)]
-        return pad(x, literal(self.start(aval.dtype), aval.dtype), config)
+    def _by_blocks(self, x: Any, *, axis: int, reverse: bool) -> Any:
+        shape, dtype = aval_of(x).shape, aval_of(x).dtype
+        few = functools.partial(self.bind, axis=1, reverse=reverse)
+        scan = Scan(self.combine.bind, self.start(dtype), self.total, few, reverse, apart=self.combine is add)
+        lines = (math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :]))
+        return reshape(blocked_scan(scan, reshape(x, lines)), shape)
 
 
 class CumSum(Cumulative):
@@ -155,8 +153,33 @@ def _one(dtype: Any) -> int:
     return 1
 
 
-cumsum_p = CumSum("cumsum", add, start=_zero, accepts=NUMERIC)
-cumprod_p = Cumulative("cumprod", mul, start=_one, accepts=NUMERIC)
-cummax_p = Cumulative("cummax", max, start=lowest, accepts=REAL)
-cummin_p = Cumulative("cummin", min, start=highest, accepts=REAL)
-cumlogsumexp_p = Cumulative("cumlogsumexp", logaddexp, start=lowest, accepts=FLOAT)
+def _reduced(reduction: Any) -> Total:
+    def total(x: Any) -> Any:
+        blocks, size, inner = aval_of(x).shape
+        if inner > 1 or kind_of(aval_of(x).dtype) not in INTEGER or size % 8:
+            return reduction.bind(x, axes=(1,))
+        # Integers next to each other are not reduced side by side unless there are some more next to them.
+        (sides,) = optimization_barrier_p.bind(reduction.bind(reshape(x, (blocks, size // 8, 8)), axes=(1,)))
+        return reduction.bind(sides, axes=(1,))
+
+    return total
+
+
+def _extremum(reduction: Any) -> Total:
+    return lambda x: from_keys(_reduced(reduction)(keys(x, reduction is reduce_max_p)), aval_of(x).dtype)
+
+
+def _log_of_sum(x: Any) -> Any:
+    shape = aval_of(x).shape
+    x = squeeze(x, (2,)) if shape[2] == 1 else x  # with an axis of size 1 at the end XLA does not vectorise the sum
+    largest = reduce_max_p.bind(x, axes=(1,))
+    origin = where(lt(abs(largest), math.inf), largest, literal(0, aval_of(x).dtype))
+    terms = exp(x - broadcast_in_dim(origin, aval_of(x).shape, (0, 2)[: aval_of(x).ndim - 1]))
+    return reshape(log(reduce_sum_p.bind(terms, axes=(1,))) + origin, (shape[0], shape[2]))
+
+
+cumsum_p = CumSum("cumsum", add, start=_zero, total=_reduced(reduce_sum_p), accepts=NUMERIC)
+cumprod_p = Cumulative("cumprod", mul, start=_one, total=_reduced(reduce_prod_p), accepts=NUMERIC)
+cummax_p = Cumulative("cummax", max, start=lowest, total=_extremum(reduce_max_p), accepts=REAL)
+cummin_p = Cumulative("cummin", min, start=highest, total=_extremum(reduce_min_p), accepts=REAL)
+cumlogsumexp_p = Cumulative("cumlogsumexp", logaddexp, start=lowest, total=_log_of_sum, accepts=FLOAT)

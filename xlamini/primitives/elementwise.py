@@ -49,6 +49,9 @@ REAL = INTEGER | FLOAT
 NUMERIC = REAL | COMPLEX
 ANY = NUMERIC | BOOL
 
+Lowering = Callable[..., Any]
+"""What writes an operation's StableHLO: `lowering(ctx, *operands)`, with operands in the shape of the result."""
+
 _KIND_OF = {
     BOOL: np.bool_,
     SIGNED: np.signedinteger,
@@ -71,10 +74,11 @@ class Elementwise(Primitive):
     __wrapped__: Callable[..., Any]
 
     def __init__(
-        self, declaration: Callable[..., Any], *, hlo: str | None, accepts: Kinds, flops: int
+        self, declaration: Callable[..., Any], *, hlo: str | None, accepts: Kinds, flops: int, on_cpu: Lowering | None
     ) -> None:
         functools.update_wrapper(self, declaration)
-        self.hlo, self.accepts, self.flops = hlo, accepts, flops
+        self.hlo, self.accepts, self.flops, self.on_cpu = hlo, accepts, flops, on_cpu
+        self.cheap = flops <= 1
         self.arity = declaration.__code__.co_argcount
         self.partials: Sequence[Callable[..., Any]] | None = None
         self.linear_rule: Callable[..., Any] | None = None
@@ -187,7 +191,10 @@ class Elementwise(Primitive):
     def lower(self, ctx: Any, *operands: Any, **params: Any) -> Any:
         if self.hlo is None:
             super().lower(ctx, *operands, **params)
-        return ctx.op(self.hlo, *self.spread_out(ctx, operands))
+        spread_out = self.spread_out(ctx, operands)
+        if self.on_cpu is not None and ctx.platform == "cpu" and kind_of(ctx.avals_in[0].dtype) is FLOAT:
+            return self.on_cpu(ctx, *spread_out)
+        return ctx.op(self.hlo, *spread_out)
 
     def spread_out(self, ctx: Any, operands: Sequence[Any]) -> list[Any]:
         """Operands with scalars, and axes of size 1, broadcast to the shape of the result."""
@@ -244,14 +251,16 @@ def elementwise(
     hlo: str | None = None,
     accepts: Kinds = NUMERIC,
     flops: int = 1,
+    on_cpu: Lowering | None = None,
     family: type[Elementwise] = Elementwise,
 ) -> Callable[[Callable[..., Any]], Any]:
     """Declare an elementwise operation by its signature and docstring.
 
-    `hlo` is the StableHLO (or chlo) op of the same meaning; `flops` what one element costs; `family` a subclass with
-    other rules.
+    `hlo` is the StableHLO (or chlo) op of the same meaning; `flops` what one element costs; `on_cpu` what stands in
+    place of the op for real floats on the CPU, where XLA is slow (a `cpu_math.vectorised` formula); `family` a subclass
+    with other rules.
     """
-    return lambda declaration: family(declaration, hlo=hlo, accepts=accepts, flops=flops)
+    return lambda declaration: family(declaration, hlo=hlo, accepts=accepts, flops=flops, on_cpu=on_cpu)
 
 
 # --- helpers

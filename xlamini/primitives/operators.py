@@ -13,6 +13,7 @@ import numpy as np
 from xlamini.core.dtypes import is_weak, issubdtype
 from xlamini.core.edges import trim
 from xlamini.core.jaxpr import Literal
+from xlamini.core.repeated import repeated
 from xlamini.core.tracer import Tracer, aval_of
 from xlamini.primitives import arithmetic, bitwise, comparison, complex, rounding
 from xlamini.primitives.convert import convert
@@ -33,6 +34,10 @@ from xlamini.primitives.select import where
 Function = Callable[..., Any]
 
 
+_PLAIN: dict[Function, Any] = {}
+"""The operators that are one primitive, if their operands are of one type."""
+
+
 def _plain(primitive: Any, name: str) -> Function:
     """The operator that is one primitive on promoted operands."""
 
@@ -40,6 +45,7 @@ def _plain(primitive: Any, name: str) -> Function:
         return primitive.bind(*promoted(name, *operands))
 
     operator.__name__ = name
+    _PLAIN[operator] = primitive
     return operator
 
 
@@ -243,8 +249,14 @@ def accepts(operator: str, other: Any) -> bool:
 
 
 def _methods(name: str, operator: Function) -> tuple[Function, Function]:
+    primitive = _PLAIN.get(operator)
+
     def method(self: Any, other: Any) -> Any:
         try:  # in place of `edge`, which would cost a call more
+            if type(other) is Tracer:
+                if primitive is not None and other.aval is self.aval:
+                    return primitive.bind(self, other)
+                return repeated(operator, (self, other), {})
             return operator(self, other) if accepts(name, other) else NotImplemented
         except Exception as error:
             trim(error)

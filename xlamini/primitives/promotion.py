@@ -17,6 +17,7 @@ from xlamini.core.config import numpy_rank_promotion
 from xlamini.core.dtypes import canonicalize_dtype, check_fits, issubdtype, result_type, scalar_type_of
 from xlamini.core.errors import ShapeError
 from xlamini.core.jaxpr import Literal
+from xlamini.core.literals import interned
 from xlamini.core.provenance import user_stacklevel
 from xlamini.core.tracer import aval_of, literal
 from xlamini.primitives.convert import convert
@@ -132,6 +133,10 @@ def number(x: Any, dtype: Any, weak: bool = False) -> Literal:
 
     OverflowError for one that is too large for Python ints in programs, int32 or int64, too.
     """
+    return interned(_number, x, dtype, weak)
+
+
+def _number(x: Any, dtype: Any, weak: bool) -> Literal:
     if type(x) is int and not -(2**31) <= x < 2**31:
         wide = issubdtype(dtype, np.integer) and dtype.itemsize >= 4
         check_fits(x, dtype if wide else canonicalize_dtype(int))

@@ -59,6 +59,7 @@ def where(condition: Any, x: Any, y: Any) -> Any:
 
 
 class SelectN(Primitive):
+    cheap = True
     name = "select_n"
 
     def shape_rule(self, which: ShapedArray, *cases: ShapedArray) -> ShapedArray:

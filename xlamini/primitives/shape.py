@@ -105,6 +105,7 @@ def broadcast_in_dim(
 
 
 class BroadcastInDim(LinearUnary):
+    cheap = True
     name = "broadcast_in_dim"
 
     @remembered
@@ -172,6 +173,7 @@ def reshape(
 
 
 class Reshape(LinearUnary):
+    cheap = True
     name = "reshape"
 
     @remembered
@@ -209,6 +211,7 @@ def squeeze(array: Any, dimensions: Sequence[int]) -> Any:
 
 
 class Squeeze(LinearUnary):
+    cheap = True
     name = "squeeze"
 
     @remembered

@@ -1,8 +1,8 @@
 """sort: several arrays put in the order of the first ones.
 
-Comparators see integers only (`ordering.sort_keys`). On the CPU a key of at most 32 bits is packed into one 64-bit
-integer with its place: XLA sorts plain integers several times faster than anything with a comparator of its own, and
-the sorted places say where every operand's elements go.
+Comparators see integers only (`ordering.sort_keys`). The CPU sorts long rows without comparisons (digit_sort.py). In
+shorter ones a key of at most 32 bits is packed into one 64-bit integer with its place: XLA sorts plain integers several
+times faster than anything with a comparator of its own, and the sorted places say where every operand's elements go.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.bitwise import bitwise_and, bitwise_or, shift_left
 from xlamini.primitives.comparison import eq, lt
 from xlamini.primitives.convert import convert
+from xlamini.primitives.digit_sort import fits_digits, sorted_by_digits
 from xlamini.primitives.elementwise import ANY, COMPLEX, INTEGER, UNSIGNED, kind_of
-from xlamini.primitives.gather import GatherDimensionNumbers, GatherScatterMode, gather
 from xlamini.primitives.iota import iota_p
 from xlamini.primitives.ordering import sort_keys
+from xlamini.primitives.permuted import permuted
 from xlamini.primitives.reductions import check_kind
-from xlamini.primitives.shape import expand_dims
 
 PACKED_ABOVE = 32
 """Shorter axes are not worth the packing."""
@@ -109,6 +109,8 @@ class Sort(Primitive):
     def lower(self, ctx: Any, *operands: Any, dimension: int, is_stable: bool, num_keys: int) -> list[Any]:
         key = ctx.avals_in[0]
         size = key.shape[dimension]
+        if ctx.platform == "cpu" and fits_digits(ctx.avals_in[:num_keys], dimension):
+            return ctx.inline(functools.partial(sorted_by_digits, axis=dimension, num_keys=num_keys), *operands)
         if num_keys == 1 and len(operands) == 1 and kind_of(key.dtype) in INTEGER:
             return [_emit(ctx, operands, ctx.avals_in, dimension, is_stable, 1)]
         if ctx.platform == "cpu" and num_keys == 1 and _fits_packing(key) and size > PACKED_ABOVE:
@@ -126,20 +128,6 @@ sort_p = Sort()
 
 
 # --- helpers
-
-
-def permuted(x: Any, order: Any, axis: int) -> Any:
-    """Element i along `axis` of the result is element `order[i]` of `x`; `order` is a permutation for each row."""
-    ndim = aval_of(x).ndim
-    rows = tuple(d for d in range(ndim) if d != axis)
-    return gather(
-        x,
-        expand_dims(order, (ndim,)),
-        GatherDimensionNumbers((), (axis,), (axis,), rows, rows),
-        (1,) * ndim,
-        unique_indices=True,
-        mode=GatherScatterMode.PROMISE_IN_BOUNDS,
-    )
 
 
 def _fits_packing(key: ShapedArray) -> bool:

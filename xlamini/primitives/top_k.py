@@ -13,10 +13,11 @@ from xlamini.core.errors import ShapeError
 from xlamini.core.primitive import Axis, Cost, Primitive
 from xlamini.core.tangents import Zero, is_zero, tangent_aval
 from xlamini.core.tracer import aval_of
+from xlamini.primitives.digit_sort import fits_digits, largest_by_digits
 from xlamini.primitives.elementwise import REAL
+from xlamini.primitives.permuted import permuted
 from xlamini.primitives.reductions import check_kind
 from xlamini.primitives.shape import moveaxis
-from xlamini.primitives.sort import permuted
 
 
 def top_k(operand: Any, k: int, *, axis: int = -1) -> tuple[Any, Any]:
@@ -60,10 +61,12 @@ class TopK(Primitive):
         return self.bind(x, k=k, axis=axis + (axis >= dim)), [dim, dim]
 
     def lower(self, ctx: Any, x: Any, *, k: int, axis: int) -> Any:
-        last = ctx.avals_in[0].ndim - 1
-        if axis == last:
-            return ctx.op("chlo.top_k", x, k=f"{k} : i64")
-        return ctx.inline(functools.partial(self._moved, k=k, axis=axis), x)
+        (aval,) = ctx.avals_in
+        if axis != aval.ndim - 1:
+            return ctx.inline(functools.partial(self._moved, k=k, axis=axis), x)
+        if ctx.platform == "cpu" and fits_digits([aval], axis) and not _is_quick(aval, k):
+            return ctx.inline(functools.partial(largest_by_digits, k=k), x)
+        return ctx.op("chlo.top_k", x, k=f"{k} : i64")
 
     def _moved(self, x: Any, *, k: int, axis: int) -> list[Any]:
         last = aval_of(x).ndim - 1
@@ -74,3 +77,8 @@ class TopK(Primitive):
 
 
 top_k_p = TopK()
+
+
+def _is_quick(x: ShapedArray, k: int) -> bool:
+    """Whether the CPU has a function of its own for it: few of float32; XLA sorts all others with a comparator."""
+    return x.dtype == np.float32 and 32 * k < x.shape[-1]

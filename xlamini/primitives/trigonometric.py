@@ -4,12 +4,15 @@ from __future__ import annotations
 from typing import Any
 
 from xlamini.primitives.accuracy import Accuracy, Accurate
+from xlamini.primitives.cpu_math.arcsine import arccosine, arcsine
+from xlamini.primitives.cpu_math.arctangent import arctangent, arctangent_of_point
+from xlamini.primitives.cpu_math.circular import cosine, sine, tangent
 from xlamini.primitives.elementwise import COMPLEX, FLOAT, elementwise
 from xlamini.primitives.exponential import TRANSCENDENTAL
 from xlamini.primitives.power import rsqrt, square
 
 
-@elementwise(family=Accurate, hlo="stablehlo.sine", accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL)
+@elementwise(family=Accurate, hlo="stablehlo.sine", on_cpu=sine, accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL)
 def sin(x: Any, *, accuracy: Accuracy = None) -> Any:
     """Sine, elementwise."""
 
@@ -19,7 +22,7 @@ def _(x: Any, *, out: Any) -> Any:
     return cos(x)
 
 
-@elementwise(family=Accurate, hlo="stablehlo.cosine", accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL)
+@elementwise(family=Accurate, hlo="stablehlo.cosine", on_cpu=cosine, accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL)
 def cos(x: Any, *, accuracy: Accuracy = None) -> Any:
     """Cosine, elementwise."""
 
@@ -29,7 +32,7 @@ def _(x: Any, *, out: Any) -> Any:
     return -sin(x)
 
 
-@elementwise(family=Accurate, hlo="stablehlo.tan", accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL)
+@elementwise(family=Accurate, hlo="stablehlo.tan", on_cpu=tangent, accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL)
 def tan(x: Any, *, accuracy: Accuracy = None) -> Any:
     """Tangent, elementwise."""
 
@@ -39,7 +42,7 @@ def _(x: Any, *, out: Any) -> Any:
     return 1 + square(out)
 
 
-@elementwise(hlo="chlo.asin", accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL)
+@elementwise(hlo="chlo.asin", on_cpu=arcsine, accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL)
 def asin(x: Any) -> Any:
     """Inverse sine, elementwise, between -pi/2 and pi/2; NaN for reals outside [-1, 1]."""
 
@@ -49,7 +52,7 @@ def _(x: Any, *, out: Any) -> Any:
     return rsqrt(1 - square(x))
 
 
-@elementwise(hlo="chlo.acos", accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL)
+@elementwise(hlo="chlo.acos", on_cpu=arccosine, accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL)
 def acos(x: Any) -> Any:
     """Inverse cosine, elementwise, between 0 and pi; NaN for reals outside [-1, 1]."""
 
@@ -59,7 +62,7 @@ def _(x: Any, *, out: Any) -> Any:
     return -rsqrt(1 - square(x))
 
 
-@elementwise(hlo="chlo.atan", accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL)
+@elementwise(hlo="chlo.atan", on_cpu=arctangent, accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL)
 def atan(x: Any) -> Any:
     """Inverse tangent, elementwise, between -pi/2 and pi/2."""
 
@@ -69,7 +72,7 @@ def _(x: Any, *, out: Any) -> Any:
     return 1 / (1 + square(x))
 
 
-@elementwise(hlo="stablehlo.atan2", accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL)
+@elementwise(hlo="stablehlo.atan2", on_cpu=arctangent_of_point, accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL)
 def atan2(x: Any, y: Any) -> Any:
     """The angle of the point (y, x), elementwise, between -pi and pi: `atan(x / y)`, in the right quadrant.
 

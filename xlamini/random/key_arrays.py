@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from xlamini.numpy.array_methods import METHODS, Methods
+from xlamini.numpy.array_methods import Methods, give_methods
 from xlamini.numpy.at import At
 from xlamini.numpy.indexing import getitem, iterate
 from xlamini.primitives.operators import equal
@@ -32,9 +32,9 @@ _MEMBERS: dict[str, Any] = {
     "__eq__": _eq,
     "__ne__": _ne,
     "at": property(At),
-    **{name: METHODS[name] for name in ("flatten", "ravel", "repeat", "squeeze", "swapaxes", "take")},
     **{name: vars(Methods)[name] for name in ("reshape", "transpose", "T", "mT")},
 }
 
 for _name, _member in _MEMBERS.items():
     setattr(PRNGKeyArray, _name, _member)
+give_methods(PRNGKeyArray, ("flatten", "ravel", "repeat", "squeeze", "swapaxes", "take"))

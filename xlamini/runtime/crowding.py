@@ -10,8 +10,8 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-ROOM = 4096
-"""So many programs may be made before the caches are asked again; they lie in about 12,000 maps and 800 MB."""
+ROOM = 2048
+"""So many programs may be made before the caches are asked again; they lie in about 6,000 maps and 400 MB."""
 
 
 class Crowd:

@@ -11,6 +11,7 @@ from jaxlib import _jax
 from xlamini.core.avals import ShapedArray
 from xlamini.runtime.crowding import crowd
 from xlamini.runtime.effects import run_with_callbacks
+from xlamini.runtime.foreign import register_kernels
 from xlamini.runtime.platforms import Device
 from xlamini.runtime.put import ArrayImpl, device_put_value
 from xlamini.runtime.sharding import DeviceList, Sharding, on_device
@@ -55,22 +56,56 @@ def compile_module(
     return executable
 
 
+def load_program(
+    serialized: bytes,
+    *,
+    devices: Sequence[Device],
+    in_avals: Sequence[ShapedArray],
+    out_avals: Sequence[ShapedArray],
+    donated: Iterable[int] = (),
+    compiler_options: CompilerOptions | None = None,
+) -> Executable:
+    """Load what `Executable.serialize` gave, where it was compiled for; the other arguments are `compile_module`'s.
+
+    The bytes are machine code that is run as it stands: they must come from where nobody else can write.
+
+    Raises:
+      JaxRuntimeError: this jaxlib cannot load it.
+    """
+    client, options = devices[0].client, _options(devices, compiler_options or {})
+    try:
+        loaded = client.deserialize_executable(serialized, DeviceList(tuple(devices)), options)
+    except _jax.JaxRuntimeError:
+        # Kernels are registered when a program that calls one is lowered; this one may call one, and was not.
+        register_kernels(client.platform)
+        loaded = client.deserialize_executable(serialized, DeviceList(tuple(devices)), options)
+    executable = Executable(loaded, on_device(devices[0]), in_avals, out_avals, frozenset(donated))
+    crowd.add(executable)
+    return executable
+
+
 def _options(devices: Sequence[Device], overrides: CompilerOptions) -> _jax.CompileOptions:
     options = _jax.CompileOptions()
     options.num_replicas = 1
     options.num_partitions = len(devices)
     ids = np.array([[d.id for d in devices]], np.int32)
     options.device_assignment = _jax.DeviceAssignment.create(ids)
-    if not isinstance(overrides, Mapping) or not all(isinstance(name, str) for name in overrides):
-        raise TypeError(f"compiler_options must be a dict of options by name, got {overrides!r}")
+    check_options(overrides)
     options.env_option_overrides = list(overrides.items())
     return options
+
+
+def check_options(options: CompilerOptions) -> None:
+    """TypeError for what are no options of XLA by name."""
+    if not isinstance(options, Mapping) or not all(isinstance(name, str) for name in options):
+        raise TypeError(f"compiler_options must be a dict of options by name, got {options!r}")
 
 
 class Executable:
     """A compiled program, loaded on its device.
 
-    `loaded` is PJRT's object; `in_shardings` and `out_shardings` say where its Arrays lie.
+    `loaded` is PJRT's object; `in_shardings` and `out_shardings` say where its Arrays lie. `memory_needed` is the bytes
+    of its results and temporary values, or None before somebody asked: for a large program that takes 30 ms.
     """
 
     __slots__ = (
@@ -81,6 +116,7 @@ class Executable:
         "in_avals",
         "in_shardings",
         "loaded",
+        "memory_needed",
         "ordered",
         "out_avals",
         "out_shardings",
@@ -96,6 +132,7 @@ class Executable:
     ):
         self.loaded, self.donated = loaded, donated
         self.calls_python = self.ordered = False
+        self.memory_needed: int | None = None
         self.in_avals, self.out_avals = list(in_avals), list(out_avals)
         self.in_shardings = [sharding] * len(self.in_avals)
         self.out_shardings = [sharding] * len(self.out_avals)

@@ -11,6 +11,8 @@ import os
 
 from jaxlib import _jax
 
+from xlamini.runtime.executable import Executable
+
 
 @functools.cache
 def total_bytes() -> int | None:
@@ -23,13 +25,22 @@ def total_bytes() -> int | None:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else None
 
 
-def check_fits_in_memory(loaded: _jax.LoadedExecutable, platform: str, name: str) -> None:
+def memory_needed(executable: Executable) -> int:
+    """Bytes of a program's results and temporary values."""
+    needed = executable.memory_needed
+    if needed is None:
+        stats = executable.memory_analysis()
+        needed = stats.output_size_in_bytes + stats.temp_size_in_bytes - stats.alias_size_in_bytes
+        executable.memory_needed = needed
+    return needed
+
+
+def check_fits_in_memory(executable: Executable, platform: str, name: str) -> None:
     """JaxRuntimeError, as XLA's own, for a CPU program whose results and temporaries exceed all memory."""
     total = total_bytes()
     if platform != "cpu" or total is None:
         return
-    stats = loaded.get_compiled_memory_stats()
-    needed = stats.output_size_in_bytes + stats.temp_size_in_bytes - stats.alias_size_in_bytes
+    needed = memory_needed(executable)
     if needed > total:
         raise _jax.JaxRuntimeError(
             f"RESOURCE_EXHAUSTED: {name} needs {_shown(needed)} for its results and temporary values, but the machine "

@@ -1,6 +1,5 @@
 """SciPy on xlamini, under the names JAX users know as `jax.scipy`: one module or package for each of SciPy's."""
-from importlib import import_module
-from typing import Any
+from xlamini.core.lazy import lazy_parts
 
 _PARTS = (
     "cluster",
@@ -17,13 +16,4 @@ _PARTS = (
     "stats",
 )
 
-
-def __getattr__(name: str) -> Any:
-    """Parts are imported when they are first named."""
-    if name in _PARTS:
-        return import_module(f"xlamini.scipy.{name}")
-    raise AttributeError(f"module 'xlamini.scipy' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_PARTS})
+__getattr__, __dir__ = lazy_parts(globals(), _PARTS)

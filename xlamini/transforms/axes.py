@@ -39,16 +39,16 @@ def _axis(
     if dim is None:
         return None
     # An output gains the axis, an input has it already.
-    rank = aval.ndim + (what == "out_axes")
+    rank = len(aval.shape) + (what == "out_axes")
+    if isinstance(dim, int) and -rank <= dim < rank:
+        return dim % rank
     leaf = names[index] if names is not None else f"output {index}"
     if not isinstance(dim, int):
         raise TypeError(f"vmap: {what} must be ints, None or trees of them, got {dim!r} for {leaf} of {fun_name}")
-    if not -rank <= dim < rank:
-        raise ValueError(
-            f"vmap: {what} is {dim} for {leaf} of {fun_name}, which is {aval.str_short(short_dtypes=False)}"
-            + (f" and has axes 0 to {rank - 1}" if rank else " and has no axis to map; use None")
-        )
-    return dim % rank
+    raise ValueError(
+        f"vmap: {what} is {dim} for {leaf} of {fun_name}, which is {aval.str_short(short_dtypes=False)}"
+        + (f" and has axes 0 to {rank - 1}" if rank else " and has no axis to map; use None")
+    )
 
 
 def unbatched_aval(aval: ShapedArray, dim: int | None) -> ShapedArray:

@@ -1,7 +1,7 @@
 """Composites: functions of the public faces that are made of several operations.
 
 Called eagerly, a composite is one compiled program and one dispatch. While something is traced its operations are
-inlined, so that programs stay flat and tracing stays cheap.
+inlined, so that programs stay flat, and copied from the first call of the same kind, so that tracing stays cheap.
 """
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from xlamini.core.edges import trim
+from xlamini.core.edges import is_edge, trim
 from xlamini.core.pytree import tree_leaves, tree_map
+from xlamini.core.repeated import repeated
 from xlamini.core.tracer import state
 from xlamini.primitives.promotion import stands_for_array
-from xlamini.transforms.jit import jit
+from xlamini.transforms.guarded import Explain, guarded
+from xlamini.transforms.jit import dispatched
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -28,24 +30,35 @@ def composite(*, static: Sequence[str] = ()) -> Callable[[F], F]:
 
 def _composite(fun: Any, static: tuple[str, ...]) -> Any:
     compiled: Any = None
+    explain: Explain = _as_it_is
 
+    @is_edge
     @functools.wraps(fun)
     def call(*args: Any, **kwargs: Any) -> Any:
-        if state.builder is not None:
-            return fun(*args, **kwargs)
-        nonlocal compiled
-        if compiled is None:  # made when first needed: there are hundreds of composites, and a program calls a few
-            compiled = jit(fun, static_argnames=static)
+        nonlocal compiled, explain
         try:
+            if state.builder is not None:
+                return repeated(fun, args, kwargs)
+            if compiled is None:  # made when first needed: there are hundreds of composites, and a program calls a few
+                compiled, explain = dispatched(fun, static)
             return compiled(*args, **kwargs)
-        except Exception as error:
-            acceptable = _acceptable(fun, static, args, kwargs)
+        except Exception as error:  # caught here and not by `edge`, which would cost a call more
+            acceptable = _acceptable(fun, static, args, kwargs) if state.builder is None else None
             if acceptable is None:
+                try:
+                    explain(error, args, kwargs)
+                except Exception as explained:
+                    trim(explained)
+                    raise
                 trim(error)
                 raise
-        return compiled(*acceptable.args, **acceptable.kwargs)
+        return guarded(compiled, explain)(*acceptable.args, **acceptable.kwargs)
 
     return call
+
+
+def _as_it_is(error: Exception, args: Any, kwargs: Any) -> None:
+    """What there is to say of an error while tracing."""
 
 
 def _acceptable(fun: Any, static: Sequence[str], args: Any, kwargs: Any) -> inspect.BoundArguments | None:

@@ -15,6 +15,9 @@ from xlamini.core.primitive import Primitive
 from xlamini.transforms import one_program
 from xlamini.transforms.jit import jit
 
+MAX_PROGRAMS = 1024
+"""How many programs a primitive keeps, one for each set of params."""
+
 
 def evaluate_primitive(primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> Any:
     """Run one equation now."""
@@ -26,6 +29,8 @@ def evaluate_primitive(primitive: Primitive, operands: Sequence[Any], params: di
     key = tuple(params.items())
     run = primitive.executables.get(key)
     if run is None:
+        if len(primitive.executables) >= MAX_PROGRAMS:
+            primitive.executables.clear()
         run = primitive.executables[key] = _program(primitive, params)
     if not disable_jit.value:
         return run(*values)

@@ -21,7 +21,7 @@ from xlamini.transforms.statics import Selected
 Explain = Callable[[Exception, Sequence[Any], dict[str, Any]], None]
 
 
-def guarded(function: Any, explain: Explain, donate: Selected) -> Any:
+def guarded(function: Any, explain: Explain, donate: Selected | None = None) -> Any:
     """A function like C++'s `function`; `explain(error, args, kwargs)` raises the typed error behind a raw one."""
 
     # C++ does not expect that an array is deleted while it waits for another thread to compile the same signature.

@@ -21,6 +21,7 @@ class HigherOrder(Primitive):
 
     multiple_results = True
     higher_order = True
+    pure = False
 
     def bind(self, *operands: Any, **params: Any) -> list[Any]:
         every: Sequence[Any] = operands

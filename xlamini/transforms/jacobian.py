@@ -1,28 +1,41 @@
-"""Full derivatives: jacfwd, jacrev, jacobian and hessian, by mapping jvp or vjp over a basis."""
+"""Full derivatives: jacfwd, jacrev, jacobian and hessian.
+
+The function is traced once and linearized; its linear part, for jacrev the transpose of that, is mapped over the
+standard basis.
+"""
 from __future__ import annotations
 
 import functools
 import itertools
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from xlamini.core.avals import ShapedArray
-from xlamini.core.dtypes import float0
 from xlamini.core.edges import edge
-from xlamini.core.pytree import flatten, keystr, tree_flatten_with_path, unflatten
+from xlamini.core.jaxpr import Jaxpr
+from xlamini.core.primitive import Axis
+from xlamini.core.pytree import keystr, tree_flatten_with_path, treedef_children, unflatten
 from xlamini.core.tangents import is_differentiable
-from xlamini.core.tracer import aval_of
+from xlamini.core.tracer import literal
+from xlamini.interpreters.batch import batch
+from xlamini.interpreters.evaluate import evaluate
+from xlamini.interpreters.linearize import linearize
+from xlamini.interpreters.transpose import transpose
+from xlamini.primitives.arithmetic import add
+from xlamini.primitives.batch_ops import move_batch_dim
+from xlamini.primitives.comparison import eq
+from xlamini.primitives.concatenate import split
+from xlamini.primitives.convert import convert
+from xlamini.primitives.iota import broadcasted_iota
 from xlamini.primitives.shape import reshape
-from xlamini.primitives.slice import slice_in_dim
-from xlamini.primitives.tangent_ops import zeros
+from xlamini.primitives.tangent_ops import full, zeros
 from xlamini.transforms.arguments import check_callable
-from xlamini.transforms.differentiated import Argnums, DiffArgs, split_aux
-from xlamini.transforms.jvp import linearize
-from xlamini.transforms.vjp import vjp
-from xlamini.transforms.vmap import vmap
+from xlamini.transforms.differentiated import Argnums, DiffArgs
+from xlamini.transforms.higher_order import Mask
+from xlamini.transforms.one_program import transformed
+from xlamini.transforms.tracing import rebuilt
 
 
 def jacfwd(
@@ -42,12 +55,9 @@ def jacfwd(
     @edge
     @functools.wraps(fun)
     def jacobian_of(*args: Any, **kwargs: Any) -> Any:
-        diff, of_chosen, chosen = _chosen(fun, argnums, args, kwargs, "jacfwd", has_aux)
-        _check_inputs(diff, "jacfwd", holomorphic)
-        out, push, *aux = linearize(of_chosen, *chosen, has_aux=has_aux)
-        _check_outputs(diff, "jacfwd", out, holomorphic)
-        columns = vmap(push, out_axes=-1)(*_basis(chosen))
-        return _with_aux(_jacobian(out, chosen, columns, -1, diff.single), aux)
+        diff = DiffArgs(fun, argnums, args, kwargs, "jacfwd")
+        _check_inputs(diff, holomorphic)
+        return _jacobian(diff, _by_columns, has_aux, holomorphic)
 
     return jacobian_of
 
@@ -73,12 +83,9 @@ def jacrev(
     @edge
     @functools.wraps(fun)
     def jacobian_of(*args: Any, **kwargs: Any) -> Any:
-        diff, of_chosen, chosen = _chosen(fun, argnums, args, kwargs, "jacrev", has_aux)
-        _check_inputs(diff, "jacrev", holomorphic, allow_int)
-        out, pullback, *aux = vjp(of_chosen, *chosen, has_aux=has_aux)
-        _check_outputs(diff, "jacrev", out, holomorphic)
-        rows = vmap(pullback)(_basis(out))
-        return _with_aux(_jacobian(out, chosen, rows, 0, diff.single), aux)
+        diff = DiffArgs(fun, argnums, args, kwargs, "jacrev")
+        _check_inputs(diff, holomorphic, allow_int)
+        return _jacobian(diff, _by_rows, has_aux, holomorphic)
 
     return jacobian_of
 
@@ -98,22 +105,34 @@ def hessian(
     return jacfwd(jacrev(fun, argnums, has_aux, holomorphic), argnums, has_aux, holomorphic)
 
 
-def _chosen(
-    fun: Callable[..., Any], argnums: Argnums, args: Sequence[Any], kwargs: dict[str, Any], what: str, has_aux: bool
-) -> tuple[DiffArgs, Callable[..., Any], Any]:
-    """The chosen arguments, and the function of them alone."""
-    diff = DiffArgs(fun, argnums, args, kwargs, what)
+def _jacobian(diff: DiffArgs, program: Callable[..., Any], has_aux: bool, holomorphic: bool) -> Any:
+    """The tree of blocks, outputs outside, arguments inside; with the auxiliary data if there are any."""
+    traced = diff.trace(has_aux)
+    out_tree = treedef_children(traced.out_tree)[0]
+    out_avals = traced.jaxpr.out_avals[: out_tree.num_leaves]
+    _check_outputs(diff, out_tree, out_avals, holomorphic)
+    flat = transformed(program, traced.jaxpr, (diff.nonzero(traced), len(out_avals)), diff.operands(traced))
+    count = len(traced.jaxpr.outvars)
+    _, aux = diff.split(traced, flat[:count])
+    blocks = iter(flat[count:])
+    rows = [_row(diff, aval, blocks) for aval in out_avals]
+    result = unflatten(out_tree, rows)
+    return (result, aux) if has_aux else result
 
-    @functools.wraps(fun)
-    def of_chosen(*chosen: Any) -> Any:
-        out = diff.of_chosen(*chosen)
-        return split_aux(out, what, diff.fun_name) if has_aux else out
 
-    return diff, of_chosen, unflatten(diff.tree, diff.leaves)
+def _row(diff: DiffArgs, out: ShapedArray, blocks: Iterator[Any]) -> Any:
+    """The derivatives of one output; where an argument has none, zeros of its dtype."""
+    cells = [
+        next(blocks) if is_differentiable(a) else zeros(ShapedArray((*out.shape, *a.shape), a.dtype))
+        for a in diff.avals
+    ]
+    of_arguments = rebuilt(diff.tree, cells)
+    return of_arguments[0] if diff.single else of_arguments
 
 
-def _check_inputs(diff: DiffArgs, what: str, holomorphic: bool, allow_int: bool = False) -> None:
+def _check_inputs(diff: DiffArgs, holomorphic: bool, allow_int: bool = False) -> None:
     """TypeError for an argument that has no such Jacobian; jacrev takes complex ones, since it goes by the outputs."""
+    what = diff.what
     for i, aval in enumerate(diff.avals):
         is_complex, differentiable = aval.dtype.kind == "c", is_differentiable(aval)
         wanted = "complex" if holomorphic else "real floating-point" if what == "jacfwd" else "floating-point"
@@ -127,12 +146,13 @@ def _check_inputs(diff: DiffArgs, what: str, holomorphic: bool, allow_int: bool 
             )
 
 
-def _check_outputs(diff: DiffArgs, what: str, out: Any, holomorphic: bool) -> None:
+def _check_outputs(diff: DiffArgs, out_tree: Any, out_avals: Sequence[ShapedArray], holomorphic: bool) -> None:
     """TypeError for an output that has no such Jacobian; jacfwd takes any, since it goes by the arguments."""
-    for path, x in tree_flatten_with_path(out)[0]:
-        aval = aval_of(x)
+    what = diff.what
+    for i, aval in enumerate(out_avals):
         fits = aval.dtype.kind == "c" if holomorphic else what == "jacfwd" or _is_real(aval)
         if not fits:
+            path, _ = tree_flatten_with_path(unflatten(out_tree, out_avals))[0][i]
             raise TypeError(
                 f"{what}{' with holomorphic=True' if holomorphic else ''} needs "
                 f"{'complex' if holomorphic else 'real floating-point'} outputs, but output{keystr(path)} of "
@@ -141,50 +161,76 @@ def _check_outputs(diff: DiffArgs, what: str, out: Any, holomorphic: bool) -> No
             )
 
 
-def _is_real(aval: Any) -> bool:
+def _is_real(aval: ShapedArray) -> bool:
     return is_differentiable(aval) and aval.dtype.kind != "c"
 
 
-def _basis(tree: Any) -> Any:
-    """The standard basis of the space of a tree's values: leaves with a leading axis over all its elements."""
-    leaves, structure = flatten(tree)
-    avals = [aval_of(x) for x in leaves]
-    total, start, rows = sum(a.size for a in avals), 0, []
-    for aval in avals:
-        rows.append(np.eye(total, aval.size, -start, dtype=aval.dtype).reshape(total, *aval.shape))
-        start += aval.size
-    return unflatten(structure, rows)
+def _by_columns(jaxpr: Jaxpr, nonzero: Mask, count: int, operands: Sequence[Any]) -> list[Any]:
+    """The outputs of `jaxpr`, and the blocks of its first `count` outputs, from tangents along every coordinate."""
+    lin = linearize(jaxpr, nonzero)
+    outs, residuals = lin.parted(operands, evaluate(lin.primal, operands))
+    ins = lin.tangent.in_avals[lin.num_residuals :]
+    columns, axis = _mapped(lin.tangent, residuals, ins)
+    blocks: list[Any] = []
+    for aval, nonzero_out in zip(jaxpr.out_avals[:count], lin.nonzero_out, strict=False):
+        if nonzero_out:
+            x, dim = next(columns)
+            blocks += _cut(move_batch_dim(x, axis.size, dim, aval.ndim), aval.ndim, ins)
+        else:
+            blocks += [zeros(aval.update(shape=(*aval.shape, *a.shape))) for a in ins]
+    shapes = ((*out.shape, *a.shape) for out in jaxpr.out_avals[:count] for a in ins)
+    return [*outs, *map(reshape, blocks, shapes)]
 
 
-def _jacobian(out: Any, chosen: Any, stacked: Any, axis: int, single: bool) -> Any:
-    """The tree of blocks, outputs outside, arguments inside; `stacked` has an axis over all elements of one side."""
-    (outs, out_tree), (ins, in_tree) = flatten(out), flatten(chosen)
-    out_shapes, in_shapes = ([aval_of(x).shape for x in xs] for xs in (outs, ins))
-    split_shapes = in_shapes if axis else out_shapes
-    integers = outs if axis else ins
-    dense = [_numbers(x, like) for x, like in zip(flatten(stacked)[0], integers, strict=True)]
-    blocks = [_split(x, axis, split_shapes) for x in dense]
-    grid = blocks if axis else list(zip(*blocks, strict=True))
-    rows = []
-    for row, out_shape in zip(grid, out_shapes, strict=True):
-        cells = [reshape(c, (*out_shape, *in_shape)) for c, in_shape in zip(row, in_shapes, strict=True)]
-        of_arguments = unflatten(in_tree, cells)
-        rows.append(of_arguments[0] if single else of_arguments)
-    return unflatten(out_tree, rows)
+def _by_rows(jaxpr: Jaxpr, nonzero: Mask, count: int, operands: Sequence[Any]) -> list[Any]:
+    """The outputs of `jaxpr`, and the blocks of its first `count` outputs, from cotangents along every coordinate."""
+    lin = linearize(jaxpr, nonzero)
+    outs, residuals = lin.parted(operands, evaluate(lin.primal, operands))
+    ins, out_avals = lin.tangent.in_avals[lin.num_residuals :], jaxpr.out_avals[:count]
+    linear = (False,) * lin.num_residuals + (True,) * len(ins)
+    wanted = tuple(i < count for i, nz in enumerate(lin.nonzero_out) if nz)
+    backward, reached = transpose(lin.tangent, linear, wanted)
+    rows, axis = _mapped(backward, residuals, out_avals, lin.nonzero_out)
+    blocks = []
+    for aval, is_reached in zip(ins, reached, strict=True):
+        if is_reached:
+            x, dim = next(rows)
+            blocks.append(_cut(move_batch_dim(x, axis.size, dim, 0), 0, out_avals))
+        else:
+            blocks.append([zeros(aval.update(shape=(*out.shape, *aval.shape))) for out in out_avals])
+    grid = [block for row in zip(*blocks, strict=True) for block in row]
+    shapes = ((*out.shape, *a.shape) for out in out_avals for a in ins)
+    return [*outs, *map(reshape, grid, shapes)]
 
 
-def _numbers(x: Any, like: Any) -> Any:
-    """In place of float0, zeros of the integer dtype that has no derivative."""
-    return zeros(ShapedArray(x.shape, aval_of(like).dtype)) if x.dtype == float0 else x
+def _mapped(
+    linear: Jaxpr,
+    residuals: Sequence[Any],
+    avals: Sequence[ShapedArray],
+    nonzero: Iterable[bool] = itertools.repeat(True),
+) -> tuple[Iterator[tuple[Any, int | None]], Axis]:
+    """What a linear program gives for each vector of the standard basis, with where the axis over these is."""
+    axis = Axis(sum(a.size for a in avals))
+    basis = [x for x, nz in zip(_basis(axis.size, avals), nonzero, strict=False) if nz]
+    mapped, dims = batch(linear, axis, (None,) * len(residuals) + (0,) * len(basis))
+    return zip(evaluate(mapped, [*residuals, *basis]), dims, strict=True), axis
 
 
-def _split(x: Any, axis: int, shapes: Sequence[tuple[int, ...]]) -> list[Any]:
-    """Cut the axis over all elements into the parts of the leaves."""
-    sizes = [math.prod(shape) for shape in shapes]
-    axis %= aval_of(x).ndim
-    ends = list(itertools.accumulate(sizes))
-    return [slice_in_dim(x, end - size, end, axis=axis) for end, size in zip(ends, sizes, strict=True)]
+def _basis(total: int, avals: Sequence[ShapedArray]) -> list[Any]:
+    """The standard basis of the space of values of these types: arrays with a leading axis over all their elements."""
+    if total == 1:
+        return [full(a.update(shape=(a.size, *a.shape)), 1) for a in avals]
+    starts = itertools.accumulate((a.size for a in avals), initial=0)
+    return [_unit_vectors(total, start, a) for start, a in zip(starts, avals, strict=False)]
 
 
-def _with_aux(result: Any, aux: Sequence[Any]) -> Any:
-    return (result, aux[0]) if aux else result
+def _unit_vectors(total: int, start: int, aval: ShapedArray) -> Any:
+    """In row `start + i` a one at element i, all else zero."""
+    rows, columns = (broadcasted_iota(np.int32, (total, aval.size), d) for d in (0, 1))
+    ones = eq(rows, add(columns, literal(start, np.int32)) if start else columns)
+    return reshape(convert(ones, aval.dtype, aval.weak_type), (total, *aval.shape))
+
+
+def _cut(x: Any, axis: int, avals: Sequence[ShapedArray]) -> list[Any]:
+    """Cut the axis over all elements into the parts of the values."""
+    return [x] if len(avals) == 1 else split(x, [a.size for a in avals], axis)

@@ -9,7 +9,7 @@ import functools
 import warnings
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xlamini.core import config
 from xlamini.core.avals import ShapedArray
@@ -27,12 +27,14 @@ from xlamini.runtime.versions import DISPATCH_ERRORS
 from xlamini.transforms.arguments import ArgNames, avals_of, check_callable, check_values, name_of
 from xlamini.transforms.call import jit_p
 from xlamini.transforms.cells import Cells, keep_trace, store, threaded, values_of, with_cells
-from xlamini.transforms.guarded import guarded
+from xlamini.transforms.guarded import Explain, guarded
 from xlamini.transforms.placement import Placement, placement
 from xlamini.transforms.program import LoweredProgram, Program
-from xlamini.transforms.stages import Known, Lowered, Traced
 from xlamini.transforms.statics import Names, Numbers, Selected, StaticArgs, check_apart, take_out
 from xlamini.transforms.tracing import Trace, rebuilt, trace
+
+if TYPE_CHECKING:
+    from xlamini.transforms.stages import Lowered, Traced
 
 
 class Options(NamedTuple):
@@ -44,6 +46,7 @@ class Options(NamedTuple):
     inline: bool
     device: Any
     compiler: Any
+    outline: bool | None = None
 
     def shifted(self) -> Options:
         """The same for a function with one more argument before the others."""
@@ -161,7 +164,7 @@ class Jitted:
         return placement(call.leaves, call.names, self.name, self.options.device)
 
     def _program(self, call: Call, traced: Trace, device: Any) -> Program:
-        key = (traced.jaxpr, device, call.tree)
+        key = (traced.jaxpr, device, call.tree, config.outlining.value)
         program = self.programs.get(key)
         if program is None:
             program = self.programs[key] = self._lower(call, traced, device).compile(self.options.compiler)
@@ -170,7 +173,8 @@ class Jitted:
     def _lower(self, call: Call, traced: Trace, device: Any) -> LoweredProgram:
         captured = len(traced.captured)
         donated = [False] * captured + self._donated(call)
-        lowered = LoweredProgram(traced.jaxpr, self.name, device, donated, self.options.keep_unused)
+        keep_unused, outline = self.options.keep_unused, self.options.outline
+        lowered = LoweredProgram(traced.jaxpr, self.name, device, donated, keep_unused, outline)
         if lowered.unusable:
             self._warn_of_unusable(call, [i - captured for i in lowered.unusable])
         return lowered
@@ -210,6 +214,8 @@ class Jitted:
     @edge
     def traced(self, *args: Any, **kwargs: Any) -> Traced:
         """Trace for arguments of these types (arrays, or anything with shape and dtype)."""
+        from xlamini.transforms.stages import Known, Traced  # for those who look only
+
         call = self.call(args, kwargs)
         found = self.trace(call)
 
@@ -263,13 +269,16 @@ def jit(
     backend: str | None = None,
     inline: bool = False,
     compiler_options: dict[str, Any] | None = None,
+    outline: bool | None = None,
 ) -> Any:
     """Compile a function with XLA; it is traced once for each signature of its arguments.
 
     Arguments are arrays, numbers, or containers of them. `static_argnums`/`static_argnames` are passed to Python as
     they are, must be hashable, and are part of the signature. Memory of the arguments in
     `donate_argnums`/`donate_argnames` may be used for outputs, and those arrays cannot be used afterwards. Inside
-    another traced function the call becomes a `jit` equation, or, with `inline`, its equations.
+    another traced function the call becomes a `jit` equation, or, with `inline`, its equations. On the CPU a block of
+    equations that a long program repeats, such as a layer of a model, is compiled once and called; `outline=False`
+    leaves the program as it is, and `lower(...).outline_report()` says what was done.
 
     The result has the methods `trace`, `lower`, `eval_shape` and `clear_cache`. Usable as a decorator, with and without
     options.
@@ -285,11 +294,27 @@ def jit(
     donate = Selected("donate", fun, donate_argnums, donate_argnames)
     check_apart(fun, static, donate)
     where = device if device is not None else backend
-    return _wrapped(Jitted(fun, Options(static, donate, keep_unused, inline, where, compiler_options)))
+    return _wrapped(Jitted(fun, Options(static, donate, keep_unused, inline, where, compiler_options, outline)))
+
+
+def dispatched(fun: Callable[..., Any], static_argnames: Names = None) -> tuple[Any, Explain]:
+    """For one of the library's own functions: C++'s function, and what says of its errors what lies behind them."""
+    static, donate = Selected("static", fun, None, static_argnames), Selected("donate", fun, None, None)
+    jitted = Jitted(fun, Options(static, donate, False, False, None, None))
+    return _in_cpp(jitted), jitted.explain
 
 
 def _wrapped(jitted: Jitted) -> Any:
     """The C++ function, with the stages as methods."""
+    static, donate, function = jitted.options.static, jitted.options.donate, _in_cpp(jitted)
+    if static or donate:
+        function = guarded(function, jitted.explain, donate)
+    function.trace, function.lower, function.eval_shape = jitted.traced, jitted.lowered, jitted.eval_shape
+    function.clear_cache = jitted.forget
+    return function
+
+
+def _in_cpp(jitted: Jitted) -> Any:
     static, fun = jitted.options.static, jitted.fun
     function: Any = cpp_jit(
         jitted.name,
@@ -301,9 +326,4 @@ def _wrapped(jitted: Jitted) -> Any:
     )
     jitted.function = weakref.ref(function)
     functools.update_wrapper(function, fun)
-    donate = jitted.options.donate
-    if static or donate:
-        function = guarded(function, jitted.explain, donate)
-    function.trace, function.lower, function.eval_shape = jitted.traced, jitted.lowered, jitted.eval_shape
-    function.clear_cache = jitted.forget
     return function

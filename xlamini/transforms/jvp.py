@@ -11,6 +11,7 @@ from xlamini.core.avals import ShapedArray
 from xlamini.core.dtypes import float0
 from xlamini.core.edges import edge
 from xlamini.core.errors import ShapeError
+from xlamini.core.jaxpr import Jaxpr
 from xlamini.core.pytree import first_difference, flatten, register_pytree_node, treedef_children
 from xlamini.core.tangents import is_differentiable, tangent_aval
 from xlamini.core.tracer import aval_of
@@ -19,9 +20,10 @@ from xlamini.interpreters.linearize import Linearized
 from xlamini.interpreters.linearize import linearize as linearize_jaxpr
 from xlamini.primitives.tangent_ops import zeros
 from xlamini.transforms.differentiated import DiffArgs
-from xlamini.transforms.one_program import apply, as_one_program
+from xlamini.transforms.higher_order import Mask
+from xlamini.transforms.one_program import apply, transformed
 from xlamini.transforms.reverse import evaluated
-from xlamini.transforms.tracing import Trace, rebuilt
+from xlamini.transforms.tracing import rebuilt
 
 
 @edge
@@ -38,15 +40,9 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
     given = matching_tangents("jvp", diff, tangents)
     traced = diff.trace(has_aux)
     keep = [i for i, a in enumerate(diff.avals) if is_differentiable(a)]
-    pushed, nonzero_out = jvp_of_jaxpr(traced.jaxpr, diff.nonzero(traced))
-
-    def program(*operands: Any) -> list[Any]:
-        flat = apply(pushed, operands)
-        count = len(nonzero_out)
-        return flat[:count] + _with_zeros(traced, nonzero_out, flat[count:])
-
-    flat = as_one_program(program, [*diff.operands(traced), *(given[i] for i in keep)], diff.fun_name)
-    count = len(nonzero_out)
+    operands = [*diff.operands(traced), *(given[i] for i in keep)]
+    flat = transformed(_with_tangents, traced.jaxpr, (diff.nonzero(traced),), operands)
+    count = len(traced.jaxpr.outvars)
     out, aux = diff.split(traced, flat[:count])
     out_tangents, _ = rebuilt(traced.out_tree, as_tangents(traced.jaxpr.out_avals, flat[count:]))
     return (out, out_tangents, aux) if has_aux else (out, out_tangents)
@@ -156,12 +152,14 @@ def _check_tangent(what: str, name: str, tangent: Any, primal: ShapedArray) -> N
         )
 
 
-def _with_zeros(traced: Trace, nonzero: Sequence[bool], tangents: Sequence[Any]) -> list[Any]:
-    """A tangent for every output that can have one."""
-    given = iter(tangents)
-    return [
+def _with_tangents(jaxpr: Jaxpr, nonzero: Mask, operands: Sequence[Any]) -> list[Any]:
+    """The outputs of `jaxpr`, and a tangent for every one of them that can have one."""
+    pushed, nonzero_out = jvp_of_jaxpr(jaxpr, nonzero)
+    flat = apply(pushed, operands)
+    outs, given = flat[: len(nonzero_out)], iter(flat[len(nonzero_out) :])
+    return outs + [
         next(given) if nz else zeros(tangent_aval(a))
-        for nz, a in zip(nonzero, traced.jaxpr.out_avals, strict=True)
+        for nz, a in zip(nonzero_out, jaxpr.out_avals, strict=True)
         if nz or is_differentiable(a)
     ]
 

@@ -6,23 +6,29 @@ whole; where its single operations have been compiled before, it runs one by one
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
 from xlamini.core.avals import ShapedArray
 from xlamini.core.dtypes import float0
 from xlamini.core.jaxpr import Jaxpr, Literal, Var, close_over
 from xlamini.core.primitive import Primitive
+from xlamini.core.rewriting import rewrite
 from xlamini.core.structure import executable_key, executable_params
 from xlamini.core.tracer import aval_of, build, state
 from xlamini.interpreters.dce import dce
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.primitives.convert import convert
 from xlamini.runtime.put import device_put_value
+from xlamini.transforms.numbers_apart import numbers_apart
 from xlamini.transforms.placement import placement
 from xlamini.transforms.program import LoweredProgram, Program
+from xlamini.transforms.recognised import is_traced_once
 
-MAX_PROGRAMS = 4096
+MAX_PROGRAMS = 2048
+
+Key = tuple[Hashable, Any]
+"""A program's structure and its device."""
 
 
 class Routed(NamedTuple):
@@ -37,7 +43,8 @@ class Routed(NamedTuple):
 
 _programs: dict[Any, Program] = {}
 _equations: dict[Any, Jaxpr] = {}
-_seen: dict[Any, None] = {}
+_seen: dict[int, None] = {}
+"""The hashes of keys that have been met, since a key is as long as its program."""
 
 
 def apply(jaxpr: Jaxpr, operands: Sequence[Any]) -> list[Any]:
@@ -57,6 +64,28 @@ def as_one_program(fun: Callable[..., Sequence[Any]], operands: Sequence[Any], n
         return list(fun(*operands))
     jaxpr, captured = build(fun, [aval_of(x) for x in operands], name)
     return run(close_over(jaxpr), [*captured, *operands])
+
+
+def transformed(
+    program: Callable[..., Sequence[Any]], jaxpr: Jaxpr, options: tuple, operands: Sequence[Any]
+) -> list[Any]:
+    """`program(jaxpr, *options, operands)`, flat: inlined when tracing, else run as one program.
+
+    `program` looks at nothing but its arguments, so it is made into a jaxpr once for each jaxpr, options and types.
+    """
+    if is_traced_once():
+        return list(program(jaxpr, *options, operands))
+    whole = _whole(jaxpr, program, options, tuple(map(aval_of, operands)))
+    if state.builder is not None:
+        return evaluate(whole, operands)
+    return run(close_over(whole), [*whole.consts, *operands])
+
+
+@rewrite
+def _whole(
+    jaxpr: Jaxpr, program: Callable[..., Sequence[Any]], options: tuple, avals: tuple[ShapedArray, ...]
+) -> Jaxpr:
+    return build(lambda *operands: program(jaxpr, *options, operands), avals, jaxpr.name)[0]
 
 
 def run_equation(primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> list[Any]:
@@ -91,14 +120,32 @@ def _as_array(x: Any, aval: ShapedArray) -> Any:
 def _run(jaxpr: Jaxpr, inputs: Sequence[Any]) -> list[Any]:
     where = placement(inputs, _NUMBERED, jaxpr.name)
     key = executable_key(jaxpr), where.device
-    program = _programs.get(key)
+    program, numbers = _programs.get(key), ()
     if program is None:
-        if key not in _seen and _better_one_by_one(jaxpr):
-            _remember(_seen, key, None)
-            return evaluate(_needed(jaxpr), inputs)
-        program = LoweredProgram(jaxpr, jaxpr.name, where.device).compile()
-        _remember(_programs, key, program)
-    return program(inputs, where.committed)
+        program, numbers = _found_or_made(jaxpr, key)
+    if program is None:
+        return evaluate(_needed(jaxpr), inputs)
+    return program([*inputs, *numbers], where.committed)
+
+
+def _found_or_made(jaxpr: Jaxpr, key: Key) -> tuple[Program | None, Sequence[Any]]:
+    """The program, and numbers that it takes as further inputs; None where single operations serve better this time.
+
+    The first one of its structure has its numbers as constants. When others come there is one that takes any numbers.
+    """
+    general, numbers = numbers_apart(jaxpr)
+    general_key, is_new = (executable_key(general), key[1]), hash(key) not in _seen
+    if numbers and (general_key in _programs or (is_new and hash(general_key) in _seen)):
+        return _programs.get(general_key) or _compiled(general, general_key), numbers
+    _remember(_seen, hash(key), None)
+    _remember(_seen, hash(general_key), None)
+    return (None if is_new and _better_one_by_one(jaxpr) else _compiled(jaxpr, key)), ()
+
+
+def _compiled(jaxpr: Jaxpr, key: Key) -> Program:
+    program = LoweredProgram(jaxpr, jaxpr.name, key[1]).compile()
+    _remember(_programs, key, program)
+    return program
 
 
 def _needed(jaxpr: Jaxpr) -> Jaxpr:

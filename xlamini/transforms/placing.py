@@ -6,7 +6,7 @@ from typing import Any
 from xlamini.core.pytree import tree_leaves, tree_map
 from xlamini.core.tracer import Tracer, leaked
 from xlamini.runtime.put import device_put_value
-from xlamini.transforms import one_program
+from xlamini.transforms import one_program, recognised
 from xlamini.transforms.jit import forget_all
 
 
@@ -40,4 +40,5 @@ def block_until_ready(x: Any) -> Any:
 def clear_caches() -> None:
     """Forget all traces and compiled programs, of every jitted function."""
     one_program.clear()
+    recognised.clear()
     forget_all()

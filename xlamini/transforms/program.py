@@ -5,31 +5,38 @@ executable; in place of random keys it gets, and returns, the words they are mad
 """
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from xlamini.core.config import outlining, programs_are_kept
 from xlamini.core.dtypes import float0
-from xlamini.core.effects import any_ordered
 from xlamini.core.errors import DeletedArrayError, ShapeError
 from xlamini.core.jaxpr import Jaxpr, subjaxprs
 from xlamini.interpreters.dce import dce
 from xlamini.interpreters.physical import is_extended, physical
 from xlamini.runtime.dispatch import FastPath, fast_path
-from xlamini.runtime.executable import Executable, compile_module
+from xlamini.runtime.executable import Executable
 from xlamini.runtime.host_memory import check_fits_in_memory
 from xlamini.runtime.keys import overlaid, overlay
 from xlamini.runtime.lifetime import explain_failure, release
 from xlamini.runtime.put import device_put_value
 from xlamini.runtime.versions import DISPATCH_ERRORS
+from xlamini.transforms.compiling import executable_of
+from xlamini.transforms.outlining import Report, outlined
 
 _GIGANTIC = 2**36
 """Elements of one array that XLA's CPU compiler does not survive."""
 
 
 class LoweredProgram:
-    """A jaxpr and its StableHLO module, ready to compile."""
+    """A jaxpr and its StableHLO module, ready to compile.
+
+    Where programs are kept on disk, outlining and the module wait until they are asked for: a program that is there
+    needs neither.
+    """
 
     def __init__(
         self,
@@ -38,32 +45,43 @@ class LoweredProgram:
         device: Any,
         donated: Sequence[bool] = (),
         keep_unused: bool = False,
+        outline: bool | None = None,
     ):
         self.out_avals = jaxpr.out_avals
         self.returns_keys = any(map(is_extended, self.out_avals))
         self.computed = tuple(a.dtype != float0 for a in self.out_avals)
-        self.jaxpr, used = dce(physical(jaxpr), self.computed, keep_unused)
+        self.pruned, used = dce(physical(jaxpr), self.computed, keep_unused)
         self.kept = used
+        self.outlines = outlining.value if outline is None else outline
         if device.platform == "cpu":
-            _refuse_gigantic(self.jaxpr)
+            _refuse_gigantic(self.pruned)
         self.name, self.device = name, device
         donated = donated or (False,) * len(jaxpr.invars)
-        self.aliases = alias_outputs(self.jaxpr, [d for d, u in zip(donated, used, strict=True) if u])
+        self.aliases = alias_outputs(self.pruned, [d for d, u in zip(donated, used, strict=True) if u])
         self.unusable = _unusable(donated, used, self.aliases)
-        self.module, self.host_callbacks = _lower(self.jaxpr, name, device.platform, self.aliases)
+        if not programs_are_kept():
+            _ = self._lowered  # now, so that what cannot be lowered is said here
+
+    @functools.cached_property
+    def _outlined(self) -> tuple[Jaxpr, Report]:
+        return outlined(self.pruned, self.device.platform, self.outlines)
+
+    jaxpr = property(lambda self: self._outlined[0], doc="The program as it is lowered.")
+    outline_report = property(lambda self: self._outlined[1], doc="What outlining did.")
+
+    @functools.cached_property
+    def _lowered(self) -> tuple[Any, list[Any]]:
+        # Imported here because MLIR's bindings cost 0.1 s, which a user who only looks at jaxprs should not pay.
+        from xlamini.lowering.module import lower_jaxpr
+
+        return lower_jaxpr(self.jaxpr, self.name, self.device.platform, self.aliases)
+
+    module = property(lambda self: self._lowered[0], doc="The StableHLO module.")
+    host_callbacks = property(lambda self: self._lowered[1], doc="The Python functions that it calls.")
 
     def compile(self, options: Mapping[str, Any] | None = None) -> Program:
-        executable = compile_module(
-            self.module,
-            devices=[self.device],
-            in_avals=self.jaxpr.in_avals,
-            out_avals=self.jaxpr.out_avals,
-            donated=[i for i, a in enumerate(self.aliases) if a is not None],
-            compiler_options=options,
-            host_callbacks=self.host_callbacks,
-            ordered=any_ordered(self.jaxpr.effects),
-        )
-        return Program(self, executable)
+        """The program, ready to run; `options` are XLA's, by name."""
+        return Program(self, executable_of(self, options))
 
 
 def _refuse_gigantic(jaxpr: Jaxpr) -> None:
@@ -78,13 +96,6 @@ def _refuse_gigantic(jaxpr: Jaxpr) -> None:
         if eqn.primitive.higher_order:
             for inner in subjaxprs(eqn):
                 _refuse_gigantic(inner)
-
-
-def _lower(jaxpr: Jaxpr, name: str, platform: str, aliases: Sequence[int | None]) -> Any:
-    # Imported here because MLIR's bindings cost 0.1 s, which a user who only looks at jaxprs should not pay.
-    from xlamini.lowering.module import lower_jaxpr
-
-    return lower_jaxpr(jaxpr, name, platform, aliases)
 
 
 def alias_outputs(jaxpr: Jaxpr, donated: Sequence[bool]) -> list[int | None]:
@@ -106,19 +117,21 @@ def _unusable(donated: Sequence[bool], used: Sequence[bool], aliases: Sequence[i
 
 
 class Program:
-    """A compiled jaxpr."""
+    """A compiled jaxpr. It does not hold the module it came from, which takes more memory than all the rest."""
 
     def __init__(self, lowered: LoweredProgram, executable: Executable):
-        self.lowered, self.executable = lowered, executable
-        self.kept = [i for i, k in enumerate(lowered.kept) if k]
+        self.name, self.device, self.executable = lowered.name, lowered.device, executable
+        self.kept, self.computed = lowered.kept, lowered.computed
+        self._out_avals, self._returns_keys = lowered.out_avals, lowered.returns_keys
+        self._taken = [i for i, k in enumerate(lowered.kept) if k]
         self._has_run = False
 
     def __call__(self, inputs: Sequence[Any], committed: bool = False, names: Sequence[str] = ()) -> list[Any]:
         """The outputs; `names` are those of the last inputs, the arguments, in messages."""
         if not self._has_run:
-            check_fits_in_memory(self.executable.loaded, self.lowered.device.platform, self.lowered.name)
+            check_fits_in_memory(self.executable, self.device.platform, self.name)
             self._has_run = True
-        given = [overlaid(inputs[i]) for i in self.kept]
+        given = [overlaid(inputs[i]) for i in self._taken]
         try:
             outs = self.executable.call(self.executable.place(given), committed)
         except (DeletedArrayError, *DISPATCH_ERRORS) as error:
@@ -127,20 +140,19 @@ class Program:
                 raise
             raise explained from None
         release(given[i] for i in self.executable.donated)
-        if not all(self.lowered.computed):
+        if not all(self.computed):
             outs = self._with_float0(outs)
-        return list(map(overlay, outs, self.lowered.out_avals)) if self.lowered.returns_keys else outs
+        return list(map(overlay, outs, self._out_avals)) if self._returns_keys else outs
 
     def _with_float0(self, outs: Sequence[Any]) -> list[Any]:
         """All outputs: those of dtype float0 have no elements to compute."""
-        given, lowered = iter(outs), self.lowered
-        pairs = zip(lowered.computed, lowered.out_avals, strict=True)
+        given, pairs = iter(outs), zip(self.computed, self._out_avals, strict=True)
         return [next(given) if computed else np.zeros(aval.shape, float0) for computed, aval in pairs]
 
     def _named(self, inputs: Sequence[Any], names: Sequence[str]) -> list[tuple[str, Any]]:
         """Each input with what it is to the user."""
-        captured = [f"the array that {self.lowered.name} captured"] * (len(inputs) - len(names))
-        arguments = [f"the argument {name!r} of {self.lowered.name}" for name in names]
+        captured = [f"the array that {self.name} captured"] * (len(inputs) - len(names))
+        arguments = [f"the argument {name!r} of {self.name}" for name in names]
         return list(zip([*captured, *arguments], map(overlaid, inputs), strict=True))
 
     def fast_path(self, captured: Sequence[Any], out_tree: Any, committed: bool) -> FastPath | None:
@@ -149,9 +161,7 @@ class Program:
         None for a program that calls Python functions: their effects are waited for, and their failures explained; and
         for one with outputs of dtype float0, which are NumPy's.
         """
-        if self.lowered.host_callbacks or not all(self.lowered.computed):
+        if self.executable.calls_python or not all(self.computed):
             return None
-        device = self.lowered.device
-        constants = [device_put_value(overlaid(x), device) for x in captured]
-        kept = self.lowered.kept
-        return fast_path(self.executable, out_tree, kept=kept, const_args=constants, committed=committed)
+        constants = [device_put_value(overlaid(x), self.device) for x in captured]
+        return fast_path(self.executable, out_tree, kept=self.kept, const_args=constants, committed=committed)

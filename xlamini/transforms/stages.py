@@ -9,6 +9,7 @@ import numpy as np
 
 from xlamini.core.avals import ShapedArray
 from xlamini.core.dtypes import canonicalize_dtype
+from xlamini.core.edges import edge_methods
 from xlamini.core.jaxpr import ClosedJaxpr
 from xlamini.core.pytree import first_difference, flatten, unflatten
 from xlamini.core.tracer import Tracer
@@ -174,6 +175,10 @@ class Lowered(Stage):
         self._check_here("cost_analysis")
         return hlo_cost(self._program.module, self._program.device)
 
+    def outline_report(self) -> str:
+        """Which repeated blocks were made functions of their own, compiled once; or why none was."""
+        return str(self._program.outline_report)
+
     def compile(self, compiler_options: CompilerOptions | None = None) -> Compiled:
         """The executable; `compiler_options` are XLA's, by name, on top of those given to `jit`.
 
@@ -261,7 +266,7 @@ class Compiled(Stage):
     @property
     def input_shardings(self) -> Any:
         """Where each argument must be, as a tree `(args, kwargs)`; None for one that the program does not read."""
-        every = _spread(self._program.lowered.kept, self._program.executable.in_shardings)
+        every = _spread(self._program.kept, self._program.executable.in_shardings)
         return unflatten(self.in_tree, every[len(self._captured) :])
 
     @property
@@ -270,11 +275,15 @@ class Compiled(Stage):
         return unflatten(self.out_tree, self._out_shardings())
 
     def _out_shardings(self) -> list[Any]:
-        return _spread(self._program.lowered.computed, self._program.executable.out_shardings)
+        return _spread(self._program.computed, self._program.executable.out_shardings)
 
     def _out_info(self) -> list[ShapeDtypeStruct]:
         pairs = zip(super()._out_info(), self._out_shardings(), strict=True)
         return [info.update(sharding=where) for info, where in pairs]
+
+
+for _stage in (Traced, Lowered, Compiled):
+    edge_methods(_stage)
 
 
 def _spread(mask: Sequence[bool], values: Sequence[Any]) -> list[Any]:

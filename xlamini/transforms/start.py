@@ -11,11 +11,10 @@ from xlamini.runtime.dispatch import set_tracer_class
 from xlamini.transforms.eager import evaluate_primitive
 from xlamini.transforms.jit import forget_own
 from xlamini.transforms.shape_struct import ShapeDtypeStruct
-from xlamini.transforms.stages import Compiled, Lowered, Traced
 
 set_tracer_class(Tracer)
 install_evaluator(evaluate_primitive)
 crowd.forget = forget_own
 
-for _public in (type(config), ShapeDtypeStruct, Traced, Lowered, Compiled):
-    edge_methods(_public)
+edge_methods(type(config))
+edge_methods(ShapeDtypeStruct)

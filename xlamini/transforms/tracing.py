@@ -10,6 +10,7 @@ from xlamini.core.pytree import flatten_from_user, unflatten
 from xlamini.core.tracer import Tracer, build, state
 from xlamini.runtime.put import device_put_value
 from xlamini.transforms.arguments import ArgNames, check_outputs, name_of
+from xlamini.transforms.recognised import recognised
 
 
 class Trace(NamedTuple):
@@ -32,10 +33,12 @@ def trace(
     values: Sequence[Any] | None = None,
     names: Sequence[str] | None = None,
     name: str | None = None,
+    anew: bool = False,
 ) -> Trace:
     """Trace `fun(*args, **kwargs)` for leaves of these types; `in_tree` is the tree of `(args, kwargs)`.
 
-    `values` lets Python control flow ask for numbers; None for a leaf that has none.
+    `values` lets Python control flow ask for numbers; None for a leaf that has none. `anew` says that each call traces
+    anew, so that it pays to recognise the program.
     """
     out_tree: Any = None
     builder: Any = None
@@ -51,7 +54,8 @@ def trace(
         return leaves
 
     jaxpr, captured = build(flat, avals, fun_name, names, values)
-    return Trace(close_over(jaxpr), captured, out_tree, names, builder)
+    closed = recognised(close_over(jaxpr)) if anew else close_over(jaxpr)
+    return Trace(closed, captured, out_tree, names, builder)
 
 
 def rebuilt(tree: Any, leaves: Sequence[Any]) -> Any:

@@ -12,6 +12,7 @@ from typing import Any
 from xlamini.core.avals import ShapedArray
 from xlamini.core.edges import edge
 from xlamini.core.errors import ShapeError
+from xlamini.core.jaxpr import Jaxpr
 from xlamini.core.pytree import unflatten
 from xlamini.core.tangents import Zero, is_differentiable
 from xlamini.interpreters.evaluate import evaluate
@@ -19,7 +20,8 @@ from xlamini.interpreters.linearize import linearize
 from xlamini.primitives.tangent_ops import full, instantiated
 from xlamini.transforms.arguments import check_callable
 from xlamini.transforms.differentiated import Argnums, DiffArgs
-from xlamini.transforms.one_program import as_one_program
+from xlamini.transforms.higher_order import Mask
+from xlamini.transforms.one_program import transformed
 from xlamini.transforms.reverse import as_gradients, pull_back
 from xlamini.transforms.tracing import Trace, rebuilt
 
@@ -89,19 +91,21 @@ def _differentiate(
     _check_inputs(diff, holomorphic, allow_int)
     traced = diff.trace(has_aux)
     _check_value(diff, traced, holomorphic)
-    lin = linearize(traced.jaxpr, diff.nonzero(traced))
-
-    def program(*operands: Any) -> list[Any]:
-        outs, residuals = lin.parted(operands, evaluate(lin.primal, operands))
-        out_avals = [v.aval for v in traced.jaxpr.outvars]
-        cts = [full(out_avals[0], 1), *map(Zero, out_avals[1:])]
-        return [*outs, *(instantiated(ct) for ct in pull_back(lin, residuals, cts))]
-
-    flat = as_one_program(program, diff.operands(traced), diff.fun_name)
-    outs, cts = flat[: len(lin.nonzero_out)], flat[len(lin.nonzero_out) :]
+    flat = transformed(_with_gradient, traced.jaxpr, (diff.nonzero(traced),), diff.operands(traced))
+    count = len(traced.jaxpr.outvars)
+    outs, cts = flat[:count], flat[count:]
     gradients = rebuilt(diff.tree, as_gradients(diff.avals, cts))
     value, aux = diff.split(traced, outs)
     return value, aux, gradients[0] if diff.single else gradients
+
+
+def _with_gradient(jaxpr: Jaxpr, nonzero: Mask, operands: Sequence[Any]) -> list[Any]:
+    """The outputs of `jaxpr` and the cotangents of its inputs, for one of 1 at the first output."""
+    lin = linearize(jaxpr, nonzero)
+    outs, residuals = lin.parted(operands, evaluate(lin.primal, operands))
+    first, *others = jaxpr.out_avals
+    cts = [full(first, 1), *map(Zero, others)]
+    return [*outs, *map(instantiated, pull_back(lin, residuals, cts))]
 
 
 def _check_inputs(diff: DiffArgs, holomorphic: bool, allow_int: bool) -> None:

@@ -23,11 +23,11 @@ from xlamini.core.tracer import aval_of
 from xlamini.interpreters.linearize import Linearized, linearize
 from xlamini.interpreters.transpose import transpose
 from xlamini.primitives.convert import convert
-from xlamini.primitives.tangent_ops import zeros
+from xlamini.primitives.tangent_ops import instantiated, zeros
 from xlamini.transforms.arguments import ArgNames, avals_of, check_callable, name_of
 from xlamini.transforms.differentiated import DiffArgs
 from xlamini.transforms.linearity import nonlinear_part
-from xlamini.transforms.one_program import apply, as_one_program
+from xlamini.transforms.one_program import apply, transformed
 from xlamini.transforms.reverse import as_gradients, evaluated, pull_back
 from xlamini.transforms.tracing import Trace, rebuilt, trace
 
@@ -86,15 +86,9 @@ class VJP:
         given = _checked_cotangents(rule, out_ct)
         rest = rule.out_avals[len(given) :]
         cts = [*given, *(Zero(tangent_aval(a)) for a in rest)]
-
-        def program(*arrays: Any) -> list[Any]:
-            dense = iter(arrays[: len(arrays) - len(self.residuals)])
-            every = [ct if is_zero(ct) else next(dense) for ct in cts]
-            residuals = arrays[len(arrays) - len(self.residuals) :]
-            return [zeros(ct.aval) if is_zero(ct) else ct for ct in pull_back(rule.lin, residuals, every)]
-
         dense = [ct for ct in cts if not is_zero(ct)]
-        found = as_one_program(program, [*dense, *self.residuals], f"vjp_{rule.fun_name}")
+        zero = tuple(ct.aval if is_zero(ct) else None for ct in cts)
+        found = transformed(_pulled_back, rule.lin.tangent, (rule.lin, zero), [*dense, *self.residuals])
         return rebuilt(rule.in_tree, as_gradients(rule.in_avals, found))
 
     def __repr__(self) -> str:
@@ -103,6 +97,14 @@ class VJP:
 
 
 register_pytree_node(VJP, lambda v: (v.residuals, v.rule), lambda rule, residuals: VJP(rule, residuals))
+
+
+def _pulled_back(jaxpr: Jaxpr, lin: Linearized, zero: Sequence[Any], operands: Sequence[Any]) -> list[Any]:
+    """The cotangents of the inputs, for `operands`: the cotangents of the outputs but those in `zero`; residuals."""
+    count = len(operands) - lin.num_residuals
+    dense = iter(operands[:count])
+    cts = [next(dense) if aval is None else Zero(aval) for aval in zero]
+    return list(map(instantiated, pull_back(lin, operands[count:], cts)))
 
 
 class _CotangentNames(Sequence[str]):
@@ -163,7 +165,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Sequen
     leaves, in_tree = flatten_from_user((primals, {}))
     names, fun_name = ArgNames(fun, in_tree), name_of(fun)
     avals = avals_of(leaves, names, fun_name)
-    traced = trace(fun, in_tree, avals, None, names)
+    traced = trace(fun, in_tree, avals, None, names, anew=True)
     linear = (False,) * len(traced.captured) + (True,) * len(avals)
 
     @edge

@@ -6,15 +6,16 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from xlamini.core.edges import edge
+from xlamini.core.jaxpr import Jaxpr
 from xlamini.core.named_axes import named_axis
 from xlamini.core.primitive import Axis
 from xlamini.core.pytree import flatten_from_user, unflatten
-from xlamini.interpreters.batch import push_batch
+from xlamini.interpreters.batch import Dims, push_batch
 from xlamini.primitives.batch_ops import move_batch_dim
 from xlamini.transforms.arguments import ArgNames, avals_of, check_callable, check_values, name_of
 from xlamini.transforms.axes import axis_leaves, unbatched_aval
 from xlamini.transforms.cells import Cells, store, threaded, values_of, with_cells
-from xlamini.transforms.one_program import as_one_program
+from xlamini.transforms.one_program import transformed
 from xlamini.transforms.tracing import Trace, rebuilt, trace
 
 
@@ -110,7 +111,7 @@ def _trace_example(
     single = [unbatched_aval(a, d) for a, d in zip(avals, dims, strict=True)]
     values = [x if d is None else None for x, d in zip(leaves, dims, strict=True)]
     with named_axis(axis):
-        return trace(fun, in_tree, single, values, names)
+        return trace(fun, in_tree, single, values, names, anew=True)
 
 
 def _run(
@@ -119,13 +120,14 @@ def _run(
     in_dims = (*(None,) * len(traced.captured), *dims)
     example = unflatten(traced.out_tree, [v.aval for v in traced.jaxpr.outvars])
     wanted = axis_leaves("out_axes", out_axes, example, None, traced.jaxpr.out_avals, None, fun_name)
-
-    def program(*operands: Any) -> list[Any]:
-        outs, found = push_batch(traced.jaxpr, axis, operands, in_dims)
-        return [_placed(x, axis, d, w, fun_name) for x, d, w in zip(outs, found, wanted, strict=True)]
-
-    outs = as_one_program(program, [*traced.captured, *leaves], fun_name)
+    outs = transformed(_batched, traced.jaxpr, (axis, in_dims, tuple(wanted)), [*traced.captured, *leaves])
     return rebuilt(traced.out_tree, outs)
+
+
+def _batched(jaxpr: Jaxpr, axis: Axis, dims: Dims, wanted: Dims, operands: Sequence[Any]) -> list[Any]:
+    """The outputs of `jaxpr` for operands with a batch dimension at `dims`, with theirs at `wanted`."""
+    outs, found = push_batch(jaxpr, axis, operands, dims)
+    return [_placed(x, axis, d, w, jaxpr.name) for x, d, w in zip(outs, found, wanted, strict=True)]
 
 
 def _placed(x: Any, axis: Axis, found: int | None, wanted: int | None, fun_name: str) -> Any:
@@ -146,19 +148,25 @@ def mapped_size(
     fun_name: str,
 ) -> int:
     """The size that all mapped axes share."""
-    sizes: dict[int, str] = {}
+    first: dict[int, int | None] = {}
     for i, (aval, dim) in enumerate(zip(avals, dims, strict=True)):
         if dim is not None:
-            sizes.setdefault(aval.shape[dim], f"axis {dim} of {names[i]} ({aval.str_short(short_dtypes=False)})")
+            first.setdefault(aval.shape[dim], i)
     if axis_size is not None:
-        sizes.setdefault(axis_size, "axis_size")
-    if len(sizes) == 1:
-        return next(iter(sizes))
-    if not sizes:
+        first.setdefault(axis_size, None)
+    if len(first) == 1:
+        return next(iter(first))
+    if not first:
         raise ValueError(
             f"vmap: nothing is mapped: in_axes is None for every argument of {fun_name}; map one, or pass axis_size"
         )
-    found = "; ".join(f"{where} has size {size}" for size, where in sizes.items())
+
+    def where(i: int | None) -> str:
+        if i is None:
+            return "axis_size"
+        return f"axis {dims[i]} of {names[i]} ({avals[i].str_short(short_dtypes=False)})"
+
+    found = "; ".join(f"{where(i)} has size {size}" for size, i in first.items())
     raise ValueError(f"vmap: the mapped axes of {fun_name}'s arguments differ in size: {found}")
 
 

@@ -19,8 +19,9 @@ from xlamini.primitives.linalg import qr as _qr
 from xlamini.primitives.linalg import svd as _svd
 from xlamini.primitives.linalg.householder import geqrf
 from xlamini.primitives.linalg.stacks import mH, mT
+from xlamini.primitives.permuted import permuted
 from xlamini.primitives.shape import expand_dims
-from xlamini.primitives.sort import permuted, sort
+from xlamini.primitives.sort import sort
 from xlamini.runtime.array import Array
 from xlamini.transforms.composite import composite
 from xlamini.typing import ArrayLike

@@ -4,11 +4,12 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 from xlamini.core.errors import MissingRule
+from xlamini.primitives.cpu_math import gamma as on_cpu
 from xlamini.primitives.elementwise import FLOAT, elementwise
 from xlamini.primitives.exponential import TRANSCENDENTAL
 
 
-@elementwise(hlo="chlo.lgamma", accepts=FLOAT, flops=TRANSCENDENTAL)
+@elementwise(hlo="chlo.lgamma", on_cpu=on_cpu.log_gamma, accepts=FLOAT, flops=TRANSCENDENTAL)
 def lgamma(x: Any) -> Any:
     """The logarithm of the magnitude of the gamma function, elementwise."""
 
@@ -18,7 +19,7 @@ def _(x: Any, *, out: Any) -> Any:
     return digamma(x)
 
 
-@elementwise(hlo="chlo.digamma", accepts=FLOAT, flops=TRANSCENDENTAL)
+@elementwise(hlo="chlo.digamma", on_cpu=on_cpu.digamma, accepts=FLOAT, flops=TRANSCENDENTAL)
 def digamma(x: Any) -> Any:
     """The derivative of the logarithm of the gamma function, elementwise."""
 

@@ -31,6 +31,7 @@ class Callback(Primitive):
     """A call of `callback`, whose results are of the types `result_avals` for each example."""
 
     multiple_results = True
+    pure = False
     lacks: Mapping[str, str] = {"jvp": "a Python function has no derivative", "transpose": "not linear"}
     side_effect = True
     face: str

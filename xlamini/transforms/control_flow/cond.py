@@ -19,7 +19,7 @@ from xlamini.transforms.cells import Cells, store, threaded, values_of, with_cel
 from xlamini.transforms.control_flow.branches import Branches, check_branches, passed_on, trace_branches
 from xlamini.transforms.control_flow.cond_primitive import INT32, clamped, cond_p
 from xlamini.transforms.higher_order import chosen, merged
-from xlamini.transforms.one_program import as_one_program
+from xlamini.transforms.one_program import transformed
 from xlamini.transforms.tracing import rebuilt
 
 _UNSET: Any = type("_Unset", (), {"__repr__": lambda self: "<not given>"})()
@@ -57,8 +57,8 @@ def _cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any]
     traced = trace_branches("cond", functions, operands)
     branches = traced._replace(jaxprs=traced.jaxprs[::-1])
     if _is_number(pred):
-        return applied(branches, lambda: literal(int(bool(pred)), INT32))
-    return applied(branches, _index_of_pred, pred)
+        return applied(branches, _constant, int(bool(pred)))
+    return applied(branches, _index_of_pred, chooser=(pred,))
 
 
 def switch(
@@ -88,8 +88,8 @@ def _switch(index: Any, funs: Sequence[Callable[..., Any]], operands: tuple[Any,
         return funs[clamped(now, len(funs))](*operands)
     traced = trace_branches("switch", functions, operands)
     if _is_number(index):
-        return applied(traced, lambda: literal(clamped(index, len(funs)), INT32))
-    return applied(traced, lambda x: _index_in_bounds(x, len(funs)), index)
+        return applied(traced, _constant, clamped(index, len(funs)))
+    return applied(traced, _index_in_bounds, len(funs), chooser=(index,))
 
 
 def _with_refs(choose: Callable[..., Any], funs: Sequence[Callable[..., Any]], operands: tuple[Any, ...]) -> Any:
@@ -103,19 +103,35 @@ def _with_refs(choose: Callable[..., Any], funs: Sequence[Callable[..., Any]], o
     return with_cells(choose, threading, *funs, *operands)
 
 
-def applied(traced: Branches, index_of: Callable[..., Any], *chooser: Any, **params: Any) -> Any:
-    """The chosen branch's outputs, as a tree; `index_of(*chooser)` is its number."""
+def applied(
+    traced: Branches, index_of: Callable[..., Any], *fixed: Any, chooser: Sequence[Any] = (), **params: Any
+) -> Any:
+    """The chosen branch's outputs, as a tree; `index_of(*fixed, *chooser)` is its number."""
     passed = passed_on(traced.jaxprs)
     own = [place is None for place in passed]
     branches = tuple(_with_outputs(jaxpr, own) for jaxpr in traced.jaxprs)
 
-    def chosen_branch(*xs: Any) -> Any:
-        index = index_of(*xs[: len(chooser)])
-        return cond_p.bind(index, *xs[len(chooser) :], branches=branches, **params)
-
-    outs = as_one_program(chosen_branch, [*chooser, *traced.operands], "cond")
+    options = (branches, index_of, fixed, len(chooser), tuple(params.items()))
+    outs = transformed(_chosen_branch, branches[0], options, [*chooser, *traced.operands])
     same = [traced.operands[place] for place in passed if place is not None]
     return rebuilt(traced.out_tree, merged(own, outs, same))
+
+
+def _chosen_branch(
+    first: Jaxpr,
+    branches: tuple[Jaxpr, ...],
+    index_of: Callable[..., Any],
+    fixed: tuple[Any, ...],
+    count: int,
+    params: tuple[tuple[str, Any], ...],
+    operands: Sequence[Any],
+) -> list[Any]:
+    index = index_of(*fixed, *operands[:count])
+    return cond_p.bind(index, *operands[count:], branches=branches, **dict(params))
+
+
+def _constant(index: int) -> Any:
+    return literal(index, INT32)
 
 
 def _with_outputs(jaxpr: Jaxpr, kept: Sequence[bool]) -> Jaxpr:
@@ -198,7 +214,7 @@ def _index_of_pred(pred: Any) -> Any:
     return convert(pred if aval_of(pred).dtype == np.bool_ else ne(pred, 0), INT32)
 
 
-def _index_in_bounds(index: Any, count: int) -> Any:
+def _index_in_bounds(count: int, index: Any) -> Any:
     """The index as an int32 within bounds; a dtype that int32 does not hold is clamped before it is converted."""
     dtype = aval_of(index).dtype
     if dtype.itemsize < 4 or dtype == INT32:

@@ -16,6 +16,7 @@ from xlamini.core.config import disable_jit
 from xlamini.core.dtypes import issubdtype
 from xlamini.core.jaxpr import Jaxpr
 from xlamini.core.pytree import structure
+from xlamini.core.rewriting import rewrite
 from xlamini.core.tracer import aval_of, build
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.primitives.arithmetic import add
@@ -81,7 +82,7 @@ def _fori_loop(lower: Any, upper: Any, body_fun: Callable, init_val: Any, unroll
     carry = Carry("fori_loop", body_fun, init_val, "init_val", 1)
     in_tree = structure(((0, init_val), {}))
     start = aval_of(lower)
-    init, body = carry.settled(lambda avals: trace(body_fun, in_tree, [start, *avals]))
+    init, body = carry.settled(lambda avals: trace(body_fun, in_tree, [start, *avals], anew=True))
     outs = _scanned(lower, body, init, length, turns) if length is not None else _repeated(lower, upper, body, init)
     return rebuilt(carry.tree, outs)
 
@@ -121,7 +122,8 @@ def _repeated(lower: Any, upper: Any, body: Trace, init: Sequence[Any]) -> list[
     return outs
 
 
-def _counting(body: Jaxpr, captured: int, kept: Sequence[ShapedArray]) -> Jaxpr:
+@rewrite
+def _counting(body: Jaxpr, captured: int, kept: tuple[ShapedArray, ...]) -> Jaxpr:
     """captured, i, kept, carry -> i + 1, kept, the body's carry."""
     index = body.in_avals[captured]
 

@@ -37,7 +37,11 @@ def platform_dependent(
     if platforms == (None,):
         return branches[None](*args)
     traced = trace_branches("platform_dependent", {_label(names): fun for names, fun in branches.items()}, args)
-    return applied(traced, lambda: platform_index_p.bind(platforms=platforms), branches_platforms=platforms)
+    return applied(traced, _index_of_platform, platforms, branches_platforms=platforms)
+
+
+def _index_of_platform(platforms: Platforms) -> Any:
+    return platform_index_p.bind(platforms=platforms)
 
 
 def _grouped(

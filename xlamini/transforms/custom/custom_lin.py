@@ -47,6 +47,7 @@ class CustomLin(Primitive):
 
     name = "custom_lin"
     multiple_results = True
+    pure = False
     lacks: Mapping[str, str] = {"lower": "only its transpose is known"}
 
     def shape_rule(self, *avals: ShapedArray, out_avals: Sequence[ShapedArray], **params: Any) -> list[ShapedArray]:

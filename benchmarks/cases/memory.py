@@ -1,0 +1,26 @@
+"""The most memory the process has taken: after the import, and after a model of 24 layers was compiled."""
+
+from __future__ import annotations
+
+import resource
+from collections.abc import Callable
+from types import ModuleType
+
+from benchmarks import transformer
+from benchmarks.timing import BYTES, Measurement, Settings
+
+
+def measure(load: Callable[[], ModuleType], settings: Settings) -> list[Measurement]:
+    """Measure the peak of the resident set."""
+    jax = load()
+    imported = _peak()
+    params, batch = transformer.init_params(24), transformer.make_batch()
+    jax.jit(transformer.make_step(jax)).lower(params, batch).compile()
+    return [
+        Measurement("peak memory after import", imported, BYTES, 0.9),
+        Measurement("peak memory after compiling 24 layers", _peak(), BYTES, 0.5),
+    ]
+
+
+def _peak() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024.0

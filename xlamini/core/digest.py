@@ -1,0 +1,178 @@
+"""A jaxpr's digest: a text that is the same in every process for programs that run alike.
+
+`executable_key` in `structure.py` tells programs of one process apart; this tells a program from those of other
+processes. Where an equation comes from and what its rules of derivatives are does not count. A param counts with its
+type, so that 1, 1.0 and True differ. What another process cannot recognise, such as a user's function, has no digest.
+"""
+from __future__ import annotations
+
+import enum
+import hashlib
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from xlamini.core.avals import ShapedArray
+from xlamini.core.dtype_table import ExtendedDType
+from xlamini.core.jaxpr import Jaxpr, Literal, Var
+from xlamini.core.primitive import Primitive
+from xlamini.core.structure import RewriteRule
+
+Writer = Callable[[Any], str]
+
+_PACKAGE = __name__.partition(".")[0]
+
+
+class NoDigest(Exception):
+    """Raised for a part of a program that another process would not recognise."""
+
+
+def digest(jaxpr: Jaxpr) -> str:
+    """SHA-256 of a program's equations and types; NoDigest if something in it is of this process alone."""
+    found = jaxpr.memo.get(digest)
+    if found is None:
+        found = jaxpr.memo[digest] = hashlib.sha256(_written(jaxpr).encode()).hexdigest()
+    return found
+
+
+def _written(jaxpr: Jaxpr) -> str:
+    inputs = (*jaxpr.constvars, *jaxpr.invars)
+    numbers: dict[Var, str] = {var: str(i) for i, var in enumerate(inputs)}
+    lines = [" ".join([str(len(jaxpr.constvars)), *[_aval(v.aval) for v in inputs]])]
+    for eqn in jaxpr.eqns:
+        line = [_primitive(eqn.primitive)]
+        line += [numbers[a] if type(a) is Var else _literal(a) for a in eqn.invars]
+        for name, value in eqn.params.items():
+            line += (name, write(value))
+        for var in eqn.outvars:
+            numbers[var] = str(len(numbers))
+            line.append(_aval(var.aval))
+        lines.append(" ".join(line))
+    lines.append(" ".join([numbers[a] if type(a) is Var else _literal(a) for a in jaxpr.outvars]))
+    return "\n".join(lines)
+
+
+def write(value: Any) -> str:
+    """A param as text, with its type; NoDigest if there is none that another process would write too."""
+    kind = value.__class__
+    writer = _writers.get(kind)
+    if writer is None:
+        writer = _writers[kind] = _writer(kind)
+    return writer(value)
+
+
+def _refuse(value: Any) -> str:
+    raise NoDigest(f"a {type(value).__name__}")
+
+
+class _Table(dict[Any, str]):
+    """Texts of things that are met again and again."""
+
+    def __init__(self, write: Writer):
+        super().__init__()
+        self._write = write
+
+    def __missing__(self, key: Any) -> str:
+        found = self[key] = self._write(key)
+        return found
+
+
+def _write_aval(aval: ShapedArray) -> str:
+    placed = "" if aval.sharding is None else write(aval.sharding)
+    return f"{aval.dtype!r}{aval.shape}{'~' if aval.weak_type else ''}{placed}".replace(" ", "")
+
+
+def _write_primitive(primitive: Primitive) -> str:
+    kind = type(primitive)
+    if not _is_own(kind):
+        _refuse(primitive)  # its lowering is not part of the library, whose source is in the key
+    return f"{kind.__module__}.{kind.__qualname__}:{primitive.name}"
+
+
+_aval = _Table(_write_aval).__getitem__
+_primitive = _Table(_write_primitive).__getitem__
+_dtype = _Table(repr).__getitem__
+
+
+def _literal(literal: Literal) -> str:
+    value = literal.val
+    text = repr(value) if value.__class__ in _SIMPLE else np.asarray(value).tobytes().hex()
+    return f"{text}:{_aval(literal.aval)}"
+
+
+def _write_tuple(value: tuple) -> str:
+    if _SIMPLE.issuperset(map(type, value)):
+        return repr(value)
+    return f"({','.join([write(v) for v in value])})"
+
+
+def _write_dict(value: dict) -> str:
+    return f"{{{','.join([f'{write(k)}:{write(v)}' for k, v in value.items()])}}}"
+
+
+def _write_set(value: frozenset) -> str:
+    return f"{{{','.join(sorted(map(write, value)))}}}"
+
+
+def _write_number(value: np.generic) -> str:
+    return f"{_dtype(value.dtype)}{value.tobytes().hex()}"
+
+
+def _write_enum(value: enum.Enum) -> str:
+    return f"{_named(type(value))}.{value.name}"
+
+
+def _write_fields(value: Any) -> str:
+    kind = type(value)
+    names = getattr(kind, "_fields", None) or kind.__dataclass_fields__
+    return f"{_named(kind)}({','.join([write(getattr(value, name)) for name in names])})"
+
+
+def _write_function(value: Any) -> str:
+    return _named(value) if _is_own(value) else _refuse(value)
+
+
+def _named(thing: Any) -> str:
+    return f"{thing.__module__}.{thing.__qualname__}"
+
+
+def _is_own(thing: Any) -> bool:
+    """Whether a class or function stands in the library's source, not inside another function."""
+    return thing.__module__.startswith(f"{_PACKAGE}.") and "<" not in thing.__qualname__
+
+
+def _write_type(value: type) -> str:
+    return _named(value) if _is_own(value) or value.__module__ in ("builtins", "numpy", "ml_dtypes") else _refuse(value)
+
+
+_SIMPLE = frozenset({bool, int, float, complex, str, bytes, type(None)})
+_writers: dict[type, Writer] = {
+    **dict.fromkeys(_SIMPLE, repr),
+    tuple: _write_tuple,
+    list: _write_tuple,
+    dict: _write_dict,
+    frozenset: _write_set,
+    FunctionType: _write_function,
+    type: _write_type,
+    ShapedArray: _aval,
+    Jaxpr: digest,
+}
+_families: dict[type, Writer] = {
+    RewriteRule: lambda rule: "rule",
+    np.dtype: _dtype,
+    np.generic: _write_number,
+    ExtendedDType: repr,
+    enum.Enum: _write_enum,
+    Primitive: _primitive,
+    type: _write_type,
+}
+
+
+def _writer(kind: type) -> Writer:
+    """How a class that is met for the first time is written."""
+    for base, writer in _families.items():
+        if issubclass(kind, base):
+            return writer
+    return _write_fields if hasattr(kind, "_fields" if issubclass(kind, tuple) else "__dataclass_fields__") else _refuse

@@ -1,0 +1,54 @@
+"""Numbers in programs. Equal ones are one `Literal`, so what depends on a number is found again by the literal."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from xlamini.core.avals import ShapedArray
+from xlamini.core.config import enable_x64
+from xlamini.core.dtypes import canonicalize_dtype, check_fits, dtype_of
+from xlamini.core.jaxpr import Literal
+
+SCALAR_TYPES = {bool, int, float, complex}
+_MOST = 10_000
+_interned: dict[tuple, Literal] = {}
+
+
+def literal(x: Any, dtype: Any = None, weak_type: bool = False) -> Literal:
+    """A literal for a Python scalar (weakly typed) or a NumPy scalar; with `dtype`, of that dtype."""
+    scalar = type(x) in SCALAR_TYPES or isinstance(x, np.number | np.bool_)
+    return interned(_new, x, dtype, weak_type) if scalar else _new(x, dtype, weak_type)
+
+
+def interned(make: Callable[..., Literal], x: Any, *how: Any) -> Literal:
+    """`make(x, *how)` of a Python or NumPy scalar; made once for all that are alike."""
+    key = (make, type(x), x or repr(x), enable_x64.value, *how)  # 0.0 equals -0.0
+    found = _interned.get(key)
+    if found is None:
+        found = make(x, *how)
+        if x == x and not isinstance(x, complex | np.complexfloating):  # not nan; and parts may be -0.0
+            if len(_interned) >= _MOST:
+                _interned.clear()
+            _interned[key] = found
+    return found
+
+
+def _new(x: Any, dtype: Any, weak_type: bool) -> Literal:
+    if dtype is not None:
+        return Literal(np.asarray(x, dtype)[()], ShapedArray((), dtype, weak_type))
+    aval, kind = aval_of(x), type(x)
+    if kind is int and not -(2**31) <= x < 2**31:
+        check_fits(x, aval.dtype)
+    return Literal(x if kind in SCALAR_TYPES else x.astype(aval.dtype), aval)
+
+
+def aval_of(x: Any) -> ShapedArray:
+    """The type of an array, tracer, literal or scalar."""
+    aval = getattr(x, "aval", None)
+    if aval is not None:
+        return aval
+    kind = type(x)
+    dtype = canonicalize_dtype(dtype_of(x), allow_extended_dtype=True)
+    return ShapedArray(np.shape(x), dtype, kind in SCALAR_TYPES and kind is not bool)

@@ -1,0 +1,126 @@
+"""A function of the library that is called while something is traced: traced once, then what it adds is copied.
+
+What such a function adds to a program depends on the types of its traced operands, on the other arguments and on flags
+alone. So it is traced by itself the first time; there and at every call of the same kind the equations are copied into
+the program, and get the place of the call.
+"""
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from xlamini.core.config import trace_context_key
+from xlamini.core.jaxpr import Jaxpr, Literal
+from xlamini.core.provenance import is_own, warnings_given
+from xlamini.core.pytree import tree_flatten, tree_unflatten
+from xlamini.core.tracer import Builder, Tracer, active, state
+
+_MOST = 4096
+_BOUNDS = frozenset({int, type(None)})
+_PLAIN = frozenset({int, float, bool, str, type(None), type, type(Ellipsis)})
+
+
+class Traced(NamedTuple):
+    """What a call adds, and the tree of what it returns; None for a value alone."""
+
+    jaxpr: Jaxpr
+    tree: Any
+
+
+_UNSEEN: Any = object()
+_known: dict[tuple, Traced | None] = {}
+
+
+def repeated(fun: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """`fun(*args, **kwargs)`, by a copy of what the first such call has added, where that is possible."""
+    builder = state.builder
+    key, operands = [fun, trace_context_key()], []
+    if type(builder) is not Builder or not (_note(args, key, operands) and _note_named(kwargs, key, operands)):
+        return fun(*args, **kwargs)
+    call = tuple(key)
+    traced = _known.get(call, _UNSEEN)
+    if traced is _UNSEEN:
+        traced = _remember(call, _traced(fun, args, kwargs, operands))
+    if traced is None:
+        return fun(*args, **kwargs)
+    outs = builder.inline(traced.jaxpr, operands, builder.provenance or builder.here())
+    return outs[0] if traced.tree is None else tree_unflatten(traced.tree, outs)
+
+
+def repeated_if_unknown(fun: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """The same for a function that looks at the values of its operands, where there are any while tracing."""
+    builder = state.builder
+    while builder is not None and not builder.known:
+        builder = builder.parent
+    return repeated(fun, args, kwargs) if builder is None else fun(*args, **kwargs)
+
+
+def _remember(call: tuple, traced: Traced | None) -> Traced | None:
+    if len(_known) >= _MOST:
+        _known.clear()
+    _known[call] = traced
+    return traced
+
+
+def _note(values: Sequence[Any], key: list[Any], operands: list[Any]) -> bool:
+    """Add to the key what a call depends on, and to `operands` what is traced; False for other values."""
+    for x in values:
+        kind = type(x)
+        if kind is Tracer:
+            if type(x.variable) is Literal:  # a number that functions may look at
+                return False
+            key.append(x.aval)
+            operands.append(x)
+        elif kind in _PLAIN:
+            key.append((kind, x or repr(x)))  # 0.0 equals -0.0
+        elif kind is tuple or kind is list:
+            key.append((kind, len(x)))
+            if not _note(x, key, operands):
+                return False
+        elif kind is slice and {type(x.start), type(x.stop), type(x.step)} <= _BOUNDS:
+            key.append((x.start, x.stop, x.step))
+        elif isinstance(x, np.dtype | enum.Enum) or (callable(x) and is_own(x)):
+            key.append(x)
+        else:
+            return False
+    return True
+
+
+def _note_named(kwargs: Mapping[str, Any], key: list[Any], operands: list[Any]) -> bool:
+    if not kwargs:
+        return True
+    key.append(tuple(kwargs))
+    return _note(list(kwargs.values()), key, operands)
+
+
+def _traced(
+    fun: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], operands: Sequence[Any]
+) -> Traced | None:
+    """The call traced by itself. None if it has to be made in place: it raises, warns, looks at a value, …"""
+    builder, warned = Builder(""), warnings_given.count
+    with active(builder):
+        inputs = iter([builder.input(x.aval) for x in operands])
+        try:
+            out = fun(*_with(args, inputs), **dict(zip(kwargs, _with(kwargs.values(), inputs), strict=True)))
+        except Exception:
+            return None
+        leaves, tree = ([out], None) if type(out) is Tracer else tree_flatten(out)
+        if not all(type(x) is Tracer for x in leaves):
+            return None
+        jaxpr, consts = builder.finish(leaves)
+    scopes = {eqn.provenance.scope for eqn in jaxpr.eqns} - {state.scope}
+    return None if consts or jaxpr.effects or scopes or warnings_given.count > warned else Traced(jaxpr, tree)
+
+
+def _with(values: Any, inputs: Iterator[Tracer]) -> list[Any]:
+    """The arguments with inputs in place of the operands."""
+    return [_replaced(x, inputs) for x in values]
+
+
+def _replaced(x: Any, inputs: Iterator[Tracer]) -> Any:
+    if type(x) is Tracer:
+        return next(inputs)
+    return type(x)(_with(x, inputs)) if type(x) in (tuple, list) else x

@@ -1,0 +1,46 @@
+"""Write out the calls of a program: in place of each the equations of what it calls."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Var
+from xlamini.core.primitive import Primitive
+from xlamini.core.provenance import Provenance
+from xlamini.core.rewriting import rewrite
+
+
+@rewrite
+def inline_calls(jaxpr: Jaxpr, call: Primitive) -> Jaxpr:
+    """The program without calls by the primitive `call`; their names become scopes of the equations."""
+    if not any(eqn.primitive is call for eqn in jaxpr.eqns):
+        return jaxpr
+    eqns: list[Equation] = []
+    env: dict[Var, Atom] = {}
+    _write_out(jaxpr, call, env, eqns, ())
+    return jaxpr.replace(eqns=eqns, outvars=_read(env, jaxpr.outvars))
+
+
+def _write_out(
+    jaxpr: Jaxpr, call: Primitive, env: dict[Var, Atom], eqns: list[Equation], scope: tuple[str, ...]
+) -> None:
+    for eqn in jaxpr.eqns:
+        invars = _read(env, eqn.invars)
+        if eqn.primitive is not call:
+            outvars = [Var(v.aval) for v in eqn.outvars]
+            env.update(zip(eqn.outvars, outvars, strict=True))
+            where = _within(scope, eqn.provenance)
+            number, like = len(eqns), eqn.signature
+            eqns.append(Equation(eqn.primitive, invars, outvars, eqn.params, eqn.effects, where, number, like))
+            continue
+        body: Jaxpr = eqn.params[call.called or ""]
+        inner: dict[Var, Atom] = dict(zip(body.invars, invars, strict=True))
+        _write_out(body, call, inner, eqns, (*scope, *eqn.provenance.scope, eqn.params["name"]))
+        env.update(zip(eqn.outvars, _read(inner, body.outvars), strict=True))
+
+
+def _read(env: dict[Var, Atom], atoms: Sequence[Atom]) -> list[Atom]:
+    return [env.get(a, a) if type(a) is Var else a for a in atoms]
+
+
+def _within(scope: tuple[str, ...], inner: Provenance) -> Provenance:
+    return Provenance(inner.source, (*scope, *inner.scope), inner.rewrite, inner.origin) if scope else inner

@@ -1,0 +1,116 @@
+"""Write a program anew, with a function for each family of blocks and a call for each block."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Literal, Var
+from xlamini.interpreters.dce import dce
+from xlamini.interpreters.outline.blocks import Family, find_families, symbols_of
+from xlamini.interpreters.outline.boundary import Boundary, Given, Origin
+
+MakeCall = Callable[[Jaxpr, list[Atom], list[Var], Equation], Equation]
+"""Makes the call of a function, with these operands and results, in place of a block that begins with this equation."""
+
+
+class Outlined:
+    """A family as a function: `body`, and for each block what goes in and out."""
+
+    def __init__(self, family: Family, boundary: Boundary):
+        self.family, self.boundary = family, boundary
+        self.params = list(boundary.params)
+        self.results: list[tuple[int, int]] = []
+        self.body: Any = None
+
+    def finish(self, used: set[Any], name: str) -> None:
+        """Make the function, which returns what is used outside any of the blocks."""
+        self.results = [
+            (i, o)
+            for i, eqn in enumerate(self.boundary.template)
+            for o in range(len(eqn.outvars))
+            if any(member[i].outvars[o] in used for member in self.family.members)
+        ]
+        body = _Body(self.boundary).jaxpr(self.params, self.results, name)
+        self.body = dce(body, (True,) * len(self.results), True)[0]
+
+    def call(self, j: int, make_call: MakeCall) -> Equation:
+        """What stands in place of block j."""
+        member = self.family.members[j]
+        results = [member[i].outvars[o] for i, o in self.results]
+        return make_call(self.body, [p[j] for p in self.params], results, member[0])
+
+
+def outline(
+    jaxpr: Jaxpr, worth: Callable[[Boundary], bool], make_call: MakeCall
+) -> tuple[Jaxpr, list[Outlined]]:
+    """The program with functions for the families that are worth it, and these functions."""
+    symbols = symbols_of(jaxpr.eqns)
+    families = find_families(jaxpr, symbols)
+    if not families:
+        return jaxpr, []
+    origins = _origins(jaxpr, symbols, families)
+    found = [Outlined(f, boundary) for f in families if worth(boundary := Boundary(f, origins))]
+    return _rewritten(jaxpr, found, make_call), found
+
+
+def _origins(jaxpr: Jaxpr, symbols: Sequence[int], families: Sequence[Family]) -> dict[Var, Origin]:
+    blocks = {start + i: start for each in families for start in each.starts for i in range(each.length)}
+    return {
+        v: Origin(eqn, symbol, blocks.get(i))
+        for i, (eqn, symbol) in enumerate(zip(jaxpr.eqns, symbols, strict=True))
+        for v in eqn.outvars
+    }
+
+
+def _rewritten(jaxpr: Jaxpr, found: Sequence[Outlined], make_call: MakeCall) -> Jaxpr:
+    """The program with a call in place of each block."""
+    calls = {start: (each, j) for each in found for j, start in enumerate(each.family.starts)}
+    inside = {start + i for each in found for start in each.family.starts for i in range(each.family.length)}
+    used: set[Any] = {a for i, eqn in enumerate(jaxpr.eqns) if i not in inside for a in eqn.invars}
+    used.update(jaxpr.outvars, (v for each in found for given in each.params for v in given))
+    for number, each in enumerate(found):
+        each.finish(used, f"{jaxpr.name}_block_{number}")
+    eqns = []
+    for i, eqn in enumerate(jaxpr.eqns):
+        if i in calls:
+            each, j = calls[i]
+            eqns.append(each.call(j, make_call))
+        elif i not in inside:
+            eqns.append(eqn)
+    return jaxpr.replace(eqns=eqns)
+
+
+class _Body:
+    """The function of a family under construction, written after its first block."""
+
+    def __init__(self, boundary: Boundary):
+        self.boundary = boundary
+        self.eqns: list[Equation] = []
+        self.values: dict[Given, Var] = {}
+
+    def jaxpr(self, params: Sequence[Given], results: Sequence[tuple[int, int]], name: str) -> Jaxpr:
+        self.values = {p: Var(p[0].aval) for p in params}
+        invars = list(self.values.values())
+        made: list[list[Var]] = []
+        source = self.boundary
+        for eqn, places, operands in zip(source.template, source.wiring, source.operands, strict=True):
+            pairs = zip(places, operands, strict=True)
+            made.append(self._append(eqn, [self._outside(x) if p is None else made[p[0]][p[1]] for p, x in pairs]))
+        return Jaxpr([], invars, [made[i][o] for i, o in results], self.eqns, name)
+
+    def _outside(self, x: Any) -> Atom:
+        """A value from outside: a parameter, or computed again from parameters."""
+        if type(x) is Literal:
+            return x
+        if x not in self.values:
+            eqn = self.boundary.computed_by(x)
+            assert eqn is not None
+            operands = [self._outside(a) for a in self.boundary.operands_of(x)]
+            (self.values[x],) = self._append(eqn, operands)
+        return self.values[x]
+
+    def _append(self, eqn: Equation, invars: list[Atom]) -> list[Var]:
+        outvars = [Var(v.aval) for v in eqn.outvars]
+        where, number, like = eqn.provenance, len(self.eqns), eqn.signature
+        self.eqns.append(Equation(eqn.primitive, invars, outvars, eqn.params, eqn.effects, where, number, like))
+        return outvars

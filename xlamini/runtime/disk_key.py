@@ -1,0 +1,138 @@
+"""What a stored program depends on besides its equations: each part is a short text that people can compare."""
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import itertools
+import json
+import os
+import platform
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jaxlib.version
+
+from xlamini.core import config
+from xlamini.runtime.platforms import Device
+
+
+class Key(NamedTuple):
+    """A program's name, for people, and all that it depends on, by name."""
+
+    name: str
+    parts: dict[str, str]
+
+    @property
+    def hash(self) -> str:
+        """SHA-256 of the parts."""
+        return hashlib.sha256(json.dumps(self.parts, sort_keys=True).encode()).hexdigest()
+
+
+def key(
+    name: str,
+    program: str,
+    donated: str,
+    outlining: bool,
+    device: Device,
+    compiler_options: Mapping[str, Any] | None,
+) -> Key:
+    """The key of a program.
+
+    Args:
+      name: what it is called.
+      program: a digest of its equations.
+      donated: which inputs give their memory to which outputs.
+      outlining: whether what repeats in it is outlined.
+      device: where it runs.
+      compiler_options: XLA's options by name.
+    """
+    own = {
+        "program": program,
+        "donated arguments": donated,
+        "outlining": str(outlining),
+        "compiler options": _shown(compiler_options or {}),
+    }
+    return Key(name, {**own, "flags": _shown(_flags()), "XLA_FLAGS": xla_flags(), **_surroundings(device)})
+
+
+def _shown(values: Mapping[str, Any]) -> str:
+    return " ".join(f"{name}={value!r}" for name, value in sorted(values.items()))
+
+
+def _flags() -> dict[str, Any]:
+    """Flags that say what a program means; a lowering may look at them."""
+    return {name: flag.value for name, flag in config.flags.items() if flag.affects == config.TRACE}
+
+
+def xla_flags() -> str:
+    """XLA's own options from the environment, where they may stand in a file."""
+    text = os.environ.get("XLA_FLAGS", "")
+    if text and not text.lstrip().startswith("-"):
+        with contextlib.suppress(OSError):
+            text = Path(text).read_text()
+    return " ".join(sorted(text.split()))
+
+
+@functools.cache
+def _surroundings(device: Device) -> dict[str, str]:
+    return {
+        "platform": " ".join(f"{device.client.platform} {device.client.platform_version}".split()),
+        "device": f"{device.device_kind} {getattr(device, 'compute_capability', '')} number {device.id}",
+        "cpu": cpu(),
+        "threads": f"{os.environ.get('NPROC', '')} {_threads()}".strip(),
+        "jaxlib": jaxlib.version.__version__,
+        "xlamini": f"source {_source()}",
+    }
+
+
+def _threads() -> int:
+    # XLA cuts work into as many pieces when it compiles for the CPU.
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+_MODEL = ("vendor_id", "cpu family", "model", "CPU implementer", "CPU variant", "CPU part")
+_FEATURES = ("flags", "Features")
+
+
+def cpu(info: str = "/proc/cpuinfo") -> str:
+    """The processor's model and a digest of its features: code compiled for more features would crash.
+
+    Where the system does not tell, the machine's name: what is stored there is not used on other machines.
+    """
+    known: dict[str, str] = {}
+    with contextlib.suppress(OSError), open(info) as lines:
+        for line in itertools.takewhile(str.strip, lines):  # the next processors are like the first
+            name, _, value = line.partition(":")
+            known[name.strip()] = value.strip()
+    features = " ".join(sorted(" ".join(known.get(name, "") for name in _FEATURES).split()))
+    if not features:
+        return f"{platform.machine()} of machine {platform.node()}"
+    model = " ".join(known[name] for name in _MODEL if name in known)
+    return f"{platform.machine()} {model} with features {_short(features.encode())}"
+
+
+_FLOORS = ("core", "runtime", "lowering", "primitives", "interpreters", "transforms")
+"""Where the library's source says how equations are lowered; the public faces above make equations and nothing else."""
+
+
+def _source() -> str:
+    """A digest of the library's own source, as any line of it may change what programs are lowered to."""
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    found = hashlib.sha256()
+    for path in _sources(package):
+        with open(path, "rb") as file:
+            found.update(path[len(package) :].encode() + b"\n" + file.read())
+    return found.hexdigest()[:16]
+
+
+def _sources(package: str) -> Iterator[str]:
+    for floor in _FLOORS:
+        for folder, inner, files in os.walk(os.path.join(package, floor)):
+            inner.sort()
+            yield from (os.path.join(folder, name) for name in sorted(files) if name.endswith(".py"))
+
+
+def _short(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:16]

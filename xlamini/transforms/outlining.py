@@ -1,0 +1,97 @@
+"""Compile a repeated block once: which programs are outlined, where, and what is said about it.
+
+XLA inlines every call before it compiles, so compiling takes longer the deeper a model is, and more than in proportion:
+the CPU backend fuses the sums that run through the layers into all that reads them. A call that bears a certain
+attribute stays a call; its body is optimised once. In return nothing is fused across it, so only blocks are chosen that
+do real work.
+"""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from xlamini.core.config import outlining
+from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Var, subjaxprs
+from xlamini.transforms.call import jit_p
+
+if TYPE_CHECKING:
+    from xlamini.interpreters.outline.boundary import Boundary
+    from xlamini.interpreters.outline.outline import Outlined
+
+MIN_EQUATIONS = 600
+"""Programs with fewer equations compile fast as they are."""
+
+_CONTRACTION = 16
+"""Operations for each element of the result from which on XLA does not fuse what makes it."""
+
+
+class Report(NamedTuple):
+    """What outlining did to a program, or why it did nothing."""
+
+    reason: str
+    functions: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return "\n".join([self.reason, *self.functions])
+
+
+def outlined(jaxpr: Jaxpr, platform: str, wanted: bool | None) -> tuple[Jaxpr, Report]:
+    """The program as it is compiled for a platform; `wanted` is what the user said to `jit`."""
+    reason = _against(jaxpr, platform, wanted)
+    if reason:
+        return jaxpr, Report(f"not outlined: {reason}")
+    # Imported here because most processes only run short programs.
+    from xlamini.interpreters.inline import inline_calls
+    from xlamini.interpreters.outline.outline import outline
+
+    flat = inline_calls(jaxpr, jit_p)
+    result, functions = outline(flat, _worth, _call)
+    if not functions:
+        return jaxpr, Report("not outlined: no block of equations with matrix products, or other real work, repeats")
+    before, after = len(flat.eqns), len(result.eqns) + sum(len(f.body.eqns) for f in functions)
+    return result, Report(f"outlined: {before} equations became {after}", tuple(map(_describe, functions)))
+
+
+def _against(jaxpr: Jaxpr, platform: str, wanted: bool | None) -> str:
+    """Why a program is left as it is; "" if it is not."""
+    if not (outlining.value if wanted is None else wanted):
+        return "switched off"
+    if platform != "cpu":
+        return f"on {platform} calls are not known to run as fast as one program"
+    count = _count(jaxpr, {})
+    return f"{count} equations compile fast as they are" if count < MIN_EQUATIONS else ""
+
+
+def _count(jaxpr: Jaxpr, known: dict[Jaxpr, int]) -> int:
+    """The equations of a program when its calls are written out."""
+    if jaxpr not in known:
+        known[jaxpr] = len(jaxpr.eqns) + sum(
+            _count(inner, known) for eqn in jaxpr.eqns if eqn.primitive is jit_p for inner in subjaxprs(eqn)
+        )
+    return known[jaxpr]
+
+
+def _worth(boundary: Boundary) -> bool:
+    """Whether a block has work in it that is a kernel of its own anyway."""
+    return any(map(_is_kernel, boundary.template))
+
+
+def _is_kernel(eqn: Equation) -> bool:
+    if eqn.primitive.cheap:
+        return False
+    cost = eqn.primitive.cost(*(a.aval for a in eqn.invars), **eqn.params)
+    return cost.flops >= _CONTRACTION * max(sum(v.aval.size for v in eqn.outvars), 1)
+
+
+def _call(body: Jaxpr, operands: list[Atom], results: list[Var], first: Equation) -> Equation:
+    params: dict[str, Any] = {"jaxpr": body, "name": body.name, "kept": True}
+    return Equation(jit_p, operands, results, params, body.effects, first.provenance, first.id)
+
+
+def _describe(function: Outlined) -> str:
+    family, body = function.family, function.body
+    size = sum(p[0].aval.nbytes for p in function.params)
+    first = family.members[0][0].provenance.source
+    return (
+        f"  {body.name}: {len(body.eqns)} equations, called {len(family.starts)} times, takes {len(body.invars)} arrays"
+        f" ({size / 1e6:.3g} MB), returns {len(body.outvars)}; the first comes from {first}"
+    )
