@@ -190,7 +190,7 @@ def test_any_shape(shape: tuple[int, ...], dtype: str) -> None:
         for name, reference in ONE_ARGUMENT.items():
             found = getattr(lax, name)(x)
             assert (found.shape, found.dtype) == (x.shape, x.dtype)
-            np.testing.assert_allclose(found, reference(x), rtol=4 * np.finfo(dtype).eps)
+            np.testing.assert_allclose(found, reference(x), rtol=4 * float(np.finfo(dtype).eps))
 
 
 def lowered(f: Callable[..., Any], *operands: Any, platform: str = "cpu") -> str:

@@ -20,6 +20,7 @@ import xlamini
 from xlamini import cache, config, lax, random
 from xlamini import numpy as jnp
 from xlamini.runtime import disk_cache, disk_entry, disk_key
+from xlamini.runtime.executable import Executable
 
 jit_module = importlib.import_module("xlamini.transforms.jit")
 ROOT = Path(__file__).parent.parent
@@ -409,6 +410,16 @@ def test_a_full_disk(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         run_fresh(step, X)
         run_fresh(step, X[:2])
     assert len(caught) == 1 and not list(folder.iterdir())
+
+
+def test_a_platform_whose_programs_cannot_be_stored(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def serialize(self: Any) -> bytes:
+        raise xlamini.errors.JaxRuntimeError("UNIMPLEMENTED")
+
+    monkeypatch.setattr(Executable, "serialize", serialize)
+    with pytest.warns(UserWarning, match="programs of platform cpu cannot be stored: UNIMPLEMENTED") as caught:
+        assert number(step, X) and number(step, X)
+    assert len(caught) == 1 and cache.entries() == []
 
 
 # How much is kept.

@@ -34,7 +34,7 @@ def _write_out(
             continue
         body: Jaxpr = eqn.params[call.called or ""]
         inner: dict[Var, Atom] = dict(zip(body.invars, invars, strict=True))
-        _write_out(body, call, inner, eqns, (*scope, *eqn.provenance.scope, eqn.params["name"]))
+        _write_out(body, call, inner, eqns, (*scope, *eqn.provenance.scope, body.name))
         env.update(zip(eqn.outvars, _read(inner, body.outvars), strict=True))
 
 

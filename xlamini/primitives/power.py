@@ -11,7 +11,7 @@ from xlamini.primitives.accuracy import Accuracy, Accurate
 from xlamini.primitives.bitwise import bitwise_and
 from xlamini.primitives.comparison import eq
 from xlamini.primitives.convert import convert
-from xlamini.primitives.cpu_math.cube_root import cube_root
+from xlamini.primitives.cpu_math import formula
 from xlamini.primitives.elementwise import COMPLEX, FLOAT, INTEGER, Elementwise, elementwise, kind_of, stretched_out
 from xlamini.primitives.exponential import TRANSCENDENTAL, log
 from xlamini.primitives.select import where
@@ -142,7 +142,7 @@ def _(x: Any, *, out: Any) -> Any:
     return -0.5 * (out / x)
 
 
-@elementwise(family=Accurate, hlo="stablehlo.cbrt", on_cpu=cube_root, accepts=FLOAT, flops=TRANSCENDENTAL)
+@elementwise(family=Accurate, hlo="stablehlo.cbrt", on_cpu=formula("cube_root", "cube_root"), accepts=FLOAT, flops=TRANSCENDENTAL)
 def cbrt(x: Any, *, accuracy: Accuracy = None) -> Any:
     """Cube root, elementwise; that of a negative number is negative."""
 

@@ -126,7 +126,7 @@ def refuse(key: Key, error: Exception) -> None:
     """Say what is wrong with a program's file, and remove it."""
     _memory.count(misses=1, refused=1)
     path = path_of(key)
-    _report(path, f"the entry {path}, {key.name}, {_what(error)}; it is compiled anew", error)
+    report(path, f"the entry {path}, {key.name}, {_what(error)}; it is compiled anew", error)
     _remove(path)
 
 
@@ -134,7 +134,8 @@ def _what(error: Exception) -> str:
     return str(error) if isinstance(error, Damaged) else f"cannot be loaded: {error}"
 
 
-def _report(about: str, text: str, error: Exception) -> None:
+def report(about: str, text: str, error: Exception) -> None:
+    """Say what is wrong, once for each thing it is about."""
     if config.raise_persistent_cache_errors.value:
         raise RuntimeError(f"compilation cache: {text}") from error
     if about not in _memory.said:
@@ -155,7 +156,7 @@ def store(key: Key, program: bytes, seconds: float, about: dict[str, Any]) -> No
         _write(where, path_of(key), data)
         _make_room(where, len(data))
     except OSError as error:
-        _report(where, f"nothing can be stored in {where}: {error}; programs are compiled and not kept", error)
+        report(where, f"nothing can be stored in {where}: {error}; programs are compiled and not kept", error)
         return
     _memory.count(stored=1, bytes_written=len(data))
 

@@ -71,11 +71,20 @@ def _kept(program: LoweredProgram, options: Options, known: Key) -> Executable:
     executable = compiled(program, options)
     seconds = time.perf_counter() - start
     if seconds >= persistent_cache_min_compile_time_secs.value:
-        described = about(program.pruned)
-        if program.device.platform == "cpu":
-            described["memory"] = memory_needed(executable)
-        disk_cache.store(known, executable.serialize(), seconds, described)
+        _store(program, executable, known, seconds)
     return executable
+
+
+def _store(program: LoweredProgram, executable: Executable, known: Key, seconds: float) -> None:
+    described, platform = about(program.pruned), program.device.platform
+    if platform == "cpu":
+        described["memory"] = memory_needed(executable)
+    try:
+        serialized = executable.serialize()
+    except JaxRuntimeError as error:
+        disk_cache.report(platform, f"programs of platform {platform} cannot be stored: {error}", error)
+        return
+    disk_cache.store(known, serialized, seconds, described)
 
 
 def about(jaxpr: Jaxpr) -> dict[str, Any]:

@@ -42,14 +42,14 @@ def log_gamma(x: Any) -> Any:
     large = ge(size, _LARGE)
     inverse = 1 / where(large, size, 1)
     t, above, below = _near_two(size, negative)
-    # Below an integer pole: 1 / 0.
     product = where(negative, math.pi * above, above) / where(negative, sine * below, below)
     first = log(where(large, size, product))
     near = where(negative, -t, t) * horner(t, _NEAR_TWO) + first
     far = size * (first - 1) + (_HALF_LOG_2_PI - 0.5 * first) + inverse * horner(inverse * inverse, _STIRLING)
     reflected = log(math.pi * inverse / sine) - far
     found = where(large, where(negative, reflected, far), near)
-    return where(eq(size, math.inf), math.inf, found)
+    pole = bitwise_and(negative, eq(sine, 0))
+    return where(bitwise_or(pole, eq(size, math.inf)), math.inf, found)
 
 
 _HALF_LOG_2_PI = 0.5 * math.log(2 * math.pi)
@@ -85,18 +85,20 @@ def digamma(x: Any) -> Any:
     """The derivative of the logarithm of the gamma function; NaN at its poles."""
     size, negative = abs(x), lt(x, 0)
     small = lt(size, _SHIFT)
-    # 1 / size + 1 / (size + 1) + …, as the logarithmic derivative of a product; reflection takes the first term away.
-    product = where(negative, 1, size)
-    slope = where(negative, 0, 1)
-    for k in range(1, _SHIFT):
+    first = where(eq(size, 0), math.nan, 1 / size)
+    # 1 / (size + 1) + 1 / (size + 2) + …, as the logarithmic derivative of a product.
+    product, slope = size + 1, 1.0
+    for k in range(2, _SHIFT):
         slope = slope * (size + k) + product
         product = product * (size + k)
     shifted = where(small, size + _SHIFT, size)
     inverse = 1 / shifted
     square = inverse * inverse
     series = log(shifted) - 0.5 * inverse - square * horner(square, _STIRLING_SLOPE)
-    found = series - where(small, slope / product, 0)
-    return where(negative, found + where(small, 0, inverse) + _cotangent(size), found)
+    found = where(small, series - slope / product, series)
+    # That is digamma(size), plus `first` where it is small.
+    shown = where(negative, where(small, 0, first), where(small, -first, 0))
+    return where(negative, _cotangent(size) + shown + found, shown + found)
 
 
 _SHIFT = 6

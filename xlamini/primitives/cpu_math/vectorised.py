@@ -1,11 +1,7 @@
 """How a formula becomes the lowering of an operation on the CPU.
 
     @vectorised()
-    def sine(x):
-        ...
-
-    @elementwise(hlo="stablehlo.sine", on_cpu=sine, accepts=FLOAT | COMPLEX)
-    def sin(x):
+    def arctangent(x):
         ...
 
 A formula takes arrays of one shape, all in float32 or all in float64, and gives one of the same type; narrower floats
