@@ -212,3 +212,37 @@ def test_modes_of_updates() -> None:
     np.testing.assert_array_equal(x.at[OUT[:1]].set(9, unique_indices=True, indices_are_sorted=True), [9, 2, 3])
     with pytest.raises(ValueError, match="unknown mode 'wrap'"):
         x.at[0].get(mode="wrap")
+
+
+STEPS = [np.s_[::2], np.s_[1::3], np.s_[::-2], np.s_[::2, 1::2], np.s_[::-1, ::3], np.s_[3, ::4], np.s_[10:2:-3, 5]]
+STEPS += [np.s_[None, ::2, ::-4], np.s_[..., 1:9:2], np.s_[5:5:2], np.s_[::9], np.s_[1:11:5, 2:3:7], np.s_[:11:2, ::13]]
+
+
+@pytest.mark.parametrize("index", STEPS, ids=str)
+@pytest.mark.parametrize("how", ["set", *UFUNCS])
+def test_slices_with_steps(how: str, index: Any) -> None:
+    x, y = numbers(12, 13), 2 + numbers(12, 13)[index] % 3
+    expected = x.copy()
+    expected[index] = y if how == "set" else UFUNCS[how](x[index], y)
+
+    def update(x: Any, y: Array) -> Any:
+        return getattr(x.at[index], how)(y)
+
+    np.testing.assert_allclose(update(put_on_device(x), y), expected, rtol=1e-6)
+    np.testing.assert_allclose(xlamini.vmap(update)(np.stack([x, x]), np.stack([y, y]))[1], expected, rtol=1e-6)
+    given = grad(lambda y: (put_on_device(x).at[index].set(y) ** 2).sum())(y)
+    np.testing.assert_array_equal(given, 2 * y)
+
+
+def test_small_steps_are_written_without_a_scatter_and_large_ones_with_it() -> None:
+    for step, scatters in ((2, 0), (8, 0), (-3, 0), (9, 1), (-9, 1)):
+        program = str(xlamini.make_jaxpr(lambda x, step=step: x.at[::step].set(0))(numbers(100)))
+        assert program.count("scatter[") == scatters
+
+
+def test_keys_at_a_step() -> None:
+    keys = xlamini.random.split(xlamini.random.key(0), 6)
+    found = xlamini.random.key_data(keys.at[::2].set(keys[:3]))
+    expected = np.array(xlamini.random.key_data(keys))
+    expected[::2] = expected[:3].copy()
+    np.testing.assert_array_equal(found, expected)

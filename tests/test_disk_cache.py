@@ -153,6 +153,19 @@ def test_stages_while_the_cache_is_on(folder: Path) -> None:
     assert hits_and_misses() == (1, 1)
 
 
+def test_what_is_lowered_later_is_lowered_as_it_was_traced(folder: Path) -> None:
+    def fun(x: Any) -> Any:
+        return jnp.tanh(x * random.uniform(random.key(0), (3,)))
+
+    with config_flag("enable_x64")(True):
+        wide = xlamini.jit(fun).lower(np.arange(3.0))
+    assert "f64" in wide.as_text()
+    compiled = wide.compile()
+    with config_flag("enable_x64")(True):
+        assert np.array_equal(*(np.asarray(f(np.arange(3.0))) for f in (compiled, xlamini.jit(fun))))
+    assert hits_and_misses() == (1, 1)
+
+
 def test_types_and_shardings_of_outputs(folder: Path) -> None:
     def outputs(x: Any, key: Any) -> Any:
         return x, 2.0 * 3, random.split(key), jnp.zeros(2, jnp.int32), x.astype(jnp.bfloat16)

@@ -15,7 +15,7 @@ from xlamini.core.config import compilation_cache_dir, raise_persistent_cache_er
 ADDRESS = "gs://bucket/programs"
 
 
-def kept_in(folder: str, program: Callable[[], Any]) -> Any:
+def kept_in(folder: str | None, program: Callable[[], Any]) -> Any:
     """Run a program while this folder is in use, and what goes wrong with it is an error."""
     with compilation_cache_dir(folder), raise_persistent_cache_errors(True):
         return program()
@@ -30,8 +30,8 @@ ROWS = [
     row("an address, in a run", lambda: kept_in(ADDRESS, run), ValueError, "must be a folder", "'gs://bucket/programs'"),
     row("a file", lambda: kept_in(__file__, run), RuntimeError, "compilation cache", "Not a directory"),
     row("a folder in a file", lambda: kept_in(f"{__file__}{os.sep}a", run), RuntimeError, "Not a directory"),
-    row("entries of none", lambda: cache.entries(), ValueError, "entries: the cache is off", "entries('/path"),
-    row("clear none", lambda: cache.clear(), ValueError, "clear: the cache is off", "clear('/path"),
+    row("entries of none", lambda: kept_in(None, cache.entries), ValueError, "the cache is off", "entries('/path"),
+    row("clear none", lambda: kept_in(None, cache.clear), ValueError, "clear: the cache is off", "clear('/path"),
     row("entries of a number", lambda: cache.entries(3), TypeError, "entries: directory must be a path", "got 3"),  # type: ignore[arg-type]
     row("clear a list", lambda: cache.clear(["a"]), TypeError, "clear: directory must be a path"),  # type: ignore[arg-type]
     row("explain a value", lambda: kept_in("unused", lambda: cache.explain(3)), TypeError, "explain"),  # type: ignore[arg-type]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Generator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any
 
 from jaxlib._jax import config as _cells
@@ -256,6 +256,21 @@ persistent_cache_min_entry_size_bytes = Flag(
 raise_persistent_cache_errors = Flag(
     "raise_persistent_cache_errors", False, "raise what goes wrong with the folder instead of warning of it"
 )
+
+
+def trace_flags() -> dict[str, Any]:
+    """This thread's values of all TRACE flags, by name."""
+    return {name: flag.value for name, flag in flags.items() if flag.affects == TRACE}
+
+
+@contextmanager
+def under(values: dict[str, Any]) -> Generator[None]:
+    """Give flags these values in this thread, to do later what was begun under them."""
+    with ExitStack() as stack:
+        for name, value in values.items():
+            if flags[name].value != value:
+                stack.enter_context(flags[name](value))
+        yield
 
 
 def programs_are_kept() -> bool:

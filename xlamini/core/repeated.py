@@ -50,14 +50,6 @@ def repeated(fun: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, 
     return outs[0] if traced.tree is None else tree_unflatten(traced.tree, outs)
 
 
-def repeated_if_unknown(fun: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    """The same for a function that looks at the values of its operands, where there are any while tracing."""
-    builder = state.builder
-    while builder is not None and not builder.known:
-        builder = builder.parent
-    return repeated(fun, args, kwargs) if builder is None else fun(*args, **kwargs)
-
-
 def _remember(call: tuple, traced: Traced | None) -> Traced | None:
     if len(_known) >= _MOST:
         _known.clear()

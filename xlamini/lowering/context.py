@@ -216,7 +216,7 @@ class Context:
         XLA writes calls out, and gives operations that have no place that of the call: each equation's own.
         """
         types = [self.mlir.type(a) for a in jaxpr.out_avals]
-        symbol = ir.FlatSymbolRefAttr.get(self.module.part(jaxpr, name, self.eqn), self.mlir.context)
+        symbol = self.module.part(jaxpr, name, self.eqn)
         tape, self.tape = self.tape, None
         results = self.many("func.call", operands, types, callee=symbol)
         self.tape = tape

@@ -25,6 +25,7 @@ class ModuleBuilder:
             attributes[key] = self.mlir.parse("1 : i32")
         self.host_callbacks: list[Callable[..., Any]] = []
         self._functions: dict[Jaxpr, str] = {}
+        self._parts: dict[Jaxpr, ir.Attribute] = {}
         self._names: dict[str, int] = {}
 
     def function(self, jaxpr: Jaxpr, name: str, scope: str, path: str) -> str:
@@ -35,12 +36,13 @@ class ModuleBuilder:
             self.define(jaxpr, known, scope, f"{path}.", "private")
         return known
 
-    def part(self, jaxpr: Jaxpr, name: str, eqn: Equation) -> str:
-        """The name of the function that computes `jaxpr`, which equations such as `eqn` stand for."""
-        known = self._functions.get(jaxpr)
+    def part(self, jaxpr: Jaxpr, name: str, eqn: Equation) -> ir.Attribute:
+        """The symbol of the function that computes `jaxpr`, which equations such as `eqn` stand for."""
+        known = self._parts.get(jaxpr)
         if known is None:
-            known = self._functions[jaxpr] = self._unused(name)
-            self.define(jaxpr, known, "", "", "private", eqn)
+            symbol = self._unused(name)
+            known = self._parts[jaxpr] = ir.FlatSymbolRefAttr.get(symbol, self.mlir.context)
+            self.define(jaxpr, symbol, "", "", "private", eqn)
         return known
 
     def _unused(self, name: str) -> str:

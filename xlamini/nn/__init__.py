@@ -2,8 +2,10 @@
 
 # ruff: noqa: I001
 # fmt: off
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
 from xlamini.core.edges import edge_of_face as _edge_of_face
-from xlamini.nn import initializers as initializers
+from xlamini.core.lazy import lazy_parts as _lazy_parts
 from xlamini.nn.activations import (
     celu as celu, elu as elu, gelu as gelu, glu as glu, hard_sigmoid as hard_sigmoid, hard_silu as hard_silu,
     hard_swish as hard_swish, hard_tanh as hard_tanh, identity as identity, leaky_relu as leaky_relu,
@@ -11,15 +13,26 @@ from xlamini.nn.activations import (
     sigmoid as sigmoid, silu as silu, soft_sign as soft_sign, softplus as softplus, sparse_plus as sparse_plus,
     sparse_sigmoid as sparse_sigmoid, squareplus as squareplus, swish as swish,
 )
-from xlamini.nn.attention import dot_product_attention as dot_product_attention
 from xlamini.nn.encoding import one_hot as one_hot, standardize as standardize
-from xlamini.nn.scaled_matmul import (
-    get_scaled_dot_general_config as get_scaled_dot_general_config, scaled_dot_general as scaled_dot_general,
-    scaled_matmul as scaled_matmul,
-)
 from xlamini.nn.softmax import (
     log_softmax as log_softmax, logmeanexp as logmeanexp, logsumexp as logsumexp, softmax as softmax,
 )
 from xlamini.numpy.trigonometric import tanh as tanh
 
+if _TYPE_CHECKING:
+    from xlamini.nn import initializers as initializers
+    from xlamini.nn.attention import dot_product_attention as dot_product_attention
+    from xlamini.nn.scaled_products import (
+        get_scaled_dot_general_config as get_scaled_dot_general_config, scaled_dot_general as scaled_dot_general,
+        scaled_matmul as scaled_matmul,
+    )
+
+_MEMBERS = {
+    "dot_product_attention": "attention.dot_product_attention",
+    "get_scaled_dot_general_config": "scaled_products.get_scaled_dot_general_config",
+    "scaled_dot_general": "scaled_products.scaled_dot_general",
+    "scaled_matmul": "scaled_products.scaled_matmul",
+}
+
 _edge_of_face(globals())
+__getattr__, __dir__ = _lazy_parts(globals(), ("initializers",), _MEMBERS)

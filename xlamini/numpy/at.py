@@ -16,6 +16,7 @@ import numpy as np
 from xlamini.core.avals import ShapedArray
 from xlamini.core.dtypes import result_type
 from xlamini.core.provenance import user_stacklevel
+from xlamini.core.repeated import repeated
 from xlamini.core.tracer import Tracer, aval_of, state
 from xlamini.numpy import index_ops
 from xlamini.numpy.arithmetic import power, true_divide
@@ -132,13 +133,17 @@ class AtIndex:
 
 
 def _updated(at: AtIndex, how: str, values: Any, promises: Promises) -> Any:
-    x, values = at.array, _as_values(how, values)
+    return repeated(_update, (at.array, at.index, how, values), promises)
+
+
+def _update(x: Any, index: Any, how: str, values: Any, **promises: Unpack[Promises]) -> Any:
+    values = _as_values(how, values)
     _warn_of_cast(how, aval_of(x), values)
-    mask = _lone_mask(at.index)
+    mask = _lone_mask(index)
     if mask is not None and aval_of(values).ndim == 0 and mask.shape == x.shape[: mask.ndim]:
         return _chooser(how)(x, values, mask)
     rules, options = _settings_of(promises, reading=False)
-    plan, leaves = plan_of(at.index, x.aval.shape, rules)
+    plan, leaves = plan_of(index, x.aval.shape, rules)
     return _writer(how, plan, options)(x, values, *leaves)
 
 
@@ -158,11 +163,15 @@ def _applied(at: AtIndex, func: Callable[[Any], Any], promises: Promises) -> Any
 
 
 def _read(at: AtIndex, fill_value: Any, promises: Promises) -> Any:
+    return repeated(_get, (at.array, at.index, fill_value), promises)
+
+
+def _get(x: Any, index: Any, fill_value: Any, **promises: Unpack[Promises]) -> Any:
     rules, options = _settings_of(promises)
     if fill_value is not None:
         options = options._replace(fill_value=fill_value if type(fill_value) in PYTHON_SCALARS else fill_value.item())
-    plan, leaves = plan_of(at.index, at.array.aval.shape, rules)
-    return _reader(plan, options)(at.array, *leaves)
+    plan, leaves = plan_of(index, x.aval.shape, rules)
+    return _reader(plan, options)(x, *leaves)
 
 
 def _settings_of(promises: Promises, reading: bool = True) -> tuple[Rules, Options]:

@@ -132,7 +132,8 @@ def _picked_here(values: Any, order: Any, first: Any, axis: int, wanted: Wanted)
         found[2][np.asarray(order)] = np.cumsum(mask, dtype=integer) - 1
     if wanted.counts:
         found[3] = np.diff(starts, append=len(mask)).astype(integer)
-    return [part if part is None else device_put_value(part) for part in found]
+    kept = device_put_value(found[0], aval=aval_of(values).update(shape=found[0].shape))
+    return [kept, *(part if part is None else device_put_value(part) for part in found[1:])]
 
 
 @composite(static=("count", "axis", "wanted"))

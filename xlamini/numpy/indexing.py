@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.core.edges import edge, edge_methods
-from xlamini.core.repeated import repeated_if_unknown
+from xlamini.core.repeated import repeated
 from xlamini.core.tracer import Tracer, state
 from xlamini.numpy.at import At, AtIndex
 from xlamini.numpy.index_ops import get
@@ -36,7 +36,7 @@ _UNSTACKED_AT_ONCE = 16
 def getitem(x: Any, index: Any) -> Any:
     """`x[index]`, in NumPy's notation."""
     if state.builder is not None:
-        return repeated_if_unknown(_staged, (x, index), {})
+        return repeated(_staged, (x, index), {})
     if type(index) is int:
         return _row(x, _checked_row(index, x.aval.shape))
     if type(index) is ArrayImpl and not index.aval.shape and index.aval.dtype.kind == "i" and is_on_cpu(index):

@@ -107,6 +107,7 @@ class ArgExtremum(Primitive):
         size, index = block_size(n), np.dtype(np.int32 if n <= iinfo(np.int32).max else np.int64)
         lines = ShapedArray((math.prod(aval.shape[:axis]), n, math.prod(aval.shape[axis + 1 :])), aval.dtype)
         outer, _, inner = lines.shape
+        blocks = ShapedArray((outer, -(-n // size), inner), key_dtype(lines.dtype))
         chosen = lines.update(shape=(outer, inner, size))
         places = ShapedArray((outer, inner), index)
 
@@ -120,7 +121,7 @@ class ArgExtremum(Primitive):
 
         x = ctx.reshape(x, lines)
         extrema = ctx.inline(functools.partial(block_extrema, self.extremum, size=size), x, avals=[lines])
-        block = self._in_pairs(ctx, extrema, ShapedArray((outer, -(-n // size), inner), key_dtype(lines.dtype)), 1, index)
+        block = self._in_pairs(ctx, extrema, blocks, 1, index)
         start, elements = ctx.inline(window, x, block, avals=[lines, places])
         within = self._in_pairs(ctx, elements, chosen, 2, index)
         return ctx.inline(place, start, within, avals=[places] * 2)

@@ -23,7 +23,7 @@ from xlamini.primitives.slice import slice_in_dim
 from xlamini.primitives.tangent_ops import zeros
 
 BLOCK, STEP = 64, 64
-"""Elements in a block, about, and bytes of elements that a step is for, about: more, and XLA may make no native loop."""
+"""Elements in a block, and bytes of elements that a step is for, about: with more, XLA may make no native loop."""
 
 
 class Scan(NamedTuple):
@@ -83,7 +83,7 @@ FEW = 2048
 
 
 def _within_blocks(scan: Scan, x: Any, before: Any) -> Any:
-    """The running results in blocks (blocks, size, inner), each combined with what was before its block, if anything."""
+    """The running results in blocks (blocks, size, inner), each combined with what was before its block."""
     blocks, size, inner = aval_of(x).shape
     together = min(blocks, lanes_of(aval_of(x)))
     spare = -blocks % together

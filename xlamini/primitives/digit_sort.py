@@ -19,14 +19,14 @@ from xlamini.primitives.arithmetic import add, sub
 from xlamini.primitives.bitwise import bitwise_and, bitwise_not, bitwise_or, shift_left
 from xlamini.primitives.comparison import eq, le, lt
 from xlamini.primitives.convert import convert
-from xlamini.primitives.elementwise import FLOAT, kind_of
+from xlamini.primitives.elementwise import FLOAT, kind_of, mul
 from xlamini.primitives.iota import iota_p
 from xlamini.primitives.ordering import Word, bit_order, from_total_order, halves, sort_words, total_order
 from xlamini.primitives.permuted import permuted
 from xlamini.primitives.radix_sort import radix_sorted
 from xlamini.primitives.scalar_loop import PLACE, element, place, scalar_loop, with_element
 from xlamini.primitives.select import where
-from xlamini.primitives.shape import moveaxis
+from xlamini.primitives.shape import moveaxis, reshape
 from xlamini.primitives.slice import slice_in_dim
 
 ROWS_ABOVE, SIZES_ABOVE = 600, 1 << 15
@@ -62,9 +62,7 @@ def largest_by_digits(x: Any, *, k: int) -> list[Any]:
 
 def _sorted_values(x: Any) -> Any:
     words, bits = total_order(x)
-    finish = None
-    if kind_of(aval_of(x).dtype) is FLOAT:
-        finish = functools.partial(_with_zeros_as_they_came, total_order(literal(-0.0, aval_of(x).dtype)).values)
+    finish = functools.partial(_with_zeros_as_they_came, x) if kind_of(aval_of(x).dtype) is FLOAT else None
     return from_total_order(radix_sorted(words, 0, bits, finish), aval_of(x).dtype)
 
 
@@ -88,22 +86,24 @@ def _order_by_one(values: Any, bits: int, before: Any, axis: int) -> Any:
     return convert(bitwise_and(packed, literal((1 << low) - 1, dtype)), np.int32)
 
 
-def _with_zeros_as_they_came(negative_zero: Any, words: Any, ordered: Any) -> Any:
-    """The sorted row, in which -0.0 comes just before 0.0, with its zeros in the order of the unsorted row.
+def _with_zeros_as_they_came(x: Any, row: Any, ordered: Any) -> Any:
+    """A sorted row, in which -0.0 comes just before 0.0, with its zeros in the order that they have in the array x.
 
     The loop puts each zero into the next place for zeros; without a -0.0 it makes no step.
     """
-    size = aval_of(words).shape[0]
+    size = aval_of(ordered).shape[0]
+    flat = reshape(x, (aval_of(x).size,))
+    negative_zero = total_order(literal(-0.0, aval_of(x).dtype)).values
     first = _count_below(negative_zero, ordered)
 
-    def step(i: Any, words: Any, at: Any, ordered: Any) -> list[Any]:
-        word = element(words, i)
+    def step(i: Any, at: Any, ordered: Any) -> list[Any]:
+        word = total_order(element(flat, add(mul(row, place(size)), i))).values
         is_zero = lt(sub(word, negative_zero), literal(2, aval_of(word).dtype))
         ordered = with_element(ordered, at, where(is_zero, word, element(ordered, at)))
-        return [words, add(at, convert(is_zero, PLACE)), ordered]
+        return [add(at, convert(is_zero, PLACE)), ordered]
 
     count = where(eq(element(ordered, first), negative_zero), place(size), place(0))
-    return scalar_loop(step, count, words, first, ordered)[2]
+    return scalar_loop(step, count, first, ordered)[1]
 
 
 def _count_below(word: Any, ordered: Any) -> Any:

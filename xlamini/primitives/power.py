@@ -142,7 +142,9 @@ def _(x: Any, *, out: Any) -> Any:
     return -0.5 * (out / x)
 
 
-@elementwise(family=Accurate, hlo="stablehlo.cbrt", on_cpu=formula("cube_root", "cube_root"), accepts=FLOAT, flops=TRANSCENDENTAL)
+@elementwise(
+    family=Accurate, hlo="stablehlo.cbrt", on_cpu=formula("cube_root.cube_root"), accepts=FLOAT, flops=TRANSCENDENTAL
+)
 def cbrt(x: Any, *, accuracy: Accuracy = None) -> Any:
     """Cube root, elementwise; that of a negative number is negative."""
 

@@ -46,17 +46,17 @@ class Digits(NamedTuple):
 def radix_sorted(words: Any, start: int, bits: int, finish: Callable[[Any, Any], Any] | None = None) -> Any:
     """Rows of unsigned integers, each in the order of the `bits` bits from bit `start` on; the sort is stable.
 
-    Bits above those must be the same in all integers. `finish` makes the result from a row and the sorted row.
+    Bits above those must be the same in all integers. `finish` makes the result from a row's number and the sorted row.
     """
     *outer, size = aval_of(words).shape
     digits = _digits(start, bits, size)
 
-    def sorted_row(row: Any) -> Any:
+    def sorted_row(number: Any, row: Any) -> Any:
         ordered = _sorted_row(row, digits)
-        return ordered if finish is None else finish(row, ordered)
+        return ordered if finish is None else finish(number, ordered)
 
     if not outer:
-        return sorted_row(words)
+        return sorted_row(place(0), words)
     rows = reshape(words, (aval_of(words).size // size, size))
     (rows,) = scalar_loop(functools.partial(_with_row, change=sorted_row), aval_of(rows).shape[0], rows)
     return reshape(rows, (*outer, size))
@@ -114,7 +114,7 @@ def _move(
     target = with_element(target, sub(element(starts, slot), place(before + 1)), word)
     word = element(words, sub(place(2 * half - 1), i))
     slot = digits.slot(word, number)
-    ends = _added(ends, slot, place(2**32 - 1))
+    ends = _added(ends, slot, place(-1))
     target = with_element(target, sub(element(ends, slot), place(before)), word)
     return [words, target, starts, ends]
 
@@ -123,8 +123,8 @@ def _added(table: Any, i: Any, value: Any) -> Any:
     return with_element(table, i, add(element(table, i), value))
 
 
-def _with_row(i: Any, rows: Any, *, change: Callable[[Any], Any]) -> list[Any]:
+def _with_row(i: Any, rows: Any, *, change: Callable[[Any, Any], Any]) -> list[Any]:
     size = aval_of(rows).shape[1]
     corner = (i, place(0))
-    row = change(reshape(dynamic_slice_p.bind(rows, *corner, slice_sizes=(1, size)), (size,)))
+    row = change(i, reshape(dynamic_slice_p.bind(rows, *corner, slice_sizes=(1, size)), (size,)))
     return [dynamic_update_slice_p.bind(rows, reshape(row, (1, size)), *corner)]

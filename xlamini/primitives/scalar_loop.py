@@ -28,7 +28,8 @@ PLACE = np.dtype(np.uint32)
 
 
 def place(number: int) -> Any:
-    return literal(number, PLACE)
+    """A place as a constant; places are counted modulo 2**32."""
+    return literal(number % 2**32, PLACE)
 
 
 def element(x: Any, i: Any) -> Any:

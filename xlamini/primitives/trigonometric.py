@@ -10,7 +10,10 @@ from xlamini.primitives.exponential import TRANSCENDENTAL
 from xlamini.primitives.power import rsqrt, square
 
 
-@elementwise(family=Accurate, hlo="stablehlo.sine", on_cpu=formula("circular", "sine"), accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL)
+@elementwise(
+    family=Accurate, hlo="stablehlo.sine", on_cpu=formula("circular.sine"),
+    accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL,
+)
 def sin(x: Any, *, accuracy: Accuracy = None) -> Any:
     """Sine, elementwise."""
 
@@ -20,7 +23,10 @@ def _(x: Any, *, out: Any) -> Any:
     return cos(x)
 
 
-@elementwise(family=Accurate, hlo="stablehlo.cosine", on_cpu=formula("circular", "cosine"), accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL)
+@elementwise(
+    family=Accurate, hlo="stablehlo.cosine", on_cpu=formula("circular.cosine"),
+    accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL,
+)
 def cos(x: Any, *, accuracy: Accuracy = None) -> Any:
     """Cosine, elementwise."""
 
@@ -30,7 +36,10 @@ def _(x: Any, *, out: Any) -> Any:
     return -sin(x)
 
 
-@elementwise(family=Accurate, hlo="stablehlo.tan", on_cpu=formula("circular", "tangent"), accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL)
+@elementwise(
+    family=Accurate, hlo="stablehlo.tan", on_cpu=formula("circular.tangent"),
+    accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL,
+)
 def tan(x: Any, *, accuracy: Accuracy = None) -> Any:
     """Tangent, elementwise."""
 
@@ -40,7 +49,7 @@ def _(x: Any, *, out: Any) -> Any:
     return 1 + square(out)
 
 
-@elementwise(hlo="chlo.asin", on_cpu=formula("arcsine", "arcsine"), accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL)
+@elementwise(hlo="chlo.asin", on_cpu=formula("arcsine.arcsine"), accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL)
 def asin(x: Any) -> Any:
     """Inverse sine, elementwise, between -pi/2 and pi/2; NaN for reals outside [-1, 1]."""
 
@@ -50,7 +59,7 @@ def _(x: Any, *, out: Any) -> Any:
     return rsqrt(1 - square(x))
 
 
-@elementwise(hlo="chlo.acos", on_cpu=formula("arcsine", "arccosine"), accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL)
+@elementwise(hlo="chlo.acos", on_cpu=formula("arcsine.arccosine"), accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL)
 def acos(x: Any) -> Any:
     """Inverse cosine, elementwise, between 0 and pi; NaN for reals outside [-1, 1]."""
 
@@ -60,7 +69,7 @@ def _(x: Any, *, out: Any) -> Any:
     return -rsqrt(1 - square(x))
 
 
-@elementwise(hlo="chlo.atan", on_cpu=formula("arctangent", "arctangent"), accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL)
+@elementwise(hlo="chlo.atan", on_cpu=formula("arctangent.arctangent"), accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL)
 def atan(x: Any) -> Any:
     """Inverse tangent, elementwise, between -pi/2 and pi/2."""
 
@@ -70,7 +79,10 @@ def _(x: Any, *, out: Any) -> Any:
     return 1 / (1 + square(x))
 
 
-@elementwise(hlo="stablehlo.atan2", on_cpu=formula("arctangent", "arctangent_of_point"), accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL)
+@elementwise(
+    hlo="stablehlo.atan2", on_cpu=formula("arctangent.arctangent_of_point"),
+    accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL,
+)
 def atan2(x: Any, y: Any) -> Any:
     """The angle of the point (y, x), elementwise, between -pi and pi: `atan(x / y)`, in the right quadrant.
 

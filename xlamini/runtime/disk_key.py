@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 import jaxlib.version
 
-from xlamini.core import config
 from xlamini.runtime.platforms import Device
 
 
@@ -34,7 +33,7 @@ def key(
     name: str,
     program: str,
     donated: str,
-    outlining: bool,
+    flags: Mapping[str, Any],
     device: Device,
     compiler_options: Mapping[str, Any] | None,
 ) -> Key:
@@ -44,26 +43,20 @@ def key(
       name: what it is called.
       program: a digest of its equations.
       donated: which inputs give their memory to which outputs.
-      outlining: whether what repeats in it is outlined.
+      flags: those that change what a program means or how it is lowered, by name.
       device: where it runs.
       compiler_options: XLA's options by name.
     """
     own = {
         "program": program,
         "donated arguments": donated,
-        "outlining": str(outlining),
         "compiler options": _shown(compiler_options or {}),
     }
-    return Key(name, {**own, "flags": _shown(_flags()), "XLA_FLAGS": xla_flags(), **_surroundings(device)})
+    return Key(name, {**own, "flags": _shown(flags), "XLA_FLAGS": xla_flags(), **_surroundings(device)})
 
 
 def _shown(values: Mapping[str, Any]) -> str:
     return " ".join(f"{name}={value!r}" for name, value in sorted(values.items()))
-
-
-def _flags() -> dict[str, Any]:
-    """Flags that say what a program means; a lowering may look at them."""
-    return {name: flag.value for name, flag in config.flags.items() if flag.affects == config.TRACE}
 
 
 def xla_flags() -> str:

@@ -67,15 +67,15 @@ def as_one_program(fun: Callable[..., Sequence[Any]], operands: Sequence[Any], n
 
 
 def transformed(
-    program: Callable[..., Sequence[Any]], jaxpr: Jaxpr, options: tuple, operands: Sequence[Any]
+    program: Callable[..., Sequence[Any]], jaxpr: Jaxpr, options: tuple, operands: Sequence[Any], name: str = ""
 ) -> list[Any]:
-    """`program(jaxpr, *options, operands)`, flat: inlined when tracing, else run as one program.
+    """`program(jaxpr, *options, operands)`, flat: inlined when tracing, else run as one program, called like the jaxpr.
 
     `program` looks at nothing but its arguments, so it is made into a jaxpr once for each jaxpr, options and types.
     """
     if is_traced_once():
         return list(program(jaxpr, *options, operands))
-    whole = _whole(jaxpr, program, options, tuple(map(aval_of, operands)))
+    whole = _whole(jaxpr, program, options, tuple(map(aval_of, operands)), name or jaxpr.name)
     if state.builder is not None:
         return evaluate(whole, operands)
     return run(close_over(whole), [*whole.consts, *operands])
@@ -83,9 +83,9 @@ def transformed(
 
 @rewrite
 def _whole(
-    jaxpr: Jaxpr, program: Callable[..., Sequence[Any]], options: tuple, avals: tuple[ShapedArray, ...]
+    jaxpr: Jaxpr, program: Callable[..., Sequence[Any]], options: tuple, avals: tuple[ShapedArray, ...], name: str
 ) -> Jaxpr:
-    return build(lambda *operands: program(jaxpr, *options, operands), avals, jaxpr.name)[0]
+    return build(lambda *operands: program(jaxpr, *options, operands), avals, name)[0]
 
 
 def run_equation(primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> list[Any]:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 MIN_EQUATIONS = 600
 """Programs with fewer equations compile fast as they are."""
 
+NO_BLOCK = "no block of equations with matrix products, or other real work, repeats"
+
 _CONTRACTION = 16
 """Operations for each element of the result from which on XLA does not fuse what makes it."""
 
@@ -46,7 +48,7 @@ def outlined(jaxpr: Jaxpr, platform: str, wanted: bool | None) -> tuple[Jaxpr, R
     flat = inline_calls(jaxpr, jit_p)
     result, functions = outline(flat, _worth, _call)
     if not functions:
-        return jaxpr, Report("not outlined: no block of equations with matrix products, or other real work, repeats")
+        return jaxpr, Report(f"not outlined: {NO_BLOCK}")
     before, after = len(flat.eqns), len(result.eqns) + sum(len(f.body.eqns) for f in functions)
     return result, Report(f"outlined: {before} equations became {after}", tuple(map(_describe, functions)))
 
@@ -58,7 +60,9 @@ def _against(jaxpr: Jaxpr, platform: str, wanted: bool | None) -> str:
     if platform != "cpu":
         return f"on {platform} calls are not known to run as fast as one program"
     count = _count(jaxpr, {})
-    return f"{count} equations compile fast as they are" if count < MIN_EQUATIONS else ""
+    if count < MIN_EQUATIONS:
+        return f"{count} equations compile fast as they are"
+    return "" if _has_kernels(jaxpr) else NO_BLOCK
 
 
 def _count(jaxpr: Jaxpr, known: dict[Jaxpr, int]) -> int:
@@ -68,6 +72,12 @@ def _count(jaxpr: Jaxpr, known: dict[Jaxpr, int]) -> int:
             _count(inner, known) for eqn in jaxpr.eqns if eqn.primitive is jit_p for inner in subjaxprs(eqn)
         )
     return known[jaxpr]
+
+
+def _has_kernels(jaxpr: Jaxpr) -> bool:
+    """Whether a block could be worth it; asked first, as looking for blocks takes longer."""
+    different = {eqn.signature or eqn: eqn for eqn in jaxpr.eqns if not eqn.primitive.cheap}
+    return any(eqn.primitive.higher_order or _is_kernel(eqn) for eqn in different.values())
 
 
 def _worth(boundary: Boundary) -> bool:

@@ -5,13 +5,12 @@ executable; in place of random keys it gets, and returns, the words they are mad
 """
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from xlamini.core.config import outlining, programs_are_kept
+from xlamini.core.config import outlining, programs_are_kept, trace_flags, under
 from xlamini.core.dtypes import float0
 from xlamini.core.errors import DeletedArrayError, ShapeError
 from xlamini.core.jaxpr import Jaxpr, subjaxprs
@@ -59,23 +58,32 @@ class LoweredProgram:
         donated = donated or (False,) * len(jaxpr.invars)
         self.aliases = alias_outputs(self.pruned, [d for d, u in zip(donated, used, strict=True) if u])
         self.unusable = _unusable(donated, used, self.aliases)
+        self.flags = trace_flags()
+        self._outline: tuple[Jaxpr, Report] | None = None
+        self._module: tuple[Any, list[Any]] | None = None
         if not programs_are_kept():
             _ = self._lowered  # now, so that what cannot be lowered is said here
 
-    @functools.cached_property
+    # No cached_property: its frame would stand in the tracebacks of what cannot be lowered.
+
+    @property
     def _outlined(self) -> tuple[Jaxpr, Report]:
-        return outlined(self.pruned, self.device.platform, self.outlines)
+        if self._outline is None:
+            self._outline = outlined(self.pruned, self.device.platform, self.outlines)
+        return self._outline
+
+    @property
+    def _lowered(self) -> tuple[Any, list[Any]]:
+        if self._module is None:
+            # Imported here because MLIR's bindings cost 0.1 s, which a user who only looks at jaxprs should not pay.
+            from xlamini.lowering.module import lower_jaxpr
+
+            with under(self.flags):
+                self._module = lower_jaxpr(self.jaxpr, self.name, self.device.platform, self.aliases)
+        return self._module
 
     jaxpr = property(lambda self: self._outlined[0], doc="The program as it is lowered.")
     outline_report = property(lambda self: self._outlined[1], doc="What outlining did.")
-
-    @functools.cached_property
-    def _lowered(self) -> tuple[Any, list[Any]]:
-        # Imported here because MLIR's bindings cost 0.1 s, which a user who only looks at jaxprs should not pay.
-        from xlamini.lowering.module import lower_jaxpr
-
-        return lower_jaxpr(self.jaxpr, self.name, self.device.platform, self.aliases)
-
     module = property(lambda self: self._lowered[0], doc="The StableHLO module.")
     host_callbacks = property(lambda self: self._lowered[1], doc="The Python functions that it calls.")
 

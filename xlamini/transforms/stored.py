@@ -46,7 +46,12 @@ def key_of(program: LoweredProgram, options: Options) -> Key | None:
         text = program.module.operation.get_asm(enable_debug_info=False)
         code = f"module {hashlib.sha256(text.encode()).hexdigest()}"
     donated = " ".join(f"{i}->{a}" for i, a in enumerate(program.aliases) if a is not None)
-    return key(program.name, code, donated, program.outlines, program.device, options)
+    return key(program.name, code, donated, _meaning(program), program.device, options)
+
+
+def _meaning(program: LoweredProgram) -> dict[str, Any]:
+    """Flags that its lowering may look at."""
+    return {**program.flags, "outlining": program.outlines}
 
 
 def _loaded(program: LoweredProgram, options: Options, known: Key) -> Executable | None:

@@ -88,7 +88,8 @@ class VJP:
         cts = [*given, *(Zero(tangent_aval(a)) for a in rest)]
         dense = [ct for ct in cts if not is_zero(ct)]
         zero = tuple(ct.aval if is_zero(ct) else None for ct in cts)
-        found = transformed(_pulled_back, rule.lin.tangent, (rule.lin, zero), [*dense, *self.residuals])
+        operands = [*dense, *self.residuals]
+        found = transformed(_pulled_back, rule.lin.tangent, (rule.lin, zero), operands, f"vjp_{rule.fun_name}")
         return rebuilt(rule.in_tree, as_gradients(rule.in_avals, found))
 
     def __repr__(self) -> str:

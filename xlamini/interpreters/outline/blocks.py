@@ -52,9 +52,11 @@ def symbols_of(eqns: Sequence[Equation]) -> list[int]:
 def _symbol(eqn: Equation, unique: int) -> Any:
     if eqn.effects:
         return unique  # what is seen from outside stays as and where it is written
+    numbers = tuple([None if type(a) is Var else _number(a) for a in eqn.invars])
+    if eqn.signature is not None and eqn.signature.shared:
+        return eqn.signature, numbers
     params = executable_params(eqn.params) if eqn.primitive.higher_order else tuple(eqn.params.items())
-    operands = tuple([a.aval if type(a) is Var else _number(a) for a in eqn.invars])
-    return eqn.primitive, params, operands, tuple([v.aval for v in eqn.outvars])
+    return eqn.primitive, params, numbers, tuple([a.aval for a in (*eqn.invars, *eqn.outvars)])
 
 
 def _number(literal: Any) -> tuple[Any, ...]:

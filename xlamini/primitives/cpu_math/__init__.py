@@ -3,7 +3,7 @@
 Each file has one family of functions. A formula is a Python function of simpler operations, all of which LLVM
 vectorises; the decorator `vectorised` makes a lowering of it, which an elementwise operation names as its `on_cpu`:
 
-    @elementwise(hlo="stablehlo.sine", on_cpu=formula("circular", "sine"), accepts=FLOAT | COMPLEX)
+    @elementwise(hlo="stablehlo.sine", on_cpu=formula("circular.sine"), accepts=FLOAT | COMPLEX)
     def sin(x): ...
 """
 from __future__ import annotations
@@ -14,8 +14,9 @@ from typing import Any
 from xlamini.primitives.elementwise import Lowering
 
 
-def formula(file: str, name: str) -> Lowering:
-    """The lowering `name` of a file here, which is imported when the first program is lowered with it."""
+def formula(path: str) -> Lowering:
+    """The lowering `file.name` of a file here, which is imported when the first program is lowered with it."""
+    file, _, name = path.partition(".")
 
     def lower(ctx: Any, *operands: Any) -> Any:
         return getattr(importlib.import_module(f"{__name__}.{file}"), name)(ctx, *operands)

@@ -23,6 +23,7 @@ from xlamini.primitives.cpu_math.floats import (
     from_subnormal,
     horner,
     minus_where,
+    remainder,
     sign_of,
     with_sign,
 )
@@ -84,7 +85,8 @@ def arctangent_of_point(y: Any, x: Any) -> Any:
 
 def _single(ratio: Any, steep: Any, behind: Any = None) -> Any:
     """The angle of the point (1, ratio), or (ratio, 1) where steep, or its mirror image where `behind`."""
-    eighths, ratio = _placed(0.0, ratio, steep, behind)
+    eighths, backward = _octant(0.0, steep, behind)
+    ratio = minus_where(backward, ratio)
     return eighths * (math.pi / 4) + ratio * horner(ratio * ratio, _SINGLE)
 
 
@@ -92,16 +94,17 @@ def _double(near: Any, far: Any, steep: Any, behind: Any = None) -> Any:
     """The angle of the point (far, near), or (near, far) where steep, or its mirror image where `behind`."""
     alike = eq(near, far)  # also two zeros or infinities
     oblique = bitwise_or(near > _OBLIQUE * far, bitwise_and(alike, far > 0.0))
-    ratio = where(oblique, near - far, near) / where(oblique, near + far, far)
-    ratio = where(alike, 0.0, ratio)
-    eighths, ratio = _placed(where(oblique, 1.0, 0.0), ratio, steep, behind)
+    eighths, backward = _octant(where(oblique, 1.0, 0.0), steep, behind)
+    above = where(alike, 0.0, where(oblique, near - far, near))
+    below = where(alike, 1.0, where(oblique, near + far, far))
+    ratio = minus_where(backward, above / below)
+    rest = remainder(minus_where(backward, above), ratio, below)
+    low = where(abs(rest) < math.inf, rest, 0.0) / below  # the rest is NaN if a coordinate is infinite
     v = ratio * ratio
-    return eighths * _EIGHTH + (ratio + (ratio * v * horner(v, _DOUBLE) + eighths * _EIGHTH_LOW))
+    return eighths * _EIGHTH + (ratio + (ratio * v * horner(v, _DOUBLE) + (eighths * _EIGHTH_LOW + low)))
 
 
-def _placed(eighths: Any, ratio: Any, steep: Any, behind: Any) -> tuple[Any, Any]:
-    """The eighths of half a turn to which the angle of `ratio` is to be added, and the ratio with its sign."""
-    eighths, backward = where(steep, 2.0 - eighths, eighths), steep
-    if behind is not None:
-        eighths, backward = where(behind, 4.0 - eighths, eighths), ne(steep, behind)
-    return eighths, minus_where(backward, ratio)
+def _octant(eighths: Any, steep: Any, behind: Any) -> tuple[Any, Any]:
+    """The eighths of a half turn to which an angle is to be added, and where it is to be taken away from them."""
+    eighths = where(steep, 2.0 - eighths, eighths)
+    return (eighths, steep) if behind is None else (where(behind, 4.0 - eighths, eighths), ne(steep, behind))

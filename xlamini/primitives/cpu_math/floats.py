@@ -97,11 +97,14 @@ def quotient(above: Sequence[Any], below: Sequence[Any]) -> Any:
     """One float64 sum of two numbers, as `add_exactly` gives them, divided by another; nearly correctly rounded."""
     inverse = 1.0 / below[0]
     first = above[0] * inverse
-    products = [p * q for p in halves(first) for q in halves(below[0])]
-    rest = above[0] - products[0]
-    for product in products[1:]:
-        rest = rest - product
-    return first + (rest + (above[1] - first * below[1])) * inverse
+    return first + (remainder(above[0], first, below[0]) + (above[1] - first * below[1])) * inverse
+
+
+def remainder(x: Any, ratio: Any, y: Any) -> Any:
+    """`x - ratio * y` in float64, exactly, where `ratio` is about x / y."""
+    for product in [p * q for p in halves(ratio) for q in halves(y)]:
+        x = x - product
+    return x
 
 
 def halves(x: Any) -> tuple[Any, Any]:

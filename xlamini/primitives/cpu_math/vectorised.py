@@ -43,10 +43,12 @@ def vectorised(largest_float64: float | None = None) -> Callable[[Formula], Lowe
     def lowering(formula: Formula) -> Lowering:
         @functools.wraps(formula)
         def lower(ctx: Any, *operands: Any) -> Any:
-            aval = ctx.aval_out
-            if largest_float64 is not None and aval.size < _FEW.get(aval.dtype, 16):
+            double = ctx.aval_out.dtype == FLOAT64
+            if largest_float64 is None:
+                return _vectorised(ctx, formula, operands)
+            if ctx.aval_out.size < (_FEW_FLOAT64 if double else _FEW):
                 return ctx.op(ctx.eqn.primitive.hlo, *operands)
-            if largest_float64 is not None and aval.dtype == FLOAT64:
+            if double:
                 return _up_to(largest_float64, ctx, formula, *operands)
             return _vectorised(ctx, formula, operands)
 
@@ -55,8 +57,9 @@ def vectorised(largest_float64: float | None = None) -> Callable[[Formula], Lowe
     return lowering
 
 
-# Below so many elements XLA's op is the faster one: looking at all elements and choosing costs a few microseconds.
-_FEW = {FLOAT64: 512}
+# Below so many elements XLA's op is about as fast, and compiled sooner. In float64 looking at all elements and choosing
+# costs a few microseconds.
+_FEW, _FEW_FLOAT64 = 64, 512
 
 
 def _vectorised(ctx: Any, formula: Formula, operands: Sequence[Any]) -> Any:

@@ -112,7 +112,7 @@ def applied(
     branches = tuple(_with_outputs(jaxpr, own) for jaxpr in traced.jaxprs)
 
     options = (branches, index_of, fixed, len(chooser), tuple(params.items()))
-    outs = transformed(_chosen_branch, branches[0], options, [*chooser, *traced.operands])
+    outs = transformed(_chosen_branch, branches[0], options, [*chooser, *traced.operands], "cond")
     same = [traced.operands[place] for place in passed if place is not None]
     return rebuilt(traced.out_tree, merged(own, outs, same))
 
