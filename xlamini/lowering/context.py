@@ -207,7 +207,7 @@ class Context:
         if any_ordered(jaxpr.effects):
             return self.body(jaxpr, operands, name)
         types = [self.mlir.type(a) for a in jaxpr.out_avals]
-        attributes = {"mhlo.frontend_attributes": '{inlineable = "false"}'} if kept else {}
+        attributes: dict[str, Any] = {"mhlo.frontend_attributes": '{inlineable = "false"}'} if kept else {}
         return self.many("func.call", operands, types, callee=self.function(jaxpr, name), **attributes)
 
     def part(self, jaxpr: Jaxpr, operands: Sequence[Value], name: str) -> list[Value]:

@@ -41,7 +41,8 @@ def block_extrema(extremum: Reduction, x: Any, size: int) -> Any:
     x = keys(x, nan_is_largest=extremum is reduce_max_p)
     outer, n, inner = aval_of(x).shape
     whole = n // size
-    lanes = math.gcd(size, max(1, LANES // inner))
+    most = max(1, min(LANES // inner, size // 4))
+    lanes = next(k for k in range(most, 0, -1) if not size % k)
     blocks = reshape(slice_in_dim(x, 0, whole * size, axis=1), (outer, whole, size // lanes, lanes, inner))
     # Without the barrier XLA makes one reduction of both, and does not vectorise it for integers.
     (sides,) = optimization_barrier_p.bind(extremum.bind(blocks, axes=(2,)))

@@ -156,10 +156,11 @@ def _one(dtype: Any) -> int:
 def _reduced(reduction: Any) -> Total:
     def total(x: Any) -> Any:
         blocks, size, inner = aval_of(x).shape
-        if inner > 1 or kind_of(aval_of(x).dtype) not in INTEGER or size % 8:
+        if inner > 1 or kind_of(aval_of(x).dtype) not in INTEGER:
             return reduction.bind(x, axes=(1,))
-        # Integers next to each other are not reduced side by side unless there are some more next to them.
-        (sides,) = optimization_barrier_p.bind(reduction.bind(reshape(x, (blocks, size // 8, 8)), axes=(1,)))
+        # XLA vectorises a reduction of integers only if there are some next to each other that stay apart.
+        lanes = next(k for k in range(16, 0, -1) if not size % k)
+        (sides,) = optimization_barrier_p.bind(reduction.bind(reshape(x, (blocks, size // lanes, lanes)), axes=(1,)))
         return reduction.bind(sides, axes=(1,))
 
     return total

@@ -33,7 +33,7 @@ def betainc(a: Any, b: Any, x: Any) -> Any:
     The operands are of one shape and dtype. It has a derivative in x only.
 
     >>> betainc(2.0, 1.0, 0.5)
-    Array(0.24999994, dtype=float32, weak_type=True)
+    Array(0.25, dtype=float32, weak_type=True)
     """
     return regularized_incomplete_beta(a, b, x)
 

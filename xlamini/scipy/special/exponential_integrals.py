@@ -63,7 +63,7 @@ def expn(n: ArrayLike, x: ArrayLike) -> Array:
     It has a derivative in x only.
 
     >>> expn(2, 1.0)
-    Array(0.14849526, dtype=float32)
+    Array(0.1484955, dtype=float32)
     """
     return _expn(n, x)
 

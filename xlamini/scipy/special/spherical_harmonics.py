@@ -40,7 +40,7 @@ def sph_harm_y(
     other than None NotImplementedError: `xlamini.jvp` has the derivatives.
 
     >>> sph_harm_y(jnp.array([1]), jnp.array([0]), jnp.array([0.0]), jnp.array([0.0]))
-    Array([0.48860237+0.j], dtype=complex64)
+    Array([0.48860252+0.j], dtype=complex64)
     """
     if diff_n is not None:
         raise NotImplementedError("sph_harm_y: diff_n is not supported; differentiate with xlamini.jvp")

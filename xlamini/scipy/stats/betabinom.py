@@ -15,7 +15,7 @@ def logpmf(k: ArrayLike, n: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLik
     """The logarithm of the probability of k.
 
     >>> logpmf(1, 1, 1.0, 1.0)
-    Array(-0.69314814, dtype=float32, weak_type=True)
+    Array(-0.6931472, dtype=float32, weak_type=True)
     """
     y = k - loc
     there = (y >= 0) & (y <= n)

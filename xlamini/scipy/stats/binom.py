@@ -15,7 +15,7 @@ def logpmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Arra
     """The logarithm of the probability of k.
 
     >>> logpmf(2, 2, 0.5)
-    Array(-1.3862948, dtype=float32, weak_type=True)
+    Array(-1.3862944, dtype=float32, weak_type=True)
     """
     y = k - loc
     there = (y >= 0) & (y <= n)

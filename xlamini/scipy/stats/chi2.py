@@ -14,7 +14,7 @@ def logpdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
     """The logarithm of the density.
 
     >>> logpdf(2.0, 2.0)
-    Array(-1.6931477, dtype=float32, weak_type=True)
+    Array(-1.6931472, dtype=float32, weak_type=True)
     """
     return gamma.logpdf(x, df / 2, loc, 2 * scale)
 

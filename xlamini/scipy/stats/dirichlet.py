@@ -21,7 +21,7 @@ def logpdf(x: ArrayLike, alpha: ArrayLike) -> Array:
     Minus infinity where the numbers are negative or do not sum to 1. ShapeError where x has another size.
 
     >>> logpdf(jnp.array([0.5, 0.5]), jnp.array([1.0, 1.0]))
-    Array(-9.536743e-07, dtype=float32)
+    Array(0., dtype=float32)
     """
     x = _complete(x, alpha)
     there = (x >= 0).all(0) & (abs(x.sum(0) - 1) < 10 * float(finfo(x.dtype).eps) * len(alpha))

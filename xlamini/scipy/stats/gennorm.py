@@ -17,7 +17,7 @@ def logpdf(x: ArrayLike, beta: ArrayLike) -> Array:
     """The logarithm of the density.
 
     >>> logpdf(1.0, 1.0)
-    Array(-1.6931477, dtype=float32, weak_type=True)
+    Array(-1.6931472, dtype=float32, weak_type=True)
     """
     return log(beta) - math.log(2) - gammaln(1 / beta) - abs(x) ** beta
 

@@ -15,7 +15,7 @@ def logpmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
     """The logarithm of the probability of the counts x, along the last axis; minus infinity unless they sum to n.
 
     >>> logpmf(jnp.array([1, 1]), 2, jnp.array([0.5, 0.5]))
-    Array(-0.69314694, dtype=float32)
+    Array(-0.6931471, dtype=float32)
     """
     chance = gammaln(n + 1) + (xlogy(x, p) - gammaln(x + 1)).sum(-1)
     return where(x.sum(-1) == n, chance, -inf)

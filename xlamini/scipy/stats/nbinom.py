@@ -15,7 +15,7 @@ def logpmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Arra
     """The logarithm of the probability of k.
 
     >>> logpmf(0, 1, 0.5)
-    Array(-0.69314766, dtype=float32, weak_type=True)
+    Array(-0.6931472, dtype=float32, weak_type=True)
     """
     y = k - loc
     there = y >= 0

@@ -17,7 +17,7 @@ def logpdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
     """The logarithm of the density.
 
     >>> logpdf(0.0, 1.0)
-    Array(-1.1447293, dtype=float32, weak_type=True)
+    Array(-1.1447299, dtype=float32, weak_type=True)
     """
     z = (x - loc) / scale
     height = gammaln((df + 1) / 2) - gammaln(df / 2) - log(df * math.pi) / 2 - log(scale)
