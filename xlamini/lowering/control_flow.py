@@ -5,12 +5,14 @@ Values from around a region may be used in it; what a region returns are its new
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from jaxlib.mlir import ir
+if TYPE_CHECKING:  # primitives import this file, and so would MLIR's bindings with it
+    from jaxlib.mlir import ir
 
-from xlamini.lowering.context import Context, Value
+    from xlamini.lowering.context import Context
 
+Value = Any
 Body = Callable[..., Sequence[Value]]
 
 
