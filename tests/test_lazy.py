@@ -5,6 +5,7 @@ import ast
 import inspect
 import subprocess
 import sys
+from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -13,12 +14,19 @@ import xlamini
 import xlamini.numpy as jnp
 
 
-@pytest.mark.parametrize("face", [xlamini, jnp, xlamini.lax, xlamini.scipy])
+@pytest.mark.parametrize("face", [xlamini, jnp, xlamini.lax, xlamini.scipy, xlamini.nn])
 def test_all_that_a_face_names_is_there(face: ModuleType) -> None:
     for name in dir(face):
         assert getattr(face, name) is not None or name == "newaxis" or name.startswith("_")
     with pytest.raises(AttributeError, match=f"module '{face.__name__}' has no attribute 'nothing'"):
         _ = face.nothing
+
+
+@pytest.mark.parametrize("face", [xlamini, jnp, xlamini.lax, xlamini.scipy, xlamini.nn])
+def test_no_function_hides_behind_a_module_of_its_name(face: ModuleType) -> None:
+    """Importing the module would put it in the function's place."""
+    modules = {path.stem for path in Path(str(face.__file__)).parent.iterdir()}
+    assert not modules & set(getattr(face, "_MEMBERS", {}))
 
 
 def imported_for_types(face: ModuleType) -> set[str]:
@@ -29,6 +37,7 @@ def imported_for_types(face: ModuleType) -> set[str]:
 
 def test_type_checkers_see_what_is_imported_later() -> None:
     assert imported_for_types(jnp) == set(jnp._MEMBERS)
+    assert imported_for_types(xlamini.nn) == {*xlamini.nn._MEMBERS, "initializers"}
     assert imported_for_types(xlamini) >= set(xlamini._MEMBERS) - {"remat"}
 
 
@@ -49,7 +58,7 @@ def test_methods_are_those_of_the_families() -> None:
 def test_starting_imports_no_loops_and_no_compiler() -> None:
     code = (
         "import sys, gc, xlamini, xlamini.numpy; "
-        "print([m for m in sys.modules if 'control_flow' in m or 'xlamini.lowering' in m or 'jaxlib.mlir.ir' in m], "
+        "print([m for m in sys.modules if 'transforms.control_flow' in m or 'jaxlib.mlir.ir' in m], "
         "gc.isenabled())"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

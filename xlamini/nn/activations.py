@@ -11,7 +11,7 @@ from typing import Any
 from xlamini.core.tracer import aval_of
 from xlamini.numpy.arguments import as_axis, as_operand
 from xlamini.numpy.selection import where
-from xlamini.numpy.ufunc import Together, as_they_are, ufunc
+from xlamini.numpy.ufuncs import Together, as_they_are, ufunc
 from xlamini.primitives import exponential
 from xlamini.primitives.arithmetic import max, min
 from xlamini.primitives.comparison import gt

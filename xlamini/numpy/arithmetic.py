@@ -6,7 +6,7 @@ from typing import Any
 
 from xlamini.core.tracer import aval_of
 from xlamini.numpy.arguments import as_operand
-from xlamini.numpy.ufunc import as_they_are, for_kinds, ufunc
+from xlamini.numpy.ufuncs import as_they_are, for_kinds, ufunc
 from xlamini.primitives import arithmetic, operators
 from xlamini.primitives.elementwise import INTEGER, REAL, kind_of
 from xlamini.primitives.power import integer_pow

@@ -8,7 +8,7 @@ import numpy as np
 
 from xlamini.core.tracer import aval_of
 from xlamini.numpy.arguments import as_operand, refuse_out
-from xlamini.numpy.ufunc import as_they_are, for_kinds, ufunc
+from xlamini.numpy.ufuncs import as_they_are, for_kinds, ufunc
 from xlamini.primitives import bitwise, comparison, complex, operators
 from xlamini.primitives.arithmetic import abs
 from xlamini.primitives.convert import bitcast_convert_type, convert

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.core.tracer import aval_of
-from xlamini.numpy.ufunc import ufunc
+from xlamini.numpy.ufuncs import ufunc
 from xlamini.primitives import arithmetic, operators
 from xlamini.primitives.convert import convert
 from xlamini.primitives.elementwise import INTEGER, kind_of

@@ -6,7 +6,7 @@ from typing import Any
 from xlamini.core.tracer import aval_of
 from xlamini.numpy.arguments import as_index
 from xlamini.numpy.construction import stack
-from xlamini.numpy.ufunc import for_kinds, ufunc
+from xlamini.numpy.ufuncs import for_kinds, ufunc
 from xlamini.primitives.arithmetic import abs
 from xlamini.primitives.convert import convert
 from xlamini.primitives.elementwise import FLOAT

@@ -9,7 +9,7 @@ import numpy as np
 from xlamini.core.dtypes import issubdtype
 from xlamini.core.tracer import aval_of
 from xlamini.numpy.arguments import as_index
-from xlamini.numpy.ufunc import ufunc
+from xlamini.numpy.ufuncs import ufunc
 from xlamini.primitives import complex as complex_ops
 from xlamini.primitives.arithmetic import sign
 from xlamini.primitives.comparison import eq, ne
