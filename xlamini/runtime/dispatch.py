@@ -32,7 +32,7 @@ post_hook = _jax.config.Config(
 )
 """None, or what C++ calls after a call on the fast path: with function, args, kwargs, outputs."""
 
-_cache = _jax.PjitFunctionCache(capacity=8192)
+_cache = _jax.PjitFunctionCache(capacity=4096)
 
 
 class FastPath(NamedTuple):

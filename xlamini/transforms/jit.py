@@ -8,7 +8,8 @@ from __future__ import annotations
 import functools
 import warnings
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xlamini.core import config
@@ -48,6 +49,12 @@ class Options(NamedTuple):
     compiler: Any
     outline: bool | None = None
 
+    def key(self) -> Hashable:
+        """Equal for options that say the same."""
+        selected = [(s.nums, s.names) for s in (self.static, self.donate)]
+        compiler = None if self.compiler is None else tuple(self.compiler.items())
+        return (*selected, self.keep_unused, self.inline, self.device, compiler, self.outline)
+
     def shifted(self) -> Options:
         """The same for a function with one more argument before the others."""
         return self._replace(static=self.static.shifted(), donate=self.donate.shifted())
@@ -64,11 +71,34 @@ class Call(NamedTuple):
     positions: list[int]
 
 
+class Kept:
+    """What every `jit` of a function under the same options keeps: traces, without what refers to it, and programs.
+
+    The signatures that C++ has seen stand under this object too.
+    """
+
+    def __init__(self) -> None:
+        self.traces: dict[Any, Trace] = {}
+        self.programs: dict[Any, Program] = {}
+
+
 _alive: weakref.WeakSet[Jitted] = weakref.WeakSet()
+_kept: weakref.WeakKeyDictionary[Any, dict[Hashable, Kept]] = weakref.WeakKeyDictionary()
+
+
+def _kept_of(fun: Callable[..., Any], options: Options) -> Kept:
+    """So that `jit(f)(x)` in a loop compiles once. Callables that are no functions may be equal and yet differ."""
+    if type(fun) is not FunctionType:
+        return Kept()
+    try:
+        return _kept.setdefault(fun, {}).setdefault(options.key(), Kept())
+    except (TypeError, AttributeError):  # options that are no good, which is said when they are used
+        return Kept()
 
 
 def forget_all() -> None:
     """Clear the caches of every jitted function."""
+    _kept.clear()
     for jitted in list(_alive):
         jitted.forget()
 
@@ -85,8 +115,7 @@ class Jitted:
 
     def __init__(self, fun: Callable[..., Any], options: Options):
         self.fun, self.name, self.options = fun, name_of(fun), options
-        self.traces: dict[Any, Trace] = {}
-        self.programs: dict[Any, Program] = {}
+        self.kept = _kept_of(fun, options)
         self.function: Any = None
         _alive.add(self)
 
@@ -140,8 +169,10 @@ class Jitted:
     def trace(self, call: Call) -> Trace:
         """The trace of this signature, made once."""
         key = (call.tree, tuple(call.avals), call.statics.key, config.trace_context_key(), axes_here())
-        known = self.traces.get(key)
-        if known is None and state.builder is not None:
+        known = self.kept.traces.get(key)
+        if known is not None:
+            return known._replace(names=call.names)
+        if state.builder is not None:
             known = state.builder.memo.get((self, key))
         return self._new_trace(key, call) if known is None else known
 
@@ -157,7 +188,7 @@ class Jitted:
             assert state.builder is not None
             state.builder.memo[self, key] = found
         else:
-            self.traces[key] = found
+            self.kept.traces[key] = found._replace(names=(), builder=None)
         return found
 
     def _placement(self, call: Call) -> Placement:
@@ -165,9 +196,9 @@ class Jitted:
 
     def _program(self, call: Call, traced: Trace, device: Any) -> Program:
         key = (traced.jaxpr, device, call.tree, config.outlining.value)
-        program = self.programs.get(key)
+        program = self.kept.programs.get(key)
         if program is None:
-            program = self.programs[key] = self._lower(call, traced, device).compile(self.options.compiler)
+            program = self.kept.programs[key] = self._lower(call, traced, device).compile(self.options.compiler)
         return program
 
     def _lower(self, call: Call, traced: Trace, device: Any) -> LoweredProgram:
@@ -236,8 +267,8 @@ class Jitted:
 
     def forget(self) -> None:
         """Drop all traces and programs."""
-        self.traces.clear()
-        self.programs.clear()
+        self.kept.traces.clear()
+        self.kept.programs.clear()
         function = self.function()
         if function is not None:
             function._clear_cache()
@@ -322,7 +353,7 @@ def _in_cpp(jitted: Jitted) -> Any:
         jitted.on_miss,
         static_argnums=[n for n in static.nums if n >= 0],
         static_argnames=static.names,
-        cache_key=object(),
+        cache_key=jitted.kept,
     )
     jitted.function = weakref.ref(function)
     functools.update_wrapper(function, fun)
