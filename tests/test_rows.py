@@ -32,6 +32,7 @@ ELSEWHERE = {
     **dict.fromkeys(("remat2", "name"), "test_checkpoint.py"),
     **dict.fromkeys(("debug_callback", "debug_print", "io_callback", "pure_callback"), "test_callbacks.py"),
     "iterate": "test_rows.py, in what special functions are lowered to",
+    "scalar_loop": "test_cpu_sorts.py and test_cpu_reductions.py, in what sorts and scans are lowered to",
     "threefry2x32": "test_random.py",
 }
 
