@@ -32,8 +32,8 @@ FLAGS = (
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """The cache is on, in an empty folder, in a process that has said, counted and compiled nothing yet."""
-    xlamini.clear_caches()
+    """The cache is on, in an empty folder, in a process that has said and counted nothing yet, and jitted no function."""
+    jit_module._kept.clear()
     before = {name: config.read(name) for name in FLAGS}
     monkeypatch.setattr(disk_cache, "_memory", disk_cache._Memory())
     config.update("jax_compilation_cache_dir", str(tmp_path / "programs"))
