@@ -32,7 +32,7 @@ FLAGS = (
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """The cache is on, in an empty folder, in a process that has said and counted nothing yet, and jitted no function."""
+    """The cache is on, in an empty folder, in a process that has said, counted and jitted nothing yet."""
     jit_module._kept.clear()
     before = {name: config.read(name) for name in FLAGS}
     monkeypatch.setattr(disk_cache, "_memory", disk_cache._Memory())
