@@ -58,10 +58,17 @@ def assert_close(wanted: Any, found: Any) -> None:
         np.testing.assert_allclose(np.asarray(b) / scale, np.asarray(a) / scale, atol=2e-6)
 
 
+def report_of_equal_results(fun: Callable[..., Any], *args: Any) -> str:
+    """What the report says of a function whose blocks are called, and whose results stay."""
+    plain, outlined, report = both(fun, *args)
+    assert_close(plain, outlined)
+    assert "called" in report
+    return report
+
+
 @pytest.mark.parametrize("depth", [5, 8])
 def test_forward_and_backward_blocks_are_found(depth: int) -> None:
-    plain, outlined, report = both(xlamini.value_and_grad(model), params(depth), X)
-    assert_close(plain, outlined)
+    report = report_of_equal_results(xlamini.value_and_grad(model), params(depth), X)
     assert report.count(f"called {depth} times") + report.count(f"called {depth - 1} times") == 2, report
 
 
@@ -84,18 +91,14 @@ def test_calls_are_kept_apart_by_the_compiler() -> None:
 @pytest.mark.parametrize("transform", [xlamini.jit, lambda f: xlamini.vmap(f, in_axes=(None, 0))])
 def test_under_other_transformations(transform: Any) -> None:
     x = np.stack([X, 2 * X]) if transform is not xlamini.jit else X
-    plain, outlined, report = both(transform(xlamini.grad(model)), params(6), x)
-    assert_close(plain, outlined)
-    assert "called" in report
+    report_of_equal_results(transform(xlamini.grad(model)), params(6), x)
 
 
 def test_second_derivatives() -> None:
     def curvature(ws: Any, x: Any) -> Any:
         return xlamini.grad(lambda y: jnp.sum(xlamini.grad(model, argnums=1)(ws, y) ** 2))(x)
 
-    plain, outlined, report = both(curvature, params(6), X)
-    assert_close(plain, outlined)
-    assert "called" in report
+    report_of_equal_results(curvature, params(6), X)
 
 
 def test_a_users_jitted_layers_are_written_out_first() -> None:
@@ -106,9 +109,7 @@ def test_a_users_jitted_layers_are_written_out_first() -> None:
             x = inner(x, w)
         return jnp.sum(x * x)
 
-    plain, outlined, report = both(xlamini.grad(jitted), params(8), X)
-    assert_close(plain, outlined)
-    assert "called" in report
+    report_of_equal_results(xlamini.grad(jitted), params(8), X)
 
 
 def test_layers_that_differ_stay() -> None:
@@ -117,9 +118,7 @@ def test_layers_that_differ_stay() -> None:
             x = layer(x, w) if i != 4 else jnp.tanh(layer(x, w))
         return jnp.sum(x * x)
 
-    plain, outlined, report = both(xlamini.grad(mixed), params(9), X)
-    assert_close(plain, outlined)
-    assert "called" in report
+    report_of_equal_results(xlamini.grad(mixed), params(9), X)
 
 
 def test_shared_weights_and_values_that_skip_layers() -> None:
@@ -130,9 +129,7 @@ def test_shared_weights_and_values_that_skip_layers() -> None:
             kept.append(x)
         return jnp.sum(x * x) + sum(jnp.sum(k) for k in kept[::2])
 
-    plain, outlined, report = both(xlamini.grad(skipping), params(8), X)
-    assert_close(plain, outlined)
-    assert "called" in report
+    report_of_equal_results(xlamini.grad(skipping), params(8), X)
 
 
 def test_random_keys_and_loops_in_a_layer() -> None:

@@ -16,7 +16,7 @@ import numpy as np
 
 from xlamini.core.avals import ShapedArray
 from xlamini.core.dtype_table import ExtendedDType
-from xlamini.core.jaxpr import Jaxpr, Literal, Var
+from xlamini.core.jaxpr import Jaxpr, Literal, Var, once
 from xlamini.core.primitive import Primitive
 from xlamini.core.structure import RewriteRule
 
@@ -29,12 +29,10 @@ class NoDigest(Exception):
     """Raised for a part of a program that another process would not recognise."""
 
 
+@once
 def digest(jaxpr: Jaxpr) -> str:
     """SHA-256 of a program's equations and types; NoDigest if something in it is of this process alone."""
-    found = jaxpr.memo.get(digest)
-    if found is None:
-        found = jaxpr.memo[digest] = hashlib.sha256(_written(jaxpr).encode()).hexdigest()
-    return found
+    return hashlib.sha256(_written(jaxpr).encode()).hexdigest()
 
 
 def _written(jaxpr: Jaxpr) -> str:

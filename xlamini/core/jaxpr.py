@@ -5,8 +5,9 @@ results of rewrites can be remembered on it (`memo`) and live exactly as long as
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, final
+import functools
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar, final
 
 from xlamini.core.avals import ShapedArray
 
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from xlamini.core.primitive import Primitive
     from xlamini.core.provenance import Provenance
     from xlamini.core.signatures import Signature
+
+R = TypeVar("R")
 
 Effects = frozenset
 no_effects: Effects = frozenset()
@@ -75,6 +78,12 @@ class Equation:
         self.primitive, self.invars, self.outvars = primitive, invars, outvars
         self.params, self.effects, self.signature = params, effects, signature
         self.provenance, self.id = provenance, id
+
+    def copied(self, invars: Sequence[Atom], id: int, provenance: Provenance | None = None) -> Equation:
+        """The same operation on other operands of the same types, with results of its own."""
+        outvars = [Var(v.aval) for v in self.outvars]
+        place = provenance or self.provenance
+        return Equation(self.primitive, invars, outvars, self.params, self.effects, place, id, self.signature)
 
     def __repr__(self) -> str:
         from xlamini.core.printing import format_equation
@@ -156,15 +165,27 @@ def effects_of(eqns: Sequence[Equation]) -> Effects:
     return frozenset(found) if found else no_effects
 
 
+def once(fun: Callable[[Jaxpr], R]) -> Callable[[Jaxpr], R]:
+    """Decorator for a function of a jaxpr alone, whose result is remembered on the jaxpr."""
+
+    @functools.wraps(fun)
+    def remembered(jaxpr: Jaxpr) -> R:
+        found = jaxpr.memo.get(fun)
+        if found is None:
+            found = jaxpr.memo[fun] = fun(jaxpr)
+        return found
+
+    return remembered
+
+
 def close_over(jaxpr: Jaxpr) -> Jaxpr:
     """The jaxpr with its captured values as leading ordinary inputs; the same one each time."""
-    if not jaxpr.constvars:
-        return jaxpr
-    known = jaxpr.memo.get(close_over)
-    if known is None:
-        known = jaxpr.replace(constvars=[], consts=[], invars=jaxpr.constvars + jaxpr.invars)
-        jaxpr.memo[close_over] = known
-    return known
+    return _closed(jaxpr) if jaxpr.constvars else jaxpr
+
+
+@once
+def _closed(jaxpr: Jaxpr) -> Jaxpr:
+    return jaxpr.replace(constvars=[], consts=[], invars=jaxpr.constvars + jaxpr.invars)
 
 
 def subjaxprs(eqn: Equation) -> list[Jaxpr]:

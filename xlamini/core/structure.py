@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.jaxpr import Atom, Jaxpr, Var, subjaxprs
+from xlamini.core.jaxpr import Atom, Jaxpr, Var, once, subjaxprs
 from xlamini.core.provenance import Provenance
 
 
@@ -30,20 +30,17 @@ def program_key(jaxpr: Jaxpr) -> Hashable:
     return _key(jaxpr, program_key, _each_its_own)
 
 
+@once
 def places(jaxpr: Jaxpr) -> list[Any]:
     """The names and lines a program is made of: two of one structure for which they are equal are one in messages too.
 
     Only while both live, as code is known by its id: to compare code objects takes long.
     """
-    known = jaxpr.memo.get(places)
-    if known is not None:
-        return known
     found: list[Any] = [jaxpr.name]
     for eqn in jaxpr.eqns:
         found += _place(eqn.provenance)
         if eqn.primitive.higher_order:
             found += [places(inner) for inner in subjaxprs(eqn)]
-    jaxpr.memo[places] = found
     return found
 
 

@@ -123,12 +123,9 @@ class Builder:
     def replay(self, eqn: Equation, operands: Sequence[Any]) -> list[Tracer]:
         """Add a copy of an equation of another jaxpr: its types are known, its provenance stays."""
         atoms = [x.variable if type(x) is Tracer and x.builder is self else self.atom(x) for x in operands]
-        outvars = [Var(v.aval) for v in eqn.outvars]
-        equations, place = self.equations, eqn.provenance
-        equations.append(
-            Equation(eqn.primitive, atoms, outvars, eqn.params, eqn.effects, place, len(equations), eqn.signature)
-        )
-        return [Tracer(self, v, v.aval) for v in outvars]
+        new = eqn.copied(atoms, len(self.equations))
+        self.equations.append(new)
+        return [Tracer(self, v, v.aval) for v in new.outvars]
 
     def inline(self, jaxpr: Jaxpr, operands: Sequence[Any], provenance: Provenance | None = None) -> list[Any]:
         """Add copies of a jaxpr's equations; its outputs. Their provenance stays, unless another is given."""

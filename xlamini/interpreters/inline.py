@@ -26,11 +26,8 @@ def _write_out(
     for eqn in jaxpr.eqns:
         invars = _read(env, eqn.invars)
         if eqn.primitive is not call:
-            outvars = [Var(v.aval) for v in eqn.outvars]
-            env.update(zip(eqn.outvars, outvars, strict=True))
-            where = _within(scope, eqn.provenance)
-            number, like = len(eqns), eqn.signature
-            eqns.append(Equation(eqn.primitive, invars, outvars, eqn.params, eqn.effects, where, number, like))
+            eqns.append(eqn.copied(invars, len(eqns), _within(scope, eqn.provenance)))
+            env.update(zip(eqn.outvars, eqns[-1].outvars, strict=True))
             continue
         body: Jaxpr = eqn.params[call.called or ""]
         inner: dict[Var, Atom] = dict(zip(body.invars, invars, strict=True))

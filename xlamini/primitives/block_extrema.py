@@ -15,7 +15,7 @@ from xlamini.primitives.concatenate import concatenate
 from xlamini.primitives.dynamic_slice import dynamic_slice_p
 from xlamini.primitives.gather import gather_p
 from xlamini.primitives.gather_numbers import GatherDimensionNumbers, GatherScatterMode
-from xlamini.primitives.optimization_barrier import optimization_barrier_p
+from xlamini.primitives.lanes import reduced_by_lanes
 from xlamini.primitives.ordering import keys
 from xlamini.primitives.reductions import Reduction, reduce_max_p
 from xlamini.primitives.shape import reshape
@@ -42,11 +42,8 @@ def block_extrema(extremum: Reduction, x: Any, size: int) -> Any:
     outer, n, inner = aval_of(x).shape
     whole = n // size
     most = max(1, min(LANES // inner, size // 4))
-    lanes = next(k for k in range(most, 0, -1) if not size % k)
-    blocks = reshape(slice_in_dim(x, 0, whole * size, axis=1), (outer, whole, size // lanes, lanes, inner))
-    # Without the barrier XLA makes one reduction of both, and does not vectorise it for integers.
-    (sides,) = optimization_barrier_p.bind(extremum.bind(blocks, axes=(2,)))
-    found = extremum.bind(sides, axes=(2,))
+    blocks = reshape(slice_in_dim(x, 0, whole * size, axis=1), (outer, whole, size, inner))
+    found = reduced_by_lanes(extremum, blocks, 2, most)
     if whole * size == n:
         return found
     rest = extremum.bind(slice_in_dim(x, n - size, n, axis=1), axes=(1,))

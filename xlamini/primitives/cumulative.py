@@ -23,8 +23,8 @@ from xlamini.primitives.blocked_scan import Scan, blocked_scan
 from xlamini.primitives.comparison import lt
 from xlamini.primitives.elementwise import FLOAT, INTEGER, NUMERIC, REAL, Elementwise, Kinds, kind_of, mul
 from xlamini.primitives.exponential import exp, log
+from xlamini.primitives.lanes import reduced_by_lanes
 from xlamini.primitives.logaddexp import logaddexp
-from xlamini.primitives.optimization_barrier import optimization_barrier_p
 from xlamini.primitives.ordering import from_keys, highest, keys, lowest
 from xlamini.primitives.prefix_scan import prefix_scan
 from xlamini.primitives.reductions import check_kind, reduce_max_p, reduce_min_p, reduce_prod_p
@@ -155,13 +155,10 @@ def _one(dtype: Any) -> int:
 
 def _reduced(reduction: Any) -> Total:
     def total(x: Any) -> Any:
-        blocks, size, inner = aval_of(x).shape
-        if inner > 1 or kind_of(aval_of(x).dtype) not in INTEGER:
+        aval = aval_of(x)
+        if aval.shape[2] > 1 or kind_of(aval.dtype) not in INTEGER:
             return reduction.bind(x, axes=(1,))
-        # XLA vectorises a reduction of integers only if there are some next to each other that stay apart.
-        lanes = next(k for k in range(16, 0, -1) if not size % k)
-        (sides,) = optimization_barrier_p.bind(reduction.bind(reshape(x, (blocks, size // lanes, lanes)), axes=(1,)))
-        return reduction.bind(sides, axes=(1,))
+        return reduced_by_lanes(reduction, squeeze(x, (2,)), 1, 16)
 
     return total
 

@@ -52,7 +52,6 @@ def compile_module(
     )
     executable = Executable(loaded, on_device(devices[0]), in_avals, out_avals, frozenset(donated))
     executable.calls_python, executable.ordered = bool(host_callbacks), ordered
-    crowd.add(executable)
     return executable
 
 
@@ -79,9 +78,7 @@ def load_program(
         # Kernels are registered when a program that calls one is lowered; this one may call one, and was not.
         register_kernels(client.platform)
         loaded = client.deserialize_executable(serialized, DeviceList(tuple(devices)), options)
-    executable = Executable(loaded, on_device(devices[0]), in_avals, out_avals, frozenset(donated))
-    crowd.add(executable)
-    return executable
+    return Executable(loaded, on_device(devices[0]), in_avals, out_avals, frozenset(donated))
 
 
 def _options(devices: Sequence[Device], overrides: CompilerOptions) -> _jax.CompileOptions:
@@ -140,6 +137,7 @@ class Executable:
             [array_result_handler(aval, sharding, committed) for aval in self.out_avals]
             for committed in (False, True)
         ]
+        crowd.add(self)
 
     def place(self, values: Sequence[Any]) -> list[ArrayImpl]:
         """The values as Arrays of the types that the program takes, where it takes them."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Literal, Var
+from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Literal, Var, once
 
 
 class NumbersApart(NamedTuple):
@@ -17,15 +17,9 @@ class NumbersApart(NamedTuple):
     numbers: list[Any]
 
 
+@once
 def numbers_apart(jaxpr: Jaxpr) -> NumbersApart:
     """The jaxpr without numbers in its own equations; those in jaxprs inside stay."""
-    found = jaxpr.memo.get(numbers_apart)
-    if found is None:
-        found = jaxpr.memo[numbers_apart] = _taken_apart(jaxpr)
-    return found
-
-
-def _taken_apart(jaxpr: Jaxpr) -> NumbersApart:
     taken: list[Var] = []
     numbers: list[Any] = []
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from xlamini.core.avals import ShapedArray
 from xlamini.core.dtypes import float0
-from xlamini.core.jaxpr import Jaxpr, Literal, Var, close_over
+from xlamini.core.jaxpr import Jaxpr, Literal, Var, close_over, once
 from xlamini.core.primitive import Primitive
 from xlamini.core.rewriting import rewrite
 from xlamini.core.structure import executable_key, executable_params
@@ -184,14 +184,8 @@ def _better_one_by_one(jaxpr: Jaxpr) -> bool:
     return len(new) * _OPERATION_MS < _PROGRAM_MS + len(jaxpr.eqns) * _EQUATION_MS
 
 
+@once
 def _routed(jaxpr: Jaxpr) -> Routed:
-    found = jaxpr.memo.get(_routed)
-    if found is None:
-        found = jaxpr.memo[_routed] = _route(jaxpr)
-    return found
-
-
-def _route(jaxpr: Jaxpr) -> Routed:
     inputs = {v: ~i for i, v in enumerate(jaxpr.invars)}
     numbers: dict[Var, int] = {}
     outvars, routes = [], []

@@ -7,9 +7,8 @@ do real work.
 """
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from xlamini.core.config import outlining
 from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Var, subjaxprs
 from xlamini.transforms.call import jit_p
 
@@ -26,21 +25,11 @@ _CONTRACTION = 16
 """Operations for each element of the result from which on XLA does not fuse what makes it."""
 
 
-class Report(NamedTuple):
-    """What outlining did to a program, or why it did nothing."""
-
-    reason: str
-    functions: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        return "\n".join([self.reason, *self.functions])
-
-
-def outlined(jaxpr: Jaxpr, platform: str, wanted: bool | None) -> tuple[Jaxpr, Report]:
-    """The program as it is compiled for a platform; `wanted` is what the user said to `jit`."""
+def outlined(jaxpr: Jaxpr, platform: str, wanted: bool) -> tuple[Jaxpr, str]:
+    """The program as it is compiled for a platform, and what was done, or why nothing was."""
     reason = _against(jaxpr, platform, wanted)
     if reason:
-        return jaxpr, Report(f"not outlined: {reason}")
+        return jaxpr, f"not outlined: {reason}"
     # Imported here because most processes only run short programs.
     from xlamini.interpreters.inline import inline_calls
     from xlamini.interpreters.outline.outline import outline
@@ -48,14 +37,14 @@ def outlined(jaxpr: Jaxpr, platform: str, wanted: bool | None) -> tuple[Jaxpr, R
     flat = inline_calls(jaxpr, jit_p)
     result, functions = outline(flat, _worth, _call)
     if not functions:
-        return jaxpr, Report(f"not outlined: {NO_BLOCK}")
+        return jaxpr, f"not outlined: {NO_BLOCK}"
     before, after = len(flat.eqns), len(result.eqns) + sum(len(f.body.eqns) for f in functions)
-    return result, Report(f"outlined: {before} equations became {after}", tuple(map(_describe, functions)))
+    return result, "\n".join([f"outlined: {before} equations became {after}", *map(_describe, functions)])
 
 
-def _against(jaxpr: Jaxpr, platform: str, wanted: bool | None) -> str:
+def _against(jaxpr: Jaxpr, platform: str, wanted: bool) -> str:
     """Why a program is left as it is; "" if it is not."""
-    if not (outlining.value if wanted is None else wanted):
+    if not wanted:
         return "switched off"
     if platform != "cpu":
         return f"on {platform} calls are not known to run as fast as one program"

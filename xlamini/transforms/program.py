@@ -24,7 +24,7 @@ from xlamini.runtime.lifetime import explain_failure, release
 from xlamini.runtime.put import device_put_value
 from xlamini.runtime.versions import DISPATCH_ERRORS
 from xlamini.transforms.compiling import executable_of
-from xlamini.transforms.outlining import Report, outlined
+from xlamini.transforms.outlining import outlined
 
 _GIGANTIC = 2**36
 """Elements of one array that XLA's CPU compiler does not survive."""
@@ -59,7 +59,7 @@ class LoweredProgram:
         self.aliases = alias_outputs(self.pruned, [d for d, u in zip(donated, used, strict=True) if u])
         self.unusable = _unusable(donated, used, self.aliases)
         self.flags = trace_flags()
-        self._outline: tuple[Jaxpr, Report] | None = None
+        self._outline: tuple[Jaxpr, str] | None = None
         self._module: tuple[Any, list[Any]] | None = None
         if not programs_are_kept():
             _ = self._lowered  # now, so that what cannot be lowered is said here
@@ -67,7 +67,7 @@ class LoweredProgram:
     # No cached_property: its frame would stand in the tracebacks of what cannot be lowered.
 
     @property
-    def _outlined(self) -> tuple[Jaxpr, Report]:
+    def _outlined(self) -> tuple[Jaxpr, str]:
         if self._outline is None:
             self._outline = outlined(self.pruned, self.device.platform, self.outlines)
         return self._outline

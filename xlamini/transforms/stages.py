@@ -177,7 +177,7 @@ class Lowered(Stage):
 
     def outline_report(self) -> str:
         """Which repeated blocks were made functions of their own, compiled once; or why none was."""
-        return str(self._program.outline_report)
+        return self._program.outline_report
 
     def compile(self, compiler_options: CompilerOptions | None = None) -> Compiled:
         """The executable; `compiler_options` are XLA's, by name, on top of those given to `jit`.

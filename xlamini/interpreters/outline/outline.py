@@ -4,7 +4,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from xlamini.core import config
 from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Literal, Var
+from xlamini.core.rewriting import check_result
 from xlamini.interpreters.dce import dce
 from xlamini.interpreters.outline.blocks import Family, find_families, symbols_of
 from xlamini.interpreters.outline.boundary import Boundary, Given, Origin
@@ -50,7 +52,10 @@ def outline(
         return jaxpr, []
     origins = _origins(jaxpr, symbols, families)
     found = [Outlined(f, boundary) for f in families if worth(boundary := Boundary(f, origins))]
-    return _rewritten(jaxpr, found, make_call), found
+    result = _rewritten(jaxpr, found, make_call)
+    if config.enable_checks.value:  # not by `rewrite`, which would keep every program that was outlined
+        check_result(result)
+    return result, found
 
 
 def _origins(jaxpr: Jaxpr, symbols: Sequence[int], families: Sequence[Family]) -> dict[Var, Origin]:
@@ -110,7 +115,5 @@ class _Body:
         return self.values[x]
 
     def _append(self, eqn: Equation, invars: list[Atom]) -> list[Var]:
-        outvars = [Var(v.aval) for v in eqn.outvars]
-        where, number, like = eqn.provenance, len(self.eqns), eqn.signature
-        self.eqns.append(Equation(eqn.primitive, invars, outvars, eqn.params, eqn.effects, where, number, like))
-        return outvars
+        self.eqns.append(eqn.copied(invars, len(self.eqns)))
+        return list(self.eqns[-1].outvars)

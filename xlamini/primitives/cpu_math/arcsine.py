@@ -13,7 +13,7 @@ from typing import Any
 from xlamini.core.tracer import aval_of
 from xlamini.primitives.arithmetic import abs
 from xlamini.primitives.convert import convert
-from xlamini.primitives.cpu_math.floats import FLOAT32, FLOAT64, horner, sign_of, with_sign
+from xlamini.primitives.cpu_math.floats import FLOAT32, FLOAT64, OWN_BELOW, horner, sign_of, with_sign
 from xlamini.primitives.cpu_math.vectorised import vectorised
 from xlamini.primitives.power import sqrt
 from xlamini.primitives.select import where
@@ -34,17 +34,13 @@ _BEYOND_IDENTITY = {
 
 _QUARTER, _QUARTER_LOW = 1.5707963267948966, 6.123233995736766e-17  # of a turn, pi / 2
 
-# Below it an inverse sine is the number itself, -0.0 and subnormal ones too: XLA lets the CPU take those for 0.
-_SMALL = {FLOAT32: 2.0**-12, FLOAT64: 2.0**-27}
-
-
 @vectorised()
 def arcsine(x: Any) -> Any:
     """Between -pi/2 and pi/2; NaN beyond 1."""
     dtype = aval_of(x).dtype
     far, parts = _reduced(x)
     angle = _sum(where(far, 1.0, 0.0), where(far, -2.0, 1.0), *parts)
-    return where(abs(x) < _SMALL[dtype], x, with_sign(convert(angle, dtype), sign_of(x)))
+    return where(abs(x) < OWN_BELOW[dtype], x, with_sign(convert(angle, dtype), sign_of(x)))
 
 
 @vectorised()

@@ -19,6 +19,7 @@ from xlamini.primitives.convert import convert
 from xlamini.primitives.cpu_math.floats import (
     FLOAT32,
     FLOAT64,
+    OWN_BELOW,
     bits_of,
     from_subnormal,
     horner,
@@ -50,10 +51,6 @@ _DOUBLE = (
 # pi / 4 as a sum of two numbers, the first so short that small multiples of it are exact.
 _EIGHTH, _EIGHTH_LOW = 0.7853981633974483, 3.061616997868383e-17
 
-# Below it an inverse tangent is the number itself, -0.0 and subnormal ones too: XLA lets the CPU take those for 0.
-_SMALL = {FLOAT32: 2.0**-12, FLOAT64: 2.0**-27}
-
-
 @vectorised()
 def arctangent(x: Any) -> Any:
     """Between -pi/2 and pi/2."""
@@ -62,7 +59,7 @@ def arctangent(x: Any) -> Any:
     steep = size > 1.0
     near, far = where(steep, 1.0, size), where(steep, size, 1.0)
     angle = _single(near / far, steep) if dtype == FLOAT32 else _double(near, far, steep)
-    return where(abs(x) < _SMALL[dtype], x, with_sign(convert(angle, dtype), sign_of(x)))
+    return where(abs(x) < OWN_BELOW[dtype], x, with_sign(convert(angle, dtype), sign_of(x)))
 
 
 @vectorised()

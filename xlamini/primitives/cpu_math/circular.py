@@ -16,7 +16,7 @@ from xlamini.primitives.comparison import ne
 from xlamini.primitives.convert import convert
 from xlamini.primitives.cpu_math.floats import (
     FLOAT32,
-    FLOAT64,
+    OWN_BELOW,
     WHOLE,
     add_exactly,
     bits_of,
@@ -28,16 +28,13 @@ from xlamini.primitives.cpu_math.reduction import LARGEST, quarters, split, turn
 from xlamini.primitives.cpu_math.vectorised import vectorised
 from xlamini.primitives.select import where
 
-# Below it a sine or tangent is the angle itself, -0.0 and subnormal numbers too: XLA lets the CPU take those for 0.
-_SMALL = {FLOAT32: 2.0**-12, FLOAT64: 2.0**-27}
-
 
 @vectorised(largest_float64=LARGEST)
 def sine(x: Any) -> Any:
     """Of a float32 of any size."""
     dtype = aval_of(x).dtype
     found = _sine_of_halves(*split(turns(x), 2)) if dtype == FLOAT32 else _sine_of_quarters(*quarters(x))
-    return where(abs(x) < _SMALL[dtype], x, found)
+    return where(abs(x) < OWN_BELOW[dtype], x, found)
 
 
 @vectorised(largest_float64=LARGEST)
@@ -54,7 +51,7 @@ def tangent(x: Any) -> Any:
     """Of a float32 of any size."""
     dtype = aval_of(x).dtype
     found = _tangent_of_quarters(*split(turns(x), 4)) if dtype == FLOAT32 else _tangent(*quarters(x))
-    return where(abs(x) < _SMALL[dtype], x, found)
+    return where(abs(x) < OWN_BELOW[dtype], x, found)
 
 
 # --- float32

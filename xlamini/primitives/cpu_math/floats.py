@@ -29,6 +29,13 @@ BITS = {
 }
 
 
+OWN_BELOW = {FLOAT32: 2.0**-12, FLOAT64: 2.0**-27}
+"""Below it sine, tangent and their inverses are the number itself, -0.0 and subnormal ones too.
+
+XLA lets the CPU take those for 0 wherever it calculates.
+"""
+
+
 def bits_of(x: Any) -> Any:
     """The bits of floats as unsigned integers."""
     return bitcast_convert_type(x, BITS[aval_of(x).dtype].dtype)
