@@ -23,7 +23,7 @@ _NO_PLUGIN = "int answer(void) { return 42; }"
 _FIT_MINOR = 112
 
 _DEVICE = """
-from xlamini.runtime import hardware
+from xlamini.runtime.devices import hardware
 hardware._LOOKS[{name!r}] = lambda: None
 """
 

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from xlamini.runtime.collectives import Collective, collectives_of
+from xlamini.runtime.hlo.collectives import Collective, collectives_of
 
 TPU = """HloModule jit_step, is_scheduled=true
 

@@ -19,8 +19,8 @@ import pytest
 import xlamini
 from xlamini import cache, config, lax, random
 from xlamini import numpy as jnp
-from xlamini.runtime import disk_cache, disk_entry, disk_key
 from xlamini.runtime.executable import Executable
+from xlamini.runtime.files import disk_cache, disk_entry, disk_key
 
 jit_module = importlib.import_module("xlamini.transforms.jit")
 ROOT = Path(__file__).parent.parent

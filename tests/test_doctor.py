@@ -13,7 +13,7 @@ import pytest
 import xlamini
 from tests import broken_setups as broken
 from xlamini import config, doctor
-from xlamini.runtime import hardware
+from xlamini.runtime.devices import hardware
 
 needs_compiler = pytest.mark.skipif(broken.COMPILER is None, reason="plugins that fail are compiled with gcc")
 

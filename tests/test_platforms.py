@@ -21,8 +21,8 @@ from xlamini import config
 from xlamini import numpy as jnp
 from xlamini.core import config as flags
 from xlamini.errors import PlatformError
-from xlamini.runtime import client_options, clients, foreign, hardware, nvidia, platforms, plugins
-from xlamini.runtime.pjrt_version import plugin_version
+from xlamini.runtime.devices import client_options, clients, foreign, hardware, nvidia, platforms, plugins
+from xlamini.runtime.devices.pjrt_version import plugin_version
 from xlamini.runtime.sharding import SingleDeviceSharding
 
 needs_compiler = pytest.mark.skipif(broken.COMPILER is None, reason="a plugin is compiled with gcc")

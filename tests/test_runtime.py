@@ -15,9 +15,10 @@ import pytest
 from xlamini.core import config
 from xlamini.core.avals import ShapedArray
 from xlamini.core.errors import DeletedArrayError
-from xlamini.runtime import platforms, versions
+from xlamini.runtime import versions
 from xlamini.runtime.array import Array, ArrayImpl, install
 from xlamini.runtime.conversions import device_get
+from xlamini.runtime.devices import platforms
 from xlamini.runtime.lifetime import explain_failure
 from xlamini.runtime.put import copy_of, device_put_value
 from xlamini.runtime.sharding import SingleDeviceSharding, on_device
@@ -357,7 +358,7 @@ def test_a_platform_that_cannot_start_raises():
 def test_virtual_cpu_devices_and_the_default_device():
     code = """
 from xlamini.core import config
-from xlamini.runtime import platforms
+from xlamini.runtime.devices import platforms
 from xlamini.runtime.array import Array
 from xlamini.runtime.put import device_put_value
 first, second = platforms.devices()

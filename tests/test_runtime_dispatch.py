@@ -20,9 +20,9 @@ from xlamini.core.avals import ShapedArray
 from xlamini.core.errors import DeletedArrayError
 from xlamini.core.pytree import flatten
 from xlamini.runtime import dispatch
+from xlamini.runtime.devices.platforms import default_device, devices
 from xlamini.runtime.executable import compile_module
 from xlamini.runtime.lifetime import explain_failure
-from xlamini.runtime.platforms import default_device, devices
 from xlamini.runtime.put import device_put_value as put
 from xlamini.runtime.versions import DISPATCH_ERRORS
 

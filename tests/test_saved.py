@@ -17,7 +17,8 @@ from xlamini import config, export, lax, random, tree_util
 from xlamini import numpy as jnp
 from xlamini.errors import LoadError
 from xlamini.experimental import serialize_executable
-from xlamini.runtime import home, processor
+from xlamini.runtime.devices import processor
+from xlamini.runtime.files import home
 from xlamini.transforms.saving import compiled_file, trees
 
 ROOT = Path(__file__).parent.parent

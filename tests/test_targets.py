@@ -15,10 +15,11 @@ import xlamini
 import xlamini.numpy as jnp
 from xlamini import lax
 from xlamini.errors import DeviceNotHereError, PlatformError, TargetError
-from xlamini.runtime import gpu_targets, plugins, tpu_chips
-from xlamini.runtime.estimated_cycles import estimated_cycles
+from xlamini.runtime.devices import plugins
+from xlamini.runtime.hlo.estimated_cycles import estimated_cycles
+from xlamini.runtime.targets import gpu_targets, tpu_chips
 
-targets = importlib.import_module("xlamini.runtime.targets")
+targets = importlib.import_module("xlamini.runtime.targets.described")
 
 
 def test_gpus_are_described_as_xla_wants_them() -> None:

@@ -35,7 +35,7 @@ with _paused_gc():  # which finds nothing in what imports make, and takes a tent
     from xlamini.runtime.array import Array as Array
     from xlamini.runtime.effects import effects_barrier as effects_barrier
     from xlamini.runtime.conversions import device_get as device_get
-    from xlamini.runtime.platforms import (
+    from xlamini.runtime.devices.platforms import (
         Device as Device,
         default_backend as default_backend,
         device_count as device_count,
@@ -67,17 +67,17 @@ with _paused_gc():  # which finds nothing in what imports make, and takes a tent
 if TYPE_CHECKING:
     from xlamini.doctor.facts import print_environment_info as print_environment_info
     from xlamini.core.partition_spec import PartitionSpec as P
-    from xlamini.runtime.current_mesh import set_mesh as set_mesh
-    from xlamini.runtime.making import (
+    from xlamini.runtime.meshes.current_mesh import set_mesh as set_mesh
+    from xlamini.runtime.meshes.making import (
         make_array_from_callback as make_array_from_callback,
         make_array_from_process_local_data as make_array_from_process_local_data,
         make_array_from_single_device_arrays as make_array_from_single_device_arrays,
     )
-    from xlamini.runtime.mesh import make_mesh as make_mesh
-    from xlamini.runtime.named_sharding import NamedSharding as NamedSharding
+    from xlamini.runtime.meshes.mesh import make_mesh as make_mesh
+    from xlamini.runtime.meshes.named_sharding import NamedSharding as NamedSharding
     from xlamini.runtime.profiling import live_arrays as live_arrays
-    from xlamini.runtime.shards import Shard as Shard
-    from xlamini.runtime.targets import Target as Target, target as target
+    from xlamini.runtime.meshes.shards import Shard as Shard
+    from xlamini.runtime.targets.described import Target as Target, target as target
     from xlamini.ref import Ref as Ref, freeze as freeze, new_ref as new_ref
     from xlamini.transforms.callbacks.pure_callback import pure_callback as pure_callback
     from xlamini.transforms.custom.closure_convert import closure_convert as closure_convert
@@ -121,10 +121,10 @@ _LAZY = (
 )
 
 _MEMBERS = {
-    "NamedSharding": "runtime.named_sharding.NamedSharding",
+    "NamedSharding": "runtime.meshes.named_sharding.NamedSharding",
     "P": "core.partition_spec.PartitionSpec",
     "Ref": "ref.Ref",
-    "Shard": "runtime.shards.Shard",
+    "Shard": "runtime.meshes.shards.Shard",
     "checkpoint": "transforms.remat.checkpoint.checkpoint",
     "closure_convert": "transforms.custom.closure_convert.closure_convert",
     "custom_gradient": "transforms.custom.custom_gradient.custom_gradient",
@@ -134,20 +134,20 @@ _MEMBERS = {
     "fwd_and_bwd": "transforms.fwd_and_bwd.fwd_and_bwd",
     "load": "transforms.saved.load",
     "live_arrays": "runtime.profiling.live_arrays",
-    "make_array_from_callback": "runtime.making.make_array_from_callback",
-    "make_array_from_process_local_data": "runtime.making.make_array_from_process_local_data",
-    "make_array_from_single_device_arrays": "runtime.making.make_array_from_single_device_arrays",
-    "make_mesh": "runtime.mesh.make_mesh",
+    "make_array_from_callback": "runtime.meshes.making.make_array_from_callback",
+    "make_array_from_process_local_data": "runtime.meshes.making.make_array_from_process_local_data",
+    "make_array_from_single_device_arrays": "runtime.meshes.making.make_array_from_single_device_arrays",
+    "make_mesh": "runtime.meshes.mesh.make_mesh",
     "new_ref": "ref.new_ref",
     "pmap": "transforms.mapped.pmap.pmap",
     "print_environment_info": "doctor.facts.print_environment_info",
     "pure_callback": "transforms.callbacks.pure_callback.pure_callback",
     "remat": "transforms.remat.checkpoint.checkpoint",
     "reshard": "transforms.sharding_constraint.reshard",
-    "set_mesh": "runtime.current_mesh.set_mesh",
+    "set_mesh": "runtime.meshes.current_mesh.set_mesh",
     "shard_map": "transforms.mapped.shard_map.shard_map",
-    "Target": "runtime.targets.Target",
-    "target": "runtime.targets.target",
+    "Target": "runtime.targets.described.Target",
+    "target": "runtime.targets.described.target",
 }
 
 __getattr__, __dir__ = _lazy_parts(globals(), _LAZY, _MEMBERS)

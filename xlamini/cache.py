@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 
 from xlamini.core.config import programs_are_kept
 from xlamini.core.edges import edge_of_face as _edge_of_face
-from xlamini.runtime import disk_cache as _disk
-from xlamini.runtime.disk_cache import Stats as Stats
-from xlamini.runtime.disk_entry import Damaged, read_header
-from xlamini.runtime.disk_key import Key
+from xlamini.runtime.files import disk_cache as _disk
+from xlamini.runtime.files.disk_cache import Stats as Stats
+from xlamini.runtime.files.disk_entry import Damaged, read_header
+from xlamini.runtime.files.disk_key import Key
 from xlamini.transforms.arguments import check_callable
 from xlamini.transforms.jit import jit
 from xlamini.transforms.program import LoweredProgram

@@ -13,7 +13,7 @@ from typing import NoReturn
 from xlamini.core import config
 from xlamini.core.edges import edge_of_face as _edge_of_face
 from xlamini.core.errors import ProcessError
-from xlamini.runtime.clients import started_clients
+from xlamini.runtime.devices.clients import started_clients
 from xlamini.runtime.processes import clusters
 from xlamini.runtime.processes.clusters import Seat
 from xlamini.runtime.processes.group import Group, here, say

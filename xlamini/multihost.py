@@ -18,11 +18,11 @@ from xlamini.core.partition_spec import PartitionSpec
 from xlamini.core.pytree import keystr, tree_flatten_with_path, tree_structure, tree_unflatten
 from xlamini.core.pytree_prefix import broadcast_prefix
 from xlamini.runtime.array import Array
-from xlamini.runtime.clients import started_clients
-from xlamini.runtime.making import make_array_from_process_local_data, make_array_from_single_device_arrays
-from xlamini.runtime.mesh import Mesh
-from xlamini.runtime.named_sharding import NamedSharding
-from xlamini.runtime.platforms import devices, process_index
+from xlamini.runtime.devices.clients import started_clients
+from xlamini.runtime.devices.platforms import devices, process_index
+from xlamini.runtime.meshes.making import make_array_from_process_local_data, make_array_from_single_device_arrays
+from xlamini.runtime.meshes.mesh import Mesh
+from xlamini.runtime.meshes.named_sharding import NamedSharding
 from xlamini.runtime.processes.group import here, numbered
 from xlamini.runtime.processes.leaving import finish
 from xlamini.transforms.jit import jit

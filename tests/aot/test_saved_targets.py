@@ -10,7 +10,7 @@ import xlamini
 from xlamini import export, random, sharding
 from xlamini import numpy as jnp
 from xlamini.errors import LoadError
-from xlamini.runtime.targets import Target
+from xlamini.runtime.targets.described import Target
 from xlamini.transforms.saving.compiled_file import unpacked
 
 X = np.eye(130, dtype=np.float32)

@@ -13,7 +13,7 @@ import xlamini
 from tests.multidevice.meshes import DEVICES, HALF, MESH, REVERSED, SPECS, over, split, table
 from xlamini import NamedSharding, P, errors, lax, random
 from xlamini import numpy as jnp
-from xlamini.runtime import making
+from xlamini.runtime.meshes import making
 from xlamini.transforms import placing
 
 OTHERS = [NamedSharding(REVERSED, P("x", "y")), NamedSharding(HALF, P("y")), DEVICES[3]]

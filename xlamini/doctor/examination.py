@@ -8,10 +8,10 @@ from xlamini.core import config
 from xlamini.core.errors import PlatformError
 from xlamini.doctor.outcome import Outcome, tried
 from xlamini.doctor.problems import Problem, of_platform, of_process
-from xlamini.runtime import hardware
-from xlamini.runtime.clients import is_known, preferred_platforms
-from xlamini.runtime.platforms import names_in, platform_named
-from xlamini.runtime.plugins import Plugin, installed
+from xlamini.runtime.devices import hardware
+from xlamini.runtime.devices.clients import is_known, preferred_platforms
+from xlamini.runtime.devices.platforms import names_in, platform_named
+from xlamini.runtime.devices.plugins import Plugin, installed
 
 
 @dataclass

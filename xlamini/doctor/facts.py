@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import xlamini
-from xlamini.runtime.plugins import WHEELS, Plugin
+from xlamini.runtime.devices.plugins import WHEELS, Plugin
 
 VARIABLES = re.compile(
     r"(XLAMINI|XLA|JAX|TPU|LIBTPU|CUDA|NVIDIA|HIP|ROCR|PJRT|TF_CPP|NCCL)_|LD_LIBRARY_PATH$|LD_PRELOAD$|MALLOC_"

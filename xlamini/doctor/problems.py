@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from xlamini.doctor.facts import version
 from xlamini.doctor.outcome import Outcome
-from xlamini.runtime import hardware, nvidia
-from xlamini.runtime.clients import is_known
-from xlamini.runtime.plugins import Plugin, how_to_install
+from xlamini.runtime.devices import hardware, nvidia
+from xlamini.runtime.devices.clients import is_known
+from xlamini.runtime.devices.plugins import Plugin, how_to_install
 
 
 class Problem(NamedTuple):

@@ -8,8 +8,8 @@ from xlamini.core.errors import PlatformError
 from xlamini.doctor import facts
 from xlamini.doctor.examination import Examination
 from xlamini.doctor.outcome import Outcome
-from xlamini.runtime import client_options, hardware
-from xlamini.runtime.plugins import Plugin
+from xlamini.runtime.devices import client_options, hardware
+from xlamini.runtime.devices.plugins import Plugin
 
 WIDTH = 110
 

@@ -26,9 +26,9 @@ def main(name: str) -> None:
 
 def _try(name: str) -> None:
     import xlamini
-    from xlamini.runtime import nvidia, plugins
-    from xlamini.runtime.clients import start
-    from xlamini.runtime.pjrt_version import plugin_version
+    from xlamini.runtime.devices import nvidia, plugins
+    from xlamini.runtime.devices.clients import start
+    from xlamini.runtime.devices.pjrt_version import plugin_version
 
     tell("import")
     if name != "cpu":

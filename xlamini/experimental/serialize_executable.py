@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from xlamini.core.edges import edge_of_face as _edge_of_face
 from xlamini.core.pytree import PyTreeDef
-from xlamini.runtime.platforms import Device
+from xlamini.runtime.devices.platforms import Device
 from xlamini.transforms.saved import load_apart as _load_apart
 from xlamini.transforms.stages import Compiled
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from xlamini.core.edges import edge_of_face as _edge_of_face
-from xlamini.runtime.mesh import Mesh
+from xlamini.runtime.meshes.mesh import Mesh
 from xlamini.transforms.mapped.shard_map import shard_map as _shard_map
 
 

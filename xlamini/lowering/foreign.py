@@ -13,7 +13,7 @@ import numpy as np
 from xlamini.core.avals import ShapedArray
 from xlamini.lowering.context import Context, Value
 from xlamini.lowering.mlir import element_type_text
-from xlamini.runtime.foreign import register_kernels
+from xlamini.runtime.devices.foreign import register_kernels
 
 _PREFIXES = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
 _COMPLEX = {pair[:2]: pair[3:] for pair in ("or un", "sy he")}

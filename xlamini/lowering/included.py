@@ -14,8 +14,8 @@ from xlamini.lowering.kernels import kernels_of
 from xlamini.lowering.mlir import interned
 from xlamini.lowering.module import ModuleBuilder
 from xlamini.lowering.several import INDEX
-from xlamini.runtime.foreign import register_kernels
-from xlamini.runtime.portable import module_of
+from xlamini.runtime.devices.foreign import register_kernels
+from xlamini.runtime.files.portable import module_of
 
 
 def call_module(

@@ -5,7 +5,7 @@ from typing import Any
 
 from xlamini.core.dtypes import canonicalize_dtype
 from xlamini.numpy.dtypes import isdtype
-from xlamini.runtime.platforms import devices
+from xlamini.runtime.devices.platforms import devices
 
 VERSION = "2024.12"
 _NAMES = {

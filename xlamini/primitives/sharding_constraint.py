@@ -7,7 +7,7 @@ from typing import Any
 
 from xlamini.core.partition_spec import PartitionSpec
 from xlamini.primitives.elementwise import ANY, EXTENDED, LinearMap, elementwise
-from xlamini.runtime.named_sharding import NamedSharding
+from xlamini.runtime.meshes.named_sharding import NamedSharding
 
 
 class ShardingConstraint(LinearMap):

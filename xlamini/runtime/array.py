@@ -17,11 +17,11 @@ from jaxlib import _jax
 from xlamini.core.avals import ShapedArray
 from xlamini.core.edges import edge
 from xlamini.runtime.conversions import Conversions
+from xlamini.runtime.devices.platforms import Device
 from xlamini.runtime.fetching import parts_of, without_jax
 from xlamini.runtime.lifetime import check_alive
-from xlamini.runtime.platforms import Device
+from xlamini.runtime.meshes.shards import Shard, addressable_shards, global_shards
 from xlamini.runtime.sharding import Sharding
-from xlamini.runtime.shards import Shard, addressable_shards, global_shards
 from xlamini.runtime.text import Text
 
 ArrayImpl = _jax.ArrayImpl

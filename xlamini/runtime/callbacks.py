@@ -14,8 +14,8 @@ from xlamini.core.config import callback_depth, default_device, enable_x64
 from xlamini.core.edges import trim
 from xlamini.core.errors import CallbackError
 from xlamini.core.tracer import active
+from xlamini.runtime.devices.platforms import local_devices
 from xlamini.runtime.failed_calls import WrongResult, cause, noted
-from xlamini.runtime.platforms import local_devices
 
 
 class HostCall:

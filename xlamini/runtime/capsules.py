@@ -11,9 +11,9 @@ from jaxlib import _jax
 from xlamini.core.config import enable_x64
 from xlamini.core.dtypes import canonicalize_dtype
 from xlamini.runtime.array import ArrayImpl
+from xlamini.runtime.devices.platforms import Device
 from xlamini.runtime.dlpack_devices import ON_HOST, device_of
 from xlamini.runtime.fetching import to_numpy, without_jax
-from xlamini.runtime.platforms import Device
 from xlamini.runtime.put import copy_of, device_put_value
 from xlamini.runtime.versions import DLPACK_VERSION
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from xlamini.runtime.platforms import Device, local_devices
+from xlamini.runtime.devices.platforms import Device, local_devices
 from xlamini.runtime.put import copy_of, device_put_value
 
 CPU, CUDA, CUDA_HOST, ROCM, CUDA_MANAGED = 1, 2, 3, 10, 13

@@ -9,14 +9,14 @@ import numpy as np
 from jaxlib import _jax
 
 from xlamini.core.avals import ShapedArray
-from xlamini.runtime import nvidia
 from xlamini.runtime.crowding import crowd
+from xlamini.runtime.devices import nvidia
+from xlamini.runtime.devices.foreign import register_kernels
+from xlamini.runtime.devices.platforms import Device
 from xlamini.runtime.effects import run_with_callbacks
-from xlamini.runtime.foreign import register_kernels
-from xlamini.runtime.platforms import Device
+from xlamini.runtime.meshes.spread import Place, devices_of, input_shardings, output_shardings
 from xlamini.runtime.put import ArrayImpl, device_put_value
 from xlamini.runtime.sharding import DeviceList
-from xlamini.runtime.spread import Place, devices_of, input_shardings, output_shardings
 from xlamini.runtime.versions import array_result_handler
 
 CompilerOptions = Mapping[str, bool | int | float | str]

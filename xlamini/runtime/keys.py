@@ -19,9 +19,9 @@ from xlamini.core.pytree_nodes import dispatch_registry
 from xlamini.runtime.array import Array
 from xlamini.runtime.fetching import parts_of, to_numpy
 from xlamini.runtime.lifetime import check_alive
-from xlamini.runtime.named_sharding import NamedSharding
+from xlamini.runtime.meshes.named_sharding import NamedSharding
+from xlamini.runtime.meshes.shards import Shard, addressable_shards, global_shards
 from xlamini.runtime.put import ArrayImpl, device_put_value
-from xlamini.runtime.shards import Shard, addressable_shards, global_shards
 
 
 class Generator(NamedTuple):

@@ -7,7 +7,7 @@ from typing import Any
 
 from jaxlib import _profile_data, _profiler
 
-from xlamini.runtime.platforms import client
+from xlamini.runtime.devices.platforms import client
 
 ProfileOptions = _profiler.ProfileOptions
 ProfileData = _profile_data.ProfileData

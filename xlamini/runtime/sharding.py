@@ -11,7 +11,7 @@ from typing import Any
 
 from jaxlib import _hlo, _jax
 
-from xlamini.runtime.platforms import Device, default_device
+from xlamini.runtime.devices.platforms import Device, default_device
 
 Sharding = _jax.Sharding
 SingleDeviceSharding = _jax.SingleDeviceSharding

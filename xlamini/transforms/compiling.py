@@ -9,7 +9,7 @@ from xlamini.core.effects import any_ordered
 from xlamini.runtime.executable import Executable, compile_module, is_elsewhere
 
 if TYPE_CHECKING:
-    from xlamini.runtime.elsewhere import Unloaded
+    from xlamini.runtime.targets.elsewhere import Unloaded
     from xlamini.transforms.program import LoweredProgram
 
 Options = Mapping[str, Any] | None
@@ -19,7 +19,7 @@ def executable_of(program: LoweredProgram, options: Options) -> Executable | Unl
     """Compile a program with these options of XLA, or load it from disk."""
     if is_elsewhere(program.device):
         # Imported here, as below, because most processes neither compile for other machines nor keep programs.
-        from xlamini.runtime.elsewhere import compile_elsewhere
+        from xlamini.runtime.targets.elsewhere import compile_elsewhere
 
         return compile_elsewhere(program.module, name=program.name, **_all_of(program, options))
     if not programs_are_kept() or program.spread:

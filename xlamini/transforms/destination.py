@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from xlamini.runtime.platforms import Device
-    from xlamini.runtime.targets import Target
+    from xlamini.runtime.devices.platforms import Device
+    from xlamini.runtime.targets.described import Target
 
 
 class Elsewhere(NamedTuple):

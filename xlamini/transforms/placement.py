@@ -6,14 +6,14 @@ from typing import Any, NamedTuple
 
 from xlamini.core.jaxpr import Jaxpr, once, subjaxprs
 from xlamini.core.partition_spec import PartitionSpec
-from xlamini.runtime.current_mesh import mesh_set
+from xlamini.runtime.devices.platforms import default_device, local_devices
 from xlamini.runtime.keys import overlaid
-from xlamini.runtime.mesh import Mesh
-from xlamini.runtime.named_sharding import NamedSharding
-from xlamini.runtime.platforms import default_device, local_devices
+from xlamini.runtime.meshes.current_mesh import mesh_set
+from xlamini.runtime.meshes.mesh import Mesh
+from xlamini.runtime.meshes.named_sharding import NamedSharding
+from xlamini.runtime.meshes.spread import Place, Spread
 from xlamini.runtime.put import ArrayImpl
 from xlamini.runtime.sharding import as_sharding
-from xlamini.runtime.spread import Place, Spread
 
 
 class Placement(NamedTuple):

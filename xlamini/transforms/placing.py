@@ -9,10 +9,10 @@ from xlamini.core.pytree import flatten_from_user, tree_leaves, tree_map, unflat
 from xlamini.core.pytree_prefix import flatten_axes
 from xlamini.core.tracer import Tracer, leaked
 from xlamini.primitives.sharding_constraint import sharding_constraint_p
-from xlamini.runtime.current_mesh import named
+from xlamini.runtime.devices.platforms import Device
 from xlamini.runtime.keys import PRNGKeyArray, overlaid
-from xlamini.runtime.named_sharding import NamedSharding
-from xlamini.runtime.platforms import Device
+from xlamini.runtime.meshes.current_mesh import named
+from xlamini.runtime.meshes.named_sharding import NamedSharding
 from xlamini.runtime.put import ArrayImpl, device_put_value, parts_to_move
 from xlamini.runtime.sharding import Sharding
 from xlamini.transforms import one_program, recognised

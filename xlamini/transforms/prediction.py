@@ -5,13 +5,13 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from xlamini.core.jaxpr import Jaxpr, subjaxprs
-from xlamini.runtime.estimated_cycles import estimated_cycles
 from xlamini.runtime.executable import CompiledModule
+from xlamini.runtime.hlo.estimated_cycles import estimated_cycles
 from xlamini.transforms.cost import cost_of_program, counted
 
 if TYPE_CHECKING:
-    from xlamini.runtime.elsewhere import Unloaded
-    from xlamini.runtime.targets import Target
+    from xlamini.runtime.targets.described import Target
+    from xlamini.runtime.targets.elsewhere import Unloaded
 
 
 class Prediction(NamedTuple):

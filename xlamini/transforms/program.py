@@ -22,15 +22,15 @@ from xlamini.runtime.executable import Executable
 from xlamini.runtime.host_memory import check_fits_in_memory
 from xlamini.runtime.keys import overlaid, overlay
 from xlamini.runtime.lifetime import explain_failure, release
+from xlamini.runtime.meshes.spread import Place, Spread
 from xlamini.runtime.processes.group import spans_processes
 from xlamini.runtime.put import device_put_value
-from xlamini.runtime.spread import Place, Spread
 from xlamini.runtime.versions import DISPATCH_ERRORS
 from xlamini.transforms.compiling import executable_of
 from xlamini.transforms.outlining import outlined
 
 if TYPE_CHECKING:
-    from xlamini.runtime.elsewhere import Unloaded
+    from xlamini.runtime.targets.elsewhere import Unloaded
 
 _GIGANTIC = 2**36
 """Elements of one array that XLA's CPU compiler does not survive."""

@@ -11,13 +11,13 @@ from typing import Any, NamedTuple, NoReturn
 
 from xlamini.core.avals import ShapedArray
 from xlamini.core.errors import JaxRuntimeError, LoadError
+from xlamini.runtime.devices.platforms import Device, local_devices
 from xlamini.runtime.executable import load_program
-from xlamini.runtime.framed import read_file
-from xlamini.runtime.home import devices_like
-from xlamini.runtime.platforms import Device, local_devices
+from xlamini.runtime.files.framed import read_file
+from xlamini.runtime.files.home import devices_like
+from xlamini.runtime.meshes.spread import Place, devices_of
 from xlamini.runtime.put import device_put_value
 from xlamini.runtime.sharding import on_device
-from xlamini.runtime.spread import Place, devices_of
 from xlamini.transforms.program import Program
 from xlamini.transforms.saving import places
 from xlamini.transforms.saving.compiled_file import Content, Signature, any_keys, computed, unpacked

@@ -7,7 +7,7 @@ from xlamini.core.pytree import flatten_from_user, unflatten
 from xlamini.core.pytree_prefix import flatten_axes
 from xlamini.core.tracer import Tracer
 from xlamini.primitives.sharding_constraint import sharding_constraint_p
-from xlamini.runtime.current_mesh import named
+from xlamini.runtime.meshes.current_mesh import named
 from xlamini.runtime.sharding import Sharding
 from xlamini.transforms.placing import device_put
 

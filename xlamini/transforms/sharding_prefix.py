@@ -8,8 +8,8 @@ from xlamini.core.avals import ShapedArray
 from xlamini.core.errors import ShardingError
 from xlamini.core.pytree import keystr, tree_flatten_with_path, unflatten
 from xlamini.core.pytree_prefix import flatten_axes
-from xlamini.runtime.current_mesh import named
-from xlamini.runtime.platforms import Device
+from xlamini.runtime.devices.platforms import Device
+from xlamini.runtime.meshes.current_mesh import named
 from xlamini.runtime.sharding import Sharding, as_sharding
 
 

@@ -15,7 +15,7 @@ from xlamini.core.edges import edge_methods
 from xlamini.core.jaxpr import ClosedJaxpr
 from xlamini.core.pytree import first_difference, flatten, unflatten
 from xlamini.core.tracer import Tracer
-from xlamini.runtime.hlo import hlo_cost, hlo_of, hlo_text
+from xlamini.runtime.hlo.unoptimised import hlo_cost, hlo_of, hlo_text
 from xlamini.runtime.put import device_put_value
 from xlamini.transforms.arguments import avals_of, check_values
 from xlamini.transforms.cost import CostAnalysis, cost_of_program
@@ -25,8 +25,8 @@ from xlamini.transforms.shape_struct import ShapeDtypeStruct
 from xlamini.transforms.tracing import Trace
 
 if TYPE_CHECKING:
-    from xlamini.runtime.collectives import Collectives
-    from xlamini.runtime.targets import Target
+    from xlamini.runtime.hlo.collectives import Collectives
+    from xlamini.runtime.targets.described import Target
     from xlamini.transforms.prediction import Prediction
 
 CompilerOptions = Mapping[str, str | bool | int | float]
@@ -283,7 +283,7 @@ class Compiled(Stage):
 
     def collectives(self) -> Collectives:
         """What its devices send one another in a call: kind, bytes, how often, the user's line; printed, a table."""
-        from xlamini.runtime.collectives import Collectives, collectives_of  # for those who look only
+        from xlamini.runtime.hlo.collectives import Collectives, collectives_of  # for those who look only
 
         names = [*(["a captured array"] * len(self._captured)), *self._known.trace.names]
         given = list(itertools.compress(names, self._program.kept))
@@ -308,7 +308,7 @@ class Compiled(Stage):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write `serialize()` to a file, for `xlamini.load`."""
-        from xlamini.runtime.framed import write_file
+        from xlamini.runtime.files.framed import write_file
 
         write_file(path, self.serialize())
 

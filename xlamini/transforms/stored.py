@@ -15,9 +15,9 @@ from xlamini.core.config import persistent_cache_min_compile_time_secs
 from xlamini.core.digest import NoDigest, digest
 from xlamini.core.errors import JaxRuntimeError
 from xlamini.core.jaxpr import Jaxpr, subjaxprs
-from xlamini.runtime import disk_cache
-from xlamini.runtime.disk_key import Key, key
 from xlamini.runtime.executable import Executable, check_options, load_program
+from xlamini.runtime.files import disk_cache
+from xlamini.runtime.files.disk_key import Key, key
 from xlamini.runtime.host_memory import memory_needed
 from xlamini.transforms.compiling import Options, compiled, io_of
 

@@ -18,7 +18,7 @@ from jaxlib import _jax
 from jaxlib import utils as _jaxlib_utils
 
 from xlamini.core.errors import ProcessError
-from xlamini.runtime.plugins import quiet
+from xlamini.runtime.devices.plugins import quiet
 from xlamini.runtime.processes.clusters import Seat
 from xlamini.runtime.processes.group import Group, numbered
 from xlamini.runtime.processes.roll_call import missing_as_told, missing_seen_by_coordinator

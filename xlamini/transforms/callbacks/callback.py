@@ -20,8 +20,8 @@ from xlamini.lowering.host_calls import host_call
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.runtime.callbacks import HostCall
 from xlamini.runtime.keys import overlaid
+from xlamini.runtime.meshes.spread import whole_on
 from xlamini.runtime.put import device_put_value
-from xlamini.runtime.spread import whole_on
 from xlamini.transforms.arguments import ArgNames
 from xlamini.transforms.callbacks.host_function import HostFunction
 from xlamini.transforms.placement import placement

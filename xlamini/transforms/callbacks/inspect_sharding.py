@@ -11,8 +11,8 @@ from xlamini.core.primitive import Axis, Primitive
 from xlamini.core.pytree import flatten_from_user
 from xlamini.core.tracer import Tracer, leaked, state
 from xlamini.runtime.array import Array
-from xlamini.runtime.inspection import Inspector
-from xlamini.runtime.pictures import ColorMap, visualize_sharding
+from xlamini.runtime.meshes.inspection import Inspector
+from xlamini.runtime.meshes.pictures import ColorMap, visualize_sharding
 from xlamini.runtime.put import device_put_value
 from xlamini.runtime.sharding import Sharding, default_sharding
 from xlamini.transforms.arguments import check_callable

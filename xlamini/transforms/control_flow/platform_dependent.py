@@ -8,7 +8,7 @@ from xlamini.core.avals import ShapedArray
 from xlamini.core.config import disable_jit
 from xlamini.core.primitive import Primitive
 from xlamini.core.tracer import state
-from xlamini.runtime.platforms import default_backend
+from xlamini.runtime.devices.platforms import default_backend
 from xlamini.transforms.control_flow.branches import check_branches, trace_branches
 from xlamini.transforms.control_flow.cond import applied
 from xlamini.transforms.control_flow.cond_primitive import INT32, index_of_platform

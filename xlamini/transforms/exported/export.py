@@ -15,7 +15,7 @@ from xlamini.core.tracer import Tracer
 from xlamini.interpreters.dce import dce
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.physical import physical
-from xlamini.runtime.platforms import default_backend
+from xlamini.runtime.devices.platforms import default_backend
 from xlamini.transforms.exported.exported import Exported
 from xlamini.transforms.exported.safety import DisabledSafetyCheck, check_kernels
 from xlamini.transforms.jit import jit
@@ -142,7 +142,7 @@ def _artifact(
     from xlamini.lowering.kernels import kernels_of
     from xlamini.lowering.module import lower_jaxpr
     from xlamini.lowering.several import lower_for_several
-    from xlamini.runtime.portable import artifact_of
+    from xlamini.runtime.files.portable import artifact_of
 
     if len(platforms) == 1:
         module, callbacks = lower_jaxpr(jaxpr, name, platforms[0], constants=constants)

@@ -7,7 +7,7 @@ from typing import Any
 from xlamini.core.edges import edge
 from xlamini.core.errors import LoadError
 from xlamini.core.version import __version__
-from xlamini.runtime.framed import Damaged, Header, Kind, parted
+from xlamini.runtime.files.framed import Damaged, Header, Kind, parted
 from xlamini.transforms.exported.exported import CALLING_CONVENTION, Exported
 from xlamini.transforms.exported.safety import DisabledSafetyCheck
 from xlamini.transforms.saving import trees, types

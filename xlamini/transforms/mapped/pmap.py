@@ -16,8 +16,8 @@ from xlamini.core.partition_spec import PartitionSpec
 from xlamini.core.pytree import flatten, flatten_from_user, unflatten
 from xlamini.core.tracer import aval_of
 from xlamini.primitives.shape import expand_dims, squeeze
-from xlamini.runtime.mesh import Mesh
-from xlamini.runtime.platforms import Device, local_devices
+from xlamini.runtime.devices.platforms import Device, local_devices
+from xlamini.runtime.meshes.mesh import Mesh
 from xlamini.transforms.arguments import ArgNames, avals_of, check_callable, name_of
 from xlamini.transforms.axes import axis_leaves
 from xlamini.transforms.jit import jit

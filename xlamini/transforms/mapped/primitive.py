@@ -27,8 +27,8 @@ from xlamini.interpreters.residuals import found_at
 from xlamini.interpreters.transpose import transpose
 from xlamini.primitives.collectives.varying import unvary_p, varying_along
 from xlamini.primitives.shape import expand_dims, squeeze
-from xlamini.runtime.mesh import Mesh
-from xlamini.runtime.named_sharding import NamedSharding
+from xlamini.runtime.meshes.mesh import Mesh
+from xlamini.runtime.meshes.named_sharding import NamedSharding
 from xlamini.transforms.higher_order import (
     HigherOrder,
     chosen,

@@ -13,8 +13,8 @@ from xlamini.core.partition_spec import PartitionSpec
 from xlamini.core.pytree import flatten_from_user, tree_map
 from xlamini.core.pytree_prefix import flatten_axes
 from xlamini.primitives.collectives.varying import varying_along
-from xlamini.runtime.current_mesh import get_mesh
-from xlamini.runtime.mesh import Mesh
+from xlamini.runtime.meshes.current_mesh import get_mesh
+from xlamini.runtime.meshes.mesh import Mesh
 from xlamini.transforms.arguments import ArgNames, avals_of, check_callable, check_values, name_of
 from xlamini.transforms.mapped.manual import manual_axes
 from xlamini.transforms.mapped.primitive import TO_COME, shard_map_p, varying_as

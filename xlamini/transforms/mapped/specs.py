@@ -5,8 +5,8 @@ from typing import Any
 
 from xlamini.core.avals import ShapedArray
 from xlamini.core.partition_spec import PartitionSpec
-from xlamini.runtime.mesh import Mesh
-from xlamini.runtime.named_sharding import NamedSharding
+from xlamini.runtime.meshes.mesh import Mesh
+from xlamini.runtime.meshes.named_sharding import NamedSharding
 
 Spec = PartitionSpec
 

@@ -15,9 +15,9 @@ from xlamini.core.dtypes import float0
 from xlamini.core.errors import LoadError
 from xlamini.interpreters.physical import is_extended
 from xlamini.runtime.executable import CompiledModule
-from xlamini.runtime.framed import Damaged, Header, Kind, parted
-from xlamini.runtime.home import Home, home_of
-from xlamini.runtime.spread import devices_of
+from xlamini.runtime.files.framed import Damaged, Header, Kind, parted
+from xlamini.runtime.files.home import Home, home_of
+from xlamini.runtime.meshes.spread import devices_of
 from xlamini.transforms.saving import places, trees, types
 from xlamini.transforms.saving.captured import ndarrays
 

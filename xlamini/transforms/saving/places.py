@@ -13,10 +13,10 @@ import numpy as np
 
 from xlamini.core.abstract_mesh import AxisType
 from xlamini.core.partition_spec import PartitionSpec
-from xlamini.runtime.mesh import Mesh
-from xlamini.runtime.named_sharding import NamedSharding
-from xlamini.runtime.platforms import Device
-from xlamini.runtime.spread import Place, Spread, devices_of
+from xlamini.runtime.devices.platforms import Device
+from xlamini.runtime.meshes.mesh import Mesh
+from xlamini.runtime.meshes.named_sharding import NamedSharding
+from xlamini.runtime.meshes.spread import Place, Spread, devices_of
 
 
 def written(place: Place, ins: Sequence[Any], outs: Sequence[Any]) -> dict[str, Any] | None:

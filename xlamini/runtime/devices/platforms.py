@@ -13,8 +13,8 @@ import warnings
 from xlamini.core import config
 from xlamini.core.errors import PlatformError
 from xlamini.core.provenance import user_stacklevel
-from xlamini.runtime import hardware
-from xlamini.runtime.clients import (
+from xlamini.runtime.devices import hardware
+from xlamini.runtime.devices.clients import (
     Client,
     Device,
     lock,
@@ -23,7 +23,7 @@ from xlamini.runtime.clients import (
     start,
     started,
 )
-from xlamini.runtime.plugins import candidates, how_to_install
+from xlamini.runtime.devices.plugins import candidates, how_to_install
 
 __all__ = ["Client", "Device", "register_platform"]
 

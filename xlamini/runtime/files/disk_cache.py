@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 
 from xlamini.core import config
 from xlamini.core.provenance import user_stacklevel
-from xlamini.runtime.disk_entry import Damaged, Header, packed, unpacked
-from xlamini.runtime.disk_key import Key
+from xlamini.runtime.files.disk_entry import Damaged, Header, packed, unpacked
+from xlamini.runtime.files.disk_key import Key
 
 SUFFIX = ".xlamini"
 MOST_ENTRIES = 20_000

@@ -6,7 +6,7 @@ from collections import Counter
 from functools import cached_property
 from typing import Any
 
-from xlamini.runtime.platforms import Device
+from xlamini.runtime.devices.platforms import Device
 from xlamini.runtime.sharding import Index, Sharding
 
 

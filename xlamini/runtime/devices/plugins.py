@@ -21,7 +21,7 @@ from jaxlib import utils as _jaxlib_utils
 
 from xlamini.core import config
 from xlamini.core.errors import PlatformError
-from xlamini.runtime import hardware
+from xlamini.runtime.devices import hardware
 
 
 class Plugin(NamedTuple):

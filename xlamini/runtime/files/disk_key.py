@@ -6,14 +6,15 @@ import functools
 import hashlib
 import json
 import os
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import jaxlib.version
 
-from xlamini.runtime.platforms import Device
-from xlamini.runtime.processor import cpu
+from xlamini.runtime.devices.platforms import Device
+from xlamini.runtime.devices.processor import cpu
 
 
 class Key(NamedTuple):
@@ -90,7 +91,7 @@ _FLOORS = ("core", "runtime", "lowering", "primitives", "interpreters", "transfo
 
 def _source() -> str:
     """A digest of the library's own source, as any line of it may change what programs are lowered to."""
-    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    package = sys.modules["xlamini"].__path__[0]
     found = hashlib.sha256()
     for path in _sources(package):
         with open(path, "rb") as file:

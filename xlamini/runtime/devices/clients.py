@@ -14,10 +14,10 @@ from jaxlib import _jax, _profiler
 
 from xlamini.core import config
 from xlamini.core.errors import PlatformError
-from xlamini.runtime import hardware, nvidia
-from xlamini.runtime.allocation import keep_freed_memory
-from xlamini.runtime.client_options import gpu_options
-from xlamini.runtime.plugins import (
+from xlamini.runtime.devices import hardware, nvidia
+from xlamini.runtime.devices.allocation import keep_freed_memory
+from xlamini.runtime.devices.client_options import gpu_options
+from xlamini.runtime.devices.plugins import (
     candidates,
     load_plugin,
     plugins_by_entry_point,

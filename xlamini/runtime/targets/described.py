@@ -15,9 +15,9 @@ from jaxlib import _jax
 
 from xlamini.core.edges import edge
 from xlamini.core.errors import TargetError
-from xlamini.runtime import gpu_targets, tpu_chips
-from xlamini.runtime.platforms import Device
-from xlamini.runtime.plugins import load_plugin
+from xlamini.runtime.devices.platforms import Device
+from xlamini.runtime.devices.plugins import load_plugin
+from xlamini.runtime.targets import gpu_targets, tpu_chips
 
 MOST_GPUS, GPUS_OF_A_HOST = 256, 8
 

@@ -18,7 +18,7 @@ from xlamini.core.abstract_mesh import AxesOfMesh
 from xlamini.core.edges import edge
 from xlamini.core.errors import ShardingError
 from xlamini.core.partition_spec import PartitionSpec
-from xlamini.runtime.platforms import Device
+from xlamini.runtime.devices.platforms import Device
 from xlamini.runtime.sharding import Index
 
 NamedSharding = _jax.NamedSharding

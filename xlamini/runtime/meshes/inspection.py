@@ -8,9 +8,9 @@ from typing import Any
 
 from jaxlib import _hlo, _jax
 
-from xlamini.runtime.mesh import Mesh
+from xlamini.runtime.meshes.mesh import Mesh
+from xlamini.runtime.meshes.spread import named_sharding
 from xlamini.runtime.sharding import Sharding
-from xlamini.runtime.spread import named_sharding
 
 
 class Inspector:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 
-from xlamini.runtime.hlo_computations import ENTRY, Computations, computations_of
-from xlamini.runtime.hlo_loops import steps
+from xlamini.runtime.hlo.computations import ENTRY, Computations, computations_of
+from xlamini.runtime.hlo.loops import steps
 
 _CYCLES = re.compile(r'"estimated_cycles":"(\d+)"')
 _INSIDE = re.compile(r"\b(?:body|to_apply)=%?([\w.\-]+)")

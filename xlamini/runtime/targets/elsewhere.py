@@ -9,10 +9,10 @@ from jaxlib import _jax
 from xlamini.core.avals import ShapedArray
 from xlamini.core.errors import DeviceNotHereError, PlatformError
 from xlamini.runtime.executable import CompiledModule, CompilerOptions, compile_options
-from xlamini.runtime.hlo import optimized_cost
+from xlamini.runtime.hlo.unoptimised import optimized_cost
+from xlamini.runtime.meshes.spread import Place, devices_of
 from xlamini.runtime.sharding import DeviceList
-from xlamini.runtime.spread import Place, devices_of
-from xlamini.runtime.targets import Target, target_of
+from xlamini.runtime.targets.described import Target, target_of
 
 
 def compile_elsewhere(

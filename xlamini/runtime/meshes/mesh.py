@@ -12,8 +12,8 @@ from jaxlib import _jax
 
 from xlamini.core.abstract_mesh import AbstractMesh, AxesOfMesh, AxisName, AxisType, checked_names, checked_types
 from xlamini.core.edges import edge
-from xlamini.runtime.platforms import Device
-from xlamini.runtime.platforms import devices as all_devices
+from xlamini.runtime.devices.platforms import Device
+from xlamini.runtime.devices.platforms import devices as all_devices
 
 
 class Mesh(AxesOfMesh):

@@ -12,8 +12,8 @@ from xlamini.core.abstract_mesh import AbstractMesh
 from xlamini.core.edges import edge_methods
 from xlamini.core.partition_spec import PartitionSpec
 from xlamini.core.tracer import state
-from xlamini.runtime.mesh import Mesh
-from xlamini.runtime.named_sharding import NamedSharding
+from xlamini.runtime.meshes.mesh import Mesh
+from xlamini.runtime.meshes.named_sharding import NamedSharding
 
 _NO_DEVICES = Mesh(np.empty((), dtype=object), ())
 _NO_AXES = AbstractMesh((), ())

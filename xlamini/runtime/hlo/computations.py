@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from xlamini.runtime.hlo_loops import steps
+from xlamini.runtime.hlo.loops import steps
 
 _BEGINS = re.compile(r"^(ENTRY )?%?([\w.\-]+) \(.*\{$")
 _CALLED = re.compile(r"\b(?:body|condition|to_apply|calls)=%?([\w.\-]+)")

@@ -12,8 +12,8 @@ import jaxlib.version
 
 from xlamini.core.errors import LoadError
 from xlamini.core.version import __version__
-from xlamini.runtime import processor
-from xlamini.runtime.platforms import Device, default_device, local_devices
+from xlamini.runtime.devices import processor
+from xlamini.runtime.devices.platforms import Device, default_device, local_devices
 
 
 class Home(NamedTuple):

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from xlamini.runtime.hlo_computations import Computations, computations_of
+from xlamini.runtime.hlo.computations import Computations, computations_of
 
 _KINDS = "all-gather|all-reduce|reduce-scatter|all-to-all|ragged-all-to-all|collective-permute|collective-broadcast"
 _COLLECTIVE = re.compile(rf"= (\(?[a-z].*?\)?) ({_KINDS})(-start)?\(")

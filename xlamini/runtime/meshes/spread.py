@@ -15,9 +15,9 @@ from jaxlib import _hlo
 from xlamini.core.avals import ShapedArray
 from xlamini.core.errors import ShardingError
 from xlamini.core.partition_spec import PartitionSpec
-from xlamini.runtime.mesh import Mesh
-from xlamini.runtime.named_sharding import NamedSharding
-from xlamini.runtime.platforms import Device
+from xlamini.runtime.devices.platforms import Device
+from xlamini.runtime.meshes.mesh import Mesh
+from xlamini.runtime.meshes.named_sharding import NamedSharding
 from xlamini.runtime.sharding import on_device
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from jaxlib import _jax
 from jaxlib._hlo import HloPrintOptions, XlaComputation
 
-from xlamini.runtime.platforms import Device, client
+from xlamini.runtime.devices.platforms import Device, client
 
 
 def hlo_of(module: Any) -> XlaComputation:

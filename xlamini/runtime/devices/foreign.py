@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import jaxlib.version
 from jaxlib import _jax
 
-from xlamini.runtime.nvidia import KERNEL_PACKAGES
-from xlamini.runtime.plugins import loaded_plugin
+from xlamini.runtime.devices.nvidia import KERNEL_PACKAGES
+from xlamini.runtime.devices.plugins import loaded_plugin
 
 _lock = threading.Lock()
 _registered: set[str] = set()

@@ -1,0 +1,1 @@
+"""Devices to compile for that are not here."""
