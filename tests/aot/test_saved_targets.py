@@ -1,6 +1,8 @@
 """What is compiled for a target is saved here and refused here; what is exported compiles for every target."""
 from __future__ import annotations
 
+import copy
+import pickle
 from typing import Any
 
 import numpy as np
@@ -29,6 +31,14 @@ ARGUMENTS = (X, random.key(0))
 def exported() -> export.Exported:
     found = export.export(xlamini.jit(program), platforms=("cpu", "cuda", "tpu"))(*ARGUMENTS)
     return export.deserialize(found.serialize())
+
+
+def test_devices_of_a_target_are_copied_and_not_pickled(target: Target) -> None:
+    mesh = sharding.Mesh(target.devices[:1], ("x",))
+    assert copy.deepcopy(mesh) is mesh
+    if not is_here(target):
+        with pytest.raises(TypeError, match="of a target cannot be pickled, as it is not here"):
+            pickle.dumps(mesh)
 
 
 def test_programs_for_targets_are_saved(target: Target) -> None:

@@ -5,11 +5,12 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Callable
 
 import numpy as np
 
 import xlamini
-from xlamini import multihost
+from xlamini import multihost, random
 from xlamini import numpy as jnp
 from xlamini.sharding import Mesh, NamedSharding, PartitionSpec
 
@@ -72,6 +73,114 @@ def helpers() -> None:
     say("helped")
 
 
+def each_holds(x: xlamini.Array, whole: np.ndarray) -> None:
+    """The parts that this process has of an array are those of `whole`."""
+    assert (x.shape, x.dtype) == (whole.shape, whole.dtype), x
+    here = x.sharding.addressable_devices_indices_map(x.shape)
+    assert [s.device for s in x.addressable_shards] == list(here)
+    for shard in x.addressable_shards:
+        np.testing.assert_array_equal(shard.data, whole[here[shard.device]])
+
+
+def arrays() -> None:
+    """Arrays over all processes are made, and moved."""
+    local_data()
+    callbacks()
+    moving()
+    say("held together")
+
+
+def local_data() -> None:
+    """Each process gives what it has of an array: of a mesh whose rows are processes, and of one whose columns are."""
+    me, count = xlamini.process_index(), xlamini.process_count()
+    grid = np.array(xlamini.devices()).reshape(count, -1)
+    own, n = np.float32(100 * me) + np.arange(8, dtype=np.float32).reshape(2, 4), grid.shape[1]
+    every = [own + 100 * (p - me) for p in range(count)]
+    rows, columns, whole = np.concatenate(every), np.concatenate(every, 1), every[0]
+    rows_first, columns_first = Mesh(grid, ("p", "d")), Mesh(grid.T, ("d", "p"))
+    for mesh in (rows_first, columns_first):
+        of_shape = {(None, None): rows, None: rows, rows.shape: rows}
+        for spec in (PartitionSpec("p"), PartitionSpec(("p", "d")), PartitionSpec("p", "d")):
+            for shape, expected in of_shape.items():
+                each_holds(given(mesh, spec, own, shape), expected)
+            each_holds(given(mesh, spec, rows, rows.shape), rows)
+        each_holds(given(mesh, PartitionSpec("d", "p"), own), columns)
+        for spec in (PartitionSpec(), PartitionSpec("d"), PartitionSpec(None, "d")):
+            each_holds(given(mesh, spec, whole), whole)
+        both = given(mesh, PartitionSpec("p"), {"a": own, "b": own[0]}, {"a": rows.shape, "b": (4 * count,)})
+        each_holds(both["a"], rows)
+    refused("the devices of this process hold 2 of", lambda: given(rows_first, PartitionSpec("p"), own[:1], rows.shape))
+    interleaved = given(rows_first, PartitionSpec(("d", "p")), own)
+    each_holds(interleaved, np.concatenate([e[i : i + 2 // n] for i in range(0, 2, 2 // n) for e in every]))
+
+
+def given(mesh: Mesh, spec: PartitionSpec, data: object, shape: object = None) -> xlamini.Array:
+    return xlamini.make_array_from_process_local_data(NamedSharding(mesh, spec), data, shape)
+
+
+def callbacks() -> None:
+    """Each process is asked for its own parts only, and needs a dtype where it has none."""
+    devices, me = xlamini.devices(), xlamini.process_index()
+    whole, asked = np.arange(4.0 * len(devices), dtype=np.float32).reshape(-1, 2), []
+    split = NamedSharding(Mesh(devices, "x"), PartitionSpec("x"))
+
+    def part(index: tuple) -> np.ndarray:
+        asked.append(index)
+        return whole[index]
+
+    x = xlamini.make_array_from_callback(whole.shape, split, part)
+    each_holds(x, whole)
+    assert asked == list(split.addressable_devices_indices_map(whole.shape).values())
+    parts = [s.data * 2 for s in x.addressable_shards]
+    each_holds(xlamini.make_array_from_single_device_arrays(x.shape, split, parts), whole * 2)
+    of_first = NamedSharding(Mesh([d for d in devices if d.process_index == 0], "x"), PartitionSpec("x"))
+    each_holds(xlamini.make_array_from_callback(whole.shape, of_first, part, np.float32), whole)
+    if me:
+        refused("pass dtype", lambda: xlamini.make_array_from_callback(whole.shape, of_first, part))
+    mesh, spec = split.mesh, split.spec
+    local = multihost.global_array_to_host_local_array(x, mesh, spec)
+    each_holds(multihost.host_local_array_to_global_array(np.asarray(local) + 1, mesh, spec), whole + 1)
+    np.testing.assert_array_equal(multihost.process_allgather(x, tiled=True), whole)
+
+
+def refused(words: str, act: Callable[[], object]) -> None:
+    """The action fails with these words."""
+    try:
+        act()
+    except (RuntimeError, TypeError, ValueError) as error:
+        assert words in str(error), error
+    else:
+        raise AssertionError(f"not refused: {words}")
+
+
+def moving() -> None:
+    """An array goes from mesh to mesh, whose devices are in any order; only what all can mean is taken from each."""
+    devices = xlamini.devices()
+    whole = np.arange(64, dtype=np.float32).reshape(8, 8)
+    mixed = np.random.default_rng(0).permutation(len(devices))
+    orders = (devices, devices[::-1], [devices[i] for i in mixed])
+    meshes = [Mesh(np.array(order).reshape(2, -1), ("x", "y")) for order in orders]
+    specs = [PartitionSpec("x"), PartitionSpec("y", "x"), PartitionSpec(None, ("x", "y")), PartitionSpec()]
+    places = [NamedSharding(mesh, spec) for mesh in meshes for spec in specs]
+    x = xlamini.device_put(whole, places[0])
+    for place in [*places, *places[::-3], *places[::5]]:
+        x = xlamini.device_put(x, place)
+        assert x.sharding == place
+        each_holds(x, whole)
+    twos = xlamini.jit(lambda: jnp.full((8,), 2), out_shardings=places[0])()
+    assert twos.weak_type and xlamini.device_put(twos, places[4]).weak_type
+    keys = random.split(random.key(0), 8)
+    moved = xlamini.device_put(xlamini.device_put(keys, places[0]), places[4])
+    each_holds(random.key_data(moved), np.asarray(random.key_data(keys)))
+    x = xlamini.device_put(x, places[0])
+    assert str(x) == f"{x}" == "Array(shape=(8, 8), dtype=float32)"
+    own = whole + xlamini.process_index()
+    refused("the value differs between processes", lambda: xlamini.device_put(own, places[0]))
+    split = xlamini.jit(lambda x: x + 1, in_shardings=places[0], out_shardings=places[0])
+    refused("make_array_from_process_local_data", lambda: split(whole))
+    each_holds(split(xlamini.device_put(whole, places[0])), whole + 1)
+
+
 def disagree() -> None:
     """What differs between processes is said in all of them."""
     me = xlamini.process_index()
@@ -119,7 +228,14 @@ def harm(how: str) -> None:
     os.kill(os.getpid(), getattr(signal, how))
 
 
-PROGRAMS = {"train": train, "helpers": helpers, "disagree": disagree, "different": different, "harm": run_until}
+PROGRAMS: dict[str, Callable[..., None]] = {
+    "train": train,
+    "helpers": helpers,
+    "arrays": arrays,
+    "disagree": disagree,
+    "different": different,
+    "harm": run_until,
+}
 
 
 def main() -> None:

@@ -13,10 +13,11 @@ import xlamini
 from tests.multidevice.meshes import DEVICES, HALF, MESH, REVERSED, SPECS, over, split, table
 from xlamini import NamedSharding, P, errors, lax, random
 from xlamini import numpy as jnp
-from xlamini.runtime.meshes import making
-from xlamini.transforms import placing
+from xlamini.sharding import Mesh
+from xlamini.transforms import device_order, placing
 
 OTHERS = [NamedSharding(REVERSED, P("x", "y")), NamedSharding(HALF, P("y")), DEVICES[3]]
+MESH_XY = over("x", "y")
 PLACES = [*[over(*spec) for spec in SPECS], *OTHERS]
 
 
@@ -75,6 +76,51 @@ def test_the_program_that_moves_between_devices_beside_the_host(pair: tuple[P, P
     moved = placing._program(target, False)(x)
     assert moved.sharding == target
     np.testing.assert_array_equal(moved, table(4, 8))
+
+
+@pytest.mark.parametrize("spec", SPECS, ids=of_key)
+@pytest.mark.parametrize("order", [[7, 6, 5, 4, 3, 2, 1, 0], [3, 0, 6, 1, 7, 5, 2, 4]], ids=str)
+def test_devices_in_another_order_get_their_parts_from_one_another(order: list[int], spec: P) -> None:
+    mesh = Mesh(np.array([DEVICES[i] for i in order]).reshape(4, 2), ("y", "x"))
+    place = NamedSharding(mesh, spec)
+    near = device_order.numbered_as(MESH_XY, place)
+    assert near._internal_device_list == MESH_XY._internal_device_list
+    x = xlamini.device_put(table(8, 8), near)
+    for moved in (device_order.handed_on(x, place), device_order._sent(x, place), xlamini.device_put(x, place)):
+        assert moved.sharding == place
+        for shard in moved.addressable_shards:
+            np.testing.assert_array_equal(shard.data, table(8, 8)[shard.index])
+
+
+@pytest.mark.parametrize("spec", [P(), P("x"), P("y", "x")], ids=of_key)
+@pytest.mark.parametrize("value", [table(8, 8) > 9, table(8, 8).T, table(8, 8)[::-1].astype(">f8")], ids=[*"bT>"])
+def test_an_ndarray_is_copied_once_and_may_change_afterwards(spec: P, value: np.ndarray) -> None:
+    given, expected = value.copy(order="K"), value.astype(bool if value.dtype == bool else np.float32)
+    x = xlamini.device_put(given, NamedSharding(MESH, spec))
+    given[...] = 0
+    np.testing.assert_array_equal(x, expected)
+    different = {str(s.index): s.data.unsafe_buffer_pointer() for s in x.addressable_shards}
+    assert {s.data.unsafe_buffer_pointer() for s in x.addressable_shards} == set(different.values())
+
+
+@pytest.mark.parametrize("spec", [P(), P("x")], ids=of_key)
+def test_memory_that_devices_share_is_not_overwritten_by_one_that_is_given_it(spec: P) -> None:
+    first, *others = xlamini.device_put(table(64, 64), NamedSharding(MESH, spec)).addressable_shards
+    double = xlamini.jit(lambda a: a * 2, donate_argnums=0)
+    np.testing.assert_array_equal(double(first.data), 2 * table(64, 64)[first.index])
+    for shard in others:
+        np.testing.assert_array_equal(shard.data, table(64, 64)[shard.index])
+    given = xlamini.device_put(table(64, 64), NamedSharding(MESH, spec))
+    for shard in double(given).addressable_shards:
+        np.testing.assert_array_equal(shard.data, 2 * table(64, 64)[shard.index])
+    assert given.is_deleted()
+
+
+def test_a_mesh_without_devices_holds_no_array() -> None:
+    nowhere = NamedSharding(MESH.abstract_mesh, P("x"))
+    for value in (table(8), jnp.arange(8.0), 1.0):
+        with pytest.raises(ValueError, match=r"AbstractMesh\(.* has no devices to put a value on; use a Mesh"):
+            xlamini.device_put(value, nowhere)
 
 
 def test_a_tree_of_shardings() -> None:
@@ -148,6 +194,31 @@ def test_copies_keep_the_place_and_pickles_do_not() -> None:
     np.testing.assert_array_equal(loaded, x)
 
 
+@pytest.mark.parametrize("place", [DEVICES[3], MESH, *OTHERS[:2], over("x").with_memory_kind("pinned_host")], ids=str)
+def test_places_are_copied_as_they_are_and_pickled(place: Any) -> None:
+    assert copy.copy(place) is place
+    assert copy.deepcopy({"place": place})["place"] is place
+    loaded = pickle.loads(pickle.dumps(place))
+    assert loaded == place
+    assert hash(loaded) == hash(place)
+
+
+def test_a_single_device_in_a_pickle() -> None:
+    place = xlamini.sharding.SingleDeviceSharding(DEVICES[3], memory_kind="pinned_host")
+    assert copy.deepcopy(place) is place
+    assert pickle.loads(pickle.dumps(place)) == place
+    shard = copy.deepcopy(split(table(8), "x").addressable_shards[5])
+    assert (shard.device, shard.index) == (DEVICES[5], (slice(4, 8),))
+    typed = xlamini.ShapeDtypeStruct((8,), np.float32, sharding=over("x"))
+    assert pickle.loads(pickle.dumps(typed)).sharding == over("x")
+
+
+def test_a_pickle_with_a_device_that_is_not_here() -> None:
+    text = pickle.dumps(DEVICES[7], protocol=0).replace(b"I7\n", b"I99\n")
+    with pytest.raises(errors.PlatformError, match="the pickle speaks of the device cpu:99, but here are cpu:0, cpu:1"):
+        pickle.loads(text)
+
+
 def test_deleted_arrays_say_so() -> None:
     x = split(table(4, 8), "x", "y")
     part = x.addressable_data(0)
@@ -198,31 +269,6 @@ def test_make_array_from_process_local_data_of_one_process() -> None:
     np.testing.assert_array_equal(made["a"], table(4, 8))
     assert made["b"].sharding == over("x")
     assert xlamini.make_array_from_process_local_data(over("x"), table(4), (None,)).shape == (4,)
-
-
-class Partly:
-    """A sharding of 8 rows over 8 devices, of which this process has the third and the sixth."""
-
-    num_devices = 8
-
-    def shard_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        return (shape[0] // 8, *shape[1:])
-
-    def addressable_devices_indices_map(self, shape: tuple[int, ...]) -> dict[Any, Any]:
-        n = shape[0] // 8
-        return {i: (slice(i * n, (i + 1) * n), *[slice(None)] * (len(shape) - 1)) for i in (2, 5)}
-
-
-def test_local_data_is_the_parts_of_this_process_or_all() -> None:
-    shape = making._whole_shape("f", Partly(), (4, 3), None)  # type: ignore[arg-type]
-    assert shape == (16, 3)
-    places = making._places(Partly(), shape)  # type: ignore[arg-type]
-    assert places == [[(4, 6), (10, 12)], [(0, 3)]]
-    local = making._selecting("f", shape, 0, 4, places[0])
-    assert [local(slice(4, 6)), local(slice(10, 12))] == [slice(0, 2), slice(2, 4)]
-    assert making._selecting("f", shape, 0, 16, places[0])(slice(10, 12)) == slice(10, 12)
-    with pytest.raises(ValueError, match="hold 4 of 16 there"):
-        making._selecting("f", shape, 0, 5, places[0])
 
 
 def test_shardings_of_one_device() -> None:

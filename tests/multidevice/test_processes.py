@@ -104,6 +104,13 @@ def test_values_go_between_processes() -> None:
     assert (ended.code, ended.text.count("helped")) == (0, 2), ended.text
 
 
+@pytest.mark.parametrize(("count", "devices"), [(2, 2), (4, 1)])
+def test_arrays_over_processes(count: int, devices: int) -> None:
+    ended = launched(count, "arrays", devices=devices)
+    assert ended.code == 0, ended.text
+    assert sorted(re.findall(r"(\[\d\]) held together", ended.text)) == [f"[{i}]" for i in range(count)]
+
+
 def test_processes_that_disagree_are_told() -> None:
     ended = launched(2, "disagree")
     for text in (

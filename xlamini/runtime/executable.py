@@ -17,6 +17,7 @@ from xlamini.runtime.effects import run_with_callbacks
 from xlamini.runtime.meshes.spread import Place, devices_of, input_shardings, output_shardings
 from xlamini.runtime.put import ArrayImpl, device_put_value
 from xlamini.runtime.sharding import DeviceList
+from xlamini.runtime.together import refuse_within_another
 from xlamini.runtime.versions import array_result_handler
 
 CompilerOptions = Mapping[str, bool | int | float | str]
@@ -121,7 +122,8 @@ class CompiledModule:
     """A compiled program, loaded or not: what can be read from it.
 
     `loaded` is PJRT's object; `in_shardings` and `out_shardings` say where its Arrays lie. `memory_needed` is the bytes
-    of its results and temporary values, or None before somebody asked: for a large program that takes 30 ms.
+    of its results and temporary values, or None before somebody asked: for a large program that takes 30 ms. `several`:
+    whether it is for several devices.
     `serialized` is what it was loaded from: XLA's CPU client loses the names of its functions when it loads them, and
     could not serialise it again.
     """
@@ -138,6 +140,7 @@ class CompiledModule:
         "out_avals",
         "out_shardings",
         "serialized",
+        "several",
     )
 
     def __init__(
@@ -150,6 +153,7 @@ class CompiledModule:
     ):
         self.loaded, self.donated = loaded, donated
         self.calls_python = self.ordered = False
+        self.several = len(devices_of(place)) > 1
         self.memory_needed: int | None = None
         self.serialized: bytes | None = None
         self.in_avals, self.out_avals = list(in_avals), list(out_avals)
@@ -196,7 +200,7 @@ class Executable(CompiledModule):
         return [
             x
             if type(x) is ArrayImpl and x._sharding is sharding
-            else device_put_value(x, sharding, committed=False, aval=_aval_for(x, aval))
+            else _placed(x, sharding, aval)
             for x, sharding, aval in zip(values, self.in_shardings, self.in_avals, strict=True)
         ]
 
@@ -205,12 +209,23 @@ class Executable(CompiledModule):
 
         PJRT does not compare dtypes: the arrays must be of `in_avals`.
         """
+        if self.several:
+            refuse_within_another()
         if self.calls_python:
-            results = run_with_callbacks(self.loaded, arrays, self.ordered)
+            results = run_with_callbacks(self.loaded, arrays, self.ordered, self.several)
         else:
             results = self.loaded.execute_sharded(arrays)
         return results.consume_with_handlers(self._handlers[committed])
 
 
-def _aval_for(x: Any, aval: ShapedArray) -> ShapedArray | None:
-    return None if isinstance(x, ArrayImpl) else aval
+def _placed(x: Any, sharding: Any, aval: ShapedArray) -> Any:
+    """An argument where the program takes it; a number or an ndarray as an Array of the type that it takes."""
+    if isinstance(x, ArrayImpl):
+        return device_put_value(x, sharding, committed=False)
+    if not sharding.is_fully_addressable and not sharding.is_fully_replicated:
+        raise ValueError(
+            f"an argument of type {aval.str_short()} that each process has for itself cannot be split over devices of "
+            f"several, {sharding}; make one array of it with make_array_from_process_local_data, or, if it is the same "
+            "in all of them, device_put it"
+        )
+    return device_put_value(x, sharding, committed=False, aval=aval)

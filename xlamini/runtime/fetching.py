@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import operator
 import sys
-import types
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +16,7 @@ from jaxlib import _jax
 
 from xlamini.core.avals import ShapedArray
 from xlamini.runtime.lifetime import deleted_error, describe
+from xlamini.runtime.placeholders import call_among, placeholders
 from xlamini.runtime.sharding import make_single_device_sharding
 
 if TYPE_CHECKING:
@@ -81,26 +81,14 @@ def without_jax(method: Callable[[Array], Any], x: Array) -> Any:
     Where jax is installed that would load it, and it would overwrite our methods; where it is not, the failing
     import costs 40 us. Placeholders that answer stand in jax's place meanwhile.
     """
-    modules = sys.modules
-    if "jax" in modules:
+    if "jax" in sys.modules:
         return method(x)
-    modules.update(_PLACEHOLDERS)
-    try:
-        return method(x)
-    finally:
-        for name in _PLACEHOLDERS:
-            modules.pop(name, None)
+    return call_among(_PLACEHOLDERS, method, x)
 
 
-def _placeholders() -> dict[str, types.ModuleType]:
-    names = ("jax", "jax._src", "jax._src.sharding_impls", "jax.core")
-    top, source, shardings, core = (types.ModuleType(name) for name in names)
-    top.__path__, source.__path__ = [], []
-    vars(top).update(_src=source, core=core)
-    vars(source)["sharding_impls"] = shardings
-    vars(shardings)["make_single_device_sharding"] = make_single_device_sharding
-    vars(core)["ShapedArray"] = ShapedArray
-    return dict(zip(names, (top, source, shardings, core), strict=True))
-
-
-_PLACEHOLDERS = _placeholders()
+_PLACEHOLDERS = placeholders(
+    {
+        "jax._src.sharding_impls": {"make_single_device_sharding": make_single_device_sharding},
+        "jax.core": {"ShapedArray": ShapedArray},
+    }
+)

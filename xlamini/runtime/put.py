@@ -18,6 +18,7 @@ from xlamini.core.dtypes import check_fits, dtype_of, python_scalar_dtypes
 from xlamini.core.errors import DeviceNotHereError
 from xlamini.runtime.fetching import parts_of, to_numpy
 from xlamini.runtime.lifetime import check_alive
+from xlamini.runtime.meshes.named_sharding import split_by
 from xlamini.runtime.sharding import Sharding, SingleDeviceSharding, as_sharding, default_sharding
 
 ArrayImpl = _jax.ArrayImpl
@@ -25,6 +26,8 @@ ArrayImpl = _jax.ArrayImpl
 _NUMPY = (np.ndarray, np.generic)
 _NUMBERS = (bool, int, float, complex)
 _COPY = _jax.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
+_ALIGNMENT = 64
+"""Bytes; XLA's CPU client shares no memory that begins elsewhere."""
 
 
 def device_put_value(
@@ -63,13 +66,13 @@ def device_put_value(
     return _put_ndarray(number, sharding, bound, aval)
 
 
-def _put(*args: Any) -> ArrayImpl:
+def _put(aval: ShapedArray, sharding: Any, *how: Any) -> ArrayImpl:
     try:
-        return _jax.batched_device_put(*args)
+        return _jax.batched_device_put(aval.divided(split_by(sharding, aval.ndim)), sharding, *how)
     except _jax.JaxRuntimeError as error:
         if "compile-only client" not in str(error):
             raise
-        kind = args[1]._internal_device_list[0].device_kind
+        kind = sharding._internal_device_list[0].device_kind
         raise DeviceNotHereError(
             f"a {kind} of a target holds no arrays, as it is not here; compile for it with arguments that are here"
         ) from None
@@ -80,20 +83,34 @@ def _put_ndarray(
 ) -> ArrayImpl:
     if aval is None:
         aval = ShapedArray(x.shape, _held_as(x.dtype))
+    if not isinstance(sharding, SingleDeviceSharding):
+        return _put_parts(x, sharding, committed, aval)
     if x.dtype is not aval.dtype:
         with np.errstate(over="ignore", invalid="ignore"):
             x = x.astype(aval.dtype)
-    if isinstance(sharding, SingleDeviceSharding):
-        return _put(aval, sharding, [x], [sharding._device], committed, False, _COPY, True)
-    return _put_parts(x, sharding, committed, aval)
+    return _put(aval, sharding, [x], [sharding._device], committed, False, _COPY, True)
 
 
 def _put_parts(x: np.ndarray, sharding: Any, committed: bool, aval: ShapedArray) -> ArrayImpl:
-    """Its part to each device. Each is copied once here: jaxlib 0.10 fails to copy one for several devices."""
+    """Its part to each device; on a CPU, those that hold the same part share the memory of one copy.
+
+    The copy is made here: jaxlib fails to make one where some devices, but not all, hold the same part.
+    """
     wanted = sharding.addressable_devices_indices_map(aval.shape)
-    copies = {str(index): np.array(x[index], order="C") for index in wanted.values()}
+    different = {str(index): index for index in wanted.values()}
+    copies = {name: _aligned_copy(x[index], aval.dtype) for name, index in different.items()}
     parts = [copies[str(index)] for index in wanted.values()]
     return _put(aval, sharding, parts, list(wanted), committed, False, _jax.HostBufferSemantics.ZERO_COPY, True)
+
+
+def _aligned_copy(x: np.ndarray, dtype: Any) -> np.ndarray:
+    """A copy of some dtype where XLA can read it in place: it copies what begins elsewhere, for each device anew."""
+    held = np.empty(x.size * dtype.itemsize + _ALIGNMENT, np.uint8)
+    start = -held.ctypes.data % _ALIGNMENT
+    copy = held[start : start + x.size * dtype.itemsize].view(dtype).reshape(x.shape)
+    with np.errstate(over="ignore", invalid="ignore"):
+        np.copyto(copy, x, casting="unsafe")
+    return copy
 
 
 def _put_scalar(x: Any, sharding: Sharding, committed: bool) -> ArrayImpl:
@@ -163,6 +180,11 @@ def parts_to_move(source: Sharding, target: Sharding, shape: tuple[int, ...]) ->
     if any(holders is None for _, holders in wanted):
         return None
     return [holders.get(d, min(holders.values())) for d, holders in wanted if holders]
+
+
+def assembled(aval: ShapedArray, sharding: Any, parts: list[ArrayImpl]) -> ArrayImpl:
+    """The Array of these parts, which lie on the devices of this process that the sharding has, in its order."""
+    return ArrayImpl(aval.divided(split_by(sharding, aval.ndim)), sharding, parts, True, True)
 
 
 def copy_of(x: ArrayImpl) -> ArrayImpl:

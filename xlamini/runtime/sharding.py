@@ -11,6 +11,7 @@ from typing import Any
 
 from jaxlib import _hlo, _jax
 
+from xlamini.runtime.devices import pickled as pickled
 from xlamini.runtime.devices.platforms import Device, default_device
 
 Sharding = _jax.Sharding
@@ -113,6 +114,10 @@ def _with_memory_kind(self: SingleDeviceSharding, kind: str) -> SingleDeviceShar
     return SingleDeviceSharding(self._device, memory_kind=kind)
 
 
+def _rebuilt(device: Device, memory_kind: str) -> SingleDeviceSharding:
+    return make_single_device_sharding(device, memory_kind=memory_kind)
+
+
 _SHARED: dict[str, Any] = {
     "device_set": property(_device_set),
     "addressable_devices": property(_addressable_devices),
@@ -120,6 +125,8 @@ _SHARED: dict[str, Any] = {
     "is_equivalent_to": _is_equivalent_to,
     "num_devices": property(lambda self: len(self._internal_device_list)),
     "memory_kind": property(lambda self: self._memory_kind),
+    "__copy__": lambda self: self,
+    "__deepcopy__": lambda self, memo: self,
 }
 _SINGLE: dict[str, Any] = {
     "is_fully_replicated": True,
@@ -131,6 +138,7 @@ _SINGLE: dict[str, Any] = {
     "__repr__": _describe,
     "__eq__": _same,
     "__hash__": _hash,
+    "__reduce__": lambda self: (_rebuilt, (self._device, self.memory_kind)),
 }
 
 for _name, _member in _SHARED.items():

@@ -29,6 +29,8 @@ class Text(Mixin):
             return f"<deleted Array {describe(self)}>"
         weak = ", weak_type=True" if self.aval.weak_type else ""
         kind = f"dtype={self.aval.dtype.name}{weak})"
+        if not _is_within_reach(self):
+            return f"{_PREFIX}shape={self.aval.shape}, {kind}"
         body = _elements(self)
         width = np.get_printoptions()["linewidth"]
         last_line = len(body) - body.rfind("\n") + 1
@@ -37,11 +39,18 @@ class Text(Mixin):
         return f"{_PREFIX}{body},{' ' * gap}{kind}"
 
     def __str__(self) -> str:
-        return repr(self) if self.is_deleted() else str(to_numpy(self))
+        return str(to_numpy(self)) if _is_within_reach(self) and not self.is_deleted() else repr(self)
 
     def __format__(self, format_spec: str) -> str:
+        if not _is_within_reach(self):
+            return format(repr(self), format_spec)
         value = to_numpy(self)
         return format(value if value.shape else value[()], format_spec)
+
+
+def _is_within_reach(x: Array) -> bool:
+    """Whether this process can read the elements: no part is on devices of other processes alone."""
+    return x.is_fully_addressable or x.is_fully_replicated
 
 
 def _elements(x: Array) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from xlamini.core.config import programs_are_kept
 from xlamini.core.effects import any_ordered
 from xlamini.runtime.executable import Executable, compile_module, is_elsewhere
+from xlamini.runtime.meshes.spread import as_placed
 
 if TYPE_CHECKING:
     from xlamini.runtime.targets.elsewhere import Unloaded
@@ -21,7 +22,8 @@ def executable_of(program: LoweredProgram, options: Options) -> Executable | Unl
         # Imported here, as below, because most processes neither compile for other machines nor keep programs.
         from xlamini.runtime.targets.elsewhere import compile_elsewhere
 
-        return compile_elsewhere(program.module, name=program.name, **_all_of(program, options))
+        about = {"name": program.name, "calls_python": bool(program.host_callbacks)}
+        return compile_elsewhere(program.module, **about, **io_of(program, options))
     if not programs_are_kept() or program.spread:
         return compiled(program, options)
     from xlamini.transforms.stored import stored_executable
@@ -31,13 +33,12 @@ def executable_of(program: LoweredProgram, options: Options) -> Executable | Unl
 
 def compiled(program: LoweredProgram, options: Options) -> Executable:
     """Compile a program."""
-    return compile_module(program.module, **_all_of(program, options))
-
-
-def _all_of(program: LoweredProgram, options: Options) -> dict[str, Any]:
-    """What is said of a program to whoever compiles it: besides its types, what it does while it runs."""
-    ordered = any_ordered(program.pruned.effects)
-    return {"host_callbacks": program.host_callbacks, "ordered": ordered, **io_of(program, options)}
+    return compile_module(
+        program.module,
+        host_callbacks=program.host_callbacks,
+        ordered=any_ordered(program.pruned.effects),
+        **io_of(program, options),
+    )
 
 
 def io_of(program: LoweredProgram, options: Options) -> dict[str, Any]:
@@ -45,7 +46,7 @@ def io_of(program: LoweredProgram, options: Options) -> dict[str, Any]:
     return {
         "place": program.device,
         "in_avals": program.pruned.in_avals,
-        "out_avals": program.pruned.out_avals,
+        "out_avals": as_placed(program.device, program.pruned.out_avals),
         "donated": [i for i, a in enumerate(program.aliases) if a is not None],
         "compiler_options": options,
     }

@@ -5,14 +5,18 @@ import copy
 import functools
 from typing import Any
 
+import numpy as np
+
+from xlamini.core.abstract_mesh import AbstractMesh
 from xlamini.core.pytree import flatten_from_user, tree_leaves, tree_map, unflatten
 from xlamini.core.pytree_prefix import flatten_axes
 from xlamini.core.tracer import Tracer, leaked
-from xlamini.primitives.sharding_constraint import sharding_constraint_p
+from xlamini.primitives.sharding_constraint import moved_to
 from xlamini.runtime.devices.platforms import Device
 from xlamini.runtime.keys import PRNGKeyArray, overlaid
-from xlamini.runtime.meshes.current_mesh import named
+from xlamini.runtime.meshes.current_mesh import as_here, named
 from xlamini.runtime.meshes.named_sharding import NamedSharding
+from xlamini.runtime.processes.agreement import check_same_value
 from xlamini.runtime.put import ArrayImpl, device_put_value, parts_to_move
 from xlamini.runtime.sharding import Sharding
 from xlamini.transforms import one_program, recognised
@@ -31,10 +35,11 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
       donate: whether an Array that is moved gives its memory back at once; a bool, or a tree of bools.
       may_alias: False makes a copy of an Array that is there already.
 
-    An array on several devices that is to be split otherwise over the same ones moves between them, not by way of the
-    host. Inside a traced function values stay where the program runs. Raises TypeError for a leaf that is no array and
-    no number, ShardingError for one that cannot be split so, ValueError where `donate` and `may_alias` are both true, a
-    tree is no prefix, or there is a PartitionSpec but no mesh is set.
+    An array on several devices that is to be split otherwise over the same ones, in any order, moves between them, not
+    by way of the host. Inside a traced function values stay where the program runs. Raises TypeError for a leaf that is
+    no array and no number, ShardingError for one that cannot be split so, ValueError where `donate` and `may_alias` are
+    both true, a tree is no prefix, a mesh has no devices, or there is a PartitionSpec but no mesh, ProcessError for a
+    NumPy array that goes to devices of several processes and is not the same in all of them.
 
     >>> xlamini.device_put({"w": 1.5})
     {'w': Array(1.5, dtype=float32, weak_type=True)}
@@ -75,7 +80,22 @@ def _shares_memory(x: Any, there: Any) -> bool:
 def _put(x: Any, place: Any, donated: bool = False) -> Any:
     if type(x) is Tracer:
         return _staged(x, place)
-    return _program(place, donated)(x) if _is_computed(x, place) else device_put_value(x, place)
+    if type(place) is NamedSharding and isinstance(place.mesh, AbstractMesh):
+        raise ValueError(f"device_put: {place.mesh} has no devices to put a value on; use a Mesh of devices")
+    if not _is_computed(x, place):
+        _check_agreed(x, place)
+        return device_put_value(x, place)
+    if x.sharding._internal_device_list == place._internal_device_list:
+        return _program(place, donated)(x)
+    from xlamini.transforms.device_order import handed_on, numbered_as  # few arrays move so
+
+    return handed_on(_program(numbered_as(x.sharding, place), donated)(x), place)
+
+
+def _check_agreed(x: Any, place: Any) -> None:
+    """All processes must have the same ndarray, if an array on devices of several is made of it."""
+    if isinstance(x, np.ndarray) and type(place) is NamedSharding and not place.is_fully_addressable:
+        check_same_value(place.mesh.devices.flat, x)
 
 
 def _staged(tracer: Tracer, place: Any) -> Tracer:
@@ -85,24 +105,30 @@ def _staged(tracer: Tracer, place: Any) -> Tracer:
     if type(place) is not NamedSharding:
         return tracer
     place.shard_shape(tracer.shape)
-    return sharding_constraint_p.bind(tracer, sharding=place)
+    return moved_to(tracer, as_here(place))
 
 
 def _is_computed(x: Any, place: Any) -> bool:
     """Whether an array stays on its devices, but is split otherwise, so that they exchange parts by a program.
 
-    The devices of a CPU share the host's memory: there it is as fast to put the parts together on the host.
+    The devices of a CPU share the host's memory: there it is as fast to put the parts together on the host. With
+    devices of other processes the answer depends on nothing that a single process knows.
     """
     if type(place) is not NamedSharding or not isinstance(words := overlaid(x), ArrayImpl):
         return False
     own = words._sharding
-    if type(own) is not NamedSharding or own is place or own._internal_device_list != place._internal_device_list:
+    if type(own) is not NamedSharding or own is place or own.memory_kind != place.memory_kind:
         return False
-    if own.memory_kind != place.memory_kind:
+    if not _on_same_devices(own, place):
         return False
     if own.is_fully_addressable:
         return not _on_cpu(own) and parts_to_move(own, place, words.shape) is None
-    return not own.is_equivalent_to(place, words.ndim)  # which all processes agree on
+    return own.devices_indices_map(words.shape) != place.devices_indices_map(words.shape)
+
+
+def _on_same_devices(a: NamedSharding, b: NamedSharding) -> bool:
+    """Whether both have the same devices, in any order."""
+    return a._internal_device_list == b._internal_device_list or a.device_set == b.device_set
 
 
 def _on_cpu(sharding: NamedSharding) -> bool:

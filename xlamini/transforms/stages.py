@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from xlamini.core.avals import ShapedArray
-from xlamini.core.dtypes import canonicalize_dtype, float0
+from xlamini.core.dtypes import float0
 from xlamini.core.edges import edge_methods
 from xlamini.core.jaxpr import ClosedJaxpr
 from xlamini.core.pytree import first_difference, flatten, unflatten
 from xlamini.core.tracer import Tracer
 from xlamini.runtime.hlo.unoptimised import hlo_cost, hlo_of, hlo_text
 from xlamini.runtime.put import device_put_value
-from xlamini.transforms.arguments import avals_of, check_values
 from xlamini.transforms.cost import CostAnalysis, cost_of_program
 from xlamini.transforms.destination import Elsewhere, destination, device_of
+from xlamini.transforms.made_for import differences, shown
 from xlamini.transforms.program import LoweredProgram, Program
 from xlamini.transforms.shape_struct import ShapeDtypeStruct
 from xlamini.transforms.tracing import Trace
@@ -246,17 +246,11 @@ class Compiled(Stage):
                 f"compiled {name} was called with (args, kwargs) of another structure: "
                 f"{first_difference(self.in_tree, tree, ('expected', 'given'))}{_without_statics(self._known.statics)}"
             )
-        found_avals = avals_of(leaves, names, name)
         _refuse_tracers(leaves, names, name)
-        wrong = [
-            f"{names[i]}: compiled for {wanted.str_short()}, called with {found.str_short()}"
-            for i, (found, wanted) in enumerate(zip(found_avals, self._known.avals, strict=True))
-            if (found.shape, canonicalize_dtype(found.dtype, True)) != (wanted.shape, wanted.dtype)
-        ]
-        if wrong:
+        if wrong := differences(leaves, names, self._known.avals, name):
             raise TypeError(
-                f"compiled {name} was called with arguments of other types: {'; '.join(wrong)}; convert them, or call "
-                "the jitted function, which compiles for each type"
+                f"compiled {name} was called with arguments of other types: {shown(wrong, 'compiled')}; convert them, "
+                "or call the jitted function, which compiles for each type"
             )
 
     def as_text(self) -> str:
@@ -361,7 +355,6 @@ def _refuse_tracers(leaves: Sequence[Any], names: Sequence[str], fun_name: str) 
                 f"compiled {fun_name} was called with a traced value, {x!r}, as the argument {names[i]!r}; a compiled "
                 "program cannot be transformed or traced: call the jitted function itself"
             )
-    check_values(leaves, names, fun_name)
 
 
 def closed(traced: Trace) -> ClosedJaxpr:

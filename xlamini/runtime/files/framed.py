@@ -15,14 +15,17 @@ import itertools
 import json
 import os
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple, TypeVar
+
+from xlamini.core.errors import LoadError
 
 _CHECKSUM_BYTES = 65
 _LONGEST_HEADER = 2**24
 
 Header = dict[str, Any]
+T = TypeVar("T")
 
 
 class Damaged(Exception):
@@ -60,6 +63,23 @@ class Kind(NamedTuple):
             return self._parsed(header), zlib.decompress(body)
         except zlib.error as error:
             raise Damaged(f"cannot be decompressed: {error}") from None
+
+    def read(self, data: bytes, build: Callable[[Header, list[bytes]], T], again: str, begin: str = "") -> T:
+        """What `build` makes of the header and of the parts, which have the header's `sizes`.
+
+        LoadError for what cannot be read: its text begins with `begin`, and says how to write the file `again`.
+        """
+        try:
+            header, body = self.unpacked(data)
+            return build(header, parted(body, header["sizes"]))
+        except LoadError:
+            raise
+        except Damaged as error:
+            raise LoadError(f"{begin}it {error}; {again}, or copy it anew") from None
+        except (KeyError, TypeError, AttributeError) as error:
+            raise LoadError(f"{begin}its header cannot be read: {error!r}") from None
+        except ValueError as error:
+            raise LoadError(f"{begin}{error}") from None
 
     def read_header(self, file: BinaryIO) -> Header:
         """The header alone, to be shown: its checksum is not compared."""

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from jaxlib import _jax
 
-from xlamini.core.abstract_mesh import AbstractMesh, AxesOfMesh, AxisName, AxisType, checked_names, checked_types
+from xlamini.core.abstract_mesh import (
+    AbstractMesh,
+    AxesOfMesh,
+    AxisName,
+    AxisType,
+    changed_types,
+    checked_names,
+    checked_types,
+)
 from xlamini.core.edges import edge
 from xlamini.runtime.devices.platforms import Device
 from xlamini.runtime.devices.platforms import devices as all_devices
@@ -52,6 +60,10 @@ class Mesh(AxesOfMesh):
         """Its axes without the devices."""
         return AbstractMesh(self.axis_sizes, self.axis_names, self.axis_types)
 
+    def update_axis_types(self, name_to_type: Mapping[AxisName, AxisType]) -> Mesh:
+        """The same devices and axes, those that are named of other types; KeyError for a name that it does not have."""
+        return Mesh(self.devices, self.axis_names, changed_types(self, name_to_type))
+
     @cached_property
     def _internal_device_list(self) -> Any:
         return _jax.DeviceList(tuple(self.devices.flat))
@@ -79,6 +91,15 @@ class Mesh(AxesOfMesh):
 
     def __hash__(self) -> int:
         return self._hash
+
+    def __reduce__(self) -> Any:
+        return Mesh, (self.devices, self.axis_names, self.axis_types)
+
+    def __copy__(self) -> Mesh:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Mesh:
+        return self
 
     def __repr__(self) -> str:
         sizes = f"axis_sizes={self.axis_sizes}, axis_names={self.axis_names}"

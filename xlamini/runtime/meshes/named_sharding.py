@@ -7,18 +7,19 @@ from __future__ import annotations
 
 import functools
 import math
-import sys
-import types
 from typing import Any
 
 import numpy as np
 from jaxlib import _hlo, _jax
 
-from xlamini.core.abstract_mesh import AxesOfMesh
+from xlamini.core.abstract_mesh import AbstractMesh, AxesOfMesh
+from xlamini.core.avals import ShapedArray, sharding_of
 from xlamini.core.edges import edge
 from xlamini.core.errors import ShardingError
 from xlamini.core.partition_spec import PartitionSpec
+from xlamini.core.split import Split, split_of
 from xlamini.runtime.devices.platforms import Device
+from xlamini.runtime.placeholders import call_among, placeholders
 from xlamini.runtime.sharding import Index
 
 NamedSharding = _jax.NamedSharding
@@ -56,14 +57,15 @@ def _shard_shape(self: NamedSharding, global_shape: tuple[int, ...]) -> tuple[in
             f"{self.spec} speaks of {len(self.spec)} dimensions, but the array has {len(shape)}, of shape {shape}; "
             "leave entries out at its end"
         )
-    for i, (size, parts) in enumerate(zip(shape, _factors(self, len(shape)), strict=True)):
+    split = list(zip(shape, _factors(self, len(shape)), strict=True))
+    for i, (size, parts) in enumerate(split):
         if size % parts:
             raise ShardingError(
                 f"dimension {i} of an array of shape {shape} has size {size}, which cannot be split into the {parts} "
                 f"parts that {self.spec} asks for on a mesh with {_axes(self.mesh)}; pad it to "
                 f"{-(-size // parts) * parts}, or leave the dimension whole"
             )
-    return tuple(size // parts for size, parts in zip(shape, _factors(self, len(shape)), strict=True))
+    return tuple(size // parts for size, parts in split)
 
 
 @functools.lru_cache(4096)
@@ -139,6 +141,34 @@ def _same(self: NamedSharding, other: object) -> bool:
     return self is other or mine == others
 
 
+def split_by(sharding: Any, ndim: int) -> Split | None:
+    """What the type of an array that lies so says: how it is split along axes of type Explicit."""
+    return split_of(sharding.mesh, sharding.spec, ndim) if type(sharding) is NamedSharding else None
+
+
+def shortened(sharding: Any) -> Any:
+    """The same sharding without entries at the end of its spec that split nothing: one program serves for both."""
+    return _shortened(sharding) if type(sharding) is NamedSharding else sharding
+
+
+@functools.lru_cache(4096)
+def _shortened(sharding: NamedSharding) -> NamedSharding:
+    entries = sharding.spec.partitions
+    while entries and entries[-1] is None:
+        entries = entries[:-1]
+    return _update(sharding, spec=PartitionSpec(*entries))
+
+
+def _of_type(aval: ShapedArray) -> NamedSharding:
+    """How a value of this type is split."""
+    if aval.split is None:
+        return NamedSharding(_NO_AXES, PartitionSpec(*[None] * aval.ndim))
+    return NamedSharding(aval.split.mesh, aval.split.spec)
+
+
+_NO_AXES = AbstractMesh((), ())
+sharding_of.append(_of_type)
+
 _MEMBERS: dict[str, Any] = {
     "shard_shape": _shard_shape,
     "devices_indices_map": lambda self, global_shape: _devices_indices_map(self, tuple(global_shape)),
@@ -158,28 +188,7 @@ for _name, _member in _MEMBERS.items():
     setattr(NamedSharding, _name, _member)
 
 
-def _tell_cpp() -> None:
-    """Let C++ find our check where it looks for one: in a module of jax, once, when the first sharding is made."""
-    names = ("jax", "jax._src", "jax._src.named_sharding")
-    modules = {name: types.ModuleType(name) for name in names}
-    vars(modules["jax"])["_src"] = modules["jax._src"]
-    vars(modules["jax._src"])["named_sharding"] = modules[names[-1]]
-    vars(modules[names[-1]])["check_pspec"] = _check_spec
-    hidden = {name: sys.modules.pop(name) for name in names if name in sys.modules}
-    sys.modules.update(modules)
-    try:
-        NamedSharding(AxesOfMeshOfNone(), PartitionSpec())
-    finally:
-        for name in names:
-            sys.modules.pop(name)
-        sys.modules.update(hidden)
-
-
-class AxesOfMeshOfNone(AxesOfMesh):
-    """A mesh without axes."""
-
-    axis_names = axis_sizes = axis_types = ()
-    _internal_device_list = None
-
-
-_tell_cpp()
+# C++ looks for our check in a module of jax, once, when the first sharding is made.
+call_among(
+    placeholders({"jax._src.named_sharding": {"check_pspec": _check_spec}}), NamedSharding, _NO_AXES, PartitionSpec()
+)

@@ -1,13 +1,17 @@
 """Before processes run a program together for the first time: do all of them run the same?
 
-Otherwise their collectives would not meet: they would wait for ever, or take each other's numbers.
+Otherwise their collectives would not meet: they would wait for ever, or take each other's numbers. And before they make
+one array of a value that each of them has: is it the same?
 """
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Sequence
 from itertools import zip_longest
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from xlamini.core.errors import ProcessError
 from xlamini.core.provenance import user_line
@@ -40,6 +44,21 @@ def check_same_program(devices: Sequence[Any], name: str, fingerprint: str, line
         return
     written = group.exchange("the comparison of different programs", json.dumps(lines()[:_MOST_LINES]), processes)
     raise ProcessError(_difference(runs, {p: json.loads(text) for p, text in written.items()}))
+
+
+def check_same_value(devices: Sequence[Any], x: np.ndarray) -> None:
+    """ProcessError, in all processes, if those that these devices belong to put different arrays onto them."""
+    processes, group = spans_processes(devices), here.group
+    if group is None or not processes:
+        return
+    own = f"{x.dtype}{list(x.shape)} {hashlib.sha256(np.ascontiguousarray(x).tobytes()).hexdigest()}"
+    said = group.exchange("device_put of a value that all have", own, processes)
+    first = processes[0]
+    if others := [p for p in processes if said[p] != said[first]]:
+        raise ProcessError(
+            f"device_put: the value differs between processes: {numbered(others)} has not that of process {first}; if "
+            "each has a part of the whole, make_array_from_process_local_data puts them together"
+        )
 
 
 def _difference(runs: dict[int, _Run], written: dict[int, list[Any]]) -> str:

@@ -1,7 +1,7 @@
 """Programs compiled for devices that are not here: they can be read and kept, and not run."""
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn
 
 from jaxlib import _jax
@@ -18,34 +18,28 @@ from xlamini.runtime.targets.described import Target, target_of
 def compile_elsewhere(
     module: Any,
     *,
+    name: str,
+    calls_python: bool,
     place: Place,
     in_avals: Sequence[ShapedArray],
     out_avals: Sequence[ShapedArray],
-    donated: Iterable[int] = (),
-    compiler_options: CompilerOptions | None = None,
-    host_callbacks: Sequence[Callable[..., Any]] = (),
-    ordered: bool = False,
-    name: str = "",
+    donated: Iterable[int],
+    compiler_options: CompilerOptions | None,
 ) -> Unloaded:
-    """Compile a StableHLO module for a target's devices; the arguments are those of `compile_module`.
+    """Compile a StableHLO module for a target's devices; the last five arguments are those of `compile_module`.
 
     Raises:
       PlatformError: it calls Python functions, which there are none of on another machine.
       JaxRuntimeError: XLA cannot compile it, or does not know an option.
     """
-    _refuse_callbacks(host_callbacks, name)
-    devices = devices_of(place)
-    options = compile_options(devices, compiler_options or {})
-    made = place.client.compile(module, DeviceList(devices), options)
-    return Unloaded(made, place, in_avals, out_avals, frozenset(donated), name)
-
-
-def _refuse_callbacks(functions: Sequence[Callable[..., Any]], name: str) -> None:
-    if functions:
+    if calls_python:
         raise PlatformError(
             f"{name} calls Python functions while it runs (pure_callback, io_callback, debug.print, …), which a device "
             "of another machine cannot; leave these calls out of what is compiled for a target"
         )
+    devices = devices_of(place)
+    made = place.client.compile(module, DeviceList(devices), compile_options(devices, compiler_options or {}))
+    return Unloaded(made, place, in_avals, out_avals, frozenset(donated), name)
 
 
 class Unloaded(CompiledModule):

@@ -18,10 +18,10 @@ from xlamini.core.tracer import state
 from xlamini.interpreters.physical import is_extended, physical_aval
 from xlamini.primitives.convert import convert
 from xlamini.primitives.random_keys import unwrap_p, wrap_p
-from xlamini.transforms.arguments import avals_of, check_values
 from xlamini.transforms.custom.custom_vjp import custom_vjp
 from xlamini.transforms.exported.call_exported import ExportedModule, call_exported_p
 from xlamini.transforms.exported.safety import DisabledSafetyCheck
+from xlamini.transforms.made_for import differences, shown
 
 CALLING_CONVENTION = 10
 """How `main` takes its arguments: by JAX's count, whose convention it is."""
@@ -176,32 +176,27 @@ def _with_float0(values: Sequence[Any], avals: Sequence[ShapedArray]) -> list[An
 
 def _check(exported: Exported, leaves: Sequence[Any], tree: PyTreeDef) -> None:
     """ShapeError or ValueError for arguments of other types than those it was exported for."""
-    name, names = exported.fun_name, exported._names
+    name = exported.fun_name
     if tree != exported.in_tree:
         raise ValueError(
             f"exported {name} was called with (args, kwargs) of another structure: "
             f"{first_difference(exported.in_tree, tree, ('exported', 'given'))}"
         )
-    found = avals_of(leaves, names, name)
-    check_values(leaves, names, name)
-    pairs = list(zip(names, found, exported.in_avals, strict=True))
-    if wrong := [p for p in pairs if p[1].shape != p[2].shape]:
-        raise ShapeError(f"exported {name} was called with other shapes: {_shown(wrong)}; export it for these shapes")
-    if wrong := [p for p in pairs if canonicalize_dtype(p[1].dtype, True) != p[2].dtype]:
-        raise ValueError(f"exported {name} was called with other dtypes: {_shown(wrong)}; {_remedy(wrong)}")
+    wrong = differences(leaves, exported._names, exported.in_avals, name)
+    if in_shape := [d for d in wrong if d.in_shape]:
+        of = shown(in_shape, "exported")
+        raise ShapeError(f"exported {name} was called with other shapes: {of}; export it for these shapes")
+    if wrong:
+        of = shown(wrong, "exported")
+        raise ValueError(f"exported {name} was called with other dtypes: {of}; {_remedy([d.wanted for d in wrong])}")
 
 
-def _remedy(wrong: Sequence[tuple[str, ShapedArray, ShapedArray]]) -> str:
-    expected = [aval for _, _, aval in wrong]
+def _remedy(expected: Sequence[ShapedArray]) -> str:
     if any(map(is_extended, expected)):
         return "make such keys with random.key(seed, impl=...)"
     if not enable_x64.value and any(canonicalize_dtype(aval.dtype) != aval.dtype for aval in expected):
         return "it was exported with enable_x64, which is off here; set config.update('jax_enable_x64', True)"
     return "convert them with astype"
-
-
-def _shown(wrong: Sequence[tuple[str, ShapedArray, ShapedArray]]) -> str:
-    return "; ".join(f"{name}: exported for {b.str_short()}, called with {a.str_short()}" for name, a, b in wrong)
 
 
 def _typed(x: Any, aval: ShapedArray) -> Any:

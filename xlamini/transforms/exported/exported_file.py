@@ -7,7 +7,7 @@ from typing import Any
 from xlamini.core.edges import edge
 from xlamini.core.errors import LoadError
 from xlamini.core.version import __version__
-from xlamini.runtime.files.framed import Damaged, Header, Kind, parted
+from xlamini.runtime.files.framed import Header, Kind
 from xlamini.transforms.exported.exported import CALLING_CONVENTION, Exported
 from xlamini.transforms.exported.safety import DisabledSafetyCheck
 from xlamini.transforms.saving import trees, types
@@ -55,15 +55,7 @@ def deserialize(blob: bytes | bytearray) -> Exported:
     """
     if not isinstance(blob, bytes | bytearray | memoryview):
         raise TypeError(f"deserialize: bytes of Exported.serialize() are needed, got a {type(blob).__name__}")
-    try:
-        header, body = FILE.unpacked(bytes(blob))
-        return _exported(header, parted(body, header["sizes"]))
-    except Damaged as error:
-        raise LoadError(f"deserialize: it {error}; serialize it again, or copy it anew") from None
-    except (KeyError, TypeError, AttributeError) as error:
-        raise LoadError(f"deserialize: its header cannot be read: {error!r}") from None
-    except ValueError as error:
-        raise error if isinstance(error, LoadError) else LoadError(f"deserialize: {error}") from None
+    return FILE.read(bytes(blob), _exported, "serialize it again", "deserialize: ")
 
 
 def _exported(header: Header, parts: Sequence[bytes]) -> Exported:

@@ -12,10 +12,9 @@ import numpy as np
 
 from xlamini.core.avals import ShapedArray
 from xlamini.core.dtypes import float0
-from xlamini.core.errors import LoadError
 from xlamini.interpreters.physical import is_extended
 from xlamini.runtime.executable import CompiledModule
-from xlamini.runtime.files.framed import Damaged, Header, Kind, parted
+from xlamini.runtime.files.framed import Header, Kind
 from xlamini.runtime.files.home import Home, home_of
 from xlamini.runtime.meshes.spread import devices_of
 from xlamini.transforms.saving import places, trees, types
@@ -108,15 +107,7 @@ def _written_program(program: Program) -> dict[str, Any]:
 
 def unpacked(data: bytes) -> Content:
     """A file taken apart; LoadError for one that is damaged, or none of ours."""
-    try:
-        header, body = FILE.unpacked(data)
-        return _content(header, parted(body, header["sizes"]))
-    except Damaged as error:
-        raise LoadError(f"it {error}; save it again, or copy it anew") from None
-    except (KeyError, TypeError, AttributeError) as error:
-        raise LoadError(f"its header cannot be read: {error!r}") from None
-    except ValueError as error:
-        raise LoadError(str(error)) from None
+    return FILE.read(data, _content, "save it again")
 
 
 def _content(header: Header, parts: Sequence[bytes]) -> Content:
