@@ -87,6 +87,7 @@ if TYPE_CHECKING:
     from xlamini.transforms.fwd_and_bwd import fwd_and_bwd as fwd_and_bwd
     from xlamini.transforms.mapped.pmap import pmap as pmap
     from xlamini.transforms.mapped.shard_map import shard_map as shard_map
+    from xlamini.transforms.mapped.smap import smap as smap
     from xlamini.transforms.remat.checkpoint import checkpoint as checkpoint, checkpoint as remat
     from xlamini.transforms.saved import load as load
     from xlamini.transforms.sharding_constraint import reshard as reshard
@@ -146,6 +147,7 @@ _MEMBERS = {
     "reshard": "transforms.sharding_constraint.reshard",
     "set_mesh": "runtime.meshes.current_mesh.set_mesh",
     "shard_map": "transforms.mapped.shard_map.shard_map",
+    "smap": "transforms.mapped.smap.smap",
     "Target": "runtime.targets.described.Target",
     "target": "runtime.targets.described.target",
 }

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from tests.error_rows import Row, check, ones, parameters, row
-from tests.multidevice.meshes import MESH
-from xlamini import P, jit, lax, pmap, shard_map
+from tests.multidevice.meshes import MESH, REVERSED
+from xlamini import P, jit, lax, new_ref, pmap, set_mesh, shard_map, smap
 from xlamini.errors import ShardingError
 
 
@@ -56,19 +56,106 @@ SHARD_MAP = [
         "misspelt", lambda: mapped(same, "x")(ones(8)), TypeError, "in_specs must be PartitionSpecs, got 'x'",
         "P('x')",
     ),
-    row("no in_specs", lambda: mapped(same, None)(ones(8)), NotImplementedError, "in_specs is missing"),
+    row("no in_specs", lambda: mapped(same, None)(ones(8)), ValueError, "in_specs is left out", "'x'", "Explicit"),
     row(
         "few specs", lambda: mapped(lambda a, b: a, (P("x"),))(ones(8), ones(8)), ValueError, "shard_map: ",
         "in_specs",
     ),
     row("out tree", lambda: mapped(same, P("x"), {"a": P()})(ones(8)), ValueError, "shard_map: ", "out_specs"),
     row(
-        "nested", lambda: mapped(mapped(same))(ones(8)), NotImplementedError, "within a shard_map, which is to come",
-        "axes of both",
+        "axis_names", lambda: mapped(same, axis_names={"z"})(ones(8)), ShardingError, "axis_names has 'z'",
+        "none of the axes 'x', 'y' of the mesh",
+    ),
+    row(
+        "abstract mesh", lambda: shard_map(same, mesh=MESH.abstract_mesh, in_specs=P(), out_specs=P())(1.0),
+        ShardingError, "mesh is AbstractMesh('x': 2, 'y': 4", "leave mesh out, or pass a Mesh",
     ),
     row("function", lambda: mapped(3), TypeError, "shard_map", "3"),
+    row(
+        "gather reduced", lambda: mapped(lambda x: lax.all_gather(x, "x", to="reduced"))(ones(8)), NotImplementedError,
+        "all_gather: to='reduced' is of explicit shardings",
+    ),
+    row(
+        "gather groups",
+        lambda: mapped(lambda x: lax.all_gather(x, "x", to="invarying", axis_index_groups=[[0], [1]]))(ones(8)),
+        ValueError, "all along 'x' get the same", "each group gets its own",
+    ),
+    row(
+        "gather to", lambda: mapped(lambda x: lax.all_gather(x, "x", to="same"))(ones(8)), ValueError,
+        "all_gather: to must be 'varying', 'reduced' or 'invarying', got 'same'",
+    ),
     row("pcast", lambda: mapped(lambda x: lax.pcast(x, "x", to="reduced"))(ones(8)), NotImplementedError, "'reduced'"),
     row("scatter", lambda: mapped(lambda x: lax.psum_scatter(x, "x"))(ones(8)), ValueError, "size 4", "tiled=True"),
+]
+
+def nested(inner: Any, **options: Any) -> Any:
+    """`inner` within a shard_map over x alone."""
+    return mapped(inner, axis_names={"x"}, **options)(np.ones((8, 8), np.float32))
+
+
+def over_y(ins: Any = P("y"), outs: Any = P("y"), **options: Any) -> Any:
+    return shard_map(same, in_specs=ins, out_specs=outs, axis_names={"y"}, **options)
+
+
+NESTED = [
+    row(
+        "manual already", lambda: nested(shard_map(same, in_specs=P("x"), out_specs=P(), axis_names={"x"})),
+        ShardingError, "in_specs has P('x',)", "along 'x' a shard_map around splits already",
+    ),
+    row("of all axes", lambda: nested(mapped(same)), ShardingError, "along 'x' a shard_map around splits already"),
+    row(
+        "out_specs", lambda: nested(over_y(P("y"), P("x"))), ShardingError, "out_specs has P('x',)",
+        "along 'x' a shard_map around",
+    ),
+    row(
+        "another mesh", lambda: nested(over_y(mesh=REVERSED)), ShardingError, "same is mapped over Mesh('x': 2, 'y': 4",
+        "within a shard_map over Mesh", "without mesh=",
+    ),
+    row(
+        "types before", lambda: nested(over_y(mesh=MESH.abstract_mesh)), ShardingError,
+        "mesh is AbstractMesh('x': 2, 'y': 4, axis_types=(Auto, Auto))", "axis_types=(Manual, Auto)",
+    ),
+    row(
+        "varies", lambda: nested(over_y(P("y"), P())), ValueError, "out_specs has P() for output 0 of same",
+        "devices along 'y' have the same", "{V:x,y}",
+    ),
+    row(
+        "varies around", lambda: nested(over_y(), outs=P()), ValueError, "devices along 'x' have the same", "{V:x}",
+    ),
+    row("parts", lambda: nested(lambda x: over_y()(x[:3])), ShardingError, "size 3", "the 4 parts", "P('y',)"),
+    row("pmap", lambda: nested(pmap(same)), ShardingError, "pmap: same is mapped over", "within a shard_map over"),
+]
+
+
+def smapped(*args: Any, **options: Any) -> Any:
+    with set_mesh(MESH):
+        return smap(same, **{"in_axes": 0, "out_axes": 0, "axis_name": "x", **options})(*args)
+
+
+def in_axes_left_out() -> Any:
+    with set_mesh(MESH):
+        return smap(same, out_axes=0, axis_name="x")(ones(8))
+
+
+SMAP = [
+    row("no mesh", lambda: smap(same, in_axes=0, out_axes=0, axis_name="x")(ones(8)), ValueError, "set_mesh"),
+    row("axis", lambda: smapped(ones(8), axis_name="z"), ShardingError, "axis_name is 'z'", "of the axes 'x', 'y'"),
+    row("axes", lambda: smapped(ones(8), axis_name=("x", "y")), TypeError, "one axis, got ('x', 'y')", "in another"),
+    row("left out", in_axes_left_out, ValueError, "in_axes is left out", "'x'", "Explicit"),
+    row("list", lambda: smapped(ones(8), in_axes=[0]), TypeError, "in_axes must be an int, None, or a tuple", "[0]"),
+    row("name", lambda: smapped(ones(8), out_axes="x"), TypeError, "out_axes is 'x' for output 0 of same"),
+    row("in_axes", lambda: smapped(ones(8), in_axes=1), ValueError, "in_axes is 1 for x of same", "dimensions 0 to 0"),
+    row("scalar", lambda: smapped(1.0), ValueError, "in_axes is 0 for x of same", "no dimension to split; use None"),
+    row("out_axes", lambda: smapped(ones(8), out_axes=1), ValueError, "out_axes is 1 for output 0 of same", "{V:x}"),
+    row("varies", lambda: smapped(ones(8), out_axes=None), ValueError, "devices along 'x' have the same", "psum"),
+    row("uneven", lambda: smapped(ones(5)), ShardingError, "the argument 'x'", "size 5", "pad it to 6"),
+    row("entries", lambda: smapped(ones(8), in_axes=(0, 0)), ValueError, "smap: ", "in_axes"),
+    row(
+        "twice", lambda: nested(smap(same, in_axes=0, out_axes=0, axis_name="x")), ShardingError,
+        "along 'x' an smap or shard_map around splits already",
+    ),
+    row("ref", lambda: smapped(new_ref(ones(8))), TypeError, "smap: an argument is a ref"),
+    row("function", lambda: smap(3, in_axes=0, out_axes=0, axis_name="x"), TypeError, "smap", "3"),
 ]
 
 PMAP = [
@@ -90,10 +177,10 @@ PMAP = [
     ),
     row("number", lambda: pmap(same, static_broadcasted_argnums=3), ValueError, "static_broadcasted_argnums has 3"),
     row("function", lambda: pmap(3), TypeError, "pmap", "3"),
-    row("nested", lambda: pmap(pmap(same))(np.ones((2, 4))), NotImplementedError, "which is to come"),
+    row("nested", lambda: pmap(pmap(same))(np.ones((2, 4))), ShardingError, "pmap: same is", "of that mesh"),
 ]
 
 
-@pytest.mark.parametrize("case", parameters({"shard_map": SHARD_MAP, "pmap": PMAP}))
+@pytest.mark.parametrize("case", parameters({"shard_map": SHARD_MAP, "nested": NESTED, "smap": SMAP, "pmap": PMAP}))
 def test_bad_input(case: Row) -> None:
     check(case)

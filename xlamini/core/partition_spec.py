@@ -45,6 +45,15 @@ class PartitionSpec:
         names = [_names_in(p) for p in self.partitions]
         return names + [()] * (ndim - len(names))
 
+    def inserted(self, dim: int, partition: Any = None) -> PartitionSpec:
+        """That of an array with a further dimension at `dim`, which has this entry.
+
+        >>> PartitionSpec("x", "y").inserted(1)
+        P('x', None, 'y')
+        """
+        entries = [*self.partitions, *[None] * (dim - len(self))]
+        return PartitionSpec(*entries[:dim], partition, *entries[dim:])
+
     def index(self, value: Any) -> int:
         """The first dimension with this entry; ValueError if there is none."""
         return self.partitions.index(_entry(value))

@@ -20,19 +20,19 @@ class ModuleBuilder:
     leading: Sequence[ir.Type] = ()
     """What every function takes before the inputs of its jaxpr."""
 
-    def __init__(self, name: str, platform: str, devices: Sequence[Any] = ()):
+    def __init__(self, name: str, platform: str, mesh: Any = None):
         self.mlir: Interned = interned()
         self.platform = platform
         self.module = ir.Module.create(self.mlir.unknown)
         attributes = self.module.operation.attributes
         attributes["sym_name"] = ir.StringAttr.get(name, self.mlir.context)
-        attributes["mhlo.num_partitions"] = self.mlir.parse(f"{max(len(devices), 1)} : i32")
+        attributes["mhlo.num_partitions"] = self.mlir.parse(f"{1 if mesh is None else mesh.size} : i32")
         attributes["mhlo.num_replicas"] = self.mlir.parse("1 : i32")
-        self.meshes = Meshes(self.module, self.mlir, devices)
+        self.meshes = Meshes(self.module, self.mlir, mesh)
         self.manual: Any = None
         """The mesh of whose devices what is being written is the program of one."""
-        self.partly_manual = False
-        """Whether the compiler splits that program further, along other axes of the mesh."""
+        self.manual_axes: frozenset[Any] = frozenset()
+        """The axes that it is one along; the compiler splits that program further along the others."""
         self._channels = 0
         self.host_callbacks: list[Callable[..., Any]] = []
         self._functions: dict[Jaxpr, str] = {}
@@ -131,7 +131,7 @@ def lower_jaxpr(
     `aliases[i]` is the output that may reuse the memory of input i (donation), or None. The first inputs of `jaxpr` are
     the constants, which are written into the module. With a `spread` it is for all devices of a mesh.
     """
-    builder = ModuleBuilder(f"jit_{identifier(name)}", platform, spread.devices if spread else ())
+    builder = ModuleBuilder(f"jit_{identifier(name)}", platform, spread.mesh if spread else None)
     with paused_gc():
         main = builder.define(jaxpr, builder.unused("main"), f"jit({name})", "", "public", constants=constants)
     if spread is not None and spread.mesh.size > 1:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from jaxlib.mlir import ir
 
+from xlamini.core.abstract_mesh import AbstractMesh, AxisType
 from xlamini.core.partition_spec import PartitionSpec
 from xlamini.lowering.mlir import Interned
 
@@ -15,21 +16,50 @@ from xlamini.lowering.mlir import Interned
 class Meshes:
     """The meshes of a module: `sdy.mesh @mesh = <["x"=2, "y"=4]>`, each written when it is first spoken of."""
 
-    def __init__(self, module: ir.Module, mlir: Interned, devices: Sequence[Any]):
-        self._module, self._mlir, self.devices = module, mlir, list(devices)
+    def __init__(self, module: ir.Module, mlir: Interned, mesh: Any):
+        self._module, self._mlir, self._mesh = module, mlir, mesh
+        self.devices: list[Any] = [] if mesh is None else list(mesh.devices.flat)
         self.symbols: dict[Any, str] = {}
         """What each of them is called, in the order in which they were written."""
+        self._has_first = False
 
-    def sharding(self, sharding: Any, ndim: int) -> ir.Attribute:
-        """`#sdy.sharding<@mesh, [{"x"}, {}]>` for an array of `ndim` dimensions."""
-        entries = [_entry(p) for p in sharding.spec] + ["{}"] * (ndim - len(sharding.spec))
+    def sharding(self, sharding: Any, ndim: int, is_open: bool = False) -> ir.Attribute:
+        """`#sdy.sharding<@mesh, [{"x"}, {}]>` for an array of `ndim` dimensions.
+
+        Where it `is_open`, as `[{"x", ?}, {?}]`, the compiler may split dimensions further. So it may, but not along
+        explicit axes, where the mesh is that of a type, which does not speak of axes of type Auto.
+        """
+        if isinstance(sharding.mesh, AbstractMesh) and sharding.mesh.auto_axes:
+            return self._of_type(sharding, ndim)
+        entries = [_entry(p, is_open) for p in (*sharding.spec, *[None] * (ndim - len(sharding.spec)))]
         return self._mlir.parse(f"#sdy.sharding<@{self._symbol(sharding.mesh)}, [{', '.join(entries)}]>")
+
+    def _of_type(self, sharding: Any, ndim: int) -> ir.Attribute:
+        names = sharding.spec.names_of(ndim)
+        whole = ", ".join(f'"{n}"' for n in sharding.mesh.explicit_axes if not any(n in axes for axes in names))
+        entries = ", ".join(_entry(axes, True) for axes in names)
+        others = f", replicated={{{whole}}}" if whole else ""
+        return self._mlir.parse(f"#sdy.sharding<@{self._symbol(sharding.mesh)}, [{entries}]{others}>")
+
+    def whole(self, ndim: int) -> ir.Attribute:
+        """The sharding of an array of which every device has all."""
+        return self._mlir.parse(f"#sdy.sharding<@{self._symbol(self._mesh)}, [{', '.join(['{}'] * ndim)}]>")
+
+    def on_first(self, count: int) -> ir.Attribute:
+        """The shardings of an operation's results if the first device alone computes it."""
+        if not self._has_first:
+            self._has_first = True
+            self._define("first_device", "<[], device_ids=[0]>")
+        return self._mlir.parse(f"#sdy.sharding_per_value<[{', '.join(['<@first_device, []>'] * count)}]>")
 
     def numbers(self, mesh: Any) -> np.ndarray:
         """The numbers by which the program knows a mesh's devices, in their order there."""
         return np.array([self.devices.index(d) for d in mesh.devices.flat])
 
     def _symbol(self, mesh: Any) -> str:
+        if isinstance(mesh, AbstractMesh):  # that of a type, which has none
+            mesh = self._mesh
+        mesh = mesh.update_axis_types(dict.fromkeys(mesh.axis_names, AxisType.Auto))
         known = self.symbols.get(mesh)
         if known is None:
             known = self.symbols[mesh] = f"mesh_{len(self.symbols)}" if self.symbols else "mesh"
@@ -40,20 +70,24 @@ class Meshes:
         axes = ", ".join(f'"{name}"={size}' for name, size in mesh.shape_tuple)
         numbers = self.numbers(mesh).tolist()
         order = "" if numbers == sorted(numbers) else f", device_ids={numbers}"
+        self._define(symbol, f"<[{axes}]{order}>")
+
+    def _define(self, symbol: str, text: str) -> None:
         ir.Operation.create(
             "sdy.mesh",
             attributes={
                 "sym_name": ir.StringAttr.get(symbol, self._mlir.context),
-                "mesh": self._mlir.parse(f"#sdy.mesh<[{axes}]{order}>"),
+                "mesh": self._mlir.parse(f"#sdy.mesh{text}"),
             },
             loc=self._mlir.unknown,
             ip=ir.InsertionPoint.at_block_begin(self._module.body),
         )
 
 
-def _entry(partition: Any) -> str:
+def _entry(partition: Any, is_open: bool) -> str:
     """`{"x", "y"}`; `{?}` for a dimension of which the compiler decides."""
     if partition is PartitionSpec.UNCONSTRAINED:
         return "{?}"
     names = () if partition is None else partition if isinstance(partition, tuple) else (partition,)
-    return "{" + ", ".join(f'"{name}"' for name in names) + "}"
+    further = ["?"] if is_open else []
+    return "{" + ", ".join([f'"{name}"' for name in names] + further) + "}"

@@ -10,7 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from xlamini.core.avals import ShapedArray
 from xlamini.core.primitive import Axis, Primitive
+from xlamini.core.splitting import Factors, alike
 from xlamini.core.tangents import is_zero
 from xlamini.core.tracer import aval_of
 from xlamini.primitives.batch_ops import move_batch_dim
@@ -29,6 +31,9 @@ class Collective(Primitive):
 
     dimensions: tuple[str, ...] = ()
     """The params that are dimensions of the operand."""
+
+    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+        return alike(avals, outs, [params[name] for name in self.dimensions])
 
     def batch(self, axis: Axis, operands: Sequence[Any], dims: Sequence[int | None], **params: Any) -> Any:
         first = move_batch_dim(operands[0], axis.size, dims[0], 0)

@@ -14,8 +14,7 @@ Groups = np.ndarray
 
 def is_manual(ctx: Any, names: Sequence[Any]) -> bool:
     """Whether these are axes of the mesh that the program is written for one device of."""
-    mesh = ctx.module.manual
-    return mesh is not None and all(name in mesh.axis_names for name in names)
+    return ctx.module.manual is not None and ctx.module.manual_axes.issuperset(names)
 
 
 def groups_along(ctx: Any, names: Sequence[Any], index_groups: Any = None) -> Groups:
@@ -78,9 +77,9 @@ def all_reduced(ctx: Any, x: Any, groups: Groups, hlo: str) -> Any:
 def position(ctx: Any, name: Any) -> Any:
     """The position of this device along an axis, an int32: looked up by the number that the program knows it by."""
     ctx.forbid_repetition()
-    if ctx.module.partly_manual:
-        return _received_position(ctx, name)
     mesh = ctx.module.manual
+    if len(ctx.module.manual_axes) < len(mesh.axis_names):
+        return _received_position(ctx, name)
     along = np.indices(mesh.axis_sizes)[mesh.axis_names.index(name)].reshape(-1)
     table = np.empty(mesh.size, np.int32)
     table[ctx.module.meshes.numbers(mesh)] = along
@@ -99,8 +98,7 @@ def _received_position(ctx: Any, name: Any) -> Any:
     """
     size = ctx.module.manual.shape[name]
     every, one = ShapedArray((size,), np.dtype(np.int32)), ShapedArray((1,), np.dtype(np.int32))
-    scalar = ctx.mlir.type(one.update(shape=()))
-    add = ctx.region([scalar, scalar], lambda a, b: [ctx.op("stablehlo.add", a, b, avals=[one.update(shape=())])])
+    add = reduction(ctx, "stablehlo.add")
     whole, groups = ctx.constant(np.arange(size, dtype=np.int32), every), groups_along(ctx, (name,))
     sent = exchange(ctx, "stablehlo.reduce_scatter", whole, groups, [one], [add], scatter_dimension=number(0))
     share = ctx.op("stablehlo.divide", sent, ctx.constant(np.int32(size), one), avals=[one])

@@ -1,19 +1,24 @@
 """all_gather, which brings the operands of all positions together, and its adjoint psum_scatter: it sums and parts."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from xlamini.core.avals import ShapedArray
 from xlamini.core.errors import ShapeError
+from xlamini.core.named_axes import manual_axis
 from xlamini.core.pytree import tree_map
+from xlamini.core.splitting import Factors, dims, reducing
 from xlamini.core.tracer import aval_of
-from xlamini.primitives.collectives.axes import Among, AxisName, among, axis_size, dimension
+from xlamini.primitives.collectives.axes import Among, AxisName, among, axis_index, axis_size, dimension
 from xlamini.primitives.collectives.base import LinearCollective, Stacked
 from xlamini.primitives.collectives.devices import exchange, groups_along, number, reduction
 from xlamini.primitives.convert import convert
-from xlamini.primitives.shape import moveaxis, reshape, sum_over
+from xlamini.primitives.dynamic_slice import dynamic_slice_in_dim
+from xlamini.primitives.elementwise import mul
+from xlamini.primitives.shape import moveaxis, reshape, squeeze, sum_over
 
 
 def all_gather(
@@ -28,23 +33,39 @@ def all_gather(
     """Each leaf of `x` of all positions along the named axis, stacked along a new dimension `axis`.
 
     `tiled` concatenates along dimension `axis` instead. Of several names the first one varies slowest. With
-    `axis_index_groups`, a list of lists of positions, each group gathers its own. Raises NameError if there is no such
-    axis, ValueError for a dimension or groups that do not fit.
+    `axis_index_groups`, a list of lists of positions, each group gathers its own. Within shard_map the result counts as
+    each device's own, whose cotangents are summed; with `to="invarying"` it is the same for all by its type, and each
+    device has its part of the one cotangent. Raises NameError if there is no such axis, ValueError for a dimension or
+    groups that do not fit, and for groups with "invarying".
 
     >>> xlamini.vmap(lambda x: all_gather(x, "i"), axis_name="i", out_axes=None)(xlamini.numpy.arange(3))
     Array([0, 1, 2], dtype=int32)
     """
+    positions = among("all_gather", axis_name, axis_index_groups)
+    _check_to(to, positions)
+    return tree_map(lambda leaf: _gathered(leaf, positions, axis, tiled, to), x)
+
+
+def _check_to(to: str, positions: Among) -> None:
     if to not in ("varying", "reduced", "invarying"):
         raise ValueError(f"all_gather: to must be 'varying', 'reduced' or 'invarying', got {to!r}")
-    positions = among("all_gather", axis_name, axis_index_groups)
-    return tree_map(lambda leaf: _gathered(leaf, positions, axis, tiled), x)
+    if to == "reduced":
+        raise NotImplementedError(
+            "all_gather: to='reduced' is of explicit shardings, which are to come; pass 'varying' or 'invarying'"
+        )
+    if to == "invarying" and positions.groups is not None:
+        raise ValueError(
+            f"all_gather: to='invarying' says that all along {positions} get the same, but with axis_index_groups each "
+            "group gets its own; leave one of them out"
+        )
 
 
-def _gathered(x: Any, positions: Among, axis: int, tiled: bool) -> Any:
+def _gathered(x: Any, positions: Among, axis: int, tiled: bool, to: str) -> Any:
     shape = aval_of(x).shape
     where = dimension("all_gather", "axis", axis, len(shape) + (not tiled))
     for name in reversed(positions.names):
-        x = all_gather_p.bind(
+        primitive = all_gather_invariant_p if to == "invarying" and _is_tracked(name) else all_gather_p
+        x = primitive.bind(
             x,
             all_gather_dimension=where,
             axis_index_groups=positions.groups,
@@ -53,6 +74,12 @@ def _gathered(x: Any, positions: Among, axis: int, tiled: bool) -> Any:
             tiled=tiled,
         )
     return x if tiled or len(positions.names) == 1 else reshape(x, (*shape[:where], positions.size, *shape[where:]))
+
+
+def _is_tracked(name: Any) -> bool:
+    """Whether types say of values whether they vary along the axis."""
+    axis = manual_axis(name)
+    return axis is not None and axis.checked
 
 
 def psum_scatter(
@@ -114,6 +141,12 @@ class AllGather(LinearCollective):
             return x.update(shape=(*before, axis_size * after[0], *after[1:]))
         return x.update(shape=(*before, axis_size, *after))
 
+    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+        if params["tiled"]:
+            return super().factors(avals, outs, params)
+        labels, where = list(dims(avals[0])), params["all_gather_dimension"]
+        return Factors([labels], [[*labels[:where], None, *labels[where:]]])
+
     def transpose(self, ct: Any, x: Any, *, all_gather_dimension: int, **params: Any) -> list[Any]:
         return [reduce_scatter_p.bind(ct, scatter_dimension=all_gather_dimension, **params)]
 
@@ -131,6 +164,21 @@ class AllGather(LinearCollective):
         return exchange(ctx, "stablehlo.all_gather", x, groups, all_gather_dim=number(where))
 
 
+class AllGatherInvariant(AllGather):
+    """The same with a result that does not vary, whose cotangent devices share: each takes its part of it."""
+
+    name = "all_gather_invariant"
+
+    def transpose(self, ct: Any, x: Any, *, all_gather_dimension: int, axis_name: Any, **params: Any) -> list[Any]:
+        where, width = all_gather_dimension, aval_of(ct).shape[all_gather_dimension] // params["axis_size"]
+        start = mul(axis_index(axis_name), width)
+        part = dynamic_slice_in_dim(ct, start, width, where, allow_negative_indices=False)
+        return [part if params["tiled"] else squeeze(part, (where,))]
+
+    def varying(self, vma: frozenset[Any], params: dict[str, Any]) -> frozenset[Any]:
+        return vma.difference(params["axis_name"])
+
+
 class ReduceScatter(LinearCollective):
     """The sum over all `axis_size` positions, of which each gets a part along `scatter_dimension`."""
 
@@ -142,6 +190,11 @@ class ReduceScatter(LinearCollective):
     ) -> ShapedArray:
         before, (size, *after) = x.shape[:scatter_dimension], x.shape[scatter_dimension:]
         return x.update(shape=(*before, size // axis_size, *after) if tiled else (*before, *after))
+
+    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+        if params["tiled"]:
+            return super().factors(avals, outs, params)
+        return reducing(avals[0], [params["scatter_dimension"]])
 
     def transpose(self, ct: Any, x: Any, *, scatter_dimension: int, **params: Any) -> list[Any]:
         return [all_gather_p.bind(ct, all_gather_dimension=scatter_dimension, **params)]
@@ -164,6 +217,7 @@ class ReduceScatter(LinearCollective):
 
 
 all_gather_p = AllGather()
+all_gather_invariant_p = AllGatherInvariant()
 reduce_scatter_p = ReduceScatter()
 
 

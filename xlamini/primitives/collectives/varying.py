@@ -13,6 +13,7 @@ import numpy as np
 from xlamini.core.avals import ShapedArray
 from xlamini.core.named_axes import size_of_axis
 from xlamini.core.primitive import Axis, Primitive
+from xlamini.core.splitting import Factors, alike
 from xlamini.core.tangents import is_zero
 from xlamini.core.tracer import aval_of, literal
 from xlamini.core.varying import cast
@@ -31,6 +32,9 @@ class Says(Primitive):
 
     def shape_rule(self, x: ShapedArray, *, axes: Axes) -> ShapedArray:
         return x
+
+    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+        return alike(avals, outs)
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, axes: Axes) -> Any:
         out = self.bind(*primals, axes=axes)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
 
 import numpy as np
 from jaxlib._jax import config as _cells
 
-from xlamini.core.abstract_mesh import AbstractMesh
+from xlamini.core.abstract_mesh import AbstractMesh, AxisType
 from xlamini.core.edges import edge_methods
 from xlamini.core.partition_spec import PartitionSpec
 from xlamini.core.tracer import state
@@ -80,8 +83,27 @@ class use_abstract_mesh:
         _abstract_mesh.set_local(self._before)
 
 
+@contextmanager
+def manual_mesh(mesh: Mesh, manual: frozenset[Any]) -> Iterator[None]:
+    """For the block, in which a program of one device is written, this mesh is set; the `manual` axes are of that type.
+
+    It is part of what programs are traced for, as any mesh that is set.
+    """
+    before = _mesh.swap_local(mesh), _abstract_mesh.swap_local(_within(mesh.abstract_mesh, manual))
+    try:
+        yield
+    finally:
+        _mesh.set_local(before[0])
+        _abstract_mesh.set_local(before[1])
+
+
+@functools.lru_cache(256)
+def _within(mesh: AbstractMesh, manual: frozenset[Any]) -> AbstractMesh:
+    return mesh.update_axis_types(dict.fromkeys(manual, AxisType.Manual))
+
+
 def get_mesh() -> Mesh:
-    """The mesh that `set_mesh` set; one without axes if there is none.
+    """The mesh that `set_mesh` set, or within shard_map that of it; one without axes if there is none.
 
     >>> get_mesh().empty
     True
@@ -91,6 +113,8 @@ def get_mesh() -> Mesh:
 
 def get_abstract_mesh() -> AbstractMesh:
     """The axes of the mesh that is set, or those that `use_abstract_mesh` says; none if there is no mesh.
+
+    Within shard_map those that the function is written for are of type Manual.
 
     >>> get_abstract_mesh().axis_names
     ()
@@ -111,13 +135,24 @@ def named(where: Any, what: str, error: type[Exception] = ValueError) -> Any:
     """
     if not isinstance(where, PartitionSpec):
         return where
-    mesh = _mesh.value
+    mesh = _mesh.value or _abstract_mesh.value
     if mesh is None:
         raise error(
             f"{what} {where}, which names no mesh; write NamedSharding(mesh, {where}), or set one with "
             "xlamini.set_mesh(mesh)"
         )
-    return NamedSharding(mesh, where)
+    return as_here(NamedSharding(mesh, where))
+
+
+def as_here(sharding: Any) -> Any:
+    """A sharding whose mesh has the types of axes that hold here, within `auto_axes` and the like."""
+    here = _abstract_mesh.value
+    if here is None or not isinstance(sharding, NamedSharding):
+        return sharding
+    mesh = sharding.mesh
+    if mesh.shape_tuple != here.shape_tuple or mesh.axis_types == here.axis_types:
+        return sharding
+    return sharding.update(mesh=mesh.update_axis_types(dict(zip(here.axis_names, here.axis_types, strict=True))))
 
 
 edge_methods(set_mesh)

@@ -20,8 +20,9 @@ from xlamini.runtime.devices.platforms import Device, local_devices
 from xlamini.runtime.meshes.mesh import Mesh
 from xlamini.transforms.arguments import ArgNames, avals_of, check_callable, name_of
 from xlamini.transforms.axes import axis_leaves
-from xlamini.transforms.jit import jit
-from xlamini.transforms.mapped.shard_map import Operands, on_each
+from xlamini.transforms.jit_anew import jit_anew
+from xlamini.transforms.mapped.refs import refuse_refs
+from xlamini.transforms.mapped.shard_map import Operands, checked_mesh, on_each
 from xlamini.transforms.statics import Selected
 from xlamini.transforms.vmap import mapped_size
 
@@ -69,7 +70,7 @@ def pmap(
     over = None if devices is None else tuple(devices)
     mapping = Mapping(fun, name, in_axes, out_axes, static.nums, over, backend, axis_size)
     mapped = functools.wraps(fun)(functools.partial(_mapped, mapping))
-    return jit(mapped, static_argnums=static.nums, donate_argnums=_numbers(donate_argnums))
+    return jit_anew(mapped, static.nums, _numbers(donate_argnums))
 
 
 class Mapping(NamedTuple):
@@ -93,13 +94,15 @@ def _mapped(mapping: Mapping, *args: Any, **kwargs: Any) -> Any:
     fun_name, static = name_of(mapping.fun), {n % len(args) for n in mapping.static if n < len(args)}
     dynamic = [i for i in range(len(args)) if i not in static]
     given = tuple(args[i] for i in dynamic)
+    refuse_refs("pmap", (given, kwargs))
     leaves, tree = flatten_from_user((given, kwargs))
     names = ArgNames(mapping.fun, tree, dynamic)
     avals = avals_of(leaves, names, fun_name)
     in_axes = _of_dynamic(mapping.in_axes, dynamic, len(args))
     dims = axis_leaves("in_axes", in_axes, given, kwargs, avals, names, fun_name, "pmap")
     size = mapped_size(avals, dims, names, mapping.axis_size, fun_name, "pmap")
-    mesh = Mesh(np.array(_devices(mapping, size, fun_name)), (mapping.axis_name,))
+    devices = np.array(_devices(mapping, size, fun_name))
+    mesh = checked_mesh("pmap", Mesh(devices, (mapping.axis_name,)), fun_name)
     params = {"mesh": mesh, "manual": frozenset(mesh.axis_names), "check_vma": False}
     inside = _Inside(mapping, args, dynamic, dims)
     operands = Operands(leaves, tree, names, avals, fun_name)

@@ -3,12 +3,16 @@
 The inputs and outputs of the jaxpr have the types of parts; `in_specs` and `out_specs` say which. Rewrites of a
 shard_map are shard_maps of the rewritten jaxpr: a tangent lies as its primal does, a residual as its type says that it
 varies.
+
+Within another shard_map the mesh is the same, and `manual` are axes that are not manual there. What varies along those
+that are, does so inside and outside alike.
 """
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import Any, NamedTuple
 
 from xlamini.core.avals import ShapedArray
 from xlamini.core.jaxpr import Jaxpr, close_over
@@ -41,10 +45,9 @@ from xlamini.transforms.higher_order import (
     with_zeros,
 )
 from xlamini.transforms.mapped.manual import manual_axes
-from xlamini.transforms.mapped.specs import Spec, axes_of, global_aval, moved, stacked_spec
+from xlamini.transforms.mapped.specs import Spec, allowed_axes, global_aval, moved, stacked_spec
 
 Specs = tuple[Spec, ...]
-TO_COME = "which is to come; write one shard_map over a mesh with the axes of both"
 
 
 class ShardMap(HigherOrder):
@@ -53,9 +56,9 @@ class ShardMap(HigherOrder):
     name = "shard_map"
 
     def shape_rule(
-        self, *avals: ShapedArray, jaxpr: Jaxpr, mesh: Mesh, out_specs: Specs, **params: Any
+        self, *avals: ShapedArray, jaxpr: Jaxpr, mesh: Mesh, manual: frozenset[Any], out_specs: Specs, **params: Any
     ) -> list[ShapedArray]:
-        return [global_aval(a, mesh, spec) for a, spec in zip(jaxpr.out_avals, out_specs, strict=True)]
+        return [global_aval(a, mesh, manual, spec) for a, spec in zip(jaxpr.out_avals, out_specs, strict=True)]
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, jaxpr: Jaxpr, **params: Any) -> Any:
         nonzero, ins, outs = nonzero_of(tangents), params["in_specs"], params["out_specs"]
@@ -69,34 +72,20 @@ class ShardMap(HigherOrder):
         nonzero, ins, outs = nonzero_of(tangents), params["in_specs"], params["out_specs"]
         with manual_axes(params):
             lin = linearize(jaxpr, nonzero)
-            first, specs = with_residuals(lin.primal, len(outs), params["mesh"])
-            second = taking_residuals(lin.tangent, lin.num_residuals, lin.sources, len(ins) + len(outs))
-        results = self.run(first, ins, (*outs, *specs), params, primals)
-        residual_specs = tuple(found_at(lin.sources, ins, (*outs, *specs)))
-        residuals = found_at(lin.sources, primals, results)
-        given_specs = (*residual_specs, *chosen(ins, nonzero))
-        found = self.run(
-            second, given_specs, tuple(chosen(outs, lin.nonzero_out)), params, [*residuals, *given(tangents)]
-        )
-        return results[: len(outs)], self._with_zeros(jaxpr, params, lin.nonzero_out, found)
+        first = Half(lin.primal, primals, ins, outs)
+        second = Half(lin.tangent, given(tangents), chosen(ins, nonzero), chosen(outs, lin.nonzero_out))
+        results, found = self._in_halves(params, first, second, lin.sources)
+        return results, self._with_zeros(jaxpr, params, lin.nonzero_out, found)
 
     def partial_eval(self, unknown: Sequence[bool], operands: Sequence[Any], *, jaxpr: Jaxpr, **params: Any) -> Any:
-        ins, outs = params["in_specs"], params["out_specs"]
-        known, known_ins = chosen(operands, inverse(unknown)), chosen(ins, inverse(unknown))
+        known, ins, outs = inverse(unknown), params["in_specs"], params["out_specs"]
         with manual_axes(params):
             halves = partial_eval(jaxpr, tuple(unknown))
-            known_outs = chosen(outs, inverse(halves.unknown_out))
-            first, specs = with_residuals(halves.known, len(known_outs), params["mesh"])
-            second = taking_residuals(
-                halves.unknown, halves.num_residuals, halves.sources, len(known_ins) + len(known_outs)
-            )
-        every_out = (*known_outs, *specs)
-        results = self.run(first, tuple(known_ins), every_out, params, known)
-        residuals = found_at(halves.sources, known, results)
-        given_specs = (*found_at(halves.sources, known_ins, every_out), *chosen(ins, unknown))
-        later_outs = tuple(chosen(outs, halves.unknown_out))
-        later = self.run(second, given_specs, later_outs, params, [*residuals, *chosen(operands, unknown)])
-        return merged(halves.unknown_out, later, results[: len(known_outs)])
+        known_outs, later_outs = chosen(outs, inverse(halves.unknown_out)), chosen(outs, halves.unknown_out)
+        first = Half(halves.known, chosen(operands, known), chosen(ins, known), known_outs)
+        second = Half(halves.unknown, chosen(operands, unknown), chosen(ins, unknown), later_outs)
+        results, later = self._in_halves(params, first, second, halves.sources)
+        return merged(halves.unknown_out, later, results)
 
     def transpose(self, cts: Sequence[Any], *operands: Any, jaxpr: Jaxpr, **params: Any) -> list[Any]:
         linear, nonzero, ins = tuple(map(is_linear, operands)), nonzero_of(cts), params["in_specs"]
@@ -111,22 +100,24 @@ class ShardMap(HigherOrder):
     def batch(
         self, axis: Axis, operands: Sequence[Any], dims: Sequence[int | None], *, jaxpr: Jaxpr, **params: Any
     ) -> Any:
+        if axis.name in params["manual"]:
+            axis = axis._replace(name=None)  # inside, the name is that of the mesh's axis
         with manual_axes(params):
             batched, out_dims = batch(jaxpr, axis, tuple(dims))
         ins, outs = (tuple(map(moved, params[name], ds)) for name, ds in (("in_specs", dims), ("out_specs", out_dims)))
         return self.run(batched, ins, outs, params, operands), out_dims
 
     def lower(self, ctx: Any, *operands: Any, jaxpr: Jaxpr, mesh: Mesh, manual: frozenset[Any], **params: Any) -> Any:
-        if ctx.module.manual is not None:
-            raise NotImplementedError(f"shard_map within a shard_map, {TO_COME}")
         ctx.forbid_repetition()
-        ctx.module.manual, ctx.module.partly_manual = mesh, len(manual) < len(mesh.axis_names)
+        module = ctx.module
+        before = module.manual, module.manual_axes
+        module.manual, module.manual_axes = mesh, module.manual_axes | manual
         try:
-            if mesh.size == 1:
+            if mesh.size == 1 or not manual:
                 return ctx.body(jaxpr, operands, "shard_map")
             return _on_each(ctx, jaxpr, operands, mesh, manual, params["in_specs"], params["out_specs"])
         finally:
-            ctx.module.manual = None
+            module.manual, module.manual_axes = before
 
     def around(self, params: dict[str, Any]) -> AbstractContextManager[None]:
         return manual_axes(params)
@@ -140,10 +131,14 @@ class ShardMap(HigherOrder):
         }
         return list(used_inputs), list(used), {**params, **specs, "jaxpr": jaxpr}
 
-    def cost(self, *avals: ShapedArray, jaxpr: Jaxpr, mesh: Mesh, **params: Any) -> Cost:
-        """What all devices compute together."""
-        one = cost_of(jaxpr)
-        return Cost(one.flops * mesh.size, one.bytes * mesh.size)
+    def operand_avals(self, params: dict[str, Any]) -> list[ShapedArray]:
+        """Along the axes of a shard_map around operands vary as the inputs of the jaxpr do."""
+        return [a.varying(a.vma - params["manual"]) for a in params["jaxpr"].in_avals]
+
+    def cost(self, *avals: ShapedArray, jaxpr: Jaxpr, mesh: Mesh, manual: frozenset[Any], **params: Any) -> Cost:
+        """What devices along the manual axes compute together; the compiler parts it among the others."""
+        one, count = cost_of(jaxpr), math.prod(mesh.shape[name] for name in manual)
+        return Cost(one.flops * count, one.bytes * count)
 
     def shown_params(self, params: dict[str, Any]) -> dict[str, Any]:
         return dict(sorted({**params, "manual": tuple(sorted(params["manual"], key=str))}.items()))
@@ -158,20 +153,48 @@ class ShardMap(HigherOrder):
         return [*jaxpr.consts, *operands], {**params, "jaxpr": close_over(jaxpr), "in_specs": specs}
 
     def run(
-        self, jaxpr: Jaxpr, in_specs: Specs, out_specs: Specs, params: dict[str, Any], operands: Sequence[Any]
+        self,
+        jaxpr: Jaxpr,
+        in_specs: Sequence[Spec],
+        out_specs: Sequence[Spec],
+        params: dict[str, Any],
+        operands: Sequence[Any],
     ) -> list[Any]:
         """A shard_map of another jaxpr over the same mesh, whose outputs vary as its specs say."""
-        checked = params["check_vma"]
+        allowed = allowed_axes(jaxpr.out_avals, out_specs, params["manual"])
         with manual_axes(params):
-            fitting = varying_as(jaxpr, tuple(map(axes_of, out_specs)), checked)
+            fitting = varying_as(jaxpr, allowed, params["check_vma"])
         specs = {"in_specs": tuple(in_specs), "out_specs": tuple(out_specs)}
         return self.bind(*operands, **{**params, **specs, "jaxpr": fitting})
+
+    def _in_halves(
+        self, params: dict[str, Any], first: Half, second: Half, sources: Sequence[int]
+    ) -> tuple[list[Any], list[Any]]:
+        """The results of two halves, the second of which first takes the residuals that `sources` finds."""
+        mesh, manual, count = params["mesh"], params["manual"], len(first.out_specs)
+        with manual_axes(params):
+            giving, specs = with_residuals(first.jaxpr, count, mesh, manual)
+            taking = taking_residuals(second.jaxpr, sources, len(first.in_specs) + count, manual)
+        every_out = (*first.out_specs, *specs)
+        results = self.run(giving, first.in_specs, every_out, params, first.operands)
+        residuals = found_at(sources, first.operands, results)
+        every_in = (*found_at(sources, first.in_specs, every_out), *second.in_specs)
+        found = self.run(taking, every_in, second.out_specs, params, [*residuals, *second.operands])
+        return results[:count], found
 
     def _with_zeros(
         self, jaxpr: Jaxpr, params: dict[str, Any], nonzero: Sequence[bool], tangents: Sequence[Any]
     ) -> list[Any]:
-        avals = self.shape_rule(jaxpr=jaxpr, mesh=params["mesh"], out_specs=params["out_specs"])
-        return with_zeros(avals, nonzero, tangents)
+        return with_zeros(self.shape_rule(jaxpr=jaxpr, **params), nonzero, tangents)
+
+
+class Half(NamedTuple):
+    """The first or the second part of a program: its jaxpr, operands, and how these and its outputs lie."""
+
+    jaxpr: Jaxpr
+    operands: Sequence[Any]
+    in_specs: Sequence[Spec]
+    out_specs: Sequence[Spec]
 
 
 @rewrite
@@ -189,12 +212,12 @@ def _fitted(x: Any, axes: frozenset[Any], checked: bool) -> Any:
     return varying_along(x, axes)
 
 
-def with_residuals(jaxpr: Jaxpr, count: int, mesh: Mesh) -> tuple[Jaxpr, Specs]:
+def with_residuals(jaxpr: Jaxpr, count: int, mesh: Mesh, manual: frozenset[Any]) -> tuple[Jaxpr, Specs]:
     """The first half with residuals of one dimension or more, where they vary, and their specs."""
-    scalars = [i for i, a in enumerate(jaxpr.out_avals) if i >= count and a.vma and not a.ndim]
+    scalars = [i for i, a in enumerate(jaxpr.out_avals) if i >= count and a.vma & manual and not a.ndim]
     if scalars:
         jaxpr = _raised(jaxpr, tuple(scalars))
-    return jaxpr, tuple(stacked_spec(a, mesh) for a in jaxpr.out_avals[count:])
+    return jaxpr, tuple(stacked_spec(a, mesh, manual) for a in jaxpr.out_avals[count:])
 
 
 @rewrite
@@ -202,10 +225,10 @@ def _raised(jaxpr: Jaxpr, which: tuple[int, ...]) -> Jaxpr:
     return _rebuilt(jaxpr, lambda outs: [expand_dims(x, (0,)) if i in which else x for i, x in enumerate(outs)])
 
 
-def taking_residuals(jaxpr: Jaxpr, count: int, sources: Sequence[int], first_new: int) -> Jaxpr:
+def taking_residuals(jaxpr: Jaxpr, sources: Sequence[int], first_new: int, manual: frozenset[Any]) -> Jaxpr:
     """The second half, taking the residuals that `with_residuals` gave a dimension."""
-    avals = jaxpr.in_avals
-    which = tuple(i for i in range(count) if sources[i] >= first_new and avals[i].vma and not avals[i].ndim)
+    residuals = zip(jaxpr.in_avals, sources, strict=False)
+    which = tuple(i for i, (a, at) in enumerate(residuals) if at >= first_new and a.vma & manual and not a.ndim)
     return _lowered(jaxpr, which) if which else jaxpr
 
 
@@ -229,10 +252,11 @@ def _on_each(
 ) -> list[Any]:
     """`sdy.manual_computation`: a region that each device runs on its parts."""
     meshes, names = ctx.module.meshes, ", ".join(f'"{name}"' for name in mesh.axis_names if name in manual)
+    is_open = len(ctx.module.manual_axes) < len(mesh.axis_names)
 
     def shardings(specs: Specs, avals: Sequence[ShapedArray]) -> str:
         pairs = zip(specs, avals, strict=True)
-        each = (str(meshes.sharding(NamedSharding(mesh, s), a.ndim)) for s, a in pairs)
+        each = (str(meshes.sharding(NamedSharding(mesh, s), a.ndim, is_open)) for s, a in pairs)
         return f"#sdy.sharding_per_value<[{', '.join(text.removeprefix('#sdy.sharding') for text in each)}]>"
 
     def body(*arguments: Any) -> Sequence[Any]:

@@ -5,20 +5,22 @@ import functools
 from collections.abc import Callable, Sequence, Set
 from typing import Any, NamedTuple
 
+from xlamini.core.abstract_mesh import AbstractMesh
 from xlamini.core.avals import ShapedArray
 from xlamini.core.edges import edge
 from xlamini.core.errors import ShardingError
-from xlamini.core.named_axes import axes_here
 from xlamini.core.partition_spec import PartitionSpec
 from xlamini.core.pytree import flatten_from_user, tree_map
 from xlamini.core.pytree_prefix import flatten_axes
 from xlamini.primitives.collectives.varying import varying_along
-from xlamini.runtime.meshes.current_mesh import get_mesh
+from xlamini.primitives.reshard import divided_as
+from xlamini.runtime.meshes.current_mesh import get_abstract_mesh, get_mesh
 from xlamini.runtime.meshes.mesh import Mesh
 from xlamini.transforms.arguments import ArgNames, avals_of, check_callable, check_values, name_of
-from xlamini.transforms.mapped.manual import manual_axes
-from xlamini.transforms.mapped.primitive import TO_COME, shard_map_p, varying_as
-from xlamini.transforms.mapped.specs import axes_of, local_aval
+from xlamini.transforms.mapped.manual import manual_axes, manual_here
+from xlamini.transforms.mapped.primitive import shard_map_p, varying_as
+from xlamini.transforms.mapped.refs import with_parts_of_refs
+from xlamini.transforms.mapped.specs import allowed_axes, axes_of, local_aval, placed_for, said_by
 from xlamini.transforms.tracing import Trace, rebuilt, trace
 
 
@@ -28,7 +30,7 @@ def shard_map(
     *,
     out_specs: Any,
     in_specs: Any = None,
-    mesh: Mesh | None = None,
+    mesh: Mesh | AbstractMesh | None = None,
     axis_names: Set[Any] = frozenset(),
     check_vma: bool = True,
 ) -> Any:
@@ -38,15 +40,19 @@ def shard_map(
       f: takes parts and returns parts; collectives such as `lax.psum` refer to the axes of the mesh by name.
       out_specs: how the parts make up each output: a PartitionSpec, or a tree of them that is a prefix of the output.
         An axis that is not named says that devices along it have the same.
-      in_specs: how each positional argument is split, likewise. Arguments that lie otherwise are moved.
-      mesh: the mesh; the one that `set_mesh` set, if it is left out.
-      axis_names: the axes that `f` is written for, if not all; of the others the compiler decides.
+      in_specs: how each positional argument is split, likewise. Arguments that lie otherwise are moved. Left out, along
+        axes of type Explicit: as they are.
+      mesh: the mesh; the one that `set_mesh` set, if it is left out. Within another shard_map it is the mesh of that
+        one, and may be left out, or be what `sharding.get_abstract_mesh()` gives.
+      axis_names: the axes that `f` is written for, if not all; of the others the compiler decides. Those of a shard_map
+        around are so already.
       check_vma: track which values vary along which axes: an output that may differ between devices which out_specs
         says have the same is an error, and the derivative with respect to what devices share sums what each of them
         finds. Without it nothing is checked, and collectives are differentiated as if every value varied.
 
-    Without `f` it is a decorator. Raises ShardingError for a spec that names no axis of the mesh or does not divide an
-    argument, ValueError for trees that are no prefixes and outputs that vary.
+    Without `f` it is a decorator. Raises ShardingError for a spec that names no axis of the mesh, or one of a shard_map
+    around, or does not divide an argument, and within another shard_map for another mesh; ValueError for trees that
+    are no prefixes and outputs that vary.
 
     >>> from xlamini.sharding import PartitionSpec as P
     >>> mesh = xlamini.make_mesh((1,), ("x",))
@@ -63,7 +69,7 @@ def shard_map(
     @edge
     @functools.wraps(f)
     def mapped(*args: Any) -> Any:
-        return _mapped(f, args, **mapping)
+        return with_parts_of_refs(_mapped, f, args, **mapping)
 
     return mapped
 
@@ -71,23 +77,26 @@ def shard_map(
 def _mapped(
     f: Callable[..., Any],
     args: Sequence[Any],
-    mesh: Mesh | None,
+    mesh: Mesh | AbstractMesh | None,
     in_specs: Any,
     out_specs: Any,
     axis_names: frozenset[Any],
     check_vma: bool,
 ) -> Any:
-    name, mesh = name_of(f), _checked_mesh(mesh)
-    params = {"mesh": mesh, "manual": axis_names or frozenset(mesh.axis_names), "check_vma": check_vma}
+    name, mesh = name_of(f), checked_mesh("shard_map", mesh, name_of(f))
+    params = {"mesh": mesh, "manual": _manual(axis_names, mesh), "check_vma": check_vma}
     leaves, in_tree = flatten_from_user((args, {}))
     names = ArgNames(f, in_tree)
     avals = avals_of(leaves, names, name)
     check_values(leaves, names, name)
-    ins = _specs("in_specs", in_specs, (in_specs, None), in_tree, "args", params)
+    if in_specs is None:
+        ins = inferred("shard_map: in_specs", avals, params)
+    else:
+        ins = _specs("in_specs", (in_specs, None), in_tree, "args", params)
     operands = Operands(leaves, in_tree, names, avals, name)
 
     def outs_of(traced: Trace) -> list[PartitionSpec]:
-        return _specs("out_specs", out_specs, out_specs, traced.out_tree, "output", params)
+        return _specs("out_specs", out_specs, traced.out_tree, "output", params)
 
     return on_each(f, operands, ins, outs_of, params)
 
@@ -111,26 +120,46 @@ def on_each(
 ) -> Any:
     """Run `f` on each device's parts of the operands; `outs_of` says of its trace how the outputs lie."""
     leaves, tree, names, avals, name = operands
-    mesh, checked = params["mesh"], params["check_vma"]
-    if any(axis.manual for axis in axes_here()):
-        raise NotImplementedError(f"shard_map: {name} is mapped within a shard_map, {TO_COME}")
-    parts = [_part(aval, mesh, spec, names[i]) for i, (aval, spec) in enumerate(zip(avals, ins, strict=True))]
+    mesh = params["mesh"]
+    places = [placed_for(aval, mesh, params["manual"], spec) for aval, spec in zip(avals, ins, strict=True)]
+    leaves = list(map(divided_as, leaves, places))
+    placed = [aval.divided(split) for aval, split in zip(avals, places, strict=True)]
+    parts = [_part(aval, spec, params, names[i]) for i, (aval, spec) in enumerate(zip(placed, ins, strict=True))]
     traced = _traced(f, tree, parts, names, name, params)
     outs = outs_of(traced)
+    allowed = _allowed(traced, outs, params, name)
     with manual_axes(params):
-        jaxpr = varying_as(traced.jaxpr, _wanted(traced, outs, checked, name), checked)
+        jaxpr = varying_as(traced.jaxpr, allowed, params["check_vma"])
     specs = {"in_specs": (*(PartitionSpec(),) * len(traced.captured), *ins), "out_specs": tuple(outs)}
     found = shard_map_p.bind(*traced.captured, *leaves, jaxpr=jaxpr, **specs, **params)
     return rebuilt(traced.out_tree, found)
 
 
-def _checked_mesh(mesh: Any) -> Mesh:
-    mesh = get_mesh() if mesh is None else mesh
-    if not isinstance(mesh, Mesh):
-        raise TypeError(f"shard_map: mesh must be a Mesh, got {mesh!r}; xlamini.make_mesh makes one")
-    if mesh.empty:
-        raise ValueError("shard_map: there is no mesh; pass mesh=, or set one with xlamini.set_mesh")
-    return mesh
+def checked_mesh(face: str, mesh: Any, name: str) -> Mesh:
+    """The mesh that a function is mapped over, by default the one here; within a shard_map it is the same."""
+    here, abstract = get_mesh(), get_abstract_mesh()
+    found = here if mesh is None or (isinstance(mesh, AbstractMesh) and mesh == abstract) else mesh
+    if isinstance(found, AbstractMesh):
+        raise ShardingError(f"{face}: mesh is {mesh}, but the one here is {abstract}; leave mesh out, or pass a Mesh")
+    if not isinstance(found, Mesh):
+        raise TypeError(f"{face}: mesh must be a Mesh, got {mesh!r}; xlamini.make_mesh makes one")
+    if found.empty:
+        raise ValueError(f"{face}: there is no mesh; pass mesh= to shard_map, or set one with xlamini.set_mesh")
+    if manual_here() and found != here:
+        raise ShardingError(
+            f"{face}: {name} is mapped over {found} within a shard_map over {here}; use shard_map over axes of that "
+            "mesh, without mesh="
+        )
+    return found
+
+
+def _manual(axis_names: frozenset[Any], mesh: Mesh) -> frozenset[Any]:
+    """The axes that become manual: those that are named, or all, but for those that are so already."""
+    unknown = sorted(axis_names.difference(mesh.axis_names), key=str)
+    if unknown:
+        known = ", ".join(map(repr, mesh.axis_names))
+        raise ShardingError(f"shard_map: axis_names has {unknown[0]!r}, which is none of the axes {known} of the mesh")
+    return (axis_names or frozenset(mesh.axis_names)) - manual_here()
 
 
 def _traced(
@@ -146,44 +175,65 @@ def _traced(
         return trace(f if params["check_vma"] else of_varying, in_tree, parts, None, names, name)
 
 
-def _specs(argument: str, said: Any, specs: Any, tree: Any, of: str, params: dict[str, Any]) -> list[PartitionSpec]:
+def inferred(said: str, avals: Sequence[ShapedArray], params: dict[str, Any]) -> list[PartitionSpec]:
+    """The specs that the types of arguments say; ValueError where an axis is of another type than Explicit.
+
+    Errors begin with the argument that was left out.
+    """
+    mesh, manual = params["mesh"], params["manual"]
+    silent = sorted(manual.difference(mesh.explicit_axes), key=str)
+    if silent:
+        raise ValueError(
+            f"{said} is left out, but types do not say how arguments are split along {silent[0]!r}, which is no axis of "
+            "type Explicit; say it for each argument"
+        )
+    return [said_by(aval, manual) for aval in avals]
+
+
+def _specs(argument: str, specs: Any, tree: Any, of: str, params: dict[str, Any]) -> list[PartitionSpec]:
     """The spec of each leaf; errors name the argument of shard_map."""
-    if said is None:
-        raise NotImplementedError(f"shard_map: {argument} is missing; pass a PartitionSpec for each argument")
     found = flatten_axes("shard_map", specs, tree, (argument, of))
     for spec in found:
         if not isinstance(spec, PartitionSpec):
             raise TypeError(f"shard_map: {argument} must be PartitionSpecs, got {spec!r}; write P('x'), P() for whole")
-        unknown = [a for a in axes_of(spec) if a not in params["manual"]]
-        if unknown:
-            known = ", ".join(map(repr, sorted(params["manual"], key=str)))
-            raise ShardingError(f"shard_map: {argument} has {spec}, but {unknown[0]!r} is none of the axes {known}")
+        others = sorted(axes_of(spec) - params["manual"], key=str)
+        if others:
+            raise ShardingError(f"shard_map: {argument} has {spec}, but {_why_not(others[0], params['manual'])}")
     return found
 
 
-def _part(aval: ShapedArray, mesh: Mesh, spec: PartitionSpec, name: str) -> ShapedArray:
+def _why_not(axis: Any, manual: frozenset[Any]) -> str:
+    """Why a spec cannot name an axis that does not become manual here."""
+    if axis in manual_here():
+        return f"along {axis!r} a shard_map around splits already; say here only how its parts are split further"
+    known = ", ".join(map(repr, sorted(manual, key=str)))
+    return f"{axis!r} is none of the axes {known}" if known else f"{axis!r} is no axis of the mesh"
+
+
+def _part(aval: ShapedArray, spec: PartitionSpec, params: dict[str, Any], name: str) -> ShapedArray:
     try:
-        return local_aval(aval, mesh, spec)
+        return local_aval(aval, params["mesh"], params["manual"], spec)
     except ShardingError as error:
         raise ShardingError(f"shard_map: the argument {name!r}: {error}") from None
 
 
-def _wanted(
-    traced: Trace, specs: Sequence[PartitionSpec], checked: bool, name: str
+def _allowed(
+    traced: Trace, specs: Sequence[PartitionSpec], params: dict[str, Any], name: str
 ) -> tuple[frozenset[Any], ...]:
     """Along which axes each output varies, by its spec; ValueError for one that may vary along more."""
-    wanted = tuple(map(axes_of, specs))
-    for i, (aval, spec, axes) in enumerate(zip(traced.jaxpr.out_avals, specs, wanted, strict=True)):
+    avals = traced.jaxpr.out_avals
+    allowed = allowed_axes(avals, specs, params["manual"])
+    for i, (aval, spec, axes) in enumerate(zip(avals, specs, allowed, strict=True)):
         if len(spec) > aval.ndim:
             raise ShardingError(
                 f"shard_map: out_specs has {spec} for output {i} of {name}, a part of type {aval.str_short()} with "
                 f"{aval.ndim} dimensions; give it a dimension, as with x[None]"
             )
         more = sorted(aval.vma - axes, key=str)
-        if more and checked:
+        if more and params["check_vma"]:
             raise ValueError(
                 f"shard_map: out_specs has {spec} for output {i} of {name}, which says that devices along {more[0]!r} "
                 f"have the same, but its type {aval.str_short()} says that they may differ; psum or pmean it over "
                 f"{more[0]!r}, name the axis in the spec, or pass check_vma=False"
             )
-    return wanted
+    return allowed

@@ -1,12 +1,17 @@
 """PartitionSpecs of what a program for one device takes and returns: local types, and global ones."""
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Any
 
+from xlamini.core.abstract_mesh import AbstractMesh, AxisType
 from xlamini.core.avals import ShapedArray
 from xlamini.core.partition_spec import PartitionSpec
+from xlamini.core.split import Split, split_into, split_of
 from xlamini.runtime.meshes.mesh import Mesh
 from xlamini.runtime.meshes.named_sharding import NamedSharding
+from xlamini.transforms.mapped.manual import manual_here
 
 Spec = PartitionSpec
 
@@ -16,35 +21,70 @@ def axes_of(spec: Spec) -> frozenset[Any]:
     return frozenset(name for names in spec.names_of(len(spec)) for name in names)
 
 
-def local_aval(aval: ShapedArray, mesh: Mesh, spec: Spec) -> ShapedArray:
+def local_aval(aval: ShapedArray, mesh: Mesh, manual: frozenset[Any], spec: Spec) -> ShapedArray:
     """The type of the part that one device holds; ShardingError where there are no even parts."""
     shape = NamedSharding(mesh, spec).shard_shape(aval.shape)
-    return aval.update(shape=shape).varying(axes_of(spec))
+    split = _within(aval.split, mesh, manual)
+    return aval.update(shape=shape, split=split).varying(aval.vma | axes_of(spec))
 
 
-def global_aval(aval: ShapedArray, mesh: Mesh, spec: Spec) -> ShapedArray:
-    """The type of the whole, of which each device returns a part."""
+def global_aval(aval: ShapedArray, mesh: Mesh, manual: frozenset[Any], spec: Spec) -> ShapedArray:
+    """The type of the whole, of which each device along the `manual` axes returns a part."""
     names = spec.names_of(aval.ndim)
     shape = [size * _parts(mesh, axes) for size, axes in zip(aval.shape, names, strict=True)]
-    return aval.update(shape=tuple(shape)).varying(frozenset())
+    split = around(aval.split, mesh, spec, aval.ndim)
+    return aval.update(shape=tuple(shape), split=split).varying(aval.vma - manual)
+
+
+def around(inside: Split | None, mesh: Mesh, spec: Spec, ndim: int) -> Split | None:
+    """How the type of the whole says that it is split: along explicit axes that the spec names, and as its parts are."""
+    explicit = _types(mesh, frozenset())
+    named = split_of(explicit, spec, ndim)
+    entries = [s.entries for s in (named, inside) if s is not None]
+    return split_into(explicit, tuple(sum(each, ()) for each in zip(*entries, strict=True))) if entries else None
+
+
+def placed_for(aval: ShapedArray, mesh: Mesh, manual: frozenset[Any], spec: Spec) -> Split | None:
+    """How an argument is to be split: along explicit axes as its spec says, along others as it is."""
+    return around(_within(aval.split, mesh, manual), mesh, spec, aval.ndim)
+
+
+def said_by(aval: ShapedArray, manual: frozenset[Any]) -> Spec:
+    """The spec that an argument's type says."""
+    entries = () if aval.split is None else aval.split.entries
+    return PartitionSpec(*[tuple(n for n in names if n in manual) for names in entries])
+
+
+def _within(split: Split | None, mesh: Mesh, manual: frozenset[Any]) -> Split | None:
+    """What the type of a part says of the axes that are not manual."""
+    if split is None:
+        return None
+    entries = tuple(tuple(n for n in names if n not in manual) for names in split.entries)
+    return split_into(_types(mesh, manual), entries)
+
+
+def _types(mesh: Mesh, manual: frozenset[Any]) -> AbstractMesh:
+    """The mesh as types speak of it here, or within a program that is written for these axes too."""
+    return mesh.abstract_mesh.update_axis_types(dict.fromkeys(manual | manual_here(), AxisType.Manual))
 
 
 def _parts(mesh: Mesh, axes: tuple[Any, ...]) -> int:
-    count = 1
-    for name in axes:
-        count *= mesh.shape[name]
-    return count
+    return math.prod(mesh.shape[name] for name in axes)
 
 
-def stacked_spec(aval: ShapedArray, mesh: Mesh) -> Spec:
+def stacked_spec(aval: ShapedArray, mesh: Mesh, manual: frozenset[Any]) -> Spec:
     """The spec of a value of one dimension or more that varies as its type says: devices' parts one after the other."""
-    axes = tuple(name for name in mesh.axis_names if name in aval.vma)
+    axes = tuple(name for name in mesh.axis_names if name in aval.vma & manual)
     return PartitionSpec(axes) if axes else PartitionSpec()
 
 
 def moved(spec: Spec, dim: int | None) -> Spec:
     """The spec of the same array with a further dimension at `dim`, which is not split."""
-    if dim is None:
-        return spec
-    entries = [*spec.partitions, *[None] * (dim - len(spec))]
-    return PartitionSpec(*entries[:dim], None, *entries[dim:])
+    return spec if dim is None else spec.inserted(dim)
+
+
+def allowed_axes(
+    avals: Sequence[ShapedArray], specs: Sequence[Spec], manual: frozenset[Any]
+) -> tuple[frozenset[Any], ...]:
+    """Along which axes outputs may vary: those that their specs name, and those of a shard_map around."""
+    return tuple(axes_of(spec) | (aval.vma - manual) for aval, spec in zip(avals, specs, strict=True))
