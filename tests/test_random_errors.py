@@ -136,7 +136,7 @@ ERRORS = {
         TypeError,
         r"grad needs float or complex arguments, but 'key' of normal is key<fry>\[\]",
     ),
-    "sharding": (lambda k: random.normal(k, out_sharding=1), NotImplementedError, "normal: out_sharding must be None"),
+    "sharding": (lambda k: random.normal(k, out_sharding=1), TypeError, "normal: out_sharding must be a Part.*, got 1"),
 }
 
 

@@ -35,6 +35,7 @@ ELSEWHERE = {
     "scalar_loop": "test_cpu_sorts.py and test_cpu_reductions.py, in what sorts and scans are lowered to",
     "threefry2x32": "test_random.py",
     **dict.fromkeys(("shard_map", "pvary", "unvary"), "multidevice/test_shard_map.py"),
+    "all_gather_invariant": "multidevice/test_shard_map_nested.py",
     "inspect_sharding": "multidevice/test_pictures.py",
     "call_exported": "test_export.py",
 }

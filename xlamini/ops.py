@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -15,8 +16,9 @@ from xlamini.numpy.arguments import as_operand
 from xlamini.numpy.reductions import max, min, prod, sum
 from xlamini.primitives.gather_numbers import GatherScatterMode
 from xlamini.primitives.ordering import highest, lowest
+from xlamini.primitives.out_sharding import checked_sharding, in_sharding
 from xlamini.primitives.promotion import in_dtype
-from xlamini.primitives.shape import broadcast_in_dim, refuse_sharding
+from xlamini.primitives.shape import broadcast_in_dim
 from xlamini.runtime.array import Array
 from xlamini.transforms.composite import composite
 from xlamini.typing import ArrayLike
@@ -47,21 +49,21 @@ def segment_sum(
     unique_indices: bool = False,
     bucket_size: int | None = None,
     mode: str | GatherScatterMode | None = None,
-    out_sharding: None = None,
+    out_sharding: Any = None,
 ) -> Array:
     """For each number, the sum of the slices of `data` along its first axis whose segment id is that number.
 
     `segment_ids` are integers; those out of bounds, negative ones among them, are left out, or as `mode` says.
     `num_segments` is the length of the result: one more than the largest id, if it is not given, which must be known
     then. `indices_are_sorted` and `unique_indices` are promises. With `bucket_size` that many slices are added at a
-    time, and then the sums, which loses less in long ones.
+    time, and then the sums, which loses less in long ones. `out_sharding`, a PartitionSpec or NamedSharding, says how
+    the result is split over a mesh.
 
     >>> segment_sum(jnp.array([1.0, 2.0, 4.0]), jnp.array([0, 2, 0]))
     Array([5., 0., 2.], dtype=float32)
     """
-    refuse_sharding("segment_sum", out_sharding)
     promises = indices_are_sorted, unique_indices
-    return _segmented(_SUM, data, segment_ids, num_segments, promises, bucket_size, mode)
+    return _segmented(_SUM, data, segment_ids, num_segments, promises, bucket_size, mode, out_sharding)
 
 
 def segment_prod(
@@ -72,16 +74,15 @@ def segment_prod(
     unique_indices: bool = False,
     bucket_size: int | None = None,
     mode: str | GatherScatterMode | None = None,
-    out_sharding: None = None,
+    out_sharding: Any = None,
 ) -> Array:
     """For each number, the product of the slices of `data` that have it as segment id; 1 for none. See `segment_sum`.
 
     >>> segment_prod(jnp.array([3, 2, 4]), jnp.array([0, 2, 0]))
     Array([12,  1,  2], dtype=int32)
     """
-    refuse_sharding("segment_prod", out_sharding)
     promises = indices_are_sorted, unique_indices
-    return _segmented(_PROD, data, segment_ids, num_segments, promises, bucket_size, mode)
+    return _segmented(_PROD, data, segment_ids, num_segments, promises, bucket_size, mode, out_sharding)
 
 
 def segment_max(
@@ -92,7 +93,7 @@ def segment_max(
     unique_indices: bool = False,
     bucket_size: int | None = None,
     mode: str | GatherScatterMode | None = None,
-    out_sharding: None = None,
+    out_sharding: Any = None,
 ) -> Array:
     """For each number, the maximum of the slices of `data` that have it as segment id; for none, the lowest value
     there is (minus infinity). See `segment_sum`.
@@ -100,9 +101,8 @@ def segment_max(
     >>> segment_max(jnp.array([3.0, 2.0, 4.0]), jnp.array([0, 2, 0]))
     Array([  4., -inf,   2.], dtype=float32)
     """
-    refuse_sharding("segment_max", out_sharding)
     promises = indices_are_sorted, unique_indices
-    return _segmented(_MAX, data, segment_ids, num_segments, promises, bucket_size, mode)
+    return _segmented(_MAX, data, segment_ids, num_segments, promises, bucket_size, mode, out_sharding)
 
 
 def segment_min(
@@ -113,7 +113,7 @@ def segment_min(
     unique_indices: bool = False,
     bucket_size: int | None = None,
     mode: str | GatherScatterMode | None = None,
-    out_sharding: None = None,
+    out_sharding: Any = None,
 ) -> Array:
     """For each number, the minimum of the slices of `data` that have it as segment id; for none, the highest value
     there is (infinity). See `segment_sum`.
@@ -121,9 +121,8 @@ def segment_min(
     >>> segment_min(jnp.array([3.0, 2.0, 4.0]), jnp.array([0, 2, 0]))
     Array([ 3., inf,  2.], dtype=float32)
     """
-    refuse_sharding("segment_min", out_sharding)
     promises = indices_are_sorted, unique_indices
-    return _segmented(_MIN, data, segment_ids, num_segments, promises, bucket_size, mode)
+    return _segmented(_MIN, data, segment_ids, num_segments, promises, bucket_size, mode, out_sharding)
 
 
 def _segmented(
@@ -134,6 +133,7 @@ def _segmented(
     promises: tuple[bool, bool],
     bucket_size: int | None,
     mode: Any,
+    out_sharding: Any,
 ) -> Any:
     name = how.name
     x, ids = as_operand(name, data), as_operand(name, segment_ids)
@@ -143,7 +143,8 @@ def _segmented(
         raise ValueError(f"{name}: num_segments must be 0 or more, got {count}")
     if not aval_of(x).ndim:
         x, ids = broadcast_in_dim(x, (1,), ()), broadcast_in_dim(ids, (1,), ())
-    return _run(how, x, ids, int(count), (*map(bool, promises), bucket_size, mode))
+    run = functools.partial(_run, how, x, ids, int(count), (*map(bool, promises), bucket_size, mode))
+    return run() if out_sharding is None else run(checked_sharding(name, out_sharding))
 
 
 def _check(name: str, data: Any, ids: Any) -> None:
@@ -170,8 +171,10 @@ def _largest(name: str, ids: Any) -> int:
         raise ValueError(f"{name}: there are no segment_ids to count; give num_segments") from None
 
 
-@composite(static=("how", "count", "options"))
-def _run(how: Segments, x: Any, ids: Any, count: int, options: tuple[Any, ...]) -> Any:
+@composite(static=("how", "count", "options", "there"))
+def _run(how: Segments, x: Any, ids: Any, count: int, options: tuple[Any, ...], there: Any = None) -> Any:
+    if there is not None:
+        return in_sharding(there, _run, how, x, ids, count, options)
     sorted_ids, unique, bucket_size, mode = options
     mode = GatherScatterMode.FILL_OR_DROP if mode is None else mode
     promises = {"indices_are_sorted": sorted_ids, "unique_indices": unique, "mode": mode}

@@ -14,7 +14,7 @@ from types import EllipsisType
 from typing import Any
 
 from xlamini.core.avals import ShapedArray
-from xlamini.core.cells import Cell
+from xlamini.core.cells import Cell, Holder
 from xlamini.core.dtypes import result_type
 from xlamini.core.edges import edge_methods
 from xlamini.core.edges import edge_of_face as _edge_of_face
@@ -28,18 +28,15 @@ from xlamini.primitives.convert import convert
 Index = Any
 
 
-class Ref:
+class Ref(Holder):
     """A mutable array of fixed shape and dtype; made by `new_ref`.
 
     `ref[index]` reads, `ref[index] = value` writes, `ref[index] += value` adds; an index is what an array takes, `...`
     for all of it. A ref may be closed over or passed as an argument; it has no arithmetic of its own.
     """
 
-    __slots__ = ("_cell",)
+    __slots__ = ()
     __hash__ = object.__hash__
-
-    def __init__(self, cell: Cell):
-        self._cell = cell
 
     aval = property(lambda self: self._cell.aval)
     shape = property(lambda self: self._cell.aval.shape)

@@ -68,7 +68,7 @@ ROWS = [
     row("composite name", lambda: lax.composite(lambda x: x, 3), TypeError, "composite: name", "3"),
     row("sharding", lambda: lax.with_sharding_constraint(ones(2), 3), TypeError, "with_sharding_constraint", "int"),
     row("shardings", lambda: lax.with_sharding_constraint([ones(2)], {}), ValueError, "with_sharding_constraint"),
-    row("out_sharding", lambda: lax.broadcast(ones(2), (2,), out_sharding=3), NotImplementedError, "broadcast", "None"),
+    row("out_sharding", lambda: lax.broadcast(ones(2), (2,), out_sharding=3), TypeError, "broadcast: out_", "got 3"),
     row("pcast", lambda: mapped(lambda x: lax.pcast(x, "i", to="x")), ValueError, "pcast: to", "'x'"),
     row("pcast axis", lambda: lax.pcast(1.0, "i", to="varying"), NameError, "i"),
     row(

@@ -51,7 +51,7 @@ ROWS = [
         "wrapped as another", lambda: random.wrap_key_data(random.PRNGKey(0), impl="rbg"), TypeError,
         "wrap_key_data: a key is needed, or the words of one, uint32[4]; got uint32[2]",
     ),
-    row("sharding", lambda: random.gamma(key(), 1.0, out_sharding="x"), NotImplementedError, "gamma: out_sharding"),
+    row("sharding", lambda: random.gamma(key(), 1.0, out_sharding="x"), TypeError, "gamma: out_sharding must", "'x'"),
     row(
         "mode", lambda: initializers.variance_scaling(1.0, "fan", "normal")(key(), (2, 3)), ValueError,
         "variance_scaling: mode must be one of 'fan_in'", "got 'fan'",

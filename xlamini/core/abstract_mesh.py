@@ -5,8 +5,9 @@ from __future__ import annotations
 import enum
 import math
 from collections import OrderedDict
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from functools import cached_property
+from typing import NamedTuple
 
 from xlamini.core.edges import edge
 
@@ -25,6 +26,25 @@ class AxisType(enum.Enum):
 
     def __repr__(self) -> str:
         return self.name
+
+
+class ManualAxisType(NamedTuple):
+    """What a type says of the manual axes of a mesh: along which of them the value varies.
+
+    Values that are sums still to be taken (`unreduced`), or that were (`reduced`), do not exist here.
+    """
+
+    varying: frozenset[AxisName] = frozenset()
+    unreduced: frozenset[AxisName] = frozenset()
+    reduced: frozenset[AxisName] = frozenset()
+
+
+class AbstractDevice(NamedTuple):
+    """What is known of the devices of a mesh that is not made of any: `AbstractDevice("TPU v5 lite", 1, "tpu")`."""
+
+    device_kind: str
+    num_cores: int | None
+    platform: str
 
 
 class AxesOfMesh:
@@ -62,7 +82,7 @@ class AxesOfMesh:
         """The axes along which the compiler decides."""
         return self._axes_of(AxisType.Auto)
 
-    @property
+    @cached_property
     def explicit_axes(self) -> tuple[AxisName, ...]:
         """The axes that types of values speak of."""
         return self._axes_of(AxisType.Explicit)
@@ -99,10 +119,13 @@ class AbstractMesh(AxesOfMesh):
       axis_sizes: the size of each axis.
       axis_names: their names, all different.
       axis_types: an `AxisType` for each of them, or one for all; by default the compiler decides.
+      abstract_device: the kind of its devices, for those who ask it; meshes that differ in it alone are equal.
 
     >>> AbstractMesh((2, 4), ("x", "y")).shape["y"]
     4
     """
+
+    _internal_device_list = None
 
     @edge
     def __init__(
@@ -110,8 +133,10 @@ class AbstractMesh(AxesOfMesh):
         axis_sizes: Sequence[int],
         axis_names: Sequence[AxisName],
         axis_types: AxisType | Sequence[AxisType] | None = None,
+        *,
+        abstract_device: AbstractDevice | None = None,
     ):
-        self.axis_sizes = tuple(axis_sizes)
+        self.axis_sizes, self.abstract_device = tuple(axis_sizes), abstract_device
         self.axis_names = checked_names("AbstractMesh", axis_names, len(self.axis_sizes))
         self.axis_types = checked_types("AbstractMesh", axis_types, len(self.axis_sizes))
 
@@ -119,6 +144,10 @@ class AbstractMesh(AxesOfMesh):
     def abstract_mesh(self) -> AbstractMesh:
         """Itself."""
         return self
+
+    def update_axis_types(self, name_to_type: Mapping[AxisName, AxisType]) -> AbstractMesh:
+        """The same axes, those that are named of other types; KeyError for a name that it does not have."""
+        return AbstractMesh(self.axis_sizes, self.axis_names, changed_types(self, name_to_type))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, AbstractMesh):
@@ -132,6 +161,15 @@ class AbstractMesh(AxesOfMesh):
         return f"AbstractMesh({self._axes_text()})"
 
 
+def changed_types(mesh: AxesOfMesh, name_to_type: Mapping[AxisName, AxisType]) -> tuple[AxisType, ...]:
+    """The types of a mesh's axes, some changed; KeyError for a name that it does not have."""
+    for name in name_to_type:
+        if name not in mesh.axis_names:
+            raise KeyError(f"{name!r} is none of the axes {', '.join(map(repr, mesh.axis_names))}")
+    pairs = zip(mesh.axis_names, mesh.axis_types, strict=True)
+    return tuple(name_to_type.get(name, kind) for name, kind in pairs)
+
+
 def checked_names(what: str, names: AxisName | Sequence[AxisName], rank: int) -> tuple[AxisName, ...]:
     """The names of a mesh's axes; ValueError unless there are `rank` different ones."""
     found = (names,) if isinstance(names, str) or not isinstance(names, Sequence) else tuple(names)
@@ -143,18 +181,11 @@ def checked_names(what: str, names: AxisName | Sequence[AxisName], rank: int) ->
 
 
 def checked_types(what: str, types: AxisType | Sequence[AxisType] | None, rank: int) -> tuple[AxisType, ...]:
-    """The types of a mesh's axes: AxisType.Auto, so far.
-
-    ValueError unless there are `rank`, TypeError for what is no AxisType, NotImplementedError for another one.
-    """
-    if types is None or isinstance(types, AxisType):
+    """The types of a mesh's axes; ValueError unless there are `rank`, TypeError for what is no AxisType."""
+    if types is None or isinstance(types, AxisType | str):
         types = (types or AxisType.Auto,) * rank
     if len(types) != rank:
         raise ValueError(f"{what}: {rank} axes have the axis_types {tuple(types)}; give {rank}, or one for all")
     if not all(isinstance(t, AxisType) for t in types):
         raise TypeError(f"{what}: axis_types must be of AxisType, got {tuple(types)}; for example AxisType.Auto")
-    if any(t is not AxisType.Auto for t in types):
-        raise NotImplementedError(
-            f"{what}: axis_types {tuple(types)}: so far the compiler decides along every axis; leave axis_types out"
-        )
     return tuple(types)

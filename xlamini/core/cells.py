@@ -57,3 +57,22 @@ class Cell:
             found.append(builder)
             builder = builder.parent
         return found[::-1]
+
+
+class Holder:
+    """What a user has of a cell: a `Ref`."""
+
+    __slots__ = ("_cell",)
+
+    def __init__(self, cell: Cell):
+        self._cell = cell
+
+    @property
+    def cell(self) -> Cell:
+        """The cell."""
+        return self._cell
+
+
+def is_holder(x: Any) -> bool:
+    """Whether this is a ref."""
+    return isinstance(x, Holder)

@@ -78,8 +78,9 @@ class _Table(dict[Any, str]):
 
 
 def _write_aval(aval: ShapedArray) -> str:
-    placed = "" if aval.sharding is None else write(aval.sharding)
-    return f"{aval.dtype!r}{aval.shape}{'~' if aval.weak_type else ''}{placed}".replace(" ", "")
+    split = "" if aval.split is None else f"{aval.str_short()}{aval.split.mesh}"
+    varies = f"{sorted(map(str, aval.vma))}" if aval.vma else ""
+    return f"{aval.dtype!r}{aval.shape}{'~' if aval.weak_type else ''}{varies}{split}".replace(" ", "")
 
 
 def _write_primitive(primitive: Primitive) -> str:

@@ -227,6 +227,17 @@ class ShardingError(ValueError):
     """
 
 
+class ShardingTypeError(ShardingError, TypeError):
+    """Operands of an operation are split over a mesh in ways that do not go together, or leave the result open.
+
+        jnp.ones((8, 4), device=NamedSharding(mesh, P("x"))) + jnp.ones((8, 4), device=NamedSharding(mesh, P("y")))
+
+    On a mesh whose axes are of type Explicit a value's type says how it is split, such as `f32[8@x,4]`. Move one of the
+    operands with `xlamini.reshard(x, P(...))`, say with `out_sharding=` how the result shall be split, or let the
+    compiler decide with `xlamini.sharding.auto_axes`.
+    """
+
+
 class TypePromotionError(ValueError):
     """Dtypes that have no common dtype.
 

@@ -21,6 +21,8 @@ from xlamini.core.avals import ShapedArray
 from xlamini.core.errors import MissingRule
 from xlamini.core.jaxpr import Effects, no_effects
 from xlamini.core.named_axes import Axis as Axis
+from xlamini.core.split import Split
+from xlamini.core.splitting import Factors, split_results
 from xlamini.core.tracer import evaluator, state
 
 
@@ -54,6 +56,8 @@ class Primitive:
     """Whether that jaxpr is printed with the names that its inputs and outputs have outside."""
     cheap = False
     """Whether XLA rather computes it again, fused into what reads it, than keep it in memory."""
+    divides = False
+    """Whether it says how its results are split over a mesh, whatever its operands are."""
     casts = False
     """Whether it says of a value along which manual axes it varies."""
     in_place = False
@@ -79,6 +83,16 @@ class Primitive:
     def varying(self, vma: frozenset[Any], params: dict[str, Any]) -> frozenset[Any] | None:
         """The manual axes along which the results vary, if the operands do along `vma`; None: as `shape_rule` says."""
         return vma
+
+    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+        """Which dimensions of operands and results are split alike over a mesh; here: every operand must be whole."""
+        return Factors([(None,) * a.ndim for a in avals], [(None,) * a.ndim for a in outs])
+
+    def splits(
+        self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]
+    ) -> list[Split | None]:
+        """How each result is split over a mesh, if an operand is; ShardingTypeError if that cannot be."""
+        return split_results(self, avals, outs, params)
 
     def around(self, params: dict[str, Any]) -> AbstractContextManager[None]:
         """What must hold while jaxprs among the params are rewritten."""

@@ -22,6 +22,7 @@ from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Literal, Var
 from xlamini.core.literals import SCALAR_TYPES, aval_of, literal
 from xlamini.core.provenance import Provenance, Source, hidden_files, user_line
 from xlamini.core.signatures import Signature, remember, signatures
+from xlamini.core.splitting import divided
 from xlamini.core.tangents import Linear, NonlinearError, Zero
 from xlamini.core.varying import cast, missing, result_types
 
@@ -115,7 +116,8 @@ class Builder:
             if more is not None:
                 alike = [cast[0](x, axes) if axes else x for x, axes in zip(operands, more, strict=True)]
                 return self.emit(primitive, alike, params)
-            signature = _signed(primitive, key, params, [a.aval for a in atoms])
+            of_rewrite = self.provenance is not None  # whose equations no user can mend
+            signature = _signed(primitive, key, params, [a.aval for a in atoms], of_rewrite)
         provenance, equations, out = self.provenance or self.here(), self.equations, signature.out
         outvars = [Var(aval) for aval in out] if primitive.multiple_results else [Var(out)]
         equations.append(
@@ -228,13 +230,18 @@ class Builder:
         return Jaxpr(constvars, self.inputs, outvars, self.equations, self.name, consts), consts
 
 
-def _signed(primitive: Any, key: list[Any], params: dict[str, Any], avals: list[ShapedArray]) -> Signature:
+def _signed(
+    primitive: Any, key: list[Any], params: dict[str, Any], avals: list[ShapedArray], lenient: bool
+) -> Signature:
     """The signature of a new equation, remembered if others may share it."""
     out = result_types(primitive, primitive.shape_rule(*avals, **params), avals, params)
-    signature = Signature(out, primitive.effects(params))
     # A number goes with values that vary, but a variable of its type would have to be cast.
-    alike = len({a.sharding for a in avals}) < 2
-    if primitive.pure and alike and not signature.effects and not primitive.named_axes(params):
+    shareable = primitive.pure and len({a.vma for a in avals}) < 2
+    if primitive.divides or any(a.split is not None for a in avals):
+        out, fits = divided(primitive, out, avals, params, lenient)
+        shareable = shareable and fits
+    signature = Signature(out, primitive.effects(params))
+    if shareable and not signature.effects and not primitive.named_axes(params):
         remember(tuple(key), signature, params)
     return signature
 

@@ -10,22 +10,21 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xlamini.core.avals import ShapedArray
+from xlamini.core.avals import NOWHERE, ShapedArray
 from xlamini.core.jaxpr import Atom, Var
-from xlamini.core.named_axes import manual_axis
+from xlamini.core.named_axes import axes_here, manual_axis
 
 Axes = frozenset[Any]
-_NOWHERE: Axes = frozenset()
 cast: list[Callable[[Any, Axes], Any]] = []
 """Gives a value that varies along more axes; a floor above puts it here."""
 
 
 def missing(primitive: Any, atoms: Sequence[Atom], params: dict[str, Any]) -> list[Axes] | None:
     """For each operand the axes along which it should vary too; None if nothing is missing."""
-    if primitive.casts:
+    if primitive.casts or not axes_here():
         return None
     named = primitive.named_axes(params)
-    axes = frozenset(n for n in named if manual_axis(n) is not None) if named else _NOWHERE
+    axes = frozenset(n for n in named if manual_axis(n) is not None) if named else NOWHERE
     vma = axes.union(*[a.aval.vma for a in atoms])
     if not vma:
         return None
@@ -33,8 +32,8 @@ def missing(primitive: Any, atoms: Sequence[Atom], params: dict[str, Any]) -> li
         wanted: Sequence[Axes] = [aval.vma for aval in primitive.operand_avals(params)]
     else:
         wanted = [vma] * len(atoms)
-    pairs = itertools.zip_longest(atoms, wanted, fillvalue=_NOWHERE)
-    found = [w - a.aval.vma if type(a) is Var else _NOWHERE for a, w in pairs]
+    pairs = itertools.zip_longest(atoms, wanted, fillvalue=NOWHERE)
+    found = [w - a.aval.vma if type(a) is Var else NOWHERE for a, w in pairs]
     return found if any(found) else None
 
 
@@ -42,7 +41,7 @@ def result_types(primitive: Any, out: Any, avals: Sequence[ShapedArray], params:
     """What a shape rule gave, varying as the operands say."""
     if primitive.higher_order:
         return out
-    vma = primitive.varying(_NOWHERE.union(*[a.vma for a in avals]), params)
+    vma = primitive.varying(NOWHERE.union(*[a.vma for a in avals]), params)
     if vma is None:
         return out
     return [a.varying(vma) for a in out] if primitive.multiple_results else out.varying(vma)

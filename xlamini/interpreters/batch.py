@@ -47,9 +47,7 @@ def batch(jaxpr: Jaxpr, axis: Axis, dims: Dims, force: tuple[bool, ...] = ()) ->
 @functools.lru_cache(maxsize=4096)
 def batched_aval(aval: ShapedArray, size: int, dim: int | None) -> ShapedArray:
     """The aval with a dimension of `size` inserted at `dim`."""
-    if dim is None:
-        return aval
-    return aval.update(shape=(*aval.shape[:dim], size, *aval.shape[dim:]))
+    return aval if dim is None else aval.inserted(dim, size)
 
 
 def push_batch(

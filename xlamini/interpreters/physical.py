@@ -16,6 +16,7 @@ from xlamini.core.jaxpr import Equation, Jaxpr, subjaxprs
 from xlamini.core.primitive import Axis
 from xlamini.core.provenance import derived
 from xlamini.core.rewriting import rewrite
+from xlamini.core.split import Split
 from xlamini.core.tracer import build
 from xlamini.interpreters.environment import bound, builder, read, write
 from xlamini.primitives.batch_ops import move_batch_dim
@@ -42,7 +43,8 @@ def physical_aval(aval: ShapedArray) -> ShapedArray:
     if not is_extended(aval):
         return aval
     words = ShapedArray((*aval.shape, *aval.dtype.physical_shape), aval.dtype.physical_dtype)
-    return words.varying(aval.vma)
+    split = aval.split and Split(aval.split.mesh, (*aval.split.entries, *[()] * len(aval.dtype.physical_shape)))
+    return words.varying(aval.vma).divided(split)
 
 
 def _has_keys(jaxpr: Jaxpr) -> bool:

@@ -20,6 +20,7 @@ from xlamini.core.tracer import Builder, aval_of, build
 from xlamini.interpreters.alone import of_equation
 from xlamini.interpreters.environment import builder, read
 from xlamini.interpreters.jvp import Mask, forced, given_where
+from xlamini.primitives.reshard import divided_as
 from xlamini.primitives.tangent_ops import add_tangents, of_type
 
 
@@ -143,4 +144,10 @@ def _by_rule(eqn: Equation, known: Sequence[Any], cts: Sequence[Any]) -> Sequenc
     """What the rule says; in place of an operand that is not known, as it is linear, it gets a placeholder."""
     operands = [Linear(a.aval) if x is None else x for a, x in zip(eqn.invars, known, strict=True)]
     ct = cts if eqn.primitive.multiple_results else cts[0]
-    return eqn.primitive.transpose(ct, *operands, **eqn.params)
+    found = eqn.primitive.transpose(ct, *operands, **eqn.params)
+    return [_as_operand(c, a) for c, a in zip(found, eqn.invars, strict=True)]
+
+
+def _as_operand(ct: Any, atom: Atom) -> Any:
+    """A cotangent, split over a mesh as its operand is."""
+    return ct if ct is None or type(ct) is Zero else divided_as(ct, atom.aval.split)

@@ -10,8 +10,9 @@ from xlamini.core.dtypes import check_user_dtype
 from xlamini.core.errors import ShapeError
 from xlamini.core.tracer import aval_of
 from xlamini.primitives.identity import stage
+from xlamini.primitives.out_sharding import checked_sharding, sharding_like
 from xlamini.primitives.promotion import check_operands, in_dtype
-from xlamini.primitives.shape import broadcast, refuse_sharding
+from xlamini.primitives.shape import broadcast
 from xlamini.transforms.placing import device_put
 from xlamini.typing import ArrayLike, DTypeLike
 
@@ -40,7 +41,8 @@ def full_like(
 ) -> Any:
     """An array filled with a scalar, of the shape and dtype of `x`, where no others are given.
 
-    `x` is an array or a number, or has a `shape` and a `dtype`. ShapeError for a value that is no scalar.
+    `x` is an array or a number, or has a `shape` and a `dtype`. Without `shape` and `sharding` the array is split over
+    a mesh as `x` is. ShapeError for a value that is no scalar.
 
     >>> full_like(xlamini.numpy.arange(2), 1.5)
     Array([1, 1], dtype=int32)
@@ -51,6 +53,8 @@ def full_like(
         aval = ShapedArray(aval.shape, check_user_dtype(dtype, "full_like"))
     if shape is not None:
         aval = aval.update(shape=_as_shape("full_like", shape))
+    elif sharding is None:
+        sharding = sharding_like(x)
     return _filled("full_like", fill_value, aval, sharding)
 
 
@@ -60,8 +64,8 @@ def empty(shape: Sequence[int] | int, dtype: DTypeLike, *, out_sharding: Any = N
     >>> empty((2,), "int32")
     Array([0, 0], dtype=int32)
     """
-    refuse_sharding("empty", out_sharding)
-    return full((shape,) if isinstance(shape, int) else shape, 0, dtype)
+    there = None if out_sharding is None else checked_sharding("empty", out_sharding)
+    return full((shape,) if isinstance(shape, int) else shape, 0, dtype, sharding=there)
 
 
 def _filled(name: str, value: Any, aval: ShapedArray, sharding: Any) -> Any:

@@ -22,10 +22,11 @@ from xlamini.primitives.convert import convert
 from xlamini.primitives.cumulative import cumsum
 from xlamini.primitives.dot_general import DotDimensionNumbers, canonical_numbers, dot_general_p
 from xlamini.primitives.iota import broadcasted_iota
+from xlamini.primitives.out_sharding import in_sharding
 from xlamini.primitives.precision import PrecisionLike, canonical_precision
 from xlamini.primitives.promotion import check_operands
 from xlamini.primitives.select import where
-from xlamini.primitives.shape import broadcast, broadcast_in_dim, moveaxis, refuse_sharding
+from xlamini.primitives.shape import broadcast, broadcast_in_dim, moveaxis
 from xlamini.transforms.composite import composite
 from xlamini.typing import ArrayLike, DTypeLike
 
@@ -81,7 +82,7 @@ def ragged_dot(
       precision: as in `dot_general`.
       preferred_element_type: the dtype in which products are summed, and of the result.
       group_offset: must be None.
-      out_sharding: must be None.
+      out_sharding: how the result is split over a mesh: a PartitionSpec or NamedSharding.
 
     Raises:
       ShapeError: the shapes don't fit.
@@ -121,7 +122,9 @@ def ragged_dot_general(
     >>> ragged_dot_general(ones, ones, xlamini.numpy.array([1, 2]), numbers).tolist()
     [[[1.0]], [[2.0]]]
     """
-    refuse_sharding("ragged_dot", out_sharding)
+    if out_sharding is not None:
+        options = ragged_dot_dimension_numbers, precision, preferred_element_type, group_offset
+        return in_sharding(out_sharding, ragged_dot_general, lhs, rhs, group_sizes, *options)
     check_operands("ragged_dot", (lhs, rhs, group_sizes))
     if group_offset is not None:
         raise NotImplementedError("ragged_dot: group_offset must be None; slice rhs and group_sizes instead")

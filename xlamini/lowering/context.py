@@ -14,7 +14,7 @@ from jaxlib.mlir import ir
 from xlamini.core.avals import Shape, ShapedArray
 from xlamini.core.config import trace_context_key
 from xlamini.core.effects import any_ordered
-from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Literal, Var
+from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Literal, Var, once
 from xlamini.core.provenance import Source
 from xlamini.core.tracer import build
 from xlamini.lowering.chains import kept_formulas
@@ -204,7 +204,8 @@ class Context:
             single = not isinstance(out, list | tuple)
             return [out] if single else out
 
-        jaxpr, consts = build(flat, self.avals_in if avals is None else avals)
+        operand_avals = self.avals_in if avals is None else avals
+        jaxpr, consts = build(flat, [a.divided(None) for a in operand_avals])
         if consts:
             raise TypeError(
                 f"the lowering of {self.eqn.primitive} captured array constants; write them as iota or literals"
@@ -263,12 +264,16 @@ class Context:
         env: dict[Var, Value] = dict(zip(jaxpr.invars, operands, strict=True))
         outer = getattr(self, "eqn", None)
         nested = outer is not None
+        explicit = not nested and len(self.module.meshes.devices) > 1 and _says_splits(jaxpr)
         for eqn in jaxpr.eqns:
             self.eqn = eqn
             if not nested:
                 self.location, self.here = self._location(eqn), (jaxpr, eqn.id)
             inputs = [env[a] if type(a) is Var else self._number(a) for a in eqn.invars]
-            env.update(zip(eqn.outvars, self._lowered(eqn, inputs), strict=True))
+            outs = self._lowered(eqn, inputs)
+            if explicit:
+                outs = self._divided(eqn, outs)
+            env.update(zip(eqn.outvars, outs, strict=True))
         if nested:
             self.eqn = outer
         return [env[a] if type(a) is Var else self._number(a) for a in jaxpr.outvars]
@@ -335,6 +340,28 @@ class Context:
 
             self._fill(region, body.types, write)
 
+    def _divided(self, eqn: Equation, outs: Sequence[Value]) -> Sequence[Value]:
+        """The results of an equation, held to the shardings that their types say.
+
+        Where elements stay at their places, the compiler does so by itself.
+        """
+        if eqn.primitive.divides:
+            return outs
+        known = {a.aval.split for a in eqn.invars} if eqn.primitive.in_place else set()
+        avals = [v.aval for v in eqn.outvars]
+        return [
+            x if a.split is None or a.split in known else self.placed(x, a.split, a.ndim)
+            for x, a in zip(outs, avals, strict=True)
+        ]
+
+    def placed(self, x: Value, sharding: Any, ndim: int) -> Value:
+        """An array of `ndim` dimensions, told to the partitioner to lie so, by the mesh and spec of `sharding`."""
+        meshes = self.module.meshes
+        if len(meshes.devices) < 2:
+            return x
+        self.forbid_repetition()  # the mesh is the module's
+        return self.many("sdy.sharding_constraint", [x], [x.type], sharding=meshes.sharding(sharding, ndim))[0]
+
     def forbid_repetition(self) -> None:
         """Say that what a rule does here belongs to this module or place."""
         if self.tape is not None:
@@ -359,3 +386,9 @@ class Context:
     def _scope(self, eqn: Equation) -> str:
         scope = eqn.provenance.scope
         return "/".join((self.scope, *scope)) if scope else self.scope
+
+
+@once
+def _says_splits(jaxpr: Jaxpr) -> bool:
+    """Whether types of its values say how they are split over a mesh."""
+    return any(v.aval.split is not None for eqn in jaxpr.eqns for v in eqn.outvars)

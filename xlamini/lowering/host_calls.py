@@ -1,10 +1,16 @@
-"""Calls of Python functions from a running program, which a platform's own kernel makes, by the function's number."""
+"""Calls of Python functions from a running program, which a platform's own kernel makes, by the function's number.
+
+In a program on several devices the first of them calls, with whole arrays, and passes on the results; in what is
+written for one device, each calls with what it has.
+"""
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from xlamini.core.avals import ShapedArray
+from xlamini.runtime.callbacks import HostCall
+from xlamini.runtime.together import CallTogether
 
 if TYPE_CHECKING:  # primitives import this file, and so would MLIR's bindings with it
     from xlamini.lowering.context import Context
@@ -14,7 +20,7 @@ _KINDS = {"cpu": "cpu", "cuda": "gpu", "gpu": "gpu"}
 
 
 def host_call(
-    ctx: Context, function: Callable[..., Any], operands: Sequence[Value], ordered: bool, side_effect: bool
+    ctx: Context, function: HostCall, operands: Sequence[Value], ordered: bool, side_effect: bool
 ) -> list[Value]:
     """Call a Python function, which takes ndarrays and returns a tuple of ndarrays of the equation's types.
 
@@ -22,24 +28,45 @@ def host_call(
     block happen as they are written.
     """
     ctx.forbid_repetition()
-    types = [ctx.mlir.type(a) for a in ctx.avals_out]
-    token = _token(ctx, ordered) if side_effect else None
-    results = ctx.many(
-        "stablehlo.custom_call",
-        operands if token is None else [token, *operands],
-        types if token is None else [ctx.mlir.token, *types],
-        call_target_name=f'"{_target(ctx)}"',
-        api_version="4 : i32",
-        backend_config=f"{{index = {len(ctx.module.host_callbacks)} : ui64}}",
-        has_side_effect=side_effect,
-        operand_layouts=_layouts(side_effect, ctx.avals_in),
-        result_layouts=_layouts(side_effect, ctx.avals_out),
-    )
-    ctx.module.host_callbacks.append(_with_token(function) if side_effect else function)
+    token = [_token(ctx, ordered)] if side_effect else []
+    if not is_of_several(ctx):
+        results = _custom_call(ctx, function, token, operands)
+    else:
+        wholes = [_whole(ctx, x, aval) for x, aval in zip(operands, ctx.avals_in, strict=True)]
+        shardings = ctx.module.meshes.on_first(len(token) + len(ctx.avals_out))
+        tokens, made = _split(_custom_call(ctx, function, token, wholes, **{"sdy.sharding": shardings}), len(token))
+        results = [*tokens, *(_whole(ctx, x, aval) for x, aval in zip(made, ctx.avals_out, strict=True))]
     if ordered:
         ctx.token = results.pop(0)
     elif side_effect:
         ctx.loose_token = results.pop(0)
+    return results
+
+
+def calls_of_parts(ctx: Context, function: HostCall, operands: Sequence[Value]) -> None:
+    """Every device of the program calls a Python function without results, with the parts that it has."""
+    ctx.forbid_repetition()
+    # XLA does not split a call with a token.
+    shardings = ctx.module.meshes.on_first(1)
+    _custom_call(ctx, function, [], operands, "partitioned_", **{"sdy.sharding": shardings, "has_side_effect": True})
+
+
+def _custom_call(
+    ctx: Context, function: HostCall, token: list[Value], operands: Sequence[Value], among: str = "", **attributes: Any
+) -> list[Value]:
+    results = ctx.many(
+        "stablehlo.custom_call",
+        [*token, *operands],
+        [ctx.mlir.token] * len(token) + [ctx.mlir.type(a) for a in ctx.avals_out],
+        call_target_name=f'"{_target(ctx, among)}"',
+        api_version="4 : i32",
+        backend_config=f"{{index = {len(ctx.module.host_callbacks)} : ui64}}",
+        operand_layouts=_layouts(len(token), ctx.avals_in),
+        result_layouts=_layouts(len(token), ctx.avals_out),
+        **{"has_side_effect": bool(token), **attributes},
+    )
+    called = CallTogether(function, ctx.avals_out) if len(ctx.module.meshes.devices) > 1 else function
+    ctx.module.host_callbacks.append(_with_token(called) if token else called)
     return results
 
 
@@ -49,20 +76,35 @@ def _token(ctx: Context, ordered: bool) -> Value:
     return ctx.new_token() if ctx.loose_token is None else ctx.loose_token
 
 
-def _target(ctx: Context) -> str:
+def is_of_several(ctx: Context) -> bool:
+    """Whether what is written is the program of several devices, not of one of them."""
+    return len(ctx.module.meshes.devices) > 1 and ctx.module.manual is None
+
+
+def _whole(ctx: Context, x: Value, aval: ShapedArray) -> Value:
+    """The value, of which each device has all."""
+    sharding = ctx.module.meshes.whole(aval.ndim)
+    return ctx.op("sdy.sharding_constraint", x, avals=[aval], sharding=sharding)
+
+
+def _split(values: list[Value], count: int) -> tuple[list[Value], list[Value]]:
+    return values[:count], values[count:]
+
+
+def _target(ctx: Context, among: str) -> str:
     kind = _KINDS.get(ctx.platform)
     if kind is None:
         raise NotImplementedError(f"{ctx.eqn.primitive}: programs on {ctx.platform} cannot call Python functions")
-    return f"xla_ffi_python_{kind}_callback"
+    return f"xla_ffi_{among}python_{kind}_callback"
 
 
-def _layouts(token: bool, avals: Sequence[ShapedArray]) -> str:
+def _layouts(tokens: int, avals: Sequence[ShapedArray]) -> str:
     """Row-major, as NumPy has them; a token counts as an array without axes."""
-    ranks = [0] * token + [a.ndim for a in avals]
+    ranks = [0] * tokens + [a.ndim for a in avals]
     each = [f"dense<{list(range(r))[::-1] if r else ''}> : tensor<{r}xindex>" for r in ranks]
     return f"[{', '.join(each)}]"
 
 
-def _with_token(function: Callable[..., Any]) -> Callable[..., Any]:
+def _with_token(function: Any) -> Any:
     """The same function for a call with a token, which XLA shows it as an operand, None, and expects as a result."""
     return lambda token, *operands: (token, *function(*operands))

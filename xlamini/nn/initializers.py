@@ -1,7 +1,8 @@
 """Initial values of weights, under the names JAX users know as `jax.nn.initializers`.
 
-An initializer is a function `(key, shape, dtype=None, out_sharding=None)` that returns an array; what is defined here
-mostly makes initializers. Without a dtype they make floats of the default width.
+An initializer is a function `(key, shape, dtype=None, out_sharding=None)` that returns an array, split over a mesh as
+`out_sharding` says; what is defined here mostly makes initializers. Without a dtype they make floats of the default
+width.
 """
 from __future__ import annotations
 
@@ -23,10 +24,11 @@ from xlamini.primitives.complex import complex as from_parts
 from xlamini.primitives.complex import part_dtype
 from xlamini.primitives.convert import convert
 from xlamini.primitives.exponential import log
+from xlamini.primitives.out_sharding import in_sharding
 from xlamini.primitives.power import sqrt
 from xlamini.primitives.promotion import in_dtype
 from xlamini.primitives.random_keys import split_p
-from xlamini.primitives.shape import moveaxis, refuse_sharding
+from xlamini.primitives.shape import moveaxis
 from xlamini.primitives.trigonometric import cos, sin
 from xlamini.random import matrices as _matrices
 from xlamini.random.arguments import checked_shape, sampler
@@ -64,8 +66,7 @@ def zeros(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any =
     >>> zeros(None, (2,))
     Array([0., 0.], dtype=float32)
     """
-    refuse_sharding("zeros", out_sharding)
-    return all_zeros(shape, dtype)
+    return all_zeros(shape, dtype, out_sharding=out_sharding)
 
 
 def ones(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Any:
@@ -74,8 +75,7 @@ def ones(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = 
     >>> ones(None, (2,))
     Array([1., 1.], dtype=float32)
     """
-    refuse_sharding("ones", out_sharding)
-    return all_ones(shape, dtype)
+    return all_ones(shape, dtype, out_sharding=out_sharding)
 
 
 def constant(value: Any, dtype: Any = None) -> Initializer:
@@ -218,7 +218,8 @@ def _initializer(name: str, default: Any, draw: Draw) -> Initializer:
     """The function for users: dtype and shape are checked, and `draw(key, shape, dtype)` is called."""
 
     def initialize(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Any:
-        refuse_sharding(name, out_sharding)
+        if out_sharding is not None:
+            return in_sharding(out_sharding, initialize, key, shape, dtype)
         wanted = default if dtype is None else dtype
         found = canonicalize_dtype(float) if wanted is None else check_user_dtype(wanted, name)
         return draw(key, checked_shape(name, shape), found)

@@ -50,9 +50,9 @@ class Method:
 class Methods:
     """Methods and properties whose arguments differ from the function's of the same name."""
 
-    def reshape(self: Any, *args: Any, order: str = "C") -> Any:
+    def reshape(self: Any, *args: Any, order: str = "C", out_sharding: Any = None) -> Any:
         """The elements in another shape, given as one argument or as several: see `xlamini.numpy.reshape`."""
-        return shapes.reshape(self, _one_or_several(args), order)
+        return shapes.reshape(self, _one_or_several(args), order, out_sharding=out_sharding)
 
     def transpose(self: Any, *args: Any) -> Any:
         """The axes in another order, given as one argument or as several, or in the reverse one."""

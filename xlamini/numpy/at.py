@@ -24,6 +24,7 @@ from xlamini.numpy.index_ops import UPDATES, Options
 from xlamini.numpy.index_parse import plan_of
 from xlamini.numpy.index_plan import Plan, Rules
 from xlamini.primitives.gather_numbers import GatherScatterMode
+from xlamini.primitives.out_sharding import in_sharding
 from xlamini.primitives.promotion import PYTHON_SCALARS, check_operands, in_dtype
 from xlamini.primitives.select import where
 from xlamini.primitives.shape import broadcast_in_dim
@@ -71,6 +72,8 @@ class At:
 class AtIndex:
     """`x.at[index]`: its methods give a new array, or read; `x` stays as it is.
 
+    `out_sharding`, a PartitionSpec or NamedSharding, says how the result is split over a mesh.
+
     >>> x = jnp.zeros(3)
     >>> x.at[1].set(5)
     Array([0., 5., 0.], dtype=float32)
@@ -86,53 +89,55 @@ class AtIndex:
     def __repr__(self) -> str:
         return f"AtIndex({self.array!r}, {self.index!r})"
 
-    def set(self, values: Any, **promises: Unpack[Promises]) -> Any:
+    def set(self, values: Any, *, out_sharding: Any = None, **promises: Unpack[Promises]) -> Any:
         """The array with `values` in the place of its elements; where an index repeats one of its values wins."""
-        return _updated(self, "set", values, promises)
+        return _updated(self, "set", values, out_sharding, promises)
 
-    def add(self, values: Any, **promises: Unpack[Promises]) -> Any:
+    def add(self, values: Any, *, out_sharding: Any = None, **promises: Unpack[Promises]) -> Any:
         """The array with `values` added; all of them where an index repeats."""
-        return _updated(self, "add", values, promises)
+        return _updated(self, "add", values, out_sharding, promises)
 
-    def subtract(self, values: Any, **promises: Unpack[Promises]) -> Any:
+    def subtract(self, values: Any, *, out_sharding: Any = None, **promises: Unpack[Promises]) -> Any:
         """The array with `values` subtracted; all of them where an index repeats."""
-        return _updated(self, "subtract", values, promises)
+        return _updated(self, "subtract", values, out_sharding, promises)
 
-    def multiply(self, values: Any, **promises: Unpack[Promises]) -> Any:
+    def multiply(self, values: Any, *, out_sharding: Any = None, **promises: Unpack[Promises]) -> Any:
         """The array with its elements multiplied by `values`; by all of them where an index repeats."""
-        return _updated(self, "multiply", values, promises)
+        return _updated(self, "multiply", values, out_sharding, promises)
 
     mul = multiply
 
-    def divide(self, values: Any, **promises: Unpack[Promises]) -> Any:
+    def divide(self, values: Any, *, out_sharding: Any = None, **promises: Unpack[Promises]) -> Any:
         """The array with its elements divided by `values`; of integers, an array of floats."""
-        return _updated(self, "divide", values, promises)
+        return _updated(self, "divide", values, out_sharding, promises)
 
-    def power(self, values: Any, **promises: Unpack[Promises]) -> Any:
+    def power(self, values: Any, *, out_sharding: Any = None, **promises: Unpack[Promises]) -> Any:
         """The array with its elements to the power of `values`."""
-        return _updated(self, "power", values, promises)
+        return _updated(self, "power", values, out_sharding, promises)
 
-    def min(self, values: Any, **promises: Unpack[Promises]) -> Any:
+    def min(self, values: Any, *, out_sharding: Any = None, **promises: Unpack[Promises]) -> Any:
         """The array with larger elements replaced by `values`."""
-        return _updated(self, "min", values, promises)
+        return _updated(self, "min", values, out_sharding, promises)
 
-    def max(self, values: Any, **promises: Unpack[Promises]) -> Any:
+    def max(self, values: Any, *, out_sharding: Any = None, **promises: Unpack[Promises]) -> Any:
         """The array with smaller elements replaced by `values`."""
-        return _updated(self, "max", values, promises)
+        return _updated(self, "max", values, out_sharding, promises)
 
     def apply(self, func: Callable[[Any], Any], **promises: Unpack[Promises]) -> Any:
         """The array with `func` applied to the elements; as often as an index occurs."""
         return _applied(self, func, promises)
 
-    def get(self, *, fill_value: Any = None, **promises: Unpack[Promises]) -> Any:
+    def get(self, *, fill_value: Any = None, out_sharding: Any = None, **promises: Unpack[Promises]) -> Any:
         """The elements; with mode "fill" `fill_value` (NaN, or the dtype's extreme) for those out of bounds."""
-        return _read(self, fill_value, promises)
+        return _read(self, fill_value, out_sharding, promises)
 
 
 # --- what the methods do
 
 
-def _updated(at: AtIndex, how: str, values: Any, promises: Promises) -> Any:
+def _updated(at: AtIndex, how: str, values: Any, out_sharding: Any, promises: Promises) -> Any:
+    if out_sharding is not None:
+        return in_sharding(out_sharding, getattr(AtIndex, how), at, values, **promises)
     return repeated(_update, (at.array, at.index, how, values), promises)
 
 
@@ -162,7 +167,9 @@ def _applied(at: AtIndex, func: Callable[[Any], Any], promises: Promises) -> Any
     return (jit(apply) if state.builder is None else apply)(at.array, *leaves)
 
 
-def _read(at: AtIndex, fill_value: Any, promises: Promises) -> Any:
+def _read(at: AtIndex, fill_value: Any, out_sharding: Any, promises: Promises) -> Any:
+    if out_sharding is not None:
+        return in_sharding(out_sharding, AtIndex.get, at, fill_value=fill_value, **promises)
     return repeated(_get, (at.array, at.index, fill_value), promises)
 
 

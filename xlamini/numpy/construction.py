@@ -13,12 +13,13 @@ from xlamini.core.jaxpr import Literal
 from xlamini.core.provenance import user_stacklevel
 from xlamini.core.pytree import tree_leaves
 from xlamini.core.scalar_constructors import install_array_maker
-from xlamini.core.tracer import Tracer
+from xlamini.core.tracer import Tracer, state
 from xlamini.numpy.arguments import as_operand
 from xlamini.numpy.joining import stack
+from xlamini.numpy.places import as_place, placed
 from xlamini.primitives.convert import convert
 from xlamini.primitives.promotion import PYTHON_SCALARS, stands_for_array
-from xlamini.primitives.shape import refuse_sharding, reshape
+from xlamini.primitives.shape import reshape
 from xlamini.runtime.array import Array, ArrayImpl
 from xlamini.runtime.keys import PRNGKeyArray
 from xlamini.runtime.put import copy_of, device_put_value
@@ -35,12 +36,13 @@ def asarray(
     *,
     copy: bool | None = None,
     device: Any = None,
-    out_sharding: None = None,
+    out_sharding: Any = None,
 ) -> Array:
     """An array of a number, an array, nested lists of these, or anything NumPy can make an array of.
 
-    An Array of the right dtype is returned as it is, unless `copy`. With x64 off a 64-bit NumPy array is narrowed,
-    with a warning if no dtype is given. TypeError for values that are no numbers, ValueError for nested lists of
+    An Array of the right dtype is returned as it is, unless `copy`. The result lies on `device`, or is split over a
+    mesh as `out_sharding` says, a PartitionSpec or NamedSharding. With x64 off a 64-bit NumPy array is narrowed, with a
+    warning if no dtype is given. TypeError for values that are no numbers, ValueError for nested lists of
     uneven length, OverflowError for integers out of range.
 
     >>> asarray([[1, 2], [3, 4.5]])
@@ -48,11 +50,9 @@ def asarray(
            [3. , 4.5]], dtype=float32)
     """
     _check_order("asarray", order)
-    refuse_sharding("asarray", out_sharding)
-    made = _made("asarray", a, dtype)
-    if copy and made is a and type(a) is ArrayImpl:
-        made = copy_of(a)
-    return made if device is None else device_put(made, device)
+    place = as_place("asarray", device, out_sharding)
+    made = _put(_value("asarray", a, dtype), place)
+    return copy_of(a) if copy and made is a and type(a) is ArrayImpl else made
 
 
 def array(
@@ -63,7 +63,7 @@ def array(
     ndmin: int = 0,
     *,
     device: Any = None,
-    out_sharding: None = None,
+    out_sharding: Any = None,
 ) -> Array:
     """Like `asarray`, but a copy, and of at least `ndmin` dimensions.
 
@@ -71,13 +71,12 @@ def array(
     Array([[1, 2]], dtype=int32)
     """
     _check_order("array", order)
-    refuse_sharding("array", out_sharding)
-    made = _made("array", object, dtype)
-    if copy and made is object and type(object) is ArrayImpl:
-        made = copy_of(object)
-    if made.ndim < ndmin:
-        made = reshape(made, (1,) * (ndmin - made.ndim) + made.shape)
-    return made if device is None else device_put(made, device)
+    place = as_place("array", device, out_sharding)
+    value = _value("array", object, dtype)
+    if ndmin and np.ndim(value) < ndmin:
+        value = reshape(_put(value), (1,) * (ndmin - np.ndim(value)) + np.shape(value))
+    made = _put(value, place)
+    return copy_of(object) if copy and made is object and type(object) is ArrayImpl else made
 
 
 def _check_order(name: str, order: str | None) -> None:
@@ -86,24 +85,39 @@ def _check_order(name: str, order: str | None) -> None:
 
 
 def _made(name: str, x: Any, dtype: Any) -> Any:
+    return _put(_value(name, x, dtype))
+
+
+def _put(value: Any, place: Any = None) -> Any:
+    """An array of what `_value` gives: of an ndarray each device gets its part, without one having all of it."""
+    if type(value) in _ARRAYS:
+        return placed(value, place)
+    if place is None or state.builder is not None:
+        return placed(device_put_value(value), place)
+    return device_put(value, place)
+
+
+def _value(name: str, x: Any, dtype: Any) -> Any:
+    """Arrays as they are, in the dtype that is asked for; anything else as an ndarray or a number."""
     if dtype is None and type(x) is np.ndarray:
-        return _from_numpy(name, x)
+        return _warned_of(name, x)
     wanted = None if dtype is None else check_user_dtype(dtype, name)
     if type(x) in _ARRAYS:
         return x if wanted is None else convert(x, wanted)
     if type(x) in PYTHON_SCALARS:
-        return device_put_value(x if wanted is None else np.asarray(x, wanted))
+        return x if wanted is None else np.asarray(x, wanted)
     if isinstance(x, list | tuple):
         return _nested(name, x, wanted)
     if stands_for_array(x):
-        return _made(name, x.__jax_array__(), wanted)
+        return _value(name, x.__jax_array__(), wanted)
     return _foreign(name, x, wanted)
 
 
 _WIDE = tuple(map(np.dtype, ("int64", "uint64", "float64", "complex128")))
 
 
-def _from_numpy(name: str, x: np.ndarray) -> Any:
+def _warned_of(name: str, x: np.ndarray) -> np.ndarray:
+    """The array, which is narrowed when it is put onto a device, with a warning if it will be."""
     if x.dtype in _WIDE and not enable_x64.value:
         narrow = canonicalize_dtype(x.dtype)
         warnings.warn(
@@ -113,7 +127,7 @@ def _from_numpy(name: str, x: np.ndarray) -> Any:
             UserWarning,
             user_stacklevel(),
         )
-    return device_put_value(x)
+    return x
 
 
 def _foreign(name: str, x: Any, wanted: Any) -> Any:
@@ -121,7 +135,7 @@ def _foreign(name: str, x: Any, wanted: Any) -> Any:
     value = None if x is None or isinstance(x, str | bytes) else np.asarray(x)
     if value is None or value.dtype.kind in "OSUMm":
         raise TypeError(f"{name}: {type(x).__name__} {_shown(x)} is no array of numbers; pass numbers or lists of them")
-    return device_put_value(value if wanted is None else value.astype(wanted))
+    return value if wanted is None else value.astype(wanted)
 
 
 def _shown(x: Any) -> str:
@@ -141,7 +155,7 @@ def _nested(name: str, x: Sequence[Any], wanted: Any) -> Any:
     value = _filled(name, x, dtype)
     if value.size != sum(np.size(leaf) for leaf in leaves):
         raise TypeError(f"{name}: the nested lists hold None; pass numbers only")
-    return device_put_value(value)
+    return value
 
 
 def _filled(name: str, x: Sequence[Any], dtype: Any) -> np.ndarray:

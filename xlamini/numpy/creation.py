@@ -10,13 +10,17 @@ import numpy as np
 
 from xlamini.core.avals import ShapedArray
 from xlamini.core.dtypes import canonicalize_dtype, check_user_dtype
+from xlamini.core.partition_spec import PartitionSpec
 from xlamini.core.tracer import aval_of, state
 from xlamini.numpy.arguments import as_operand, as_shape
+from xlamini.numpy.places import as_place, placed
+from xlamini.primitives.out_sharding import sharding_like
 from xlamini.primitives.promotion import check_operands, in_dtype
 from xlamini.primitives.random_keys import wrap_p
-from xlamini.primitives.shape import broadcast_in_dim, broadcast_in_dim_p, refuse_sharding
+from xlamini.primitives.shape import broadcast_in_dim, broadcast_in_dim_p
 from xlamini.runtime.array import Array
 from xlamini.runtime.keys import KeyType
+from xlamini.runtime.meshes.named_sharding import NamedSharding
 from xlamini.runtime.put import device_put_value
 from xlamini.transforms.composite import composite
 from xlamini.transforms.placing import device_put
@@ -27,32 +31,31 @@ SMALL = 4096
 
 
 def zeros(
-    shape: ShapeLike, dtype: DTypeLike | None = None, *, device: Any = None, out_sharding: None = None
+    shape: ShapeLike, dtype: DTypeLike | None = None, *, device: Any = None, out_sharding: Any = None
 ) -> Array:
     """An array of zeros; of floats, if no dtype is given. TypeError for a shape with negative or broken sizes.
+
+    It lies on `device`, or is split over a mesh as `out_sharding` says, a PartitionSpec or NamedSharding.
 
     >>> zeros((2, 2))
     Array([[0., 0.],
            [0., 0.]], dtype=float32)
     """
-    refuse_sharding("zeros", out_sharding)
-    return _filled("zeros", shape, 0, dtype, device)
+    return _filled("zeros", shape, 0, dtype, as_place("zeros", device, out_sharding))
 
 
 def ones(
-    shape: ShapeLike, dtype: DTypeLike | None = None, *, device: Any = None, out_sharding: None = None
+    shape: ShapeLike, dtype: DTypeLike | None = None, *, device: Any = None, out_sharding: Any = None
 ) -> Array:
     """An array of ones; of floats, if no dtype is given."""
-    refuse_sharding("ones", out_sharding)
-    return _filled("ones", shape, 1, dtype, device)
+    return _filled("ones", shape, 1, dtype, as_place("ones", device, out_sharding))
 
 
 def empty(
-    shape: ShapeLike, dtype: DTypeLike | None = None, *, device: Any = None, out_sharding: None = None
+    shape: ShapeLike, dtype: DTypeLike | None = None, *, device: Any = None, out_sharding: Any = None
 ) -> Array:
     """An array of any values: of zeros."""
-    refuse_sharding("empty", out_sharding)
-    return _filled("empty", shape, 0, dtype, device)
+    return _filled("empty", shape, 0, dtype, as_place("empty", device, out_sharding))
 
 
 def full(
@@ -61,23 +64,23 @@ def full(
     dtype: DTypeLike | None = None,
     *,
     device: Any = None,
-    out_sharding: None = None,
+    out_sharding: Any = None,
 ) -> Array:
     """An array filled with `fill_value`, which may be an array that broadcasts to `shape`; in its dtype, if none is
-    given.
+    given. `device` and `out_sharding` as of `zeros`.
 
     >>> full(2, 7)
     Array([7, 7], dtype=int32, weak_type=True)
     """
-    refuse_sharding("full", out_sharding)
+    place = as_place("full", device, out_sharding)
     check_operands("full", (fill_value,))
     sizes = as_shape("full", shape)
     aval = aval_of(fill_value)
     if dtype is not None:
         aval = ShapedArray(aval.shape, check_user_dtype(dtype, "full"))
     if aval.shape:
-        return _placed(_spread(in_dtype(fill_value, aval.dtype, aval.weak_type), sizes), device)
-    return _constant(fill_value, ShapedArray(sizes, aval.dtype, aval.weak_type), device)
+        return placed(_spread(in_dtype(fill_value, aval.dtype, aval.weak_type), sizes), place)
+    return _constant(fill_value, ShapedArray(sizes, aval.dtype, aval.weak_type), place)
 
 
 def zeros_like(
@@ -86,11 +89,10 @@ def zeros_like(
     shape: ShapeLike | None = None,
     *,
     device: Any = None,
-    out_sharding: None = None,
+    out_sharding: Any = None,
 ) -> Array:
-    """An array of zeros of the shape and dtype of `a`, where no others are given."""
-    refuse_sharding("zeros_like", out_sharding)
-    return _filled_like("zeros_like", a, 0, dtype, shape, device)
+    """An array of zeros of the shape and dtype of `a`, where no others are given; without `shape`, split as `a` is."""
+    return _filled_like("zeros_like", a, 0, dtype, shape, as_place("zeros_like", device, out_sharding))
 
 
 def ones_like(
@@ -99,11 +101,10 @@ def ones_like(
     shape: ShapeLike | None = None,
     *,
     device: Any = None,
-    out_sharding: None = None,
+    out_sharding: Any = None,
 ) -> Array:
     """An array of ones of the shape and dtype of `a`, where no others are given."""
-    refuse_sharding("ones_like", out_sharding)
-    return _filled_like("ones_like", a, 1, dtype, shape, device)
+    return _filled_like("ones_like", a, 1, dtype, shape, as_place("ones_like", device, out_sharding))
 
 
 def empty_like(
@@ -120,29 +121,35 @@ def full_like(
     shape: ShapeLike | None = None,
     *,
     device: Any = None,
-    out_sharding: None = None,
+    out_sharding: Any = None,
 ) -> Array:
     """An array filled with `fill_value`, of the shape and dtype of `a`, where no others are given.
 
     >>> full_like(xlamini.numpy.arange(2), 1.5)
     Array([1, 1], dtype=int32)
     """
-    refuse_sharding("full_like", out_sharding)
+    place = as_place("full_like", device, out_sharding)
     check_operands("full_like", (fill_value,))
     aval = _like("full_like", a, dtype, shape)
+    place = _place_like(a, shape, place)
     if aval_of(fill_value).shape:
-        return _placed(_spread(in_dtype(fill_value, aval.dtype), aval.shape), device)
-    return _constant(fill_value, aval, device)
+        return placed(_spread(in_dtype(fill_value, aval.dtype), aval.shape), place)
+    return _constant(fill_value, aval, place)
 
 
-def _filled(name: str, shape: Any, value: int, dtype: Any, device: Any) -> Any:
+def _filled(name: str, shape: Any, value: int, dtype: Any, place: Any) -> Any:
     sizes = as_shape(name, shape)
     wanted = canonicalize_dtype(float) if dtype is None else check_user_dtype(dtype, name)
-    return _constant(value, ShapedArray(sizes, wanted), device)
+    return _constant(value, ShapedArray(sizes, wanted), place)
 
 
-def _filled_like(name: str, a: Any, value: int, dtype: Any, shape: Any, device: Any) -> Any:
-    return _constant(value, _like(name, a, dtype, shape), device)
+def _filled_like(name: str, a: Any, value: int, dtype: Any, shape: Any, place: Any) -> Any:
+    return _constant(value, _like(name, a, dtype, shape), _place_like(a, shape, place))
+
+
+def _place_like(a: Any, shape: Any, place: Any) -> Any:
+    """Where an array like `a` is to lie: where was asked for, or as `a` does, if it is to have its shape."""
+    return sharding_like(a) if place is None and shape is None else place
 
 
 def _like(name: str, a: Any, dtype: Any, shape: Any) -> ShapedArray:
@@ -154,15 +161,18 @@ def _like(name: str, a: Any, dtype: Any, shape: Any) -> ShapedArray:
     return ShapedArray(sizes, aval_of(a).dtype if dtype is None else check_user_dtype(dtype, name), weak)
 
 
-def _constant(value: Any, aval: ShapedArray, device: Any) -> Any:
+def _constant(value: Any, aval: ShapedArray, place: Any) -> Any:
     """An array of this type that holds one number everywhere: in each word of random keys."""
     if isinstance(aval.dtype, KeyType) and aval_of(value).dtype != aval.dtype:
-        return _placed(_keys(value, aval), device)
-    if state.builder is None and aval.size <= SMALL and not hasattr(value, "aval"):
-        return device_put_value(_on_host(value, aval), device, aval=aval)
-    if state.builder is None:
-        return _placed(_run_filled(value, aval), device)
-    return _placed(_staged(value, aval), device)
+        return placed(_keys(value, aval), place)
+    if state.builder is not None:
+        return placed(_staged(value, aval), place)
+    if aval.size <= SMALL and not hasattr(value, "aval"):
+        return device_put_value(_on_host(value, aval), place, aval=aval)
+    if type(place) is NamedSharding:
+        number = value if hasattr(value, "aval") else _on_host(value, aval.update(shape=()))
+        return _run_split(device_put(number, place.update(spec=PartitionSpec())), aval, place)
+    return placed(_run_filled(value, aval), place)
 
 
 def _on_host(value: Any, aval: ShapedArray) -> np.ndarray:
@@ -177,6 +187,12 @@ def _staged(value: Any, aval: ShapedArray) -> Any:
 @composite(static=("aval",))
 def _run_filled(value: Any, aval: ShapedArray) -> Any:
     return _staged(value, aval)
+
+
+@composite(static=("aval", "sharding"))
+def _run_split(value: Any, aval: ShapedArray, sharding: NamedSharding) -> Any:
+    """Each device makes its part."""
+    return placed(_staged(value, aval), sharding)
 
 
 @composite(static=("aval",))
@@ -195,9 +211,3 @@ def _spread(x: Any, shape: tuple[int, ...]) -> Any:
     if not fits:
         raise ValueError(f"full: fill_value of shape {own} does not broadcast to shape {shape}")
     return broadcast_in_dim(as_operand("full", x), shape, range(len(shape) - len(own), len(shape)))
-
-
-def _placed(x: Any, device: Any) -> Any:
-    return x if device is None else device_put(x, device)
-
-

@@ -29,6 +29,7 @@ from xlamini.numpy.contraction import (
 )
 from xlamini.primitives.convert import convert
 from xlamini.primitives.dot_general import dot_general
+from xlamini.primitives.out_sharding import in_sharding
 from xlamini.runtime.array import Array
 from xlamini.transforms.composite import composite
 from xlamini.typing import ArrayLike, DTypeLike
@@ -46,7 +47,7 @@ def einsum(
     precision: Any = None,
     preferred_element_type: DTypeLike | None = None,
     _dot_general: Callable[..., Any] = dot_general,
-    out_sharding: None = None,
+    out_sharding: Any = None,
 ) -> Array:
     """The sum of products that the subscripts describe: "ij,jk->ik" is the matrix product.
 
@@ -54,17 +55,21 @@ def einsum(
     summed; without "->" the output has the labels that stand once, in alphabetical order. Also as `einsum(a, [0, 1],
     b, [1, 2], [0, 2])`. `optimize` says in which order several operands are multiplied: as planned by NumPy ("auto",
     "greedy", "optimal"), from left to right (False), or a path as `einsum_path` gives it. `_dot_general` computes the
-    products in place of `lax.dot_general`. ValueError for bad subscripts, ShapeError for sizes that do not fit.
+    products in place of `lax.dot_general`. `out_sharding`, a PartitionSpec or NamedSharding, says how the result is
+    split over a mesh. ValueError for bad subscripts, ShapeError for sizes that do not fit.
 
     >>> einsum("ij,ij->i", jnp.ones((2, 3)), jnp.ones((2, 3)))
     Array([3., 3.], dtype=float32)
     """
-    if out is not None or out_sharding is not None:
-        raise NotImplementedError("einsum: `out` and `out_sharding` must be None; use the returned array")
+    if out is not None:
+        raise NotImplementedError("einsum: `out` must be None, because arrays are immutable; use the returned array")
     if not isinstance(subscripts, str):
         subscripts, operands = _from_sublists((subscripts, *operands))
     planned = optimize if isinstance(optimize, str | bool) else tuple(map(_frozen, optimize))
-    return _einsum(operands, subscripts, planned, precision, preferred_element_type, _dot_general)
+    options = subscripts, planned, precision, preferred_element_type, _dot_general
+    if out_sharding is None:
+        return _einsum(operands, *options)
+    return _einsum(operands, *options, out_sharding)
 
 
 def einsum_path(
@@ -83,10 +88,19 @@ def einsum_path(
     return list(path), account
 
 
-@composite(static=("subscripts", "optimize", "precision", "preferred_element_type", "dot"))
+@composite(static=("subscripts", "optimize", "precision", "preferred_element_type", "dot", "out_sharding"))
 def _einsum(
-    operands: Sequence[Any], subscripts: str, optimize: Any, precision: Any, preferred_element_type: Any, dot: Any
+    operands: Sequence[Any],
+    subscripts: str,
+    optimize: Any,
+    precision: Any,
+    preferred_element_type: Any,
+    dot: Any,
+    out_sharding: Any = None,
 ) -> Any:
+    if out_sharding is not None:
+        options = subscripts, optimize, precision, preferred_element_type, dot
+        return in_sharding(out_sharding, _einsum, operands, *options)
     operands = [as_operand("einsum", x) for x in operands]
     terms, output = parse(subscripts, tuple(aval_of(x).ndim for x in operands))
     sizes = _sizes(terms, operands)

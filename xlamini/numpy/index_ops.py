@@ -191,16 +191,17 @@ def _box(plan: Plan, leaves: Sequence[Any]) -> _Box:
     )
 
 
-def _cut(x: Any, box: _Box) -> Any:
-    """The box, without steps, with its points as axes of size 1."""
+def _cut(x: Any, box: _Box, steps: Sequence[int] | None = None) -> Any:
+    """The box, whole or by these steps, with its points as axes of size 1."""
     if all(type(start) is int for start in box.starts):
-        return slice(x, box.starts, [lo + n for lo, n in zip(box.starts, box.sizes, strict=True)])
-    return dynamic_slice(x, box.starts, box.sizes, allow_negative_indices=box.wrap)
+        return slice(x, box.starts, [lo + n for lo, n in zip(box.starts, box.sizes, strict=True)], steps)
+    found = dynamic_slice(x, box.starts, box.sizes, allow_negative_indices=box.wrap)
+    return found if steps is None else slice(found, [0] * len(steps), box.sizes, steps)
 
 
 def _read_box(x: Any, plan: Plan, leaves: Sequence[Any]) -> Any:
     box = _box(plan, leaves)
-    read = slice(_cut(x, box), [0] * len(box.steps), box.sizes, [abs(step) for step in box.steps])
+    read = _cut(x, box, [abs(step) for step in box.steps])
     backwards = [axis for axis, step in enumerate(box.steps) if step < 0]
     read = rev(read, backwards) if backwards else read
     new = _new_axes(plan)

@@ -17,57 +17,64 @@ from xlamini.primitives.complex import conj
 from xlamini.primitives.convert import convert
 from xlamini.primitives.dot_general import check_pairs, dot_general_p
 from xlamini.primitives.elementwise import mul
+from xlamini.primitives.out_sharding import in_sharding
 from xlamini.primitives.promotion import promoted_dtypes
-from xlamini.primitives.shape import broadcast_in_dim, moveaxis, refuse_sharding, reshape
+from xlamini.primitives.shape import broadcast_in_dim, moveaxis, reshape
 from xlamini.runtime.array import Array
 from xlamini.transforms.composite import composite
 from xlamini.typing import ArrayLike, DTypeLike
 
 _HOW = ("precision", "preferred_element_type")
+_HOW_AND_WHERE = (*_HOW, "out_sharding")
 
 
-@composite(static=_HOW)
+@composite(static=_HOW_AND_WHERE)
 def dot(
     a: ArrayLike,
     b: ArrayLike,
     *,
     precision: Any = None,
     preferred_element_type: DTypeLike | None = None,
-    out_sharding: None = None,
+    out_sharding: Any = None,
 ) -> Array:
     """The product summed over the last axis of `a` and the last but one of `b` (its only one, if it is a vector).
 
-    With a scalar it is a multiplication. The result has dtype `preferred_element_type`, or else the promoted one.
-    ShapeError where the summed axes differ in size; for stacks of matrices see `matmul`.
+    With a scalar it is a multiplication. The result has dtype `preferred_element_type`, or else the promoted one, and
+    is split over a mesh as `out_sharding` says, a PartitionSpec or NamedSharding. ShapeError where the summed axes
+    differ in size; for stacks of matrices see `matmul`.
 
     >>> dot(jnp.ones((2, 3)), jnp.ones(3))
     Array([3., 3.], dtype=float32)
     """
-    refuse_sharding("dot", out_sharding)
+    if out_sharding is not None:
+        how = {"precision": precision, "preferred_element_type": preferred_element_type}
+        return in_sharding(out_sharding, dot, a, b, **how)
     a, b = as_operand("dot", a), as_operand("dot", b)
     left, right = aval_of(a).ndim, aval_of(b).ndim
     pairs = ((), ()) if not left or not right else ((left - 1,), (max(right - 2, 0),))
     return _contracted("dot", a, b, pairs, precision, preferred_element_type)
 
 
-@composite(static=_HOW)
+@composite(static=_HOW_AND_WHERE)
 def matmul(
     a: ArrayLike,
     b: ArrayLike,
     *,
     precision: Any = None,
     preferred_element_type: DTypeLike | None = None,
-    out_sharding: None = None,
+    out_sharding: Any = None,
 ) -> Array:
     """The matrix product `a @ b`. Leading axes are a stack of matrices and broadcast; a vector counts as row or column.
 
-    The result has dtype `preferred_element_type`, or else the promoted one. ValueError for a scalar, ShapeError where
-    shapes do not fit.
+    The result has dtype `preferred_element_type`, or else the promoted one, and is split over a mesh as `out_sharding`
+    says, a PartitionSpec or NamedSharding. ValueError for a scalar, ShapeError where shapes do not fit.
 
     >>> matmul(jnp.ones((5, 2, 3)), jnp.ones((3, 4))).shape
     (5, 2, 4)
     """
-    refuse_sharding("matmul", out_sharding)
+    if out_sharding is not None:
+        how = {"precision": precision, "preferred_element_type": preferred_element_type}
+        return in_sharding(out_sharding, matmul, a, b, **how)
     a, b = as_operand("matmul", a), as_operand("matmul", b)
     left, right = aval_of(a), aval_of(b)
     for side, aval in (("a", left), ("b", right)):
@@ -167,7 +174,7 @@ def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
     return mul(broadcast_in_dim(a, shape, (0,)), broadcast_in_dim(b, shape, (1,)))
 
 
-@composite(static=(*_HOW, "axes"))
+@composite(static=(*_HOW_AND_WHERE, "axes"))
 def tensordot(
     a: ArrayLike,
     b: ArrayLike,
@@ -175,7 +182,7 @@ def tensordot(
     *,
     precision: Any = None,
     preferred_element_type: DTypeLike | None = None,
-    out_sharding: None = None,
+    out_sharding: Any = None,
 ) -> Array:
     """The product summed over the last `axes` axes of `a` and the first of `b`, or over the pair of axes (of a, of b).
 
@@ -184,7 +191,9 @@ def tensordot(
     >>> tensordot(jnp.ones((2, 3, 4)), jnp.ones((4, 3, 5)), axes=((1, 2), (1, 0))).shape
     (2, 5)
     """
-    refuse_sharding("tensordot", out_sharding)
+    if out_sharding is not None:
+        how = {"precision": precision, "preferred_element_type": preferred_element_type}
+        return in_sharding(out_sharding, tensordot, a, b, axes, **how)
     a, b = as_operand("tensordot", a), as_operand("tensordot", b)
     pairs = _paired_axes(axes, aval_of(a).ndim, aval_of(b).ndim)
     return _contracted("tensordot", a, b, pairs, precision, preferred_element_type)

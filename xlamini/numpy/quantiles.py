@@ -17,11 +17,12 @@ from xlamini.numpy.take import take, take_along_axis
 from xlamini.primitives import operators
 from xlamini.primitives.convert import convert
 from xlamini.primitives.cumulative import cumsum
+from xlamini.primitives.out_sharding import in_sharding
 from xlamini.primitives.promotion import broadcast_to, in_dtype, promoted_inexact
 from xlamini.primitives.rounding import ceil, floor
 from xlamini.primitives.select import clamp
 from xlamini.primitives.select import where as select
-from xlamini.primitives.shape import broadcast_in_dim, expand_dims, refuse_sharding, reshape, transpose
+from xlamini.primitives.shape import broadcast_in_dim, expand_dims, reshape, transpose
 from xlamini.primitives.sort import sort_p
 from xlamini.runtime.array import Array
 from xlamini.transforms.composite import composite
@@ -94,7 +95,9 @@ def percentile(
     >>> percentile(jnp.arange(5), 50)
     Array(2., dtype=float32)
     """
-    refuse_sharding("percentile", out_sharding)
+    if out_sharding is not None:
+        options = axis, out, overwrite_input, method, keepdims
+        return in_sharding(out_sharding, percentile, a, q, *options, weights=weights)
     share = _share("percentile", q)
     return _quantile("percentile", a, share, axis, out, overwrite_input, method, keepdims, weights, False)
 

@@ -13,6 +13,7 @@ from xlamini.core.tracer import Tracer, aval_of, state
 from xlamini.numpy.arguments import as_axis, as_index, as_operand, as_shape
 from xlamini.numpy.creation import zeros
 from xlamini.numpy.joining import stack
+from xlamini.numpy.places import as_place, placed
 from xlamini.numpy.shapes import moveaxis
 from xlamini.primitives import arithmetic, exponential, operators
 from xlamini.primitives.concatenate import concatenate
@@ -21,7 +22,7 @@ from xlamini.primitives.iota import broadcasted_iota, iota
 from xlamini.primitives.promotion import check_operands, in_dtype, promoted_inexact
 from xlamini.primitives.rounding import floor
 from xlamini.primitives.select import where
-from xlamini.primitives.shape import broadcast_in_dim, expand_dims, refuse_sharding
+from xlamini.primitives.shape import broadcast_in_dim, expand_dims
 from xlamini.runtime.array import Array
 from xlamini.runtime.put import device_put_value
 from xlamini.transforms.composite import composite
@@ -36,25 +37,25 @@ def arange(
     dtype: DTypeLike | None = None,
     *,
     device: Any = None,
-    out_sharding: None = None,
+    out_sharding: Any = None,
 ) -> Array:
     """The numbers from `start` (0 if only one bound is given) up to, not including, `stop`, in steps of `step`.
 
-    The bounds must be known while tracing. The dtype is that of the bounds, if none is given. Raises ValueError for
+    The bounds must be known while tracing. The dtype is that of the bounds, if none is given. The numbers lie on
+    `device`, or are split over a mesh as `out_sharding` says, a PartitionSpec or NamedSharding. Raises ValueError for
     complex numbers, ZeroDivisionError for a step of 0.
 
     >>> arange(3), arange(1, 2, 0.5)
     (Array([0, 1, 2], dtype=int32), Array([1. , 1.5], dtype=float32))
     """
-    refuse_sharding("arange", out_sharding)
+    place = as_place("arange", device, out_sharding)
     bounds = [b for b in (start, stop, step) if b is not None]
     check_operands("arange", bounds or (start,))
     wanted = result_type(*bounds) if dtype is None else check_user_dtype(dtype, "arange")
     if not issubdtype(wanted, np.integer) and not issubdtype(wanted, np.floating):
         raise ValueError(f"arange: dtype {wanted} cannot count; ask for integers or floats with `dtype`")
     low, high, by = _bounds(start, stop, step)
-    made = _counted(low, high, by, wanted)
-    return made if device is None else device_put(made, device)
+    return _counted(low, high, by, wanted, place)
 
 
 def _bounds(start: Any, stop: Any, step: Any) -> tuple[Any, Any, Any]:
@@ -75,12 +76,12 @@ def _known(bound: Any) -> int | float:
     return bound if isinstance(bound, int | float) else np.asarray(bound).item()
 
 
-def _counted(start: Any, stop: Any, step: Any, dtype: Any) -> Any:
+def _counted(start: Any, stop: Any, step: Any, dtype: Any, place: Any) -> Any:
     length = max(0, math.ceil((stop - start) / step))
     if state.builder is not None and (start, step) == (0, 1):
-        return iota(dtype, length)
-    values = start + np.arange(length) * step if length else np.zeros(0)
-    return device_put_value(values.astype(dtype))
+        return placed(iota(dtype, length), place)
+    values = (start + np.arange(length) * step if length else np.zeros(0)).astype(dtype)
+    return device_put_value(values, place) if state.builder is None else placed(device_put_value(values), place)
 
 
 def linspace(

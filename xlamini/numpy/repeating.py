@@ -13,21 +13,23 @@ from xlamini.numpy.arguments import as_axis, as_operand, as_shape
 from xlamini.numpy.creation import zeros
 from xlamini.numpy.shapes import ravel
 from xlamini.primitives.cumulative import cumsum
+from xlamini.primitives.out_sharding import in_sharding
 from xlamini.primitives.promotion import check_operands
-from xlamini.primitives.shape import broadcast_in_dim, refuse_sharding, reshape
+from xlamini.primitives.shape import broadcast_in_dim, reshape
 from xlamini.runtime.array import Array
 from xlamini.transforms.composite import composite
 from xlamini.typing import ArrayLike, ShapeLike
 
 
-def broadcast_to(array: ArrayLike, shape: ShapeLike, *, out_sharding: None = None) -> Array:
+def broadcast_to(array: ArrayLike, shape: ShapeLike, *, out_sharding: Any = None) -> Array:
     """`array` repeated into `shape`, by NumPy's rules; ShapeError where it does not fit.
 
     >>> broadcast_to(xlamini.numpy.arange(2), (2, 2))
     Array([[0, 1],
            [0, 1]], dtype=int32)
     """
-    refuse_sharding("broadcast_to", out_sharding)
+    if out_sharding is not None:
+        return in_sharding(out_sharding, broadcast_to, array, shape)
     x = as_operand("broadcast_to", array)
     sizes = as_shape("broadcast_to", shape)
     new = len(sizes) - x.ndim
@@ -84,7 +86,7 @@ def repeat(
     axis: int | None = None,
     *,
     total_repeat_length: int | None = None,
-    out_sharding: None = None,
+    out_sharding: Any = None,
 ) -> Array:
     """Each element of `a` along an axis several times in a row; of `a` flattened, if no axis is given.
 
@@ -94,7 +96,8 @@ def repeat(
     >>> repeat(xlamini.numpy.arange(3), xlamini.numpy.array([1, 0, 2]))
     Array([0, 2, 2], dtype=int32)
     """
-    refuse_sharding("repeat", out_sharding)
+    if out_sharding is not None:
+        return in_sharding(out_sharding, repeat, a, repeats, axis, total_repeat_length=total_repeat_length)
     check_operands("repeat", (repeats,))
     x = ravel(a) if axis is None else as_operand("repeat", a)
     along = as_axis("repeat", 0 if axis is None else axis, x.ndim)

@@ -15,9 +15,10 @@ from xlamini.primitives.convert import convert
 from xlamini.primitives.cumulative import cumsum
 from xlamini.primitives.elementwise import INTEGER, kind_of
 from xlamini.primitives.iota import broadcasted_iota
+from xlamini.primitives.out_sharding import in_sharding
 from xlamini.primitives.promotion import check_operands, in_dtype, promoted_dtypes
 from xlamini.primitives.select import where
-from xlamini.primitives.shape import broadcast_in_dim, refuse_sharding, reshape, rev
+from xlamini.primitives.shape import broadcast_in_dim, reshape, rev
 from xlamini.runtime.array import Array
 from xlamini.runtime.put import device_put_value
 from xlamini.transforms.composite import composite
@@ -172,7 +173,7 @@ def bincount(
     minlength: int = 0,
     *,
     length: int | None = None,
-    out_sharding: None = None,
+    out_sharding: Any = None,
 ) -> Array:
     """How often each number from 0 up to the largest occurs in `x`; with `weights`, the sum of those of its
     occurrences.
@@ -183,8 +184,8 @@ def bincount(
     >>> bincount(xlamini.numpy.array([0, 1, 1, 3]))
     Array([1, 2, 0, 1], dtype=int32)
     """
-    refuse_sharding("bincount", out_sharding)
-    refuse_sharding("bincount", out_sharding)
+    if out_sharding is not None:
+        return in_sharding(out_sharding, bincount, x, weights, minlength, length=length)
     numbers = as_operand("bincount", x)
     if kind_of(numbers.dtype) not in INTEGER:
         raise TypeError(f"bincount: x must be of integers, got {numbers.dtype}; convert it with .astype(int)")

@@ -10,25 +10,26 @@ import numpy as np
 from xlamini.core.errors import ShapeError
 from xlamini.numpy.arguments import as_axes, as_axis, as_index, as_operand
 from xlamini.primitives import shape as _shape
+from xlamini.primitives.out_sharding import in_sharding
 from xlamini.primitives.promotion import is_operand
-from xlamini.primitives.shape import refuse_sharding
 from xlamini.runtime.array import Array
 from xlamini.transforms.composite import composite
 from xlamini.typing import ArrayLike, AxisLike, ShapeLike
 
 
 def reshape(
-    a: ArrayLike, shape: ShapeLike, order: str = "C", *, copy: bool | None = None, out_sharding: None = None
+    a: ArrayLike, shape: ShapeLike, order: str = "C", *, copy: bool | None = None, out_sharding: Any = None
 ) -> Array:
     """The elements of `a` in another shape; one size may be -1, which follows from the others.
 
-    They are read and written in row-major order, or with order "F" in column-major order. ShapeError where the sizes
-    don't fit.
+    They are read and written in row-major order, or with order "F" in column-major order. `out_sharding`, a
+    PartitionSpec or NamedSharding, says how the result is split over a mesh. ShapeError where the sizes don't fit.
 
     >>> reshape(xlamini.numpy.arange(6), (2, -1)).shape
     (2, 3)
     """
-    refuse_sharding("reshape", out_sharding)
+    if out_sharding is not None:
+        return in_sharding(out_sharding, reshape, a, shape, order)
     x = as_operand("reshape", a)
     sizes = _resolved(x.shape, shape)
     if order == "C":
@@ -67,9 +68,10 @@ def _misfit(own: tuple[int, ...], total: int, sizes: tuple[int, ...], needed: st
     )
 
 
-def ravel(a: ArrayLike, order: str = "C", *, out_sharding: None = None) -> Array:
+def ravel(a: ArrayLike, order: str = "C", *, out_sharding: Any = None) -> Array:
     """The elements of `a` in one dimension; in row-major order, or with order "F" in column-major order."""
-    refuse_sharding("ravel", out_sharding)
+    if out_sharding is not None:
+        return in_sharding(out_sharding, ravel, a, order)
     return reshape(a, -1 if np.size(a) else 0, order)
 
 

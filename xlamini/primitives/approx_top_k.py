@@ -17,6 +17,7 @@ import numpy as np
 from xlamini.core.avals import ShapedArray
 from xlamini.core.errors import ShapeError
 from xlamini.core.primitive import Axis, Cost, Primitive
+from xlamini.core.splitting import Factors, alike
 from xlamini.core.tangents import Zero, is_zero, tangent_aval
 from xlamini.core.tracer import aval_of
 from xlamini.primitives.elementwise import FLOAT, kind_of
@@ -79,6 +80,9 @@ class ApproxTopK(Primitive):
         dim = params["reduction_dimension"]
         shape = (*x.shape[:dim], _count(x, **params), *x.shape[dim + 1 :])
         return [x.update(shape=shape), ShapedArray(shape, _INDEX)]
+
+    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+        return alike(avals, outs, [params["reduction_dimension"]])
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
         values, indices = self.bind(*primals, **params)

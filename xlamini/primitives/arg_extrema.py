@@ -13,6 +13,7 @@ from xlamini.core.avals import Shape, ShapedArray
 from xlamini.core.dtypes import check_user_dtype, iinfo
 from xlamini.core.errors import ShapeError
 from xlamini.core.primitive import Axis, Cost, Primitive
+from xlamini.core.splitting import Factors, reducing
 from xlamini.core.tangents import Zero, tangent_aval
 from xlamini.core.tracer import aval_of
 from xlamini.primitives.arithmetic import min
@@ -68,6 +69,9 @@ class ArgExtremum(Primitive):
         if kind is None or kind not in INTEGER:
             raise TypeError(f"{self.name}: index_dtype must be an integer dtype, got {index_dtype}")
         return ShapedArray((*x.shape[:axis], *x.shape[axis + 1 :]), index_dtype)
+
+    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+        return reducing(avals[0], params["axes"])
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
         out = self.bind(*primals, **params)

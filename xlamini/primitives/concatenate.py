@@ -12,10 +12,12 @@ from xlamini.core.avals import Shape, ShapedArray
 from xlamini.core.dtypes import itemsize_bits
 from xlamini.core.errors import ShapeError
 from xlamini.core.primitive import Cost, Primitive
+from xlamini.core.splitting import Factors, alike
 from xlamini.core.tangents import is_linear
 from xlamini.core.tracer import aval_of
 from xlamini.primitives.batch_ops import with_batch_first
-from xlamini.primitives.shape import LinearUnary, moveaxis
+from xlamini.primitives.linear_unary import LinearUnary
+from xlamini.primitives.shape import moveaxis
 from xlamini.primitives.slice import checked_axis, inserted, slice_in_dim
 from xlamini.primitives.tangent_ops import instantiated
 
@@ -51,6 +53,9 @@ class Concatenate(Primitive):
             raise TypeError(f"concatenate: dtypes differ: {_listed(avals)}; convert them with .astype first")
         shape = (*first.shape[:dimension], sum(a.shape[dimension] for a in avals), *first.shape[dimension + 1 :])
         return first.update(shape=shape, weak_type=all(a.weak_type for a in avals))
+
+    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+        return alike(avals, outs)
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, dimension: int) -> Any:
         out = self.bind(*primals, dimension=dimension)
@@ -103,6 +108,9 @@ class Split(LinearUnary):
             )
         others = (*x.shape[:axis], *x.shape[axis + 1 :])
         return [x.update(shape=inserted(others, axis, n)) for n in sizes]
+
+    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+        return alike(avals, outs)
 
     def transpose(self, cts: Sequence[Any], x: Any, *, sizes: Shape, axis: int) -> list[Any]:
         return [concatenate(list(map(instantiated, cts)), axis)]

@@ -11,6 +11,7 @@ from xlamini.core.avals import ShapedArray
 from xlamini.core.dtypes import check_user_dtype, itemsize_bits
 from xlamini.core.errors import ShapeError
 from xlamini.core.primitive import Axis, Primitive
+from xlamini.core.splitting import Factors, in_front
 from xlamini.core.tangents import Zero, is_differentiable, is_zero, tangent_aval
 from xlamini.core.tracer import aval_of
 from xlamini.primitives.batch_ops import with_batch_first
@@ -131,6 +132,9 @@ class BitcastConvertType(Primitive):
                 f"to {new_dtype}; use .view({str(new_dtype)!r}), or convert the values with .astype"
             )
         return ShapedArray(_bitcast_shape(x, new_dtype), new_dtype)
+
+    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+        return in_front(avals, outs, min(avals[0].ndim, outs[0].ndim))
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, new_dtype: Any) -> Any:
         out = self.bind(*primals, new_dtype=new_dtype)

@@ -17,6 +17,7 @@ import numpy as np
 from xlamini.core.avals import ShapedArray
 from xlamini.core.errors import ShapeError
 from xlamini.core.primitive import Axis, Primitive
+from xlamini.core.splitting import Factors, alike
 from xlamini.core.tracer import aval_of, literal
 from xlamini.primitives.arithmetic import abs, add, max, min
 from xlamini.primitives.blocked_scan import Scan, blocked_scan
@@ -87,6 +88,9 @@ class Cumulative(Primitive):
         if not 0 <= axis < x.ndim:
             raise ShapeError(f"{self.name}: axis {axis} does not fit {x.str_short()}; it takes 0 to {x.ndim - 1}")
         return x
+
+    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+        return alike(avals, outs, [params["axis"]])
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, axis: int, reverse: bool) -> Any:
         out = self.bind(*primals, axis=axis, reverse=reverse)

@@ -9,6 +9,7 @@ from xlamini.core.effects import Effect
 from xlamini.core.jaxpr import Effects
 from xlamini.core.primitive import Axis, Primitive
 from xlamini.core.pytree import tree_leaves
+from xlamini.core.splitting import Factors, dims
 
 _effect = Effect("DceSink", observing=True)
 _TYPED = {"api_version": "4 : i32", "backend_config": "{}"}
@@ -32,6 +33,9 @@ class DceSink(Primitive):
 
     def shape_rule(self, x: ShapedArray, *, prevent_mlir_dce: bool) -> list[ShapedArray]:
         return []
+
+    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+        return Factors([dims(avals[0])], [])
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
         return self.bind(*primals, **params), []

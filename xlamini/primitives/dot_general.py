@@ -17,12 +17,14 @@ from xlamini.core.avals import Shape, ShapedArray
 from xlamini.core.dtypes import check_user_dtype, itemsize_bits, result_type
 from xlamini.core.errors import ShapeError
 from xlamini.core.primitive import Axis, Cost, Primitive, remembered
+from xlamini.core.splitting import Factors, dims
 from xlamini.core.tangents import Zero, is_linear, is_zero, tangent_aval
 from xlamini.core.tracer import aval_of
 from xlamini.primitives.convert import convert
 from xlamini.primitives.dot_algorithm import Algorithm, by_recipe, followed, knows, recipe
+from xlamini.primitives.out_sharding import in_sharding
 from xlamini.primitives.precision import CanonicalPrecision, Precision, canonical_precision, precision_config, swapped
-from xlamini.primitives.shape import refuse_sharding, transpose
+from xlamini.primitives.shape import transpose
 from xlamini.primitives.tangent_ops import add_tangents
 
 DotDimensionNumbers = tuple[tuple[Shape, Shape], tuple[Shape, Shape]]
@@ -47,7 +49,8 @@ def dot_general(
     >>> dot_general(a, b, (((1,), (0,)), ((), ()))).shape
     (2, 4)
     """
-    refuse_sharding("dot_general", out_sharding)
+    if out_sharding is not None:
+        return in_sharding(out_sharding, dot_general, lhs, rhs, dimension_numbers, precision, preferred_element_type)
     if preferred_element_type is not None:
         preferred_element_type = check_user_dtype(preferred_element_type, "dot_general")
     return dot_general_p.bind(
@@ -125,6 +128,14 @@ class DotGeneral(Primitive):
         if dtype is None:
             dtype = lhs.dtype if lhs.dtype == rhs.dtype else result_type(lhs.dtype, rhs.dtype)
         return ShapedArray(shape, dtype)
+
+    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+        (lhs, rhs), numbers = avals, params["dimension_numbers"]
+        (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = numbers
+        partner = dict(zip((*rhs_contract, *rhs_batch), (*lhs_contract, *lhs_batch), strict=True))
+        right = [partner.get(d, f"right {d}") for d in range(rhs.ndim)]
+        lhs_free, rhs_free = free_dimensions(lhs.ndim, rhs.ndim, numbers)
+        return Factors([dims(lhs), right], [[*lhs_batch, *lhs_free, *(right[d] for d in rhs_free)]], lhs_contract)
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
         (lhs, rhs), (lhs_dot, rhs_dot) = primals, tangents

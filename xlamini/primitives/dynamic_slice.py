@@ -14,6 +14,7 @@ from xlamini.core.avals import Shape, ShapedArray
 from xlamini.core.config import enable_x64
 from xlamini.core.errors import ShapeError
 from xlamini.core.primitive import Axis, Cost, Primitive
+from xlamini.core.splitting import Factors, alike
 from xlamini.core.tangents import Zero, is_zero, tangent_aval
 from xlamini.core.tracer import aval_of, literal
 from xlamini.primitives.arithmetic import add
@@ -87,6 +88,9 @@ class DynamicSlice(Primitive):
                 "not larger than the operand's"
             )
         return x.update(shape=slice_sizes)
+
+    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+        return alike(avals, outs)
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, slice_sizes: Shape) -> Any:
         out = self.bind(*primals, slice_sizes=slice_sizes)

@@ -12,6 +12,7 @@ import numpy as np
 from xlamini.core.avals import ShapedArray
 from xlamini.core.errors import ShapeError
 from xlamini.core.primitive import Axis, Cost, Primitive
+from xlamini.core.splitting import Factors, dims, where_split
 from xlamini.core.tangents import Zero, is_linear, is_zero, tangent_aval
 from xlamini.core.tracer import aval_of, literal
 from xlamini.primitives.batch_ops import with_batch_first
@@ -92,6 +93,10 @@ class DynamicUpdateSlice(Primitive):
                 "as many dimensions, none of them larger"
             )
         return x.update(weak_type=x.weak_type and update.weak_type)
+
+    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+        x, _, *starts = avals
+        return Factors([dims(x), where_split(x), *[()] * len(starts)], [dims(x)])
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
         out = self.bind(*primals)

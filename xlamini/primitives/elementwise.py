@@ -27,6 +27,7 @@ from xlamini.core.dtypes import issubdtype, scalar_type_of
 from xlamini.core.edges import trim
 from xlamini.core.errors import MissingRule, ShapeError
 from xlamini.core.primitive import Axis, Cost, Primitive, definition
+from xlamini.core.splitting import Factors, broadcasting
 from xlamini.core.tangents import Linear, Zero, is_differentiable, is_linear, is_zero, tangent_aval
 from xlamini.core.tracer import aval_of, literal
 from xlamini.primitives.shape import broadcast_in_dim, moveaxis, reshape, sum_over
@@ -125,6 +126,9 @@ class Elementwise(Primitive):
         """Decorator: `rule(ct, *operands)` gives the cotangent of each linear operand, None for the others."""
         self.linear_rule = rule
         return rule
+
+    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+        return broadcasting(avals, outs[0])
 
     # The six rules.
 

@@ -17,6 +17,7 @@ from xlamini.core.avals import Shape, ShapedArray
 from xlamini.core.dtypes import issubdtype
 from xlamini.core.errors import ShapeError
 from xlamini.core.primitive import Axis, Cost, remembered
+from xlamini.core.splitting import Factors, alike
 from xlamini.core.tracer import aval_of, literal
 from xlamini.primitives.arithmetic import rem
 from xlamini.primitives.comparison import eq
@@ -24,10 +25,11 @@ from xlamini.primitives.complex import conj, part_dtype, real
 from xlamini.primitives.convert import convert
 from xlamini.primitives.elementwise import mul
 from xlamini.primitives.iota import broadcasted_iota
+from xlamini.primitives.linear_unary import LinearUnary
 from xlamini.primitives.pad import pad
 from xlamini.primitives.promotion import promoted_inexact
 from xlamini.primitives.select import where
-from xlamini.primitives.shape import LinearUnary, moveaxis
+from xlamini.primitives.shape import moveaxis
 
 
 class FftType(enum.IntEnum):
@@ -89,6 +91,9 @@ class FFT(LinearUnary):
             return x.update(shape=(*outer, *shape), dtype=_COMPLEX[x.dtype.name])
         dtype = part_dtype(x.dtype) if fft_type is FftType.IRFFT else x.dtype
         return x.update(shape=(*outer, *fft_lengths), dtype=dtype)
+
+    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+        return alike(avals, outs)
 
     def _check_lengths(self, x: ShapedArray, inner: Shape, fft_type: FftType, lengths: Shape) -> None:
         if not 1 <= len(lengths) <= 3:

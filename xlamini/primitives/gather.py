@@ -10,9 +10,11 @@ import numpy as np
 from xlamini.core.avals import Shape, ShapedArray
 from xlamini.core.errors import ShapeError
 from xlamini.core.primitive import Axis, Cost, Primitive
+from xlamini.core.splitting import Factors
 from xlamini.core.tangents import Zero, is_zero, tangent_aval
 from xlamini.core.tracer import aval_of, literal
 from xlamini.primitives.comparison import eq
+from xlamini.primitives.gather_labels import gather_factors
 from xlamini.primitives.gather_numbers import (
     GatherDimensionNumbers,
     GatherScatterMode,
@@ -92,6 +94,10 @@ class Gather(Primitive):
         rank = indices.ndim - 1 + len(dimension_numbers.offset_dims)
         offsets = dimension_numbers.offset_dims
         return x.update(shape=tuple(next(window) if d in offsets else next(places) for d in range(rank)))
+
+    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+        x, indices = avals
+        return gather_factors(x, indices, outs[0], params["dimension_numbers"], params["slice_sizes"])
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, fill_value: Any, **params: Any) -> Any:
         out = self.bind(*primals, fill_value=fill_value, **params)

@@ -11,7 +11,7 @@ from xlamini.core.dtypes import check_user_dtype
 from xlamini.core.errors import ShapeError
 from xlamini.core.primitive import Primitive
 from xlamini.primitives.elementwise import NUMERIC, kind_of
-from xlamini.primitives.shape import refuse_sharding
+from xlamini.primitives.out_sharding import in_sharding
 
 
 def iota(dtype: Any, size: int) -> Any:
@@ -32,7 +32,8 @@ def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int, *, out_sh
     Array([[0, 1, 2],
            [0, 1, 2]], dtype=int32)
     """
-    refuse_sharding("broadcasted_iota", out_sharding)
+    if out_sharding is not None:
+        return in_sharding(out_sharding, broadcasted_iota, dtype, shape, dimension)
     known = check_user_dtype(dtype, "iota")
     return iota_p.bind(dtype=known, shape=tuple(map(int, shape)), dimension=int(dimension))
 

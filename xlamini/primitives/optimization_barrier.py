@@ -7,6 +7,7 @@ from typing import Any
 from xlamini.core.avals import ShapedArray
 from xlamini.core.primitive import Axis, Primitive
 from xlamini.core.pytree import flatten, unflatten
+from xlamini.core.splitting import Factors, apart
 from xlamini.core.tangents import is_linear, is_zero
 from xlamini.primitives.tangent_ops import instantiated
 
@@ -27,6 +28,9 @@ class OptimizationBarrier(Primitive):
 
     def shape_rule(self, *avals: ShapedArray) -> list[ShapedArray]:
         return list(avals)
+
+    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+        return Factors(apart(avals), apart(outs))
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
         given = iter(self.bind(*[t for t in tangents if not is_zero(t)]))

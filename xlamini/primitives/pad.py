@@ -13,6 +13,7 @@ import numpy as np
 from xlamini.core.avals import ShapedArray
 from xlamini.core.errors import ShapeError
 from xlamini.core.primitive import Primitive
+from xlamini.core.splitting import Factors, alike
 from xlamini.core.tangents import is_linear
 from xlamini.core.tracer import aval_of, literal
 from xlamini.primitives.batch_ops import with_batch_first
@@ -56,6 +57,9 @@ class Pad(Primitive):
                 "for each dimension, between not negative, and may not cut off more than there is"
             )
         return x.update(shape=shape, weak_type=x.weak_type and value.weak_type)
+
+    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+        return alike(avals, outs)
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, padding_config: Config) -> Any:
         out = self.bind(*primals, padding_config=padding_config)

@@ -12,6 +12,7 @@ import numpy as np
 
 from xlamini.core.avals import Shape, ShapedArray
 from xlamini.core.primitive import Axis, Primitive
+from xlamini.core.splitting import Factors, broadcasting, in_front
 from xlamini.core.tangents import Zero, tangent_aval
 from xlamini.core.tracer import aval_of, literal
 from xlamini.primitives.batch_ops import with_batch_first
@@ -26,6 +27,9 @@ _UINT32 = np.dtype(np.uint32)
 
 class KeyPrimitive(Primitive):
     """Nothing about keys can be differentiated; a batch of keys is an array of keys with another leading dimension."""
+
+    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+        return in_front(avals, outs, min(avals[0].ndim, outs[0].ndim))
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
         out = self.bind(*primals, **params)
@@ -111,6 +115,9 @@ class FoldIn(KeyPrimitive):
 
     def shape_rule(self, keys: ShapedArray, data: ShapedArray) -> ShapedArray:
         return keys.update(shape=np.broadcast_shapes(keys.shape, data.shape))
+
+    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+        return broadcasting(avals, outs[0])
 
     def batch(self, axis: Axis, operands: Sequence[Any], dims: Sequence[int | None], **params: Any) -> Any:
         """What has no batch keeps a dimension of size 1 at most: some generators make use of it."""

@@ -11,15 +11,17 @@ from typing import Any, NoReturn
 from xlamini.core.avals import Shape, ShapedArray
 from xlamini.core.dtypes import iinfo
 from xlamini.core.primitive import Axis, Cost, Primitive, remembered
+from xlamini.core.splitting import Factors, reducing
 from xlamini.core.tracer import aval_of, literal
 from xlamini.primitives.arithmetic import max, min
 from xlamini.primitives.comparison import eq
 from xlamini.primitives.convert import convert
 from xlamini.primitives.elementwise import ANY, BOOL, INTEGER, NUMERIC, Kinds, add_any, kind_of, mul
 from xlamini.primitives.ordering import highest, lowest
+from xlamini.primitives.out_sharding import in_sharding
 from xlamini.primitives.pad import pad
 from xlamini.primitives.select import where
-from xlamini.primitives.shape import broadcast_in_dim, reduce_sum_p, reduced, refuse_sharding, reshape, sum_over
+from xlamini.primitives.shape import broadcast_in_dim, reduce_sum_p, reduced, reshape, sum_over
 from xlamini.primitives.slice import slice_in_dim
 from xlamini.primitives.tangent_ops import zeros
 
@@ -30,7 +32,8 @@ def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -
     >>> reduce_sum(xlamini.numpy.ones((2, 3)), (0,))
     Array([2., 2., 2.], dtype=float32)
     """
-    refuse_sharding("reduce_sum", out_sharding)
+    if out_sharding is not None:
+        return in_sharding(out_sharding, reduce_sum, operand, axes)
     check_kind("reduce_sum", aval_of(operand), NUMERIC)
     return reduce_sum_p.bind(operand, axes=tuple(axes))
 
@@ -80,6 +83,9 @@ class Reduction(Primitive):
     def shape_rule(self, x: ShapedArray, *, axes: Shape) -> ShapedArray:
         check_kind(self.name, x, self.accepts)
         return reduced(x, axes, self.name)
+
+    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+        return reducing(avals[0], params["axes"])
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, axes: Shape) -> Any:
         (x,), (tangent,) = primals, tangents

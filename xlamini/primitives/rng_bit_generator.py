@@ -15,10 +15,12 @@ from xlamini.core.avals import Shape, ShapedArray
 from xlamini.core.dtypes import check_user_dtype, issubdtype
 from xlamini.core.errors import ShapeError
 from xlamini.core.primitive import Axis, Primitive
+from xlamini.core.splitting import Factors, dims
 from xlamini.core.tracer import aval_of, literal
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.dynamic_update_slice import dynamic_update_slice
-from xlamini.primitives.shape import expand_dims, refuse_sharding
+from xlamini.primitives.out_sharding import checked_sharding, split_as
+from xlamini.primitives.shape import expand_dims
 from xlamini.primitives.slice import index_in_dim
 
 _STATES = {np.dtype(np.uint32): (4,), np.dtype(np.uint64): (2,)}
@@ -61,14 +63,14 @@ def rng_bit_generator(
     >>> bits.shape
     (3,)
     """
-    refuse_sharding("rng_bit_generator", out_sharding)
+    there = None if out_sharding is None else checked_sharding("rng_bit_generator", out_sharding)
     state, bits = rng_bit_generator_p.bind(
         key,
         shape=tuple(map(operator.index, shape)),
         dtype=check_user_dtype(dtype, "rng_bit_generator"),
         algorithm=RandomAlgorithm(algorithm),
     )
-    return state, bits
+    return state, bits if there is None else split_as(bits, there)
 
 
 class RngBitGenerator(Primitive):
@@ -86,6 +88,10 @@ class RngBitGenerator(Primitive):
         if not issubdtype(dtype, np.unsignedinteger):
             raise TypeError(f"rng_bit_generator: dtype must be an unsigned integer such as 'uint32', got {dtype}")
         return [key.update(weak_type=False), ShapedArray(shape, dtype)]
+
+    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+        state, bits = outs
+        return Factors([dims(state)], [dims(state), [None] * bits.ndim])
 
     def batch(self, axis: Axis, operands: Sequence[Any], dims: Sequence[int | None], **params: Any) -> Any:
         """One state, the first, makes the bits for all: that they are independent is all that is asked."""

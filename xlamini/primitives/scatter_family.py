@@ -11,9 +11,11 @@ from typing import Any
 from xlamini.core.avals import ShapedArray
 from xlamini.core.errors import ShapeError
 from xlamini.core.primitive import Axis, Cost, Primitive
+from xlamini.core.splitting import Factors
 from xlamini.core.tracer import aval_of
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.gather import gather_p
+from xlamini.primitives.gather_labels import scatter_factors
 from xlamini.primitives.gather_numbers import (
     GatherScatterMode,
     ScatterDimensionNumbers,
@@ -45,6 +47,11 @@ class Scatter(Primitive):
             )
         self._check_updates(x, indices, updates, dimension_numbers)
         return x.update(weak_type=x.weak_type and updates.weak_type)
+
+    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+        x, indices, updates = avals
+        numbers = params["dimension_numbers"]
+        return scatter_factors(x, indices, updates, numbers, window_shape(x, updates, numbers))
 
     def _check_updates(
         self, x: ShapedArray, indices: ShapedArray, updates: ShapedArray, numbers: ScatterDimensionNumbers

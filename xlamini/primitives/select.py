@@ -10,6 +10,7 @@ import numpy as np
 from xlamini.core.avals import ShapedArray
 from xlamini.core.errors import ShapeError
 from xlamini.core.primitive import Axis, Primitive
+from xlamini.core.splitting import Factors, alike
 from xlamini.core.tangents import Zero, is_linear, is_zero, tangent_aval
 from xlamini.core.tracer import aval_of
 from xlamini.primitives.batch_ops import with_batch_first
@@ -74,6 +75,9 @@ class SelectN(Primitive):
         if which.dtype not in (np.bool_, np.int32) or (which.dtype == np.bool_ and len(cases) > 2):
             raise TypeError(f"select_n: `which` must be bool with two cases, or int32; got {which.dtype}")
         return ShapedArray(first.shape, first.dtype, all(c.weak_type for c in cases))
+
+    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+        return alike(avals, outs)
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
         which, *cases = primals

@@ -1,7 +1,4 @@
-"""Operations that move elements without touching them: transpose, broadcast_in_dim, reshape, squeeze, rev.
-
-All of them are linear, so one base class gives them their jvp.
-"""
+"""Operations that move elements without touching them: transpose, broadcast_in_dim, reshape, squeeze, rev."""
 from __future__ import annotations
 
 import math
@@ -13,26 +10,13 @@ import numpy as np
 from xlamini.core.avals import Shape, ShapedArray
 from xlamini.core.dtypes import ExtendedDType
 from xlamini.core.errors import ShapeError
-from xlamini.core.primitive import Axis, Cost, Primitive, remembered
+from xlamini.core.primitive import Axis, Cost, remembered
+from xlamini.core.split import Split
+from xlamini.core.splitting import Factors, dims, reducing
 from xlamini.core.tracer import aval_of
-
-
-class LinearUnary(Primitive):
-    """A primitive that is linear in its only operand: its tangent goes through the same operation."""
-
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
-        out = self.bind(*primals, **params)
-        return out, self.bind(*tangents, **params)
-
-    def cost(self, *avals: ShapedArray, **params: Any) -> Cost:
-        return super().cost(*avals, **params)._replace(flops=0)
-
-
-def refuse_sharding(name: str, out_sharding: Any) -> None:
-    """Results live where their operands do; there are no explicit shardings yet."""
-    if out_sharding is not None:
-        raise NotImplementedError(f"{name}: `out_sharding` must be None; place the result with device_put")
-
+from xlamini.primitives.linear_unary import LinearUnary
+from xlamini.primitives.out_sharding import in_sharding
+from xlamini.primitives.regrouping import split_of_reshaped
 
 # --- transpose
 
@@ -61,6 +45,9 @@ class Transpose(LinearUnary):
                 f"transpose: permutation {permutation} does not name each dimension of {x.str_short()} once"
             )
         return x.update(shape=tuple(x.shape[i] for i in permutation))
+
+    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+        return Factors([dims(avals[0])], [params["permutation"]])
 
     def transpose(self, ct: Any, x: Any, *, permutation: Shape) -> list[Any]:
         return [transpose(ct, np.argsort(permutation).tolist())]
@@ -97,11 +84,12 @@ def broadcast_in_dim(
     >>> broadcast_in_dim(xlamini.numpy.ones(3), (2, 3), (1,)).shape
     (2, 3)
     """
-    refuse_sharding("broadcast_in_dim", out_sharding)
-    shape, dims = tuple(map(int, shape)), tuple(map(int, broadcast_dimensions))
-    if shape == aval_of(operand).shape and dims == tuple(range(len(shape))):
+    if out_sharding is not None:
+        return in_sharding(out_sharding, broadcast_in_dim, operand, shape, broadcast_dimensions)
+    shape, places = tuple(map(int, shape)), tuple(map(int, broadcast_dimensions))
+    if shape == aval_of(operand).shape and places == tuple(range(len(shape))):
         return operand
-    return broadcast_in_dim_p.bind(operand, shape=shape, broadcast_dimensions=dims)
+    return broadcast_in_dim_p.bind(operand, shape=shape, broadcast_dimensions=places)
 
 
 class BroadcastInDim(LinearUnary):
@@ -120,6 +108,9 @@ class BroadcastInDim(LinearUnary):
                 f"broadcast_dimensions={broadcast_dimensions}; each dimension must be 1 or equal, in order"
             )
         return x.update(shape=shape)
+
+    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+        return Factors([params["broadcast_dimensions"]], [dims(outs[0])])
 
     def transpose(self, ct: Any, x: Any, *, shape: Shape, broadcast_dimensions: Shape) -> list[Any]:
         new = [d for d in range(len(shape)) if d not in broadcast_dimensions]
@@ -147,7 +138,8 @@ broadcast_in_dim_p = BroadcastInDim()
 
 def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Any = None) -> Any:
     """Repeat an array along new leading dimensions of these sizes."""
-    refuse_sharding("broadcast", out_sharding)
+    if out_sharding is not None:
+        return in_sharding(out_sharding, broadcast, operand, sizes)
     shape = aval_of(operand).shape
     return broadcast_in_dim(operand, (*sizes, *shape), range(len(sizes), len(sizes) + len(shape)))
 
@@ -161,11 +153,13 @@ def reshape(
     """The same elements in row-major order under another shape; ShapeError if their number differs.
 
     With `dimensions`, a permutation of the operand's, they are taken in the order of the transposed array.
+    `out_sharding`, a PartitionSpec or NamedSharding, says how the result is split over a mesh.
 
     >>> reshape(xlamini.numpy.arange(6), (2, 3)).shape
     (2, 3)
     """
-    refuse_sharding("reshape", out_sharding)
+    if out_sharding is not None:
+        return in_sharding(out_sharding, reshape, operand, new_sizes, dimensions)
     if dimensions is not None:
         operand = transpose(operand, dimensions)
     new_sizes = tuple(map(int, new_sizes))
@@ -184,6 +178,11 @@ class Reshape(LinearUnary):
                 f"which has {math.prod(new_sizes)}"
             )
         return x.update(shape=new_sizes)
+
+    def splits(
+        self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]
+    ) -> list[Split | None]:
+        return [split_of_reshaped(avals[0], params["new_sizes"])]
 
     def transpose(self, ct: Any, x: Any, *, new_sizes: Shape) -> list[Any]:
         return [reshape(ct, x.aval.shape)]
@@ -221,6 +220,9 @@ class Squeeze(LinearUnary):
                 f"squeeze: dimensions {dimensions} of {x.str_short()} are not all of size 1"
             )
         return x.update(shape=tuple(n for d, n in enumerate(x.shape) if d not in dimensions))
+
+    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+        return reducing(avals[0], params["dimensions"])
 
     def transpose(self, ct: Any, x: Any, *, dimensions: Shape) -> list[Any]:
         return [reshape(ct, x.aval.shape)]
@@ -276,6 +278,9 @@ class Rev(LinearUnary):
             raise ShapeError(f"rev: dimensions {dimensions} do not fit {x.str_short()}")
         return x
 
+    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+        return Factors([dims(avals[0])], [dims(avals[0])])
+
     def transpose(self, ct: Any, x: Any, *, dimensions: Shape) -> list[Any]:
         return [rev(ct, dimensions)]
 
@@ -313,6 +318,9 @@ class ReduceSum(LinearUnary):
         if isinstance(x.dtype, ExtendedDType):
             raise TypeError(f"sum: elements of dtype {x.dtype.name} cannot be added")
         return reduced(x, axes, self.name)
+
+    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+        return reducing(avals[0], params["axes"])
 
     def transpose(self, ct: Any, x: Any, *, axes: Shape) -> list[Any]:
         kept = [d for d in range(x.aval.ndim) if d not in axes]

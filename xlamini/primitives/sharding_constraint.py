@@ -5,40 +5,49 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from xlamini.core.avals import ShapedArray
 from xlamini.core.partition_spec import PartitionSpec
-from xlamini.primitives.elementwise import ANY, EXTENDED, LinearMap, elementwise
+from xlamini.core.splitting import Factors, dims
+from xlamini.primitives.linear_unary import LinearUnary
+from xlamini.primitives.reshard import reshard_p
 from xlamini.runtime.meshes.named_sharding import NamedSharding
 
 
-class ShardingConstraint(LinearMap):
+class ShardingConstraint(LinearUnary):
     """A sharding on one device holds by itself; one over a mesh is told to the partitioner."""
+
+    cheap = True
+    in_place = True
+    name = "sharding_constraint"
+
+    def shape_rule(self, x: ShapedArray, *, sharding: Any) -> ShapedArray:
+        return x
+
+    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+        return Factors([dims(avals[0])], [dims(avals[0])])
+
+    def transpose(self, ct: Any, x: Any, *, sharding: Any) -> list[Any]:
+        return [self.bind(ct, sharding=sharding)]
 
     def batch(
         self, axis: Any, operands: Sequence[Any], dims: Sequence[int | None], *, sharding: Any
     ) -> tuple[Any, int | None]:
         (x,), (dim,) = operands, dims
         if isinstance(sharding, NamedSharding) and dim is not None:
-            entries = [*sharding.spec, *[None] * (x.ndim - 1 - len(sharding.spec))]
-            entries.insert(dim, PartitionSpec.UNCONSTRAINED)
-            sharding = sharding.update(spec=PartitionSpec(*entries))
+            sharding = sharding.update(spec=sharding.spec.inserted(dim, PartitionSpec.UNCONSTRAINED))
         return self.bind(x, sharding=sharding), dim
 
     def lower(self, ctx: Any, x: Any, *, sharding: Any) -> Any:
-        if not isinstance(sharding, NamedSharding) or sharding.mesh.size == 1:
+        if not isinstance(sharding, NamedSharding):
             return x
-        ctx.forbid_repetition()  # the mesh is the module's
-        attribute = ctx.module.meshes.sharding(sharding, ctx.avals_out[0].ndim)
-        return ctx.op("sdy.sharding_constraint", x, sharding=attribute)
+        return ctx.placed(x, sharding, ctx.aval_out.ndim)
 
 
-@elementwise(family=ShardingConstraint, accepts=ANY | EXTENDED, flops=0)
-def sharding_constraint_p(x: Any, *, sharding: Any) -> Any:
-    """The operand, in a sharding."""
+sharding_constraint_p = ShardingConstraint()
 
 
-sharding_constraint_p.name = "sharding_constraint"
-
-
-@sharding_constraint_p.transposed
-def _(ct: Any, x: Any, *, sharding: Any) -> Any:
-    return (sharding_constraint_p.bind(ct, sharding=sharding),)
+def moved_to(x: Any, sharding: Any) -> Any:
+    """A value of a program in a sharding: along explicit axes its type says so, else the compiler is told."""
+    if isinstance(sharding, NamedSharding) and sharding.mesh.explicit_axes:
+        return reshard_p.bind(x, dst_sharding=sharding)
+    return sharding_constraint_p.bind(x, sharding=sharding)

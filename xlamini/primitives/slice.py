@@ -8,8 +8,10 @@ from typing import Any
 from xlamini.core.avals import Shape, ShapedArray
 from xlamini.core.errors import ShapeError
 from xlamini.core.primitive import Primitive, remembered
+from xlamini.core.splitting import Factors, alike
 from xlamini.core.tracer import aval_of, literal
-from xlamini.primitives.shape import LinearUnary, squeeze
+from xlamini.primitives.linear_unary import LinearUnary
+from xlamini.primitives.shape import squeeze
 
 
 def slice(
@@ -89,6 +91,9 @@ class Slice(LinearUnary):
                     f"0 <= start <= limit <= {n} and a stride of at least 1"
                 )
         return x.update(shape=_sizes(start_indices, limit_indices, steps))
+
+    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+        return alike(avals, outs)
 
     def transpose(
         self, ct: Any, x: Any, *, start_indices: Shape, limit_indices: Shape, strides: Shape | None

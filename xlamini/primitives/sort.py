@@ -16,6 +16,7 @@ import numpy as np
 from xlamini.core.avals import ShapedArray
 from xlamini.core.errors import ShapeError
 from xlamini.core.primitive import Axis, Cost, Primitive
+from xlamini.core.splitting import Factors, alike
 from xlamini.core.tangents import Zero, is_zero, tangent_aval
 from xlamini.core.tracer import aval_of, literal
 from xlamini.primitives.arithmetic import sub
@@ -86,6 +87,9 @@ class Sort(Primitive):
         for key in avals[:num_keys]:
             check_kind("sort", key, ANY)
         return list(avals)
+
+    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+        return alike(avals, outs, [params["dimension"]])
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
         aval = aval_of(primals[0])

@@ -8,11 +8,13 @@ from typing import Any
 from xlamini.core.avals import ShapedArray
 from xlamini.core.errors import ShapeError
 from xlamini.core.primitive import Axis, Cost, Primitive
+from xlamini.core.splitting import Factors, alike, dims, reducing
 from xlamini.core.tangents import is_linear
 from xlamini.core.tracer import aval_of
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.concatenate import concatenate_p
-from xlamini.primitives.shape import LinearUnary, expand_dims, moveaxis
+from xlamini.primitives.linear_unary import LinearUnary
+from xlamini.primitives.shape import expand_dims, moveaxis
 from xlamini.primitives.slice import index_in_dim, inserted
 from xlamini.primitives.tangent_ops import instantiated
 
@@ -43,6 +45,10 @@ class Stack(Primitive):
             raise TypeError(f"stack: dtypes differ: {found}; convert them with .astype first")
         weak = all(a.weak_type for a in avals)
         return first.update(shape=inserted(first.shape, axis, len(avals)), weak_type=weak)
+
+    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+        labels = dims(avals[0])
+        return Factors([labels] * len(avals), [inserted(labels, params["axis"], None)])
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, axis: int) -> Any:
         return self.bind(*primals, axis=axis), self.bind(*map(instantiated, tangents), axis=axis)
@@ -81,6 +87,11 @@ class Unstack(LinearUnary):
 
     def shape_rule(self, x: ShapedArray, *, axis: int) -> list[ShapedArray]:
         return [x.update(shape=(*x.shape[:axis], *x.shape[axis + 1 :]))] * x.shape[axis]
+
+    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+        axis = params["axis"]
+        rest = reducing(avals[0], [axis], len(outs))
+        return rest._replace(operands=alike(avals, [], [axis]).operands)
 
     def transpose(self, cts: Sequence[Any], x: Any, *, axis: int) -> list[Any]:
         return [stack_p.bind(*map(instantiated, cts), axis=axis)]

@@ -9,6 +9,7 @@ from xlamini.core.tracer import literal
 from xlamini.core.varying import cast
 from xlamini.primitives.convert import convert
 from xlamini.primitives.elementwise import add_any
+from xlamini.primitives.reshard import divided_as
 from xlamini.primitives.shape import broadcast_in_dim
 
 
@@ -27,7 +28,7 @@ def of_type(aval: ShapedArray, tangent: Any) -> Any:
 def full(aval: ShapedArray, value: Any) -> Any:
     """An array of this type filled with one number."""
     filled = broadcast_in_dim(literal(value, aval.dtype, aval.weak_type), aval.shape, ())
-    return cast[0](filled, aval.vma) if aval.vma else filled
+    return divided_as(cast[0](filled, aval.vma) if aval.vma else filled, aval.split)
 
 
 def zeros(aval: ShapedArray) -> Any:

@@ -15,6 +15,7 @@ from xlamini.core.avals import ShapedArray
 from xlamini.core.errors import ShapeError
 from xlamini.core.jaxpr import Jaxpr
 from xlamini.core.primitive import Axis, Cost, Primitive
+from xlamini.core.splitting import Factors, alike
 from xlamini.core.tracer import build, literal
 from xlamini.primitives.arithmetic import add
 from xlamini.primitives.batch_ops import with_batch_first
@@ -47,6 +48,9 @@ class Threefry2x32(Primitive):
             found = ", ".join(a.str_short() for a in avals)
             raise ShapeError(f"threefry2x32: operands must be uint32, scalars or of one shape, got {found}")
         return [ShapedArray(shapes.pop() if shapes else (), _UINT32)] * 2
+
+    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+        return alike(avals, outs)
 
     def batch(self, axis: Axis, operands: Sequence[Any], dims: Sequence[int | None]) -> Any:
         moved = with_batch_first(operands, dims, axis.size)

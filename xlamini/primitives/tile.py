@@ -8,7 +8,9 @@ from typing import Any
 from xlamini.core.avals import Shape, ShapedArray
 from xlamini.core.errors import ShapeError
 from xlamini.core.primitive import Axis
-from xlamini.primitives.shape import LinearUnary, broadcast_in_dim, moveaxis, reshape, sum_over
+from xlamini.core.splitting import Factors, alike
+from xlamini.primitives.linear_unary import LinearUnary
+from xlamini.primitives.shape import broadcast_in_dim, moveaxis, reshape, sum_over
 
 
 def tile(operand: Any, reps: Sequence[int]) -> Any:
@@ -30,6 +32,9 @@ class Tile(LinearUnary):
                 f"got {reps}; add dimensions with expand_dims"
             )
         return x.update(shape=tuple(n * count for n, count in zip(x.shape, reps, strict=True)))
+
+    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+        return alike(avals, outs, [d for d, count in enumerate(params["reps"]) if count != 1])
 
     def transpose(self, ct: Any, x: Any, *, reps: Shape) -> list[Any]:
         return [sum_over(reshape(ct, _laid_out(x.aval.shape, reps)), range(0, 2 * len(reps), 2))]

@@ -11,6 +11,7 @@ import numpy as np
 from xlamini.core.avals import ShapedArray
 from xlamini.core.errors import ShapeError
 from xlamini.core.primitive import Axis, Cost, Primitive
+from xlamini.core.splitting import Factors, alike
 from xlamini.core.tangents import Zero, is_zero, tangent_aval
 from xlamini.core.tracer import aval_of
 from xlamini.primitives.digit_sort import fits_digits, largest_by_digits
@@ -46,6 +47,9 @@ class TopK(Primitive):
             raise ShapeError(f"top_k: k is {k}, but axis {axis} of {x.str_short()} has {x.shape[axis]} elements")
         shape = (*x.shape[:axis], k, *x.shape[axis + 1 :])
         return [x.update(shape=shape), ShapedArray(shape, np.int32)]
+
+    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+        return alike(avals, outs, [params["axis"]])
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, k: int, axis: int) -> Any:
         values, indices = self.bind(*primals, k=k, axis=axis)

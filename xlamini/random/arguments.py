@@ -18,6 +18,7 @@ from xlamini.core.config import default_prng_impl
 from xlamini.core.dtypes import canonicalize_dtype, check_user_dtype, issubdtype
 from xlamini.core.tracer import aval_of
 from xlamini.primitives.generators import GENERATORS
+from xlamini.primitives.out_sharding import checked_sharding, in_sharding
 from xlamini.primitives.random_keys import unwrap_p, wrap_p
 from xlamini.primitives.reductions import reduce_or
 from xlamini.primitives.shape import broadcast_in_dim
@@ -31,25 +32,32 @@ def sampler(*static: str, name: str = "") -> Callable[[F], F]:
     """Decorator for `fun(key, ...)` that draws numbers from a typed key; it then takes raw keys too.
 
     Arguments named in `static` reach it as they are. `name` is what messages call it, if not by its own name. The
-    keyword `out_sharding` is there for programs that give None.
+    keyword `out_sharding`, a PartitionSpec or NamedSharding, says how the numbers are split over a mesh; they are the
+    same numbers.
     """
     return lambda fun: _sampler(fun, static, name or fun.__name__)
 
 
 def _sampler(fun: Any, static: Sequence[str], name: str) -> Any:
-    @composite(static=tuple(static))
     @functools.wraps(fun)
-    def on_key(key: Any, *args: Any, **kwargs: Any) -> Any:
-        return fun(one_key(name, key), *args, **kwargs)
+    def on_key(key: Any, *args: Any, out_sharding: Any = None, **kwargs: Any) -> Any:
+        one = one_key(name, key)
+        if out_sharding is None:
+            return fun(one, *args, **kwargs)
+        return in_sharding(checked_sharding(name, out_sharding), fun, one, *args, **kwargs)
+
+    del on_key.__wrapped__  # its arguments are its own
+    on_key.__signature__ = signature = _with_out_sharding(fun)  # type: ignore[attr-defined]
+    run = composite(static=(*static, "out_sharding"))(on_key)
 
     @functools.wraps(fun)
     def draw(key: Any, *args: Any, out_sharding: Any = None, **kwargs: Any) -> Any:
-        if out_sharding is not None:
-            raise NotImplementedError(f"{name}: out_sharding must be None; use device_put on the result")
         check_array(name, key)
-        return on_key(key, *args, **kwargs)
+        if out_sharding is None:
+            return run(key, *args, **kwargs)
+        return run(key, *args, out_sharding=out_sharding, **kwargs)
 
-    draw.__signature__ = _with_out_sharding(fun)  # type: ignore[attr-defined]
+    draw.__signature__ = signature  # type: ignore[attr-defined]
     return draw
 
 

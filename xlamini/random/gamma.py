@@ -18,6 +18,7 @@ from xlamini.core.avals import Shape, ShapedArray
 from xlamini.core.dtypes import finfo
 from xlamini.core.jaxpr import Jaxpr
 from xlamini.core.primitive import Axis
+from xlamini.core.splitting import Factors, alike
 from xlamini.core.tangents import Zero, is_zero, tangent_aval
 from xlamini.core.tracer import aval_of, build, literal
 from xlamini.interpreters.evaluate import evaluate
@@ -78,6 +79,9 @@ class RandomGamma(KeyPrimitive):
 
     def shape_rule(self, keys: ShapedArray, a: ShapedArray, *, log_space: bool) -> ShapedArray:
         return a.update(weak_type=False)
+
+    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+        return alike(avals, outs)
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, log_space: bool) -> Any:
         sample = self.bind(*primals, log_space=log_space)

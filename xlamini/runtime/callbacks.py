@@ -1,7 +1,9 @@
 """Python functions that programs call: what XLA gets to call."""
 from __future__ import annotations
 
+import ctypes
 import gc
+import threading
 import traceback
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
@@ -29,6 +31,7 @@ class HostCall:
 
     def __call__(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
         """For XLA, which passes on no more than a text."""
+        keep_thread_state()
         try:
             return self._results(operands)
         except BaseException as error:
@@ -66,6 +69,19 @@ def _in_call() -> Generator[None]:
         yield
     finally:
         callback_depth.set_local(depth)
+
+
+_kept = threading.local()
+
+
+def keep_thread_state() -> None:
+    """Let a thread of XLA's be one thread to Python from its first callback on.
+
+    Python would forget it after each; and what the library keeps for a thread, such as MLIR's objects, cannot be freed
+    at that moment: they ask for the state that is going.
+    """
+    if not hasattr(_kept, "here"):
+        _kept.here = ctypes.pythonapi.PyGILState_Ensure()
 
 
 def _release(phase: str, info: dict[str, int]) -> None:

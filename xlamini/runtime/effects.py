@@ -12,6 +12,7 @@ from jaxlib import _jax
 from xlamini.core.config import callback_depth
 from xlamini.core.edges import edge
 from xlamini.runtime.failed_calls import MAX_FAILURES, failure_behind
+from xlamini.runtime.together import run_together
 
 MAX_PENDING = 64
 
@@ -28,17 +29,19 @@ _pending: deque[Any] = deque()
 _late: deque[_jax.JaxRuntimeError] = deque(maxlen=MAX_FAILURES)
 
 
-def run_with_callbacks(loaded: Any, arrays: Sequence[Any], ordered: bool) -> Any:
+def run_with_callbacks(loaded: Any, arrays: Sequence[Any], ordered: bool, several: bool) -> Any:
     """Run a program that calls Python functions; its results. Ordered ones wait for those that this thread has started.
 
     Inside a callback nothing is waited for: that might be the very program that the callback is part of. XLA runs a
     program whose inputs are there at once, in this thread. It would take one of its own threads for one that has to
-    wait, of which callbacks that use the library might then find none.
+    wait, of which callbacks that use the library might then find none. A program on several devices is waited for.
     """
     if ordered and not callback_depth.value and _here.last_ordered is not None:
         _failure_of(_here.last_ordered)
     for x in arrays:
         x.block_until_ready()
+    if several:
+        return run_together(loaded, arrays)
     results = loaded.execute_sharded(arrays, with_tokens=True)
     token = results.consume_token()
     _pending.append(token)

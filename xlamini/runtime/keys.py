@@ -19,7 +19,7 @@ from xlamini.core.pytree_nodes import dispatch_registry
 from xlamini.runtime.array import Array
 from xlamini.runtime.fetching import parts_of, to_numpy
 from xlamini.runtime.lifetime import check_alive
-from xlamini.runtime.meshes.named_sharding import NamedSharding
+from xlamini.runtime.meshes.named_sharding import NamedSharding, split_by
 from xlamini.runtime.meshes.shards import Shard, addressable_shards, global_shards
 from xlamini.runtime.put import ArrayImpl, device_put_value
 
@@ -70,6 +70,7 @@ class PRNGKeyArray:
     def __init__(self, dtype: KeyType, words: ArrayImpl):
         self.words = words
         self.aval = ShapedArray(words.shape[: -len(dtype.physical_shape)], dtype)
+        self.aval = self.aval.divided(split_by(words._sharding, self.aval.ndim))
 
     shape = property(lambda self: self.aval.shape)
     dtype = property(lambda self: self.aval.dtype)

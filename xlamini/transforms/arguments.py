@@ -14,6 +14,7 @@ from xlamini.core.pytree import keystr, tree_flatten_with_path, unflatten
 from xlamini.core.tracer import Tracer, aval_of, is_usable, leaked
 from xlamini.runtime.keys import overlaid
 from xlamini.runtime.lifetime import deleted_error
+from xlamini.runtime.meshes.named_sharding import split_by
 from xlamini.runtime.put import ArrayImpl
 
 _SCALARS = (bool, int, float, complex, np.generic, np.ndarray)
@@ -107,7 +108,9 @@ def _aval(x: Any, names: Sequence[str], index: int, fun_name: str, fix: str) -> 
 
 
 def _aval_like(x: Any) -> ShapedArray:
-    return ShapedArray(tuple(x.shape), np.dtype(x.dtype), getattr(x, "weak_type", False))
+    shape, sharding = tuple(x.shape), getattr(x, "sharding", None)
+    split = split_by(sharding, len(shape))
+    return ShapedArray(shape, np.dtype(x.dtype), getattr(x, "weak_type", False), split=split)
 
 
 def check_values(leaves: Sequence[Any], names: Sequence[str], fun_name: str) -> None:

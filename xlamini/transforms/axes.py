@@ -55,6 +55,4 @@ def _axis(
 
 def unbatched_aval(aval: ShapedArray, dim: int | None) -> ShapedArray:
     """The type of one example."""
-    if dim is None:
-        return aval
-    return aval.update(shape=(*aval.shape[:dim], *aval.shape[dim + 1 :]))
+    return aval if dim is None else aval.without(dim)

@@ -32,7 +32,7 @@ from xlamini.transforms.cells import Cells, keep_trace, store, threaded, values_
 from xlamini.transforms.guarded import Explain, guarded
 from xlamini.transforms.placement import Placement, asked_place, elsewhere, placement, shardings_in
 from xlamini.transforms.program import LoweredProgram, Program
-from xlamini.transforms.sharding_prefix import flatten_shardings
+from xlamini.transforms.sharding_prefix import all_moved, as_asked, flatten_shardings
 from xlamini.transforms.statics import Names, Numbers, Selected, StaticArgs, check_apart, take_out
 from xlamini.transforms.tracing import Trace, rebuilt, trace
 
@@ -74,6 +74,8 @@ class Call(NamedTuple):
     names: Sequence[str]
     avals: list[ShapedArray]
     positions: list[int]
+    shardings: Sequence[Any]
+    """Those that the user wants the leaves in (None for any), or nothing."""
 
 
 class Kept:
@@ -132,7 +134,7 @@ class Jitted:
         """Run with the refs that the function touches as values; C++ cannot do this by itself."""
         pure = cells[0].memo.get((self, cells))
         if pure is None:
-            pure = cells[0].memo[self, cells] = _wrapped(Jitted(threaded(self.fun, cells), self.options.shifted()))
+            pure = cells[0].memo[self, cells] = wrapped(Jitted(threaded(self.fun, cells), self.options.shifted()))
         out, values = pure(values_of(cells), *args, **kwargs)
         store(cells, values)
         return out, None, False
@@ -140,9 +142,9 @@ class Jitted:
     def _run(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Any, Any, bool]:
         call = self.call(args, kwargs)
         traced = self.trace(call)
-        operands = [*traced.captured, *call.leaves]
         if state.builder is not None:
-            return rebuilt(traced.out_tree, self._staged(traced, operands)), None, False
+            return rebuilt(traced.out_tree, self._staged(traced, call)), None, False
+        operands = [*traced.captured, *call.leaves]
         check_values(call.leaves, call.names, self.name)
         _refuse_leaked(traced.captured)
         where = self._placement(call, traced)
@@ -151,11 +153,14 @@ class Jitted:
         fast = program.fast_path(traced.captured, dispatch_registry.flatten(out)[1], where.committed)
         return out, fast, False
 
-    def _staged(self, traced: Trace, operands: Sequence[Any]) -> list[Any]:
+    def _staged(self, traced: Trace, call: Call) -> list[Any]:
         """The call as part of the program being traced."""
+        operands = [*traced.captured, *all_moved(call.leaves, call.shardings)]
         if self.options.inline:
-            return evaluate(traced.jaxpr, operands)
-        return jit_p.bind(*operands, jaxpr=traced.jaxpr, name=self.name)
+            outs = evaluate(traced.jaxpr, operands)
+        else:
+            outs = jit_p.bind(*operands, jaxpr=traced.jaxpr, name=self.name)
+        return all_moved(outs, self._asked_of_outputs(traced))
 
     def call(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Call:
         statics, dynamic, keywords = take_out(self.options.static, self.fun, args, kwargs)
@@ -164,7 +169,16 @@ class Jitted:
         leaves, tree = flatten_from_user((tuple(dynamic), keywords))
         names = ArgNames(self.fun, tree, positions)
         avals = avals_of(leaves, names, self.name, self._or_static)
-        return Call(statics, leaves, tree, names, avals, positions)
+        shardings = self._asked_of_inputs(tree, avals)
+        return Call(statics, leaves, tree, names, as_asked(avals, shardings), positions, shardings)
+
+    def _asked_of_inputs(self, tree: Any, avals: Sequence[ShapedArray]) -> Sequence[Any]:
+        asked = self.options.in_shardings
+        return () if asked is None else flatten_shardings("in_shardings", (asked, None), tree, "args", avals)
+
+    def _asked_of_outputs(self, traced: Trace) -> Sequence[Any]:
+        asked, avals = self.options.out_shardings, traced.jaxpr.out_avals
+        return () if asked is None else flatten_shardings("out_shardings", asked, traced.out_tree, "output", avals)
 
     @property
     def _or_static(self) -> str:
@@ -197,26 +211,24 @@ class Jitted:
         return found
 
     def _placement(self, call: Call, traced: Trace) -> Placement:
-        options, inner = self.options, shardings_in(traced.jaxpr)
-        operands = [*traced.captured, *call.leaves]
-        ins, outs = (), ()
-        if options.in_shardings is not None:
-            ins = flatten_shardings("in_shardings", (options.in_shardings, None), call.tree, "args", call.avals)
-        if options.out_shardings is not None:
-            avals = traced.jaxpr.out_avals
-            outs = flatten_shardings("out_shardings", options.out_shardings, traced.out_tree, "output", avals)
-        return placement(operands, call.names, self.name, options.device, ins, outs, inner)
+        operands, inner = [*traced.captured, *call.leaves], shardings_in(traced.jaxpr)
+        outs = self._asked_of_outputs(traced)
+        return placement(operands, call.names, self.name, self.options.device, call.shardings, outs, inner)
 
     def _program(self, call: Call, traced: Trace, device: Any) -> Program:
         key = (traced.jaxpr, device, call.tree, config.outlining.value)
         program = self.kept.programs.get(key)
         if program is None:
-            program = self.kept.programs[key] = self._lower(call, traced, device).compile(self.options.compiler)
+            program = self.kept.programs[key] = self.compiled(call, traced, device)
         return program
+
+    def compiled(self, call: Call, traced: Trace, device: Any) -> Program:
+        """The program of this signature there."""
+        return self._lower(call, traced, device).compile(self.options.compiler)
 
     def _lower(self, call: Call, traced: Trace, device: Any) -> LoweredProgram:
         captured = len(traced.captured)
-        donated = [False] * captured + self._donated(call)
+        donated = [False] * captured + self.donated(call)
         keep_unused, outline = self.options.keep_unused, self.options.outline
         with paused_gc():
             lowered = LoweredProgram(traced.jaxpr, self.name, device, donated, keep_unused, outline)
@@ -233,7 +245,7 @@ class Jitted:
             user_stacklevel(),
         )
 
-    def _donated(self, call: Call) -> list[bool]:
+    def donated(self, call: Call) -> list[bool]:
         """Which leaves the caller gives away."""
         donate = self.options.donate
         if not donate:
@@ -268,7 +280,7 @@ class Jitted:
             placed = self._placement(call, found).device
             return self._lower(call, found, elsewhere(where, placed, self.name))
 
-        known = Known(found, call.tree, self.name, self._donated(call), self.options.static.names)
+        known = Known(found, call.tree, self.name, self.donated(call), self.options.static.names)
         return Traced(known, lower, self.options.compiler)
 
     @edge
@@ -345,7 +357,7 @@ def jit(
     where = asked_place(device, backend)
     shardings = in_shardings, out_shardings
     options = Options(static, donate, keep_unused, inline, where, compiler_options, outline, *shardings)
-    return _wrapped(Jitted(fun, options))
+    return wrapped(Jitted(fun, options))
 
 
 def dispatched(fun: Callable[..., Any], static_argnames: Names = None) -> tuple[Any, Explain]:
@@ -355,7 +367,7 @@ def dispatched(fun: Callable[..., Any], static_argnames: Names = None) -> tuple[
     return _in_cpp(jitted), jitted.explain
 
 
-def _wrapped(jitted: Jitted) -> Any:
+def wrapped(jitted: Jitted) -> Any:
     """The C++ function, with the stages as methods."""
     static, donate, function = jitted.options.static, jitted.options.donate, _in_cpp(jitted)
     if static or donate:

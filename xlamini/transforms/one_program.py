@@ -200,6 +200,15 @@ def _routed(jaxpr: Jaxpr) -> Routed:
     return Routed(jaxpr.replace(outvars=outvars), tuple(routes))
 
 
+def found_or_made(key: Hashable, make: Callable[[], Program]) -> Program:
+    """The program under a key that says all there is to say of it."""
+    program = _programs.get(key)
+    if program is None:
+        program = make()
+        _remember(_programs, key, program)
+    return program
+
+
 def clear() -> None:
     """Forget all programs found by structure."""
     _programs.clear()

@@ -10,10 +10,11 @@ from xlamini.runtime.devices.platforms import default_device, local_devices
 from xlamini.runtime.keys import overlaid
 from xlamini.runtime.meshes.current_mesh import mesh_set
 from xlamini.runtime.meshes.mesh import Mesh
-from xlamini.runtime.meshes.named_sharding import NamedSharding
+from xlamini.runtime.meshes.named_sharding import NamedSharding, shortened
 from xlamini.runtime.meshes.spread import Place, Spread
 from xlamini.runtime.put import ArrayImpl
 from xlamini.runtime.sharding import as_sharding
+from xlamini.transforms.shape_struct import ShapeDtypeStruct
 
 
 class Placement(NamedTuple):
@@ -51,7 +52,7 @@ def placement(
     if asked is not None:
         return Placement(_device(asked), True)
     arrays = map(overlaid, operands)
-    held = [x._sharding if isinstance(x, ArrayImpl) and x._committed else None for x in arrays]
+    held = list(map(_held, arrays))
     if ins:
         given = [*[None] * (len(held) - len(ins)), *ins]
         held = [own if wanted is None else wanted for own, wanted in zip(held, given, strict=True)]
@@ -62,6 +63,14 @@ def placement(
     return Placement(Spread(mesh, tuple(held), tuple(outs)), True)
 
 
+def _held(x: Any) -> Any:
+    """Where an operand lies, if that was chosen; None for one that may be anywhere."""
+    if isinstance(x, ArrayImpl):
+        return shortened(x._sharding) if x._committed else None
+    sharding = x.sharding if isinstance(x, ShapeDtypeStruct) else None
+    return sharding if _names_devices(sharding) else None
+
+
 def _mesh_of(shardings: Shardings) -> Mesh | None:
     """The mesh that the first of these names."""
     for s in shardings:
@@ -70,14 +79,15 @@ def _mesh_of(shardings: Shardings) -> Mesh | None:
     return None
 
 
-_NAMES = (NamedSharding, Mesh)
+def _names_devices(param: Any) -> bool:
+    return isinstance(param, Mesh) or (isinstance(param, NamedSharding) and isinstance(param.mesh, Mesh))
 
 
 @once
 def shardings_in(jaxpr: Jaxpr) -> list[NamedSharding]:
     """The shardings that a program's equations name, in bodies too."""
     params = [p for eqn in jaxpr.eqns for p in eqn.params.values()]
-    own = [NamedSharding(p, PartitionSpec()) if isinstance(p, Mesh) else p for p in params if isinstance(p, _NAMES)]
+    own = [NamedSharding(p, PartitionSpec()) if isinstance(p, Mesh) else p for p in params if _names_devices(p)]
     inner = [s for eqn in jaxpr.eqns if eqn.primitive.higher_order for j in subjaxprs(eqn) for s in shardings_in(j)]
     return list(dict.fromkeys(own + inner))
 

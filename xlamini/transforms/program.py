@@ -74,7 +74,7 @@ class LoweredProgram:
         if not isinstance(device, Spread):
             return device
         ins = itertools.compress(device.of_inputs(len(self.kept)), self.kept)
-        outs = itertools.compress(device.of_outputs(len(self.computed)), self.computed)
+        outs = itertools.compress(device.of_typed(self.out_avals), self.computed)
         return device._replace(ins=tuple(ins), outs=tuple(outs))
 
     @property

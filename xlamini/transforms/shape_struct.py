@@ -7,6 +7,7 @@ from typing import Any
 from xlamini.core.avals import ShapedArray
 from xlamini.core.dtypes import check_user_dtype
 from xlamini.core.errors import ShapeError
+from xlamini.runtime.meshes.named_sharding import split_by
 
 
 def _checked(shape: Any) -> tuple[int, ...]:
@@ -40,7 +41,7 @@ class ShapeDtypeStruct:
 
     @property
     def aval(self) -> ShapedArray:
-        return ShapedArray(self.shape, self.dtype, self.weak_type)
+        return ShapedArray(self.shape, self.dtype, self.weak_type, split=split_by(self.sharding, len(self.shape)))
 
     def update(self, **changes: Any) -> ShapeDtypeStruct:
         """The same with some fields changed."""

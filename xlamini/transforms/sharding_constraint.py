@@ -1,13 +1,16 @@
 """with_sharding_constraint, reshard: where the values of a program shall lie."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+from xlamini.core.errors import ShardingError, ShardingTypeError
 from xlamini.core.pytree import flatten_from_user, unflatten
 from xlamini.core.pytree_prefix import flatten_axes
 from xlamini.core.tracer import Tracer
-from xlamini.primitives.sharding_constraint import sharding_constraint_p
-from xlamini.runtime.meshes.current_mesh import named
+from xlamini.primitives.sharding_constraint import moved_to, sharding_constraint_p
+from xlamini.runtime.meshes.current_mesh import as_here, named
+from xlamini.runtime.meshes.named_sharding import NamedSharding, split_by
 from xlamini.runtime.sharding import Sharding
 from xlamini.transforms.placing import device_put
 
@@ -20,14 +23,15 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
       shardings: a sharding for all of them, or a pytree of shardings that is a prefix of `x`; None leaves it open. A
         PartitionSpec is about the mesh that `set_mesh` set.
 
-    Outside a traced function it is `device_put`. Under `vmap` the compiler decides of the mapped axis. TypeError for
-    what is no sharding, RuntimeError for a PartitionSpec while no mesh is set, ShardingError where a dimension cannot
-    be split so.
+    Outside a traced function it is `device_put`. Under `vmap` the compiler decides of the mapped axis. Along axes of
+    type Explicit it moves nothing: ShardingTypeError if the value is split otherwise. TypeError for what is no
+    sharding, RuntimeError for a PartitionSpec while no mesh is set, ShardingError where a dimension cannot be split
+    so.
 
     >>> with_sharding_constraint(xlamini.numpy.arange(2), xlamini.numpy.ones(()).sharding)
     Array([0, 1], dtype=int32)
     """
-    return _each("with_sharding_constraint", "shardings", "x", x, shardings, RuntimeError)
+    return _each("with_sharding_constraint", "shardings", "x", x, shardings, RuntimeError, _constrained)
 
 
 def reshard(xs: Any, out_shardings: Any) -> Any:
@@ -44,13 +48,21 @@ def reshard(xs: Any, out_shardings: Any) -> Any:
     >>> reshard(xlamini.numpy.arange(2), xlamini.numpy.ones(()).sharding)
     Array([0, 1], dtype=int32)
     """
-    return _each("reshard", "out_shardings", "xs", xs, out_shardings, ValueError)
+    return _each("reshard", "out_shardings", "xs", xs, out_shardings, ValueError, moved_to)
 
 
-def _each(face: str, argument: str, of: str, x: Any, shardings: Any, error: type[Exception]) -> Any:
+def _each(
+    face: str,
+    argument: str,
+    of: str,
+    x: Any,
+    shardings: Any,
+    error: type[Exception],
+    traced: Callable[[Any, Any], Any],
+) -> Any:
     leaves, tree = flatten_from_user(x)
     places = [_checked(face, argument, s, error) for s in flatten_axes(face, shardings, tree, (argument, of))]
-    return unflatten(tree, [_constrained(leaf, place) for leaf, place in zip(leaves, places, strict=True)])
+    return unflatten(tree, [_placed(face, leaf, place, traced) for leaf, place in zip(leaves, places, strict=True)])
 
 
 def _checked(face: str, argument: str, sharding: Any, error: type[Exception]) -> Any:
@@ -63,10 +75,33 @@ def _checked(face: str, argument: str, sharding: Any, error: type[Exception]) ->
     return sharding
 
 
-def _constrained(x: Any, sharding: Any) -> Any:
+def _placed(face: str, x: Any, sharding: Any, traced: Callable[[Any, Any], Any]) -> Any:
     if sharding is None:
         return x
     if type(x) is not Tracer:
         return device_put(x, sharding)
     sharding.shard_shape(x.shape)
+    there = as_here(sharding)
+    _check_not_manual(face, there)
+    return traced(x, there)
+
+
+def _check_not_manual(face: str, sharding: Any) -> None:
+    if isinstance(sharding, NamedSharding):
+        for name in sharding.mesh.manual_axes:
+            if any(name in names for names in sharding.spec.names_of(len(sharding.spec))):
+                raise ShardingError(
+                    f"{face}: {sharding.spec} names the axis {name!r}, along which each device has its own part here, "
+                    "within shard_map; name axes that are not manual"
+                )
+
+
+def _constrained(x: Any, sharding: Any) -> Any:
+    """Along explicit axes the type says how a value lies, and a constraint only says that it is so."""
+    explicit = isinstance(sharding, NamedSharding) and sharding.mesh.explicit_axes
+    if explicit and x.aval.split is not split_by(sharding, x.ndim):
+        raise ShardingTypeError(
+            f"with_sharding_constraint: {sharding.spec} is not how a value of type {x.aval.str_short()} is split; "
+            "along axes of type Explicit it does not move values: use xlamini.reshard"
+        )
     return sharding_constraint_p.bind(x, sharding=sharding)

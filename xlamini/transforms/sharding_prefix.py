@@ -8,8 +8,10 @@ from xlamini.core.avals import ShapedArray
 from xlamini.core.errors import ShardingError
 from xlamini.core.pytree import keystr, tree_flatten_with_path, unflatten
 from xlamini.core.pytree_prefix import flatten_axes
+from xlamini.primitives.sharding_constraint import moved_to
 from xlamini.runtime.devices.platforms import Device
-from xlamini.runtime.meshes.current_mesh import named
+from xlamini.runtime.meshes.current_mesh import as_here, named
+from xlamini.runtime.meshes.named_sharding import split_by
 from xlamini.runtime.sharding import Sharding, as_sharding
 
 
@@ -48,3 +50,17 @@ def _checked(name: str, x: Any) -> Any:
     if not isinstance(x, Sharding | Device):
         raise TypeError(f"jit: {name} must be shardings or None, got {x!r}; write NamedSharding(mesh, P('x'))")
     return as_sharding(x)
+
+
+def as_asked(avals: list[ShapedArray], shardings: Sequence[Any]) -> list[ShapedArray]:
+    """The types of arguments that are moved into shardings."""
+    if not shardings:
+        return avals
+    return [a if s is None else a.divided(split_by(s, a.ndim)) for a, s in zip(avals, shardings, strict=True)]
+
+
+def all_moved(values: Sequence[Any], shardings: Sequence[Any]) -> Sequence[Any]:
+    """Values of a program, each in its sharding, if there is one."""
+    if not shardings:
+        return values
+    return [x if s is None else moved_to(x, as_here(s)) for x, s in zip(values, shardings, strict=True)]

@@ -118,7 +118,7 @@ def tensordot(
     axes: int | Sequence[int] | Sequence[Sequence[int]] = 2,
     precision: Any = None,
     preferred_element_type: DTypeLike | None = None,
-    out_sharding: None = None,
+    out_sharding: Any = None,
 ) -> Array:
     """The product summed over the last `axes` of `x1` and the first of `x2`, or over pairs; see `jnp.tensordot`.
 

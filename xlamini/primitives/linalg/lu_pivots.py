@@ -56,6 +56,7 @@ def inverse_permutation(permutation: Any) -> Any:
 
 class LuPivotsToPermutation(MatrixOperation):
     name = "lu_pivots_to_permutation"
+    rank = 1
 
     def shape_rule(self, pivots: ShapedArray, *, permutation_size: int) -> ShapedArray:
         check_kind(self.name, pivots, INTEGER)

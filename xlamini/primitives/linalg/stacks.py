@@ -10,6 +10,7 @@ import numpy as np
 from xlamini.core.avals import ShapedArray
 from xlamini.core.errors import ShapeError
 from xlamini.core.primitive import Axis, Primitive
+from xlamini.core.splitting import Factors, in_front
 from xlamini.core.tracer import aval_of, literal
 from xlamini.lowering.foreign import is_gpu, lapack
 from xlamini.primitives.batch_ops import with_batch_first
@@ -34,6 +35,12 @@ class MatrixOperation(Primitive):
 
     Its results are weakly typed where all its operands are; the `shape_rule` that a subclass writes need not say so.
     """
+
+    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+        return in_front(avals, outs, avals[0].ndim - self.rank)
+
+    rank = 2
+    """How many dimensions the first operand has where there is no stack."""
 
     def __init_subclass__(cls) -> None:
         cls.shape_rule = _keeping_weakness(cls.shape_rule)

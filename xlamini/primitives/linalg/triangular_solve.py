@@ -12,6 +12,7 @@ import numpy as np
 from xlamini.core.avals import ShapedArray
 from xlamini.core.errors import ShapeError
 from xlamini.core.primitive import Axis, Cost
+from xlamini.core.splitting import Factors, alike, in_front
 from xlamini.core.tangents import is_linear, is_zero
 from xlamini.core.tracer import aval_of
 from xlamini.lowering.foreign import foreign_call
@@ -88,6 +89,12 @@ class TriangularSolve(MatrixOperation):
                 f"{side} as a has"
             )
         return ShapedArray(b.shape, b.dtype)
+
+    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+        a, b = avals
+        solved = b.ndim - (2 if params["left_side"] else 1)
+        columns = alike([b], outs, [solved])
+        return columns._replace(operands=[*in_front([a], [], a.ndim - 2).operands, *columns.operands])
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
         (a, b), (da, db) = primals, tangents

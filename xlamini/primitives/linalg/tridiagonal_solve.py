@@ -48,6 +48,7 @@ def tridiagonal_solve(dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: boo
 
 class TridiagonalSolve(MatrixOperation):
     name = "tridiagonal_solve"
+    rank = 1
 
     def shape_rule(
         self, dl: ShapedArray, d: ShapedArray, du: ShapedArray, b: ShapedArray, *, perturb_singular: bool

@@ -15,14 +15,15 @@ import numpy as np
 from xlamini.core.avals import Shape, ShapedArray
 from xlamini.core.dtypes import check_user_dtype, issubdtype
 from xlamini.core.primitive import Axis, Cost, Primitive, remembered
+from xlamini.core.splitting import Factors
 from xlamini.core.tangents import Zero, is_linear, is_zero, tangent_aval
 from xlamini.core.tracer import aval_of
 from xlamini.primitives.arithmetic import add, sub
 from xlamini.primitives.complex import complex as complex_
 from xlamini.primitives.complex import imag, real
 from xlamini.primitives.elementwise import COMPLEX, kind_of, like_dtypes
+from xlamini.primitives.out_sharding import in_sharding
 from xlamini.primitives.precision import CanonicalPrecision, canonical_precision, precision_config
-from xlamini.primitives.shape import refuse_sharding
 from xlamini.primitives.tangent_ops import add_tangents
 from xlamini.primitives.windows.conv_batching import batched
 from xlamini.primitives.windows.conv_checks import check_operands
@@ -63,8 +64,11 @@ def conv_general_dilated(
     >>> conv_general_dilated(x, kernel, (1,), "SAME")
     Array([[[2., 3., 3., 2.]]], dtype=float32)
     """
+    if out_sharding is not None:
+        sides = lhs_dilation, rhs_dilation, dimension_numbers, feature_group_count, batch_group_count
+        options = *sides, precision, preferred_element_type
+        return in_sharding(out_sharding, conv_general_dilated, lhs, rhs, window_strides, padding, *options)
     name = "conv_general_dilated"
-    refuse_sharding(name, out_sharding)
     lhs, rhs = like_dtypes((lhs, rhs))
     a, b = aval_of(lhs), aval_of(rhs)
     numbers = numbers_for(name, a.shape, b.shape, dimension_numbers)
@@ -115,6 +119,15 @@ class ConvGeneralDilated(Primitive):
         shape = (lhs.shape[lhs_spec[0]] // batch_group_count, rhs.shape[rhs_spec[0]], *space)
         dtype = _result_dtype(self.name, lhs, rhs, preferred_element_type)
         return ShapedArray(placed(shape, out_spec), dtype, lhs.weak_type and rhs.weak_type)
+
+    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+        lhs_spec, rhs_spec, out_spec = params["dimension_numbers"]
+        space = range(len(lhs_spec) - 2)
+        one_group = params["feature_group_count"] == params["batch_group_count"] == 1
+        features = "features" if one_group else None
+        kernel = [features if d == rhs_spec[0] else None for d in range(len(rhs_spec))]
+        lhs, out = _ordered(["batch", None, *space], lhs_spec), _ordered(["batch", features, *space], out_spec)
+        return Factors([lhs, kernel], [out])
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
         (lhs, rhs), (lhs_dot, rhs_dot) = primals, tangents
@@ -189,6 +202,11 @@ conv_general_dilated_p = ConvGeneralDilated()
 
 
 # --- helpers
+
+
+def _ordered(labels: Sequence[Any], spec: Shape) -> Sequence[Any]:
+    """Labels in the order batch, features, space, as the dimensions lie."""
+    return [labels[spec.index(d)] for d in range(len(spec))]
 
 
 def _pads(

@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 from xlamini.core.avals import Shape, ShapedArray
 from xlamini.core.errors import ShapeError
 from xlamini.core.primitive import Axis, Cost, Primitive, remembered
+from xlamini.core.splitting import Factors, alike
 from xlamini.core.tracer import aval_of, literal
 from xlamini.primitives.arg_extrema import argmax, argmin
 from xlamini.primitives.arithmetic import add, max, min
@@ -56,6 +57,9 @@ class ReduceWindow(Primitive):
     def shape_rule(self, x: ShapedArray, **params: Any) -> ShapedArray:
         check_kind(self.name, x, self.accepts)
         return x.update(shape=checked_counts(self.name, x, **params))
+
+    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+        return alike(avals, outs)
 
     def batch(self, axis: Axis, operands: Any, dims: Any, **params: Any) -> Any:
         (x,), (dim,) = operands, dims

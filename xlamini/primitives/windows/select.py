@@ -12,6 +12,7 @@ from typing import Any
 from xlamini.core.avals import Shape, ShapedArray
 from xlamini.core.errors import ShapeError
 from xlamini.core.primitive import Axis, Cost, Primitive, remembered
+from xlamini.core.splitting import Factors, alike
 from xlamini.core.tangents import Zero, is_zero, tangent_aval
 from xlamini.core.tracer import aval_of, literal
 from xlamini.primitives.batch_ops import with_batch_first
@@ -47,6 +48,9 @@ class SelectAndGatherAdd(Primitive):
             x.shape, window_dimensions, window_strides, padding, base_dilation, window_dilation
         )
         return tangents.update(shape=counts)
+
+    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+        return alike(avals, outs)
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
         return _linear_in_first(self, primals, tangents, params)
@@ -121,6 +125,9 @@ class SelectAndScatterAdd(Primitive):
         if source.shape != counts:
             raise ShapeError(f"{self.name}: source {source.str_short()} must have shape {counts}, one for each window")
         return source.update(shape=x.shape)
+
+    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+        return alike(avals, outs)
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
         return _linear_in_first(self, primals, tangents, params)

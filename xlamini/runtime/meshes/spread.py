@@ -17,7 +17,7 @@ from xlamini.core.errors import ShardingError
 from xlamini.core.partition_spec import PartitionSpec
 from xlamini.runtime.devices.platforms import Device
 from xlamini.runtime.meshes.mesh import Mesh
-from xlamini.runtime.meshes.named_sharding import NamedSharding
+from xlamini.runtime.meshes.named_sharding import NamedSharding, split_by
 from xlamini.runtime.sharding import on_device
 
 
@@ -55,6 +55,13 @@ class Spread(NamedTuple):
         """The shardings that are asked for a program's `count` outputs."""
         return _padded(self.outs, count)
 
+    def of_typed(self, avals: Sequence[ShapedArray]) -> list[NamedSharding | None]:
+        """The same; where the mesh has explicit axes and none is asked for, an output lies as its type says."""
+        asked = self.of_outputs(len(avals))
+        if not self.mesh.explicit_axes:
+            return asked
+        return [_as_typed(self.mesh, a) if s is None else s for s, a in zip(asked, avals, strict=True)]
+
 
 Place = Device | Spread
 """Where a program runs."""
@@ -62,6 +69,20 @@ Place = Device | Spread
 
 def _padded(shardings: Sequence[NamedSharding | None], count: int) -> list[NamedSharding | None]:
     return [*shardings, *[None] * (count - len(shardings))]
+
+
+def _as_typed(mesh: Mesh, aval: ShapedArray) -> NamedSharding:
+    """The sharding that a type says; over an AbstractMesh where the compiler decides along other axes."""
+    spec = PartitionSpec(*[None] * aval.ndim) if aval.split is None else aval.split.spec
+    return NamedSharding(mesh if mesh.are_all_axes_explicit else mesh.abstract_mesh, spec)
+
+
+def as_placed(place: Any, avals: Sequence[ShapedArray]) -> list[ShapedArray]:
+    """The types of a program's outputs, split as its place says."""
+    if not isinstance(place, Spread):
+        return list(avals)
+    asked = place.of_outputs(len(avals))
+    return [a if s is None else a.divided(split_by(s, a.ndim)) for s, a in zip(asked, avals, strict=True)]
 
 
 def devices_of(place: Any) -> tuple[Device, ...]:
@@ -83,7 +104,7 @@ def output_shardings(place: Any, avals: Sequence[ShapedArray], loaded: Any) -> l
     """Where a compiled program's outputs lie: as asked for, or as the compiler says."""
     if not isinstance(place, Spread):
         return [on_device(place)] * len(avals)
-    asked = place.of_outputs(len(avals))
+    asked = [s if s is not None and isinstance(s.mesh, Mesh) else None for s in place.of_outputs(len(avals))]
     if place.mesh.size == 1:
         return [whole_on(place) if s is None else s for s in asked]
     made = loaded.get_output_shardings()[: len(avals)]  # XLA has one for no outputs too

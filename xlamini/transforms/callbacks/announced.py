@@ -27,7 +27,7 @@ def call_with_results(
     name = primitive.face
     check_callable(name, callback)
     if sharding is not None:
-        raise NotImplementedError(f"{name}: sharding is not supported; leave it out, programs run on one device")
+        raise NotImplementedError(f"{name}: sharding is not supported; leave it out, the first device makes the call")
     leaves, in_tree = flatten_from_user((tuple(args), dict(kwargs)))
     names = ArgNames(callback, in_tree)
     called = f"{name_of(callback)} (the callback of {name})"

@@ -15,6 +15,7 @@ from xlamini.core.avals import ShapedArray
 from xlamini.core.jaxpr import Literal
 from xlamini.core.primitive import Axis, Primitive
 from xlamini.core.provenance import user_line
+from xlamini.core.splitting import Factors, apart
 from xlamini.core.tracer import Tracer, leaked, state
 from xlamini.lowering.host_calls import host_call
 from xlamini.primitives.batch_ops import with_batch_first
@@ -46,6 +47,10 @@ class Callback(Primitive):
         sizes = tuple(size for size, _ in reversed(mapped))
         return [a.update(shape=(*sizes, *a.shape)) for a in result_avals]
 
+    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+        """The function gets whole arrays, and gives such."""
+        return Factors(apart(avals), [(None,) * a.ndim for a in outs])
+
     def jvp(self, primals: Any, tangents: Any, *, callback: HostFunction, **params: Any) -> NoReturn:
         raise ValueError(
             f"{self.face}: {callback} is a Python function, which cannot be differentiated; give what calls it a "
@@ -63,7 +68,7 @@ class Callback(Primitive):
 
     def lower(self, ctx: Any, *operands: Any, **params: Any) -> Any:
         place = ctx.eqn.provenance.describe()
-        call = self._host_call(place, **params)
+        call = self.host_call(place, **params)
         return host_call(ctx, call, operands, params.get("ordered", False), self.side_effect)
 
     def physical(self, operands: Sequence[Any], avals: Sequence[ShapedArray], **params: Any) -> Any:
@@ -77,11 +82,12 @@ class Callback(Primitive):
         """Call the function at once, and put its results where the operands are."""
         names = ArgNames(params["callback"].fun, params["callback"].in_tree)
         where = placement(operands, names, self.face)
-        call = self._host_call(user_line(), **params)
+        call = self.host_call(user_line(), **params)
         results = call.now([_value(x) for x in operands])
         return [device_put_value(x, whole_on(where.device), committed=where.committed) for x in results]
 
-    def _host_call(self, place: str, *, callback: Any, result_avals: Any, mapped: Mapped, **params: Any) -> HostCall:
+    def host_call(self, place: str, *, callback: Any, result_avals: Any, mapped: Mapped, **params: Any) -> HostCall:
+        """The call as XLA makes it; `place` is where the user wrote it."""
         run = functools.partial(_looped, callback, result_avals, mapped)
         return HostCall(run, f"{self.face}: {callback}", place)
 

@@ -14,11 +14,13 @@ from xlamini.core.effects import debug_effect, ordered_debug_effect
 from xlamini.core.jaxpr import Effects
 from xlamini.core.pytree import flatten_from_user
 from xlamini.core.tracer import Tracer
+from xlamini.lowering.host_calls import calls_of_parts, is_of_several
 from xlamini.runtime.array import Array
 from xlamini.transforms.arguments import ArgNames, check_callable, check_values
 from xlamini.transforms.callbacks.callback import Callback
 from xlamini.transforms.callbacks.format_check import check_format
 from xlamini.transforms.callbacks.host_function import HostFunction
+from xlamini.transforms.callbacks.partly_manual import call_by_first, other_axes
 
 
 def callback(
@@ -37,8 +39,9 @@ def callback(
       callback: gets `args` and `kwargs` with Arrays for the arrays and numbers among them. None, for
         `callback(ordered=True)(f, x)`, which leaves all keywords of the second call to `f`.
       *args: values, also such as are no arrays, and trees of them; `kwargs` likewise.
-      ordered: whether it happens after all ordered effects before it; see io_callback.
-      partitioned: of no consequence on one device.
+      ordered: whether it happens after all ordered effects before it; see io_callback. Not on several devices.
+      partitioned: in a program on several devices, whether each of them calls it with the parts that it has, instead
+        of the first with whole arrays. In `shard_map` and `pmap` each calls it with its own.
       **kwargs: keyword arguments of `callback`.
 
     Raises:
@@ -49,14 +52,13 @@ def callback(
     >>> xlamini.jit(lambda x: callback(show, x, name="x"))(2.0)
     x is 2.0
     """
-    if callback is None:
-        return functools.partial(_call, ordered)
-    return _call(ordered, callback, *args, **kwargs)
+    call = functools.partial(_call, {"ordered": bool(ordered), "partitioned": bool(partitioned)})
+    return call if callback is None else call(callback, *args, **kwargs)
 
 
-def _call(ordered: bool, callback: Callable[..., Any], /, *args: Any, **kwargs: Any) -> None:
+def _call(params: Mapping[str, Any], callback: Callable[..., Any], /, *args: Any, **kwargs: Any) -> None:
     check_callable(debug_callback_p.face, callback)
-    _observe(debug_callback_p, callback, args, kwargs, {"ordered": bool(ordered)})
+    _observe(debug_callback_p, callback, args, kwargs, params)
 
 
 def debug_print(
@@ -76,7 +78,7 @@ def debug_print(
         `debug.print(ordered=True)("{x}", x=x)`, which leaves all keywords of the second call to the format.
       *args: values of any kind, and trees of them; `kwargs` likewise.
       ordered: whether it comes after all ordered effects before it; see io_callback.
-      partitioned: of no consequence on one device.
+      partitioned: see debug.callback.
       skip_format_check: leave errors in `fmt` to the time when it prints.
       **kwargs: values that the format calls by name.
 
@@ -87,19 +89,19 @@ def debug_print(
     >>> xlamini.jit(lambda x: debug_print("x is {x:.2f} and {}", x + 1, x=x))(2.0)
     x is 2.00 and 3.0
     """
-    if fmt is None:
-        return functools.partial(_print, ordered, skip_format_check)
-    return _print(ordered, skip_format_check, fmt, *args, **kwargs)
+    params = {"ordered": bool(ordered), "partitioned": bool(partitioned)}
+    call = functools.partial(_print, params, skip_format_check)
+    return call if fmt is None else call(fmt, *args, **kwargs)
 
 
-def _print(ordered: bool, skip_format_check: bool, fmt: str, /, *args: Any, **kwargs: Any) -> None:
+def _print(params: Mapping[str, Any], skip_format_check: bool, fmt: str, /, *args: Any, **kwargs: Any) -> None:
     if not isinstance(fmt, str):
         raise TypeError(f"debug.print: the first argument is the format, a string, but got {fmt!r}; write '{{}}'")
     if not skip_format_check:
         check_format(fmt, args, kwargs)
     options = {**np.get_printoptions(), "formatter": None}
-    params = {"ordered": bool(ordered), "fmt": fmt}
-    _observe(debug_print_p, _printer(fmt, tuple(options.items())), args, kwargs, params)
+    printer = _printer(fmt, tuple(options.items()))
+    _observe(debug_print_p, printer, args, kwargs, {**params, "fmt": fmt})
 
 
 @functools.lru_cache(maxsize=512)
@@ -109,7 +111,7 @@ def _printer(fmt: str, options: tuple[tuple[str, Any], ...]) -> Callable[..., No
     def debug_print(*args: Any, **kwargs: Any) -> None:
         with np.printoptions(**dict(options)):
             text = fmt.format(*args, **kwargs)
-        print(text)  # noqa: T201
+        print(f"{text}\n", end="")  # noqa: T201 (one piece, as devices print at the same time)
 
     return debug_print
 
@@ -142,6 +144,25 @@ class DebugCallback(Callback):
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
         return self.bind(*primals, **params), []
+
+    def lower(self, ctx: Any, *operands: Any, **params: Any) -> Any:
+        if params["ordered"] and len(ctx.module.meshes.devices) > 1:
+            raise ValueError(
+                f"{self.face}: ordered=True is for programs on one device, and this one runs on "
+                f"{len(ctx.module.meshes.devices)}; leave it out, or take io_callback, which may be ordered"
+            )
+        if params["partitioned"] and is_of_several(ctx):
+            calls_of_parts(ctx, self.host_call(ctx.eqn.provenance.describe(), **params), operands)
+            return []
+        others = other_axes(ctx)
+        if others:
+            call_by_first(ctx, functools.partial(self.bind, **params), operands, others)
+            return []
+        return super().lower(ctx, *operands, **params)
+
+    def shown_params(self, params: dict[str, Any]) -> dict[str, Any]:
+        shown = super().shown_params(params)
+        return {name: value for name, value in shown.items() if name != "partitioned" or value}
 
     def effects(self, params: dict[str, Any]) -> Effects:
         return frozenset([ordered_debug_effect if params["ordered"] else debug_effect])

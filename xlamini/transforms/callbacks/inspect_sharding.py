@@ -9,6 +9,7 @@ from xlamini.core.effects import debug_effect
 from xlamini.core.jaxpr import Effects
 from xlamini.core.primitive import Axis, Primitive
 from xlamini.core.pytree import flatten_from_user
+from xlamini.core.splitting import Factors, apart
 from xlamini.core.tracer import Tracer, leaked, state
 from xlamini.runtime.array import Array
 from xlamini.runtime.meshes.inspection import Inspector
@@ -88,6 +89,9 @@ class InspectSharding(Primitive):
 
     def shape_rule(self, *avals: ShapedArray, callback: Inspector) -> list[ShapedArray]:
         return []
+
+    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+        return Factors(apart(avals), [])
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, callback: Inspector) -> Any:
         return self.bind(*primals, callback=callback), []

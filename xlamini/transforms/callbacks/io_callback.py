@@ -9,6 +9,7 @@ from xlamini.core.jaxpr import Effects
 from xlamini.core.primitive import Axis
 from xlamini.transforms.callbacks.announced import call_with_results
 from xlamini.transforms.callbacks.callback import Callback
+from xlamini.transforms.callbacks.partly_manual import other_axes, refuse
 
 
 def io_callback(
@@ -26,7 +27,8 @@ def io_callback(
         use the library. Outside traced functions it is called at once.
       result_shape_dtypes: what it returns, as a tree of ShapeDtypeStructs or arrays; None for nothing.
       *args: arrays, numbers, or trees of them; `kwargs` likewise.
-      sharding: not supported yet.
+      sharding: not supported. In a program on several devices the first calls the function, with whole arrays; in
+        `shard_map` and `pmap` each calls it with its own.
       ordered: whether it happens after all ordered effects before it, of this program and of those that the thread has
         started before. Other effects happen in any order, and may still be going on when the call returns: wait with
         effects_barrier.
@@ -61,6 +63,12 @@ class IoCallback(Callback):
                 "ordered=False, or loop over the examples with lax.map or lax.scan"
             )
         return super().batch(axis, operands, dims, **params)
+
+    def lower(self, ctx: Any, *operands: Any, **params: Any) -> Any:
+        others = other_axes(ctx)
+        if others:
+            refuse(self.face, others)
+        return super().lower(ctx, *operands, **params)
 
     def effects(self, params: dict[str, Any]) -> Effects:
         return frozenset([ordered_io_effect if params["ordered"] else io_effect])

@@ -28,7 +28,8 @@ def pure_callback(
         use the library. Outside traced functions it is called at once.
       result_shape_dtypes: what it returns, as a tree of ShapeDtypeStructs or arrays.
       *args: arrays, numbers, or trees of them; `kwargs` likewise.
-      sharding: not supported yet.
+      sharding: not supported. In a program on several devices the first calls the function, with whole arrays; in
+        `shard_map` and `pmap` each calls it with its own.
       vmap_method: what to do under vmap. "sequential" and "sequential_unrolled": a call for each example.
         "expand_dims": one call with the examples stacked along axis 0, and an axis of size 1 for what is the same for
         all. "broadcast_all": one call, with everything stacked. "legacy_vectorized": one call, and what is the same for

@@ -84,13 +84,14 @@ def taking(jaxpr: Jaxpr, avals: Sequence[ShapedArray], places: Sequence[int]) ->
 
 
 def joined_avals(jaxprs: Sequence[Jaxpr]) -> list[ShapedArray]:
-    """The types of the outputs, weak where they are in all jaxprs, varying where they are in one."""
+    """The types of the outputs, weak where they are in all jaxprs, varying, or split, where they are in one."""
     return list(map(_joined, zip(*[j.out_avals for j in jaxprs], strict=True)))
 
 
 def _joined(avals: Sequence[ShapedArray]) -> ShapedArray:
     weak, vma = all(a.weak_type for a in avals), frozenset().union(*[a.vma for a in avals])
-    first = avals[0].varying(vma)
+    split = next((a.split for a in avals if a.split is not None), None)
+    first = avals[0].varying(vma).divided(split)
     return first if first.weak_type == weak else first.update(weak_type=weak)
 
 
@@ -172,11 +173,13 @@ def _check_types(what: str, functions: Functions, labels: tuple[str, str], trace
 
 
 def same_type(a: ShapedArray, b: ShapedArray) -> bool:
-    """Whether two types differ at most in being weak."""
-    return (a.shape, a.dtype) == (b.shape, b.dtype)
+    """Whether two types differ at most in being weak, or in that one is split over a mesh."""
+    return (a.shape, a.dtype) == (b.shape, b.dtype) and (a.split is b.split or None in (a.split, b.split))
 
 
 def _fix(wanted: ShapedArray, found: ShapedArray, label: str) -> str:
+    if (wanted.shape, wanted.dtype) == (found.shape, found.dtype):
+        return f"reshard one of them, with xlamini.reshard(x, {wanted.split}) in {label}"
     if wanted.shape == found.shape:
         return f"convert one of them, such as with .astype('{wanted.dtype.name}') in {label}"
     return f"bring one of them into the other's shape, such as with jnp.broadcast_to(x, {wanted.shape}) in {label}"

@@ -22,6 +22,7 @@ from xlamini.interpreters.evaluate import evaluate
 from xlamini.primitives.collectives.varying import varying_along
 from xlamini.primitives.convert import convert
 from xlamini.primitives.promotion import in_dtype
+from xlamini.primitives.reshard import divided_as
 from xlamini.transforms.arguments import LeafNames, avals_of, check_values, name_of, parameter_names
 from xlamini.transforms.tracing import Trace
 
@@ -105,6 +106,8 @@ class Carry:
 
     def _fix(self, aval: ShapedArray, returned: ShapedArray, name: str) -> str:
         start = self.given_as + name.removeprefix(self.name)
+        if aval.dtype == returned.dtype and aval.shape == returned.shape:
+            return f"Return xlamini.reshard of it from {self.body_name}, or start from {start} in the other sharding."
         if aval.shape == returned.shape:
             return (
                 f"Return .astype('{aval.dtype.name}') of it from {self.body_name}, or start from {start} of dtype "
@@ -130,8 +133,10 @@ def with_outputs_of(jaxpr: Jaxpr, avals: tuple[ShapedArray, ...]) -> Jaxpr:
 
 
 def _promoted(aval: ShapedArray, returned: ShapedArray) -> ShapedArray:
-    """What a carry of type `aval` becomes where the body returns this type; it varies as what is returned does."""
+    """What a carry of type `aval` becomes where the body returns this type; it varies and is split as that is."""
     aval = aval.varying(aval.vma | returned.vma)
+    if aval.split is None and aval.ndim == returned.ndim:
+        aval = aval.divided(returned.split)
     if not aval.weak_type or (aval.dtype == returned.dtype and returned.weak_type):
         return aval
     try:
@@ -146,11 +151,13 @@ def _in_type(x: Any, aval: ShapedArray) -> Any:
         return literal(x.val, aval.dtype, aval.weak_type)
     if getattr(x, "aval", None) is None:
         return in_dtype(x, aval.dtype, aval.weak_type)
-    return varying_along(convert(x, aval.dtype, aval.weak_type), aval.vma)
+    return divided_as(varying_along(convert(x, aval.dtype, aval.weak_type), aval.vma), aval.split)
 
 
 def _fits(aval: ShapedArray, returned: ShapedArray) -> bool:
     """Whether what is returned has the carry's type, or is a Python number that takes it on."""
+    if returned.split is not None and returned.split is not aval.split:
+        return False
     if aval.shape != returned.shape or aval.dtype == returned.dtype:
         return aval.shape == returned.shape
     numbers = returned.weak_type and not hasattr(aval.dtype, "physical_shape")

@@ -176,7 +176,7 @@ def _started(tangents: Parts, nonzero: Mask) -> Parts:
 
 
 def _stack_of(aval: ShapedArray, length: int) -> ShapedArray:
-    return aval.update(shape=(length, *aval.shape))
+    return aval.inserted(0, length)
 
 
 def _out_avals(jaxpr: Jaxpr, length: int, num_carry: int) -> list[ShapedArray]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from xlamini.core.avals import ShapedArray
+from xlamini.core.errors import ShardingTypeError
 from xlamini.transforms.arguments import avals_of, check_values
 
 
@@ -35,7 +36,17 @@ def slices_of(
             f"{what}: xs has no arrays, so the number of steps is not known; give one array at least, or call lax.scan "
             "with length=n"
         )
-    return [a.update(shape=a.shape[1:]) for a in avals], found
+    _check_whole(what, avals, names)
+    return [a.without(0) for a in avals], found
+
+
+def _check_whole(what: str, avals: Sequence[ShapedArray], names: Sequence[str]) -> None:
+    for i, aval in enumerate(avals):
+        if aval.split is not None and aval.split.entries[0]:
+            raise ShardingTypeError(
+                f"{what}: dimension 0 of {names[i]}, {aval.str_short(short_dtypes=False)}, is what is scanned over, "
+                "and must be whole; xlamini.reshard it to a spec that begins with None"
+            )
 
 
 def _length(what: str, length: Any) -> int | None:

@@ -122,10 +122,7 @@ def tangents_by(
 
 def batched_by(plain: Callable[..., list[Any]], axis: Axis, operands: Sequence[Any], dims: Any) -> Any:
     """A batch of `plain(*operands)`, and its batch dimensions."""
-    avals = [
-        a if d is None else a.update(shape=(*a.shape[:d], *a.shape[d + 1 :]))
-        for a, d in zip(map(aval_of, operands), dims, strict=True)
-    ]
+    avals = [a if d is None else a.without(d) for a, d in zip(map(aval_of, operands), dims, strict=True)]
     jaxpr, _ = build(plain, avals)
     batched, out_dims = batch(jaxpr, axis, tuple(dims))
     return evaluate(batched, operands), list(out_dims)

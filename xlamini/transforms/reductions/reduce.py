@@ -8,9 +8,11 @@ from typing import Any, NoReturn
 from xlamini.core.avals import Shape, ShapedArray
 from xlamini.core.jaxpr import Jaxpr
 from xlamini.core.primitive import Axis, Cost
+from xlamini.core.splitting import Factors, apart
 from xlamini.core.tracer import aval_of
 from xlamini.interpreters.jvp import jvp
 from xlamini.primitives.batch_ops import with_batch_first
+from xlamini.primitives.out_sharding import in_sharding
 from xlamini.primitives.reductions import (
     reduce_and_p,
     reduce_max_p,
@@ -20,7 +22,7 @@ from xlamini.primitives.reductions import (
     reduce_sum_p,
     reduce_xor_p,
 )
-from xlamini.primitives.shape import reduced, refuse_sharding, reshape, transpose
+from xlamini.primitives.shape import reduced, reshape, transpose
 from xlamini.transforms.higher_order import HigherOrder, cost_of
 from xlamini.transforms.reductions.computation import (
     batched_by,
@@ -50,7 +52,8 @@ def reduce(
     >>> reduce(xlamini.numpy.arange(1.0, 5.0), 1.0, lambda a, b: a * b, (0,))
     Array(24., dtype=float32)
     """
-    refuse_sharding("reduce", out_sharding)
+    if out_sharding is not None:
+        return in_sharding(out_sharding, reduce, operands, init_values, computation, dimensions)
     found = traced("reduce", operands, init_values, computation)
     if not found.operands:
         return operands
@@ -78,6 +81,12 @@ class Reduce(HigherOrder):
             reduced(x, dimensions, self.name).update(weak_type=x.weak_type and start.weak_type)
             for x, start in zip(arrays, starts, strict=True)
         ]
+
+    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+        axes, arrays = params["dimensions"], apart(avals[: len(outs)])
+        return Factors(
+            [*arrays, *[()] * len(outs)], [[x for d, x in enumerate(labels) if d not in axes] for labels in arrays]
+        )
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
         outs = self.bind(*primals, **params)

@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 from xlamini.core.avals import ShapedArray
 from xlamini.core.jaxpr import Jaxpr
 from xlamini.core.primitive import Axis, Cost
+from xlamini.core.splitting import Factors, alike
 from xlamini.core.tracer import aval_of
 from xlamini.interpreters.jvp import jvp
 from xlamini.primitives.batch_ops import with_batch_first
@@ -80,6 +81,9 @@ class GeneralReduceWindow(HigherOrder):
             x.update(shape=shape, weak_type=x.weak_type and start.weak_type)
             for x, start in zip(arrays, starts, strict=True)
         ]
+
+    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+        return alike(avals, outs)
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
         outs = self.bind(*primals, **params)

@@ -13,6 +13,7 @@ from xlamini.core.avals import Shape, ShapedArray
 from xlamini.core.errors import ShapeError
 from xlamini.core.jaxpr import Jaxpr
 from xlamini.core.primitive import Axis, Cost
+from xlamini.core.splitting import Factors, alike
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.windows.geometry import Pads, pads_attribute, window_counts
 from xlamini.transforms.higher_order import HigherOrder, cost_of
@@ -44,6 +45,9 @@ class SelectAndScatter(HigherOrder):
                 f"with the initial value {start.str_short()} the dtype of the operand {x.str_short()}"
             )
         return x
+
+    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+        return alike(avals, outs)
 
     def batch(self, axis: Axis, operands: Sequence[Any], dims: Sequence[int | None], **params: Any) -> Any:
         if dims[2] is not None:

@@ -7,6 +7,7 @@ from typing import Any
 from xlamini.core.avals import ShapedArray
 from xlamini.core.primitive import Axis, Cost, Primitive
 from xlamini.core.pytree import flatten, unflatten
+from xlamini.core.splitting import Factors, alike
 from xlamini.transforms.arguments import ArgNames, avals_of
 
 
@@ -32,6 +33,9 @@ class Name(Primitive):
 
     def shape_rule(self, x: ShapedArray, *, name: str) -> ShapedArray:
         return x
+
+    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+        return alike(avals, outs)
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, name: str) -> Any:
         return self.bind(*primals, name=name), tangents[0]

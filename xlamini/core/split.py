@@ -1,0 +1,79 @@
+"""Split: what the type of a value says of how the value lies on a mesh, along the mesh's axes of type Explicit."""
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+from xlamini.core.abstract_mesh import AbstractMesh, AxesOfMesh, AxisName
+from xlamini.core.partition_spec import PartitionSpec
+
+Names = tuple[AxisName, ...]
+
+
+class Split:
+    """A mesh, and for each dimension of a value the explicit axes that it is split along, at least one in all.
+
+    Interned as avals are: equal ones are the same object. A value that is not split has None in its place.
+    """
+
+    __slots__ = ("entries", "mesh")
+    _interned: ClassVar[dict[tuple, Split]] = {}
+
+    mesh: AbstractMesh
+    entries: tuple[Names, ...]
+
+    def __new__(cls, mesh: AbstractMesh, entries: tuple[Names, ...]) -> Split:
+        key = (mesh, entries)
+        self = cls._interned.get(key)
+        if self is None:
+            self = object.__new__(cls)
+            self.mesh, self.entries = key
+            cls._interned[key] = self
+        return self
+
+    def __reduce__(self) -> Any:
+        return Split, (self.mesh, self.entries)
+
+    @property
+    def spec(self) -> PartitionSpec:
+        """The same as a PartitionSpec with an entry for each dimension."""
+        return PartitionSpec(*self.entries)
+
+    def parts(self, dim: int) -> int:
+        """Into how many parts a dimension is split."""
+        return math.prod(self.mesh.shape[name] for name in self.entries[dim])
+
+    def without(self, dim: int) -> Split | None:
+        """That of the value with a dimension taken off."""
+        return split_into(self.mesh, (*self.entries[:dim], *self.entries[dim + 1 :]))
+
+    def inserted(self, dim: int, names: Names = ()) -> Split:
+        """That of the value with a further dimension at `dim`."""
+        return Split(self.mesh, (*self.entries[:dim], names, *self.entries[dim:]))
+
+    def marks(self) -> list[str]:
+        """What is written behind the sizes of the dimensions: `@x`, `@(x,y)`, or nothing."""
+        return [_mark(names) for names in self.entries]
+
+    def __repr__(self) -> str:
+        return repr(self.spec)
+
+
+def split_into(mesh: AbstractMesh, entries: tuple[Names, ...]) -> Split | None:
+    """The Split with these names for the dimensions; None where nothing is split."""
+    return Split(mesh, entries) if any(entries) else None
+
+
+def split_of(mesh: AxesOfMesh, spec: PartitionSpec, ndim: int) -> Split | None:
+    """What a spec says of the explicit axes of a mesh."""
+    explicit = mesh.explicit_axes
+    if not explicit:
+        return None
+    entries = tuple(tuple(n for n in names if n in explicit) for names in spec.names_of(ndim))
+    return split_into(mesh.abstract_mesh, entries)
+
+
+def _mark(names: Names) -> str:
+    if len(names) == 1:
+        return f"@{names[0]}"
+    return f"@({','.join(map(str, names))})" if names else ""

@@ -1,0 +1,61 @@
+"""The argument `out_sharding` of functions: how their results are to be split over a mesh."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from xlamini.core.pytree import tree_map
+from xlamini.core.splitting import compiler_decides
+from xlamini.core.tracer import aval_of, state
+from xlamini.primitives.sharding_constraint import moved_to
+from xlamini.runtime.meshes.current_mesh import as_here, named
+from xlamini.runtime.meshes.named_sharding import NamedSharding
+
+
+def in_sharding(out_sharding: Any, fun: Callable[..., Any], *operands: Any, **options: Any) -> Any:
+    """The arrays `fun(*operands, **options)`, split as `out_sharding` says, whatever the operands leave open.
+
+    Raises what `checked_sharding` does, and ShardingError where a result cannot be split so.
+    """
+    there = checked_sharding(fun.__name__.strip("_"), out_sharding)
+    with compiler_decides():
+        outs = fun(*operands, **options)
+    return tree_map(lambda x: split_as(x, there), outs)
+
+
+def split_as(x: Any, there: NamedSharding) -> Any:
+    """An array in a sharding; ShardingError where it cannot be split so."""
+    there.shard_shape(aval_of(x).shape)
+    return moved_to(x, there)
+
+
+def checked_sharding(name: str, out_sharding: Any) -> NamedSharding:
+    """The sharding that was given to the function `name`, a PartitionSpec being about the mesh that is set.
+
+    TypeError for what is neither, ShardingError for a name that the mesh does not have, ValueError where no mesh is set
+    or the axis is one along which the program is written for one device.
+    """
+    there = as_here(named(out_sharding, f"{name}: out_sharding is"))
+    if not isinstance(there, NamedSharding):
+        raise TypeError(
+            f"{name}: out_sharding must be a PartitionSpec or a NamedSharding, got {out_sharding!r}; write P('x'), or "
+            "xlamini.device_put the result"
+        )
+    for axis in there.mesh.manual_axes:
+        if any(axis in names for names in there.spec.names_of(0)):
+            raise ValueError(
+                f"{name}: out_sharding is {there.spec}, but along the axis {axis!r} each device has values of its own "
+                "here, as within shard_map; leave it out, and say it in out_specs"
+            )
+    return there
+
+
+def sharding_like(x: Any) -> NamedSharding | None:
+    """How an array is split over a mesh: in a traced function, what its type says; None for one that is not."""
+    if state.builder is None:
+        own = getattr(x, "sharding", None) if hasattr(x, "aval") else None
+        return own if type(own) is NamedSharding else None
+    split = aval_of(x).split
+    there = None if split is None else as_here(NamedSharding(split.mesh, split.spec))
+    return there if there is not None and there.mesh.explicit_axes else None

@@ -1,0 +1,65 @@
+"""The primitive behind `reshard`: from here on a value is split over a mesh with explicit axes as its new type says."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from xlamini.core.avals import ShapedArray
+from xlamini.core.partition_spec import PartitionSpec
+from xlamini.core.split import Split, split_of
+from xlamini.core.tracer import aval_of
+from xlamini.primitives.linear_unary import LinearUnary
+from xlamini.runtime.meshes.named_sharding import NamedSharding
+
+
+class Reshard(LinearUnary):
+    """The operand, in a sharding; with None its type no longer says how it is split, and the compiler decides."""
+
+    name = "reshard"
+    divides = True
+
+    def shape_rule(self, x: ShapedArray, *, dst_sharding: Any) -> ShapedArray:
+        return x
+
+    def splits(
+        self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]
+    ) -> list[Split | None]:
+        there = params["dst_sharding"]
+        return [None if there is None else split_of(there.mesh, there.spec, avals[0].ndim)]
+
+    def transpose(self, ct: Any, x: Any, *, dst_sharding: Any) -> list[Any]:
+        return [divided_as(ct, x.aval.split)]
+
+    def batch(
+        self, axis: Any, operands: Sequence[Any], dims: Sequence[int | None], *, dst_sharding: Any
+    ) -> tuple[Any, int | None]:
+        (x,), (dim,) = operands, dims
+        if dst_sharding is not None and dim is not None:
+            dst_sharding = _batched(dst_sharding, aval_of(x), dim)
+        return self.bind(x, dst_sharding=dst_sharding), dim
+
+    def lower(self, ctx: Any, x: Any, *, dst_sharding: Any) -> Any:
+        return x if dst_sharding is None else ctx.placed(x, dst_sharding, ctx.aval_out.ndim)
+
+    def shown_params(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Nothing: the type of the result says it."""
+        return {}
+
+
+reshard_p = Reshard()
+
+
+def _batched(there: NamedSharding, aval: ShapedArray, dim: int) -> NamedSharding:
+    """The same for a stack of values: along the batch dimension it stays as it is, if the axes are free."""
+    entries = there.spec.names_of(aval.ndim - 1)
+    names = () if aval.split is None else aval.split.entries[dim]
+    taken = {name for axes in entries for name in axes}
+    entries.insert(dim, () if taken.intersection(names) else names)
+    return there.update(spec=PartitionSpec(*entries))
+
+
+def divided_as(x: Any, split: Split | None) -> Any:
+    """A value with a type that is split so."""
+    if aval_of(x).split is split:
+        return x
+    return reshard_p.bind(x, dst_sharding=None if split is None else NamedSharding(split.mesh, split.spec))
