@@ -13,7 +13,7 @@ V = np.arange(4, dtype=np.float32)
 IDS = np.array([0, 1, 1, 2])
 
 ROWS = [
-    row("out_sharding", lambda: jnp.zeros(3, out_sharding=1), TypeError, "zeros: out_sharding must be", "got 1; write P"),
+    row("out_sharding", lambda: jnp.zeros(3, out_sharding=1), TypeError, "zeros: out_sharding must", "got 1; write"),
     row("ufunc out", lambda: jnp.add(V, V, out=V), NotImplementedError, "add: `out` must be None"),
     row("ufunc where", lambda: jnp.add(V, V, where=V > 1), NotImplementedError, "add: `where` must be None"),
     row("reduce nothing", lambda: jnp.subtract.reduce(V[:0]), ValueError, "reduce: without elements", "initial"),

@@ -16,6 +16,7 @@ from xlamini import NamedSharding, P, ShapeDtypeStruct, debug, effects_barrier, 
 from xlamini import numpy as jnp
 from xlamini.errors import CallbackError
 from xlamini.experimental import io_callback
+from xlamini.runtime.together import MAX_SKIPPED
 
 LINE = xlamini.make_mesh((8,), ("x",))
 X = table(16)
@@ -75,9 +76,11 @@ def test_after_a_failure_nothing_more_is_called() -> None:
     assert len(seen) == 1
 
 
-@pytest.mark.parametrize("dtype", ["float32", "int32", "bfloat16"])
-@pytest.mark.parametrize("over", ["shard_map", "a mesh"])
-def test_loops_that_wait_for_a_result_end(dtype: str, over: str) -> None:
+@pytest.mark.parametrize(
+    ("over", "dtype"),
+    [("shard_map", "float32"), ("a mesh", "float32"), ("a mesh", "bfloat16")],
+)
+def test_loops_that_wait_for_a_result_end(over: str, dtype: str) -> None:
     def fail(x: Any) -> Any:
         raise ValueError("no luck")
 
@@ -89,6 +92,18 @@ def test_loops_that_wait_for_a_result_end(dtype: str, over: str) -> None:
     with pytest.raises(CallbackError, match="no luck"):
         run(spread(np.zeros(16, dtype)))
     assert jit(jnp.sum)(spread()) == 120
+
+
+def test_of_a_long_loop_the_failure_is_said_before_its_end(capfd: pytest.CaptureFixture[str]) -> None:
+    def step(c: Any, _: Any) -> Any:
+        return io_callback(raising_at_four, f32(16), c), None
+
+    with pytest.raises(CallbackError, match="no luck"):
+        jit(lambda x: lax.scan(step, x, None, length=MAX_SKIPPED + 50)[0])(spread(X + 4))
+    assert "no luck" in capfd.readouterr().err
+    with pytest.raises(CallbackError, match="no luck"):
+        along = lambda c, _: (io_callback(raising_at_four, f32(2), c), None)
+        on_line(lambda x: lax.psum(lax.scan(along, x, None, length=MAX_SKIPPED + 50)[0], "x"), out_specs=P())(X)
 
 
 def test_a_wrong_result_and_an_interrupt() -> None:

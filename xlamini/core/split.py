@@ -4,7 +4,7 @@ from __future__ import annotations
 import math
 from typing import Any, ClassVar
 
-from xlamini.core.abstract_mesh import AbstractMesh, AxesOfMesh, AxisName
+from xlamini.core.abstract_mesh import AbstractMesh, AxisName
 from xlamini.core.partition_spec import PartitionSpec
 
 Names = tuple[AxisName, ...]
@@ -64,7 +64,7 @@ def split_into(mesh: AbstractMesh, entries: tuple[Names, ...]) -> Split | None:
     return Split(mesh, entries) if any(entries) else None
 
 
-def split_of(mesh: AxesOfMesh, spec: PartitionSpec, ndim: int) -> Split | None:
+def split_of(mesh: Any, spec: PartitionSpec, ndim: int) -> Split | None:
     """What a spec says of the explicit axes of a mesh."""
     explicit = mesh.explicit_axes
     if not explicit:

@@ -128,8 +128,7 @@ def _found(primitive: Any, avals: Sequence[ShapedArray], factors: Factors) -> di
     """Along which axes each label is split."""
     found: dict[Hashable, Names] = {}
     for aval, labels in zip(avals, factors.operands, strict=True):
-        entries = aval.split.entries if aval.split is not None else ()
-        for dim, (label, names) in enumerate(zip(labels, entries, strict=False)):
+        for dim, (label, names) in enumerate(zip(labels, _entries(aval), strict=True)):
             if names and label is None:
                 _refuse_dimension(primitive, avals, aval, dim)
             if names and found.setdefault(label, names) != names:
@@ -145,21 +144,19 @@ def _found(primitive: Any, avals: Sequence[ShapedArray], factors: Factors) -> di
 def _refuse_dimension(primitive: Any, avals: Sequence[ShapedArray], aval: ShapedArray, dim: int) -> None:
     raise ShardingTypeError(
         f"{primitive} of {_types(avals)}: dimension {dim} of {aval.str_short()} must be whole here, but is split along "
-        f"{_said(aval.split.entries[dim])}; first xlamini.reshard the operand to a spec without it, pass out_sharding= "
+        f"{_said(_entries(aval)[dim])}; first xlamini.reshard the operand to a spec without it, pass out_sharding= "
         "if the function takes it, or let the compiler decide within xlamini.sharding.auto_axes"
     )
 
 
 def _check_contracted(primitive: Any, avals: Sequence[ShapedArray], factors: Factors) -> None:
     for label in factors.contracted:
-        having = [(a, list(labels).index(label)) for a, labels in zip(avals, factors.operands, strict=True)
-                  if label in labels]
-        if all(a.split is not None and a.split.entries[dim] for a, dim in having):
-            aval, dim = having[0]
+        pairs = zip(avals, factors.operands, strict=True)
+        found = [_entries(a)[list(labels).index(label)] for a, labels in pairs if label in labels]
+        if all(found):
             raise ShardingTypeError(
-                f"{primitive}: the operands {_types(avals)} are split along {_said(aval.split.entries[dim])} in the "
-                "dimension that is summed over, so that the result may be split along it or whole; say which with "
-                "out_sharding=P(...)"
+                f"{primitive}: the operands {_types(avals)} are split along {_said(found[0])} in the dimension that is "
+                "summed over, so that the result may be split along it or whole; say which with out_sharding=P(...)"
             )
 
 
@@ -187,6 +184,10 @@ def _of_result(
                 "xlamini.reshard the operand to a spec without that axis"
             )
     return split
+
+
+def _entries(aval: ShapedArray) -> Sequence[Names]:
+    return ((),) * aval.ndim if aval.split is None else aval.split.entries
 
 
 def _types(avals: Sequence[ShapedArray]) -> str:

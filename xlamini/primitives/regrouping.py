@@ -31,7 +31,7 @@ def split_of_reshaped(x: ShapedArray, new_sizes: Shape) -> Split | None:
             if math.prod(sizes[:count]) < new_sizes[d]:
                 break
         if names:
-            _refuse(x, new_sizes, names)
+            _refuse(x, new_sizes, tuple(names))
     return split_into(split.mesh, tuple(entries))
 
 
@@ -52,7 +52,7 @@ def _dividing(size: int, axes: Sequence[int]) -> int:
     return max(counts)
 
 
-def _refuse(x: ShapedArray, new_sizes: Shape, names: Sequence[str]) -> None:
+def _refuse(x: ShapedArray, new_sizes: Shape, names: Names) -> None:
     raise ShardingTypeError(
         f"reshape of {x.str_short()} to shape {new_sizes}: no dimension of the result can be split along "
         f"{' and '.join(map(repr, names))} as the operand is; say with out_sharding=P(...) how the result is to be "

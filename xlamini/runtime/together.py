@@ -7,8 +7,9 @@ function.
 """
 from __future__ import annotations
 
+import itertools
+import sys
 import threading
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,16 +19,24 @@ from jaxlib import _jax
 from xlamini.core.avals import ShapedArray
 from xlamini.core.config import devices_busy
 from xlamini.core.dtypes import issubdtype
-from xlamini.core.errors import CallbackError
 from xlamini.runtime.callbacks import HostCall, keep_thread_state
 
 MAX_SKIPPED = 2000
-"""How often a device may come to a call after one has failed: it may be in a loop that would end by a result."""
+"""How many calls are left out before that is said: the program may be in a loop that would end by a result."""
 
 _turn = threading.Lock()
-_failures: list[BaseException] = []
-_skipped: Counter[int] = Counter()
-"""How many calls have been left out since, for each of XLA's threads: so all devices give up in the same turn."""
+
+
+class _Run:
+    """What is known of the program that is running: what failed, and how many calls have been left out since."""
+
+    def __init__(self) -> None:
+        self.failures: list[BaseException] = []
+        self.skipped = itertools.count()
+
+
+class _Now:
+    run = _Run()
 
 
 class CallTogether:
@@ -40,19 +49,18 @@ class CallTogether:
         keep_thread_state()
         before = devices_busy.swap_local(True)
         try:
-            return self._results(operands)
+            return self._results(_Now.run, operands)
         finally:
             devices_busy.set_local(before)
 
-    def _results(self, operands: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
-        if not _failures:
+    def _results(self, run: _Run, operands: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
+        if not run.failures:
             try:
                 return tuple(self.call.now(operands))
             except BaseException as error:
-                _failures.append(error)
-        _skipped[threading.get_ident()] += 1
-        if _skipped[threading.get_ident()] > MAX_SKIPPED:
-            raise CallbackError(str(_failures[0]))
+                run.failures.append(error)
+        if next(run.skipped) == MAX_SKIPPED:
+            sys.stderr.write(f"{run.failures[0]}\nThe program goes on without results; stop it if it does not end\n")
         return tuple(map(_nothing, self.avals))
 
 
@@ -64,17 +72,15 @@ def _nothing(aval: ShapedArray) -> np.ndarray:
 def run_together(loaded: Any, arrays: Sequence[Any]) -> Any:
     """Run a program with such calls, whose inputs are there; its results when it has ended."""
     with _turn:
-        _failures.clear()
-        _skipped.clear()
+        run = _Now.run = _Run()
         results = loaded.execute_sharded(arrays, with_tokens=True)
         try:
             results.consume_token().block_until_ready()
         except _jax.JaxRuntimeError:
-            if not _failures:
+            if not run.failures:
                 raise
-        failures = list(_failures)
-    if failures:
-        raise failures[0]
+    if run.failures:
+        raise run.failures[0]
     return results
 
 

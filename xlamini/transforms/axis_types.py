@@ -125,7 +125,7 @@ def _mesh_of(what: str, args: Any) -> AbstractMesh:
 def _named(mesh: AbstractMesh, axes: Any, every: Sequence[AxisName]) -> Sequence[AxisName]:
     if axes is None:
         return every
-    return axes if isinstance(axes, tuple | list | set | frozenset) else (axes,)
+    return tuple(axes) if isinstance(axes, tuple | list | set | frozenset) else (axes,)
 
 
 def _without(tree: Any, mesh: AbstractMesh) -> Any:

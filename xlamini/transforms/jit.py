@@ -153,7 +153,7 @@ class Jitted:
         fast = program.fast_path(traced.captured, dispatch_registry.flatten(out)[1], where.committed)
         return out, fast, False
 
-    def _staged(self, traced: Trace, call: Call) -> list[Any]:
+    def _staged(self, traced: Trace, call: Call) -> Sequence[Any]:
         """The call as part of the program being traced."""
         operands = [*traced.captured, *all_moved(call.leaves, call.shardings)]
         if self.options.inline:

@@ -184,8 +184,8 @@ def inferred(said: str, avals: Sequence[ShapedArray], params: dict[str, Any]) ->
     silent = sorted(manual.difference(mesh.explicit_axes), key=str)
     if silent:
         raise ValueError(
-            f"{said} is left out, but types do not say how arguments are split along {silent[0]!r}, which is no axis of "
-            "type Explicit; say it for each argument"
+            f"{said} is left out, but types do not say how arguments are split along {silent[0]!r}, which is no axis "
+            "of type Explicit; say it for each argument"
         )
     return [said_by(aval, manual) for aval in avals]
 

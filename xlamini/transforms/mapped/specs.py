@@ -37,7 +37,7 @@ def global_aval(aval: ShapedArray, mesh: Mesh, manual: frozenset[Any], spec: Spe
 
 
 def around(inside: Split | None, mesh: Mesh, spec: Spec, ndim: int) -> Split | None:
-    """How the type of the whole says that it is split: along explicit axes that the spec names, and as its parts are."""
+    """How the type of the whole says that it is split: along the spec's explicit axes, and as its parts are."""
     explicit = _types(mesh, frozenset())
     named = split_of(explicit, spec, ndim)
     entries = [s.entries for s in (named, inside) if s is not None]
