@@ -341,7 +341,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "an axis twice": (
         lambda: at("x") @ at(None, "x", shape=(16, 8)),
-        "dot_general of f32[8@x,16] and f32[16,8@x] would be split along 'x' twice, as P('x', 'x')",
+        "dot_general of f32[8@x,16] and f32[16,8@x] would be split along 'x' twice, in two dimensions",
     ),
     "a reshape": (
         lambda: at("y", shape=(8, 3)).reshape(2, 12),

@@ -19,10 +19,10 @@ from typing import Any, NamedTuple, NoReturn, TypeVar, cast
 
 from xlamini.core.avals import ShapedArray
 from xlamini.core.errors import MissingRule
+from xlamini.core.factors import Factors
 from xlamini.core.jaxpr import Effects, no_effects
 from xlamini.core.named_axes import Axis as Axis
-from xlamini.core.split import Split
-from xlamini.core.splitting import Factors, split_results
+from xlamini.core.splitting import Splits, split_results
 from xlamini.core.tracer import evaluator, state
 
 
@@ -90,8 +90,8 @@ class Primitive:
 
     def splits(
         self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]
-    ) -> list[Split | None]:
-        """How each result is split over a mesh, if an operand is; ShardingTypeError if that cannot be."""
+    ) -> Splits:
+        """How the results are split over a mesh, if an operand is."""
         return split_results(self, avals, outs, params)
 
     def around(self, params: dict[str, Any]) -> AbstractContextManager[None]:

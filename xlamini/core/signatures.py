@@ -15,12 +15,16 @@ _MOST = 4096
 
 
 class Signature:
-    """The types of the results (`out`: one, or a list), the effects, and what rewrites make of such an equation."""
+    """The types of the results (`out`: one, or a list), the effects, and what rewrites make of such an equation.
 
-    __slots__ = ("effects", "made", "out", "shared")
+    `fits` says whether operands fit together, so that results are split over a mesh as their types say; otherwise the
+    compiler may split them further.
+    """
 
-    def __init__(self, out: Any, effects: Effects = no_effects):
-        self.out, self.effects, self.shared = out, effects, False
+    __slots__ = ("effects", "fits", "made", "out", "shared")
+
+    def __init__(self, out: Any, effects: Effects = no_effects, fits: bool = True):
+        self.out, self.effects, self.shared, self.fits = out, effects, False, fits
         self.made: dict[tuple, Any] = {}
 
 

@@ -236,12 +236,11 @@ def _signed(
     """The signature of a new equation, remembered if others may share it."""
     out = result_types(primitive, primitive.shape_rule(*avals, **params), avals, params)
     # A number goes with values that vary, but a variable of its type would have to be cast.
-    shareable = primitive.pure and len({a.vma for a in avals}) < 2
+    shareable, fits = primitive.pure and len({a.vma for a in avals}) < 2, True
     if primitive.divides or any(a.split is not None for a in avals):
         out, fits = divided(primitive, out, avals, params, lenient)
-        shareable = shareable and fits
-    signature = Signature(out, primitive.effects(params))
-    if shareable and not signature.effects and not primitive.named_axes(params):
+    signature = Signature(out, primitive.effects(params), fits)
+    if shareable and fits and not signature.effects and not primitive.named_axes(params):
         remember(tuple(key), signature, params)
     return signature
 

@@ -9,18 +9,18 @@ import math
 from collections.abc import Iterator, Sequence
 
 from xlamini.core.avals import Shape, ShapedArray
-from xlamini.core.errors import ShardingTypeError
-from xlamini.core.split import Names, Split, split_into
+from xlamini.core.split import Names, split_into
+from xlamini.core.splitting import Splits
 
 Group = tuple[Sequence[int], Sequence[int]]
 """Some dimensions of the operand, and those of the result that have the same elements."""
 
 
-def split_of_reshaped(x: ShapedArray, new_sizes: Shape) -> Split | None:
-    """How an array of type `x` is split in another shape; ShardingTypeError where it cannot be as it is."""
-    split = x.split
+def splits_of_reshaped(x: ShapedArray, new_sizes: Shape) -> Splits:
+    """How an array of type `x` is split in another shape."""
+    split, complaint = x.split, None
     if split is None:
-        return None
+        return Splits([None])
     entries: list[Names] = [()] * len(new_sizes)
     for before, after in _groups(x.shape, new_sizes):
         names = [name for d in before for name in split.entries[d]]
@@ -31,8 +31,8 @@ def split_of_reshaped(x: ShapedArray, new_sizes: Shape) -> Split | None:
             if math.prod(sizes[:count]) < new_sizes[d]:
                 break
         if names:
-            _refuse(x, new_sizes, tuple(names))
-    return split_into(split.mesh, tuple(entries))
+            complaint = _complaint(x, new_sizes, tuple(names))
+    return Splits([split_into(split.mesh, tuple(entries))], complaint)
 
 
 def _groups(before: Shape, after: Shape) -> Iterator[Group]:
@@ -52,8 +52,8 @@ def _dividing(size: int, axes: Sequence[int]) -> int:
     return max(counts)
 
 
-def _refuse(x: ShapedArray, new_sizes: Shape, names: Names) -> None:
-    raise ShardingTypeError(
+def _complaint(x: ShapedArray, new_sizes: Shape, names: Names) -> str:
+    return (
         f"reshape of {x.str_short()} to shape {new_sizes}: no dimension of the result can be split along "
         f"{' and '.join(map(repr, names))} as the operand is; say with out_sharding=P(...) how the result is to be "
         "split, or first xlamini.reshard the operand to a spec without it"

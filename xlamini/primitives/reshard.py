@@ -7,6 +7,7 @@ from typing import Any
 from xlamini.core.avals import ShapedArray
 from xlamini.core.partition_spec import PartitionSpec
 from xlamini.core.split import Split, split_of
+from xlamini.core.splitting import Splits
 from xlamini.core.tracer import aval_of
 from xlamini.primitives.linear_unary import LinearUnary
 from xlamini.runtime.meshes.named_sharding import NamedSharding
@@ -23,9 +24,9 @@ class Reshard(LinearUnary):
 
     def splits(
         self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]
-    ) -> list[Split | None]:
+    ) -> Splits:
         there = params["dst_sharding"]
-        return [None if there is None else split_of(there.mesh, there.spec, avals[0].ndim)]
+        return Splits([None if there is None else split_of(there.mesh, there.spec, avals[0].ndim)])
 
     def transpose(self, ct: Any, x: Any, *, dst_sharding: Any) -> list[Any]:
         return [divided_as(ct, x.aval.split)]

@@ -10,13 +10,13 @@ import numpy as np
 from xlamini.core.avals import Shape, ShapedArray
 from xlamini.core.dtypes import ExtendedDType
 from xlamini.core.errors import ShapeError
+from xlamini.core.factors import Factors, dims, reducing
 from xlamini.core.primitive import Axis, Cost, remembered
-from xlamini.core.split import Split
-from xlamini.core.splitting import Factors, dims, reducing
+from xlamini.core.splitting import Splits
 from xlamini.core.tracer import aval_of
 from xlamini.primitives.linear_unary import LinearUnary
 from xlamini.primitives.out_sharding import in_sharding
-from xlamini.primitives.regrouping import split_of_reshaped
+from xlamini.primitives.regrouping import splits_of_reshaped
 
 # --- transpose
 
@@ -181,8 +181,8 @@ class Reshape(LinearUnary):
 
     def splits(
         self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]
-    ) -> list[Split | None]:
-        return [split_of_reshaped(avals[0], params["new_sizes"])]
+    ) -> Splits:
+        return splits_of_reshaped(avals[0], params["new_sizes"])
 
     def transpose(self, ct: Any, x: Any, *, new_sizes: Shape) -> list[Any]:
         return [reshape(ct, x.aval.shape)]

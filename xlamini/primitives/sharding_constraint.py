@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from xlamini.core.avals import ShapedArray
+from xlamini.core.factors import Factors, dims
 from xlamini.core.partition_spec import PartitionSpec
-from xlamini.core.splitting import Factors, dims
 from xlamini.primitives.linear_unary import LinearUnary
 from xlamini.primitives.reshard import reshard_p
 from xlamini.runtime.meshes.named_sharding import NamedSharding

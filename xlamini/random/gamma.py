@@ -16,9 +16,9 @@ import numpy as np
 
 from xlamini.core.avals import Shape, ShapedArray
 from xlamini.core.dtypes import finfo
+from xlamini.core.factors import Factors, alike
 from xlamini.core.jaxpr import Jaxpr
 from xlamini.core.primitive import Axis
-from xlamini.core.splitting import Factors, alike
 from xlamini.core.tangents import Zero, is_zero, tangent_aval
 from xlamini.core.tracer import aval_of, build, literal
 from xlamini.interpreters.evaluate import evaluate

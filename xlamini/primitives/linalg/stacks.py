@@ -9,8 +9,8 @@ import numpy as np
 
 from xlamini.core.avals import ShapedArray
 from xlamini.core.errors import ShapeError
+from xlamini.core.factors import Factors, in_front
 from xlamini.core.primitive import Axis, Primitive
-from xlamini.core.splitting import Factors, in_front
 from xlamini.core.tracer import aval_of, literal
 from xlamini.lowering.foreign import is_gpu, lapack
 from xlamini.primitives.batch_ops import with_batch_first

@@ -6,10 +6,10 @@ from typing import Any
 
 from xlamini.core.avals import ShapedArray
 from xlamini.core.effects import debug_effect
+from xlamini.core.factors import Factors, apart
 from xlamini.core.jaxpr import Effects
 from xlamini.core.primitive import Axis, Primitive
 from xlamini.core.pytree import flatten_from_user
-from xlamini.core.splitting import Factors, apart
 from xlamini.core.tracer import Tracer, leaked, state
 from xlamini.runtime.array import Array
 from xlamini.runtime.meshes.inspection import Inspector

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from xlamini.core.avals import ShapedArray
+from xlamini.core.factors import Factors, alike
 from xlamini.core.jaxpr import Jaxpr
 from xlamini.core.primitive import Axis, Cost
-from xlamini.core.splitting import Factors, alike
 from xlamini.core.tracer import aval_of
 from xlamini.interpreters.jvp import jvp
 from xlamini.primitives.batch_ops import with_batch_first

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from xlamini.core.avals import ShapedArray
+from xlamini.core.factors import Factors, alike
 from xlamini.core.primitive import Axis, Cost, Primitive
 from xlamini.core.pytree import flatten, unflatten
-from xlamini.core.splitting import Factors, alike
 from xlamini.transforms.arguments import ArgNames, avals_of
 
 

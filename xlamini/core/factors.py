@@ -1,0 +1,66 @@
+"""Factors: which dimensions of an equation's operands and results belong together, so that they are split alike.
+
+Each primitive says its own; here is how most of them do.
+"""
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import NamedTuple
+
+from xlamini.core.avals import ShapedArray
+
+Labels = Sequence[Hashable]
+
+
+class Factors(NamedTuple):
+    """A label for each dimension of each operand, and of each result: dimensions with one label are split alike.
+
+    A dimension of an operand that is labelled None must be whole; one of a result is whole. A label that only operands
+    have stands for a dimension that is computed away; where it is `contracted`, and split in every operand that has it,
+    the result could be split in several ways, so that the user must say which.
+    """
+
+    operands: Sequence[Labels]
+    results: Sequence[Labels]
+    contracted: Labels = ()
+
+
+def dims(aval: ShapedArray) -> Labels:
+    """A label for each dimension: its number."""
+    return range(aval.ndim)
+
+
+def apart(avals: Sequence[ShapedArray]) -> list[Labels]:
+    """Labels of arrays that have nothing to do with each other."""
+    return [[(i, d) for d in dims(aval)] for i, aval in enumerate(avals)]
+
+
+def where_split(x: ShapedArray) -> Labels:
+    """Labels that hold another array to how `x` is split: it may be split where `x` is, and there alike."""
+    entries = ((),) * x.ndim if x.split is None else x.split.entries
+    return [d if names else None for d, names in enumerate(entries)]
+
+
+def alike(avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], whole: Sequence[int] = ()) -> Factors:
+    """The factors of an operation that leaves dimensions where they are; those in `whole` must not be split."""
+    labels = [[None if d in whole else d for d in dims(a)] for a in (*avals, *outs)]
+    return Factors(labels[: len(avals)], labels[len(avals) :])
+
+
+def in_front(avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], count: int) -> Factors:
+    """The factors of an operation on stacks: the first `count` dimensions stay, all others must be whole."""
+    return alike(avals, outs, range(count, max(a.ndim for a in (*avals, *outs))))
+
+
+def broadcasting(avals: Sequence[ShapedArray], out: ShapedArray) -> Factors:
+    """The factors of an operation on elements: dimensions are paired from the last on, those of size 1 stretch."""
+    operands = []
+    for i, aval in enumerate(avals):
+        places = range(out.ndim - aval.ndim, out.ndim)
+        operands.append([d if n == out.shape[d] else (i, d) for d, n in zip(places, aval.shape, strict=True)])
+    return Factors(operands, [dims(out)])
+
+
+def reducing(x: ShapedArray, axes: Sequence[int], results: int = 1) -> Factors:
+    """The factors of an operation that computes `axes` away and leaves the other dimensions."""
+    return Factors([dims(x)], [[d for d in dims(x) if d not in axes]] * results)
