@@ -24,8 +24,12 @@ def measure(load: Callable[[], ModuleType], settings: Settings) -> list[Measurem
     split = jax.NamedSharding(mesh, jax.P("data"))
     whole = jax.NamedSharding(mesh, jax.P())
     x = jax.device_put(np.ones((DEVICES, 16), np.float32), split)
-    increment = jax.jit(lambda x: x + 1)
-    calls = [("sharded call: 8 devices", lambda: increment(x))]
+    increment, centred = jax.jit(lambda x: x + 1), jax.jit(lambda x: x - x.mean())
+    calls = [
+        ("sharded call: 8 devices", lambda: increment(x)),
+        # Waited for each time: two programs with collectives on their way hang JAX, and then XLA ends the process.
+        ("sharded call: 8 devices, with a collective", lambda: centred(x).block_until_ready()),
+    ]
     return [*each_per_call(jax, calls, settings, 1.0), *_step(jax, whole, split, 2 if settings.quick else 12, settings)]
 
 

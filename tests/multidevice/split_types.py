@@ -215,7 +215,7 @@ grad(lambda a: lax.tile(a, (1, 2)), a) | f32[8@x,16] | float32[8@x,16]
 grad(lambda a: jnp.stack([a, a]), a) | f32[8@x,16] | float32[8@x,16]
 """
 
-# JAX asks for out_sharding or for equal shardings; what is meant is plain, and nothing need be sent for it.
+# JAX asks for out_sharding or for equal shardings; what is meant is plain, though parts may have to be sent for it.
 MORE_THAN_JAX = """
 lax.concatenate([a, b], 0) | f32[8@x,16] f32[8,16] | float32[16@x,16]
 lax.concatenate([a, b], 0) | f32[8@y] f32[4] | float32[12@y]

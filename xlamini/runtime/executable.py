@@ -14,10 +14,12 @@ from xlamini.runtime.devices import nvidia
 from xlamini.runtime.devices.foreign import register_kernels
 from xlamini.runtime.devices.platforms import Device
 from xlamini.runtime.effects import run_with_callbacks
+from xlamini.runtime.meshes.named_sharding import shortened
 from xlamini.runtime.meshes.spread import Place, devices_of, input_shardings, output_shardings
 from xlamini.runtime.put import ArrayImpl, device_put_value
 from xlamini.runtime.sharding import DeviceList
 from xlamini.runtime.together import refuse_within_another
+from xlamini.runtime.turns import exchanges_data, run_in_turn
 from xlamini.runtime.versions import array_result_handler
 
 CompilerOptions = Mapping[str, bool | int | float | str]
@@ -123,7 +125,7 @@ class CompiledModule:
 
     `loaded` is PJRT's object; `in_shardings` and `out_shardings` say where its Arrays lie. `memory_needed` is the bytes
     of its results and temporary values, or None before somebody asked: for a large program that takes 30 ms. `several`:
-    whether it is for several devices.
+    whether it is for several devices. `platform`: of which kind.
     `serialized` is what it was loaded from: XLA's CPU client loses the names of its functions when it loads them, and
     could not serialise it again.
     """
@@ -139,6 +141,7 @@ class CompiledModule:
         "ordered",
         "out_avals",
         "out_shardings",
+        "platform",
         "serialized",
         "several",
     )
@@ -153,7 +156,8 @@ class CompiledModule:
     ):
         self.loaded, self.donated = loaded, donated
         self.calls_python = self.ordered = False
-        self.several = len(devices_of(place)) > 1
+        devices = devices_of(place)
+        self.several, self.platform = len(devices) > 1, devices[0].platform
         self.memory_needed: int | None = None
         self.serialized: bytes | None = None
         self.in_avals, self.out_avals = list(in_avals), list(out_avals)
@@ -180,7 +184,7 @@ class CompiledModule:
 class Executable(CompiledModule):
     """A compiled program, loaded on its device."""
 
-    __slots__ = ("_handlers",)
+    __slots__ = ("_handlers", "_in_turn")
 
     def __init__(
         self,
@@ -193,14 +197,20 @@ class Executable(CompiledModule):
         super().__init__(loaded, place, in_avals, out_avals, donated)
         pairs = list(zip(self.out_avals, self.out_shardings, strict=True))
         self._handlers = [[array_result_handler(*pair, committed) for pair in pairs] for committed in (False, True)]
+        self._in_turn: bool | None = None
         crowd.add(self)
+
+    @property
+    def in_turn(self) -> bool:
+        """Whether it may start only when others like it have ended (turns.py)."""
+        if self._in_turn is None:
+            self._in_turn = self.several and self.platform == "cpu" and exchanges_data(self.loaded)
+        return self._in_turn
 
     def place(self, values: Sequence[Any]) -> list[ArrayImpl]:
         """The values as Arrays of the types that the program takes, where it takes them."""
         return [
-            x
-            if type(x) is ArrayImpl and x._sharding is sharding
-            else _placed(x, sharding, aval)
+            x if type(x) is ArrayImpl and _are_same(x._sharding, sharding) else _placed(x, sharding, aval)
             for x, sharding, aval in zip(values, self.in_shardings, self.in_avals, strict=True)
         ]
 
@@ -213,9 +223,15 @@ class Executable(CompiledModule):
             refuse_within_another()
         if self.calls_python:
             results = run_with_callbacks(self.loaded, arrays, self.ordered, self.several)
+        elif self.in_turn:
+            results = run_in_turn(self.loaded, arrays)
         else:
             results = self.loaded.execute_sharded(arrays)
         return results.consume_with_handlers(self._handlers[committed])
+
+
+def _are_same(own: Any, sharding: Any) -> bool:
+    return own is sharding or shortened(own) == sharding
 
 
 def _placed(x: Any, sharding: Any, aval: ShapedArray) -> Any:

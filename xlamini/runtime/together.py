@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import itertools
 import sys
-import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,12 +19,10 @@ from xlamini.core.avals import ShapedArray
 from xlamini.core.config import devices_busy
 from xlamini.core.dtypes import issubdtype
 from xlamini.runtime.callbacks import HostCall, keep_thread_state
+from xlamini.runtime.turns import turn
 
 MAX_SKIPPED = 2000
 """How many calls are left out before that is said: the program may be in a loop that would end by a result."""
-
-_turn = threading.Lock()
-
 
 class _Run:
     """What is known of the program that is running: what failed, and how many calls have been left out since."""
@@ -71,7 +68,7 @@ def _nothing(aval: ShapedArray) -> np.ndarray:
 
 def run_together(loaded: Any, arrays: Sequence[Any]) -> Any:
     """Run a program with such calls, whose inputs are there; its results when it has ended."""
-    with _turn:
+    with turn():
         run = _Now.run = _Run()
         results = loaded.execute_sharded(arrays, with_tokens=True)
         try:

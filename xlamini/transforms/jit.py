@@ -32,6 +32,7 @@ from xlamini.transforms.cells import Cells, keep_trace, store, threaded, values_
 from xlamini.transforms.guarded import Explain, guarded
 from xlamini.transforms.placement import Placement, asked_place, elsewhere, placement, shardings_in
 from xlamini.transforms.program import LoweredProgram, Program
+from xlamini.transforms.repeated import Repeated
 from xlamini.transforms.sharding_prefix import all_moved, as_asked, flatten_shardings
 from xlamini.transforms.statics import Names, Numbers, Selected, StaticArgs, check_apart, take_out
 from xlamini.transforms.tracing import Trace, rebuilt, trace
@@ -123,12 +124,13 @@ class Jitted:
     def __init__(self, fun: Callable[..., Any], options: Options):
         self.fun, self.name, self.options = fun, name_of(fun), options
         self.kept = _kept_of(fun, options)
+        self.repeated = Repeated()
         self.function: Any = None
         _alive.add(self)
 
     def on_miss(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
         """The outputs, and what the C++ path needs to run this signature by itself the next time."""
-        return with_cells(self._run, self._threading, args, kwargs)
+        return self.repeated.run(args, kwargs) or with_cells(self._run, self._threading, args, kwargs)
 
     def _threading(self, cells: Cells, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Any, Any, bool]:
         """Run with the refs that the function touches as values; C++ cannot do this by itself."""
@@ -150,6 +152,8 @@ class Jitted:
         where = self._placement(call, traced)
         program = self._program(call, traced, where.device)
         out = unflatten(traced.out_tree, program(operands, where.committed, call.names))
+        if not self.options.static:
+            self.repeated.keep(call.leaves, call.tree, program, traced, call.names)
         fast = program.fast_path(traced.captured, dispatch_registry.flatten(out)[1], where.committed)
         return out, fast, False
 
@@ -296,6 +300,7 @@ class Jitted:
         """Drop all traces and programs."""
         self.kept.traces.clear()
         self.kept.programs.clear()
+        self.repeated.calls.clear()
         function = self.function()
         if function is not None:
             function._clear_cache()

@@ -79,6 +79,9 @@ def _mesh_of(shardings: Shardings) -> Mesh | None:
     return None
 
 
+_PLACES = {NamedSharding, Mesh}
+
+
 def _names_devices(param: Any) -> bool:
     return isinstance(param, Mesh) or (isinstance(param, NamedSharding) and isinstance(param.mesh, Mesh))
 
@@ -86,8 +89,8 @@ def _names_devices(param: Any) -> bool:
 @once
 def shardings_in(jaxpr: Jaxpr) -> list[NamedSharding]:
     """The shardings that a program's equations name, in bodies too."""
-    params = [p for eqn in jaxpr.eqns for p in eqn.params.values()]
-    own = [NamedSharding(p, PartitionSpec()) if isinstance(p, Mesh) else p for p in params if _names_devices(p)]
+    found = [p for eqn in jaxpr.eqns for p in eqn.params.values() if type(p) in _PLACES]
+    own = [NamedSharding(p, PartitionSpec()) if isinstance(p, Mesh) else p for p in found if _names_devices(p)]
     inner = [s for eqn in jaxpr.eqns if eqn.primitive.higher_order for j in subjaxprs(eqn) for s in shardings_in(j)]
     return list(dict.fromkeys(own + inner))
 

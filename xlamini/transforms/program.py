@@ -201,10 +201,10 @@ class Program:
     def fast_path(self, captured: Sequence[Any], out_tree: Any, committed: bool) -> FastPath | None:
         """What lets C++ run this program by itself; `out_tree` is the output's for C++ dispatch.
 
-        None for a program that calls Python functions: their effects are waited for, and their failures explained; and
-        for one with outputs of dtype float0, which are NumPy's.
+        None for a program that calls Python functions: their effects are waited for, and their failures explained; for
+        one that has to wait for its turn; and for one with outputs of dtype float0, which are NumPy's.
         """
-        if self.executable.calls_python or not all(self.computed):
+        if self.executable.calls_python or self.executable.in_turn or not all(self.computed):
             return None
         places = iter(self.executable.in_shardings)
         constants = [

@@ -4,10 +4,8 @@ A platform is a name and a function that makes its client. The CPU's is in jaxli
 """
 from __future__ import annotations
 
-import os
 import threading
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 from jaxlib import _jax, _profiler
@@ -116,26 +114,7 @@ def _from_plugin(name: str) -> Client:
 
 def _make_cpu() -> Client:
     keep_freed_memory()
-    count = config.num_cpu_devices.value
-    with _enough_threads(count):
-        return _jax.get_tfrt_cpu_client(num_devices=count, **processes.cpu_options())
-
-
-@contextmanager
-def _enough_threads(devices: int) -> Generator[None]:
-    """Let XLA's CPU client have two threads for each of several devices.
-
-    It has as many as there are processors. A collective blocks one for each device, and waits for ever where none is
-    left to compute what it waits for; after a minute XLA ends the process. NPROC is where XLA looks for their number.
-    """
-    if (devices == 1 and processes.client() is None) or "NPROC" in os.environ:
-        yield
-        return
-    os.environ["NPROC"] = str(max(2 * devices, os.cpu_count() or 1))
-    try:
-        yield
-    finally:
-        del os.environ["NPROC"]
+    return _jax.get_tfrt_cpu_client(num_devices=config.num_cpu_devices.value, **processes.cpu_options())
 
 
 register_platform("cpu", _make_cpu)
