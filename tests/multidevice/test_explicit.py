@@ -27,7 +27,15 @@ from xlamini import (
 )
 from xlamini import numpy as jnp
 from xlamini.errors import ShardingTypeError
-from xlamini.sharding import AbstractMesh, AxisType, auto_axes, explicit_axes, get_abstract_mesh, set_mesh
+from xlamini.sharding import (
+    AbstractDevice,
+    AbstractMesh,
+    AxisType,
+    auto_axes,
+    explicit_axes,
+    get_abstract_mesh,
+    set_mesh,
+)
 
 MESH = xlamini.make_mesh((2, 4), ("x", "y"), axis_types=AxisType.Explicit)
 MIXED = xlamini.make_mesh((2, 4), ("x", "y"), axis_types=(AxisType.Explicit, AxisType.Auto))
@@ -208,6 +216,38 @@ def test_a_constraint_only_states_what_is() -> None:
         message = "P('y',) is not how a value of type f32[8@x,16] is split"
         with pytest.raises(ShardingTypeError, match=re.escape(message)):
             jit(lambda x: lax.with_sharding_constraint(x, P("y")))(x)
+        with pytest.raises(ShardingTypeError, match=re.escape(message)):
+            lax.with_sharding_constraint(x, P("y"))
+        with pytest.raises(ShardingTypeError, match=re.escape("of type f32[8,16] is split")):
+            lax.with_sharding_constraint(split(X), P("y"))
+        assert text_of(lax.with_sharding_constraint(x, P("x"))) == "f32[8@x,16]"
+        assert text_of(lax.with_sharding_constraint(X, P("x"))) == "f32[8@x,16]"
+
+
+@pytest.mark.parametrize("size", [8, 32])
+def test_rows_of_an_array_that_is_split_along_them(size: int) -> None:
+    values = table(size, 16)
+    rows = list(split(values, "x", "y"))
+    assert [text_of(row) for row in rows] == ["f32[16@y]"] * size
+    np.testing.assert_array_equal(rows, values)
+
+
+def test_types_without_data_say_how_they_are_split() -> None:
+    with set_mesh(MESH):
+        x = xlamini.ShapeDtypeStruct((8, 16), "float32", sharding=P("x"))
+        assert x.sharding == NamedSharding(MESH, P("x"))
+        found = xlamini.eval_shape(lambda x: (x.T, x.sum()), x)
+        assert found[0].sharding == NamedSharding(MESH.abstract_mesh, P(None, "x"))
+        assert found[1].sharding is None
+        compiled = jit(lambda xt, total: xt + total).lower(*found).compile()
+        np.testing.assert_array_equal(compiled(split(X.T, None, "x"), jnp.float32(1)), X.T + 1)
+
+
+def test_types_without_data_refuse_what_is_no_sharding() -> None:
+    with pytest.raises(TypeError, match=re.escape("ShapeDtypeStruct: sharding is P('x',), which names no mesh")):
+        xlamini.ShapeDtypeStruct((8,), "float32", sharding=P("x"))
+    with pytest.raises(TypeError, match=re.escape("sharding must be a sharding, got 'x' of type str")):
+        xlamini.ShapeDtypeStruct((8,), "float32", sharding="x")
 
 
 def test_random_numbers_and_keys() -> None:
@@ -318,6 +358,22 @@ def test_abstract_meshes() -> None:
     changed = mesh.update_axis_types({"x": AxisType.Auto})
     assert (changed.auto_axes, changed.explicit_axes) == (("x",), ("y",))
     assert MESH.update_axis_types(dict.fromkeys("xy", AxisType.Auto)) == AUTO
+
+
+def test_meshes_with_something_changed() -> None:
+    mesh = AbstractMesh((2, 4), ("x", "y"))
+    assert mesh.update() == mesh
+    assert mesh.update(axis_sizes=(4, 2)) == AbstractMesh((4, 2), ("x", "y"))
+    assert mesh.update(axis_names=("a", "b"), axis_types=AxisType.Explicit) == AbstractMesh(
+        (2, 4), ("a", "b"), AxisType.Explicit
+    )
+    assert MESH.update(axis_types=AxisType.Auto) == AUTO
+    assert MESH.update(MESH.devices.T, ("y", "x")).shape == {"y": 4, "x": 2}
+    with pytest.raises(ValueError, match=re.escape("Mesh: 2 axes have the names ('a',); give 2 names")):
+        MESH.update(axis_names=("a",))
+    kind = AbstractDevice("TPU v5 lite", 1, "tpu")
+    of_kind = AbstractMesh((2,), ("x",), abstract_device=kind)
+    assert of_kind.update_axis_types({"x": AxisType.Explicit}).abstract_device == kind
 
 
 def at(*partitions: Any, shape: tuple[int, ...] = (8, 16)) -> Any:

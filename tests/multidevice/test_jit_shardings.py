@@ -214,3 +214,17 @@ def test_many_programs_may_be_under_way() -> None:
     for _ in range(60):
         x = back(there(x))
     assert float(x.sum()) == 256**2
+
+
+@pytest.mark.parametrize(("along", "rows"), [("x", "x"), (("x",), "x"), (None, None)])
+def test_where_vmap_puts_the_mapped_axis(along: Any, rows: Any) -> None:
+    doubled = vmap(lambda a: lax.with_sharding_constraint(a * 2, over("y")), spmd_axis_name=along)
+    found = jit(doubled)(xlamini.device_put(table(4, 8), over()))
+    np.testing.assert_array_equal(found, table(4, 8) * 2)
+    assert found.sharding.spec == P(rows, "y")
+
+
+def test_vmap_along_an_axis_that_the_mesh_does_not_have() -> None:
+    doubled = vmap(lambda a: lax.with_sharding_constraint(a * 2, over("y")), spmd_axis_name="z")
+    with pytest.raises(ValueError, match=r"names the axis 'z', which the mesh does not have"):
+        jit(doubled)(table(4, 8))

@@ -73,7 +73,7 @@ SHARD_MAP = [
     row("function", lambda: mapped(3), TypeError, "shard_map", "3"),
     row(
         "gather reduced", lambda: mapped(lambda x: lax.all_gather(x, "x", to="reduced"))(ones(8)), NotImplementedError,
-        "all_gather: to='reduced' is of explicit shardings",
+        "all_gather: to='reduced' is not supported",
     ),
     row(
         "gather groups",

@@ -145,9 +145,22 @@ class AbstractMesh(AxesOfMesh):
         """Itself."""
         return self
 
+    def update(
+        self,
+        axis_sizes: Sequence[int] | None = None,
+        axis_names: Sequence[AxisName] | None = None,
+        axis_types: AxisType | Sequence[AxisType] | None = None,
+    ) -> AbstractMesh:
+        """The same mesh with what is given changed; ValueError where sizes, names and types differ in number."""
+        sizes = self.axis_sizes if axis_sizes is None else axis_sizes
+        names = self.axis_names if axis_names is None else axis_names
+        types = self.axis_types if axis_types is None else axis_types
+        return AbstractMesh(sizes, names, types, abstract_device=self.abstract_device)
+
     def update_axis_types(self, name_to_type: Mapping[AxisName, AxisType]) -> AbstractMesh:
         """The same axes, those that are named of other types; KeyError for a name that it does not have."""
-        return AbstractMesh(self.axis_sizes, self.axis_names, changed_types(self, name_to_type))
+        types = changed_types(self, name_to_type)
+        return AbstractMesh(self.axis_sizes, self.axis_names, types, abstract_device=self.abstract_device)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, AbstractMesh):

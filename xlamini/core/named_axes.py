@@ -10,13 +10,15 @@ from typing import Any, NamedTuple
 class Axis(NamedTuple):
     """The axis a `vmap` adds: its size, and its name where the user gave one; or an axis of shard_map's mesh.
 
-    Of the latter, which are `manual`, it is tracked which values vary along it, unless it is not `checked`.
+    Of the latter, which are `manual`, it is tracked which values vary along it, unless it is not `checked`. What a vmap
+    adds may lie `along` axes of a mesh, where a program says how values lie.
     """
 
     size: int
     name: Any = None
     manual: bool = False
     checked: bool = True
+    along: tuple[Any, ...] = ()
 
 
 class _Axes(threading.local):

@@ -45,6 +45,11 @@ class PartitionSpec:
         names = [_names_in(p) for p in self.partitions]
         return names + [()] * (ndim - len(names))
 
+    @property
+    def axes(self) -> frozenset[str]:
+        """The axes that it names."""
+        return frozenset(name for partition in self.partitions for name in _names_in(partition))
+
     def inserted(self, dim: int, partition: Any = None) -> PartitionSpec:
         """That of an array with a further dimension at `dim`, which has this entry.
 

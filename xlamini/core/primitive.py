@@ -88,9 +88,7 @@ class Primitive:
         """Which dimensions of operands and results are split alike over a mesh; here: every operand must be whole."""
         return Factors([(None,) * a.ndim for a in avals], [(None,) * a.ndim for a in outs])
 
-    def splits(
-        self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]
-    ) -> Splits:
+    def splits(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Splits:
         """How the results are split over a mesh, if an operand is."""
         return split_results(self, avals, outs, params)
 

@@ -17,14 +17,14 @@ _MOST = 4096
 class Signature:
     """The types of the results (`out`: one, or a list), the effects, and what rewrites make of such an equation.
 
-    `fits` says whether operands fit together, so that results are split over a mesh as their types say; otherwise the
-    compiler may split them further.
+    `complaint` says what of the operands does not fit together. Without one, results are split over a mesh just as
+    their types say; with one, the compiler may split them further.
     """
 
-    __slots__ = ("effects", "fits", "made", "out", "shared")
+    __slots__ = ("complaint", "effects", "made", "out", "shared")
 
-    def __init__(self, out: Any, effects: Effects = no_effects, fits: bool = True):
-        self.out, self.effects, self.shared, self.fits = out, effects, False, fits
+    def __init__(self, out: Any, effects: Effects = no_effects, complaint: str | None = None):
+        self.out, self.effects, self.shared, self.complaint = out, effects, False, complaint
         self.made: dict[tuple, Any] = {}
 
 

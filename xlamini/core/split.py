@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from xlamini.core.abstract_mesh import AbstractMesh, AxisName
@@ -51,6 +52,10 @@ class Split:
         """That of the value with a further dimension at `dim`."""
         return Split(self.mesh, (*self.entries[:dim], names, *self.entries[dim:]))
 
+    def on(self, mesh: AbstractMesh) -> Split | None:
+        """What it says of the explicit axes of the same mesh with other types of axes."""
+        return _along(mesh, self.entries)
+
     def marks(self) -> list[str]:
         """What is written behind the sizes of the dimensions: `@x`, `@(x,y)`, or nothing."""
         return [_mark(names) for names in self.entries]
@@ -66,11 +71,12 @@ def split_into(mesh: AbstractMesh, entries: tuple[Names, ...]) -> Split | None:
 
 def split_of(mesh: Any, spec: PartitionSpec, ndim: int) -> Split | None:
     """What a spec says of the explicit axes of a mesh."""
+    return _along(mesh, spec.names_of(ndim)) if mesh.explicit_axes else None
+
+
+def _along(mesh: Any, entries: Sequence[Names]) -> Split | None:
     explicit = mesh.explicit_axes
-    if not explicit:
-        return None
-    entries = tuple(tuple(n for n in names if n in explicit) for names in spec.names_of(ndim))
-    return split_into(mesh.abstract_mesh, entries)
+    return split_into(mesh.abstract_mesh, tuple(tuple(n for n in names if n in explicit) for names in entries))
 
 
 def _mark(names: Names) -> str:

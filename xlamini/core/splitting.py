@@ -37,21 +37,22 @@ class Splits(NamedTuple):
     complaint: str | None = None
 
 
-def divided(
-    primitive: Any, out: Any, avals: Sequence[ShapedArray], params: dict[str, Any], lenient: bool
-) -> tuple[Any, bool]:
-    """The types of an equation's results, split as its operands say, and whether these fit together.
+def refuse(complaint: str) -> None:
+    """ShardingTypeError for operands that do not fit together, but not within `compiler_decides`."""
+    if not _is_open.value:
+        raise ShardingTypeError(complaint)
 
-    If they do not, it is a ShardingTypeError, unless that is allowed: `lenient`, or within `compiler_decides`.
-    """
+
+def divided(
+    primitive: Any, out: Any, avals: Sequence[ShapedArray], params: dict[str, Any]
+) -> tuple[Any, str | None]:
+    """The types of an equation's results, split as its operands say, and what of these does not fit together."""
     if primitive.higher_order and primitive.written("factors") is None:
-        return out, True
+        return out, None
     outs = out if primitive.multiple_results else [out]
     splits, complaint = primitive.splits(avals, outs, params)
-    if complaint is not None and not lenient and not _is_open.value:
-        raise ShardingTypeError(complaint)
     found = [a.divided(s) for a, s in zip(outs, splits, strict=True)]
-    return found if primitive.multiple_results else found[0], complaint is None
+    return found if primitive.multiple_results else found[0], complaint
 
 
 def split_results(

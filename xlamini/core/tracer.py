@@ -22,7 +22,7 @@ from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Literal, Var
 from xlamini.core.literals import SCALAR_TYPES, aval_of, literal
 from xlamini.core.provenance import Provenance, Source, hidden_files, user_line
 from xlamini.core.signatures import Signature, remember, signatures
-from xlamini.core.splitting import divided
+from xlamini.core.splitting import divided, refuse
 from xlamini.core.tangents import Linear, NonlinearError, Zero
 from xlamini.core.varying import cast, missing, result_types
 
@@ -116,8 +116,9 @@ class Builder:
             if more is not None:
                 alike = [cast[0](x, axes) if axes else x for x, axes in zip(operands, more, strict=True)]
                 return self.emit(primitive, alike, params)
-            of_rewrite = self.provenance is not None  # whose equations no user can mend
-            signature = _signed(primitive, key, params, [a.aval for a in atoms], of_rewrite)
+            signature = _signed(primitive, key, params, [a.aval for a in atoms])
+            if signature.complaint is not None and self.provenance is None:  # no user can mend a rewrite's equations
+                refuse(signature.complaint)
         provenance, equations, out = self.provenance or self.here(), self.equations, signature.out
         outvars = [Var(aval) for aval in out] if primitive.multiple_results else [Var(out)]
         equations.append(
@@ -230,17 +231,16 @@ class Builder:
         return Jaxpr(constvars, self.inputs, outvars, self.equations, self.name, consts), consts
 
 
-def _signed(
-    primitive: Any, key: list[Any], params: dict[str, Any], avals: list[ShapedArray], lenient: bool
-) -> Signature:
+def _signed(primitive: Any, key: list[Any], params: dict[str, Any], avals: list[ShapedArray]) -> Signature:
     """The signature of a new equation, remembered if others may share it."""
     out = result_types(primitive, primitive.shape_rule(*avals, **params), avals, params)
-    # A number goes with values that vary, but a variable of its type would have to be cast.
-    shareable, fits = primitive.pure and len({a.vma for a in avals}) < 2, True
+    complaint = None
     if primitive.divides or any(a.split is not None for a in avals):
-        out, fits = divided(primitive, out, avals, params, lenient)
-    signature = Signature(out, primitive.effects(params), fits)
-    if shareable and fits and not signature.effects and not primitive.named_axes(params):
+        out, complaint = divided(primitive, out, avals, params)
+    signature = Signature(out, primitive.effects(params), complaint)
+    # A number goes with values that vary, but a variable of its type would have to be cast.
+    shareable = primitive.pure and complaint is None and len({a.vma for a in avals}) < 2
+    if shareable and not signature.effects and not primitive.named_axes(params):
         remember(tuple(key), signature, params)
     return signature
 

@@ -345,7 +345,7 @@ class Context:
 
         Where elements stay at their places, the compiler does so by itself.
         """
-        if eqn.primitive.divides or (eqn.signature is not None and not eqn.signature.fits):
+        if eqn.primitive.divides or (eqn.signature is not None and eqn.signature.complaint is not None):
             return outs
         known = {a.aval.split for a in eqn.invars} if eqn.primitive.in_place else set()
         avals = [v.aval for v in eqn.outvars]

@@ -34,8 +34,9 @@ def host_call(
     else:
         wholes = [_whole(ctx, x, aval) for x, aval in zip(operands, ctx.avals_in, strict=True)]
         shardings = ctx.module.meshes.on_first(len(token) + len(ctx.avals_out))
-        tokens, made = _split(_custom_call(ctx, function, token, wholes, **{"sdy.sharding": shardings}), len(token))
-        results = [*tokens, *(_whole(ctx, x, aval) for x, aval in zip(made, ctx.avals_out, strict=True))]
+        made = _custom_call(ctx, function, token, wholes, **{"sdy.sharding": shardings})
+        results = made[: len(token)]
+        results += [_whole(ctx, x, aval) for x, aval in zip(made[len(token) :], ctx.avals_out, strict=True)]
     if ordered:
         ctx.token = results.pop(0)
     elif side_effect:
@@ -85,10 +86,6 @@ def _whole(ctx: Context, x: Value, aval: ShapedArray) -> Value:
     """The value, of which each device has all."""
     sharding = ctx.module.meshes.whole(aval.ndim)
     return ctx.op("sdy.sharding_constraint", x, avals=[aval], sharding=sharding)
-
-
-def _split(values: list[Value], count: int) -> tuple[list[Value], list[Value]]:
-    return values[:count], values[count:]
 
 
 def _target(ctx: Context, among: str) -> str:

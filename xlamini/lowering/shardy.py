@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -56,9 +57,7 @@ class Meshes:
         return np.array([self.devices.index(d) for d in mesh.devices.flat])
 
     def _symbol(self, mesh: Any) -> str:
-        if isinstance(mesh, AbstractMesh):  # that of a type, which has none
-            mesh = self._mesh
-        mesh = mesh.update_axis_types(dict.fromkeys(mesh.axis_names, AxisType.Auto))
+        mesh = _untyped(self._mesh if isinstance(mesh, AbstractMesh) else mesh)  # that of a type has no devices
         known = self.symbols.get(mesh)
         if known is None:
             known = self.symbols[mesh] = f"mesh_{len(self.symbols)}" if self.symbols else "mesh"
@@ -81,6 +80,12 @@ class Meshes:
             loc=self._mlir.unknown,
             ip=ir.InsertionPoint.at_block_begin(self._module.body),
         )
+
+
+@functools.lru_cache(256)
+def _untyped(mesh: Any) -> Any:
+    """The same mesh with all axes of type Auto, as Shardy knows no types."""
+    return mesh.update_axis_types(dict.fromkeys(mesh.axis_names, AxisType.Auto))
 
 
 def _entry(partition: Any, is_open: bool) -> str:

@@ -130,6 +130,7 @@ if _TYPE_CHECKING:
         tril_indices_from as tril_indices_from, triu as triu, triu_indices as triu_indices,
         triu_indices_from as triu_indices_from,
     )
+    from xlamini.numpy.medians import median as median
     from xlamini.numpy.nan_reductions import (
         nanargmax as nanargmax, nanargmin as nanargmin, nanmax as nanmax, nanmean as nanmean, nanmedian as nanmedian,
         nanmin as nanmin, nanprod as nanprod, nanstd as nanstd, nansum as nansum, nanvar as nanvar,
@@ -180,7 +181,7 @@ if _TYPE_CHECKING:
         array_split as array_split, dsplit as dsplit, hsplit as hsplit, split as split, unstack as unstack,
         vsplit as vsplit,
     )
-    from xlamini.numpy.statistics import average as average, mean as mean, median as median, std as std, var as var
+    from xlamini.numpy.statistics import average as average, mean as mean, std as std, var as var
     from xlamini.numpy.trigonometric import (
         acos as acos, acosh as acosh, arccos as arccos, arccosh as arccosh, arcsin as arcsin, arcsinh as arcsinh,
         arctan as arctan, arctan2 as arctan2, arctanh as arctanh, asin as asin, asinh as asinh, atan as atan,
@@ -235,6 +236,7 @@ _FAMILIES = {
     "matrices": """
         diag diag_indices diagflat diagonal eye identity trace tri tril tril_indices tril_indices_from triu
         triu_indices triu_indices_from""",
+    "medians": "median",
     "nan_reductions": "nanargmax nanargmin nanmax nanmean nanmedian nanmin nanprod nanstd nansum nanvar",
     "packing": "packbits unpackbits",
     "padding": "pad",
@@ -249,7 +251,7 @@ _FAMILIES = {
     "sets": "intersect1d isin setdiff1d setxor1d union1d unique unique_all unique_counts unique_inverse unique_values",
     "sorting": "argmax argmin argpartition argsort lexsort partition sort sort_complex",
     "splitting": "array_split dsplit hsplit split unstack vsplit",
-    "statistics": "average mean median std var",
+    "statistics": "average mean std var",
     "trigonometric": """
         acos acosh arccos arccosh arcsin arcsinh arctan arctan2 arctanh asin asinh atan atan2 atanh cos cosh deg2rad
         degrees hypot rad2deg radians sin sinc sinh tan tanh""",

@@ -14,6 +14,7 @@ import numpy as np
 
 from xlamini.core.edges import edge, edge_methods
 from xlamini.core.repeated import repeated
+from xlamini.core.split import split_into
 from xlamini.core.tracer import Tracer, state
 from xlamini.numpy.at import At, AtIndex
 from xlamini.numpy.index_ops import get
@@ -21,6 +22,7 @@ from xlamini.numpy.index_parse import is_on_cpu, out_of_bounds, plan_of, settled
 from xlamini.numpy.index_plan import Plan, Points, Rules
 from xlamini.primitives.concatenate import split
 from xlamini.primitives.dynamic_slice import dynamic_index_in_dim
+from xlamini.primitives.reshard import divided_as
 from xlamini.primitives.shape import squeeze
 from xlamini.primitives.slice import index_in_dim
 from xlamini.runtime.array import ArrayImpl
@@ -96,9 +98,18 @@ def iterate(x: Any) -> Iterator[Any]:
         raise TypeError("iteration over a 0-d array: it has no axis; write x.item() for its number")
     if state.builder is not None:
         return (index_in_dim(x, i, 0, keepdims=False) for i in range(shape[0]))
+    x = _whole_along_first(x)
     if 0 < shape[0] <= _UNSTACKED_AT_ONCE:
         return iter(_unstacked(x))
     return (_row(x, i) for i in range(shape[0]))
+
+
+def _whole_along_first(x: ArrayImpl) -> ArrayImpl:
+    """An array that is split along its first axis, moved: every device has of all elements what it keeps."""
+    how = x.aval.split
+    if how is None or not how.entries[0]:
+        return x
+    return divided_as(x, split_into(how.mesh, ((), *how.entries[1:])))
 
 
 @jit

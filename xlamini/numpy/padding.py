@@ -11,9 +11,10 @@ from xlamini.core.tracer import aval_of
 from xlamini.numpy import reductions
 from xlamini.numpy.along_axes import apply_along_axis
 from xlamini.numpy.arguments import as_operand
+from xlamini.numpy.medians import median
 from xlamini.numpy.rounding import round
 from xlamini.numpy.runs import take_runs
-from xlamini.numpy.statistics import mean, median
+from xlamini.numpy.statistics import mean
 from xlamini.primitives.concatenate import concatenate
 from xlamini.primitives.iota import iota
 from xlamini.primitives.pad import pad as _pad

@@ -9,7 +9,6 @@ import numpy as np
 
 from xlamini.core.dtypes import finfo
 from xlamini.numpy.arguments import as_operand
-from xlamini.numpy.searching import nonzero
 from xlamini.primitives import complex, operators
 from xlamini.primitives.convert import convert
 from xlamini.primitives.elementwise import COMPLEX, FLOAT, kind_of
@@ -37,6 +36,8 @@ def where(
     Array([1. , 2.5], dtype=float32, weak_type=True)
     """
     if x is None and y is None:
+        from xlamini.numpy.searching import nonzero  # imported here, as few calls are of this form
+
         return nonzero(condition, size=size, fill_value=fill_value)
     if x is None or y is None:
         raise TypeError("where: both x and y are needed, or neither of them")

@@ -13,16 +13,14 @@ from xlamini.core.tracer import aval_of, literal
 from xlamini.numpy.arguments import as_axes, as_operand, refuse_out
 from xlamini.numpy.reductions import SUM, Axis, accumulator, as_mask, reduce
 from xlamini.primitives.arithmetic import add, div, sub
-from xlamini.primitives.comparison import gt, ne
+from xlamini.primitives.comparison import gt
 from xlamini.primitives.complex import imag, real
 from xlamini.primitives.convert import convert
 from xlamini.primitives.elementwise import mul
 from xlamini.primitives.power import sqrt
 from xlamini.primitives.promotion import broadcasted, in_dtype
 from xlamini.primitives.select import where as select
-from xlamini.primitives.shape import broadcast_in_dim, expand_dims, reshape, transpose
-from xlamini.primitives.slice import index_in_dim
-from xlamini.primitives.sort import sort_p
+from xlamini.primitives.shape import broadcast_in_dim, reshape, transpose
 from xlamini.primitives.tangent_ops import full
 from xlamini.runtime.array import Array
 from xlamini.transforms.composite import composite
@@ -119,27 +117,6 @@ def average(
     total = reduce("average", SUM, counts, axis, keepdims)
     result = div(reduce("average", SUM, mul(x, counts), axis, keepdims), total)
     return (result, total) if returned else result
-
-
-@composite(static=("axis", "keepdims", "overwrite_input"))
-def median(
-    a: ArrayLike, axis: Axis = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False
-) -> Array:
-    """The middle element over `axis` in sorted order, or the mean of the two in the middle; NaN if one is NaN.
-
-    >>> median(jnp.array([7.0, 1.0, 3.0, 2.0]))
-    Array(2.5, dtype=float32)
-    """
-    refuse_out("median", out)
-    x, axes, rows = flat_rows("median", a, axis)
-    n = aval_of(x).shape[-1]
-    last = rows.ndim
-    (x,) = sort_p.bind(x, dimension=last, is_stable=True, num_keys=1)
-    low, high, top = (index_in_dim(x, i, last, keepdims=False) for i in ((n - 1) // 2, n // 2, n - 1))
-    dtype = aval_of(x).dtype
-    middle = mul(add(low, high), literal(0.5, dtype))
-    middle = select(ne(top, top), literal(np.nan, dtype), middle)
-    return expand_dims(middle, axes) if keepdims else middle
 
 
 # --- helpers, also of the functions that pass over NaNs

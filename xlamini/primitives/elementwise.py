@@ -127,9 +127,6 @@ class Elementwise(Primitive):
         self.linear_rule = rule
         return rule
 
-    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
-        return broadcasting(avals, outs[0])
-
     # The six rules.
 
     def shape_rule(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
@@ -159,6 +156,9 @@ class Elementwise(Primitive):
     def result(self, aval: ShapedArray, **params: Any) -> ShapedArray:
         """The type of the result, from the common type of the operands."""
         return aval
+
+    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+        return broadcasting(avals, outs[0])
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
         out = self.bind(*primals, **params)

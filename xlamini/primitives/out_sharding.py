@@ -10,7 +10,7 @@ from xlamini.core.splitting import compiler_decides
 from xlamini.core.tracer import aval_of, state
 from xlamini.primitives.sharding_constraint import moved_to
 from xlamini.runtime.meshes.current_mesh import as_here, named
-from xlamini.runtime.meshes.named_sharding import NamedSharding
+from xlamini.runtime.meshes.named_sharding import NamedSharding, manual_axis_in
 
 
 def in_sharding(out_sharding: Any, fun: Callable[..., Any], *operands: Any, **options: Any) -> Any:
@@ -42,12 +42,12 @@ def checked_sharding(name: str, out_sharding: Any) -> NamedSharding:
             f"{name}: out_sharding must be a PartitionSpec or a NamedSharding, got {out_sharding!r}; write P('x'), or "
             "xlamini.device_put the result"
         )
-    for axis in there.mesh.manual_axes:
-        if any(axis in names for names in there.spec.names_of(0)):
-            raise ValueError(
-                f"{name}: out_sharding is {there.spec}, but along the axis {axis!r} each device has values of its own "
-                "here, as within shard_map; leave it out, and say it in out_specs"
-            )
+    axis = manual_axis_in(there)
+    if axis is not None:
+        raise ValueError(
+            f"{name}: out_sharding is {there.spec}, but along the axis {axis!r} each device has values of its own "
+            "here, as within shard_map; leave it out, and say it in out_specs"
+        )
     return there
 
 

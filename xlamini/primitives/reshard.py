@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from xlamini.core.avals import ShapedArray
-from xlamini.core.partition_spec import PartitionSpec
 from xlamini.core.split import Split, split_of
 from xlamini.core.splitting import Splits
 from xlamini.core.tracer import aval_of
@@ -22,9 +21,7 @@ class Reshard(LinearUnary):
     def shape_rule(self, x: ShapedArray, *, dst_sharding: Any) -> ShapedArray:
         return x
 
-    def splits(
-        self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]
-    ) -> Splits:
+    def splits(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Splits:
         there = params["dst_sharding"]
         return Splits([None if there is None else split_of(there.mesh, there.spec, avals[0].ndim)])
 
@@ -52,11 +49,9 @@ reshard_p = Reshard()
 
 def _batched(there: NamedSharding, aval: ShapedArray, dim: int) -> NamedSharding:
     """The same for a stack of values: along the batch dimension it stays as it is, if the axes are free."""
-    entries = there.spec.names_of(aval.ndim - 1)
     names = () if aval.split is None else aval.split.entries[dim]
-    taken = {name for axes in entries for name in axes}
-    entries.insert(dim, () if taken.intersection(names) else names)
-    return there.update(spec=PartitionSpec(*entries))
+    free = names if there.spec.axes.isdisjoint(names) else ()
+    return there.update(spec=there.spec.inserted(dim, free))
 
 
 def divided_as(x: Any, split: Split | None) -> Any:

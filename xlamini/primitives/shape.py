@@ -10,7 +10,7 @@ import numpy as np
 from xlamini.core.avals import Shape, ShapedArray
 from xlamini.core.dtypes import ExtendedDType
 from xlamini.core.errors import ShapeError
-from xlamini.core.factors import Factors, dims, reducing
+from xlamini.core.factors import Factors, alike, dims, reducing
 from xlamini.core.primitive import Axis, Cost, remembered
 from xlamini.core.splitting import Splits
 from xlamini.core.tracer import aval_of
@@ -179,9 +179,7 @@ class Reshape(LinearUnary):
             )
         return x.update(shape=new_sizes)
 
-    def splits(
-        self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]
-    ) -> Splits:
+    def splits(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Splits:
         return splits_of_reshaped(avals[0], params["new_sizes"])
 
     def transpose(self, ct: Any, x: Any, *, new_sizes: Shape) -> list[Any]:
@@ -279,7 +277,7 @@ class Rev(LinearUnary):
         return x
 
     def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
-        return Factors([dims(avals[0])], [dims(avals[0])])
+        return alike(avals, outs)
 
     def transpose(self, ct: Any, x: Any, *, dimensions: Shape) -> list[Any]:
         return [rev(ct, dimensions)]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from xlamini.core.avals import ShapedArray
-from xlamini.core.factors import Factors, dims
+from xlamini.core.factors import Factors, alike
 from xlamini.core.partition_spec import PartitionSpec
 from xlamini.primitives.linear_unary import LinearUnary
 from xlamini.primitives.reshard import reshard_p
@@ -24,7 +24,7 @@ class ShardingConstraint(LinearUnary):
         return x
 
     def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
-        return Factors([dims(avals[0])], [dims(avals[0])])
+        return alike(avals, outs)
 
     def transpose(self, ct: Any, x: Any, *, sharding: Any) -> list[Any]:
         return [self.bind(ct, sharding=sharding)]
@@ -34,7 +34,8 @@ class ShardingConstraint(LinearUnary):
     ) -> tuple[Any, int | None]:
         (x,), (dim,) = operands, dims
         if isinstance(sharding, NamedSharding) and dim is not None:
-            sharding = sharding.update(spec=sharding.spec.inserted(dim, PartitionSpec.UNCONSTRAINED))
+            along = axis.along or PartitionSpec.UNCONSTRAINED
+            sharding = sharding.update(spec=sharding.spec.inserted(dim, along))
         return self.bind(x, sharding=sharding), dim
 
     def lower(self, ctx: Any, x: Any, *, sharding: Any) -> Any:

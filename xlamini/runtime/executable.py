@@ -124,14 +124,15 @@ class CompiledModule:
     """A compiled program, loaded or not: what can be read from it.
 
     `loaded` is PJRT's object; `in_shardings` and `out_shardings` say where its Arrays lie. `memory_needed` is the bytes
-    of its results and temporary values, or None before somebody asked: for a large program that takes 30 ms. `several`:
-    whether it is for several devices. `platform`: of which kind.
+    of its results and temporary values, or None before somebody asked: for a large program that takes 30 ms. `several`
+    says whether it is for more than one device.
     `serialized` is what it was loaded from: XLA's CPU client loses the names of its functions when it loads them, and
     could not serialise it again.
     """
 
     __slots__ = (
         "__weakref__",
+        "_in_turn",
         "calls_python",
         "donated",
         "in_avals",
@@ -141,7 +142,6 @@ class CompiledModule:
         "ordered",
         "out_avals",
         "out_shardings",
-        "platform",
         "serialized",
         "several",
     )
@@ -157,12 +157,20 @@ class CompiledModule:
         self.loaded, self.donated = loaded, donated
         self.calls_python = self.ordered = False
         devices = devices_of(place)
-        self.several, self.platform = len(devices) > 1, devices[0].platform
+        self.several = len(devices) > 1
+        self._in_turn = None if self.several and devices[0].platform == "cpu" else False
         self.memory_needed: int | None = None
         self.serialized: bytes | None = None
         self.in_avals, self.out_avals = list(in_avals), list(out_avals)
         self.in_shardings = input_shardings(place, self.in_avals)
         self.out_shardings = output_shardings(place, self.out_avals, loaded)
+
+    @property
+    def in_turn(self) -> bool:
+        """Whether it may start only when others like it have ended (turns.py)."""
+        if self._in_turn is None:
+            self._in_turn = exchanges_data(self.loaded)
+        return self._in_turn
 
     def cost_analysis(self) -> dict[str, float]:
         """XLA's estimates: `flops`, `bytes accessed`, …; a loop's body counts once."""
@@ -184,7 +192,7 @@ class CompiledModule:
 class Executable(CompiledModule):
     """A compiled program, loaded on its device."""
 
-    __slots__ = ("_handlers", "_in_turn")
+    __slots__ = ("_handlers",)
 
     def __init__(
         self,
@@ -197,20 +205,12 @@ class Executable(CompiledModule):
         super().__init__(loaded, place, in_avals, out_avals, donated)
         pairs = list(zip(self.out_avals, self.out_shardings, strict=True))
         self._handlers = [[array_result_handler(*pair, committed) for pair in pairs] for committed in (False, True)]
-        self._in_turn: bool | None = None
         crowd.add(self)
-
-    @property
-    def in_turn(self) -> bool:
-        """Whether it may start only when others like it have ended (turns.py)."""
-        if self._in_turn is None:
-            self._in_turn = self.several and self.platform == "cpu" and exchanges_data(self.loaded)
-        return self._in_turn
 
     def place(self, values: Sequence[Any]) -> list[ArrayImpl]:
         """The values as Arrays of the types that the program takes, where it takes them."""
         return [
-            x if type(x) is ArrayImpl and _are_same(x._sharding, sharding) else _placed(x, sharding, aval)
+            x if type(x) is ArrayImpl and x._sharding is sharding else _placed(x, sharding, aval)
             for x, sharding, aval in zip(values, self.in_shardings, self.in_avals, strict=True)
         ]
 
@@ -230,14 +230,10 @@ class Executable(CompiledModule):
         return results.consume_with_handlers(self._handlers[committed])
 
 
-def _are_same(own: Any, sharding: Any) -> bool:
-    return own is sharding or shortened(own) == sharding
-
-
 def _placed(x: Any, sharding: Any, aval: ShapedArray) -> Any:
     """An argument where the program takes it; a number or an ndarray as an Array of the type that it takes."""
     if isinstance(x, ArrayImpl):
-        return device_put_value(x, sharding, committed=False)
+        return x if shortened(x._sharding) == sharding else device_put_value(x, sharding, committed=False)
     if not sharding.is_fully_addressable and not sharding.is_fully_replicated:
         raise ValueError(
             f"an argument of type {aval.str_short()} that each process has for itself cannot be split over devices of "

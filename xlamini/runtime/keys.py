@@ -69,8 +69,8 @@ class PRNGKeyArray:
 
     def __init__(self, dtype: KeyType, words: ArrayImpl):
         self.words = words
-        self.aval = ShapedArray(words.shape[: -len(dtype.physical_shape)], dtype)
-        self.aval = self.aval.divided(split_by(words._sharding, self.aval.ndim))
+        shape = words.shape[: -len(dtype.physical_shape)]
+        self.aval = ShapedArray(shape, dtype, split=split_by(words._sharding, len(shape)))
 
     shape = property(lambda self: self.aval.shape)
     dtype = property(lambda self: self.aval.dtype)

@@ -67,8 +67,10 @@ def device_put_value(
 
 
 def _put(aval: ShapedArray, sharding: Any, *how: Any) -> ArrayImpl:
+    if aval.split is not None or not isinstance(sharding, SingleDeviceSharding):
+        aval = aval.divided(split_by(sharding, aval.ndim))
     try:
-        return _jax.batched_device_put(aval.divided(split_by(sharding, aval.ndim)), sharding, *how)
+        return _jax.batched_device_put(aval, sharding, *how)
     except _jax.JaxRuntimeError as error:
         if "compile-only client" not in str(error):
             raise

@@ -24,6 +24,7 @@ from xlamini.runtime.turns import turn
 MAX_SKIPPED = 2000
 """How many calls are left out before that is said: the program may be in a loop that would end by a result."""
 
+
 class _Run:
     """What is known of the program that is running: what failed, and how many calls have been left out since."""
 

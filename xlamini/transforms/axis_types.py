@@ -8,7 +8,6 @@ from typing import Any
 from xlamini.core.abstract_mesh import AbstractMesh, AxisName, AxisType
 from xlamini.core.edges import edge
 from xlamini.core.pytree import flatten_from_user, tree_leaves, unflatten
-from xlamini.core.split import Split, split_into
 from xlamini.core.tracer import aval_of, state
 from xlamini.primitives.reshard import divided_as
 from xlamini.runtime.meshes.current_mesh import get_abstract_mesh, use_abstract_mesh
@@ -46,20 +45,19 @@ def auto_axes(
     check_callable("auto_axes", f)
 
     def changed(args: Any, kwargs: Any, mesh: AbstractMesh, out: Any) -> Any:
-        names = _named(mesh, axes, mesh.explicit_axes)
+        names = _named(axes, mesh.explicit_axes)
         inside = mesh.update_axis_types(dict.fromkeys(names, AxisType.Auto))
         args, kwargs = _without((args, kwargs), inside)
         with use_abstract_mesh(inside):
             results = f(*args, **kwargs)
         return reshard(results, out)
 
-    run = jit(changed, static_argnums=(2, 3))
+    call = _on_mesh("auto_axes", changed)
 
     @edge
     @functools.wraps(f)
     def with_auto_axes(*args: Any, out_sharding: Any = out_sharding, **kwargs: Any) -> Any:
-        mesh = _mesh_of("auto_axes", (args, kwargs))
-        return (run if state.builder is None else changed)(args, kwargs, mesh, out_sharding)
+        return call(args, kwargs, out_sharding)
 
     return with_auto_axes
 
@@ -92,22 +90,31 @@ def explicit_axes(
     check_callable("explicit_axes", f)
 
     def changed(args: Any, kwargs: Any, mesh: AbstractMesh, given: Any) -> Any:
-        names = _named(mesh, axes, mesh.auto_axes)
+        names = _named(axes, mesh.auto_axes)
         with use_abstract_mesh(mesh.update_axis_types(dict.fromkeys(names, AxisType.Explicit))):
             results = f(*reshard(args, given), **kwargs)
         return _without(results, mesh)
 
-    run = jit(changed, static_argnums=(2, 3))
+    call = _on_mesh("explicit_axes", changed)
 
     @edge
     @functools.wraps(f)
     def with_explicit_axes(*args: Any, in_sharding: Any = in_sharding, **kwargs: Any) -> Any:
         if in_sharding is None:
             raise ValueError("explicit_axes: in_sharding is missing; say how the arguments are split, as with P('x')")
-        mesh = _mesh_of("explicit_axes", (args, kwargs))
-        return (run if state.builder is None else changed)(args, kwargs, mesh, in_sharding)
+        return call(args, kwargs, in_sharding)
 
     return with_explicit_axes
+
+
+def _on_mesh(face: str, changed: Callable[..., Any]) -> Callable[..., Any]:
+    """`changed(args, kwargs, mesh, said)` of the mesh here; outside traced functions it is one program."""
+    run = jit(changed, static_argnums=(2, 3))
+
+    def call(args: Any, kwargs: Any, said: Any) -> Any:
+        return (run if state.builder is None else changed)(args, kwargs, _mesh_of(face, (args, kwargs)), said)
+
+    return call
 
 
 def _mesh_of(what: str, args: Any) -> AbstractMesh:
@@ -122,7 +129,7 @@ def _mesh_of(what: str, args: Any) -> AbstractMesh:
     raise ValueError(f"{what}: there is no mesh; set one with xlamini.set_mesh(mesh)")
 
 
-def _named(mesh: AbstractMesh, axes: Any, every: Sequence[AxisName]) -> Sequence[AxisName]:
+def _named(axes: Any, every: Sequence[AxisName]) -> Sequence[AxisName]:
     if axes is None:
         return every
     return tuple(axes) if isinstance(axes, tuple | list | set | frozenset) else (axes,)
@@ -131,10 +138,5 @@ def _named(mesh: AbstractMesh, axes: Any, every: Sequence[AxisName]) -> Sequence
 def _without(tree: Any, mesh: AbstractMesh) -> Any:
     """Values whose types speak of a mesh's explicit axes only."""
     leaves, structure = flatten_from_user(tree)
-    return unflatten(structure, [divided_as(x, _kept(aval_of(x).split, mesh)) for x in leaves])
-
-
-def _kept(split: Split | None, mesh: AbstractMesh) -> Split | None:
-    if split is None:
-        return None
-    return split_into(mesh, tuple(tuple(n for n in names if n in mesh.explicit_axes) for names in split.entries))
+    splits = [aval_of(x).split for x in leaves]
+    return unflatten(structure, [divided_as(x, s and s.on(mesh)) for x, s in zip(leaves, splits, strict=True)])

@@ -46,10 +46,10 @@ class Options(NamedTuple):
 
     static: Selected
     donate: Selected
-    keep_unused: bool
-    inline: bool
-    device: Any
-    compiler: Any
+    keep_unused: bool = False
+    inline: bool = False
+    device: Any = None
+    compiler: Any = None
     outline: bool | None = None
     in_shardings: Any = None
     out_shardings: Any = None

@@ -4,6 +4,7 @@
 """
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -21,7 +22,7 @@ def jit_anew(fun: Callable[..., Any], static_argnums: Numbers = None, donate_arg
     static = Selected("static", fun, static_argnums, None)
     donate = Selected("donate", fun, donate_argnums, None)
     check_apart(fun, static, donate)
-    return wrapped(_Anew(fun, Options(static, donate, False, False, None, None)))
+    return wrapped(_Anew(fun, Options(static, donate)))
 
 
 class _Anew(Jitted):
@@ -29,4 +30,4 @@ class _Anew(Jitted):
         given_away = tuple(self.donated(call))
         flags = config.trace_context_key(), config.outlining.value
         key = (type(self), self.name, executable_key(traced.jaxpr), device, given_away, flags)
-        return found_or_made(key, lambda: super(_Anew, self).compiled(call, traced, device))
+        return found_or_made(key, functools.partial(super().compiled, call, traced, device))

@@ -1,10 +1,10 @@
-"""Calls that C++ cannot run by itself, since their programs wait for their turn, found again without working out all."""
+"""Calls that C++ cannot run by itself, as their programs wait for their turn: found again without working out all."""
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from xlamini.core.config import trace_context_key
+from xlamini.core.config import outlining, trace_context_key
 from xlamini.core.pytree import flatten, unflatten
 from xlamini.core.tracer import state
 from xlamini.runtime.put import ArrayImpl
@@ -13,8 +13,8 @@ from xlamini.transforms.program import Program
 MAX_CALLS = 256
 
 
-class Call(NamedTuple):
-    """A program, what it takes first, the structure of its output, and the names of its arguments.
+class Remembered(NamedTuple):
+    """A call's program, what it takes first, the structure of its output, and the names of its arguments.
 
     `places` are the shardings of the arguments: a call is known by which objects these are.
     """
@@ -30,7 +30,7 @@ class Repeated:
     """What a jitted function was called with, if its program waits for its turn, on arrays that were put somewhere."""
 
     def __init__(self) -> None:
-        self.calls: dict[Any, Call] = {}
+        self.calls: dict[Any, Remembered] = {}
 
     def keep(self, leaves: Sequence[Any], tree: Any, program: Program, traced: Any, names: Sequence[str]) -> None:
         """Remember a call, if it can be found again."""
@@ -39,7 +39,7 @@ class Repeated:
         if len(self.calls) >= MAX_CALLS:
             self.calls.clear()
         places = [x._sharding for x in leaves]
-        self.calls[_key(leaves, tree)] = Call(program, traced.captured, traced.out_tree, names, places)
+        self.calls[_key(leaves, tree)] = Remembered(program, traced.captured, traced.out_tree, names, places)
 
     def run(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Any, None, bool] | None:
         """The output of a call that is remembered, as C++ wants it; None for another one."""
@@ -54,9 +54,9 @@ class Repeated:
 
 
 def _are_placed(leaves: Sequence[Any]) -> bool:
-    return all([type(x) is ArrayImpl and x._committed for x in leaves])  # a list: faster, as this is in every call
+    return all(type(x) is ArrayImpl and x._committed for x in leaves)
 
 
 def _key(leaves: Sequence[Any], tree: Any) -> Any:
     """Types and shardings by their ids: types are interned, shardings are kept."""
-    return tree, trace_context_key(), tuple([(id(x.aval), id(x._sharding)) for x in leaves])
+    return tree, trace_context_key(), outlining.value, tuple([(id(x.aval), id(x._sharding)) for x in leaves])

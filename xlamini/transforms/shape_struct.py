@@ -7,7 +7,9 @@ from typing import Any
 from xlamini.core.avals import ShapedArray
 from xlamini.core.dtypes import check_user_dtype
 from xlamini.core.errors import ShapeError
+from xlamini.runtime.meshes.current_mesh import named
 from xlamini.runtime.meshes.named_sharding import split_by
+from xlamini.runtime.sharding import Sharding
 
 
 def _checked(shape: Any) -> tuple[int, ...]:
@@ -20,8 +22,20 @@ def _checked(shape: Any) -> tuple[int, ...]:
     return sizes
 
 
+def _checked_sharding(sharding: Any) -> Sharding | None:
+    found = named(sharding, "ShapeDtypeStruct: sharding is", TypeError)
+    if not isinstance(found, Sharding | None):
+        raise TypeError(
+            f"ShapeDtypeStruct: sharding must be a sharding, got {sharding!r} of type {type(sharding).__name__}; write "
+            "NamedSharding(mesh, P(...)), or P(...) where a mesh is set"
+        )
+    return found
+
+
 class ShapeDtypeStruct:
     """Stands for an array of this shape and dtype wherever only the type matters: `eval_shape`, `jit(f).lower`.
+
+    With `sharding=` also for one that lies so; a PartitionSpec is about the mesh that `set_mesh` set.
 
     >>> xlamini.ShapeDtypeStruct((3,), "float32")
     ShapeDtypeStruct(shape=(3,), dtype=float32)
@@ -34,7 +48,7 @@ class ShapeDtypeStruct:
             raise ValueError("ShapeDtypeStruct: dtype must be given, for example 'float32'")
         self.shape = _checked(shape)
         self.dtype = check_user_dtype(dtype, "ShapeDtypeStruct")
-        self.sharding, self.weak_type = sharding, weak_type
+        self.sharding, self.weak_type = _checked_sharding(sharding), weak_type
 
     ndim = property(lambda self: len(self.shape))
     size = property(lambda self: self.aval.size)

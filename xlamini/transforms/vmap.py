@@ -32,7 +32,8 @@ def vmap(
     `in_axes` says, for each positional argument, which axis is mapped (None: the argument is the same for all), as an
     int or a tree that is a prefix of the argument; `out_axes` where the mapped axis of each output goes. Keyword
     arguments are mapped over axis 0. `axis_name` names the axis for collectives such as `lax.psum`.
-    `spmd_axis_name` says how the axis is sharded, which makes no difference on one device.
+    `spmd_axis_name`: axes of a mesh, a name or several, along which the mapped axis is split where `fun` says how
+    values lie, with `with_sharding_constraint`; otherwise the compiler decides of it.
 
     Raises ValueError if the sizes of the mapped axes differ, or a tree of axes does not fit.
 
@@ -41,7 +42,10 @@ def vmap(
     """
     check_callable("vmap", fun)
     _check_axis_size(axis_size)
-    mapping = Mapping(fun, tuple(in_axes) if isinstance(in_axes, list) else in_axes, out_axes, axis_name, axis_size)
+    along = () if spmd_axis_name is None else spmd_axis_name
+    along = along if isinstance(along, tuple) else (along,)
+    in_axes = tuple(in_axes) if isinstance(in_axes, list) else in_axes
+    mapping = Mapping(fun, in_axes, out_axes, axis_name, axis_size, along)
 
     @edge
     @functools.wraps(fun)
@@ -59,6 +63,7 @@ class Mapping(NamedTuple):
     out_axes: Any
     axis_name: Any
     axis_size: int | None
+    along: tuple[Any, ...]
 
 
 def _mapped(mapping: Mapping, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
@@ -68,7 +73,8 @@ def _mapped(mapping: Mapping, args: Sequence[Any], kwargs: dict[str, Any]) -> An
     avals = avals_of(leaves, names, fun_name, ", or close over it")
     check_values(leaves, names, fun_name)
     dims = axis_leaves("in_axes", mapping.in_axes, args, kwargs, avals, names, fun_name)
-    axis = Axis(mapped_size(avals, dims, names, mapping.axis_size, fun_name), mapping.axis_name)
+    size = mapped_size(avals, dims, names, mapping.axis_size, fun_name)
+    axis = Axis(size, mapping.axis_name, along=mapping.along)
     traced = _trace_example(fun, in_tree, leaves, avals, dims, names, axis)
     return _run(traced, axis, leaves, dims, mapping.out_axes, fun_name)
 

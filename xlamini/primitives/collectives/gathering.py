@@ -51,7 +51,8 @@ def _check_to(to: str, positions: Among) -> None:
         raise ValueError(f"all_gather: to must be 'varying', 'reduced' or 'invarying', got {to!r}")
     if to == "reduced":
         raise NotImplementedError(
-            "all_gather: to='reduced' is of explicit shardings, which are to come; pass 'varying' or 'invarying'"
+            "all_gather: to='reduced' is not supported, as no type says of values that they are; pass 'varying' or "
+            "'invarying'"
         )
     if to == "invarying" and positions.groups is not None:
         raise ValueError(

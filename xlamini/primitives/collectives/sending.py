@@ -63,6 +63,6 @@ def pcast(x: Any, axis_name: AxisName, *, to: str) -> Any:
     names = names_of("pcast", axis_name)
     axis_size(names)
     if to != "varying":
-        raise NotImplementedError(f"pcast: to={to!r} is of explicit shardings, which are to come; pass 'varying'")
+        raise NotImplementedError(f"pcast: to={to!r} is not supported, as no type says it of values; pass 'varying'")
     axes = frozenset(name for name in names if manual_axis(name) is not None)
     return tree_map(lambda leaf: varying_along(leaf, axes), x) if axes else x

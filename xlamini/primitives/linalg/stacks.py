@@ -36,14 +36,14 @@ class MatrixOperation(Primitive):
     Its results are weakly typed where all its operands are; the `shape_rule` that a subclass writes need not say so.
     """
 
-    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
-        return in_front(avals, outs, avals[0].ndim - self.rank)
-
     rank = 2
     """How many dimensions the first operand has where there is no stack."""
 
     def __init_subclass__(cls) -> None:
         cls.shape_rule = _keeping_weakness(cls.shape_rule)
+
+    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+        return in_front(avals, outs, avals[0].ndim - self.rank)
 
     def transpose(self, ct: Any, *operands: Any, **params: Any) -> NoReturn:
         raise AssertionError(f"{self.name} is not linear; its derivative is made of products and solves")

@@ -18,8 +18,7 @@ from xlamini.core.pytree import tree_map
 from xlamini.runtime.array import Array
 from xlamini.runtime.keys import KeyType, overlaid, overlay
 from xlamini.runtime.lifetime import check_alive
-from xlamini.runtime.meshes.named_sharding import split_by
-from xlamini.runtime.put import device_put_value
+from xlamini.runtime.put import assembled, device_put_value
 from xlamini.runtime.sharding import Index, Sharding
 
 Shape = tuple[int, ...]
@@ -197,11 +196,10 @@ def _assembled(name: str, shape: Shape, sharding: Sharding, arrays: Sequence[Any
                 f"has {part} in {sharding}"
             )
     words = [overlaid(x) for x in ordered]
-    split = split_by(sharding, len(shape))
-    physical = ShapedArray(shape, found, split=split)
+    physical = aval = ShapedArray(shape, found)
     if isinstance(found, KeyType):
         physical = ShapedArray((*shape, *found.physical_shape), found.physical_dtype)
-    return overlay(_jax.ArrayImpl(physical, sharding, words, True, True), ShapedArray(shape, found, split=split))
+    return overlay(assembled(physical, sharding, words), aval)
 
 
 def _in_order(name: str, sharding: Sharding, arrays: Sequence[Any]) -> list[Any]:

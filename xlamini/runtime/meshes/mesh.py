@@ -60,6 +60,17 @@ class Mesh(AxesOfMesh):
         """Its axes without the devices."""
         return AbstractMesh(self.axis_sizes, self.axis_names, self.axis_types)
 
+    def update(
+        self,
+        devices: Any = None,
+        axis_names: AxisName | Sequence[AxisName] | None = None,
+        axis_types: AxisType | Sequence[AxisType] | None = None,
+    ) -> Mesh:
+        """The same mesh with what is given changed; ValueError where axes, names and types differ in number."""
+        grid = self.devices if devices is None else devices
+        names = self.axis_names if axis_names is None else axis_names
+        return Mesh(grid, names, self.axis_types if axis_types is None else axis_types)
+
     def update_axis_types(self, name_to_type: Mapping[AxisName, AxisType]) -> Mesh:
         """The same devices and axes, those that are named of other types; KeyError for a name that it does not have."""
         return Mesh(self.devices, self.axis_names, changed_types(self, name_to_type))

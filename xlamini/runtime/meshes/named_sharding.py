@@ -141,6 +141,11 @@ def _same(self: NamedSharding, other: object) -> bool:
     return self is other or mine == others
 
 
+def manual_axis_in(sharding: NamedSharding) -> Any:
+    """The first axis of type Manual that its spec names; None if there is none."""
+    return next((name for name in sharding.mesh.manual_axes if name in sharding.spec.axes), None)
+
+
 def split_by(sharding: Any, ndim: int) -> Split | None:
     """What the type of an array that lies so says: how it is split along axes of type Explicit."""
     return split_of(sharding.mesh, sharding.spec, ndim) if type(sharding) is NamedSharding else None

@@ -73,8 +73,7 @@ def _padded(shardings: Sequence[NamedSharding | None], count: int) -> list[Named
 
 def _as_typed(mesh: Mesh, aval: ShapedArray) -> NamedSharding:
     """The sharding that a type says; over an AbstractMesh where the compiler decides along other axes."""
-    spec = PartitionSpec(*[None] * aval.ndim) if aval.split is None else aval.split.spec
-    return NamedSharding(mesh if mesh.are_all_axes_explicit else mesh.abstract_mesh, spec)
+    return NamedSharding(mesh if mesh.are_all_axes_explicit else mesh.abstract_mesh, aval.sharding.spec)
 
 
 def as_placed(place: Any, avals: Sequence[ShapedArray]) -> list[ShapedArray]:

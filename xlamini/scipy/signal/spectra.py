@@ -13,8 +13,9 @@ from xlamini.core.tracer import aval_of
 from xlamini.numpy.arguments import as_axis, as_operand
 from xlamini.numpy.exponential import sqrt
 from xlamini.numpy.fft import fft, fftfreq, ifft, irfft, rfft, rfftfreq
+from xlamini.numpy.medians import median
 from xlamini.numpy.padding import pad
-from xlamini.numpy.statistics import mean, median
+from xlamini.numpy.statistics import mean
 from xlamini.primitives.complex import complex as complex_
 from xlamini.primitives.complex import conj, imag, real
 from xlamini.primitives.convert import convert

@@ -32,9 +32,7 @@ def refuse(face: str, others: Sequence[Any]) -> NoReturn:
     )
 
 
-def call_by_first(
-    ctx: Any, call: Callable[..., Any], operands: Sequence[Any], others: Sequence[Any]
-) -> None:
+def call_by_first(ctx: Any, call: Callable[..., Any], operands: Sequence[Any], others: Sequence[Any]) -> None:
     """Lower `call`, of the operands of the current equation, for the first device along the other axes."""
     mesh = ctx.module.manual
 

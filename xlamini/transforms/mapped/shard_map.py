@@ -20,7 +20,7 @@ from xlamini.transforms.arguments import ArgNames, avals_of, check_callable, che
 from xlamini.transforms.mapped.manual import manual_axes, manual_here
 from xlamini.transforms.mapped.primitive import shard_map_p, varying_as
 from xlamini.transforms.mapped.refs import with_parts_of_refs
-from xlamini.transforms.mapped.specs import allowed_axes, axes_of, local_aval, placed_for, said_by
+from xlamini.transforms.mapped.specs import allowed_axes, local_aval, placed_for, said_by
 from xlamini.transforms.tracing import Trace, rebuilt, trace
 
 
@@ -196,7 +196,7 @@ def _specs(argument: str, specs: Any, tree: Any, of: str, params: dict[str, Any]
     for spec in found:
         if not isinstance(spec, PartitionSpec):
             raise TypeError(f"shard_map: {argument} must be PartitionSpecs, got {spec!r}; write P('x'), P() for whole")
-        others = sorted(axes_of(spec) - params["manual"], key=str)
+        others = sorted(spec.axes - params["manual"], key=str)
         if others:
             raise ShardingError(f"shard_map: {argument} has {spec}, but {_why_not(others[0], params['manual'])}")
     return found

@@ -16,16 +16,11 @@ from xlamini.transforms.mapped.manual import manual_here
 Spec = PartitionSpec
 
 
-def axes_of(spec: Spec) -> frozenset[Any]:
-    """The axes that a spec names."""
-    return frozenset(name for names in spec.names_of(len(spec)) for name in names)
-
-
 def local_aval(aval: ShapedArray, mesh: Mesh, manual: frozenset[Any], spec: Spec) -> ShapedArray:
     """The type of the part that one device holds; ShardingError where there are no even parts."""
     shape = NamedSharding(mesh, spec).shard_shape(aval.shape)
     split = _within(aval.split, mesh, manual)
-    return aval.update(shape=shape, split=split).varying(aval.vma | axes_of(spec))
+    return aval.update(shape=shape, split=split).varying(aval.vma | spec.axes)
 
 
 def global_aval(aval: ShapedArray, mesh: Mesh, manual: frozenset[Any], spec: Spec) -> ShapedArray:
@@ -57,10 +52,7 @@ def said_by(aval: ShapedArray, manual: frozenset[Any]) -> Spec:
 
 def _within(split: Split | None, mesh: Mesh, manual: frozenset[Any]) -> Split | None:
     """What the type of a part says of the axes that are not manual."""
-    if split is None:
-        return None
-    entries = tuple(tuple(n for n in names if n not in manual) for names in split.entries)
-    return split_into(_types(mesh, manual), entries)
+    return split and split.on(_types(mesh, manual))
 
 
 def _types(mesh: Mesh, manual: frozenset[Any]) -> AbstractMesh:
@@ -87,4 +79,4 @@ def allowed_axes(
     avals: Sequence[ShapedArray], specs: Sequence[Spec], manual: frozenset[Any]
 ) -> tuple[frozenset[Any], ...]:
     """Along which axes outputs may vary: those that their specs name, and those of a shard_map around."""
-    return tuple(axes_of(spec) | (aval.vma - manual) for aval, spec in zip(avals, specs, strict=True))
+    return tuple(spec.axes | (aval.vma - manual) for aval, spec in zip(avals, specs, strict=True))

@@ -1,0 +1,40 @@
+"""The median, apart from the other statistics, as it alone sorts."""
+from __future__ import annotations
+
+import numpy as np
+
+from xlamini.core.tracer import aval_of, literal
+from xlamini.numpy.arguments import refuse_out
+from xlamini.numpy.reductions import Axis
+from xlamini.numpy.statistics import flat_rows
+from xlamini.primitives.arithmetic import add
+from xlamini.primitives.comparison import ne
+from xlamini.primitives.elementwise import mul
+from xlamini.primitives.select import where as select
+from xlamini.primitives.shape import expand_dims
+from xlamini.primitives.slice import index_in_dim
+from xlamini.primitives.sort import sort_p
+from xlamini.runtime.array import Array
+from xlamini.transforms.composite import composite
+from xlamini.typing import ArrayLike
+
+
+@composite(static=("axis", "keepdims", "overwrite_input"))
+def median(
+    a: ArrayLike, axis: Axis = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False
+) -> Array:
+    """The middle element over `axis` in sorted order, or the mean of the two in the middle; NaN if one is NaN.
+
+    >>> median(jnp.array([7.0, 1.0, 3.0, 2.0]))
+    Array(2.5, dtype=float32)
+    """
+    refuse_out("median", out)
+    x, axes, rows = flat_rows("median", a, axis)
+    n = aval_of(x).shape[-1]
+    last = rows.ndim
+    (x,) = sort_p.bind(x, dimension=last, is_stable=True, num_keys=1)
+    low, high, top = (index_in_dim(x, i, last, keepdims=False) for i in ((n - 1) // 2, n // 2, n - 1))
+    dtype = aval_of(x).dtype
+    middle = mul(add(low, high), literal(0.5, dtype))
+    middle = select(ne(top, top), literal(np.nan, dtype), middle)
+    return expand_dims(middle, axes) if keepdims else middle
