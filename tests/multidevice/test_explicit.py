@@ -288,6 +288,14 @@ def test_auto_axes() -> None:
     assert text_of(auto_axes(halves)(x, out_sharding=NamedSharding(MESH, P("y")))) == "f32[4@y,16]"
 
 
+def test_auto_axes_with_a_tree_of_shardings() -> None:
+    both = auto_axes(lambda x: {"a": x, "b": [x.T, x]}, out_sharding={"a": P("x"), "b": [P(None, "y"), P()]})
+    with set_mesh(MESH):
+        for found in (both(split(X, "y")), jit(both)(split(X, "y"))):
+            texts = [text_of(found["a"]), *map(text_of, found["b"])]
+            assert texts == ["f32[8@x,16]", "f32[16,8@y]", "f32[8,16]"]
+
+
 def test_explicit_axes() -> None:
     seen = []
 

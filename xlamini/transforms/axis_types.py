@@ -109,10 +109,16 @@ def explicit_axes(
 
 def _on_mesh(face: str, changed: Callable[..., Any]) -> Callable[..., Any]:
     """`changed(args, kwargs, mesh, said)` of the mesh here; outside traced functions it is one program."""
-    run = jit(changed, static_argnums=(2, 3))
+
+    def with_leaves(args: Any, kwargs: Any, mesh: AbstractMesh, leaves: Sequence[Any], tree: Any) -> Any:
+        return changed(args, kwargs, mesh, unflatten(tree, leaves))
+
+    run = jit(with_leaves, static_argnums=(2, 3, 4))
 
     def call(args: Any, kwargs: Any, said: Any) -> Any:
-        return (run if state.builder is None else changed)(args, kwargs, _mesh_of(face, (args, kwargs)), said)
+        leaves, tree = flatten_from_user(said)  # a container of shardings could not be static
+        mesh = _mesh_of(face, (args, kwargs))
+        return (run if state.builder is None else with_leaves)(args, kwargs, mesh, tuple(leaves), tree)
 
     return call
 
