@@ -144,6 +144,39 @@ def test_transformations_in_both_orders(transformed: Callable[..., Any]) -> None
         np.testing.assert_allclose(jit(program)(x), program(X), rtol=1e-4, atol=1e-5)
 
 
+def halved(row: Any) -> Any:
+    return lax.while_loop(lambda r: jnp.abs(r).sum() > 1, lambda r: r / 2, row)
+
+
+def scanned_row(row: Any) -> Any:
+    return lax.scan(lambda c, x: (c + x, c * x), jnp.zeros(()), row)[1]
+
+
+def mapped_row(row: Any) -> Any:
+    columns = {"in_specs": P("y"), "out_specs": P("y"), "axis_names": {"y"}}
+    return shard_map(lambda a: a * 2 + lax.psum(a.sum(), "y"), mesh=MESH, **columns)(row)
+
+
+@pytest.mark.parametrize(
+    ("of_row", "text"),
+    [
+        (halved, "f32[8@x,16]"),
+        (scanned_row, "f32[8@x,16]"),
+        (mapped_row, "f32[8@x,16@y]"),
+        (lambda r: lax.cond(r.sum() > 0, jnp.sin, jnp.cos, r), "f32[8@x,16]"),
+        (lambda r: checkpoint(jnp.sin)(r), "f32[8@x,16]"),
+        (soft, "f32[8@x,16]"),
+        (lambda r: jit(jnp.cumsum)(r), "f32[8@x,16]"),
+        (grad(lambda r: jit(lambda r: (r**3).sum())(r)), "f32[8@x,16]"),
+    ],
+)
+def test_vmap_keeps_the_mapped_dimension_split(of_row: Callable[..., Any], text: str) -> None:
+    for program in (vmap(of_row), jit(vmap(of_row))):
+        found = program(split(X, "x"))
+        assert text_of(found) == text
+        np.testing.assert_allclose(found, np.stack([of_row(r) for r in X]), rtol=2e-5, atol=1e-5)
+
+
 def test_types_are_shown() -> None:
     x, w = split(X, "x"), split(W, None, "y")
     assert text_of(x) == "f32[8@x,16]"

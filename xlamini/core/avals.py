@@ -15,7 +15,7 @@ import numpy as np
 from xlamini.core.abstract_mesh import ManualAxisType
 from xlamini.core.dtypes import float0, short_name
 from xlamini.core.errors import ShapeError
-from xlamini.core.split import Split
+from xlamini.core.split import Names, Split, with_entry
 
 Shape = tuple[int, ...]
 
@@ -121,10 +121,13 @@ class ShapedArray:
         shape = (*self.shape[:dim], *self.shape[dim + 1 :])
         return self.update(shape=shape, split=self.split and self.split.without(dim))
 
-    def inserted(self, dim: int, size: int) -> ShapedArray:
-        """The type with a further dimension of this size at `dim`."""
+    def inserted(self, dim: int, size: int, placed: tuple[Any, Names] | None = None) -> ShapedArray:
+        """The type with a further dimension of this size at `dim`, split along the axes of a mesh in `placed`."""
         shape = (*self.shape[:dim], size, *self.shape[dim:])
-        return self.update(shape=shape, split=self.split and self.split.inserted(dim))
+        split = self.split and self.split.inserted(dim)
+        if placed is not None:
+            split = with_entry(split, dim, len(shape), *placed)
+        return self.update(shape=shape, split=split)
 
     def str_short(self, short_dtypes: bool = True) -> str:
         """`f32[3,4]`, or `float32[3,4]` with the dtype's full name."""

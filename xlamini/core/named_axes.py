@@ -11,7 +11,8 @@ class Axis(NamedTuple):
     """The axis a `vmap` adds: its size, and its name where the user gave one; or an axis of shard_map's mesh.
 
     Of the latter, which are `manual`, it is tracked which values vary along it, unless it is not `checked`. What a vmap
-    adds may lie `along` axes of a mesh, where a program says how values lie.
+    adds may lie `along` axes of a mesh, where a program says how values lie; and `placed`, a mesh and some of its
+    explicit axes, is what types of mapped arguments say of it.
     """
 
     size: int
@@ -19,6 +20,7 @@ class Axis(NamedTuple):
     manual: bool = False
     checked: bool = True
     along: tuple[Any, ...] = ()
+    placed: tuple[Any, tuple[Any, ...]] | None = None
 
 
 class _Axes(threading.local):

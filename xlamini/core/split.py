@@ -69,6 +69,13 @@ def split_into(mesh: AbstractMesh, entries: tuple[Names, ...]) -> Split | None:
     return Split(mesh, entries) if any(entries) else None
 
 
+def with_entry(split: Split | None, dim: int, ndim: int, mesh: AbstractMesh, names: Names) -> Split | None:
+    """The Split of a value of `ndim` dimensions of which one is split along these axes too, unless others are."""
+    entries = ((),) * ndim if split is None else split.entries
+    taken = {name for axes in entries for name in axes}
+    return split if taken.intersection(names) else split_into(mesh, (*entries[:dim], names, *entries[dim + 1 :]))
+
+
 def split_of(mesh: Any, spec: PartitionSpec, ndim: int) -> Split | None:
     """What a spec says of the explicit axes of a mesh."""
     return _along(mesh, spec.names_of(ndim)) if mesh.explicit_axes else None

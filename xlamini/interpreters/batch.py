@@ -39,15 +39,15 @@ def batch(jaxpr: Jaxpr, axis: Axis, dims: Dims, force: tuple[bool, ...] = ()) ->
         out_dims.extend(found)
         return outs
 
-    avals = [batched_aval(a, axis.size, d) for a, d in zip(jaxpr.in_avals, dims, strict=True)]
+    avals = [batched_aval(a, axis, d) for a, d in zip(jaxpr.in_avals, dims, strict=True)]
     result, _ = build(batched, avals, jaxpr.name)
     return result, tuple(out_dims)
 
 
 @functools.lru_cache(maxsize=4096)
-def batched_aval(aval: ShapedArray, size: int, dim: int | None) -> ShapedArray:
-    """The aval with a dimension of `size` inserted at `dim`."""
-    return aval if dim is None else aval.inserted(dim, size)
+def batched_aval(aval: ShapedArray, axis: Axis, dim: int | None) -> ShapedArray:
+    """The aval with the axis inserted as a dimension at `dim`."""
+    return aval if dim is None else aval.inserted(dim, axis.size, axis.placed)
 
 
 def push_batch(
@@ -72,7 +72,7 @@ def push_batch(
 def _batch_equation(
     target: Builder, eqn: Equation, axis: Axis, inputs: Sequence[Any], dims: Sequence[int | None]
 ) -> tuple[Sequence[Any], Sequence[int | None]]:
-    notes = [_note(a, x, axis.size, d) for a, x, d in zip(eqn.invars, inputs, dims, strict=True)]
+    notes = [_note(a, x, axis, d) for a, x, d in zip(eqn.invars, inputs, dims, strict=True)]
     once = of_equation(batch, eqn, notes, axis)
     provenance = derived("batch", eqn)
     if once is not None:
@@ -85,9 +85,9 @@ def _batch_equation(
     return (outs, out_dims) if eqn.primitive.multiple_results else ([outs], [out_dims])
 
 
-def _note(atom: Atom, value: Any, size: int, dim: int | None) -> Any:
+def _note(atom: Atom, value: Any, axis: Axis, dim: int | None) -> Any:
     """Where an operand has its batch dimension (see alone.py)."""
     if type(atom) is not Var:
         return atom
     found = aval_of(value)
-    return dim if found is batched_aval(atom.aval, size, dim) else found
+    return dim if found is batched_aval(atom.aval, axis, dim) else found

@@ -5,6 +5,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from xlamini.core.avals import ShapedArray
 from xlamini.core.edges import edge
 from xlamini.core.jaxpr import Jaxpr
 from xlamini.core.named_axes import named_axis
@@ -74,9 +75,17 @@ def _mapped(mapping: Mapping, args: Sequence[Any], kwargs: dict[str, Any]) -> An
     check_values(leaves, names, fun_name)
     dims = axis_leaves("in_axes", mapping.in_axes, args, kwargs, avals, names, fun_name)
     size = mapped_size(avals, dims, names, mapping.axis_size, fun_name)
-    axis = Axis(size, mapping.axis_name, along=mapping.along)
+    axis = Axis(size, mapping.axis_name, along=mapping.along, placed=_where_split(avals, dims))
     traced = _trace_example(fun, in_tree, leaves, avals, dims, names, axis)
     return _run(traced, axis, leaves, dims, mapping.out_axes, fun_name)
+
+
+def _where_split(avals: Sequence[ShapedArray], dims: Sequence[int | None]) -> tuple[Any, tuple[Any, ...]] | None:
+    """The mesh, and its axes along which types say that the mapped axis of an argument is split; None if it is not."""
+    for aval, dim in zip(avals, dims, strict=True):
+        if dim is not None and aval.split is not None and aval.split.entries[dim]:
+            return aval.split.mesh, aval.split.entries[dim]
+    return None
 
 
 def _threading(cells: Cells, mapping: Mapping, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:

@@ -153,7 +153,7 @@ def batched(body: Jaxpr, axis: Axis, consts: Mask, carry: Mask, xs: Mask) -> Bat
 
     marked = until_stable(lambda marked: [d is not None for d in found(marked)[1][:count]], carry)
     made, dims = found(marked)
-    types = [batched_aval(a, axis.size, 0 if m else None) for a, m in zip(body.out_avals, marked, strict=False)]
+    types = [batched_aval(a, axis, 0 if m else None) for a, m in zip(body.out_avals, marked, strict=False)]
     return Batched(with_outputs_of(made, tuple(types)), marked, dims[count:])
 
 

@@ -78,7 +78,7 @@ def batched(cond: Jaxpr, body: Jaxpr, axis: Axis, dims: Parts) -> Batched:
 
     carry = until_stable(step, [d is not None for d in dims.carry])
     types = tuple(
-        batched_aval(a, axis.size, d) for a, d in zip(body.in_avals[len(dims.body) :], _dims(carry), strict=True)
+        batched_aval(a, axis, d) for a, d in zip(body.in_avals[len(dims.body) :], _dims(carry), strict=True)
     )
     of_body, _ = batch(body, axis, (*dims.body, *_dims(carry)), carry)
     return Batched(_batched_cond(cond, axis, dims.cond, carry)[0], with_outputs_of(of_body, types), carry)

@@ -82,7 +82,7 @@ class CustomLin(Primitive):
         found = iter(dims[count:])
         own = tuple(0 if zero else next(found) for zero in params["in_zeros"])
         bwd = BatchedBackward(params["bwd"], axis, tuple(dims[:count]), own)
-        out_avals = tuple(batched_aval(a, axis.size, 0) for a in params["out_avals"])
+        out_avals = tuple(batched_aval(a, axis, 0) for a in params["out_avals"])
         outs = self.bind(*operands, **{**params, "bwd": bwd, "out_avals": out_avals})
         return outs, [0] * len(outs)
 

@@ -47,7 +47,7 @@ class VmapRule(RewriteRule):
         return name_of(self.name.rule)
 
     def batched_avals(self, axis: Axis, batched: Mask) -> list[ShapedArray]:
-        return [batched_aval(a, axis.size, 0 if b else None) for a, b in zip(self.avals, batched, strict=True)]
+        return [batched_aval(a, axis, 0 if b else None) for a, b in zip(self.avals, batched, strict=True)]
 
 
 class UserVmap(VmapRule):
@@ -82,7 +82,7 @@ class UserVmap(VmapRule):
         leaves = checked_tree(self.name, "output", out, self.out_tree)
         batched = self._checked_marks(marks)
         dims = [0 if b else None for b in batched]
-        wanted = [batched_aval(a, axis.size, d) for a, d in zip(self.out_avals, dims, strict=True)]
+        wanted = [batched_aval(a, axis, d) for a, d in zip(self.out_avals, dims, strict=True)]
         like = f"a map of {self.name.of} over {axis.size} examples, with this out_batched,"
         checked_types(self.name, "output", leaves, self.out_tree, wanted, like)
         return [convert(x, a.dtype, a.weak_type) for x, a in zip(leaves, wanted, strict=True)], batched

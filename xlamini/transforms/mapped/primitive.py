@@ -45,7 +45,7 @@ from xlamini.transforms.higher_order import (
     with_zeros,
 )
 from xlamini.transforms.mapped.manual import manual_axes
-from xlamini.transforms.mapped.specs import Spec, allowed_axes, global_aval, moved, stacked_spec
+from xlamini.transforms.mapped.specs import Spec, allowed_axes, global_aval, moved, placed_within, stacked_spec
 
 Specs = tuple[Spec, ...]
 
@@ -102,6 +102,7 @@ class ShardMap(HigherOrder):
     ) -> Any:
         if axis.name in params["manual"]:
             axis = axis._replace(name=None)  # inside, the name is that of the mesh's axis
+        axis = axis._replace(placed=placed_within(axis.placed, params["mesh"], params["manual"]))
         with manual_axes(params):
             batched, out_dims = batch(jaxpr, axis, tuple(dims))
         ins, outs = (tuple(map(moved, params[name], ds)) for name, ds in (("in_specs", dims), ("out_specs", out_dims)))

@@ -44,6 +44,13 @@ def placed_for(aval: ShapedArray, mesh: Mesh, manual: frozenset[Any], spec: Spec
     return around(_within(aval.split, mesh, manual), mesh, spec, aval.ndim)
 
 
+def placed_within(placed: Any, mesh: Mesh, manual: frozenset[Any]) -> Any:
+    """What types say inside of the axis that vmap adds: it is split as outside, if not along manual axes."""
+    if placed is None or manual.intersection(placed[1]):
+        return None
+    return _types(mesh, manual), placed[1]
+
+
 def said_by(aval: ShapedArray, manual: frozenset[Any]) -> Spec:
     """The spec that an argument's type says."""
     entries = () if aval.split is None else aval.split.entries
