@@ -228,3 +228,14 @@ def test_vmap_along_an_axis_that_the_mesh_does_not_have() -> None:
     doubled = vmap(lambda a: lax.with_sharding_constraint(a * 2, over("y")), spmd_axis_name="z")
     with pytest.raises(ValueError, match=r"names the axis 'z', which the mesh does not have"):
         jit(doubled)(table(4, 8))
+
+
+def test_a_mesh_as_a_context_manager() -> None:
+    held = jit(lambda a: lax.with_sharding_constraint(a * 2, P("x", "y")))
+    with pytest.warns(DeprecationWarning, match="set_mesh"), MESH:
+        found = held(table(4, 8))
+        assert xlamini.sharding.get_mesh() is MESH
+    assert found.sharding.spec == P("x", "y")
+    assert xlamini.sharding.get_mesh().empty
+    with pytest.raises(RuntimeError, match="names no mesh"):
+        held(table(4, 8))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import threading
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import TracebackType
@@ -14,6 +16,7 @@ from jaxlib._jax import config as _cells
 from xlamini.core.abstract_mesh import AbstractMesh, AxisType
 from xlamini.core.edges import edge_methods
 from xlamini.core.partition_spec import PartitionSpec
+from xlamini.core.provenance import user_stacklevel
 from xlamini.core.tracer import state
 from xlamini.runtime.meshes.mesh import Mesh
 from xlamini.runtime.meshes.named_sharding import NamedSharding
@@ -59,6 +62,35 @@ class set_mesh:
     ) -> None:
         _mesh.set_local(self._before[0])
         _abstract_mesh.set_local(self._before[1])
+
+
+class _Entered(threading.local):
+    """What was set before each `with mesh:` that is going on."""
+
+    def __init__(self) -> None:
+        self.before: list[tuple[Any, Any]] = []
+
+
+_entered = _Entered()
+
+
+def _enter(mesh: Mesh) -> Mesh:
+    """What older programs write in place of `set_mesh`; also in a traced function."""
+    warnings.warn(
+        "`with mesh:` is deprecated; write `with xlamini.set_mesh(mesh):`", DeprecationWarning, user_stacklevel()
+    )
+    _entered.before.append((_mesh.swap_local(mesh), _abstract_mesh.swap_local(mesh.abstract_mesh)))
+    return mesh
+
+
+def _exit(mesh: Mesh, *error: object) -> None:
+    before = _entered.before.pop()
+    _mesh.set_local(before[0])
+    _abstract_mesh.set_local(before[1])
+
+
+setattr(Mesh, "__enter__", _enter)  # noqa: B010  here, as a mesh by itself does not know of the one that is set
+setattr(Mesh, "__exit__", _exit)  # noqa: B010
 
 
 class use_abstract_mesh:
