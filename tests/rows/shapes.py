@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 
 from tests.rows.row import BOOLS, COMPLEXES, FLOATS, INTS, Arg, Row
-from xlamini import NamedSharding, P, lax, make_mesh, numpy, reshard
-from xlamini.sharding import AxisType
+from xlamini import NamedSharding, P, lax, numpy
+from xlamini.primitives.reshard import reshard_p
+from xlamini.sharding import AbstractMesh, AxisType
 
 ALL = FLOATS + COMPLEXES + INTS + BOOLS
 
@@ -18,7 +19,7 @@ def moved(name: str, op: Any, reference: Any, *shapes: tuple[int, ...]) -> Row:
 
 
 HERE = numpy.ones(()).sharding
-EXPLICIT = NamedSharding(make_mesh((1,), ("rows",), axis_types=AxisType.Explicit), P())
+EXPLICIT = NamedSharding(AbstractMesh((1,), ("rows",), axis_types=AxisType.Explicit), P())
 
 BARRIER = Row(
     "optimization_barrier",
@@ -120,7 +121,7 @@ ROWS = [
         linear=True,
         exact=True,
     ),
-    Row("reshard", lambda x: reshard(x, EXPLICIT), lambda x: x, linear=True, exact=True),
+    Row("reshard", lambda x: reshard_p.bind(x, dst_sharding=EXPLICIT), lambda x: x, linear=True, exact=True),
     Row("dce_sink", lambda x: (lax.dce_sink(x * 2), x)[1], lambda x: x, exact=True),
     Row(
         "create_token",
