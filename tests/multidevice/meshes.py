@@ -1,4 +1,4 @@
-"""The mesh that the tests of this folder compute on: 8 devices as 2 by 4."""
+"""What the tests of this folder share: the mesh that they compute on, 8 devices as 2 by 4, and functions with rules."""
 from __future__ import annotations
 
 from typing import Any
@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 import xlamini
-from xlamini import P, make_mesh
+from xlamini import P, custom_jvp, custom_vjp, make_mesh
+from xlamini import numpy as jnp
 from xlamini.sharding import Mesh, NamedSharding
 
 MESH = make_mesh((2, 4), ("x", "y"))
@@ -30,3 +31,19 @@ def table(*shape: int) -> np.ndarray:
 def split(value: Any, *partitions: Any) -> Any:
     """An array over the mesh."""
     return xlamini.device_put(value, over(*partitions))
+
+
+@custom_vjp
+def clipped(x: Any) -> Any:
+    return x
+
+
+clipped.defvjp(lambda x: (x, x), lambda x, ct: (jnp.clip(ct, -1, 1) * jnp.sign(x),))
+
+
+@custom_jvp
+def soft(x: Any) -> Any:
+    return jnp.log1p(jnp.exp(x))
+
+
+soft.defjvps(lambda t, out, x: t * (1 - jnp.exp(-out)))

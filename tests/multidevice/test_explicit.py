@@ -9,13 +9,11 @@ import numpy as np
 import pytest
 
 import xlamini
-from tests.multidevice.meshes import table
+from tests.multidevice.meshes import clipped, soft, table
 from xlamini import (
     NamedSharding,
     P,
     checkpoint,
-    custom_jvp,
-    custom_vjp,
     grad,
     jit,
     jvp,
@@ -49,22 +47,6 @@ def split(value: Any, *partitions: Any, mesh: Any = MESH) -> Any:
 
 def text_of(x: Any) -> str:
     return xlamini.typeof(x).str_short()
-
-
-@custom_vjp
-def clipped(x: Any) -> Any:
-    return x
-
-
-clipped.defvjp(lambda x: (x, x), lambda x, ct: (jnp.clip(ct, -1, 1) * jnp.sign(x),))
-
-
-@custom_jvp
-def soft(x: Any) -> Any:
-    return jnp.log1p(jnp.exp(x))
-
-
-soft.defjvps(lambda t, out, x: t * (1 - jnp.exp(-out)))
 
 
 def layer(x: Any, w: Any) -> Any:

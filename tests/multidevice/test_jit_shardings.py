@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import xlamini
-from tests.multidevice.meshes import MESH, SPECS, over, split, table
-from xlamini import NamedSharding, P, checkpoint, custom_jvp, custom_vjp, grad, jit, jvp, lax, random, vmap
+from tests.multidevice.meshes import MESH, SPECS, clipped, over, soft, split, table
+from xlamini import NamedSharding, P, checkpoint, grad, jit, jvp, lax, random, vmap
 from xlamini import numpy as jnp
 
 X, W = table(4, 8) / 8 - 1, np.cos(table(8, 8))
@@ -22,22 +22,6 @@ def layer(x: Any, w: Any) -> Any:
 
 def loss(x: Any, w: Any) -> Any:
     return (layer(x, w) ** 2).sum()
-
-
-@custom_vjp
-def clipped(x: Any) -> Any:
-    return x
-
-
-clipped.defvjp(lambda x: (x, x), lambda x, ct: (jnp.clip(ct, -1, 1) * jnp.sign(x),))
-
-
-@custom_jvp
-def soft(x: Any) -> Any:
-    return jnp.log1p(jnp.exp(x))
-
-
-soft.defjvps(lambda t, out, x: t * (1 - jnp.exp(-out)))
 
 
 def scanned(x: Any, w: Any) -> Any:

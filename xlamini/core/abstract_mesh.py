@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import math
 from collections import OrderedDict
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -159,8 +159,7 @@ class AbstractMesh(AxesOfMesh):
 
     def update_axis_types(self, name_to_type: Mapping[AxisName, AxisType]) -> AbstractMesh:
         """The same axes, those that are named of other types; KeyError for a name that it does not have."""
-        types = changed_types(self, name_to_type)
-        return AbstractMesh(self.axis_sizes, self.axis_names, types, abstract_device=self.abstract_device)
+        return self.update(axis_types=changed_types(self, name_to_type))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, AbstractMesh):
@@ -172,6 +171,11 @@ class AbstractMesh(AxesOfMesh):
 
     def __repr__(self) -> str:
         return f"AbstractMesh({self._axes_text()})"
+
+
+def parts_along(mesh: AxesOfMesh, names: Iterable[AxisName]) -> int:
+    """Into how many parts what is split along these axes falls."""
+    return math.prod(mesh.shape[name] for name in names)
 
 
 def changed_types(mesh: AxesOfMesh, name_to_type: Mapping[AxisName, AxisType]) -> tuple[AxisType, ...]:

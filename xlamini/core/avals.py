@@ -1,7 +1,7 @@
 """Avals: what is known of a value before it exists.
 
-An aval is interned: asking twice for the same type gives the same object. So avals are equal if
-and only if they are the same object, and tables of them cost no more than tables of ints.
+An aval is interned: asking twice for the same type gives the same object. So avals are equal if and only if they are
+the same object, and tables of them cost no more than tables of ints.
 """
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class ShapedArray:
         )
 
     def strip_weak_type(self) -> ShapedArray:
-        return self.update(weak_type=False) if self.weak_type else self
+        return ShapedArray(self.shape, self.dtype, False, self.vma, self.split) if self.weak_type else self
 
     def without(self, dim: int) -> ShapedArray:
         """The type with a dimension taken off."""

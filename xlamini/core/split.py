@@ -1,11 +1,10 @@
 """Split: what the type of a value says of how the value lies on a mesh, along the mesh's axes of type Explicit."""
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from xlamini.core.abstract_mesh import AbstractMesh, AxisName
+from xlamini.core.abstract_mesh import AbstractMesh, AxisName, parts_along
 from xlamini.core.partition_spec import PartitionSpec
 
 Names = tuple[AxisName, ...]
@@ -42,15 +41,15 @@ class Split:
 
     def parts(self, dim: int) -> int:
         """Into how many parts a dimension is split."""
-        return math.prod(self.mesh.shape[name] for name in self.entries[dim])
+        return parts_along(self.mesh, self.entries[dim])
 
     def without(self, dim: int) -> Split | None:
         """That of the value with a dimension taken off."""
         return split_into(self.mesh, (*self.entries[:dim], *self.entries[dim + 1 :]))
 
-    def inserted(self, dim: int, names: Names = ()) -> Split:
-        """That of the value with a further dimension at `dim`."""
-        return Split(self.mesh, (*self.entries[:dim], names, *self.entries[dim:]))
+    def inserted(self, dim: int) -> Split:
+        """That of the value with a further dimension at `dim`, which is whole."""
+        return Split(self.mesh, (*self.entries[:dim], (), *self.entries[dim:]))
 
     def on(self, mesh: AbstractMesh) -> Split | None:
         """What it says of the explicit axes of the same mesh with other types of axes."""

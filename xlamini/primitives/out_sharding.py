@@ -10,7 +10,7 @@ from xlamini.core.splitting import compiler_decides
 from xlamini.core.tracer import aval_of, state
 from xlamini.primitives.sharding_constraint import moved_to
 from xlamini.runtime.meshes.current_mesh import as_here, named
-from xlamini.runtime.meshes.named_sharding import NamedSharding, manual_axis_in
+from xlamini.runtime.meshes.named_sharding import NamedSharding, manual_axis_in, saying
 
 
 def in_sharding(out_sharding: Any, fun: Callable[..., Any], *operands: Any, **options: Any) -> Any:
@@ -56,6 +56,5 @@ def sharding_like(x: Any) -> NamedSharding | None:
     if state.builder is None:
         own = getattr(x, "sharding", None) if hasattr(x, "aval") else None
         return own if type(own) is NamedSharding else None
-    split = aval_of(x).split
-    there = None if split is None else as_here(NamedSharding(split.mesh, split.spec))
+    there = as_here(saying(aval_of(x).split))
     return there if there is not None and there.mesh.explicit_axes else None

@@ -9,7 +9,7 @@ from xlamini.core.split import Split, split_of
 from xlamini.core.splitting import Splits
 from xlamini.core.tracer import aval_of
 from xlamini.primitives.linear_unary import LinearUnary
-from xlamini.runtime.meshes.named_sharding import NamedSharding
+from xlamini.runtime.meshes.named_sharding import NamedSharding, saying
 
 
 class Reshard(LinearUnary):
@@ -26,7 +26,7 @@ class Reshard(LinearUnary):
         return Splits([None if there is None else split_of(there.mesh, there.spec, avals[0].ndim)])
 
     def transpose(self, ct: Any, x: Any, *, dst_sharding: Any) -> list[Any]:
-        return [divided_as(ct, x.aval.split)]
+        return [ct]  # which `transpose` splits as the operand is, as it does for every primitive
 
     def batch(
         self, axis: Any, operands: Sequence[Any], dims: Sequence[int | None], *, dst_sharding: Any
@@ -56,6 +56,4 @@ def _batched(there: NamedSharding, aval: ShapedArray, dim: int) -> NamedSharding
 
 def divided_as(x: Any, split: Split | None) -> Any:
     """A value with a type that is split so."""
-    if aval_of(x).split is split:
-        return x
-    return reshard_p.bind(x, dst_sharding=None if split is None else NamedSharding(split.mesh, split.spec))
+    return x if aval_of(x).split is split else reshard_p.bind(x, dst_sharding=saying(split))

@@ -16,7 +16,7 @@ from xlamini.core.jaxpr import ClosedJaxpr
 from xlamini.core.pytree import first_difference, flatten, unflatten
 from xlamini.core.tracer import Tracer
 from xlamini.runtime.hlo.unoptimised import hlo_cost, hlo_of, hlo_text
-from xlamini.runtime.meshes.named_sharding import NamedSharding
+from xlamini.runtime.meshes.named_sharding import saying
 from xlamini.runtime.put import device_put_value
 from xlamini.transforms.cost import CostAnalysis, cost_of_program
 from xlamini.transforms.destination import Elsewhere, destination, device_of
@@ -101,17 +101,12 @@ class Stage:
 
     def _out_info(self) -> list[ShapeDtypeStruct]:
         avals = self._known.trace.jaxpr.out_avals
-        return [ShapeDtypeStruct(a.shape, a.dtype, sharding=_typed(a), weak_type=a.weak_type) for a in avals]
+        return [ShapeDtypeStruct(a.shape, a.dtype, sharding=saying(a.split), weak_type=a.weak_type) for a in avals]
 
     def __repr__(self) -> str:
         pairs = zip(self._known.trace.names, self._known.avals, strict=True)
         arguments = ", ".join(f"{name}: {aval.str_short(short_dtypes=False)}" for name, aval in pairs)
         return f"<{type(self).__name__} {self._known.name}({arguments})>"
-
-
-def _typed(aval: ShapedArray) -> NamedSharding | None:
-    """The sharding that a type says, over a mesh without devices."""
-    return None if aval.split is None else NamedSharding(aval.split.mesh, aval.split.spec)
 
 
 class Traced(Stage):

@@ -29,6 +29,16 @@ _mesh = _cells.Config("mesh", None, include_in_jit_key=True, include_in_trace_co
 _abstract_mesh = _cells.Config("abstract_mesh", None, include_in_jit_key=True, include_in_trace_context=True)
 
 
+def _swapped(mesh: Any, abstract: Any) -> tuple[Any, Any]:
+    """Set both; what was set before."""
+    return _mesh.swap_local(mesh), _abstract_mesh.swap_local(abstract)
+
+
+def _restore(before: tuple[Any, Any]) -> None:
+    _mesh.set_local(before[0])
+    _abstract_mesh.set_local(before[1])
+
+
 class set_mesh:
     """Set the mesh of this thread: from now on, or, as a context manager, for the block.
 
@@ -52,7 +62,7 @@ class set_mesh:
         if state.builder is not None:
             raise ValueError("set_mesh cannot be used in a traced function; set the mesh around the call of it")
         mesh = None if mesh is None or mesh.empty else mesh
-        self._before = _mesh.swap_local(mesh), _abstract_mesh.swap_local(mesh and mesh.abstract_mesh)
+        self._before = _swapped(mesh, mesh and mesh.abstract_mesh)
 
     def __enter__(self) -> None:
         pass
@@ -60,8 +70,7 @@ class set_mesh:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        _mesh.set_local(self._before[0])
-        _abstract_mesh.set_local(self._before[1])
+        _restore(self._before)
 
 
 class _Entered(threading.local):
@@ -79,14 +88,12 @@ def _enter(mesh: Mesh) -> Mesh:
     warnings.warn(
         "`with mesh:` is deprecated; write `with xlamini.set_mesh(mesh):`", DeprecationWarning, user_stacklevel()
     )
-    _entered.before.append((_mesh.swap_local(mesh), _abstract_mesh.swap_local(mesh.abstract_mesh)))
+    _entered.before.append(_swapped(mesh, mesh.abstract_mesh))
     return mesh
 
 
 def _exit(mesh: Mesh, *error: object) -> None:
-    before = _entered.before.pop()
-    _mesh.set_local(before[0])
-    _abstract_mesh.set_local(before[1])
+    _restore(_entered.before.pop())
 
 
 setattr(Mesh, "__enter__", _enter)  # noqa: B010  here, as a mesh by itself does not know of the one that is set
@@ -121,16 +128,16 @@ def manual_mesh(mesh: Mesh, manual: frozenset[Any]) -> Iterator[None]:
 
     It is part of what programs are traced for, as any mesh that is set.
     """
-    before = _mesh.swap_local(mesh), _abstract_mesh.swap_local(_within(mesh.abstract_mesh, manual))
+    before = _swapped(mesh, with_manual(mesh.abstract_mesh, manual))
     try:
         yield
     finally:
-        _mesh.set_local(before[0])
-        _abstract_mesh.set_local(before[1])
+        _restore(before)
 
 
 @functools.lru_cache(256)
-def _within(mesh: AbstractMesh, manual: frozenset[Any]) -> AbstractMesh:
+def with_manual(mesh: AbstractMesh, manual: frozenset[Any]) -> AbstractMesh:
+    """The mesh with these axes of type Manual."""
     return mesh.update_axis_types(dict.fromkeys(manual, AxisType.Manual))
 
 

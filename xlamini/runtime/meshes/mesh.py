@@ -73,7 +73,7 @@ class Mesh(AxesOfMesh):
 
     def update_axis_types(self, name_to_type: Mapping[AxisName, AxisType]) -> Mesh:
         """The same devices and axes, those that are named of other types; KeyError for a name that it does not have."""
-        return Mesh(self.devices, self.axis_names, changed_types(self, name_to_type))
+        return self.update(axis_types=changed_types(self, name_to_type))
 
     @cached_property
     def _internal_device_list(self) -> Any:

@@ -6,13 +6,12 @@ The class is jaxlib's, so that C++ dispatch compares it; what it means is here.
 from __future__ import annotations
 
 import functools
-import math
 from typing import Any
 
 import numpy as np
 from jaxlib import _hlo, _jax
 
-from xlamini.core.abstract_mesh import AbstractMesh, AxesOfMesh
+from xlamini.core.abstract_mesh import AbstractMesh, AxesOfMesh, parts_along
 from xlamini.core.avals import ShapedArray, sharding_of
 from xlamini.core.edges import edge
 from xlamini.core.errors import ShardingError
@@ -46,7 +45,7 @@ def _axes(mesh: AxesOfMesh) -> str:
 
 def _factors(self: NamedSharding, ndim: int) -> list[int]:
     """Into how many parts each dimension is split."""
-    return [math.prod(self.mesh.shape[name] for name in names) for names in self.spec.names_of(ndim)]
+    return [parts_along(self.mesh, names) for names in self.spec.names_of(ndim)]
 
 
 def _shard_shape(self: NamedSharding, global_shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -112,7 +111,7 @@ def _to_xla_hlo_sharding(self: NamedSharding, num_dimensions: int) -> _hlo.HloSh
         return _hlo.HloSharding.replicate()
     used = [name for axes in names for name in axes]
     order = [*used, *(name for name in mesh.axis_names if name not in used)]
-    copies = math.prod(mesh.shape[name] for name in order[len(used) :])
+    copies = parts_along(mesh, order[len(used) :])
     dims = [*_factors(self, num_dimensions), *([copies] if copies > 1 else [])]
     perm = [mesh.axis_names.index(name) for name in order]
     left_over = [_hlo.OpSharding_Type.REPLICATED] if copies > 1 else []
@@ -164,11 +163,14 @@ def _shortened(sharding: NamedSharding) -> NamedSharding:
     return _update(sharding, spec=PartitionSpec(*entries))
 
 
+def saying(split: Split | None) -> NamedSharding | None:
+    """What a type says, as a sharding over a mesh without devices; None where nothing is split."""
+    return None if split is None else NamedSharding(split.mesh, split.spec)
+
+
 def _of_type(aval: ShapedArray) -> NamedSharding:
     """How a value of this type is split."""
-    if aval.split is None:
-        return NamedSharding(_NO_AXES, PartitionSpec(*[None] * aval.ndim))
-    return NamedSharding(aval.split.mesh, aval.split.spec)
+    return saying(aval.split) or NamedSharding(_NO_AXES, PartitionSpec(*[None] * aval.ndim))
 
 
 _NO_AXES = AbstractMesh((), ())

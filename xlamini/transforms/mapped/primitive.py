@@ -9,11 +9,11 @@ that are, does so inside and outside alike.
 """
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
+from xlamini.core.abstract_mesh import parts_along
 from xlamini.core.avals import ShapedArray
 from xlamini.core.jaxpr import Jaxpr, close_over
 from xlamini.core.partition_spec import PartitionSpec
@@ -138,7 +138,7 @@ class ShardMap(HigherOrder):
 
     def cost(self, *avals: ShapedArray, jaxpr: Jaxpr, mesh: Mesh, manual: frozenset[Any], **params: Any) -> Cost:
         """What devices along the manual axes compute together; the compiler parts it among the others."""
-        one, count = cost_of(jaxpr), math.prod(mesh.shape[name] for name in manual)
+        one, count = cost_of(jaxpr), parts_along(mesh, manual)
         return Cost(one.flops * count, one.bytes * count)
 
     def shown_params(self, params: dict[str, Any]) -> dict[str, Any]:

@@ -83,17 +83,13 @@ def _mapped(
     axis_names: frozenset[Any],
     check_vma: bool,
 ) -> Any:
-    name, mesh = name_of(f), checked_mesh("shard_map", mesh, name_of(f))
+    mesh = checked_mesh("shard_map", mesh, name_of(f))
     params = {"mesh": mesh, "manual": _manual(axis_names, mesh), "check_vma": check_vma}
-    leaves, in_tree = flatten_from_user((args, {}))
-    names = ArgNames(f, in_tree)
-    avals = avals_of(leaves, names, name)
-    check_values(leaves, names, name)
+    operands = operands_of(f, args)
     if in_specs is None:
-        ins = inferred("shard_map: in_specs", avals, params)
+        ins = inferred("shard_map: in_specs", operands.avals, params)
     else:
-        ins = _specs("in_specs", (in_specs, None), in_tree, "args", params)
-    operands = Operands(leaves, in_tree, names, avals, name)
+        ins = _specs("in_specs", (in_specs, None), operands.tree, "args", params)
 
     def outs_of(traced: Trace) -> list[PartitionSpec]:
         return _specs("out_specs", out_specs, traced.out_tree, "output", params)
@@ -109,6 +105,15 @@ class Operands(NamedTuple):
     names: Sequence[str]
     avals: Sequence[ShapedArray]
     fun_name: str
+
+
+def operands_of(f: Callable[..., Any], args: Sequence[Any]) -> Operands:
+    """The positional arguments of a call; an error for one that is no array, or has no value."""
+    leaves, tree = flatten_from_user((args, {}))
+    names, fun_name = ArgNames(f, tree), name_of(f)
+    avals = avals_of(leaves, names, fun_name)
+    check_values(leaves, names, fun_name)
+    return Operands(leaves, tree, names, avals, fun_name)
 
 
 def on_each(

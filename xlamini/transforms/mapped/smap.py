@@ -9,13 +9,12 @@ from xlamini.core.avals import ShapedArray
 from xlamini.core.edges import edge
 from xlamini.core.errors import ShardingError
 from xlamini.core.partition_spec import PartitionSpec
-from xlamini.core.pytree import flatten_from_user
 from xlamini.core.pytree_prefix import flatten_axes
 from xlamini.runtime.meshes.mesh import Mesh
-from xlamini.transforms.arguments import ArgNames, avals_of, check_callable, check_values, name_of
+from xlamini.transforms.arguments import check_callable, name_of
 from xlamini.transforms.mapped.manual import manual_here
 from xlamini.transforms.mapped.refs import refuse_refs
-from xlamini.transforms.mapped.shard_map import Operands, checked_mesh, inferred, on_each
+from xlamini.transforms.mapped.shard_map import checked_mesh, inferred, on_each, operands_of
 from xlamini.transforms.tracing import Trace
 
 _LEFT_OUT: Any = object()
@@ -75,15 +74,13 @@ def _mapped(f: Callable[..., Any], args: Sequence[Any], in_axes: Any, out_axes: 
     mesh = checked_mesh("smap", None, name)
     _check_axis(axis_name, mesh)
     refuse_refs("smap", args)
-    leaves, in_tree = flatten_from_user((args, {}))
-    names = ArgNames(f, in_tree)
-    avals = avals_of(leaves, names, name)
-    check_values(leaves, names, name)
+    operands = operands_of(f, args)
+    avals, names = operands.avals, operands.names
     params = {"mesh": mesh, "manual": frozenset({axis_name}), "check_vma": True}
     if in_axes is _LEFT_OUT:
         ins = inferred("smap: in_axes", avals, params)
     else:
-        dims = flatten_axes("smap", (in_axes, None), in_tree, ("in_axes", "args"))
+        dims = flatten_axes("smap", (in_axes, None), operands.tree, ("in_axes", "args"))
         ins = [_spec(d, avals[i], f"in_axes is {d!r} for {names[i]} of {name}", axis_name) for i, d in enumerate(dims)]
 
     def outs_of(traced: Trace) -> list[PartitionSpec]:
@@ -92,7 +89,7 @@ def _mapped(f: Callable[..., Any], args: Sequence[Any], in_axes: Any, out_axes: 
         said = [f"out_axes is {d!r} for output {i} of {name}" for i, d in enumerate(found)]
         return [_spec(*each, axis_name) for each in zip(found, outs, said, strict=True)]
 
-    return on_each(f, Operands(leaves, in_tree, names, avals, name), ins, outs_of, params)
+    return on_each(f, operands, ins, outs_of, params)
 
 
 def _check_axis(axis_name: Any, mesh: Mesh) -> None:

@@ -1,14 +1,14 @@
 """PartitionSpecs of what a program for one device takes and returns: local types, and global ones."""
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
-from xlamini.core.abstract_mesh import AbstractMesh, AxisType
+from xlamini.core.abstract_mesh import AbstractMesh, parts_along
 from xlamini.core.avals import ShapedArray
 from xlamini.core.partition_spec import PartitionSpec
 from xlamini.core.split import Split, split_into, split_of
+from xlamini.runtime.meshes.current_mesh import with_manual
 from xlamini.runtime.meshes.mesh import Mesh
 from xlamini.runtime.meshes.named_sharding import NamedSharding
 from xlamini.transforms.mapped.manual import manual_here
@@ -26,7 +26,7 @@ def local_aval(aval: ShapedArray, mesh: Mesh, manual: frozenset[Any], spec: Spec
 def global_aval(aval: ShapedArray, mesh: Mesh, manual: frozenset[Any], spec: Spec) -> ShapedArray:
     """The type of the whole, of which each device along the `manual` axes returns a part."""
     names = spec.names_of(aval.ndim)
-    shape = [size * _parts(mesh, axes) for size, axes in zip(aval.shape, names, strict=True)]
+    shape = [size * parts_along(mesh, axes) for size, axes in zip(aval.shape, names, strict=True)]
     split = around(aval.split, mesh, spec, aval.ndim)
     return aval.update(shape=tuple(shape), split=split).varying(aval.vma - manual)
 
@@ -64,11 +64,7 @@ def _within(split: Split | None, mesh: Mesh, manual: frozenset[Any]) -> Split | 
 
 def _types(mesh: Mesh, manual: frozenset[Any]) -> AbstractMesh:
     """The mesh as types speak of it here, or within a program that is written for these axes too."""
-    return mesh.abstract_mesh.update_axis_types(dict.fromkeys(manual | manual_here(), AxisType.Manual))
-
-
-def _parts(mesh: Mesh, axes: tuple[Any, ...]) -> int:
-    return math.prod(mesh.shape[name] for name in axes)
+    return with_manual(mesh.abstract_mesh, manual | manual_here())
 
 
 def stacked_spec(aval: ShapedArray, mesh: Mesh, manual: frozenset[Any]) -> Spec:
