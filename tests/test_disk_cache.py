@@ -22,7 +22,7 @@ from xlamini import numpy as jnp
 from xlamini.runtime.executable import Executable
 from xlamini.runtime.files import disk_cache, disk_entry, disk_key
 
-jit_module = importlib.import_module("xlamini.transforms.jit")
+jit_module = importlib.import_module("xlamini.staging.run.jit")
 ROOT = Path(__file__).parent.parent
 FLAGS = (
     "compilation_cache_dir enable_compilation_cache compilation_cache_max_size raise_persistent_cache_errors "

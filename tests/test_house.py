@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from xlamini import rules
+from xlamini.commands import rules
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = sorted((ROOT / "xlamini").rglob("*.py"))

@@ -5,10 +5,10 @@ The other way needs no function here: an Array has `__dlpack__`, which `torch.fr
 
 from typing import Any
 
+from xlamini.core.api_boundary import edge_of_face as _edge_of_face
 from xlamini.core.dtypes import as_dtype
-from xlamini.core.edges import edge_of_face as _edge_of_face
 from xlamini.runtime.array import Array
-from xlamini.runtime.capsules import from_capsule as _from_capsule
+from xlamini.runtime.dlpack import from_capsule as _from_capsule
 from xlamini.runtime.sharding import as_sharding as _as_sharding
 from xlamini.typing import DTypeLike
 

@@ -5,7 +5,6 @@ from typing import Any
 from ml_dtypes import bfloat16
 
 from xlamini.core.dtypes import (
-    TypePromotionError,
     canonicalize_dtype,
     extended,
     finfo,
@@ -17,6 +16,7 @@ from xlamini.core.dtypes import (
     scalar_type_of,
 )
 from xlamini.core.dtypes import issubdtype as _issubdtype
+from xlamini.core.errors import TypePromotionError
 
 __all__ = [
     "TypePromotionError",

@@ -17,7 +17,7 @@ import xlamini.numpy as jnp
 from tests.aot.conftest import target_or_skip
 from xlamini import config, debug, lax, random
 from xlamini.errors import DeviceNotHereError, JaxRuntimeError
-from xlamini.runtime.targets.described import Target
+from xlamini.runtime.targets.topology import Target
 from xlamini.sharding import Mesh, NamedSharding, PartitionSpec
 
 ROOT = Path(__file__).parent.parent.parent

@@ -14,8 +14,8 @@ from xlamini.core.dtypes import finfo as finfo
 from xlamini.core.dtypes import iinfo as iinfo
 from xlamini.core.dtypes import issubdtype as issubdtype
 from xlamini.core.dtypes import promote_types as promote_types
+from xlamini.core.dtypes.scalar_constructors import constructors as _makers
 from xlamini.core.pytree import tree_leaves
-from xlamini.core.scalar_constructors import constructors as _makers
 
 bool_ = _makers["bool"]
 int1 = _makers["int1"]

@@ -1,0 +1,1 @@
+"""The life of a program: traced, called, compiled, run, or stored ahead of time. Private; the faces are public."""
