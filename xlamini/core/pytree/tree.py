@@ -118,8 +118,8 @@ def tree_map_with_path(
 ) -> Any:
     """The tree of `f(key path, leaf, *leaves of rest)`; see `tree_map`.
 
-    >>> tree_map_with_path(lambda path, x: keystr(path) + str(x), {"a": [5]})
-    {'a': ["['a'][0]5"]}
+    >>> tree_map_with_path(lambda path, x: f"{len(path)}: {x}", {"a": [5]})
+    {'a': ['2: 5']}
     """
     pairs, treedef = tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)
     others = columns(treedef, tree, rest, None, "tree.map_with_path")
