@@ -91,7 +91,7 @@ if TYPE_CHECKING:
     from xlamini.transforms.shard_map.api import shard_map as shard_map
     from xlamini.transforms.shard_map.smap import smap as smap
     from xlamini.transforms.remat.checkpoint import checkpoint as checkpoint, checkpoint as remat
-    from xlamini.staging.aot.load_compiled import load as load
+    from xlamini.staging.aot.load import load as load
     from xlamini.transforms.sharding.constraint import reshard as reshard
 
 _edge_of_face(globals())
@@ -135,7 +135,7 @@ _MEMBERS = {
     "custom_vjp": "transforms.custom.custom_vjp.custom_vjp",
     "freeze": "ref.freeze",
     "fwd_and_bwd": "transforms.derivatives.fwd_and_bwd.fwd_and_bwd",
-    "load": "staging.aot.load_compiled.load",
+    "load": "staging.aot.load.load",
     "live_arrays": "runtime.profiler.recording.live_arrays",
     "make_array_from_callback": "runtime.meshes.array_assembly.make_array_from_callback",
     "make_array_from_process_local_data": "runtime.meshes.array_assembly.make_array_from_process_local_data",
