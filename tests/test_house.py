@@ -86,6 +86,24 @@ def test_every_module_says_what_it_is() -> None:
     assert [relative(path) for path in CODE if path.read_text() and not ast.get_docstring(tree(path))] == []
 
 
+def prose(page: str) -> Iterator[str]:
+    """The lines of a Markdown page outside of tables and code, with each link as its text alone."""
+    text = re.sub(r"^```.*?^```$", "", page, flags=re.DOTALL | re.MULTILINE)
+    for line in re.sub(r"\]\([^)]*\)", "]", text).splitlines():
+        if not line.startswith(("|", "    ")):
+            yield line
+
+
+def test_prose_is_wrapped() -> None:
+    wide = [(p, line) for p in PROSE for line in prose(p.read_text()) if len(line) > WIDEST_PROSE]
+    assert [f"{relative(path)}: {line}" for path, line in wide] == []
+
+
+def test_prose_leaves_out_tables_code_and_addresses() -> None:
+    page = "A [link](docs/page.md)\n| cell |\n    code\n```\nfence\n```\nend"
+    assert [line for line in prose(page) if line] == ["A [link]", "end"]
+
+
 def test_jaxlib_is_imported_where_it_may_be() -> None:
     found = [(path, name) for path in PACKAGE for name in imported(path) if re.match(r"jax(lib)?\b", name)]
     assert [
@@ -112,21 +130,3 @@ def test_no_primitive_is_named(floor: str) -> None:
 def test_no_forbidden_words(pattern: str) -> None:
     texts = [path for path in [*CODE, *PAGES] if path != Path(__file__)]
     assert [relative(path) for path in texts if re.search(pattern, path.read_text())] == []
-
-
-def prose(page: str) -> Iterator[str]:
-    """The lines of a Markdown page outside of tables and code, with each link as its text alone."""
-    text = re.sub(r"^```.*?^```$", "", page, flags=re.DOTALL | re.MULTILINE)
-    for line in re.sub(r"\]\([^)]*\)", "]", text).splitlines():
-        if not line.startswith(("|", "    ")):
-            yield line
-
-
-def test_prose_is_wrapped() -> None:
-    wide = [(p, line) for p in PROSE for line in prose(p.read_text()) if len(line) > WIDEST_PROSE]
-    assert [f"{relative(path)}: {line}" for path, line in wide] == []
-
-
-def test_prose_leaves_out_tables_code_and_addresses() -> None:
-    page = "A [link](docs/page.md)\n| cell |\n    code\n```\nfence\n```\nend"
-    assert [line for line in prose(page) if line] == ["A [link]", "end"]
