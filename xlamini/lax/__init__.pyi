@@ -197,10 +197,10 @@ from xlamini.transforms.cond.platform_dependent import platform_dependent as pla
 from xlamini.transforms.scan.api import scan as scan, scan_p as scan_p
 from xlamini.transforms.while_loop.api import while_loop as while_loop
 from xlamini.transforms.while_loop.primitive import while_p as while_p
-from xlamini.transforms.custom.custom_linear_solve import (
+from xlamini.transforms.solvers.custom_linear_solve import (
     custom_linear_solve as custom_linear_solve, linear_solve_p as linear_solve_p,
 )
-from xlamini.transforms.custom.custom_root import custom_root as custom_root
+from xlamini.transforms.solvers.custom_root import custom_root as custom_root
 from xlamini.transforms.named_composite import composite as composite
 from xlamini.transforms.reductions.reduce import reduce as reduce, reduce_p as reduce_p
 from xlamini.transforms.reductions.reduce_window import (
