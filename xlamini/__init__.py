@@ -46,6 +46,7 @@ with _paused_gc():  # which finds nothing in what imports make, and takes a tent
         process_index as process_index,
         process_indices as process_indices,
     )
+    from xlamini.core.memo import clear_caches as clear_caches
     from xlamini.transforms import install_hooks as _start
     from xlamini.transforms.derivatives.jacobian import (
         hessian as hessian, jacfwd as jacfwd, jacobian as jacobian, jacrev as jacrev
@@ -55,7 +56,6 @@ with _paused_gc():  # which finds nothing in what imports make, and takes a tent
     from xlamini.staging.trace.make_jaxpr import eval_shape as eval_shape, make_jaxpr as make_jaxpr
     from xlamini.transforms.sharding.device_put import (
         block_until_ready as block_until_ready,
-        clear_caches as clear_caches,
         device_put as device_put,
     )
     from xlamini.staging.trace.shape_struct import ShapeDtypeStruct as ShapeDtypeStruct

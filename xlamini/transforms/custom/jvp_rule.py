@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from xlamini.core import config
 from xlamini.core.jaxpr import Jaxpr
+from xlamini.core.memo import OwnedMemo
 from xlamini.core.named_axes import axes_here, named_axis
 from xlamini.core.primitive import Axis
 from xlamini.core.structure import RewriteRule
@@ -33,21 +34,24 @@ class Pushed(NamedTuple):
     nonzero_out: Mask
 
 
+rules = OwnedMemo("jaxpr: custom derivative rules", None, "jaxprs")
+
+
 class JvpRule(RewriteRule):
     """A rule for forward mode. `traced(nonzero)` gives its jaxpr for tangents of the marked operands."""
 
     name: RuleName
 
     def __init__(self) -> None:
-        self._known: dict[Any, Pushed] = {}
+        self.jaxprs: dict[Any, Pushed] = {}
 
     def traced(self, nonzero: Mask) -> Pushed:
         key = nonzero, config.trace_context_key(), axes_here()
-        found = self._known.get(key)
+        found = self.jaxprs.get(key)
         if found is None:
             found = self._traced(nonzero)
             if not any(type(x) is Tracer for x in found.jaxpr.consts):
-                self._known[key] = found
+                rules.keep(self, key, found)
         return found
 
     def _traced(self, nonzero: Mask) -> Pushed:
