@@ -9,14 +9,13 @@ import functools
 import warnings
 import weakref
 from collections.abc import Callable, Hashable, Sequence
-from types import FunctionType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xlamini.core import config
 from xlamini.core.api_boundary import edge
 from xlamini.core.avals import ShapedArray
 from xlamini.core.gc_pause import paused_gc
-from xlamini.core.memo import OwnedMemo, alive, register
+from xlamini.core.memo import alive, register
 from xlamini.core.named_axes import axes_here
 from xlamini.core.provenance import is_own, user_stacklevel
 from xlamini.core.pytree import flatten, flatten_from_user, unflatten
@@ -31,6 +30,7 @@ from xlamini.staging.call.call import jit_p
 from xlamini.staging.compile.placement import Placement, asked_place, elsewhere, placement, shardings_in
 from xlamini.staging.compile.program import LoweredProgram, Program
 from xlamini.staging.run.call_errors import Explain, guarded
+from xlamini.staging.run.jit_caches import programs, shared_caches, traces, unshare, with_refs
 from xlamini.staging.run.queued_calls import QueuedCalls
 from xlamini.staging.trace.arguments import ArgNames, avals_of, check_callable, check_values, name_of
 from xlamini.staging.trace.ref_threading import Cells, keep_trace, store, threaded, values_of, with_cells
@@ -80,38 +80,12 @@ class Call(NamedTuple):
     """Those that the user wants the leaves in (None for any), or nothing."""
 
 
-class SharedCaches:
-    """The caches that every `jit` of one function under equal options shares: its traces and its programs.
-
-    The traces hold no reference to the function, which would keep it alive. This object is also the key of the
-    function's signatures in C++ dispatch.
-    """
-
-    def __init__(self) -> None:
-        self.traces: dict[Any, Trace] = {}
-        self.programs: dict[Any, Program] = {}
-
-
-traces = OwnedMemo("program: traces of jitted functions", None, "traces")
-programs = OwnedMemo("program: jitted functions", None, "programs")
-with_refs = OwnedMemo("program: jitted functions with refs", None, "memo")
 _jitted: weakref.WeakSet[Jitted] = weakref.WeakSet()
-_shared: weakref.WeakKeyDictionary[Any, dict[Hashable, SharedCaches]] = weakref.WeakKeyDictionary()
-
-
-def _shared_caches(fun: Callable[..., Any], options: Options) -> SharedCaches:
-    """So that `jit(f)(x)` in a loop compiles once. Callables that are no functions may be equal and yet differ."""
-    if type(fun) is not FunctionType:
-        return SharedCaches()
-    try:
-        return _shared.setdefault(fun, {}).setdefault(options.key(), SharedCaches())
-    except (TypeError, AttributeError):  # options that are no good, which is said when they are used
-        return SharedCaches()
 
 
 def _clear_dispatch() -> None:
     """Empty the C++ caches of all jitted functions, so that each call comes to `on_miss` again."""
-    _shared.clear()
+    unshare()
     for jitted in alive(_jitted):
         jitted.clear_dispatch()
 
@@ -131,7 +105,7 @@ class Jitted:
 
     def __init__(self, fun: Callable[..., Any], options: Options):
         self.fun, self.name, self.options = fun, name_of(fun), options
-        self.caches = _shared_caches(fun, options)
+        self.caches = shared_caches(fun, options.key)
         self.queued = QueuedCalls()
         self.function: Any = None
         _jitted.add(self)
