@@ -25,10 +25,8 @@ from xlamini.staging.run import jit_caches
 
 jit_module = importlib.import_module("xlamini.staging.run.jit")
 ROOT = Path(__file__).parent.parent
-FLAGS = (
-    "compilation_cache_dir enable_compilation_cache compilation_cache_max_size raise_persistent_cache_errors "
-    "persistent_cache_min_compile_time_secs persistent_cache_min_entry_size_bytes"
-).split()
+FLAGS = """compilation_cache_dir enable_compilation_cache compilation_cache_max_size raise_persistent_cache_errors
+    persistent_cache_min_compile_time_secs persistent_cache_min_entry_size_bytes""".split()
 
 
 @pytest.fixture

@@ -18,7 +18,6 @@ from jaxlib import _jax
 from xlamini.core.api_boundary import trim
 from xlamini.core.avals import ShapedArray
 from xlamini.core.errors import DeletedArrayError
-from xlamini.core.memo import register
 from xlamini.core.pytree import PyTreeDef
 from xlamini.core.pytree.nodes import dispatch_registry
 from xlamini.runtime.array import Array
@@ -33,9 +32,10 @@ post_hook = _jax.config.Config(
 )
 """None, or what C++ calls after a call on the fast path: with function, args, kwargs, outputs."""
 
-_CAPACITY = 4096
-_cache = _jax.PjitFunctionCache(capacity=_CAPACITY)
-register("dispatch: functions in C++", _CAPACITY, _cache.size, _cache.clear)
+CAPACITY = 4096
+_cache = _jax.PjitFunctionCache(capacity=CAPACITY)
+cached_signatures: Callable[[], int] = _cache.size
+clear_signatures: Callable[[], None] = _cache.clear
 
 
 class FastPath(NamedTuple):

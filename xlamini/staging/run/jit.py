@@ -22,7 +22,7 @@ from xlamini.core.pytree import flatten, flatten_from_user, unflatten
 from xlamini.core.pytree.nodes import dispatch_registry
 from xlamini.core.tracer import Tracer, leaked, state
 from xlamini.interpreters.evaluate import evaluate
-from xlamini.runtime.dispatch import cpp_jit
+from xlamini.runtime.dispatch import CAPACITY, cached_signatures, clear_signatures, cpp_jit
 from xlamini.runtime.keys import overlaid
 from xlamini.runtime.lifetime import explain_failure
 from xlamini.runtime.versions import DISPATCH_ERRORS
@@ -88,9 +88,10 @@ def _clear_dispatch() -> None:
     unshare()
     for jitted in alive(_jitted):
         jitted.clear_dispatch()
+    clear_signatures()
 
 
-register("dispatch: jitted functions", None, lambda: len(_jitted), _clear_dispatch)
+register("dispatch: signatures in C++", CAPACITY, cached_signatures, _clear_dispatch)
 
 
 def forget_own() -> None:
