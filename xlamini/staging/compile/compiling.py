@@ -10,20 +10,20 @@ from xlamini.runtime.executable import Executable, compile_module, is_elsewhere
 from xlamini.runtime.meshes.program_placement import as_placed
 
 if TYPE_CHECKING:
-    from xlamini.runtime.targets.compile_only import Unloaded
+    from xlamini.runtime.targets.compile_only import CompileOnlyModule
     from xlamini.staging.compile.program import LoweredProgram
 
 Options = Mapping[str, Any] | None
 
 
-def executable_of(program: LoweredProgram, options: Options) -> Executable | Unloaded:
+def executable_of(program: LoweredProgram, options: Options) -> Executable | CompileOnlyModule:
     """Compile a program with these options of XLA, or load it from disk."""
     if is_elsewhere(program.device):
         # Imported here, as below, because most processes neither compile for other machines nor keep programs.
-        from xlamini.runtime.targets.compile_only import compile_elsewhere
+        from xlamini.runtime.targets.compile_only import compile_for_target
 
         about = {"name": program.name, "calls_python": bool(program.host_callbacks)}
-        return compile_elsewhere(program.module, **about, **io_of(program, options))
+        return compile_for_target(program.module, **about, **io_of(program, options))
     if not programs_are_kept() or program.spread:
         return compiled(program, options)
     from xlamini.staging.compile.compile_cache import stored_executable

@@ -30,7 +30,7 @@ from xlamini.staging.compile.compiling import executable_of
 from xlamini.staging.compile.outlining import outlined
 
 if TYPE_CHECKING:
-    from xlamini.runtime.targets.compile_only import Unloaded
+    from xlamini.runtime.targets.compile_only import CompileOnlyModule
 
 _GIGANTIC = 2**36
 """Elements of one array that XLA's CPU compiler does not survive."""
@@ -158,7 +158,7 @@ def _check_of_others(lowered: LoweredProgram) -> Callable[[], None] | None:
 class Program:
     """A compiled jaxpr. It does not hold the module it came from, which takes more memory than all the rest."""
 
-    def __init__(self, lowered: LoweredProgram, executable: Executable | Unloaded):
+    def __init__(self, lowered: LoweredProgram, executable: Executable | CompileOnlyModule):
         self.name, self.device, self.executable = lowered.name, lowered.device, executable
         self.kept, self.computed = lowered.kept, lowered.computed
         self._out_avals, self._returns_keys = lowered.out_avals, lowered.returns_keys
