@@ -319,7 +319,7 @@ def test_libraries_of_cuda(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> N
     with pytest.raises(PlatformError, match="cuDNN cannot be loaded; run: pip"):
         nvidia.check()
     runtime = nvidia.LIBRARIES[0]
-    assert nvidia.Found(runtime, 13010, 13000).fits and not nvidia.Found(runtime, 12090, 13000).fits
+    assert nvidia.LibraryVersion(runtime, 13010, 13000).fits and not nvidia.LibraryVersion(runtime, 12090, 13000).fits
 
 
 def test_kernels_are_registered_once_they_can_be(monkeypatch: pytest.MonkeyPatch) -> None:

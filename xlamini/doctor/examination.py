@@ -10,7 +10,7 @@ from xlamini.doctor.outcome import Outcome, tried
 from xlamini.doctor.problems import Problem, of_platform, of_process
 from xlamini.runtime.devices import hardware
 from xlamini.runtime.devices.clients import is_known, preferred_platforms
-from xlamini.runtime.devices.platforms import names_in, platform_named
+from xlamini.runtime.devices.platforms import names_in, resolve_platform
 from xlamini.runtime.devices.plugins import Plugin, installed
 
 
@@ -50,7 +50,7 @@ class Examination:
 def examine(asked: str | None, timeout: float) -> Examination:
     """Look at everything, and try each platform that was asked for or may work."""
     misspelt = [*_without_bad_paths(), *_bad_names()]
-    names = [platform_named(n.strip()) for n in (asked or config.platforms.value or "").split(",") if n.strip()]
+    names = [resolve_platform(n.strip()) for n in (asked or config.platforms.value or "").split(",") if n.strip()]
     plugins = installed()
     known = dict.fromkeys([*names, *(p.name for p in plugins), "cpu"])
     outcomes = dict.fromkeys(known) | _all_tried([n for n in known if _worth_trying(n, names)], timeout)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from xlamini.core.avals import ShapedArray
 from xlamini.runtime.callbacks import HostCall
-from xlamini.runtime.collective_callbacks import CallTogether
+from xlamini.runtime.collective_callbacks import CollectiveHostCall
 
 if TYPE_CHECKING:  # primitives import this file, and so would MLIR's bindings with it
     from xlamini.lowering.context import Context
@@ -66,7 +66,7 @@ def _custom_call(
         result_layouts=_layouts(len(token), ctx.avals_out),
         **{"has_side_effect": bool(token), **attributes},
     )
-    called = CallTogether(function, ctx.avals_out) if len(ctx.module.meshes.devices) > 1 else function
+    called = CollectiveHostCall(function, ctx.avals_out) if len(ctx.module.meshes.devices) > 1 else function
     ctx.module.host_callbacks.append(_with_token(called) if token else called)
     return results
 

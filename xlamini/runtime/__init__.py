@@ -1,1 +1,1 @@
-"""PJRT: devices, arrays, executables, the C++ dispatch path. Nothing else knows the client."""
+"""PJRT: devices, arrays, executables and C++ dispatch; the only package that uses the client. Private."""

@@ -34,7 +34,7 @@ class Repeated:
 
     def keep(self, leaves: Sequence[Any], tree: Any, program: Program, traced: Any, names: Sequence[str]) -> None:
         """Remember a call, if it can be found again."""
-        if not program.executable.in_turn or not _are_placed(leaves):
+        if not program.executable.runs_alone or not _are_placed(leaves):
             return
         if len(self.calls) >= MAX_CALLS:
             self.calls.clear()
