@@ -130,7 +130,7 @@ def test_programs_over_a_mesh(tmp_path: Path) -> None:
     path = tmp_path / "mesh.bin"
     assert run_elsewhere(OVER_A_MESH, path, 8) == run_elsewhere(LOADED, path, 8)
     message = "runs on 8 devices of cpu, but this process has 4; compile it for that many"
-        assert run_elsewhere(TOO_FEW, path, 4).endswith(message)
+    assert run_elsewhere(TOO_FEW, path, 4).endswith(message)
     assert run_elsewhere(ONE_OF_THEM, path, 8).endswith("no single one can be asked for; leave out device")
 
 

@@ -1,1 +1,1 @@
-"""The rewrites: jaxpr in, jaxpr out, one loop over equations in each file. None of them names a primitive."""
+"""The interpreters: rewrites from jaxpr to jaxpr, each one loop over equations; none names a primitive. Private."""

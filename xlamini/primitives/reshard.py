@@ -37,7 +37,7 @@ class Reshard(LinearUnary):
         return self.bind(x, dst_sharding=dst_sharding), dim
 
     def lower(self, ctx: Any, x: Any, *, dst_sharding: Any) -> Any:
-        return x if dst_sharding is None else ctx.placed(x, dst_sharding, ctx.aval_out.ndim)
+        return x if dst_sharding is None else ctx.with_sharding(x, dst_sharding, ctx.aval_out.ndim)
 
     def shown_params(self, params: dict[str, Any]) -> dict[str, Any]:
         """Nothing: the type of the result says it."""

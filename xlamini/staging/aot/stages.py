@@ -101,7 +101,9 @@ class Stage:
 
     def _out_info(self) -> list[ShapeDtypeStruct]:
         avals = self._known.trace.jaxpr.out_avals
-        return [ShapeDtypeStruct(a.shape, a.dtype, sharding=type_sharding(a.split), weak_type=a.weak_type) for a in avals]
+        return [
+            ShapeDtypeStruct(a.shape, a.dtype, sharding=type_sharding(a.split), weak_type=a.weak_type) for a in avals
+        ]
 
     def __repr__(self) -> str:
         pairs = zip(self._known.trace.names, self._known.avals, strict=True)
