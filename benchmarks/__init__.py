@@ -1,1 +1,1 @@
-"""Measures xlamini beside JAX, in turn; run it with `python -m benchmarks`."""
+"""Benchmarks of xlamini against JAX; run them with `python -m benchmarks`."""

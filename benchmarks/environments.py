@@ -1,4 +1,4 @@
-"""Finds or makes the interpreter that has JAX; xlamini uses the one that runs this."""
+"""The Python interpreters: JAX's, found or created; xlamini uses the current one."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def find_jax_python(given: str | None, root: Path) -> str:
 
 
 def compile_bytecode(root: Path) -> None:
-    """Write xlamini's bytecode, as installing it would; JAX's lies in its venv already."""
+    """Compile xlamini's bytecode, as an installation would; JAX's is already in its venv."""
     compileall.compile_dir(root / "xlamini", quiet=1)
 
 

@@ -1,6 +1,6 @@
-"""What the rewrites themselves cost, in microseconds an equation: `python -m benchmarks.rewrite_costs`.
+"""The cost of rewrites in microseconds per equation: `python -m benchmarks.rewrite_costs`.
 
-Unlike the cases, this looks inside xlamini and has no other side; tracing is not counted.
+Unlike the cases, this uses xlamini's internals and has no counterpart in JAX; tracing is not counted.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def main() -> None:
 
 
 def report(name: str, program: Callable[[], Jaxpr]) -> None:
-    """One line of the table: the fastest of some rounds, each with a fresh program."""
+    """Print one line of the table: the fastest of ROUNDS rounds, each with a fresh program."""
     best = dict.fromkeys(REWRITES, float("inf"))
     for _ in range(ROUNDS):
         jaxpr = program()
@@ -57,8 +57,8 @@ def tangents(jaxpr: Jaxpr) -> tuple[bool, ...]:
     return tuple(is_differentiable(a) for a in jaxpr.in_avals)
 
 
-def transposed(jaxpr: Jaxpr) -> float:
-    """The time of transposing the linear half alone."""
+def transpose_time(jaxpr: Jaxpr) -> float:
+    """The time of transposing the tangent program only."""
     lin = linearize(jaxpr, tangents(jaxpr))
     linear = (False,) * lin.num_residuals + (True,) * (len(lin.tangent.invars) - lin.num_residuals)
     return timed(lambda: transpose(lin.tangent, linear, (True,) * len(lin.tangent.outvars)))
@@ -67,7 +67,7 @@ def transposed(jaxpr: Jaxpr) -> float:
 REWRITES: dict[str, Callable[[Jaxpr], float]] = {
     "jvp": lambda jaxpr: timed(lambda: jvp(jaxpr, tangents(jaxpr))),
     "linearize": lambda jaxpr: timed(lambda: linearize(jaxpr, tangents(jaxpr))),
-    "transpose": transposed,
+    "transpose": transpose_time,
     "batch": lambda jaxpr: timed(
         lambda: batch(jaxpr, Axis(EXAMPLES), tuple(0 if d else None for d in tangents(jaxpr)))
     ),

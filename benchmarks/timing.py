@@ -1,8 +1,8 @@
-"""How one number is measured inside one process.
+"""Timing of calls inside one process.
 
-Short calls are repeated until a batch lasts long enough for the clock, several batches are run, and
-the fastest one counts: whatever else the machine does can only make a batch slower. Calls that
-can happen only once (a first trace, an import) are simply timed.
+Short calls are repeated until a batch is long enough for the clock; several batches are run, and
+the fastest one counts, because noise can only make a batch slower. Calls that
+can happen only once (a first trace, an import) are timed once.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ BYTES = "B"
 
 @dataclass(frozen=True)
 class Settings:
-    """How thorough a run is: `quick` takes fewer and shorter batches."""
+    """Settings of a run: `quick` takes fewer and shorter batches."""
 
     quick: bool = False
 
     @property
     def batch_seconds(self) -> float:
-        """How long one batch of calls should last at least."""
+        """The minimum duration of a batch of calls."""
         return 0.002 if self.quick else 0.01
 
     @property
     def batches(self) -> int:
-        """How many batches are run; the fastest counts."""
+        """The number of batches; the fastest counts."""
         return 3 if self.quick else 9
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """One measured number: what it is, its value or why there is none, and the ratio aimed at."""
+    """One measurement: its name, its value or error, and the target ratio."""
 
     what: str
     value: float | None
@@ -66,7 +66,7 @@ def per_call(jax: ModuleType, call: Callable[[], Any], settings: Settings) -> fl
 
         return timeit.timeit(batch, number=1)
 
-    count = _count_that_lasts(run, settings.batch_seconds)
+    count = _batch_count(run, settings.batch_seconds)
     return min(run(count) for _ in range(settings.batches)) / count
 
 
@@ -76,7 +76,7 @@ def each_per_call(
     settings: Settings,
     target: float | None = None,
 ) -> list[Measurement]:
-    """Measure every (what, call); a call that raises gives its error and spares the others."""
+    """Measure every (what, call); a call that raises yields an error row and does not affect the others."""
     return [_attempt(jax, what, call, settings, target) for what, call in calls]
 
 
@@ -94,7 +94,7 @@ def _attempt(
         return Measurement(what, None, target=target, error=message)
 
 
-def _count_that_lasts(run: Callable[[int], float], seconds: float) -> int:
+def _batch_count(run: Callable[[int], float], seconds: float) -> int:
     run(1)  # the first call compiles
     count = 1
     while (elapsed := run(count)) < seconds:

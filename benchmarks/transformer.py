@@ -1,8 +1,8 @@
-"""A training step of a small transformer, written out with nothing but array operations.
+"""A training step of a small transformer, written with array operations only.
 
 The layers are a Python loop, as in most users' code: the traced program grows with the depth. Every
 function takes the library (`jax`) first. Parameters and tokens are NumPy arrays, so that making
-them warms nothing in the library that is measured.
+them warms no cache of the library that is measured.
 """
 
 from __future__ import annotations

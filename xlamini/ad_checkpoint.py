@@ -1,4 +1,4 @@
-"""checkpoint and what belongs to it: names for values, answers of policies, a look at what is kept."""
+"""Rematerialization: `checkpoint`, names and policies for residuals, and a listing of the saved ones."""
 
 from xlamini import checkpoint_policies
 from xlamini.core.api_boundary import edge_of_face as _edge_of_face

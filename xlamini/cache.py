@@ -1,4 +1,4 @@
-"""The folder of compiled programs: its entries and statistics, why a program misses it, and how to clear it."""
+"""The persistent compilation cache: entries, statistics, explanations of misses, and clearing."""
 
 from xlamini.core.api_boundary import edge_of_face as _edge_of_face
 from xlamini.staging.aot.cache_report import Entry as Entry

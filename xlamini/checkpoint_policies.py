@@ -1,4 +1,4 @@
-"""Policies for `checkpoint(fun, policy=…)`: which values are kept for the way back."""
+"""Policies for `checkpoint(fun, policy=…)`: which residuals are saved for the backward pass."""
 
 from xlamini.core.api_boundary import edge_of_face as _edge_of_face
 from xlamini.transforms.remat.policies import (

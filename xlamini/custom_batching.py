@@ -1,4 +1,4 @@
-"""Batching rules of the user's own: `custom_vmap`, and `sequential_vmap`, which is a loop."""
+"""User-defined batching rules: `custom_vmap`, and `sequential_vmap`, which batches by a loop."""
 
 from xlamini.core.api_boundary import edge_of_face as _edge_of_face
 from xlamini.transforms.custom.custom_vmap import custom_vmap

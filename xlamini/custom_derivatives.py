@@ -1,4 +1,4 @@
-"""Derivatives of the user's own: `custom_jvp`, `custom_vjp` and their kin."""
+"""User-defined derivative rules: `custom_jvp`, `custom_vjp`, `custom_gradient`, `closure_convert`."""
 
 from xlamini.core.api_boundary import edge_of_face as _edge_of_face
 from xlamini.transforms.custom.closure_convert import closure_convert

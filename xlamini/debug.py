@@ -1,4 +1,4 @@
-"""Looking into programs as they run: `debug.print`, `debug.callback`; and at how arrays lie on devices."""
+"""Debugging of running programs, by `debug.print` and `debug.callback`, and of shardings, by pictures of them."""
 
 from xlamini.core.api_boundary import edge_of_face as _edge_of_face
 from xlamini.runtime.meshes.pictures import visualize_sharding as visualize_sharding

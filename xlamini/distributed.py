@@ -1,4 +1,4 @@
-"""Processes that compute together: start-up, shutdown, and whether this process takes part."""
+"""Multi-process (SPMD) programs: start-up and shutdown of the process group."""
 
 from xlamini.core.api_boundary import edge_of_face as _edge_of_face
 from xlamini.runtime.processes.startup import initialize as initialize

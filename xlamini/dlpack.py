@@ -1,6 +1,6 @@
-"""DLPack: arrays of other libraries become Arrays without a copy where their memory allows it.
+"""DLPack: conversion of other libraries' arrays to Arrays, without a copy where their memory allows it.
 
-The other way needs no function here: an Array has `__dlpack__`, which `torch.from_dlpack` and its like call.
+The other direction needs no function here: an Array has `__dlpack__`, which `torch.from_dlpack` and others call.
 """
 
 from typing import Any
@@ -21,12 +21,12 @@ _SUPPORTED = frozenset({
 
 
 def from_dlpack(external_array: Any, device: Any = None, copy: bool | None = None) -> Array:
-    """The Array of an object that has `__dlpack__` and `__dlpack_device__`, as ndarrays and torch's tensors do.
+    """The Array of an object with `__dlpack__` and `__dlpack_device__`, such as an ndarray or a torch tensor.
 
-    It shares the object's memory where that is aligned and compact, unless `copy`; what is written there later shows
-    in the Array, so do not write. With copy=False sharing is demanded (ValueError where it cannot be, as for 64-bit
-    values while enable_x64 is off). On another `device` it is a copy. TypeError for other objects, BufferError for what
-    the other library or DLPack cannot hand over.
+    It shares the object's memory if that is aligned and compact, unless `copy`; later writes to the memory change the
+    Array, so do not write to it. copy=False demands sharing (ValueError if it is impossible, as for 64-bit values while
+    enable_x64 is off). On another `device` it is a copy. TypeError for other objects, BufferError for an array that the
+    other library or DLPack cannot export.
 
     >>> import numpy as np
     >>> from_dlpack(np.ones(2, np.float32))
@@ -42,7 +42,7 @@ def from_dlpack(external_array: Any, device: Any = None, copy: bool | None = Non
 
 
 def is_supported_dtype(dtype: DTypeLike) -> bool:
-    """Whether DLPack knows arrays of this dtype.
+    """Whether DLPack supports arrays of this dtype.
 
     >>> is_supported_dtype("bfloat16"), is_supported_dtype("int4")
     (True, False)

@@ -1,4 +1,4 @@
-"""dtypes: which there are, what they are called, how they combine."""
+"""Dtypes: extended types, names and limits, and type promotion."""
 
 from typing import Any
 
@@ -35,7 +35,7 @@ __all__ = [
 
 
 def issubdtype(a: Any, b: Any) -> bool:
-    """Whether the dtype or kind of dtypes `a` is one of the kind `b`: NumPy's function, which knows JAX's dtypes too.
+    """Whether `a`, a dtype or an abstract kind, is a subtype of `b`: NumPy's function, extended to JAX's dtypes.
 
     >>> issubdtype("bfloat16", np.floating), issubdtype(prng_key, extended)
     (True, True)

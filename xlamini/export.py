@@ -1,4 +1,4 @@
-"""Functions as StableHLO that can be kept, run on platforms that are not here, and called again by later versions.
+"""Export of functions as serialized StableHLO, for other platforms, other processes and later versions.
 
 >>> exported = export(xlamini.jit(lambda x: x * 2), platforms=("cpu", "cuda", "tpu"))(1.0)
 >>> deserialize(exported.serialize()).call(21.0)

@@ -1,4 +1,4 @@
-"""ravel_pytree: a pytree of arrays as one vector, and the inverse function."""
+"""Flattening of a pytree of arrays into one vector, with the inverse function: `ravel_pytree`."""
 
 from xlamini.core.api_boundary import edge_of_face as _edge_of_face
 from xlamini.numpy.tree_vector import ravel_pytree as ravel_pytree

@@ -1,4 +1,4 @@
-"""Values shared between processes: barriers, broadcasts, gathers, and arrays of one process or of all."""
+"""Multi-process utilities: barriers, broadcasts, gathers, and conversion between host-local and global arrays."""
 
 from xlamini.core.api_boundary import edge_of_face as _edge_of_face
 from xlamini.transforms.sharding.multihost import assert_equal as assert_equal

@@ -1,4 +1,4 @@
-"""Profiles of host and devices, and of the memory in use."""
+"""Profiling: traces of the host and the devices, and memory profiles."""
 
 from xlamini.core.api_boundary import edge_of_face as _edge_of_face
 from xlamini.runtime.profiler.api import ProfileData as ProfileData

@@ -1,4 +1,4 @@
-"""Refs: arrays that a function can read and write in place."""
+"""Refs: mutable arrays, which functions read and write in place."""
 
 from xlamini.core.api_boundary import edge_of_face as _edge_of_face
 from xlamini.numpy.refs import Ref as Ref

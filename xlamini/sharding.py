@@ -1,4 +1,4 @@
-"""Shardings: meshes of devices, and how arrays are split over them."""
+"""Shardings: meshes of devices, partition specs, and the placement of arrays on them."""
 
 from xlamini.core.api_boundary import edge_of_face as _edge_of_face
 from xlamini.core.sharding.abstract_mesh import AbstractDevice as AbstractDevice

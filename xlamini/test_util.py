@@ -1,4 +1,4 @@
-"""Help for tests: derivatives against finite differences."""
+"""Test utilities: checks of derivatives against finite differences."""
 
 from xlamini.core.api_boundary import edge_of_face as _edge_of_face
 from xlamini.transforms.derivatives.check_grads import check_grads, check_jvp, check_vjp

@@ -1,4 +1,4 @@
-"""Names for annotations: what functions of arrays take."""
+"""Type aliases for annotations: arguments of array functions."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ ArrayLike = Array | np.ndarray | np.bool_ | np.number | bool | int | float | com
 """An array, or a number; not a list."""
 
 DTypeLike = str | type[Any] | np.dtype | SupportsDType
-"""What names a dtype: `"float32"`, `np.float32`, `jnp.float32`, `float`, an np.dtype, or something that has one."""
+"""A dtype specifier: `"float32"`, `np.float32`, `jnp.float32`, `float`, an np.dtype, or an object with a dtype."""
 
 ShapeLike = int | Sequence[int]
-"""A shape, or the length of the only axis."""
+"""A shape, or the length of its only axis."""
 
 AxisLike = int | Sequence[int] | None
 """One axis, several, or None for all."""

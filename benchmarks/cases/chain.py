@@ -1,4 +1,4 @@
-"""One long chain of elementwise operations: what each further equation costs to trace and lower."""
+"""A long chain of elementwise operations: the marginal cost of an equation in tracing and lowering."""
 
 from __future__ import annotations
 

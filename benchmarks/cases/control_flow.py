@@ -1,6 +1,6 @@
-"""Branches, loops, rules and checkpoints: called eagerly one by one, and hundreds of them in one program.
+"""Branches, loops, custom rules and checkpoints: eager calls, and programs with hundreds of them.
 
-An eager call gets its functions new on each turn, as in a script's loop, or the same ones again.
+An eager call gets new function objects at each iteration, as in a script's loop, or the same ones.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def _eager_calls(jax: ModuleType) -> Iterator[tuple[str, Callable[[], Any]]]:
 
 
 def _functions(jax: ModuleType) -> dict[str, Function]:
-    """What users hand to control flow, as new function objects."""
+    """Typical function arguments of control flow, as new function objects."""
     lax, jnp = jax.lax, jax.numpy
     with_jvp, with_vjp = _custom_sines(jax)
 

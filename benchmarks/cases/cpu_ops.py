@@ -1,4 +1,4 @@
-"""Operations that XLA's CPU backend by itself compiles badly: one million float32, jitted."""
+"""Operations with poor code from XLA's CPU backend unless formulas replace them: one million float32, jitted."""
 
 from __future__ import annotations
 

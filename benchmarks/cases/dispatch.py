@@ -1,4 +1,4 @@
-"""What calling a compiled function costs when there is next to nothing to compute."""
+"""Dispatch overhead: calls of compiled functions with almost nothing to compute."""
 
 from __future__ import annotations
 

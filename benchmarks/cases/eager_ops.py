@@ -1,4 +1,4 @@
-"""Operations outside jit, one at a time, on arrays so small that the overhead is what counts."""
+"""Eager operations on arrays so small that the overhead dominates."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _conversions(jnp: ModuleType, x: Any) -> Calls:
 
 
 def _composites(jnp: ModuleType, x: Any) -> Calls:
-    """Functions of several operations, each family once."""
+    """Functions of several operations, one of each family."""
     vector = x[0]
     positive = x @ x.T + 8 * jnp.eye(8)
     return [

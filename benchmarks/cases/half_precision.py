@@ -1,4 +1,4 @@
-"""Products of large bfloat16 matrices, and attention: what accelerators are bought for."""
+"""Products of large bfloat16 matrices, and attention in bfloat16, for accelerators."""
 
 from __future__ import annotations
 

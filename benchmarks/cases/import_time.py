@@ -1,4 +1,4 @@
-"""What a process pays before its first line of work: importing the library and its NumPy."""
+"""Import time: the library and its NumPy module, in a fresh process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The most memory the process has taken: after the import, and after a model of 24 layers was compiled."""
+"""Peak memory of the process: after the import, and after compiling a model of 24 layers."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What each further equation costs to differentiate and to batch: programs of 1,000, 10,000 and 100,000 operations.
+"""The marginal cost of an equation in differentiation and batching: programs of 1,000, 10,000 and 100,000 operations.
 
-The time is that of tracing and rewriting, nothing is lowered. A cost that grows with the length would be quadratic.
+The time includes tracing and rewriting, not lowering. A marginal cost that grows with the length would be quadratic.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The transformer's first step where an earlier process has left its compiled program on disk.
+"""The transformer's first step with a warm persistent compilation cache.
 
-A process is started for the first run; what is measured is this one, the second.
+A subprocess fills the cache in a first run; the measurement is of this process, the second.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def measure(load: Callable[[], ModuleType], settings: Settings) -> list[Measurem
 
 
 def first(library: str, folder: str) -> None:
-    """What the first process does."""
+    """The first process: fill the cache."""
     import importlib
 
     jax = importlib.import_module(library)

@@ -1,4 +1,4 @@
-"""Eight virtual devices of one CPU: calls of sharded programs, and a training step whose batch is split."""
+"""Eight virtual CPU devices: calls of sharded programs, and a data-parallel training step."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def measure(load: Callable[[], ModuleType], settings: Settings) -> list[Measurem
     increment, centred = jax.jit(lambda x: x + 1), jax.jit(lambda x: x - x.mean())
     calls = [
         ("sharded call: 8 devices", lambda: increment(x)),
-        # Waited for each time: two programs with collectives on their way hang JAX, and then XLA ends the process.
+        # Blocks each time, because two concurrent programs with collectives deadlock JAX, and XLA then aborts.
         ("sharded call: 8 devices, with a collective", lambda: centred(x).block_until_ready()),
     ]
     return [*each_per_call(jax, calls, settings, 1.0), *_step(jax, whole, split, 2 if settings.quick else 12, settings)]

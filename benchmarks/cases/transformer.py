@@ -1,8 +1,8 @@
-"""A transformer's training step on its way from Python to its first result, and after.
+"""A transformer's training step: each stage from Python to the first result, and the steady state.
 
-In a fresh process each stage is timed as it happens the first time. Then the step runs until it is
-steady. At last all caches are cleared and a new function of the same text is traced and lowered:
-that is what the second model of a session pays.
+In a fresh process each stage is timed at its first run. Then the step runs until it is
+steady. At the end all caches are cleared and a new, equal function is traced and lowered:
+the cost of the second model of a session.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ TARGETS = {
     "time to first step": {12: 0.4, 24: 0.15, 48: 0.1},
     "steady step": {12: 0.95, 24: 0.6, 48: 0.6},
 }
-"""By what is measured and the number of layers."""
+"""Target ratios by measurement and number of layers."""
 
 
 def measure(load: Callable[[], ModuleType], settings: Settings) -> list[Measurement]:

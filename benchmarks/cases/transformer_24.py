@@ -1,4 +1,4 @@
-"""The transformer's training step at twice the depth: what grows faster than the program?"""
+"""The transformer's training step at twice the depth, to find costs that grow faster than the program."""
 
 from __future__ import annotations
 

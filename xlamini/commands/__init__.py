@@ -1,1 +1,1 @@
-"""Commands: what `python -m xlamini.NAME` runs. Private; the doors are the root modules of the same names."""
+"""The commands behind `python -m xlamini.NAME`. Private; the root modules of these names are the entry points."""

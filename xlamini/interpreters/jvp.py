@@ -54,7 +54,7 @@ def push_forward(
     tangent_env: dict[Any, Any] = {v: t for v, t in zip(jaxpr.invars, tangents, strict=True) if type(t) is not Zero}
     target.environment = env
     for eqn in jaxpr.eqns:
-        known, given, notes = _classify(eqn, env, tangent_env)
+        known, given, notes = _notes(eqn, env, tangent_env)
         if not given:
             env.update(zip(eqn.outvars, target.replay(eqn, read(env, eqn.invars)), strict=True))
             continue
@@ -66,7 +66,7 @@ def push_forward(
     return read(env, jaxpr.outvars), [_tangent(tangent_env, a) for a in jaxpr.outvars]
 
 
-def _classify(eqn: Equation, env: dict[Any, Any], tangent_env: dict[Any, Any]) -> tuple[list[Any], list[Any], list[Any]]:
+def _notes(eqn: Equation, env: dict[Any, Any], tangent_env: dict[Any, Any]) -> tuple[list[Any], list[Any], list[Any]]:
     """The operands that are variables, their non-zero tangents, and the notes on operands (see rule_cache.py)."""
     known, given, notes = [], [], []
     for a in eqn.invars:

@@ -1,4 +1,4 @@
-"""Arrays whose memory was given away, by `delete()` or by donation: noticing and type_sharding so."""
+"""Deleted and donated arrays: detection, and the errors for their use."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ def _live_ranges(jaxpr: Jaxpr) -> np.ndarray:
 def _live_bytes(live_ranges: Any, period: int) -> np.ndarray:
     """The live bytes before each equation, of variables whose live range is at most one period.
 
-    Longer live ranges, as of residuals for the backward pass, cross every cut groups, so they are left out.
+    Longer live ranges, as of residuals for the backward pass, cross every cut, so they are left out.
     """
     made, last, size = live_ranges[live_ranges[:, 1] - live_ranges[:, 0] <= period].T
     changes = np.zeros(int(live_ranges[:, 1].max()) + 2, np.int64)

@@ -1,4 +1,4 @@
-"""PJRT clients: one for each platform, new_client at its first use.
+"""PJRT clients: one for each platform, made at its first use.
 
 A platform is a name and a function that makes its client. The CPU's is in jaxlib; every other comes from a plugin.
 """
@@ -52,7 +52,7 @@ def started_clients() -> dict[str, Client]:
 
 
 def start(name: str) -> Client:
-    """The client of a platform, new_client on first use.
+    """The client of a platform, made on first use.
 
     Raises:
       PlatformError: the platform is unknown, not installed, or does not start.
