@@ -60,7 +60,11 @@ _MESSAGES = (
         "the device has too little free memory: {error}",
         "end the other programs on the device, or set XLAMINI_PREALLOCATE=false",
     ),
-    KnownMessage(r"already in use|lockfile", "another process has the TPU: {error}", "end that process; a TPU serves one"),
+    KnownMessage(
+        r"already in use|lockfile",
+        "another process has the TPU: {error}",
+        "end that process; a TPU serves one",
+    ),
 )
 
 
