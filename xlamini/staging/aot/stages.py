@@ -19,9 +19,11 @@ from xlamini.runtime.hlo.translation import hlo_cost, hlo_of, hlo_text
 from xlamini.runtime.meshes.named_sharding import saying
 from xlamini.runtime.to_device import device_put_value
 from xlamini.staging.aot.mismatch import differences, shown
+from xlamini.staging.compile.compiling import compile_lowered
 from xlamini.staging.compile.cost import CostAnalysis, cost_of_program
+from xlamini.staging.compile.lowered import LoweredProgram
 from xlamini.staging.compile.lowering_target import Elsewhere, destination, device_of
-from xlamini.staging.compile.program import LoweredProgram, Program
+from xlamini.staging.compile.program import Program
 from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
 from xlamini.staging.trace.tracing import Trace
 
@@ -206,7 +208,7 @@ class Lowered(Stage):
         return Lowered(self._known, self._lower(device), self._options, self._lower)
 
     def _compile(self, options: CompilerOptions | None) -> Compiled:
-        return Compiled(self._known, self._program.compile(options))
+        return Compiled(self._known, compile_lowered(self._program, options))
 
     def _check_here(self, what: str) -> None:
         device = self._program.device

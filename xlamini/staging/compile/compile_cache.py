@@ -9,7 +9,7 @@ import hashlib
 import time
 from collections import Counter
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from xlamini.core.config import persistent_cache_min_compile_time_secs
 from xlamini.core.digest import NoDigest, digest
@@ -19,17 +19,15 @@ from xlamini.runtime.executable import Executable, check_options, load_program
 from xlamini.runtime.files import disk_cache
 from xlamini.runtime.files.disk_key import Key, key
 from xlamini.runtime.host_memory import memory_needed
-from xlamini.staging.compile.compiling import Options, compiled, io_of
-
-if TYPE_CHECKING:
-    from xlamini.staging.compile.program import LoweredProgram
+from xlamini.staging.compile.backend_compile import Options, backend_compile, interface_of
+from xlamini.staging.compile.lowered import LoweredProgram
 
 
-def stored_executable(program: LoweredProgram, options: Options) -> Executable:
+def cached_executable(program: LoweredProgram, options: Options) -> Executable:
     """Load a program from disk, or compile it and put it there."""
     known = key_of(program, options)
     if known is None:
-        return compiled(program, options)
+        return backend_compile(program, options)
     found = _loaded(program, options, known)
     return _kept(program, options, known) if found is None else found
 
@@ -61,7 +59,7 @@ def _loaded(program: LoweredProgram, options: Options, known: Key) -> Executable
         return None
     header, serialized = found
     try:
-        executable = load_program(serialized, **io_of(program, options))
+        executable = load_program(serialized, **interface_of(program, options))
     except JaxRuntimeError as error:
         disk_cache.refuse(known, error)
         return None
@@ -73,7 +71,7 @@ def _loaded(program: LoweredProgram, options: Options, known: Key) -> Executable
 def _kept(program: LoweredProgram, options: Options, known: Key) -> Executable:
     """Compile it, and put it on disk if that took long enough."""
     start = time.perf_counter()
-    executable = compiled(program, options)
+    executable = backend_compile(program, options)
     seconds = time.perf_counter() - start
     if seconds >= persistent_cache_min_compile_time_secs.value:
         _store(program, executable, known, seconds)

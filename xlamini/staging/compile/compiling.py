@@ -1,52 +1,44 @@
-"""A lowered program's executable: taken from disk where programs are kept, else compiled."""
+"""From a lowered program to a compiled one: through the disk cache where that is on, else by XLA's compiler."""
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from xlamini.core.config import programs_are_kept
-from xlamini.core.effects import any_ordered
-from xlamini.runtime.executable import Executable, compile_module, is_elsewhere
-from xlamini.runtime.meshes.program_placement import as_placed
+from xlamini.runtime.executable import Executable, is_elsewhere
+from xlamini.runtime.processes.group import spans_processes
+from xlamini.staging.compile.backend_compile import Options, backend_compile, interface_of
+from xlamini.staging.compile.lowered import LoweredProgram
+from xlamini.staging.compile.program import Program
 
 if TYPE_CHECKING:
     from xlamini.runtime.targets.compile_only import Unloaded
-    from xlamini.staging.compile.program import LoweredProgram
 
-Options = Mapping[str, Any] | None
+# The imports inside functions load what most processes never use: other targets, the disk cache, other processes.
 
 
-def executable_of(program: LoweredProgram, options: Options) -> Executable | Unloaded:
-    """Compile a program with these options of XLA, or load it from disk."""
+def compile_lowered(lowered: LoweredProgram, options: Options = None) -> Program:
+    """The program, ready to run; `options` are XLA's, by name."""
+    return Program(lowered, _executable_of(lowered, options), _check_of_others(lowered))
+
+
+def _executable_of(program: LoweredProgram, options: Options) -> Executable | Unloaded:
     if is_elsewhere(program.device):
-        # Imported here, as below, because most processes neither compile for other machines nor keep programs.
         from xlamini.runtime.targets.compile_only import compile_elsewhere
 
         about = {"name": program.name, "calls_python": bool(program.host_callbacks)}
-        return compile_elsewhere(program.module, **about, **io_of(program, options))
+        return compile_elsewhere(program.module, **about, **interface_of(program, options))
     if not programs_are_kept() or program.spread:
-        return compiled(program, options)
-    from xlamini.staging.compile.compile_cache import stored_executable
+        return backend_compile(program, options)
+    from xlamini.staging.compile.compile_cache import cached_executable
 
-    return stored_executable(program, options)
-
-
-def compiled(program: LoweredProgram, options: Options) -> Executable:
-    """Compile a program."""
-    return compile_module(
-        program.module,
-        host_callbacks=program.host_callbacks,
-        ordered=any_ordered(program.pruned.effects),
-        **io_of(program, options),
-    )
+    return cached_executable(program, options)
 
 
-def io_of(program: LoweredProgram, options: Options) -> dict[str, Any]:
-    """What is said of a program to whoever compiles or loads it: types, donation, device, options."""
-    return {
-        "place": program.device,
-        "in_avals": program.pruned.in_avals,
-        "out_avals": as_placed(program.device, program.pruned.out_avals),
-        "donated": [i for i, a in enumerate(program.aliases) if a is not None],
-        "compiler_options": options,
-    }
+def _check_of_others(lowered: LoweredProgram) -> Callable[[], None] | None:
+    """The check that the other processes run the same program; None for a program of this process alone."""
+    if lowered.spread is None or not spans_processes(lowered.spread.devices):
+        return None
+    from xlamini.staging.compile.process_check import check_before_first_run
+
+    return check_before_first_run(lowered, lowered.spread.devices)

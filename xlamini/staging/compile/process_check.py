@@ -3,13 +3,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from xlamini.core.jaxpr import Equation, Jaxpr, subjaxprs
 from xlamini.runtime.processes.agreement import check_same_program
-
-if TYPE_CHECKING:
-    from xlamini.staging.compile.program import LoweredProgram
+from xlamini.staging.compile.lowered import LoweredProgram
 
 
 def check_before_first_run(lowered: LoweredProgram, devices: Sequence[Any]) -> Callable[[], None]:

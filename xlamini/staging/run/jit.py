@@ -27,8 +27,10 @@ from xlamini.runtime.keys import overlaid
 from xlamini.runtime.lifetime import explain_failure
 from xlamini.runtime.versions import DISPATCH_ERRORS
 from xlamini.staging.call.call import jit_p
+from xlamini.staging.compile.compiling import compile_lowered
+from xlamini.staging.compile.lowered import LoweredProgram
 from xlamini.staging.compile.placement import Placement, asked_place, elsewhere, placement, shardings_in
-from xlamini.staging.compile.program import LoweredProgram, Program
+from xlamini.staging.compile.program import Program
 from xlamini.staging.run.call_errors import Explain, guarded
 from xlamini.staging.run.queued_calls import Repeated
 from xlamini.staging.trace.arguments import ArgNames, avals_of, check_callable, check_values, name_of
@@ -228,7 +230,7 @@ class Jitted:
 
     def compiled(self, call: Call, traced: Trace, device: Any) -> Program:
         """The program of this signature there."""
-        return self._lower(call, traced, device).compile(self.options.compiler)
+        return compile_lowered(self._lower(call, traced, device), self.options.compiler)
 
     def _lower(self, call: Call, traced: Trace, device: Any) -> LoweredProgram:
         captured = len(traced.captured)

@@ -20,8 +20,10 @@ from xlamini.interpreters.dce import dce
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.primitives.convert import convert
 from xlamini.runtime.to_device import device_put_value
+from xlamini.staging.compile.compiling import compile_lowered
+from xlamini.staging.compile.lowered import LoweredProgram
 from xlamini.staging.compile.placement import placement, shardings_in
-from xlamini.staging.compile.program import LoweredProgram, Program
+from xlamini.staging.compile.program import Program
 from xlamini.staging.run.lift_literals import numbers_apart
 from xlamini.staging.trace.trace_cache import is_traced_once
 
@@ -143,7 +145,7 @@ def _found_or_made(jaxpr: Jaxpr, key: Key) -> tuple[Program | None, Sequence[Any
 
 
 def _compiled(jaxpr: Jaxpr, key: Key) -> Program:
-    program = LoweredProgram(jaxpr, jaxpr.name, key[1]).compile()
+    program = compile_lowered(LoweredProgram(jaxpr, jaxpr.name, key[1]))
     _remember(_programs, key, program)
     return program
 
