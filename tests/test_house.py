@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 import statistics
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -109,3 +112,29 @@ def test_no_primitive_is_named(floor: str) -> None:
 def test_no_forbidden_words(pattern: str) -> None:
     texts = [path for path in [*CODE, *PAGES] if path != Path(__file__)]
     assert [relative(path) for path in texts if re.search(pattern, path.read_text())] == []
+
+
+# How many files of the library each trip of tests/support/trips.py may cross: numbers that only fall.
+FILES_CROSSED = {
+    "jit, first call": 62,
+    "jit, second call": 0,
+    "eager grad, first call": 76,
+    "eager grad, third call": 40,
+    "eager vmap, third call": 38,
+    "make_jaxpr(grad(scan))": 64,
+    "device_put(ndarray)": 8,
+    "jnp.sinh, first call": 48,
+    "jnp.sinh, second call": 1,
+    "x + 1.0, second call": 4,
+    "lower one operation": 24,
+}
+
+
+def test_trips_cross_few_files() -> None:
+    """In a process of its own, as caches that other tests filled would make the trips shorter."""
+    counted = subprocess.run(
+        [sys.executable, "-m", "tests.support.trips", "--json"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    crossed = {name: len(trip["files"]) for name, trip in json.loads(counted.stdout).items()}
+    longer = {name: n for name, n in crossed.items() if n > FILES_CROSSED[name]}
+    assert not longer, f"{longer} files, allowed: {FILES_CROSSED}; which: python -m tests.support.trips --files NAME"
