@@ -7,6 +7,7 @@ follows the call has to open. Run it in a process of its own: what earlier calls
 """
 from __future__ import annotations
 
+import gc
 import json
 import os
 import sys
@@ -40,11 +41,13 @@ def measured(trip: Callable[[], Any]) -> Trip:
         if event == "call":
             counts[frame.f_code] += 1
 
+    gc.disable()  # its callbacks are no part of the trip
     sys.setprofile(profile)
     try:
         trip()
     finally:
         sys.setprofile(None)
+        gc.enable()
     own = {code: n for code, n in counts.items() if code.co_filename.startswith(ROOT)}
     files = sorted({code.co_filename.removeprefix(ROOT) for code in own})
     return Trip(sum(own.values()), len(own), files)

@@ -53,22 +53,22 @@ def fast_path(
     executable: CompiledModule,
     out_tree: PyTreeDef,
     *,
-    kept: Sequence[bool],
+    used_inputs: Sequence[bool],
     const_args: Sequence[ArrayImpl] = (),
     committed: bool = False,
 ) -> FastPath:
     """What `cache_miss` returns to have this signature run in C++ from now on.
 
     Args:
-      executable: takes the kept constants, then the kept leaves of the arguments.
+      executable: takes the used constants, then the used leaves of the arguments.
       out_tree: the structure of what the function returns; one leaf for each output.
-      kept: for each constant, then for each leaf of the arguments, whether the executable takes it.
+      used_inputs: for each constant, then for each leaf of the arguments, whether the executable takes it.
       const_args: hidden constants, already where the executable runs.
       committed: whether the outputs are bound to their devices.
     """
-    if sum(kept) != len(executable.in_avals) or out_tree.num_leaves != len(executable.out_avals):
+    if sum(used_inputs) != len(executable.in_avals) or out_tree.num_leaves != len(executable.out_avals):
         raise ValueError(
-            f"{sum(kept)} arrays are kept and out_tree has {out_tree.num_leaves} leaves, but the "
+            f"{sum(used_inputs)} inputs are used and out_tree has {out_tree.num_leaves} leaves, but the "
             f"executable takes {len(executable.in_avals)} and returns {len(executable.out_avals)}"
         )
     return FastPath(
@@ -78,7 +78,7 @@ def fast_path(
         executable.out_shardings,
         executable.out_avals,
         [committed] * len(executable.out_avals),
-        list(kept),
+        list(used_inputs),
         [None] * len(executable.in_avals),
         list(const_args),
     )

@@ -176,12 +176,12 @@ def of_leading(sharding: Any, ndim: int) -> Any:
     return sharding
 
 
-def overlaid(x: Any) -> Any:
+def key_words(x: Any) -> Any:
     """The words beneath a key array; any other value as it is."""
     return x.words if type(x) is PRNGKeyArray else x
 
 
-def overlay(x: ArrayImpl, aval: ShapedArray) -> Any:
+def as_keys(x: ArrayImpl, aval: ShapedArray) -> Any:
     """What programs return for an output of this type: the array itself, or the keys whose words it holds."""
     return PRNGKeyArray(aval.dtype, x) if isinstance(aval.dtype, KeyType) else x
 

@@ -16,7 +16,7 @@ from xlamini.core.avals import ShapedArray
 from xlamini.core.dtypes import canonicalize_dtype
 from xlamini.core.pytree import tree_map
 from xlamini.runtime.array import Array
-from xlamini.runtime.keys import KeyType, overlaid, overlay
+from xlamini.runtime.keys import KeyType, as_keys, key_words
 from xlamini.runtime.lifetime import check_alive
 from xlamini.runtime.sharding import Index, Sharding
 from xlamini.runtime.to_device import assembled, device_put_value
@@ -78,9 +78,9 @@ def make_array_from_single_device_arrays(
     if not isinstance(arrays, list | tuple):
         raise TypeError(f"{name}: arrays must be a list of arrays, got {type(arrays).__name__}; write [x]")
     for i, x in enumerate(arrays):
-        if not isinstance(overlaid(x), _jax.ArrayImpl):
+        if not isinstance(key_words(x), _jax.ArrayImpl):
             raise TypeError(f"{name}: arrays[{i}] is of type {type(x).__name__}; xlamini.device_put(x, device) first")
-        check_alive(overlaid(x))
+        check_alive(key_words(x))
     return _assembled(name, tuple(shape), sharding, arrays, dtype)
 
 
@@ -195,11 +195,11 @@ def _assembled(name: str, shape: Shape, sharding: Sharding, arrays: Sequence[Any
                 f"{name}: the part on {x.device} has the shape {x.shape}, but each part of an array of shape {shape} "
                 f"has {part} in {sharding}"
             )
-    words = [overlaid(x) for x in ordered]
+    words = [key_words(x) for x in ordered]
     physical = aval = ShapedArray(shape, found)
     if isinstance(found, KeyType):
         physical = ShapedArray((*shape, *found.physical_shape), found.physical_dtype)
-    return overlay(assembled(physical, sharding, words), aval)
+    return as_keys(assembled(physical, sharding, words), aval)
 
 
 def _in_order(name: str, sharding: Sharding, arrays: Sequence[Any]) -> list[Any]:

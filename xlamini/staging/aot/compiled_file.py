@@ -101,7 +101,7 @@ def _written_program(program: Program) -> dict[str, Any]:
         "out_avals": types.written(executable.out_avals),
         "donated": sorted(executable.donated),
         "place": placements.written(program.device, executable.in_shardings, executable.out_shardings),
-        "kept": list(program.kept),
+        "kept": list(program.used_inputs),
     }
 
 

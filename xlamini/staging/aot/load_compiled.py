@@ -115,9 +115,10 @@ class _Lowered(NamedTuple):
 
     name: str
     device: Place
-    kept: Sequence[bool]
+    used_inputs: Sequence[bool]
     computed: Sequence[bool]
     out_avals: Sequence[ShapedArray]
+    takes_keys: bool
     returns_keys: bool
     bytes_made: int = 2**62  # not known, so that XLA is asked how much memory the program takes
     spread: None = None  # a program of one process: there is none else to compare it with
@@ -135,8 +136,7 @@ def _program(content: Content, place: Place) -> Program:
         )
     except JaxRuntimeError as error:
         raise LoadError(f"jaxlib cannot load its machine code: {error}") from None
-    avals = content.signature.out_avals
-    lowered: Any = _Lowered(
-        content.signature.name, place, of_code["kept"], computed(avals), avals, any_keys(avals)
-    )
+    signature, outs = content.signature, content.signature.out_avals
+    keys = any_keys(signature.in_avals), any_keys(outs)
+    lowered: Any = _Lowered(signature.name, place, of_code["kept"], computed(outs), outs, *keys)
     return Program(lowered, executable)

@@ -19,11 +19,10 @@ from xlamini.runtime.hlo.translation import hlo_cost, hlo_of, hlo_text
 from xlamini.runtime.meshes.named_sharding import saying
 from xlamini.runtime.to_device import device_put_value
 from xlamini.staging.aot.mismatch import differences, shown
-from xlamini.staging.compile.compiling import compile_lowered
 from xlamini.staging.compile.cost import CostAnalysis, cost_of_program
 from xlamini.staging.compile.lowered import LoweredProgram
 from xlamini.staging.compile.lowering_target import Elsewhere, destination, device_of
-from xlamini.staging.compile.program import Program
+from xlamini.staging.compile.program import Program, compile_lowered
 from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
 from xlamini.staging.trace.tracing import Trace
 
@@ -283,7 +282,7 @@ class Compiled(Stage):
         from xlamini.runtime.hlo.collectives import Collectives, collectives_of  # for those who look only
 
         names = [*(["a captured array"] * len(self._captured)), *self._known.trace.names]
-        given = list(itertools.compress(names, self._program.kept))
+        given = list(itertools.compress(names, self._program.used_inputs))
         return Collectives(c.named(given) for c in collectives_of(self.as_text()))
 
     def memory_analysis(self) -> Any:
@@ -316,7 +315,7 @@ class Compiled(Stage):
     @property
     def input_shardings(self) -> Any:
         """Where each argument must be, as a tree `(args, kwargs)`; None for one that the program does not read."""
-        every = _spread(self._program.kept, self._program.executable.in_shardings)
+        every = _spread(self._program.used_inputs, self._program.executable.in_shardings)
         return unflatten(self.in_tree, every[len(self._captured) :])
 
     @property

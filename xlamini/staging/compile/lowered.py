@@ -1,28 +1,32 @@
-"""A lowered program: a jaxpr without what its outputs do not need, and its StableHLO module."""
+"""A lowered program: a jaxpr after dead code elimination, its StableHLO module, and XLA's compiler called for it."""
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from xlamini.core.config import outlining, programs_are_kept, trace_flags, under
 from xlamini.core.dtypes import float0
+from xlamini.core.effects import any_ordered
 from xlamini.core.errors import ShapeError
 from xlamini.core.jaxpr import Jaxpr, once, subjaxprs
 from xlamini.interpreters.dce import dce
 from xlamini.interpreters.physical import is_extended, physical
-from xlamini.runtime.meshes.program_placement import Place, Spread
+from xlamini.runtime.executable import Executable, compile_module
+from xlamini.runtime.meshes.program_placement import Place, Spread, as_placed
 from xlamini.staging.compile.outlining import outlined
 
+Options = Mapping[str, Any] | None
+"""Options of XLA, by name."""
+
 _GIGANTIC = 2**36
-"""Elements of one array that XLA's CPU compiler does not survive."""
+"""The number of elements at which XLA's CPU compiler crashes on an array."""
 
 
 class LoweredProgram:
     """A jaxpr and its StableHLO module, ready to compile.
 
-    Where programs are kept on disk, outlining and the module wait until they are asked for: a program that is there
-    needs neither.
+    With the disk cache on, outlining and lowering are deferred: a program that is loaded from disk needs neither.
     """
 
     def __init__(
@@ -35,36 +39,37 @@ class LoweredProgram:
         outline: bool | None = None,
     ):
         self.out_avals = jaxpr.out_avals
+        self.takes_keys = any(map(is_extended, jaxpr.in_avals))
         self.returns_keys = any(map(is_extended, self.out_avals))
         self.computed = tuple(a.dtype != float0 for a in self.out_avals)
         self.pruned, used = dce(physical(jaxpr), self.computed, keep_unused)
-        self.kept = used
+        self.used_inputs = used
         self.outlines = outlining.value if outline is None else outline
         self.bytes_made = _bytes_made(self.pruned) if device.platform == "cpu" else 0
-        self.name, self.device = name, self._kept_of(device)
+        self.name, self.device = name, self._pruned_place(device)
         donated = donated or (False,) * len(jaxpr.invars)
         self.aliases = alias_outputs(self.pruned, [d for d, u in zip(donated, used, strict=True) if u])
         self.unusable = _unusable(donated, used, self.aliases)
-        self.flags = trace_flags()
+        self.flags, self.uses_disk_cache = trace_flags(), programs_are_kept()
         self._outline: tuple[Jaxpr, str] | None = None
         self._module: tuple[Any, list[Any]] | None = None
-        if not programs_are_kept():
-            _ = self._lowered  # now, so that what cannot be lowered is said here
+        if not self.uses_disk_cache:
+            _ = self._lowered  # now, so that an error of a lowering rule is raised here
 
-    def _kept_of(self, device: Place) -> Place:
-        """The program's place, with the shardings of what it reads and computes only."""
+    def _pruned_place(self, device: Place) -> Place:
+        """The program's place, without the shardings of unused inputs and of outputs that are not computed."""
         if not isinstance(device, Spread):
             return device
-        ins = itertools.compress(device.of_inputs(len(self.kept)), self.kept)
+        ins = itertools.compress(device.of_inputs(len(self.used_inputs)), self.used_inputs)
         outs = itertools.compress(device.of_typed(self.out_avals), self.computed)
         return device._replace(ins=tuple(ins), outs=tuple(outs))
 
     @property
     def spread(self) -> Spread | None:
-        """Its place, if that is a mesh."""
+        """The mesh that it runs on, with its shardings; None on one device."""
         return self.device if isinstance(self.device, Spread) else None
 
-    # No cached_property: its frame would stand in the tracebacks of what cannot be lowered.
+    # Not cached_property, whose frame would show in the tracebacks of lowering errors.
 
     @property
     def _outlined(self) -> tuple[Jaxpr, str]:
@@ -83,16 +88,16 @@ class LoweredProgram:
         return self._module
 
     jaxpr = property(lambda self: self._outlined[0], doc="The program as it is lowered.")
-    outline_report = property(lambda self: self._outlined[1], doc="What outlining did.")
+    outline_report = property(lambda self: self._outlined[1], doc="Which blocks were outlined, or why none was.")
     module = property(lambda self: self._lowered[0], doc="The StableHLO module.")
-    host_callbacks = property(lambda self: self._lowered[1], doc="The Python functions that it calls.")
+    host_callbacks = property(lambda self: self._lowered[1], doc="The Python functions that the module calls.")
 
 
 @once
 def _bytes_made(jaxpr: Jaxpr) -> int:
-    """Bytes of all values that a program makes, those of a body once.
+    """The bytes of all values that a program computes, those of a loop's body once.
 
-    ShapeError for an array that XLA's CPU compiler does not survive: it would divide by zero.
+    Raises ShapeError for an array so large that XLA's CPU compiler would divide by zero.
     """
     avals = [v.aval for eqn in jaxpr.eqns for v in eqn.outvars]
     for aval in {*jaxpr.in_avals, *avals}:
@@ -106,18 +111,41 @@ def _bytes_made(jaxpr: Jaxpr) -> int:
 
 
 def alias_outputs(jaxpr: Jaxpr, donated: Sequence[bool]) -> list[int | None]:
-    """For each donated input, an output of the same shape and dtype that may take over its memory."""
+    """For each input, the output that may reuse its memory: of the same shape and dtype, if the input is donated."""
     free: dict[tuple, list[int]] = {}
     for i, aval in reversed(list(enumerate(jaxpr.out_avals))):
         free.setdefault((aval.shape, aval.dtype), []).append(i)
-    found: list[int | None] = []
-    for aval, give in zip(jaxpr.in_avals, donated, strict=True):
-        outputs = free.get((aval.shape, aval.dtype)) if give else None
-        found.append(outputs.pop() if outputs else None)
-    return found
+    aliases: list[int | None] = []
+    for aval, is_donated in zip(jaxpr.in_avals, donated, strict=True):
+        outputs = free.get((aval.shape, aval.dtype)) if is_donated else None
+        aliases.append(outputs.pop() if outputs else None)
+    return aliases
 
 
 def _unusable(donated: Sequence[bool], used: Sequence[bool], aliases: Sequence[int | None]) -> list[int]:
-    """Which inputs are donated, and read, but no output can take over their memory."""
+    """The donated inputs that the program reads, but whose memory no output can reuse."""
     alias = iter(aliases)
     return [i for i, (d, u) in enumerate(zip(donated, used, strict=True)) if u and (next(alias) is None) and d]
+
+
+def backend_compile(program: LoweredProgram, options: Options) -> Executable:
+    """Call XLA's compiler for a lowered program."""
+    effects = program.pruned.effects
+    return compile_module(
+        program.module,
+        host_callbacks=program.host_callbacks,
+        ordered=bool(effects) and any_ordered(effects),
+        **interface_of(program, options),
+    )
+
+
+def interface_of(program: LoweredProgram, options: Options) -> dict[str, Any]:
+    """The keyword arguments that compiling and loading a program share: types, donation, device, options."""
+    out_avals = program.pruned.out_avals
+    return {
+        "place": program.device,
+        "in_avals": program.pruned.in_avals,
+        "out_avals": as_placed(program.device, out_avals) if program.spread else out_avals,
+        "donated": [i for i, a in enumerate(program.aliases) if a is not None],
+        "compiler_options": options,
+    }

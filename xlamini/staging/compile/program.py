@@ -1,7 +1,6 @@
-"""A compiled program: flat inputs in, flat outputs out.
+"""A compiled program, which takes and returns flat arrays, and the way from a lowered program to it.
 
-Inputs that no equation reads never reach the executable. In place of a random key it gets, and returns, the words that
-the key consists of.
+Unused inputs never reach the executable. A random key is passed to it, and returned by it, as the key's words.
 """
 from __future__ import annotations
 
@@ -13,22 +12,55 @@ import numpy as np
 from xlamini.core.dtypes import float0
 from xlamini.core.errors import DeletedArrayError
 from xlamini.runtime.dispatch import FastPath, fast_path
-from xlamini.runtime.executable import Executable
+from xlamini.runtime.executable import Executable, is_elsewhere
 from xlamini.runtime.host_memory import check_fits_in_memory
-from xlamini.runtime.keys import overlaid, overlay
+from xlamini.runtime.keys import as_keys, key_words
 from xlamini.runtime.lifetime import explain_failure, release
+from xlamini.runtime.processes.group import spans_processes
 from xlamini.runtime.to_device import device_put_value
 from xlamini.runtime.versions import DISPATCH_ERRORS
-from xlamini.staging.compile.lowered import LoweredProgram
+from xlamini.staging.compile.lowered import LoweredProgram, Options, backend_compile, interface_of
 
 if TYPE_CHECKING:
     from xlamini.runtime.targets.compile_only import Unloaded
+
+_SMALL = 2**24
+"""Bytes computed by a program that is run without a look at the machine's memory."""
+
+# The imports inside functions load what most processes never use: other targets, the disk cache, other processes.
+
+
+def compile_lowered(lowered: LoweredProgram, options: Options = None) -> Program:
+    """Compile a lowered program, or load it from the disk cache; `options` are XLA's, by name."""
+    return Program(lowered, _executable_of(lowered, options), _check_of_others(lowered))
+
+
+def _executable_of(program: LoweredProgram, options: Options) -> Executable | Unloaded:
+    if is_elsewhere(program.device):
+        from xlamini.runtime.targets.compile_only import compile_elsewhere
+
+        about = {"name": program.name, "calls_python": bool(program.host_callbacks)}
+        return compile_elsewhere(program.module, **about, **interface_of(program, options))
+    if not program.uses_disk_cache or program.spread:
+        return backend_compile(program, options)
+    from xlamini.staging.compile.compile_cache import cached_executable
+
+    return cached_executable(program, options)
+
+
+def _check_of_others(lowered: LoweredProgram) -> Callable[[], None] | None:
+    """The check that the other processes run the same program; None for a program of this process alone."""
+    if lowered.spread is None or not spans_processes(lowered.spread.devices):
+        return None
+    from xlamini.staging.compile.process_check import check_before_first_run
+
+    return check_before_first_run(lowered, lowered.spread.devices)
 
 
 class Program:
     """A compiled jaxpr. It drops the module it was compiled from, which takes more memory than all the rest.
 
-    `check_others` runs once, before the first call: whether the other processes are about to run the same program.
+    `check_others` runs once, before the first call: it compares the program with those of the other processes.
     """
 
     def __init__(
@@ -38,22 +70,35 @@ class Program:
         check_others: Callable[[], None] | None = None,
     ):
         self.name, self.device, self.executable = lowered.name, lowered.device, executable
-        self.kept, self.computed = lowered.kept, lowered.computed
-        self._out_avals, self._returns_keys = lowered.out_avals, lowered.returns_keys
+        self.used_inputs, self.computed = lowered.used_inputs, lowered.computed
+        self._out_avals = lowered.out_avals
+        self._takes_keys, self._returns_keys = lowered.takes_keys, lowered.returns_keys
         self._bytes_made = lowered.bytes_made
-        self._taken = [i for i, k in enumerate(lowered.kept) if k]
+        self._used = [i for i, is_used in enumerate(lowered.used_inputs) if is_used]
         self._has_run = False
         self._check_others = check_others
 
+    @property
+    def is_queued(self) -> bool:
+        """Whether it starts only after the program before it has ended (runtime/serial_execution.py)."""
+        return self.executable.in_turn
+
+    @property
+    def runs_in_cpp(self) -> bool:
+        """Whether C++ dispatch can run it by itself.
+
+        It cannot run a program that calls Python functions: their effects are waited for, and their failures explained;
+        one that is queued; and one with outputs of dtype float0, which are NumPy's.
+        """
+        return not (self.executable.calls_python or self.executable.in_turn) and all(self.computed)
+
     def __call__(self, inputs: Sequence[Any], committed: bool = False, names: Sequence[str] = ()) -> list[Any]:
-        """The outputs; `names` are those of the last inputs, the arguments, in messages."""
+        """The outputs; `names` are the names of the last inputs, the arguments, for messages."""
         if not self._has_run:
-            check_fits_in_memory(self.executable, self.device.platform, self.name, self._bytes_made)
-            self._has_run = True
-            check, self._check_others = self._check_others, None
-            if check is not None:
-                check()
-        given = [overlaid(inputs[i]) for i in self._taken]
+            self._check_before_first_run()
+        given = [inputs[i] for i in self._used]
+        if self._takes_keys:
+            given = list(map(key_words, given))
         try:
             outs = self.executable.call(self.executable.place(given), committed)
         except (DeletedArrayError, *DISPATCH_ERRORS) as error:
@@ -61,33 +106,38 @@ class Program:
             if explained is None:
                 raise
             raise explained from None
-        release(given[i] for i in self.executable.donated)
+        if self.executable.donated:
+            release(given[i] for i in self.executable.donated)
         if not all(self.computed):
             outs = self._with_float0(outs)
-        return list(map(overlay, outs, self._out_avals)) if self._returns_keys else outs
+        return list(map(as_keys, outs, self._out_avals)) if self._returns_keys else outs
+
+    def _check_before_first_run(self) -> None:
+        if self._bytes_made > _SMALL:
+            check_fits_in_memory(self.executable, self.device.platform, self.name, self._bytes_made)
+        self._has_run = True
+        check, self._check_others = self._check_others, None
+        if check is not None:
+            check()
 
     def _with_float0(self, outs: Sequence[Any]) -> list[Any]:
-        """All outputs: those of dtype float0 have no elements to compute."""
-        given, pairs = iter(outs), zip(self.computed, self._out_avals, strict=True)
-        return [next(given) if computed else np.zeros(aval.shape, float0) for computed, aval in pairs]
+        """All outputs: arrays of dtype float0, which hold nothing, were not computed."""
+        computed, pairs = iter(outs), zip(self.computed, self._out_avals, strict=True)
+        return [next(computed) if is_computed else np.zeros(aval.shape, float0) for is_computed, aval in pairs]
 
     def _named(self, inputs: Sequence[Any], names: Sequence[str]) -> list[tuple[str, Any]]:
-        """Each input with what it is to the user."""
+        """Each input with a description for messages."""
         captured = [f"the array that {self.name} captured"] * (len(inputs) - len(names))
         arguments = [f"the argument {name!r} of {self.name}" for name in names]
-        return list(zip([*captured, *arguments], map(overlaid, inputs), strict=True))
+        return list(zip([*captured, *arguments], map(key_words, inputs), strict=True))
 
-    def fast_path(self, captured: Sequence[Any], out_tree: Any, committed: bool) -> FastPath | None:
-        """What lets C++ run this program by itself; `out_tree` is the output's for C++ dispatch.
-
-        None for a program that calls Python functions: their effects are waited for, and their failures explained; for
-        one that has to wait for its turn; and for one with outputs of dtype float0, which are NumPy's.
-        """
-        if self.executable.calls_python or self.executable.in_turn or not all(self.computed):
-            return None
-        places = iter(self.executable.in_shardings)
+    def fast_path(self, captured: Sequence[Any], out_tree: Any, committed: bool) -> FastPath:
+        """The fast path by which C++ dispatch runs this program; `out_tree` is the output's structure there."""
+        shardings = iter(self.executable.in_shardings)
         constants = [
-            device_put_value(overlaid(x), next(places) if kept else None)
-            for x, kept in zip(captured, self.kept, strict=False)
+            device_put_value(key_words(x), next(shardings) if is_used else None)
+            for x, is_used in zip(captured, self.used_inputs, strict=False)
         ]
-        return fast_path(self.executable, out_tree, kept=self.kept, const_args=constants, committed=committed)
+        return fast_path(
+            self.executable, out_tree, used_inputs=self.used_inputs, const_args=constants, committed=committed
+        )

@@ -20,10 +20,9 @@ from xlamini.interpreters.dce import dce
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.primitives.convert import convert
 from xlamini.runtime.to_device import device_put_value
-from xlamini.staging.compile.compiling import compile_lowered
 from xlamini.staging.compile.lowered import LoweredProgram
-from xlamini.staging.compile.placement import placement, shardings_in
-from xlamini.staging.compile.program import Program
+from xlamini.staging.compile.placement import placement, requested_by
+from xlamini.staging.compile.program import Program, compile_lowered
 from xlamini.staging.run.lift_literals import numbers_apart
 from xlamini.staging.trace.trace_cache import is_traced_once
 
@@ -120,7 +119,7 @@ def _as_array(x: Any, aval: ShapedArray) -> Any:
 
 
 def _run(jaxpr: Jaxpr, inputs: Sequence[Any]) -> list[Any]:
-    where = placement(inputs, _NUMBERED, jaxpr.name, inner=shardings_in(jaxpr))
+    where = placement(inputs, _NUMBERED, jaxpr.name, requested_by(jaxpr))
     key = executable_key(jaxpr), where.device
     program, numbers = _programs.get(key), ()
     if program is None:

@@ -1,4 +1,7 @@
-"""Calls that C++ cannot run by itself, as their programs wait for their turn: found again without working out all."""
+"""A cache for calls that bypass C++ dispatch because their programs run one at a time.
+
+The key is the ids of the argument types and shardings: types are interned, and an entry keeps its shardings alive.
+"""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -13,50 +16,46 @@ from xlamini.staging.compile.program import Program
 MAX_CALLS = 256
 
 
-class Remembered(NamedTuple):
-    """A call's program, what it takes first, the structure of its output, and the names of its arguments.
-
-    `places` are the shardings of the arguments: a call is known by which objects these are.
-    """
+class QueuedCall(NamedTuple):
+    """A program with its captured values, the structure of its output, and the names and shardings of its arguments."""
 
     program: Program
     captured: Sequence[Any]
     out_tree: Any
     names: Sequence[str]
-    places: Sequence[Any]
+    shardings: Sequence[Any]
 
 
-class Repeated:
-    """What a jitted function was called with, if its program waits for its turn, on arrays that were put somewhere."""
+class QueuedCalls:
+    """The calls of one jitted function whose programs wait for the one before to end, all arguments committed."""
 
     def __init__(self) -> None:
-        self.calls: dict[Any, Remembered] = {}
+        self.calls: dict[Any, QueuedCall] = {}
 
-    def keep(self, leaves: Sequence[Any], tree: Any, program: Program, traced: Any, names: Sequence[str]) -> None:
-        """Remember a call, if it can be found again."""
-        if not program.executable.in_turn or not _are_placed(leaves):
+    def add(self, leaves: Sequence[Any], tree: Any, program: Program, traced: Any, names: Sequence[str]) -> None:
+        """Remember a call, unless an argument is uncommitted or no Array."""
+        if not _are_committed(leaves):
             return
         if len(self.calls) >= MAX_CALLS:
             self.calls.clear()
-        places = [x._sharding for x in leaves]
-        self.calls[_key(leaves, tree)] = Remembered(program, traced.captured, traced.out_tree, names, places)
+        shardings = [x._sharding for x in leaves]
+        self.calls[_key(leaves, tree)] = QueuedCall(program, traced.captured, traced.out_tree, names, shardings)
 
     def run(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Any, None, bool] | None:
-        """The output of a call that is remembered, as C++ wants it; None for another one."""
-        if not self.calls or state.builder is not None:
+        """The output of a cached call, in the form that C++ expects; None for a cache miss."""
+        if state.builder is not None:
             return None
         leaves, tree = flatten((args, kwargs))
-        found = self.calls.get(_key(leaves, tree)) if _are_placed(leaves) else None
-        if found is None:
+        cached = self.calls.get(_key(leaves, tree)) if _are_committed(leaves) else None
+        if cached is None:
             return None
-        outs = found.program([*found.captured, *leaves], True, found.names)
-        return unflatten(found.out_tree, outs), None, False
+        outs = cached.program([*cached.captured, *leaves], True, cached.names)
+        return unflatten(cached.out_tree, outs), None, False
 
 
-def _are_placed(leaves: Sequence[Any]) -> bool:
+def _are_committed(leaves: Sequence[Any]) -> bool:
     return all(type(x) is ArrayImpl and x._committed for x in leaves)
 
 
 def _key(leaves: Sequence[Any], tree: Any) -> Any:
-    """Types and shardings by their ids: types are interned, shardings are kept."""
     return tree, trace_context_key(), outlining.value, tuple([(id(x.aval), id(x._sharding)) for x in leaves])

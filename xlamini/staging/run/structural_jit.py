@@ -11,7 +11,8 @@ from typing import Any
 from xlamini.core import config
 from xlamini.core.structure import executable_key
 from xlamini.staging.compile.program import Program
-from xlamini.staging.run.jit import Call, Jitted, Options, wrapped
+from xlamini.staging.run.jit import CallPlan, Jitted, wrapped
+from xlamini.staging.run.jit_options import Options
 from xlamini.staging.run.program_cache import found_or_made
 from xlamini.staging.trace.static_args import Numbers, Selected, check_apart
 from xlamini.staging.trace.tracing import Trace
@@ -26,8 +27,8 @@ def jit_anew(fun: Callable[..., Any], static_argnums: Numbers = None, donate_arg
 
 
 class _Anew(Jitted):
-    def compiled(self, call: Call, traced: Trace, device: Any) -> Program:
-        given_away = tuple(self.donated(call))
+    def compiled(self, plan: CallPlan, traced: Trace, device: Any) -> Program:
+        given_away = tuple(self.donated(plan))
         flags = config.trace_context_key(), config.outlining.value
         key = (type(self), self.name, executable_key(traced.jaxpr), device, given_away, flags)
-        return found_or_made(key, functools.partial(super().compiled, call, traced, device))
+        return found_or_made(key, functools.partial(super().compiled, plan, traced, device))

@@ -20,7 +20,7 @@ from xlamini.core.tracer import Tracer, leaked, state
 from xlamini.lowering.host_calls import host_call
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.runtime.callbacks import HostCall
-from xlamini.runtime.keys import overlaid
+from xlamini.runtime.keys import key_words
 from xlamini.runtime.meshes.program_placement import whole_on
 from xlamini.runtime.to_device import device_put_value
 from xlamini.staging.compile.placement import placement
@@ -98,7 +98,7 @@ def _value(x: Any) -> np.ndarray:
         raise leaked(x)
     if type(x) is Literal:
         return np.asarray(x.val, x.aval.dtype)
-    return np.asarray(overlaid(x) if isinstance(x, np.ndarray) or hasattr(x, "aval") else device_put_value(x))
+    return np.asarray(key_words(x) if isinstance(x, np.ndarray) or hasattr(x, "aval") else device_put_value(x))
 
 
 def _looped(

@@ -14,7 +14,7 @@ import numpy as np
 from xlamini.core.avals import ShapedArray
 from xlamini.core.sharding.partition_spec import PartitionSpec
 from xlamini.primitives.collectives.permute import ppermute
-from xlamini.runtime.keys import overlaid, overlay
+from xlamini.runtime.keys import as_keys, key_words
 from xlamini.runtime.meshes.mesh import Mesh
 from xlamini.runtime.meshes.named_sharding import NamedSharding
 from xlamini.runtime.to_device import ArrayImpl, assembled, device_put_value
@@ -36,7 +36,7 @@ def handed_on(x: Any, place: NamedSharding) -> Any:
     """
     if x.is_fully_addressable or place.is_fully_replicated:
         return device_put_value(x, place)
-    return overlay(_sent(overlaid(x), place), x.aval)
+    return as_keys(_sent(key_words(x), place), x.aval)
 
 
 def _sent(x: ArrayImpl, place: NamedSharding) -> ArrayImpl:
