@@ -37,7 +37,7 @@ from xlamini.staging.trace.arguments import ArgNames, avals_of, check_callable, 
 from xlamini.staging.trace.ref_threading import Cells, keep_trace, store, threaded, values_of, with_cells
 from xlamini.staging.trace.sharding_prefix import all_moved, as_asked, flatten_shardings
 from xlamini.staging.trace.static_args import Names, Numbers, Selected, StaticArgs, check_apart, take_out
-from xlamini.staging.trace.tracing import Trace, rebuilt, trace
+from xlamini.staging.trace.tracing import Trace, TracedCall, rebuilt, trace
 
 if TYPE_CHECKING:
     from xlamini.staging.aot.stages import Lowered, Traced
@@ -277,7 +277,7 @@ class Jitted:
     @edge
     def traced(self, *args: Any, **kwargs: Any) -> Traced:
         """Trace for arguments of these types (arrays, or anything with shape and dtype)."""
-        from xlamini.staging.aot.stages import Known, Traced  # for those who look only
+        from xlamini.staging.aot.stages import Traced  # for those who look only
 
         call = self.call(args, kwargs)
         found = self.trace(call)
@@ -286,8 +286,8 @@ class Jitted:
             placed = self._placement(call, found).device
             return self._lower(call, found, elsewhere(where, placed, self.name))
 
-        known = Known(found, call.tree, self.name, self.donated(call), self.options.static.names)
-        return Traced(known, lower, self.options.compiler)
+        traced = TracedCall(found, call.tree, self.name, self.donated(call), self.options.static.names)
+        return Traced(traced, lower, self.options.compiler)
 
     @edge
     def lowered(self, *args: Any, **kwargs: Any) -> Lowered:
