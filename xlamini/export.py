@@ -9,9 +9,9 @@ from xlamini.core.api_boundary import edge_of_face as _edge_of_face
 from xlamini.staging.aot.trees import register_namedtuple_serialization as register_namedtuple_serialization
 from xlamini.staging.aot.trees import register_pytree_node_serialization as register_pytree_node_serialization
 from xlamini.transforms.export.artifact import CALLING_CONVENTION as maximum_supported_calling_convention_version
+from xlamini.transforms.export.artifact import LEAST_CONVENTION as minimum_supported_calling_convention_version
 from xlamini.transforms.export.artifact import Exported as Exported
-from xlamini.transforms.export.artifact_file import LEAST_CONVENTION as minimum_supported_calling_convention_version
-from xlamini.transforms.export.artifact_file import deserialize as deserialize
+from xlamini.transforms.export.artifact import deserialize as deserialize
 from xlamini.transforms.export.export import default_export_platform as default_export_platform
 from xlamini.transforms.export.export import export as export
 from xlamini.transforms.export.safety import DisabledSafetyCheck as DisabledSafetyCheck

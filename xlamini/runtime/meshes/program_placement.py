@@ -94,15 +94,8 @@ def whole_on(place: Place) -> Any:
     return NamedSharding(place.mesh, PartitionSpec()) if isinstance(place, Spread) else on_device(place)
 
 
-def input_shardings(place: Any, avals: Sequence[ShapedArray]) -> list[Any]:
-    """Where a program's inputs lie."""
-    return place.of_inputs(len(avals)) if isinstance(place, Spread) else [on_device(place)] * len(avals)
-
-
-def output_shardings(place: Any, avals: Sequence[ShapedArray], loaded: Any) -> list[Any]:
-    """Where a compiled program's outputs lie: as asked for, or as the compiler says."""
-    if not isinstance(place, Spread):
-        return [on_device(place)] * len(avals)
+def output_shardings(place: Spread, avals: Sequence[ShapedArray], loaded: Any) -> list[Any]:
+    """The shardings of a compiled program's outputs: those asked for, else those that the compiler chose."""
     asked = [s if s is not None and isinstance(s.mesh, Mesh) else None for s in place.of_outputs(len(avals))]
     if place.mesh.size == 1:
         return [whole_on(place) if s is None else s for s in asked]

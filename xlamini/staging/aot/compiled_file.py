@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,10 +19,8 @@ from xlamini.runtime.files.machine_match import Home, home_of
 from xlamini.runtime.meshes.program_placement import devices_of
 from xlamini.staging.aot import placements, trees, types
 from xlamini.staging.aot.captured_arrays import ndarrays
-
-if TYPE_CHECKING:
-    from xlamini.staging.aot.stages import Known
-    from xlamini.staging.compile.program import Program
+from xlamini.staging.compile.program import Program
+from xlamini.staging.trace.tracing import TracedCall
 
 _FIELDS = frozenset({"name", "made", "home", "signature", "program", "captured", "sizes"})
 FILE = Kind("xlamini compiled function", 1, _FIELDS, "a file of Compiled.serialize()")
@@ -52,20 +50,20 @@ class Content(NamedTuple):
     """`in_avals`, `out_avals`, `donated` of the machine code; which inputs it takes, `kept`; its `place`."""
 
 
-def packed(known: Known, program: Program, captured: Sequence[Any], with_trees: bool) -> bytes:
+def packed(call: TracedCall, program: Program, captured: Sequence[Any], with_trees: bool) -> bytes:
     """The file of a compiled function; without trees, where somebody else keeps its structures.
 
     Raises:
       ValueError: it calls Python functions, or has containers of a class that is not registered to be written.
     """
-    _check(known.name, program.executable)
+    _check(call.name, program.executable)
     code, arrays = program.executable.serialize(), ndarrays(captured)
     parts = [code, *[x.tobytes() for x in arrays]]
     header = {
-        "name": known.name,
+        "name": call.name,
         "made": time.time(),
         "home": home_of(devices_of(program.device)[0])._asdict(),
-        "signature": _written_signature(known, with_trees),
+        "signature": _written_signature(call, with_trees),
         "program": _written_program(program),
         "captured": types.written([ShapedArray(x.shape, x.dtype) for x in arrays]),
         "sizes": [len(part) for part in parts],
@@ -81,16 +79,16 @@ def _check(name: str, executable: CompiledModule) -> None:
         )
 
 
-def _written_signature(known: Known, with_trees: bool) -> dict[str, Any]:
-    what = f"serialize: {known.name}"
+def _written_signature(call: TracedCall, with_trees: bool) -> dict[str, Any]:
+    what = f"serialize: {call.name}"
     return {
-        "in_avals": types.written(known.avals),
-        "out_avals": types.written(known.trace.jaxpr.out_avals),
-        "in_tree": trees.written(known.in_tree, f"{what}: the arguments") if with_trees else False,
-        "out_tree": trees.written(known.trace.out_tree, f"{what}: the result") if with_trees else False,
-        "names": list(known.trace.names),
-        "donated": list(known.donated),
-        "statics": list(known.statics),
+        "in_avals": types.written(call.avals),
+        "out_avals": types.written(call.trace.jaxpr.out_avals),
+        "in_tree": trees.written(call.in_tree, f"{what}: the arguments") if with_trees else False,
+        "out_tree": trees.written(call.trace.out_tree, f"{what}: the result") if with_trees else False,
+        "names": list(call.trace.names),
+        "donated": list(call.donated),
+        "statics": list(call.statics),
     }
 
 

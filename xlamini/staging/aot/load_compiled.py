@@ -20,9 +20,9 @@ from xlamini.runtime.sharding import on_device
 from xlamini.runtime.to_device import device_put_value
 from xlamini.staging.aot import placements
 from xlamini.staging.aot.compiled_file import Content, Signature, any_keys, computed, unpacked
-from xlamini.staging.aot.stages import Compiled, Known
+from xlamini.staging.aot.stages import Compiled
 from xlamini.staging.compile.program import Program
-from xlamini.staging.trace.tracing import Trace
+from xlamini.staging.trace.tracing import Trace, TracedCall
 
 
 def load(source: str | os.PathLike[str] | bytes, device: Device | None = None) -> Compiled:
@@ -84,7 +84,7 @@ def _restored(content: Content, asked: Device | None) -> Compiled:
     place = placements.read(found, devices_like(content.home, placements.devices_needed(found), asked))
     where = on_device(devices_of(place)[0])
     captured = [device_put_value(x, where, committed=False, aval=_aval(x)) for x in content.captured]
-    return Compiled(_known(content, captured), _program(content, place))
+    return Compiled(_traced_call(content, captured), _program(content, place))
 
 
 def _aval(x: Any) -> ShapedArray:
@@ -103,11 +103,11 @@ class _Types(NamedTuple):
         raise ValueError("a program that was loaded has no equations any more; ask the function it was compiled from")
 
 
-def _known(content: Content, captured: Sequence[Any]) -> Known:
+def _traced_call(content: Content, captured: Sequence[Any]) -> TracedCall:
     signature = content.signature
     jaxpr: Any = _Types([*map(_aval, captured), *signature.in_avals], signature.out_avals)
     trace = Trace(jaxpr, list(captured), signature.out_tree, signature.names)
-    return Known(trace, signature.in_tree, signature.name, signature.donated, signature.statics)
+    return TracedCall(trace, signature.in_tree, signature.name, signature.donated, signature.statics)
 
 
 class _Lowered(NamedTuple):

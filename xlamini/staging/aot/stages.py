@@ -5,7 +5,7 @@ import itertools
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from xlamini.staging.compile.lowered import LoweredProgram
 from xlamini.staging.compile.lowering_target import Elsewhere, destination, device_of
 from xlamini.staging.compile.program import Program, compile_lowered
 from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
-from xlamini.staging.trace.tracing import Trace
+from xlamini.staging.trace.tracing import Trace, TracedCall
 
 if TYPE_CHECKING:
     from xlamini.runtime.hlo.collectives import Collectives
@@ -55,45 +55,30 @@ class ArgInfo:
     dtype = property(lambda self: self._aval.dtype)
 
 
-class Known(NamedTuple):
-    """What all stages know of a call: its trace, its structure, what is donated, which arguments are static."""
-
-    trace: Trace
-    in_tree: Any
-    name: str
-    donated: Sequence[bool]
-    statics: Sequence[str] = ()
-
-    @property
-    def avals(self) -> list[ShapedArray]:
-        """The types of the arguments, flat."""
-        return self.trace.jaxpr.in_avals[len(self.trace.captured) :]
-
-
 class Stage:
     """What all stages have: the structure and types of the arguments and of the output."""
 
-    def __init__(self, known: Known):
-        self._known = known
+    def __init__(self, call: TracedCall):
+        self._call = call
 
-    in_tree = property(lambda self: self._known.in_tree, doc="The structure of `(args, kwargs)`, static ones left out.")
-    out_tree = property(lambda self: self._known.trace.out_tree, doc="The structure of the output.")
+    in_tree = property(lambda self: self._call.in_tree, doc="The structure of `(args, kwargs)`, static ones left out.")
+    out_tree = property(lambda self: self._call.trace.out_tree, doc="The structure of the output.")
 
     @property
     def in_avals(self) -> Any:
         """The types of the arguments, in the structure `(args, kwargs)`."""
-        return unflatten(self.in_tree, self._known.avals)
+        return unflatten(self.in_tree, self._call.avals)
 
     @property
     def args_info(self) -> Any:
         """An `ArgInfo` for each argument, in the structure `(args, kwargs)`."""
-        pairs = zip(self._known.avals, self._known.donated, strict=True)
+        pairs = zip(self._call.avals, self._call.donated, strict=True)
         return unflatten(self.in_tree, [ArgInfo(aval, donated) for aval, donated in pairs])
 
     @property
     def donate_argnums(self) -> tuple[int, ...]:
         """The numbers of the leaves that are donated."""
-        return tuple(i for i, donated in enumerate(self._known.donated) if donated)
+        return tuple(i for i, donated in enumerate(self._call.donated) if donated)
 
     @property
     def out_info(self) -> Any:
@@ -101,36 +86,36 @@ class Stage:
         return unflatten(self.out_tree, self._out_info())
 
     def _out_info(self) -> list[ShapeDtypeStruct]:
-        avals = self._known.trace.jaxpr.out_avals
+        avals = self._call.trace.jaxpr.out_avals
         return [ShapeDtypeStruct(a.shape, a.dtype, sharding=saying(a.split), weak_type=a.weak_type) for a in avals]
 
     def __repr__(self) -> str:
-        pairs = zip(self._known.trace.names, self._known.avals, strict=True)
+        pairs = zip(self._call.trace.names, self._call.avals, strict=True)
         arguments = ", ".join(f"{name}: {aval.str_short(short_dtypes=False)}" for name, aval in pairs)
-        return f"<{type(self).__name__} {self._known.name}({arguments})>"
+        return f"<{type(self).__name__} {self._call.name}({arguments})>"
 
 
 class Traced(Stage):
     """A function traced for arguments of some types."""
 
-    def __init__(self, known: Known, lower: Callable[[Any], LoweredProgram], options: CompilerOptions | None):
-        super().__init__(known)
+    def __init__(self, call: TracedCall, lower: Callable[[Any], LoweredProgram], options: CompilerOptions | None):
+        super().__init__(call)
         self._lower, self._options = lower, options
 
     @property
     def fun_name(self) -> str:
         """The name of the function."""
-        return self._known.name
+        return self._call.name
 
     @property
     def jaxpr(self) -> ClosedJaxpr:
         """The program, closed over the values it captured."""
-        return closed(self._known.trace)
+        return closed(self._call.trace)
 
     @property
     def out_avals(self) -> Any:
         """The types of the outputs, in the output's structure."""
-        return unflatten(self.out_tree, self._known.trace.jaxpr.out_avals)
+        return unflatten(self.out_tree, self._call.trace.jaxpr.out_avals)
 
     def lower(self, *, lowering_platforms: Sequence[str] | None = None, target: Target | None = None) -> Lowered:
         """The StableHLO of the program; `lowering_platforms` names another platform than the one it runs on.
@@ -140,7 +125,7 @@ class Traced(Stage):
         no target.
         """
         where = destination(self.fun_name, lowering_platforms, target)
-        return Lowered(self._known, self._lower(where), self._options, self._lower)
+        return Lowered(self._call, self._lower(where), self._options, self._lower)
 
 
 class Lowered(Stage):
@@ -148,12 +133,12 @@ class Lowered(Stage):
 
     def __init__(
         self,
-        known: Known,
+        call: TracedCall,
         program: LoweredProgram,
         options: CompilerOptions | None,
         lower: Callable[[Any], LoweredProgram],
     ):
-        super().__init__(known)
+        super().__init__(call)
         self._program, self._options, self._lower = program, options, lower
         self._compiled: Compiled | None = None
 
@@ -204,16 +189,16 @@ class Lowered(Stage):
         device = device_of("compile", target)
         if getattr(self._program.device, "client", None) is device.client:
             return self
-        return Lowered(self._known, self._lower(device), self._options, self._lower)
+        return Lowered(self._call, self._lower(device), self._options, self._lower)
 
     def _compile(self, options: CompilerOptions | None) -> Compiled:
-        return Compiled(self._known, compile_lowered(self._program, options))
+        return Compiled(self._call, compile_lowered(self._program, options))
 
     def _check_here(self, what: str) -> None:
         device = self._program.device
         if isinstance(device, Elsewhere):
             raise ValueError(
-                f"{what}: {self._known.name} was lowered for {device.platform}, not for a device that is here; leave "
+                f"{what}: {self._call.name} was lowered for {device.platform}, not for a device that is here; leave "
                 "out lowering_platforms, read as_text(), or compile(target=xlamini.target(...))"
             )
 
@@ -229,27 +214,27 @@ def _checked_dialect(what: str, dialect: str | None) -> str:
 class Compiled(Stage):
     """A function as an executable, for arguments of just the types it was made for."""
 
-    def __init__(self, known: Known, program: Program):
-        super().__init__(known)
+    def __init__(self, call: TracedCall, program: Program):
+        super().__init__(call)
         self._program = program
-        self._captured = [_as_array(x) for x in known.trace.captured]
+        self._captured = [_as_array(x) for x in call.trace.captured]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run it; static arguments are left out. TypeError, with the difference, for arguments of other types."""
         leaves, tree = flatten((args, kwargs))
         self._check(leaves, tree)
-        outs = self._program([*self._captured, *leaves], names=self._known.trace.names)
+        outs = self._program([*self._captured, *leaves], names=self._call.trace.names)
         return unflatten(self.out_tree, outs)
 
     def _check(self, leaves: Sequence[Any], tree: Any) -> None:
-        name, names = self._known.name, self._known.trace.names
+        name, names = self._call.name, self._call.trace.names
         if tree != self.in_tree:
             raise TypeError(
                 f"compiled {name} was called with (args, kwargs) of another structure: "
-                f"{first_difference(self.in_tree, tree, ('expected', 'given'))}{_without_statics(self._known.statics)}"
+                f"{first_difference(self.in_tree, tree, ('expected', 'given'))}{_without_statics(self._call.statics)}"
             )
         _refuse_tracers(leaves, names, name)
-        if wrong := differences(leaves, names, self._known.avals, name):
+        if wrong := differences(leaves, names, self._call.avals, name):
             raise TypeError(
                 f"compiled {name} was called with arguments of other types: {shown(wrong, 'compiled')}; convert them, "
                 "or call the jitted function, which compiles for each type"
@@ -265,7 +250,7 @@ class Compiled(Stage):
         "xla" is XLA's estimate of the optimised program, in which a loop's body counts once; "xlamini" our count of the
         equations before anything is fused, every step of a scan counted. Left out, it is the first that there is.
         """
-        return cost_of_program(self._program.executable, self._known.trace.jaxpr, source)
+        return cost_of_program(self._program.executable, self._call.trace.jaxpr, source)
 
     def prediction(self) -> Prediction | None:
         """How long a call on the target takes, and who says so; None for a program that was compiled to run here.
@@ -275,13 +260,13 @@ class Compiled(Stage):
         """
         from xlamini.staging.compile.prediction import predicted  # most programs are compiled to run
 
-        return predicted(self._program.executable, self._known.trace.jaxpr)
+        return predicted(self._program.executable, self._call.trace.jaxpr)
 
     def collectives(self) -> Collectives:
         """What its devices send one another in a call: kind, bytes, how often, the user's line; printed, a table."""
         from xlamini.runtime.hlo.collectives import Collectives, collectives_of  # for those who look only
 
-        names = [*(["a captured array"] * len(self._captured)), *self._known.trace.names]
+        names = [*(["a captured array"] * len(self._captured)), *self._call.trace.names]
         given = list(itertools.compress(names, self._program.used_inputs))
         return Collectives(c.named(given) for c in collectives_of(self.as_text()))
 
@@ -300,7 +285,7 @@ class Compiled(Stage):
     def _serialized(self, with_trees: bool) -> bytes:
         from xlamini.staging.aot.compiled_file import packed  # most programs are never saved
 
-        return packed(self._known, self._program, self._captured, with_trees)
+        return packed(self._call, self._program, self._captured, with_trees)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write `serialize()` to a file, for `xlamini.load`."""

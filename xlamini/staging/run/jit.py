@@ -38,7 +38,7 @@ from xlamini.staging.trace.arguments import ArgNames, avals_of, check_callable, 
 from xlamini.staging.trace.ref_threading import Cells, run_with_refs, store, threaded, values_of, with_touched
 from xlamini.staging.trace.sharding_prefix import all_moved, flatten_shardings, resharded_avals
 from xlamini.staging.trace.static_args import Names, Numbers, Selected, StaticArgs, check_apart, take_out
-from xlamini.staging.trace.tracing import Trace, rebuilt, trace
+from xlamini.staging.trace.tracing import Trace, TracedCall, rebuilt, trace
 
 if TYPE_CHECKING:
     from xlamini.staging.aot.stages import Lowered, Traced
@@ -279,7 +279,7 @@ class Jitted:
     @edge
     def traced(self, *args: Any, **kwargs: Any) -> Traced:
         """Trace for arguments of these types (arrays, or anything with shape and dtype)."""
-        from xlamini.staging.aot.stages import Known, Traced  # for those who look only
+        from xlamini.staging.aot.stages import Traced  # for those who look only
 
         plan = self.plan(args, kwargs)
         traced = self.trace(plan)
@@ -288,8 +288,8 @@ class Jitted:
             placed = self._placement(plan, traced).device
             return self._lower(plan, traced, elsewhere(where, placed, self.name))
 
-        known = Known(traced, plan.tree, self.name, self.donated(plan), self.options.static.names)
-        return Traced(known, lower, self.options.compiler)
+        call = TracedCall(traced, plan.tree, self.name, self.donated(plan), self.options.static.names)
+        return Traced(call, lower, self.options.compiler)
 
     @edge
     def lowered(self, *args: Any, **kwargs: Any) -> Lowered:

@@ -26,6 +26,21 @@ class Trace(NamedTuple):
     builder: Any = None
 
 
+class TracedCall(NamedTuple):
+    """The trace of one call of a jitted function, with what its signature does not show: donation, static arguments."""
+
+    trace: Trace
+    in_tree: Any
+    name: str
+    donated: Sequence[bool]
+    statics: Sequence[str] = ()
+
+    @property
+    def avals(self) -> list[ShapedArray]:
+        """The types of the arguments, flat."""
+        return self.trace.jaxpr.in_avals[len(self.trace.captured) :]
+
+
 def trace(
     fun: Callable[..., Any],
     in_tree: Any,
