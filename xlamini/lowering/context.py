@@ -264,7 +264,7 @@ class Context:
         env: dict[Var, Value] = dict(zip(jaxpr.invars, operands, strict=True))
         outer = getattr(self, "eqn", None)
         nested = outer is not None
-        explicit = not nested and len(self.module.meshes.devices) > 1 and _says_splits(jaxpr)
+        explicit = not nested and self.module.spans_devices and _says_splits(jaxpr)
         for eqn in jaxpr.eqns:
             self.eqn = eqn
             if not nested:
@@ -356,9 +356,9 @@ class Context:
 
     def placed(self, x: Value, sharding: Any, ndim: int) -> Value:
         """An array of `ndim` dimensions, told to the partitioner to lie so, by the mesh and spec of `sharding`."""
-        meshes = self.module.meshes
-        if len(meshes.devices) < 2:
+        if not self.module.spans_devices:
             return x
+        meshes = self.module.meshes
         self.forbid_repetition()  # the mesh is the module's
         return self.many("sdy.sharding_constraint", [x], [x.type], sharding=meshes.sharding(sharding, ndim))[0]
 

@@ -29,6 +29,7 @@ class ModuleBuilder:
         attributes["mhlo.num_partitions"] = self.mlir.parse(f"{1 if mesh is None else mesh.size} : i32")
         attributes["mhlo.num_replicas"] = self.mlir.parse("1 : i32")
         self._mesh, self._meshes = mesh, None
+        self.spans_devices = mesh is not None and mesh.size > 1
         self.manual: Any = None
         """The mesh of whose devices what is being written is the program of one."""
         self.manual_axes: frozenset[Any] = frozenset()
