@@ -1,6 +1,6 @@
-"""A compiled function as a file: a header that says what it is and where it can run, machine code, captured arrays.
+"""The file format of a compiled function: a JSON header, machine code, and captured arrays.
 
-The header is JSON: `signature` is what callers see, `program` what the machine code takes and returns.
+In the header, `signature` describes the function as callers see it, `program` the machine code's inputs and outputs.
 """
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FILE = Kind("xlamini compiled function", 1, _FIELDS, "a file of Compiled.seriali
 
 
 class Signature(NamedTuple):
-    """What callers see: the types and structures of arguments and results; trees are None where others keep them."""
+    """The function as callers see it: types and structures of arguments and results; trees are None if not written."""
 
     name: str
     in_avals: list[ShapedArray]
@@ -40,18 +40,18 @@ class Signature(NamedTuple):
 
 
 class Content(NamedTuple):
-    """A file taken apart."""
+    """The parts of a file."""
 
     home: Home
     signature: Signature
     code: bytes
     captured: list[np.ndarray]
     program: dict[str, Any]
-    """`in_avals`, `out_avals`, `donated` of the machine code; which inputs it takes, `kept`; its `place`."""
+    """Of the machine code: `in_avals`, `out_avals`, `donated`, the mask `kept` of used inputs, and its `place`."""
 
 
 def packed(call: TracedCall, program: Program, captured: Sequence[Any], with_trees: bool) -> bytes:
-    """The file of a compiled function; without trees, where somebody else keeps its structures.
+    """The file of a compiled function; without trees, if the caller stores the structures.
 
     Raises:
       ValueError: it calls Python functions, or has containers of a class that is not registered to be written.
@@ -104,7 +104,7 @@ def _written_program(program: Program) -> dict[str, Any]:
 
 
 def unpacked(data: bytes) -> Content:
-    """A file taken apart; LoadError for one that is damaged, or none of ours."""
+    """Parse a file; LoadError if it is damaged or of another format."""
     return FILE.read(data, _content, "save it again")
 
 
@@ -128,10 +128,10 @@ def _content(header: Header, parts: Sequence[bytes]) -> Content:
 
 
 def computed(avals: Sequence[ShapedArray]) -> tuple[bool, ...]:
-    """Which results the machine code computes: those of dtype float0 have no elements."""
+    """For each result, whether the machine code computes it: one of dtype float0 has no elements."""
     return tuple(a.dtype != float0 for a in avals)
 
 
 def any_keys(avals: Sequence[ShapedArray]) -> bool:
-    """Whether random keys are among the results."""
+    """Whether random keys are among these types."""
     return any(map(is_extended, avals))

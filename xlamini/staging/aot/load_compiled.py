@@ -1,7 +1,7 @@
-"""Compiled functions from files: what `Compiled.serialize` and `Compiled.save` wrote runs in another process.
+"""Loading compiled functions that `Compiled.serialize` or `Compiled.save` wrote in another process.
 
-A file is never run to be read, as a pickle would be; but the machine code in it runs as it stands once the function is
-called. So load files only from where you would load a Python module from.
+Reading a file runs no code from it, as unpickling would. But calling the function runs the machine code in the file, so
+load only files that you trust as you trust a Python module.
 """
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from xlamini.staging.trace.tracing import Trace, TracedCall
 
 
 def load(source: str | os.PathLike[str] | bytes, device: Device | None = None) -> Compiled:
-    """The compiled function in a file, or in the bytes that `Compiled.serialize` gave.
+    """Load a compiled function from a file, or from the bytes of `Compiled.serialize`.
 
-    It runs on `device`, by default on the default device if the program is for such a one, else on the first that is
-    like the one it was compiled for. Only load what you trust: it is machine code.
+    It runs on `device`; without one, on the default device if the program was compiled for its kind, else on the first
+    device of the right kind. Load only what you trust: it is machine code.
 
     Raises:
-      LoadError: the file is damaged or something else, or was made for another jaxlib, device or processor.
-      OSError: there is no such file, or it cannot be read.
+      LoadError: the file is damaged or of another format, or was made for another jaxlib, device or processor.
+      OSError: the file does not exist or cannot be read.
 
     >>> compiled = xlamini.jit(lambda x: x * 2).lower(1.0).compile()
     >>> load(compiled.serialize())(21.0)
@@ -52,7 +52,7 @@ def load(source: str | os.PathLike[str] | bytes, device: Device | None = None) -
 def load_apart(
     data: bytes, in_tree: Any, out_tree: Any, backend: str | None, devices: Sequence[Device] | None
 ) -> Compiled:
-    """The same for bytes without the structures, on the first of these devices."""
+    """Load bytes that were serialized without the tree structures, onto the first of these devices."""
     asked = devices[0] if devices else local_devices(backend=backend)[0] if backend else None
     try:
         content = unpacked(data)
@@ -92,14 +92,14 @@ def _aval(x: Any) -> ShapedArray:
 
 
 class _Types(NamedTuple):
-    """What the stages ask a jaxpr for, where there is none any more."""
+    """A stand-in for the jaxpr of a loaded program: its types."""
 
     in_avals: list[ShapedArray]
     out_avals: list[ShapedArray]
 
     @property
     def memo(self) -> NoReturn:
-        """Where things are remembered of equations."""
+        """Raises, as a loaded program has no equations to memoise anything about."""
         raise ValueError("a program that was loaded has no equations any more; ask the function it was compiled from")
 
 
@@ -111,7 +111,7 @@ def _traced_call(content: Content, captured: Sequence[Any]) -> TracedCall:
 
 
 class _Lowered(NamedTuple):
-    """What a program keeps of what it was lowered from."""
+    """A stand-in for the LoweredProgram of a loaded program: the fields that Program reads."""
 
     name: str
     device: Place
@@ -120,8 +120,8 @@ class _Lowered(NamedTuple):
     out_avals: Sequence[ShapedArray]
     takes_keys: bool
     returns_keys: bool
-    bytes_made: int = 2**62  # not known, so that XLA is asked how much memory the program takes
-    spread: None = None  # a program of one process: there is none else to compare it with
+    bytes_made: int = 2**62  # unknown, so XLA is asked how much memory the program needs
+    spread: None = None  # a program of one process, so there is no other to compare it with
 
 
 def _program(content: Content, place: Place) -> Program:

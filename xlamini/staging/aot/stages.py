@@ -1,4 +1,4 @@
-"""The stages of a jitted function: traced, lowered, compiled. Each can be looked at, and leads to the next."""
+"""The stages of ahead-of-time compilation: traced, lowered, compiled. Each can be inspected, and leads to the next."""
 from __future__ import annotations
 
 import itertools
@@ -37,7 +37,7 @@ DIALECTS = ("stablehlo", "hlo")
 
 @runtime_checkable
 class Wrapped(Protocol):
-    """A function that `jit` returned: it can be called, traced and lowered."""
+    """A jitted function: it can be called, traced and lowered."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
     def trace(self, *args: Any, **kwargs: Any) -> Traced: ...
@@ -46,7 +46,7 @@ class Wrapped(Protocol):
 
 @dataclass(frozen=True)
 class ArgInfo:
-    """The type of an argument, and whether the caller gives it away."""
+    """The type of an argument, and whether it is donated."""
 
     _aval: ShapedArray
     donated: bool
@@ -56,7 +56,7 @@ class ArgInfo:
 
 
 class Stage:
-    """What all stages have: the structure and types of the arguments and of the output."""
+    """The base class of all stages: the structure and types of the arguments and of the output."""
 
     def __init__(self, call: TracedCall):
         self._call = call
@@ -77,7 +77,7 @@ class Stage:
 
     @property
     def donate_argnums(self) -> tuple[int, ...]:
-        """The numbers of the leaves that are donated."""
+        """The indices of the donated leaves."""
         return tuple(i for i, donated in enumerate(self._call.donated) if donated)
 
     @property
@@ -96,7 +96,7 @@ class Stage:
 
 
 class Traced(Stage):
-    """A function traced for arguments of some types."""
+    """A function traced for arguments of certain types."""
 
     def __init__(self, call: TracedCall, lower: Callable[[Any], LoweredProgram], options: CompilerOptions | None):
         super().__init__(call)
@@ -109,7 +109,7 @@ class Traced(Stage):
 
     @property
     def jaxpr(self) -> ClosedJaxpr:
-        """The program, closed over the values it captured."""
+        """The jaxpr, closed over the captured values."""
         return closed(self._call.trace)
 
     @property
@@ -118,11 +118,11 @@ class Traced(Stage):
         return unflatten(self.out_tree, self._call.trace.jaxpr.out_avals)
 
     def lower(self, *, lowering_platforms: Sequence[str] | None = None, target: Target | None = None) -> Lowered:
-        """The StableHLO of the program; `lowering_platforms` names another platform than the one it runs on.
+        """Lower to StableHLO; `lowering_platforms` names a platform other than that of the arguments.
 
-        With a `target` (see `xlamini.target`) it is for that, and `compile()` compiles for it. Raises ValueError for a
-        platform that is not known and for both of them, NotImplementedError for more platforms, TypeError for what is
-        no target.
+        With a `target` (see `xlamini.target`) the program is lowered and compiled for that target. Raises ValueError
+        for an unknown platform and for both arguments at once, NotImplementedError for several platforms, TypeError for
+        an object that is no target.
         """
         where = destination(self.fun_name, lowering_platforms, target)
         return Lowered(self._call, self._lower(where), self._options, self._lower)
@@ -163,17 +163,18 @@ class Lowered(Stage):
         return hlo_cost(self._program.module, self._program.device)
 
     def outline_report(self) -> str:
-        """Which repeated blocks were made functions of their own, compiled once; or why none was."""
+        """The repeated blocks that were outlined, to be compiled once; or the reason why there are none."""
         return self._program.outline_report
 
     def compile(
         self, compiler_options: CompilerOptions | None = None, *, target: Target | None = None
     ) -> Compiled:
-        """The executable; `compiler_options` are XLA's, by name, on top of those given to `jit`.
+        """Compile; `compiler_options` are XLA's, by name, in addition to those given to `jit`.
 
-        With a `target` (see `xlamini.target`) the program is lowered anew and compiled for that, to be looked at or
-        serialized. Raises TypeError for options that are no dict and for what is no target, JaxRuntimeError for what
-        XLA does not know or cannot compile, PlatformError for a program with Python functions and a target.
+        With a `target` (see `xlamini.target`) the program is lowered again and compiled for that target, to be
+        inspected or serialized. Raises TypeError for options that are no dict and for an object that is no target,
+        JaxRuntimeError for an option unknown to XLA and a program that it cannot compile, PlatformError for a program
+        with Python callbacks and a target.
         """
         if target is not None:
             return self._for_target(target).compile(compiler_options)
@@ -212,7 +213,7 @@ def _checked_dialect(what: str, dialect: str | None) -> str:
 
 
 class Compiled(Stage):
-    """A function as an executable, for arguments of just the types it was made for."""
+    """A compiled function, for arguments of exactly the types that it was compiled for."""
 
     def __init__(self, call: TracedCall, program: Program):
         super().__init__(call)
@@ -220,7 +221,7 @@ class Compiled(Stage):
         self._captured = [_as_array(x) for x in call.trace.captured]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run it; static arguments are left out. TypeError, with the difference, for arguments of other types."""
+        """Run it, without the static arguments; TypeError, with the difference, for arguments of other types."""
         leaves, tree = flatten((args, kwargs))
         self._check(leaves, tree)
         outs = self._program([*self._captured, *leaves], names=self._call.trace.names)
@@ -245,25 +246,25 @@ class Compiled(Stage):
         return self._program.executable.as_text()
 
     def cost_analysis(self, source: str | None = None) -> CostAnalysis:
-        """What a call costs: flops, bytes accessed, …; a dict that says in `source` whose count it is.
+        """The cost of a call: a dict of flops, bytes accessed, and so on, whose attribute `source` names its origin.
 
-        "xla" is XLA's estimate of the optimised program, in which a loop's body counts once; "xlamini" our count of the
-        equations before anything is fused, every step of a scan counted. Left out, it is the first that there is.
+        "xla" is XLA's estimate of the optimised program, in which a loop's body counts once. "xlamini" is a count of
+        the equations before fusion, with every iteration of a scan. By default it is the first one available.
         """
         return cost_of_program(self._program.executable, self._call.trace.jaxpr, source)
 
     def prediction(self) -> Prediction | None:
-        """How long a call on the target takes, and who says so; None for a program that was compiled to run here.
+        """The predicted run time on the target, and its source; None for a program that was compiled to run here.
 
-        On a TPU it is XLA's own estimate. On a GPU it is a bound of ours: the operations at the device's peak, or the
-        memory traffic at its full bandwidth, whichever takes longer. Neither has the time of most collectives.
+        On a TPU it is XLA's own estimate. On a GPU it is a roofline bound: the flops at the device's peak, or the
+        memory traffic at full bandwidth, whichever takes longer. Neither includes most collectives.
         """
         from xlamini.staging.compile.prediction import predicted  # most programs are compiled to run
 
         return predicted(self._program.executable, self._call.trace.jaxpr)
 
     def collectives(self) -> Collectives:
-        """What its devices send one another in a call: kind, bytes, how often, the user's line; printed, a table."""
+        """The collectives of a call: kind, bytes, count and the user's line; it prints as a table."""
         from xlamini.runtime.hlo.collectives import Collectives, collectives_of  # for those who look only
 
         names = [*(["a captured array"] * len(self._captured)), *self._call.trace.names]
@@ -275,10 +276,10 @@ class Compiled(Stage):
         return self._program.executable.memory_analysis()
 
     def serialize(self) -> bytes:
-        """The executable as bytes that `xlamini.load` takes, with the arrays it captured; see docs/export.md.
+        """The executable and its captured arrays as bytes for `xlamini.load`; see docs/export.md.
 
-        They are machine code for this version of jaxlib and this kind of device. ValueError for a program that calls
-        Python functions, or with containers of a class that is not registered to be written.
+        They hold machine code for this version of jaxlib and this kind of device. Raises ValueError for a program that
+        calls Python functions, and for containers of a class that is not registered for serialization.
         """
         return self._serialized(with_trees=True)
 
@@ -294,18 +295,18 @@ class Compiled(Stage):
         write_file(path, self.serialize())
 
     def runtime_executable(self) -> Any:
-        """PJRT's own object."""
+        """PJRT's executable."""
         return self._program.executable.loaded
 
     @property
     def input_shardings(self) -> Any:
-        """Where each argument must be, as a tree `(args, kwargs)`; None for one that the program does not read."""
+        """The sharding of each argument, as a tree `(args, kwargs)`; None for an unused one."""
         every = _spread(self._program.used_inputs, self._program.executable.in_shardings)
         return unflatten(self.in_tree, every[len(self._captured) :])
 
     @property
     def output_shardings(self) -> Any:
-        """Where each output will be; None for one of dtype float0, which has no memory."""
+        """The sharding of each output; None for one of dtype float0, which has no memory."""
         return unflatten(self.out_tree, self._out_shardings())
 
     def _out_shardings(self) -> list[Any]:
@@ -317,7 +318,7 @@ class Compiled(Stage):
 
 
 def _as_array(x: Any) -> Any:
-    """A captured value as an Array; one of dtype float0 has no memory."""
+    """A captured value as an Array, unless it has dtype float0, and so no memory."""
     return device_put_value(x) if isinstance(x, np.ndarray) and x.dtype != float0 else x
 
 
@@ -326,7 +327,7 @@ for _stage in (Traced, Lowered, Compiled):
 
 
 def _spread(mask: Sequence[bool], values: Sequence[Any]) -> list[Any]:
-    """The values at the marked places, None elsewhere."""
+    """One entry for each flag: the next value where it is set, else None."""
     found = iter(values)
     return [next(found) if marked else None for marked in mask]
 
@@ -345,7 +346,7 @@ def _refuse_tracers(leaves: Sequence[Any], names: Sequence[str], fun_name: str) 
 
 
 def closed(traced: Trace) -> ClosedJaxpr:
-    """The traced program with the values it captured."""
+    """The traced program, closed over its captured values."""
     count = len(traced.captured)
     invars = traced.jaxpr.invars
     return ClosedJaxpr(traced.jaxpr.replace(constvars=invars[:count], invars=invars[count:]), traced.captured)

@@ -1,6 +1,6 @@
 """The `jit` primitive: a call of a jaxpr.
 
-Every rewrite of a call is a call of the rewritten jaxpr. As rewrites are remembered on the jaxpr, a function that is
+Each rewrite of a call is a call of the rewritten jaxpr. Rewrites are memoised on the jaxpr, so a function that is
 called many times is differentiated, batched and lowered once.
 """
 from __future__ import annotations
@@ -18,7 +18,7 @@ from xlamini.staging.call.higher_order import HigherOrder
 
 
 class Call(HigherOrder):
-    """A call; the params besides `jaxpr` are passed on to the calls that the rewrites make."""
+    """A call of a jaxpr; its other params are passed on to the rewritten calls."""
 
     name = "jit"
     called = "jaxpr"
@@ -60,7 +60,7 @@ class Call(HigherOrder):
         return {"name": params["name"], **super().shown_params(params)}
 
     def run(self, params: dict[str, Any]) -> Run:
-        """How the rules of derivatives run the jaxprs that they make."""
+        """The function with which the derivative rules call rewritten jaxprs."""
         return lambda jaxpr, operands: self.bind(*operands, jaxpr=jaxpr, **params)
 
 

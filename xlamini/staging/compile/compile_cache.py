@@ -1,7 +1,7 @@
-"""Programs kept on disk: what a program is known by there; taking it from there; putting it there.
+"""The compile cache: executables on disk, keyed by a digest of the program's equations.
 
-A program is known by its equations, so one that is there is not lowered. A program that calls Python functions is never
-kept: another process has not these functions.
+As the key needs no StableHLO, a cache hit skips lowering. A program that calls Python functions is never stored,
+because another process does not have these functions.
 """
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def cached_executable(program: LoweredProgram, options: Options) -> Executable:
 
 
 def key_of(program: LoweredProgram, options: Options) -> Key | None:
-    """What the program is known by on disk; None for one that calls Python functions."""
+    """The program's key in the compile cache; None for one that calls Python functions."""
     check_options(options or {})
     try:
         code = digest(program.pruned)
     except NoDigest:
-        # Something in it is of this process alone, so it is known by what it is lowered to.
+        # A param has no digest that another process would compute too, so the key is a hash of the module's text.
         if program.host_callbacks:
             return None
         text = program.module.operation.get_asm(enable_debug_info=False)
@@ -47,7 +47,7 @@ def key_of(program: LoweredProgram, options: Options) -> Key | None:
 
 
 def _meaning(program: LoweredProgram) -> dict[str, Any]:
-    """Flags that its lowering may look at."""
+    """The flags that its lowering depends on."""
     return {**program.flags, "outlining": program.outlines}
 
 
@@ -90,7 +90,7 @@ def _store(program: LoweredProgram, executable: Executable, known: Key, seconds:
 
 
 def about(jaxpr: Jaxpr) -> dict[str, Any]:
-    """A program's types and how many equations of each kind it has, for people who compare programs."""
+    """The types and the number of equations of each primitive, for people who compare cache entries."""
     return {
         "arguments": " ".join(map(str, jaxpr.in_avals)),
         "results": " ".join(map(str, jaxpr.out_avals)),

@@ -1,6 +1,6 @@
-"""jit of functions that are made anew each time: their programs are found by what they compute.
+"""jit for functions that are created on every call: their programs are looked up by structure.
 
-`pmap(f)(x)` in a loop makes such a function in each turn. It is traced again, and compiled once.
+`pmap(f)(x)` in a loop creates such a function in each iteration. It is traced every time, and compiled once.
 """
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from xlamini.staging.trace.tracing import Trace
 
 
 def jit_anew(fun: Callable[..., Any], static_argnums: Numbers = None, donate_argnums: Numbers = None) -> Any:
-    """`jit(fun)`, which compiles nothing that a function of the same name has compiled before."""
+    """`jit(fun)` that reuses the program of an earlier function with the same name and equations."""
     static = Selected("static", fun, static_argnums, None)
     donate = Selected("donate", fun, donate_argnums, None)
     check_apart(fun, static, donate)

@@ -1,8 +1,8 @@
-"""Programs traced before: a function traced again to the same equations is the jaxpr of the first time.
+"""The trace cache: retracing a function to equal equations returns the jaxpr of the earlier trace.
 
-So whatever rewrites remember on a jaxpr serves the next call of an un-jitted `grad` or `vmap` too. Kept is what has
-been met twice: a program that Python control flow or a number in it makes once and never again leaves nothing behind. A
-program of the same structure that was written elsewhere takes the place of the one before, since messages name lines.
+The rewrites memoised on that jaxpr then serve the next call of an un-jitted `grad` or `vmap` too. A program enters the
+cache when it is traced the second time, so one that Python control flow or a changing number produces once takes no
+room. A program of equal structure from other source lines replaces the cached one, as messages name lines.
 """
 from __future__ import annotations
 
