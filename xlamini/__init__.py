@@ -52,7 +52,7 @@ with _paused_gc():  # which finds nothing in what imports make, and takes a tent
     )
     from xlamini.staging.run.jit import jit as jit
     from xlamini.transforms.derivatives.jvp import jvp as jvp, linearize as linearize
-    from xlamini.staging.trace.make_jaxpr import eval_shape as eval_shape, make_jaxpr as make_jaxpr
+    from xlamini.staging.run.make_jaxpr import eval_shape as eval_shape, make_jaxpr as make_jaxpr
     from xlamini.transforms.sharding.device_put import (
         block_until_ready as block_until_ready,
         clear_caches as clear_caches,

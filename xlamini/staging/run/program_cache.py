@@ -1,8 +1,8 @@
 """The program cache: eager transformations run as one program, looked up by its structure.
 
-`grad(f)(x)` outside jit traces and rewrites on every call, but compiles only programs of a new structure. A program that
-Python control flow produces only once is not worth compiling: the first time, it runs operation by operation if most of
-its operations are compiled already.
+`grad(f)(x)` outside jit traces and rewrites on every call, but compiles only programs of a new structure. A program
+that Python control flow produces only once is not worth compiling: the first time, it runs operation by operation if
+most of its operations are compiled already.
 """
 from __future__ import annotations
 
