@@ -23,7 +23,7 @@ from xlamini.lowering.replay import Body, Constant, Part, Step, Tape
 
 Value = Any
 
-_KEPT: dict[str, Any] = {"mhlo.frontend_attributes": '{inlineable = "false"}'}
+_NOINLINE: dict[str, Any] = {"mhlo.frontend_attributes": '{inlineable = "false"}'}
 
 
 class Context:
@@ -213,21 +213,21 @@ class Context:
         outs = self.run(jaxpr, operands)
         return outs[0] if single else outs
 
-    def call(self, jaxpr: Jaxpr, operands: Sequence[Value], name: str, kept: bool = False) -> list[Value]:
+    def call(self, jaxpr: Jaxpr, operands: Sequence[Value], name: str, noinline: bool = False) -> list[Value]:
         """Call a jaxpr as a function of the module, made once however often it is called.
 
-        XLA writes a call out where it stands, unless it is to be kept, or has formulas that are read at several places
-        (chains.py): then the function is optimised by itself, once.
+        XLA inlines the call, unless it is `noinline` or has formulas with several readers (fusion_cuts.py): then XLA
+        optimises the function by itself, once.
         One with ordered effects is written out: XLA of jaxlib 0.12 aborts on some functions that take a token.
         """
         if any_ordered(jaxpr.effects):
             return self.body(jaxpr, operands, name)
         types = [self.mlir.type(a) for a in jaxpr.out_avals]
-        attributes = _KEPT if kept or self.is_kept() else {}
+        attributes = _NOINLINE if noinline or self.is_noinline() else {}
         return self.many("func.call", operands, types, callee=self.function(jaxpr, name), **attributes)
 
-    def is_kept(self) -> bool:
-        """Whether XLA is to keep the current equation as a call, as it is read at several places (chains.py)."""
+    def is_noinline(self) -> bool:
+        """Whether XLA must not inline the current equation, as it has several readers (fusion_cuts.py)."""
         if self.here is None:
             return False
         jaxpr, number = self.here
@@ -240,7 +240,7 @@ class Context:
         no place that of the call: each equation's own.
         """
         types = [self.mlir.type(a) for a in jaxpr.out_avals]
-        attributes = _KEPT if self.is_kept() else {}
+        attributes = _NOINLINE if self.is_noinline() else {}
         symbol = self.module.part(jaxpr, name, self.eqn)
         tape, self.tape = self.tape, None
         results = self.many("func.call", operands, types, callee=symbol, **attributes)

@@ -39,8 +39,8 @@ class Call(HigherOrder):
         batched, out_dims = batch(jaxpr, axis, tuple(dims))
         return self.bind(*operands, jaxpr=batched, **params), out_dims
 
-    def lower(self, ctx: Any, *operands: Any, jaxpr: Jaxpr, name: str, kept: bool = False, **params: Any) -> Any:
-        return ctx.call(jaxpr, operands, name, kept)
+    def lower(self, ctx: Any, *operands: Any, jaxpr: Jaxpr, name: str, noinline: bool = False, **params: Any) -> Any:
+        return ctx.call(jaxpr, operands, name, noinline)
 
     def linearize(self, primals: Sequence[Any], tangents: Sequence[Any], *, jaxpr: Jaxpr, **params: Any) -> Any:
         return linearized(self.run(params), jaxpr, primals, tangents)

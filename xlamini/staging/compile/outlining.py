@@ -82,7 +82,7 @@ def _is_kernel(eqn: Equation) -> bool:
 
 
 def _call(body: Jaxpr, operands: list[Atom], results: list[Var], first: Equation) -> Equation:
-    params: dict[str, Any] = {"jaxpr": body, "name": body.name, "kept": True}
+    params: dict[str, Any] = {"jaxpr": body, "name": body.name, "noinline": True}
     return Equation(jit_p, operands, results, params, body.effects, first.provenance, first.id)
 
 

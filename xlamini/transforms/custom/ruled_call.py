@@ -34,7 +34,7 @@ class RuledCall(HigherOrder):
 
     def lower(self, ctx: Any, *operands: Any, **params: Any) -> Any:
         jaxpr = self.inside(params)
-        written = ctx.call if ctx.is_kept() else ctx.body
+        written = ctx.call if ctx.is_noinline() else ctx.body
         return written(jaxpr, operands, jaxpr.name)
 
     def partial_eval(self, unknown: Sequence[bool], operands: Sequence[Any], **params: Any) -> Any:
