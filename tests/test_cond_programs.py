@@ -15,7 +15,7 @@ from xlamini.experimental import io_callback
 from xlamini.interpreters.linearize import linearize
 from xlamini.interpreters.partial_eval import partial_eval
 from xlamini.staging.call.higher_order import cost_of
-from xlamini.staging.compile.program import LoweredProgram
+from xlamini.staging.run import program_cache
 from xlamini.staging.run.program_cache import run
 
 TOLERANCE = 1e-6
@@ -114,8 +114,10 @@ def test_without_jit_python_chooses() -> None:
 
 def test_an_eager_choice_in_a_loop_compiles_once(monkeypatch: pytest.MonkeyPatch) -> None:
     compiled: list[str] = []
-    compile_it = LoweredProgram.compile
-    monkeypatch.setattr(LoweredProgram, "compile", lambda self: compiled.append(self.name) or compile_it(self))
+    compile_it = program_cache.compile_lowered
+    monkeypatch.setattr(
+        program_cache, "compile_lowered", lambda lowered: compiled.append(lowered.name) or compile_it(lowered)
+    )
     x = jnp.ones(5)
     counts = []
     for i in range(5):

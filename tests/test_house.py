@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 import statistics
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -199,3 +202,31 @@ def test_memos_have_names_of_their_own() -> None:
     names = [name for path in PACKAGE if path.name != "memo.py" for name in house_caches.memo_names(tree(path))]
     assert len(names) > 30
     assert sorted(names) == sorted(set(names))
+
+
+# --- trips
+
+# How many files of the library each trip of tests/support/trips.py may cross: numbers that only fall.
+FILES_CROSSED = {
+    "jit, first call": 49,
+    "jit, second call": 0,
+    "eager grad, first call": 67,
+    "eager grad, third call": 38,
+    "eager vmap, third call": 36,
+    "make_jaxpr(grad(scan))": 61,
+    "device_put(ndarray)": 8,
+    "jnp.sinh, first call": 39,
+    "jnp.sinh, second call": 1,
+    "x + 1.0, second call": 4,
+    "lower one operation": 21,
+}
+
+
+def test_trips_cross_few_files() -> None:
+    """In a process of its own, as caches that other tests filled would make the trips shorter."""
+    counted = subprocess.run(
+        [sys.executable, "-m", "tests.support.trips", "--json"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    crossed = {name: len(trip["files"]) for name, trip in json.loads(counted.stdout).items()}
+    longer = {name: n for name, n in crossed.items() if n > FILES_CROSSED[name]}
+    assert not longer, f"{longer} files, allowed: {FILES_CROSSED}; which: python -m tests.support.trips --files NAME"

@@ -86,7 +86,7 @@ class Jitted:
         committed = any(getattr(x, "_committed", False) for x in leaves)
         (out,) = self.executable.call(arrays, committed)
         path = dispatch.fast_path(
-            self.executable, LEAF, kept=kept, const_args=self.const_args, committed=committed
+            self.executable, LEAF, used_inputs=kept, const_args=self.const_args, committed=committed
         )
         return out, path, False
 
@@ -205,10 +205,10 @@ def test_a_constant_may_be_dropped_too():
 
 
 def test_a_fast_path_that_does_not_fit_is_refused():
-    with pytest.raises(ValueError, match=r"1 arrays are kept .* but the executable takes 2"):
-        dispatch.fast_path(sum_of(2), LEAF, kept=[True, False])
+    with pytest.raises(ValueError, match=r"1 inputs are used .* but the executable takes 2"):
+        dispatch.fast_path(sum_of(2), LEAF, used_inputs=[True, False])
     with pytest.raises(ValueError, match="out_tree has 0 leaves"):
-        dispatch.fast_path(sum_of(1), NO_LEAVES, kept=[True])
+        dispatch.fast_path(sum_of(1), NO_LEAVES, used_inputs=[True])
 
 
 def test_a_pytree_of_100_leaves():

@@ -1,7 +1,7 @@
 # The public names, for type checkers and for Python, which reads this file at import (core/stubs.py).
 from xlamini.transforms.export.export import default_export_platform as default_export_platform, export as export
 from xlamini.transforms.export.artifact import Exported as Exported
-from xlamini.transforms.export.artifact_file import (
+from xlamini.transforms.export.artifact import (
     deserialize as deserialize,
     maximum_supported_calling_convention_version as maximum_supported_calling_convention_version,
     minimum_supported_calling_convention_version as minimum_supported_calling_convention_version,

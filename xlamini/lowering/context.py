@@ -213,17 +213,17 @@ class Context:
         outs = self.run(jaxpr, operands)
         return outs[0] if single else outs
 
-    def call(self, jaxpr: Jaxpr, operands: Sequence[Value], name: str, kept: bool = False) -> list[Value]:
+    def call(self, jaxpr: Jaxpr, operands: Sequence[Value], name: str, noinline: bool = False) -> list[Value]:
         """Call a jaxpr as a function of the module, emitted once for all its calls.
 
-        XLA inlines the call, unless `kept` is set or the result has formulas that are read at several indices
+        XLA inlines the call, unless `noinline` is set or the result has formulas that are read at several indices
         (fusion_cuts.py): then the function is optimized separately, once.
         A jaxpr with ordered effects is inlined here, because XLA of jaxlib 0.12 aborts on some functions with a token.
         """
         if any_ordered(jaxpr.effects):
             return self.body(jaxpr, operands, name)
         types = [self.mlir.type(a) for a in jaxpr.out_avals]
-        attributes = _NOINLINE if kept or self.is_noinline() else {}
+        attributes = _NOINLINE if noinline or self.is_noinline() else {}
         return self.many("func.call", operands, types, callee=self.function(jaxpr, name), **attributes)
 
     def is_noinline(self) -> bool:
@@ -264,7 +264,7 @@ class Context:
         env: dict[Var, Value] = dict(zip(jaxpr.invars, operands, strict=True))
         outer = getattr(self, "eqn", None)
         nested = outer is not None
-        explicit = not nested and len(self.module.meshes.devices) > 1 and _has_typed_shardings(jaxpr)
+        explicit = not nested and self.module.spans_devices and _has_typed_shardings(jaxpr)
         for eqn in jaxpr.eqns:
             self.eqn = eqn
             if not nested:
@@ -356,9 +356,9 @@ class Context:
 
     def with_sharding(self, x: Value, sharding: Any, ndim: int) -> Value:
         """An array of rank `ndim` with a sharding constraint for the partitioner."""
-        meshes = self.module.meshes
-        if len(meshes.devices) < 2:
+        if not self.module.spans_devices:
             return x
+        meshes = self.module.meshes
         self.forbid_repetition()  # the mesh is the module's
         return self.many("sdy.sharding_constraint", [x], [x.type], sharding=meshes.sharding(sharding, ndim))[0]
 

@@ -28,7 +28,8 @@ class ModuleBuilder:
         attributes["sym_name"] = ir.StringAttr.get(name, self.mlir.context)
         attributes["mhlo.num_partitions"] = self.mlir.parse(f"{1 if mesh is None else mesh.size} : i32")
         attributes["mhlo.num_replicas"] = self.mlir.parse("1 : i32")
-        self.meshes = Meshes(self.module, self.mlir, mesh)
+        self._mesh, self._meshes = mesh, None
+        self.spans_devices = mesh is not None and mesh.size > 1
         self.manual: Any = None
         """The mesh of the enclosing shard_map, while per-device code is lowered."""
         self.manual_axes: frozenset[Any] = frozenset()
@@ -41,6 +42,13 @@ class ModuleBuilder:
         self._taken: set[str] = set()
         self.included: dict[tuple[bytes, int | None], str] = {}
         """The `main` functions of linked modules, by artifact and platform index."""
+
+    @property
+    def meshes(self) -> Meshes:
+        """The meshes that the module speaks of; most modules speak of none."""
+        if self._meshes is None:
+            self._meshes = Meshes(self.module, self.mlir, self._mesh)
+        return self._meshes
 
     def context(self, block: ir.Block, scope: str, prefix: str) -> Context:
         """The context for lowering equations into a block."""

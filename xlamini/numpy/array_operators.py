@@ -42,7 +42,8 @@ def _binary(name: str, run: Method) -> tuple[Method, Method]:
 
     def method(self: Any, other: Any) -> Any:
         try:  # in place of `edge`, which would cost a call more
-            if type(other) is ArrayImpl:
+            kind = type(other)
+            if kind is ArrayImpl or kind is Tracer:
                 return run(self, other)
             return run(self, _operand(other)) if accepts(name, other) else NotImplemented
         except Exception as error:

@@ -30,7 +30,7 @@ from xlamini.primitives.shape import broadcast_in_dim, expand_dims, moveaxis, re
 from xlamini.primitives.slice import index_in_dim, slice_in_dim
 from xlamini.primitives.tangent_ops import full
 from xlamini.staging.run.composite import composite
-from xlamini.staging.trace.make_jaxpr import eval_shape
+from xlamini.staging.run.make_jaxpr import eval_shape
 from xlamini.transforms.control_flow.fori_loop import fori_loop
 from xlamini.transforms.scan.api import scan
 

@@ -56,7 +56,7 @@ def fast_path(
     executable: CompiledModule,
     out_tree: PyTreeDef,
     *,
-    kept: Sequence[bool],
+    used_inputs: Sequence[bool],
     const_args: Sequence[ArrayImpl] = (),
     committed: bool = False,
 ) -> FastPath:
@@ -69,9 +69,9 @@ def fast_path(
       const_args: the hidden constants, already on the executable's devices.
       committed: whether the outputs are committed to their devices.
     """
-    if sum(kept) != len(executable.in_avals) or out_tree.num_leaves != len(executable.out_avals):
+    if sum(used_inputs) != len(executable.in_avals) or out_tree.num_leaves != len(executable.out_avals):
         raise ValueError(
-            f"{sum(kept)} arrays are kept and out_tree has {out_tree.num_leaves} leaves, but the "
+            f"{sum(used_inputs)} inputs are used and out_tree has {out_tree.num_leaves} leaves, but the "
             f"executable takes {len(executable.in_avals)} and returns {len(executable.out_avals)}"
         )
     return FastPath(
@@ -81,7 +81,7 @@ def fast_path(
         executable.out_shardings,
         executable.out_avals,
         [committed] * len(executable.out_avals),
-        list(kept),
+        list(used_inputs),
         [None] * len(executable.in_avals),
         list(const_args),
     )

@@ -15,10 +15,10 @@ from xlamini.runtime.devices.ffi_targets import register_kernels
 from xlamini.runtime.devices.platforms import Device
 from xlamini.runtime.effects import run_with_callbacks
 from xlamini.runtime.meshes.named_sharding import without_trailing_none
-from xlamini.runtime.meshes.program_placement import Place, devices_of, input_shardings, output_shardings
+from xlamini.runtime.meshes.program_placement import MeshPlacement, Place, devices_of, output_shardings
 from xlamini.runtime.program_limit import crowd
 from xlamini.runtime.serial_execution import exchanges_data, run_alone
-from xlamini.runtime.sharding import DeviceList
+from xlamini.runtime.sharding import DeviceList, on_device
 from xlamini.runtime.to_device import ArrayImpl, device_put_value
 from xlamini.runtime.versions import array_result_handler
 
@@ -51,8 +51,8 @@ def compile_module(
     Raises:
       JaxRuntimeError: XLA cannot compile it, or an option is unknown.
     """
-    called = [list(host_callbacks)] if host_callbacks else []  # with callbacks jaxlib takes no text or bytecode
-    devices = devices_of(place)
+    called = [list(host_callbacks)] if host_callbacks else []  # with functions, jaxlib takes no text or bytecode
+    devices = place.devices if isinstance(place, MeshPlacement) else (place,)
     loaded = place.client.compile_and_load(
         module, DeviceList(devices), compile_options(devices, compiler_options or {}), *called
     )
@@ -156,14 +156,17 @@ class CompiledModule:
     ):
         self.loaded, self.donated = loaded, donated
         self.calls_python = self.ordered = False
-        devices = devices_of(place)
-        self.several = len(devices) > 1
-        self._runs_alone = None if self.several and devices[0].platform == "cpu" else False
+        self.several = isinstance(place, MeshPlacement) and len(place.devices) > 1
+        self._runs_alone = None if self.several and place.platform == "cpu" else False
         self.memory_needed: int | None = None
         self.serialized: bytes | None = None
         self.in_avals, self.out_avals = list(in_avals), list(out_avals)
-        self.in_shardings = input_shardings(place, self.in_avals)
-        self.out_shardings = output_shardings(place, self.out_avals, loaded)
+        if isinstance(place, MeshPlacement):
+            self.in_shardings = place.of_inputs(len(self.in_avals))
+            self.out_shardings = output_shardings(place, self.out_avals, loaded)
+        else:
+            here = on_device(place)
+            self.in_shardings, self.out_shardings = [here] * len(self.in_avals), [here] * len(self.out_avals)
 
     @property
     def runs_alone(self) -> bool:

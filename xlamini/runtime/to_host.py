@@ -1,7 +1,7 @@
 """Transfer to the host.
 
 All reads use `to_numpy`. On a CPU it is a view of the device's memory, which is safe because a buffer with a live view
-is copied, not overwritten, when it is donated. An array on several devices is assembled from its shards.
+is copied, not overwritten, when it is donated. An array on several devices is assemble_array from its shards.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def parts_of(x: Array) -> list[Any]:
 
 
 def _assemble(x: Array) -> np.ndarray:
-    """The value assembled from the shards, each distinct shard read once."""
+    """The value assemble_array from the shards, each distinct shard read once."""
     sharding = x._sharding
     if sharding.is_fully_replicated:
         return to_numpy(parts_of(x)[0])

@@ -15,7 +15,7 @@ from xlamini.interpreters.batch import Dims, push_batch
 from xlamini.primitives.batch_ops import move_batch_dim
 from xlamini.staging.run.program_cache import transformed
 from xlamini.staging.trace.arguments import ArgNames, avals_of, check_callable, check_values, name_of
-from xlamini.staging.trace.ref_threading import Cells, store, threaded, values_of, with_cells
+from xlamini.staging.trace.ref_threading import Cells, retry_with_refs, store, threaded, values_of
 from xlamini.staging.trace.tracing import Trace, rebuilt, trace
 from xlamini.transforms.axes import axis_leaves, unbatched_aval
 
@@ -51,7 +51,7 @@ def vmap(
     @edge
     @functools.wraps(fun)
     def vmapped(*args: Any, **kwargs: Any) -> Any:
-        return with_cells(_mapped, _threading, mapping, args, kwargs)
+        return retry_with_refs(_mapped, _threading, mapping, args, kwargs)
 
     return vmapped
 

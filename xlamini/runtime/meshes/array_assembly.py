@@ -85,7 +85,7 @@ def make_array_from_single_device_arrays(
 
 
 def make_array_from_process_local_data(sharding: Sharding, local_data: Any, global_shape: Any = None) -> Any:
-    """A sharded array assembled from each process's local data, for example its part of a batch.
+    """A sharded array assemble_array from each process's local data, for example its part of a batch.
 
     Args:
       sharding: which device holds which part.

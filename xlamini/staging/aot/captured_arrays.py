@@ -1,4 +1,4 @@
-"""The arrays that a traced function captured, as ndarrays to be written into a file or a module."""
+"""Captured arrays as ndarrays, to be written into a file or a module."""
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ from xlamini.runtime.to_host import to_numpy
 
 
 def ndarrays(captured: Iterable[Any]) -> list[np.ndarray]:
-    """Their values; the words of random keys; False for what has dtype float0, and so no value."""
+    """The values; of random keys their words, and of an array of dtype float0, which has no values, False."""
     return [_ndarray(key_words(x)) for x in captured]
 
 

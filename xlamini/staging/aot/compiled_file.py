@@ -1,12 +1,12 @@
-"""A compiled function as a file: a header that says what it is and where it can run, machine code, captured arrays.
+"""The file format of a compiled function: a JSON header, machine code, and captured arrays.
 
-The header is JSON: `signature` is what callers see, `program` what the machine code takes and returns.
+In the header, `signature` describes the function as callers see it, `program` the machine code's inputs and outputs.
 """
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,17 +19,15 @@ from xlamini.runtime.files.machine_match import Requirements, requirements_of
 from xlamini.runtime.meshes.program_placement import devices_of
 from xlamini.staging.aot import placements, trees, types
 from xlamini.staging.aot.captured_arrays import ndarrays
-
-if TYPE_CHECKING:
-    from xlamini.staging.aot.stages import Known
-    from xlamini.staging.compile.program import Program
+from xlamini.staging.compile.program import Program
+from xlamini.staging.trace.tracing import TracedCall
 
 _FIELDS = frozenset({"name", "made", "home", "signature", "program", "captured", "sizes"})
 FILE = Kind("xlamini compiled function", 1, _FIELDS, "a file of Compiled.serialize()")
 
 
 class Signature(NamedTuple):
-    """What callers see: the types and structures of arguments and results; trees are None where others keep them."""
+    """The function as callers see it: types and structures of arguments and results; trees are None if not written."""
 
     name: str
     in_avals: list[ShapedArray]
@@ -42,30 +40,30 @@ class Signature(NamedTuple):
 
 
 class Content(NamedTuple):
-    """A file taken apart."""
+    """The parts of a file."""
 
     home: Requirements
     signature: Signature
     code: bytes
     captured: list[np.ndarray]
     program: dict[str, Any]
-    """`in_avals`, `out_avals`, `donated` of the machine code; which inputs it takes, `kept`; its `place`."""
+    """Of the machine code: `in_avals`, `out_avals`, `donated`, the mask `kept` of used inputs, and its `place`."""
 
 
-def packed(known: Known, program: Program, captured: Sequence[Any], with_trees: bool) -> bytes:
-    """The file of a compiled function; without trees, where somebody else keeps its structures.
+def packed(call: TracedCall, program: Program, captured: Sequence[Any], with_trees: bool) -> bytes:
+    """The file of a compiled function; without trees, if the caller stores the structures.
 
     Raises:
       ValueError: it calls Python functions, or has containers of a class that is not registered to be written.
     """
-    _check(known.name, program.executable)
+    _check(call.name, program.executable)
     code, arrays = program.executable.serialize(), ndarrays(captured)
     parts = [code, *[x.tobytes() for x in arrays]]
     header = {
-        "name": known.name,
+        "name": call.name,
         "made": time.time(),
         "home": requirements_of(devices_of(program.device)[0])._asdict(),
-        "signature": _written_signature(known, with_trees),
+        "signature": _written_signature(call, with_trees),
         "program": _written_program(program),
         "captured": types.written([ShapedArray(x.shape, x.dtype) for x in arrays]),
         "sizes": [len(part) for part in parts],
@@ -81,16 +79,16 @@ def _check(name: str, executable: CompiledModule) -> None:
         )
 
 
-def _written_signature(known: Known, with_trees: bool) -> dict[str, Any]:
-    what = f"serialize: {known.name}"
+def _written_signature(call: TracedCall, with_trees: bool) -> dict[str, Any]:
+    what = f"serialize: {call.name}"
     return {
-        "in_avals": types.written(known.avals),
-        "out_avals": types.written(known.trace.jaxpr.out_avals),
-        "in_tree": trees.written(known.in_tree, f"{what}: the arguments") if with_trees else False,
-        "out_tree": trees.written(known.trace.out_tree, f"{what}: the result") if with_trees else False,
-        "names": list(known.trace.names),
-        "donated": list(known.donated),
-        "statics": list(known.statics),
+        "in_avals": types.written(call.avals),
+        "out_avals": types.written(call.trace.jaxpr.out_avals),
+        "in_tree": trees.written(call.in_tree, f"{what}: the arguments") if with_trees else False,
+        "out_tree": trees.written(call.trace.out_tree, f"{what}: the result") if with_trees else False,
+        "names": list(call.trace.names),
+        "donated": list(call.donated),
+        "statics": list(call.statics),
     }
 
 
@@ -101,12 +99,12 @@ def _written_program(program: Program) -> dict[str, Any]:
         "out_avals": types.written(executable.out_avals),
         "donated": sorted(executable.donated),
         "place": placements.written(program.device, executable.in_shardings, executable.out_shardings),
-        "kept": list(program.kept),
+        "kept": list(program.used_inputs),
     }
 
 
 def unpacked(data: bytes) -> Content:
-    """A file taken apart; LoadError for one that is damaged, or none of ours."""
+    """Parse a file; LoadError if it is damaged or of another format."""
     return FILE.read(data, _content, "save it again")
 
 
@@ -130,10 +128,10 @@ def _content(header: Header, parts: Sequence[bytes]) -> Content:
 
 
 def computed(avals: Sequence[ShapedArray]) -> tuple[bool, ...]:
-    """Which results the machine code computes: those of dtype float0 have no elements."""
+    """For each result, whether the machine code computes it: one of dtype float0 has no elements."""
     return tuple(a.dtype != float0 for a in avals)
 
 
 def any_keys(avals: Sequence[ShapedArray]) -> bool:
-    """Whether random keys are among the results."""
+    """Whether random keys are among these types."""
     return any(map(is_extended, avals))

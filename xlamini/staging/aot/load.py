@@ -1,7 +1,7 @@
-"""Compiled functions from files: what `Compiled.serialize` and `Compiled.save` wrote runs in another process.
+"""Loading compiled functions that `Compiled.serialize` or `Compiled.save` wrote in another process.
 
-A file is never run to be read, as a pickle would be; but the machine code in it runs as it stands once the function is
-called. So load files only from where you would load a Python module from.
+Reading a file runs no code from it, as unpickling would. But calling the function runs the machine code in the file, so
+load only files that you trust as you trust a Python module.
 """
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from xlamini.runtime.sharding import on_device
 from xlamini.runtime.to_device import device_put_value
 from xlamini.staging.aot import placements
 from xlamini.staging.aot.compiled_file import Content, Signature, any_keys, computed, unpacked
-from xlamini.staging.aot.stages import Compiled, Known
+from xlamini.staging.aot.stages import Compiled
 from xlamini.staging.compile.program import Program
-from xlamini.staging.trace.tracing import Trace
+from xlamini.staging.trace.tracing import Trace, TracedCall
 
 
 def load(source: str | os.PathLike[str] | bytes, device: Device | None = None) -> Compiled:
-    """The compiled function in a file, or in the bytes that `Compiled.serialize` gave.
+    """Load a compiled function from a file, or from the bytes of `Compiled.serialize`.
 
-    It runs on `device`, by default on the default device if the program is for such a one, else on the first that is
-    like the one it was compiled for. Only load what you trust: it is machine code.
+    It runs on `device`; without one, on the default device if the program was compiled for its kind, else on the first
+    device of the right kind. Load only what you trust: it is machine code.
 
     Raises:
-      LoadError: the file is damaged or something else, or was made for another jaxlib, device or processor.
-      OSError: there is no such file, or it cannot be read.
+      LoadError: the file is damaged or of another format, or was made for another jaxlib, device or processor.
+      OSError: the file does not exist or cannot be read.
 
     >>> compiled = xlamini.jit(lambda x: x * 2).lower(1.0).compile()
     >>> load(compiled.serialize())(21.0)
@@ -52,7 +52,7 @@ def load(source: str | os.PathLike[str] | bytes, device: Device | None = None) -
 def load_apart(
     data: bytes, in_tree: Any, out_tree: Any, backend: str | None, devices: Sequence[Device] | None
 ) -> Compiled:
-    """The same for bytes without the structures, on the first of these devices."""
+    """Load bytes that were serialized without the tree structures, onto the first of these devices."""
     asked = devices[0] if devices else local_devices(backend=backend)[0] if backend else None
     try:
         content = unpacked(data)
@@ -84,7 +84,7 @@ def _restored(content: Content, asked: Device | None) -> Compiled:
     place = placements.read(found, matching_devices(content.home, placements.devices_needed(found), asked))
     where = on_device(devices_of(place)[0])
     captured = [device_put_value(x, where, committed=False, aval=_aval(x)) for x in content.captured]
-    return Compiled(_known(content, captured), _program(content, place))
+    return Compiled(_traced_call(content, captured), _program(content, place))
 
 
 def _aval(x: Any) -> ShapedArray:
@@ -92,35 +92,36 @@ def _aval(x: Any) -> ShapedArray:
 
 
 class _Types(NamedTuple):
-    """What the stages ask a jaxpr for, where there is none any more."""
+    """A stand-in for the jaxpr of a loaded program: its types."""
 
     in_avals: list[ShapedArray]
     out_avals: list[ShapedArray]
 
     @property
     def memo(self) -> NoReturn:
-        """Where things are remembered of equations."""
+        """Raises, as a loaded program has no equations to memoise anything about."""
         raise ValueError("a program that was loaded has no equations any more; ask the function it was compiled from")
 
 
-def _known(content: Content, captured: Sequence[Any]) -> Known:
+def _traced_call(content: Content, captured: Sequence[Any]) -> TracedCall:
     signature = content.signature
     jaxpr: Any = _Types([*map(_aval, captured), *signature.in_avals], signature.out_avals)
     trace = Trace(jaxpr, list(captured), signature.out_tree, signature.names)
-    return Known(trace, signature.in_tree, signature.name, signature.donated, signature.statics)
+    return TracedCall(trace, signature.in_tree, signature.name, signature.donated, signature.statics)
 
 
 class _Lowered(NamedTuple):
-    """What a program keeps of what it was lowered from."""
+    """A stand-in for the LoweredProgram of a loaded program: the fields that Program reads."""
 
     name: str
     device: Place
-    kept: Sequence[bool]
+    used_inputs: Sequence[bool]
     computed: Sequence[bool]
     out_avals: Sequence[ShapedArray]
+    takes_keys: bool
     returns_keys: bool
-    bytes_made: int = 2**62  # not known, so that XLA is asked how much memory the program takes
-    spread: None = None  # a program of one process: there is none else to compare it with
+    bytes_made: int = 2**62  # unknown, so XLA is asked how much memory the program needs
+    spread: None = None  # a program of one process, so there is no other to compare it with
 
 
 def _program(content: Content, place: Place) -> Program:
@@ -135,8 +136,7 @@ def _program(content: Content, place: Place) -> Program:
         )
     except JaxRuntimeError as error:
         raise LoadError(f"jaxlib cannot load its machine code: {error}") from None
-    avals = content.signature.out_avals
-    lowered: Any = _Lowered(
-        content.signature.name, place, of_code["kept"], computed(avals), avals, any_keys(avals)
-    )
+    signature, outs = content.signature, content.signature.out_avals
+    keys = any_keys(signature.in_avals), any_keys(outs)
+    lowered: Any = _Lowered(signature.name, place, of_code["kept"], computed(outs), outs, *keys)
     return Program(lowered, executable)

@@ -1,4 +1,4 @@
-"""Functions that were made for arguments of certain types: how those of a call differ from them."""
+"""Argument mismatches: how the types of a call differ from those that a function was compiled for."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from xlamini.staging.trace.arguments import avals_of, check_values
 
 
 class Difference(NamedTuple):
-    """An argument's name, its type, and the type that the function was made for."""
+    """An argument's name, its type, and the type that the function was compiled for."""
 
     name: str
     found: ShapedArray
@@ -25,7 +25,7 @@ class Difference(NamedTuple):
 def differences(
     leaves: Sequence[Any], names: Sequence[str], wanted: Sequence[ShapedArray], fun_name: str
 ) -> list[Difference]:
-    """The arguments of another shape or dtype; an error for one that is no array, or has no value."""
+    """The arguments with a different shape or dtype; an error for one that is no array, or has no value."""
     found = avals_of(leaves, names, fun_name)
     check_values(leaves, names, fun_name)
     return [
@@ -36,7 +36,7 @@ def differences(
 
 
 def shown(wrong: Sequence[Difference], made: str) -> str:
-    """Arguments that differ, in words; `made` is what the function was for these types."""
+    """The mismatches as text; `made` is the participle of what was done for these types, such as "compiled"."""
     return "; ".join(
         f"{name}: {made} for {wanted.str_short()}, called with {found.str_short()}" for name, found, wanted in wrong
     )

@@ -1,8 +1,8 @@
-"""Where a compiled program runs, as JSON: one device, or a mesh of them with the shardings of what it takes and gives.
+"""The placement of a compiled program as JSON: one device, or a mesh with the shardings of inputs and outputs.
 
     {"axes": [["x", 2, "Auto"], ["y", 4, "Auto"]], "order": [0, 1, …], "ins": [["x", null], …], "outs": […]}
 
-`order` numbers the devices by their ids; where a program is loaded, as many of the same kind take their places.
+`order` numbers the devices by their ids. Loading maps the numbers to as many devices of the same kind.
 """
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from xlamini.runtime.meshes.program_placement import MeshPlacement, Place, devic
 
 
 def written(place: Place, ins: Sequence[Any], outs: Sequence[Any]) -> dict[str, Any] | None:
-    """The place of a program whose inputs and outputs lie so; None for one device."""
+    """The placement of a program with these input and output shardings as JSON; None for one device."""
     if not isinstance(place, MeshPlacement):
         return None
     mesh = place.mesh
@@ -38,12 +38,12 @@ def _specs(shardings: Iterable[Any]) -> list[Any]:
 
 
 def devices_needed(place: dict[str, Any] | None) -> int:
-    """On how many devices a program runs."""
+    """The number of devices that a program runs on."""
     return 1 if place is None else len(place["order"])
 
 
 def read(place: dict[str, Any] | None, devices: Sequence[Device]) -> Place:
-    """The place that `written` wrote, on these devices."""
+    """The placement that `written` encoded, on these devices."""
     if place is None:
         return devices[0]
     names, sizes, kinds = zip(*place["axes"], strict=True)

@@ -1,11 +1,11 @@
-"""The stages of a jitted function: traced, lowered, compiled. Each can be looked at, and leads to the next."""
+"""The stages of ahead-of-time compilation: traced, lowered, compiled. Each can be inspected, and leads to the next."""
 from __future__ import annotations
 
 import itertools
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -20,10 +20,11 @@ from xlamini.runtime.meshes.named_sharding import type_sharding
 from xlamini.runtime.to_device import device_put_value
 from xlamini.staging.aot.mismatch import differences, shown
 from xlamini.staging.compile.cost import CostAnalysis, cost_of_program
+from xlamini.staging.compile.lowered import LoweredProgram
 from xlamini.staging.compile.lowering_target import Elsewhere, destination, device_of
-from xlamini.staging.compile.program import LoweredProgram, Program
+from xlamini.staging.compile.program import Program, compile_lowered
 from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
-from xlamini.staging.trace.tracing import Trace
+from xlamini.staging.trace.tracing import Trace, TracedCall
 
 if TYPE_CHECKING:
     from xlamini.runtime.hlo.collectives import Collectives
@@ -36,7 +37,7 @@ DIALECTS = ("stablehlo", "hlo")
 
 @runtime_checkable
 class Wrapped(Protocol):
-    """A function that `jit` returned: it can be called, traced and lowered."""
+    """A jitted function: it can be called, traced and lowered."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
     def trace(self, *args: Any, **kwargs: Any) -> Traced: ...
@@ -45,7 +46,7 @@ class Wrapped(Protocol):
 
 @dataclass(frozen=True)
 class ArgInfo:
-    """The type of an argument, and whether the caller gives it away."""
+    """The type of an argument, and whether it is donated."""
 
     _aval: ShapedArray
     donated: bool
@@ -54,45 +55,30 @@ class ArgInfo:
     dtype = property(lambda self: self._aval.dtype)
 
 
-class Known(NamedTuple):
-    """What all stages know of a call: its trace, its structure, what is donated, which arguments are static."""
-
-    trace: Trace
-    in_tree: Any
-    name: str
-    donated: Sequence[bool]
-    statics: Sequence[str] = ()
-
-    @property
-    def avals(self) -> list[ShapedArray]:
-        """The types of the arguments, flat."""
-        return self.trace.jaxpr.in_avals[len(self.trace.captured) :]
-
-
 class Stage:
-    """What all stages have: the structure and types of the arguments and of the output."""
+    """The base class of all stages: the structure and types of the arguments and of the output."""
 
-    def __init__(self, known: Known):
-        self._known = known
+    def __init__(self, call: TracedCall):
+        self._call = call
 
-    in_tree = property(lambda self: self._known.in_tree, doc="The structure of `(args, kwargs)`, static ones left out.")
-    out_tree = property(lambda self: self._known.trace.out_tree, doc="The structure of the output.")
+    in_tree = property(lambda self: self._call.in_tree, doc="The structure of `(args, kwargs)`, static ones left out.")
+    out_tree = property(lambda self: self._call.trace.out_tree, doc="The structure of the output.")
 
     @property
     def in_avals(self) -> Any:
         """The types of the arguments, in the structure `(args, kwargs)`."""
-        return unflatten(self.in_tree, self._known.avals)
+        return unflatten(self.in_tree, self._call.avals)
 
     @property
     def args_info(self) -> Any:
         """An `ArgInfo` for each argument, in the structure `(args, kwargs)`."""
-        pairs = zip(self._known.avals, self._known.donated, strict=True)
+        pairs = zip(self._call.avals, self._call.donated, strict=True)
         return unflatten(self.in_tree, [ArgInfo(aval, donated) for aval, donated in pairs])
 
     @property
     def donate_argnums(self) -> tuple[int, ...]:
-        """The numbers of the leaves that are donated."""
-        return tuple(i for i, donated in enumerate(self._known.donated) if donated)
+        """The indices of the donated leaves."""
+        return tuple(i for i, donated in enumerate(self._call.donated) if donated)
 
     @property
     def out_info(self) -> Any:
@@ -100,48 +86,48 @@ class Stage:
         return unflatten(self.out_tree, self._out_info())
 
     def _out_info(self) -> list[ShapeDtypeStruct]:
-        avals = self._known.trace.jaxpr.out_avals
+        avals = self._call.trace.jaxpr.out_avals
         return [
             ShapeDtypeStruct(a.shape, a.dtype, sharding=type_sharding(a.split), weak_type=a.weak_type) for a in avals
         ]
 
     def __repr__(self) -> str:
-        pairs = zip(self._known.trace.names, self._known.avals, strict=True)
+        pairs = zip(self._call.trace.names, self._call.avals, strict=True)
         arguments = ", ".join(f"{name}: {aval.str_short(short_dtypes=False)}" for name, aval in pairs)
-        return f"<{type(self).__name__} {self._known.name}({arguments})>"
+        return f"<{type(self).__name__} {self._call.name}({arguments})>"
 
 
 class Traced(Stage):
-    """A function traced for arguments of some types."""
+    """A function traced for arguments of certain types."""
 
-    def __init__(self, known: Known, lower: Callable[[Any], LoweredProgram], options: CompilerOptions | None):
-        super().__init__(known)
+    def __init__(self, call: TracedCall, lower: Callable[[Any], LoweredProgram], options: CompilerOptions | None):
+        super().__init__(call)
         self._lower, self._options = lower, options
 
     @property
     def fun_name(self) -> str:
         """The name of the function."""
-        return self._known.name
+        return self._call.name
 
     @property
     def jaxpr(self) -> ClosedJaxpr:
-        """The program, closed over the values it captured."""
-        return closed(self._known.trace)
+        """The jaxpr, closed over the captured values."""
+        return closed(self._call.trace)
 
     @property
     def out_avals(self) -> Any:
         """The types of the outputs, in the output's structure."""
-        return unflatten(self.out_tree, self._known.trace.jaxpr.out_avals)
+        return unflatten(self.out_tree, self._call.trace.jaxpr.out_avals)
 
     def lower(self, *, lowering_platforms: Sequence[str] | None = None, target: Target | None = None) -> Lowered:
-        """The StableHLO of the program; `lowering_platforms` names another platform than the one it runs on.
+        """Lower to StableHLO; `lowering_platforms` names a platform other than that of the arguments.
 
-        With a `target` (see `xlamini.target`) it is for that, and `compile()` compiles for it. Raises ValueError for a
-        platform that is not known and for both of them, NotImplementedError for more platforms, TypeError for what is
-        no target.
+        With a `target` (see `xlamini.target`) the program is lowered and compiled for that target. Raises ValueError
+        for an unknown platform and for both arguments at once, NotImplementedError for several platforms, TypeError for
+        an object that is no target.
         """
         where = destination(self.fun_name, lowering_platforms, target)
-        return Lowered(self._known, self._lower(where), self._options, self._lower)
+        return Lowered(self._call, self._lower(where), self._options, self._lower)
 
 
 class Lowered(Stage):
@@ -149,12 +135,12 @@ class Lowered(Stage):
 
     def __init__(
         self,
-        known: Known,
+        call: TracedCall,
         program: LoweredProgram,
         options: CompilerOptions | None,
         lower: Callable[[Any], LoweredProgram],
     ):
-        super().__init__(known)
+        super().__init__(call)
         self._program, self._options, self._lower = program, options, lower
         self._compiled: Compiled | None = None
 
@@ -179,17 +165,18 @@ class Lowered(Stage):
         return hlo_cost(self._program.module, self._program.device)
 
     def outline_report(self) -> str:
-        """Which repeated blocks were made functions of their own, compiled once; or why none was."""
+        """The repeated blocks that were outlined, to be compiled once; or the reason why there are none."""
         return self._program.outline_report
 
     def compile(
         self, compiler_options: CompilerOptions | None = None, *, target: Target | None = None
     ) -> Compiled:
-        """The executable; `compiler_options` are XLA's, by name, on top of those given to `jit`.
+        """Compile; `compiler_options` are XLA's, by name, in addition to those given to `jit`.
 
-        With a `target` (see `xlamini.target`) the program is lowered anew and compiled for that, to be looked at or
-        serialized. Raises TypeError for options that are no dict and for what is no target, JaxRuntimeError for what
-        XLA does not know or cannot compile, PlatformError for a program with Python functions and a target.
+        With a `target` (see `xlamini.target`) the program is lowered again and compiled for that target, to be
+        inspected or serialized. Raises TypeError for options that are no dict and for an object that is no target,
+        JaxRuntimeError for an option unknown to XLA and a program that it cannot compile, PlatformError for a program
+        with Python callbacks and a target.
         """
         if target is not None:
             return self._for_target(target).compile(compiler_options)
@@ -205,16 +192,16 @@ class Lowered(Stage):
         device = device_of("compile", target)
         if getattr(self._program.device, "client", None) is device.client:
             return self
-        return Lowered(self._known, self._lower(device), self._options, self._lower)
+        return Lowered(self._call, self._lower(device), self._options, self._lower)
 
     def _compile(self, options: CompilerOptions | None) -> Compiled:
-        return Compiled(self._known, self._program.compile(options))
+        return Compiled(self._call, compile_lowered(self._program, options))
 
     def _check_here(self, what: str) -> None:
         device = self._program.device
         if isinstance(device, Elsewhere):
             raise ValueError(
-                f"{what}: {self._known.name} was lowered for {device.platform}, not for a device that is here; leave "
+                f"{what}: {self._call.name} was lowered for {device.platform}, not for a device that is here; leave "
                 "out lowering_platforms, read as_text(), or compile(target=xlamini.target(...))"
             )
 
@@ -228,29 +215,29 @@ def _checked_dialect(what: str, dialect: str | None) -> str:
 
 
 class Compiled(Stage):
-    """A function as an executable, for arguments of just the types it was made for."""
+    """A compiled function, for arguments of exactly the types that it was compiled for."""
 
-    def __init__(self, known: Known, program: Program):
-        super().__init__(known)
+    def __init__(self, call: TracedCall, program: Program):
+        super().__init__(call)
         self._program = program
-        self._captured = [_as_array(x) for x in known.trace.captured]
+        self._captured = [_as_array(x) for x in call.trace.captured]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run it; static arguments are left out. TypeError, with the difference, for arguments of other types."""
+        """Run it, without the static arguments; TypeError, with the difference, for arguments of other types."""
         leaves, tree = flatten((args, kwargs))
         self._check(leaves, tree)
-        outs = self._program([*self._captured, *leaves], names=self._known.trace.names)
+        outs = self._program([*self._captured, *leaves], names=self._call.trace.names)
         return unflatten(self.out_tree, outs)
 
     def _check(self, leaves: Sequence[Any], tree: Any) -> None:
-        name, names = self._known.name, self._known.trace.names
+        name, names = self._call.name, self._call.trace.names
         if tree != self.in_tree:
             raise TypeError(
                 f"compiled {name} was called with (args, kwargs) of another structure: "
-                f"{first_difference(self.in_tree, tree, ('expected', 'given'))}{_without_statics(self._known.statics)}"
+                f"{first_difference(self.in_tree, tree, ('expected', 'given'))}{_without_statics(self._call.statics)}"
             )
         _refuse_tracers(leaves, names, name)
-        if wrong := differences(leaves, names, self._known.avals, name):
+        if wrong := differences(leaves, names, self._call.avals, name):
             raise TypeError(
                 f"compiled {name} was called with arguments of other types: {shown(wrong, 'compiled')}; convert them, "
                 "or call the jitted function, which compiles for each type"
@@ -261,29 +248,29 @@ class Compiled(Stage):
         return self._program.executable.as_text()
 
     def cost_analysis(self, source: str | None = None) -> CostAnalysis:
-        """What a call costs: flops, bytes accessed, …; a dict that says in `source` whose count it is.
+        """The cost of a call: a dict of flops, bytes accessed, and so on, whose attribute `source` names its origin.
 
-        "xla" is XLA's estimate of the optimised program, in which a loop's body counts once; "xlamini" our count of the
-        equations before anything is fused, every step of a scan counted. Left out, it is the first that there is.
+        "xla" is XLA's estimate of the optimised program, in which a loop's body counts once. "xlamini" is a count of
+        the equations before fusion, with every iteration of a scan. By default it is the first one available.
         """
-        return cost_of_program(self._program.executable, self._known.trace.jaxpr, source)
+        return cost_of_program(self._program.executable, self._call.trace.jaxpr, source)
 
     def prediction(self) -> Prediction | None:
-        """How long a call on the target takes, and who says so; None for a program that was compiled to run here.
+        """The predicted run time on the target, and its source; None for a program that was compiled to run here.
 
-        On a TPU it is XLA's own estimate. On a GPU it is a bound of ours: the operations at the device's peak, or the
-        memory traffic at its full bandwidth, whichever takes longer. Neither has the time of most collectives.
+        On a TPU it is XLA's own estimate. On a GPU it is a roofline bound: the flops at the device's peak, or the
+        memory traffic at full bandwidth, whichever takes longer. Neither includes most collectives.
         """
         from xlamini.staging.compile.prediction import predicted  # most programs are compiled to run
 
-        return predicted(self._program.executable, self._known.trace.jaxpr)
+        return predicted(self._program.executable, self._call.trace.jaxpr)
 
     def collectives(self) -> Collectives:
-        """What its devices send one another in a call: kind, bytes, how often, the user's line; printed, a table."""
+        """The collectives of a call: kind, bytes, count and the user's line; it prints as a table."""
         from xlamini.runtime.hlo.collectives import Collectives, collectives_of  # for those who look only
 
-        names = [*(["a captured array"] * len(self._captured)), *self._known.trace.names]
-        given = list(itertools.compress(names, self._program.kept))
+        names = [*(["a captured array"] * len(self._captured)), *self._call.trace.names]
+        given = list(itertools.compress(names, self._program.used_inputs))
         return Collectives(c.named(given) for c in collectives_of(self.as_text()))
 
     def memory_analysis(self) -> Any:
@@ -291,17 +278,17 @@ class Compiled(Stage):
         return self._program.executable.memory_analysis()
 
     def serialize(self) -> bytes:
-        """The executable as bytes that `xlamini.load` takes, with the arrays it captured; see docs/export.md.
+        """The executable and its captured arrays as bytes for `xlamini.load`; see docs/export.md.
 
-        They are machine code for this version of jaxlib and this kind of device. ValueError for a program that calls
-        Python functions, or with containers of a class that is not registered to be written.
+        They hold machine code for this version of jaxlib and this kind of device. Raises ValueError for a program that
+        calls Python functions, and for containers of a class that is not registered for serialization.
         """
         return self._serialized(with_trees=True)
 
     def _serialized(self, with_trees: bool) -> bytes:
         from xlamini.staging.aot.compiled_file import packed  # most programs are never saved
 
-        return packed(self._known, self._program, self._captured, with_trees)
+        return packed(self._call, self._program, self._captured, with_trees)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write `serialize()` to a file, for `xlamini.load`."""
@@ -310,18 +297,18 @@ class Compiled(Stage):
         write_file(path, self.serialize())
 
     def runtime_executable(self) -> Any:
-        """PJRT's own object."""
+        """PJRT's executable."""
         return self._program.executable.loaded
 
     @property
     def input_shardings(self) -> Any:
-        """Where each argument must be, as a tree `(args, kwargs)`; None for one that the program does not read."""
-        every = _spread(self._program.kept, self._program.executable.in_shardings)
+        """The sharding of each argument, as a tree `(args, kwargs)`; None for an unused one."""
+        every = _spread(self._program.used_inputs, self._program.executable.in_shardings)
         return unflatten(self.in_tree, every[len(self._captured) :])
 
     @property
     def output_shardings(self) -> Any:
-        """Where each output will be; None for one of dtype float0, which has no memory."""
+        """The sharding of each output; None for one of dtype float0, which has no memory."""
         return unflatten(self.out_tree, self._out_shardings())
 
     def _out_shardings(self) -> list[Any]:
@@ -333,7 +320,7 @@ class Compiled(Stage):
 
 
 def _as_array(x: Any) -> Any:
-    """A captured value as an Array; one of dtype float0 has no memory."""
+    """A captured value as an Array, unless it has dtype float0, and so no memory."""
     return device_put_value(x) if isinstance(x, np.ndarray) and x.dtype != float0 else x
 
 
@@ -342,7 +329,7 @@ for _stage in (Traced, Lowered, Compiled):
 
 
 def _spread(mask: Sequence[bool], values: Sequence[Any]) -> list[Any]:
-    """The values at the marked places, None elsewhere."""
+    """One entry for each flag: the next value where it is set, else None."""
     found = iter(values)
     return [next(found) if marked else None for marked in mask]
 
@@ -361,7 +348,7 @@ def _refuse_tracers(leaves: Sequence[Any], names: Sequence[str], fun_name: str) 
 
 
 def closed(traced: Trace) -> ClosedJaxpr:
-    """The traced program with the values it captured."""
+    """The traced program, closed over its captured values."""
     count = len(traced.captured)
     invars = traced.jaxpr.invars
     return ClosedJaxpr(traced.jaxpr.replace(constvars=invars[:count], invars=invars[count:]), traced.captured)

@@ -1,7 +1,7 @@
-"""Structures of containers as JSON: `{"tuple": ["*", {"dict": [["w", "*"]]}]}` is `(*, {'w': *})`.
+"""Tree structures as JSON: `{"tuple": ["*", {"dict": [["w", "*"]]}]}` is `(*, {'w': *})`.
 
-Tuples, lists, dicts and None are known everywhere. Any other class is written under a name that a user registers for
-it, here and where the file is read: no name of a class in a file is ever imported.
+Tuples, lists, dicts and None are built in. Any other class is written under a name that the user registers for it, both
+where the file is written and where it is read. Reading a file never imports a class by name.
 """
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _KEYS = (str, int, float, bool, type(None))
 
 
 class Registered(NamedTuple):
-    """How nodes of a class are written and read."""
+    """How the nodes of a class are serialized and deserialized."""
 
     kind: type
     name: str
@@ -41,10 +41,10 @@ def register_pytree_node_serialization(
     deserialize_auxdata: Callable[[bytes], Any],
     from_children: Callable[[Any, Sequence[Any]], Any] | None = None,
 ) -> type[T]:
-    """Let structures with nodes of a class be written into files, under a name; the class.
+    """Register a class of pytree nodes for serialization, under a name; returns the class.
 
     `serialize_auxdata(metadata)` gives bytes, `deserialize_auxdata(bytes)` the metadata again. `from_children(metadata,
-    children)` makes a node, if it shall be made in another way than the class was registered with. ValueError for a
+    children)` builds a node, if not the way in which the class was registered as a pytree node. Raises ValueError for a
     class that is no pytree node, and for a class or a name that is registered already.
 
     >>> import collections
@@ -63,9 +63,9 @@ def register_pytree_node_serialization(
 
 
 def register_namedtuple_serialization(nodetype: type[T], *, serialized_name: str) -> type[T]:
-    """Let structures with a class of named tuples be written into files, under a name; the class.
+    """Register a class of named tuples for serialization, under a name; returns the class.
 
-    ValueError for another class, and for a class or a name that is registered already.
+    Raises ValueError for another class, and for a class or a name that is registered already.
 
     >>> from typing import NamedTuple
     >>> class Moments(NamedTuple):
@@ -96,7 +96,7 @@ def _is_namedtuple(kind: Any) -> bool:
 
 
 def written(tree: PyTreeDef, what: str) -> Any:
-    """A structure as JSON; ValueError, which names `what`, for a node of a class that is not registered."""
+    """A structure as JSON; ValueError, beginning with `what`, for a node of an unregistered class."""
     node = tree.node_data()
     if node is None:
         return _LEAF
@@ -138,7 +138,7 @@ def _advice(kind: type) -> str:
 
 
 def read(data: Any) -> PyTreeDef:
-    """The structure that `written` wrote; ValueError for what is none, or has a node of a name not registered."""
+    """The structure that `written` encoded; ValueError for malformed JSON and for an unregistered name."""
     if data == _LEAF:
         return structure(0)
     if data is None:
@@ -151,7 +151,7 @@ def read(data: Any) -> PyTreeDef:
 
 
 def read_optional(data: Any) -> PyTreeDef | None:
-    """The same, or None for a structure that was not written."""
+    """The structure, or None if it was not written."""
     return None if data is False else read(data)
 
 

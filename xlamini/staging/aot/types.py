@@ -1,4 +1,4 @@
-"""Types as JSON: `["float32", [2, 3], false]` is the dtype, the shape, and whether it is a weak type."""
+"""Avals as JSON: `["float32", [2, 3], false]` is the dtype, the shape, and the weak type."""
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -14,12 +14,12 @@ _OF_KEYS = {dtype.name: dtype for dtype in map(KeyType, (THREEFRY, RBG, UNSAFE_R
 
 
 def written(avals: Iterable[ShapedArray]) -> list[Any]:
-    """The types as JSON."""
+    """The avals as JSON."""
     return [[_name(a.dtype), list(a.shape), a.weak_type] for a in avals]
 
 
 def read(avals: Iterable[Any]) -> list[ShapedArray]:
-    """The types that `written` wrote; TypeError or ValueError for what are none."""
+    """The avals that `written` encoded; TypeError or ValueError for malformed JSON."""
     return [ShapedArray(tuple(shape), dtype_of_name(name), weak) for name, shape, weak in avals]
 
 
@@ -28,7 +28,7 @@ def _name(dtype: Any) -> str:
 
 
 def dtype_of_name(name: str) -> Any:
-    """A dtype, or that of random keys, by its name."""
+    """The dtype of a name, which may be a random key's."""
     if name == "float0":
         return float0
     return _OF_KEYS[name] if name in _OF_KEYS else as_dtype(name)

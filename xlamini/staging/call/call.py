@@ -1,6 +1,6 @@
 """The `jit` primitive: a call of a jaxpr.
 
-Every rewrite of a call is a call of the rewritten jaxpr. As rewrites are remembered on the jaxpr, a function that is
+Each rewrite of a call is a call of the rewritten jaxpr. Rewrites are memoised on the jaxpr, so a function that is
 called many times is differentiated, batched and lowered once.
 """
 from __future__ import annotations
@@ -18,7 +18,7 @@ from xlamini.staging.call.higher_order import HigherOrder
 
 
 class Call(HigherOrder):
-    """A call; the params besides `jaxpr` are passed on to the calls that the rewrites make."""
+    """A call of a jaxpr; its other params are passed on to the rewritten calls."""
 
     name = "jit"
     called = "jaxpr"
@@ -39,8 +39,8 @@ class Call(HigherOrder):
         batched, out_dims = batch(jaxpr, axis, tuple(dims))
         return self.bind(*operands, jaxpr=batched, **params), out_dims
 
-    def lower(self, ctx: Any, *operands: Any, jaxpr: Jaxpr, name: str, kept: bool = False, **params: Any) -> Any:
-        return ctx.call(jaxpr, operands, name, kept)
+    def lower(self, ctx: Any, *operands: Any, jaxpr: Jaxpr, name: str, noinline: bool = False, **params: Any) -> Any:
+        return ctx.call(jaxpr, operands, name, noinline)
 
     def linearize(self, primals: Sequence[Any], tangents: Sequence[Any], *, jaxpr: Jaxpr, **params: Any) -> Any:
         return linearized(self.run(params), jaxpr, primals, tangents)
@@ -60,7 +60,7 @@ class Call(HigherOrder):
         return {"name": params["name"], **super().shown_params(params)}
 
     def run(self, params: dict[str, Any]) -> Run:
-        """How the rules of derivatives run the jaxprs that they make."""
+        """The function with which the derivative rules call rewritten jaxprs."""
         return lambda jaxpr, operands: self.bind(*operands, jaxpr=jaxpr, **params)
 
 

@@ -1,6 +1,6 @@
-"""The derivative rules of a call of a jaxpr, for any way `run(jaxpr, operands) -> outputs` to run one.
+"""The derivative rules of calls of jaxprs, for any way `run(jaxpr, operands) -> outputs` to run one.
 
-A call runs the rewritten jaxprs as calls again. Where the inside of a call comes into the open, `evaluate` runs them.
+A call primitive passes a `run` that binds a call of the rewritten jaxpr. To inline the call, pass `evaluate`.
 """
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Derivative = tuple[list[Any], list[Any]]
 
 
 def pushed(run: Run, jaxpr: Jaxpr, primals: Sequence[Any], tangents: Sequence[Any]) -> Derivative:
-    """The outputs and their tangents."""
+    """Forward mode: the outputs and their tangents."""
     both, nonzero_out = jvp(jaxpr, nonzero_of(tangents))
     outs = run(both, [*primals, *given(tangents)])
     count = len(nonzero_out)
@@ -28,7 +28,7 @@ def pushed(run: Run, jaxpr: Jaxpr, primals: Sequence[Any], tangents: Sequence[An
 
 
 def linearized(run: Run, jaxpr: Jaxpr, primals: Sequence[Any], tangents: Sequence[Any]) -> Derivative:
-    """The same in two runs, the second of which takes residuals and tangents alone."""
+    """Forward mode in two runs: the primal one, and a linear one of residuals and tangents alone."""
     lin = linearize(jaxpr, nonzero_of(tangents))
     outs, residuals = lin.parted(primals, run(lin.primal, primals))
     found = run(lin.tangent, [*residuals, *given(tangents)])
@@ -36,7 +36,7 @@ def linearized(run: Run, jaxpr: Jaxpr, primals: Sequence[Any], tangents: Sequenc
 
 
 def transposed(run: Run, jaxpr: Jaxpr, cts: Sequence[Any], operands: Sequence[Any]) -> list[Any]:
-    """The cotangents of the linear operands, None for the others."""
+    """Reverse mode: the cotangents of the linear operands, None for the others."""
     linear = tuple(map(is_linear, operands))
     backward, nonzero_out = transpose(jaxpr, linear, nonzero_of(cts))
     found = run(backward, [*chosen(operands, inverse(linear)), *given(cts)])
@@ -46,7 +46,10 @@ def transposed(run: Run, jaxpr: Jaxpr, cts: Sequence[Any], operands: Sequence[An
 def in_halves(
     run: Run, jaxpr: Jaxpr, unknown: Sequence[bool], operands: Sequence[Any], force: Mask = ()
 ) -> list[Any]:
-    """The outputs, by a run of what is known and one of the rest; `force` marks outputs for the latter."""
+    """Partial evaluation: the outputs, from a run of the known part and a run of the unknown part.
+
+    `force` marks outputs that the unknown part must compute.
+    """
     halves = partial_eval(jaxpr, tuple(unknown), force)
     known = chosen(operands, inverse(unknown))
     outs, residuals = halves.parted(known, run(halves.known, known))

@@ -1,7 +1,7 @@
-"""What all primitives with jaxprs in their params share.
+"""HigherOrder: the base class of primitives with jaxprs in their params.
 
-Their rules call the rewrites on those jaxprs and bind the same primitive again. A rewritten jaxpr may have captured
-values: `bind` makes them operands, the way `with_captured` says.
+Their rules call the rewrites on those jaxprs and bind the primitive again. A rewritten jaxpr may have captured values;
+`bind` turns them into operands through the primitive's `with_captured`.
 """
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Mask = tuple[bool, ...]
 
 
 class HigherOrder(Primitive):
-    """A primitive of jaxprs. A subclass says in `with_captured` how they take further operands."""
+    """A primitive with jaxprs in its params; a subclass defines in `with_captured` how they take further operands."""
 
     multiple_results = True
     higher_order = True
@@ -35,7 +35,7 @@ class HigherOrder(Primitive):
         return super().bind(*every, **params)
 
     def cost(self, *avals: ShapedArray, **params: Any) -> Cost:
-        """Every jaxpr once."""
+        """The cost of running each jaxpr once."""
         return total(map(cost_of, jaxprs_in(params)))
 
     def effects(self, params: dict[str, Any]) -> Effects:
@@ -45,13 +45,13 @@ class HigherOrder(Primitive):
         return tuple(dict.fromkeys(name for jaxpr in jaxprs_in(params) for name in names_in(jaxpr)))
 
     def with_captured(self, operands: Sequence[Any], params: dict[str, Any]) -> tuple[Sequence[Any], dict[str, Any]]:
-        """Operands and params in which the values that the jaxprs captured are operands."""
+        """The operands and params after the values that the jaxprs captured have become operands."""
         raise NotImplementedError(f"{type(self).__name__} does not say how its jaxprs take captured values")
 
 
 @once
 def names_in(jaxpr: Jaxpr) -> tuple[Any, ...]:
-    """The named axes that a jaxpr's equations refer to; found once, however often the jaxpr is called."""
+    """The named axes that a jaxpr's equations refer to; memoised on the jaxpr."""
     return tuple(dict.fromkeys(name for eqn in jaxpr.eqns for name in eqn.primitive.named_axes(eqn.params)))
 
 
@@ -67,55 +67,55 @@ def total(costs: Iterable[Cost]) -> Cost:
 
 
 def nonzero_of(tangents: Sequence[Any]) -> Mask:
-    """Which tangents or cotangents are arrays, not symbolic zeros."""
+    """For each tangent or cotangent, whether it is an array and no symbolic zero."""
     return tuple(not is_zero(t) for t in tangents)
 
 
 def given(tangents: Sequence[Any]) -> list[Any]:
-    """The tangents that are not symbolic zeros: the operands that a rewritten jaxpr takes."""
+    """The tangents without symbolic zeros: the operands of a rewritten jaxpr."""
     return [t for t in tangents if not is_zero(t)]
 
 
 def with_zeros(avals: Sequence[ShapedArray], nonzero: Sequence[bool], tangents: Iterable[Any]) -> list[Any]:
-    """A tangent for every output: the given ones, and symbolic zeros for the others."""
+    """A tangent for each output: those computed, and symbolic zeros for the rest."""
     found = iter(tangents)
     return [next(found) if nz else Zero(tangent_aval(a)) for a, nz in zip(avals, nonzero, strict=True)]
 
 
 def with_none(wanted: Sequence[bool], values: Iterable[Any]) -> list[Any]:
-    """An entry for every place: the values where one is wanted, None elsewhere."""
+    """One entry for each flag: the next value where it is set, else None."""
     found = iter(values)
     return [next(found) if w else None for w in wanted]
 
 
 def chosen(values: Sequence[Any], mask: Sequence[bool]) -> list[Any]:
-    """The values at the places that are marked."""
+    """The values whose flags are set."""
     return [x for x, wanted in zip(values, mask, strict=True) if wanted]
 
 
 def inverse(mask: Sequence[bool]) -> Mask:
-    """The places that are not marked."""
+    """The flags negated."""
     return tuple(not wanted for wanted in mask)
 
 
 def merged(mask: Sequence[bool], marked: Iterable[Any], others: Iterable[Any]) -> list[Any]:
-    """One list of two: from `marked` at the marked places, from `others` elsewhere."""
+    """Interleave two lists: an entry of `marked` where the flag is set, else one of `others`."""
     first, second = iter(marked), iter(others)
     return [next(first) if wanted else next(second) for wanted in mask]
 
 
 def until_stable(step: Callable[[Mask], Sequence[bool]], marked: Sequence[bool]) -> Mask:
-    """Marks, and all that `step` adds to them."""
+    """The least fixed point: the flags with all that `step` adds."""
     before = tuple(marked)
     after = tuple(a or b for a, b in zip(before, step(before), strict=True))
     return before if after == before else until_stable(step, after)
 
 
 def tangents_of(avals: Sequence[ShapedArray], nonzero: Mask) -> list[ShapedArray]:
-    """The types of the tangents of the marked values."""
+    """The tangent types of the values whose flags are set."""
     return [tangent_aval(a) for a in chosen(avals, nonzero)]
 
 
 def plain_types(avals: Sequence[ShapedArray]) -> list[tuple[Any, Any]]:
-    """Shapes and dtypes, without weak types: what a loop's operands and its body must agree in."""
+    """Shapes and dtypes without weak types, in which a loop's operands and its body must agree."""
     return [(a.shape, a.dtype) for a in avals]

@@ -1,7 +1,7 @@
-"""Programs kept on disk: what a program is known by there; taking it from there; putting it there.
+"""The compile cache: executables on disk, keyed by a digest of the program's equations.
 
-A program is known by its equations, so one that is there is not lowered. A program that calls Python functions is never
-kept: another process has not these functions.
+As the key needs no StableHLO, a cache hit skips lowering. A program that calls Python functions is never stored,
+because another process does not have these functions.
 """
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import hashlib
 import time
 from collections import Counter
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from xlamini.core.config import persistent_cache_min_compile_time_secs
 from xlamini.core.digest import NoDigest, digest
@@ -19,28 +19,25 @@ from xlamini.runtime.executable import Executable, check_options, load_program
 from xlamini.runtime.files import disk_cache
 from xlamini.runtime.files.disk_key import Key, key
 from xlamini.runtime.host_memory import memory_needed
-from xlamini.staging.compile.compiling import Options, compiled, io_of
-
-if TYPE_CHECKING:
-    from xlamini.staging.compile.program import LoweredProgram
+from xlamini.staging.compile.lowered import LoweredProgram, Options, backend_compile, interface_of
 
 
-def stored_executable(program: LoweredProgram, options: Options) -> Executable:
+def cached_executable(program: LoweredProgram, options: Options) -> Executable:
     """Load a program from disk, or compile it and put it there."""
     known = key_of(program, options)
     if known is None:
-        return compiled(program, options)
+        return backend_compile(program, options)
     found = _loaded(program, options, known)
     return _kept(program, options, known) if found is None else found
 
 
 def key_of(program: LoweredProgram, options: Options) -> Key | None:
-    """What the program is known by on disk; None for one that calls Python functions."""
+    """The program's key in the compile cache; None for one that calls Python functions."""
     check_options(options or {})
     try:
         code = digest(program.pruned)
     except NoDigest:
-        # Something in it is of this process alone, so it is known by what it is lowered to.
+        # A param has no digest that another process would compute too, so the key is a hash of the module's text.
         if program.host_callbacks:
             return None
         text = program.module.operation.get_asm(enable_debug_info=False)
@@ -50,7 +47,7 @@ def key_of(program: LoweredProgram, options: Options) -> Key | None:
 
 
 def _meaning(program: LoweredProgram) -> dict[str, Any]:
-    """Flags that its lowering may look at."""
+    """The flags that its lowering depends on."""
     return {**program.flags, "outlining": program.outlines}
 
 
@@ -61,7 +58,7 @@ def _loaded(program: LoweredProgram, options: Options, known: Key) -> Executable
         return None
     header, serialized = found
     try:
-        executable = load_program(serialized, **io_of(program, options))
+        executable = load_program(serialized, **interface_of(program, options))
     except JaxRuntimeError as error:
         disk_cache.reject(known, error)
         return None
@@ -73,7 +70,7 @@ def _loaded(program: LoweredProgram, options: Options, known: Key) -> Executable
 def _kept(program: LoweredProgram, options: Options, known: Key) -> Executable:
     """Compile it, and put it on disk if that took long enough."""
     start = time.perf_counter()
-    executable = compiled(program, options)
+    executable = backend_compile(program, options)
     seconds = time.perf_counter() - start
     if seconds >= persistent_cache_min_compile_time_secs.value:
         _store(program, executable, known, seconds)
@@ -93,7 +90,7 @@ def _store(program: LoweredProgram, executable: Executable, known: Key, seconds:
 
 
 def about(jaxpr: Jaxpr) -> dict[str, Any]:
-    """A program's types and how many equations of each kind it has, for people who compare programs."""
+    """The types and the number of equations of each primitive, for people who compare cache entries."""
     return {
         "arguments": " ".join(map(str, jaxpr.in_avals)),
         "results": " ".join(map(str, jaxpr.out_avals)),

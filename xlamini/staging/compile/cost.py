@@ -1,4 +1,4 @@
-"""What a compiled program costs: XLA's estimate or our count."""
+"""Cost analysis of a compiled program: XLA's estimate, or a count of its equations."""
 from __future__ import annotations
 
 from xlamini.core.errors import JaxRuntimeError
@@ -12,7 +12,7 @@ SOURCES = (None, "xla", "xlamini")
 
 
 class CostAnalysis(dict[str, float]):
-    """A program's cost by name; `source` is "xla" for XLA's estimate, "xlamini" for our count of its equations."""
+    """Costs by name; `source` is "xla" for XLA's estimate, "xlamini" for the count of the equations."""
 
     def __init__(self, costs: dict[str, float], source: str):
         super().__init__(costs)
@@ -20,7 +20,7 @@ class CostAnalysis(dict[str, float]):
 
 
 def cost_of_program(executable: CompiledModule, jaxpr: Jaxpr, source: str | None = None) -> CostAnalysis:
-    """The cost of an executable that came from a jaxpr; ValueError for a source that is not known."""
+    """The cost of an executable and the jaxpr it was compiled from; ValueError for an unknown source."""
     if source not in SOURCES:
         raise ValueError(f"cost_analysis: source must be 'xla', 'xlamini' or None, got {source!r}")
     if source != "xlamini":
@@ -33,7 +33,7 @@ def cost_of_program(executable: CompiledModule, jaxpr: Jaxpr, source: str | None
 
 
 def counted(jaxpr: Jaxpr) -> CostAnalysis:
-    """Our count: what each equation computes, reads and writes, as if nothing were fused; loops step by step."""
+    """The flops and bytes of all equations, as if XLA fused nothing; a loop's body counts once per iteration."""
     cost = cost_of(_needed(jaxpr))
     return CostAnalysis({"flops": float(cost.flops), "bytes accessed": float(cost.bytes)}, "xlamini")
 

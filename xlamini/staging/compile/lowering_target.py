@@ -1,4 +1,4 @@
-"""What a program is lowered for, where that is not where its arguments are: another platform, or a target."""
+"""The platform or compile-only target that a program is lowered for, if not the devices of its arguments."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -10,13 +10,13 @@ if TYPE_CHECKING:
 
 
 class Elsewhere(NamedTuple):
-    """A platform to lower for, of which no device need be there."""
+    """A platform to lower for without a device of it."""
 
     platform: str
 
 
 def destination(fun_name: str, platforms: Sequence[str] | None, target: Target | None) -> Elsewhere | Device | None:
-    """What `lower` was asked for: at most one of the two; None for neither."""
+    """The place that the arguments of `lower` name; None if it was given neither, ValueError for both."""
     if target is None:
         return None if platforms is None else _elsewhere(fun_name, platforms)
     if platforms is not None:
@@ -36,7 +36,7 @@ def _elsewhere(fun_name: str, platforms: Sequence[str]) -> Elsewhere:
 
 
 def device_of(what: str, target: Target) -> Device:
-    """The device of a target that a program is compiled for."""
+    """The device of a target for which a program is compiled."""
     devices = getattr(target, "devices", None)
     if not devices:
         example = 'xlamini.target("tpu:v5e:2x2")'

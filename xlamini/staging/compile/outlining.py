@@ -1,9 +1,9 @@
-"""Compile a repeated block once: which programs are outlined, where, and what is said about it.
+"""Outlining: a block of equations that a program repeats is compiled once and called.
 
-XLA inlines every call before it compiles, so compiling takes longer the deeper a model is, and more than in proportion:
-the CPU backend fuses the sums that run through the layers into all that reads them. A call that bears a certain
-attribute stays a call; its body is optimised once. In return nothing is fused across it, so only blocks are chosen that
-do real work.
+XLA inlines every call before it compiles, so compile time grows faster than a model's depth: the CPU backend fuses the
+sums that run through the layers into each of their readers. A call with the attribute `inlineable = "false"` stays a
+call, and its body is optimised once. XLA does not fuse across such a call, so only blocks with real work, such as
+matrix products, are outlined.
 """
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
     from xlamini.interpreters.outline.outline import Outlined
 
 MIN_EQUATIONS = 600
-"""Programs with fewer equations compile fast as they are."""
+"""Shorter programs are not outlined: they compile fast anyway."""
 
 NO_BLOCK = "no block of equations with matrix products, or other real work, repeats"
 
 _CONTRACTION = 16
-"""Operations for each element of the result from which on XLA does not fuse what makes it."""
+"""Flops per element of the result from which XLA no longer fuses an operation into its consumers."""
 
 
 def outlined(jaxpr: Jaxpr, platform: str, wanted: bool) -> tuple[Jaxpr, str]:
-    """The program as it is compiled for a platform, and what was done, or why nothing was."""
+    """The program with repeated blocks outlined, and a report of them, or the reason why there are none."""
     reason = _against(jaxpr, platform, wanted)
     if reason:
         return jaxpr, f"not outlined: {reason}"
@@ -43,7 +43,7 @@ def outlined(jaxpr: Jaxpr, platform: str, wanted: bool) -> tuple[Jaxpr, str]:
 
 
 def _against(jaxpr: Jaxpr, platform: str, wanted: bool) -> str:
-    """Why a program is left as it is; "" if it is not."""
+    """The reason not to outline a program; "" if there is none."""
     if not wanted:
         return "switched off"
     if platform != "cpu":
@@ -55,7 +55,7 @@ def _against(jaxpr: Jaxpr, platform: str, wanted: bool) -> str:
 
 
 def _count(jaxpr: Jaxpr, known: dict[Jaxpr, int]) -> int:
-    """The equations of a program when its calls are written out."""
+    """The number of equations with all calls inlined."""
     if jaxpr not in known:
         known[jaxpr] = len(jaxpr.eqns) + sum(
             _count(inner, known) for eqn in jaxpr.eqns if eqn.primitive is jit_p for inner in subjaxprs(eqn)
@@ -64,13 +64,13 @@ def _count(jaxpr: Jaxpr, known: dict[Jaxpr, int]) -> int:
 
 
 def _has_kernels(jaxpr: Jaxpr) -> bool:
-    """Whether a block could be worth it; asked first, as looking for blocks takes longer."""
+    """Whether any equation is a kernel of its own; a cheap test before the search for blocks."""
     different = {eqn.kind or eqn: eqn for eqn in jaxpr.eqns if not eqn.primitive.cheap}
     return any(eqn.primitive.higher_order or _is_kernel(eqn) for eqn in different.values())
 
 
 def _worth(boundary: Boundary) -> bool:
-    """Whether a block has work in it that is a kernel of its own anyway."""
+    """Whether a block contains an operation that XLA compiles to a kernel of its own."""
     return any(map(_is_kernel, boundary.template))
 
 
@@ -82,7 +82,7 @@ def _is_kernel(eqn: Equation) -> bool:
 
 
 def _call(body: Jaxpr, operands: list[Atom], results: list[Var], first: Equation) -> Equation:
-    params: dict[str, Any] = {"jaxpr": body, "name": body.name, "kept": True}
+    params: dict[str, Any] = {"jaxpr": body, "name": body.name, "noinline": True}
     return Equation(jit_p, operands, results, params, body.effects, first.provenance, first.id)
 
 

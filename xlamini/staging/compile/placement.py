@@ -1,4 +1,4 @@
-"""Where a program runs: where its committed arguments are, over a mesh that is named, or on the default device."""
+"""Placement: a program runs on the devices of its committed arguments, on a mesh, or on the default device."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -27,44 +27,47 @@ class Placement(NamedTuple):
 Shardings = Sequence[Any]
 
 
-def placement(
-    operands: Sequence[Any],
-    names: Sequence[str],
-    fun_name: str,
-    asked: Any = None,
-    ins: Shardings = (),
-    outs: Shardings = (),
-    inner: Shardings = (),
-) -> Placement:
-    """Where a call of a program runs.
+class Requested(NamedTuple):
+    """The placements that the user and the program ask for.
 
-    Args:
-      operands: its inputs; committed Arrays among them say where.
-      names: what the last of them are called in errors.
-      fun_name: what the program is called there.
-      asked: the device that the user named.
-      ins: the shardings that the user wants the last operands in, None for those of the Arrays.
-      outs: the same for the outputs.
-      inner: the shardings that the program itself names.
-
-    ValueError if that is on different devices.
+    `device` is jit's; `ins` are the shardings asked for the last operands, None for that of the Array; `outs` those of
+    the outputs; `inner` those that the program's equations name.
     """
-    if asked is not None:
-        return Placement(_device(asked), True)
-    arrays = map(key_words, operands)
-    held = list(map(_held, arrays))
-    if ins:
-        given = [*[None] * (len(held) - len(ins)), *ins]
-        held = [own if wanted is None else wanted for own, wanted in zip(held, given, strict=True)]
-    mesh = _mesh_of([*held, *outs, *inner]) or multi_device_mesh()
+
+    device: Any = None
+    ins: Shardings = ()
+    outs: Shardings = ()
+    inner: Shardings = ()
+
+
+NOTHING = Requested()
+
+
+def placement(
+    operands: Sequence[Any], names: Sequence[str], fun_name: str, requested: Requested = NOTHING
+) -> Placement:
+    """The device or mesh on which a call of a program runs.
+
+    Committed Arrays among the operands and what was requested decide. Errors call the last operands by `names` and the
+    program `fun_name`. Raises ValueError for several different devices.
+    """
+    if requested.device is not None:
+        return Placement(_device(requested.device), True)
+    held = list(map(_held, operands))
+    if requested.ins:
+        asked = [*[None] * (len(held) - len(requested.ins)), *requested.ins]
+        held = [own if sharding is None else sharding for own, sharding in zip(held, asked, strict=True)]
+    mesh = _mesh_of([*held, *requested.outs, *requested.inner]) or multi_device_mesh()
     if mesh is None:
         return _on_one_device(held, names, fun_name)
     _check_devices(held, mesh, names, fun_name)
-    return Placement(MeshPlacement(mesh, tuple(held), tuple(outs)), True)
+    return Placement(MeshPlacement(mesh, tuple(held), tuple(requested.outs)), True)
 
 
 def _held(x: Any) -> Any:
-    """Where an operand lies, if that was chosen; None for one that may be anywhere."""
+    """The sharding of a committed operand; None for one that may be moved."""
+    if type(x) is not ArrayImpl:
+        x = key_words(x)
     if isinstance(x, ArrayImpl):
         return without_trailing_none(x._sharding) if x._committed else None
     sharding = x.sharding if isinstance(x, ShapeDtypeStruct) else None
@@ -72,7 +75,7 @@ def _held(x: Any) -> Any:
 
 
 def _mesh_of(shardings: Shardings) -> Mesh | None:
-    """The mesh that the first of these names."""
+    """The mesh of the first NamedSharding."""
     for s in shardings:
         if type(s) is NamedSharding:
             return s.mesh
@@ -87,10 +90,16 @@ def _names_devices(param: Any) -> bool:
 
 
 @once
+def requested_by(jaxpr: Jaxpr) -> Requested:
+    """The placement that a program itself asks for."""
+    return Requested(inner=shardings_in(jaxpr))
+
+
+@once
 def shardings_in(jaxpr: Jaxpr) -> list[NamedSharding]:
     """The shardings that a program's equations name, in bodies too."""
-    found = [p for eqn in jaxpr.eqns for p in eqn.params.values() if type(p) in _PLACES]
-    own = [NamedSharding(p, PartitionSpec()) if isinstance(p, Mesh) else p for p in found if _names_devices(p)]
+    params = [p for eqn in jaxpr.eqns for p in eqn.params.values() if type(p) in _PLACES]
+    own = [NamedSharding(p, PartitionSpec()) if isinstance(p, Mesh) else p for p in params if _names_devices(p)]
     inner = [s for eqn in jaxpr.eqns if eqn.primitive.higher_order for j in subjaxprs(eqn) for s in shardings_in(j)]
     return list(dict.fromkeys(own + inner))
 
@@ -110,7 +119,7 @@ def _on_one_device(held: Sequence[Any], names: Sequence[str], fun_name: str) -> 
 
 
 def _check_devices(shardings: Sequence[Any], mesh: Mesh, names: Sequence[str], fun_name: str) -> None:
-    """ValueError for an argument that lies on other devices than the program's."""
+    """ValueError for an argument on other devices than the program's."""
     wanted = set(mesh.devices.flat)
     for i, s in enumerate(shardings):
         if s is not None and s.device_set != wanted:
@@ -127,9 +136,9 @@ def _name(names: Sequence[str], operands: Sequence[Any], i: int) -> str:
 
 
 def elsewhere(where: Any, placed: Place, fun_name: str) -> Any:
-    """Where a program is lowered for if the user asked for another place, such as a target's device.
+    """The place to lower a program for: `where` if the user asked for it, such as a target's device, else `placed`.
 
-    ValueError for one whose shardings name another mesh: a mesh is not moved to other devices.
+    Raises ValueError for a program on a mesh, which is not moved to other devices.
     """
     if where is None or getattr(where, "client", None) is placed.client:
         return placed
@@ -142,7 +151,7 @@ def elsewhere(where: Any, placed: Place, fun_name: str) -> Any:
 
 
 def asked_place(device: Any, backend: str | None) -> Any:
-    """What `jit` was told of the place; ValueError if that is two things."""
+    """The device or backend given to `jit`; ValueError if both are given."""
     if device is not None and backend is not None:
         raise ValueError(
             f"jit: device={device!r} and backend={backend!r} are both given; a device is on a platform, so leave "
@@ -152,5 +161,5 @@ def asked_place(device: Any, backend: str | None) -> Any:
 
 
 def _device(asked: Any) -> Any:
-    """The device that a platform's name, a device or a sharding stands for; TypeError for anything else."""
+    """The device of a platform's name, a device or a sharding; TypeError for anything else."""
     return local_devices(backend=asked)[0] if isinstance(asked, str) else as_sharding(asked)._device

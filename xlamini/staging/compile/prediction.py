@@ -1,4 +1,4 @@
-"""How long a compiled program takes on a target: what XLA's TPU compiler expects, or a bound from a GPU's peaks."""
+"""Predicted run time on a target: the estimate of XLA's TPU compiler, or a roofline bound for a GPU."""
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 class Prediction(NamedTuple):
-    """How long a call takes, in seconds, and who says so."""
+    """The run time of a call in seconds, and the source of the prediction."""
 
     seconds: float
     source: str
 
 
 def predicted(executable: CompiledModule, jaxpr: Jaxpr) -> Prediction | None:
-    """The time of a program that was compiled for a target; None for one that was not, or where nobody knows."""
+    """The predicted run time on a target; None for a program that was not compiled for one, or without an estimate."""
     target: Target | None = getattr(executable, "target", None)
     if target is None:
         return None
@@ -35,9 +35,9 @@ def predicted(executable: CompiledModule, jaxpr: Jaxpr) -> Prediction | None:
 
 
 def _bound(executable: CompileOnlyModule, jaxpr: Jaxpr, target: Target) -> Prediction:
-    """The operations at the peak of the fastest dtype there is in them, or a device's memory traffic at full bandwidth.
+    """The roofline bound: the flops at the peak of the fastest dtype, or the memory traffic at full bandwidth.
 
-    Operands count too: a product of bfloat16 with a float32 result runs as fast as one of bfloat16.
+    The dtypes of operands count: a product of bfloat16 operands with a float32 result runs at the bfloat16 peak.
     """
     peak = max((target.peaks[d] for d in _dtypes(jaxpr) if d in target.peaks), default=target.peaks["float32"])
     flops = counted(jaxpr)["flops"] / len(executable.devices) / peak

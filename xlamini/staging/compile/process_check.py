@@ -1,19 +1,17 @@
-"""What a program over several processes is known by to the others: a hash of it, and its operations line by line."""
+"""The fingerprint of a multi-process program, which the processes compare before its first run."""
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from xlamini.core.jaxpr import Equation, Jaxpr, subjaxprs
 from xlamini.runtime.processes.agreement import check_same_program
-
-if TYPE_CHECKING:
-    from xlamini.staging.compile.program import LoweredProgram
+from xlamini.staging.compile.lowered import LoweredProgram
 
 
 def check_before_first_run(lowered: LoweredProgram, devices: Sequence[Any]) -> Callable[[], None]:
-    """A check that all processes that these devices belong to run the same program."""
+    """A check, to be called, that all processes of these devices run the same program."""
     name, jaxpr = lowered.name, lowered.pruned
     fingerprint = hashlib.sha256(str(lowered.module).encode()).hexdigest()
     return lambda: check_same_program(devices, name, fingerprint, lambda: list(_lines(jaxpr)))
@@ -28,7 +26,7 @@ def _lines(jaxpr: Jaxpr) -> Iterator[tuple[str, str]]:
 
 
 def _text(eqn: Equation) -> str:
-    """An operation with its types, which says enough for a reader; jaxprs among its params follow by themselves."""
+    """An operation with its types; the jaxprs in its params are listed separately."""
     types = ", ".join(a.aval.str_short() for a in eqn.invars)
     results = ", ".join(v.aval.str_short() for v in eqn.outvars)
     return f"{eqn.primitive.name}({types}) -> {results}"

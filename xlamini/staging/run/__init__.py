@@ -1,1 +1,1 @@
-"""Execution: jit's dispatch, eager primitives, eager transformations run as one program."""
+"""Execution: jit and its dispatch, eager primitives, eager transformations run as one program; make_jaxpr."""

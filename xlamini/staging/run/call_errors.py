@@ -1,7 +1,7 @@
-"""Jitted functions with static or donated arguments: what C++ would leave raw is said in the user's terms.
+"""Error translation for jitted functions with static or donated arguments.
 
-C++ refuses an unhashable static argument by itself, and after a call on its path a donated array looks alive to it,
-until PJRT refuses that array. So these functions get a thin Python function around the C++ one; the others do without.
+C++ raises its own error for an unhashable static argument, and does not notice that a donated array is deleted before
+PJRT rejects it. So these functions are wrapped in a thin Python function; others are called in C++ directly.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ Explain = Callable[[Exception, Sequence[Any], dict[str, Any]], None]
 
 
 def guarded(function: Any, explain: Explain, donate: Selected | None = None) -> Any:
-    """A function like C++'s `function`; `explain(error, args, kwargs)` raises the typed error behind a raw one."""
+    """Wrap C++'s `function` so that `explain(error, args, kwargs)` can raise a typed error in place of a raw one."""
 
-    # C++ does not expect that an array is deleted while it waits for another thread to compile the same signature.
-    # A callback may run in another thread than the call that waits for it, so each depth has a lock of its own.
+    # C++ does not expect an array to be deleted while it waits for another thread to compile the same signature.
+    # A callback may run in another thread than the call that waits for it, so each callback depth has its own lock.
     one_at_a_time: dict[int, Any] = {}
 
     @functools.wraps(function)
@@ -51,7 +51,7 @@ def guarded(function: Any, explain: Explain, donate: Selected | None = None) -> 
 
 
 def _release(donate: Selected, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
-    """Mark the arrays deleted whose memory the call took, so that their next use finds it out in Python."""
+    """Mark the donated arrays as deleted, so that their next use raises an error in Python."""
     given = [args[i] for i in donate.nums if i < len(args)]
     given += [kwargs[name] for name in donate.names if name in kwargs]
     release(flatten(given)[0])

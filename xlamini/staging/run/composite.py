@@ -1,7 +1,7 @@
-"""Composites: functions of the public faces that are made of several operations.
+"""Composites: public functions made of several operations.
 
-Called eagerly, a composite is one compiled program and one dispatch. While something is traced its operations are
-inlined, so that programs stay flat, and copied from the first call of the same kind, so that tracing stays cheap.
+Called eagerly, a composite is one compiled program and one dispatch. While tracing, its operations are inlined, so that
+programs stay flat; a second call of the same kind copies the equations of the first, so that tracing stays cheap.
 """
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def composite(*, static: Sequence[str] = ()) -> Callable[[F], F]:
-    """Decorator for a function of arrays; those in `static` reach it as they are, lists among them as tuples."""
+    """Decorator for a function of arrays; arguments in `static` are passed unchanged, but for lists as tuples."""
     return lambda fun: _composite(fun, tuple(static))
 
 
@@ -39,10 +39,10 @@ def _composite(fun: Any, static: tuple[str, ...]) -> Any:
         try:
             if state.builder is not None:
                 return repeated(fun, args, kwargs)
-            if compiled is None:  # made when first needed: there are hundreds of composites, and a program calls a few
+            if compiled is None:  # on first use: there are hundreds of composites, and a program calls a few
                 compiled, explain = dispatched(fun, static)
             return compiled(*args, **kwargs)
-        except Exception as error:  # caught here and not by `edge`, which would cost a call more
+        except Exception as error:  # in place of `edge`, which would cost one more call
             acceptable = _acceptable(fun, static, args, kwargs) if state.builder is None else None
             if acceptable is None:
                 try:
@@ -58,12 +58,13 @@ def _composite(fun: Any, static: tuple[str, ...]) -> Any:
 
 
 def _as_it_is(error: Exception, args: Any, kwargs: Any) -> None:
-    """What there is to say of an error while tracing."""
+    """Explain nothing: while tracing, errors are raised unchanged."""
 
 
 def _acceptable(fun: Any, static: Sequence[str], args: Any, kwargs: Any) -> inspect.BoundArguments | None:
-    """The call with tuples for lists among its static arguments, which are then hashable, and arrays for objects that
-    stand for them; None if there is nothing to change.
+    """The call with static lists as tuples, which can be hashed, and objects with `__jax_array__` as arrays.
+
+    None if nothing is to be changed.
     """
     try:
         bound = inspect.signature(fun).bind(*args, **kwargs)
@@ -85,7 +86,7 @@ def _is_hashable(x: Any) -> bool:
 
 
 def _frozen(x: Any) -> Any:
-    """A list as a tuple, so that it can be part of a signature; and an ndarray, such as one of axes."""
+    """A list or an ndarray (of axes, for example) as a tuple, which can be part of a signature."""
     if isinstance(x, np.ndarray):
         return _frozen(x.tolist())
     return tuple(map(_frozen, x)) if isinstance(x, list | tuple) else x

@@ -1,6 +1,6 @@
-"""One primitive at a time: how `bind` runs when nothing is being traced.
+"""Eager execution: `bind` without a trace runs one primitive as a jitted function of its own.
 
-Each primitive keeps, for each set of params, a C++ dispatched program of its single equation.
+Each primitive caches, for each set of params, a C++ dispatched program of its single equation.
 """
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def evaluate_primitive(primitive: Primitive, operands: Sequence[Any], params: di
         run = operations.keep(primitive, key, _program(primitive, params))
     if not disable_jit.value:
         return run(*values)
-    with disable_jit(False):  # somebody has to run the single operations
+    with disable_jit(False):  # single operations are compiled even then
         return run(*values)
 
 
@@ -46,6 +46,6 @@ def _program(primitive: Primitive, params: dict[str, Any]) -> Any:
 
 
 def _number(literal: Literal) -> Any:
-    """The number of a literal, a Python number if it is weakly typed."""
+    """The value of a literal, as a Python number if it is weakly typed."""
     value = literal.val
     return value.item() if literal.aval.weak_type and isinstance(value, np.generic) else value

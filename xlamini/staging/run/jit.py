@@ -1,14 +1,14 @@
 """jit: trace once per signature, compile, and run through jaxlib's C++ dispatch.
 
-The C++ path keeps what it has seen. A call with a new signature, or one made while something is being traced, comes to
-`Jitted.on_miss`: there it is run through a compiled program, or becomes a `jit` equation of the program being traced.
+C++ dispatch caches the signatures that it has seen. A cache miss, or a call made while tracing, comes to
+`Jitted.on_miss`. There it runs as a compiled program, or becomes a `jit` equation of the program being traced.
 """
 from __future__ import annotations
 
 import functools
 import warnings
 import weakref
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xlamini.core import config
@@ -20,6 +20,7 @@ from xlamini.core.named_axes import axes_here
 from xlamini.core.provenance import is_own, user_stacklevel
 from xlamini.core.pytree import flatten, flatten_from_user, unflatten
 from xlamini.core.pytree.nodes import dispatch_registry
+from xlamini.core.ref_cells import Touched
 from xlamini.core.tracer import Tracer, leaked, state
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.runtime.dispatch import CAPACITY, cached_signatures, clear_signatures, cpp_jit
@@ -27,57 +28,39 @@ from xlamini.runtime.keys import key_words
 from xlamini.runtime.lifetime import explain_failure
 from xlamini.runtime.versions import DISPATCH_ERRORS
 from xlamini.staging.call.call import jit_p
-from xlamini.staging.compile.placement import Placement, asked_place, elsewhere, placement, shardings_in
-from xlamini.staging.compile.program import LoweredProgram, Program
+from xlamini.staging.compile.lowered import LoweredProgram
+from xlamini.staging.compile.placement import Placement, asked_place, elsewhere, placement, requested_by
+from xlamini.staging.compile.program import Program, compile_lowered
 from xlamini.staging.run.call_errors import Explain, guarded
 from xlamini.staging.run.jit_caches import programs, shared_caches, traces, unshare, with_refs
+from xlamini.staging.run.jit_options import Options
 from xlamini.staging.run.queued_calls import QueuedCalls
 from xlamini.staging.trace.arguments import ArgNames, avals_of, check_callable, check_values, name_of
-from xlamini.staging.trace.ref_threading import Cells, keep_trace, store, threaded, values_of, with_cells
-from xlamini.staging.trace.sharding_prefix import all_moved, as_asked, flatten_shardings
+from xlamini.staging.trace.ref_threading import Cells, run_with_refs, store, threaded, values_of, with_touched
+from xlamini.staging.trace.sharding_prefix import all_moved, flatten_shardings, resharded_avals
 from xlamini.staging.trace.static_args import Names, Numbers, Selected, StaticArgs, check_apart, take_out
-from xlamini.staging.trace.tracing import Trace, rebuilt, trace
+from xlamini.staging.trace.tracing import Trace, TracedCall, rebuilt, trace
 
 if TYPE_CHECKING:
     from xlamini.staging.aot.stages import Lowered, Traced
 
 
-class Options(NamedTuple):
-    """What the user said to `jit` besides the function."""
+class CallPlan(NamedTuple):
+    """One call of a jitted function: its arguments as leaves, and what the options ask for them.
 
-    static: Selected
-    donate: Selected
-    keep_unused: bool = False
-    inline: bool = False
-    device: Any = None
-    compiler: Any = None
-    outline: bool | None = None
-    in_shardings: Any = None
-    out_shardings: Any = None
+    Made once, at the top, and handed to tracing, placement, lowering and the program, so that none of them asks again.
+    """
 
-    def key(self) -> Hashable:
-        """Equal for options that say the same."""
-        selected = [(s.nums, s.names) for s in (self.static, self.donate)]
-        compiler = None if self.compiler is None else tuple(self.compiler.items())
-        shardings = [(tuple(leaves), tree) for leaves, tree in map(flatten, (self.in_shardings, self.out_shardings))]
-        return (*selected, self.keep_unused, self.inline, self.device, compiler, self.outline, *shardings)
-
-    def shifted(self) -> Options:
-        """The same for a function with one more argument before the others."""
-        return self._replace(static=self.static.shifted(), donate=self.donate.shifted())
-
-
-class Call(NamedTuple):
-    """One call: its static arguments, and the dynamic ones flat."""
-
-    statics: StaticArgs
-    leaves: list[Any]
+    leaves: Sequence[Any]
     tree: Any
     names: Sequence[str]
-    avals: list[ShapedArray]
-    positions: list[int]
-    shardings: Sequence[Any]
-    """Those that the user wants the leaves in (None for any), or nothing."""
+    avals: Sequence[ShapedArray]
+    statics: StaticArgs | None
+    """The static arguments, taken out; None for a function without."""
+    positions: Sequence[int] | None
+    """Where the remaining positional arguments were in the user's call; None if none was taken out."""
+    in_shardings: Sequence[Any]
+    """The sharding asked for each leaf, None for any; empty if nothing was asked."""
 
 
 _jitted: weakref.WeakSet[Jitted] = weakref.WeakSet()
@@ -102,21 +85,29 @@ def forget_own() -> None:
 
 
 class Jitted:
-    """What `jit` keeps of a function: its options, its traces, its programs."""
+    """A jitted function: its options, its traces and its programs."""
 
     def __init__(self, fun: Callable[..., Any], options: Options):
         self.fun, self.name, self.options = fun, name_of(fun), options
         self.caches = shared_caches(fun, options.key)
+        self.takes_static, self.donates = bool(options.static), bool(options.donate)
         self.queued = QueuedCalls()
         self.function: Any = None
         _jitted.add(self)
 
     def on_miss(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
-        """The outputs, and what the C++ path needs to run this signature by itself the next time."""
-        return self.queued.run(args, kwargs) or with_cells(self._run, self._threading, args, kwargs)
+        """The outputs, and the fast path by which C++ runs this signature from now on."""
+        cached = self.queued.run(args, kwargs) if self.queued.calls else None
+        if cached is not None:
+            return cached
+        try:
+            return self._run(args, kwargs)
+        except Touched as touched:
+            cells = with_touched((), touched)
+        return run_with_refs(cells, self._with_ref_args, args, kwargs)
 
-    def _threading(self, cells: Cells, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Any, Any, bool]:
-        """Run with the refs that the function touches as values; C++ cannot do this by itself."""
+    def _with_ref_args(self, cells: Cells, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Any, Any, bool]:
+        """Run with the values of the touched refs as further arguments and results; C++ cannot do this by itself."""
         pure = cells[0].memo.get((self, cells))
         if pure is None:
             threading = Jitted(threaded(self.fun, cells), self.options.shifted())
@@ -126,148 +117,159 @@ class Jitted:
         return out, None, False
 
     def _run(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Any, Any, bool]:
-        call = self.call(args, kwargs)
-        traced = self.trace(call)
+        plan = self.plan(args, kwargs)
+        traced = self.trace(plan)
         if state.builder is not None:
-            return rebuilt(traced.out_tree, self._staged(traced, call)), None, False
-        operands = [*traced.captured, *call.leaves]
-        check_values(call.leaves, call.names, self.name)
+            return rebuilt(traced.out_tree, self._staged(traced, plan)), None, False
+        check_values(plan.leaves, plan.names, self.name)
         _refuse_leaked(traced.captured)
-        where = self._placement(call, traced)
-        program = self._program(call, traced, where.device)
-        out = unflatten(traced.out_tree, program(operands, where.committed, call.names))
-        if not self.options.static:
-            self.queued.keep(call.leaves, call.tree, program, traced, call.names)
-        fast = program.fast_path(traced.captured, dispatch_registry.flatten(out)[1], where.committed)
-        return out, fast, False
+        where = self._placement(plan, traced)
+        program = self._program(plan, traced, where.device)
+        out = unflatten(traced.out_tree, program([*traced.captured, *plan.leaves], where.committed, plan.names))
+        if program.is_queued and not self.takes_static:
+            self.queued.add(plan.leaves, plan.tree, program, traced, plan.names)
+        if not program.runs_in_cpp:
+            return out, None, False
+        return out, program.fast_path(traced.captured, dispatch_registry.flatten(out)[1], where.committed), False
 
-    def _staged(self, traced: Trace, call: Call) -> Sequence[Any]:
-        """The call as part of the program being traced."""
-        operands = [*traced.captured, *all_moved(call.leaves, call.shardings)]
+    def _staged(self, traced: Trace, plan: CallPlan) -> Sequence[Any]:
+        """The outputs of the call as part of the program being traced."""
+        leaves = all_moved(plan.leaves, plan.in_shardings) if plan.in_shardings else plan.leaves
+        operands = [*traced.captured, *leaves]
         if self.options.inline:
             outs = evaluate(traced.jaxpr, operands)
         else:
             outs = jit_p.bind(*operands, jaxpr=traced.jaxpr, name=self.name)
-        return all_moved(outs, self._asked_of_outputs(traced))
+        shardings = self._out_shardings(traced)
+        return all_moved(outs, shardings) if shardings else outs
 
-    def call(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Call:
-        statics, dynamic, keywords = take_out(self.options.static, self.fun, args, kwargs)
-        taken = {position for position, _ in statics.by_num}
-        positions = [i for i in range(len(args)) if i not in taken]
+    def plan(self, args: Sequence[Any], kwargs: dict[str, Any]) -> CallPlan:
+        """The plan of a call with these arguments."""
+        statics, positions, dynamic, keywords = None, None, args, kwargs
+        if self.takes_static:
+            statics, dynamic, keywords = take_out(self.options.static, self.fun, args, kwargs)
+            taken = {position for position, _ in statics.by_num}
+            positions = [i for i in range(len(args)) if i not in taken]
         leaves, tree = flatten_from_user((tuple(dynamic), keywords))
         names = ArgNames(self.fun, tree, positions)
-        avals = avals_of(leaves, names, self.name, self._or_static)
-        shardings = self._asked_of_inputs(tree, avals)
-        return Call(statics, leaves, tree, names, as_asked(avals, shardings), positions, shardings)
+        avals, asked = avals_of(leaves, names, self.name, self._or_static), self.options.in_shardings
+        if asked is None:
+            return CallPlan(leaves, tree, names, avals, statics, positions, ())
+        shardings = flatten_shardings("in_shardings", (asked, None), tree, "args", avals)
+        return CallPlan(leaves, tree, names, resharded_avals(avals, shardings), statics, positions, shardings)
 
-    def _asked_of_inputs(self, tree: Any, avals: Sequence[ShapedArray]) -> Sequence[Any]:
-        asked = self.options.in_shardings
-        return () if asked is None else flatten_shardings("in_shardings", (asked, None), tree, "args", avals)
-
-    def _asked_of_outputs(self, traced: Trace) -> Sequence[Any]:
-        asked, avals = self.options.out_shardings, traced.jaxpr.out_avals
-        return () if asked is None else flatten_shardings("out_shardings", asked, traced.out_tree, "output", avals)
+    def _out_shardings(self, traced: Trace) -> Sequence[Any]:
+        """The sharding asked for each output, None for any; empty if nothing was asked."""
+        if (asked := self.options.out_shardings) is None:
+            return ()
+        return flatten_shardings("out_shardings", asked, traced.out_tree, "output", traced.jaxpr.out_avals)
 
     @property
     def _or_static(self) -> str:
         """Further advice for an argument that is no array; the library's own functions have their static ones."""
         return "" if is_own(self.fun) else ", or mark it static with static_argnames or static_argnums"
 
-    def trace(self, call: Call) -> Trace:
+    def trace(self, plan: CallPlan) -> Trace:
         """The trace of this signature, made once."""
-        key = (call.tree, tuple(call.avals), call.statics.key, config.trace_context_key(), axes_here())
-        known = self.caches.traces.get(key)
-        if known is not None:
-            return known._replace(names=call.names)
+        statics = None if plan.statics is None else plan.statics.key
+        key = (plan.tree, tuple(plan.avals), statics, config.trace_context_key(), axes_here())
+        cached = self.caches.traces.get(key)
+        if cached is not None:
+            return cached._replace(names=plan.names)
         if state.builder is not None:
-            known = state.builder.memo.get((self, key))
-        return self._new_trace(key, call) if known is None else known
+            cached = state.builder.memo.get((self, key))
+        return self._new_trace(key, plan) if cached is None else cached
 
-    def _new_trace(self, key: Any, call: Call) -> Trace:
+    def _new_trace(self, key: Any, plan: CallPlan) -> Trace:
         def of_dynamic(*args: Any, **kwargs: Any) -> Any:
-            keep_trace()
-            full_args, full_kwargs = call.statics.restored(args, kwargs)
+            assert state.builder is not None
+            state.builder.kept = True  # later calls reuse the trace, so no value of a ref may become part of it
+            if plan.statics is None:
+                return self.fun(*args, **kwargs)
+            full_args, full_kwargs = plan.statics.restored(args, kwargs)
             return self.fun(*full_args, **full_kwargs)
 
-        found = trace(of_dynamic, call.tree, call.avals, None, call.names, self.name)
-        if any(type(x) is Tracer for x in found.captured):
-            # Captured tracers belong to the trace that is going on; the next one captures its own.
+        traced = trace(of_dynamic, plan.tree, plan.avals, None, plan.names, self.name)
+        if any(type(x) is Tracer for x in traced.captured):
+            # Captured tracers belong to the enclosing trace; the next one captures its own.
             assert state.builder is not None
-            state.builder.memo[self, key] = found
+            state.builder.memo[self, key] = traced
         else:
-            traces.keep(self.caches, key, found._replace(names=(), builder=None))
-        return found
+            traces.keep(self.caches, key, traced._replace(names=(), builder=None))
+        return traced
 
-    def _placement(self, call: Call, traced: Trace) -> Placement:
-        operands, inner = [*traced.captured, *call.leaves], shardings_in(traced.jaxpr)
-        outs = self._asked_of_outputs(traced)
-        return placement(operands, call.names, self.name, self.options.device, call.shardings, outs, inner)
+    def _placement(self, plan: CallPlan, traced: Trace) -> Placement:
+        requested = requested_by(traced.jaxpr)
+        if self.options.device is not None:
+            requested = requested._replace(device=self.options.device)
+        outs = self._out_shardings(traced)
+        if plan.in_shardings or outs:
+            requested = requested._replace(ins=plan.in_shardings, outs=outs)
+        return placement([*traced.captured, *plan.leaves], plan.names, self.name, requested)
 
-    def _program(self, call: Call, traced: Trace, device: Any) -> Program:
-        key = (traced.jaxpr, device, call.tree, config.outlining.value)
+    def _program(self, plan: CallPlan, traced: Trace, device: Any) -> Program:
+        key = (traced.jaxpr, device, plan.tree, config.outlining.value)
         program = self.caches.programs.get(key)
-        return programs.keep(self.caches, key, self.compiled(call, traced, device)) if program is None else program
+        return programs.keep(self.caches, key, self.compiled(plan, traced, device)) if program is None else program
 
-    def compiled(self, call: Call, traced: Trace, device: Any) -> Program:
-        """The program of this signature there."""
-        return self._lower(call, traced, device).compile(self.options.compiler)
+    def compiled(self, plan: CallPlan, traced: Trace, device: Any) -> Program:
+        """The program of this signature, compiled for a device or a mesh."""
+        return compile_lowered(self._lower(plan, traced, device), self.options.compiler)
 
-    def _lower(self, call: Call, traced: Trace, device: Any) -> LoweredProgram:
+    def _lower(self, plan: CallPlan, traced: Trace, device: Any) -> LoweredProgram:
         captured = len(traced.captured)
-        donated = [False] * captured + self.donated(call)
-        keep_unused, outline = self.options.keep_unused, self.options.outline
+        donated = [False] * captured + self.donated(plan)
+        options = self.options
         with paused_gc():
-            lowered = LoweredProgram(traced.jaxpr, self.name, device, donated, keep_unused, outline)
+            lowered = LoweredProgram(traced.jaxpr, self.name, device, donated, options.keep_unused, options.outline)
         if lowered.unusable:
-            self._warn_of_unusable(call, [i - captured for i in lowered.unusable])
+            self._warn_of_unusable(plan, [i - captured for i in lowered.unusable])
         return lowered
 
-    def _warn_of_unusable(self, call: Call, indices: Sequence[int]) -> None:
-        found = ", ".join(f"{call.names[i]!r} ({call.avals[i].str_short(short_dtypes=False)})" for i in indices)
+    def _warn_of_unusable(self, plan: CallPlan, indices: Sequence[int]) -> None:
+        arrays = ", ".join(f"{plan.names[i]!r} ({plan.avals[i].str_short(short_dtypes=False)})" for i in indices)
         warnings.warn(
             f"{self.name}: the memory of donated arguments is of no use, as no output has their shape and dtype: "
-            f"{found}; leave them out of donate_argnums",
+            f"{arrays}; leave them out of donate_argnums",
             UserWarning,
             user_stacklevel(),
         )
 
-    def donated(self, call: Call) -> list[bool]:
-        """Which leaves the caller gives away."""
-        donate = self.options.donate
-        if not donate:
-            return [False] * len(call.leaves)
-        args, kwargs = unflatten(call.tree, call.leaves)
-        marked = tuple(
-            _filled(arg, position in donate.nums) for position, arg in zip(call.positions, args, strict=True)
-        )
+    def donated(self, plan: CallPlan) -> list[bool]:
+        """For each leaf, whether the caller donates it."""
+        if not self.donates:
+            return [False] * len(plan.leaves)
+        donate, (args, kwargs) = self.options.donate, unflatten(plan.tree, plan.leaves)
+        positions = range(len(args)) if plan.positions is None else plan.positions
+        marked = tuple(_filled(arg, position in donate.nums) for position, arg in zip(positions, args, strict=True))
         named = {k: _filled(v, k in donate.names) for k, v in kwargs.items()}
         return flatten((marked, named))[0]
 
     def explain(self, error: Exception, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
-        """Raise the typed error, if there is one, behind what C++ raised for a call with these arguments."""
+        """Raise the typed error behind an error that C++ raised for a call with these arguments, if there is one."""
         if isinstance(error, DISPATCH_ERRORS):
-            call = self.call(args, kwargs)  # refuses what cannot be hashed
-            names = (f"the argument {name!r} of {self.name}" for name in call.names)
-            explained = explain_failure(error, zip(names, map(key_words, call.leaves), strict=True))
+            plan = self.plan(args, kwargs)  # refuses static arguments that cannot be hashed
+            names = (f"the argument {name!r} of {self.name}" for name in plan.names)
+            explained = explain_failure(error, zip(names, map(key_words, plan.leaves), strict=True))
             if explained is not None:
                 raise explained from None
 
-    # The stages, for those who want to look.
+    # The stages of compilation.
 
     @edge
     def traced(self, *args: Any, **kwargs: Any) -> Traced:
         """Trace for arguments of these types (arrays, or anything with shape and dtype)."""
-        from xlamini.staging.aot.stages import Known, Traced  # for those who look only
+        from xlamini.staging.aot.stages import Traced  # for those who look only
 
-        call = self.call(args, kwargs)
-        found = self.trace(call)
+        plan = self.plan(args, kwargs)
+        traced = self.trace(plan)
 
         def lower(where: Any) -> LoweredProgram:
-            placed = self._placement(call, found).device
-            return self._lower(call, found, elsewhere(where, placed, self.name))
+            placed = self._placement(plan, traced).device
+            return self._lower(plan, traced, elsewhere(where, placed, self.name))
 
-        known = Known(found, call.tree, self.name, self.donated(call), self.options.static.names)
-        return Traced(known, lower, self.options.compiler)
+        call = TracedCall(traced, plan.tree, self.name, self.donated(plan), self.options.static.names)
+        return Traced(call, lower, self.options.compiler)
 
     @edge
     def lowered(self, *args: Any, **kwargs: Any) -> Lowered:
@@ -298,9 +300,8 @@ def _filled(tree: Any, value: Any) -> Any:
 
 
 def _refuse_leaked(leaves: Sequence[Any]) -> None:
-    for x in leaves:
-        if type(x) is Tracer:
-            raise leaked(x)
+    for tracer in [x for x in leaves if type(x) is Tracer]:
+        raise leaked(tracer)
 
 
 def jit(
@@ -322,15 +323,14 @@ def jit(
 ) -> Any:
     """Compile a function with XLA; it is traced once for each signature of its arguments.
 
-    Arguments are arrays, numbers, or containers of them. `static_argnums`/`static_argnames` are passed to Python as
-    they are, must be hashable, and are part of the signature. Memory of the arguments in
-    `donate_argnums`/`donate_argnames` may be used for outputs, and those arrays cannot be used afterwards.
-    `in_shardings` and `out_shardings` say where arguments and outputs lie: shardings, or trees of them that are
-    prefixes of the tuple of arguments without the static ones, and of the output; None leaves it to the arrays, and to
-    the compiler. Inside
-    another traced function the call becomes a `jit` equation, or, with `inline`, its equations. On the CPU a block of
-    equations that a long program repeats, such as a layer of a model, is compiled once and called; `outline=False`
-    leaves the program as it is, and `lower(...).outline_report()` says what was done.
+    Arguments are arrays, numbers, or containers of them. Arguments in `static_argnums`/`static_argnames` are passed to
+    Python unchanged, must be hashable, and are part of the signature. Outputs may reuse the memory of arguments in
+    `donate_argnums`/`donate_argnames`; those arrays cannot be used afterwards. `in_shardings` and `out_shardings` are
+    shardings, or tree prefixes of them, for the tuple of arguments without the static ones and for the output; None
+    leaves the choice to the arrays, and to the compiler. Inside another traced function the call becomes a `jit`
+    equation, or, with `inline`, its equations. On the CPU a block of equations that a long program repeats, such as a
+    layer of a model, is compiled once and called; `outline=False` turns that off, and
+    `lower(...).outline_report()` lists the blocks.
 
     The result has the methods `trace`, `lower`, `eval_shape` and `clear_cache`. Usable as a decorator, with and without
     options.
@@ -352,14 +352,14 @@ def jit(
 
 
 def dispatched(fun: Callable[..., Any], static_argnames: Names = None) -> tuple[Any, Explain]:
-    """For one of the library's own functions: C++'s function, and what says of its errors what lies behind them."""
+    """The C++ function of one of the library's own functions, and the one that explains its errors."""
     static, donate = Selected("static", fun, None, static_argnames), Selected("donate", fun, None, None)
     jitted = Jitted(fun, Options(static, donate, False, False, None, None))
     return _in_cpp(jitted), jitted.explain
 
 
 def wrapped(jitted: Jitted) -> Any:
-    """The C++ function, with the stages as methods."""
+    """The C++ function, with the stages of compilation as methods."""
     static, donate, function = jitted.options.static, jitted.options.donate, _in_cpp(jitted)
     if static or donate:
         function = guarded(function, jitted.explain, donate)

@@ -1,7 +1,7 @@
-"""A program with its numbers taken out, so that programs that differ in their numbers alone can be run as one.
+"""Literal lifting: literals become inputs, so that programs that differ only in their numbers share an executable.
 
-A Python number that a function uses is a constant of its program: the best there is for a number that stays. One that
-changes from call to call, as a step size in an un-jitted gradient may, would make a new program of each call.
+A Python number in a function is a constant of its program, which is best for a number that never changes. A number that
+changes from call to call, such as a step size in an un-jitted gradient, would otherwise compile a program each time.
 """
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Literal, Var, once
 
 
 class NumbersApart(NamedTuple):
-    """A jaxpr that takes the numbers in its equations after its other inputs; and the numbers."""
+    """A jaxpr whose literals are further inputs, after its own; and their values."""
 
     jaxpr: Jaxpr
     numbers: list[Any]
@@ -19,7 +19,7 @@ class NumbersApart(NamedTuple):
 
 @once
 def numbers_apart(jaxpr: Jaxpr) -> NumbersApart:
-    """The jaxpr without numbers in its own equations; those in jaxprs inside stay."""
+    """Lift the literals of a jaxpr's own equations; those in nested jaxprs stay."""
     taken: list[Var] = []
     numbers: list[Any] = []
 

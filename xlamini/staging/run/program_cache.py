@@ -1,8 +1,8 @@
-"""Eager transformations run as one program, recognised by its structure.
+"""The program cache: eager transformations run as one program, looked up by its structure.
 
-`grad(f)(x)` outside jit traces and rewrites on every call, but compiles only what it has not seen: the executable is
-found by a hash of the program. A program that Python control flow makes once and never again is not worth compiling
-whole; where its single operations have been compiled before, it runs one by one the first time.
+`grad(f)(x)` outside jit traces and rewrites on every call, but compiles only programs of a new structure. A program
+that Python control flow produces only once is not worth compiling: the first time, it runs operation by operation if
+most of its operations are compiled already.
 """
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ from xlamini.interpreters.dce import dce
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.primitives.convert import convert
 from xlamini.runtime.to_device import device_put_value
-from xlamini.staging.compile.placement import placement, shardings_in
-from xlamini.staging.compile.program import LoweredProgram, Program
+from xlamini.staging.compile.lowered import LoweredProgram
+from xlamini.staging.compile.placement import placement, requested_by
+from xlamini.staging.compile.program import Program, compile_lowered
 from xlamini.staging.run.lift_literals import numbers_apart
 from xlamini.staging.trace.trace_cache import is_traced_once
 
@@ -88,7 +89,7 @@ def _whole(
 
 
 def run_equation(primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> list[Any]:
-    """Run one equation with jaxprs in its params now; the program around it is made once for all that run alike."""
+    """Run one higher-order equation now; equal equations share the program around it."""
     avals = tuple(map(aval_of, operands))
     key = primitive, executable_params(params), avals
 
@@ -99,7 +100,7 @@ def run_equation(primitive: Primitive, operands: Sequence[Any], params: dict[str
 
 
 def run(jaxpr: Jaxpr, inputs: Sequence[Any]) -> list[Any]:
-    """Run a jaxpr now; an output that is an input is passed on, not copied."""
+    """Run a jaxpr now; an output that is an input is returned without a copy."""
     routed = _routed(jaxpr)
     outs = _run(routed.jaxpr, inputs) if routed.jaxpr.outvars or routed.jaxpr.effects else []
     found = [outs[r] if r >= 0 else inputs[~r] for r in routed.routes]
@@ -107,7 +108,7 @@ def run(jaxpr: Jaxpr, inputs: Sequence[Any]) -> list[Any]:
 
 
 def _as_array(x: Any, aval: ShapedArray) -> Any:
-    """A result as an array of its type, also where the program returns a number or the caller's ndarray."""
+    """A result as an array of its type, even if the program returns a literal or the caller's ndarray."""
     if type(x) is Literal:
         return device_put_value(x.val, aval=aval)
     if aval.dtype == float0:
@@ -117,7 +118,7 @@ def _as_array(x: Any, aval: ShapedArray) -> Any:
 
 
 def _run(jaxpr: Jaxpr, inputs: Sequence[Any]) -> list[Any]:
-    where = placement(inputs, _NUMBERED, jaxpr.name, inner=shardings_in(jaxpr))
+    where = placement(inputs, _NUMBERED, jaxpr.name, requested_by(jaxpr))
     key = executable_key(jaxpr), where.device
     program, numbers = programs.get(key), ()
     if program is None:
@@ -142,11 +143,11 @@ def _found_or_made(jaxpr: Jaxpr, key: Key) -> tuple[Program | None, Sequence[Any
 
 
 def _compiled(jaxpr: Jaxpr, key: Key) -> Program:
-    return programs.keep(key, LoweredProgram(jaxpr, jaxpr.name, key[1]).compile())
+    return programs.keep(key, compile_lowered(LoweredProgram(jaxpr, jaxpr.name, key[1])))
 
 
 def _needed(jaxpr: Jaxpr) -> Jaxpr:
-    """The program without equations that nobody needs: some cannot be run, such as a derivative that is not known."""
+    """The program after dead code elimination: some unused equations cannot be run, such as an undefined derivative."""
     return dce(jaxpr, (True,) * len(jaxpr.outvars), True)[0]
 
 

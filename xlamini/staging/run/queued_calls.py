@@ -1,6 +1,6 @@
 """A cache for calls that bypass C++ dispatch because their programs run one at a time.
 
-The key is the ids of the arguments' types and shardings.
+The key is the ids of the argument types and shardings: types are interned, and an entry keeps its shardings alive.
 """
 from __future__ import annotations
 
@@ -18,48 +18,44 @@ queued_calls = OwnedMemo("program: queued calls", 256, "calls")
 
 
 class QueuedCall(NamedTuple):
-    """A call's program, what it takes first, the structure of its output, and the names of its arguments.
-
-    `places` are the shardings of the arguments: a call is known by which objects these are.
-    """
+    """A program with its captured values, the structure of its output, and the names and shardings of its arguments."""
 
     program: Program
     captured: Sequence[Any]
     out_tree: Any
     names: Sequence[str]
-    places: Sequence[Any]
+    shardings: Sequence[Any]
 
 
 class QueuedCalls:
-    """The calls of one jitted function whose program runs in a queue, on arrays that were put somewhere."""
+    """The calls of one jitted function whose programs wait for the one before to end, all arguments committed."""
 
     def __init__(self) -> None:
         self.calls: dict[Any, QueuedCall] = {}
 
-    def keep(self, leaves: Sequence[Any], tree: Any, program: Program, traced: Any, names: Sequence[str]) -> None:
-        """Add a call, if it can be found again."""
-        if not program.executable.runs_alone or not _are_placed(leaves):
+    def add(self, leaves: Sequence[Any], tree: Any, program: Program, traced: Any, names: Sequence[str]) -> None:
+        """Remember a call, unless an argument is uncommitted or no Array."""
+        if not _are_committed(leaves):
             return
-        places = [x._sharding for x in leaves]
-        call = QueuedCall(program, traced.captured, traced.out_tree, names, places)
+        shardings = [x._sharding for x in leaves]
+        call = QueuedCall(program, traced.captured, traced.out_tree, names, shardings)
         queued_calls.keep(self, _key(leaves, tree), call)
 
     def run(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Any, None, bool] | None:
-        """The output of a call that is in the cache, as C++ wants it; None for another one."""
-        if not self.calls or state.builder is not None:
+        """The output of a cached call, in the form that C++ expects; None for a cache miss."""
+        if state.builder is not None:
             return None
         leaves, tree = flatten((args, kwargs))
-        found = self.calls.get(_key(leaves, tree)) if _are_placed(leaves) else None
-        if found is None:
+        cached = self.calls.get(_key(leaves, tree)) if _are_committed(leaves) else None
+        if cached is None:
             return None
-        outs = found.program([*found.captured, *leaves], True, found.names)
-        return unflatten(found.out_tree, outs), None, False
+        outs = cached.program([*cached.captured, *leaves], True, cached.names)
+        return unflatten(cached.out_tree, outs), None, False
 
 
-def _are_placed(leaves: Sequence[Any]) -> bool:
+def _are_committed(leaves: Sequence[Any]) -> bool:
     return all(type(x) is ArrayImpl and x._committed for x in leaves)
 
 
 def _key(leaves: Sequence[Any], tree: Any) -> Any:
-    """Types and shardings by their ids: types are interned, shardings are kept."""
     return tree, trace_context_key(), outlining.value, tuple([(id(x.aval), id(x._sharding)) for x in leaves])

@@ -1,6 +1,6 @@
-"""jit of functions that are made anew each time: their programs are found by what they compute.
+"""jit for functions that are created on every call: their programs are looked up by structure.
 
-`pmap(f)(x)` in a loop makes such a function in each turn. It is traced again, and compiled once.
+`pmap(f)(x)` in a loop creates such a function in each iteration. It is traced every time, and compiled once.
 """
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from typing import Any
 from xlamini.core import config
 from xlamini.core.structure import executable_key
 from xlamini.staging.compile.program import Program
-from xlamini.staging.run.jit import Call, Jitted, Options, wrapped
+from xlamini.staging.run.jit import CallPlan, Jitted, wrapped
+from xlamini.staging.run.jit_options import Options
 from xlamini.staging.run.program_cache import programs
 from xlamini.staging.trace.static_args import Numbers, Selected, check_apart
 from xlamini.staging.trace.tracing import Trace
 
 
 def jit_anew(fun: Callable[..., Any], static_argnums: Numbers = None, donate_argnums: Numbers = None) -> Any:
-    """`jit(fun)`, which compiles nothing that a function of the same name has compiled before."""
+    """`jit(fun)` that reuses the program of an earlier function with the same name and equations."""
     static = Selected("static", fun, static_argnums, None)
     donate = Selected("donate", fun, donate_argnums, None)
     check_apart(fun, static, donate)
@@ -26,8 +27,8 @@ def jit_anew(fun: Callable[..., Any], static_argnums: Numbers = None, donate_arg
 
 
 class _Anew(Jitted):
-    def compiled(self, call: Call, traced: Trace, device: Any) -> Program:
-        given_away = tuple(self.donated(call))
+    def compiled(self, plan: CallPlan, traced: Trace, device: Any) -> Program:
+        given_away = tuple(self.donated(plan))
         flags = config.trace_context_key(), config.outlining.value
         key = (type(self), self.name, executable_key(traced.jaxpr), device, given_away, flags)
-        return programs.get_or_make(key, functools.partial(super().compiled, call, traced, device))
+        return programs.get_or_make(key, functools.partial(super().compiled, plan, traced, device))

@@ -1,4 +1,4 @@
-"""A user's arguments as flat leaves, each with the name a user knows it by."""
+"""The arguments of a call as flat leaves: their types, and the names that error messages give them."""
 from __future__ import annotations
 
 import inspect
@@ -22,9 +22,9 @@ _VALUES = (ArrayImpl, Tracer, Literal)
 
 
 class ArgNames(Sequence[str]):
-    """Names of the leaves of `(args, kwargs)`: `x`, `params['w']`, `args[2]`; worked out when one is asked for.
+    """The names of the leaves of `(args, kwargs)`: `x`, `params['w']`, `args[2]`; computed on first use.
 
-    `positions` are the places that the args in the tree have in the user's call, if some were taken out.
+    `positions` are the positions of the args in the user's call, if static ones were taken out.
     """
 
     def __init__(self, fun: Callable[..., Any], tree: Any, positions: Sequence[int] | None = None):
@@ -51,7 +51,7 @@ class ArgNames(Sequence[str]):
 
 
 class LeafNames(Sequence[str]):
-    """Names of a tree's leaves, such as `init_val['w']`; worked out when one is asked for."""
+    """The names of a tree's leaves, such as `init_val['w']`; computed on use."""
 
     def __init__(self, root: str, tree: Any):
         self.root, self.tree = root, tree
@@ -65,7 +65,7 @@ class LeafNames(Sequence[str]):
 
 
 def parameter_names(fun: Callable[..., Any]) -> Callable[[int], str]:
-    """How a function calls its positional arguments; what `*args` takes is `args[0]`, `args[1]`…"""
+    """The names of a function's positional parameters by position; those of `*args` are `args[0]`, `args[1]`…"""
     try:
         parameters = list(inspect.signature(inspect.unwrap(fun)).parameters.values())
     except (TypeError, ValueError):
@@ -83,13 +83,13 @@ def _name(path: tuple, parameter: Callable[[int], str], positions: Sequence[int]
 
 
 def check_callable(what: str, fun: Any) -> None:
-    """TypeError unless a transformation was given a function."""
+    """TypeError if the argument of a transformation is not callable."""
     if not callable(fun):
         raise TypeError(f"{what} takes a function, got {brief(fun)} of type {type(fun).__name__}")
 
 
 def avals_of(leaves: Sequence[Any], names: Sequence[str], fun_name: str, fix: str = "") -> list[ShapedArray]:
-    """The types of the leaves; TypeError for one that is no array and no number, with `fix` as further advice."""
+    """The types of the leaves; TypeError, with the advice `fix`, for a leaf that is neither an array nor a number."""
     avals = []
     for i, x in enumerate(leaves):
         aval = getattr(x, "aval", None)
@@ -114,7 +114,7 @@ def _aval_like(x: Any) -> ShapedArray:
 
 
 def check_values(leaves: Sequence[Any], names: Sequence[str], fun_name: str) -> None:
-    """An error for an argument without a value: deleted, a tracer whose trace has ended, or only a type."""
+    """Raise an error for an argument without a value: a deleted array, a leaked tracer, or a type alone."""
     for i, x in enumerate(leaves):
         kind = type(x)
         if kind is ArrayImpl:
@@ -131,7 +131,7 @@ def check_values(leaves: Sequence[Any], names: Sequence[str], fun_name: str) -> 
 
 
 def check_outputs(leaves: Sequence[Any], tree: Any, fun_name: str) -> None:
-    """TypeError, with its path, for an output that is no array and no number."""
+    """TypeError, with the path, for an output that is neither an array nor a number."""
     for i, x in enumerate(leaves):
         if not _is_value(x):
             path, _ = tree_flatten_with_path(unflatten(tree, range(tree.num_leaves)))[0][i]
@@ -149,13 +149,13 @@ def _is_value(x: Any) -> bool:
 
 
 def brief(x: Any) -> str:
-    """How messages show a value."""
+    """The repr of a value, without_trailing_none for messages."""
     text = repr(x)
     return text if len(text) <= 40 else text[:37] + "..."
 
 
 def name_of(fun: Callable[..., Any]) -> str:
-    """The name a function goes by in programs and messages."""
+    """The name of a function in programs and messages."""
     name = getattr(fun, "__name__", None)
     if name is not None:
         return name

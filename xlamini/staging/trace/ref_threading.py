@@ -1,7 +1,7 @@
-"""Threading cells through transformations: a function that uses a cell becomes one of its value.
+"""Threading refs through transformations: the value of a ref becomes an argument and a result.
 
-A transformation runs through `with_cells`. Where the user's function touches a cell from outside, it runs again with
-the cell among its arguments and results.
+A transformation runs its function through `retry_with_refs`. When the function touches a ref that was made outside, it
+is traced again with that ref's value among its arguments and results, so the program stays pure.
 """
 from __future__ import annotations
 
@@ -16,31 +16,38 @@ from xlamini.core.tracer import state
 Cells = tuple[Cell, ...]
 
 
-def with_cells(plain: Callable[..., Any], threading: Callable[..., Any], *args: Any) -> Any:
-    """`plain(*args)`; if the user's function turns out to touch cells, `threading(cells, *args)` in its place."""
-    cells: Cells = ()
+def retry_with_refs(plain: Callable[..., Any], with_ref_args: Callable[..., Any], *args: Any) -> Any:
+    """`plain(*args)`; if the user's function touches outer refs, `with_ref_args(cells, *args)` instead."""
+    try:
+        return plain(*args)
+    except Touched as touched:
+        cells = with_touched((), touched)
+    return run_with_refs(cells, with_ref_args, *args)
+
+
+def run_with_refs(cells: Cells, with_ref_args: Callable[..., Any], *args: Any) -> Any:
+    """`with_ref_args(cells, *args)`, with one more cell each time another ref is touched."""
     while True:
         try:
-            return threading(cells, *args) if cells else plain(*args)
+            return with_ref_args(cells, *args)
         except Touched as touched:
-            if touched.builder.parent is not state.builder or touched.cell in cells:
-                raise
-            cells = (*cells, touched.cell)
+            cells = with_touched(cells, touched)
 
 
-def keep_trace() -> None:
-    """Say that the trace going on will serve later calls too: what cells hold must not become part of it."""
-    assert state.builder is not None
-    state.builder.kept = True
+def with_touched(cells: Cells, touched: Touched) -> Cells:
+    """The cells and the one that was touched; raises `touched` unless the trace that ended is the caller's own."""
+    if touched.builder.parent is not state.builder or touched.cell in cells:
+        raise touched
+    return (*cells, touched.cell)
 
 
 def values_of(cells: Cells) -> list[Any]:
-    """What the cells hold here."""
+    """The current values of the cells."""
     return [cell.read() for cell in cells]
 
 
 def store(cells: Cells, values: Sequence[Any]) -> None:
-    """Let the cells hold these values from here on."""
+    """Write these values to the cells."""
     for cell, value in zip(cells, values, strict=True):
         cell.write(value)
 
@@ -48,7 +55,7 @@ def store(cells: Cells, values: Sequence[Any]) -> None:
 def run_with(
     cells: Cells, values: Sequence[Any], fun: Callable[..., Any], *args: Any, **kwargs: Any
 ) -> tuple[Any, list[Any]]:
-    """`fun(*args)` while the cells belong to the active builder and hold these values; and what they hold then."""
+    """`fun(*args)` while the cells belong to the active builder and hold `values`; also their values afterwards."""
     before = [(cell.owner, cell.value) for cell in cells]
     try:
         for cell, value in zip(cells, values, strict=True):
@@ -61,7 +68,7 @@ def run_with(
 
 
 def threaded(fun: Callable[..., Any], cells: Cells) -> Callable[..., tuple[Any, list[Any]]]:
-    """`fun(*args)` as a function of the cells' values and the args that also returns the cells' last values."""
+    """The pure form of `fun`: takes the cells' values before its arguments, and returns their final values too."""
 
     @functools.wraps(fun)
     def pure(values: Sequence[Any], *args: Any, **kwargs: Any) -> tuple[Any, list[Any]]:
@@ -73,7 +80,7 @@ def threaded(fun: Callable[..., Any], cells: Cells) -> Callable[..., tuple[Any, 
 
 
 def _signature_of(fun: Callable[..., Any]) -> inspect.Signature:
-    """The function's signature after one more parameter."""
+    """The signature of `fun` with a parameter for the cells' values in front."""
     values = inspect.Parameter("ref_values", inspect.Parameter.POSITIONAL_ONLY)
     try:
         rest = list(inspect.signature(fun).parameters.values())

@@ -1,4 +1,4 @@
-"""ShapeDtypeStruct: the type of an array, for tracing without data."""
+"""ShapeDtypeStruct: an abstract array, for tracing without data."""
 from __future__ import annotations
 
 import operator
@@ -33,9 +33,9 @@ def _checked_sharding(sharding: Any) -> Sharding | None:
 
 
 class ShapeDtypeStruct:
-    """Stands for an array of this shape and dtype wherever only the type matters: `eval_shape`, `jit(f).lower`.
+    """The shape, dtype and optional sharding of an array, for tracing without data: `eval_shape`, `jit(f).lower`.
 
-    With `sharding=` also for one that lies so; a PartitionSpec is about the mesh that `set_mesh` set.
+    `sharding` may be a PartitionSpec, which refers to the mesh of `set_mesh`.
 
     >>> xlamini.ShapeDtypeStruct((3,), "float32")
     ShapeDtypeStruct(shape=(3,), dtype=float32)
@@ -58,7 +58,7 @@ class ShapeDtypeStruct:
         return ShapedArray(self.shape, self.dtype, self.weak_type, split=split_in_type(self.sharding, len(self.shape)))
 
     def update(self, **changes: Any) -> ShapeDtypeStruct:
-        """The same with some fields changed."""
+        """A copy with some fields changed."""
         fields = {name: getattr(self, name) for name in self.__slots__}
         return ShapeDtypeStruct(**{**fields, **changes})
 

@@ -1,4 +1,4 @@
-"""Trees of shardings, such as `in_shardings` of jit, one for each leaf of what they are about."""
+"""Sharding prefixes: trees such as jit's `in_shardings`, expanded to one sharding for each leaf."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -16,10 +16,10 @@ from xlamini.runtime.sharding import Sharding, as_sharding
 
 
 def flatten_shardings(name: str, shardings: Any, tree: Any, of: str, avals: Sequence[ShapedArray]) -> list[Any]:
-    """The sharding of each leaf, None where nothing is said; `name` is the argument of jit that it was.
+    """The sharding of each leaf, None where the user left it open; `name` is the parameter of jit, for messages.
 
-    TypeError for what is no sharding, ValueError for a tree that is no prefix, ShardingError for one that an array of
-    the leaf's type cannot have.
+    Raises TypeError for an entry that is no sharding, ValueError for a tree that is no prefix, ShardingError for a
+    sharding that an array of the leaf's type cannot have.
     """
     found = [_checked(name, s) for s in flatten_axes("jit", shardings, tree, (name, of))]
     for i, (sharding, aval) in enumerate(zip(found, avals, strict=True)):
@@ -36,7 +36,7 @@ def _check_splits(sharding: Any, aval: ShapedArray, what: Callable[[], str]) -> 
 
 
 def _leaf(tree: Any, number: int, of: str) -> str:
-    """What a leaf is called in errors: `args[0]['w']`, or `output[1]`."""
+    """The name of a leaf in errors: `args[0]['w']`, or `output[1]`."""
     path, _ = tree_flatten_with_path(unflatten(tree, [object()] * tree.num_leaves))[0][number]
     if of != "args":
         return f"{of}{keystr(path)}"
@@ -52,15 +52,13 @@ def _checked(name: str, x: Any) -> Any:
     return as_sharding(x)
 
 
-def as_asked(avals: list[ShapedArray], shardings: Sequence[Any]) -> list[ShapedArray]:
-    """The types of arguments that are moved into shardings."""
-    if not shardings:
-        return avals
+def resharded_avals(avals: Sequence[ShapedArray], shardings: Sequence[Any]) -> list[ShapedArray]:
+    """The types of arguments after they have been moved to their shardings."""
     return [a if s is None else a.divided(split_in_type(s, a.ndim)) for a, s in zip(avals, shardings, strict=True)]
 
 
 def all_moved(values: Sequence[Any], shardings: Sequence[Any]) -> Sequence[Any]:
-    """Values of a program, each in its sharding, if there is one."""
+    """Values of a program, each moved to its sharding unless that is None."""
     if not shardings:
         return values
     return [x if s is None else moved_to(x, as_here(s)) for x, s in zip(values, shardings, strict=True)]

@@ -1,4 +1,4 @@
-"""Static and donated arguments: named or numbered by the user, known here as both."""
+"""Static and donated arguments, which the user selects by position or by name."""
 from __future__ import annotations
 
 import copy
@@ -13,7 +13,7 @@ Names = str | Iterable[str] | None
 
 
 class Selected:
-    """Arguments selected by position or keyword, each known under both where the signature tells."""
+    """Arguments selected by position or name; each has both where the function's signature tells."""
 
     def __init__(self, what: str, fun: Callable[..., Any], argnums: Numbers, argnames: Names, api: str = "jit"):
         given = _several(argnums, int, f"{api}: {what}_argnums must be an int or a sequence of ints")
@@ -34,14 +34,14 @@ class Selected:
         return bool(self.nums or self.names)
 
     def shifted(self) -> Selected:
-        """The same arguments of a function with one more before them."""
+        """The selection for a function with one more argument in front."""
         found = copy.copy(self)
         found.nums = tuple(n + 1 if n >= 0 else n for n in self.nums)
         return found
 
 
 def _several(given: Any, kind: type, requirement: str) -> tuple:
-    """One of a kind, several, or None, as a tuple."""
+    """One value of a kind, several, or None, as a tuple."""
     several = () if given is None else (given,) if isinstance(given, kind) else given
     if isinstance(several, str) or not isinstance(several, Iterable):
         raise TypeError(f"{requirement}, got {given!r}")
@@ -94,7 +94,7 @@ def _check_names(
 
 
 class StaticArgs:
-    """One call's static arguments, taken out: hashable, so that they can be part of a signature."""
+    """The static arguments of one call: hashable, as they are part of the signature."""
 
     __slots__ = ("by_name", "by_num")
 
@@ -102,7 +102,7 @@ class StaticArgs:
         self.by_num, self.by_name = by_num, by_name
 
     def restored(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-        """The full arguments again."""
+        """All arguments of the call, given the dynamic ones."""
         full = list(args)
         for position, value in self.by_num:
             full.insert(position, value)
@@ -118,7 +118,7 @@ class StaticArgs:
 def take_out(
     selected: Selected, fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
 ) -> tuple[StaticArgs, list[Any], dict[str, Any]]:
-    """The static arguments, and the others; ValueError for a static argument that cannot be hashed."""
+    """Split a call's arguments into static and dynamic ones; ValueError for an unhashable static argument."""
     nums = {n % len(args) if n < 0 else n for n in selected.nums} if selected.nums else ()
     by_num = tuple((i, args[i]) for i in sorted(nums) if i < len(args))
     by_name = tuple((n, kwargs[n]) for n in selected.names if n in kwargs)

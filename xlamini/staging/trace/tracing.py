@@ -1,4 +1,4 @@
-"""Trace a user's function of pytrees into a jaxpr of flat values."""
+"""Tracing: from a user's function of pytrees to a jaxpr of flat values."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -14,9 +14,9 @@ from xlamini.staging.trace.trace_cache import equal_trace
 
 
 class Trace(NamedTuple):
-    """What tracing found: the jaxpr, whose first inputs are the captured values; these; and the output's tree.
+    """The result of tracing: a jaxpr whose first inputs are the captured values, those values, and the output's tree.
 
-    `builder` made the jaxpr. It knows the numbers that Python may ask for, as long as it is kept.
+    `builder` made the jaxpr; while it is referenced, concrete values of its tracers can be read.
     """
 
     jaxpr: Jaxpr
@@ -24,6 +24,21 @@ class Trace(NamedTuple):
     out_tree: Any
     names: Sequence[str]
     builder: Any = None
+
+
+class TracedCall(NamedTuple):
+    """The trace of one call of a jitted function, with what its signature does not show: donation, static arguments."""
+
+    trace: Trace
+    in_tree: Any
+    name: str
+    donated: Sequence[bool]
+    statics: Sequence[str] = ()
+
+    @property
+    def avals(self) -> list[ShapedArray]:
+        """The types of the arguments, flat."""
+        return self.trace.jaxpr.in_avals[len(self.trace.captured) :]
 
 
 def trace(
@@ -37,8 +52,8 @@ def trace(
 ) -> Trace:
     """Trace `fun(*args, **kwargs)` for leaves of these types; `in_tree` is the tree of `(args, kwargs)`.
 
-    `values` lets Python control flow ask for numbers; None for a leaf that has none. `reuse_equal`
-    gives the jaxpr of an earlier trace that is equal: it pays where each call of a transformation traces again.
+    `values` are the concrete values that Python control flow may read, None for a leaf without. `anew`: the caller
+    traces on every call, so the trace cache is consulted.
     """
     out_tree: Any = None
     builder: Any = None
@@ -59,12 +74,12 @@ def trace(
 
 
 def rebuilt(tree: Any, leaves: Sequence[Any]) -> Any:
-    """What the user gets: the leaves as a tree, with arrays or tracers in place of the literals among them."""
+    """The output for the user: the leaves as a tree, with arrays or tracers in place of literals."""
     return unflatten(tree, [visible(x) if type(x) is Literal else x for x in leaves])
 
 
 def visible(literal: Literal) -> Any:
-    """A literal as a user may see it: as an array, or while tracing as a traced value."""
+    """A literal as a value for the user: an array, or while tracing a tracer."""
     builder = state.builder
     if builder is None:
         return device_put_value(literal.val, aval=literal.aval)

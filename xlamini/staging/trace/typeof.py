@@ -1,4 +1,4 @@
-"""typeof: the type of a value, as programs see it."""
+"""typeof: the aval of a value."""
 from __future__ import annotations
 
 from typing import Any
@@ -9,9 +9,9 @@ from xlamini.staging.trace.arguments import avals_of
 
 
 def typeof(x: Any) -> ShapedArray:
-    """The type of an array, a traced value, a number or a `ShapeDtypeStruct`; printed it is `float32[3]`.
+    """The aval of an array, a tracer, a number or a `ShapeDtypeStruct`; it prints as `float32[3]`.
 
-    Raises TypeError for anything else; of a container, ask for the leaves' types with `tree.map`.
+    Raises TypeError for anything else; for the types of a container's leaves, use `tree.map`.
 
     >>> xlamini.typeof(xlamini.numpy.ones(3))
     ShapedArray(float32[3])

@@ -17,7 +17,7 @@ from xlamini.primitives.select import clamp
 from xlamini.staging.call.higher_order import chosen, merged
 from xlamini.staging.run.program_cache import transformed
 from xlamini.staging.trace.arguments import avals_of, check_values
-from xlamini.staging.trace.ref_threading import Cells, store, threaded, values_of, with_cells
+from xlamini.staging.trace.ref_threading import Cells, retry_with_refs, store, threaded, values_of
 from xlamini.staging.trace.tracing import rebuilt
 from xlamini.transforms.cond.branches import Branches, check_branches, passed_on, trace_branches
 from xlamini.transforms.cond.primitive import INT32, clamped, cond_p
@@ -100,7 +100,7 @@ def _with_refs(choose: Callable[..., Any], funs: Sequence[Callable[..., Any]], o
         store(cells, values)
         return out
 
-    return with_cells(choose, threading, *funs, *operands)
+    return retry_with_refs(choose, threading, *funs, *operands)
 
 
 def applied(

@@ -23,7 +23,7 @@ from xlamini.primitives.arithmetic import add
 from xlamini.primitives.comparison import lt
 from xlamini.primitives.promotion import in_dtype, number
 from xlamini.staging.trace.arguments import avals_of, check_values
-from xlamini.staging.trace.ref_threading import Cells, store, threaded, values_of, with_cells
+from xlamini.staging.trace.ref_threading import Cells, retry_with_refs, store, threaded, values_of
 from xlamini.staging.trace.tracing import Trace, rebuilt, trace
 from xlamini.transforms.control_flow.carries import Carry, check_function
 from xlamini.transforms.scan.primitive import scan_p
@@ -55,7 +55,7 @@ def fori_loop(
     """
     check_function("fori_loop", "body_fun", body_fun)
     _check_bounds(lower, upper)
-    return with_cells(_fori_loop, _threading, lower, upper, body_fun, init_val, unroll)
+    return retry_with_refs(_fori_loop, _threading, lower, upper, body_fun, init_val, unroll)
 
 
 def _threading(cells: Cells, lower: Any, upper: Any, body_fun: Callable, init_val: Any, unroll: Any) -> Any:

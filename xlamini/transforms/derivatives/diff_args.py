@@ -10,7 +10,7 @@ from xlamini.core.tangents import is_differentiable
 from xlamini.core.tracer import Tracer
 from xlamini.runtime.to_device import ArrayImpl
 from xlamini.staging.trace.arguments import ArgNames, avals_of, check_callable, check_values, name_of
-from xlamini.staging.trace.ref_threading import Cells, run_with, store, values_of, with_cells
+from xlamini.staging.trace.ref_threading import Cells, retry_with_refs, run_with, store, values_of
 from xlamini.staging.trace.tracing import Trace, rebuilt, trace
 
 Argnums = int | Sequence[int]
@@ -61,7 +61,7 @@ class DiffArgs:
 
         Its output is a pair: the function's, and arrays that come along without derivatives; see `split`.
         """
-        return with_cells(functools.partial(self._trace, ()), self._trace, has_aux)
+        return retry_with_refs(functools.partial(self._trace, ()), self._trace, has_aux)
 
     def _trace(self, cells: Cells, has_aux: bool) -> Trace:
         self._cells, values = cells, values_of(cells)

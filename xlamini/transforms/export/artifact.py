@@ -1,4 +1,7 @@
-"""A function as StableHLO with its types and structures: what `export` gives, and what `deserialize` gives again."""
+"""An exported function: StableHLO with the types and pytree structures of its arguments and results, and its file.
+
+The file is a header in JSON, the StableHLO, and the file of the derivative if there is one.
+"""
 from __future__ import annotations
 
 import functools
@@ -8,16 +11,19 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.api_boundary import edge_methods
+from xlamini.core.api_boundary import edge, edge_methods
 from xlamini.core.avals import ShapedArray
 from xlamini.core.config import enable_x64
 from xlamini.core.dtypes import canonicalize_dtype, float0
-from xlamini.core.errors import ShapeError
+from xlamini.core.errors import LoadError, ShapeError
 from xlamini.core.pytree import PyTreeDef, first_difference, flatten_from_user, unflatten
 from xlamini.core.tracer import state
+from xlamini.core.version import __version__
 from xlamini.interpreters.physical import is_extended, physical_aval
 from xlamini.primitives.convert import convert
 from xlamini.primitives.random_keys import unwrap_p, wrap_p
+from xlamini.runtime.files.file_format import Header, Kind
+from xlamini.staging.aot import trees, types
 from xlamini.staging.aot.mismatch import differences, shown
 from xlamini.transforms.custom.custom_vjp import custom_vjp
 from xlamini.transforms.export.call_primitive import ExportedModule, call_exported_p
@@ -25,6 +31,13 @@ from xlamini.transforms.export.safety import DisabledSafetyCheck
 
 CALLING_CONVENTION = 10
 """How `main` takes its arguments: by JAX's count, whose convention it is."""
+LEAST_CONVENTION = 9
+minimum_supported_calling_convention_version = LEAST_CONVENTION
+maximum_supported_calling_convention_version = CALLING_CONVENTION
+"""The oldest calling convention that can be called."""
+
+_FIELDS = "name xlamini convention in_avals out_avals in_tree out_tree names platforms checks kept sizes"
+FILE = Kind("xlamini exported function", 1, frozenset(_FIELDS.split()), "a file of Exported.serialize()")
 
 
 @dataclass(frozen=True)
@@ -105,12 +118,9 @@ class Exported:
 
         ValueError for containers of a class that is not registered to be written, or where there is no derivative.
         """
-        # Imported here: files refer to this class.
-        from xlamini.transforms.export.artifact_file import packed
-
         if not isinstance(vjp_order, int) or vjp_order < 0:
             raise ValueError(f"serialize: vjp_order must be a number such as 0 or 1, got {vjp_order!r}")
-        return bytearray(packed(self, vjp_order))
+        return bytearray(_file_of(self, vjp_order))
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
         """Call it, in a program that is traced too; arguments must have just the types it was exported for.
@@ -204,3 +214,69 @@ def _typed(x: Any, aval: ShapedArray) -> Any:
 
 
 edge_methods(Exported)
+
+
+def _file_of(exported: Exported, vjp_order: int) -> bytes:
+    """The file of an exported function, with derivatives of it up to this order."""
+    what = f"serialize: {exported.fun_name}"
+    parts = [exported.mlir_module_serialized]
+    if vjp_order:
+        parts.append(_file_of(exported.vjp(), vjp_order - 1))
+    header = {
+        "name": exported.fun_name,
+        "xlamini": __version__,
+        "convention": exported.calling_convention_version,
+        "in_avals": types.written(exported.in_avals),
+        "out_avals": types.written(exported.out_avals),
+        "in_tree": trees.written(exported.in_tree, f"{what}: the arguments"),
+        "out_tree": trees.written(exported.out_tree, f"{what}: the result"),
+        "names": list(exported._names),
+        "platforms": list(exported.platforms),
+        "checks": [str(check) for check in exported.disabled_safety_checks],
+        "kept": list(exported.module_kept_var_idx),
+        "sizes": [len(part) for part in parts],
+    }
+    return FILE.packed(header, b"".join(parts))
+
+
+@edge
+def deserialize(blob: bytes | bytearray) -> Exported:
+    """The exported function that `Exported.serialize` wrote.
+
+    LoadError for bytes that are damaged, are something else, or come from a version that is too new to be read; and for
+    containers of a class that is not registered here under the name it had.
+
+    >>> blob = xlamini.export.export(xlamini.jit(lambda x: x * 2))(1.0).serialize()
+    >>> deserialize(blob).call(21.0)
+    Array(42., dtype=float32, weak_type=True)
+    """
+    if not isinstance(blob, bytes | bytearray | memoryview):
+        raise TypeError(f"deserialize: bytes of Exported.serialize() are needed, got a {type(blob).__name__}")
+    return FILE.read(bytes(blob), _exported, "serialize it again", "deserialize: ")
+
+
+def _exported(header: Header, parts: Sequence[bytes]) -> Exported:
+    convention = header["convention"]
+    if not LEAST_CONVENTION <= convention <= CALLING_CONVENTION:
+        raise LoadError(
+            f"deserialize: {header['name']} has calling convention {convention}, but here are {LEAST_CONVENTION} to "
+            f"{CALLING_CONVENTION}; it was written by xlamini {header['xlamini']}"
+        )
+    return Exported(
+        fun_name=header["name"],
+        in_tree=trees.read(header["in_tree"]),
+        in_avals=tuple(types.read(header["in_avals"])),
+        out_tree=trees.read(header["out_tree"]),
+        out_avals=tuple(types.read(header["out_avals"])),
+        platforms=tuple(header["platforms"]),
+        disabled_safety_checks=tuple(map(DisabledSafetyCheck, header["checks"])),
+        mlir_module_serialized=parts[0],
+        module_kept_var_idx=tuple(header["kept"]),
+        calling_convention_version=convention,
+        _names=tuple(header["names"]),
+        _get_vjp=_reader(parts[1]) if len(parts) > 1 else None,
+    )
+
+
+def _reader(blob: bytes) -> Any:
+    return lambda _: deserialize(blob)

@@ -17,11 +17,11 @@ from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.physical import physical
 from xlamini.runtime.devices.platforms import default_backend
 from xlamini.staging.aot.captured_arrays import ndarrays
-from xlamini.staging.aot.stages import Known, Wrapped
+from xlamini.staging.aot.stages import Wrapped
 from xlamini.staging.compile.placement import shardings_in
 from xlamini.staging.run.jit import jit
 from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
-from xlamini.staging.trace.tracing import Trace
+from xlamini.staging.trace.tracing import Trace, TracedCall
 from xlamini.transforms.derivatives.vjp import vjp
 from xlamini.transforms.export.artifact import Exported
 from xlamini.transforms.export.safety import DisabledSafetyCheck, check_kernels
@@ -71,7 +71,7 @@ def export(
     @edge
     def exporting(*args: Any, **kwargs: Any) -> Exported:
         traced: Any = fun_jit.trace(*args, **kwargs)
-        return _exported(traced._known, names, checks)
+        return _exported(traced._call, names, checks)
 
     return exporting
 
@@ -88,8 +88,8 @@ def _platforms(asked: Sequence[str] | None) -> tuple[str, ...]:
     return names
 
 
-def _exported(known: Known, platforms: tuple[str, ...], checks: tuple[DisabledSafetyCheck, ...]) -> Exported:
-    name, trace = known.name, known.trace
+def _exported(call: TracedCall, platforms: tuple[str, ...], checks: tuple[DisabledSafetyCheck, ...]) -> Exported:
+    name, trace = call.name, call.trace
     _check(name, trace)
     computed = tuple(a.dtype != float0 for a in trace.jaxpr.out_avals)
     pruned, used = dce(physical(trace.jaxpr), computed, False)
@@ -97,8 +97,8 @@ def _exported(known: Known, platforms: tuple[str, ...], checks: tuple[DisabledSa
     constants = ndarrays(x for x, u in zip(trace.captured, used[:count], strict=True) if u)
     return Exported(
         fun_name=name,
-        in_tree=known.in_tree,
-        in_avals=tuple(known.avals),
+        in_tree=call.in_tree,
+        in_avals=tuple(call.avals),
         out_tree=trace.out_tree,
         out_avals=tuple(trace.jaxpr.out_avals),
         platforms=platforms,

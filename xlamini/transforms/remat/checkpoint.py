@@ -22,7 +22,7 @@ from xlamini.interpreters.partial_eval import partial_eval
 from xlamini.staging.call.call import Call
 from xlamini.staging.call.higher_order import Mask, chosen, given, inverse, merged, nonzero_of, with_zeros
 from xlamini.staging.trace.arguments import ArgNames, avals_of, check_callable, check_values, name_of
-from xlamini.staging.trace.ref_threading import Cells, store, threaded, values_of, with_cells
+from xlamini.staging.trace.ref_threading import Cells, retry_with_refs, store, threaded, values_of
 from xlamini.staging.trace.static_args import Names, Numbers, Selected, take_out
 from xlamini.staging.trace.trace_cache import equal_in_trace
 from xlamini.staging.trace.tracing import rebuilt, trace
@@ -70,7 +70,7 @@ def checkpoint(
     @edge
     @functools.wraps(fun)
     def checkpointed(*args: Any, **kwargs: Any) -> Any:
-        return with_cells(_call, _threading, fun, checked, args, kwargs)
+        return retry_with_refs(_call, _threading, fun, checked, args, kwargs)
 
     return checkpointed
 

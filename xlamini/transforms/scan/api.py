@@ -16,7 +16,7 @@ from xlamini.primitives.slice import index_in_dim
 from xlamini.runtime.to_device import device_put_value
 from xlamini.staging.call.higher_order import chosen, inverse, merged
 from xlamini.staging.trace.arguments import ArgNames, name_of
-from xlamini.staging.trace.ref_threading import Cells, store, threaded, values_of, with_cells
+from xlamini.staging.trace.ref_threading import Cells, retry_with_refs, store, threaded, values_of
 from xlamini.staging.trace.tracing import Trace, rebuilt, trace
 from xlamini.transforms.control_flow.carries import Carry, LeafNames, check_function
 from xlamini.transforms.scan.primitive import scan_p
@@ -66,7 +66,7 @@ class Loop(NamedTuple):
 
 def looped(loop: Loop, init: Any, xs: Any, length: Any = None) -> tuple[Any, Any]:
     """The last carry and the stacked results, with the refs that the function writes threaded through the carry."""
-    return with_cells(_run, _threading, loop, init, xs, length)
+    return retry_with_refs(_run, _threading, loop, init, xs, length)
 
 
 def _threading(cells: Cells, loop: Loop, init: Any, xs: Any, length: Any) -> tuple[Any, Any]:

@@ -11,7 +11,7 @@ from xlamini.core.config import disable_jit
 from xlamini.core.errors import ConcretizationTypeError
 from xlamini.core.pytree import structure, treedef_is_leaf
 from xlamini.staging.trace.arguments import name_of
-from xlamini.staging.trace.ref_threading import Cells, store, threaded, values_of, with_cells
+from xlamini.staging.trace.ref_threading import Cells, retry_with_refs, store, threaded, values_of
 from xlamini.staging.trace.tracing import Trace, rebuilt, trace
 from xlamini.transforms.control_flow.carries import Carry, check_function
 from xlamini.transforms.sharding.device_put import device_put
@@ -47,7 +47,7 @@ def while_loop(
     check_function("while_loop", "cond_fun", cond_fun)
     check_function("while_loop", "body_fun", body_fun)
     _check_steps(max_steps)
-    return with_cells(_while_loop, _threading, cond_fun, body_fun, init_val, max_steps)
+    return retry_with_refs(_while_loop, _threading, cond_fun, body_fun, init_val, max_steps)
 
 
 def _threading(cells: Cells, cond_fun: Callable, body_fun: Callable, init_val: Any, max_steps: int | None) -> Any:

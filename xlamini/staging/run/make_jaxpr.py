@@ -1,4 +1,4 @@
-"""Tracing to look at: make_jaxpr and eval_shape."""
+"""make_jaxpr and eval_shape: tracing without running."""
 from __future__ import annotations
 
 import contextlib
@@ -19,8 +19,9 @@ def make_jaxpr(
 ) -> Callable[..., Any]:
     """A function that traces `fun` for its arguments and returns the jaxpr, closed over captured arrays.
 
-    Arguments are arrays, numbers, or `ShapeDtypeStruct`s; nothing is computed. With `return_shape` the types of the
-    outputs come second. `axis_env` is a list of pairs (name, size): the axes that collectives may refer to.
+    Arguments are arrays, numbers, or `ShapeDtypeStruct`s; nothing is computed. With `return_shape` it returns a pair,
+    the jaxpr and the types of the outputs. `axis_env` is a list of pairs (name, size), the axes that collectives may
+    refer to.
 
     >>> print(xlamini.make_jaxpr(lambda x: x * x)(2.0))
     { lambda ; a:f32[]. let b:f32[] = mul a a in (b,) }
@@ -42,7 +43,7 @@ def make_jaxpr(
 
 @edge
 def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """The types of what `fun` would return, as `ShapeDtypeStruct`s; nothing is computed.
+    """The types of the outputs of `fun`, as `ShapeDtypeStruct`s; nothing is computed.
 
     >>> xlamini.eval_shape(lambda x: x * 2, xlamini.ShapeDtypeStruct((3,), "float32"))
     ShapeDtypeStruct(shape=(3,), dtype=float32)

@@ -1,0 +1,151 @@
+"""A lowered program: a jaxpr after dead code elimination, its StableHLO module, and XLA's compiler called for it."""
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from xlamini.core.config import outlining, programs_are_kept, trace_flags, under
+from xlamini.core.dtypes import float0
+from xlamini.core.effects import any_ordered
+from xlamini.core.errors import ShapeError
+from xlamini.core.jaxpr import Jaxpr, once, subjaxprs
+from xlamini.interpreters.dce import dce
+from xlamini.interpreters.physical import is_extended, physical
+from xlamini.runtime.executable import Executable, compile_module
+from xlamini.runtime.meshes.program_placement import MeshPlacement, Place, placed_avals
+from xlamini.staging.compile.outlining import outlined
+
+Options = Mapping[str, Any] | None
+"""Options of XLA, by name."""
+
+_GIGANTIC = 2**36
+"""The number of elements at which XLA's CPU compiler crashes on an array."""
+
+
+class LoweredProgram:
+    """A jaxpr and its StableHLO module, ready to compile.
+
+    With the disk cache on, outlining and lowering are deferred: a program that is loaded from disk needs neither.
+    """
+
+    def __init__(
+        self,
+        jaxpr: Jaxpr,
+        name: str,
+        device: Place,
+        donated: Sequence[bool] = (),
+        keep_unused: bool = False,
+        outline: bool | None = None,
+    ):
+        self.out_avals = jaxpr.out_avals
+        self.takes_keys = any(map(is_extended, jaxpr.in_avals))
+        self.returns_keys = any(map(is_extended, self.out_avals))
+        self.computed = tuple(a.dtype != float0 for a in self.out_avals)
+        self.pruned, used = dce(physical(jaxpr), self.computed, keep_unused)
+        self.used_inputs = used
+        self.outlines = outlining.value if outline is None else outline
+        self.bytes_made = _bytes_made(self.pruned) if device.platform == "cpu" else 0
+        self.name, self.device = name, self._pruned_place(device)
+        donated = donated or (False,) * len(jaxpr.invars)
+        self.aliases = alias_outputs(self.pruned, [d for d, u in zip(donated, used, strict=True) if u])
+        self.unusable = _unusable(donated, used, self.aliases)
+        self.flags, self.uses_disk_cache = trace_flags(), programs_are_kept()
+        self._outline: tuple[Jaxpr, str] | None = None
+        self._module: tuple[Any, list[Any]] | None = None
+        if not self.uses_disk_cache:
+            _ = self._lowered  # now, so that an error of a lowering rule is raised here
+
+    def _pruned_place(self, device: Place) -> Place:
+        """The program's place, without the shardings of unused inputs and of outputs that are not computed."""
+        if not isinstance(device, MeshPlacement):
+            return device
+        ins = itertools.compress(device.of_inputs(len(self.used_inputs)), self.used_inputs)
+        outs = itertools.compress(device.of_typed_outputs(self.out_avals), self.computed)
+        return device._replace(ins=tuple(ins), outs=tuple(outs))
+
+    @property
+    def spread(self) -> MeshPlacement | None:
+        """The mesh that it runs on, with its shardings; None on one device."""
+        return self.device if isinstance(self.device, MeshPlacement) else None
+
+    # Not cached_property, whose frame would show in the tracebacks of lowering errors.
+
+    @property
+    def _outlined(self) -> tuple[Jaxpr, str]:
+        if self._outline is None:
+            self._outline = outlined(self.pruned, self.device.platform, self.outlines)
+        return self._outline
+
+    @property
+    def _lowered(self) -> tuple[Any, list[Any]]:
+        if self._module is None:
+            # Imported here because MLIR's bindings cost 0.1 s, which a user who only looks at jaxprs should not pay.
+            from xlamini.lowering.module import lower_jaxpr
+
+            with under(self.flags):
+                self._module = lower_jaxpr(self.jaxpr, self.name, self.device.platform, self.aliases, (), self.spread)
+        return self._module
+
+    jaxpr = property(lambda self: self._outlined[0], doc="The program as it is lowered.")
+    outline_report = property(lambda self: self._outlined[1], doc="Which blocks were outlined, or why none was.")
+    module = property(lambda self: self._lowered[0], doc="The StableHLO module.")
+    host_callbacks = property(lambda self: self._lowered[1], doc="The Python functions that the module calls.")
+
+
+@once
+def _bytes_made(jaxpr: Jaxpr) -> int:
+    """The bytes of all values that a program computes, those of a loop's body once.
+
+    Raises ShapeError for an array so large that XLA's CPU compiler would divide by zero.
+    """
+    avals = [v.aval for eqn in jaxpr.eqns for v in eqn.outvars]
+    for aval in {*jaxpr.in_avals, *avals}:
+        if aval.size >= _GIGANTIC:
+            raise ShapeError(
+                f"{jaxpr.name}: an array {aval.str_short(short_dtypes=False)} is too large for a CPU, whose programs "
+                f"take fewer than {_GIGANTIC} elements; compute in parts"
+            )
+    bodies = [inner for eqn in jaxpr.eqns if eqn.primitive.higher_order for inner in subjaxprs(eqn)]
+    return sum(aval.nbytes for aval in avals) + sum(map(_bytes_made, bodies))
+
+
+def alias_outputs(jaxpr: Jaxpr, donated: Sequence[bool]) -> list[int | None]:
+    """For each input, the output that may reuse its memory: of the same shape and dtype, if the input is donated."""
+    free: dict[tuple, list[int]] = {}
+    for i, aval in reversed(list(enumerate(jaxpr.out_avals))):
+        free.setdefault((aval.shape, aval.dtype), []).append(i)
+    aliases: list[int | None] = []
+    for aval, is_donated in zip(jaxpr.in_avals, donated, strict=True):
+        outputs = free.get((aval.shape, aval.dtype)) if is_donated else None
+        aliases.append(outputs.pop() if outputs else None)
+    return aliases
+
+
+def _unusable(donated: Sequence[bool], used: Sequence[bool], aliases: Sequence[int | None]) -> list[int]:
+    """The donated inputs that the program reads, but whose memory no output can reuse."""
+    alias = iter(aliases)
+    return [i for i, (d, u) in enumerate(zip(donated, used, strict=True)) if u and (next(alias) is None) and d]
+
+
+def backend_compile(program: LoweredProgram, options: Options) -> Executable:
+    """Call XLA's compiler for a lowered program."""
+    effects = program.pruned.effects
+    return compile_module(
+        program.module,
+        host_callbacks=program.host_callbacks,
+        ordered=bool(effects) and any_ordered(effects),
+        **interface_of(program, options),
+    )
+
+
+def interface_of(program: LoweredProgram, options: Options) -> dict[str, Any]:
+    """The keyword arguments that compiling and loading a program share: types, donation, device, options."""
+    out_avals = program.pruned.out_avals
+    return {
+        "place": program.device,
+        "in_avals": program.pruned.in_avals,
+        "out_avals": placed_avals(program.device, out_avals) if program.spread else out_avals,
+        "donated": [i for i, a in enumerate(program.aliases) if a is not None],
+        "compiler_options": options,
+    }

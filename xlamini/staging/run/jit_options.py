@@ -1,0 +1,33 @@
+"""The options of `jit`: what the user asked for besides the function."""
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any, NamedTuple
+
+from xlamini.core.pytree import flatten
+from xlamini.staging.trace.static_args import Selected
+
+
+class Options(NamedTuple):
+    """The keyword arguments of `jit`, checked."""
+
+    static: Selected
+    donate: Selected
+    keep_unused: bool = False
+    inline: bool = False
+    device: Any = None
+    compiler: Any = None
+    outline: bool | None = None
+    in_shardings: Any = None
+    out_shardings: Any = None
+
+    def key(self) -> Hashable:
+        """A hashable key, equal for equal options."""
+        selected = [(s.nums, s.names) for s in (self.static, self.donate)]
+        compiler = None if self.compiler is None else tuple(self.compiler.items())
+        shardings = [(tuple(leaves), tree) for leaves, tree in map(flatten, (self.in_shardings, self.out_shardings))]
+        return (*selected, self.keep_unused, self.inline, self.device, compiler, self.outline, *shardings)
+
+    def shifted(self) -> Options:
+        """The options for a function with one more argument in front."""
+        return self._replace(static=self.static.shifted(), donate=self.donate.shifted())
