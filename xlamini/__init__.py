@@ -30,7 +30,7 @@ with _paused_gc():  # which finds nothing in what imports make, and takes a tent
     from xlamini.core.dtypes import float0 as float0
     from xlamini.core.api_boundary import edge_of_face as _edge_of_face
     from xlamini.core.lazy import lazy_parts as _lazy_parts
-    from xlamini.core.tracer import named_scope as named_scope
+    from xlamini.core.state import named_scope as named_scope
     from xlamini.core.version import __version__ as __version__
     from xlamini.runtime.array import Array as Array
     from xlamini.runtime.effects import effects_barrier as effects_barrier

@@ -11,8 +11,9 @@ from collections.abc import Callable
 from types import FrameType, FunctionType, TracebackType
 from typing import Any, ParamSpec, TypeVar
 
+from xlamini.core import hooks
 from xlamini.core.config import traceback_filtering
-from xlamini.core.provenance import hidden_files
+from xlamini.core.frames import hidden_files
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -85,19 +86,9 @@ def _public(fun: FunctionType, module: str, name: str) -> Any:
 _edges: dict[Any, Any] = {}
 
 
-Explain = Callable[[BaseException], None]
-_explanations: list[Explain] = []
-
-
-def install_explanation(explain: Explain) -> None:
-    """Have `explain(error)` called for every error that leaves the library; it may say in it what lies behind."""
-    _explanations.append(explain)
-
-
 def trim(error: BaseException) -> None:
     """Take the library's frames out of an error's traceback, and let it say what lies behind it."""
-    for explain in _explanations:
-        explain(error)
+    hooks.explain_error(error)
     if traceback_filtering.value != "off":
         error.__traceback__ = _of_user(error.__traceback__)
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
 
+from xlamini.core import hooks
 from xlamini.core.dtypes import float0, short_name
 from xlamini.core.errors import ShapeError
 from xlamini.core.sharding.abstract_mesh import ManualAxisType
@@ -24,8 +24,6 @@ _MAX_BYTES = 2**60
 
 
 NOWHERE: frozenset[Any] = frozenset()
-sharding_of: list[Callable[[ShapedArray], Any]] = []
-"""Gives the NamedSharding of a type; a floor above puts it here."""
 
 
 class ShapedArray:
@@ -80,7 +78,7 @@ class ShapedArray:
     @property
     def sharding(self) -> Any:
         """How the value is split, as a NamedSharding over an AbstractMesh, which has no axes if nothing is split."""
-        return sharding_of[0](self)
+        return hooks.sharding_of(self)
 
     @property
     def manual_axis_type(self) -> ManualAxisType:

@@ -13,10 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xlamini.core.config import trace_context_key
+from xlamini.core.frames import is_own, warnings_given
 from xlamini.core.jaxpr import Jaxpr, Literal
-from xlamini.core.provenance import is_own, warnings_given
 from xlamini.core.pytree import tree_flatten, tree_unflatten
-from xlamini.core.tracer import Builder, Tracer, active, state
+from xlamini.core.state import state
+from xlamini.core.tracer import Builder, Tracer, active
 
 _MOST = 4096
 _BOUNDS = frozenset({int, type(None)})

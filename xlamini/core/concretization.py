@@ -20,8 +20,8 @@ from xlamini.core.errors import (
     TracerBoolConversionError,
     TracerIntegerConversionError,
 )
+from xlamini.core.frames import user_line
 from xlamini.core.jaxpr import Atom, Equation, Literal, Var
-from xlamini.core.provenance import user_line
 from xlamini.core.tracer import Builder, Tracer, active, leaked
 
 

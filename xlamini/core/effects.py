@@ -26,6 +26,10 @@ debug_effect = Effect("debug", observing=True)
 ordered_debug_effect = Effect("debug", ordered=True, observing=True)
 
 
+Effects = frozenset
+no_effects: Effects = frozenset()
+
+
 def any_ordered(effects: Iterable[Effect]) -> bool:
     """Whether a token must be threaded through the lowering."""
     return any(effect.ordered for effect in effects)

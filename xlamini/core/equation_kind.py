@@ -8,24 +8,9 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any
 
-from xlamini.core.jaxpr import Effects, Equation, Jaxpr, Var, no_effects
-from xlamini.core.provenance import Provenance
+from xlamini.core.jaxpr import Equation, Jaxpr, Provenance, Signature, Var
 
 _MOST = 4096
-
-
-class Signature:
-    """The types of the results (`out`: one, or a list), the effects, and what rewrites make of such an equation.
-
-    `complaint` says what of the operands does not fit together. Without one, results are split over a mesh just as
-    their types say; with one, the compiler may split them further.
-    """
-
-    __slots__ = ("complaint", "effects", "made", "out", "shared")
-
-    def __init__(self, out: Any, effects: Effects = no_effects, complaint: str | None = None):
-        self.out, self.effects, self.shared, self.complaint = out, effects, False, complaint
-        self.made: dict[tuple, Any] = {}
 
 
 signatures: dict[Hashable, Signature] = {}

@@ -7,19 +7,15 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar, final
+from typing import Any, TypeVar, final
 
+from xlamini.core import hooks
 from xlamini.core.avals import ShapedArray
-
-if TYPE_CHECKING:
-    from xlamini.core.equation_kind import Signature
-    from xlamini.core.primitive import Primitive
-    from xlamini.core.provenance import Provenance
+from xlamini.core.effects import Effects, no_effects
+from xlamini.core.frames import Source
+from xlamini.core.primitive import Primitive
 
 R = TypeVar("R")
-
-Effects = frozenset
-no_effects: Effects = frozenset()
 
 
 @final
@@ -56,6 +52,20 @@ class Literal:
 Atom = Var | Literal
 
 
+class Signature:
+    """The types of the results (`out`: one, or a list), the effects, and what rewrites make of such an equation.
+
+    `complaint` says what of the operands does not fit together. Without one, results are split over a mesh just as
+    their types say; with one, the compiler may split them further.
+    """
+
+    __slots__ = ("complaint", "effects", "made", "out", "shared")
+
+    def __init__(self, out: Any, effects: Effects = no_effects, complaint: str | None = None):
+        self.out, self.effects, self.shared, self.complaint = out, effects, False, complaint
+        self.made: dict[tuple, Any] = {}
+
+
 class Equation:
     """`outvars = primitive[params] invars`, with where it came from and its number in its jaxpr.
 
@@ -86,9 +96,42 @@ class Equation:
         return Equation(self.primitive, invars, outvars, self.params, self.effects, place, id, self.signature)
 
     def __repr__(self) -> str:
-        from xlamini.core.printing import format_equation
+        return hooks.format_equation(self)
 
-        return format_equation(self)
+
+class Provenance:
+    """An equation's source and scope; for an equation made by a rewrite, its name and the equation it treated."""
+
+    __slots__ = ("origin", "rewrite", "scope", "source")
+
+    def __init__(
+        self,
+        source: Source | None,
+        scope: tuple[str, ...] = (),
+        rewrite: str | None = None,
+        origin: Equation | None = None,
+    ):
+        self.source, self.scope, self.rewrite, self.origin = source, scope, rewrite, origin
+
+    @property
+    def path(self) -> list[str]:
+        """The rewrites from the user's equation to this one, oldest first: `['jvp of e3 tanh', …]`."""
+        steps, here = [], self
+        while here.origin is not None:
+            steps.append(f"{here.rewrite} of e{here.origin.id} {here.origin.primitive.name}")
+            here = here.origin.provenance
+        return steps[::-1]
+
+    def describe(self) -> str:
+        """One line: the user's line and the rewrites."""
+        where = str(self.source) if self.source is not None else "unknown place"
+        return " <- ".join([where, *self.path])
+
+
+def derived(rewrite: str, eqn: Equation) -> Provenance:
+    """The provenance of what a rewrite makes of an equation."""
+    parent = eqn.provenance
+    return Provenance(parent.source, parent.scope, rewrite, eqn)
 
 
 class Jaxpr:
@@ -129,9 +172,7 @@ class Jaxpr:
         return Jaxpr(**{**{f: getattr(self, f) for f in fields}, **changes})
 
     def __repr__(self) -> str:
-        from xlamini.core.printing import format_jaxpr
-
-        return format_jaxpr(self)
+        return hooks.format_jaxpr(self)
 
 
 class ClosedJaxpr:
@@ -149,9 +190,7 @@ class ClosedJaxpr:
 
     def pretty_print(self, **options: Any) -> str:
         """The program as text; options: `source=True` adds the user's lines, `width=` the line width."""
-        from xlamini.core.printing import format_jaxpr
-
-        return format_jaxpr(self.jaxpr, **options)
+        return hooks.format_jaxpr(self.jaxpr, **options)
 
     def __repr__(self) -> str:
         return self.pretty_print()

@@ -17,13 +17,14 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple, NoReturn, TypeVar, cast
 
+from xlamini.core import hooks
 from xlamini.core.avals import ShapedArray
+from xlamini.core.effects import Effects, no_effects
 from xlamini.core.errors import MissingRule
-from xlamini.core.jaxpr import Effects, no_effects
 from xlamini.core.named_axes import Axis as Axis
 from xlamini.core.sharding.factors import Factors
 from xlamini.core.sharding.propagation import Splits, split_results
-from xlamini.core.tracer import evaluator, state
+from xlamini.core.state import state
 
 
 class Cost(NamedTuple):
@@ -77,7 +78,7 @@ class Primitive:
         """Apply the primitive: add an equation to the active builder, or run it now if there is none."""
         builder = state.builder
         if builder is None:
-            return evaluator[0](self, operands, params)
+            return hooks.evaluate(self, operands, params)
         return builder.emit(self, operands, params)
 
     def varying(self, vma: frozenset[Any], params: dict[str, Any]) -> frozenset[Any] | None:

@@ -10,8 +10,9 @@ from __future__ import annotations
 from typing import Any
 
 from xlamini.core.avals import ShapedArray
-from xlamini.core.provenance import user_line
-from xlamini.core.tracer import Builder, state
+from xlamini.core.frames import user_line
+from xlamini.core.state import state
+from xlamini.core.tracer import Builder
 
 
 class Touched(TypeError):

@@ -13,7 +13,8 @@ from xlamini.core import config
 from xlamini.core.check import check_jaxpr
 from xlamini.core.gc_pause import paused_gc
 from xlamini.core.jaxpr import Jaxpr
-from xlamini.core.tracer import Tracer, state
+from xlamini.core.state import state
+from xlamini.core.tracer import Tracer
 
 P = ParamSpec("P")
 R = TypeVar("R")

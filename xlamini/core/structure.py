@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.jaxpr import Atom, Jaxpr, Var, once, subjaxprs
-from xlamini.core.provenance import Provenance
+from xlamini.core.jaxpr import Atom, Jaxpr, Provenance, Var, once, subjaxprs
 
 
 class RewriteRule:

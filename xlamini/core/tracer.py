@@ -2,39 +2,28 @@
 
 While a builder is active (`state.builder`), binding a primitive adds an equation to it and returns a tracer. A value
 from outside, an outer builder's tracer or an array, becomes a captured input; Python and NumPy scalars become literals.
-When no builder is active, binding evaluates at once, through the evaluator that a floor above installs.
+When no builder is active, binding evaluates at once (`hooks.evaluate`).
 """
 from __future__ import annotations
 
 import sys
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from xlamini.core import config
+from xlamini.core import config, hooks
 from xlamini.core.avals import ShapedArray
-from xlamini.core.equation_kind import Signature, remember, signatures
+from xlamini.core.equation_kind import remember, signatures
 from xlamini.core.errors import UnexpectedTracerError
+from xlamini.core.frames import Source, hidden_files, user_line
 from xlamini.core.gc_pause import paused_gc
-from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Literal, Var
+from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Literal, Provenance, Signature, Var
 from xlamini.core.literals import SCALAR_TYPES, aval_of, literal
-from xlamini.core.provenance import Provenance, Source, hidden_files, user_line
-from xlamini.core.sharding.manual_axes import cast, missing, result_types
+from xlamini.core.sharding.manual_axes import missing, result_types
 from xlamini.core.sharding.propagation import divided, refuse
+from xlamini.core.state import state
 from xlamini.core.tangents import Linear, NonlinearError, Zero
-
-
-class _State(threading.local):
-    """What a thread is tracing, and the name scopes it is in."""
-
-    builder: Builder | None = None
-    scope: tuple[str, ...] = ()
-
-
-state = _State()
 
 
 class Tracer:
@@ -114,7 +103,7 @@ class Builder:
         if signature is None:
             more = missing(primitive, atoms, params)
             if more is not None:
-                alike = [cast[0](x, axes) if axes else x for x, axes in zip(operands, more, strict=True)]
+                alike = [hooks.cast_varying(x, axes) if axes else x for x, axes in zip(operands, more, strict=True)]
                 return self.emit(primitive, alike, params)
             signature = _signed(primitive, key, params, [a.aval for a in atoms])
             if signature.complaint is not None and self.provenance is None:  # no user can mend a rewrite's equations
@@ -357,28 +346,3 @@ def build(
     with active(builder), paused_gc():
         tracers = [builder.input(aval, value) for aval, value in zip(avals, known, strict=True)]
         return builder.finish(fun(*tracers))
-
-
-@contextmanager
-def named_scope(name: str) -> Iterator[None]:
-    """Put the equations made inside under `name` in provenance, StableHLO locations and profiles."""
-    before, state.scope = state.scope, (*state.scope, name)
-    try:
-        yield
-    finally:
-        state.scope = before
-
-
-Evaluator = Callable[[Any, Sequence[Any], dict[str, Any]], Any]
-
-
-def _no_evaluator(primitive: Any, operands: Sequence[Any], params: dict[str, Any]) -> Any:
-    raise RuntimeError("no evaluator is installed; import xlamini, not xlamini.core alone")
-
-
-evaluator: list[Evaluator] = [_no_evaluator]
-
-
-def install_evaluator(evaluate: Evaluator) -> None:
-    """Say how a primitive is run when nothing is being traced (the floor that can compile does)."""
-    evaluator[0] = evaluate

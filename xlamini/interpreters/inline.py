@@ -3,9 +3,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Var
+from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Provenance, Var
 from xlamini.core.primitive import Primitive
-from xlamini.core.provenance import Provenance
 from xlamini.core.rewriting import rewrite
 
 

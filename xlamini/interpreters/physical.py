@@ -12,9 +12,8 @@ from typing import Any
 
 from xlamini.core.avals import ShapedArray
 from xlamini.core.dtypes import ExtendedDType
-from xlamini.core.jaxpr import Equation, Jaxpr, subjaxprs
+from xlamini.core.jaxpr import Equation, Jaxpr, derived, subjaxprs
 from xlamini.core.primitive import Axis
-from xlamini.core.provenance import derived
 from xlamini.core.rewriting import rewrite
 from xlamini.core.sharding.aval_sharding import Split
 from xlamini.core.tracer import build

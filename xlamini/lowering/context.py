@@ -14,8 +14,8 @@ from jaxlib.mlir import ir
 from xlamini.core.avals import Shape, ShapedArray
 from xlamini.core.config import trace_context_key
 from xlamini.core.effects import any_ordered
+from xlamini.core.frames import Source
 from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Literal, Var, once
-from xlamini.core.provenance import Source
 from xlamini.core.tracer import build
 from xlamini.lowering.fusion_cuts import kept_formulas
 from xlamini.lowering.mlir import Interned

@@ -10,7 +10,8 @@ from typing import Any
 
 from xlamini.core.api_boundary import edge, trim
 from xlamini.core.config import default_device, enable_x64
-from xlamini.core.tracer import Tracer, state
+from xlamini.core.state import state
+from xlamini.core.tracer import Tracer
 from xlamini.numpy.linear_algebra import matmul
 from xlamini.numpy.rounding import round
 from xlamini.primitives.operators import BINARY, COMPARISONS, UNARY, accepts, is_static_integer, power

@@ -72,7 +72,7 @@ def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True)
 class Slice(LinearUnary):
     cheap = True
     name = "slice"
-    adjoint: Primitive  # pad, which comes after this file and sets itself here
+    adjoint: Primitive  # pad, whose module imports this one; set by install_hooks
 
     @remembered
     def shape_rule(

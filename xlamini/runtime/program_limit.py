@@ -7,8 +7,9 @@ operations, which are quickly made again; the programs of a user's own functions
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
 from typing import Any
+
+from xlamini.core import hooks
 
 ROOM = 2048
 """So many programs may be made before the caches are asked again; they lie in about 6,000 maps and 400 MB."""
@@ -20,12 +21,11 @@ class Crowd:
     def __init__(self, room: int = ROOM):
         self.loaded: weakref.WeakSet[Any] = weakref.WeakSet()
         self.room = self.limit = room
-        self.forget: Callable[[], None] = lambda: None
 
     def add(self, program: Any) -> None:
         """Count a program for as long as it lives; let others go if it is one too many."""
         if len(self.loaded) >= self.limit:
-            self.forget()
+            hooks.evict_programs()
             self.limit = len(self.loaded) + self.room
         self.loaded.add(program)
 

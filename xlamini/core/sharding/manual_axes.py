@@ -1,13 +1,13 @@
-"""Along which manual axes values vary, within shard_map: in the types of operands and results.
+"""Varying manual axes (vma) of shard_map, in the types of operands and results.
 
-An equation takes operands that vary alike: one that varies along fewer axes is first said to vary, by an equation of
-its own (`cast`), whose transpose sums over the axes. So the derivative with respect to what all devices share is the
-sum of what each of them finds, wherever it is taken.
+All operands of an equation vary along the same axes. An operand that varies along fewer is first cast, by an equation
+of its own (`hooks.cast_varying`), whose transpose sums over the missing axes. So the derivative with respect to a value
+that all devices share is the sum of the devices' contributions, wherever it is taken.
 """
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from xlamini.core.avals import NOWHERE, ShapedArray
@@ -15,8 +15,6 @@ from xlamini.core.jaxpr import Atom, Var
 from xlamini.core.named_axes import axes_here, manual_axis
 
 Axes = frozenset[Any]
-cast: list[Callable[[Any, Axes], Any]] = []
-"""Gives a value that varies along more axes; a floor above puts it here."""
 
 
 def missing(primitive: Any, atoms: Sequence[Atom], params: dict[str, Any]) -> list[Axes] | None:

@@ -15,7 +15,8 @@ import numpy as np
 from xlamini.core.api_boundary import edge, edge_methods
 from xlamini.core.call_cache import repeated
 from xlamini.core.sharding.aval_sharding import split_into
-from xlamini.core.tracer import Tracer, state
+from xlamini.core.state import state
+from xlamini.core.tracer import Tracer
 from xlamini.numpy.indexing.at import At, AtIndex
 from xlamini.numpy.indexing.operations import get
 from xlamini.numpy.indexing.parse import is_on_cpu, out_of_bounds, plan_of, settled_items

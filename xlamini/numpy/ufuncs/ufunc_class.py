@@ -10,7 +10,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xlamini.core.api_boundary import edge, trim
-from xlamini.core.tracer import aval_of, state
+from xlamini.core.state import state
+from xlamini.core.tracer import aval_of
 from xlamini.numpy.arguments import as_operand, refuse_out
 from xlamini.numpy.vectorize import vectorize
 from xlamini.primitives.promotion import in_dtype, stands_for_array

@@ -14,10 +14,10 @@ import numpy as np
 from jaxlib._jax import config as _cells
 
 from xlamini.core.api_boundary import edge_methods
-from xlamini.core.provenance import user_stacklevel
+from xlamini.core.frames import user_stacklevel
 from xlamini.core.sharding.abstract_mesh import AbstractMesh, AxisType
 from xlamini.core.sharding.partition_spec import PartitionSpec
-from xlamini.core.tracer import state
+from xlamini.core.state import state
 from xlamini.runtime.meshes.mesh import Mesh
 from xlamini.runtime.meshes.named_sharding import NamedSharding
 

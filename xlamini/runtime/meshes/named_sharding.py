@@ -12,7 +12,7 @@ import numpy as np
 from jaxlib import _hlo, _jax
 
 from xlamini.core.api_boundary import edge
-from xlamini.core.avals import ShapedArray, sharding_of
+from xlamini.core.avals import ShapedArray
 from xlamini.core.errors import ShardingError
 from xlamini.core.sharding.abstract_mesh import AbstractMesh, AxesOfMesh, parts_along
 from xlamini.core.sharding.aval_sharding import Split, split_of
@@ -168,13 +168,12 @@ def saying(split: Split | None) -> NamedSharding | None:
     return None if split is None else NamedSharding(split.mesh, split.spec)
 
 
-def _of_type(aval: ShapedArray) -> NamedSharding:
+def sharding_of(aval: ShapedArray) -> NamedSharding:
     """How a value of this type is split."""
     return saying(aval.split) or NamedSharding(_NO_AXES, PartitionSpec(*[None] * aval.ndim))
 
 
 _NO_AXES = AbstractMesh((), ())
-sharding_of.append(_of_type)
 
 _MEMBERS: dict[str, Any] = {
     "shard_shape": _shard_shape,

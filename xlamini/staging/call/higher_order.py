@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from xlamini.core.avals import ShapedArray
-from xlamini.core.jaxpr import Effects, Jaxpr, jaxprs_in, once
+from xlamini.core.effects import Effects
+from xlamini.core.jaxpr import Jaxpr, jaxprs_in, once
 from xlamini.core.primitive import Cost, Primitive
 from xlamini.core.tangents import Zero, is_zero, tangent_aval
 

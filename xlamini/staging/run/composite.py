@@ -15,7 +15,7 @@ import numpy as np
 from xlamini.core.api_boundary import is_edge, trim
 from xlamini.core.call_cache import repeated
 from xlamini.core.pytree import tree_leaves, tree_map
-from xlamini.core.tracer import state
+from xlamini.core.state import state
 from xlamini.primitives.promotion import stands_for_array
 from xlamini.staging.run.call_errors import Explain, guarded
 from xlamini.staging.run.jit import dispatched

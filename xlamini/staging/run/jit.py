@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from xlamini.core import config
 from xlamini.core.api_boundary import edge
 from xlamini.core.avals import ShapedArray
+from xlamini.core.frames import is_own, user_stacklevel
 from xlamini.core.gc_pause import paused_gc
 from xlamini.core.named_axes import axes_here
-from xlamini.core.provenance import is_own, user_stacklevel
 from xlamini.core.pytree import flatten, flatten_from_user, unflatten
 from xlamini.core.pytree.nodes import dispatch_registry
-from xlamini.core.tracer import Tracer, leaked, state
+from xlamini.core.state import state
+from xlamini.core.tracer import Tracer, leaked
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.runtime.dispatch import cpp_jit
 from xlamini.runtime.keys import overlaid

@@ -14,8 +14,9 @@ from xlamini.core.dtypes import float0
 from xlamini.core.jaxpr import Jaxpr, Literal, Var, close_over, once
 from xlamini.core.primitive import Primitive
 from xlamini.core.rewriting import rewrite
+from xlamini.core.state import state
 from xlamini.core.structure import executable_key, executable_params
-from xlamini.core.tracer import aval_of, build, state
+from xlamini.core.tracer import aval_of, build
 from xlamini.interpreters.dce import dce
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.primitives.convert import convert

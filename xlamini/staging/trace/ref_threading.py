@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from xlamini.core.ref_cells import Cell, Touched
-from xlamini.core.tracer import state
+from xlamini.core.state import state
 
 Cells = tuple[Cell, ...]
 

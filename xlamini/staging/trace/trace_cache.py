@@ -11,8 +11,8 @@ from collections.abc import Hashable
 
 from xlamini.core.jaxpr import Jaxpr
 from xlamini.core.named_axes import axes_here
+from xlamini.core.state import state
 from xlamini.core.structure import places, program_key
-from xlamini.core.tracer import state
 
 MAX_EQUATIONS = 2**14
 """How many equations the programs kept have altogether."""

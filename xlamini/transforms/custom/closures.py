@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from xlamini.core.pytree import keystr, tree_flatten_with_path
-from xlamini.core.tracer import Tracer, aval_of, is_usable, state
+from xlamini.core.state import state
+from xlamini.core.tracer import Tracer, aval_of, is_usable
 from xlamini.runtime.to_device import ArrayImpl
 
 _MOST = 1000

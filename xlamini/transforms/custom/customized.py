@@ -14,7 +14,8 @@ from xlamini.core.api_boundary import edge_methods
 from xlamini.core.avals import ShapedArray
 from xlamini.core.jaxpr import Jaxpr, Var
 from xlamini.core.pytree import flatten_from_user
-from xlamini.core.tracer import Tracer, state
+from xlamini.core.state import state
+from xlamini.core.tracer import Tracer
 from xlamini.staging.trace.arguments import ArgNames, avals_of, check_callable, check_values, name_of
 from xlamini.staging.trace.static_args import Names, Numbers, Selected
 from xlamini.staging.trace.tracing import Trace, rebuilt, trace

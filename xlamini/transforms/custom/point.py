@@ -5,7 +5,8 @@ import weakref
 from collections.abc import Sequence
 from typing import Any
 
-from xlamini.core.tracer import Tracer, state
+from xlamini.core.state import state
+from xlamini.core.tracer import Tracer
 
 
 class Point:

@@ -17,7 +17,7 @@ from xlamini.core.config import enable_x64
 from xlamini.core.dtypes import canonicalize_dtype, float0
 from xlamini.core.errors import LoadError, ShapeError
 from xlamini.core.pytree import PyTreeDef, first_difference, flatten_from_user, unflatten
-from xlamini.core.tracer import state
+from xlamini.core.state import state
 from xlamini.core.version import __version__
 from xlamini.interpreters.physical import is_extended, physical_aval
 from xlamini.primitives.convert import convert

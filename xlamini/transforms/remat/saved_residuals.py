@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from xlamini.core.avals import ShapedArray
-from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Var
-from xlamini.core.provenance import Provenance
+from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Provenance, Var
 from xlamini.core.pytree import flatten_from_user
 from xlamini.core.tangents import is_differentiable
 from xlamini.interpreters.linearize import linearize

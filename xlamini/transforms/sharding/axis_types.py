@@ -8,7 +8,8 @@ from typing import Any
 from xlamini.core.api_boundary import edge
 from xlamini.core.pytree import flatten_from_user, tree_leaves, unflatten
 from xlamini.core.sharding.abstract_mesh import AbstractMesh, AxisName, AxisType
-from xlamini.core.tracer import aval_of, state
+from xlamini.core.state import state
+from xlamini.core.tracer import aval_of
 from xlamini.primitives.reshard import divided_as
 from xlamini.runtime.meshes.current_mesh import get_abstract_mesh, use_abstract_mesh
 from xlamini.staging.run.jit import jit

@@ -1,7 +1,7 @@
-"""Where an equation comes from: the user's line, the scope it sits in, and the rewrites that made it.
+"""Python frames: which belong to the library, and which line of the user's program is running.
 
-A source is found once per (code object, instruction) of a trace, and shared. What costs time (the line's text, the name
-of the variable that the user assigns the value to) is read from the code object only when somebody asks.
+A `Source` is made once per (code object, instruction) of a trace, and shared. The line's text and the name of the
+variable that it assigns are slow to read, so they are read from the code object on demand.
 """
 from __future__ import annotations
 
@@ -11,10 +11,7 @@ import linecache
 import os
 import sys
 from types import CodeType, FrameType
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from xlamini.core.jaxpr import Equation
+from typing import Any
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
@@ -61,41 +58,6 @@ class Source:
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line} ({self.function})"
-
-
-class Provenance:
-    """An equation's source and scope; for an equation made by a rewrite, its name and the equation it treated."""
-
-    __slots__ = ("origin", "rewrite", "scope", "source")
-
-    def __init__(
-        self,
-        source: Source | None,
-        scope: tuple[str, ...] = (),
-        rewrite: str | None = None,
-        origin: Equation | None = None,
-    ):
-        self.source, self.scope, self.rewrite, self.origin = source, scope, rewrite, origin
-
-    @property
-    def path(self) -> list[str]:
-        """The rewrites from the user's equation to this one, oldest first: `['jvp of e3 tanh', …]`."""
-        steps, here = [], self
-        while here.origin is not None:
-            steps.append(f"{here.rewrite} of e{here.origin.id} {here.origin.primitive.name}")
-            here = here.origin.provenance
-        return steps[::-1]
-
-    def describe(self) -> str:
-        """One line: the user's line and the rewrites."""
-        where = str(self.source) if self.source is not None else "unknown place"
-        return " <- ".join([where, *self.path])
-
-
-def derived(rewrite: str, eqn: Equation) -> Provenance:
-    """The provenance of what a rewrite makes of an equation."""
-    parent = eqn.provenance
-    return Provenance(parent.source, parent.scope, rewrite, eqn)
 
 
 def is_hidden(frame: FrameType) -> bool:
