@@ -357,6 +357,10 @@ def test_a_platform_that_cannot_start_raises():
 
 def test_virtual_cpu_devices_and_the_default_device():
     code = """
+from xlamini.core import config
+from xlamini.runtime.devices import platforms
+from xlamini.runtime.array import Array
+from xlamini.runtime.to_device import device_put_value
 first, second = platforms.devices()
 with config.default_device(second):
     x = device_put_value(1.0)

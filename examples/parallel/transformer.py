@@ -120,7 +120,7 @@ def make_step(config: Config, keep: Keep = lambda x: x, rate: float = 0.05) -> A
 
 
 def _by_width(name: str, ndim: int) -> P:
-    """Split so that a layer needs one sum over devices after its attention, and one after its MLP."""
+    """AvalSharding so that a layer needs one sum over devices after its attention, and one after its MLP."""
     last = {"qkv", "gate", "up", "unembed"}
     before_last = {"out", "down"}
     if name in last:

@@ -17,7 +17,7 @@ _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
 class _HiddenFiles(dict[str, bool]):
-    """For each file name whether it is the library's own; found out when first asked."""
+    """For each file name whether the file belongs to the library; computed at the first look-up."""
 
     def __missing__(self, filename: str) -> bool:
         hidden = self[filename] = filename.startswith(_PACKAGE)
@@ -28,7 +28,7 @@ hidden_files = _HiddenFiles()
 
 
 class Source:
-    """A place in the user's program."""
+    """A line of the user's program, as a code object and an instruction in it."""
 
     __slots__ = ("code", "instruction", "line")
 
@@ -49,7 +49,7 @@ class Source:
 
     @property
     def target(self) -> str | None:
-        """The name that the user's line gives the value, if the next instruction stores it."""
+        """The variable that the line assigns the value to, if the next instruction stores it."""
         for instruction in dis.get_instructions(self.code):
             if instruction.offset > self.instruction and instruction.opname != "CACHE":
                 stores = instruction.opname.startswith("STORE_") and isinstance(instruction.argval, str)
@@ -61,18 +61,18 @@ class Source:
 
 
 def is_hidden(frame: FrameType) -> bool:
-    """Whether a frame is the library's own, not the user's; the outermost frame counts as the user's."""
+    """Whether a frame belongs to the library; the outermost frame counts as the user's."""
     return hidden_files[frame.f_code.co_filename] and frame.f_back is not None
 
 
 def is_own(fun: Any) -> bool:
-    """Whether a function is the library's own."""
+    """Whether a function belongs to the library."""
     code = getattr(inspect.unwrap(fun), "__code__", None)
     return code is not None and hidden_files[code.co_filename]
 
 
 def user_frame(depth: int = 1) -> FrameType | None:
-    """The innermost frame that is not the library's."""
+    """The innermost user frame."""
     frame: FrameType | None = sys._getframe(depth)
     while frame is not None and is_hidden(frame):
         frame = frame.f_back
@@ -89,7 +89,7 @@ def user_line() -> str:
 
 
 class _Warnings:
-    """How many warnings have been given, by all threads."""
+    """The number of warnings issued, by all threads."""
 
     count = 0
 
@@ -98,7 +98,7 @@ warnings_given = _Warnings()
 
 
 def user_stacklevel() -> int:
-    """The `stacklevel` with which `warnings.warn`, called by our caller, points at the user's line."""
+    """The `stacklevel` that makes `warnings.warn`, called by our caller, point at the user's line."""
     warnings_given.count += 1
     level, frame = 1, sys._getframe(1)
     while frame is not None and is_hidden(frame):

@@ -1,7 +1,7 @@
-"""The language: variables, literals, equations, jaxprs.
+"""The intermediate representation: variables, literals, equations, jaxprs.
 
-A jaxpr is a straight list of equations over typed variables. It is never changed after its builder finished it, so
-results of rewrites can be remembered on it (`memo`) and live exactly as long as it does.
+A jaxpr is a straight-line list of equations over typed variables. It is immutable once its builder has finished it, so
+results of rewrites are memoised on it (`memo`) and live exactly as long as it does.
 """
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Var:
 
 @final
 class Literal:
-    """A scalar written into the program."""
+    """A scalar constant in a program."""
 
     __slots__ = ("aval", "val")
 
@@ -67,9 +67,9 @@ class Signature:
 
 
 class Equation:
-    """`outvars = primitive[params] invars`, with where it came from and its number in its jaxpr.
+    """`outvars = primitive[params] invars`, with its provenance and its index in the jaxpr (`id`).
 
-    `signature` is what it shares with its like in all programs (signatures.py), or None.
+    `signature` is shared by all equations of its kind, in all programs; None in a program of one equation.
     """
 
     __slots__ = ("effects", "id", "invars", "outvars", "params", "primitive", "provenance", "signature")
@@ -90,7 +90,7 @@ class Equation:
         self.provenance, self.id = provenance, id
 
     def copied(self, invars: Sequence[Atom], id: int, provenance: Provenance | None = None) -> Equation:
-        """The same operation on other operands of the same types, with results of its own."""
+        """The operation on other operands of the same types, with fresh output variables."""
         outvars = [Var(v.aval) for v in self.outvars]
         place = provenance or self.provenance
         return Equation(self.primitive, invars, outvars, self.params, self.effects, place, id, self.signature)
@@ -100,7 +100,7 @@ class Equation:
 
 
 class Provenance:
-    """An equation's source and scope; for an equation made by a rewrite, its name and the equation it treated."""
+    """The source and scope of an equation; for one that a rewrite made, its name and the original equation."""
 
     __slots__ = ("origin", "rewrite", "scope", "source")
 
@@ -115,7 +115,7 @@ class Provenance:
 
     @property
     def path(self) -> list[str]:
-        """The rewrites from the user's equation to this one, oldest first: `['jvp of e3 tanh', …]`."""
+        """The rewrites that led from the user's equation to this one, oldest first: `['jvp of e3 tanh', …]`."""
         steps, here = [], self
         while here.origin is not None:
             steps.append(f"{here.rewrite} of e{here.origin.id} {here.origin.primitive.name}")
@@ -123,22 +123,22 @@ class Provenance:
         return steps[::-1]
 
     def describe(self) -> str:
-        """One line: the user's line and the rewrites."""
+        """The user's line and the rewrites, as one line of text."""
         where = str(self.source) if self.source is not None else "unknown place"
         return " <- ".join([where, *self.path])
 
 
 def derived(rewrite: str, eqn: Equation) -> Provenance:
-    """The provenance of what a rewrite makes of an equation."""
+    """The provenance of the equations that a rewrite derives from an equation."""
     parent = eqn.provenance
     return Provenance(parent.source, parent.scope, rewrite, eqn)
 
 
 class Jaxpr:
-    """A program: constvars and invars in, outvars out, equations in between.
+    """A program: input variables, equations, outputs.
 
-    `constvars` stand for captured values, which are in `consts`; jaxprs inside an equation's params have none, their
-    captures are operands of the equation.
+    `constvars` are the variables of captured values, whose values are `consts`. A jaxpr in an equation's params has
+    none: its captured values are operands of the equation.
     """
 
     __slots__ = ("__weakref__", "consts", "constvars", "effects", "eqns", "invars", "memo", "name", "outvars")
@@ -167,7 +167,7 @@ class Jaxpr:
         return [v.aval for v in self.outvars]
 
     def replace(self, **changes: Any) -> Jaxpr:
-        """A new jaxpr with some fields changed (and nothing remembered)."""
+        """A new jaxpr with some fields changed and an empty memo."""
         fields = ("constvars", "invars", "outvars", "eqns", "name", "consts")
         return Jaxpr(**{**{f: getattr(self, f) for f in fields}, **changes})
 
@@ -176,7 +176,7 @@ class Jaxpr:
 
 
 class ClosedJaxpr:
-    """A jaxpr with the values it captured."""
+    """A jaxpr with its captured values."""
 
     __slots__ = ("consts", "jaxpr")
 
@@ -205,7 +205,7 @@ def effects_of(eqns: Sequence[Equation]) -> Effects:
 
 
 def once(fun: Callable[[Jaxpr], R]) -> Callable[[Jaxpr], R]:
-    """Decorator for a function of a jaxpr alone, whose result is remembered on the jaxpr."""
+    """Decorator for a function of a jaxpr only: its result is memoised on the jaxpr."""
 
     @functools.wraps(fun)
     def remembered(jaxpr: Jaxpr) -> R:
@@ -218,7 +218,7 @@ def once(fun: Callable[[Jaxpr], R]) -> Callable[[Jaxpr], R]:
 
 
 def close_over(jaxpr: Jaxpr) -> Jaxpr:
-    """The jaxpr with its captured values as leading ordinary inputs; the same one each time."""
+    """The jaxpr with its captured values as leading inputs; memoised."""
     return _closed(jaxpr) if jaxpr.constvars else jaxpr
 
 
@@ -233,7 +233,7 @@ def subjaxprs(eqn: Equation) -> list[Jaxpr]:
 
 
 def jaxprs_in(params: dict[str, Any]) -> list[Jaxpr]:
-    """The jaxprs among params, alone or in tuples, in the order of the params."""
+    """The jaxprs that are params or items of tuple params, in the order of the params."""
     found = []
     for value in params.values():
         for item in value if isinstance(value, tuple | list) else (value,):

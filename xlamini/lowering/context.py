@@ -16,6 +16,7 @@ from xlamini.core.config import trace_context_key
 from xlamini.core.effects import any_ordered
 from xlamini.core.frames import Source
 from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Literal, Var, once
+from xlamini.core.primitive import ELEMENTWISE, HAS_OWN_SHARDING_RULE
 from xlamini.core.tracer import build
 from xlamini.lowering.fusion_cuts import kept_formulas
 from xlamini.lowering.mlir import Interned
@@ -205,7 +206,7 @@ class Context:
             return [out] if single else out
 
         operand_avals = self.avals_in if avals is None else avals
-        jaxpr, consts = build(flat, [a.divided(None) for a in operand_avals])
+        jaxpr, consts = build(flat, [a.with_sharding(None) for a in operand_avals])
         if consts:
             raise TypeError(
                 f"the lowering of {self.eqn.primitive} captured array constants; write them as iota or literals"
@@ -345,9 +346,10 @@ class Context:
 
         Where elements stay at their places, the compiler does so by itself.
         """
-        if eqn.primitive.divides or (eqn.signature is not None and eqn.signature.complaint is not None):
+        traits, signature = eqn.primitive.traits, eqn.signature
+        if traits & HAS_OWN_SHARDING_RULE or (signature is not None and signature.complaint is not None):
             return outs
-        known = {a.aval.split for a in eqn.invars} if eqn.primitive.in_place else set()
+        known = {a.aval.split for a in eqn.invars} if traits & ELEMENTWISE else set()
         avals = [v.aval for v in eqn.outvars]
         return [
             x if a.split is None or a.split in known else self.placed(x, a.split, a.ndim)

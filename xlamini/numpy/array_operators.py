@@ -8,7 +8,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from xlamini.core.api_boundary import edge, trim
+from xlamini.core.api_boundary import api_boundary, trim
 from xlamini.core.config import default_device, enable_x64
 from xlamini.core.state import state
 from xlamini.core.tracer import Tracer
@@ -42,7 +42,7 @@ def _binary(name: str, run: Method) -> tuple[Method, Method]:
     """The operator's method, and the one for an array on its right side; `run` is a composite."""
 
     def method(self: Any, other: Any) -> Any:
-        try:  # in place of `edge`, which would cost a call more
+        try:  # in place of `api_boundary`, which would cost a call more
             if type(other) is ArrayImpl:
                 return run(self, other)
             return run(self, _operand(other)) if accepts(name, other) else NotImplemented
@@ -50,7 +50,7 @@ def _binary(name: str, run: Method) -> tuple[Method, Method]:
             trim(error)
             raise
 
-    @edge
+    @api_boundary
     def reflected(self: Any, other: Any) -> Any:
         return run(_operand(other), self) if accepts(name, other) else NotImplemented
 
@@ -58,7 +58,7 @@ def _binary(name: str, run: Method) -> tuple[Method, Method]:
 
 
 def _power(general: Method) -> Method:
-    @edge
+    @api_boundary
     def method(self: Any, other: Any) -> Any:
         return power(self, other) if is_static_integer(other) else general(self, other)
 
@@ -80,13 +80,13 @@ def _operators() -> dict[str, Method]:
 _matmul, _rmatmul = _binary("matmul", matmul)
 
 
-@edge
+@api_boundary
 def _round(self: Any, ndigits: int | None = None) -> Any:
     """`round(x)`, of integers, or of the array's dtype if `ndigits` is given."""
     return round(self).astype(int) if ndigits is None else round(self, ndigits)
 
 
-@edge
+@api_boundary
 def _contains(self: Any, item: Any) -> bool:
     """`item in x`: whether an element equals it."""
     return bool((self == item).any())

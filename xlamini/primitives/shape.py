@@ -10,7 +10,7 @@ import numpy as np
 from xlamini.core.avals import Shape, ShapedArray
 from xlamini.core.dtypes import ExtendedDType
 from xlamini.core.errors import ShapeError
-from xlamini.core.primitive import Axis, Cost, remembered
+from xlamini.core.primitive import PURE, REMATERIALIZABLE, Axis, Cost, remembered
 from xlamini.core.sharding.factors import Factors, alike, dims, reducing
 from xlamini.core.sharding.propagation import Splits
 from xlamini.core.tracer import aval_of
@@ -93,7 +93,7 @@ def broadcast_in_dim(
 
 
 class BroadcastInDim(LinearUnary):
-    cheap = True
+    traits = PURE | REMATERIALIZABLE
     name = "broadcast_in_dim"
 
     @remembered
@@ -167,7 +167,7 @@ def reshape(
 
 
 class Reshape(LinearUnary):
-    cheap = True
+    traits = PURE | REMATERIALIZABLE
     name = "reshape"
 
     @remembered
@@ -208,7 +208,7 @@ def squeeze(array: Any, dimensions: Sequence[int]) -> Any:
 
 
 class Squeeze(LinearUnary):
-    cheap = True
+    traits = PURE | REMATERIALIZABLE
     name = "squeeze"
 
     @remembered

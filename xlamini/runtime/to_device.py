@@ -68,7 +68,7 @@ def device_put_value(
 
 def _put(aval: ShapedArray, sharding: Any, *how: Any) -> ArrayImpl:
     if aval.split is not None or not isinstance(sharding, SingleDeviceSharding):
-        aval = aval.divided(split_by(sharding, aval.ndim))
+        aval = aval.with_sharding(split_by(sharding, aval.ndim))
     try:
         return _jax.batched_device_put(aval, sharding, *how)
     except _jax.JaxRuntimeError as error:
@@ -186,7 +186,7 @@ def parts_to_move(source: Sharding, target: Sharding, shape: tuple[int, ...]) ->
 
 def assembled(aval: ShapedArray, sharding: Any, parts: list[ArrayImpl]) -> ArrayImpl:
     """The Array of these parts, which lie on the devices of this process that the sharding has, in its order."""
-    return ArrayImpl(aval.divided(split_by(sharding, aval.ndim)), sharding, parts, True, True)
+    return ArrayImpl(aval.with_sharding(split_by(sharding, aval.ndim)), sharding, parts, True, True)
 
 
 def copy_of(x: ArrayImpl) -> ArrayImpl:

@@ -9,7 +9,7 @@ from typing import Any
 import xlamini.core.concretization  # gives tracers their conversions to Python numbers
 import xlamini.primitives.operators  # gives tracers their operators
 from xlamini.core import hooks
-from xlamini.core.api_boundary import edge_methods
+from xlamini.core.api_boundary import api_boundary_methods
 from xlamini.core.config import config
 from xlamini.core.tracer import Tracer
 from xlamini.primitives.dynamic_slice import dynamic_slice_p
@@ -63,5 +63,5 @@ slice_p.adjoint = pad_p
 dynamic_slice_p.adjoint = dynamic_update_slice_p
 gather_p.adjoint = scatter_add_p
 
-edge_methods(type(config))
-edge_methods(ShapeDtypeStruct)
+api_boundary_methods(type(config))
+api_boundary_methods(ShapeDtypeStruct)

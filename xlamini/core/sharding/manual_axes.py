@@ -13,13 +13,14 @@ from typing import Any
 from xlamini.core.avals import NOWHERE, ShapedArray
 from xlamini.core.jaxpr import Atom, Var
 from xlamini.core.named_axes import axes_here, manual_axis
+from xlamini.core.primitive import IS_VMA_CAST
 
 Axes = frozenset[Any]
 
 
 def missing(primitive: Any, atoms: Sequence[Atom], params: dict[str, Any]) -> list[Axes] | None:
     """For each operand the axes along which it should vary too; None if nothing is missing."""
-    if primitive.casts or not axes_here():
+    if primitive.traits & IS_VMA_CAST or not axes_here():
         return None
     named = primitive.named_axes(params)
     axes = frozenset(n for n in named if manual_axis(n) is not None) if named else NOWHERE

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from jaxlib import _hlo, _jax
 
-from xlamini.core.api_boundary import edge
+from xlamini.core.api_boundary import api_boundary
 from xlamini.core.avals import ShapedArray
 from xlamini.core.errors import ShardingError
 from xlamini.core.sharding.abstract_mesh import AbstractMesh, AxesOfMesh, parts_along
-from xlamini.core.sharding.aval_sharding import Split, split_of
+from xlamini.core.sharding.aval_sharding import AvalSharding, split_of
 from xlamini.core.sharding.partition_spec import PartitionSpec
 from xlamini.runtime.devices.platforms import Device
 from xlamini.runtime.placeholders import call_among, placeholders
@@ -24,7 +24,7 @@ from xlamini.runtime.sharding import Index
 NamedSharding = _jax.NamedSharding
 
 
-@edge
+@api_boundary
 def _check_spec(mesh: Any, spec: Any) -> None:
     """What C++ asks when one is made: the spec names axes of the mesh, each once."""
     if not isinstance(mesh, AxesOfMesh):
@@ -145,7 +145,7 @@ def manual_axis_in(sharding: NamedSharding) -> Any:
     return next((name for name in sharding.mesh.manual_axes if name in sharding.spec.axes), None)
 
 
-def split_by(sharding: Any, ndim: int) -> Split | None:
+def split_by(sharding: Any, ndim: int) -> AvalSharding | None:
     """What the type of an array that lies so says: how it is split along axes of type Explicit."""
     return split_of(sharding.mesh, sharding.spec, ndim) if type(sharding) is NamedSharding else None
 
@@ -163,7 +163,7 @@ def _shortened(sharding: NamedSharding) -> NamedSharding:
     return _update(sharding, spec=PartitionSpec(*entries))
 
 
-def saying(split: Split | None) -> NamedSharding | None:
+def saying(split: AvalSharding | None) -> NamedSharding | None:
     """What a type says, as a sharding over a mesh without devices; None where nothing is split."""
     return None if split is None else NamedSharding(split.mesh, split.spec)
 

@@ -81,7 +81,7 @@ def as_placed(place: Any, avals: Sequence[ShapedArray]) -> list[ShapedArray]:
     if not isinstance(place, Spread):
         return list(avals)
     asked = place.of_outputs(len(avals))
-    return [a if s is None else a.divided(split_by(s, a.ndim)) for s, a in zip(asked, avals, strict=True)]
+    return [a if s is None else a.with_sharding(split_by(s, a.ndim)) for s, a in zip(asked, avals, strict=True)]
 
 
 def devices_of(place: Any) -> tuple[Device, ...]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from xlamini.core.api_boundary import edge_methods
+from xlamini.core.api_boundary import api_boundary_methods
 from xlamini.core.avals import ShapedArray
 from xlamini.core.dtypes import float0
 from xlamini.core.jaxpr import ClosedJaxpr
@@ -323,7 +323,7 @@ def _as_array(x: Any) -> Any:
 
 
 for _stage in (Traced, Lowered, Compiled):
-    edge_methods(_stage)
+    api_boundary_methods(_stage)
 
 
 def _spread(mask: Sequence[bool], values: Sequence[Any]) -> list[Any]:

@@ -10,14 +10,14 @@ from typing import Any
 
 from xlamini.core.avals import ShapedArray
 from xlamini.core.jaxpr import Jaxpr, close_over
-from xlamini.core.primitive import Axis
+from xlamini.core.primitive import Axis, CallLike
 from xlamini.interpreters.batch import batch
 from xlamini.interpreters.dce import dce
 from xlamini.staging.call.call_rules import Run, in_halves, linearized, pushed, transposed
 from xlamini.staging.call.higher_order import HigherOrder
 
 
-class Call(HigherOrder):
+class Call(CallLike, HigherOrder):
     """A call; the params besides `jaxpr` are passed on to the calls that the rewrites make."""
 
     name = "jit"

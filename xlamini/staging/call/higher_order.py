@@ -22,7 +22,7 @@ class HigherOrder(Primitive):
 
     multiple_results = True
     higher_order = True
-    pure = False
+    traits = 0
 
     def bind(self, *operands: Any, **params: Any) -> list[Any]:
         every: Sequence[Any] = operands

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from xlamini.core.api_boundary import is_edge, trim
+from xlamini.core.api_boundary import is_api_boundary, trim
 from xlamini.core.call_cache import repeated
 from xlamini.core.pytree import tree_leaves, tree_map
 from xlamini.core.state import state
@@ -32,7 +32,7 @@ def _composite(fun: Any, static: tuple[str, ...]) -> Any:
     compiled: Any = None
     explain: Explain = _as_it_is
 
-    @is_edge
+    @is_api_boundary
     @functools.wraps(fun)
     def call(*args: Any, **kwargs: Any) -> Any:
         nonlocal compiled, explain
@@ -42,7 +42,7 @@ def _composite(fun: Any, static: tuple[str, ...]) -> Any:
             if compiled is None:  # made when first needed: there are hundreds of composites, and a program calls a few
                 compiled, explain = dispatched(fun, static)
             return compiled(*args, **kwargs)
-        except Exception as error:  # caught here and not by `edge`, which would cost a call more
+        except Exception as error:  # caught here and not by `api_boundary`, which would cost a call more
             acceptable = _acceptable(fun, static, args, kwargs) if state.builder is None else None
             if acceptable is None:
                 try:

@@ -13,7 +13,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xlamini.core import config
-from xlamini.core.api_boundary import edge
+from xlamini.core.api_boundary import api_boundary
 from xlamini.core.avals import ShapedArray
 from xlamini.core.frames import is_own, user_stacklevel
 from xlamini.core.gc_pause import paused_gc
@@ -275,7 +275,7 @@ class Jitted:
 
     # The stages, for those who want to look.
 
-    @edge
+    @api_boundary
     def traced(self, *args: Any, **kwargs: Any) -> Traced:
         """Trace for arguments of these types (arrays, or anything with shape and dtype)."""
         from xlamini.staging.aot.stages import Traced  # for those who look only
@@ -290,7 +290,7 @@ class Jitted:
         traced = TracedCall(found, call.tree, self.name, self.donated(call), self.options.static.names)
         return Traced(traced, lower, self.options.compiler)
 
-    @edge
+    @api_boundary
     def lowered(self, *args: Any, **kwargs: Any) -> Lowered:
         """Trace and lower for arguments of these types."""
         return self.traced(*args, **kwargs).lower()

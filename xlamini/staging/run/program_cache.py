@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from xlamini.core.avals import ShapedArray
 from xlamini.core.dtypes import float0
 from xlamini.core.jaxpr import Jaxpr, Literal, Var, close_over, once
-from xlamini.core.primitive import Primitive
+from xlamini.core.primitive import CallLike, Primitive
 from xlamini.core.rewriting import rewrite
 from xlamini.core.state import state
 from xlamini.core.structure import executable_key, executable_params
@@ -179,7 +179,7 @@ def _better_one_by_one(jaxpr: Jaxpr) -> bool:
     """Whether running this program once costs less equation by equation than compiled whole."""
     new = set()
     for eqn in jaxpr.eqns:
-        if eqn.primitive.higher_order and eqn.primitive.called is None:
+        if eqn.primitive.higher_order and not isinstance(eqn.primitive, CallLike):
             return False  # a loop or a choice is a program of its own, which would be compiled a second time
         params = tuple(eqn.params.items())
         if params not in eqn.primitive.executables:

@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xlamini.core.ref_cells import Cell, Touched
+from xlamini.core.ref_cells import Cell, RefEscaped
 from xlamini.core.state import state
 
 Cells = tuple[Cell, ...]
@@ -22,7 +22,7 @@ def with_cells(plain: Callable[..., Any], threading: Callable[..., Any], *args: 
     while True:
         try:
             return threading(cells, *args) if cells else plain(*args)
-        except Touched as touched:
+        except RefEscaped as touched:
             if touched.builder.parent is not state.builder or touched.cell in cells:
                 raise
             cells = (*cells, touched.cell)

@@ -56,7 +56,7 @@ def as_asked(avals: list[ShapedArray], shardings: Sequence[Any]) -> list[ShapedA
     """The types of arguments that are moved into shardings."""
     if not shardings:
         return avals
-    return [a if s is None else a.divided(split_by(s, a.ndim)) for a, s in zip(avals, shardings, strict=True)]
+    return [a if s is None else a.with_sharding(split_by(s, a.ndim)) for a, s in zip(avals, shardings, strict=True)]
 
 
 def all_moved(values: Sequence[Any], shardings: Sequence[Any]) -> Sequence[Any]:

@@ -35,7 +35,7 @@ class Callback(Primitive):
     """A call of `callback`, whose results are of the types `result_avals` for each example."""
 
     multiple_results = True
-    pure = False
+    traits = 0
     lacks: Mapping[str, str] = {"jvp": "a Python function has no derivative", "transpose": "not linear"}
     side_effect = True
     face: str

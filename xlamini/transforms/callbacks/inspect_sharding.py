@@ -78,7 +78,7 @@ class InspectSharding(Primitive):
 
     name = "inspect_sharding"
     multiple_results = True
-    pure = False
+    traits = 0
     lacks: Mapping[str, str] = {"transpose": "without results"}
 
     def bind(self, *operands: Any, callback: Inspector) -> list[Any]:

@@ -91,7 +91,7 @@ def joined_avals(jaxprs: Sequence[Jaxpr]) -> list[ShapedArray]:
 def _joined(avals: Sequence[ShapedArray]) -> ShapedArray:
     weak, vma = all(a.weak_type for a in avals), frozenset().union(*[a.vma for a in avals])
     split = next((a.split for a in avals if a.split is not None), None)
-    first = avals[0].varying(vma).divided(split)
+    first = avals[0].varying(vma).with_sharding(split)
     return first if first.weak_type == weak else first.update(weak_type=weak)
 
 

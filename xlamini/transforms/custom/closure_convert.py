@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xlamini.core.api_boundary import edge
+from xlamini.core.api_boundary import api_boundary
 from xlamini.core.pytree import first_difference, flatten_from_user
 from xlamini.core.tangents import is_differentiable
 from xlamini.core.tracer import Tracer
@@ -39,7 +39,7 @@ def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Callab
     kept = chosen(traced.captured, inverse(hoisted))
     count = len(example_args)
 
-    @edge
+    @api_boundary
     def converted(*args: Any) -> Any:
         given = args[len(args) - len(values) :] if values else ()
         own = _checked(fun, in_tree, args[: len(args) - len(given)], traced, count)

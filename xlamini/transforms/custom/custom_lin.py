@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
 from xlamini.core.avals import ShapedArray
-from xlamini.core.primitive import Axis, Primitive
+from xlamini.core.primitive import IS_VMA_CAST, Axis, Primitive
 from xlamini.core.tangents import is_differentiable, tangent_aval
 from xlamini.core.tracer import aval_of
 from xlamini.interpreters.batch import batched_aval
@@ -50,8 +50,7 @@ class CustomLin(Primitive):
 
     name = "custom_lin"
     multiple_results = True
-    pure = False
-    casts = True  # a tangent that devices share stays one, so that its cotangent is theirs together
+    traits = IS_VMA_CAST  # a tangent that devices share stays one, so that its cotangent is theirs together
     lacks: Mapping[str, str] = {"lower": "only its transpose is known"}
 
     def shape_rule(self, *avals: ShapedArray, out_avals: Sequence[ShapedArray], **params: Any) -> list[ShapedArray]:

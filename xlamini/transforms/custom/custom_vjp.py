@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xlamini.core.api_boundary import edge_methods
+from xlamini.core.api_boundary import api_boundary_methods
 from xlamini.staging.trace.arguments import check_callable
 from xlamini.staging.trace.static_args import Names, Numbers
 from xlamini.transforms.custom.closures import captured_names
@@ -95,4 +95,4 @@ class custom_vjp(Customized):
         )
 
 
-edge_methods(custom_vjp)
+api_boundary_methods(custom_vjp)

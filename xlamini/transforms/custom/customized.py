@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NamedTuple
 
-from xlamini.core.api_boundary import edge_methods
+from xlamini.core.api_boundary import api_boundary_methods
 from xlamini.core.avals import ShapedArray
 from xlamini.core.jaxpr import Jaxpr, Var
 from xlamini.core.pytree import flatten_from_user
@@ -109,7 +109,7 @@ class Customized:
         return CustomCall(name, fixed, leaves, in_tree, names, avals, traced, closed_over(*rules, fixed))
 
 
-edge_methods(Customized)
+api_boundary_methods(Customized)
 
 
 def with_fixed(fixed: Sequence[tuple[int, Any]], others: Sequence[Any]) -> list[Any]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.api_boundary import edge, edge_methods
+from xlamini.core.api_boundary import api_boundary, api_boundary_methods
 from xlamini.core.avals import ShapedArray
 from xlamini.core.config import enable_x64
 from xlamini.core.dtypes import canonicalize_dtype, float0
@@ -211,7 +211,7 @@ def _typed(x: Any, aval: ShapedArray) -> Any:
     return x if aval.dtype == float0 or is_extended(aval) else convert(x, aval.dtype, aval.weak_type)
 
 
-edge_methods(Exported)
+api_boundary_methods(Exported)
 
 
 def _file_of(exported: Exported, vjp_order: int) -> bytes:
@@ -237,7 +237,7 @@ def _file_of(exported: Exported, vjp_order: int) -> bytes:
     return FILE.packed(header, b"".join(parts))
 
 
-@edge
+@api_boundary
 def deserialize(blob: bytes | bytearray) -> Exported:
     """The exported function that `Exported.serialize` wrote.
 
