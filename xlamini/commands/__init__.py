@@ -1,1 +1,1 @@
-"""Commands: what `python -m xlamini.NAME` runs. Private; the doors are the root modules of the same names."""
+"""Private: what `python -m xlamini.NAME` runs; the root modules of the same names are the doors."""

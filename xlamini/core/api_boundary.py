@@ -77,8 +77,9 @@ def _public(fun: FunctionType, module: str, name: str) -> Any:
     """The decorated function, one for all modules that export it, pickled under its public name."""
     known = _edges.get(fun)
     if known is None:
-        known = _edges[fun] = api_boundary(fun)
-        known.__module__, known.__qualname__ = module, name
+        made = api_boundary(fun)
+        made.__module__, made.__qualname__ = module, name
+        known = _edges.setdefault(fun, made)  # another thread may have been first
         _edges[known] = known
     return known
 

@@ -9,13 +9,50 @@ import numpy as np
 from jaxlib import _jax
 
 from xlamini.core.config import enable_x64
-from xlamini.core.dtypes import canonicalize_dtype
-from xlamini.runtime.array import ArrayImpl
+from xlamini.core.dtypes import as_dtype, canonicalize_dtype
+from xlamini.runtime.array import Array, ArrayImpl
 from xlamini.runtime.devices.platforms import Device
 from xlamini.runtime.dlpack_devices import ON_HOST, device_of
+from xlamini.runtime.sharding import as_sharding
 from xlamini.runtime.to_device import copy_of, device_put_value
 from xlamini.runtime.to_host import to_numpy, without_jax
+from xlamini.runtime.typing import DTypeLike
 from xlamini.runtime.versions import DLPACK_VERSION
+
+_SUPPORTED = frozenset({
+    *(f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)),
+    *("bool", "bfloat16", "float16", "float32", "float64", "complex64", "complex128"),
+})  # fmt: skip
+
+
+def from_dlpack(external_array: Any, device: Any = None, copy: bool | None = None) -> Array:
+    """The Array of an object that has `__dlpack__` and `__dlpack_device__`, as ndarrays and torch's tensors do.
+
+    It shares the object's memory where that is aligned and compact, unless `copy`; what is written there later shows
+    in the Array, so do not write. With copy=False sharing is demanded (ValueError where it cannot be, as for 64-bit
+    values while enable_x64 is off). On another `device` it is a copy. TypeError for other objects, BufferError for what
+    the other library or DLPack cannot hand over.
+
+    >>> import numpy as np
+    >>> from_dlpack(np.ones(2, np.float32))
+    Array([1., 1.], dtype=float32)
+    """
+    if not (hasattr(external_array, "__dlpack__") and hasattr(external_array, "__dlpack_device__")):
+        raise TypeError(
+            f"from_dlpack: an object with __dlpack__ and __dlpack_device__ is needed, got "
+            f"{type(external_array).__name__}; for lists and numbers there is jnp.asarray"
+        )
+    where = None if device is None else as_sharding(device)._device
+    return from_capsule(external_array, copy, where)
+
+
+def is_supported_dtype(dtype: DTypeLike) -> bool:
+    """Whether DLPack knows arrays of this dtype.
+
+    >>> is_supported_dtype("bfloat16"), is_supported_dtype("int4")
+    (True, False)
+    """
+    return as_dtype(dtype).name in _SUPPORTED
 
 
 def from_capsule(external: Any, copy: bool | None, where: Device | None = None) -> ArrayImpl:

@@ -1,1 +1,1 @@
-"""The life of a program: traced, called, compiled, run, or stored ahead of time. Private; the faces are public."""
+"""Private: the life of a program. It is traced, called, compiled and run, or compiled ahead of time."""

@@ -162,15 +162,15 @@ def short_name(dtype: Any) -> str:
 
 
 @functools.lru_cache(maxsize=4096)
-def issubdtype(arg1: Any, arg2: Any) -> bool:
-    """Whether dtype `arg1` is `arg2`, or one of the class `arg2`: np.floating, np.integer, extended, ...
+def issubdtype(a: Any, b: Any) -> bool:
+    """Whether dtype or class `a` is `b`, or one of the class `b`: NumPy's function, extended to JAX's dtypes.
 
-    >>> issubdtype("bfloat16", np.floating)
-    True
+    >>> issubdtype("bfloat16", np.floating), issubdtype(prng_key, extended)
+    (True, True)
     """
-    if isinstance(arg1, ExtendedDType) and isinstance(arg2, ExtendedDType):
-        return arg1 == arg2
-    scalar, kind = _scalar_class(arg1), _scalar_class(arg2)
+    if isinstance(a, ExtendedDType) and isinstance(b, ExtendedDType):
+        return a == b
+    scalar, kind = _scalar_class(a), _scalar_class(b)
     return issubclass(scalar, kind) or issubclass(ml_classes.get(scalar, scalar), kind)
 
 

@@ -33,6 +33,8 @@ CALLING_CONVENTION = 10
 """How `main` takes its arguments: by JAX's count, whose convention it is."""
 LEAST_CONVENTION = 9
 """The oldest calling convention that can be called."""
+minimum_supported_calling_convention_version = LEAST_CONVENTION
+maximum_supported_calling_convention_version = CALLING_CONVENTION
 
 _FIELDS = "name xlamini convention in_avals out_avals in_tree out_tree names platforms checks kept sizes"
 FILE = Kind("xlamini exported function", 1, frozenset(_FIELDS.split()), "a file of Exported.serialize()")
