@@ -26,16 +26,8 @@ from xlamini.core.api_boundary import trim
 from xlamini.core.avals import Shape, ShapedArray
 from xlamini.core.dtypes import issubdtype, scalar_type_of
 from xlamini.core.errors import MissingRule, ShapeError
-from xlamini.core.primitive import (
-    ELEMENTWISE,
-    HAS_CPU_LOWERING,
-    PURE,
-    REMATERIALIZABLE,
-    Axis,
-    Cost,
-    Primitive,
-    definition,
-)
+from xlamini.core.primitive import ELEMENTWISE, HAS_CPU_LOWERING, PURE, REMATERIALIZABLE  # isort: split
+from xlamini.core.primitive import Axis, Cost, Primitive, definition
 from xlamini.core.sharding.factors import Factors, broadcasting
 from xlamini.core.tangents import Linear, Zero, is_differentiable, is_linear, is_zero, tangent_aval
 from xlamini.core.tracer import aval_of, literal
@@ -90,10 +82,7 @@ class Elementwise(Primitive):
     ) -> None:
         functools.update_wrapper(self, declaration)
         self.hlo, self.accepts, self.flops, self.on_cpu = hlo, accepts, flops, on_cpu
-        if flops <= 1:
-            self.traits |= REMATERIALIZABLE
-        if on_cpu is not None:
-            self.traits |= HAS_CPU_LOWERING
+        self.traits |= (flops <= 1) * REMATERIALIZABLE | (on_cpu is not None) * HAS_CPU_LOWERING
         self.arity = declaration.__code__.co_argcount
         self.partials: Sequence[Callable[..., Any]] | None = None
         self.linear_rule: Callable[..., Any] | None = None
