@@ -104,3 +104,11 @@ def user_stacklevel() -> int:
     while frame is not None and is_hidden(frame):
         level, frame = level + 1, frame.f_back
     return level
+
+
+def definition(thing: Any) -> tuple[str, int]:
+    """File and line where a class or function is written."""
+    try:
+        return inspect.getsourcefile(thing) or "?", inspect.getsourcelines(thing)[1]
+    except (OSError, TypeError):
+        return "?", 0

@@ -12,7 +12,6 @@ A missing rule raises `MissingRule`, which says what to write and where.
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple, NoReturn, TypeVar, cast
@@ -21,6 +20,7 @@ from xlamini.core import hooks
 from xlamini.core.avals import ShapedArray
 from xlamini.core.effects import Effects, no_effects
 from xlamini.core.errors import MissingRule
+from xlamini.core.frames import definition
 from xlamini.core.named_axes import Axis as Axis
 from xlamini.core.sharding.factors import Factors
 from xlamini.core.sharding.propagation import Splits, split_results
@@ -206,11 +206,3 @@ def remembered(rule: F) -> F:
         return found
 
     return cast(F, shape_rule)
-
-
-def definition(thing: Any) -> tuple[str, int]:
-    """File and line where a class or function is written."""
-    try:
-        return inspect.getsourcefile(thing) or "?", inspect.getsourcelines(thing)[1]
-    except (OSError, TypeError):
-        return "?", 0

@@ -26,8 +26,8 @@ from xlamini.core.api_boundary import trim
 from xlamini.core.avals import Shape, ShapedArray
 from xlamini.core.dtypes import issubdtype, scalar_type_of
 from xlamini.core.errors import MissingRule, ShapeError
-from xlamini.core.primitive import ELEMENTWISE, HAS_CPU_LOWERING, PURE, REMATERIALIZABLE  # isort: split
-from xlamini.core.primitive import Axis, Cost, Primitive, definition
+from xlamini.core.frames import definition
+from xlamini.core.primitive import ELEMENTWISE, HAS_CPU_LOWERING, PURE, REMATERIALIZABLE, Axis, Cost, Primitive
 from xlamini.core.sharding.factors import Factors, broadcasting
 from xlamini.core.tangents import Linear, Zero, is_differentiable, is_linear, is_zero, tangent_aval
 from xlamini.core.tracer import aval_of, literal

@@ -21,7 +21,7 @@ from xlamini.runtime.to_device import device_put_value
 from xlamini.staging.aot.mismatch import differences, shown
 from xlamini.staging.compile.compiling import compile_lowered
 from xlamini.staging.compile.cost import CostAnalysis, cost_of_program
-from xlamini.staging.compile.lowered import LoweredProgram
+from xlamini.staging.compile.lowered_program import LoweredProgram
 from xlamini.staging.compile.lowering_target import Elsewhere, destination, device_of
 from xlamini.staging.compile.program import Program
 from xlamini.staging.trace.shape_struct import ShapeDtypeStruct

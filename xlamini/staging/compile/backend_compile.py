@@ -7,7 +7,7 @@ from typing import Any
 from xlamini.core.effects import any_ordered
 from xlamini.runtime.executable import Executable, compile_module
 from xlamini.runtime.meshes.program_placement import as_placed
-from xlamini.staging.compile.lowered import LoweredProgram
+from xlamini.staging.compile.lowered_program import LoweredProgram
 
 Options = Mapping[str, Any] | None
 

@@ -20,7 +20,7 @@ from xlamini.runtime.files import disk_cache
 from xlamini.runtime.files.disk_key import Key, key
 from xlamini.runtime.host_memory import memory_needed
 from xlamini.staging.compile.backend_compile import Options, backend_compile, interface_of
-from xlamini.staging.compile.lowered import LoweredProgram
+from xlamini.staging.compile.lowered_program import LoweredProgram
 
 
 def cached_executable(program: LoweredProgram, options: Options) -> Executable:

@@ -8,7 +8,7 @@ from xlamini.core.config import programs_are_kept
 from xlamini.runtime.executable import Executable, is_elsewhere
 from xlamini.runtime.processes.group import spans_processes
 from xlamini.staging.compile.backend_compile import Options, backend_compile, interface_of
-from xlamini.staging.compile.lowered import LoweredProgram
+from xlamini.staging.compile.lowered_program import LoweredProgram
 from xlamini.staging.compile.program import Program
 
 if TYPE_CHECKING:

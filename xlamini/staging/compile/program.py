@@ -19,7 +19,7 @@ from xlamini.runtime.keys import overlaid, overlay
 from xlamini.runtime.lifetime import explain_failure, release
 from xlamini.runtime.to_device import device_put_value
 from xlamini.runtime.versions import DISPATCH_ERRORS
-from xlamini.staging.compile.lowered import LoweredProgram
+from xlamini.staging.compile.lowered_program import LoweredProgram
 
 if TYPE_CHECKING:
     from xlamini.runtime.targets.compile_only import Unloaded

@@ -29,7 +29,7 @@ from xlamini.runtime.lifetime import explain_failure
 from xlamini.runtime.versions import DISPATCH_ERRORS
 from xlamini.staging.call.call import jit_p
 from xlamini.staging.compile.compiling import compile_lowered
-from xlamini.staging.compile.lowered import LoweredProgram
+from xlamini.staging.compile.lowered_program import LoweredProgram
 from xlamini.staging.compile.placement import Placement, asked_place, elsewhere, placement, shardings_in
 from xlamini.staging.compile.program import Program
 from xlamini.staging.run.call_errors import Explain, guarded

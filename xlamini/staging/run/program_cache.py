@@ -22,7 +22,7 @@ from xlamini.interpreters.evaluate import evaluate
 from xlamini.primitives.convert import convert
 from xlamini.runtime.to_device import device_put_value
 from xlamini.staging.compile.compiling import compile_lowered
-from xlamini.staging.compile.lowered import LoweredProgram
+from xlamini.staging.compile.lowered_program import LoweredProgram
 from xlamini.staging.compile.placement import placement, shardings_in
 from xlamini.staging.compile.program import Program
 from xlamini.staging.run.lift_literals import numbers_apart
