@@ -34,7 +34,7 @@ class Cost(NamedTuple):
     bytes: int
 
 
-# Traits. Ints, because `Builder.emit` tests one for every equation.
+# Traits, to be combined by `|`.
 
 PURE = 1
 """Its rules depend only on flags, params, literals and types, so their results are memoised.
@@ -68,6 +68,13 @@ class Primitive:
     """What holds of every equation of it, as an int: `PURE | REMATERIALIZABLE`."""
     lacks: Mapping[str, str] = {}
     """The rules that it does not have by design, each with the reason."""
+
+    is_pure = True
+    """Whether the class's traits include PURE."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls.is_pure = bool(cls.traits & PURE)  # an attribute of its own, because `Builder.emit` reads it for every equation
 
     def __init__(self, name: str | None = None):
         if name is not None:

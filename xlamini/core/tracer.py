@@ -20,7 +20,7 @@ from xlamini.core.frames import Source, hidden_files, user_line
 from xlamini.core.gc_pause import paused_gc
 from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Literal, Provenance, Signature, Var
 from xlamini.core.literals import SCALAR_TYPES, aval_of, literal
-from xlamini.core.primitive import HAS_OWN_SHARDING_RULE, PURE
+from xlamini.core.primitive import HAS_OWN_SHARDING_RULE
 from xlamini.core.sharding.manual_axes import missing, result_types
 from xlamini.core.sharding.propagation import divided, refuse
 from xlamini.core.state import state
@@ -100,7 +100,7 @@ class Builder:
             key.append(atom.aval)
         if params:
             key.extend(params.items())
-        signature = signatures.get(tuple(key)) if primitive.traits & PURE else None
+        signature = signatures.get(tuple(key)) if primitive.is_pure else None
         if signature is None:
             more = missing(primitive, atoms, params)
             if more is not None:
@@ -229,7 +229,7 @@ def _signed(primitive: Any, key: list[Any], params: dict[str, Any], avals: list[
         out, complaint = divided(primitive, out, avals, params)
     signature = Signature(out, primitive.effects(params), complaint)
     # A number goes with values that vary, but a variable of its type would have to be cast.
-    shareable = primitive.traits & PURE and complaint is None and len({a.vma for a in avals}) < 2
+    shareable = primitive.is_pure and complaint is None and len({a.vma for a in avals}) < 2
     if shareable and not signature.effects and not primitive.named_axes(params):
         remember(tuple(key), signature, params)
     return signature
