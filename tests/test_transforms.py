@@ -14,7 +14,7 @@ import pytest
 import xlamini
 from tests.checks import assert_close
 from xlamini import float0, lax
-from xlamini.staging.compile.lowered import LoweredProgram
+from xlamini.staging.compile.lowered_program import LoweredProgram
 from xlamini.staging.run import program_cache
 
 F32 = np.float32

@@ -16,7 +16,7 @@ from xlamini.core.config import (
 )
 from xlamini.core.dtypes import float0 as float0
 from xlamini.core.sharding.partition_spec import P as P
-from xlamini.core.tracer import named_scope as named_scope
+from xlamini.core.state import named_scope as named_scope
 from xlamini.core.memo import clear_caches as clear_caches
 from xlamini.core.version import __version__ as __version__
 from xlamini.doctor.facts import print_environment_info as print_environment_info

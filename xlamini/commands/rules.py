@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import xlamini
-from xlamini.core.primitive import Primitive, definition, primitives
+from xlamini.core.frames import definition
+from xlamini.core.primitive import Primitive, primitives
 
 RULES = ("shape_rule", "jvp", "transpose", "batch", "lower", "cost")
 ROOT = Path(xlamini.__file__).parent

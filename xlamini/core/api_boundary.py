@@ -1,7 +1,7 @@
-"""The edge between the user's program and the library: tracebacks show the user's frames, not ours.
+"""Traceback filtering at the API boundary.
 
-An error is raised deep inside, in terms of what went wrong; its traceback is trimmed where it leaves the library. Set
-the flag `traceback_filtering` to "off" (or XLAMINI_TRACEBACK_FILTERING=off) to see everything.
+An error is raised deep inside the library; its traceback is trimmed to the user's frames where it leaves the library.
+The flag `traceback_filtering` (or XLAMINI_TRACEBACK_FILTERING=off) turns that off.
 """
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from collections.abc import Callable
 from types import FrameType, FunctionType, TracebackType
 from typing import Any, ParamSpec, TypeVar
 
+from xlamini.core import hooks
 from xlamini.core.config import traceback_filtering
-from xlamini.core.provenance import hidden_files
+from xlamini.core.frames import hidden_files
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -22,18 +23,18 @@ F = TypeVar("F", bound=Callable[..., Any])
 _edged: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
-def is_edge(fun: F) -> F:
-    """Decorator for a function that calls `trim` by itself, which saves a call."""
+def is_api_boundary(fun: F) -> F:
+    """Decorator for a function that calls `trim` itself, which saves a Python call."""
     _edged.add(fun)
     return fun
 
 
-def edge(fun: Callable[P, R]) -> Callable[P, R]:
-    """Decorator for what users call: errors leave it without the library's frames."""
+def api_boundary(fun: Callable[P, R]) -> Callable[P, R]:
+    """Decorator for public functions: errors leave them without the library's frames."""
     if fun in _edged:
         return fun
 
-    @is_edge
+    @is_api_boundary
     @functools.wraps(fun)
     def at_edge(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
@@ -45,19 +46,19 @@ def edge(fun: Callable[P, R]) -> Callable[P, R]:
     return at_edge
 
 
-def edge_methods(cls: type) -> None:
-    """Make the methods of a class that users call edges, those of the class itself too."""
+def api_boundary_methods(cls: type) -> None:
+    """Decorate the public methods and class methods of a class with `api_boundary`."""
     for name, member in list(vars(cls).items()):
         if not name.startswith("__") and name.startswith("_"):
             continue
         if type(member) is FunctionType:
-            setattr(cls, name, edge(member))
+            setattr(cls, name, api_boundary(member))
         elif type(member) is classmethod:
-            setattr(cls, name, classmethod(edge(member.__func__)))
+            setattr(cls, name, classmethod(api_boundary(member.__func__)))
 
 
 def edge_of_face(namespace: dict[str, Any]) -> None:
-    """Make the functions that a public module names edges; the library's own calls go to what is beneath them.
+    """Decorate the functions that a public module names; the library itself calls the undecorated ones.
 
     A module that also holds what it is made of says in `__all__` which names are public.
     """
@@ -66,17 +67,17 @@ def edge_of_face(namespace: dict[str, Any]) -> None:
 
 
 def make_edge(namespace: dict[str, Any], name: str) -> None:
-    """Make what a public module calls `name` an edge, if it is a function."""
+    """Decorate a public module's member `name`, if it is a function."""
     member = namespace.get(name)
     if type(member) is FunctionType and not name.startswith("_"):
         namespace[name] = _public(member, namespace["__name__"], name)
 
 
 def _public(fun: FunctionType, module: str, name: str) -> Any:
-    """The edge of a function, one however many faces it has, which pickle finds under its public name."""
+    """The decorated function, one for all modules that export it, pickled under its public name."""
     known = _edges.get(fun)
     if known is None:
-        made = edge(fun)
+        made = api_boundary(fun)
         made.__module__, made.__qualname__ = module, name
         known = _edges.setdefault(fun, made)  # another thread may have been first
         _edges[known] = known
@@ -86,19 +87,9 @@ def _public(fun: FunctionType, module: str, name: str) -> Any:
 _edges: dict[Any, Any] = {}
 
 
-Explain = Callable[[BaseException], None]
-_explanations: list[Explain] = []
-
-
-def install_explanation(explain: Explain) -> None:
-    """Have `explain(error)` called for every error that leaves the library; it may say in it what lies behind."""
-    _explanations.append(explain)
-
-
 def trim(error: BaseException) -> None:
-    """Take the library's frames out of an error's traceback, and let it say what lies behind it."""
-    for explain in _explanations:
-        explain(error)
+    """Explain an error (`hooks.explain_error`) and drop the library's frames from its traceback."""
+    hooks.explain_error(error)
     if traceback_filtering.value != "off":
         error.__traceback__ = _of_user(error.__traceback__)
 
@@ -116,6 +107,6 @@ def _of_user(traceback: TracebackType | None) -> TracebackType | None:
 
 
 def _is_ours(frame: FrameType) -> bool:
-    """Whether a frame is the library's: its code is, or was made for a module of it, as a dataclass's `__init__`."""
+    """Whether a frame runs code of the library, or code generated in one of its modules (a dataclass's `__init__`)."""
     file = frame.f_code.co_filename
     return hidden_files[frame.f_globals.get("__file__", file) if file == "<string>" else file]

@@ -1,21 +1,20 @@
-"""Avals: what is known of a value before it exists.
+"""Avals: abstract values, the types of arrays.
 
-An aval is interned: asking twice for the same type gives the same object. So avals are equal if and only if they are
-the same object, and tables of them cost no more than tables of ints.
+Avals are interned: two equal types are one object. So comparing and hashing them costs as little as for ints.
 """
 from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
 
+from xlamini.core import hooks
 from xlamini.core.dtypes import float0, short_name
 from xlamini.core.errors import ShapeError
 from xlamini.core.sharding.abstract_mesh import ManualAxisType
-from xlamini.core.sharding.aval_sharding import Names, Split, with_entry
+from xlamini.core.sharding.aval_sharding import AvalSharding, Names, with_entry
 
 Shape = tuple[int, ...]
 
@@ -24,15 +23,13 @@ _MAX_BYTES = 2**60
 
 
 NOWHERE: frozenset[Any] = frozenset()
-sharding_of: list[Callable[[ShapedArray], Any]] = []
-"""Gives the NamedSharding of a type; a floor above puts it here."""
 
 
 class ShapedArray:
-    """An array's type: shape, dtype, weak type, and what it says of meshes.
+    """An array's type: shape, dtype, weak type, varying manual axes, sharding.
 
-    Within shard_map that is the manual axes along which the value varies (`vma`): devices along others have the same.
-    On a mesh with explicit axes it is how the value is split along them (`split`), None if it is not.
+    `vma` are the manual axes of shard_map along which the value varies; along all others, devices hold equal values.
+    `split` is the sharding along explicit mesh axes; None if the value is not split.
     """
 
     __slots__ = ("dtype", "nbytes", "shape", "size", "split", "vma", "weak_type")
@@ -42,7 +39,7 @@ class ShapedArray:
     dtype: Any
     weak_type: bool
     vma: frozenset[Any]
-    split: Split | None
+    split: AvalSharding | None
     size: int
     nbytes: int
 
@@ -52,7 +49,7 @@ class ShapedArray:
         dtype: Any,
         weak_type: bool = False,
         vma: frozenset[Any] = NOWHERE,
-        split: Split | None = None,
+        split: AvalSharding | None = None,
     ) -> ShapedArray:
         key = (shape, dtype, weak_type, vma, split)
         aval = cls._interned.get(key)
@@ -79,20 +76,20 @@ class ShapedArray:
 
     @property
     def sharding(self) -> Any:
-        """How the value is split, as a NamedSharding over an AbstractMesh, which has no axes if nothing is split."""
-        return sharding_of[0](self)
+        """The sharding as a NamedSharding over an AbstractMesh, which has no axes if the value is not split."""
+        return hooks.sharding_of(self)
 
     @property
     def manual_axis_type(self) -> ManualAxisType:
-        """Along which manual axes the value varies."""
+        """The manual axes along which the value varies, in JAX's form."""
         return ManualAxisType(self.vma)
 
     def varying(self, axes: frozenset[Any]) -> ShapedArray:
-        """The same type for a value that varies along just these axes."""
+        """The type with other varying manual axes."""
         return self if axes == self.vma else self.update(vma=axes)
 
-    def divided(self, split: Split | None) -> ShapedArray:
-        """The same type for a value that is split so."""
+    def with_sharding(self, split: AvalSharding | None) -> ShapedArray:
+        """The type with another sharding along explicit mesh axes."""
         return self if split is self.split else self.update(split=split)
 
     def __reduce__(self):
@@ -103,7 +100,7 @@ class ShapedArray:
         return len(self.shape)
 
     def update(self, **changes: Any) -> ShapedArray:
-        """The same aval with some fields changed; with another shape it is not split, unless `split` is given."""
+        """The aval with some fields changed; a change of shape drops the sharding, unless `split` is given."""
         of = changes.get
         return ShapedArray(
             of("shape", self.shape),
@@ -117,12 +114,12 @@ class ShapedArray:
         return ShapedArray(self.shape, self.dtype, False, self.vma, self.split) if self.weak_type else self
 
     def without(self, dim: int) -> ShapedArray:
-        """The type with a dimension taken off."""
+        """The type without dimension `dim`."""
         shape = (*self.shape[:dim], *self.shape[dim + 1 :])
         return self.update(shape=shape, split=self.split and self.split.without(dim))
 
     def inserted(self, dim: int, size: int, placed: tuple[Any, Names] | None = None) -> ShapedArray:
-        """The type with a further dimension of this size at `dim`, split along the axes of a mesh in `placed`."""
+        """The type with a new dimension at `dim`; `placed` is a mesh and the axes that split the dimension."""
         shape = (*self.shape[:dim], size, *self.shape[dim:])
         split = self.split and self.split.inserted(dim)
         if placed is not None:

@@ -13,11 +13,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xlamini.core.config import trace_context_key
+from xlamini.core.frames import is_own, warnings_given
 from xlamini.core.jaxpr import Jaxpr, Literal
 from xlamini.core.memo import Memo
-from xlamini.core.provenance import is_own, warnings_given
 from xlamini.core.pytree import tree_flatten, tree_unflatten
-from xlamini.core.tracer import Builder, Tracer, active, state
+from xlamini.core.state import state
+from xlamini.core.tracer import Builder, Tracer, active
 
 _BOUNDS = frozenset({int, type(None)})
 _PLAIN = frozenset({int, float, bool, str, type(None), type, type(Ellipsis)})

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from xlamini.core.avals import ShapedArray
 from xlamini.core.errors import JaxprError
 from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Literal, Var, effects_of, subjaxprs
+from xlamini.core.primitive import CallLike
 from xlamini.core.tracer import Builder, active
 
 
 def check_jaxpr(jaxpr: Jaxpr) -> None:
-    """Raise JaxprError unless variables are assigned once, before they are used, with the types the rules give."""
+    """Raise JaxprError unless each variable is assigned once, before its uses, with the type that the rule gives."""
     defined: set[Var] = set()
     _define(defined, [*jaxpr.constvars, *jaxpr.invars], jaxpr, None)
     with active(Builder("check")):
@@ -19,7 +20,7 @@ def check_jaxpr(jaxpr: Jaxpr) -> None:
             _check_types(jaxpr, eqn)
             for inner in subjaxprs(eqn):
                 _check_inner(inner, jaxpr, eqn)
-            if eqn.primitive.called is not None:
+            if isinstance(eqn.primitive, CallLike):
                 _check_operands(eqn.params[eqn.primitive.called], jaxpr, eqn)
             _define(defined, eqn.outvars, jaxpr, eqn)
     _check_used(defined, jaxpr.outvars, jaxpr, None)

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from xlamini.core.api_boundary import edge
+from xlamini.core.api_boundary import api_boundary
 from xlamini.core.effects import more_than_observing
 from xlamini.core.errors import (
     ConcretizationTypeError,
@@ -20,8 +20,8 @@ from xlamini.core.errors import (
     TracerBoolConversionError,
     TracerIntegerConversionError,
 )
+from xlamini.core.frames import user_line
 from xlamini.core.jaxpr import Atom, Equation, Literal, Var
-from xlamini.core.provenance import user_line
 from xlamini.core.tracer import Builder, Tracer, active, leaked
 
 
@@ -90,7 +90,7 @@ def _read(builder: Builder, captured: dict[Var, Any], atom: Atom) -> Any:
 
 
 def _asking(error: type[JAXTypeError], wish: str, fix: str, convert: Callable[..., Any]) -> Any:
-    @edge
+    @api_boundary
     def method(self: Tracer, *args: Any, **options: Any) -> Any:
         try:
             value = value_of(self)

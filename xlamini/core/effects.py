@@ -1,7 +1,7 @@
-"""What an equation does besides computing its outputs.
+"""Side effects of equations.
 
-An equation with an effect is never removed. Ordered effects of one program happen in the order of its equations: their
-lowering threads a token through loops and branches. Unordered ones may happen in any order.
+An equation with an effect is never removed. Ordered effects of a program happen in the order of its equations: the
+lowering threads a token through loops and branches. Unordered effects may happen in any order.
 """
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 
 class Effect(NamedTuple):
-    """A kind of effect. One that is `observing`, such as printing, may be repeated or left out by a rewrite."""
+    """A kind of effect. A rewrite may repeat or drop an `observing` one, such as printing."""
 
     name: str
     ordered: bool = False
@@ -26,11 +26,15 @@ debug_effect = Effect("debug", observing=True)
 ordered_debug_effect = Effect("debug", ordered=True, observing=True)
 
 
+Effects = frozenset
+no_effects: Effects = frozenset()
+
+
 def any_ordered(effects: Iterable[Effect]) -> bool:
     """Whether a token must be threaded through the lowering."""
     return any(effect.ordered for effect in effects)
 
 
 def more_than_observing(effects: Iterable[Effect]) -> list[Effect]:
-    """The effects that a rewrite may neither repeat nor leave out."""
+    """The effects that a rewrite may neither repeat nor drop."""
     return [effect for effect in effects if not effect.observing]

@@ -9,28 +9,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from xlamini.core.avals import ShapedArray
-from xlamini.core.jaxpr import Effects, Equation, Jaxpr, Var
+from xlamini.core.jaxpr import Equation, EquationKind, Jaxpr, Provenance, Var
 from xlamini.core.memo import Memo, OwnedMemo
-from xlamini.core.provenance import Provenance
+from xlamini.core.primitive import HAS_OWN_SHARDING_RULE
 from xlamini.core.sharding.manual_axes import result_types
 from xlamini.core.sharding.propagation import divided
-
-
-class EquationKind:
-    """The result types (one, or a list), the effects, and what rewrites have derived from one such equation.
-
-    `sharding_conflict` says why the operands' shardings disagree, or is None. With a conflict, the compiler chooses the
-    results' shardings; without one, they are those of the result types. A kind that is not `shared` belongs to one
-    equation.
-    """
-
-    __slots__ = ("__weakref__", "derived", "effects", "result_types", "sharding_conflict", "shared")
-
-    def __init__(self, result_types: Any, effects: Effects, sharding_conflict: str | None):
-        self.result_types, self.effects, self.sharding_conflict = result_types, effects, sharding_conflict
-        self.shared = False
-        self.derived: dict[tuple, Any] = {}
-
 
 kinds = Memo("kind: equations", 4096, counted=False)
 """By primitive, operand types and params; of pure primitives only. `Builder.emit` looks up in the table itself."""
@@ -45,11 +28,11 @@ def new_kind(
     """The kind of an equation that is not in `kinds`, added there if other equations may share it."""
     out = result_types(primitive, primitive.shape_rule(*avals, **params), avals, params)
     conflict = None
-    if primitive.divides or any(a.split is not None for a in avals):
+    if primitive.traits & HAS_OWN_SHARDING_RULE or any(a.split is not None for a in avals):
         out, conflict = divided(primitive, out, avals, params)
     kind = EquationKind(out, primitive.effects(params), conflict)
     # A number goes with values that vary, but a variable of its type would have to be cast.
-    shareable = primitive.pure and conflict is None and len({a.vma for a in avals}) < 2
+    shareable = primitive.is_pure and conflict is None and len({a.vma for a in avals}) < 2
     if shareable and not kind.effects and not primitive.named_axes(params):
         kind.shared = not any(map(_is_ambiguous, params.values()))
     return kinds.keep(tuple(key), kind) if kind.shared else kind

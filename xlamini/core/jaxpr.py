@@ -1,26 +1,22 @@
-"""The language: variables, literals, equations, jaxprs.
+"""The intermediate representation: variables, literals, equations, jaxprs.
 
-A jaxpr is a straight list of equations over typed variables. It is never changed after its builder finished it, so
+A jaxpr is a straight-line list of equations over typed variables. It is immutable once its builder has finished it, so
 results of rewrites are memoised on it (`memo`) and live exactly as long as it does.
 """
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar, final
+from typing import Any, TypeVar, final
 
+from xlamini.core import hooks
 from xlamini.core.avals import ShapedArray
+from xlamini.core.effects import Effects, no_effects
+from xlamini.core.frames import Source
 from xlamini.core.memo import OwnedMemo
-
-if TYPE_CHECKING:
-    from xlamini.core.equation_kind import EquationKind
-    from xlamini.core.primitive import Primitive
-    from xlamini.core.provenance import Provenance
+from xlamini.core.primitive import Primitive
 
 R = TypeVar("R")
-
-Effects = frozenset
-no_effects: Effects = frozenset()
 
 rewrites = OwnedMemo("jaxpr: rewrites and facts", None, "memo", counted=True)
 """On each jaxpr: what `once`, `rewrite` and the keys of structure.py have made of it."""
@@ -41,7 +37,7 @@ class Var:
 
 @final
 class Literal:
-    """A scalar written into the program."""
+    """A scalar constant in a program."""
 
     __slots__ = ("aval", "val")
 
@@ -60,10 +56,27 @@ class Literal:
 Atom = Var | Literal
 
 
-class Equation:
-    """`outvars = primitive[params] invars`, with where it came from and its number in its jaxpr.
+class EquationKind:
+    """The result types (one, or a list), the effects, and what rewrites have derived from one such equation.
 
-    `kind` is what it shares with all equations of its kind in all programs (equation_kind.py), or None.
+    All equations of one primitive with equal params and operand types share one kind (equation_kind.py).
+    `sharding_conflict` says why the operands' shardings disagree, or is None. With a conflict, the compiler chooses the
+    results' shardings; without one, they are those of the result types. A kind that is not `shared` belongs to one
+    equation.
+    """
+
+    __slots__ = ("derived", "effects", "result_types", "sharding_conflict", "shared")
+
+    def __init__(self, result_types: Any, effects: Effects, sharding_conflict: str | None):
+        self.result_types, self.effects, self.sharding_conflict = result_types, effects, sharding_conflict
+        self.shared = False
+        self.derived: dict[tuple, Any] = {}
+
+
+class Equation:
+    """`outvars = primitive[params] invars`, with its provenance and its index in the jaxpr (`id`).
+
+    `kind` is shared by all equations of its kind, in all programs; None in a program of one equation.
     """
 
     __slots__ = ("effects", "id", "invars", "kind", "outvars", "params", "primitive", "provenance")
@@ -84,22 +97,55 @@ class Equation:
         self.provenance, self.id = provenance, id
 
     def copied(self, invars: Sequence[Atom], id: int, provenance: Provenance | None = None) -> Equation:
-        """The same operation on other operands of the same types, with results of its own."""
+        """The operation on other operands of the same types, with fresh output variables."""
         outvars = [Var(v.aval) for v in self.outvars]
         place = provenance or self.provenance
         return Equation(self.primitive, invars, outvars, self.params, self.effects, place, id, self.kind)
 
     def __repr__(self) -> str:
-        from xlamini.core.printing import format_equation
+        return hooks.format_equation(self)
 
-        return format_equation(self)
+
+class Provenance:
+    """The source and scope of an equation; for one that a rewrite made, its name and the original equation."""
+
+    __slots__ = ("origin", "rewrite", "scope", "source")
+
+    def __init__(
+        self,
+        source: Source | None,
+        scope: tuple[str, ...] = (),
+        rewrite: str | None = None,
+        origin: Equation | None = None,
+    ):
+        self.source, self.scope, self.rewrite, self.origin = source, scope, rewrite, origin
+
+    @property
+    def path(self) -> list[str]:
+        """The rewrites that led from the user's equation to this one, oldest first: `['jvp of e3 tanh', …]`."""
+        steps, here = [], self
+        while here.origin is not None:
+            steps.append(f"{here.rewrite} of e{here.origin.id} {here.origin.primitive.name}")
+            here = here.origin.provenance
+        return steps[::-1]
+
+    def describe(self) -> str:
+        """The user's line and the rewrites, as one line of text."""
+        where = str(self.source) if self.source is not None else "unknown place"
+        return " <- ".join([where, *self.path])
+
+
+def derived(rewrite: str, eqn: Equation) -> Provenance:
+    """The provenance of the equations that a rewrite derives from an equation."""
+    parent = eqn.provenance
+    return Provenance(parent.source, parent.scope, rewrite, eqn)
 
 
 class Jaxpr:
-    """A program: constvars and invars in, outvars out, equations in between.
+    """A program: input variables, equations, outputs.
 
-    `constvars` stand for captured values, which are in `consts`; jaxprs inside an equation's params have none, their
-    captures are operands of the equation.
+    `constvars` are the variables of captured values, whose values are `consts`. A jaxpr in an equation's params has
+    none: its captured values are operands of the equation.
     """
 
     __slots__ = ("__weakref__", "consts", "constvars", "effects", "eqns", "invars", "memo", "name", "outvars")
@@ -128,18 +174,16 @@ class Jaxpr:
         return [v.aval for v in self.outvars]
 
     def replace(self, **changes: Any) -> Jaxpr:
-        """A new jaxpr with some fields changed (and nothing remembered)."""
+        """A new jaxpr with some fields changed and an empty memo."""
         fields = ("constvars", "invars", "outvars", "eqns", "name", "consts")
         return Jaxpr(**{**{f: getattr(self, f) for f in fields}, **changes})
 
     def __repr__(self) -> str:
-        from xlamini.core.printing import format_jaxpr
-
-        return format_jaxpr(self)
+        return hooks.format_jaxpr(self)
 
 
 class ClosedJaxpr:
-    """A jaxpr with the values it captured."""
+    """A jaxpr with its captured values."""
 
     __slots__ = ("consts", "jaxpr")
 
@@ -153,9 +197,7 @@ class ClosedJaxpr:
 
     def pretty_print(self, **options: Any) -> str:
         """The program as text; options: `source=True` adds the user's lines, `width=` the line width."""
-        from xlamini.core.printing import format_jaxpr
-
-        return format_jaxpr(self.jaxpr, **options)
+        return hooks.format_jaxpr(self.jaxpr, **options)
 
     def __repr__(self) -> str:
         return self.pretty_print()
@@ -170,7 +212,7 @@ def effects_of(eqns: Sequence[Equation]) -> Effects:
 
 
 def once(fun: Callable[[Jaxpr], R]) -> Callable[[Jaxpr], R]:
-    """Decorator for a function of a jaxpr and nothing else, whose result is memoised on the jaxpr."""
+    """Decorator for a function of a jaxpr only: its result is memoised on the jaxpr."""
 
     @functools.wraps(fun)
     def memoised(jaxpr: Jaxpr) -> R:
@@ -184,7 +226,7 @@ def once(fun: Callable[[Jaxpr], R]) -> Callable[[Jaxpr], R]:
 
 
 def close_over(jaxpr: Jaxpr) -> Jaxpr:
-    """The jaxpr with its captured values as leading ordinary inputs; the same one each time."""
+    """The jaxpr with its captured values as leading inputs; memoised."""
     return _closed(jaxpr) if jaxpr.constvars else jaxpr
 
 
@@ -199,7 +241,7 @@ def subjaxprs(eqn: Equation) -> list[Jaxpr]:
 
 
 def jaxprs_in(params: dict[str, Any]) -> list[Jaxpr]:
-    """The jaxprs among params, alone or in tuples, in the order of the params."""
+    """The jaxprs that are params or items of tuple params, in the order of the params."""
     found = []
     for value in params.values():
         for item in value if isinstance(value, tuple | list) else (value,):

@@ -7,30 +7,49 @@
     lower       StableHLO values -> StableHLO values
     cost        flops and bytes
 
-A rule that is not written raises `MissingRule`, which says what to write and where.
+A missing rule raises `MissingRule`, which says what to write and where.
 """
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple, NoReturn
 
+from xlamini.core import hooks
 from xlamini.core.avals import ShapedArray
+from xlamini.core.effects import Effects, no_effects
 from xlamini.core.errors import MissingRule
-from xlamini.core.jaxpr import Effects, no_effects
+from xlamini.core.frames import definition
 from xlamini.core.named_axes import Axis as Axis
 from xlamini.core.sharding.factors import Factors
 from xlamini.core.sharding.propagation import Splits, split_results
-from xlamini.core.tracer import evaluator, state
+from xlamini.core.state import state
 
 
 class Cost(NamedTuple):
-    """What one evaluation takes: floating-point operations, and bytes read and written."""
+    """The cost of one evaluation: floating-point operations, and bytes read and written."""
 
     flops: int
     bytes: int
 
+
+# Traits, to be combined by `|`.
+
+PURE = 1
+"""Its rules depend only on flags, params, literals and types, so their results are memoised.
+
+A primitive with Python functions or jaxprs among its params is not pure: the memo would keep them alive.
+"""
+REMATERIALIZABLE = 2
+"""Cheap enough that XLA should recompute it, fused into its consumers, rather than store it."""
+ELEMENTWISE = 4
+"""Each element of the result depends only on the elements of the operands at its position."""
+HAS_OWN_SHARDING_RULE = 8
+"""It chooses its results' sharding itself, whatever the operands' shardings are."""
+IS_VMA_CAST = 16
+"""It changes the manual axes along which a value varies (vma), so its operands are never cast."""
+HAS_CPU_LOWERING = 32
+"""On the CPU, a composition of simpler operations replaces XLA's own for floats."""
 
 primitives: list[Primitive] = []
 
@@ -41,28 +60,18 @@ class Primitive:
     name: str
     multiple_results = False
     higher_order = False
-    """Whether jaxprs are among its params."""
-    pure = True
-    """Whether its rules look at nothing but flags, params, literals and types, so that what they say is remembered.
-
-    A primitive that has Python functions or jaxprs among its params is not: it would keep them alive.
-    """
-    called: str | None = None
-    """The param with the jaxpr that takes the operands as they are and gives the results, if there is one."""
-    shares_names = False
-    """Whether that jaxpr is printed with the names that its inputs and outputs have outside."""
-    cheap = False
-    """Whether XLA rather computes it again, fused into what reads it, than keep it in memory."""
-    divides = False
-    """Whether it says how its results are split over a mesh, whatever its operands are."""
-    casts = False
-    """Whether it says of a value along which manual axes it varies."""
-    in_place = False
-    """Whether each element of the result is made of the elements at its place."""
-    on_cpu: Any = None
-    """What stands in for it on the CPU, put together of simpler operations, if something does."""
+    """Whether its params contain jaxprs."""
+    traits = PURE
+    """What holds of every equation of it, as an int: `PURE | REMATERIALIZABLE`."""
     lacks: Mapping[str, str] = {}
-    """The rules it rightly has not, and why."""
+    """The rules that it does not have by design, each with the reason."""
+
+    is_pure = True
+    """Whether the class's traits include PURE."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls.is_pure = bool(cls.traits & PURE)  # for `Builder.emit`, which reads it for every equation
 
     def __init__(self, name: str | None = None):
         if name is not None:
@@ -71,31 +80,31 @@ class Primitive:
         primitives.append(self)
 
     def bind(self, *operands: Any, **params: Any) -> Any:
-        """Apply the primitive: add an equation to the active builder, or run it now if there is none."""
+        """Apply the primitive: add an equation to the active builder, or evaluate eagerly without one."""
         builder = state.builder
         if builder is None:
-            return evaluator[0](self, operands, params)
+            return hooks.evaluate(self, operands, params)
         return builder.emit(self, operands, params)
 
     def varying(self, vma: frozenset[Any], params: dict[str, Any]) -> frozenset[Any] | None:
-        """The manual axes along which the results vary, if the operands do along `vma`; None: as `shape_rule` says."""
+        """The results' varying manual axes, where `vma` are the operands'; None: those of `shape_rule`'s types."""
         return vma
 
     def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
-        """Which dimensions of operands and results are split alike over a mesh; here: every operand must be whole."""
+        """Which dimensions of operands and results share a sharding; by default, no operand may be split."""
         return Factors([(None,) * a.ndim for a in avals], [(None,) * a.ndim for a in outs])
 
     def splits(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Splits:
-        """How the results are split over a mesh, if an operand is."""
+        """The results' shardings, where an operand is sharded along explicit axes."""
         return split_results(self, avals, outs, params)
 
     def around(self, params: dict[str, Any]) -> AbstractContextManager[None]:
-        """What must hold while jaxprs among the params are rewritten."""
+        """The context in which the jaxprs among the params are rewritten."""
         return nullcontext()
 
     def operand_avals(self, params: dict[str, Any]) -> Sequence[ShapedArray]:
-        """The types that the jaxprs of a higher-order primitive take; none if they need not vary as the operands do."""
-        return params[self.called].in_avals if self.called else ()
+        """The input types of a higher-order primitive's jaxprs; none if their vma may differ from the operands'."""
+        return ()
 
     def shape_rule(self, *avals: ShapedArray, **params: Any) -> Any:
         self._missing("shape_rule", "(self, *avals, **params) -> aval")
@@ -113,33 +122,33 @@ class Primitive:
         self._missing("lower", "(self, ctx, *operands, **params) -> value")
 
     def cost(self, *avals: ShapedArray, **params: Any) -> Cost:
-        """One operation an output element, every operand read and every output written once."""
+        """By default one operation per output element; operands are read and outputs written once."""
         out = self.shape_rule(*avals, **params)
         outs = out if self.multiple_results else [out]
         moved = sum(a.nbytes for a in avals) + sum(a.nbytes for a in outs)
         return Cost(sum(a.size for a in outs), moved)
 
     def linearize(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
-        """Like jvp, under a `TangentBuilder`, which parts known from linear by itself; so jvp's rule serves.
+        """jvp under a `TangentBuilder`, which separates the linear program from the primal one.
 
-        A primitive with a jaxpr inside overrides it, to part that jaxpr too.
+        A higher-order primitive overrides it, because its jaxprs must be split too.
         """
         return self.jvp(primals, tangents, **params)
 
     def partial_eval(self, unknown: Sequence[bool], operands: Sequence[Any], **params: Any) -> Any:
-        """Apply under a `TangentBuilder` when some operands are unknown; a jaxpr inside may be parted in two."""
+        """Apply under a `TangentBuilder` with some operands unknown; a jaxpr among the params may be split in two."""
         return self.bind(*operands, **params)
 
     def physical(self, operands: Sequence[Any], avals: Sequence[ShapedArray], **params: Any) -> Any:
-        """Apply to random keys laid out as arrays of words, the words along a last dimension; outputs likewise.
+        """Apply to the physical arrays of random keys, which have the words of a key along a last dimension.
 
-        `avals` are the operands' types, keys as keys. None, as for all that only moves elements about, means: word by
-        word, by the batch rule.
+        `avals` are the logical types of the operands. None means that the batch rule applies the primitive to each
+        word, which is right for all primitives that only move elements.
         """
         return None
 
     def dce(self, used: Sequence[bool], params: dict[str, Any]) -> tuple[list[bool], list[bool], dict] | None:
-        """For some outputs unused: (operands kept, outputs kept, new params), or None to keep all."""
+        """With some outputs unused: (operands that stay, outputs that stay, new params); None if all stay."""
         return None
 
     def effects(self, params: dict[str, Any]) -> Effects:
@@ -150,11 +159,11 @@ class Primitive:
         return ()
 
     def shown_params(self, params: dict[str, Any]) -> dict[str, Any]:
-        """What a printed equation shows of its params, in this order; what the types say already may be left out."""
+        """The params that a printed equation shows, in order; a rule may leave out those that the types imply."""
         return dict(sorted(params.items()))
 
     def written(self, rule: str) -> Callable[..., Any] | None:
-        """The function that gives a rule; None if there is none, or only one (`-> NoReturn`) that says why."""
+        """The function that implements a rule; None if it is missing, or only raises (`-> NoReturn`)."""
         found = getattr(type(self), rule)
         refuses = found.__annotations__.get("return") == "NoReturn"
         return None if refuses or found is getattr(Primitive, rule) else found
@@ -170,9 +179,13 @@ class Primitive:
         return self.name
 
 
-def definition(thing: Any) -> tuple[str, int]:
-    """File and line where a class or function is written."""
-    try:
-        return inspect.getsourcefile(thing) or "?", inspect.getsourcelines(thing)[1]
-    except (OSError, TypeError):
-        return "?", 0
+class CallLike(Primitive):
+    """A primitive that calls one jaxpr, on its operands as they are, and returns the jaxpr's outputs."""
+
+    called: str
+    """The param that holds the jaxpr."""
+    shares_names = False
+    """Whether the jaxpr is printed with the call site's variable names for its inputs and outputs."""
+
+    def operand_avals(self, params: dict[str, Any]) -> Sequence[ShapedArray]:
+        return params[self.called].in_avals

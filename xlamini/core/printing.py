@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 
 from xlamini.core.call_graph import call_graph, first_paths, named_apart
+from xlamini.core.frames import Source
 from xlamini.core.gc_pause import paused_gc
 from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Literal, Var
 from xlamini.core.pretty import Break, Comment, Doc, Group, Nest, bracketed, concat, fill, join, line, render
-from xlamini.core.provenance import Source
+from xlamini.core.primitive import CallLike
 
 _nobody: Set[Var] = frozenset()
 _next_equation = Break("; ")
@@ -91,9 +92,10 @@ class _Printer:
 
     def take_over_names(self, eqn: Equation, used: Set[Var]) -> Set[Var]:
         """Give a called jaxpr's inputs and outputs the names they have outside; which of its outputs nobody uses."""
-        inner = eqn.params[eqn.primitive.called] if eqn.primitive.called and eqn.primitive.shares_names else None
-        if inner is None or inner in self.apart:
+        call = eqn.primitive
+        if not isinstance(call, CallLike) or not call.shares_names or eqn.params[call.called] in self.apart:
             return _nobody
+        inner = eqn.params[call.called]
         results = list(zip(inner.outvars, eqn.outvars, strict=True))
         wanted = [(i, o) for i, o in results if o in used]
         self.names.take_over([*zip(inner.invars, eqn.invars, strict=True), *wanted])

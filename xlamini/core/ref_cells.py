@@ -1,21 +1,22 @@
-"""Cells: places whose value a program reads and writes while it is traced; what a `Ref` is made of.
+"""Mutable cells for refs: a value that a program reads and writes while it is traced.
 
-A cell belongs to the builder in which it was made (None: to the running program). There, writing it means remembering
-another tracer: the jaxpr knows nothing of it. In a function that is traced inside, a loop's body for example, a write
-raises `Touched`. The transformation that called the function catches it and traces the function again, with the cell's
-value as one more argument and one more result. So the program stays pure, and every rewrite works as ever.
+A cell belongs to the builder that was active when it was made (None: eager execution). There, a write only replaces the
+tracer that the cell holds, so the jaxpr stays pure. In an inner trace, such as a loop's body, a write raises
+`RefEscaped`. The transformation catches it and traces the function again, with the cell's value as an extra argument
+and an extra result.
 """
 from __future__ import annotations
 
 from typing import Any
 
 from xlamini.core.avals import ShapedArray
-from xlamini.core.provenance import user_line
-from xlamini.core.tracer import Builder, state
+from xlamini.core.frames import user_line
+from xlamini.core.state import state
+from xlamini.core.tracer import Builder
 
 
-class Touched(TypeError):
-    """A cell from outside was used in a function that does not take it as an argument."""
+class RefEscaped(TypeError):
+    """A cell was used in an inner trace that does not take its value as an argument."""
 
     def __init__(self, cell: Cell, builder: Builder):
         self.cell, self.builder = cell, builder
@@ -27,7 +28,7 @@ class Touched(TypeError):
 
 
 class Cell:
-    """One value, of one type, that can be replaced."""
+    """A mutable value of a fixed type."""
 
     __slots__ = ("__weakref__", "aval", "memo", "owner", "value")
 
@@ -36,21 +37,21 @@ class Cell:
         self.memo: dict[Any, Any] = {}
 
     def read(self) -> Any:
-        """The value; Touched in a function whose trace is kept for later calls, when there may be another."""
+        """The value; RefEscaped in a trace that later calls reuse, because the value may have changed by then."""
         for builder in self._builders_inside():
             if builder.kept:
-                raise Touched(self, builder)
+                raise RefEscaped(self, builder)
         return self.value
 
     def write(self, value: Any) -> None:
-        """Replace the value; Touched in a function traced inside the one that the cell belongs to."""
+        """Replace the value; RefEscaped in a trace inside the one that the cell belongs to."""
         inside = self._builders_inside()
         if inside:
-            raise Touched(self, inside[0])
+            raise RefEscaped(self, inside[0])
         self.value = value
 
     def _builders_inside(self) -> list[Builder]:
-        """The builders between the cell's own and the active one, outermost first."""
+        """The builders from just inside the cell's own to the active one, outermost first."""
         found: list[Builder] = []
         builder = state.builder
         while builder is not None and builder is not self.owner:
@@ -60,7 +61,7 @@ class Cell:
 
 
 class Holder:
-    """What a user has of a cell: a `Ref`."""
+    """Base of `Ref`, the user's handle of a cell."""
 
     __slots__ = ("_cell",)
 

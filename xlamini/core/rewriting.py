@@ -1,7 +1,7 @@
-"""What all rewrites share: the memo on the jaxpr, and the check of their output.
+"""The decorator of rewrites: results are memoised on the jaxpr, and checked under `enable_checks`.
 
-A rule may bring in values from outside: an array that a custom rule closes over, a tracer of a program that is still
-being traced. The resulting jaxpr has them as constvars, with their values in `consts`.
+A rule may capture values: an array that a custom rule closes over, a tracer of an outer trace. They are constvars of
+the resulting jaxpr, with their values in `consts`.
 """
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from xlamini.core import config
 from xlamini.core.check import check_jaxpr
 from xlamini.core.gc_pause import paused_gc
 from xlamini.core.jaxpr import Jaxpr, rewrites
-from xlamini.core.tracer import Tracer, state
+from xlamini.core.state import state
+from xlamini.core.tracer import Tracer
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -22,7 +23,7 @@ R = TypeVar("R")
 def rewrite(fun: Callable[Concatenate[Jaxpr, P], R]) -> Callable[Concatenate[Jaxpr, P], R]:
     """Memoise `fun(jaxpr, *options)` on the jaxpr, and check its result when checks are on.
 
-    The result is made of jaxprs and plain data.
+    The result consists of jaxprs and plain data.
     """
 
     @functools.wraps(fun)

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.jaxpr import Atom, Jaxpr, Var, once, rewrites, subjaxprs
-from xlamini.core.provenance import Provenance
+from xlamini.core.jaxpr import Atom, Jaxpr, Provenance, Var, once, rewrites, subjaxprs
 
 
 class RewriteRule:

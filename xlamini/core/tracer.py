@@ -1,45 +1,35 @@
-"""One tracer, one builder.
+"""Tracers and the builder that collects their equations.
 
 While a builder is active (`state.builder`), binding a primitive adds an equation to it and returns a tracer. A value
 from outside, an outer builder's tracer or an array, becomes a captured input; Python and NumPy scalars become literals.
-When no builder is active, binding evaluates at once, through the evaluator that a floor above installs.
+Without an active builder, binding evaluates eagerly (`hooks.evaluate`).
 """
 from __future__ import annotations
 
 import sys
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from xlamini.core import config
+from xlamini.core import config, hooks
 from xlamini.core.avals import ShapedArray
 from xlamini.core.equation_kind import kinds, new_kind
 from xlamini.core.errors import UnexpectedTracerError
+from xlamini.core.frames import Source, hidden_files, user_line
 from xlamini.core.gc_pause import paused_gc
-from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Literal, Var
+from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Literal, Provenance, Var
 from xlamini.core.literals import SCALAR_TYPES, aval_of, literal
-from xlamini.core.provenance import Provenance, Source, hidden_files, user_line
-from xlamini.core.sharding.manual_axes import cast, missing
+from xlamini.core.sharding.manual_axes import missing
 from xlamini.core.sharding.propagation import refuse
+from xlamini.core.state import state
 from xlamini.core.tangents import Linear, NonlinearError, Zero
 
-
-class _State(threading.local):
-    """What a thread is tracing, and the name scopes it is in."""
-
-    builder: Builder | None = None
-    scope: tuple[str, ...] = ()
-
-
-state = _State()
 _kinds = kinds.table
 
 
 class Tracer:
-    """A value that will exist when the program runs. It has a type (`aval`), no number."""
+    """A value of the program being traced: it has a type (`aval`), but no number."""
 
     __slots__ = ("__weakref__", "aval", "builder", "variable")
 
@@ -95,7 +85,7 @@ class Builder:
         self.sources: dict[tuple, Provenance] = {} if self.parent is None else self.parent.sources
 
     def input(self, aval: ShapedArray, value: Any = None) -> Tracer:
-        """A new input; with `value`, Python may ask for its number."""
+        """A new input; `value` lets Python control flow read its number."""
         var = Var(aval)
         self.inputs.append(var)
         if value is not None:
@@ -111,11 +101,11 @@ class Builder:
             key.append(atom.aval)
         if params:
             key.extend(params.items())
-        kind = _kinds.get(tuple(key)) if primitive.pure else None
+        kind = _kinds.get(tuple(key)) if primitive.is_pure else None
         if kind is None:
             more = missing(primitive, atoms, params)
             if more is not None:
-                alike = [cast[0](x, axes) if axes else x for x, axes in zip(operands, more, strict=True)]
+                alike = [hooks.cast_varying(x, axes) if axes else x for x, axes in zip(operands, more, strict=True)]
                 return self.emit(primitive, alike, params)
             kind = new_kind(primitive, key, params, [a.aval for a in atoms])
             if kind.sharding_conflict is not None and self.provenance is None:  # no user can mend a rewrite's equations
@@ -130,14 +120,14 @@ class Builder:
         return Tracer(self, outvars[0], out)
 
     def replay(self, eqn: Equation, operands: Sequence[Any]) -> list[Tracer]:
-        """Add a copy of an equation of another jaxpr: its types are known, its provenance stays."""
+        """Add a copy of an equation of another jaxpr, with its result types and its provenance."""
         atoms = [x.variable if type(x) is Tracer and x.builder is self else self.atom(x) for x in operands]
         new = eqn.copied(atoms, len(self.equations))
         self.equations.append(new)
         return [Tracer(self, v, v.aval) for v in new.outvars]
 
     def inline(self, jaxpr: Jaxpr, operands: Sequence[Any], provenance: Provenance | None = None) -> list[Any]:
-        """Add copies of a jaxpr's equations; its outputs. Their provenance stays, unless another is given."""
+        """Add copies of a jaxpr's equations and return its outputs; `provenance` replaces that of the equations."""
         env: dict[Atom, Atom] = {}
         for v, x in zip(jaxpr.invars, operands, strict=True):
             env[v] = x.variable if type(x) is Tracer and x.builder is self else self.atom(x)
@@ -157,7 +147,7 @@ class Builder:
         return [Tracer(self, env[a], a.aval) if type(a) is Var else a for a in jaxpr.outvars]
 
     def atom(self, x: Any) -> Atom:
-        """The variable or literal that stands for a value in this builder."""
+        """The variable or literal of a value in this builder."""
         kind = type(x)
         if kind is Tracer:
             return x.variable if x.builder is self else self._capture(x.variable, x)
@@ -185,7 +175,7 @@ class Builder:
         return found
 
     def stand_in(self, tracer: Tracer) -> Any:
-        """What a tracer that a rule closed over has become in the rewrite of its program that is going on, or None."""
+        """The rewritten value of a tracer that a rule closed over, while its program is being rewritten; else None."""
         builder: Builder | None = self
         while builder is not None:
             if tracer.variable in builder.environment:
@@ -208,7 +198,7 @@ class Builder:
         return ancestor is other
 
     def is_tracing(self) -> bool:
-        """Whether this thread is still adding to it."""
+        """Whether this thread is still tracing into it."""
         current = state.builder
         return current is not None and (current is self or current._is_within(self))
 
@@ -233,11 +223,11 @@ class Builder:
 
 
 class TangentBuilder(Builder):
-    """Keeps only what depends on its own inputs and passes the rest to its parent.
+    """Keeps the equations that depend on its own inputs and passes all others to its parent.
 
-    Run a derivative rule under it and the two halves come apart by themselves: the parent gets the primal program, this
-    builder the linear one, and what it captures are the residuals. A constant, such as an array of zeros, is no
-    residual: it is made again.
+    A derivative rule run under it splits into two programs: the parent gets the primal one, this builder the linear
+    one, and the values that it captures are the residuals. A constant, such as an array of zeros, is recomputed instead
+    of captured.
     """
 
     __slots__ = ("constants", "remade", "scanned")
@@ -276,7 +266,7 @@ class TangentBuilder(Builder):
         return super()._capture(key, value) if remade is None else remade
 
     def _constants_of_parent(self) -> dict[Atom, Equation]:
-        """The parent's equations that take no variable, by what they make."""
+        """The parent's equations without variable operands, by output variable."""
         equations = self.parent.equations if self.parent is not None else []
         for eqn in equations[self.scanned :]:
             if Var not in map(type, eqn.invars) and len(eqn.outvars) == 1 and not eqn.effects:
@@ -286,13 +276,13 @@ class TangentBuilder(Builder):
 
 
 def is_usable(tracer: Tracer) -> bool:
-    """Whether a tracer can be used here: its trace goes on, or its program is being rewritten."""
+    """Whether a tracer may be used here: its trace is active, or its program is being rewritten."""
     builder = state.builder
     return builder is not None and (tracer.builder.is_tracing() or builder.stand_in(tracer) is not None)
 
 
 def leaked(tracer: Tracer, name: str = "") -> UnexpectedTracerError:
-    """The error that says that a tracer, given as the argument `name`, has outlived its trace."""
+    """The error for a tracer, passed as the argument `name`, that is used after its trace has ended."""
     given = f", given as {name}," if name else ""
     return UnexpectedTracerError(
         f"{tracer!r}{given} was made while tracing {tracer.builder.name or 'a function'}, {_origin(tracer)}, and is "
@@ -302,7 +292,7 @@ def leaked(tracer: Tracer, name: str = "") -> UnexpectedTracerError:
 
 
 def _origin(tracer: Tracer) -> str:
-    """Where a tracer comes from: the user's line, or the argument it is."""
+    """The origin of a tracer, in words: an argument of the traced function, or a line."""
     builder, var = tracer.builder, tracer.variable
     for i, known in enumerate(builder.inputs):
         if known is var and builder.arg_names is not None:
@@ -312,7 +302,7 @@ def _origin(tracer: Tracer) -> str:
 
 
 class active:
-    """`with active(builder):` makes it the one that equations go to (None: evaluate at once)."""
+    """`with active(builder):` sends equations to this builder (None: eager execution)."""
 
     __slots__ = ("_before", "_builder")
 
@@ -344,28 +334,3 @@ def build(
     with active(builder), paused_gc():
         tracers = [builder.input(aval, value) for aval, value in zip(avals, known, strict=True)]
         return builder.finish(fun(*tracers))
-
-
-@contextmanager
-def named_scope(name: str) -> Iterator[None]:
-    """Put the equations made inside under `name` in provenance, StableHLO locations and profiles."""
-    before, state.scope = state.scope, (*state.scope, name)
-    try:
-        yield
-    finally:
-        state.scope = before
-
-
-Evaluator = Callable[[Any, Sequence[Any], dict[str, Any]], Any]
-
-
-def _no_evaluator(primitive: Any, operands: Sequence[Any], params: dict[str, Any]) -> Any:
-    raise RuntimeError("no evaluator is installed; import xlamini, not xlamini.core alone")
-
-
-evaluator: list[Evaluator] = [_no_evaluator]
-
-
-def install_evaluator(evaluate: Evaluator) -> None:
-    """Say how a primitive is run when nothing is being traced (the floor that can compile does)."""
-    evaluator[0] = evaluate

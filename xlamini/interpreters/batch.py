@@ -10,10 +10,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from xlamini.core.avals import ShapedArray
-from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Var
+from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Var, derived
 from xlamini.core.memo import memoised
 from xlamini.core.primitive import Axis
-from xlamini.core.provenance import derived
 from xlamini.core.rewriting import rewrite
 from xlamini.core.tracer import Builder, aval_of, build
 from xlamini.interpreters.environment import bound, builder, noted, read

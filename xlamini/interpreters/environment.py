@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Var
-from xlamini.core.tracer import Builder, state
+from xlamini.core.state import state
+from xlamini.core.tracer import Builder
 
 
 def bound(jaxpr: Jaxpr, values: Sequence[Any]) -> dict[Var, Any]:

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from xlamini.core.jaxpr import Jaxpr
-from xlamini.core.tracer import Builder, state
+from xlamini.core.state import state
+from xlamini.core.tracer import Builder
 from xlamini.interpreters.environment import bound, read, write
 
 

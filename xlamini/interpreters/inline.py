@@ -3,14 +3,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Var
-from xlamini.core.primitive import Primitive
-from xlamini.core.provenance import Provenance
+from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Provenance, Var
+from xlamini.core.primitive import CallLike
 from xlamini.core.rewriting import rewrite
 
 
 @rewrite
-def inline_calls(jaxpr: Jaxpr, call: Primitive) -> Jaxpr:
+def inline_calls(jaxpr: Jaxpr, call: CallLike) -> Jaxpr:
     """The program with all calls of the primitive `call` inlined; their names become scopes of the equations."""
     if not any(eqn.primitive is call for eqn in jaxpr.eqns):
         return jaxpr
@@ -21,7 +20,7 @@ def inline_calls(jaxpr: Jaxpr, call: Primitive) -> Jaxpr:
 
 
 def _inline(
-    jaxpr: Jaxpr, call: Primitive, env: dict[Var, Atom], eqns: list[Equation], scope: tuple[str, ...]
+    jaxpr: Jaxpr, call: CallLike, env: dict[Var, Atom], eqns: list[Equation], scope: tuple[str, ...]
 ) -> None:
     for eqn in jaxpr.eqns:
         invars = _read(env, eqn.invars)
@@ -29,7 +28,7 @@ def _inline(
             eqns.append(eqn.copied(invars, len(eqns), _within(scope, eqn.provenance)))
             env.update(zip(eqn.outvars, eqns[-1].outvars, strict=True))
             continue
-        body: Jaxpr = eqn.params[call.called or ""]
+        body: Jaxpr = eqn.params[call.called]
         inner: dict[Var, Atom] = dict(zip(body.invars, invars, strict=True))
         _inline(body, call, inner, eqns, (*scope, *eqn.provenance.scope, body.name))
         env.update(zip(eqn.outvars, _read(inner, body.outvars), strict=True))

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from xlamini.core.jaxpr import Equation, Jaxpr, Var
-from xlamini.core.provenance import derived
+from xlamini.core.jaxpr import Equation, Jaxpr, Var, derived
 from xlamini.core.rewriting import rewrite
 from xlamini.core.tangents import Zero, is_zero, tangent_aval
 from xlamini.core.tracer import Builder, aval_of, build

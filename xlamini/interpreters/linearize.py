@@ -12,8 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from xlamini.core.jaxpr import Equation, Jaxpr, close_over
-from xlamini.core.provenance import derived
+from xlamini.core.jaxpr import Equation, Jaxpr, close_over, derived
 from xlamini.core.rewriting import rewrite
 from xlamini.core.tangents import is_zero, tangent_aval
 from xlamini.core.tracer import Builder, TangentBuilder, Tracer, active

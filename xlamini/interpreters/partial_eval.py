@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from xlamini.core.jaxpr import Jaxpr, Var, close_over
-from xlamini.core.provenance import derived
+from xlamini.core.jaxpr import Jaxpr, Var, close_over, derived
 from xlamini.core.rewriting import rewrite
 from xlamini.core.tracer import Builder, TangentBuilder, Tracer, active
 from xlamini.interpreters.environment import read, write

@@ -12,11 +12,10 @@ from typing import Any
 
 from xlamini.core.avals import ShapedArray
 from xlamini.core.dtypes import ExtendedDType
-from xlamini.core.jaxpr import Equation, Jaxpr, subjaxprs
+from xlamini.core.jaxpr import Equation, Jaxpr, derived, subjaxprs
 from xlamini.core.primitive import Axis
-from xlamini.core.provenance import derived
 from xlamini.core.rewriting import rewrite
-from xlamini.core.sharding.aval_sharding import Split
+from xlamini.core.sharding.aval_sharding import AvalSharding
 from xlamini.core.tracer import build
 from xlamini.interpreters.environment import bound, builder, read, write
 from xlamini.primitives.batch_ops import move_batch_dim
@@ -43,8 +42,8 @@ def physical_aval(aval: ShapedArray) -> ShapedArray:
     if not is_extended(aval):
         return aval
     words = ShapedArray((*aval.shape, *aval.dtype.physical_shape), aval.dtype.physical_dtype)
-    split = aval.split and Split(aval.split.mesh, (*aval.split.entries, *[()] * len(aval.dtype.physical_shape)))
-    return words.varying(aval.vma).divided(split)
+    split = aval.split and AvalSharding(aval.split.mesh, (*aval.split.entries, *[()] * len(aval.dtype.physical_shape)))
+    return words.varying(aval.vma).with_sharding(split)
 
 
 def _has_keys(jaxpr: Jaxpr) -> bool:

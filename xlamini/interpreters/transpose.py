@@ -12,8 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from xlamini.core.avals import ShapedArray
-from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Var
-from xlamini.core.provenance import derived
+from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Var, derived
 from xlamini.core.rewriting import rewrite
 from xlamini.core.tangents import Linear, Zero, is_zero, tangent_aval
 from xlamini.core.tracer import Builder, aval_of, build

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xlamini.core.api_boundary import edge_methods
+from xlamini.core.api_boundary import api_boundary_methods
 from xlamini.core.dtypes import check_user_dtype, issubdtype
 from xlamini.core.errors import ShapeError
 from xlamini.core.tracer import aval_of
@@ -60,7 +60,7 @@ class RaggedDotDimensionNumbers:
         return hash(tuple(vars(self).values()))
 
 
-edge_methods(RaggedDotDimensionNumbers)
+api_boundary_methods(RaggedDotDimensionNumbers)
 _MATRICES = RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), (0,), (0,))
 
 

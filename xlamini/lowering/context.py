@@ -14,8 +14,9 @@ from jaxlib.mlir import ir
 from xlamini.core.avals import Shape, ShapedArray
 from xlamini.core.config import trace_context_key
 from xlamini.core.effects import any_ordered
+from xlamini.core.frames import Source
 from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Literal, Var, once
-from xlamini.core.provenance import Source
+from xlamini.core.primitive import ELEMENTWISE, HAS_OWN_SHARDING_RULE
 from xlamini.core.tracer import build
 from xlamini.lowering.fusion_cuts import noinline_calls
 from xlamini.lowering.mlir import Interned, lowering_recipes
@@ -205,7 +206,7 @@ class Context:
             return [out] if single else out
 
         operand_avals = self.avals_in if avals is None else avals
-        jaxpr, consts = build(flat, [a.divided(None) for a in operand_avals])
+        jaxpr, consts = build(flat, [a.with_sharding(None) for a in operand_avals])
         if consts:
             raise TypeError(
                 f"the lowering of {self.eqn.primitive} captured array constants; write them as iota or literals"
@@ -345,9 +346,10 @@ class Context:
 
         Elementwise equations need no constraint, because the compiler propagates shardings through them.
         """
-        if eqn.primitive.divides or (eqn.kind is not None and eqn.kind.sharding_conflict is not None):
+        traits, kind = eqn.primitive.traits, eqn.kind
+        if traits & HAS_OWN_SHARDING_RULE or (kind is not None and kind.sharding_conflict is not None):
             return outs
-        known = {a.aval.split for a in eqn.invars} if eqn.primitive.in_place else set()
+        known = {a.aval.split for a in eqn.invars} if traits & ELEMENTWISE else set()
         avals = [v.aval for v in eqn.outvars]
         return [
             x if a.split is None or a.split in known else self.with_sharding(x, a.split, a.ndim)

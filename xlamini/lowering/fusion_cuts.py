@@ -17,6 +17,7 @@ from collections.abc import Iterable, Sequence, Set
 from typing import Any, NamedTuple
 
 from xlamini.core.jaxpr import Equation, Jaxpr, Var, once
+from xlamini.core.primitive import ELEMENTWISE, HAS_CPU_LOWERING, CallLike
 
 _IN_PLACE = -1
 _LEAST_ELEMENTS = 64
@@ -68,14 +69,14 @@ def _of(atoms: Iterable[Any], reads: dict[Any, _Reads]) -> list[_Reads]:
 def _results(eqn: Equation, operands: Sequence[_Reads], found: _Analysis) -> Sequence[_Reads]:
     """The reads of an equation's results; sources that the equation reads at several indices are added to `found`."""
     primitive = eqn.primitive
-    if primitive.called is not None:
+    if isinstance(primitive, CallLike):
         return _of_call(eqn, eqn.params[primitive.called], operands, found)
     if _is_formula(eqn):
         _read_by_formula(operands, found)
         return [_merged([*operands, _itself(eqn.id)], found)]
     if not any(operands):
         return [{}] * len(eqn.outvars)
-    if primitive.in_place:
+    if primitive.traits & ELEMENTWISE:
         return [_merged(operands, found)]
     moved = {} if _is_kernel(eqn) else _moved(_merged(operands, found), eqn.id)
     return [moved] * len(eqn.outvars)
@@ -122,7 +123,7 @@ def _moved(reads: _Reads, place: Any) -> _Reads:
 
 
 def _is_formula(eqn: Equation) -> bool:
-    return eqn.primitive.on_cpu is not None and eqn.outvars[0].aval.size >= _LEAST_ELEMENTS
+    return bool(eqn.primitive.traits & HAS_CPU_LOWERING) and eqn.outvars[0].aval.size >= _LEAST_ELEMENTS
 
 
 def _is_kernel(eqn: Equation) -> bool:

@@ -19,8 +19,8 @@ from jaxlib.mlir import ir
 from jaxlib.mlir._mlir_libs import _chlo, _jax_mlir_ext, _sdy, _stablehlo
 
 from xlamini.core.avals import ShapedArray
+from xlamini.core.frames import Source
 from xlamini.core.memo import OwnedMemo
-from xlamini.core.provenance import Source
 from xlamini.lowering.replay import Recipe
 
 MODULES_PER_CONTEXT = 500

@@ -12,7 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from xlamini.core.api_boundary import edge
+from xlamini.core.api_boundary import api_boundary
 from xlamini.core.api_boundary import edge_of_face as _edge_of_face
 from xlamini.core.dtypes import canonicalize_dtype, check_user_dtype, issubdtype
 from xlamini.core.errors import ShapeError
@@ -225,7 +225,7 @@ def _initializer(name: str, default: Any, draw: Draw) -> Initializer:
         return draw(key, checked_shape(name, shape), found)
 
     initialize.__name__ = initialize.__qualname__ = name
-    return edge(initialize)
+    return api_boundary(initialize)
 
 
 def _units(shape: tuple[int, ...], mode: str, in_axis: Axes, out_axis: Axes, batch_axis: Axes) -> float:

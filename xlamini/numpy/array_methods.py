@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from importlib import import_module
 from typing import Any
 
-from xlamini.core.api_boundary import edge
+from xlamini.core.api_boundary import api_boundary
 from xlamini.core.dtypes import check_user_dtype, itemsize_bits
 from xlamini.core.tracer import Tracer
 from xlamini.numpy import complex, construction, shapes
@@ -43,7 +43,7 @@ class Method:
 
     def __get__(self, instance: Any, owner: Any) -> Any:
         function = getattr(import_module(f"xlamini.numpy.{self.family}"), self.function)
-        setattr(owner, self.name, edge(function) if owner is ArrayImpl else function)
+        setattr(owner, self.name, api_boundary(function) if owner is ArrayImpl else function)
         return getattr(owner if instance is None else instance, self.name)
 
 
@@ -170,7 +170,7 @@ for _kind in (Tracer, ArrayImpl):
     give_methods(_kind, [*_family_of, *SYNONYMS])
 for _name, _member in _members(Methods).items():
     setattr(Tracer, _name, _member)
-    setattr(ArrayImpl, _name, _member if isinstance(_member, property) else edge(_member))
+    setattr(ArrayImpl, _name, _member if isinstance(_member, property) else api_boundary(_member))
 for _name, _member in _members(TracerMembers).items():
     setattr(Tracer, _name, _member)
 for _name in ("__array_namespace__", "__array_module__", "__numpy_dtype__", "__hex__", "__oct__"):

@@ -7,10 +7,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from xlamini.core.api_boundary import edge, trim
+from xlamini.core.api_boundary import api_boundary, trim
 from xlamini.core.config import default_device, enable_x64
 from xlamini.core.memo import memoised
-from xlamini.core.tracer import Tracer, state
+from xlamini.core.state import state
+from xlamini.core.tracer import Tracer
 from xlamini.numpy.linear_algebra import matmul
 from xlamini.numpy.rounding import round
 from xlamini.primitives.operators import BINARY, COMPARISONS, UNARY, accepts, is_static_integer, power
@@ -50,7 +51,7 @@ def _binary(name: str, run: Method) -> tuple[Method, Method]:
             trim(error)
             raise
 
-    @edge
+    @api_boundary
     def reflected(self: Any, other: Any) -> Any:
         return run(_operand(other), self) if accepts(name, other) else NotImplemented
 
@@ -58,7 +59,7 @@ def _binary(name: str, run: Method) -> tuple[Method, Method]:
 
 
 def _power(general: Method) -> Method:
-    @edge
+    @api_boundary
     def method(self: Any, other: Any) -> Any:
         return power(self, other) if is_static_integer(other) else general(self, other)
 
@@ -80,13 +81,13 @@ def _operators() -> dict[str, Method]:
 _matmul, _rmatmul = _binary("matmul", matmul)
 
 
-@edge
+@api_boundary
 def _round(self: Any, ndigits: int | None = None) -> Any:
     """`round(x)`, of integers, or of the array's dtype if `ndigits` is given."""
     return round(self).astype(int) if ndigits is None else round(self, ndigits)
 
 
-@edge
+@api_boundary
 def _contains(self: Any, item: Any) -> bool:
     """`item in x`: whether an element equals it."""
     return bool((self == item).any())

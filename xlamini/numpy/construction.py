@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from xlamini.core import hooks
 from xlamini.core.config import enable_x64
 from xlamini.core.dtypes import canonicalize_dtype, check_user_dtype, dtype_of, result_type
-from xlamini.core.dtypes.scalar_constructors import install_array_maker
+from xlamini.core.frames import user_stacklevel
 from xlamini.core.jaxpr import Literal
-from xlamini.core.provenance import user_stacklevel
 from xlamini.core.pytree import tree_leaves
-from xlamini.core.tracer import Tracer, state
+from xlamini.core.state import state
+from xlamini.core.tracer import Tracer
 from xlamini.numpy.arguments import as_operand
 from xlamini.numpy.joining import stack
 from xlamini.numpy.out_placement import as_place, placed
@@ -231,4 +232,4 @@ def _of_scalar_type(x: Any, dtype: np.dtype) -> Any:
     return _made(dtype.name, np.asarray(x, dtype) if isinstance(x, str) else x, dtype)
 
 
-install_array_maker(_of_scalar_type)
+hooks.install(make_array=_of_scalar_type)

@@ -11,7 +11,8 @@ import numpy as np
 from xlamini.core.avals import ShapedArray
 from xlamini.core.dtypes import canonicalize_dtype, check_user_dtype
 from xlamini.core.sharding.partition_spec import PartitionSpec
-from xlamini.core.tracer import aval_of, state
+from xlamini.core.state import state
+from xlamini.core.tracer import aval_of
 from xlamini.numpy.arguments import as_operand, as_shape
 from xlamini.numpy.out_placement import as_place, placed
 from xlamini.primitives.out_sharding import sharding_like

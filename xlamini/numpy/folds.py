@@ -11,7 +11,8 @@ import numpy as np
 
 from xlamini.core.avals import ShapedArray
 from xlamini.core.dtypes import check_user_dtype
-from xlamini.core.tracer import aval_of, state
+from xlamini.core.state import state
+from xlamini.core.tracer import aval_of
 from xlamini.numpy.arguments import as_axis, as_operand
 from xlamini.numpy.indexing.operations import get
 from xlamini.numpy.indexing.parse import plan_of

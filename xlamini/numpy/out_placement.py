@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from xlamini.core.tracer import state
+from xlamini.core.state import state
 from xlamini.primitives.identity import stage
 from xlamini.primitives.out_sharding import checked_sharding
 from xlamini.runtime.meshes.named_sharding import NamedSharding

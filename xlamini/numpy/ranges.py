@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from xlamini.core.dtypes import canonicalize_dtype, check_user_dtype, issubdtype, result_type
-from xlamini.core.tracer import Tracer, aval_of, state
+from xlamini.core.state import state
+from xlamini.core.tracer import Tracer, aval_of
 from xlamini.numpy.arguments import as_axis, as_index, as_operand, as_shape
 from xlamini.numpy.creation import zeros
 from xlamini.numpy.joining import stack

@@ -13,7 +13,7 @@ from __future__ import annotations
 from types import EllipsisType
 from typing import Any
 
-from xlamini.core.api_boundary import edge_methods
+from xlamini.core.api_boundary import api_boundary_methods
 from xlamini.core.avals import ShapedArray
 from xlamini.core.dtypes import result_type
 from xlamini.core.errors import ShapeError
@@ -158,4 +158,4 @@ def addupdate(ref: Ref, idx: Index, x: Any) -> None:
     ref[idx] = ref[idx] + x
 
 
-edge_methods(Ref)
+api_boundary_methods(Ref)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.api_boundary import edge
+from xlamini.core.api_boundary import api_boundary
 from xlamini.core.avals import ShapedArray
 from xlamini.core.dtypes import result_type
 from xlamini.core.pytree import PyTreeDef, flatten_from_user, unflatten
@@ -54,7 +54,7 @@ class Unravel:
     avals: tuple[ShapedArray, ...]
     dtype: np.dtype
 
-    @edge
+    @api_boundary
     def __call__(self, flat: Any) -> Any:
         x = as_operand("unravel", flat)
         self._check(aval_of(x))

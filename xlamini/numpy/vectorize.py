@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xlamini.core.api_boundary import edge
+from xlamini.core.api_boundary import api_boundary
 from xlamini.core.errors import ShapeError
 from xlamini.core.memo import memoised
 from xlamini.core.pytree import tree_map
@@ -52,7 +52,7 @@ def vectorize(
     left_out = _left_out(excluded)
     known = None if signature is None else parse(signature)
 
-    @edge
+    @api_boundary
     @functools.wraps(pyfunc, assigned=("__name__", "__qualname__", "__module__", "__doc__"))
     def vectorized(*args: Any, **kwargs: Any) -> Any:
         given = {**dict(enumerate(args)), **kwargs}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from xlamini.core.api_boundary import edge_methods
+from xlamini.core.api_boundary import api_boundary_methods
 from xlamini.core.avals import ShapedArray
 from xlamini.primitives.elementwise import Elementwise
 
@@ -41,7 +41,7 @@ class Tolerance:
             raise ValueError(f"Tolerance: atol, rtol and ulps must not be negative, got {self}")
 
 
-edge_methods(Tolerance)
+api_boundary_methods(Tolerance)
 Accuracy = Tolerance | AccuracyMode | None
 
 

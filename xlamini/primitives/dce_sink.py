@@ -5,8 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from xlamini.core.avals import ShapedArray
-from xlamini.core.effects import Effect
-from xlamini.core.jaxpr import Effects
+from xlamini.core.effects import Effect, Effects
 from xlamini.core.primitive import Axis, Primitive
 from xlamini.core.pytree import tree_leaves
 from xlamini.core.sharding.factors import Factors, dims

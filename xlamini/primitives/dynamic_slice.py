@@ -77,7 +77,7 @@ def dynamic_index_in_dim(
 
 class DynamicSlice(Primitive):
     name = "dynamic_slice"
-    adjoint: Primitive  # dynamic_update_slice, which comes after this file and sets itself here
+    adjoint: Primitive  # dynamic_update_slice, whose module imports this one; set by install_hooks
 
     def shape_rule(self, x: ShapedArray, *starts: ShapedArray, slice_sizes: Shape) -> ShapedArray:
         check_starts(self.name, x, starts)

@@ -136,4 +136,3 @@ class DynamicUpdateSlice(Primitive):
 
 
 dynamic_update_slice_p = DynamicUpdateSlice()
-dynamic_slice_p.adjoint = dynamic_update_slice_p

@@ -26,8 +26,9 @@ from xlamini.core.api_boundary import trim
 from xlamini.core.avals import Shape, ShapedArray
 from xlamini.core.dtypes import issubdtype, scalar_type_of
 from xlamini.core.errors import MissingRule, ShapeError
+from xlamini.core.frames import definition
 from xlamini.core.memo import memoised
-from xlamini.core.primitive import Axis, Cost, Primitive, definition
+from xlamini.core.primitive import ELEMENTWISE, HAS_CPU_LOWERING, PURE, REMATERIALIZABLE, Axis, Cost, Primitive
 from xlamini.core.sharding.factors import Factors, broadcasting
 from xlamini.core.tangents import Linear, Zero, is_differentiable, is_linear, is_zero, tangent_aval
 from xlamini.core.tracer import aval_of, literal
@@ -72,7 +73,7 @@ def kind_of(dtype: Any) -> Kinds:
 class Elementwise(Primitive):
     """An operation applied to each element; made by the decorator `elementwise`."""
 
-    in_place = True
+    traits = PURE | ELEMENTWISE
 
     __name__: str
     __wrapped__: Callable[..., Any]
@@ -82,7 +83,7 @@ class Elementwise(Primitive):
     ) -> None:
         functools.update_wrapper(self, declaration)
         self.hlo, self.accepts, self.flops, self.on_cpu = hlo, accepts, flops, on_cpu
-        self.cheap = flops <= 1
+        self.traits |= (flops <= 1) * REMATERIALIZABLE | (on_cpu is not None) * HAS_CPU_LOWERING
         self.arity = declaration.__code__.co_argcount
         self.partials: Sequence[Callable[..., Any]] | None = None
         self.linear_rule: Callable[..., Any] | None = None

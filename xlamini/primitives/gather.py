@@ -74,7 +74,7 @@ def gather(
 
 class Gather(Primitive):
     name = "gather"
-    adjoint: Primitive  # scatter_add, which comes after this file and sets itself here
+    adjoint: Primitive  # scatter_add, whose module imports this one; set by install_hooks
 
     def shape_rule(
         self, x: ShapedArray, indices: ShapedArray, *, dimension_numbers: Any, slice_sizes: Shape, **params: Any

@@ -9,7 +9,7 @@ import numpy as np
 from xlamini.core.avals import Shape, ShapedArray
 from xlamini.core.dtypes import check_user_dtype
 from xlamini.core.errors import ShapeError
-from xlamini.core.primitive import Primitive
+from xlamini.core.primitive import PURE, REMATERIALIZABLE, Primitive
 from xlamini.primitives.elementwise import NUMERIC, kind_of
 from xlamini.primitives.out_sharding import in_sharding
 
@@ -39,7 +39,7 @@ def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int, *, out_sh
 
 
 class Iota(Primitive):
-    cheap = True
+    traits = PURE | REMATERIALIZABLE
     name = "iota"
 
     def shape_rule(self, *, dtype: np.dtype, shape: Shape, dimension: int) -> ShapedArray:

@@ -252,7 +252,7 @@ def _methods(name: str, operator: Function) -> tuple[Function, Function]:
     primitive = _PLAIN.get(operator)
 
     def method(self: Any, other: Any) -> Any:
-        try:  # in place of `edge`, which would cost a call more
+        try:  # in place of `api_boundary`, which would cost a call more
             if type(other) is Tracer:
                 if primitive is not None and other.aval is self.aval:
                     return primitive.bind(self, other)

@@ -20,7 +20,7 @@ from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.elementwise import like_dtypes, neg
 from xlamini.primitives.select import select_n
 from xlamini.primitives.shape import broadcast_in_dim, moveaxis, sum_over
-from xlamini.primitives.slice import slice, slice_p
+from xlamini.primitives.slice import slice
 from xlamini.primitives.tangent_ops import add_tangents, full, instantiated
 
 Config = tuple[tuple[int, int, int], ...]
@@ -95,7 +95,6 @@ class Pad(Primitive):
 
 
 pad_p = Pad()
-slice_p.adjoint = pad_p
 
 
 def _padded(shape: Sequence[int], config: Config) -> tuple[int, ...]:

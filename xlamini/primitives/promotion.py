@@ -15,10 +15,10 @@ from xlamini.core.avals import ShapedArray
 from xlamini.core.config import numpy_rank_promotion
 from xlamini.core.dtypes import canonicalize_dtype, check_fits, issubdtype, result_type, scalar_type_of
 from xlamini.core.errors import ShapeError
+from xlamini.core.frames import user_stacklevel
 from xlamini.core.jaxpr import Literal
 from xlamini.core.literals import interned
 from xlamini.core.memo import memoised
-from xlamini.core.provenance import user_stacklevel
 from xlamini.core.tracer import aval_of, literal
 from xlamini.primitives.convert import convert
 from xlamini.primitives.shape import broadcast_in_dim

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from xlamini.core.avals import ShapedArray
-from xlamini.core.sharding.aval_sharding import Split, split_of
+from xlamini.core.primitive import HAS_OWN_SHARDING_RULE, PURE
+from xlamini.core.sharding.aval_sharding import AvalSharding, split_of
 from xlamini.core.sharding.propagation import Splits
 from xlamini.core.tracer import aval_of
 from xlamini.primitives.linear_unary import LinearUnary
@@ -16,7 +17,7 @@ class Reshard(LinearUnary):
     """The operand, in a sharding; with None its type no longer says how it is split, and the compiler decides."""
 
     name = "reshard"
-    divides = True
+    traits = PURE | HAS_OWN_SHARDING_RULE
 
     def shape_rule(self, x: ShapedArray, *, dst_sharding: Any) -> ShapedArray:
         return x
@@ -54,6 +55,6 @@ def _batched(there: NamedSharding, aval: ShapedArray, dim: int) -> NamedSharding
     return there.update(spec=there.spec.inserted(dim, free))
 
 
-def divided_as(x: Any, split: Split | None) -> Any:
+def divided_as(x: Any, split: AvalSharding | None) -> Any:
     """A value with a type that is split so."""
     return x if aval_of(x).split is split else reshard_p.bind(x, dst_sharding=type_sharding(split))

@@ -17,7 +17,6 @@ from xlamini.primitives.arithmetic import add, div, mul
 from xlamini.primitives.comparison import eq
 from xlamini.primitives.convert import convert
 from xlamini.primitives.elementwise import like_dtypes, neg
-from xlamini.primitives.gather import gather_p
 from xlamini.primitives.gather_numbers import GatherScatterMode, ScatterDimensionNumbers
 from xlamini.primitives.iota import broadcasted_iota
 from xlamini.primitives.scatter_family import Scatter, windows_at
@@ -265,7 +264,6 @@ scatter_min_p = ScatterExtremum("scatter-min", "stablehlo.minimum")
 scatter_max_p = ScatterExtremum("scatter-max", "stablehlo.maximum")
 scatter_apply_p = ScatterApply("scatter-apply")
 
-gather_p.adjoint = scatter_add_p
 
 _combiners = {
     "scatter_add": scatter_add_p,

@@ -9,7 +9,7 @@ import numpy as np
 
 from xlamini.core.avals import ShapedArray
 from xlamini.core.errors import ShapeError
-from xlamini.core.primitive import Axis, Primitive
+from xlamini.core.primitive import PURE, REMATERIALIZABLE, Axis, Primitive
 from xlamini.core.sharding.factors import Factors, alike
 from xlamini.core.tangents import Zero, is_linear, is_zero, tangent_aval
 from xlamini.core.tracer import aval_of
@@ -60,7 +60,7 @@ def where(condition: Any, x: Any, y: Any) -> Any:
 
 
 class SelectN(Primitive):
-    cheap = True
+    traits = PURE | REMATERIALIZABLE
     name = "select_n"
 
     def shape_rule(self, which: ShapedArray, *cases: ShapedArray) -> ShapedArray:

@@ -10,7 +10,7 @@ import numpy as np
 from xlamini.core.avals import Shape, ShapedArray
 from xlamini.core.dtypes import ExtendedDType
 from xlamini.core.errors import ShapeError
-from xlamini.core.primitive import Axis, Cost
+from xlamini.core.primitive import PURE, REMATERIALIZABLE, Axis, Cost
 from xlamini.core.sharding.factors import Factors, alike, dims, reducing
 from xlamini.core.sharding.propagation import Splits
 from xlamini.core.tracer import aval_of
@@ -92,7 +92,7 @@ def broadcast_in_dim(
 
 
 class BroadcastInDim(LinearUnary):
-    cheap = True
+    traits = PURE | REMATERIALIZABLE
     name = "broadcast_in_dim"
 
     def shape_rule(self, x: ShapedArray, *, shape: Shape, broadcast_dimensions: Shape) -> ShapedArray:
@@ -165,7 +165,7 @@ def reshape(
 
 
 class Reshape(LinearUnary):
-    cheap = True
+    traits = PURE | REMATERIALIZABLE
     name = "reshape"
 
     def shape_rule(self, x: ShapedArray, *, new_sizes: Shape) -> ShapedArray:
@@ -205,7 +205,7 @@ def squeeze(array: Any, dimensions: Sequence[int]) -> Any:
 
 
 class Squeeze(LinearUnary):
-    cheap = True
+    traits = PURE | REMATERIALIZABLE
     name = "squeeze"
 
     def shape_rule(self, x: ShapedArray, *, dimensions: Shape) -> ShapedArray:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from xlamini.core.avals import ShapedArray
+from xlamini.core.primitive import ELEMENTWISE, PURE, REMATERIALIZABLE
 from xlamini.core.sharding.factors import Factors, alike
 from xlamini.core.sharding.partition_spec import PartitionSpec
 from xlamini.primitives.linear_unary import LinearUnary
@@ -16,8 +17,7 @@ from xlamini.runtime.meshes.named_sharding import NamedSharding
 class ShardingConstraint(LinearUnary):
     """A sharding on one device holds by itself; one over a mesh is told to the partitioner."""
 
-    cheap = True
-    in_place = True
+    traits = PURE | ELEMENTWISE | REMATERIALIZABLE
     name = "sharding_constraint"
 
     def shape_rule(self, x: ShapedArray, *, sharding: Any) -> ShapedArray:

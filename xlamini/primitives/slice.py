@@ -7,7 +7,7 @@ from typing import Any
 
 from xlamini.core.avals import Shape, ShapedArray
 from xlamini.core.errors import ShapeError
-from xlamini.core.primitive import Primitive
+from xlamini.core.primitive import PURE, REMATERIALIZABLE, Primitive
 from xlamini.core.sharding.factors import Factors, alike
 from xlamini.core.tracer import aval_of, literal
 from xlamini.primitives.linear_unary import LinearUnary
@@ -70,9 +70,9 @@ def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True)
 
 
 class Slice(LinearUnary):
-    cheap = True
+    traits = PURE | REMATERIALIZABLE
     name = "slice"
-    adjoint: Primitive  # pad, which comes after this file and sets itself here
+    adjoint: Primitive  # pad, whose module imports this one; set by install_hooks
 
     def shape_rule(
         self, x: ShapedArray, *, start_indices: Shape, limit_indices: Shape, strides: Shape | None

@@ -3,8 +3,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from xlamini.core import hooks
 from xlamini.core.avals import ShapedArray
-from xlamini.core.sharding.manual_axes import cast
 from xlamini.core.tangents import is_zero
 from xlamini.core.tracer import literal
 from xlamini.primitives.convert import convert
@@ -28,7 +28,7 @@ def of_type(aval: ShapedArray, tangent: Any) -> Any:
 def full(aval: ShapedArray, value: Any) -> Any:
     """An array of this type filled with one number."""
     filled = broadcast_in_dim(literal(value, aval.dtype, aval.weak_type), aval.shape, ())
-    return divided_as(cast[0](filled, aval.vma) if aval.vma else filled, aval.split)
+    return divided_as(hooks.cast_varying(filled, aval.vma) if aval.vma else filled, aval.split)
 
 
 def zeros(aval: ShapedArray) -> Any:

@@ -7,7 +7,8 @@ import numpy as np
 
 from xlamini.core.config import enable_x64
 from xlamini.core.dtypes import issubdtype
-from xlamini.core.tracer import aval_of, literal, state
+from xlamini.core.state import state
+from xlamini.core.tracer import aval_of, literal
 from xlamini.primitives.convert import convert
 from xlamini.primitives.generators import GENERATORS
 from xlamini.primitives.random_keys import clone_p, fold_in_p, seed_p, split_p, unwrap_p, wrap_p

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from jaxlib import _jax
 
-from xlamini.core.api_boundary import edge
+from xlamini.core.api_boundary import api_boundary
 from xlamini.core.avals import ShapedArray
 from xlamini.runtime.array_repr import Text
 from xlamini.runtime.conversions import Conversions
@@ -201,7 +201,7 @@ def install(definition: type) -> None:
     for base in reversed(definition.__mro__[:-1]):
         for name, member in vars(base).items():
             if name not in _OF_THE_CLASS:
-                setattr(ArrayImpl, name, edge(member) if type(member) is FunctionType else member)
+                setattr(ArrayImpl, name, api_boundary(member) if type(member) is FunctionType else member)
 
 
 install(Array)

@@ -11,7 +11,6 @@ from collections import OrderedDict
 
 from jaxlib import _jax
 
-from xlamini.core.api_boundary import install_explanation
 from xlamini.core.errors import CallbackError
 
 MAX_FAILURES = 16
@@ -64,6 +63,3 @@ def explain(error: BaseException) -> None:
 def cause(error: Exception) -> Exception | None:
     """The exception to show as the cause: the one that the function raised; None for a WrongResult."""
     return None if isinstance(error, WrongResult) else error
-
-
-install_explanation(explain)

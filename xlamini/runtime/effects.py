@@ -9,7 +9,7 @@ from typing import Any
 
 from jaxlib import _jax
 
-from xlamini.core.api_boundary import edge
+from xlamini.core.api_boundary import api_boundary
 from xlamini.core.config import callback_depth
 from xlamini.runtime.call_failures import MAX_FAILURES, failure_of
 from xlamini.runtime.collective_callbacks import run_with_collective_callbacks
@@ -72,7 +72,7 @@ def _wait_for_oldest() -> None:
         _unreported.append(error)
 
 
-@edge
+@api_boundary
 def effects_barrier() -> None:
     """Wait until all running programs have completed their effects, such as prints and callbacks.
 

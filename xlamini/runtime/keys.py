@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from xlamini.core.api_boundary import edge_methods
+from xlamini.core.api_boundary import api_boundary_methods
 from xlamini.core.avals import ShapedArray
 from xlamini.core.dtypes import ExtendedDType, prng_key
 from xlamini.core.pytree.nodes import dispatch_registry
@@ -186,7 +186,7 @@ def as_keys(x: ArrayImpl, aval: ShapedArray) -> Any:
     return PRNGKeyArray(aval.dtype, x) if isinstance(aval.dtype, KeyType) else x
 
 
-edge_methods(PRNGKeyArray)
+api_boundary_methods(PRNGKeyArray)
 Array.register(PRNGKeyArray)
 dispatch_registry.register_node(
     PRNGKeyArray, lambda x: ((x.words,), x.dtype), lambda dtype, words: PRNGKeyArray(dtype, *words)

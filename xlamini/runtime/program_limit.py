@@ -7,8 +7,9 @@ to compile again; the programs of the user's functions stay.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
 from typing import Any
+
+from xlamini.core import hooks
 
 ROOM = 2048
 """The number of new programs between two evictions; they take about 6,000 memory maps and 400 MB."""
@@ -20,12 +21,11 @@ class Crowd:
     def __init__(self, room: int = ROOM):
         self.loaded: weakref.WeakSet[Any] = weakref.WeakSet()
         self.room = self.limit = room
-        self.forget: Callable[[], None] = lambda: None
 
     def add(self, program: Any) -> None:
         """Register a program, weakly; call the eviction hook first if the limit is reached."""
         if len(self.loaded) >= self.limit:
-            self.forget()
+            hooks.evict_programs()
             self.limit = len(self.loaded) + self.room
         self.loaded.add(program)
 

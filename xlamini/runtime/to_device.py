@@ -68,7 +68,7 @@ def device_put_value(
 
 def _put(aval: ShapedArray, sharding: Any, *how: Any) -> ArrayImpl:
     if aval.split is not None or not isinstance(sharding, SingleDeviceSharding):
-        aval = aval.divided(split_in_type(sharding, aval.ndim))
+        aval = aval.with_sharding(split_in_type(sharding, aval.ndim))
     try:
         return _jax.batched_device_put(aval, sharding, *how)
     except _jax.JaxRuntimeError as error:
@@ -184,7 +184,7 @@ def parts_to_move(source: Sharding, target: Sharding, shape: tuple[int, ...]) ->
 
 def assemble_array(aval: ShapedArray, sharding: Any, parts: list[ArrayImpl]) -> ArrayImpl:
     """Assemble an Array of shards, given in the order of the sharding's addressable devices."""
-    return ArrayImpl(aval.divided(split_in_type(sharding, aval.ndim)), sharding, parts, True, True)
+    return ArrayImpl(aval.with_sharding(split_in_type(sharding, aval.ndim)), sharding, parts, True, True)
 
 
 def copy_of(x: ArrayImpl) -> ArrayImpl:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from xlamini import numpy as jnp
-from xlamini.core.api_boundary import edge_methods
+from xlamini.core.api_boundary import api_boundary_methods
 from xlamini.core.errors import ShapeError
 from xlamini.numpy.arguments import as_operand
 from xlamini.runtime.array import Array
@@ -89,7 +89,7 @@ class RegularGridInterpolator:
         return places
 
 
-edge_methods(RegularGridInterpolator)
+api_boundary_methods(RegularGridInterpolator)
 
 
 # --- helpers

@@ -1,20 +1,67 @@
-"""Starting up: what the floors need to know of each other once all are there."""
+"""Import-time wiring: the functions of upper layers that lower layers call (core/hooks.py), filled in one place.
+
+Only `make_array` is filled elsewhere, by `xlamini.numpy`, which lies above this layer.
+"""
 from __future__ import annotations
+
+from typing import Any
 
 import xlamini.core.concretization  # gives tracers their conversions to Python numbers
 import xlamini.primitives.operators  # gives tracers their operators
-from xlamini.core.api_boundary import edge_methods
+from xlamini.core import hooks
+from xlamini.core.api_boundary import api_boundary_methods
 from xlamini.core.config import config
-from xlamini.core.tracer import Tracer, install_evaluator
+from xlamini.core.tracer import Tracer
+from xlamini.primitives.dynamic_slice import dynamic_slice_p
+from xlamini.primitives.dynamic_update_slice import dynamic_update_slice_p
+from xlamini.primitives.gather import gather_p
+from xlamini.primitives.pad import pad_p
+from xlamini.primitives.scatter import scatter_add_p
+from xlamini.primitives.slice import slice_p
+from xlamini.runtime.call_failures import explain
 from xlamini.runtime.dispatch import set_tracer_class
-from xlamini.runtime.program_limit import crowd
+from xlamini.runtime.meshes.named_sharding import sharding_of
 from xlamini.staging.run.eager import evaluate_primitive
 from xlamini.staging.run.jit import forget_own
 from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
 
-set_tracer_class(Tracer)
-install_evaluator(evaluate_primitive)
-crowd.forget = forget_own
+# The functions below import when they are called, because most programs call none of them and the import would be paid
+# by all.
 
-edge_methods(type(config))
-edge_methods(ShapeDtypeStruct)
+
+def _cast_varying(x: Any, axes: frozenset[Any]) -> Any:
+    from xlamini.primitives.collectives.varying import varying_along
+
+    return varying_along(x, axes)
+
+
+def _format_jaxpr(jaxpr: Any, **options: Any) -> str:
+    from xlamini.core.printing import format_jaxpr
+
+    return format_jaxpr(jaxpr, **options)
+
+
+def _format_equation(eqn: Any) -> str:
+    from xlamini.core.printing import format_equation
+
+    return format_equation(eqn)
+
+
+hooks.install(
+    evaluate=evaluate_primitive,
+    cast_varying=_cast_varying,
+    sharding_of=sharding_of,
+    format_jaxpr=_format_jaxpr,
+    format_equation=_format_equation,
+    evict_programs=forget_own,
+    explain_error=explain,
+)
+set_tracer_class(Tracer)
+
+# A primitive whose transpose is written in a later module.
+slice_p.adjoint = pad_p
+dynamic_slice_p.adjoint = dynamic_update_slice_p
+gather_p.adjoint = scatter_add_p
+
+api_boundary_methods(type(config))
+api_boundary_methods(ShapeDtypeStruct)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xlamini.core.api_boundary import edge
+from xlamini.core.api_boundary import api_boundary
 from xlamini.core.jaxpr import Jaxpr
 from xlamini.core.primitive import Axis
 from xlamini.core.pytree import flatten_from_user
@@ -44,7 +44,7 @@ def composite(decomposition: Callable[..., Any], name: str, version: int = 0) ->
     if not isinstance(name, str) or not name:
         raise TypeError(f"composite: name must be a string such as 'my_library.op', got {name!r}")
 
-    @edge
+    @api_boundary
     def applied(*args: Any, **attributes: Any) -> Any:
         frozen = tuple((key, _frozen(name, key, v)) for key, v in attributes.items() if v is not None)
         leaves, in_tree = flatten_from_user((args, {}))

@@ -5,7 +5,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from xlamini.core.api_boundary import edge
+from xlamini.core.api_boundary import api_boundary
 from xlamini.core.avals import ShapedArray
 from xlamini.core.jaxpr import Jaxpr
 from xlamini.core.named_axes import named_axis
@@ -48,7 +48,7 @@ def vmap(
     in_axes = tuple(in_axes) if isinstance(in_axes, list) else in_axes
     mapping = Mapping(fun, in_axes, out_axes, axis_name, axis_size, along)
 
-    @edge
+    @api_boundary
     @functools.wraps(fun)
     def vmapped(*args: Any, **kwargs: Any) -> Any:
         return retry_with_refs(_mapped, _threading, mapping, args, kwargs)

@@ -24,8 +24,8 @@ from xlamini.core.dtypes.table import (
     small_ints,
 )
 from xlamini.core.errors import TypePromotionError
+from xlamini.core.frames import user_stacklevel
 from xlamini.core.memo import memoised
-from xlamini.core.provenance import user_stacklevel
 
 python_scalar_dtypes: dict[type, np.dtype] = {
     bool: np.dtype(bool),

@@ -1,8 +1,4 @@
-"""The objects `jnp.float32`, `jnp.int8`, ...: each names a dtype, and makes arrays of it.
-
-How an array is made is known on a higher floor, which installs it with `install_array_maker`.
-"""
-
+"""The objects `jnp.float32`, `jnp.int8`, ...: each names a dtype, and a call converts to an array of it."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -10,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from xlamini.core import hooks
 from xlamini.core.dtypes.table import scalar_types
 
 
@@ -28,7 +25,7 @@ class ScalarConstructor:
 
     def __call__(self, x: Any) -> Any:
         """An array of this dtype with the value of `x`."""
-        return _array_maker[0](x, self.dtype)
+        return hooks.make_array(x, self.dtype)
 
     def __eq__(self, other: object) -> bool:
         return self is other or self.type is other or self.dtype == other
@@ -54,15 +51,3 @@ constructors: dict[str, ScalarConstructor] = {
 
 def _by_name(name: str) -> ScalarConstructor:
     return constructors[name]
-
-
-def _no_array_maker(x: Any, dtype: np.dtype) -> Any:
-    raise RuntimeError("no array maker is installed; import xlamini.numpy, not xlamini.core alone")
-
-
-_array_maker: list[Callable[[Any, np.dtype], Any]] = [_no_array_maker]
-
-
-def install_array_maker(make: Callable[[Any, np.dtype], Any]) -> None:
-    """Say how `jnp.float32(x)` makes an array: `make(x, dtype)`."""
-    _array_maker[0] = make

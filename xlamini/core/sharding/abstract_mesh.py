@@ -9,7 +9,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
-from xlamini.core.api_boundary import edge
+from xlamini.core.api_boundary import api_boundary
 
 AxisName = Hashable
 
@@ -127,7 +127,7 @@ class AbstractMesh(AxesOfMesh):
 
     _internal_device_list = None
 
-    @edge
+    @api_boundary
     def __init__(
         self,
         axis_sizes: Sequence[int],

@@ -1,4 +1,4 @@
-"""Split: what the type of a value says of how the value lies on a mesh, along the mesh's axes of type Explicit."""
+"""AvalSharding: the sharding in a value's type, along the mesh axes of type Explicit."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -10,19 +10,19 @@ from xlamini.core.sharding.partition_spec import PartitionSpec
 Names = tuple[AxisName, ...]
 
 
-class Split:
-    """A mesh, and for each dimension of a value the explicit axes that it is split along, at least one in all.
+class AvalSharding:
+    """A mesh and, for each dimension, the explicit axes that split it; at least one dimension is split.
 
-    Interned as avals are: equal ones are the same object. A value that is not split has None in its place.
+    Interned like avals: equal shardings are one object. A value that is not split has None instead.
     """
 
     __slots__ = ("entries", "mesh")
-    _interned: ClassVar[dict[tuple, Split]] = {}
+    _interned: ClassVar[dict[tuple, AvalSharding]] = {}
 
     mesh: AbstractMesh
     entries: tuple[Names, ...]
 
-    def __new__(cls, mesh: AbstractMesh, entries: tuple[Names, ...]) -> Split:
+    def __new__(cls, mesh: AbstractMesh, entries: tuple[Names, ...]) -> AvalSharding:
         key = (mesh, entries)
         self = cls._interned.get(key)
         if self is None:
@@ -32,55 +32,57 @@ class Split:
         return self
 
     def __reduce__(self) -> Any:
-        return Split, (self.mesh, self.entries)
+        return AvalSharding, (self.mesh, self.entries)
 
     @property
     def spec(self) -> PartitionSpec:
-        """The same as a PartitionSpec with an entry for each dimension."""
+        """As a PartitionSpec with an entry for each dimension."""
         return PartitionSpec(*self.entries)
 
     def parts(self, dim: int) -> int:
         """Into how many parts a dimension is split."""
         return parts_along(self.mesh, self.entries[dim])
 
-    def without(self, dim: int) -> Split | None:
-        """That of the value with a dimension taken off."""
+    def without(self, dim: int) -> AvalSharding | None:
+        """The sharding without dimension `dim`."""
         return split_into(self.mesh, (*self.entries[:dim], *self.entries[dim + 1 :]))
 
-    def inserted(self, dim: int) -> Split:
-        """That of the value with a further dimension at `dim`, which is whole."""
-        return Split(self.mesh, (*self.entries[:dim], (), *self.entries[dim:]))
+    def inserted(self, dim: int) -> AvalSharding:
+        """The sharding with a new, unsplit dimension at `dim`."""
+        return AvalSharding(self.mesh, (*self.entries[:dim], (), *self.entries[dim:]))
 
-    def on(self, mesh: AbstractMesh) -> Split | None:
-        """What it says of the explicit axes of the same mesh with other types of axes."""
+    def on(self, mesh: AbstractMesh) -> AvalSharding | None:
+        """The sharding on a mesh with the same axes but other axis types: entries for its explicit axes only."""
         return _along(mesh, self.entries)
 
     def marks(self) -> list[str]:
-        """What is written behind the sizes of the dimensions: `@x`, `@(x,y)`, or nothing."""
+        """The suffix of each dimension's size in a printed type: `@x`, `@(x,y)`, or nothing."""
         return [_mark(names) for names in self.entries]
 
     def __repr__(self) -> str:
         return repr(self.spec)
 
 
-def split_into(mesh: AbstractMesh, entries: tuple[Names, ...]) -> Split | None:
-    """The Split with these names for the dimensions; None where nothing is split."""
-    return Split(mesh, entries) if any(entries) else None
+def split_into(mesh: AbstractMesh, entries: tuple[Names, ...]) -> AvalSharding | None:
+    """The sharding with these axis names for the dimensions; None if no dimension is split."""
+    return AvalSharding(mesh, entries) if any(entries) else None
 
 
-def with_entry(split: Split | None, dim: int, ndim: int, mesh: AbstractMesh, names: Names) -> Split | None:
-    """The Split of a value of `ndim` dimensions of which one is split along these axes too, unless others are."""
+def with_entry(
+    split: AvalSharding | None, dim: int, ndim: int, mesh: AbstractMesh, names: Names
+) -> AvalSharding | None:
+    """The sharding with dimension `dim` (of `ndim`) split along these axes; unchanged if another dimension uses one."""
     entries = ((),) * ndim if split is None else split.entries
     taken = {name for axes in entries for name in axes}
     return split if taken.intersection(names) else split_into(mesh, (*entries[:dim], names, *entries[dim + 1 :]))
 
 
-def split_of(mesh: Any, spec: PartitionSpec, ndim: int) -> Split | None:
-    """What a spec says of the explicit axes of a mesh."""
+def split_of(mesh: Any, spec: PartitionSpec, ndim: int) -> AvalSharding | None:
+    """The part of a spec that names explicit axes of the mesh; None if it names none."""
     return _along(mesh, spec.names_of(ndim)) if mesh.explicit_axes else None
 
 
-def _along(mesh: Any, entries: Sequence[Names]) -> Split | None:
+def _along(mesh: Any, entries: Sequence[Names]) -> AvalSharding | None:
     explicit = mesh.explicit_axes
     return split_into(mesh.abstract_mesh, tuple(tuple(n for n in names if n in explicit) for names in entries))
 

@@ -1,27 +1,26 @@
-"""Along which manual axes values vary, within shard_map: in the types of operands and results.
+"""Varying manual axes (vma) of shard_map, in the types of operands and results.
 
-An equation takes operands that vary alike: one that varies along fewer axes is first said to vary, by an equation of
-its own (`cast`), whose transpose sums over the axes. So the derivative with respect to what all devices share is the
-sum of what each of them finds, wherever it is taken.
+All operands of an equation vary along the same axes. An operand that varies along fewer is first cast, by an equation
+of its own (`hooks.cast_varying`), whose transpose sums over the missing axes. So the derivative with respect to a value
+that all devices share is the sum of the devices' contributions, wherever it is taken.
 """
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from xlamini.core.avals import NOWHERE, ShapedArray
 from xlamini.core.jaxpr import Atom, Var
 from xlamini.core.named_axes import axes_here, manual_axis
+from xlamini.core.primitive import IS_VMA_CAST
 
 Axes = frozenset[Any]
-cast: list[Callable[[Any, Axes], Any]] = []
-"""Gives a value that varies along more axes; a floor above puts it here."""
 
 
 def missing(primitive: Any, atoms: Sequence[Atom], params: dict[str, Any]) -> list[Axes] | None:
     """For each operand the axes along which it should vary too; None if nothing is missing."""
-    if primitive.casts or not axes_here():
+    if primitive.traits & IS_VMA_CAST or not axes_here():
         return None
     named = primitive.named_axes(params)
     axes = frozenset(n for n in named if manual_axis(n) is not None) if named else NOWHERE

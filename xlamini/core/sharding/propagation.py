@@ -1,8 +1,8 @@
-"""How the results of an equation are split over a mesh with explicit axes, from how its operands are.
+"""Sharding propagation along explicit mesh axes: from the operands of an equation to its results.
 
-A primitive says which dimensions of operands and results belong together: its factors. Dimensions that belong together
-are split alike, and what does not fit is refused. An equation that a rewrite wrote is not refused, as no user could
-mend it: its results are split as far as operands agree, and of the rest the compiler decides.
+A primitive's factors say which dimensions of operands and results belong to each other; these get one sharding, and
+a conflict is refused. An equation that a rewrite made is never refused, because no user could mend it: its results are
+sharded as far as the operands agree, and the compiler chooses the rest.
 """
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from jaxlib._jax import config as _cells
 
 from xlamini.core.avals import ShapedArray
 from xlamini.core.errors import ShardingTypeError
-from xlamini.core.sharding.aval_sharding import Names, Split, split_into
+from xlamini.core.sharding.aval_sharding import AvalSharding, Names, split_into
 from xlamini.core.sharding.factors import Factors, Labels
 
 _is_open = _cells.Config("splits_left_open", False, include_in_jit_key=True, include_in_trace_context=True)
@@ -33,7 +33,7 @@ def compiler_decides() -> Iterator[None]:
 class Splits(NamedTuple):
     """How each result is split; where something does not fit, as far as they can be, and what that is."""
 
-    results: Sequence[Split | None]
+    results: Sequence[AvalSharding | None]
     sharding_conflict: str | None = None
 
 
@@ -51,7 +51,7 @@ def divided(
         return out, None
     outs = out if primitive.multiple_results else [out]
     splits, conflict = primitive.splits(avals, outs, params)
-    found = [a.divided(s) for a, s in zip(outs, splits, strict=True)]
+    found = [a.with_sharding(s) for a, s in zip(outs, splits, strict=True)]
     return found if primitive.multiple_results else found[0], conflict
 
 
@@ -112,7 +112,7 @@ class _Solving:
                 "is summed over, so that the result may be split along it or whole; say which with out_sharding=P(...)"
             )
 
-    def of_result(self, out: ShapedArray, labels: Labels, like: Split) -> Split | None:
+    def of_result(self, out: ShapedArray, labels: Labels, like: AvalSharding) -> AvalSharding | None:
         """How one result is split."""
         entries = [self.found.get(label, ()) if label is not None else () for label in labels]
         self._use_once(entries)
@@ -135,7 +135,7 @@ class _Solving:
                 entries[dim] = ()
             used.update(names)
 
-    def _refuse_size(self, dim: int, size: int, split: Split) -> None:
+    def _refuse_size(self, dim: int, size: int, split: AvalSharding) -> None:
         self.conflicts.append(
             f"{self.primitive} of {self._types}: dimension {dim} of the result has size {size}, which cannot be split "
             f"into the {split.parts(dim)} parts along {_said(split.entries[dim])} that the operand is split into; "

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from xlamini.core.jaxpr import Equation, Literal, Var
+from xlamini.core.primitive import REMATERIALIZABLE
 from xlamini.interpreters.outline.blocks import Family, wiring
 
 Given = tuple[Var, ...]
@@ -71,7 +72,7 @@ class Boundary:
     def computed_by(self, x: Given) -> Equation | None:
         """The first member's equation that defines `x`, if it is cheap and has an equal in all members; else None."""
         first = self._origins.get(x[0])
-        if first is None or not first.eqn.primitive.cheap or len(first.eqn.outvars) > 1:
+        if first is None or not first.eqn.primitive.traits & REMATERIALIZABLE or len(first.eqn.outvars) > 1:
             return None
         same = all((o := self._origins.get(v)) is not None and o.symbol == first.symbol for v in x)
         return first.eqn if same else None

@@ -15,9 +15,10 @@ import numpy as np
 from xlamini.core.avals import ShapedArray
 from xlamini.core.call_cache import repeated
 from xlamini.core.dtypes import result_type
+from xlamini.core.frames import user_stacklevel
 from xlamini.core.memo import memoised
-from xlamini.core.provenance import user_stacklevel
-from xlamini.core.tracer import Tracer, aval_of, state
+from xlamini.core.state import state
+from xlamini.core.tracer import Tracer, aval_of
 from xlamini.numpy.arithmetic import power, true_divide
 from xlamini.numpy.indexing import operations
 from xlamini.numpy.indexing.operations import UPDATES, Options

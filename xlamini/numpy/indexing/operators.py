@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.api_boundary import edge, edge_methods
+from xlamini.core.api_boundary import api_boundary, api_boundary_methods
 from xlamini.core.call_cache import repeated
 from xlamini.core.memo import memoised
 from xlamini.core.sharding.aval_sharding import split_into
-from xlamini.core.tracer import Tracer, state
+from xlamini.core.state import state
+from xlamini.core.tracer import Tracer
 from xlamini.numpy.indexing.at import At, AtIndex
 from xlamini.numpy.indexing.operations import get
 from xlamini.numpy.indexing.parse import is_on_cpu, out_of_bounds, plan_of, settled_items
@@ -128,11 +129,11 @@ def _length(x: Tracer) -> int:
 
 def install_indexing() -> None:
     """Give arrays and traced values `x[index]`, `x.at`, and iteration."""
-    members = {"__getitem__": edge(getitem), "__iter__": edge(iterate), "at": property(At)}
+    members = {"__getitem__": api_boundary(getitem), "__iter__": api_boundary(iterate), "at": property(At)}
     for kind, own in ((ArrayImpl, {}), (Tracer, {"__len__": _length})):
         for name, member in (members | own).items():
             setattr(kind, name, member)
 
 
 install_indexing()
-edge_methods(AtIndex)
+api_boundary_methods(AtIndex)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xlamini.core.api_boundary import edge
+from xlamini.core.api_boundary import api_boundary
 from xlamini.core.dtypes import issubdtype, result_type
 from xlamini.core.tracer import aval_of
 from xlamini.numpy.arguments import as_operand
@@ -53,7 +53,7 @@ class MGrid:
             [0, 1]]], dtype=int32)
     """
 
-    @edge
+    @api_boundary
     def __getitem__(self, key: Any) -> Array:
         made = _grid("mgrid", key, False)
         return stack(made) if isinstance(made, list) and made else asarray(made)
@@ -66,7 +66,7 @@ class OGrid:
     [(2, 1), (1, 3)]
     """
 
-    @edge
+    @api_boundary
     def __getitem__(self, key: Any) -> Array | list[Array]:
         return _grid("ogrid", key, True)
 
@@ -110,7 +110,7 @@ class Joiner:
     def __init__(self, name: str, default: Directive):
         self._name, self._default = name, default
 
-    @edge
+    @api_boundary
     def __getitem__(self, key: Any) -> Array:
         parts = key if isinstance(key, tuple) else (key,)
         how = self._default

@@ -9,8 +9,9 @@ import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from xlamini.core.api_boundary import edge, trim
-from xlamini.core.tracer import aval_of, state
+from xlamini.core.api_boundary import api_boundary, trim
+from xlamini.core.state import state
+from xlamini.core.tracer import aval_of
 from xlamini.numpy.arguments import as_operand, refuse_out
 from xlamini.numpy.vectorize import vectorize
 from xlamini.primitives.promotion import in_dtype, stands_for_array
@@ -100,7 +101,7 @@ class ufunc:
 
     def __call__(self, *operands: Any, **named: Any) -> Any:
         """The function of each element; of pairs of elements, broadcast."""
-        try:  # in place of `edge`, which would cost a call more
+        try:  # in place of `api_boundary`, which would cost a call more
             if named:
                 named = self._without_outputs(**named)
             if state.builder is None:
@@ -118,7 +119,7 @@ class ufunc:
             raise NotImplementedError(f"{self.__name__}: `where` must be None; choose among results with jnp.where")
         return named
 
-    @edge
+    @api_boundary
     def reduce(
         self,
         a: ArrayLike,
@@ -143,7 +144,7 @@ class ufunc:
             return self._shortcuts.reduce(a, axis, dtype, None, keepdims, initial, where)
         return _folds().reduced(self._folded, a, axis, dtype, keepdims, initial, where)
 
-    @edge
+    @api_boundary
     def accumulate(self, a: ArrayLike, axis: int = 0, dtype: DTypeLike | None = None, out: None = None) -> Array:
         """What `reduce` gives up to each element along an axis.
 
@@ -158,7 +159,7 @@ class ufunc:
             return self._shortcuts.accumulate(a, axis, dtype)
         return _folds().accumulated(self._folded, a, axis, dtype)
 
-    @edge
+    @api_boundary
     def at(self, a: ArrayLike, indices: Any, b: ArrayLike | None = None, /, *, inplace: bool = True) -> Array:
         """A copy of `a` with its elements at `indices` combined with those of `b`; once for each time one is named.
 
@@ -180,7 +181,7 @@ class ufunc:
             return getattr(at, self._shortcuts.update)(as_operand(name, b))
         return _folds().updated(self._folded, x, indices, in_dtype(as_operand(name, b), aval_of(x).dtype))
 
-    @edge
+    @api_boundary
     def outer(self, A: ArrayLike, B: ArrayLike, /) -> Array:
         """The function of each element of A with each of B; the axes of A come first.
 
@@ -193,7 +194,7 @@ class ufunc:
         rank = aval_of(x).ndim
         return self(expand_dims(x, range(rank, rank + aval_of(y).ndim)), y)
 
-    @edge
+    @api_boundary
     def reduceat(
         self, a: ArrayLike, indices: Any, axis: int = 0, dtype: DTypeLike | None = None, out: None = None
     ) -> Array:

@@ -9,11 +9,11 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from xlamini.core import hooks
 from xlamini.core.avals import ShapedArray
 from xlamini.core.named_axes import manual_axis
 from xlamini.core.primitive import Axis
 from xlamini.core.pytree import tree_map
-from xlamini.core.sharding.manual_axes import cast
 from xlamini.core.tangents import is_zero
 from xlamini.core.tracer import aval_of
 from xlamini.primitives.arithmetic import div
@@ -146,7 +146,7 @@ class Sum(Reduction, LinearCollective):
         shared = x.aval.vma - aval_of(ct).vma
         rest = tuple(a for a in axes if a not in shared)
         found = self.bind(ct, axes=rest, **params) if rest else ct
-        return [cast[0](found, shared.intersection(axes))]
+        return [hooks.cast_varying(found, shared.intersection(axes))]
 
 
 class Extremum(Reduction):

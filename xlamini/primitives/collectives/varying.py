@@ -12,9 +12,8 @@ import numpy as np
 
 from xlamini.core.avals import ShapedArray
 from xlamini.core.named_axes import size_of_axis
-from xlamini.core.primitive import Axis, Primitive
+from xlamini.core.primitive import ELEMENTWISE, IS_VMA_CAST, PURE, REMATERIALIZABLE, Axis, Primitive
 from xlamini.core.sharding.factors import Factors, alike
-from xlamini.core.sharding.manual_axes import cast
 from xlamini.core.tangents import is_zero
 from xlamini.core.tracer import aval_of, literal
 from xlamini.primitives.collectives.reductions import psum_p
@@ -26,9 +25,7 @@ Axes = tuple[Any, ...]
 class Says(Primitive):
     """A value as it is; `axes` are those along which it varies, or no longer does."""
 
-    casts = True
-    in_place = True
-    cheap = True
+    traits = PURE | IS_VMA_CAST | ELEMENTWISE | REMATERIALIZABLE
 
     def shape_rule(self, x: ShapedArray, *, axes: Axes) -> ShapedArray:
         return x
@@ -80,6 +77,3 @@ def varying_along(x: Any, axes: frozenset[Any]) -> Any:
     """A value that varies along these axes and those along which it did."""
     more = axes - aval_of(x).vma
     return pvary_p.bind(x, axes=tuple(sorted(more, key=str))) if more else x
-
-
-cast.append(varying_along)

@@ -12,7 +12,7 @@ import warnings
 
 from xlamini.core import config
 from xlamini.core.errors import PlatformError
-from xlamini.core.provenance import user_stacklevel
+from xlamini.core.frames import user_stacklevel
 from xlamini.runtime.devices import hardware
 from xlamini.runtime.devices.clients import (
     Client,

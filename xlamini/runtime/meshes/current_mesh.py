@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 from jaxlib._jax import config as _cells
 
-from xlamini.core.api_boundary import edge_methods
+from xlamini.core.api_boundary import api_boundary_methods
+from xlamini.core.frames import user_stacklevel
 from xlamini.core.memo import memoised
-from xlamini.core.provenance import user_stacklevel
 from xlamini.core.sharding.abstract_mesh import AbstractMesh, AxisType
 from xlamini.core.sharding.partition_spec import PartitionSpec
-from xlamini.core.tracer import state
+from xlamini.core.state import state
 from xlamini.runtime.meshes.mesh import Mesh
 from xlamini.runtime.meshes.named_sharding import NamedSharding
 
@@ -194,5 +194,5 @@ def as_here(sharding: Any) -> Any:
     return sharding.update(mesh=mesh.update_axis_types(dict(zip(here.axis_names, here.axis_types, strict=True))))
 
 
-edge_methods(set_mesh)
-edge_methods(use_abstract_mesh)
+api_boundary_methods(set_mesh)
+api_boundary_methods(use_abstract_mesh)

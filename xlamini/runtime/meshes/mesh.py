@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from jaxlib import _jax
 
-from xlamini.core.api_boundary import edge
+from xlamini.core.api_boundary import api_boundary
 from xlamini.core.sharding.abstract_mesh import (
     AbstractMesh,
     AxesOfMesh,
@@ -39,7 +39,7 @@ class Mesh(AxesOfMesh):
     {'x': 1}
     """
 
-    @edge
+    @api_boundary
     def __init__(
         self,
         devices: Any,

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from jaxlib import _hlo, _jax
 
-from xlamini.core.api_boundary import edge
-from xlamini.core.avals import ShapedArray, sharding_of
+from xlamini.core.api_boundary import api_boundary
+from xlamini.core.avals import ShapedArray
 from xlamini.core.errors import ShardingError
 from xlamini.core.memo import memoised
 from xlamini.core.sharding.abstract_mesh import AbstractMesh, AxesOfMesh, parts_along
-from xlamini.core.sharding.aval_sharding import Split, split_of
+from xlamini.core.sharding.aval_sharding import AvalSharding, split_of
 from xlamini.core.sharding.partition_spec import PartitionSpec
 from xlamini.runtime.devices.platforms import Device
 from xlamini.runtime.placeholders import call_with_modules, placeholders
@@ -24,7 +24,7 @@ from xlamini.runtime.sharding import Index
 NamedSharding = _jax.NamedSharding
 
 
-@edge
+@api_boundary
 def _check_spec(mesh: Any, spec: Any) -> None:
     """The check that C++ calls when a NamedSharding is made: the spec names axes of the mesh, each once."""
     if not isinstance(mesh, AxesOfMesh):
@@ -145,7 +145,7 @@ def manual_axis_in(sharding: NamedSharding) -> Any:
     return next((name for name in sharding.mesh.manual_axes if name in sharding.spec.axes), None)
 
 
-def split_in_type(sharding: Any, ndim: int) -> Split | None:
+def split_in_type(sharding: Any, ndim: int) -> AvalSharding | None:
     """The sharding in the type of an array placed so: its split along axes of type Explicit, or None."""
     return split_of(sharding.mesh, sharding.spec, ndim) if type(sharding) is NamedSharding else None
 
@@ -163,18 +163,17 @@ def _strip_trailing_none(sharding: NamedSharding) -> NamedSharding:
     return _update(sharding, spec=PartitionSpec(*entries))
 
 
-def type_sharding(split: Split | None) -> NamedSharding | None:
+def type_sharding(split: AvalSharding | None) -> NamedSharding | None:
     """The sharding in a type, as a NamedSharding over an AbstractMesh; None if nothing is split."""
     return None if split is None else NamedSharding(split.mesh, split.spec)
 
 
-def _of_type(aval: ShapedArray) -> NamedSharding:
+def sharding_of(aval: ShapedArray) -> NamedSharding:
     """The sharding of a value of this type (`aval.sharding`)."""
     return type_sharding(aval.split) or NamedSharding(_NO_AXES, PartitionSpec(*[None] * aval.ndim))
 
 
 _NO_AXES = AbstractMesh((), ())
-sharding_of.append(_of_type)
 
 _MEMBERS: dict[str, Any] = {
     "shard_shape": _shard_shape,

@@ -81,7 +81,8 @@ def placed_avals(place: Any, avals: Sequence[ShapedArray]) -> list[ShapedArray]:
     if not isinstance(place, MeshPlacement):
         return list(avals)
     requested = place.of_outputs(len(avals))
-    return [a if s is None else a.divided(split_in_type(s, a.ndim)) for s, a in zip(requested, avals, strict=True)]
+    pairs = zip(requested, avals, strict=True)
+    return [a if s is None else a.with_sharding(split_in_type(s, a.ndim)) for s, a in pairs]
 
 
 def devices_of(place: Any) -> tuple[Device, ...]:

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 from jaxlib import _jax
 
-from xlamini.core.api_boundary import edge
+from xlamini.core.api_boundary import api_boundary
 from xlamini.core.errors import TargetError
 from xlamini.runtime.devices.platforms import Device
 from xlamini.runtime.devices.plugins import load_plugin
@@ -56,7 +56,7 @@ class Target:
 _by_client: dict[Any, Target] = {}
 
 
-@edge
+@api_boundary
 def target(spec: str) -> Target:
     """A target: an accelerator to compile for, which need not be present, with its compile-only devices.
 

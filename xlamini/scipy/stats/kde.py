@@ -7,7 +7,7 @@ from typing import Any
 
 from xlamini import numpy as jnp
 from xlamini import random
-from xlamini.core.api_boundary import edge_methods
+from xlamini.core.api_boundary import api_boundary_methods
 from xlamini.core.errors import ShapeError
 from xlamini.numpy.arguments import as_operand, as_shape
 from xlamini.runtime.array import Array
@@ -149,7 +149,7 @@ class gaussian_kde:
         return logsumexp(-squares / 2, axis=0, b=self.weights[:, None]) - size
 
 
-edge_methods(gaussian_kde)
+api_boundary_methods(gaussian_kde)
 
 
 def _factor(kde: gaussian_kde, bw_method: Bandwidth) -> Any:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from xlamini.core.api_boundary import edge
+from xlamini.core.api_boundary import api_boundary
 from xlamini.core.errors import ShapeError
 from xlamini.lax.linalg import cholesky, triangular_solve
 from xlamini.numpy import broadcast_shapes, broadcast_to, diagonal, exp, log
@@ -15,7 +15,7 @@ from xlamini.scipy.stats.declaration import distribution
 from xlamini.typing import ArrayLike
 
 
-@edge
+@api_boundary
 def logpdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike, allow_singular: None = None) -> Array:
     """The logarithm of the density at vectors x along the last axis; of numbers, if `mean` is one and `cov` a variance.
 
@@ -30,7 +30,7 @@ def logpdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike, allow_singular: None =
     return _logpdf(x, mean, cov)
 
 
-@edge
+@api_boundary
 def pdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike) -> Array:
     """The density."""
     return exp(_logpdf(x, mean, cov))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from xlamini.core.api_boundary import edge_methods
+from xlamini.core.api_boundary import api_boundary_methods
 from xlamini.core.avals import ShapedArray
 from xlamini.core.dtypes import float0
 from xlamini.core.jaxpr import ClosedJaxpr
@@ -20,7 +20,7 @@ from xlamini.runtime.meshes.named_sharding import type_sharding
 from xlamini.runtime.to_device import device_put_value
 from xlamini.staging.aot.mismatch import differences, shown
 from xlamini.staging.compile.cost import CostAnalysis, cost_of_program
-from xlamini.staging.compile.lowered import LoweredProgram
+from xlamini.staging.compile.lowered_program import LoweredProgram
 from xlamini.staging.compile.lowering_target import Elsewhere, destination, device_of
 from xlamini.staging.compile.program import Program, compile_lowered
 from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
@@ -325,7 +325,7 @@ def _as_array(x: Any) -> Any:
 
 
 for _stage in (Traced, Lowered, Compiled):
-    edge_methods(_stage)
+    api_boundary_methods(_stage)
 
 
 def _spread(mask: Sequence[bool], values: Sequence[Any]) -> list[Any]:

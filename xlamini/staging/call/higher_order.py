@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from xlamini.core.avals import ShapedArray
-from xlamini.core.jaxpr import Effects, Jaxpr, jaxprs_in, once
+from xlamini.core.effects import Effects
+from xlamini.core.jaxpr import Jaxpr, jaxprs_in, once
 from xlamini.core.primitive import Cost, Primitive
 from xlamini.core.tangents import Zero, is_zero, tangent_aval
 
@@ -26,7 +27,7 @@ class HigherOrder(Primitive):
 
     multiple_results = True
     higher_order = True
-    pure = False
+    traits = 0
 
     def bind(self, *operands: Any, **params: Any) -> list[Any]:
         every: Sequence[Any] = operands

@@ -19,7 +19,7 @@ from xlamini.runtime.executable import Executable, check_options, load_program
 from xlamini.runtime.files import disk_cache
 from xlamini.runtime.files.disk_key import Key, key
 from xlamini.runtime.host_memory import memory_needed
-from xlamini.staging.compile.lowered import LoweredProgram, Options, backend_compile, interface_of
+from xlamini.staging.compile.lowered_program import LoweredProgram, Options, backend_compile, interface_of
 
 
 def cached_executable(program: LoweredProgram, options: Options) -> Executable:

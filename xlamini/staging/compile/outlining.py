@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Var, subjaxprs
+from xlamini.core.primitive import REMATERIALIZABLE
 from xlamini.staging.call.call import jit_p
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def _count(jaxpr: Jaxpr, known: dict[Jaxpr, int]) -> int:
 
 def _has_kernels(jaxpr: Jaxpr) -> bool:
     """Whether any equation is a kernel of its own; a cheap test before the search for blocks."""
-    different = {eqn.kind or eqn: eqn for eqn in jaxpr.eqns if not eqn.primitive.cheap}
+    different = {eqn.kind or eqn: eqn for eqn in jaxpr.eqns if not eqn.primitive.traits & REMATERIALIZABLE}
     return any(eqn.primitive.higher_order or _is_kernel(eqn) for eqn in different.values())
 
 
@@ -75,7 +76,7 @@ def _worth(boundary: Boundary) -> bool:
 
 
 def _is_kernel(eqn: Equation) -> bool:
-    if eqn.primitive.cheap:
+    if eqn.primitive.traits & REMATERIALIZABLE:
         return False
     cost = eqn.primitive.cost(*(a.aval for a in eqn.invars), **eqn.params)
     return cost.flops >= _CONTRACTION * max(sum(v.aval.size for v in eqn.outvars), 1)

@@ -7,7 +7,7 @@ from typing import Any
 
 from xlamini.core.jaxpr import Equation, Jaxpr, subjaxprs
 from xlamini.runtime.processes.agreement import check_same_program
-from xlamini.staging.compile.lowered import LoweredProgram
+from xlamini.staging.compile.lowered_program import LoweredProgram
 
 
 def check_before_first_run(lowered: LoweredProgram, devices: Sequence[Any]) -> Callable[[], None]:

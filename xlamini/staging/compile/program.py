@@ -19,7 +19,7 @@ from xlamini.runtime.lifetime import explain_failure, release
 from xlamini.runtime.processes.group import spans_processes
 from xlamini.runtime.to_device import device_put_value
 from xlamini.runtime.versions import DISPATCH_ERRORS
-from xlamini.staging.compile.lowered import LoweredProgram, Options, backend_compile, interface_of
+from xlamini.staging.compile.lowered_program import LoweredProgram, Options, backend_compile, interface_of
 
 if TYPE_CHECKING:
     from xlamini.runtime.targets.compile_only import CompileOnlyModule

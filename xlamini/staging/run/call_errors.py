@@ -14,7 +14,7 @@ from typing import Any
 from xlamini.core.api_boundary import trim
 from xlamini.core.config import callback_depth
 from xlamini.core.pytree import flatten
-from xlamini.core.tracer import state
+from xlamini.core.state import state
 from xlamini.runtime.lifetime import release
 from xlamini.staging.trace.static_args import Selected
 

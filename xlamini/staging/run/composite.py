@@ -12,10 +12,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from xlamini.core.api_boundary import is_edge, trim
+from xlamini.core.api_boundary import is_api_boundary, trim
 from xlamini.core.call_cache import repeated
 from xlamini.core.pytree import tree_leaves, tree_map
-from xlamini.core.tracer import state
+from xlamini.core.state import state
 from xlamini.primitives.promotion import stands_for_array
 from xlamini.staging.run.call_errors import Explain, guarded
 from xlamini.staging.run.jit import dispatched
@@ -32,7 +32,7 @@ def _composite(fun: Any, static: tuple[str, ...]) -> Any:
     compiled: Any = None
     explain: Explain = _as_it_is
 
-    @is_edge
+    @is_api_boundary
     @functools.wraps(fun)
     def call(*args: Any, **kwargs: Any) -> Any:
         nonlocal compiled, explain

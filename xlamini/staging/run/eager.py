@@ -12,7 +12,7 @@ import numpy as np
 from xlamini.core.config import disable_jit
 from xlamini.core.jaxpr import Literal
 from xlamini.core.memo import OwnedMemo
-from xlamini.core.primitive import Primitive
+from xlamini.core.primitive import CallLike, Primitive
 from xlamini.staging.run import program_cache
 from xlamini.staging.run.jit import jit
 
@@ -23,7 +23,7 @@ operations = OwnedMemo("program: single operations", 1024, "executables")
 def evaluate_primitive(primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> Any:
     """Run one equation now."""
     values = [_number(x) if type(x) is Literal else x for x in operands]
-    if primitive.called is not None:
+    if isinstance(primitive, CallLike):
         return program_cache.run(params[primitive.called], values)
     if primitive.higher_order:
         return program_cache.run_equation(primitive, values, params)

@@ -12,23 +12,24 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xlamini.core import config
-from xlamini.core.api_boundary import edge
+from xlamini.core.api_boundary import api_boundary
 from xlamini.core.avals import ShapedArray
+from xlamini.core.frames import is_own, user_stacklevel
 from xlamini.core.gc_pause import paused_gc
 from xlamini.core.memo import alive, register
 from xlamini.core.named_axes import axes_here
-from xlamini.core.provenance import is_own, user_stacklevel
 from xlamini.core.pytree import flatten, flatten_from_user, unflatten
 from xlamini.core.pytree.nodes import dispatch_registry
-from xlamini.core.ref_cells import Touched
-from xlamini.core.tracer import Tracer, leaked, state
+from xlamini.core.ref_cells import RefEscaped
+from xlamini.core.state import state
+from xlamini.core.tracer import Tracer, leaked
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.runtime.dispatch import CAPACITY, cached_signatures, clear_signatures, cpp_jit
 from xlamini.runtime.keys import key_words
 from xlamini.runtime.lifetime import explain_failure
 from xlamini.runtime.versions import DISPATCH_ERRORS
 from xlamini.staging.call.call import jit_p
-from xlamini.staging.compile.lowered import LoweredProgram
+from xlamini.staging.compile.lowered_program import LoweredProgram
 from xlamini.staging.compile.placement import Placement, asked_place, elsewhere, placement, requested_by
 from xlamini.staging.compile.program import Program, compile_lowered
 from xlamini.staging.run.call_errors import Explain, guarded
@@ -102,7 +103,7 @@ class Jitted:
             return cached
         try:
             return self._run(args, kwargs)
-        except Touched as touched:
+        except RefEscaped as touched:
             cells = with_touched((), touched)
         return run_with_refs(cells, self._with_ref_args, args, kwargs)
 
@@ -256,7 +257,7 @@ class Jitted:
 
     # The stages of compilation.
 
-    @edge
+    @api_boundary
     def traced(self, *args: Any, **kwargs: Any) -> Traced:
         """Trace for arguments of these types (arrays, or anything with shape and dtype)."""
         from xlamini.staging.aot.stages import Traced  # for those who look only
@@ -271,7 +272,7 @@ class Jitted:
         call = TracedCall(traced, plan.tree, self.name, self.donated(plan), self.options.static.names)
         return Traced(call, lower, self.options.compiler)
 
-    @edge
+    @api_boundary
     def lowered(self, *args: Any, **kwargs: Any) -> Lowered:
         """Trace and lower for arguments of these types."""
         return self.traced(*args, **kwargs).lower()

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from xlamini.core.api_boundary import edge
+from xlamini.core.api_boundary import api_boundary
 from xlamini.core.named_axes import named_axis
 from xlamini.core.primitive import Axis
 from xlamini.staging.run.jit import jit
@@ -29,7 +29,7 @@ def make_jaxpr(
     check_callable("make_jaxpr", fun)
     traced_once = jit(fun, static_argnums=static_argnums)
 
-    @edge
+    @api_boundary
     @functools.wraps(fun)
     def jaxpr_of(*args: Any, **kwargs: Any) -> Any:
         with contextlib.ExitStack() as axes:
@@ -41,7 +41,7 @@ def make_jaxpr(
     return jaxpr_of
 
 
-@edge
+@api_boundary
 def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """The types of the outputs of `fun`, as `ShapeDtypeStruct`s; nothing is computed.
 

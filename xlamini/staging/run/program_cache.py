@@ -13,15 +13,16 @@ from xlamini.core.avals import ShapedArray
 from xlamini.core.dtypes import float0
 from xlamini.core.jaxpr import Jaxpr, Literal, Var, close_over, once
 from xlamini.core.memo import Memo
-from xlamini.core.primitive import Primitive
+from xlamini.core.primitive import CallLike, Primitive
 from xlamini.core.rewriting import rewrite
+from xlamini.core.state import state
 from xlamini.core.structure import executable_key, executable_params
-from xlamini.core.tracer import aval_of, build, state
+from xlamini.core.tracer import aval_of, build
 from xlamini.interpreters.dce import dce
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.primitives.convert import convert
 from xlamini.runtime.to_device import device_put_value
-from xlamini.staging.compile.lowered import LoweredProgram
+from xlamini.staging.compile.lowered_program import LoweredProgram
 from xlamini.staging.compile.placement import placement, requested_by
 from xlamini.staging.compile.program import Program, compile_lowered
 from xlamini.staging.run.lift_literals import numbers_apart
@@ -167,7 +168,7 @@ def _better_one_by_one(jaxpr: Jaxpr) -> bool:
     """Whether running this program once costs less equation by equation than compiled whole."""
     new = set()
     for eqn in jaxpr.eqns:
-        if eqn.primitive.higher_order and eqn.primitive.called is None:
+        if eqn.primitive.higher_order and not isinstance(eqn.primitive, CallLike):
             return False  # a loop or a choice is a program of its own, which would be compiled a second time
         params = tuple(eqn.params.items())
         if params not in eqn.primitive.executables:

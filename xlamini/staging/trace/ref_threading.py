@@ -10,8 +10,8 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xlamini.core.ref_cells import Cell, Touched
-from xlamini.core.tracer import state
+from xlamini.core.ref_cells import Cell, RefEscaped
+from xlamini.core.state import state
 
 Cells = tuple[Cell, ...]
 
@@ -20,7 +20,7 @@ def retry_with_refs(plain: Callable[..., Any], with_ref_args: Callable[..., Any]
     """`plain(*args)`; if the user's function touches outer refs, `with_ref_args(cells, *args)` instead."""
     try:
         return plain(*args)
-    except Touched as touched:
+    except RefEscaped as touched:
         cells = with_touched((), touched)
     return run_with_refs(cells, with_ref_args, *args)
 
@@ -30,11 +30,11 @@ def run_with_refs(cells: Cells, with_ref_args: Callable[..., Any], *args: Any) -
     while True:
         try:
             return with_ref_args(cells, *args)
-        except Touched as touched:
+        except RefEscaped as touched:
             cells = with_touched(cells, touched)
 
 
-def with_touched(cells: Cells, touched: Touched) -> Cells:
+def with_touched(cells: Cells, touched: RefEscaped) -> Cells:
     """The cells and the one that was touched; raises `touched` unless the trace that ended is the caller's own."""
     if touched.builder.parent is not state.builder or touched.cell in cells:
         raise touched

@@ -54,7 +54,8 @@ def _checked(name: str, x: Any) -> Any:
 
 def resharded_avals(avals: Sequence[ShapedArray], shardings: Sequence[Any]) -> list[ShapedArray]:
     """The types of arguments after they have been moved to their shardings."""
-    return [a if s is None else a.divided(split_in_type(s, a.ndim)) for a, s in zip(avals, shardings, strict=True)]
+    pairs = zip(avals, shardings, strict=True)
+    return [a if s is None else a.with_sharding(split_in_type(s, a.ndim)) for a, s in pairs]
 
 
 def all_moved(values: Sequence[Any], shardings: Sequence[Any]) -> Sequence[Any]:

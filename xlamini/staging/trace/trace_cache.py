@@ -13,8 +13,8 @@ from typing import Any
 from xlamini.core.jaxpr import Jaxpr
 from xlamini.core.memo import Memo
 from xlamini.core.named_axes import axes_here
+from xlamini.core.state import state
 from xlamini.core.structure import places, program_key, structural_key
-from xlamini.core.tracer import state
 
 traced = Memo("program: equal traces (limit in equations)", 2**14, weight=lambda jaxpr: len(jaxpr.eqns))
 traced_once = Memo("program: hashes of programs traced once", 2**12, counted=False)

@@ -12,11 +12,12 @@ from typing import Any, NoReturn
 import numpy as np
 
 from xlamini.core.avals import ShapedArray
+from xlamini.core.frames import user_line
 from xlamini.core.jaxpr import Literal
 from xlamini.core.primitive import Axis, Primitive
-from xlamini.core.provenance import user_line
 from xlamini.core.sharding.factors import Factors, apart
-from xlamini.core.tracer import Tracer, leaked, state
+from xlamini.core.state import state
+from xlamini.core.tracer import Tracer, leaked
 from xlamini.lowering.host_calls import host_call
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.runtime.callbacks import HostCall
@@ -34,7 +35,7 @@ class Callback(Primitive):
     """A call of `callback`, whose results are of the types `result_avals` for each example."""
 
     multiple_results = True
-    pure = False
+    traits = 0
     lacks: Mapping[str, str] = {"jvp": "a Python function has no derivative", "transpose": "not linear"}
     side_effect = True
     face: str

@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.effects import debug_effect, ordered_debug_effect
-from xlamini.core.jaxpr import Effects
+from xlamini.core.effects import Effects, debug_effect, ordered_debug_effect
 from xlamini.core.memo import memoised
 from xlamini.core.pytree import flatten_from_user
 from xlamini.core.tracer import Tracer

@@ -5,12 +5,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from xlamini.core.avals import ShapedArray
-from xlamini.core.effects import debug_effect
-from xlamini.core.jaxpr import Effects
+from xlamini.core.effects import Effects, debug_effect
 from xlamini.core.primitive import Axis, Primitive
 from xlamini.core.pytree import flatten_from_user
 from xlamini.core.sharding.factors import Factors, apart
-from xlamini.core.tracer import Tracer, leaked, state
+from xlamini.core.state import state
+from xlamini.core.tracer import Tracer, leaked
 from xlamini.runtime.array import Array
 from xlamini.runtime.meshes.inspection import Inspector
 from xlamini.runtime.meshes.pictures import ColorMap, visualize_sharding
@@ -78,7 +78,7 @@ class InspectSharding(Primitive):
 
     name = "inspect_sharding"
     multiple_results = True
-    pure = False
+    traits = 0
     lacks: Mapping[str, str] = {"transpose": "without results"}
 
     def bind(self, *operands: Any, callback: Inspector) -> list[Any]:

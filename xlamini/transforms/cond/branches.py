@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from xlamini.core.avals import ShapedArray
+from xlamini.core.frames import is_own
 from xlamini.core.jaxpr import Jaxpr, Var
-from xlamini.core.provenance import is_own
 from xlamini.core.pytree import first_difference, flatten_from_user, keystr, tree_flatten_with_path, unflatten
 from xlamini.core.tracer import Tracer, aval_of
 from xlamini.staging.trace.arguments import LeafNames, avals_of, brief, check_values, name_of
@@ -91,7 +91,7 @@ def joined_avals(jaxprs: Sequence[Jaxpr]) -> list[ShapedArray]:
 def _joined(avals: Sequence[ShapedArray]) -> ShapedArray:
     weak, vma = all(a.weak_type for a in avals), frozenset().union(*[a.vma for a in avals])
     split = next((a.split for a in avals if a.split is not None), None)
-    first = avals[0].varying(vma).divided(split)
+    first = avals[0].varying(vma).with_sharding(split)
     return first if first.weak_type == weak else first.update(weak_type=weak)
 
 

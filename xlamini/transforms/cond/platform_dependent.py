@@ -7,7 +7,7 @@ from typing import Any
 from xlamini.core.avals import ShapedArray
 from xlamini.core.config import disable_jit
 from xlamini.core.primitive import Primitive
-from xlamini.core.tracer import state
+from xlamini.core.state import state
 from xlamini.runtime.devices.platforms import default_backend
 from xlamini.transforms.cond.api import applied
 from xlamini.transforms.cond.branches import check_branches, trace_branches

@@ -136,7 +136,7 @@ def _promoted(aval: ShapedArray, returned: ShapedArray) -> ShapedArray:
     """What a carry of type `aval` becomes where the body returns this type; it varies and is split as that is."""
     aval = aval.varying(aval.vma | returned.vma)
     if aval.split is None and aval.ndim == returned.ndim:
-        aval = aval.divided(returned.split)
+        aval = aval.with_sharding(returned.split)
     if not aval.weak_type or (aval.dtype == returned.dtype and returned.weak_type):
         return aval
     try:

@@ -7,8 +7,9 @@ from typing import Any
 
 from xlamini.core import config
 from xlamini.core.jaxpr import Jaxpr
+from xlamini.core.state import state
 from xlamini.core.structure import RewriteRule
-from xlamini.core.tracer import Tracer, build, state
+from xlamini.core.tracer import Tracer, build
 from xlamini.staging.call.higher_order import Avals, Values
 from xlamini.staging.trace.arguments import name_of
 from xlamini.staging.trace.tracing import Trace

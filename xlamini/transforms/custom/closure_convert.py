@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.api_boundary import edge
+from xlamini.core.api_boundary import api_boundary
 from xlamini.core.pytree import first_difference, flatten_from_user, keystr, tree_flatten_with_path
+from xlamini.core.state import state
 from xlamini.core.tangents import is_differentiable
-from xlamini.core.tracer import Tracer, aval_of, is_usable, state
+from xlamini.core.tracer import Tracer, aval_of, is_usable
 from xlamini.runtime.to_device import ArrayImpl
 from xlamini.staging.call.higher_order import Values, chosen, inverse, merged
 from xlamini.staging.run.program_cache import apply
@@ -52,7 +53,7 @@ def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Callab
     kept = chosen(traced.captured, inverse(hoisted))
     count = len(example_args)
 
-    @edge
+    @api_boundary
     def converted(*args: Any) -> Any:
         given = args[len(args) - len(values) :] if values else ()
         own = _checked(fun, in_tree, args[: len(args) - len(given)], traced, count)

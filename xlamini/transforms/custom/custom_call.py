@@ -11,6 +11,7 @@ from typing import Any
 from xlamini.core.avals import ShapedArray
 from xlamini.core.errors import UnexpectedTracerError
 from xlamini.core.jaxpr import Jaxpr, Var, close_over
+from xlamini.core.primitive import CallLike
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.partial_eval import partial_eval
 from xlamini.staging.call.call_rules import in_halves, transposed
@@ -18,10 +19,9 @@ from xlamini.staging.call.higher_order import Avals, HigherOrder, Values, chosen
 from xlamini.transforms.custom.closure_convert import captured_names
 
 
-class RuledCall(HigherOrder):
+class RuledCall(CallLike, HigherOrder):
     """A call with rules. A subclass says in `called` which param is the function's jaxpr."""
 
-    called: str  # type: ignore[override]
     hidden: tuple[str, ...] = ("captured",)
     """The params that are not shown."""
 

@@ -10,10 +10,11 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NamedTuple
 
-from xlamini.core.api_boundary import edge_methods
+from xlamini.core.api_boundary import api_boundary_methods
 from xlamini.core.jaxpr import Jaxpr
 from xlamini.core.pytree import flatten_from_user
-from xlamini.core.tracer import Tracer, state
+from xlamini.core.state import state
+from xlamini.core.tracer import Tracer
 from xlamini.staging.call.higher_order import Values
 from xlamini.staging.trace.arguments import ArgNames, avals_of, check_callable, check_values, name_of
 from xlamini.staging.trace.static_args import Names, Numbers, Selected
@@ -126,4 +127,4 @@ class CustomFunction:
         return TracedCall(fun, leaves, traced, closed, CallSite(types, fixed, closed, leaves, traced))
 
 
-edge_methods(CustomFunction)
+api_boundary_methods(CustomFunction)

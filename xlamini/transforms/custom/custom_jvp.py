@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xlamini.core.api_boundary import edge_methods
+from xlamini.core.api_boundary import api_boundary_methods
 from xlamini.core.dtypes import float0
 from xlamini.core.primitive import Axis
 from xlamini.core.pytree import flatten, tree_map, unflatten
@@ -101,7 +101,7 @@ class custom_jvp(CustomFunction):
         )
 
 
-edge_methods(custom_jvp)
+api_boundary_methods(custom_jvp)
 
 
 class CustomJVPCall(RuledCall):

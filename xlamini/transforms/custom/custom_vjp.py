@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xlamini.core.api_boundary import edge_methods
+from xlamini.core.api_boundary import api_boundary_methods
 from xlamini.core.jaxpr import Jaxpr, close_over
 from xlamini.core.primitive import Axis
 from xlamini.core.tracer import aval_of, build
@@ -105,7 +105,7 @@ class custom_vjp(CustomFunction):
         )
 
 
-edge_methods(custom_vjp)
+api_boundary_methods(custom_vjp)
 
 
 class CustomVJPCall(RuledCall):

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xlamini.core.api_boundary import edge_methods
+from xlamini.core.api_boundary import api_boundary_methods
 from xlamini.core.jaxpr import Jaxpr
 from xlamini.core.primitive import Axis
 from xlamini.core.pytree import flatten, structure, tree_map, unflatten
@@ -72,7 +72,7 @@ class custom_vmap(CustomFunction):
         )
 
 
-edge_methods(custom_vmap)
+api_boundary_methods(custom_vmap)
 
 
 class CustomVmapCall(RuledCall):

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 from xlamini.core.avals import ShapedArray
 from xlamini.core.jaxpr import close_over
-from xlamini.core.primitive import Axis, Primitive
+from xlamini.core.primitive import IS_VMA_CAST, Axis, Primitive
 from xlamini.core.tangents import is_differentiable, tangent_aval
 from xlamini.core.tracer import aval_of
 from xlamini.interpreters.batch import batched_aval
@@ -84,8 +84,7 @@ class CustomLin(Primitive):
 
     name = "custom_lin"
     multiple_results = True
-    pure = False
-    casts = True  # a tangent that devices share stays shared, so that its cotangent is summed over them
+    traits = IS_VMA_CAST  # a tangent that devices share stays shared, so that its cotangent is summed over them
     lacks: Mapping[str, str] = {"lower": "only its transpose is known"}
 
     def shape_rule(self, *avals: ShapedArray, out_avals: Avals, **params: Any) -> list[ShapedArray]:

@@ -15,7 +15,8 @@ import numpy as np
 from xlamini.core.avals import ShapedArray
 from xlamini.core.dtypes import float0
 from xlamini.core.errors import ShapeError, UnexpectedTracerError
-from xlamini.core.primitive import Axis, definition
+from xlamini.core.frames import definition
+from xlamini.core.primitive import Axis
 from xlamini.core.pytree import (
     first_difference,
     flatten_from_user,

@@ -5,7 +5,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from xlamini.core.api_boundary import edge
+from xlamini.core.api_boundary import api_boundary
 from xlamini.core.pytree import unflatten
 from xlamini.staging.run.jit import jit
 from xlamini.staging.trace.arguments import check_callable, name_of
@@ -31,14 +31,14 @@ def fwd_and_bwd(
     check_callable("fwd_and_bwd", fun)
     name, single = name_of(fun), isinstance(argnums, int)
 
-    @edge
+    @api_boundary
     @functools.wraps(fun)
     def fwd(*args: Any, **kwargs: Any) -> Any:
         diff = DiffArgs(fun, argnums, args, kwargs, "fwd_and_bwd")
         of_chosen = functools.wraps(fun)(lambda *chosen: diff.of_chosen(*chosen))
         return vjp(of_chosen, *unflatten(diff.tree, diff.leaves), has_aux=has_aux)
 
-    @edge
+    @api_boundary
     def bwd(residuals: Any, cotangent: Any) -> Any:
         if not isinstance(residuals, VJP):
             raise TypeError(

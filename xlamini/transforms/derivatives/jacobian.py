@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.api_boundary import edge
+from xlamini.core.api_boundary import api_boundary
 from xlamini.core.avals import ShapedArray
 from xlamini.core.jaxpr import Jaxpr
 from xlamini.core.primitive import Axis
@@ -52,7 +52,7 @@ def jacfwd(
 
     check_callable("jacfwd", fun)
 
-    @edge
+    @api_boundary
     @functools.wraps(fun)
     def jacobian_of(*args: Any, **kwargs: Any) -> Any:
         diff = DiffArgs(fun, argnums, args, kwargs, "jacfwd")
@@ -80,7 +80,7 @@ def jacrev(
 
     check_callable("jacrev", fun)
 
-    @edge
+    @api_boundary
     @functools.wraps(fun)
     def jacobian_of(*args: Any, **kwargs: Any) -> Any:
         diff = DiffArgs(fun, argnums, args, kwargs, "jacrev")

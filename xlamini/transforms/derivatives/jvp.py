@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.api_boundary import edge
+from xlamini.core.api_boundary import api_boundary
 from xlamini.core.avals import ShapedArray
 from xlamini.core.dtypes import float0
 from xlamini.core.errors import ShapeError
@@ -26,7 +26,7 @@ from xlamini.transforms.derivatives.diff_args import DiffArgs
 from xlamini.transforms.derivatives.pullback import evaluated
 
 
-@edge
+@api_boundary
 def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False) -> Any:
     """The outputs of `fun(*primals)` and their tangents, for tangents of the primals.
 
@@ -48,7 +48,7 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
     return (out, out_tangents, aux) if has_aux else (out, out_tangents)
 
 
-@edge
+@api_boundary
 def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """The outputs of `fun(*primals)` and the linear map of its tangents there.
 
@@ -93,7 +93,7 @@ class LinearMap:
         """The linear program; its first inputs are the residuals."""
         return self._rule.lin.tangent
 
-    @edge
+    @api_boundary
     def __call__(self, *tangents: Any) -> Any:
         """Tangents of the outputs for tangents of the inputs."""
         rule = self._rule

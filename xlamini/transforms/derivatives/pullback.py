@@ -8,8 +8,9 @@ import numpy as np
 
 from xlamini.core.avals import ShapedArray
 from xlamini.core.dtypes import float0
+from xlamini.core.state import state
 from xlamini.core.tangents import Zero, is_differentiable, is_zero
-from xlamini.core.tracer import aval_of, state
+from xlamini.core.tracer import aval_of
 from xlamini.interpreters.linearize import Linearized
 from xlamini.interpreters.transpose import transpose
 from xlamini.primitives.tangent_ops import instantiated

@@ -9,7 +9,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xlamini.core.api_boundary import edge
+from xlamini.core.api_boundary import api_boundary
 from xlamini.core.avals import ShapedArray
 from xlamini.core.errors import ShapeError
 from xlamini.core.jaxpr import Jaxpr
@@ -46,7 +46,7 @@ def value_and_grad(
 
     check_callable("value_and_grad", fun)
 
-    @edge
+    @api_boundary
     @functools.wraps(fun)
     def value_and_grad_of(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
         diff = DiffArgs(fun, argnums, args, kwargs, "grad")
@@ -74,7 +74,7 @@ def grad(
 
     check_callable("grad", fun)
 
-    @edge
+    @api_boundary
     @functools.wraps(fun)
     def grad_of(*args: Any, **kwargs: Any) -> Any:
         diff = DiffArgs(fun, argnums, args, kwargs, "grad")

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xlamini.core.api_boundary import edge
+from xlamini.core.api_boundary import api_boundary
 from xlamini.core.avals import ShapedArray
 from xlamini.core.dtypes import float0
 from xlamini.core.errors import MissingRule, ShapeError
@@ -32,7 +32,7 @@ from xlamini.transforms.derivatives.linearity import nonlinear_part
 from xlamini.transforms.derivatives.pullback import as_gradients, evaluated, pull_back
 
 
-@edge
+@api_boundary
 def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, reduce_axes: Sequence[Any] = ()) -> Any:
     """The outputs of `fun(*primals)`, and the function from cotangents of the outputs to cotangents of the primals.
 
@@ -75,7 +75,7 @@ class VJP:
     def __init__(self, rule: Rule, residuals: Sequence[Any]):
         self.rule, self.residuals = rule, list(residuals)
 
-    @edge
+    @api_boundary
     def __call__(self, *cotangents: Any) -> Any:
         if len(cotangents) != 1:
             raise TypeError(
@@ -166,7 +166,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Sequen
     traced = trace(fun, in_tree, avals, None, names, reuse_equal=True)
     linear = (False,) * len(traced.captured) + (True,) * len(avals)
 
-    @edge
+    @api_boundary
     def transposed(out_ct: Any) -> Any:
         cts = _cotangents_of_linear(traced, fun_name, out_ct)
         try:

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.api_boundary import edge, edge_methods
+from xlamini.core.api_boundary import api_boundary, api_boundary_methods
 from xlamini.core.avals import ShapedArray
 from xlamini.core.config import enable_x64
 from xlamini.core.dtypes import canonicalize_dtype, float0
 from xlamini.core.errors import LoadError, ShapeError
 from xlamini.core.pytree import PyTreeDef, first_difference, flatten_from_user, unflatten
-from xlamini.core.tracer import state
+from xlamini.core.state import state
 from xlamini.core.version import __version__
 from xlamini.interpreters.physical import is_extended, physical_aval
 from xlamini.primitives.convert import convert
@@ -35,6 +35,8 @@ LEAST_CONVENTION = 9
 minimum_supported_calling_convention_version = LEAST_CONVENTION
 maximum_supported_calling_convention_version = CALLING_CONVENTION
 """The oldest calling convention that can be called."""
+minimum_supported_calling_convention_version = LEAST_CONVENTION
+maximum_supported_calling_convention_version = CALLING_CONVENTION
 
 _FIELDS = "name xlamini convention in_avals out_avals in_tree out_tree names platforms checks kept sizes"
 FILE = Kind("xlamini exported function", 1, frozenset(_FIELDS.split()), "a file of Exported.serialize()")
@@ -213,7 +215,7 @@ def _typed(x: Any, aval: ShapedArray) -> Any:
     return x if aval.dtype == float0 or is_extended(aval) else convert(x, aval.dtype, aval.weak_type)
 
 
-edge_methods(Exported)
+api_boundary_methods(Exported)
 
 
 def _file_of(exported: Exported, vjp_order: int) -> bytes:
@@ -239,7 +241,7 @@ def _file_of(exported: Exported, vjp_order: int) -> bytes:
     return FILE.packed(header, b"".join(parts))
 
 
-@edge
+@api_boundary
 def deserialize(blob: bytes | bytearray) -> Exported:
     """The exported function that `Exported.serialize` wrote.
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.api_boundary import edge
+from xlamini.core.api_boundary import api_boundary
 from xlamini.core.dtypes import float0
 from xlamini.core.effects import debug_effect, io_effect, ordered_debug_effect, ordered_io_effect
 from xlamini.core.jaxpr import Jaxpr
@@ -68,7 +68,7 @@ def export(
         raise ValueError(f"export: the function must be jitted, got {fun_jit!r}; write export(jit(f))(...)")
     names, checks = _platforms(platforms), tuple(disabled_checks)
 
-    @edge
+    @api_boundary
     def exporting(*args: Any, **kwargs: Any) -> Exported:
         traced: Any = fun_jit.trace(*args, **kwargs)
         return _exported(traced._call, names, checks)

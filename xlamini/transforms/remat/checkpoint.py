@@ -10,7 +10,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from xlamini.core.api_boundary import edge
+from xlamini.core.api_boundary import api_boundary
 from xlamini.core.effects import more_than_observing
 from xlamini.core.jaxpr import Jaxpr
 from xlamini.core.pytree import flatten, flatten_from_user, unflatten
@@ -67,7 +67,7 @@ def checkpoint(
         check_policy("checkpoint", policy)
     checked = Options(static, prevent_cse, policy)
 
-    @edge
+    @api_boundary
     @functools.wraps(fun)
     def checkpointed(*args: Any, **kwargs: Any) -> Any:
         return retry_with_refs(_call, _threading, fun, checked, args, kwargs)

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from xlamini.core.avals import ShapedArray
-from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Var
-from xlamini.core.provenance import Provenance
+from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Provenance, Var
+from xlamini.core.primitive import CallLike
 from xlamini.core.pytree import flatten_from_user
 from xlamini.core.tangents import is_differentiable
 from xlamini.interpreters.linearize import linearize
@@ -126,7 +126,7 @@ def _reason(tangent: Jaxpr, var: Var) -> str:
 def _users(jaxpr: Jaxpr, var: Var) -> Iterator[Equation]:
     for eqn in jaxpr.eqns:
         if any(a is var for a in eqn.invars):
-            inner = eqn.params.get(eqn.primitive.called) if eqn.primitive.called else None
+            inner = eqn.params[eqn.primitive.called] if isinstance(eqn.primitive, CallLike) else None
             if inner is None or eqn.primitive is checkpoint_p:
                 yield eqn
                 continue

@@ -5,7 +5,7 @@ import functools
 from collections.abc import Callable, Sequence, Set
 from typing import Any, NamedTuple
 
-from xlamini.core.api_boundary import edge
+from xlamini.core.api_boundary import api_boundary
 from xlamini.core.avals import ShapedArray
 from xlamini.core.errors import ShardingError
 from xlamini.core.pytree import flatten_from_user, tree_map
@@ -66,7 +66,7 @@ def shard_map(
     check_callable("shard_map", f)
     mapping = {**options, "axis_names": frozenset(axis_names)}
 
-    @edge
+    @api_boundary
     @functools.wraps(f)
     def mapped(*args: Any) -> Any:
         return with_parts_of_refs(_mapped, f, args, **mapping)
@@ -128,7 +128,7 @@ def on_each(
     mesh = params["mesh"]
     places = [placed_for(aval, mesh, params["manual"], spec) for aval, spec in zip(avals, ins, strict=True)]
     leaves = list(map(divided_as, leaves, places))
-    placed = [aval.divided(split) for aval, split in zip(avals, places, strict=True)]
+    placed = [aval.with_sharding(split) for aval, split in zip(avals, places, strict=True)]
     parts = [_part(aval, spec, params, names[i]) for i, (aval, spec) in enumerate(zip(placed, ins, strict=True))]
     traced = _traced(f, tree, parts, names, name, params)
     outs = outs_of(traced)

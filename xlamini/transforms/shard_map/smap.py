@@ -5,7 +5,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xlamini.core.api_boundary import edge
+from xlamini.core.api_boundary import api_boundary
 from xlamini.core.avals import ShapedArray
 from xlamini.core.errors import ShardingError
 from xlamini.core.pytree.prefix import flatten_axes
@@ -51,7 +51,7 @@ def smap(
     check_callable("smap", f)
     _check_options(**options)
 
-    @edge
+    @api_boundary
     @functools.wraps(f)
     def mapped(*args: Any) -> Any:
         return _mapped(f, args, **options)

@@ -6,7 +6,7 @@ from typing import Any
 
 from xlamini.core.avals import ShapedArray
 from xlamini.core.sharding.abstract_mesh import AbstractMesh, parts_along
-from xlamini.core.sharding.aval_sharding import Split, split_into, split_of
+from xlamini.core.sharding.aval_sharding import AvalSharding, split_into, split_of
 from xlamini.core.sharding.partition_spec import PartitionSpec
 from xlamini.runtime.meshes.current_mesh import with_manual
 from xlamini.runtime.meshes.mesh import Mesh
@@ -31,7 +31,7 @@ def global_aval(aval: ShapedArray, mesh: Mesh, manual: frozenset[Any], spec: Spe
     return aval.update(shape=tuple(shape), split=split).varying(aval.vma - manual)
 
 
-def around(inside: Split | None, mesh: Mesh, spec: Spec, ndim: int) -> Split | None:
+def around(inside: AvalSharding | None, mesh: Mesh, spec: Spec, ndim: int) -> AvalSharding | None:
     """How the type of the whole says that it is split: along the spec's explicit axes, and as its parts are."""
     explicit = _types(mesh, frozenset())
     named = split_of(explicit, spec, ndim)
@@ -39,7 +39,7 @@ def around(inside: Split | None, mesh: Mesh, spec: Spec, ndim: int) -> Split | N
     return split_into(explicit, tuple(sum(each, ()) for each in zip(*entries, strict=True))) if entries else None
 
 
-def placed_for(aval: ShapedArray, mesh: Mesh, manual: frozenset[Any], spec: Spec) -> Split | None:
+def placed_for(aval: ShapedArray, mesh: Mesh, manual: frozenset[Any], spec: Spec) -> AvalSharding | None:
     """How an argument is to be split: along explicit axes as its spec says, along others as it is."""
     return around(_within(aval.split, mesh, manual), mesh, spec, aval.ndim)
 
@@ -57,7 +57,7 @@ def said_by(aval: ShapedArray, manual: frozenset[Any]) -> Spec:
     return PartitionSpec(*[tuple(n for n in names if n in manual) for names in entries])
 
 
-def _within(split: Split | None, mesh: Mesh, manual: frozenset[Any]) -> Split | None:
+def _within(split: AvalSharding | None, mesh: Mesh, manual: frozenset[Any]) -> AvalSharding | None:
     """What the type of a part says of the axes that are not manual."""
     return split and split.on(_types(mesh, manual))
 

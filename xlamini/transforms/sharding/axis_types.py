@@ -5,10 +5,11 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xlamini.core.api_boundary import edge
+from xlamini.core.api_boundary import api_boundary
 from xlamini.core.pytree import flatten_from_user, tree_leaves, unflatten
 from xlamini.core.sharding.abstract_mesh import AbstractMesh, AxisName, AxisType
-from xlamini.core.tracer import aval_of, state
+from xlamini.core.state import state
+from xlamini.core.tracer import aval_of
 from xlamini.primitives.reshard import divided_as
 from xlamini.runtime.meshes.current_mesh import get_abstract_mesh, use_abstract_mesh
 from xlamini.staging.run.jit import jit
@@ -54,7 +55,7 @@ def auto_axes(
 
     call = _on_mesh("auto_axes", changed)
 
-    @edge
+    @api_boundary
     @functools.wraps(f)
     def with_auto_axes(*args: Any, out_sharding: Any = out_sharding, **kwargs: Any) -> Any:
         return call(args, kwargs, out_sharding)
@@ -97,7 +98,7 @@ def explicit_axes(
 
     call = _on_mesh("explicit_axes", changed)
 
-    @edge
+    @api_boundary
     @functools.wraps(f)
     def with_explicit_axes(*args: Any, in_sharding: Any = in_sharding, **kwargs: Any) -> Any:
         if in_sharding is None:

@@ -10,7 +10,8 @@ from itertools import chain, islice
 from typing import Any
 
 from xlamini.core.avals import ShapedArray
-from xlamini.core.jaxpr import Effects, Jaxpr, close_over
+from xlamini.core.effects import Effects
+from xlamini.core.jaxpr import Jaxpr, close_over
 from xlamini.core.primitive import Axis, Cost
 from xlamini.core.pytree import unflatten
 from xlamini.core.tangents import is_differentiable, is_zero

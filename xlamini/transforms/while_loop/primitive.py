@@ -15,8 +15,8 @@ from xlamini.core.avals import ShapedArray
 from xlamini.core.effects import more_than_observing
 from xlamini.core.jaxpr import Jaxpr, close_over
 from xlamini.core.primitive import Axis
+from xlamini.core.state import state
 from xlamini.core.tangents import is_linear, is_zero
-from xlamini.core.tracer import state
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.tangent_ops import instantiated
 from xlamini.staging.call.higher_order import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xlamini import numpy as jnp
-from xlamini.core.api_boundary import edge_methods
+from xlamini.core.api_boundary import api_boundary_methods
 from xlamini.core.errors import ShapeError
 from xlamini.numpy.arguments import as_operand
 from xlamini.runtime.array import Array
@@ -49,4 +49,4 @@ class Slerp:
         return self.rotations[before] * Rotation.from_rotvec(self.rotvecs[before] * share[..., None])
 
 
-edge_methods(Slerp)
+api_boundary_methods(Slerp)

@@ -1,7 +1,7 @@
-"""Where an equation comes from: the user's line, the scope it sits in, and the rewrites that made it.
+"""Python frames: which belong to the library, and which line of the user's program is running.
 
-A source is found once per (code object, instruction) of a trace, and shared. What costs time (the line's text, the name
-of the variable that the user assigns the value to) is read from the code object only when somebody asks.
+A `Source` is made once per (code object, instruction) of a trace, and shared. The line's text and the name of the
+variable that it assigns are slow to read, so they are read from the code object on demand.
 """
 from __future__ import annotations
 
@@ -11,16 +11,13 @@ import linecache
 import os
 import sys
 from types import CodeType, FrameType
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from xlamini.core.jaxpr import Equation
+from typing import Any
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
 class _HiddenFiles(dict[str, bool]):
-    """For each file name whether it is the library's own; found out when first asked."""
+    """For each file name whether the file belongs to the library; computed at the first look-up."""
 
     def __missing__(self, filename: str) -> bool:
         hidden = self[filename] = filename.startswith(_PACKAGE)
@@ -31,7 +28,7 @@ hidden_files = _HiddenFiles()
 
 
 class Source:
-    """A place in the user's program."""
+    """A line of the user's program, as a code object and an instruction in it."""
 
     __slots__ = ("code", "instruction", "line")
 
@@ -52,7 +49,7 @@ class Source:
 
     @property
     def target(self) -> str | None:
-        """The name that the user's line gives the value, if the next instruction stores it."""
+        """The variable that the line assigns the value to, if the next instruction stores it."""
         for instruction in dis.get_instructions(self.code):
             if instruction.offset > self.instruction and instruction.opname != "CACHE":
                 stores = instruction.opname.startswith("STORE_") and isinstance(instruction.argval, str)
@@ -63,54 +60,19 @@ class Source:
         return f"{self.file}:{self.line} ({self.function})"
 
 
-class Provenance:
-    """An equation's source and scope; for an equation made by a rewrite, its name and the equation it treated."""
-
-    __slots__ = ("origin", "rewrite", "scope", "source")
-
-    def __init__(
-        self,
-        source: Source | None,
-        scope: tuple[str, ...] = (),
-        rewrite: str | None = None,
-        origin: Equation | None = None,
-    ):
-        self.source, self.scope, self.rewrite, self.origin = source, scope, rewrite, origin
-
-    @property
-    def path(self) -> list[str]:
-        """The rewrites from the user's equation to this one, oldest first: `['jvp of e3 tanh', …]`."""
-        steps, here = [], self
-        while here.origin is not None:
-            steps.append(f"{here.rewrite} of e{here.origin.id} {here.origin.primitive.name}")
-            here = here.origin.provenance
-        return steps[::-1]
-
-    def describe(self) -> str:
-        """One line: the user's line and the rewrites."""
-        where = str(self.source) if self.source is not None else "unknown place"
-        return " <- ".join([where, *self.path])
-
-
-def derived(rewrite: str, eqn: Equation) -> Provenance:
-    """The provenance of what a rewrite makes of an equation."""
-    parent = eqn.provenance
-    return Provenance(parent.source, parent.scope, rewrite, eqn)
-
-
 def is_hidden(frame: FrameType) -> bool:
-    """Whether a frame is the library's own, not the user's; the outermost frame counts as the user's."""
+    """Whether a frame belongs to the library; the outermost frame counts as the user's."""
     return hidden_files[frame.f_code.co_filename] and frame.f_back is not None
 
 
 def is_own(fun: Any) -> bool:
-    """Whether a function is the library's own."""
+    """Whether a function belongs to the library."""
     code = getattr(inspect.unwrap(fun), "__code__", None)
     return code is not None and hidden_files[code.co_filename]
 
 
 def user_frame(depth: int = 1) -> FrameType | None:
-    """The innermost frame that is not the library's."""
+    """The innermost user frame."""
     frame: FrameType | None = sys._getframe(depth)
     while frame is not None and is_hidden(frame):
         frame = frame.f_back
@@ -127,7 +89,7 @@ def user_line() -> str:
 
 
 class _Warnings:
-    """How many warnings have been given, by all threads."""
+    """The number of warnings issued, by all threads."""
 
     count = 0
 
@@ -136,9 +98,17 @@ warnings_given = _Warnings()
 
 
 def user_stacklevel() -> int:
-    """The `stacklevel` with which `warnings.warn`, called by our caller, points at the user's line."""
+    """The `stacklevel` that makes `warnings.warn`, called by our caller, point at the user's line."""
     warnings_given.count += 1
     level, frame = 1, sys._getframe(1)
     while frame is not None and is_hidden(frame):
         level, frame = level + 1, frame.f_back
     return level
+
+
+def definition(thing: Any) -> tuple[str, int]:
+    """File and line where a class or function is written."""
+    try:
+        return inspect.getsourcefile(thing) or "?", inspect.getsourcelines(thing)[1]
+    except (OSError, TypeError):
+        return "?", 0

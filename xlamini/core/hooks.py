@@ -1,0 +1,59 @@
+"""Hooks: the functions of upper layers that lower layers call.
+
+Imports point downward, so a lower layer calls an upper one through a hook: `hooks.evaluate(primitive, operands,
+params)`. `transforms/install_hooks.py` fills them while xlamini is imported. A hook that is called before that raises.
+They are module globals because a call then costs one attribute load.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+
+
+def _not_installed(name: str) -> Callable[..., NoReturn]:
+    def fail(*args: Any, **kwargs: Any) -> NoReturn:
+        raise RuntimeError(f"hook {name!r} is called before it is installed; import xlamini, not a layer of it alone")
+
+    return fail
+
+
+evaluate: Callable[[Any, Sequence[Any], dict[str, Any]], Any] = _not_installed("evaluate")
+"""`evaluate(primitive, operands, params)`: run a primitive eagerly."""
+
+cast_varying: Callable[[Any, frozenset[Any]], Any] = _not_installed("cast_varying")
+"""`cast_varying(x, axes)`: the value typed as varying along these manual axes too."""
+
+sharding_of: Callable[[Any], Any] = _not_installed("sharding_of")
+"""`sharding_of(aval)`: the sharding in a type, as a NamedSharding."""
+
+make_array: Callable[[Any, np.dtype], Any] = _not_installed("make_array")
+"""`make_array(x, dtype)`: what `jnp.float32(x)` returns."""
+
+format_jaxpr: Callable[..., str] = _not_installed("format_jaxpr")
+"""`format_jaxpr(jaxpr, **options)`: the text of a jaxpr."""
+
+format_equation: Callable[[Any], str] = _not_installed("format_equation")
+"""`format_equation(eqn)`: the text of one equation."""
+
+evict_programs: Callable[[], None] = _not_installed("evict_programs")
+"""Drop the cached programs of single operations, when the process holds too many programs."""
+
+
+def explain_error(error: BaseException) -> None:
+    """Put the cause of an error into it before the user sees it; does nothing until it is installed.
+
+    An error that stops the import itself must reach the user as it is.
+    """
+
+
+_NAMES = frozenset({*__annotations__, "explain_error"})
+
+
+def install(**functions: Callable[..., Any]) -> None:
+    """Fill hooks, by name."""
+    unknown = functions.keys() - _NAMES
+    if unknown:
+        raise TypeError(f"no such hook: {', '.join(sorted(unknown))}")
+    globals().update(functions)
