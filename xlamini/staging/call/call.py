@@ -10,6 +10,7 @@ from typing import Any
 
 from xlamini.core.avals import ShapedArray
 from xlamini.core.jaxpr import Jaxpr, close_over
+from xlamini.core.primitive import CallLike
 from xlamini.core.primitive import Axis
 from xlamini.interpreters.batch import batch
 from xlamini.interpreters.dce import dce
@@ -17,7 +18,7 @@ from xlamini.staging.call.call_rules import Run, in_halves, linearized, pushed, 
 from xlamini.staging.call.higher_order import HigherOrder
 
 
-class Call(HigherOrder):
+class Call(CallLike, HigherOrder):
     """A call of a jaxpr; its other params are passed on to the rewritten calls."""
 
     name = "jit"
