@@ -157,7 +157,7 @@ def _count(
     reduction_input_size_override: int,
     aggregate_to_topk: bool,
 ) -> int:
-    """How many results there are."""
+    """The number of results."""
     size = x.shape[reduction_dimension]
     lanes = _LANES_OF_VECTORS if x.ndim == 1 else _LANES
     if aggregate_to_topk or size <= lanes:

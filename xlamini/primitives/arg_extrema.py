@@ -131,7 +131,7 @@ class ArgExtremum(Primitive):
         return ctx.inline(place, start, within, avals=[places] * 2)
 
     def _chosen(self, a: Any, i: Any, b: Any, j: Any) -> list[Any]:
-        """Of two pairs (element, place) the one that wins, the first one if they are equal."""
+        """Combine two pairs (element, index): the winner of the two, the first on a tie."""
         wins = bitwise_or(self.better(a, b), ne(a, a))
         first = bitwise_or(wins, bitwise_and(eq(a, b), lt(i, j)))
         return [where(wins, a, b), where(first, i, j)]

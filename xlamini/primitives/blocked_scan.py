@@ -27,10 +27,10 @@ BLOCK, STEP = 64, 64
 
 
 class Scan(NamedTuple):
-    """What runs along the axis: `combine(x, y)`, its neutral number, and what it makes of all along axis 1.
+    """A cumulative operation: `combine(x, y)`, its neutral number, and its reduction of a whole array along axis 1.
 
-    `few` gives the running results along axis 1 of few elements, in the same direction. `apart` says to combine the
-    elements of a block among themselves before that with what was before: the rounding errors of sums are then smaller.
+    `few` gives the cumulative results along axis 1 of few elements, in the same direction. With `apart` the elements of
+    a block are combined with each other before the carry is added, which makes the rounding errors of sums smaller.
     """
 
     combine: Callable[[Any, Any], Any]
@@ -54,7 +54,7 @@ def blocked_scan(scan: Scan, x: Any) -> Any:
 
 
 def lanes_of(aval: ShapedArray) -> int:
-    """How many blocks (…, inner) a step is for: about STEP bytes of them, a power of two."""
+    """The number of blocks (…, inner) that a step handles: about STEP bytes of them, a power of two."""
     return 1 << max(1, min(16, STEP // (aval.dtype.itemsize * aval.shape[-1]))).bit_length() - 1
 
 
@@ -71,7 +71,8 @@ def blocks_of(outer: int, n: int, lanes: int) -> tuple[int, int]:
 
 
 def _before(scan: Scan, x: Any, outer: int) -> Any:
-    """For each of (outer * blocks, size, inner) what all blocks before it come to: (outer * blocks, 1, inner)."""
+    """The carry into each block of (outer * blocks, size, inner), from all blocks before it: (outer * blocks, 1,
+    inner)."""
     all_blocks, _, inner = aval_of(x).shape
     totals = reshape(scan.total(x), (outer, all_blocks // outer, inner))
     running = scan.few(totals) if all_blocks // outer <= FEW else blocked_scan(scan, totals)
@@ -104,7 +105,7 @@ def _within_blocks(scan: Scan, x: Any, before: Any) -> Any:
 
 
 def _following(scan: Scan, begins: Any, last: Any, element: Any, earlier: Any = None) -> tuple[Any, Any]:
-    """What the next step combines its element with, and the result; `last` is that of the step before."""
+    """One step of the scan: the carry for the next step, and the result; `last` is the previous step's carry."""
     if earlier is not None and not scan.apart:
         out = scan.combine(where(begins, earlier, last), element)
         return out, out

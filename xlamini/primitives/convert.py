@@ -1,4 +1,4 @@
-"""The same values in another dtype, at another precision, or the same bits read as another dtype."""
+"""Conversions: values in another dtype or at another precision, and bits read as another dtype."""
 from __future__ import annotations
 
 import operator

@@ -33,7 +33,7 @@ from xlamini.primitives.shape import moveaxis
 
 
 class FftType(enum.IntEnum):
-    """Which transform: of complex numbers, back, of real numbers, and back."""
+    """The kind of transform: complex (FFT), its inverse (IFFT), of real numbers (RFFT), and its inverse (IRFFT)."""
 
     FFT = 0
     IFFT = 1

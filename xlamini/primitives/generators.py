@@ -40,7 +40,7 @@ _STRIDE = 10
 
 
 class Algorithm(NamedTuple):
-    """What a generator computes: `words` have the shape of the keys and a last dimension, new keys likewise.
+    """A random generator's functions: `words` have the shape of the keys and a last dimension, new keys likewise.
 
     seed(high, low) makes keys of seeds, split(words, shape) an array of keys of each key, fold_in(words, data) a key
     of each key and number, bits(words, width, shape) an array of unsigned integers of each key.
@@ -146,7 +146,7 @@ def _hashed(words: Any, shape: Shape) -> Sequence[Any]:
 
 
 def _along(x: Any, shape: Shape, dims: Sequence[int]) -> Any:
-    """A scalar as it is, an array repeated into `shape`."""
+    """An array broadcast to `shape`; a scalar is returned unchanged."""
     return broadcast_in_dim(x, shape, dims) if aval_of(x).ndim else x
 
 

@@ -14,7 +14,7 @@ from xlamini.runtime.meshes.named_sharding import NamedSharding, manual_axis_in,
 
 
 def in_sharding(out_sharding: Any, fun: Callable[..., Any], *operands: Any, **options: Any) -> Any:
-    """The arrays `fun(*operands, **options)`, split as `out_sharding` says, whatever the operands leave open.
+    """The arrays `fun(*operands, **options)`, sharded as `out_sharding` says, even where operands leave that undefined.
 
     Raises what `checked_sharding` does, and ShardingError where a result cannot be split so.
     """
@@ -52,7 +52,7 @@ def checked_sharding(name: str, out_sharding: Any) -> NamedSharding:
 
 
 def sharding_like(x: Any) -> NamedSharding | None:
-    """How an array is split over a mesh: in a traced function, what its type says; None for one that is not."""
+    """The sharding of an array: in a traced function that of its aval; None if it has none."""
     if state.builder is None:
         own = getattr(x, "sharding", None) if hasattr(x, "aval") else None
         return own if type(own) is NamedSharding else None

@@ -1,7 +1,7 @@
 """The primitives of random keys: what makes keys, what keys make.
 
-Rewrites and printing know keys as values of a dtype such as `key<fry>`; a rule `physical` says what a primitive does to
-the words that keys are made of, which is the business of their generator (generators.py).
+Transformations and printing treat keys as values of a dtype such as `key<fry>`; a rule `physical` defines a primitive
+on the words that keys are made of, which is the business of their generator (generators.py).
 """
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Unwrap(KeyPrimitive):
 
 
 class Clone(KeyPrimitive):
-    """The same keys, as far as checks against using a key twice are concerned new ones."""
+    """A copy of keys that checks against key reuse count as new."""
 
     name = "random_clone"
 
@@ -120,7 +120,7 @@ class FoldIn(KeyPrimitive):
         return broadcasting(avals, outs[0])
 
     def batch(self, axis: Axis, operands: Sequence[Any], dims: Sequence[int | None], **params: Any) -> Any:
-        """What has no batch keeps a dimension of size 1 at most: some generators make use of it."""
+        """Batch the operands; an unbatched one gets a dimension of size 1 at most, which some generators exploit."""
         rank = max(aval_of(x).ndim - (d is not None) for x, d in zip(operands, dims, strict=True))
         return self.bind(*(_aligned(x, d, rank) for x, d in zip(operands, dims, strict=True))), 0
 

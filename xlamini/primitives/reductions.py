@@ -1,4 +1,4 @@
-"""Reductions: an associative operation over some dimensions. `reduce_sum_p` stands in shape.py, beside broadcasting.
+"""Reductions: an associative operation over some dimensions. `reduce_sum_p` is in shape.py, beside broadcasting.
 
 A member of the family states its StableHLO op, the number it starts from, the dtypes it accepts, and its derivative.
 """

@@ -29,7 +29,7 @@ _ZERO_INDEX = np.dtype(np.int32)
 
 
 class RandomAlgorithm(enum.IntEnum):
-    """How `rng_bit_generator` makes its bits."""
+    """The algorithm of `rng_bit_generator`."""
 
     RNG_DEFAULT = 0
     RNG_THREE_FRY = 1

@@ -184,7 +184,7 @@ def _emit(
 
 
 def _precedes(*pairs: Any) -> Any:
-    """Whether the first members of the pairs come before the second ones: the first pair that differs decides."""
+    """The comparator of a sort: the first pair that differs decides whether the first members come first."""
     x, y, *rest = pairs
     if not rest:
         return lt(x, y)

@@ -90,14 +90,14 @@ def names_of(what: str, axis_name: AxisName) -> tuple[Any, ...]:
 
 
 class Among(NamedTuple):
-    """Who works together: all positions along the named axes, or those of each group; `size` of them."""
+    """The participants of a collective: all positions along the named axes, or those of each group; `size` of them."""
 
     names: tuple[Any, ...]
     groups: Groups
     size: int
 
     def size_along(self, name: Any) -> int:
-        """How many positions work together along one of the axes."""
+        """The number of positions that participate along one of the axes."""
         return self.size if self.groups else axis_size(name)
 
     def __str__(self) -> str:
@@ -107,7 +107,7 @@ class Among(NamedTuple):
 def among(what: str, axis_name: AxisName, groups: Any, alike: bool = True) -> Among:
     """The positions that `axis_name` and `axis_index_groups` speak of, for the collective `what`; checked.
 
-    With `alike` groups must be of one size, as the output's shape depends on it.
+    With `alike` groups must be of equal size, as the output's shape depends on it.
     """
     names = names_of(what, axis_name)
     found = None if groups is None else _checked_groups(what, names, groups, alike)

@@ -13,12 +13,12 @@ Groups = np.ndarray
 
 
 def is_manual(ctx: Any, names: Sequence[Any]) -> bool:
-    """Whether these are axes of the mesh that the program is written for one device of."""
+    """True if the axes are manual axes of the mesh: the program is written for one device along them."""
     return ctx.module.manual is not None and ctx.module.manual_axes.issuperset(names)
 
 
 def groups_along(ctx: Any, names: Sequence[Any], index_groups: Any = None) -> Groups:
-    """Who works together along some axes, or along one of them in groups of positions."""
+    """The replica groups along some axes, or along one axis in groups of positions."""
     mesh = ctx.module.manual
     numbers = ctx.module.meshes.numbers(mesh).reshape(mesh.axis_sizes)
     axes = [mesh.axis_names.index(name) for name in names]
@@ -42,7 +42,7 @@ _TELL_DEVICES = frozenset({"stablehlo.all_reduce", "stablehlo.all_gather", "stab
 
 
 def permuted(ctx: Any, x: Any, pairs: Sequence[tuple[int, int]]) -> Any:
-    """What the first device of each pair has, on the second; zeros on those that are no second."""
+    """Send the value of the first device of each pair to the second; devices that receive nothing get zeros."""
     table = _table(np.array(pairs, int).reshape(-1, 2))
     return _sent(ctx, "stablehlo.collective_permute", x, None, (), source_target_pairs=table)
 

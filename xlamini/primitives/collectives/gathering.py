@@ -1,4 +1,4 @@
-"""all_gather, which brings the operands of all positions together, and its adjoint psum_scatter: it sums and parts."""
+"""all_gather, which concatenates the operands of all positions, and its adjoint psum_scatter, which sums and splits."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -78,7 +78,7 @@ def _gathered(x: Any, positions: Among, axis: int, tiled: bool, to: str) -> Any:
 
 
 def _is_tracked(name: Any) -> bool:
-    """Whether types say of values whether they vary along the axis."""
+    """True if avals record whether values vary along the axis."""
     axis = manual_axis(name)
     return axis is not None and axis.checked
 
@@ -166,7 +166,7 @@ class AllGather(LinearCollective):
 
 
 class AllGatherInvariant(AllGather):
-    """The same with a result that does not vary, whose cotangent devices share: each takes its part of it."""
+    """An all_gather whose result is invariant: devices share its cotangent, and each takes its slice of that."""
 
     name = "all_gather_invariant"
 

@@ -106,7 +106,7 @@ def _permuted(x: Any, names: tuple[Any, ...], pairs: Pairs) -> Any:
 
 
 def _table(pairs: Pairs, size: int) -> tuple[np.ndarray, np.ndarray]:
-    """For each position: where what it gets comes from, and whether it gets anything."""
+    """For each destination the index of its source, and a mask of the positions that have one."""
     sources, receives = np.zeros(size, np.int32), np.zeros(size, bool)
     for source, destination in pairs:
         sources[destination], receives[destination] = source, True
@@ -114,7 +114,7 @@ def _table(pairs: Pairs, size: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 class Permute(LinearCollective):
-    """What the position `source` has goes to `destination`, for each pair in `perm`; elsewhere there are zeros."""
+    """Send the value of `source` to `destination` for each pair in `perm`; positions that receive nothing get zeros."""
 
     name = "ppermute"
 
@@ -140,7 +140,7 @@ class Permute(LinearCollective):
 
 
 class Broadcast(LinearCollective):
-    """What the position `source` has, for all."""
+    """Broadcast the value of the position `source` to all positions."""
 
     name = "pbroadcast"
 
@@ -157,7 +157,7 @@ class Broadcast(LinearCollective):
         return index_in_dim(x, source, keepdims=False), None
 
     def together(self, ctx: Any, x: Any, *, axis_name: Any, source: int) -> Any:
-        """The sum of what the source has and zeros elsewhere, as not every platform can broadcast."""
+        """A psum with zeros on all positions but the source, as not every platform can broadcast."""
 
         def summed(x: Any) -> Any:
             aval, here = aval_of(x), axis_index_p.bind(axis_name=axis_name)

@@ -1,6 +1,6 @@
 """Reductions over named axes: psum, pmean, pmax, pmin.
 
-Mapping the axis away turns each of them into the ordinary reduction over the batch dimension.
+Under vmap each of them becomes the ordinary reduction over the batch dimension.
 """
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ class Reduction(Collective):
         return params["axes"]
 
     def of_leaf(self, leaf: Any, positions: Among) -> Any:
-        """The reduction of one leaf; of a Python number it is known at once."""
+        """The reduction of one leaf; that of a Python number is computed while tracing."""
         groups = positions.groups
         alike = groups is None or len(set(map(len, groups))) == 1
         if isinstance(leaf, int | float | complex) and alike:

@@ -1,4 +1,4 @@
-"""What says of a value along which axes of shard_map's mesh it varies, and computes nothing.
+"""Casts between varying and invariant along axes of shard_map's mesh; they change the aval and compute nothing.
 
 `pvary` makes what devices share a value that may differ; its transpose sums what has become of it. `unvary` claims of a
 value that devices have the same, which nobody checks; each then has its share of the cotangent.
@@ -24,7 +24,7 @@ Axes = tuple[Any, ...]
 
 
 class Says(Primitive):
-    """A value as it is; `axes` are those along which it varies, or no longer does."""
+    """A cast that returns its operand; `axes` are those along which it becomes varying or invariant."""
 
     casts = True
     in_place = True
@@ -60,7 +60,7 @@ class Vary(Says):
 
 
 class Unvary(Says):
-    """All devices along the axes have the same value, says the user."""
+    """The user's promise that a value is equal on all devices along the axes."""
 
     name = "unvary"
 

@@ -57,7 +57,7 @@ def with_sign(x: Any, sign: Any) -> Any:
 
 
 def minus_where(condition: Any, x: Any) -> Any:
-    """-x where the condition holds, x elsewhere.
+    """-x where the condition holds, x otherwise.
 
     It uses x once, so that XLA computes x in the same loop even if that takes a division.
     """
@@ -74,7 +74,7 @@ def horner(x: Any, coefficients: Sequence[float]) -> Any:
 
 
 def halved_horner(x: Any, square: Any, coefficients: Sequence[float]) -> Any:
-    """The same polynomial of x, whose square is given, in two halves: the CPU computes them side by side."""
+    """Horner's scheme in two independent halves, given x**2: the CPU computes the halves in parallel."""
     return horner(square, coefficients[1::2]) * x + horner(square, coefficients[::2])
 
 

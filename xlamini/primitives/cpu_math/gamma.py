@@ -97,7 +97,8 @@ def log_gamma(x: Any) -> Any:
 
 
 def _product(size: Any, whole: Any, sine: Any, inverse: Any, negative: Any) -> Any:
-    """What the steps to `2 + rest` come to; of negative numbers its inverse, times what reflection brings."""
+    """The product of the recurrence's steps to `2 + rest`; for negative numbers its inverse, times the reflection
+    factor."""
     twice, once = eq(whole, 0), eq(whole, 1)
     above = where(twice, size * (size + 1), where(once, size, 1))
     return where(negative, sine * where(twice, inverse, where(once, 1, size)), above)

@@ -126,7 +126,7 @@ def _regrouped(rhs: Any, spec: Shape, groups: int) -> Any:
 
 
 def _ungrouped(lhs: Any, spec: Shape, groups: int) -> Any:
-    """An operand with the groups that stand among its features in its batch."""
+    """An operand with its feature groups moved to the batch dimension."""
     if groups == 1:
         return lhs
     batch, features = spec[:2]

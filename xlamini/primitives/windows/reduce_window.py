@@ -38,7 +38,7 @@ def reduce_window_shape_tuple(
     base_dilation: Sequence[int] | None = None,
     window_dilation: Sequence[int] | None = None,
 ) -> Shape:
-    """How many windows there are in each dimension: the shape of a `reduce_window`.
+    """The number of windows along each dimension: the shape of a `reduce_window`.
 
     >>> reduce_window_shape_tuple((4, 5), (2, 2), (1, 2), [(0, 0), (1, 1)])
     (3, 3)
