@@ -1,4 +1,4 @@
-"""Products computed in another dtype than the operands': of elements, and of matrices kept with scales."""
+"""Products in another dtype than the operands': of elements, and of matrices with block scales."""
 from __future__ import annotations
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""ragged_all_to_all: each position sends slices of several lengths to the others, and says where they are put."""
+"""ragged_all_to_all: each position sends slices of several lengths to the others, with the offsets to write them at."""
 from __future__ import annotations
 
 from typing import Any
@@ -90,7 +90,7 @@ def _here(positions: Among) -> Any:
 
 
 def _source(start: Any, size: Any, place: Any, rows: int, sent: int) -> tuple[Any, Any]:
-    """For each row of the output, which row of everyone's operands comes there, and whether one does."""
+    """The source row of each row of the output among all positions' operands, and a mask of rows that have one."""
     senders, each = aval_of(start).shape
     sender = broadcasted_iota(_INT32, (senders, each), 0)
     first = add(start, mul(sender, literal(sent, _INT32)))

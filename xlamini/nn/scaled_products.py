@@ -23,7 +23,7 @@ from xlamini.typing import ArrayLike, DTypeLike
 
 @dataclass(frozen=True)
 class BlockScaleConfig:
-    """How one operand is stored: the dtypes of its numbers and of the scales of blocks, and the size of a block.
+    """The storage of one operand: the dtypes of its numbers and of the scales of blocks, and the size of a block.
 
     `global_scale`, for nvfp4, divides the scales of all blocks. With `infer_only` derivatives are those of the exact
     product.

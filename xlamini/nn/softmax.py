@@ -98,7 +98,7 @@ def _prepared(name: str, x: Any, axis: AxisLike, where: Any) -> tuple[Any, tuple
 
 
 def _held(where: Any, out: Any, otherwise: float) -> Any:
-    """The result, and `otherwise` where `where` does not hold: NaN stands there if it holds nowhere along the axes."""
+    """The result where `where` holds, `otherwise` in the rest: NaN if it holds nowhere along the axes."""
     return out if where is None else choose(where, out, in_dtype(otherwise, aval_of(out).dtype))
 
 

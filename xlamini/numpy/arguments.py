@@ -18,7 +18,7 @@ _ARRAYS = (ArrayImpl, Tracer, Literal)
 
 
 def as_operand(name: str, x: Any) -> Array:
-    """An array or a traced value as it is, a number or an ndarray as an array; TypeError for anything else."""
+    """Convert a number or an ndarray to an array; arrays and traced values pass unchanged, others are a TypeError."""
     if type(x) in _ARRAYS:
         return x
     if not is_operand(x):

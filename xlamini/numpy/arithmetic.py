@@ -58,7 +58,7 @@ def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 @ufunc(operators.remainder, as_they_are)
 def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """What `x1 // x2` leaves, with the sign of x2: `x1 % x2`; TypeError for complex numbers.
+    """The remainder of `x1 // x2`, with the sign of x2: `x1 % x2`; TypeError for complex numbers.
 
     >>> remainder(-7, 2)
     Array(1, dtype=int32, weak_type=True)
@@ -86,7 +86,7 @@ def _fmod(x: Any, y: Any) -> Any:
 
 @ufunc(_fmod, promoted_numeric)
 def fmod(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """What division rounded towards zero leaves, with the sign of x1; 0 for integers and x2 = 0."""
+    """The remainder of division rounded towards zero, with the sign of x1; 0 for integers and x2 = 0."""
     ...
 
 

@@ -70,5 +70,5 @@ def _count(x: Any) -> Any:
 
 @ufunc(_count, for_kinds(INTEGER))
 def bitwise_count(x: ArrayLike, /) -> Array:
-    """How many bits are set in the absolute value of each element, as uint8."""
+    """The number of bits set in the absolute value of each element, as uint8."""
     ...

@@ -40,10 +40,10 @@ def asarray(
 ) -> Array:
     """An array of a number, an array, nested lists of these, or anything NumPy can make an array of.
 
-    An Array of the right dtype is returned as it is, unless `copy`. The result lies on `device`, or is split over a
-    mesh as `out_sharding` says, a PartitionSpec or NamedSharding. With x64 off a 64-bit NumPy array is narrowed, with a
-    warning if no dtype is given. TypeError for values that are no numbers, ValueError for nested lists of
-    uneven length, OverflowError for integers out of range.
+    An Array of the right dtype is returned itself, unless `copy`. The result lies on `device`, or is split over a mesh
+    as `out_sharding` says, a PartitionSpec or NamedSharding. With x64 off a 64-bit NumPy array is narrowed, with a
+    warning if no dtype is given. TypeError for values that are no numbers, ValueError for nested lists of uneven
+    length, OverflowError for integers out of range.
 
     >>> asarray([[1, 2], [3, 4.5]])
     Array([[1. , 2. ],
@@ -98,7 +98,7 @@ def _put(value: Any, place: Any = None) -> Any:
 
 
 def _value(name: str, x: Any, dtype: Any) -> Any:
-    """Arrays as they are, in the dtype that is asked for; anything else as an ndarray or a number."""
+    """An array in the requested dtype; anything else as an ndarray or a number."""
     if dtype is None and type(x) is np.ndarray:
         return _warned_of(name, x)
     wanted = None if dtype is None else check_user_dtype(dtype, name)

@@ -148,7 +148,7 @@ def _filled_like(name: str, a: Any, value: int, dtype: Any, shape: Any, place: A
 
 
 def _place_like(a: Any, shape: Any, place: Any) -> Any:
-    """Where an array like `a` is to lie: where was asked for, or as `a` does, if it is to have its shape."""
+    """The placement of an array like `a`: the requested one, or that of `a` if the shapes are equal."""
     return sharding_like(a) if place is None and shape is None else place
 
 

@@ -1,6 +1,6 @@
-"""The distinct values of an array, found by sorting: those that differ from the one before.
+"""The distinct values of an array, by sorting: the elements that differ from their predecessors.
 
-How many they are depends on the values. Where those are known, the host picks them from the sorted array, so that no
+Their number depends on the values. Where those are concrete, the host picks them from the sorted array, so that no
 program is compiled for each number of them; inside a traced function the number is given.
 """
 
@@ -32,7 +32,7 @@ _BOOL = np.dtype(bool)
 
 
 class Wanted(NamedTuple):
-    """What is asked for besides the values."""
+    """The outputs requested besides the values."""
 
     indices: bool = False
     inverse: bool = False
@@ -67,7 +67,7 @@ def distinct(
 
 
 def counted(name: str, mask: Any, size: int | None) -> int:
-    """How many elements the result has."""
+    """The number of elements in the result."""
     return int(np.count_nonzero(known_values(name, mask))) if size is None else as_index(name, "size", size)
 
 
@@ -91,7 +91,7 @@ def in_order(x: Any, axis: int, equal_nan: bool, with_order: bool) -> Any:
 
 
 def changes(x: Any, equal_nan: bool) -> Any:
-    """Where elements differ from the one before, in a circle."""
+    """A mask of the elements that differ from their predecessor, cyclically."""
     if not x.shape[0]:
         return full(0, False, _BOOL)
     before = concatenate([x[-1:], x[:-1]])
@@ -120,7 +120,7 @@ def _nothing(name: str, x: Any, axis: int, size: int, fill_value: Any) -> Any:
 
 
 def _picked_here(values: Any, order: Any, first: Any, axis: int, wanted: Wanted) -> list[Any]:
-    """The four parts of sorted values that are known."""
+    """The four outputs for concrete sorted values, picked on the host."""
     mask = np.asarray(first)
     starts = np.flatnonzero(mask)
     integer = canonicalize_dtype(int)

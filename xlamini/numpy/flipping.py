@@ -78,7 +78,7 @@ def roll(a: ArrayLike, shift: ArrayLike | Sequence[int], axis: AxisLike = None) 
 
 
 def _static(shift: Any) -> Any:
-    """The shift as an int or a tuple of ints, if it is known while tracing."""
+    """The shift as an int or a tuple of ints if it is static, else None."""
     if hasattr(shift, "aval") or (isinstance(shift, Sequence) and any(hasattr(s, "aval") for s in shift)):
         return None
     return tuple(map(operator.index, shift)) if isinstance(shift, Sequence | np.ndarray) else operator.index(shift)

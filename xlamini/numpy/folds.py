@@ -36,7 +36,7 @@ from xlamini.transforms.scan.api import scan
 
 
 class Folded(NamedTuple):
-    """What is folded with: a function of two arrays, its name for errors, and what changes nothing (or None)."""
+    """A fold: a function of two arrays, its name for errors, and its neutral element (or None)."""
 
     name: str
     function: Callable[[Any, Any], Any]
@@ -97,7 +97,7 @@ def _over(combine: Any, first: Any, x: Any, mask: Any) -> Any:
 
 @composite(static=("fun", "axis", "dtype"))
 def accumulated(fun: Folded, a: Any, axis: int, dtype: Any) -> Any:
-    """What `reduced` gives up to each element."""
+    """The cumulative results of `reduced`, up to each element."""
     name = f"{fun.name}.accumulate"
     x = fun.prepared(name, as_operand(name, a), dtype)
     axis, aval = as_axis(name, axis, aval_of(x).ndim), aval_of(x)
@@ -118,7 +118,7 @@ def accumulated(fun: Folded, a: Any, axis: int, dtype: Any) -> Any:
 def reduced_parts(fun: Folded, a: Any, indices: Any, axis: int, dtype: Any) -> Any:
     """The parts of an axis that begin at `indices`, each reduced to one element.
 
-    All parts grow at once: each turn of the loop brings one element to those that it belongs to.
+    All parts grow at once: each iteration of the loop adds one element to every part that has one left.
     """
     name = f"{fun.name}.reduceat"
     x, starts = fun.prepared(name, as_operand(name, a), dtype), as_operand(name, indices)
@@ -140,7 +140,7 @@ def reduced_parts(fun: Folded, a: Any, indices: Any, axis: int, dtype: Any) -> A
 
 
 def _ends(starts: Any, size: int) -> Any:
-    """Where each part ends: the next one begins, or the axis ends."""
+    """The end of each part: the start of the next one, or the end of the axis."""
     last = full(aval_of(starts).update(shape=(min(aval_of(starts).shape[0], 1),)), size)
     return concatenate([slice_in_dim(starts, 1, None), last], 0) if aval_of(starts).shape[0] else starts
 

@@ -32,10 +32,10 @@ from xlamini.typing import ArrayLike, ShapeLike
 def choose(
     a: ArrayLike, choices: Array | np.ndarray | Sequence[ArrayLike], out: None = None, mode: str = "raise"
 ) -> Array:
-    """For each element of `a` the element at the same place of the choice it numbers; all are broadcast together.
+    """Pick each element from the choice that `a` numbers, at the element's own position; all arguments broadcast.
 
-    `mode` says what a number out of range means: an error ("raise", ValueError; not inside a traced function, where
-    values are not known), the nearest one ("clip"), or counting round and round ("wrap").
+    `mode` sets the meaning of a number out of range: an error ("raise", ValueError; not inside a traced function, where
+    values are unknown), the nearest one ("clip"), or its remainder ("wrap").
 
     >>> choose(jnp.array([1, 0]), [jnp.array([1, 2]), 10])
     Array([10,  2], dtype=int32)

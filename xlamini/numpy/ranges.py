@@ -41,7 +41,7 @@ def arange(
 ) -> Array:
     """The numbers from `start` (0 if only one bound is given) up to, not including, `stop`, in steps of `step`.
 
-    The bounds must be known while tracing. The dtype is that of the bounds, if none is given. The numbers lie on
+    The bounds must be concrete while tracing. The dtype is that of the bounds, if none is given. The numbers lie on
     `device`, or are split over a mesh as `out_sharding` says, a PartitionSpec or NamedSharding. Raises ValueError for
     complex numbers, ZeroDivisionError for a step of 0.
 
@@ -69,7 +69,7 @@ def _bounds(start: Any, stop: Any, step: Any) -> tuple[Any, Any, Any]:
 
 
 def _known(bound: Any) -> int | float:
-    """A bound as a Python number; a traced one is asked for it, which raises where it is not known."""
+    """A bound as a Python number; reading an abstract tracer raises a ConcretizationTypeError."""
     if isinstance(bound, Tracer):
         traced: Any = bound
         return operator.index(traced) if issubdtype(bound.dtype, np.integer) else float(traced)
@@ -206,8 +206,7 @@ def _geomspace(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, axis
 def indices(
     dimensions: Sequence[int], dtype: DTypeLike | None = None, sparse: bool = False
 ) -> Array | tuple[Array, ...]:
-    """For each axis of an array of this shape, the index along it of each element: stacked, or each as thin as it can
-    be.
+    """The index along each axis, of every element of an array of this shape: stacked, or `sparse` ones that broadcast.
 
     >>> indices((2, 2))[1]
     Array([[0, 1],

@@ -1,4 +1,4 @@
-"""Rounding under NumPy's names, and floats taken apart."""
+"""Rounding under NumPy's names, and the parts of floats: fraction, exponent, mantissa."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from xlamini.typing import ArrayLike
 
 
 def _of_floats(round_float: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """What leaves integers and bools as they are; TypeError for complex numbers, which have no order."""
+    """Decorator: integers and bools pass unchanged; TypeError for complex numbers, which have no order."""
     return lambda x: x if kind_of(aval_of(x).dtype) not in FLOAT | COMPLEX else round_float(x)
 
 
@@ -68,7 +68,7 @@ def rint(x: ArrayLike, /) -> Array:
 def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
     """Each element rounded to so many places behind the point; halves go to the even one.
 
-    Integers stay as they are; for them `decimals` may not be negative (NotImplementedError).
+    Integers are unchanged; for them `decimals` may not be negative (NotImplementedError).
 
     >>> round(2.567, 2)
     Array(2.57, dtype=float32, weak_type=True)
@@ -95,7 +95,7 @@ def _at_place(x: Any, decimals: int) -> Any:
 
 @composite()
 def modf(x: ArrayLike, /, out: None = None) -> tuple[Array, Array]:
-    """What is behind the point of each element, and what is before it; both have its sign."""
+    """The fractional and the integral part of each element; both have its sign."""
     refuse_out("modf", out)
     (array,) = for_kinds(FLOAT, promoted_inexact)("modf", x)
     whole = _towards_zero(array)
@@ -209,5 +209,5 @@ def _power_of_two(power: Any, dtype: Any, part: int) -> Any:
 
 
 def _none_of(x: Any) -> Any:
-    """Where there is no power of two: zeros, infinities, NaNs."""
+    """A mask of elements without a power of two: zeros, infinities, NaNs."""
     return bitwise_not(bitwise_and(less(abs(x), np.inf), not_equal(x, 0)))

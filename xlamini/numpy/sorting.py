@@ -35,7 +35,7 @@ def sort(
 ) -> Array:
     """The elements in increasing order along `axis`; of the flattened array if it is None. NaNs come last.
 
-    `descending` turns the result around. TypeError for `kind` and `order`, which NumPy has and xlamini has not.
+    `descending` reverses the result. TypeError for `kind` and `order`, which NumPy has and xlamini has not.
 
     >>> sort(jnp.array([3, 1, 2]))
     Array([1, 2, 3], dtype=int32)

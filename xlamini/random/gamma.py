@@ -131,7 +131,7 @@ def _drawn(keys: Any, a: Any, log_space: bool) -> list[Any]:
 def _accepted(keys: Any, d: Any) -> Any:
     """The cube `v` that each element keeps.
 
-    Both rejections, of negative numbers and of Marsaglia and Tsang, are turns of one loop, so that an element does not
+    Both rejections, of negative numbers and of Marsaglia and Tsang, happen in one loop, so that an element does not
     wait for the slowest one twice.
     """
     c = literal(1 / 3, d.dtype) / sqrt(d)
@@ -156,7 +156,7 @@ def _accepted(keys: Any, d: Any) -> Any:
 
 
 def _refused(square: Any, v: Any, u: Any, d: Any) -> Any:
-    """Whether Marsaglia and Tsang's test refuses `v`: first a cheap bound, then the logarithm of the density."""
+    """The mask of values `v` that Marsaglia and Tsang's test rejects: a cheap bound first, then the log density."""
     quick = u >= 1.0 - literal(0.0331, d.dtype) * (square * square)
     return quick & (log(u) >= square * 0.5 + d * ((1.0 - v) + log(v)))
 

@@ -220,7 +220,7 @@ def _fitted(kind: FftType, x: Any, lengths: Sequence[int]) -> Any:
 
 
 def _transformed(kind: FftType, x: Any, lengths: tuple[int, ...]) -> Any:
-    """The transform over the last axes: the last three together, those before them in turn.
+    """The transform over the last axes: the last three in one operation, the others three at a time after them.
 
     What is real comes last on the way back, and first on the way there.
     """

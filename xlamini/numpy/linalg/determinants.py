@@ -155,7 +155,7 @@ def _slogdet_by_qr(x: Any) -> tuple[Any, Any]:
 
 
 def _sign_and_log(values: Any, parity: Any) -> tuple[Any, Any]:
-    """Of products of numbers, times 1 or -1."""
+    """The sign (a phase, if complex) and logarithm of products of numbers, times 1 or -1."""
     size = abs(values)
     singular = reductions.any(equal(values, 0), -1)
     if is_complex(values):

@@ -1,11 +1,11 @@
-"""How an elementwise function is declared: a signature, a docstring, and the operation that it is.
+"""Declarations of elementwise functions: a signature, a docstring, and the operation behind them.
 
     @ufunc(trigonometric.sin, promoted_inexact)
     def sin(x: ArrayLike, /) -> Array:
         \"""Sine of each element, in radians.\"""
 
-Its operands are arrays and numbers of any dtypes and shapes; the second argument of `ufunc` says how they are brought
-together.
+Its operands are arrays and numbers of any dtypes and shapes; the second argument of `ufunc` promotes and broadcasts
+them.
 """
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Together = Callable[..., Sequence[Any]]
 
 
 def ufunc(operation: Callable[..., Any], together: Together = promoted) -> Callable[[F], F]:
-    """Decorator of a declaration: `operation` on the operands that `together(name, *operands)` gives."""
+    """Decorator of a declaration: `operation` on the operands that `together(name, *operands)` returns."""
     apply = operation.bind if isinstance(operation, Primitive) else operation
 
     def declare(declaration: F) -> F:
@@ -53,7 +53,7 @@ def ufunc(operation: Callable[..., Any], together: Together = promoted) -> Calla
 
 
 def as_they_are(name: str, *operands: Any) -> Sequence[Any]:
-    """For operations that bring their operands together themselves, or take any."""
+    """Operands without promotion, for operations that promote their own operands, or take any."""
     check_operands(name, operands)
     return operands
 
@@ -66,7 +66,7 @@ def as_strong_floats(name: str, *operands: Any) -> Sequence[Any]:
 
 
 def for_kinds(kinds: Kinds, together: Together = promoted) -> Together:
-    """Like `together`, with a TypeError for operands that are not of these kinds."""
+    """A promotion like `together`, with a TypeError for operands that are not of these kinds."""
     def checked(name: str, *operands: Any) -> Sequence[Any]:
         ready = together(name, *operands)
         dtype = aval_of(ready[0]).dtype

@@ -79,7 +79,7 @@ class ufunc:
 
     @property
     def identity(self) -> Any:
-        """What changes nothing when it is combined with a value; None if there is no such number."""
+        """The neutral element of the function; None if there is no such number."""
         return self._identity
 
     @property
@@ -145,7 +145,7 @@ class ufunc:
 
     @edge
     def accumulate(self, a: ArrayLike, axis: int = 0, dtype: DTypeLike | None = None, out: None = None) -> Array:
-        """What `reduce` gives up to each element along an axis.
+        """The cumulative results of `reduce` up to each element along an axis.
 
         >>> xlamini.numpy.multiply.accumulate(xlamini.numpy.array([1, 2, 3]))
         Array([1, 2, 6], dtype=int32)
