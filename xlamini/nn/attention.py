@@ -18,7 +18,7 @@ from xlamini.staging.run.composite import composite
 from xlamini.typing import ArrayLike
 
 _NAME = "dot_product_attention"
-# What stands for minus infinity: a query of which all keys are masked then weighs them equally, instead of giving NaN.
+# A finite substitute for minus infinity: a query whose keys are all masked then weighs them equally, without NaN.
 _NEVER = -0.7 * float(np.finfo(np.float32).max)
 
 

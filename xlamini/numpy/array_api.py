@@ -31,8 +31,7 @@ class ArrayNamespaceInfo:
     """
 
     def capabilities(self) -> dict[str, Any]:
-        """The namespace's limits: boolean masks in compiled programs, shapes that depend on values, the number of axes.
-        """
+        """Boolean masks in compiled programs, shapes that depend on values, and the highest number of axes."""
         return {"boolean indexing": False, "data-dependent shapes": False, "max dimensions": 64}
 
     def default_device(self) -> Any:

@@ -34,7 +34,7 @@ class Labelled(NamedTuple):
 
 
 class Arithmetic(NamedTuple):
-    """The arithmetic of products: their dtypes, precision and sharding."""
+    """The arithmetic of products: their precision, their dtype, and the function that computes them."""
 
     precision: CanonicalPrecision
     dtype: Any

@@ -70,7 +70,7 @@ def _inserted(x: Any, places: Any, values: Any, axis: int) -> Any:
     order = argsort(places)
     new = places[order] + iota(_INDEX, count)
     old = full(length + count, 1, _INDEX).at[new].set(0, mode="drop")
-    source = cumsum(old) - 1  # of what stands at each place, its number among the old elements
+    source = cumsum(old) - 1  # for each position, its index among the old elements
     out = take(x, source, axis, mode="clip") if length else full(values.shape, 0, aval_of(x).dtype)
     at = (slice(None),) * axis
     return out.at[(*at, new)].set(take(values, order, axis, mode="clip"), mode="drop")
@@ -96,7 +96,7 @@ def delete(
     """`arr` without the elements at `obj` along an axis; of `arr` flattened, if no axis is given.
 
     `obj` is an integer, an array of integers, a mask as long as the axis, or a slice; negative indices count from the
-    end. The length of the result follows from its values, so they must be static while tracing; but with
+    end. The length of the result follows from its values, so they must be concrete while tracing; but with
     `assume_unique_indices` integers are taken to differ, and may be traced. ValueError for an index out of bounds.
 
     >>> delete(jnp.arange(4), jnp.array([0, 2]))

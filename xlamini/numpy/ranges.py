@@ -69,7 +69,7 @@ def _bounds(start: Any, stop: Any, step: Any) -> tuple[Any, Any, Any]:
 
 
 def _known(bound: Any) -> int | float:
-    """A bound as a Python number; reading an abstract tracer raises a ConcretizationTypeError."""
+    """A bound as a Python number; that of an abstract tracer raises an error."""
     if isinstance(bound, Tracer):
         traced: Any = bound
         return operator.index(traced) if issubdtype(bound.dtype, np.integer) else float(traced)

@@ -94,8 +94,7 @@ def segment_max(
     mode: str | GatherScatterMode | None = None,
     out_sharding: Any = None,
 ) -> Array:
-    """The maximum of each segment of `data`, by segment id; for an empty one the lowest value (minus infinity). See
-    `segment_sum`.
+    """The maximum of each segment of `data`; for an empty one the lowest value (minus infinity). See `segment_sum`.
 
     >>> segment_max(jnp.array([3.0, 2.0, 4.0]), jnp.array([0, 2, 0]))
     Array([  4., -inf,   2.], dtype=float32)
@@ -114,8 +113,7 @@ def segment_min(
     mode: str | GatherScatterMode | None = None,
     out_sharding: Any = None,
 ) -> Array:
-    """The minimum of each segment of `data`, by segment id; for an empty one the highest value (infinity). See
-    `segment_sum`.
+    """The minimum of each segment of `data`; for an empty one the highest value (infinity). See `segment_sum`.
 
     >>> segment_min(jnp.array([3.0, 2.0, 4.0]), jnp.array([0, 2, 0]))
     Array([ 3., inf,  2.], dtype=float32)

@@ -116,7 +116,7 @@ class ArgExtremum(Primitive):
         places = ShapedArray((outer, inner), index)
 
         def window(x: Any, block: Any) -> list[Any]:
-            # The last block ends with the axis: what it shares with the one before it was found there.
+            # The last block ends with the axis: the one before it has already covered the elements they share.
             start = min(block * size, n - size)
             return [start, windows(x, start, size)]
 

@@ -71,8 +71,7 @@ def blocks_of(outer: int, n: int, lanes: int) -> tuple[int, int]:
 
 
 def _before(scan: Scan, x: Any, outer: int) -> Any:
-    """The carry into each block of (outer * blocks, size, inner), from all blocks before it: (outer * blocks, 1,
-    inner)."""
+    """The carry into each block, from all blocks before it: (outer * blocks, 1, inner)."""
     all_blocks, _, inner = aval_of(x).shape
     totals = reshape(scan.total(x), (outer, all_blocks // outer, inner))
     running = scan.few(totals) if all_blocks // outer <= FEW else blocked_scan(scan, totals)

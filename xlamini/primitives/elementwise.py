@@ -187,7 +187,7 @@ class Elementwise(Primitive):
 
     def batch(self, axis: Axis, operands: Sequence[Any], dims: Sequence[int | None], **params: Any) -> Any:
         placed = {(d, aval_of(x).shape) for x, d in zip(operands, dims, strict=True)} - {(None, ())}
-        if len(placed) == 1:  # all alike, but for scalars
+        if len(placed) == 1:  # all equal, but for scalars
             return self.bind(*operands, **params), placed.pop()[0]
         shape = common_shape({unbatched_shape(x, d) for x, d in zip(operands, dims, strict=True)} - {()})
         assert shape is not None

@@ -36,7 +36,7 @@ def logaddexp(x: Any, y: Any) -> Any:
 
 
 def _share(x: Any, y: Any, out: Any) -> Any:
-    # Equal infinities share alike.
+    # Equal infinities share the tangent equally.
     half = in_dtype(-math.log(2), aval_of(x).dtype)
     return exp(where(eq(x, out), where(eq(x, y), half, 0), x - out))
 

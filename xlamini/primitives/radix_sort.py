@@ -97,8 +97,7 @@ def _count(i: Any, words: Any, front: Any, back: Any, *, half: int, digits: Digi
 
 
 def _add_up(i: Any, total: Any, starts: Any, front: Any, back: Any) -> list[Any]:
-    """The first index of each digit's elements and, in place of `front`, the end index; later digits continue the sum.
-    """
+    """The first index of each digit's elements and, in place of `front`, the end index; later digits continue."""
     starts = with_element(starts, i, total)
     front = _added(front, i, add(element(back, i), total))
     return [element(front, i), starts, front, back]

@@ -173,8 +173,7 @@ class ScatterSet(Scatter):
         return out, _merged(kept, won, moved[0], indices, moved[1], params)
 
     def _winners(self, x: Any, indices: Any, updates: Any, **params: Any) -> tuple[Any, Any]:
-        """Masks of the elements that no update reached and of the updates that won, by scattering each update's number.
-        """
+        """Masks of the elements without updates and of the winning updates; each update's number is scattered."""
         shape = aval_of(updates).shape
         count = max(1, aval_of(updates).size)
         one = literal(1, np.dtype(np.uint32))

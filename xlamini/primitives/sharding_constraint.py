@@ -48,8 +48,7 @@ sharding_constraint_p = ShardingConstraint()
 
 
 def moved_to(x: Any, sharding: Any) -> Any:
-    """Move a traced value to a sharding: by its aval along explicit axes, by a constraint for the compiler otherwise.
-    """
+    """Move a traced value to a sharding: by its aval along explicit axes, by a constraint along others."""
     if isinstance(sharding, NamedSharding) and sharding.mesh.explicit_axes:
         return reshard_p.bind(x, dst_sharding=sharding)
     return sharding_constraint_p.bind(x, sharding=sharding)

@@ -125,7 +125,7 @@ def check_words(name: str, words: Any, kind: KeyType) -> None:
 
 
 def _other_generators(words: ShapedArray, kind: KeyType) -> str:
-    """The draw for the words of a key of another generator."""
+    """A hint for the error message, when the words fit another generator."""
     fitting = [g.name for g in GENERATORS.values() if (g.words,) == words.shape[-1:]]
     if words.dtype != kind.physical_dtype or not fitting:
         return ""

@@ -220,9 +220,9 @@ def _fitted(kind: FftType, x: Any, lengths: Sequence[int]) -> Any:
 
 
 def _transformed(kind: FftType, x: Any, lengths: tuple[int, ...]) -> Any:
-    """The transform over the last axes: the last three in one operation, the others three at a time after them.
+    """The transform over the last axes, at most three at a time.
 
-    What is real comes last on the way back, and first on the way there.
+    `rfft` starts with the last axes, as its input is real; `irfft` ends with them, as its output is.
     """
     if len(lengths) <= 3:
         return transform(x, kind, lengths)

@@ -235,8 +235,7 @@ def _warn_of_cast(how: str, x: ShapedArray, values: Any) -> None:
 
 
 def _program(factory: Callable[..., Callable[..., Any]]) -> Callable[..., Any]:
-    """Decorator: a function that `factory` makes of some options, inlined while tracing, or else compiled and cached.
-    """
+    """Decorator: `factory`'s function for some options, inlined while tracing, or else compiled and cached."""
 
     @functools.lru_cache(_PROGRAMS)
     def compiled(*options: Any) -> Callable[..., Any]:

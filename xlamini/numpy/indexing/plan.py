@@ -13,8 +13,7 @@ from xlamini.core.avals import Shape
 
 
 class Span(NamedTuple):
-    """A slice: `size` elements, every `step`-th; the first in memory at `start`, or, if that is None, at the next leaf.
-    """
+    """A slice: `size` elements, every `step`-th; the first in memory at `start`, or, if None, at the next leaf."""
 
     size: int
     step: int

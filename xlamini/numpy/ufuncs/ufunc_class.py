@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 
 class Shortcuts(NamedTuple):
-    """Quicker ways to the same: `reduce(a, axis, dtype, out, keepdims, initial, where)`, `accumulate(a, axis, dtype)`,
-    and the method of `x.at[index]` that updates.
+    """Faster equivalents: `reduce(a, axis, dtype, out, keepdims, initial, where)`, `accumulate(a, axis, dtype)`, and
+    the updating method of `x.at[index]`.
     """
 
     reduce: Callable[..., Any] | None = None

@@ -32,7 +32,7 @@ _BEYOND_IDENTITY = {
     ),
 }
 
-_QUARTER, _QUARTER_LOW = 1.5707963267948966, 6.123233995736766e-17  # of a turn, pi / 2
+_QUARTER, _QUARTER_LOW = 1.5707963267948966, 6.123233995736766e-17  # pi / 2
 
 @vectorised()
 def arcsine(x: Any) -> Any:

@@ -22,7 +22,7 @@ _TERMS = (
 )
 _LAST_OF_FOUR, _LAST = 1.470303687279978e-27, 9.458140970740169e-46
 
-# From here on the first two terms make whole turns, since the last bit of a float32 is 2**-23 of it.
+# From here on the first two terms are whole revolutions, since the last bit of a float32 is 2**-23 of it.
 _WHOLE_TURNS = 2.0**83
 
 

@@ -73,10 +73,10 @@ def decomposed(
     row_major: bool = False,
     kept: int | None = None,
 ) -> list[Any]:
-    """The outputs of a kernel on the equation's operand `x`: all or the first `kept` but for the last, the status; NaN
-    where that reports a failure.
+    """The outputs of a kernel on the equation's operand `x`, without its status; NaN where that reports a failure.
 
-    `overwrites` tells that it works in the place of its operand, which then holds the first result.
+    `kept` is the number of outputs wanted, None for all. `overwrites` means that the kernel works in place of its
+    operand, which then holds the first output.
     """
     status = status_aval(ctx.avals_in[0])
     aliases = {0: 0} if overwrites else None

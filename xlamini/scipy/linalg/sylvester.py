@@ -82,7 +82,7 @@ def _solved_columns(r: Any, s: Any, right: Any) -> Any:
 
 
 def _by_eigenvalues(a: Any, b: Any, c: Any, tol: Any) -> Any:
-    """In the bases of eigenvectors the equation falls apart: every element is divided by a sum of eigenvalues."""
+    """Solve in the bases of eigenvectors, which decouple the equation: each element is divided by an eigenvalue sum."""
     (left, p), (right, q) = (eig(x, compute_left_eigenvectors=False, enable_eigvec_derivs=True) for x in (a, b))
     inner = solving.solve(p, matmul(c.astype(p.dtype), q)) / (left[..., :, None] + right[..., None, :])
     x = matmul(p, matmul(inner, solving.inv(q)))

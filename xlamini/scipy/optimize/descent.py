@@ -1,4 +1,4 @@
-"""Quasi-Newton descent: a direction from what is known of the curvature, a line search, and what is learned from it."""
+"""Quasi-Newton descent: a direction from the approximate curvature, a line search, and an update of the curvature."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -23,7 +23,7 @@ class Limits(NamedTuple):
 
 
 class State(NamedTuple):
-    """Where the descent is."""
+    """The state of the descent."""
 
     x: Any
     value: Any
@@ -62,7 +62,7 @@ def _small(gradient: Any, limits: Limits) -> Any:
 
 
 def _status(before: Any, s: State, stuck: Any, limits: Limits) -> Any:
-    """How it ended: the first of these that holds."""
+    """The status at the end: the first condition that holds."""
     size = jnp.maximum(jnp.maximum(abs(before), abs(s.value)), 1)
     status = jnp.where(before - s.value <= limits.ftol * size, LEVEL, GOING_ON)
     status = jnp.where(s.evaluations >= limits.evaluations, 2, status)

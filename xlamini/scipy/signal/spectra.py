@@ -170,7 +170,7 @@ def istft(
 
 
 class _Plan(NamedTuple):
-    """What is computed, all of it static."""
+    """The static parameters of a spectrum."""
 
     segments: Segments
     detrend: Any
