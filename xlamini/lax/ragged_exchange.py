@@ -36,7 +36,7 @@ def ragged_all_to_all(
     axis_name: AxisName,
     axis_index_groups: Any = None,
 ) -> Any:
-    """`output`, with what the positions along the named axis send here written into it.
+    """`output`, updated with the slices that the other positions along the named axis send here.
 
     Args:
       operand: of shape (n, …), the rows that slices are taken of.
@@ -80,7 +80,7 @@ def _for_here(x: Any, positions: Among) -> Any:
 
 
 def _here(positions: Among) -> Any:
-    """This position's number among those that it exchanges with."""
+    """The index of this position within its group."""
     index = axis_index(positions.names)
     if positions.groups is None:
         return index

@@ -1,4 +1,4 @@
-"""softmax and logsumexp: sums of exponentials that don't overflow, because the largest is brought to 1 first."""
+"""softmax and logsumexp: sums of exponentials without overflow, because the maximum is subtracted first."""
 from __future__ import annotations
 
 import math
@@ -103,7 +103,7 @@ def _held(where: Any, out: Any, otherwise: float) -> Any:
 
 
 def _largest(x: Any, axes: tuple[int, ...]) -> Any:
-    """The maximum along the axes, which stay; what is subtracted everywhere has no derivative."""
+    """The maximum along the axes, with keepdims; a constant subtracted everywhere has no derivative."""
     return expand_dims(stop_gradient(reduce_max(x, axes)), axes)
 
 

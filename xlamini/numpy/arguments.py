@@ -68,7 +68,8 @@ def as_axis(name: str, axis: Any, ndim: int) -> int:
 
 
 def as_axes(name: str, axis: Any, ndim: int) -> tuple[int, ...]:
-    """One axis, several, or None for all, counted from the first; ValueError where one is repeated or not there."""
+    """Axes counted from the first: one axis, several, or None for all; ValueError if one is repeated or out of range.
+    """
     if axis is None:
         return tuple(range(ndim))
     given = axis if isinstance(axis, Iterable) and type(axis) is not Tracer else (axis,)

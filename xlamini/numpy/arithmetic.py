@@ -71,7 +71,7 @@ mod = remainder
 
 @ufunc(operators.divmod, as_they_are)
 def divmod(x1: ArrayLike, x2: ArrayLike, /) -> tuple[Array, Array]:
-    """Quotient rounded down, and what it leaves: `(x1 // x2, x1 % x2)`."""
+    """The quotient rounded down, and the remainder: `(x1 // x2, x1 % x2)`."""
     ...
 
 
@@ -199,7 +199,7 @@ def fmin(x1: ArrayLike, x2: ArrayLike) -> Array:
 
 @composite()
 def clip(arr: ArrayLike, /, min: ArrayLike | None = None, max: ArrayLike | None = None) -> Array:
-    """Each element, or the bound that it passes; `max` wins where the bounds cross. ValueError for complex numbers.
+    """Limit each element to the bounds; `max` wins where the bounds cross. ValueError for complex numbers.
 
     >>> clip(xlamini.numpy.arange(5), 1, 3)
     Array([1, 1, 2, 3, 3], dtype=int32)

@@ -34,7 +34,7 @@ def bitwise_xor(x: ArrayLike, y: ArrayLike, /) -> Array:
 
 @ufunc(bitwise.bitwise_not)
 def bitwise_not(x: ArrayLike, /) -> Array:
-    """All bits of each element turned over: `~x`."""
+    """The bitwise complement of each element: `~x`."""
     ...
 
 

@@ -1,4 +1,4 @@
-"""From anything to an array: array, asarray, astype, copy, and bytes read as arrays."""
+"""Construction of arrays: array, asarray, astype, copy, and bytes read as arrays."""
 from __future__ import annotations
 
 import warnings
@@ -89,7 +89,7 @@ def _made(name: str, x: Any, dtype: Any) -> Any:
 
 
 def _put(value: Any, place: Any = None) -> Any:
-    """An array of what `_value` gives: of an ndarray each device gets its part, without one having all of it."""
+    """An array of the values from `_value`; a sharded ndarray is sent to each device in parts, never as a whole."""
     if type(value) in _ARRAYS:
         return placed(value, place)
     if place is None or state.builder is not None:
@@ -131,7 +131,7 @@ def _warned_of(name: str, x: np.ndarray) -> np.ndarray:
 
 
 def _foreign(name: str, x: Any, wanted: Any) -> Any:
-    """NumPy's values, and what NumPy knows how to read; TypeError for what holds no numbers."""
+    """An ndarray of anything NumPy can read; TypeError for objects that are no numbers."""
     value = None if x is None or isinstance(x, str | bytes) else np.asarray(x)
     if value is None or value.dtype.kind in "OSUMm":
         raise TypeError(f"{name}: {type(x).__name__} {_shown(x)} is no array of numbers; pass numbers or lists of them")
@@ -188,7 +188,7 @@ def _dtype(name: str, x: Any) -> Any:
 
 
 def astype(x: ArrayLike, dtype: DTypeLike | None, /, *, copy: bool = False, device: Any = None) -> Array:
-    """The values of `x` in another dtype; in the default one for floats, if it is None.
+    """Convert `x` to another dtype; to the default one for floats, if it is None.
 
     Floats lose what is behind the point, complex numbers their imaginary part; anything but 0 is True.
 

@@ -1,4 +1,4 @@
-"""Convolution and correlation of sequences. `slid` is what they, and their siblings of `scipy.signal`, are made of."""
+"""Convolution and correlation of sequences. They, and those of `scipy.signal`, share `slid`."""
 
 from __future__ import annotations
 

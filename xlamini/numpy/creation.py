@@ -191,7 +191,7 @@ def _run_filled(value: Any, aval: ShapedArray) -> Any:
 
 @composite(static=("aval", "sharding"))
 def _run_split(value: Any, aval: ShapedArray, sharding: NamedSharding) -> Any:
-    """Each device makes its part."""
+    """A sharded array, of which each device computes its own part."""
     return placed(_staged(value, aval), sharding)
 
 

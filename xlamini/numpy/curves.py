@@ -138,7 +138,7 @@ def _interp(x: Any, xp: Any, fp: Any, left: Any, right: Any, period: Any, go_on:
 
 
 def _unrolled(at: Any, points: Any, heights: Any, period: Any) -> tuple[Any, Any, Any]:
-    """One period of the points, with a neighbour at both ends."""
+    """One period of the points, with a neighbor at both ends."""
     at, points = operators.remainder(at, period), operators.remainder(points, period)
     order = argsort(points)
     points, heights = points[order], heights[order]

@@ -51,7 +51,7 @@ def distinct(
     fill_value: Any,
     wanted: Wanted = VALUES_ONLY,
 ) -> Any:
-    """The values in order, where each occurs first, the inverse and the counts; None for what is not wanted."""
+    """The sorted distinct values, their first indices, the inverse and the counts; None for outputs not requested."""
     x = as_operand(name, ar)
     rows = x if axis is not None else ravel(x)
     along = 0 if axis is None else as_axis(name, axis, x.ndim)

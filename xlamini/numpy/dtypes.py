@@ -1,6 +1,4 @@
-"""Dtypes under their names in `jax.numpy`: makers of arrays (`float32(1)`), classes of dtypes, and questions about
-them.
-"""
+"""Dtypes under their names in `jax.numpy`: scalar types (`float32(1)`), classes of dtypes, dtype predicates."""
 
 from __future__ import annotations
 

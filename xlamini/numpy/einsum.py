@@ -75,7 +75,7 @@ def einsum(
 def einsum_path(
     subscripts: Any, /, *operands: ArrayLike, optimize: bool | str | Path = "auto"
 ) -> tuple[list[tuple[int, ...]], Any]:
-    """The order in which `einsum` multiplies its operands, and a printable account of what it costs.
+    """The order in which `einsum` multiplies its operands, and a printable account of the cost.
 
     >>> einsum_path("ij,jk,kl", jnp.ones((2, 3)), jnp.ones((3, 4)), jnp.ones((4, 5)))[0]
     [(0, 1), (0, 1)]

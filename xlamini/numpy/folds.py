@@ -1,4 +1,4 @@
-"""Left folds with any function of two operands: over an axis, over parts of it, and into places of an array.
+"""Left folds with any function of two operands: over an axis, over parts of it, and into elements of an array.
 
 They are what `jnp.ufunc` falls back on: each is one loop in the program, in NumPy's order.
 """
@@ -55,7 +55,7 @@ class Folded(NamedTuple):
 
 @composite(static=("fun", "axis", "dtype", "keepdims"))
 def reduced(fun: Folded, a: Any, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Any:
-    """All elements along an axis, or along all, combined, from `initial` on, where `where` holds."""
+    """The fold of all elements along an axis, or along all, starting with `initial`, where `where` holds."""
     name = f"{fun.name}.reduce"
     if isinstance(axis, tuple):
         raise NotImplementedError(f"{name}: axis must be one axis or None, got {axis}; reduce one after the other")

@@ -18,7 +18,7 @@ from xlamini.typing import ArrayLike, DTypeLike
 
 @composite(static=("axis", "dtype"))
 def concatenate(arrays: Sequence[ArrayLike], axis: int | None = 0, dtype: DTypeLike | None = None) -> Array:
-    """Arrays joined along an axis they have, or flattened first, if it is None.
+    """Join arrays along an existing axis, or flattened first, if it is None.
 
     They have the same shape but for that axis (ShapeError), and are brought to one dtype. ValueError for no array at
     all.

@@ -125,7 +125,7 @@ def _linspace(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, axis:
 
 
 def _ends(name: str, start: Any, stop: Any) -> tuple[Any, Any]:
-    """Both ends in one float dtype and one shape."""
+    """Both ends of a range in one float dtype and one shape."""
     start, stop = promoted_inexact(name, start, stop)
     shape = np.broadcast_shapes(aval_of(start).shape, aval_of(stop).shape)
     dtype = aval_of(start).dtype

@@ -1,4 +1,4 @@
-"""Sums, products, extrema and truth over axes of an array: one recipe, and what is special about each function."""
+"""Sums, products, extrema and truth over axes: one shared implementation, and the parameters of each function."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ def scale_and_translate(
     antialias: bool = True,
     precision: Any = Precision.HIGHEST,
 ) -> Array:
-    """The image magnified by `scale` and moved by `translation`, in an array of this shape; zero where there is none.
+    """Scale an image by `scale` and shift it by `translation`, into an array of this shape; zero outside it.
 
     `scale` and `translation` have one number for each of the `spatial_dims`: what was at x is at `x * scale +
     translation`, where the first sample reaches from 0 to 1. Derivatives in both of them exist. Any method but

@@ -54,7 +54,7 @@ def ceil(x: ArrayLike, /) -> Array:
 
 @ufunc(_of_floats(_towards_zero), as_they_are)
 def trunc(x: ArrayLike) -> Array:
-    """Each element without what is behind the point, in its dtype; TypeError for complex numbers."""
+    """Round each element towards 0, in its dtype; TypeError for complex numbers."""
     ...
 
 
@@ -66,7 +66,7 @@ def rint(x: ArrayLike, /) -> Array:
 
 @composite(static=("decimals",))
 def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
-    """Each element rounded to so many places behind the point; halves go to the even one.
+    """Round each element to so many decimals; halves go to the even one.
 
     Integers are unchanged; for them `decimals` may not be negative (NotImplementedError).
 
@@ -135,7 +135,7 @@ def _fix(x: ArrayLike, /) -> Array:
 
 
 def fix(x: ArrayLike, out: None = None) -> Array:
-    """Each element rounded towards 0, as a float: `trunc` under an older name.
+    """Round each element towards 0, as a float: `trunc` under an older name.
 
     >>> fix(-2.7)
     Array(-2., dtype=float32, weak_type=True)
@@ -183,7 +183,7 @@ def spacing(x: ArrayLike, /) -> Array:
 
 
 def _layout(dtype: Any) -> tuple[Any, int, int]:
-    """The integers as wide as a float, how many bits its fraction has, and what is added to its exponent."""
+    """The format of a float: the integer dtype of its width, the bits of its fraction, and the bias of its exponent."""
     limits = finfo(dtype)
     return np.dtype(f"int{dtype.itemsize * 8}"), limits.nmant, limits.maxexp - 1
 

@@ -1,4 +1,4 @@
-"""Choosing between values: where, select, and replacing what is no number."""
+"""Selection between values: where, select, and the replacement of NaN and infinities."""
 from __future__ import annotations
 
 import math

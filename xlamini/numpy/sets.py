@@ -65,7 +65,7 @@ def unique(
     fill_value: ArrayLike | None = None,
     sorted: bool = True,
 ) -> Any:
-    """The different values of an array in increasing order, or its different slices along `axis`.
+    """The distinct values of an array in increasing order, or its distinct slices along `axis`.
 
     On request also the index where each occurs first, for each element the index of its value in the result, and how
     often each occurs. NaNs are one value, unless `equal_nan` is False. The result is sorted also if `sorted` is False.

@@ -95,7 +95,7 @@ def lexsort(keys: Array | np.ndarray | Sequence[ArrayLike], axis: int = -1) -> A
 
 @composite(static=("kth", "axis"))
 def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
-    """The elements along `axis` with those that sorting would put before place `kth` before it, and the others behind.
+    """Partition the elements along `axis`: those that sort before index `kth` come before it, the others after.
 
     The former are in increasing, the latter in decreasing order. NotImplementedError for complex numbers.
 

@@ -1,4 +1,4 @@
-"""approx_max_k, approx_min_k: nearly the largest or smallest elements along a dimension.
+"""approx_max_k, approx_min_k: the approximately largest or smallest elements along a dimension.
 
 An answer is good enough that misses some of them now and then; the exact one always is, and is what this gives. How
 many results there are before they are aggregated is XLA's rule: Chern et al., "TPU-KNN: K nearest neighbor search at

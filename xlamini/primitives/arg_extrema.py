@@ -95,7 +95,7 @@ class ArgExtremum(Primitive):
         return Cost(x.size, x.nbytes + self.shape_rule(x, **params).nbytes)
 
     def _in_pairs(self, ctx: Any, x: Any, aval: ShapedArray, axis: int, index_dtype: Any) -> Any:
-        """One reduction, of pairs (element, place)."""
+        """An arg extremum as one reduction over pairs (element, index)."""
         out = aval.update(shape=(*aval.shape[:axis], *aval.shape[axis + 1 :]))
         places = ctx.op("stablehlo.iota", avals=[aval.update(dtype=index_dtype)], iota_dimension=f"{axis} : i64")
         scalars = [ShapedArray((), aval.dtype), ShapedArray((), index_dtype)]

@@ -83,7 +83,7 @@ FEW = 2048
 
 
 def _within_blocks(scan: Scan, x: Any, before: Any) -> Any:
-    """The running results in blocks (blocks, size, inner), each combined with what was before its block."""
+    """The cumulative results in blocks (blocks, size, inner), each combined with its block's carry."""
     blocks, size, inner = aval_of(x).shape
     together = min(blocks, lanes_of(aval_of(x)))
     spare = -blocks % together

@@ -54,7 +54,7 @@ class TotalOrder(Comparison):
 
 
 class Equality(Comparison):
-    """Also of random keys, whose words are compared."""
+    """Equality, for random keys too, whose words are compared."""
 
     def physical(self, operands: Sequence[Any], avals: Sequence[ShapedArray], **params: Any) -> Any:
         count = aval_of(operands[0]).shape[-1]

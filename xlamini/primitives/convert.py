@@ -19,7 +19,7 @@ from xlamini.primitives.elementwise import ANY, BOOL, COMPLEX, FLOAT, Elementwis
 
 
 def convert_element_type(operand: Any, new_dtype: Any) -> Any:
-    """The values of an array in another dtype.
+    """Convert an array to another dtype.
 
     Floats lose their fraction in an integer dtype, complex numbers their imaginary part in a real one. A 64-bit dtype
     is narrowed, with a warning, unless x64 is on; TypeError for what is no dtype.

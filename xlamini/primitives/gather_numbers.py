@@ -1,4 +1,4 @@
-"""The words in which gather and scatter are told what to do: dimension numbers, and modes for indices out of bounds.
+"""The parameters of gather and scatter: dimension numbers, and modes for indices out of bounds.
 
 Both speak of an operand, of an array of index vectors, and of windows: gather reads a window of the operand at each
 index vector, scatter writes one there. A dimension of the operand is either one of the window's, or collapsed (of size

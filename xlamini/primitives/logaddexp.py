@@ -14,7 +14,7 @@ from xlamini.primitives.select import where
 
 
 class LogAddExp(Elementwise):
-    """The larger operand, and what the smaller one adds to it."""
+    """The maximum of both operands plus the smaller one's contribution."""
 
     def lower(self, ctx: Any, *operands: Any) -> Any:
         return ctx.inline(_formula, *operands)

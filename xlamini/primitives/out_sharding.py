@@ -31,7 +31,7 @@ def split_as(x: Any, there: NamedSharding) -> Any:
 
 
 def checked_sharding(name: str, out_sharding: Any) -> NamedSharding:
-    """The sharding that was given to the function `name`, a PartitionSpec being about the mesh that is set.
+    """The sharding given to the function `name`; a PartitionSpec refers to the current mesh.
 
     TypeError for what is neither, ShardingError for a name that the mesh does not have, ValueError where no mesh is set
     or the axis is one along which the program is written for one device.

@@ -1,4 +1,4 @@
-"""The primitives of random keys: what makes keys, what keys make.
+"""The primitives of random keys: making keys, splitting them, drawing bits from them.
 
 Transformations and printing treat keys as values of a dtype such as `key<fry>`; a rule `physical` defines a primitive
 on the words that keys are made of, which is the business of their generator (generators.py).
@@ -26,7 +26,7 @@ _UINT32 = np.dtype(np.uint32)
 
 
 class KeyPrimitive(Primitive):
-    """Nothing about keys can be differentiated; a batch of keys is an array of keys with another leading dimension."""
+    """The base of key primitives: no derivative; a batch of keys is an array with one more leading dimension."""
 
     def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
         return in_front(avals, outs, min(avals[0].ndim, outs[0].ndim))
@@ -97,7 +97,7 @@ class Clone(KeyPrimitive):
 
 
 class Split(KeyPrimitive):
-    """From each key an array of new keys."""
+    """Split each key into an array of new keys."""
 
     name = "random_split"
 
@@ -109,7 +109,7 @@ class Split(KeyPrimitive):
 
 
 class FoldIn(KeyPrimitive):
-    """From each key and a uint32 a new key."""
+    """Fold a uint32 into each key: a new key."""
 
     name = "random_fold_in"
 
@@ -129,7 +129,7 @@ class FoldIn(KeyPrimitive):
 
 
 class Bits(KeyPrimitive):
-    """From each key an array of random unsigned integers of 8, 16, 32 or 64 bits."""
+    """Random unsigned integers of 8, 16, 32 or 64 bits from each key: an array of them."""
 
     name = "random_bits"
 

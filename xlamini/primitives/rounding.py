@@ -35,7 +35,7 @@ class RoundingMethod(enum.IntEnum):
 
 
 class Round(Elementwise):
-    """One StableHLO op for each rounding method."""
+    """Rounding, with one StableHLO op for each method."""
 
     def lower(self, ctx: Any, x: Any, *, rounding_method: RoundingMethod) -> Any:
         even = rounding_method is RoundingMethod.TO_NEAREST_EVEN

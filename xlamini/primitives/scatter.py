@@ -1,4 +1,4 @@
-"""scatter and its relatives: windows of an array set, summed into, multiplied… at many places.
+"""scatter and its relatives: windows of an array set, added to, multiplied… at many indices.
 
 Where indices repeat, updates combine in no fixed order, and of those that are set one wins.
 """

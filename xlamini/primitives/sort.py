@@ -139,7 +139,7 @@ def _fits_packing(key: ShapedArray) -> bool:
 
 
 def _sorted_packed(*operands: Any, axis: int) -> list[Any]:
-    """All operands in the order of the first, by a sort of its keys with their places in the lower half."""
+    """Sort all operands by the first: its keys are sorted with their indices packed into the lower half."""
     (key,) = sort_keys(operands[0])
     shape = aval_of(key).shape
     places = iota_p.bind(dtype=_PACKED, shape=shape, dimension=axis)

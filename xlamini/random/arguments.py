@@ -106,7 +106,7 @@ def default_kind() -> KeyType:
 
 
 def check_array(name: str, key: Any) -> None:
-    """TypeError for what is no array, so that it cannot be a key either."""
+    """Check that a value is an array, and so may be a key; TypeError for others."""
     if not hasattr(key, "dtype"):
         raise TypeError(
             f"{name}: a key is needed, got {key!r} of type {type(key).__name__}; make one with random.key(0)"
@@ -145,7 +145,7 @@ def one_key(name: str, key: Any) -> Any:
 
 
 def checked_shape(name: str, shape: Any) -> Shape:
-    """A shape from an int or a sequence of ints; TypeError or ValueError for what is none."""
+    """A shape from an int or a sequence of ints; TypeError or ValueError for anything else."""
     sizes = shape if isinstance(shape, Sequence) else (shape,)
     try:
         checked = tuple(map(operator.index, sizes))

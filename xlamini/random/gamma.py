@@ -1,4 +1,4 @@
-"""Gamma distributed floats, and what is made of them: beta, dirichlet, chisquare, t, f, generalised normal.
+"""Gamma distributed floats, and samplers built on them: beta, dirichlet, chisquare, t, f, generalised normal.
 
 Marsaglia and Tsang's rejection ("A simple method for generating gamma variables", ACM TOMS 26, 2000): `d v` with
 `v = (1 + c x) ** 3` for a normal number x has nearly the distribution sought; a uniform number decides whether it
@@ -73,7 +73,7 @@ def gamma_noise(key: Any, a: Any, shape: Shape, dtype: np.dtype, log_space: bool
 
 
 class RandomGamma(KeyPrimitive):
-    """From each key an array of gamma samples: `a` has the shape of the keys, and more dimensions."""
+    """Gamma samples for each key: `a` has the shape of the keys, and more dimensions."""
 
     name = "random_gamma"
 

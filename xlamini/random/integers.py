@@ -80,7 +80,7 @@ def _limits(dtype: np.dtype) -> _Limits:
 
 
 def _nearest(value: int, dtype: np.dtype) -> Any:
-    """The number, or what comes nearest to it in the dtype."""
+    """The nearest value to a number in the dtype."""
     info = iinfo(dtype)
     return literal(min(max(value, info.min), info.max), dtype)
 

@@ -1,4 +1,4 @@
-"""Drawing anew, each element until its draw is accepted: what samplers of counts share."""
+"""Rejection sampling: each element is drawn until one draw is accepted; the samplers of counts share it."""
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -78,7 +78,7 @@ def _rounded(x: Any) -> Any:
 
 
 def _term(x: Any, nodes: Sequence[Node], mode: str, cval: Any) -> Any:
-    """One element for each place, times its weight."""
+    """One element for each point, times its weight."""
     weight = nodes[0][1] if nodes else 1.0
     for _, share in nodes[1:]:
         weight = weight * share

@@ -240,7 +240,7 @@ def _over_others(kind: FftType, x: Any, lengths: tuple[int, ...]) -> Any:
 
 
 def _scaled(name: str, kind: FftType, x: Any, lengths: Sequence[int], norm: Norm) -> Any:
-    """With the factor that `norm` asks for; XLA's inverse transforms have 1/n already."""
+    """Scale by the factor for `norm`; XLA's inverse transforms have 1/n already."""
     inverse = kind in (IFFT, IRFFT)
     n = math.prod(lengths)
     factors = {None: 1.0, "backward": 1.0, "forward": n if inverse else 1 / max(n, 1), "ortho": math.sqrt(n)}

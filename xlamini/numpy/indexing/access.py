@@ -45,7 +45,7 @@ class Frame(NamedTuple):
 
 
 class Windows(NamedTuple):
-    """A gather or scatter: where its windows lie, and the frame of what they hold."""
+    """A gather or scatter: the positions of its windows, and the frame of their elements."""
 
     indices: Any
     numbers: GatherDimensionNumbers

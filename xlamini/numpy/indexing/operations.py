@@ -1,4 +1,4 @@
-"""Reading and writing what a plan points at: get, and set, add, multiply… in its place."""
+"""Reads and updates of the elements that a plan selects: get, and set, add, multiply…"""
 from __future__ import annotations
 
 import functools
@@ -58,7 +58,7 @@ _INDEX = np.dtype(np.int32)
 
 
 class Update(NamedTuple):
-    """A way to update: what an element becomes, given itself and the value; and the scatter that does so."""
+    """A kind of update: the new element as a function of the old one and the value, and the equivalent scatter."""
 
     combine: Callable[[Any, Any], Any]
     scatter: Callable[..., Any]
@@ -99,7 +99,7 @@ def get(x: Any, plan: Plan, leaves: Sequence[Any], options: Options = _DEFAULTS)
 def update(
     x: Any, values: Any, plan: Plan, leaves: Sequence[Any], how: str, options: Options = _DEFAULTS
 ) -> Any:
-    """`x` with what the plan points at updated; the dtype stays that of `x`."""
+    """`x` with the elements that the plan selects updated; the dtype stays that of `x`."""
     aval = aval_of(x)
     dtype = aval.dtype if how == "set" else result_type(x, values)
     x, values = in_dtype(x, dtype), in_dtype(values, dtype)

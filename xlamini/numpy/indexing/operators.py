@@ -105,7 +105,7 @@ def iterate(x: Any) -> Iterator[Any]:
 
 
 def _whole_along_first(x: ArrayImpl) -> ArrayImpl:
-    """An array that is split along its first axis, moved: every device has of all elements what it keeps."""
+    """Reshard an array that is split along its first axis, so that every device has that axis whole."""
     how = x.aval.split
     if how is None or not how.entries[0]:
         return x

@@ -1,4 +1,4 @@
-"""Reading an index in NumPy's notation: see index_plan for what it becomes."""
+"""The parser of indices in NumPy's notation; plan.py defines the result."""
 from __future__ import annotations
 
 import functools

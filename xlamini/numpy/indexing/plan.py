@@ -22,7 +22,7 @@ class Span(NamedTuple):
 
 
 class Point(NamedTuple):
-    """One place on an axis: `at`, or, if that is None, the next leaf.
+    """One index on an axis: `at`, or, if that is None, the next leaf.
 
     `safe` promises that it is in bounds, `wrap` that a negative one counts from the end.
     """

@@ -117,7 +117,7 @@ def take_along_axis(
 def put_along_axis(
     arr: Any, indices: Any, values: Any, axis: int | None, inplace: bool = True, *, mode: str | None = None
 ) -> Any:
-    """A copy of `arr` with what `take_along_axis(arr, indices, axis)` reads set to `values`, which broadcast.
+    """A copy of `arr` with the elements of `take_along_axis(arr, indices, axis)` set to `values`, which broadcast.
 
     Arrays are immutable, so `inplace` must be given as False, else ValueError. Indices out of bounds are ignored, or
     as `mode` says.

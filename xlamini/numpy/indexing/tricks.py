@@ -137,7 +137,7 @@ class Joiner:
         return _points(x) if isinstance(x, slice) else asarray(x)
 
     def _raised(self, x: Any, how: Directive) -> Any:
-        """With `ndmin` axes: its own begin at `place`, the others have length 1."""
+        """An array with at least `ndmin` axes: its own begin at `place`, the others have length 1."""
         rank = aval_of(x).ndim
         new = how.ndmin - rank
         if new <= 0:

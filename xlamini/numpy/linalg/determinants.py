@@ -148,7 +148,7 @@ def _(primals: Any, tangents: Any) -> Any:
 
 
 def _slogdet_by_qr(x: Any) -> tuple[Any, Any]:
-    """As many reflections make Q as there are columns, but for those that do nothing: its own sign is in them."""
+    """The determinant of R times that of Q, which is computed by LU, as some of Q's reflections may be trivial."""
     q, r = qr(x, full_matrices=False)
     sign, logarithm = _sign_and_log(diagonal(r, 0, -2, -1), 1)
     return sign * _slogdet_by_lu(q)[0], logarithm

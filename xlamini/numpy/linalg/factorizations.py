@@ -1,4 +1,4 @@
-"""Factorizations of matrices: cholesky, qr, svd; and what singular values say: rank and condition."""
+"""Factorizations of matrices: cholesky, qr, svd; and functions of singular values: rank and condition."""
 from __future__ import annotations
 
 from typing import Any, NamedTuple

@@ -167,7 +167,7 @@ def vecdot(
 
 
 def _power(x: Any, n: int) -> Any:
-    """By repeated squaring."""
+    """The power by repeated squaring."""
     if n == 1:
         return x
     square = _power(linear_algebra.matmul(x, x), n // 2)

@@ -37,7 +37,7 @@ _NONE = Shortcuts()
 
 
 class ufunc:
-    """An elementwise function of `nin` operands with `nout` results. `identity` is what changes nothing, or None.
+    """An elementwise function of `nin` operands with `nout` results. `identity` is its neutral element, or None.
 
     >>> xlamini.numpy.add.reduce(xlamini.numpy.arange(4)), xlamini.numpy.add(1, 2)
     (Array(6, dtype=int32), Array(3, dtype=int32, weak_type=True))
@@ -129,7 +129,7 @@ class ufunc:
         initial: ArrayLike | None = None,
         where: ArrayLike | None = None,
     ) -> Array:
-        """All elements along an axis combined, from the first to the last; with axis None, of all axes.
+        """Combine all elements along an axis, from the first to the last; with axis None, of all axes.
 
         It begins with `initial`, if given, and leaves out elements where `where` does not hold. ValueError if there
         is nothing to begin with: no element, or a `where`, and neither identity nor `initial`.

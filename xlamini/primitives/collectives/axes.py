@@ -105,7 +105,7 @@ class Among(NamedTuple):
 
 
 def among(what: str, axis_name: AxisName, groups: Any, alike: bool = True) -> Among:
-    """The positions that `axis_name` and `axis_index_groups` speak of, for the collective `what`; checked.
+    """The positions that `axis_name` and `axis_index_groups` select, for the collective `what`; checked.
 
     With `alike` groups must be of equal size, as the output's shape depends on it.
     """

@@ -1,4 +1,4 @@
-"""Collectives between the devices of a mesh, in StableHLO: who takes part, and what they send."""
+"""Collectives between the devices of a mesh, in StableHLO: replica groups, channels and operands."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ def groups_along(ctx: Any, names: Sequence[Any], index_groups: Any = None) -> Gr
 def exchange(
     ctx: Any, name: str, x: Any, groups: Groups, avals: Any = None, regions: Any = (), **attributes: Any
 ) -> Any:
-    """One of StableHLO's collectives among the devices of each group; it has a channel of its own."""
+    """A StableHLO collective among the devices of each group, on a channel of its own."""
     if name in _TELL_DEVICES:
         attributes["use_global_device_ids"] = "unit"
     return _sent(ctx, name, x, avals, regions, replica_groups=_table(groups), **attributes)

@@ -62,7 +62,7 @@ def pswapaxes(x: Any, axis_name: AxisName, axis: int, *, axis_index_groups: Any 
 
 
 def _exchanged(what: str, x: Any, positions: Among, axes: Axes, tiled: bool) -> Any:
-    """One leaf; `axes` are the dimension that is split and the one that is made, with the arguments' names."""
+    """Exchange one leaf; `axes` are the dimension that is split and the new one, with the arguments' names."""
     shape = aval_of(x).shape
     split, concat = (dimension(what, argument, axis, len(shape)) for argument, axis in axes)
     _check_parts(what, axes[0][0], shape[split], split, positions, tiled)
@@ -113,7 +113,7 @@ def _check_parts(what: str, argument: str, found: int, split: int, positions: Am
 
 
 class AllToAll(LinearCollective):
-    """The dimension `split_axis` is parted among the positions, and what comes from them joined along `concat_axis`."""
+    """Split the dimension `split_axis` among the positions, and concatenate the parts received along `concat_axis`."""
 
     name = "all_to_all"
     dimensions = ("split_axis", "concat_axis")

@@ -30,7 +30,7 @@ def all_gather(
     tiled: bool = False,
     to: str = "varying",
 ) -> Any:
-    """Each leaf of `x` of all positions along the named axis, stacked along a new dimension `axis`.
+    """Gather each leaf of `x` from all positions along the named axis, stacked along a new dimension `axis`.
 
     `tiled` concatenates along dimension `axis` instead. Of several names the first one varies slowest. With
     `axis_index_groups`, a list of lists of positions, each group gathers its own. Within shard_map the result counts as

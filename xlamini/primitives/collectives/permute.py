@@ -40,7 +40,7 @@ def ppermute(x: Any, axis_name: AxisName, perm: Any) -> Any:
 
 
 def pshuffle(x: Any, axis_name: AxisName, perm: Any) -> Any:
-    """Each leaf of `x` from another position: position i gets that of position `perm[i]`.
+    """Permute each leaf of `x` among the positions: position i gets that of position `perm[i]`.
 
     Raises NameError if there is no such axis, ValueError if `perm` is no permutation of its positions.
 
@@ -56,7 +56,7 @@ def pshuffle(x: Any, axis_name: AxisName, perm: Any) -> Any:
 
 
 def pbroadcast(x: Any, axis_name: AxisName, source: int) -> Any:
-    """Each leaf of `x` of the position `source`, for all positions along the named axis.
+    """Broadcast each leaf of `x` from the position `source` to all positions along the named axis.
 
     Raises NameError if there is no such axis, ValueError if it has no such position.
 

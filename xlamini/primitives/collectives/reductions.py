@@ -110,7 +110,7 @@ class Reduction(Collective):
         return self.reduce(x, 0), None
 
     def varying(self, vma: frozenset[Any], params: dict[str, Any]) -> frozenset[Any]:
-        """All have the same, unless they are in groups; where it is not checked, nobody relies on it."""
+        """The result is invariant, unless there are groups; without vma checks nothing relies on it."""
         same = [a.name for a in map(manual_axis, params["axes"]) if a is not None and a.checked]
         return vma if params["axis_index_groups"] else vma - frozenset(same)
 
@@ -129,7 +129,7 @@ class Reduction(Collective):
         return self.bind(self.countable(leaf), axes=positions.names, axis_index_groups=groups)
 
     def countable(self, leaf: Any) -> Any:
-        """A leaf as what can be reduced."""
+        """A leaf in a form that can be reduced."""
         return leaf
 
 

@@ -48,7 +48,7 @@ class Says(Primitive):
 
 
 class Vary(Says):
-    """From here on the value varies along the axes too."""
+    """A cast to a value that varies along the axes too."""
 
     name = "pvary"
 

@@ -136,7 +136,7 @@ def _beyond_angle(v: Any, high: Any, low: Any) -> Any:
 
 
 def _parabola(v: Any) -> tuple[Any, Any]:
-    """`1 - v / 2` and what rounding took from it. (XLA would simplify `add_exactly`, where a number is added.)"""
+    """`1 - v / 2` and its rounding error. (XLA would simplify `add_exactly`, where a number is added.)"""
     half = 0.5 * v
     parabola = 1.0 - half
     return parabola, (1.0 - parabola) - half

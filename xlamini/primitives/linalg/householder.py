@@ -1,4 +1,4 @@
-"""Householder reflectors `I - tau v v^H`: what `qr` is made of.
+"""Householder reflectors `I - tau v v^H`: the building blocks of `qr`.
 
 `geqrf` and `geqp3` (with column exchanges) leave the vectors v below the diagonal of R; `householder_product` makes
 their product Q, and `ormqr` multiplies by Q without making it.

@@ -103,7 +103,7 @@ def weights(eps: float) -> Iterator[Weights]:
 
 
 def _step_by_qr(u: Any, a: float, b: float, c: float) -> Any:
-    """From the QR factors of u over the identity."""
+    """A step of the iteration by the QR factors of u over the identity."""
     aval = aval_of(u)
     *outer, m, n = aval.shape
     identity = eye(ShapedArray((*outer, n, n), aval.dtype))

@@ -69,7 +69,7 @@ def _keeping_weakness(rule: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def as_matrices(name: str, *operands: Any) -> list[Any]:
-    """The operands of a function, of one dtype; TypeError for what is no array, or where dtypes differ."""
+    """The operands of a function, of one dtype; TypeError for anything but arrays, or where dtypes differ."""
     for x in operands:
         if not is_operand(x):
             raise TypeError(f"{name}: an array is needed, got {type(x).__name__}; make it an array with jnp.asarray")

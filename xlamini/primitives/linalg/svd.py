@@ -271,7 +271,7 @@ def _gesvd(
 
 
 def _cut(u: Any, v: Any, whole: Sequence[ShapedArray]) -> list[Any]:
-    """As many vectors as are asked for, and V as V^H."""
+    """Truncate U and V to the number of vectors requested; V as V^H."""
     columns, rows = whole[1].shape[-1], whole[2].shape[-2]
     return [slice_in_dim(u, 0, columns, 1, -1), mH(slice_in_dim(v, 0, rows, 1, -1))]
 

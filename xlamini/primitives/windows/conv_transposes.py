@@ -144,7 +144,7 @@ def _kernel_padding(sizes: Shape, window: Shape, count: Shape, padding: Sequence
 
 
 def _alike(x: Any, y: Any) -> tuple[Any, Any]:
-    """Both in the wider dtype: the cotangent has that of the sums, the operand may be narrower."""
+    """Both operands in the wider dtype: the cotangent has that of the sums, the operand may be narrower."""
     ours, other = aval_of(x).dtype, aval_of(y).dtype
     if ours == other:
         return x, y

@@ -196,7 +196,7 @@ def window_attributes(params: dict[str, Any]) -> dict[str, Any]:
 
 
 def _repeated(ct: Any, shape: Shape, window: Shape, padding: Pads) -> Any:
-    """Each cotangent as often as its window has elements, for windows that lie side by side."""
+    """Each cotangent repeated for the elements of its window, for windows that tile the array."""
     counts = aval_of(ct).shape
     pairs = [n for pair in zip(counts, window, strict=True) for n in pair]
     whole = [n * k for n, k in zip(counts, window, strict=True)]

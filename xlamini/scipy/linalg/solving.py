@@ -180,7 +180,7 @@ def _with_cholesky(factor: Any, b: Any, lower: bool) -> Any:
 
 
 def _solve_positive(a: Any, b: Any, lower: bool) -> Any:
-    """By Cholesky's factor, through which no derivative passes."""
+    """Solve by Cholesky's factor, through which no derivative passes."""
     kept = stop_gradient(a)
     factor = cholesky(kept if lower else mH(kept), symmetrize_input=False)
     return custom_linear_solve(

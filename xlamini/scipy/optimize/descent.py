@@ -35,7 +35,7 @@ class State(NamedTuple):
 
 
 def descend(evaluate: Callable[[Any], Any], x: Any, curvature: Any, limits: Limits) -> State:
-    """From x down to where the gradient is small, or a limit is met: see `status`."""
+    """Descend from x until the gradient is small, or a limit is met: see `status`."""
     value, gradient = evaluate(x)
     turns = jnp.array(0)
     status = jnp.where(_small(gradient, limits), CONVERGED, jnp.where(turns >= limits.maxiter, 1, GOING_ON))

@@ -88,7 +88,7 @@ def to_matrix(q: Any) -> Any:
 
 
 def from_matrix(m: Any) -> Any:
-    """From an orthogonal matrix, by the largest component (Markley, "Unit quaternion from rotation matrix", 2008)."""
+    """Quaternions from orthogonal matrices (Markley, "Unit quaternion from rotation matrix", 2008)."""
     a, b, c = (m[..., i, i] for i in range(3))
     trace = a + b + c
     sums = {(i, j): m[..., i, j] + m[..., j, i] for i, j in ((0, 1), (0, 2), (1, 2))}

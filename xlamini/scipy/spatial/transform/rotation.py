@@ -76,7 +76,7 @@ class Rotation:
 
     @classmethod
     def concatenate(cls, rotations: Sequence[Rotation]) -> Rotation:
-        """All rotations of some in one stack."""
+        """Join several rotations in one stack."""
         return cls(jnp.concatenate([jnp.atleast_2d(r.quat) for r in rotations]))
 
     def as_quat(self, canonical: bool = False, scalar_first: bool = False) -> Array:

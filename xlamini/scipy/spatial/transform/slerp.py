@@ -32,8 +32,7 @@ class Slerp:
 
     @classmethod
     def init(cls, times: ArrayLike, rotations: Rotation) -> Slerp:
-        """Interpolate rotations at ascending times, at least two; ShapeError for other numbers of times or rotations.
-        """
+        """Interpolate rotations at ascending times, at least two; ShapeError for other numbers of them."""
         times = as_operand("Slerp.init", times)
         if rotations.single or times.shape != (len(rotations),) or len(rotations) < 2:
             raise ShapeError(
