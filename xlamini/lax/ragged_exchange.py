@@ -11,7 +11,7 @@ from xlamini.lax.indexing import index_take
 from xlamini.primitives.arg_extrema import argmax
 from xlamini.primitives.arithmetic import add, mul, sub
 from xlamini.primitives.bitwise import bitwise_and
-from xlamini.primitives.collectives.axes import Among, AxisName, among, axis_index
+from xlamini.primitives.collectives.axes import AxisName, Participants, axis_index, participants
 from xlamini.primitives.collectives.gathering import all_gather
 from xlamini.primitives.comparison import le, lt
 from xlamini.primitives.convert import convert
@@ -61,7 +61,7 @@ def ragged_all_to_all(
            [2., 4., 0.]], dtype=float32)
     """
     check_operands("ragged_all_to_all", (operand, output, input_offsets, send_sizes, output_offsets, recv_sizes))
-    positions = among("ragged_all_to_all", axis_name, axis_index_groups)
+    positions = participants("ragged_all_to_all", axis_name, axis_index_groups)
     _check_shapes(operand, output, (input_offsets, send_sizes, output_offsets, recv_sizes), positions)
     table = [convert(v, _INT32) for v in (input_offsets, send_sizes, output_offsets)]
     start, size, place = (_for_here(v, positions) for v in table)
@@ -72,14 +72,14 @@ def ragged_all_to_all(
     return where(broadcast_in_dim(comes, shape, (0,)), received, output)
 
 
-def _for_here(x: Any, positions: Among) -> Any:
+def _for_here(x: Any, positions: Participants) -> Any:
     """The entries that are for this position, of all senders: (senders, slices of each)."""
     each = aval_of(x).shape[0] // positions.size
     everyone = all_gather(x, positions.names, axis_index_groups=positions.groups)
     return dynamic_slice_in_dim(everyone, mul(_here(positions), literal(each, _INT32)), each, axis=1)
 
 
-def _here(positions: Among) -> Any:
+def _here(positions: Participants) -> Any:
     """The index of this position within its group."""
     index = axis_index(positions.names)
     if positions.groups is None:
@@ -104,7 +104,7 @@ def _source(start: Any, size: Any, place: Any, rows: int, sent: int) -> tuple[An
     return add(moved, here), reduce_or(inside, (0,))
 
 
-def _check_shapes(operand: Any, output: Any, tables: tuple[Any, ...], positions: Among) -> None:
+def _check_shapes(operand: Any, output: Any, tables: tuple[Any, ...], positions: Participants) -> None:
     rows, written = aval_of(operand).shape, aval_of(output).shape
     if not rows or rows[1:] != written[1:] or aval_of(operand).dtype != aval_of(output).dtype or not written:
         raise ShapeError(

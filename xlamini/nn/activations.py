@@ -11,7 +11,7 @@ from typing import Any
 from xlamini.core.tracer import aval_of
 from xlamini.numpy.arguments import as_axis, as_operand
 from xlamini.numpy.selection import where
-from xlamini.numpy.ufuncs.declaration import Together, as_they_are, ufunc
+from xlamini.numpy.ufuncs.declaration import Promotion, ufunc, unpromoted
 from xlamini.primitives import exponential
 from xlamini.primitives.arithmetic import max, min
 from xlamini.primitives.comparison import gt
@@ -27,7 +27,7 @@ from xlamini.staging.run.composite import composite
 from xlamini.typing import ArrayLike
 
 
-def _beside(number: float) -> Together:
+def _beside(number: float) -> Promotion:
     """The operand in the dtype that it has in arithmetic with a Python number."""
     return lambda name, x: promoted(name, x, number)[:1]
 
@@ -197,7 +197,7 @@ def log1mexp(x: ArrayLike) -> Array:
     ...
 
 
-@ufunc(lambda x: x, as_they_are)
+@ufunc(lambda x: x, unpromoted)
 def identity(x: ArrayLike) -> Array:
     """`x` itself."""
     ...

@@ -6,7 +6,7 @@ from typing import Any
 
 from xlamini.core.tracer import aval_of
 from xlamini.numpy.arguments import as_operand
-from xlamini.numpy.ufuncs.declaration import as_they_are, for_kinds, ufunc
+from xlamini.numpy.ufuncs.declaration import for_kinds, ufunc, unpromoted
 from xlamini.primitives import arithmetic, operators
 from xlamini.primitives.elementwise import INTEGER, REAL, kind_of
 from xlamini.primitives.power import integer_pow
@@ -46,7 +46,7 @@ def true_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 divide = true_divide
 
 
-@ufunc(operators.floor_divide, as_they_are)
+@ufunc(operators.floor_divide, unpromoted)
 def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Quotient of each pair of elements rounded towards minus infinity: `x1 // x2`; TypeError for complex numbers.
 
@@ -56,7 +56,7 @@ def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     ...
 
 
-@ufunc(operators.remainder, as_they_are)
+@ufunc(operators.remainder, unpromoted)
 def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The remainder of `x1 // x2`, with the sign of x2: `x1 % x2`; TypeError for complex numbers.
 
@@ -69,7 +69,7 @@ def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 mod = remainder
 
 
-@ufunc(operators.divmod, as_they_are)
+@ufunc(operators.divmod, unpromoted)
 def divmod(x1: ArrayLike, x2: ArrayLike, /) -> tuple[Array, Array]:
     """The quotient rounded down, and the remainder: `(x1 // x2, x1 % x2)`."""
     ...
@@ -96,13 +96,13 @@ def negative(x: ArrayLike, /) -> Array:
     ...
 
 
-@ufunc(operators.positive, as_they_are)
+@ufunc(operators.positive, unpromoted)
 def positive(x: ArrayLike, /) -> Array:
     """The array itself: `+x`."""
     ...
 
 
-@ufunc(operators.absolute, as_they_are)
+@ufunc(operators.absolute, unpromoted)
 def absolute(x: ArrayLike, /) -> Array:
     """Absolute value of each element; a float for complex numbers.
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from xlamini.core.tracer import aval_of
 from xlamini.numpy.arguments import as_operand, refuse_out
-from xlamini.numpy.ufuncs.declaration import as_they_are, for_kinds, ufunc
+from xlamini.numpy.ufuncs.declaration import for_kinds, ufunc, unpromoted
 from xlamini.primitives import bitwise, comparison, complex, operators
 from xlamini.primitives.arithmetic import abs
 from xlamini.primitives.convert import bitcast_convert_type, convert
@@ -34,25 +34,25 @@ def not_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
     ...
 
 
-@ufunc(operators.less, as_they_are)
+@ufunc(operators.less, unpromoted)
 def less(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Test elementwise whether `x < y`; complex numbers compare by real, then imaginary part."""
     ...
 
 
-@ufunc(operators.less_equal, as_they_are)
+@ufunc(operators.less_equal, unpromoted)
 def less_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Test elementwise whether `x <= y`."""
     ...
 
 
-@ufunc(operators.greater, as_they_are)
+@ufunc(operators.greater, unpromoted)
 def greater(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Test elementwise whether `x > y`."""
     ...
 
 
-@ufunc(operators.greater_equal, as_they_are)
+@ufunc(operators.greater_equal, unpromoted)
 def greater_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Test elementwise whether `x >= y`."""
     ...
@@ -112,19 +112,19 @@ def _isinf(x: Any) -> Any:
     return operators.equal(abs(x), math.inf) if kind in FLOAT else _all_false(x)
 
 
-@ufunc(lambda x: operators.not_equal(x, x), as_they_are)
+@ufunc(lambda x: operators.not_equal(x, x), unpromoted)
 def isnan(x: ArrayLike, /) -> Array:
     """Test elementwise whether x is NaN."""
     ...
 
 
-@ufunc(_isfinite, as_they_are)
+@ufunc(_isfinite, unpromoted)
 def isfinite(x: ArrayLike, /) -> Array:
     """Test elementwise whether x is neither infinite nor NaN."""
     ...
 
 
-@ufunc(_isinf, as_they_are)
+@ufunc(_isinf, unpromoted)
 def isinf(x: ArrayLike, /) -> Array:
     """Test elementwise whether x is infinite; a complex number is if one of its parts is."""
     ...
@@ -155,13 +155,13 @@ def _isreal(x: Any) -> Any:
     return operators.equal(complex.imag(x), 0) if kind_of(aval_of(x).dtype) in COMPLEX else operators.equal(x, x)
 
 
-@ufunc(_isreal, as_they_are)
+@ufunc(_isreal, unpromoted)
 def isreal(x: ArrayLike) -> Array:
     """Test elementwise whether the imaginary part is 0."""
     ...
 
 
-@ufunc(lambda x: bitwise_not(_isreal(x)), as_they_are)
+@ufunc(lambda x: bitwise_not(_isreal(x)), unpromoted)
 def iscomplex(x: ArrayLike) -> Array:
     """Test elementwise whether the imaginary part is not 0."""
     ...

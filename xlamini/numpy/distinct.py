@@ -15,7 +15,7 @@ from xlamini.core.tracer import Tracer, aval_of
 from xlamini.numpy.arguments import as_axis, as_index, as_operand
 from xlamini.numpy.creation import full, zeros
 from xlamini.numpy.joining import concatenate
-from xlamini.numpy.searching import known_values, nonzero
+from xlamini.numpy.searching import concrete_values, nonzero
 from xlamini.numpy.shapes import moveaxis, ravel
 from xlamini.primitives import operators
 from xlamini.primitives.convert import convert
@@ -68,7 +68,7 @@ def distinct(
 
 def counted(name: str, mask: Any, size: int | None) -> int:
     """The number of elements in the result."""
-    return int(np.count_nonzero(known_values(name, mask))) if size is None else as_index(name, "size", size)
+    return int(np.count_nonzero(concrete_values(name, mask))) if size is None else as_index(name, "size", size)
 
 
 @composite(static=("axis", "equal_nan", "with_order"))

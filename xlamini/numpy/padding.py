@@ -132,11 +132,11 @@ def _by_order(x: Any, widths: Sequence[tuple[int, int]], mode: Any, odd: bool) -
             if not length:
                 raise ValueError(f"pad: axis {axis} of shape {x.shape} is empty; mode {mode!r} has nothing to repeat")
             mirrored = take_runs(x, np.pad(np.arange(length), width, mode), axis)
-            x = _turned_over(x, mirrored, axis, width, mode) if odd else mirrored
+            x = _odd_reflection(x, mirrored, axis, width, mode) if odd else mirrored
     return x
 
 
-def _turned_over(x: Any, mirrored: Any, axis: int, width: tuple[int, int], mode: Any) -> Any:
+def _odd_reflection(x: Any, mirrored: Any, axis: int, width: tuple[int, int], mode: Any) -> Any:
     """`mirrored` with every second image negated, plus the multiple of the edge values that NumPy adds.
 
     How many times that is follows from what NumPy makes of the unit vectors.

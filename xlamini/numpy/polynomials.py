@@ -15,7 +15,7 @@ from xlamini.numpy.joining import concatenate
 from xlamini.numpy.linalg.solving import inv, lstsq
 from xlamini.numpy.linear_algebra import dot
 from xlamini.numpy.repeating import broadcast_to
-from xlamini.numpy.searching import known_values
+from xlamini.numpy.searching import concrete_values
 from xlamini.numpy.shapes import atleast_1d
 from xlamini.numpy.sorting import argsort
 from xlamini.primitives import operators
@@ -179,7 +179,7 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
     (given,) = _coefficients("roots", p)
     if not strip_zeros:
         return _all_roots(given)
-    places = np.flatnonzero(known_values("roots", given, "give strip_zeros=False"))
+    places = np.flatnonzero(concrete_values("roots", given, "give strip_zeros=False"))
     if not len(places):
         return convert(zeros(0, given.dtype), _complex(given.dtype))
     return _companion_roots(given[int(places[0]) :])
@@ -256,7 +256,7 @@ def _of_one_length(name: str, a1: Any, a2: Any) -> list[Any]:
 
 def _without_leading_zeros(name: str, p: Any) -> Any:
     """Strip leading zeros, but never the last coefficient."""
-    places = np.flatnonzero(known_values(name, p, "leave trim_leading_zeros False"))
+    places = np.flatnonzero(concrete_values(name, p, "leave trim_leading_zeros False"))
     return p[int(places[0]) :] if len(places) else p[-1:]
 
 

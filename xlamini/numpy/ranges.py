@@ -62,13 +62,13 @@ def _bounds(start: Any, stop: Any, step: Any) -> tuple[Any, Any, Any]:
     first, last = (0, start) if stop is None and step is None else (start, stop)
     if last is None:
         first, last = 0, start
-    bounds = tuple(_known(b) for b in (first, last, 1 if step is None else step))
+    bounds = tuple(_concrete(b) for b in (first, last, 1 if step is None else step))
     if bounds[2] == 0:
         raise ZeroDivisionError("arange: step must not be 0; linspace takes a number of elements")
     return bounds  # type: ignore[return-value]
 
 
-def _known(bound: Any) -> int | float:
+def _concrete(bound: Any) -> int | float:
     """A bound as a Python number; that of an abstract tracer raises an error."""
     if isinstance(bound, Tracer):
         traced: Any = bound

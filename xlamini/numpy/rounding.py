@@ -11,7 +11,7 @@ from xlamini.core.dtypes import finfo, issubdtype, result_type
 from xlamini.core.tracer import aval_of
 from xlamini.numpy.arguments import as_operand, refuse_out
 from xlamini.numpy.comparison import signbit
-from xlamini.numpy.ufuncs.declaration import as_strong_floats, as_they_are, for_kinds, ufunc
+from xlamini.numpy.ufuncs.declaration import as_strong_floats, for_kinds, ufunc, unpromoted
 from xlamini.primitives import complex, rounding
 from xlamini.primitives.arithmetic import abs, neg
 from xlamini.primitives.convert import bitcast_convert_type, convert
@@ -40,19 +40,19 @@ def _towards_zero(x: Any) -> Any:
     return where(less(x, 0), rounding.ceil(x), rounding.floor(x))
 
 
-@ufunc(_of_floats(rounding.floor), as_they_are)
+@ufunc(_of_floats(rounding.floor), unpromoted)
 def floor(x: ArrayLike, /) -> Array:
     """The largest whole number that is not above each element, in its dtype; TypeError for complex numbers."""
     ...
 
 
-@ufunc(_of_floats(rounding.ceil), as_they_are)
+@ufunc(_of_floats(rounding.ceil), unpromoted)
 def ceil(x: ArrayLike, /) -> Array:
     """The smallest whole number that is not below each element, in its dtype; TypeError for complex numbers."""
     ...
 
 
-@ufunc(_of_floats(_towards_zero), as_they_are)
+@ufunc(_of_floats(_towards_zero), unpromoted)
 def trunc(x: ArrayLike) -> Array:
     """Round each element towards 0, in its dtype; TypeError for complex numbers."""
     ...

@@ -45,10 +45,10 @@ def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) ->
     if size is not None:
         fills = tuple(fill_value) if np.ndim(fill_value) else (0 if fill_value is None else fill_value,) * x.ndim
         return _nonzero(x, size, fills)
-    return tuple(device_put_value(i.astype(canonicalize_dtype(int))) for i in np.nonzero(known_values("nonzero", x)))
+    return tuple(device_put_value(i.astype(canonicalize_dtype(int))) for i in np.nonzero(concrete_values("nonzero", x)))
 
 
-def known_values(name: str, x: Any, advice: str = "give it with the argument `size`") -> np.ndarray:
+def concrete_values(name: str, x: Any, advice: str = "give it with the argument `size`") -> np.ndarray:
     """The concrete values of an array; an error with some advice where it is traced."""
     if type(x) is not Tracer:
         return np.asarray(x)
@@ -191,7 +191,7 @@ def bincount(
     if numbers.ndim != 1:
         raise ValueError(f"bincount: x must be one-dimensional, got shape {numbers.shape}; use ravel")
     if length is None:
-        known = known_values("bincount", numbers, "give it with the argument `length`")
+        known = concrete_values("bincount", numbers, "give it with the argument `length`")
         length = max(minlength, int(known.max(initial=-1)) + 1)
     return _counts(numbers, 1 if weights is None else weights, length)
 

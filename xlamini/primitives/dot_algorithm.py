@@ -125,7 +125,7 @@ def _narrow_type(algorithm: DotAlgorithmPreset, dtype: Any) -> str:
     return _element_type(dtype)
 
 
-def knows(platform: str, recipe: Recipe) -> bool:
+def supports(platform: str, recipe: Recipe) -> bool:
     """True if a platform's compiler supports an algorithm; otherwise `followed` emulates it."""
     known = _KNOWN.get(platform, frozenset())
     if recipe.lhs.startswith("f8"):

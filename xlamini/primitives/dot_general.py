@@ -21,7 +21,7 @@ from xlamini.core.sharding.factors import Factors, dims
 from xlamini.core.tangents import Zero, is_linear, is_zero, tangent_aval
 from xlamini.core.tracer import aval_of
 from xlamini.primitives.convert import convert
-from xlamini.primitives.dot_algorithm import Algorithm, by_recipe, followed, knows, recipe
+from xlamini.primitives.dot_algorithm import Algorithm, by_recipe, followed, recipe, supports
 from xlamini.primitives.out_sharding import in_sharding
 from xlamini.primitives.precision import CanonicalPrecision, Precision, canonical_precision, precision_config, swapped
 from xlamini.primitives.shape import transpose
@@ -199,7 +199,7 @@ class DotGeneral(Primitive):
         if not isinstance(precision, Algorithm):
             return ctx.op("stablehlo.dot_general", *_in_accepted_dtypes(ctx, operands), **attributes)
         steps = recipe(precision, [a.dtype for a in ctx.avals_in])
-        if knows(ctx.platform, steps):
+        if supports(ctx.platform, steps):
             return by_recipe(ctx, steps, operands, **attributes)
         if ctx.platform != "cpu":  # whose products are exact; others round wide operands unless they are told not to
             attributes["precision_config"] = precision_config((Precision.HIGHEST, Precision.HIGHEST))

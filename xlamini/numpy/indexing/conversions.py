@@ -86,13 +86,13 @@ def _in_bounds(x: Any, size: int, mode: str) -> Any:
         return clip(x, 0, size - 1)
     if mode == "wrap":
         return remainder(x, size)
-    values = _known(x)
+    values = _concrete(x)
     if ((values < 0) | (values >= size)).any():
         raise ValueError(f"ravel_multi_index: an index is out of bounds of an axis of length {size}; see `mode`")
     return x
 
 
-def _known(x: Any) -> np.ndarray:
+def _concrete(x: Any) -> np.ndarray:
     try:
         return np.asarray(x)
     except TracerArrayConversionError as error:

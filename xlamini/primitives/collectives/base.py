@@ -51,15 +51,15 @@ class Collective(Primitive):
         if not is_manual(ctx, names):
             raise unbound(self.name, names[0])
         if ctx.module.manual.size == 1:
-            return ctx.inline(lambda x: self.by_one(x, **params), x)
-        return self.together(ctx, x, **params)
+            return ctx.inline(lambda x: self.for_one_position(x, **params), x)
+        return self.lower_over_mesh(ctx, x, **params)
 
-    def by_one(self, x: Any, **params: Any) -> Any:
+    def for_one_position(self, x: Any, **params: Any) -> Any:
         """The result for a group of one position."""
         found, dim = self.stacked(expand_dims(x, (0,)), 1, **params)
         return found if dim is None else squeeze(found, (dim,))
 
-    def together(self, ctx: Any, x: Any, **params: Any) -> Any:
+    def lower_over_mesh(self, ctx: Any, x: Any, **params: Any) -> Any:
         """Lower the collective over mesh axes, for devices within shard_map."""
         raise NotImplementedError(f"{self.name} does not say what devices do")
 

@@ -132,10 +132,10 @@ class Permute(LinearCollective):
         aval = aval_of(sent)
         return where(broadcast_in_dim(receives, aval.shape, (0,)), sent, zeros(aval)), 0
 
-    def by_one(self, x: Any, *, perm: Pairs, **params: Any) -> Any:
+    def for_one_position(self, x: Any, *, perm: Pairs, **params: Any) -> Any:
         return x if perm else zeros(aval_of(x))
 
-    def together(self, ctx: Any, x: Any, *, axis_name: Any, perm: Pairs) -> Any:
+    def lower_over_mesh(self, ctx: Any, x: Any, *, axis_name: Any, perm: Pairs) -> Any:
         return permuted(ctx, x, [(row[s], row[d]) for row in groups_along(ctx, axis_name) for s, d in perm])
 
 
@@ -156,7 +156,7 @@ class Broadcast(LinearCollective):
     def stacked(self, x: Any, size: int, *, source: int, **params: Any) -> Stacked:
         return index_in_dim(x, source, keepdims=False), None
 
-    def together(self, ctx: Any, x: Any, *, axis_name: Any, source: int) -> Any:
+    def lower_over_mesh(self, ctx: Any, x: Any, *, axis_name: Any, source: int) -> Any:
         """A psum with zeros on all positions but the source, as not every platform can broadcast."""
 
         def summed(x: Any) -> Any:

@@ -23,7 +23,7 @@ from xlamini.primitives.elementwise import mul
 Axes = tuple[Any, ...]
 
 
-class Says(Primitive):
+class VaryingCast(Primitive):
     """A cast that returns its operand; `axes` are those along which it becomes varying or invariant."""
 
     casts = True
@@ -47,7 +47,7 @@ class Says(Primitive):
         return x
 
 
-class Vary(Says):
+class Vary(VaryingCast):
     """A cast to a value that varies along the axes too."""
 
     name = "pvary"
@@ -59,7 +59,7 @@ class Vary(Says):
         return [psum_p.bind(ct, axes=axes, axis_index_groups=None)]
 
 
-class Unvary(Says):
+class Unvary(VaryingCast):
     """The user's promise that a value is equal on all devices along the axes."""
 
     name = "unvary"
