@@ -32,15 +32,15 @@ def thomas(ctx: Any, dl: Any, d: Any, du: Any, b: Any) -> Any:
 
 
 def _loop(
-    ctx: Any, n: int, body: Callable[..., list[Any]], state: Sequence[Any], types: Sequence[ShapedArray]
+    ctx: Any, n: int, step: Callable[..., list[Any]], state: Sequence[Any], types: Sequence[ShapedArray]
 ) -> list[Any]:
-    """`for i in range(n): state = body(i, *state)`."""
+    """`for i in range(n): state = step(i, *state)`."""
 
     def holds(i: Any, *_: Any) -> list[Any]:
         return [ctx.inline(lambda k: lt(k, literal(n, _COUNTER.dtype)), i, avals=[_COUNTER])]
 
     def body(*state: Any) -> list[Any]:
-        run = lambda i, *rest: [add(i, literal(1, _COUNTER.dtype)), *body(i, *rest)]  # noqa: E731
+        run = lambda i, *rest: [add(i, literal(1, _COUNTER.dtype)), *step(i, *rest)]  # noqa: E731
         return ctx.inline(run, *state, avals=[_COUNTER, *types])
 
     return while_loop(ctx, [ctx.constant(0, _COUNTER), *state], holds, body)[1:]
