@@ -1,4 +1,4 @@
-"""Products computed in another dtype than the operands': of elements, and of matrices kept with scales."""
+"""Products in another dtype than the operands': of elements, and of matrices with block scales."""
 from __future__ import annotations
 
 from typing import Any
@@ -93,7 +93,7 @@ def _check_scale(side: str, shape: tuple[int, ...], blocks: tuple[int, ...], con
 
 
 def _repeated(scale: Any, shape: tuple[int, ...], blocks: tuple[int, ...]) -> Any:
-    """Each scale as often as there are elements it counts for."""
+    """Each scale repeated for the elements of its block."""
     counts = [n // b if b else 0 for n, b in zip(shape, blocks, strict=True)]
     pairs = [n for pair in zip(blocks, counts, strict=True) for n in pair]
     return reshape(broadcast_in_dim(scale, pairs, range(0, len(pairs), 2)), shape)

@@ -1,4 +1,4 @@
-"""ragged_all_to_all: each position sends slices of several lengths to the others, and says where they are put."""
+"""ragged_all_to_all: each position sends slices of several lengths to the others, with the offsets to write them at."""
 from __future__ import annotations
 
 from typing import Any
@@ -11,7 +11,7 @@ from xlamini.lax.indexing import index_take
 from xlamini.primitives.arg_extrema import argmax
 from xlamini.primitives.arithmetic import add, mul, sub
 from xlamini.primitives.bitwise import bitwise_and
-from xlamini.primitives.collectives.axes import Among, AxisName, among, axis_index
+from xlamini.primitives.collectives.axes import AxisName, Participants, axis_index, participants
 from xlamini.primitives.collectives.gathering import all_gather
 from xlamini.primitives.comparison import le, lt
 from xlamini.primitives.convert import convert
@@ -36,7 +36,7 @@ def ragged_all_to_all(
     axis_name: AxisName,
     axis_index_groups: Any = None,
 ) -> Any:
-    """`output`, with what the positions along the named axis send here written into it.
+    """`output`, updated with the slices that the other positions along the named axis send here.
 
     Args:
       operand: of shape (n, …), the rows that slices are taken of.
@@ -61,7 +61,7 @@ def ragged_all_to_all(
            [2., 4., 0.]], dtype=float32)
     """
     check_operands("ragged_all_to_all", (operand, output, input_offsets, send_sizes, output_offsets, recv_sizes))
-    positions = among("ragged_all_to_all", axis_name, axis_index_groups)
+    positions = participants("ragged_all_to_all", axis_name, axis_index_groups)
     _check_shapes(operand, output, (input_offsets, send_sizes, output_offsets, recv_sizes), positions)
     table = [convert(v, _INT32) for v in (input_offsets, send_sizes, output_offsets)]
     start, size, place = (_for_here(v, positions) for v in table)
@@ -72,15 +72,15 @@ def ragged_all_to_all(
     return where(broadcast_in_dim(comes, shape, (0,)), received, output)
 
 
-def _for_here(x: Any, positions: Among) -> Any:
+def _for_here(x: Any, positions: Participants) -> Any:
     """The entries that are for this position, of all senders: (senders, slices of each)."""
     each = aval_of(x).shape[0] // positions.size
     everyone = all_gather(x, positions.names, axis_index_groups=positions.groups)
     return dynamic_slice_in_dim(everyone, mul(_here(positions), literal(each, _INT32)), each, axis=1)
 
 
-def _here(positions: Among) -> Any:
-    """This position's number among those that it exchanges with."""
+def _here(positions: Participants) -> Any:
+    """The index of this position within its group."""
     index = axis_index(positions.names)
     if positions.groups is None:
         return index
@@ -90,7 +90,7 @@ def _here(positions: Among) -> Any:
 
 
 def _source(start: Any, size: Any, place: Any, rows: int, sent: int) -> tuple[Any, Any]:
-    """For each row of the output, which row of everyone's operands comes there, and whether one does."""
+    """The source row of each row of the output among all positions' operands, and a mask of rows that have one."""
     senders, each = aval_of(start).shape
     sender = broadcasted_iota(_INT32, (senders, each), 0)
     first = add(start, mul(sender, literal(sent, _INT32)))
@@ -104,7 +104,7 @@ def _source(start: Any, size: Any, place: Any, rows: int, sent: int) -> tuple[An
     return add(moved, here), reduce_or(inside, (0,))
 
 
-def _check_shapes(operand: Any, output: Any, tables: tuple[Any, ...], positions: Among) -> None:
+def _check_shapes(operand: Any, output: Any, tables: tuple[Any, ...], positions: Participants) -> None:
     rows, written = aval_of(operand).shape, aval_of(output).shape
     if not rows or rows[1:] != written[1:] or aval_of(operand).dtype != aval_of(output).dtype or not written:
         raise ShapeError(

@@ -1,7 +1,7 @@
-"""ragged_dot: a product in which runs of one dimension, the groups, each have a matrix of their own.
+"""ragged_dot: a product in which each group, a run of one dimension, has a matrix of its own.
 
 The ragged dimension of the left operand is in groups, one after the other, of the sizes given. Here each group's part
-of it stands alone, with zeros elsewhere, along a new dimension; what remains is one dense product.
+of it is spread along a new dimension, with zeros for the other groups; what remains is one dense product.
 """
 from __future__ import annotations
 

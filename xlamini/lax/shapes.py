@@ -1,4 +1,4 @@
-"""What follows from shapes and dtypes alone: arrays broadcast to others, dimensions taken together."""
+"""Shape and dtype arithmetic: broadcasting, merging dimensions, dtypes of values."""
 from __future__ import annotations
 
 import builtins
@@ -81,7 +81,7 @@ def shape_as_value(shape: Sequence[int]) -> Any:
 
 
 def dtype(x: Any) -> np.dtype:
-    """The dtype of an array or a number, or the one that a name or a type stands for; TypeError if there is none.
+    """The dtype of an array, a number, a dtype name or a type; TypeError if there is none.
 
     >>> dtype(1.5)
     dtype('float32')

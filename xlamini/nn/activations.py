@@ -11,7 +11,7 @@ from typing import Any
 from xlamini.core.tracer import aval_of
 from xlamini.numpy.arguments import as_axis, as_operand
 from xlamini.numpy.selection import where
-from xlamini.numpy.ufuncs.declaration import Together, as_they_are, ufunc
+from xlamini.numpy.ufuncs.declaration import Promotion, ufunc, unpromoted
 from xlamini.primitives import exponential
 from xlamini.primitives.arithmetic import max, min
 from xlamini.primitives.comparison import gt
@@ -27,7 +27,7 @@ from xlamini.staging.run.composite import composite
 from xlamini.typing import ArrayLike
 
 
-def _beside(number: float) -> Together:
+def _beside(number: float) -> Promotion:
     """The operand in the dtype that it has in arithmetic with a Python number."""
     return lambda name, x: promoted(name, x, number)[:1]
 
@@ -131,14 +131,14 @@ def gelu(x: ArrayLike, approximate: bool = True) -> Array:
 
 
 def _over(x: Any, alpha: Any) -> Any:
-    """`alpha * (exp(x) - 1)` where x is not positive, x elsewhere."""
+    """`x` where it is positive, `alpha * (exp(x) - 1)` otherwise."""
     positive = gt(x, 0)
     return where(positive, x, alpha * exponential.expm1(where(positive, 0.0, x)))
 
 
 @composite()
 def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
-    """`x` where it is positive, `alpha * (exp(x) - 1)` elsewhere."""
+    """`x` where it is positive, `alpha * (exp(x) - 1)` otherwise."""
     return _over(promoted("elu", x, 1.0)[0], alpha)
 
 
@@ -153,7 +153,7 @@ def selu(x: ArrayLike) -> Array:
 
 @composite()
 def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
-    """`x` where it is positive, `alpha * (exp(x / alpha) - 1)` elsewhere."""
+    """`x` where it is positive, `alpha * (exp(x / alpha) - 1)` otherwise."""
     array, _ = promoted("celu", x, 1.0)
     positive = array > 0
     return where(positive, array, alpha * exponential.expm1(where(positive, 0.0, array) / alpha))
@@ -161,7 +161,7 @@ def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
 
 @composite()
 def leaky_relu(x: ArrayLike, negative_slope: ArrayLike = 0.01) -> Array:
-    """`x` where it is not negative, `negative_slope * x` elsewhere."""
+    """`x` where it is not negative, `negative_slope * x` otherwise."""
     array = as_operand("leaky_relu", x)
     return where(array >= 0, array, negative_slope * array)
 
@@ -197,7 +197,7 @@ def log1mexp(x: ArrayLike) -> Array:
     ...
 
 
-@ufunc(lambda x: x, as_they_are)
+@ufunc(lambda x: x, unpromoted)
 def identity(x: ArrayLike) -> Array:
     """`x` itself."""
     ...

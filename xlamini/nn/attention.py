@@ -18,7 +18,7 @@ from xlamini.staging.run.composite import composite
 from xlamini.typing import ArrayLike
 
 _NAME = "dot_product_attention"
-# What stands for minus infinity: a query of which all keys are masked then weighs them equally, instead of giving NaN.
+# A finite substitute for minus infinity: a query whose keys are all masked then weighs them equally, without NaN.
 _NEVER = -0.7 * float(np.finfo(np.float32).max)
 
 
@@ -100,7 +100,7 @@ def _check(q: Any, k: Any, v: Any) -> None:
 
 
 def _fits(q: Any, k: Any, bias: Any, scale: Any, sizes: tuple[int, ...]) -> Any:
-    """How well each key fits each query, in the order of axes b, k, t, g, s."""
+    """The attention logits of each key for each query, in the order of axes b, k, t, g, s."""
     heads = k.shape[2]
     grouped = q.reshape(*q.shape[:2], heads, q.shape[2] // heads, q.shape[3])
     wide = jnp.promote_types(q.dtype, np.float32)
@@ -129,7 +129,7 @@ def _by_group(what: str, x: Any, sizes: tuple[int, ...], heads: int) -> Any:
 
 
 def _seen(mask: Any, is_causal: bool, window: Any, lengths: Any, sizes: tuple[int, ...], heads: int) -> Any:
-    """Which keys each query sees, in the order of axes b, k, t, g, s; None for all."""
+    """The attention mask: the keys that each query may see, in the order of axes b, k, t, g, s; None for all."""
     b, _, t, s = sizes
     found = []
     if mask is not None:

@@ -23,9 +23,9 @@ from xlamini.typing import ArrayLike, AxisLike, DTypeLike
 
 
 def one_hot(x: Any, num_classes: int, *, dtype: DTypeLike | None = None, axis: int = -1) -> Array:
-    """For each number of `x` a vector of `num_classes` zeros with a one at that place; all zeros if it has none.
+    """One-hot vectors: `num_classes` zeros with a one at the index `x`; all zeros for an index out of range.
 
-    The vectors stand along a new axis, the last if no other is given. The dtype is that of floats, if none is given.
+    The vectors lie along a new axis, the last by default. The dtype is that of floats, if none is given.
 
     >>> one_hot(xlamini.numpy.array([0, 2]), 3)
     Array([[1., 0., 0.],
@@ -63,8 +63,8 @@ def standardize(
 ) -> Array:
     """`x` moved and scaled to mean 0 and variance 1 along an axis; `epsilon` is added to the variance.
 
-    A mean or variance that is given is used as it is. The algorithm "fast" finds the variance as a difference of
-    means, "safe" from the differences to the mean, which loses less to rounding.
+    A given mean or variance is used in place of the computed one. The algorithm "fast" computes the variance as a
+    difference of means, "safe" from the differences to the mean, which loses less to rounding.
 
     >>> standardize(xlamini.numpy.array([1.0, 3.0])).round(3)
     Array([-1.,  1.], dtype=float32)

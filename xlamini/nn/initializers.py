@@ -130,8 +130,8 @@ def variance_scaling(
 ) -> Initializer:
     """An initializer that draws with variance `scale / n`, where n counts the weights that meet in a unit.
 
-    `mode` says what n is: 'fan_in', the weights that lead into a unit of the output; 'fan_out', those that lead out of
-    one of the input; 'fan_avg' and 'fan_geo_avg', the arithmetic and the geometric mean of both. Axes named in none of
+    `mode` defines n: 'fan_in', the weights that lead into a unit of the output; 'fan_out', those that lead out of one
+    of the input; 'fan_avg' and 'fan_geo_avg', the arithmetic and the geometric mean of both. Axes named in none of
     `in_axis`, `out_axis`, `batch_axis` are those of a receptive field. `distribution` is 'normal', 'uniform', or
     'truncated_normal'. Raises ValueError for another mode or distribution, and for shapes without those axes.
 
@@ -173,7 +173,7 @@ he_normal = kaiming_normal = _family("he_normal", 2.0, "fan_in", "truncated_norm
 def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Initializer:
     """An initializer that makes matrices with orthonormal columns, or rows if these are fewer, times `scale`.
 
-    The columns lie along `column_axis`, all other axes together are the rows. Raises ShapeError below rank 2.
+    The columns lie along `column_axis`; all other axes form the rows. Raises ShapeError below rank 2.
 
     >>> orthogonal()(xlamini.random.key(0), (2, 3)).shape
     (2, 3)
@@ -229,7 +229,7 @@ def _initializer(name: str, default: Any, draw: Draw) -> Initializer:
 
 
 def _units(shape: tuple[int, ...], mode: str, in_axis: Axes, out_axis: Axes, batch_axis: Axes) -> float:
-    """How many weights meet, on average, in a unit."""
+    """The average number of weights that meet in a unit."""
     try:
         into, out, batch = (_size(shape, axes) for axes in (in_axis, out_axis, batch_axis))
     except IndexError:

@@ -1,4 +1,4 @@
-"""Products of numbers stored in 4 or 8 bits, which share a scale in blocks along the axis that is summed.
+"""Products of numbers stored in 4 or 8 bits, with block scales along the contracted axis.
 
 How blocks are scaled: "OCP Microscaling Formats (MX) Specification" 1.0, section 6.3, for mxfp8; for nvfp4 the largest
 number of a block is brought to 6, the largest float4_e2m1fn.
@@ -23,7 +23,7 @@ from xlamini.typing import ArrayLike, DTypeLike
 
 @dataclass(frozen=True)
 class BlockScaleConfig:
-    """How one operand is stored: the dtypes of its numbers and of the scales of blocks, and the size of a block.
+    """The storage of one operand: the dtypes of its numbers and of the scales of blocks, and the size of a block.
 
     `global_scale`, for nvfp4, divides the scales of all blocks. With `infer_only` derivatives are those of the exact
     product.

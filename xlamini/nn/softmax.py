@@ -1,4 +1,4 @@
-"""softmax and logsumexp: sums of exponentials that don't overflow, because the largest is brought to 1 first."""
+"""softmax and logsumexp: sums of exponentials without overflow, because the maximum is subtracted first."""
 from __future__ import annotations
 
 import math
@@ -98,12 +98,12 @@ def _prepared(name: str, x: Any, axis: AxisLike, where: Any) -> tuple[Any, tuple
 
 
 def _held(where: Any, out: Any, otherwise: float) -> Any:
-    """The result, and `otherwise` where `where` does not hold: NaN stands there if it holds nowhere along the axes."""
+    """The result where `where` holds, `otherwise` in the rest: NaN if it holds nowhere along the axes."""
     return out if where is None else choose(where, out, in_dtype(otherwise, aval_of(out).dtype))
 
 
 def _largest(x: Any, axes: tuple[int, ...]) -> Any:
-    """The maximum along the axes, which stay; what is subtracted everywhere has no derivative."""
+    """The maximum along the axes, with keepdims; a constant subtracted everywhere has no derivative."""
     return expand_dims(stop_gradient(reduce_max(x, axes)), axes)
 
 

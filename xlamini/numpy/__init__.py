@@ -1,7 +1,7 @@
 """NumPy on xlamini: the functions JAX users know as `jax.numpy`, with their names, arguments, defaults and dtypes.
 
-One family of functions a file; the stub beside this file says which names are public. Importing it gives arrays and
-traced values their operators and methods; the families are read when they are needed.
+One family of functions a file; the stub beside this file lists the public names. Importing it gives arrays and traced
+values their operators and methods; the families are loaded on first use.
 """
 
 from xlamini.core.stubs import attach_stub as _attach_stub

@@ -1,4 +1,4 @@
-"""Names of the array namespace for what has another name in its own module."""
+"""Aliases in the array namespace of functions that their own modules define under another name."""
 
 from xlamini.numpy.array_api import VERSION, namespace_info
 from xlamini.numpy.dtypes import bool_

@@ -14,7 +14,7 @@ from xlamini.typing import ArrayLike
 
 
 def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: ArrayLike, *args: Any, **kwargs: Any) -> Array:
-    """`func1d(vector, *args, **kwargs)` of every vector along an axis; its results' axes stand in place of that axis.
+    """Map `func1d(vector, *args, **kwargs)` over all vectors along an axis, which the axes of its results replace.
 
     All calls are one vmap. ValueError for an axis that the array does not have.
 
@@ -36,7 +36,7 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: ArrayLike, *arg
 
 
 def apply_over_axes(func: Callable[[Any, int], Any], a: ArrayLike, axes: Sequence[int]) -> Array:
-    """`func(a, axis)` of what the former call returned, for each axis in turn; an axis that it takes out is put back.
+    """Apply `func(a, axis)` over several axes, one after the other; an axis that it removes is restored with size 1.
 
     ShapeError if the result has neither as many axes nor one less.
 

@@ -18,7 +18,7 @@ _ARRAYS = (ArrayImpl, Tracer, Literal)
 
 
 def as_operand(name: str, x: Any) -> Array:
-    """An array or a traced value as it is, a number or an ndarray as an array; TypeError for anything else."""
+    """Convert a number or an ndarray to an array; arrays and traced values pass unchanged, others are a TypeError."""
     if type(x) in _ARRAYS:
         return x
     if not is_operand(x):
@@ -68,7 +68,8 @@ def as_axis(name: str, axis: Any, ndim: int) -> int:
 
 
 def as_axes(name: str, axis: Any, ndim: int) -> tuple[int, ...]:
-    """One axis, several, or None for all, counted from the first; ValueError where one is repeated or not there."""
+    """Axes counted from the first: one axis, several, or None for all; ValueError if one is repeated or out of range.
+    """
     if axis is None:
         return tuple(range(ndim))
     given = axis if isinstance(axis, Iterable) and type(axis) is not Tracer else (axis,)

@@ -6,7 +6,7 @@ from typing import Any
 
 from xlamini.core.tracer import aval_of
 from xlamini.numpy.arguments import as_operand
-from xlamini.numpy.ufuncs.declaration import as_they_are, for_kinds, ufunc
+from xlamini.numpy.ufuncs.declaration import for_kinds, ufunc, unpromoted
 from xlamini.primitives import arithmetic, operators
 from xlamini.primitives.elementwise import INTEGER, REAL, kind_of
 from xlamini.primitives.power import integer_pow
@@ -46,7 +46,7 @@ def true_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 divide = true_divide
 
 
-@ufunc(operators.floor_divide, as_they_are)
+@ufunc(operators.floor_divide, unpromoted)
 def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Quotient of each pair of elements rounded towards minus infinity: `x1 // x2`; TypeError for complex numbers.
 
@@ -56,9 +56,9 @@ def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     ...
 
 
-@ufunc(operators.remainder, as_they_are)
+@ufunc(operators.remainder, unpromoted)
 def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """What `x1 // x2` leaves, with the sign of x2: `x1 % x2`; TypeError for complex numbers.
+    """The remainder of `x1 // x2`, with the sign of x2: `x1 % x2`; TypeError for complex numbers.
 
     >>> remainder(-7, 2)
     Array(1, dtype=int32, weak_type=True)
@@ -69,9 +69,9 @@ def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 mod = remainder
 
 
-@ufunc(operators.divmod, as_they_are)
+@ufunc(operators.divmod, unpromoted)
 def divmod(x1: ArrayLike, x2: ArrayLike, /) -> tuple[Array, Array]:
-    """Quotient rounded down, and what it leaves: `(x1 // x2, x1 % x2)`."""
+    """The quotient rounded down, and the remainder: `(x1 // x2, x1 % x2)`."""
     ...
 
 
@@ -86,7 +86,7 @@ def _fmod(x: Any, y: Any) -> Any:
 
 @ufunc(_fmod, promoted_numeric)
 def fmod(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """What division rounded towards zero leaves, with the sign of x1; 0 for integers and x2 = 0."""
+    """The remainder of division rounded towards zero, with the sign of x1; 0 for integers and x2 = 0."""
     ...
 
 
@@ -96,13 +96,13 @@ def negative(x: ArrayLike, /) -> Array:
     ...
 
 
-@ufunc(operators.positive, as_they_are)
+@ufunc(operators.positive, unpromoted)
 def positive(x: ArrayLike, /) -> Array:
     """The array itself: `+x`."""
     ...
 
 
-@ufunc(operators.absolute, as_they_are)
+@ufunc(operators.absolute, unpromoted)
 def absolute(x: ArrayLike, /) -> Array:
     """Absolute value of each element; a float for complex numbers.
 
@@ -199,7 +199,7 @@ def fmin(x1: ArrayLike, x2: ArrayLike) -> Array:
 
 @composite()
 def clip(arr: ArrayLike, /, min: ArrayLike | None = None, max: ArrayLike | None = None) -> Array:
-    """Each element, or the bound that it passes; `max` wins where the bounds cross. ValueError for complex numbers.
+    """Limit each element to the bounds; `max` wins where the bounds cross. ValueError for complex numbers.
 
     >>> clip(xlamini.numpy.arange(5), 1, 3)
     Array([1, 1, 2, 3, 3], dtype=int32)

@@ -1,4 +1,4 @@
-"""What the Python array API standard asks of a namespace: its version, and what this one can do."""
+"""The Python array API standard's namespace information: version, capabilities, devices and dtypes."""
 from __future__ import annotations
 
 from typing import Any
@@ -24,16 +24,14 @@ def check_version(api_version: str | None) -> None:
 
 
 class ArrayNamespaceInfo:
-    """What the namespace can do, and which devices and dtypes it has.
+    """The capabilities, devices and dtypes of the namespace.
 
     >>> ArrayNamespaceInfo().default_dtypes()["integral"]
     dtype('int32')
     """
 
     def capabilities(self) -> dict[str, Any]:
-        """Whether boolean masks may index in compiled programs, whether shapes may depend on values, and how many axes
-        an array may have.
-        """
+        """Boolean masks in compiled programs, shapes that depend on values, and the highest number of axes."""
         return {"boolean indexing": False, "data-dependent shapes": False, "max dimensions": 64}
 
     def default_device(self) -> Any:

@@ -95,7 +95,7 @@ class Methods:
 
 
 class Protocols:
-    """What other libraries and Python's own functions ask of an array."""
+    """The protocols by which other libraries and Python's own functions read an array."""
 
     aval: Any
 
@@ -120,7 +120,7 @@ class Protocols:
 
 
 class TracerMembers:
-    """What an Array knows of itself, and a traced value knows too."""
+    """Members that Arrays and traced values share."""
 
     aval: Any
 

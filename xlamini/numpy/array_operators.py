@@ -1,6 +1,6 @@
 """Python's operators on arrays that exist already: each is one compiled program, and one dispatch.
 
-Traced values have theirs from primitives/operators.py, which also says what the operators mean.
+Traced values have theirs from primitives/operators.py, which also defines the operators.
 """
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def _kept(number: Any, x64: bool, device: Any) -> Any:
 
 
 def _operand(x: Any) -> Any:
-    """A Python number as an array that is kept for the next time, which saves the way onto the device.
+    """A Python number as an array, cached to save the transfer to the device.
 
-    0.0 and -0.0 are equal, so zeros are not kept.
+    0.0 and -0.0 are equal, so zeros are not cached.
     """
     if type(x) in _NUMBERS and x and state.builder is None:
         return _kept(x, enable_x64.value, default_device.value)

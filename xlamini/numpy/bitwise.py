@@ -34,7 +34,7 @@ def bitwise_xor(x: ArrayLike, y: ArrayLike, /) -> Array:
 
 @ufunc(bitwise.bitwise_not)
 def bitwise_not(x: ArrayLike, /) -> Array:
-    """All bits of each element turned over: `~x`."""
+    """The bitwise complement of each element: `~x`."""
     ...
 
 
@@ -70,5 +70,5 @@ def _count(x: Any) -> Any:
 
 @ufunc(_count, for_kinds(INTEGER))
 def bitwise_count(x: ArrayLike, /) -> Array:
-    """How many bits are set in the absolute value of each element, as uint8."""
+    """The number of bits set in the absolute value of each element, as uint8."""
     ...

@@ -56,8 +56,8 @@ def gradient(
 def unwrap(p: ArrayLike, discont: ArrayLike | None = None, axis: int = -1, period: ArrayLike = 2 * math.pi) -> Array:
     """Phases along an axis with multiples of `period` added, so that neighbours differ by half of it at most.
 
-    Jumps below `discont`, if that is more than half a period, stay as they are. Integers stay integers where period
-    is one. ValueError for complex numbers.
+    Jumps below `discont`, if that is more than half a period, are left in. Integers stay integers where period is one.
+    ValueError for complex numbers.
 
     >>> unwrap(jnp.array([0, 3, 6, 1]), period=8)
     Array([0, 3, 6, 9], dtype=int32)

@@ -8,7 +8,7 @@ import numpy as np
 
 from xlamini.core.tracer import aval_of
 from xlamini.numpy.arguments import as_operand, refuse_out
-from xlamini.numpy.ufuncs.declaration import as_they_are, for_kinds, ufunc
+from xlamini.numpy.ufuncs.declaration import for_kinds, ufunc, unpromoted
 from xlamini.primitives import bitwise, comparison, complex, operators
 from xlamini.primitives.arithmetic import abs
 from xlamini.primitives.convert import bitcast_convert_type, convert
@@ -24,37 +24,37 @@ from xlamini.typing import ArrayLike
 
 @ufunc(comparison.eq)
 def equal(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Whether the elements of each pair are equal: `x == y`."""
+    """Test elementwise whether `x == y`."""
     ...
 
 
 @ufunc(comparison.ne)
 def not_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Whether the elements of each pair differ: `x != y`."""
+    """Test elementwise whether `x != y`."""
     ...
 
 
-@ufunc(operators.less, as_they_are)
+@ufunc(operators.less, unpromoted)
 def less(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Whether the first of each pair is smaller: `x < y`; complex numbers compare by real, then imaginary part."""
+    """Test elementwise whether `x < y`; complex numbers compare by real, then imaginary part."""
     ...
 
 
-@ufunc(operators.less_equal, as_they_are)
+@ufunc(operators.less_equal, unpromoted)
 def less_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Whether the first of each pair is not larger: `x <= y`."""
+    """Test elementwise whether `x <= y`."""
     ...
 
 
-@ufunc(operators.greater, as_they_are)
+@ufunc(operators.greater, unpromoted)
 def greater(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Whether the first of each pair is larger: `x > y`."""
+    """Test elementwise whether `x > y`."""
     ...
 
 
-@ufunc(operators.greater_equal, as_they_are)
+@ufunc(operators.greater_equal, unpromoted)
 def greater_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Whether the first of each pair is not smaller: `x >= y`."""
+    """Test elementwise whether `x >= y`."""
     ...
 
 
@@ -69,25 +69,25 @@ def _truths(name: str, *operands: Any) -> Any:
 
 @ufunc(bitwise.bitwise_and, _truths)
 def logical_and(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Whether both of each pair differ from 0."""
+    """Test elementwise whether both operands differ from 0."""
     ...
 
 
 @ufunc(bitwise.bitwise_or, _truths)
 def logical_or(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Whether at least one of each pair differs from 0."""
+    """Test elementwise whether at least one operand differs from 0."""
     ...
 
 
 @ufunc(bitwise.bitwise_xor, _truths)
 def logical_xor(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Whether exactly one of each pair differs from 0."""
+    """Test elementwise whether exactly one operand differs from 0."""
     ...
 
 
 @ufunc(bitwise.bitwise_not, _truths)
 def logical_not(x: ArrayLike, /) -> Array:
-    """Whether each element is 0."""
+    """Test elementwise whether x is 0."""
     ...
 
 
@@ -112,21 +112,21 @@ def _isinf(x: Any) -> Any:
     return operators.equal(abs(x), math.inf) if kind in FLOAT else _all_false(x)
 
 
-@ufunc(lambda x: operators.not_equal(x, x), as_they_are)
+@ufunc(lambda x: operators.not_equal(x, x), unpromoted)
 def isnan(x: ArrayLike, /) -> Array:
-    """Whether each element is NaN."""
+    """Test elementwise whether x is NaN."""
     ...
 
 
-@ufunc(_isfinite, as_they_are)
+@ufunc(_isfinite, unpromoted)
 def isfinite(x: ArrayLike, /) -> Array:
-    """Whether each element is neither infinite nor NaN."""
+    """Test elementwise whether x is neither infinite nor NaN."""
     ...
 
 
-@ufunc(_isinf, as_they_are)
+@ufunc(_isinf, unpromoted)
 def isinf(x: ArrayLike, /) -> Array:
-    """Whether each element is infinite; for complex numbers, whether one of its parts is."""
+    """Test elementwise whether x is infinite; a complex number is if one of its parts is."""
     ...
 
 
@@ -139,14 +139,14 @@ def _equals(x: Any, number: float) -> Any:
 
 @composite()
 def isposinf(x: ArrayLike, /, out: None = None) -> Array:
-    """Whether each element is plus infinity; TypeError for complex numbers."""
+    """Test elementwise whether x is plus infinity; TypeError for complex numbers."""
     refuse_out("isposinf", out)
     return _equals(_real("isposinf", x)[0], math.inf)
 
 
 @composite()
 def isneginf(x: ArrayLike, /, out: None = None) -> Array:
-    """Whether each element is minus infinity; TypeError for complex numbers."""
+    """Test elementwise whether x is minus infinity; TypeError for complex numbers."""
     refuse_out("isneginf", out)
     return _equals(_real("isneginf", x)[0], -math.inf)
 
@@ -155,15 +155,15 @@ def _isreal(x: Any) -> Any:
     return operators.equal(complex.imag(x), 0) if kind_of(aval_of(x).dtype) in COMPLEX else operators.equal(x, x)
 
 
-@ufunc(_isreal, as_they_are)
+@ufunc(_isreal, unpromoted)
 def isreal(x: ArrayLike) -> Array:
-    """Whether the imaginary part of each element is 0."""
+    """Test elementwise whether the imaginary part is 0."""
     ...
 
 
-@ufunc(lambda x: bitwise_not(_isreal(x)), as_they_are)
+@ufunc(lambda x: bitwise_not(_isreal(x)), unpromoted)
 def iscomplex(x: ArrayLike) -> Array:
-    """Whether the imaginary part of each element is not 0."""
+    """Test elementwise whether the imaginary part is not 0."""
     ...
 
 
@@ -176,7 +176,7 @@ def _signbit(x: Any) -> Any:
 
 @ufunc(_signbit, for_kinds(REAL))
 def signbit(x: ArrayLike, /) -> Array:
-    """Whether each element has a minus sign; -0.0 has one. TypeError for complex numbers."""
+    """Test elementwise whether the sign bit is set; -0.0 has one. TypeError for complex numbers."""
     ...
 
 
@@ -196,7 +196,7 @@ def _is_close(a: Any, b: Any, rtol: Any, atol: Any, equal_nan: bool) -> Any:
 def isclose(
     a: ArrayLike, b: ArrayLike, rtol: ArrayLike = 1e-05, atol: ArrayLike = 1e-08, equal_nan: bool = False
 ) -> Array:
-    """Whether `|a - b| <= atol + rtol * |b|` for each pair of elements; NaN is close to NaN only if `equal_nan`.
+    """Test elementwise whether `|a - b| <= atol + rtol * |b|`; NaN is close to NaN only if `equal_nan`.
 
     >>> isclose(1.0, 1.000001)
     Array(True, dtype=bool)
@@ -208,13 +208,13 @@ def isclose(
 def allclose(
     a: ArrayLike, b: ArrayLike, rtol: ArrayLike = 1e-05, atol: ArrayLike = 1e-08, equal_nan: bool = False
 ) -> Array:
-    """Whether all pairs of elements are close to each other, as `isclose` has it."""
+    """Test whether all pairs of elements are close to each other, as `isclose` defines it."""
     return _all(_is_close(a, b, rtol, atol, equal_nan))
 
 
 @composite(static=("equal_nan",))
 def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Array:
-    """Whether two arrays have the same shape and the same elements; NaN equals NaN only if `equal_nan`.
+    """Test whether two arrays have equal shapes and equal elements; NaN equals NaN only if `equal_nan`.
 
     >>> array_equal(xlamini.numpy.ones(2), xlamini.numpy.ones(3))
     Array(False, dtype=bool)
@@ -230,7 +230,7 @@ def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Array:
 
 @composite()
 def array_equiv(a1: ArrayLike, a2: ArrayLike) -> Array:
-    """Whether two arrays have the same elements once they are broadcast together; False where they cannot be."""
+    """Test whether two arrays have equal elements after broadcasting; False where they cannot broadcast."""
     check_operands("array_equiv", (a1, a2))
     try:
         np.broadcast_shapes(aval_of(a1).shape, aval_of(a2).shape)

@@ -6,7 +6,7 @@ from typing import Any
 
 from xlamini.core.tracer import aval_of
 from xlamini.numpy.creation import zeros_like
-from xlamini.numpy.ufuncs.declaration import as_strong_floats, as_they_are, ufunc
+from xlamini.numpy.ufuncs.declaration import as_strong_floats, ufunc, unpromoted
 from xlamini.primitives import complex
 from xlamini.primitives.elementwise import COMPLEX, kind_of
 from xlamini.primitives.trigonometric import atan2
@@ -19,19 +19,19 @@ def _is_complex(x: Any) -> bool:
     return kind_of(aval_of(x).dtype) in COMPLEX
 
 
-@ufunc(lambda x: complex.real(x) if _is_complex(x) else x, as_they_are)
+@ufunc(lambda x: complex.real(x) if _is_complex(x) else x, unpromoted)
 def real(val: ArrayLike, /) -> Array:
     """The real part of each element: itself if it is real."""
     ...
 
 
-@ufunc(lambda x: complex.imag(x) if _is_complex(x) else zeros_like(x), as_they_are)
+@ufunc(lambda x: complex.imag(x) if _is_complex(x) else zeros_like(x), unpromoted)
 def imag(val: ArrayLike, /) -> Array:
     """The imaginary part of each element: 0 if it is real."""
     ...
 
 
-@ufunc(lambda x: complex.conj(x) if _is_complex(x) else x, as_they_are)
+@ufunc(lambda x: complex.conj(x) if _is_complex(x) else x, unpromoted)
 def conjugate(x: ArrayLike, /) -> Array:
     """Each element with its imaginary part negated: itself if it is real.
 

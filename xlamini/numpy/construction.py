@@ -1,4 +1,4 @@
-"""From anything to an array: array, asarray, astype, copy, and bytes read as arrays."""
+"""Construction of arrays: array, asarray, astype, copy, and bytes read as arrays."""
 from __future__ import annotations
 
 import warnings
@@ -41,10 +41,10 @@ def asarray(
 ) -> Array:
     """An array of a number, an array, nested lists of these, or anything NumPy can make an array of.
 
-    An Array of the right dtype is returned as it is, unless `copy`. The result lies on `device`, or is split over a
-    mesh as `out_sharding` says, a PartitionSpec or NamedSharding. With x64 off a 64-bit NumPy array is narrowed, with a
-    warning if no dtype is given. TypeError for values that are no numbers, ValueError for nested lists of
-    uneven length, OverflowError for integers out of range.
+    An Array of the right dtype is returned itself, unless `copy`. The result lies on `device`, or is split over a mesh
+    as `out_sharding` says, a PartitionSpec or NamedSharding. With x64 off a 64-bit NumPy array is narrowed, with a
+    warning if no dtype is given. TypeError for values that are no numbers, ValueError for nested lists of uneven
+    length, OverflowError for integers out of range.
 
     >>> asarray([[1, 2], [3, 4.5]])
     Array([[1. , 2. ],
@@ -90,7 +90,7 @@ def _made(name: str, x: Any, dtype: Any) -> Any:
 
 
 def _put(value: Any, place: Any = None) -> Any:
-    """An array of what `_value` gives: of an ndarray each device gets its part, without one having all of it."""
+    """An array of the values from `_value`; a sharded ndarray is sent to each device in parts, never as a whole."""
     if type(value) in _ARRAYS:
         return placed(value, place)
     if place is None or state.builder is not None:
@@ -99,7 +99,7 @@ def _put(value: Any, place: Any = None) -> Any:
 
 
 def _value(name: str, x: Any, dtype: Any) -> Any:
-    """Arrays as they are, in the dtype that is asked for; anything else as an ndarray or a number."""
+    """An array in the requested dtype; anything else as an ndarray or a number."""
     if dtype is None and type(x) is np.ndarray:
         return _warned_of(name, x)
     wanted = None if dtype is None else check_user_dtype(dtype, name)
@@ -132,7 +132,7 @@ def _warned_of(name: str, x: np.ndarray) -> np.ndarray:
 
 
 def _foreign(name: str, x: Any, wanted: Any) -> Any:
-    """NumPy's values, and what NumPy knows how to read; TypeError for what holds no numbers."""
+    """An ndarray of anything NumPy can read; TypeError for objects that are no numbers."""
     value = None if x is None or isinstance(x, str | bytes) else np.asarray(x)
     if value is None or value.dtype.kind in "OSUMm":
         raise TypeError(f"{name}: {type(x).__name__} {_shown(x)} is no array of numbers; pass numbers or lists of them")
@@ -189,7 +189,7 @@ def _dtype(name: str, x: Any) -> Any:
 
 
 def astype(x: ArrayLike, dtype: DTypeLike | None, /, *, copy: bool = False, device: Any = None) -> Array:
-    """The values of `x` in another dtype; in the default one for floats, if it is None.
+    """Convert `x` to another dtype; to the default one for floats, if it is None.
 
     Floats lose what is behind the point, complex numbers their imaginary part; anything but 0 is True.
 

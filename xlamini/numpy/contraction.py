@@ -1,4 +1,4 @@
-"""Products of arrays whose axes have labels: equal labels run together, and those that are not wanted later are summed.
+"""Tensor contraction over labeled axes: axes of equal labels are matched, and labels no longer needed are summed.
 
 This is the core of einsum and matmul. Each product becomes one `dot_general`, with the operands in the order that
 saves a transpose, or a plain multiplication where nothing is summed.
@@ -34,7 +34,7 @@ class Labelled(NamedTuple):
 
 
 class Arithmetic(NamedTuple):
-    """How products are computed, and their dtype."""
+    """The arithmetic of products: their precision, their dtype, and the function that computes them."""
 
     precision: CanonicalPrecision
     dtype: Any
@@ -42,7 +42,7 @@ class Arithmetic(NamedTuple):
 
 
 def arithmetic(name: str, operands: Sequence[Any], precision: Any, dtype: Any) -> tuple[Arithmetic, bool]:
-    """How to multiply these operands, and whether the result is weakly typed."""
+    """The arithmetic for these operands, and whether the result is weakly typed."""
     known = canonical_precision(precision, name)
     if dtype is not None:
         return Arithmetic(known, check_user_dtype(dtype, name)), False
@@ -51,7 +51,7 @@ def arithmetic(name: str, operands: Sequence[Any], precision: Any, dtype: Any) -
 
 
 def labelled(name: str, x: Any, labels: Sequence[Hashable]) -> Labelled:
-    """An array with labels; where one stands twice, its diagonal along both axes."""
+    """An array with labels; a repeated label takes the diagonal along both axes."""
     shape = aval_of(x).shape
     for i, label in enumerate(labels):
         if label in labels[:i]:
@@ -67,7 +67,7 @@ def labelled(name: str, x: Any, labels: Sequence[Hashable]) -> Labelled:
 
 
 def without_ones(operands: Sequence[Labelled], sizes: dict[Hashable, int]) -> list[Labelled]:
-    """The operands without axes of size 1 that stand for a larger size."""
+    """The operands without axes of size 1 that broadcast to a larger size."""
     return [_without_ones(x, sizes) for x in operands]
 
 

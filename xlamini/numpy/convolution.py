@@ -1,4 +1,4 @@
-"""Convolution and correlation of sequences. `slid` is what they, and their siblings of `scipy.signal`, are made of."""
+"""Convolution and correlation of sequences. They, and those of `scipy.signal`, share `slid`."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def convolve(
 ) -> Array:
     """The convolution of two vectors: element k is the sum of `a[j] * v[k - j]`.
 
-    `mode` is "full" (wherever they overlap), "same" (the middle, as long as the longer one) or "valid" (where the
-    shorter one lies within). Integers give floats unless `preferred_element_type` says otherwise. ShapeError for what
-    is no vector or is empty, ValueError for another mode.
+    `mode` is "full" (every overlap), "same" (the middle, as long as the longer one) or "valid" (complete overlaps
+    only). Integers give floats unless `preferred_element_type` is given. ShapeError for operands that are no vectors or
+    are empty, ValueError for another mode.
 
     >>> convolve(jnp.array([1, 2, 3]), jnp.array([0, 1]))
     Array([0., 1., 2., 3.], dtype=float32)

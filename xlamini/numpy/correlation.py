@@ -1,4 +1,4 @@
-"""Covariances and correlations of variables that were observed together."""
+"""Covariances and correlations of variables over joint observations."""
 
 from __future__ import annotations
 

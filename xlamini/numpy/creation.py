@@ -149,7 +149,7 @@ def _filled_like(name: str, a: Any, value: int, dtype: Any, shape: Any, place: A
 
 
 def _place_like(a: Any, shape: Any, place: Any) -> Any:
-    """Where an array like `a` is to lie: where was asked for, or as `a` does, if it is to have its shape."""
+    """The placement of an array like `a`: the requested one, or that of `a` if the shapes are equal."""
     return sharding_like(a) if place is None and shape is None else place
 
 
@@ -192,7 +192,7 @@ def _run_filled(value: Any, aval: ShapedArray) -> Any:
 
 @composite(static=("aval", "sharding"))
 def _run_split(value: Any, aval: ShapedArray, sharding: NamedSharding) -> Any:
-    """Each device makes its part."""
+    """A sharded array, of which each device computes its own part."""
     return placed(_staged(value, aval), sharding)
 
 

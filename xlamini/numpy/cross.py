@@ -21,8 +21,8 @@ def cross(
 ) -> Array:
     """The cross products of vectors of two or three elements along `axisa` and `axisb`; the other axes broadcast.
 
-    The result has its vectors along `axisc`; of two vectors of two elements it is the third element alone. `axis`
-    stands for all three axes. ShapeError for vectors of another length.
+    The result has its vectors along `axisc`; of two vectors of two elements it is the third element alone. `axis` sets
+    all three axes. ShapeError for vectors of another length.
 
     >>> cross(jnp.array([1, 0, 0]), jnp.array([0, 1, 0]))
     Array([0, 0, 1], dtype=int32)

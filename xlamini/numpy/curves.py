@@ -31,7 +31,7 @@ def diff(
     prepend: ArrayLike | None = None,
     append: ArrayLike | None = None,
 ) -> Array:
-    """What each element exceeds the one before by, along an axis, `n` times over; of bools, whether they differ.
+    """The differences between neighbors along an axis, taken `n` times; of bools, whether they differ.
 
     `prepend` and `append` are put before and after first. ValueError for a scalar, or a negative `n`.
 
@@ -68,7 +68,7 @@ def _neighbours(x: Any, axis: int) -> Any:
 
 @composite()
 def ediff1d(ary: ArrayLike, to_end: ArrayLike | None = None, to_begin: ArrayLike | None = None) -> Array:
-    """What each element of `ary` flattened exceeds the one before by, between `to_begin` and `to_end`."""
+    """The differences between neighbors of the flattened `ary`, between `to_begin` and `to_end`."""
     parts = [to_begin, diff(ravel(ary)), to_end]
     return concatenate([ravel(part) for part in parts if part is not None])
 
@@ -138,7 +138,7 @@ def _interp(x: Any, xp: Any, fp: Any, left: Any, right: Any, period: Any, go_on:
 
 
 def _unrolled(at: Any, points: Any, heights: Any, period: Any) -> tuple[Any, Any, Any]:
-    """One period of the points, with a neighbour at both ends."""
+    """One period of the points, with a neighbor at both ends."""
     at, points = operators.remainder(at, period), operators.remainder(points, period)
     order = argsort(points)
     points, heights = points[order], heights[order]

@@ -1,6 +1,6 @@
-"""The distinct values of an array, found by sorting: those that differ from the one before.
+"""The distinct values of an array, by sorting: the elements that differ from their predecessors.
 
-How many they are depends on the values. Where those are known, the host picks them from the sorted array, so that no
+Their number depends on the values. Where those are concrete, the host picks them from the sorted array, so that no
 program is compiled for each number of them; inside a traced function the number is given.
 """
 
@@ -15,7 +15,7 @@ from xlamini.core.tracer import Tracer, aval_of
 from xlamini.numpy.arguments import as_axis, as_index, as_operand
 from xlamini.numpy.creation import full, zeros
 from xlamini.numpy.joining import concatenate
-from xlamini.numpy.searching import known_values, nonzero
+from xlamini.numpy.searching import concrete_values, nonzero
 from xlamini.numpy.shapes import moveaxis, ravel
 from xlamini.primitives import operators
 from xlamini.primitives.convert import convert
@@ -32,7 +32,7 @@ _BOOL = np.dtype(bool)
 
 
 class Wanted(NamedTuple):
-    """What is asked for besides the values."""
+    """The outputs requested besides the values."""
 
     indices: bool = False
     inverse: bool = False
@@ -51,7 +51,7 @@ def distinct(
     fill_value: Any,
     wanted: Wanted = VALUES_ONLY,
 ) -> Any:
-    """The values in order, where each occurs first, the inverse and the counts; None for what is not wanted."""
+    """The sorted distinct values, their first indices, the inverse and the counts; None for outputs not requested."""
     x = as_operand(name, ar)
     rows = x if axis is not None else ravel(x)
     along = 0 if axis is None else as_axis(name, axis, x.ndim)
@@ -67,8 +67,8 @@ def distinct(
 
 
 def counted(name: str, mask: Any, size: int | None) -> int:
-    """How many elements the result has."""
-    return int(np.count_nonzero(known_values(name, mask))) if size is None else as_index(name, "size", size)
+    """The number of elements in the result."""
+    return int(np.count_nonzero(concrete_values(name, mask))) if size is None else as_index(name, "size", size)
 
 
 @composite(static=("axis", "equal_nan", "with_order"))
@@ -91,7 +91,7 @@ def in_order(x: Any, axis: int, equal_nan: bool, with_order: bool) -> Any:
 
 
 def changes(x: Any, equal_nan: bool) -> Any:
-    """Where elements differ from the one before, in a circle."""
+    """A mask of the elements that differ from their predecessor, cyclically."""
     if not x.shape[0]:
         return full(0, False, _BOOL)
     before = concatenate([x[-1:], x[:-1]])
@@ -120,7 +120,7 @@ def _nothing(name: str, x: Any, axis: int, size: int, fill_value: Any) -> Any:
 
 
 def _picked_here(values: Any, order: Any, first: Any, axis: int, wanted: Wanted) -> list[Any]:
-    """The four parts of sorted values that are known."""
+    """The four outputs for concrete sorted values, picked on the host."""
     mask = np.asarray(first)
     starts = np.flatnonzero(mask)
     integer = canonicalize_dtype(int)

@@ -1,6 +1,4 @@
-"""Dtypes under their names in `jax.numpy`: makers of arrays (`float32(1)`), classes of dtypes, and questions about
-them.
-"""
+"""Dtypes under their names in `jax.numpy`: scalar types (`float32(1)`), classes of dtypes, dtype predicates."""
 
 from __future__ import annotations
 
@@ -80,7 +78,7 @@ _KINDS = {
 
 
 def isdtype(dtype: Any, kind: Any) -> bool:
-    """Whether a dtype is `kind`: a dtype, a name of the array API such as "integral", or one of a tuple of these.
+    """Test whether a dtype is `kind`: a dtype, a name of the array API such as "integral", or one of a tuple of these.
 
     >>> isdtype("bfloat16", ("integral", "real floating"))
     True
@@ -93,7 +91,7 @@ def isdtype(dtype: Any, kind: Any) -> bool:
 
 
 def issubdtype(arg1: Any, arg2: Any) -> bool:
-    """Whether dtype `arg1` is `arg2`, or one of the class `arg2`: np.floating, np.integer, extended, ...
+    """Test whether dtype `arg1` is `arg2`, or one of the class `arg2`: np.floating, np.integer, extended, ...
 
     >>> issubdtype("bfloat16", np.floating)
     True
@@ -102,11 +100,11 @@ def issubdtype(arg1: Any, arg2: Any) -> bool:
 
 
 def iscomplexobj(x: Any) -> bool:
-    """Whether an array's dtype is complex, whatever its values."""
+    """Test whether an array's dtype is complex, whatever its values."""
     dtype = _dtypes.result_type(*tree_leaves(x)) if isinstance(x, list | tuple) and x else _dtypes.dtype_of(x)
     return issubdtype(dtype, np.complexfloating)
 
 
 def isrealobj(x: Any) -> bool:
-    """Whether an array's dtype is not complex."""
+    """Test whether an array's dtype is not complex."""
     return not iscomplexobj(x)

@@ -70,14 +70,14 @@ def _inserted(x: Any, places: Any, values: Any, axis: int) -> Any:
     order = argsort(places)
     new = places[order] + iota(_INDEX, count)
     old = full(length + count, 1, _INDEX).at[new].set(0, mode="drop")
-    source = cumsum(old) - 1  # of what stands at each place, its number among the old elements
+    source = cumsum(old) - 1  # for each position, its index among the old elements
     out = take(x, source, axis, mode="clip") if length else full(values.shape, 0, aval_of(x).dtype)
     at = (slice(None),) * axis
     return out.at[(*at, new)].set(take(values, order, axis, mode="clip"), mode="drop")
 
 
 def _one_block(values: Any, ndim: int, axis: int) -> Any:
-    """Values for one place: their first axis becomes the axis, where several are put in together."""
+    """Values for one index: their first axis becomes the axis, along which several are inserted."""
     aval = aval_of(values)
     whole = reshape(values, (*(1,) * (ndim - aval.ndim), *aval.shape)) if aval.ndim < ndim else values
     return moveaxis(whole, 0, axis)
@@ -95,9 +95,9 @@ def delete(
 ) -> Array:
     """`arr` without the elements at `obj` along an axis; of `arr` flattened, if no axis is given.
 
-    `obj` is an integer, an array of integers, a mask as long as the axis, or a slice; negative places count from the
-    end. How long the result is follows from its values, so they must be known while tracing; but with
-    `assume_unique_indices` integers are taken to differ, and may be traced. ValueError for a place out of bounds.
+    `obj` is an integer, an array of integers, a mask as long as the axis, or a slice; negative indices count from the
+    end. The length of the result follows from its values, so they must be concrete while tracing; but with
+    `assume_unique_indices` integers are taken to differ, and may be traced. ValueError for an index out of bounds.
 
     >>> delete(jnp.arange(4), jnp.array([0, 2]))
     Array([1, 3], dtype=int32)
@@ -111,7 +111,7 @@ def delete(
 
 
 def _mask_of(obj: Any, length: int) -> np.ndarray:
-    """Which elements `obj` means."""
+    """A mask of the elements that `obj` selects."""
     gone = np.zeros(length, bool)
     if isinstance(obj, slice):
         gone[obj] = True

@@ -1,7 +1,7 @@
 """einsum: products of several arrays, summed over repeated labels.
 
-The subscripts are parsed once for given ranks. A path, planned by NumPy from the shapes, says which operands to
-multiply next; each step is a `contraction.product`.
+The subscripts are parsed once for given ranks. A path, planned by NumPy from the shapes, orders the products; each step
+is a `contraction.product`.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ def einsum(
     """The sum of products that the subscripts describe: "ij,jk->ik" is the matrix product.
 
     Every operand has a label for each axis, or "..." for some that broadcast. A label that is not in the output is
-    summed; without "->" the output has the labels that stand once, in alphabetical order. Also as `einsum(a, [0, 1],
-    b, [1, 2], [0, 2])`. `optimize` says in which order several operands are multiplied: as planned by NumPy ("auto",
+    summed; without "->" the output has the labels that occur once, in alphabetical order. Also as `einsum(a, [0, 1], b,
+    [1, 2], [0, 2])`. `optimize` sets the order in which several operands are multiplied: as planned by NumPy ("auto",
     "greedy", "optimal"), from left to right (False), or a path as `einsum_path` gives it. `_dot_general` computes the
     products in place of `lax.dot_general`. `out_sharding`, a PartitionSpec or NamedSharding, says how the result is
     split over a mesh. ValueError for bad subscripts, ShapeError for sizes that do not fit.
@@ -75,7 +75,7 @@ def einsum(
 def einsum_path(
     subscripts: Any, /, *operands: ArrayLike, optimize: bool | str | Path = "auto"
 ) -> tuple[list[tuple[int, ...]], Any]:
-    """The order in which `einsum` multiplies its operands, and a printable account of what it costs.
+    """The order in which `einsum` multiplies its operands, and a printable account of the cost.
 
     >>> einsum_path("ij,jk,kl", jnp.ones((2, 3)), jnp.ones((3, 4)), jnp.ones((4, 5)))[0]
     [(0, 1), (0, 1)]
@@ -116,7 +116,7 @@ def _einsum(
 
 
 def _along(path: Path, operands: list[Labelled], output: Labels, how: Arithmetic) -> Labelled:
-    """Multiply the operands as the path says: each step takes some out and puts their product at the end."""
+    """Multiply the operands along the path: each step removes some and appends their product."""
     for step in path:
         first, *others = [operands[i] for i in sorted(step)]
         operands = [x for i, x in enumerate(operands) if i not in step]

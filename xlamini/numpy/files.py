@@ -52,7 +52,7 @@ def load(file: File, *args: Any, **kwargs: Any) -> Any:
 
 
 def fromfile(*args: Any, **kwargs: Any) -> Array:
-    """Not possible: what a file holds may change between tracing and running. NotImplementedError."""
+    """Not supported, since a file may change between tracing and running: NotImplementedError."""
     raise NotImplementedError("fromfile: a program must not depend on a file; use jnp.asarray(np.fromfile(...))")
 
 

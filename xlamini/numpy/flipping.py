@@ -78,7 +78,7 @@ def roll(a: ArrayLike, shift: ArrayLike | Sequence[int], axis: AxisLike = None) 
 
 
 def _static(shift: Any) -> Any:
-    """The shift as an int or a tuple of ints, if it is known while tracing."""
+    """The shift as an int or a tuple of ints if it is static, else None."""
     if hasattr(shift, "aval") or (isinstance(shift, Sequence) and any(hasattr(s, "aval") for s in shift)):
         return None
     return tuple(map(operator.index, shift)) if isinstance(shift, Sequence | np.ndarray) else operator.index(shift)
@@ -86,16 +86,16 @@ def _static(shift: Any) -> Any:
 
 @composite(static=("shift", "axis"))
 def _rolled_by(x: Any, shift: Any, axis: Any) -> Any:
-    return _rolled(x, shift, axis, known=True)
+    return _rolled(x, shift, axis, static=True)
 
 
-def _rolled(x: Any, shift: Any, axis: Any, known: bool = False) -> Any:
+def _rolled(x: Any, shift: Any, axis: Any, static: bool = False) -> Any:
     if axis is None:
-        return reshape(_rolled(ravel(x), shift, 0, known), x.shape)
+        return reshape(_rolled(ravel(x), shift, 0, static), x.shape)
     shape = x.shape
     for by, along in _pairs(shift, axis, x.ndim):
         if shape[along]:
-            x = _along(x, by, along, known)
+            x = _along(x, by, along, static)
     return x
 
 
@@ -109,9 +109,9 @@ def _pairs(shift: Any, axis: Any, ndim: int) -> list[tuple[Any, int]]:
     return list(zip(shifts * (count // len(shifts)), axes * (count // len(axes)), strict=True))
 
 
-def _along(x: Any, shift: Any, axis: int, known: bool) -> Any:
+def _along(x: Any, shift: Any, axis: int, static: bool) -> Any:
     length = x.shape[axis]
-    if known:
+    if static:
         return take_runs(x, np.roll(np.arange(length), shift), axis)
     indices = (iota(np.dtype("int32"), length) - shift) % length
     return x[(slice(None),) * axis + (indices,)]

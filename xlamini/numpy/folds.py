@@ -1,4 +1,4 @@
-"""Left folds with any function of two operands: over an axis, over parts of it, and into places of an array.
+"""Left folds with any function of two operands: over an axis, over parts of it, and into elements of an array.
 
 They are what `jnp.ufunc` falls back on: each is one loop in the program, in NumPy's order.
 """
@@ -37,7 +37,7 @@ from xlamini.transforms.scan.api import scan
 
 
 class Folded(NamedTuple):
-    """What is folded with: a function of two arrays, its name for errors, and what changes nothing (or None)."""
+    """A fold: a function of two arrays, its name for errors, and its neutral element (or None)."""
 
     name: str
     function: Callable[[Any, Any], Any]
@@ -56,7 +56,7 @@ class Folded(NamedTuple):
 
 @composite(static=("fun", "axis", "dtype", "keepdims"))
 def reduced(fun: Folded, a: Any, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Any:
-    """All elements along an axis, or along all, combined, from `initial` on, where `where` holds."""
+    """The fold of all elements along an axis, or along all, starting with `initial`, where `where` holds."""
     name = f"{fun.name}.reduce"
     if isinstance(axis, tuple):
         raise NotImplementedError(f"{name}: axis must be one axis or None, got {axis}; reduce one after the other")
@@ -98,7 +98,7 @@ def _over(combine: Any, first: Any, x: Any, mask: Any) -> Any:
 
 @composite(static=("fun", "axis", "dtype"))
 def accumulated(fun: Folded, a: Any, axis: int, dtype: Any) -> Any:
-    """What `reduced` gives up to each element."""
+    """The cumulative results of `reduced`, up to each element."""
     name = f"{fun.name}.accumulate"
     x = fun.prepared(name, as_operand(name, a), dtype)
     axis, aval = as_axis(name, axis, aval_of(x).ndim), aval_of(x)
@@ -119,7 +119,7 @@ def accumulated(fun: Folded, a: Any, axis: int, dtype: Any) -> Any:
 def reduced_parts(fun: Folded, a: Any, indices: Any, axis: int, dtype: Any) -> Any:
     """The parts of an axis that begin at `indices`, each reduced to one element.
 
-    All parts grow at once: each turn of the loop brings one element to those that it belongs to.
+    All parts grow at once: each iteration of the loop adds one element to every part that has one left.
     """
     name = f"{fun.name}.reduceat"
     x, starts = fun.prepared(name, as_operand(name, a), dtype), as_operand(name, indices)
@@ -141,7 +141,7 @@ def reduced_parts(fun: Folded, a: Any, indices: Any, axis: int, dtype: Any) -> A
 
 
 def _ends(starts: Any, size: int) -> Any:
-    """Where each part ends: the next one begins, or the axis ends."""
+    """The end of each part: the start of the next one, or the end of the axis."""
     last = full(aval_of(starts).update(shape=(min(aval_of(starts).shape[0], 1),)), size)
     return concatenate([slice_in_dim(starts, 1, None), last], 0) if aval_of(starts).shape[0] else starts
 

@@ -52,7 +52,7 @@ def histogram(
     weights: ArrayLike | None = None,
     density: bool | None = None,
 ) -> tuple[Array, Array]:
-    """How many elements fall into each bin, as floats, and the bounds of the bins, as in `histogram_bin_edges`.
+    """The number of elements in each bin, as floats, and the edges of the bins, as in `histogram_bin_edges`.
 
     A lower bound belongs to its bin; the highest bound to the last one. With `weights`, of the shape of `a`, elements
     count by their weight. With `density` the result is divided by its sum and by the bins' widths.
@@ -83,7 +83,7 @@ def histogram2d(
     weights: ArrayLike | None = None,
     density: bool | None = None,
 ) -> tuple[Array, Array, Array]:
-    """How many points `(x, y)` fall into each bin of a grid, and the bounds of the bins in both directions.
+    """The number of points `(x, y)` in each bin of a grid, and the edges of the bins in both directions.
 
     `bins` is a number or bounds, for both directions, or a list of two such; `range` a pair of bounds (or None) for
     each. See `histogramdd`.
@@ -109,7 +109,7 @@ def histogramdd(
     weights: ArrayLike | None = None,
     density: bool | None = None,
 ) -> tuple[Array, list[Array]]:
-    """How many rows of `sample`, of shape (count, dimensions), fall into each bin; and the bounds in each dimension.
+    """The number of rows of `sample`, of shape (count, dimensions), in each bin, and the edges in each dimension.
 
     `bins` is a number for all dimensions, or a number or bounds for each; `range` a pair of bounds (or None, for the
     smallest and the largest) for each. Counts are integers; floats with `weights`, of shape (count,), or `density`.

@@ -18,7 +18,7 @@ from xlamini.typing import ArrayLike, DTypeLike
 
 @composite(static=("axis", "dtype"))
 def concatenate(arrays: Sequence[ArrayLike], axis: int | None = 0, dtype: DTypeLike | None = None) -> Array:
-    """Arrays joined along an axis they have, or flattened first, if it is None.
+    """Join arrays along an existing axis, or flattened first, if it is None.
 
     They have the same shape but for that axis (ShapeError), and are brought to one dtype. ValueError for no array at
     all.
@@ -33,7 +33,7 @@ def concatenate(arrays: Sequence[ArrayLike], axis: int | None = 0, dtype: DTypeL
 
 
 def concat(arrays: Sequence[ArrayLike], /, *, axis: int | None = 0) -> Array:
-    """The same as `concatenate`."""
+    """Join arrays along an existing axis: the array API's name of `concatenate`."""
     return concatenate(arrays, axis)
 
 
@@ -95,7 +95,7 @@ def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
 
 
 def block(arrays: Any) -> Array:
-    """An array put together of blocks: nested lists of arrays, the innermost joined along the last axis.
+    """An array assembled from blocks: nested lists of arrays, the innermost joined along the last axis.
 
     >>> block([[xlamini.numpy.ones((1, 1)), xlamini.numpy.zeros((1, 2))]])
     Array([[1., 0., 0.]], dtype=float32)
@@ -113,7 +113,7 @@ def block(arrays: Any) -> Array:
 
 
 def _depth_and_rank(arrays: Any) -> tuple[int, int]:
-    """How deep the lists are nested, and the highest rank among the arrays."""
+    """The depth of the nested lists, and the highest rank among the arrays."""
     if not isinstance(arrays, list):
         return 0, as_operand("block", arrays).ndim
     if not arrays:

@@ -14,7 +14,7 @@ from xlamini.numpy.creation import zeros
 from xlamini.numpy.indexing.take import take, take_along_axis
 from xlamini.numpy.joining import concatenate, stack
 from xlamini.numpy.repeating import broadcast_arrays
-from xlamini.numpy.searching import known_values, nonzero
+from xlamini.numpy.searching import concrete_values, nonzero
 from xlamini.numpy.shapes import ravel
 from xlamini.primitives import operators
 from xlamini.primitives.convert import convert
@@ -32,10 +32,10 @@ from xlamini.typing import ArrayLike, ShapeLike
 def choose(
     a: ArrayLike, choices: Array | np.ndarray | Sequence[ArrayLike], out: None = None, mode: str = "raise"
 ) -> Array:
-    """For each element of `a` the element at the same place of the choice it numbers; all are broadcast together.
+    """Pick each element from the choice that `a` numbers, at the element's own position; all arguments broadcast.
 
-    `mode` says what a number out of range means: an error ("raise", ValueError; not inside a traced function, where
-    values are not known), the nearest one ("clip"), or counting round and round ("wrap").
+    `mode` sets the meaning of a number out of range: an error ("raise", ValueError; not inside a traced function, where
+    values are unknown), the nearest one ("clip"), or its remainder ("wrap").
 
     >>> choose(jnp.array([1, 0]), [jnp.array([1, 2]), 10])
     Array([10,  2], dtype=int32)
@@ -115,7 +115,7 @@ def _compressed(name: str, mask: Any, array: Any, axis: int | None, size: int | 
     length = array.shape[along]
     if mask.shape[0] > length:
         raise ValueError(f"{name}: a condition of length {mask.shape[0]} for {length} elements; drop what is too much")
-    count = int(np.count_nonzero(known_values(name, mask))) if size is None else as_index(name, "size", size)
+    count = int(np.count_nonzero(concrete_values(name, mask))) if size is None else as_index(name, "size", size)
     return _slices(mask, array, fill_value, along, count)
 
 
@@ -164,7 +164,7 @@ def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: int | Sequence[int] | No
     """
     array = as_operand("trim_zeros", filt)
     axes = as_axes("trim_zeros", axis, array.ndim)
-    nonzeros = known_values("trim_zeros", array, "call it outside") != 0
+    nonzeros = concrete_values("trim_zeros", array, "call it outside") != 0
     bounds = [slice(None)] * array.ndim
     for d in axes:
         bounds[d] = _bounds(nonzeros.any(tuple(other for other in range(array.ndim) if other != d)), trim.lower())

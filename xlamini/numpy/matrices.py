@@ -33,7 +33,7 @@ def eye(
     *,
     device: Any = None,
 ) -> Array:
-    """A matrix of N rows and M (or N) columns with ones on its k-th diagonal, zeros elsewhere.
+    """A matrix of N rows and M (or N) columns with ones on its k-th diagonal, zeros otherwise.
 
     >>> eye(2, 3, 1)
     Array([[0., 1., 0.],
@@ -63,7 +63,7 @@ def _matrix(name: str, rows: Any, columns: Any, k: Any, dtype: Any, relation: An
 
 @composite(static=("shape", "relation", "dtype"))
 def _where_column(k: Any, shape: tuple[int, int], relation: Any, dtype: Any) -> Any:
-    """One where the column minus the row stands in `relation` to k."""
+    """One where the column minus the row is in `relation` to k."""
     return convert(_by_diagonal(shape, k, relation), dtype)
 
 
@@ -100,8 +100,7 @@ def _kept(name: str, m: Any, k: Any, relation: Any) -> Any:
 
 @composite(static=("k",))
 def diag(v: ArrayLike, k: int = 0) -> Array:
-    """The k-th diagonal of a matrix, or the matrix with a vector there and zeros elsewhere; ValueError for another
-    rank.
+    """The k-th diagonal of a matrix, or the matrix with a vector as that diagonal; ValueError for another rank.
 
     >>> diag(xlamini.numpy.arange(1, 3))
     Array([[1, 0],

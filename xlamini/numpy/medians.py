@@ -1,4 +1,4 @@
-"""The median, apart from the other statistics, as it alone sorts."""
+"""The median, in a module of its own because it alone sorts."""
 from __future__ import annotations
 
 import numpy as np

@@ -220,7 +220,7 @@ def _without(name: str, a: Any) -> Any:
 
 
 def _numbers(name: str, a: Any, where: Any) -> Any:
-    """The mask of what is not NaN, and in `where`."""
+    """A mask of the elements that are not NaN and selected by `where`."""
     a = as_operand(name, a)
     mask = eq(a, a)
     return mask if where is None else bitwise_and(*broadcasted(name, mask, as_mask(name, where)))

@@ -1,4 +1,4 @@
-"""Where new arrays lie: the arguments `device` and `out_sharding`."""
+"""The placement of new arrays: the arguments `device` and `out_sharding`."""
 from __future__ import annotations
 
 from typing import Any

@@ -53,8 +53,8 @@ def unpackbits(
 ) -> Array:
     """The bits of bytes as elements 0 and 1, the highest first, or with bitorder "little" the lowest.
 
-    `count` is how many are kept along the axis, filled up with zeros; a negative one is how many are left out. With
-    axis None `a` is flattened. TypeError for another dtype than uint8.
+    `count` is the number of bits to return along the axis, padded with zeros; a negative one is the number to drop.
+    With axis None `a` is flattened. TypeError for another dtype than uint8.
 
     >>> unpackbits(jnp.array([5], "uint8"))
     Array([0, 0, 0, 0, 0, 1, 0, 1], dtype=uint8)

@@ -29,7 +29,7 @@ _BY_ORDER = ("edge", "reflect", "symmetric", "wrap")
 
 
 def pad(array: ArrayLike, pad_width: Any, mode: str | Callable[..., Any] = "constant", **kwargs: Any) -> Array:
-    """`array` with more elements before and after along each axis.
+    """Pad `array` before and after along each axis.
 
     Args: array: what is padded. pad_width: how many: one number, `(before, after)`, or such a pair for each axis.
     mode: "constant" (the keyword `constant_values` has one value, a pair, or a pair for each axis; 0 if it is not
@@ -132,12 +132,12 @@ def _by_order(x: Any, widths: Sequence[tuple[int, int]], mode: Any, odd: bool) -
             if not length:
                 raise ValueError(f"pad: axis {axis} of shape {x.shape} is empty; mode {mode!r} has nothing to repeat")
             mirrored = take_runs(x, np.pad(np.arange(length), width, mode), axis)
-            x = _turned_over(x, mirrored, axis, width, mode) if odd else mirrored
+            x = _odd_reflection(x, mirrored, axis, width, mode) if odd else mirrored
     return x
 
 
-def _turned_over(x: Any, mirrored: Any, axis: int, width: tuple[int, int], mode: Any) -> Any:
-    """`mirrored` with every second image negative, plus as many times the values at the edges as NumPy adds.
+def _odd_reflection(x: Any, mirrored: Any, axis: int, width: tuple[int, int], mode: Any) -> Any:
+    """`mirrored` with every second image negated, plus the multiple of the edge values that NumPy adds.
 
     How many times that is follows from what NumPy makes of the unit vectors.
     """
@@ -170,7 +170,7 @@ def _with_ramps(x: Any, widths: Sequence[tuple[int, int]], ends: Any) -> Any:
 
 
 def _ramp(end: Any, edge: Any, count: int, axis: int) -> Any:
-    """From `end` on, evenly spaced up to before the edge's value."""
+    """A linear ramp from `end` on, up to before the edge's value."""
     dtype = aval_of(edge).dtype
     whole = issubdtype(dtype, np.integer)  # is computed as such: a quotient of floats may fall below it
     edge = in_dtype(edge, canonicalize_dtype(int)) if whole else promoted_inexact("pad", edge)[0]

@@ -15,7 +15,7 @@ from xlamini.numpy.joining import concatenate
 from xlamini.numpy.linalg.solving import inv, lstsq
 from xlamini.numpy.linear_algebra import dot
 from xlamini.numpy.repeating import broadcast_to
-from xlamini.numpy.searching import known_values
+from xlamini.numpy.searching import concrete_values
 from xlamini.numpy.shapes import atleast_1d
 from xlamini.numpy.sorting import argsort
 from xlamini.primitives import operators
@@ -55,7 +55,7 @@ def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
 def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -> Array:
     """The product of two polynomials, as floats.
 
-    `trim_leading_zeros` drops them, as NumPy does, but not inside a traced function, where values are not known.
+    `trim_leading_zeros` drops them, as NumPy does, but not inside a traced function, where values are unknown.
 
     >>> polymul(jnp.array([1, 2]), jnp.array([1, -2]))
     Array([ 1.,  0., -4.], dtype=float32)
@@ -99,7 +99,7 @@ def polyder(p: ArrayLike, m: int = 1) -> Array:
 def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
     """The antiderivative of order `m` of a polynomial, as floats.
 
-    `k` holds the constants of integration, the first one first; one number stands for all, None for zeros.
+    `k` holds the constants of integration, the first one first; one number applies to all, None means zeros.
 
     >>> polyint(jnp.array([2, 2]), k=5)
     Array([1., 2., 5.], dtype=float32)
@@ -170,8 +170,8 @@ def poly(seq_of_zeros: ArrayLike) -> Array:
 def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
     """The zeros of a polynomial, as complex numbers: the eigenvalues of its companion matrix.
 
-    Leading zero coefficients are stripped; inside a traced function their number is not known, so `strip_zeros` must
-    be False there, and NaNs at the end stand for the zeros that are missing.
+    Leading zero coefficients are stripped; inside a traced function their number is unknown, so `strip_zeros` must be
+    False there, and NaNs at the end replace the missing roots.
 
     >>> roots(jnp.array([2.0, -4.0])).real
     Array([2.], dtype=float32)
@@ -179,7 +179,7 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
     (given,) = _coefficients("roots", p)
     if not strip_zeros:
         return _all_roots(given)
-    places = np.flatnonzero(known_values("roots", given, "give strip_zeros=False"))
+    places = np.flatnonzero(concrete_values("roots", given, "give strip_zeros=False"))
     if not len(places):
         return convert(zeros(0, given.dtype), _complex(given.dtype))
     return _companion_roots(given[int(places[0]) :])
@@ -217,7 +217,7 @@ def polyfit(
 ) -> Any:
     """The polynomial of degree `deg` with the least sum of squared distances from points `(x, y)`.
 
-    `y` may have columns, each fitted by itself. `w` weighs the distances. Singular values below `rcond` times the
+    `y` may have columns, each fitted separately. `w` weighs the distances. Singular values below `rcond` times the
     largest count as 0. With `full` also the sums of squares, the rank, the singular values and rcond; with `cov` also
     the covariance of the coefficients, not scaled by the distances if it is "unscaled".
 
@@ -255,8 +255,8 @@ def _of_one_length(name: str, a1: Any, a2: Any) -> list[Any]:
 
 
 def _without_leading_zeros(name: str, p: Any) -> Any:
-    """The last coefficient is kept in any case."""
-    places = np.flatnonzero(known_values(name, p, "leave trim_leading_zeros False"))
+    """Strip leading zeros, but never the last coefficient."""
+    places = np.flatnonzero(concrete_values(name, p, "leave trim_leading_zeros False"))
     return p[int(places[0]) :] if len(places) else p[-1:]
 
 

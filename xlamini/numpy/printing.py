@@ -15,7 +15,7 @@ def set_printoptions(*args: Any, **kwargs: Any) -> None:
 
 
 def get_printoptions() -> dict[str, Any]:
-    """How arrays are printed.
+    """The options for printing arrays.
 
     >>> get_printoptions()["precision"]
     8
@@ -36,7 +36,7 @@ def printoptions(*args: Any, **kwargs: Any) -> AbstractContextManager[Any]:
 def array_repr(
     arr: Any, max_line_width: int | None = None, precision: int | None = None, suppress_small: bool | None = None
 ) -> str:
-    """What `repr` of an array gives, with some options for this time.
+    """The `repr` of an array, with print options for this call.
 
     >>> array_repr(jnp.array([1.2345]), precision=2)
     'Array([1.23], dtype=float32)'
@@ -48,7 +48,7 @@ def array_repr(
 def array_str(
     a: Any, max_line_width: int | None = None, precision: int | None = None, suppress_small: bool | None = None
 ) -> str:
-    """What `str` of an array gives, with some options for this time.
+    """The `str` of an array, with print options for this call.
 
     >>> array_str(jnp.array([1.2345]), precision=2)
     '[1.23]'

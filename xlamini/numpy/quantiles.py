@@ -1,4 +1,4 @@
-"""Quantiles: what a given share of the elements lies below."""
+"""Quantiles: the values below which a given share of the elements lies."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def arange(
 ) -> Array:
     """The numbers from `start` (0 if only one bound is given) up to, not including, `stop`, in steps of `step`.
 
-    The bounds must be known while tracing. The dtype is that of the bounds, if none is given. The numbers lie on
+    The bounds must be concrete while tracing. The dtype is that of the bounds, if none is given. The numbers lie on
     `device`, or are split over a mesh as `out_sharding` says, a PartitionSpec or NamedSharding. Raises ValueError for
     complex numbers, ZeroDivisionError for a step of 0.
 
@@ -63,14 +63,14 @@ def _bounds(start: Any, stop: Any, step: Any) -> tuple[Any, Any, Any]:
     first, last = (0, start) if stop is None and step is None else (start, stop)
     if last is None:
         first, last = 0, start
-    bounds = tuple(_known(b) for b in (first, last, 1 if step is None else step))
+    bounds = tuple(_concrete(b) for b in (first, last, 1 if step is None else step))
     if bounds[2] == 0:
         raise ZeroDivisionError("arange: step must not be 0; linspace takes a number of elements")
     return bounds  # type: ignore[return-value]
 
 
-def _known(bound: Any) -> int | float:
-    """A bound as a Python number; a traced one is asked for it, which raises where it is not known."""
+def _concrete(bound: Any) -> int | float:
+    """A bound as a Python number; that of an abstract tracer raises an error."""
     if isinstance(bound, Tracer):
         traced: Any = bound
         return operator.index(traced) if issubdtype(bound.dtype, np.integer) else float(traced)
@@ -126,7 +126,7 @@ def _linspace(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, axis:
 
 
 def _ends(name: str, start: Any, stop: Any) -> tuple[Any, Any]:
-    """Both ends in one float dtype and one shape."""
+    """Both ends of a range in one float dtype and one shape."""
     start, stop = promoted_inexact(name, start, stop)
     shape = np.broadcast_shapes(aval_of(start).shape, aval_of(stop).shape)
     dtype = aval_of(start).dtype
@@ -207,8 +207,7 @@ def _geomspace(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, axis
 def indices(
     dimensions: Sequence[int], dtype: DTypeLike | None = None, sparse: bool = False
 ) -> Array | tuple[Array, ...]:
-    """For each axis of an array of this shape, the index along it of each element: stacked, or each as thin as it can
-    be.
+    """The index along each axis, of every element of an array of this shape: stacked, or `sparse` ones that broadcast.
 
     >>> indices((2, 2))[1]
     Array([[0, 1],

@@ -1,4 +1,4 @@
-"""Sums, products, extrema and truth over axes of an array: one recipe, and what is special about each function."""
+"""Sums, products, extrema and truth over axes: one shared implementation, and the parameters of each function."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def ptp(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = Fals
 def all(
     a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: ArrayLike | None = None
 ) -> Array:
-    """Whether all elements over `axis` are true (not zero); True where there is none.
+    """Test whether all elements over `axis` are true (not zero); True for none.
 
     >>> all(jnp.array([[1, 0], [1, 1]]), axis=0)
     Array([ True, False], dtype=bool)
@@ -163,7 +163,7 @@ def all(
 def any(
     a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: ArrayLike | None = None
 ) -> Array:
-    """Whether some element over `axis` is true (not zero); False where there is none.
+    """Test whether some element over `axis` is true (not zero); False for none.
 
     >>> any(jnp.array([[1, 0], [0, 0]]), axis=1)
     Array([ True, False], dtype=bool)
@@ -173,7 +173,7 @@ def any(
 
 @composite(static=("axis", "keepdims"))
 def count_nonzero(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Array:
-    """How many elements over `axis` are not zero.
+    """The number of elements over `axis` that are not zero.
 
     >>> count_nonzero(jnp.array([0, 3, 0, 5]))
     Array(2, dtype=int32)
@@ -227,7 +227,7 @@ def as_mask(name: str, where: Any) -> Any:
 
 
 def nonzero_mask(name: str, a: Any) -> Any:
-    """Where an array is not zero."""
+    """A mask of the nonzero elements."""
     a = as_operand(name, a)
     dtype = aval_of(a).dtype
     return a if dtype == np.bool_ else ne(a, literal(0, dtype))

@@ -137,7 +137,7 @@ def set(ref: Ref, idx: Index, value: Any) -> None:
 
 
 def swap(ref: Ref, idx: Index, value: Any) -> Any:
-    """Write a part and return what was there.
+    """Write a part of a Ref and return its previous value.
 
     >>> swap(new_ref(1.0), ..., 2.0)
     Array(1., dtype=float32, weak_type=True)

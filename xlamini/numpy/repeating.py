@@ -88,10 +88,10 @@ def repeat(
     total_repeat_length: int | None = None,
     out_sharding: Any = None,
 ) -> Array:
-    """Each element of `a` along an axis several times in a row; of `a` flattened, if no axis is given.
+    """Repeat each element of `a` along an axis; of `a` flattened, if no axis is given.
 
-    `repeats` is one number, or an array of one for each element. If its values are not known while tracing,
-    `total_repeat_length` says how long the result is: it is cut off there, or its last element goes on.
+    `repeats` is one number, or an array of one for each element. If its values are traced, `total_repeat_length` is the
+    length of the result: it is truncated, or padded with its last element.
 
     >>> repeat(xlamini.numpy.arange(3), xlamini.numpy.array([1, 0, 2]))
     Array([0, 2, 2], dtype=int32)

@@ -33,7 +33,7 @@ __all__ = ["ResizeMethod", "resize", "scale_and_translate"]
 
 
 class ResizeMethod(enum.Enum):
-    """How new samples come from old ones.
+    """The kernel that weighs old samples for new ones.
 
     NEAREST takes the nearest one, LINEAR weighs two, CUBIC four (Keys, "Cubic convolution interpolation", 1981),
     CUBIC_PYTORCH too, as PyTorch does, LANCZOS3 and LANCZOS5 six and ten; AREA weighs by the common area.
@@ -76,7 +76,7 @@ def resize(
     antialias: bool = True,
     precision: Any = Precision.HIGHEST,
 ) -> Array:
-    """The image in another shape of the same rank; dimensions of equal size are left as they are.
+    """Resize an image to another shape of the same rank; dimensions of equal size are not resampled.
 
     With `antialias` the kernel grows with the step between samples where the image shrinks. Integers become floats,
     unless `method` is "nearest". ShapeError for a shape of another rank, ValueError for an unknown method.
@@ -106,7 +106,7 @@ def scale_and_translate(
     antialias: bool = True,
     precision: Any = Precision.HIGHEST,
 ) -> Array:
-    """The image magnified by `scale` and moved by `translation`, in an array of this shape; zero where there is none.
+    """Scale an image by `scale` and shift it by `translation`, into an array of this shape; zero outside it.
 
     `scale` and `translation` have one number for each of the `spatial_dims`: what was at x is at `x * scale +
     translation`, where the first sample reaches from 0 to 1. Derivatives in both of them exist. Any method but
@@ -174,7 +174,7 @@ def _resampled(
 def _weights(
     old: int, new: int, scale: Any, move: Any, method: ResizeMethod, antialias: bool, dtype: Any
 ) -> Any:
-    """How much each old sample (rows) counts for each new one (columns); nothing for those outside the image."""
+    """The weight of each old sample (rows) for each new one (columns); 0 for samples outside the image."""
     step = 1 / scale if isinstance(scale, float) else reciprocal(scale.astype(dtype))
     start = move * step
     centre = (iota(dtype, new) + 0.5) * step - start - 0.5

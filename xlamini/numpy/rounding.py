@@ -1,4 +1,4 @@
-"""Rounding under NumPy's names, and floats taken apart."""
+"""Rounding under NumPy's names, and the parts of floats: fraction, exponent, mantissa."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from xlamini.core.dtypes import finfo, issubdtype, result_type
 from xlamini.core.tracer import aval_of
 from xlamini.numpy.arguments import as_operand, refuse_out
 from xlamini.numpy.comparison import signbit
-from xlamini.numpy.ufuncs.declaration import as_strong_floats, as_they_are, for_kinds, ufunc
+from xlamini.numpy.ufuncs.declaration import as_strong_floats, for_kinds, ufunc, unpromoted
 from xlamini.primitives import complex, rounding
 from xlamini.primitives.arithmetic import abs, neg
 from xlamini.primitives.convert import bitcast_convert_type, convert
@@ -26,7 +26,7 @@ from xlamini.typing import ArrayLike
 
 
 def _of_floats(round_float: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """What leaves integers and bools as they are; TypeError for complex numbers, which have no order."""
+    """Decorator: integers and bools pass unchanged; TypeError for complex numbers, which have no order."""
     return lambda x: x if kind_of(aval_of(x).dtype) not in FLOAT | COMPLEX else round_float(x)
 
 
@@ -40,21 +40,21 @@ def _towards_zero(x: Any) -> Any:
     return where(less(x, 0), rounding.ceil(x), rounding.floor(x))
 
 
-@ufunc(_of_floats(rounding.floor), as_they_are)
+@ufunc(_of_floats(rounding.floor), unpromoted)
 def floor(x: ArrayLike, /) -> Array:
     """The largest whole number that is not above each element, in its dtype; TypeError for complex numbers."""
     ...
 
 
-@ufunc(_of_floats(rounding.ceil), as_they_are)
+@ufunc(_of_floats(rounding.ceil), unpromoted)
 def ceil(x: ArrayLike, /) -> Array:
     """The smallest whole number that is not below each element, in its dtype; TypeError for complex numbers."""
     ...
 
 
-@ufunc(_of_floats(_towards_zero), as_they_are)
+@ufunc(_of_floats(_towards_zero), unpromoted)
 def trunc(x: ArrayLike) -> Array:
-    """Each element without what is behind the point, in its dtype; TypeError for complex numbers."""
+    """Round each element towards 0, in its dtype; TypeError for complex numbers."""
     ...
 
 
@@ -66,9 +66,9 @@ def rint(x: ArrayLike, /) -> Array:
 
 @composite(static=("decimals",))
 def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
-    """Each element rounded to so many places behind the point; halves go to the even one.
+    """Round each element to so many decimals; halves go to the even one.
 
-    Integers stay as they are; for them `decimals` may not be negative (NotImplementedError).
+    Integers are unchanged; for them `decimals` may not be negative (NotImplementedError).
 
     >>> round(2.567, 2)
     Array(2.57, dtype=float32, weak_type=True)
@@ -95,7 +95,7 @@ def _at_place(x: Any, decimals: int) -> Any:
 
 @composite()
 def modf(x: ArrayLike, /, out: None = None) -> tuple[Array, Array]:
-    """What is behind the point of each element, and what is before it; both have its sign."""
+    """The fractional and the integral part of each element; both have its sign."""
     refuse_out("modf", out)
     (array,) = for_kinds(FLOAT, promoted_inexact)("modf", x)
     whole = _towards_zero(array)
@@ -135,7 +135,7 @@ def _fix(x: ArrayLike, /) -> Array:
 
 
 def fix(x: ArrayLike, out: None = None) -> Array:
-    """Each element rounded towards 0, as a float: `trunc` under an older name.
+    """Round each element towards 0, as a float: `trunc` under an older name.
 
     >>> fix(-2.7)
     Array(-2., dtype=float32, weak_type=True)
@@ -183,7 +183,7 @@ def spacing(x: ArrayLike, /) -> Array:
 
 
 def _layout(dtype: Any) -> tuple[Any, int, int]:
-    """The integers as wide as a float, how many bits its fraction has, and what is added to its exponent."""
+    """The format of a float: the integer dtype of its width, the bits of its fraction, and the bias of its exponent."""
     limits = finfo(dtype)
     return np.dtype(f"int{dtype.itemsize * 8}"), limits.nmant, limits.maxexp - 1
 
@@ -209,5 +209,5 @@ def _power_of_two(power: Any, dtype: Any, part: int) -> Any:
 
 
 def _none_of(x: Any) -> Any:
-    """Where there is no power of two: zeros, infinities, NaNs."""
+    """A mask of elements without a power of two: zeros, infinities, NaNs."""
     return bitwise_not(bitwise_and(less(abs(x), np.inf), not_equal(x, 0)))

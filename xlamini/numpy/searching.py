@@ -1,4 +1,4 @@
-"""Where values stand: nonzero, searchsorted, digitize; and how often: bincount."""
+"""Searching and counting values: nonzero, searchsorted, digitize, bincount."""
 from __future__ import annotations
 
 from typing import Any
@@ -31,7 +31,7 @@ _INDEX = np.dtype("int32")
 
 
 def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) -> tuple[Array, ...]:
-    """For each axis, the indices of the elements that differ from 0, in row-major order.
+    """The indices of the elements that differ from 0, one array for each axis, in row-major order.
 
     How many there are depends on the values, so inside a traced function `size` must say how many are returned:
     indices beyond are dropped, missing ones are `fill_value` (0 if not given; one for all axes, or one for each).
@@ -45,11 +45,11 @@ def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) ->
     if size is not None:
         fills = tuple(fill_value) if np.ndim(fill_value) else (0 if fill_value is None else fill_value,) * x.ndim
         return _nonzero(x, size, fills)
-    return tuple(device_put_value(i.astype(canonicalize_dtype(int))) for i in np.nonzero(known_values("nonzero", x)))
+    return tuple(device_put_value(i.astype(canonicalize_dtype(int))) for i in np.nonzero(concrete_values("nonzero", x)))
 
 
-def known_values(name: str, x: Any, advice: str = "give it with the argument `size`") -> np.ndarray:
-    """The values of an array; an error with some advice where they are not known."""
+def concrete_values(name: str, x: Any, advice: str = "give it with the argument `size`") -> np.ndarray:
+    """The concrete values of an array; an error with some advice where it is traced."""
     if type(x) is not Tracer:
         return np.asarray(x)
     try:
@@ -105,7 +105,7 @@ def _columns(columns: list[Any]) -> Any:
 def searchsorted(
     a: ArrayLike, v: ArrayLike, side: str = "left", sorter: ArrayLike | None = None, *, method: str = "scan"
 ) -> Array:
-    """Where the elements of `v` would have to be put into the sorted `a` to keep it sorted; NaN belongs at the end.
+    """The insertion indices of the elements of `v` that keep the sorted `a` sorted; NaN belongs at the end.
 
     With side "left" before elements that are equal, with "right" after them. `sorter` has the indices that sort `a`.
     All methods give the same; the search is binary. ValueError where `a` is not one-dimensional.
@@ -125,7 +125,7 @@ def searchsorted(
 
 
 def places(table: Any, values: Any, side: str) -> Any:
-    """How many elements stand before each value, found bit by bit from the highest."""
+    """The number of elements before each value, by binary search from the highest bit."""
     table = as_operand("searchsorted", table)
     length = aval_of(table).shape[0]
     count = full(aval_of(values).shape, 0, _INDEX)
@@ -138,7 +138,7 @@ def places(table: Any, values: Any, side: str) -> Any:
 
 
 def _precedes(x: Any, y: Any) -> Any:
-    """Whether x stands before y: it is smaller, or only y is NaN."""
+    """The comparator: x precedes y if it is smaller, or only y is NaN."""
     nan_last = operators.bitwise_and(operators.equal(x, x), operators.not_equal(y, y))
     return operators.bitwise_or(operators.less(x, y), nan_last)
 
@@ -175,8 +175,7 @@ def bincount(
     length: int | None = None,
     out_sharding: Any = None,
 ) -> Array:
-    """How often each number from 0 up to the largest occurs in `x`; with `weights`, the sum of those of its
-    occurrences.
+    """The number of times each integer from 0 up to the largest occurs in `x`; with `weights`, their sum.
 
     The result is at least `minlength` long. Inside a traced function `length` must say how long; larger numbers are
     dropped. Negative ones count as 0.
@@ -192,7 +191,7 @@ def bincount(
     if numbers.ndim != 1:
         raise ValueError(f"bincount: x must be one-dimensional, got shape {numbers.shape}; use ravel")
     if length is None:
-        known = known_values("bincount", numbers, "give it with the argument `length`")
+        known = concrete_values("bincount", numbers, "give it with the argument `length`")
         length = max(minlength, int(known.max(initial=-1)) + 1)
     return _counts(numbers, 1 if weights is None else weights, length)
 

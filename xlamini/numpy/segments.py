@@ -1,4 +1,4 @@
-"""Reductions of the parts of an array that belong together: each element's part is named by an integer."""
+"""Segment reductions: elements are reduced in groups that integer segment ids define."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = ["segment_max", "segment_min", "segment_prod", "segment_sum"]
 
 
 class Segments(NamedTuple):
-    """How the parts are reduced: the update of `x.at`, the value of an empty part, and the reduction of buckets."""
+    """A segment reduction: the update of `x.at`, the value of an empty segment, and the reduction of buckets."""
 
     name: str
     update: str
@@ -50,10 +50,10 @@ def segment_sum(
     mode: str | GatherScatterMode | None = None,
     out_sharding: Any = None,
 ) -> Array:
-    """For each number, the sum of the slices of `data` along its first axis whose segment id is that number.
+    """The sum of each segment: the slices of `data` along its first axis whose segment id is that index.
 
     `segment_ids` are integers; those out of bounds, negative ones among them, are left out, or as `mode` says.
-    `num_segments` is the length of the result: one more than the largest id, if it is not given, which must be known
+    `num_segments` is the length of the result: one more than the largest id, if it is not given, which must be concrete
     then. `indices_are_sorted` and `unique_indices` are promises. With `bucket_size` that many slices are added at a
     time, and then the sums, which loses less in long ones. `out_sharding`, a PartitionSpec or NamedSharding, says how
     the result is split over a mesh.
@@ -75,7 +75,7 @@ def segment_prod(
     mode: str | GatherScatterMode | None = None,
     out_sharding: Any = None,
 ) -> Array:
-    """For each number, the product of the slices of `data` that have it as segment id; 1 for none. See `segment_sum`.
+    """The product of each segment of `data`, by segment id; 1 for an empty one. See `segment_sum`.
 
     >>> segment_prod(jnp.array([3, 2, 4]), jnp.array([0, 2, 0]))
     Array([12,  1,  2], dtype=int32)
@@ -94,8 +94,7 @@ def segment_max(
     mode: str | GatherScatterMode | None = None,
     out_sharding: Any = None,
 ) -> Array:
-    """For each number, the maximum of the slices of `data` that have it as segment id; for none, the lowest value
-    there is (minus infinity). See `segment_sum`.
+    """The maximum of each segment of `data`; for an empty one the lowest value (minus infinity). See `segment_sum`.
 
     >>> segment_max(jnp.array([3.0, 2.0, 4.0]), jnp.array([0, 2, 0]))
     Array([  4., -inf,   2.], dtype=float32)
@@ -114,8 +113,7 @@ def segment_min(
     mode: str | GatherScatterMode | None = None,
     out_sharding: Any = None,
 ) -> Array:
-    """For each number, the minimum of the slices of `data` that have it as segment id; for none, the highest value
-    there is (infinity). See `segment_sum`.
+    """The minimum of each segment of `data`; for an empty one the highest value (infinity). See `segment_sum`.
 
     >>> segment_min(jnp.array([3.0, 2.0, 4.0]), jnp.array([0, 2, 0]))
     Array([ 3., inf,  2.], dtype=float32)

@@ -1,4 +1,4 @@
-"""Choosing between values: where, select, and replacing what is no number."""
+"""Selection between values: where, select, and the replacement of NaN and infinities."""
 from __future__ import annotations
 
 import math
@@ -28,9 +28,9 @@ def where(
     size: int | None = None,
     fill_value: Any = None,
 ) -> Any:
-    """The elements of `x` where the condition holds, those of `y` elsewhere; without both, `nonzero(condition)`.
+    """The elements of `x` where the condition holds, else those of `y`; without both, `nonzero(condition)`.
 
-    All three are broadcast together; `x` and `y` are brought to one dtype. `size` and `fill_value` are for `nonzero`.
+    All three broadcast; `x` and `y` are promoted to one dtype. `size` and `fill_value` are for `nonzero`.
 
     >>> where(xlamini.numpy.array([True, False]), 1, 2.5)
     Array([1. , 2.5], dtype=float32, weak_type=True)
@@ -70,9 +70,9 @@ def select(condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayLike], defau
 def piecewise(
     x: ArrayLike, condlist: Any, funclist: Sequence[ArrayLike | Callable[..., Any]], *args: Any, **kw: Any
 ) -> Array:
-    """For each element the value of the last function whose condition holds; one function more is for where none does.
+    """A piecewise function: the value of the last function whose condition holds; one function more is the default.
 
-    Functions are called with all of `x` and `*args, **kw`; numbers stand for functions that are constant.
+    Functions are called with all of `x` and `*args, **kw`; numbers are constant functions.
 
     >>> piecewise(xlamini.numpy.arange(3.0), [xlamini.numpy.arange(3) > 1], [lambda v: 10 * v, -1.0])
     Array([-1., -1., 20.], dtype=float32)

@@ -1,7 +1,7 @@
 """Sets of the values in arrays: unique values, union, intersection, differences, membership.
 
-Each is found by sorting, so that equal values are neighbours; a mask then says which of the sorted elements belong to
-the result. How many those are depends on the values: it is counted, or given as `size`.
+All of them sort, so that equal values are neighbors; a mask then selects the sorted elements of the result. Their
+number depends on the values: it is counted, or given as `size`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _BOOL = np.dtype(bool)
 
 
 class UniqueAll(NamedTuple):
-    """What `unique_all` finds."""
+    """The results of `unique_all`."""
 
     values: Array
     indices: Array
@@ -40,14 +40,14 @@ class UniqueAll(NamedTuple):
 
 
 class UniqueCounts(NamedTuple):
-    """What `unique_counts` finds."""
+    """The results of `unique_counts`."""
 
     values: Array
     counts: Array
 
 
 class UniqueInverse(NamedTuple):
-    """What `unique_inverse` finds."""
+    """The results of `unique_inverse`."""
 
     values: Array
     inverse_indices: Array
@@ -65,7 +65,7 @@ def unique(
     fill_value: ArrayLike | None = None,
     sorted: bool = True,
 ) -> Any:
-    """The different values of an array in increasing order, or its different slices along `axis`.
+    """The distinct values of an array in increasing order, or its distinct slices along `axis`.
 
     On request also the index where each occurs first, for each element the index of its value in the result, and how
     often each occurs. NaNs are one value, unless `equal_nan` is False. The result is sorted also if `sorted` is False.
@@ -142,8 +142,8 @@ def intersect1d(
 ) -> Any:
     """The values that both of two arrays have, in increasing order; on request also where each occurs first.
 
-    Inside a traced function `size` must say how many are returned; missing ones are `fill_value`, or the smallest
-    value found, and their indices are the sizes of the arrays. `assume_unique` changes nothing.
+    Inside a traced function `size` is the length of the result; missing elements are `fill_value`, or the smallest
+    common value, and their indices are the sizes of the arrays. `assume_unique` changes nothing.
 
     >>> intersect1d(jnp.array([3, 1, 2]), jnp.array([2, 3]))
     Array([2, 3], dtype=int32)
@@ -191,7 +191,7 @@ def setxor1d(
 ) -> Array:
     """The values that just one of two arrays has, in increasing order; `size` and `fill_value` are as in `unique`.
 
-    `assume_unique` says that neither array has a value twice.
+    `assume_unique` promises that neither array has a value twice.
 
     >>> setxor1d(jnp.array([1, 3]), jnp.array([2, 3]))
     Array([1, 2], dtype=int32)
@@ -214,7 +214,7 @@ def isin(
     *,
     method: str = "auto",
 ) -> Array:
-    """For each element whether it occurs in `test_elements`, or with `invert` whether it does not. NaN occurs nowhere.
+    """Test elementwise whether `test_elements` has this value, or with `invert` whether not. NaN occurs nowhere.
 
     All methods give the same: "compare_all" compares each with each, the others search in the sorted elements.
 
@@ -252,7 +252,7 @@ def _occurs(x: Any, tests: Any, method: str) -> Any:
 
 @composite()
 def _first_and(values: Any, mask: Any) -> Any:
-    """Where sorted values differ from the one before, and the mask holds."""
+    """A mask of sorted values that differ from their predecessor, where the mask holds."""
     start = operators.equal(iota(np.dtype("int32"), values.shape[0]), 0)
     return operators.bitwise_and(operators.bitwise_or(changes(values, True), start), mask)
 
@@ -284,7 +284,7 @@ def _picked(values: Any, mask: Any, size: int, fill_value: Any) -> Any:
 
 @composite()
 def _indices_of(found: Any, starts: Any, taken: Any, order: Any, others: Any, others_order: Any) -> Any:
-    """Where the values found occur first in each array, and the arrays' sizes for fillings."""
+    """The first index of each common value in both arrays; the arrays' sizes for padding."""
     sizes = order.shape[0], others_order.shape[0]
     if 0 in sizes:
         return tuple(full(starts.shape, size, order.dtype) for size in sizes)

@@ -130,7 +130,7 @@ def moveaxis(a: ArrayLike, source: int | Sequence[int], destination: int | Seque
 
 
 def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
-    """One axis moved to stand before axis `start`."""
+    """Move one axis to the position before axis `start`."""
     x = as_operand("rollaxis", a)
     source = as_axis("rollaxis", axis, x.ndim)
     place = start if start == x.ndim else as_axis("rollaxis", start, x.ndim)
@@ -138,7 +138,7 @@ def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
 
 
 def expand_dims(a: ArrayLike, axis: int | Sequence[int]) -> Array:
-    """Axes of length 1 put in, so that they stand at `axis` of the result.
+    """Insert axes of length 1, which become `axis` of the result.
 
     >>> expand_dims(xlamini.numpy.ones(3), (0, 2)).shape
     (1, 3, 1)
@@ -171,7 +171,7 @@ def atleast_1d(*arys: ArrayLike) -> Array | list[Array]:
 
 
 def atleast_2d(*arys: ArrayLike) -> Array | list[Array]:
-    """Each array with at least two dimensions; new ones stand in front."""
+    """Each array with at least two dimensions; new ones come first."""
     return _each("atleast_2d", arys, lambda x: _shape.reshape(x, (1,) * (2 - x.ndim) + x.shape) if x.ndim < 2 else x)
 
 
@@ -197,7 +197,7 @@ def ndim(a: Any) -> int:
 
 
 def isscalar(element: Any) -> bool:
-    """Whether a value has no dimensions: a number, text, or an array of rank 0.
+    """Test whether a value has no dimensions: a number, text, or an array of rank 0.
 
     >>> isscalar(3.5), isscalar(jnp.arange(2))
     (True, False)
@@ -206,7 +206,7 @@ def isscalar(element: Any) -> bool:
 
 
 def iterable(y: Any) -> bool:
-    """Whether a value can be iterated over; an array of rank 0 cannot.
+    """Test whether a value can be iterated over; an array of rank 0 cannot.
 
     >>> iterable(jnp.arange(2)), iterable(3)
     (True, False)

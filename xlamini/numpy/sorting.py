@@ -35,7 +35,7 @@ def sort(
 ) -> Array:
     """The elements in increasing order along `axis`; of the flattened array if it is None. NaNs come last.
 
-    `descending` turns the result around. TypeError for `kind` and `order`, which NumPy has and xlamini has not.
+    `descending` reverses the result. TypeError for `kind` and `order`, which NumPy has and xlamini has not.
 
     >>> sort(jnp.array([3, 1, 2]))
     Array([1, 2, 3], dtype=int32)
@@ -95,7 +95,7 @@ def lexsort(keys: Array | np.ndarray | Sequence[ArrayLike], axis: int = -1) -> A
 
 @composite(static=("kth", "axis"))
 def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
-    """The elements along `axis` with those that sorting would put before place `kth` before it, and the others behind.
+    """Partition the elements along `axis`: those that sort before index `kth` come before it, the others after.
 
     The former are in increasing, the latter in decreasing order. NotImplementedError for complex numbers.
 

@@ -1,4 +1,4 @@
-"""Taking elements in an order known while tracing: by slices and their reverses, which are quicker than a gather.
+"""Taking elements at static indices: by slices and their reverses, which are faster than a gather.
 
 The order is parted into runs: stretches that count up, count down, or stay. Rolling and padding by reflection have a
 few of them.

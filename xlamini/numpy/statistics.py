@@ -154,7 +154,7 @@ def _mean(name: str, x: Any, axis: Axis, keepdims: bool, where: Any) -> Any:
 
 
 def _counted(name: str, x: Any, axis: Axis, keepdims: bool, where: Any, dtype: Any) -> Any:
-    """How many elements `where` leaves, over `axis`."""
+    """The number of elements that `where` selects, over `axis`."""
     shape = np.broadcast_shapes(aval_of(x).shape, aval_of(where).shape)
     mask, _ = broadcasted(name, as_mask(name, where), full(aval_of(x).update(shape=shape), 0))
     ones = mask if aval_of(mask).shape == shape else broadcast_in_dim(mask, shape, ())

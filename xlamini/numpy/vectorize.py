@@ -1,7 +1,7 @@
 """vectorize: a function of single elements, or of small arrays, becomes one of arrays that broadcast.
 
-With a signature such as "(n,m),(m)->(n)" each argument ends in the axes that the function itself takes (its core);
-what stands before them is broadcast over all arguments, and mapped.
+With a signature such as "(n,m),(m)->(n)" each argument ends in the axes that the function itself takes (its core); the
+axes before them are broadcast over all arguments, and mapped.
 """
 from __future__ import annotations
 
@@ -38,10 +38,9 @@ def vectorize(
 ) -> Callable[..., Any]:
     """`pyfunc`, which takes scalars, as a function of arrays that broadcast; or, with `signature`, of their last axes.
 
-    Arguments whose positions or names are in `excluded` reach `pyfunc` as they are, and so does None; a signature
-    names the other keyword arguments after the positional ones. The calls are one vmap, no loop. ValueError for a
-    signature that cannot be read, TypeError for a wrong number of arguments or outputs, ShapeError for sizes that do
-    not fit.
+    Arguments whose positions or names are in `excluded` reach `pyfunc` unchanged, and so does None; a signature names
+    the other keyword arguments after the positional ones. The calls are one vmap, no loop. ValueError for a signature
+    that cannot be read, TypeError for a wrong number of arguments or outputs, ShapeError for sizes that do not fit.
 
     >>> vectorize(lambda m, v: m @ v, signature="(n,m),(m)->(n)")(jnp.ones((5, 2, 3)), jnp.ones(3)).shape
     (5, 2)
@@ -141,7 +140,7 @@ def _check_output(name: str, shape: tuple[int, ...], core: Core, sizes: dict[str
 
 
 def _over_outer_axes(name: str, fun: Any, arrays: Sequence[Any], ranks: Sequence[int]) -> Any:
-    """`fun` mapped over what stands before the last `ranks` axes, broadcast."""
+    """`fun` mapped over all axes before the last `ranks`, broadcast."""
     outer = [aval_of(x).shape[: aval_of(x).ndim - rank] for x, rank in zip(arrays, ranks, strict=True)]
     try:
         shape = np.broadcast_shapes(*outer)

@@ -1,4 +1,4 @@
-"""How exact a result must be: what users ask of exp, log, sin and their kin with the argument `accuracy`."""
+"""Accuracy requirements: the argument `accuracy` of exp, log, sin and related functions."""
 from __future__ import annotations
 
 import functools
@@ -24,7 +24,7 @@ class AccuracyMode(Enum):
 
 @dataclass(frozen=True)
 class Tolerance:
-    """How far a result may be off: `atol + rtol * abs(result)`, or `ulps` units in its last place.
+    """An error bound on a result: `atol + rtol * abs(result)`, or `ulps` units in its last place.
 
     ValueError for a negative number.
 

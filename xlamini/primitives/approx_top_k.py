@@ -1,4 +1,4 @@
-"""approx_max_k, approx_min_k: nearly the largest or smallest elements along a dimension.
+"""approx_max_k, approx_min_k: the approximately largest or smallest elements along a dimension.
 
 An answer is good enough that misses some of them now and then; the exact one always is, and is what this gives. How
 many results there are before they are aggregated is XLA's rule: Chern et al., "TPU-KNN: K nearest neighbor search at
@@ -157,7 +157,7 @@ def _count(
     reduction_input_size_override: int,
     aggregate_to_topk: bool,
 ) -> int:
-    """How many results there are."""
+    """The number of results."""
     size = x.shape[reduction_dimension]
     lanes = _LANES_OF_VECTORS if x.ndim == 1 else _LANES
     if aggregate_to_topk or size <= lanes:

@@ -95,7 +95,7 @@ class ArgExtremum(Primitive):
         return Cost(x.size, x.nbytes + self.shape_rule(x, **params).nbytes)
 
     def _in_pairs(self, ctx: Any, x: Any, aval: ShapedArray, axis: int, index_dtype: Any) -> Any:
-        """One reduction, of pairs (element, place)."""
+        """An arg extremum as one reduction over pairs (element, index)."""
         out = aval.update(shape=(*aval.shape[:axis], *aval.shape[axis + 1 :]))
         places = ctx.op("stablehlo.iota", avals=[aval.update(dtype=index_dtype)], iota_dimension=f"{axis} : i64")
         scalars = [ShapedArray((), aval.dtype), ShapedArray((), index_dtype)]
@@ -116,7 +116,7 @@ class ArgExtremum(Primitive):
         places = ShapedArray((outer, inner), index)
 
         def window(x: Any, block: Any) -> list[Any]:
-            # The last block ends with the axis: what it shares with the one before it was found there.
+            # The last block ends with the axis: the one before it has already covered the elements they share.
             start = min(block * size, n - size)
             return [start, windows(x, start, size)]
 
@@ -131,7 +131,7 @@ class ArgExtremum(Primitive):
         return ctx.inline(place, start, within, avals=[places] * 2)
 
     def _chosen(self, a: Any, i: Any, b: Any, j: Any) -> list[Any]:
-        """Of two pairs (element, place) the one that wins, the first one if they are equal."""
+        """Combine two pairs (element, index): the winner of the two, the first on a tie."""
         wins = bitwise_or(self.better(a, b), ne(a, a))
         first = bitwise_or(wins, bitwise_and(eq(a, b), lt(i, j)))
         return [where(wins, a, b), where(first, i, j)]

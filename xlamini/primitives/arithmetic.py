@@ -1,6 +1,6 @@
 """Elementwise arithmetic: sums, products, quotients, extrema, magnitudes.
 
-`mul` and `neg` stand in elementwise.py, because the family's own rules are made of them.
+`mul` and `neg` are defined in elementwise.py, because the family's own rules use them.
 """
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def _(ct: Any, x: Any, y: Any) -> Any:
 
 @elementwise(hlo="stablehlo.remainder", accepts=REAL)
 def rem(x: Any, y: Any) -> Any:
-    """What is left of x after division by y rounded towards zero, elementwise; it has the sign of x.
+    """The elementwise remainder of x / y, with the quotient rounded towards zero; it has the sign of x.
 
     >>> rem(-7, 3)
     Array(-1, dtype=int32, weak_type=True)
@@ -161,7 +161,7 @@ def _ordered(x: Any, y: Any, before: Any) -> Any:
 
 
 def _share(x: Any, y: Any, out: Any) -> Any:
-    """The derivative of an extremum in x: 1 where x is it, 1/2 where y is it as well, 0 elsewhere."""
+    """The derivative of an extremum in x: 1 where x alone is the extremum, 1/2 on a tie with y, 0 otherwise."""
     _, one, half, nothing = like_dtypes((out, 1, 0.5, 0))
     return where(eq(x, out), where(eq(y, out), half, one), nothing)
 

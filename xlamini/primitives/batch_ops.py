@@ -17,6 +17,6 @@ def move_batch_dim(x: Any, size: int, source: int | None, destination: int) -> A
 def with_batch_first(
     operands: Sequence[Any], dims: Sequence[int | None], size: int, marked: Sequence[bool] | None = None
 ) -> list[Any]:
-    """The operands with their batch dimension at 0: all of them, or those that are marked."""
+    """Move the batch dimension to 0, in all operands or in those marked."""
     marks = [True] * len(dims) if marked is None else marked
     return [move_batch_dim(x, size, d, 0) if m else x for x, d, m in zip(operands, dims, marks, strict=True)]

@@ -26,7 +26,7 @@ def bitwise_xor(x: Any, y: Any) -> Any:
 
 @elementwise(hlo="stablehlo.not", accepts=INTEGER | BOOL)
 def bitwise_not(x: Any) -> Any:
-    """All bits turned over, elementwise: `~x`; for bools, whether x does not hold."""
+    """The elementwise bitwise complement: `~x`; for bools the logical not."""
 
 
 # In programs they are called and, or, xor, not, which Python has as keywords.

@@ -1,4 +1,4 @@
-"""Where the extrema along an axis are, looked for in blocks: in which block first, then where in that one.
+"""A two-level search for extrema along an axis: first for the block that has the extremum, then within that block.
 
 The first block whose extremum is that of all has its first occurrence. So each element is read once, by a plain
 reduction, which the CPU vectorises, and a second time only in one block. Arrays have the shape (outer, n, inner) here,
@@ -51,7 +51,7 @@ def block_extrema(extremum: Reduction, x: Any, size: int) -> Any:
 
 
 def windows(x: Any, start: Any, size: int) -> Any:
-    """Of each line of elements along the axis those from its start on; start is (outer, inner), the axis comes last."""
+    """A window of each line along the axis, from its start on; start is (outer, inner), the axis comes last."""
     outer, _, inner = aval_of(x).shape
     if outer * inner == 1:
         zero = literal(0, aval_of(start).dtype)

@@ -27,10 +27,10 @@ BLOCK, STEP = 64, 64
 
 
 class Scan(NamedTuple):
-    """What runs along the axis: `combine(x, y)`, its neutral number, and what it makes of all along axis 1.
+    """A cumulative operation: `combine(x, y)`, its neutral number, and its reduction of a whole array along axis 1.
 
-    `few` gives the running results along axis 1 of few elements, in the same direction. `apart` says to combine the
-    elements of a block among themselves before that with what was before: the rounding errors of sums are then smaller.
+    `few` gives the cumulative results along axis 1 of few elements, in the same direction. `within_first` combines the
+    elements of a block with each other before the carry is added, which makes the rounding errors of sums smaller.
     """
 
     combine: Callable[[Any, Any], Any]
@@ -38,7 +38,7 @@ class Scan(NamedTuple):
     total: Callable[[Any], Any]
     few: Callable[[Any], Any]
     reverse: bool
-    apart: bool
+    within_first: bool
 
 
 def blocked_scan(scan: Scan, x: Any) -> Any:
@@ -49,12 +49,12 @@ def blocked_scan(scan: Scan, x: Any) -> Any:
     first = missing if scan.reverse else 0
     x = _padded(scan, x, missing, 0)
     x = reshape(x, (outer * blocks, size, inner))
-    out = _within_blocks(scan, x, None if blocks == 1 else _before(scan, x, outer))
+    out = _within_blocks(scan, x, None if blocks == 1 else _carries(scan, x, outer))
     return slice_in_dim(reshape(out, (outer, blocks * size, inner)), first, first + n, axis=1)
 
 
 def lanes_of(aval: ShapedArray) -> int:
-    """How many blocks (…, inner) a step is for: about STEP bytes of them, a power of two."""
+    """The number of blocks (…, inner) that a step handles: about STEP bytes of them, a power of two."""
     return 1 << max(1, min(16, STEP // (aval.dtype.itemsize * aval.shape[-1]))).bit_length() - 1
 
 
@@ -70,8 +70,8 @@ def blocks_of(outer: int, n: int, lanes: int) -> tuple[int, int]:
     return blocks + (-blocks % lanes if blocks > lanes**2 else 0), BLOCK
 
 
-def _before(scan: Scan, x: Any, outer: int) -> Any:
-    """For each of (outer * blocks, size, inner) what all blocks before it come to: (outer * blocks, 1, inner)."""
+def _carries(scan: Scan, x: Any, outer: int) -> Any:
+    """The carry into each block, from all blocks before it: (outer * blocks, 1, inner)."""
     all_blocks, _, inner = aval_of(x).shape
     totals = reshape(scan.total(x), (outer, all_blocks // outer, inner))
     running = scan.few(totals) if all_blocks // outer <= FEW else blocked_scan(scan, totals)
@@ -83,29 +83,29 @@ FEW = 2048
 
 
 def _within_blocks(scan: Scan, x: Any, before: Any) -> Any:
-    """The running results in blocks (blocks, size, inner), each combined with what was before its block."""
+    """The cumulative results in blocks (blocks, size, inner), each combined with its block's carry."""
     blocks, size, inner = aval_of(x).shape
-    together = min(blocks, lanes_of(aval_of(x)))
-    spare = -blocks % together
+    lanes = min(blocks, lanes_of(aval_of(x)))
+    spare = -blocks % lanes
     x, *rest = [_with_blocks(scan, y, spare) for y in (x, before) if y is not None]
-    part, zero, first = (together, 1, inner), place(0), place(size - 1 if scan.reverse else 0)
+    part, zero, first = (lanes, 1, inner), place(0), place(size - 1 if scan.reverse else 0)
 
     def step(i: Any, last: Any, x: Any) -> list[Any]:
         at = place(size - 1) - rem(i, place(size)) if scan.reverse else rem(i, place(size))
-        block = div(i, place(size)) * together
+        block = div(i, place(size)) * lanes
         element = dynamic_slice_p.bind(x, block, at, zero, slice_sizes=part)
         earlier = [dynamic_slice_p.bind(y, block, zero, zero, slice_sizes=part) for y in rest]
-        last, found = _following(scan, eq(at, first), last, element, *earlier)
+        last, found = _step(scan, eq(at, first), last, element, *earlier)
         return [last, dynamic_update_slice_p.bind(x, found, block, at, zero)]
 
     start = zeros(aval_of(x).update(shape=part))
-    _, out = scalar_loop(step, (blocks + spare) // together * size, start, x)
+    _, out = scalar_loop(step, (blocks + spare) // lanes * size, start, x)
     return slice_in_dim(out, 0, blocks)
 
 
-def _following(scan: Scan, begins: Any, last: Any, element: Any, earlier: Any = None) -> tuple[Any, Any]:
-    """What the next step combines its element with, and the result; `last` is that of the step before."""
-    if earlier is not None and not scan.apart:
+def _step(scan: Scan, begins: Any, last: Any, element: Any, earlier: Any = None) -> tuple[Any, Any]:
+    """One step of the scan: the carry for the next step, and the result; `last` is the previous step's carry."""
+    if earlier is not None and not scan.within_first:
         out = scan.combine(where(begins, earlier, last), element)
         return out, out
     out = where(begins, element, scan.combine(last, element))

@@ -48,13 +48,13 @@ class Comparison(Elementwise):
 
 
 class TotalOrder(Comparison):
-    """Of floats in the order of their bits, in which -0.0 comes before 0.0 and NaNs come last, or first if negative."""
+    """A comparison of floats in the order of their bits: -0.0 before 0.0, NaNs last, or first if negative."""
 
     of_floats = "TOTALORDER"
 
 
 class Equality(Comparison):
-    """Also of random keys, whose words are compared."""
+    """Equality, for random keys too, whose words are compared."""
 
     def physical(self, operands: Sequence[Any], avals: Sequence[ShapedArray], **params: Any) -> Any:
         count = aval_of(operands[0]).shape[-1]
@@ -64,44 +64,44 @@ class Equality(Comparison):
 
 @elementwise(family=Equality, hlo="EQ", accepts=ANY | EXTENDED)
 def eq(x: Any, y: Any) -> Any:
-    """Whether two values are equal, elementwise: `x == y`."""
+    """Test elementwise whether `x == y`."""
 
 
 @elementwise(family=Equality, hlo="NE", accepts=ANY | EXTENDED)
 def ne(x: Any, y: Any) -> Any:
-    """Whether two values differ, elementwise: `x != y`."""
+    """Test elementwise whether `x != y`."""
 
 
 @elementwise(family=Comparison, hlo="LT", accepts=REAL | BOOL)
 def lt(x: Any, y: Any) -> Any:
-    """Whether the first value is smaller, elementwise: `x < y`."""
+    """Test elementwise whether `x < y`."""
 
 
 @elementwise(family=Comparison, hlo="LE", accepts=REAL | BOOL)
 def le(x: Any, y: Any) -> Any:
-    """Whether the first value is not larger, elementwise: `x <= y`."""
+    """Test elementwise whether `x <= y`."""
 
 
 @elementwise(family=Comparison, hlo="GT", accepts=REAL | BOOL)
 def gt(x: Any, y: Any) -> Any:
-    """Whether the first value is larger, elementwise: `x > y`."""
+    """Test elementwise whether `x > y`."""
 
 
 @elementwise(family=Comparison, hlo="GE", accepts=REAL | BOOL)
 def ge(x: Any, y: Any) -> Any:
-    """Whether the first value is not smaller, elementwise: `x >= y`."""
+    """Test elementwise whether `x >= y`."""
 
 
 @elementwise(family=TotalOrder, hlo="EQ", accepts=REAL | BOOL)
 def eq_to(x: Any, y: Any) -> Any:
-    """Whether two values are equal in the total order, elementwise."""
+    """Test elementwise whether x equals y in the total order."""
 
 
 @elementwise(family=TotalOrder, hlo="LT", accepts=REAL | BOOL)
 def lt_to(x: Any, y: Any) -> Any:
-    """Whether the first value comes first in the total order, elementwise."""
+    """Test elementwise whether x precedes y in the total order."""
 
 
 @elementwise(family=TotalOrder, hlo="LE", accepts=REAL | BOOL)
 def le_to(x: Any, y: Any) -> Any:
-    """Whether the first value does not come last in the total order, elementwise."""
+    """Test elementwise whether x precedes or equals y in the total order."""

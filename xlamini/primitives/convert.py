@@ -1,4 +1,4 @@
-"""The same values in another dtype, at another precision, or the same bits read as another dtype."""
+"""Conversions: values in another dtype or at another precision, and bits read as another dtype."""
 from __future__ import annotations
 
 import operator
@@ -19,7 +19,7 @@ from xlamini.primitives.elementwise import ANY, BOOL, COMPLEX, FLOAT, Elementwis
 
 
 def convert_element_type(operand: Any, new_dtype: Any) -> Any:
-    """The values of an array in another dtype.
+    """Convert an array to another dtype.
 
     Floats lose their fraction in an integer dtype, complex numbers their imaginary part in a real one. A 64-bit dtype
     is narrowed, with a warning, unless x64 is on; TypeError for what is no dtype.

@@ -129,7 +129,7 @@ class Cumulative(Primitive):
     def _by_blocks(self, x: Any, *, axis: int, reverse: bool) -> Any:
         shape, dtype = aval_of(x).shape, aval_of(x).dtype
         few = functools.partial(self.bind, axis=1, reverse=reverse)
-        scan = Scan(self.combine.bind, self.start(dtype), self.total, few, reverse, apart=self.combine is add)
+        scan = Scan(self.combine.bind, self.start(dtype), self.total, few, reverse, within_first=self.combine is add)
         lines = (math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :]))
         return reshape(blocked_scan(scan, reshape(x, lines)), shape)
 

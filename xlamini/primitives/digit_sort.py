@@ -1,4 +1,4 @@
-"""How the CPU sorts long rows: by the digits of integers that order as the elements do (see radix_sort.py).
+"""A radix sort of long rows on the CPU, over integers that order as the elements do (see radix_sort.py).
 
 One array is sorted as such integers, which tell the elements. Of several arrays, or where an order has several keys,
 an integer holds a key and, below it, a place: sorted by the key alone they say where each operand's elements come from.
@@ -36,7 +36,7 @@ _DTYPES = "bool int8 uint8 int16 uint16 int32 uint32 int64 uint64 float16 bfloat
 
 
 def fits_digits(keys: Sequence[ShapedArray], axis: int) -> bool:
-    """Whether arrays with these keys should be sorted here."""
+    """True if arrays with these keys should be sorted by digits."""
     first = keys[0]
     long = first.shape[axis] > ROWS_ABOVE and SIZES_ABOVE < first.size < 2**31
     return long and all(key.dtype.name in _DTYPES.split() for key in keys)
@@ -107,7 +107,7 @@ def _with_zeros_as_they_came(x: Any, row: Any, ordered: Any) -> Any:
 
 
 def _count_below(word: Any, ordered: Any) -> Any:
-    """How many elements of a sorted row are smaller, found bit by bit from the highest."""
+    """The number of smaller elements in a sorted row, by binary search from the highest bit."""
     size = aval_of(ordered).shape[0]
     highest = size.bit_length() - 1
 

@@ -1,7 +1,8 @@
 """Exact recipes for products: `DotAlgorithm`, the presets of it, and how a platform without them follows one.
 
-XLA's compilers for GPU and TPU take a recipe as it is written. The one for CPUs knows few, and not for all shapes:
-there the operands are rounded to the recipe's dtypes, multiplied and summed in its dtype, in one product.
+XLA's compilers for GPU and TPU take an algorithm as it is written. The one for CPUs supports few of them, and not for
+all shapes: there the operands are rounded to the algorithm's dtypes, multiplied and summed in its dtype, in one
+product.
 """
 from __future__ import annotations
 
@@ -124,8 +125,8 @@ def _narrow_type(algorithm: DotAlgorithmPreset, dtype: Any) -> str:
     return _element_type(dtype)
 
 
-def knows(platform: str, recipe: Recipe) -> bool:
-    """Whether a platform's compiler takes a recipe; where it does not, `followed` does what the recipe says."""
+def supports(platform: str, recipe: Recipe) -> bool:
+    """True if a platform's compiler supports an algorithm; otherwise `followed` emulates it."""
     known = _KNOWN.get(platform, frozenset())
     if recipe.lhs.startswith("f8"):
         return "f8" in known and recipe.rhs.startswith("f8") and "f8E4M3FN" in recipe
@@ -147,7 +148,7 @@ def by_recipe(ctx: Any, recipe: Recipe, operands: Sequence[Any], **attributes: A
 
 
 def followed(ctx: Any, recipe: Recipe, operands: Sequence[Any], **attributes: Any) -> Any:
-    """The product of operands rounded as the recipe says, where the platform does not know it."""
+    """The product of rounded operands that emulates an algorithm on platforms without it."""
     exact = recipe.products > 1
     values = [
         _rounded(ctx, x, aval, recipe.total if exact else name)

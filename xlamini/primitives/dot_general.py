@@ -1,8 +1,8 @@
 """dot_general: products of two arrays summed over pairs of dimensions; all of matmul, dot, einsum is made of it.
 
-The dimensions of an operand are of three kinds. *Batch* dimensions are shared and kept, *contracting* ones are shared
-and summed, *free* ones belong to one operand. The result has the batch dimensions first, then the free ones of the
-left operand, then those of the right one.
+The dimensions of an operand are of three kinds. *Batch* dimensions are shared and remain, *contracting* ones are shared
+and summed, *free* ones belong to one operand. The result has the batch dimensions first, then the free ones of the left
+operand, then those of the right one.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from xlamini.core.sharding.factors import Factors, dims
 from xlamini.core.tangents import Zero, is_linear, is_zero, tangent_aval
 from xlamini.core.tracer import aval_of
 from xlamini.primitives.convert import convert
-from xlamini.primitives.dot_algorithm import Algorithm, by_recipe, followed, knows, recipe
+from xlamini.primitives.dot_algorithm import Algorithm, by_recipe, followed, recipe, supports
 from xlamini.primitives.out_sharding import in_sharding
 from xlamini.primitives.precision import CanonicalPrecision, Precision, canonical_precision, precision_config, swapped
 from xlamini.primitives.shape import transpose
@@ -198,7 +198,7 @@ class DotGeneral(Primitive):
         if not isinstance(precision, Algorithm):
             return ctx.op("stablehlo.dot_general", *_in_accepted_dtypes(ctx, operands), **attributes)
         steps = recipe(precision, [a.dtype for a in ctx.avals_in])
-        if knows(ctx.platform, steps):
+        if supports(ctx.platform, steps):
             return by_recipe(ctx, steps, operands, **attributes)
         if ctx.platform != "cpu":  # whose products are exact; others round wide operands unless they are told not to
             attributes["precision_config"] = precision_config((Precision.HIGHEST, Precision.HIGHEST))
@@ -294,7 +294,7 @@ def _transposed(
     preferred_element_type: Any,
     target_first: bool = True,
 ) -> Any:
-    """The cotangent of `target`, whose dimensions stand first in `dimension_numbers`."""
+    """The cotangent of `target`, whose dimensions come first in `dimension_numbers`."""
     (contract, other_contract), (batch, other_batch) = dimension_numbers
     free, other_free = free_dimensions(target.ndim, aval_of(other).ndim, dimension_numbers)
     start = len(batch) + (len(free) if target_first else 0)
@@ -337,10 +337,10 @@ def _in_accepted_dtypes(ctx: Any, operands: Sequence[Any]) -> list[Any]:
 
 
 def _are_narrow(dtypes: Sequence[Any]) -> bool:
-    """Whether an operand is of less than 8 bits, or a float of 8: these promote with no other dtype."""
+    """True for dtypes of less than 8 bits and floats of 8, which promote with no other dtype."""
     return any(itemsize_bits(d) < 8 or d.name.startswith("float8_") for d in dtypes)
 
 
 def _is_too_narrow(ctx: Any, dtype: Any, out: Any) -> bool:
-    """Whether XLA's CPU compiler fails on operands of less than 8 bits, as it does if the result is wider."""
+    """True if XLA's CPU compiler fails on operands of less than 8 bits, as it does if the result is wider."""
     return ctx.platform == "cpu" and dtype != out and itemsize_bits(dtype) < 8

@@ -1,4 +1,4 @@
-"""dynamic_slice: a box of fixed size cut out of an array where the program says while it runs.
+"""dynamic_slice: a box of fixed size, read from an array at indices computed at run time.
 
 A box that would stick out is moved inside. `dynamic_update_slice` is the adjoint.
 """

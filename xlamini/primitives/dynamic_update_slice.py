@@ -1,4 +1,4 @@
-"""dynamic_update_slice: an array with a box of it replaced, where the program says while it runs.
+"""dynamic_update_slice: an array with one box replaced, at indices computed at run time.
 
 A box that would stick out is moved inside, as in `dynamic_slice`.
 """

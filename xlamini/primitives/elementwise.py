@@ -8,9 +8,9 @@
     def _(x, *, out):
         return (1 + out) * (1 - out)
 
-Arity and parameters (keyword-only) come from the signature. Operands have one common shape, or none: a scalar stands
-for an array filled with it, which keeps programs short; it is spread out only when StableHLO is written. Axes of size 1
-stretch in the same way, between operands of one rank.
+Arity and parameters (keyword-only) come from the signature. Operands have one common shape, or none: a scalar
+represents an array filled with it, which makes programs short; it is broadcast only when StableHLO is written. Axes of
+size 1 broadcast likewise, between operands of one rank.
 """
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ class Elementwise(Primitive):
     def derivatives(self, *partials: Callable[..., Any]) -> Callable[..., Any]:
         """The partial derivatives in each operand, each `partial(*operands, out=out)`; 0, 1 and -1 cost nothing.
 
-        A partial derivative may also come as the function of the tangent that it stands for.
+        A partial derivative may also be a function of the tangent: its product with that tangent.
         """
         self.partials = partials
         return partials[0]
@@ -180,7 +180,7 @@ class Elementwise(Primitive):
 
     def batch(self, axis: Axis, operands: Sequence[Any], dims: Sequence[int | None], **params: Any) -> Any:
         placed = {(d, aval_of(x).shape) for x, d in zip(operands, dims, strict=True)} - {(None, ())}
-        if len(placed) == 1:  # all alike, but for scalars
+        if len(placed) == 1:  # all equal, but for scalars
             return self.bind(*operands, **params), placed.pop()[0]
         shape = common_shape({unbatched_shape(x, d) for x, d in zip(operands, dims, strict=True)} - {()})
         assert shape is not None
@@ -234,7 +234,7 @@ class Elementwise(Primitive):
 
 
 class LinearMap(Elementwise):
-    """An operation that is linear in all its operands together: their tangents go through it like they do."""
+    """An operation that is jointly linear in all its operands: their tangents pass through it as they do."""
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
         out = self.bind(*primals, **params)
@@ -255,9 +255,9 @@ def elementwise(
 ) -> Callable[[Callable[..., Any]], Any]:
     """Declare an elementwise operation by its signature and docstring.
 
-    `hlo` is the StableHLO (or chlo) op of the same meaning; `flops` what one element costs; `on_cpu` what stands in
-    place of the op for real floats on the CPU, where XLA is slow (a `cpu_math.vectorised` formula); `family` a subclass
-    with other rules.
+    `hlo` is the StableHLO (or chlo) op of the same meaning; `flops` the cost of one element; `on_cpu` the substitute
+    for the op for real floats on the CPU, where XLA is slow (a `cpu_math.vectorised` formula); `family` a subclass with
+    other rules.
     """
     return lambda declaration: family(declaration, hlo=hlo, accepts=accepts, flops=flops, on_cpu=on_cpu)
 
@@ -278,7 +278,7 @@ _KIND_RANK = {BOOL: 0, SIGNED: 1, UNSIGNED: 1, FLOAT: 2, COMPLEX: 3}
 
 
 def _like(x: Any, aval: ShapedArray) -> Any:
-    """A Python scalar as it is to meet an array; itself if the array's dtype cannot hold numbers of its kind."""
+    """A Python scalar in the dtype of the array it meets; unchanged if that dtype cannot hold numbers of its kind."""
     if _RANK[type(x)] > _KIND_RANK.get(kind_of(aval.dtype), -1):
         return x
     if aval.weak_type:
@@ -303,7 +303,7 @@ def spread(x: Any, aval: ShapedArray) -> Any:
 
 
 def stretched(x: Any, aval: ShapedArray) -> Any:
-    """A value of the shape of `aval`, but a scalar as it is."""
+    """A value broadcast to the shape of `aval`; a scalar is returned unchanged."""
     return spread(x, aval) if aval_of(x).shape else x
 
 

@@ -33,7 +33,7 @@ from xlamini.primitives.shape import moveaxis
 
 
 class FftType(enum.IntEnum):
-    """Which transform: of complex numbers, back, of real numbers, and back."""
+    """The kind of transform: complex (FFT), its inverse (IFFT), of real numbers (RFFT), and its inverse (IRFFT)."""
 
     FFT = 0
     IFFT = 1
@@ -148,7 +148,7 @@ def _transposed_rfft(ct: Any, lengths: Shape) -> Any:
 
 
 def _transposed_irfft(ct: Any, lengths: Shape) -> Any:
-    """Each number of the half counts twice, but for the first and, if the length is even, the last one."""
+    """The transpose of irfft: numbers of the half count twice, but for the first and, in even lengths, the last."""
     half = fft_p.bind(ct, fft_type=FftType.RFFT, fft_lengths=lengths)
     aval = aval_of(half)
     n, share = lengths[-1], 1 / math.prod(lengths)

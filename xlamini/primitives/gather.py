@@ -47,7 +47,7 @@ def gather(
 ) -> Any:
     """The windows of `slice_sizes` that begin at the index vectors along the last dimension of `start_indices`.
 
-    `mode` says what an index out of bounds means (see GatherScatterMode): by default there is none, and "fill" gives
+    `mode` sets the meaning of out-of-bounds indices (see GatherScatterMode): by default there is none, and "fill" gives
     `fill_value`, or NaN or the dtype's extreme. `unique_indices` and `indices_are_sorted` are promises that let XLA be
     faster. Raises ShapeError or TypeError for dimension numbers or operands that do not fit.
 
@@ -225,7 +225,7 @@ gather_p = Gather()
 
 
 def _in_bounds(operand: ShapedArray, indices: Any, places: Shape, window: Shape) -> Any:
-    """Whether the window at each index vector lies in the operand."""
+    """A mask of the index vectors whose window lies within the operand."""
     unmoved = eq(clamped(operand, indices, places, window), indices)
     last = aval_of(indices).ndim - 1
     columns = [squeeze(slice_in_dim(unmoved, i, i + 1, axis=last), (last,)) for i in range(len(places))]

@@ -1,7 +1,7 @@
-"""Which dimensions of a gather or scatter are split alike over a mesh.
+"""Sharding labels of gather and scatter: the dimensions that share a sharding over a mesh.
 
-Batching dimensions run along, and those that windows take whole stay as they are; those that indices point into must be
-whole. Indices may be split where each device can read its part by itself, not where devices would write to one place.
+Batching dimensions share one, and so do those that windows take whole; indexed dimensions must not be split. Indices
+may be split where each device can read its part without the others, not where devices would write to one place.
 """
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The words in which gather and scatter are told what to do: dimension numbers, and modes for indices out of bounds.
+"""The parameters of gather and scatter: dimension numbers, and modes for indices out of bounds.
 
 Both speak of an operand, of an array of index vectors, and of windows: gather reads a window of the operand at each
 index vector, scatter writes one there. A dimension of the operand is either one of the window's, or collapsed (of size
@@ -25,7 +25,7 @@ from xlamini.primitives.tangent_ops import full
 
 
 class GatherDimensionNumbers(NamedTuple):
-    """Which dimensions of operand, indices and output a gather relates.
+    """The dimension numbers that relate the operand, indices and output of a gather.
 
     `offset_dims` are the output's dimensions that a window fills, `collapsed_slice_dims` the operand's that it lacks,
     and component i of an index vector is a place in dimension `start_index_map[i]` of the operand. Batching dimensions
@@ -40,7 +40,7 @@ class GatherDimensionNumbers(NamedTuple):
 
 
 class ScatterDimensionNumbers(NamedTuple):
-    """Which dimensions of operand, indices and updates a scatter relates.
+    """The dimension numbers that relate the operand, indices and updates of a scatter.
 
     `update_window_dims` are the updates' dimensions that hold a window, `inserted_window_dims` the operand's that it
     lacks, and component i of an index vector is a place in dimension `scatter_dims_to_operand_dims[i]` of the operand.
@@ -55,7 +55,7 @@ class ScatterDimensionNumbers(NamedTuple):
 
 
 class GatherScatterMode(Enum):
-    """What an index out of bounds means.
+    """The meaning of an out-of-bounds index.
 
     CLIP moves its window inside. FILL_OR_DROP makes gather return a fill value, and scatter ignore the update.
     PROMISE_IN_BOUNDS is the caller's word that there is none, and the fastest; where the word is broken gather clips,
@@ -68,7 +68,7 @@ class GatherScatterMode(Enum):
 
     @classmethod
     def from_any(cls, mode: str | GatherScatterMode | None) -> GatherScatterMode:
-        """The mode of this name; None stands for FILL_OR_DROP."""
+        """The mode of this name; None means FILL_OR_DROP."""
         if isinstance(mode, cls):
             return mode
         name = "fill" if mode in (None, "drop") else mode
@@ -144,7 +144,7 @@ def clamped(operand: ShapedArray, indices: Any, places: Sequence[int], window: S
 
 
 def default_fill(dtype: np.dtype) -> Any:
-    """What a gather returns for an index out of bounds: NaN, the lowest integer, the highest unsigned one, or True."""
+    """The fill value for out-of-bounds indices: NaN, the lowest integer, the highest unsigned one, or True."""
     if isinstance(dtype, ExtendedDType):
         return default_fill(dtype.physical_dtype)
     if is_differentiable(ShapedArray((), dtype)):

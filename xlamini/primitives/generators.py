@@ -1,4 +1,4 @@
-"""The generators of random numbers: what each does with the words that its keys are made of.
+"""The random number generators: the operations of each on the words of its keys.
 
 threefry2x32   element i of what a key makes is the hash of the key and the number i: the same bits on every platform
 rbg            keys are split by the hash; bits come from XLA's generator, fast, but another one on each platform
@@ -40,7 +40,7 @@ _STRIDE = 10
 
 
 class Algorithm(NamedTuple):
-    """What a generator computes: `words` have the shape of the keys and a last dimension, new keys likewise.
+    """A random generator's functions: `words` have the shape of the keys and a last dimension, new keys likewise.
 
     seed(high, low) makes keys of seeds, split(words, shape) an array of keys of each key, fold_in(words, data) a key
     of each key and number, bits(words, width, shape) an array of unsigned integers of each key.
@@ -135,7 +135,7 @@ GENERATORS = {generator.name: generator for generator in ALGORITHMS}
 
 
 def _hashed(words: Any, shape: Shape) -> Sequence[Any]:
-    """Two words for each key and each number from 0 on, the numbers arranged in `shape`."""
+    """Two hashed words for each key and each counter from 0 on, the counters arranged in `shape`."""
     keys, size = aval_of(words).shape[:-1], math.prod(shape)
     whole, rank = (*keys, size), len(keys)
     if 0 in whole:
@@ -146,7 +146,7 @@ def _hashed(words: Any, shape: Shape) -> Sequence[Any]:
 
 
 def _along(x: Any, shape: Shape, dims: Sequence[int]) -> Any:
-    """A scalar as it is, an array repeated into `shape`."""
+    """An array broadcast to `shape`; a scalar is returned unchanged."""
     return broadcast_in_dim(x, shape, dims) if aval_of(x).ndim else x
 
 
@@ -172,7 +172,7 @@ def _first(words: Any) -> Any:
 
 
 def _parted(words: Any) -> Any:
-    """Each key of four words as two keys of two words."""
+    """Split each key of four words into two keys of two words."""
     return reshape(words, (*aval_of(words).shape[:-1], 2, 2))
 
 

@@ -31,7 +31,7 @@ class Stage(Copy):
 
 @elementwise(family=Stage, accepts=ANY, flops=0)
 def stage_p(x: Any) -> Any:
-    """The operand as it is."""
+    """An identity that only stages its operand."""
 
 
 stage_p.name = "stage"
@@ -56,7 +56,7 @@ class StopGradient(Elementwise):
 
 @elementwise(family=StopGradient, accepts=ANY, flops=0)
 def stop_gradient_p(x: Any) -> Any:
-    """The operand as it is."""
+    """An identity with zero derivative."""
 
 
 stop_gradient_p.name = "stop_gradient"
@@ -69,7 +69,7 @@ def _(ct: Any, x: Any) -> Any:
 
 
 def stop_gradient(x: Any) -> Any:
-    """The arrays of a pytree as they are, taken for constants by grad, jvp and their kin.
+    """Treat the arrays of a pytree as constants under grad, jvp and other derivatives.
 
     >>> xlamini.grad(lambda x: x * stop_gradient(x))(3.0)
     Array(3., dtype=float32, weak_type=True)

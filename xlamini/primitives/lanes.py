@@ -10,7 +10,7 @@ from xlamini.primitives.shape import reshape
 
 
 def reduced_by_lanes(reduction: Any, x: Any, axis: int, most: int) -> Any:
-    """`reduction` over one axis, of which at most so many elements next to each other are first kept apart.
+    """A `reduction` over one axis in two steps: into at most so many adjacent lanes first, then over the lanes.
 
     The barrier keeps XLA from making one reduction of both, which it would not vectorise.
     """

@@ -1,4 +1,4 @@
-"""What primitives share that are linear in their only operand."""
+"""The base of primitives that are linear in their only operand."""
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -14,7 +14,7 @@ from xlamini.primitives.select import where
 
 
 class LogAddExp(Elementwise):
-    """The larger operand, and what the smaller one adds to it."""
+    """The maximum of both operands plus the smaller one's contribution."""
 
     def lower(self, ctx: Any, *operands: Any) -> Any:
         return ctx.inline(_formula, *operands)
@@ -36,7 +36,7 @@ def logaddexp(x: Any, y: Any) -> Any:
 
 
 def _share(x: Any, y: Any, out: Any) -> Any:
-    # Equal infinities share alike.
+    # Equal infinities share the tangent equally.
     half = in_dtype(-math.log(2), aval_of(x).dtype)
     return exp(where(eq(x, out), where(eq(x, y), half, 0), x - out))
 

@@ -1,7 +1,7 @@
 """Python's operators on values of any dtypes and shapes, as functions; traced values and literals get them as methods.
 
-`promoted` (promotion.py) is the one place where operands are brought together. Rules of primitives are written with
-these operators.
+`promoted` (promotion.py) is the one place where operands are promoted and broadcast. Rules of primitives are written
+with these operators.
 """
 from __future__ import annotations
 
@@ -117,12 +117,12 @@ def divmod(x: Any, y: Any) -> tuple[Any, Any]:
 
 
 def _crosses_zero(rest: Any, y: Any) -> Any:
-    """Where the truncated division gave a rest of the other sign than y."""
+    """A mask of nonzero remainders of truncated division whose sign differs from that of y."""
     return bitwise_and(not_equal(less(rest, 0), less(y, 0)), not_equal(rest, 0))
 
 
 def _of_other_sign(rest: Any, y: Any) -> Any:
-    """The same, and where y is 0, as JAX has it."""
+    """The mask of `_crosses_zero`, extended to y == 0, as in JAX."""
     return bitwise_and(not_equal(arithmetic.sign.bind(rest), arithmetic.sign.bind(y)), not_equal(rest, 0))
 
 
@@ -151,7 +151,7 @@ def power(x: Any, y: Any) -> Any:
 
 
 def is_static_integer(y: Any) -> bool:
-    """Whether an exponent is part of the program: an int that is known now, and no bool."""
+    """True if an exponent is static: a concrete int, and no bool."""
     return isinstance(y, int | np.integer) and not isinstance(y, bool)
 
 
@@ -237,7 +237,7 @@ UNARY: dict[str, Function] = {"neg": negative, "pos": positive, "abs": absolute,
 
 
 def accepts(operator: str, other: Any) -> bool:
-    """Whether an array's operator takes this operand; TypeError for a list, which Python would compare by identity."""
+    """True if an array's operator takes this operand; TypeError for a list, which Python would compare by identity."""
     if is_operand(other) or stands_for_array(other):
         return True
     if isinstance(other, list | tuple):

@@ -13,7 +13,7 @@ from xlamini.primitives.tangent_ops import instantiated
 
 
 def optimization_barrier(operand: Any) -> Any:
-    """The arrays of a pytree as they are; XLA computes all of them before anything that uses one of them.
+    """An identity on the arrays of a pytree; XLA computes all of them before anything that uses one of them.
 
     >>> optimization_barrier((1.0, 2.0))
     (Array(1., dtype=float32, weak_type=True), Array(2., dtype=float32, weak_type=True))

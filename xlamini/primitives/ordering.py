@@ -1,4 +1,4 @@
-"""How values are ordered: integers that order as floats do, and the extremes of a dtype."""
+"""The order of values: integers that order as floats do, and the extremes of a dtype."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def sort_words(x: Any) -> list[Word]:
 
 
 def halves(word: Word) -> list[Word]:
-    """The same order by integers of at most 32 bits."""
+    """Order-preserving integers of at most 32 bits, in place of wider ones."""
     x, bits = word
     if bits <= 32:
         return [word]
@@ -96,7 +96,7 @@ def from_total_order(word: Any, dtype: Any) -> Any:
 
 
 def _negative_nans(dtype: Any) -> Any:
-    """How many NaNs have their sign set: these integers below -inf's go round to the end."""
+    """The number of NaNs with the sign bit set: these integers wrap around from below -inf to the end."""
     return literal((1 << finfo(dtype).nmant) - 1, np.dtype(f"uint{8 * dtype.itemsize}"))
 
 

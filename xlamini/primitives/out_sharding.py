@@ -15,7 +15,7 @@ from xlamini.runtime.meshes.named_sharding import NamedSharding, manual_axis_in,
 
 
 def in_sharding(out_sharding: Any, fun: Callable[..., Any], *operands: Any, **options: Any) -> Any:
-    """The arrays `fun(*operands, **options)`, split as `out_sharding` says, whatever the operands leave open.
+    """The arrays `fun(*operands, **options)`, sharded as `out_sharding` says, even where operands leave that undefined.
 
     Raises what `checked_sharding` does, and ShardingError where a result cannot be split so.
     """
@@ -32,7 +32,7 @@ def split_as(x: Any, there: NamedSharding) -> Any:
 
 
 def checked_sharding(name: str, out_sharding: Any) -> NamedSharding:
-    """The sharding that was given to the function `name`, a PartitionSpec being about the mesh that is set.
+    """The sharding given to the function `name`; a PartitionSpec refers to the current mesh.
 
     TypeError for what is neither, ShardingError for a name that the mesh does not have, ValueError where no mesh is set
     or the axis is one along which the program is written for one device.
@@ -53,7 +53,7 @@ def checked_sharding(name: str, out_sharding: Any) -> NamedSharding:
 
 
 def sharding_like(x: Any) -> NamedSharding | None:
-    """How an array is split over a mesh: in a traced function, what its type says; None for one that is not."""
+    """The sharding of an array: in a traced function that of its aval; None if it has none."""
     if state.builder is None:
         own = getattr(x, "sharding", None) if hasattr(x, "aval") else None
         return own if type(own) is NamedSharding else None

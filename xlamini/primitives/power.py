@@ -155,7 +155,7 @@ def _(x: Any, *, out: Any) -> Any:
 
 
 class Square(Elementwise):
-    """A multiplication by itself."""
+    """The square, as the product of x and x."""
 
     def lower(self, ctx: Any, x: Any) -> Any:
         return ctx.op("stablehlo.multiply", x, x)

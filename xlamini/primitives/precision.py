@@ -1,4 +1,4 @@
-"""How exactly products are computed: `Precision`, an algorithm, and what users may write for them."""
+"""The precision of products: `Precision`, dot algorithms, and the forms in which users may give them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from xlamini.primitives.dot_algorithm import Algorithm, DotAlgorithm, DotAlgorit
 
 
 class Precision(Enum):
-    """How much an accelerator may round the operands of a product; on the CPU all three are the same.
+    """The rounding that accelerators may apply to operands of a product; on the CPU all three are equal.
 
     DEFAULT is the fastest (one bfloat16 or TF32 pass), HIGH slower and closer, HIGHEST the full precision of the dtype.
     """
@@ -45,7 +45,7 @@ _NAMES: dict[Any, Any] = {
 def canonical_precision(precision: Any, name: str = "dot_general") -> CanonicalPrecision:
     """A user's `precision` argument as a pair (left operand, right operand), as an algorithm, or None for the default.
 
-    None stands for the flag `default_matmul_precision`.
+    None means the flag `default_matmul_precision`.
     """
     if precision is None:
         precision = default_matmul_precision.value

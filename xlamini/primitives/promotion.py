@@ -1,4 +1,4 @@
-"""Bringing operands together: JAX's promotion of dtypes, NumPy's broadcasting of shapes.
+"""Promotion of operands: JAX's promotion of dtypes, NumPy's broadcasting of shapes.
 
 Operators, and the functions of xlamini.numpy, bring operands of any dtypes and shapes; primitives want one dtype, and
 one shape but for scalars. `promoted` is the way from the one to the other.
@@ -28,12 +28,12 @@ _OPERANDS = (*PYTHON_SCALARS, np.generic, np.ndarray)
 
 
 def is_operand(x: Any) -> bool:
-    """Whether a value can be an operand: an array, a traced value or a number."""
+    """True if a value can be an operand: an array, a traced value or a number."""
     return isinstance(x, _OPERANDS) or hasattr(x, "aval")
 
 
 def check_operands(name: str, operands: Sequence[Any]) -> Sequence[Any]:
-    """The operands; TypeError, naming the function, for one that is neither array nor number, nor stands for one."""
+    """The operands; TypeError, naming the function, for one that is no array or number and has no `__jax_array__`."""
     for position, x in enumerate(operands):
         if not is_operand(x):
             if stands_for_array(x):
@@ -46,7 +46,7 @@ def check_operands(name: str, operands: Sequence[Any]) -> Sequence[Any]:
 
 
 def stands_for_array(x: Any) -> bool:
-    """Whether an object of a foreign class says which array it stands for, with a method `__jax_array__`."""
+    """True if an object of a foreign class converts itself to an array with a method `__jax_array__`."""
     return hasattr(type(x), "__jax_array__")
 
 
@@ -104,7 +104,7 @@ _ORDER = {bool: 0, int: 1, float: 2, complex: 3}
 
 @memoised("helper: Python numbers beside dtypes", None)
 def _adapts(kind: type, dtype: Any) -> bool:
-    """Whether a Python number of this type takes on the dtype of the array beside it."""
+    """True if a Python number of this type takes on the dtype of the array operand."""
     if kind not in _ORDER or kind is bool or hasattr(dtype, "physical_shape"):
         return False
     return _ORDER[kind] <= _ORDER[scalar_type_of(dtype)]
@@ -175,7 +175,7 @@ def _listed(avals: Sequence[ShapedArray]) -> str:
 
 
 def broadcast_to(x: Any, shape: tuple[int, ...]) -> Any:
-    """A value of rank 0 as it is, any other in `shape`."""
+    """A value broadcast to `shape`; a scalar is returned unchanged."""
     own = aval_of(x).shape
     if own in ((), shape):
         return x

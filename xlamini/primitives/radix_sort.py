@@ -30,13 +30,13 @@ NARROW, WIDE, WIDE_ABOVE = 8, 11, 1 << 14
 
 
 class Digits(NamedTuple):
-    """Where the digits of an integer begin, and how many bits each has."""
+    """The digits of an integer: their first bits and their widths."""
 
     shifts: Sequence[int]
     width: int
 
     def slot(self, word: Any, number: int) -> Any:
-        """Where a table of all digits holds the value of this digit of an integer."""
+        """The index into a table of all digits for the value of this digit of an integer."""
         dtype = aval_of(word).dtype
         value = shift_right_logical(word, literal(self.shifts[number], dtype))
         value = convert(bitwise_and(value, literal((1 << self.width) - 1, dtype)), PLACE)
@@ -97,7 +97,7 @@ def _count(i: Any, words: Any, front: Any, back: Any, *, half: int, digits: Digi
 
 
 def _add_up(i: Any, total: Any, starts: Any, front: Any, back: Any) -> list[Any]:
-    """Where elements with each digit start and, in place of `front`, where they end; later digits go on counting."""
+    """The first index of each digit's elements and, in place of `front`, the end index; later digits continue."""
     starts = with_element(starts, i, total)
     front = _added(front, i, add(element(back, i), total))
     return [element(front, i), starts, front, back]

@@ -1,7 +1,7 @@
-"""The primitives of random keys: what makes keys, what keys make.
+"""The primitives of random keys: making keys, splitting them, drawing bits from them.
 
-Rewrites and printing know keys as values of a dtype such as `key<fry>`; a rule `physical` says what a primitive does to
-the words that keys are made of, which is the business of their generator (generators.py).
+Transformations and printing treat keys as values of a dtype such as `key<fry>`; a rule `physical` defines a primitive
+on the words that keys are made of, which is the business of their generator (generators.py).
 """
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _UINT32 = np.dtype(np.uint32)
 
 
 class KeyPrimitive(Primitive):
-    """Nothing about keys can be differentiated; a batch of keys is an array of keys with another leading dimension."""
+    """The base of key primitives: no derivative; a batch of keys is an array with one more leading dimension."""
 
     def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
         return in_front(avals, outs, min(avals[0].ndim, outs[0].ndim))
@@ -85,7 +85,7 @@ class Unwrap(KeyPrimitive):
 
 
 class Clone(KeyPrimitive):
-    """The same keys, as far as checks against using a key twice are concerned new ones."""
+    """A copy of keys that checks against key reuse count as new."""
 
     name = "random_clone"
 
@@ -97,7 +97,7 @@ class Clone(KeyPrimitive):
 
 
 class Split(KeyPrimitive):
-    """From each key an array of new keys."""
+    """Split each key into an array of new keys."""
 
     name = "random_split"
 
@@ -109,7 +109,7 @@ class Split(KeyPrimitive):
 
 
 class FoldIn(KeyPrimitive):
-    """From each key and a uint32 a new key."""
+    """Fold a uint32 into each key: a new key."""
 
     name = "random_fold_in"
 
@@ -120,7 +120,7 @@ class FoldIn(KeyPrimitive):
         return broadcasting(avals, outs[0])
 
     def batch(self, axis: Axis, operands: Sequence[Any], dims: Sequence[int | None], **params: Any) -> Any:
-        """What has no batch keeps a dimension of size 1 at most: some generators make use of it."""
+        """Batch the operands; an unbatched one gets a dimension of size 1 at most, which some generators exploit."""
         rank = max(aval_of(x).ndim - (d is not None) for x, d in zip(operands, dims, strict=True))
         return self.bind(*(_aligned(x, d, rank) for x, d in zip(operands, dims, strict=True))), 0
 
@@ -129,7 +129,7 @@ class FoldIn(KeyPrimitive):
 
 
 class Bits(KeyPrimitive):
-    """From each key an array of random unsigned integers of 8, 16, 32 or 64 bits."""
+    """Random unsigned integers of 8, 16, 32 or 64 bits from each key: an array of them."""
 
     name = "random_bits"
 

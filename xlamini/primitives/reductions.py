@@ -1,4 +1,4 @@
-"""Reductions: an associative operation over some dimensions. `reduce_sum_p` stands in shape.py, beside broadcasting.
+"""Reductions: an associative operation over some dimensions. `reduce_sum_p` is in shape.py, beside broadcasting.
 
 A member of the family states its StableHLO op, the number it starts from, the dtypes it accepts, and its derivative.
 """
@@ -112,7 +112,7 @@ class Reduction(Primitive):
 
 class Product(Reduction):
     def tangent(self, x: Any, tangent: Any, out: Any, axes: Shape) -> Any:
-        """By halves, which is right beside zeros too, where `out / x` is not."""
+        """The tangent of a product by halves, which is right beside zeros too, where `out / x` is not."""
         shape = aval_of(out)
         if aval_of(x).size == 0:
             return zeros(shape)
@@ -149,7 +149,7 @@ def check_kind(name: str, aval: ShapedArray, accepts: Kinds) -> None:
 
 
 def _halves(x: Any, axis: int, filler: int) -> tuple[Any, Any]:
-    """Both halves along an axis; the second is filled up where the size is odd."""
+    """Both halves along an axis; the second is padded where the size is odd."""
     n = aval_of(x).shape[axis]
     middle = (n + 1) // 2
     config = [(0, 2 * middle - n if d == axis else 0, 0) for d in range(aval_of(x).ndim)]

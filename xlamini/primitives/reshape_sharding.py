@@ -1,4 +1,4 @@
-"""How a reshaped array is split over a mesh.
+"""The sharding of a reshaped array over a mesh.
 
 Dimensions that a reshape joins, and those that it makes of one, form groups; in each the elements stay in their order.
 Within a group the axes go to the dimensions that count most, as far as these can be split by them.
@@ -17,7 +17,7 @@ Group = tuple[Sequence[int], Sequence[int]]
 
 
 def splits_of_reshaped(x: ShapedArray, new_sizes: Shape) -> Splits:
-    """How an array of type `x` is split in another shape."""
+    """The split of an array of type `x` after a reshape to another shape."""
     split, conflict = x.split, None
     if split is None:
         return Splits([None])
@@ -47,7 +47,7 @@ def _groups(before: Shape, after: Shape) -> Iterator[Group]:
 
 
 def _dividing(size: int, axes: Sequence[int]) -> int:
-    """Of how many of the first axes the product divides a size."""
+    """The number of leading axes whose product divides a size."""
     counts = [n for n in range(len(axes) + 1) if size % math.prod(axes[:n]) == 0]
     return max(counts)
 

@@ -1,4 +1,4 @@
-"""The primitive behind `reshard`: from here on a value is split over a mesh with explicit axes as its new type says."""
+"""The primitive behind `reshard`: it changes the sharding over explicit mesh axes, in the value and in its aval."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from xlamini.runtime.meshes.named_sharding import NamedSharding, type_sharding
 
 
 class Reshard(LinearUnary):
-    """The operand, in a sharding; with None its type no longer says how it is split, and the compiler decides."""
+    """Move the operand into a sharding; with None its aval no longer has one, and the compiler decides."""
 
     name = "reshard"
     traits = PURE | HAS_OWN_SHARDING_RULE
@@ -41,7 +41,7 @@ class Reshard(LinearUnary):
         return x if dst_sharding is None else ctx.with_sharding(x, dst_sharding, ctx.aval_out.ndim)
 
     def shown_params(self, params: dict[str, Any]) -> dict[str, Any]:
-        """Nothing: the type of the result says it."""
+        """No params are printed: the result's type shows the sharding."""
         return {}
 
 
@@ -49,7 +49,7 @@ reshard_p = Reshard()
 
 
 def _batched(there: NamedSharding, aval: ShapedArray, dim: int) -> NamedSharding:
-    """The same for a stack of values: along the batch dimension it stays as it is, if the axes are free."""
+    """The sharding of a batch of values; along the batch dimension it stays split, if the axes are free."""
     names = () if aval.split is None else aval.split.entries[dim]
     free = names if there.spec.axes.isdisjoint(names) else ()
     return there.update(spec=there.spec.inserted(dim, free))

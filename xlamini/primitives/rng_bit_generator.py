@@ -29,7 +29,7 @@ _ZERO_INDEX = np.dtype(np.int32)
 
 
 class RandomAlgorithm(enum.IntEnum):
-    """How `rng_bit_generator` makes its bits."""
+    """The algorithm of `rng_bit_generator`."""
 
     RNG_DEFAULT = 0
     RNG_THREE_FRY = 1
@@ -94,7 +94,7 @@ class RngBitGenerator(Primitive):
         return Factors([dims(state)], [dims(state), [None] * bits.ndim])
 
     def batch(self, axis: Axis, operands: Sequence[Any], dims: Sequence[int | None], **params: Any) -> Any:
-        """One state, the first, makes the bits for all: that they are independent is all that is asked."""
+        """Batch by drawing the bits for all from the first state: only their independence is required."""
         (keys,) = with_batch_first(operands, dims, axis.size)
         shape = (axis.size, *params.pop("shape"))
         state, bits = self.bind(index_in_dim(keys, 0, keepdims=False), shape=shape, **params)

@@ -28,14 +28,14 @@ ceil.derivatives(lambda x, out: 0)
 
 
 class RoundingMethod(enum.IntEnum):
-    """Where `round` takes numbers halfway between two whole ones: away from zero, or to the even one."""
+    """The rule by which `round` rounds halves: away from zero, or to even."""
 
     AWAY_FROM_ZERO = 0
     TO_NEAREST_EVEN = 1
 
 
 class Round(Elementwise):
-    """One StableHLO op for each rounding method."""
+    """Rounding, with one StableHLO op for each method."""
 
     def lower(self, ctx: Any, x: Any, *, rounding_method: RoundingMethod) -> Any:
         even = rounding_method is RoundingMethod.TO_NEAREST_EVEN
@@ -71,7 +71,7 @@ class IsFinite(Elementwise):
 
 @elementwise(family=IsFinite, hlo="stablehlo.is_finite", accepts=FLOAT)
 def is_finite(x: Any) -> Any:
-    """Whether x is neither infinite nor NaN, elementwise."""
+    """Test elementwise whether x is neither infinite nor NaN."""
 
 
 @elementwise(hlo="chlo.next_after", accepts=FLOAT)

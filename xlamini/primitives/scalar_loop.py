@@ -1,4 +1,4 @@
-"""Loops over single elements, for lowered programs of the CPU.
+"""Loops over single elements, in CPU lowerings.
 
 XLA's CPU compiler makes one native loop of a `while` whose step touches few bytes (less than 1 KB), as a C compiler
 would. So what no operation on whole arrays does well, sorting above all, can be written down step by step. Two rules

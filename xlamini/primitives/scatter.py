@@ -1,4 +1,4 @@
-"""scatter and its relatives: windows of an array set, summed into, multiplied… at many places.
+"""scatter and its relatives: windows of an array set, added to, multiplied… at many indices.
 
 Where indices repeat, updates combine in no fixed order, and of those that are set one wins.
 """
@@ -37,7 +37,7 @@ def scatter(
 ) -> Any:
     """The operand with its windows at the index vectors along the last dimension of `scatter_indices` set to `updates`.
 
-    `mode` says what an index out of bounds means (see GatherScatterMode; by default its update is dropped).
+    `mode` sets the meaning of out-of-bounds indices (see GatherScatterMode; by default their updates are dropped).
     `unique_indices` and `indices_are_sorted` are promises that let XLA be faster, and derivatives simpler. Raises
     ShapeError or TypeError for dimension numbers or operands that do not fit.
 
@@ -172,7 +172,7 @@ class ScatterSet(Scatter):
         return out, _merged(kept, won, moved[0], indices, moved[1], params)
 
     def _winners(self, x: Any, indices: Any, updates: Any, **params: Any) -> tuple[Any, Any]:
-        """Which elements no update reached, and which updates won: each is scattered as its number."""
+        """Masks of the elements without updates and of the winning updates; each update's number is scattered."""
         shape = aval_of(updates).shape
         count = max(1, aval_of(updates).size)
         one = literal(1, np.dtype(np.uint32))

@@ -1,4 +1,4 @@
-"""What all scatters have in common: types, batching, lowering. They differ in how an update meets the element there.
+"""The base of all scatters: types, batching, lowering. They differ in how an update combines with the element.
 
 A member states that as a StableHLO op (`combine`, None where the update replaces the element) and writes its
 derivatives.
@@ -126,7 +126,7 @@ class Scatter(Primitive):
 def windows_at(
     x: Any, indices: Any, like: Any, *, dimension_numbers: Any, mode: Any, fill_value: Any = 0, **params: Any
 ) -> Any:
-    """What a scatter's windows hold in `x`: an array of the shape of the updates `like`."""
+    """Gather a scatter's windows from `x`: an array of the shape of the updates `like`."""
     window = window_shape(aval_of(x), aval_of(like), dimension_numbers)
     return gather_p.bind(
         x,

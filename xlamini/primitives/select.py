@@ -33,7 +33,7 @@ def select_n(which: Any, *cases: Any) -> Any:
 
 
 def select(pred: Any, on_true: Any, on_false: Any) -> Any:
-    """The elements of `on_true` where `pred` holds, those of `on_false` elsewhere.
+    """The elements of `on_true` where `pred` holds, and of `on_false` where not.
 
     `pred` is bool (or int32, where 0 does not hold): a scalar, or of the shape of the two arrays, which share one shape
     (else ShapeError) and dtype (else TypeError). `jnp.where` broadcasts and promotes.
@@ -52,7 +52,7 @@ def select(pred: Any, on_true: Any, on_false: Any) -> Any:
 
 
 def where(condition: Any, x: Any, y: Any) -> Any:
-    """`x` where the condition holds, `y` elsewhere; scalars are spread (for use in rules)."""
+    """`x` where the condition holds, `y` otherwise; scalars broadcast (for use in rules)."""
     x, y = like_dtypes((x, y))
     shape = np.broadcast_shapes(*(aval_of(v).shape for v in (condition, x, y)))
     x, y = (spread(v, ShapedArray(shape, aval_of(v).dtype)) for v in (x, y))
@@ -161,7 +161,7 @@ clamp_p.name = "clamp"
 
 
 def clamp(min: Any, x: Any, max: Any) -> Any:
-    """x where it lies between min and max, the nearer bound elsewhere; where min is above max, the result is max.
+    """x limited to the range from min to max; where min is above max, the result is max.
 
     Each bound is a scalar or has the shape of x (else ShapeError), and all have one dtype.
 

@@ -148,7 +148,7 @@ def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Any = None) -
 def reshape(
     operand: Any, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None, *, out_sharding: Any = None
 ) -> Any:
-    """The same elements in row-major order under another shape; ShapeError if their number differs.
+    """Reshape an array, its elements in row-major order; ShapeError if their number changes.
 
     With `dimensions`, a permutation of the operand's, they are taken in the order of the transposed array.
     `out_sharding`, a PartitionSpec or NamedSharding, says how the result is split over a mesh.
@@ -233,7 +233,7 @@ squeeze_p = Squeeze()
 
 
 def expand_dims(array: Any, dimensions: Sequence[int]) -> Any:
-    """Insert dimensions of size 1 so that they stand at `dimensions` of the result.
+    """Insert dimensions of size 1, which become `dimensions` of the result.
 
     >>> expand_dims(xlamini.numpy.ones(3), (0,)).shape
     (1, 3)

@@ -15,7 +15,7 @@ from xlamini.runtime.meshes.named_sharding import NamedSharding
 
 
 class ShardingConstraint(LinearUnary):
-    """A sharding on one device holds by itself; one over a mesh is told to the partitioner."""
+    """A sharding constraint: over a mesh an instruction to the partitioner, on one device nothing."""
 
     traits = PURE | ELEMENTWISE | REMATERIALIZABLE
     name = "sharding_constraint"
@@ -48,7 +48,7 @@ sharding_constraint_p = ShardingConstraint()
 
 
 def moved_to(x: Any, sharding: Any) -> Any:
-    """A value of a program in a sharding: along explicit axes its type says so, else the compiler is told."""
+    """Move a traced value to a sharding: by its aval along explicit axes, by a constraint along others."""
     if isinstance(sharding, NamedSharding) and sharding.mesh.explicit_axes:
         return reshard_p.bind(x, dst_sharding=sharding)
     return sharding_constraint_p.bind(x, sharding=sharding)

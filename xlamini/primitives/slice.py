@@ -1,4 +1,4 @@
-"""slice: a box cut out of an array, at places known while tracing. `pad` is its adjoint."""
+"""slice: a box of an array, at static indices. `pad` is its adjoint."""
 from __future__ import annotations
 
 import operator

@@ -139,7 +139,7 @@ def _fits_packing(key: ShapedArray) -> bool:
 
 
 def _sorted_packed(*operands: Any, axis: int) -> list[Any]:
-    """All operands in the order of the first, by a sort of its keys with their places in the lower half."""
+    """Sort all operands by the first: its keys are sorted with their indices packed into the lower half."""
     (key,) = sort_keys(operands[0])
     shape = aval_of(key).shape
     places = iota_p.bind(dtype=_PACKED, shape=shape, dimension=axis)
@@ -184,7 +184,7 @@ def _emit(
 
 
 def _precedes(*pairs: Any) -> Any:
-    """Whether the first members of the pairs come before the second ones: the first pair that differs decides."""
+    """The comparator of a sort: the first pair that differs decides whether the first members come first."""
     x, y, *rest = pairs
     if not rest:
         return lt(x, y)

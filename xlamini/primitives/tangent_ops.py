@@ -21,7 +21,7 @@ def add_tangents(x: Any, y: Any) -> Any:
 
 
 def of_type(aval: ShapedArray, tangent: Any) -> Any:
-    """A tangent with the weak type of `aval`: what comes back for a Python number promotes as the number does."""
+    """A tangent with the weak type of `aval`, so that the tangent of a Python number promotes as the number does."""
     return tangent if is_zero(tangent) else convert(tangent, aval.dtype, aval.weak_type)
 
 

@@ -32,7 +32,7 @@ _OPS_PER_ROUND = 6
 def threefry2x32(key: Sequence[Any], counters: Sequence[Any]) -> list[Any]:
     """Two arrays of random words, from two of key words and two of counters.
 
-    All are uint32 and of one shape, or scalars, which stand for arrays; else ShapeError.
+    All are uint32 and of one shape, or scalars, which broadcast; else ShapeError.
     """
     return threefry2x32_p.bind(*key, *counters)
 

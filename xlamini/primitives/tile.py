@@ -53,5 +53,5 @@ tile_p = Tile()
 
 
 def _laid_out(shape: Shape, reps: Shape) -> Shape:
-    """Each dimension of the result as two: which copy, and where in it."""
+    """Each dimension of the result as two: the copy, and the index within it."""
     return tuple(n for pair in zip(reps, shape, strict=True) for n in pair)

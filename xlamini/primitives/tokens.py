@@ -1,4 +1,4 @@
-"""Tokens: values that hold nothing, and say by their use what comes after what.
+"""Tokens: values without data, which order effects by their use.
 
 A token is an array of bool without elements; its program is ordered by what makes it and what takes it.
 """
@@ -59,7 +59,7 @@ class AfterAll(Primitive):
         return TOKEN
 
     def batch(self, axis: Axis, operands: Any, dims: Any) -> Any:
-        """Each token comes before all that this one comes before: the tokens of all positions are one."""
+        """Batching leaves one token: those of all positions share one order."""
         tokens = [create_token() if d is not None else x for x, d in zip(operands, dims, strict=True)]
         return self.bind(*tokens), None
 

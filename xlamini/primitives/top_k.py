@@ -84,5 +84,5 @@ top_k_p = TopK()
 
 
 def _is_quick(x: ShapedArray, k: int) -> bool:
-    """Whether the CPU has a function of its own for it: few of float32; XLA sorts all others with a comparator."""
+    """True if the CPU's own function applies: small k and float32; XLA sorts all others with a comparator."""
     return x.dtype == np.float32 and 32 * k < x.shape[-1]

@@ -1,4 +1,4 @@
-"""What the functions of xlamini.random do with their arguments, and how they run.
+"""The arguments of xlamini.random's functions, and the wrapper that runs them.
 
 A draw outside of tracing is one dispatch of a compiled program; while something is traced its operations become part of
 it.
@@ -31,9 +31,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 def sampler(*static: str, name: str = "") -> Callable[[F], F]:
     """Decorator for `fun(key, ...)` that draws numbers from a typed key; it then takes raw keys too.
 
-    Arguments named in `static` reach it as they are. `name` is what messages call it, if not by its own name. The
-    keyword `out_sharding`, a PartitionSpec or NamedSharding, says how the numbers are split over a mesh; they are the
-    same numbers.
+    Arguments named in `static` reach it unchanged. `name` is its name in messages, if not its own. The keyword
+    `out_sharding`, a PartitionSpec or NamedSharding, splits the numbers over a mesh; they are the same numbers.
     """
     return lambda fun: _sampler(fun, static, name or fun.__name__)
 
@@ -88,7 +87,7 @@ def _key_maker(fun: Any, static: Sequence[str], name: str) -> Any:
 
 
 def is_typed(key: Any) -> bool:
-    """Whether it is a key array of a dtype such as key<fry>, not the words of one."""
+    """True for a key array of a dtype such as key<fry>, False for the words of one."""
     return isinstance(getattr(key, "dtype", None), KeyType)
 
 
@@ -107,7 +106,7 @@ def default_kind() -> KeyType:
 
 
 def check_array(name: str, key: Any) -> None:
-    """TypeError for what is no array, so that it cannot be a key either."""
+    """Check that a value is an array, and so may be a key; TypeError for others."""
     if not hasattr(key, "dtype"):
         raise TypeError(
             f"{name}: a key is needed, got {key!r} of type {type(key).__name__}; make one with random.key(0)"
@@ -126,7 +125,7 @@ def check_words(name: str, words: Any, kind: KeyType) -> None:
 
 
 def _other_generators(words: ShapedArray, kind: KeyType) -> str:
-    """What to do with the words of a key of another generator."""
+    """A hint for the error message, when the words fit another generator."""
     fitting = [g.name for g in GENERATORS.values() if (g.words,) == words.shape[-1:]]
     if words.dtype != kind.physical_dtype or not fitting:
         return ""
@@ -146,7 +145,7 @@ def one_key(name: str, key: Any) -> Any:
 
 
 def checked_shape(name: str, shape: Any) -> Shape:
-    """A shape from an int or a sequence of ints; TypeError or ValueError for what is none."""
+    """A shape from an int or a sequence of ints; TypeError or ValueError for anything else."""
     sizes = shape if isinstance(shape, Sequence) else (shape,)
     try:
         checked = tuple(map(operator.index, sizes))
@@ -163,7 +162,7 @@ def float_dtype(name: str, dtype: Any) -> np.dtype:
 
 
 def checked_dtype(name: str, dtype: Any, default: type, kind: Any, wanted: str) -> np.dtype:
-    """The canonical dtype asked for, if it is of this kind; else ValueError, which says what is wanted."""
+    """The canonical dtype requested, if it is of this kind; else ValueError, which names the kind."""
     found = canonicalize_dtype(default) if dtype is None else check_user_dtype(dtype, name)
     if not any(issubdtype(found, k) for k in (kind if isinstance(kind, tuple) else (kind,))):
         raise ValueError(f"{name}: dtype must be {wanted}, got {found}")
@@ -171,13 +170,13 @@ def checked_dtype(name: str, dtype: Any, default: type, kind: Any, wanted: str) 
 
 
 def spread_to(x: Any, shape: Shape) -> Any:
-    """A value in `shape`, also one of rank 0, which elementwise operations would take as it is."""
+    """A value broadcast to `shape`, also one of rank 0, which elementwise operations would not broadcast."""
     own = aval_of(x).shape
     return x if own == shape else broadcast_in_dim(x, shape, range(len(shape) - len(own), len(shape)))
 
 
 def any_of(x: Any) -> Any:
-    """Whether any element of a bool array is True."""
+    """True if any element of a bool array is True."""
     return reduce_or(x, range(x.ndim))
 
 

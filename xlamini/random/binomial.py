@@ -66,7 +66,7 @@ def _bad(x: Any) -> Any:
 
 
 def _by_waiting(key: Any, n: Any, q: Any) -> Any:
-    """How many geometric waiting times fit into `n` trials."""
+    """The number of geometric waiting times that fit into `n` trials."""
     dtype, log_failure = n.dtype, log1p(-q)
 
     def turn(state: Any) -> Any:
@@ -114,7 +114,7 @@ def _log_density(k: Any, n: Any, mode: Any, ratio: Any) -> Any:
 
 
 def _rest(k: int) -> float:
-    """What Stirling's formula for log(k!) leaves over."""
+    """The remainder of Stirling's formula for log(k!)."""
     return math.lgamma(k + 1) - (0.5 * math.log(2 * math.pi) + (k + 0.5) * math.log(k + 1) - (k + 1))
 
 

@@ -144,7 +144,7 @@ def gumbel(key: Any, shape: Any = (), dtype: Any = None, mode: str | None = None
 
 
 def checked_mode(name: str, mode: str | None) -> bool:
-    """Whether draws near 0 and 1 are to be finer than one uniform float can make them."""
+    """True for draws that resolve values near 0 and 1 more finely than one uniform float can."""
     if mode not in (None, "low", "high"):
         raise ValueError(f"{name}: mode must be 'low' or 'high', got {mode!r}")
     return mode == "high"

@@ -1,4 +1,4 @@
-"""Gamma distributed floats, and what is made of them: beta, dirichlet, chisquare, t, f, generalised normal.
+"""Gamma distributed floats, and samplers built on them: beta, dirichlet, chisquare, t, f, generalised normal.
 
 Marsaglia and Tsang's rejection ("A simple method for generating gamma variables", ACM TOMS 26, 2000): `d v` with
 `v = (1 + c x) ** 3` for a normal number x has nearly the distribution sought; a uniform number decides whether it
@@ -74,7 +74,7 @@ def gamma_noise(key: Any, a: Any, shape: Shape, dtype: np.dtype, log_space: bool
 
 
 class RandomGamma(KeyPrimitive):
-    """From each key an array of gamma samples: `a` has the shape of the keys, and more dimensions."""
+    """Gamma samples for each key: `a` has the shape of the keys, and more dimensions."""
 
     name = "random_gamma"
 
@@ -133,7 +133,7 @@ def _drawn(keys: Any, a: Any, log_space: bool) -> list[Any]:
 def _accepted(keys: Any, d: Any) -> Any:
     """The cube `v` that each element keeps.
 
-    Both rejections, of negative numbers and of Marsaglia and Tsang, are turns of one loop, so that an element does not
+    Both rejections, of negative numbers and of Marsaglia and Tsang, happen in one loop, so that an element does not
     wait for the slowest one twice.
     """
     c = literal(1 / 3, d.dtype) / sqrt(d)
@@ -158,7 +158,7 @@ def _accepted(keys: Any, d: Any) -> Any:
 
 
 def _refused(square: Any, v: Any, u: Any, d: Any) -> Any:
-    """Whether Marsaglia and Tsang's test refuses `v`: first a cheap bound, then the logarithm of the density."""
+    """The mask of values `v` that Marsaglia and Tsang's test rejects: a cheap bound first, then the log density."""
     quick = u >= 1.0 - literal(0.0331, d.dtype) * (square * square)
     return quick & (log(u) >= square * 0.5 + d * ((1.0 - v) + log(v)))
 

@@ -41,7 +41,7 @@ def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None, *
 
 
 class _Limits(NamedTuple):
-    """What bounds of a range can be: the dtype that is drawn, its first and last number, the greatest `maxval`."""
+    """The limits of a range: the dtype that is drawn, its first and last number, the greatest `maxval`."""
 
     drawn: np.dtype
     first: int
@@ -63,7 +63,7 @@ class _Limits(NamedTuple):
         return convert(maximum(least, minimum(bound, most)), self.drawn)
 
     def exceeded_by(self, bound: Any) -> Any:
-        """Whether a range up to `bound` has more numbers than one up to the greatest bound."""
+        """True if a range up to `bound` has more numbers than one up to the greatest bound."""
         if (isinstance(bound, int) and bound <= self.end) or self.end > self.last:
             return False
         return True if isinstance(bound, int) else gt(bound, _nearest(self.end, aval_of(bound).dtype))
@@ -80,7 +80,7 @@ def _limits(dtype: np.dtype) -> _Limits:
 
 
 def _nearest(value: int, dtype: np.dtype) -> Any:
-    """The number, or what comes nearest to it in the dtype."""
+    """The nearest value to a number in the dtype."""
     info = iinfo(dtype)
     return literal(min(max(value, info.min), info.max), dtype)
 
@@ -97,7 +97,7 @@ def _randint(key: Any, shape: Shape, minval: Any, maxval: Any, full: bool, dtype
 
 
 def _span(low: Any, high: Any, full: Any, dtype: np.dtype) -> Any:
-    """How many numbers the range has, at least one; 0 stands for all that the dtype holds."""
+    """The number of integers in the range, at least one; 0 means all that the dtype holds."""
     one = literal(1, dtype)
     empty = le(high, low)
     span = convert(sub(high, low), dtype)

@@ -1,4 +1,4 @@
-"""What key arrays share with all arrays: indexing, `.at`, iteration, equality, methods that move elements about."""
+"""Array members of key arrays: indexing, `.at`, iteration, equality, methods that move elements."""
 from __future__ import annotations
 
 from typing import Any
@@ -13,7 +13,7 @@ from xlamini.staging.run.composite import composite
 
 @composite()
 def same_keys(x: Any, y: Any) -> Any:
-    """Whether keys are equal, elementwise: whether all their words are."""
+    """Test elementwise whether keys are equal: whether all their words are."""
     return equal(x, y)
 
 

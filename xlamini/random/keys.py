@@ -62,7 +62,7 @@ def _key_of_number(seed: int, kind: KeyType) -> Any:
 
 
 def _signed(number: int, width: int) -> int:
-    """The number that the low `width` bits of another stand for."""
+    """The signed number whose bits are the low `width` bits of another."""
     return (number + 2 ** (width - 1)) % 2**width - 2 ** (width - 1)
 
 
@@ -96,7 +96,7 @@ def _split(key: Any, shape: tuple[int, ...]) -> Any:
 
 
 def fold_in(key: Any, data: Any) -> Any:
-    """A new key from a key and an integer scalar, taken as uint32: one for each turn of a loop, say.
+    """A new key from a key and an integer scalar, taken as uint32: the iteration of a loop, for example.
 
     Raises OverflowError for a Python int that does not fit into uint32, TypeError for data that is no scalar.
 
@@ -116,7 +116,7 @@ def _fold_in(key: Any, data: Any) -> Any:
 
 
 def clone(key: Any) -> Any:
-    """The same key, declared to be used a second time on purpose."""
+    """A copy of the key, declared to be used a second time on purpose."""
     if not is_typed(key):
         check_words("clone", key, default_kind())
         return key

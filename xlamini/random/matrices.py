@@ -1,4 +1,4 @@
-"""What is drawn with the help of matrix decompositions: correlated normal vectors, orthogonal matrices."""
+"""Samplers that use matrix decompositions: correlated normal vectors, orthogonal matrices."""
 from __future__ import annotations
 
 from typing import Any
@@ -35,8 +35,8 @@ def multivariate_normal(
     """Vectors from the normal distribution with mean `mean` [..., n] and covariance `cov` [..., n, n].
 
     `shape` is that of the array of vectors, by default what `mean` and `cov` broadcast to without their last axes.
-    `method` says how a root of the covariance is found: 'cholesky', the fastest; 'eigh' and 'svd' also for singular
-    ones. Raises ShapeError where mean and covariance do not fit, ValueError for an unknown method.
+    `method` selects the root of the covariance: 'cholesky', the fastest; 'eigh' and 'svd' also for singular ones.
+    Raises ShapeError where mean and covariance do not fit, ValueError for an unknown method.
 
     >>> xlamini.random.multivariate_normal(xlamini.random.key(0), xlamini.numpy.zeros(2), xlamini.numpy.eye(2)).shape
     (2,)

@@ -44,7 +44,7 @@ def poisson(key: Any, lam: Any, shape: Any = None, dtype: Any = None) -> Any:
 
 
 def _by_waiting(key: Any, lam: Any, dtype: np.dtype) -> Any:
-    """How many exponential waiting times fit into `lam` (Knuth, The Art of Computer Programming 2, 3.4.1)."""
+    """The number of exponential waiting times that fit into `lam` (Knuth, The Art of Computer Programming 2, 3.4.1)."""
 
     def turn(state: Any) -> Any:
         turns, count, key, logs = state

@@ -1,4 +1,4 @@
-"""Drawing anew, each element until its draw is accepted: what samplers of counts share."""
+"""Rejection sampling: each element is drawn until one draw is accepted; the samplers of counts share it."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -28,7 +28,7 @@ def until_accepted(
     """Proposals, of `shape` and `dtype`, each drawn anew until it is accepted.
 
     `propose(u, v)` takes numbers between -0.5 and 0.5 and between 0 and 1, and gives proposals and whether they are
-    accepted. Nothing is drawn unless `needed`; there are at most as many turns as `counted` has numbers.
+    accepted. Nothing is drawn unless `needed`; there are at most as many iterations as `counted` has numbers.
     """
 
     def turn(state: Any) -> Any:
@@ -44,6 +44,6 @@ def until_accepted(
 
 
 def goes_on(turns: Any, dtype: np.dtype) -> Any:
-    """There are at most as many turns as the greatest number of a dtype."""
+    """The loop condition: at most as many iterations as the greatest number of a dtype."""
     greatest = iinfo(dtype).max if dtype.kind in "iu" else finfo(dtype).max
     return lt(convert(turns, dtype), dtype.type(greatest))

@@ -179,7 +179,7 @@ def _turn(sign: int, n: int, dtype: Any) -> Any:
 
 
 def _interleaved(even: Any, odd: Any, n: int) -> Any:
-    """The elements of two arrays in turn."""
+    """The elements of two arrays, interleaved."""
     width = [(0, 0)] * (aval_of(even).ndim - 1)
     odd = pad(odd, [*width, (0, aval_of(even).shape[-1] - aval_of(odd).shape[-1])])
     both = concatenate([even[..., None], odd[..., None]], -1)

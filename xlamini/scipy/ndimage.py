@@ -24,10 +24,10 @@ def map_coordinates(
 ) -> Array:
     """The elements of `input` at `coordinates`, one array for each dimension; all of one shape, which is the result's.
 
-    Of `order` 0 the nearest element is taken, of `order` 1 those around a place are weighed by how near they are.
-    Beyond the array stand, by `mode`: "constant" `cval`; "nearest" the outermost element; "wrap" the array again;
-    "reflect" its mirror image, and "mirror" one that does not repeat the outermost element. Integers are rounded,
-    halves away from zero. ValueError for another number of coordinates, NotImplementedError for other orders and modes.
+    With `order` 0 the nearest element is taken, with `order` 1 the neighbors of a point are interpolated linearly.
+    `mode` extends the array: "constant" by `cval`; "nearest" by the outermost element; "wrap" periodically; "reflect"
+    by its mirror image, and "mirror" by one that does not repeat the outermost element. Integers are rounded, halves
+    away from zero. ValueError for another number of coordinates, NotImplementedError for other orders and modes.
 
     >>> map_coordinates(jnp.array([[0.0, 1.0], [2.0, 3.0]]), [jnp.array([0.5]), jnp.array([1.0])], order=1)
     Array([2.], dtype=float32)
@@ -78,7 +78,7 @@ def _rounded(x: Any) -> Any:
 
 
 def _term(x: Any, nodes: Sequence[Node], mode: str, cval: Any) -> Any:
-    """One element for each place, times its weight."""
+    """One element for each point, times its weight."""
     weight = nodes[0][1] if nodes else 1.0
     for _, share in nodes[1:]:
         weight = weight * share

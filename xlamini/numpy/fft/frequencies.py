@@ -1,4 +1,4 @@
-"""Which frequencies a discrete Fourier transform has, and their order along an axis."""
+"""The frequencies of a discrete Fourier transform, and their order along an axis."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from xlamini.typing import ArrayLike, DTypeLike
 
 
 def fftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, device: Any = None) -> Array:
-    """The frequencies of the n elements of `fft` for samples `d` apart: 0, 1, ... up to the half, then negative ones.
+    """The frequencies of the n elements of `fft` for sample spacing `d`: 0, 1, ... up to the half, then negative ones.
 
     >>> fftfreq(4)
     Array([ 0.  ,  0.25, -0.5 , -0.25], dtype=float32)
@@ -31,7 +31,7 @@ def fftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, devic
 
 
 def rfftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, device: Any = None) -> Array:
-    """The frequencies of the `n // 2 + 1` elements of `rfft` for n samples `d` apart.
+    """The frequencies of the `n // 2 + 1` elements of `rfft` for n samples of spacing `d`.
 
     >>> rfftfreq(4)
     Array([0.  , 0.25, 0.5 ], dtype=float32)

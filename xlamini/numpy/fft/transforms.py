@@ -220,9 +220,9 @@ def _fitted(kind: FftType, x: Any, lengths: Sequence[int]) -> Any:
 
 
 def _transformed(kind: FftType, x: Any, lengths: tuple[int, ...]) -> Any:
-    """The transform over the last axes: the last three together, those before them in turn.
+    """The transform over the last axes, at most three at a time.
 
-    What is real comes last on the way back, and first on the way there.
+    `rfft` starts with the last axes, as its input is real; `irfft` ends with them, as its output is.
     """
     if len(lengths) <= 3:
         return transform(x, kind, lengths)
@@ -240,7 +240,7 @@ def _over_others(kind: FftType, x: Any, lengths: tuple[int, ...]) -> Any:
 
 
 def _scaled(name: str, kind: FftType, x: Any, lengths: Sequence[int], norm: Norm) -> Any:
-    """With the factor that `norm` asks for; XLA's inverse transforms have 1/n already."""
+    """Scale by the factor for `norm`; XLA's inverse transforms have 1/n already."""
     inverse = kind in (IFFT, IRFFT)
     n = math.prod(lengths)
     factors = {None: 1.0, "backward": 1.0, "forward": n if inverse else 1 / max(n, 1), "ortho": math.sqrt(n)}

@@ -1,7 +1,7 @@
 """A plan carried out on an array: as a box where it can be one, else as a gather or a scatter.
 
-NumPy's rule for integer arrays: they are broadcast together, and the dimensions they give stand where the arrays stood
-if those were neighbours, else in front.
+NumPy's rule for integer arrays: they broadcast against each other, and the resulting dimensions replace the arrays'
+axes if those were neighbors, else they come first.
 """
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from xlamini.primitives.shape import broadcast_in_dim
 
 
 class Frame(NamedTuple):
-    """How what is read relates to the result that the user sees.
+    """The relation between the elements read and the user's result.
 
     `shape` is the result's. `new` are its axes made by None, `reverse` those that run backwards.
     """
@@ -45,7 +45,7 @@ class Frame(NamedTuple):
 
 
 class Windows(NamedTuple):
-    """A gather or scatter: where its windows lie, and the frame of what they hold."""
+    """A gather or scatter: the positions of its windows, and the frame of their elements."""
 
     indices: Any
     numbers: GatherDimensionNumbers
@@ -54,7 +54,7 @@ class Windows(NamedTuple):
 
 
 class _Part(NamedTuple):
-    """Axes of the result that come from one entry, or from the integer arrays together."""
+    """Axes of the result that come from one entry, or from all integer arrays."""
 
     entry: Entry | None
     shape: Shape
@@ -82,7 +82,7 @@ def frame_of(plan: Plan) -> Frame:
 
 
 def _parts(entries: Sequence[Entry], together: Shape) -> Iterator[_Part]:
-    """The result's axes in order; those of the integer arrays, `together`, in their place."""
+    """The result's axes in order, with those of the integer arrays, `together`, in their position."""
     advanced = [i for i, entry in enumerate(entries) if type(entry) in (Point, Points)]
     neighbours = bool(advanced) and advanced[-1] - advanced[0] + 1 == len(advanced)
     place = advanced[0] if neighbours else 0
@@ -110,7 +110,7 @@ def _frame(parts: Sequence[_Part]) -> Frame:
 
 
 def _is_window(part: _Part) -> bool:
-    """Whether a slice is read as a whole, and not place by place."""
+    """True if a slice is read as one window rather than element by element."""
     return type(part.entry) is Span and abs(part.entry.step) == 1
 
 
@@ -129,7 +129,7 @@ def _broadcast_shape(entries: Sequence[Entry], values: Sequence[Any]) -> Shape:
 def _components(
     entries: Sequence[Entry], values: Sequence[Any], indexed: Sequence[_Part], places: Shape, shape: Shape
 ) -> Iterator[tuple[int, Any]]:
-    """For each axis that is not read from its beginning, the places on it, of the shape `places`."""
+    """The index components of each axis that is not read from its beginning, of the shape `places`."""
     dtype = _index_dtype(values)
     offsets = {part.axis: sum(len(p.shape) for p in indexed[:i]) for i, part in enumerate(indexed)}
     last = next((offsets[p.axis] + len(p.shape) for p in indexed if p.entry is None), 0)

@@ -42,11 +42,10 @@ _WITH_FACTORS: dict[str, Callable[[Any, Any], Any]] = {"divide": true_divide, "p
 
 
 class Promises(TypedDict, total=False):
-    """What a caller may say of the indices, and wish for those out of bounds.
+    """The caller's promises about the indices, and the mode for those out of bounds.
 
-    `mode` is "drop" (of updates; the default), "fill" (of what is read), "clip" or "promise_in_bounds"; giving one
-    also lets an integer be out of bounds that is known to be. `wrap_negative_indices`: whether they count from the
-    end.
+    `mode` is "drop" (of updates; the default), "fill" (of reads), "clip" or "promise_in_bounds"; giving one also allows
+    a static integer out of bounds. `wrap_negative_indices`: whether they count from the end.
     """
 
     indices_are_sorted: bool
@@ -71,7 +70,7 @@ class At:
 
 
 class AtIndex:
-    """`x.at[index]`: its methods give a new array, or read; `x` stays as it is.
+    """`x.at[index]`: its methods return a new array, or read; `x` does not change.
 
     `out_sharding`, a PartitionSpec or NamedSharding, says how the result is split over a mesh.
 
@@ -183,7 +182,7 @@ def _get(x: Any, index: Any, fill_value: Any, **promises: Unpack[Promises]) -> A
 
 
 def _settings_of(promises: Promises, reading: bool = True) -> tuple[Rules, Options]:
-    """How the index is read, and what gather and scatter are told; most often the caller promises nothing."""
+    """The indexing rules and the options of gather and scatter; most often the caller promises nothing."""
     return _settings(reading, **promises) if promises else _usual[state.builder is None, reading]
 
 
@@ -237,7 +236,7 @@ def _warn_of_cast(how: str, x: ShapedArray, values: Any) -> None:
 
 
 def _program(factory: Callable[..., Callable[..., Any]]) -> Callable[..., Any]:
-    """Decorator: what `factory` makes of some options, to be traced, or, if nothing is, compiled and kept."""
+    """Decorator: `factory`'s function for some options, inlined while tracing, or else compiled and cached."""
 
     @memoised(f"program: x.at, {factory.__name__.strip('_')}", _PROGRAMS)
     def compiled(*options: Any) -> Callable[..., Any]:
@@ -275,7 +274,7 @@ def _performed(x: Any, values: Any, how: str, write: Write) -> Any:
 
 
 def _chosen(x: Any, value: Any, mask: Any, how: str) -> Any:
-    """The update where the mask holds, `x` elsewhere."""
+    """The update where the mask holds, `x` otherwise."""
     aval = aval_of(x)
     dtype = aval.dtype if how == "set" else result_type(x, value)
     old, value = in_dtype(x, dtype), in_dtype(value, dtype)

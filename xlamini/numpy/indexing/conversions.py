@@ -26,7 +26,7 @@ _MODES = ("raise", "clip", "wrap")
 
 @composite(static=("shape",))
 def unravel_index(indices: ArrayLike, shape: ShapeLike) -> tuple[Array, ...]:
-    """For elements numbered in row-major order, their indices along each axis of an array of this shape.
+    """The index tuples of elements numbered in row-major order, for an array of this shape.
 
     Numbers out of bounds give the first or the last element; negative ones count from the end.
 
@@ -54,8 +54,8 @@ def ravel_multi_index(
 ) -> Array:
     """The numbers of elements, in row-major order or in column-major order ("F"), from their index along each axis.
 
-    `mode` says what an index out of bounds means, for all axes or for each: an error, "clip" the nearest, "wrap"
-    round and round. While tracing, "raise" cannot be, and `mode` must be one of the others.
+    `mode` sets the meaning of out-of-bounds indices, for all axes or for each: an error, "clip" to the nearest, "wrap"
+    modulo the size. "raise" is not possible while tracing: `mode` must be one of the others.
 
     >>> ravel_multi_index((jnp.array([1, 2]), jnp.array([0, 3])), (3, 4))
     Array([ 4, 11], dtype=int32)
@@ -86,13 +86,13 @@ def _in_bounds(x: Any, size: int, mode: str) -> Any:
         return clip(x, 0, size - 1)
     if mode == "wrap":
         return remainder(x, size)
-    values = _known(x)
+    values = _concrete(x)
     if ((values < 0) | (values >= size)).any():
         raise ValueError(f"ravel_multi_index: an index is out of bounds of an axis of length {size}; see `mode`")
     return x
 
 
-def _known(x: Any) -> np.ndarray:
+def _concrete(x: Any) -> np.ndarray:
     try:
         return np.asarray(x)
     except TracerArrayConversionError as error:

@@ -1,4 +1,4 @@
-"""Reading and writing what a plan points at: get, and set, add, multiply… in its place."""
+"""Reads and updates of the elements that a plan selects: get, and set, add, multiply…"""
 from __future__ import annotations
 
 import functools
@@ -41,7 +41,7 @@ from xlamini.primitives.tangent_ops import zeros
 
 
 class Options(NamedTuple):
-    """What a caller may say about out-of-bounds indices (None: the default), and promise."""
+    """The caller's options: the mode for out-of-bounds indices (None: the default), and promises."""
 
     mode: GatherScatterMode | None = None
     fill_value: Any = None
@@ -58,7 +58,7 @@ _INDEX = np.dtype(np.int32)
 
 
 class Update(NamedTuple):
-    """A way to update: what an element becomes, given itself and the value; and the scatter that does so."""
+    """A kind of update: the new element as a function of the old one and the value, and the equivalent scatter."""
 
     combine: Callable[[Any, Any], Any]
     scatter: Callable[..., Any]
@@ -75,7 +75,7 @@ UPDATES = {
 
 
 def get(x: Any, plan: Plan, leaves: Sequence[Any], options: Options = _DEFAULTS) -> Any:
-    """What the plan points at in `x`."""
+    """Read the elements of `x` that the plan selects."""
     x = expand_dims(x, plan.inserted) if plan.inserted else x
     filling = options.mode is GatherScatterMode.FILL_OR_DROP
     if plan.is_basic and (plan.is_safe or not filling):
@@ -99,7 +99,7 @@ def get(x: Any, plan: Plan, leaves: Sequence[Any], options: Options = _DEFAULTS)
 def update(
     x: Any, values: Any, plan: Plan, leaves: Sequence[Any], how: str, options: Options = _DEFAULTS
 ) -> Any:
-    """`x` with what the plan points at updated; the dtype stays that of `x`."""
+    """`x` with the elements that the plan selects updated; the dtype stays that of `x`."""
     aval = aval_of(x)
     dtype = aval.dtype if how == "set" else result_type(x, values)
     x, values = in_dtype(x, dtype), in_dtype(values, dtype)
@@ -135,14 +135,14 @@ def _scattered(x: Any, updates: Any, found: Windows, how: Update, plan: Plan, op
 
 
 def _framed(read: Any, frame: Frame) -> Any:
-    """What was read as the user sees it."""
+    """The elements read, in the shape of the user's result."""
     if frame.reverse:
         read = rev(read, frame.read_reverse)
     return expand_dims(read, frame.new) if frame.new else read
 
 
 def _unframed(values: Any, frame: Frame) -> Any:
-    """The user's values, repeated to the shape of the result, as they are to be written."""
+    """The user's values, broadcast to the shape of the result, in the shape to be written."""
     values = _fitted(values, frame.shape)
     if frame.new:
         values = reshape(values, frame.read_shape)
@@ -169,7 +169,7 @@ def _fitted(values: Any, shape: Shape) -> Any:
 
 
 class _Box(NamedTuple):
-    """For each axis of the array: where the box starts, its size, its step; and which axes are points."""
+    """A strided box: start, size and step along each axis of the array, and the axes that are points."""
 
     starts: list[Any]
     wrap: list[bool]
@@ -215,7 +215,7 @@ def _new_axes(plan: Plan) -> list[int]:
 
 
 def _is_dense(plan: Plan, dtype: Any) -> bool:
-    """Whether writing the whole box, gaps and all, is quicker than a scatter of the elements meant."""
+    """True if writing the whole box, gaps included, is faster than a scatter of the selected elements."""
     share = math.prod(abs(e.step) for e in plan.entries if type(e) is Span)
     return share == 1 or (share <= _DENSE and kind_of(dtype) is not EXTENDED)  # which has no zero to fill gaps with
 
@@ -235,14 +235,14 @@ def _write_box(x: Any, values: Any, plan: Plan, leaves: Sequence[Any], how: Upda
 
 
 def _with_last_gaps(box: _Box, counts: Sequence[int], shape: Shape) -> _Box:
-    """The box with the gaps after the last elements, as far as they are known to be there: so it may be all of x."""
+    """The box with the gaps after the last elements, where they statically exist: so it may be all of x."""
     axes = zip(box.starts, box.sizes, box.steps, counts, shape, strict=True)
     sizes = [min(n * abs(step), m - lo) if type(lo) is int else size for lo, size, step, n, m in axes]
     return box._replace(sizes=sizes)
 
 
 def _combined(old: Any, values: Any, box: _Box, how: Update) -> Any:
-    """The box updated; in its gaps it stays as it is."""
+    """The updated box; its gaps are unchanged."""
     steps, shape = [abs(step) for step in box.steps], aval_of(old).shape
     backwards = [axis for axis, step in enumerate(box.steps) if step < -1]
     values = rev(values, backwards) if backwards else values

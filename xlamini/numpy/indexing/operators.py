@@ -1,8 +1,8 @@
 """Indexing: x[index], iteration and len on arrays and traced values.
 
 Called eagerly, an index becomes a plan and some numbers, and one compiled program serves every index of that plan. A
-number that is known, in the program or in an array at hand, must be in bounds: IndexError. One that is known only when
-the program runs is moved inside by x[index].
+concrete number, in the program or in an array on the host, must be in bounds: IndexError. One computed only at run time
+is clamped by x[index].
 """
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _has_mask(plan: Plan) -> bool:
 
 
 def _picked_on_host(x: ArrayImpl, index: Any) -> ArrayImpl:
-    """What a mask selects can have any size, and a program is compiled for one size; so NumPy does it."""
+    """Select by a mask on the host: the result can have any size, and a program is compiled for one size."""
     items = [to_numpy(i) if type(i) is ArrayImpl else i for i in settled_items(index)]
     picked = np.asarray(to_numpy(x)[tuple(items)])
     aval = x.aval.update(shape=picked.shape)
@@ -106,7 +106,7 @@ def iterate(x: Any) -> Iterator[Any]:
 
 
 def _whole_along_first(x: ArrayImpl) -> ArrayImpl:
-    """An array that is split along its first axis, moved: every device has of all elements what it keeps."""
+    """Reshard an array that is split along its first axis, so that every device has that axis whole."""
     how = x.aval.split
     if how is None or not how.entries[0]:
         return x

@@ -1,4 +1,4 @@
-"""Reading an index in NumPy's notation: see index_plan for what it becomes."""
+"""The parser of indices in NumPy's notation; plan.py defines the result."""
 from __future__ import annotations
 
 import operator
@@ -239,7 +239,7 @@ def _bad_slice(item: slice, axis: int) -> NoReturn:
 
 
 def _on_host(x: Any) -> bool:
-    """Whether reading the numbers costs no transfer."""
+    """True if reading the numbers costs no transfer."""
     return type(x) is np.ndarray or (type(x) is ArrayImpl and is_on_cpu(x))
 
 
@@ -263,6 +263,6 @@ def _check_in_bounds(indices: np.ndarray, size: int, axis: int, wrap: bool) -> N
 
 
 def out_of_bounds(index: int, axis: int, size: int) -> IndexError:
-    """The error for an index that is known to be wrong."""
+    """The error for an index that is certainly out of bounds."""
     taken = f"it takes {-size} to {size - 1}" if size else "it has no elements"
     return IndexError(f"index {index} is out of bounds for axis {axis} with size {size}; {taken}")

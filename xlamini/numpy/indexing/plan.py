@@ -1,9 +1,8 @@
-"""An index, parted into a plan that is known while tracing and the numbers and arrays that it needs.
+"""An index as a static plan and the numbers and arrays (leaves) that it needs.
 
 `plan_of(index, shape)` reads NumPy's notation: integers, slices, None, Ellipsis, integer arrays, boolean masks, in any
 mixture. A plan is hashable, so that a program is compiled once for all indices of one form: x[2] and x[7], x[0:32] and
-x[32:64]. Entries are named tuples, which are equal where their fields are; so each has a field that says of what kind
-it is.
+x[32:64]. Entries are named tuples, which are equal where their fields are; so each has a field for its kind.
 """
 from __future__ import annotations
 
@@ -14,7 +13,7 @@ from xlamini.core.avals import Shape
 
 
 class Span(NamedTuple):
-    """A slice: `size` elements, `step` apart; the first in memory at `start`, or, if that is None, at the next leaf."""
+    """A slice: `size` elements, every `step`-th; the first in memory at `start`, or, if None, at the next leaf."""
 
     size: int
     step: int
@@ -23,9 +22,9 @@ class Span(NamedTuple):
 
 
 class Point(NamedTuple):
-    """One place on an axis: `at`, or, if that is None, the next leaf.
+    """One index on an axis: `at`, or, if that is None, the next leaf.
 
-    `safe` says that it is known to be in bounds, `wrap` that a negative one counts from the end.
+    `safe` promises that it is in bounds, `wrap` that a negative one counts from the end.
     """
 
     at: int | None
@@ -48,7 +47,7 @@ class NewAxis(NamedTuple):
 
 
 class Between(NamedTuple):
-    """An ellipsis; the axes it stands for follow it. It parts the integer arrays before it from those after it."""
+    """An ellipsis; its axes follow it. It separates the integer arrays before it from those after it."""
 
     kind: str = "between"
 
@@ -57,10 +56,10 @@ Entry = Span | Point | Points | NewAxis | Between
 
 
 class Plan(NamedTuple):
-    """What an index does, but for its leaves.
+    """The static part of an index, without its leaves.
 
-    `inserted` are axes of size 1 to be put into the array first: a boolean scalar is a mask on such an axis. `unique`
-    says that no element is met twice.
+    `inserted` are axes of size 1 to be inserted into the array first: a boolean scalar is a mask on such an axis.
+    `unique` promises that no element is selected twice.
     """
 
     entries: tuple[Entry, ...]
@@ -69,16 +68,16 @@ class Plan(NamedTuple):
 
     @property
     def is_basic(self) -> bool:
-        """Whether there are no integer arrays, so that the result is a box of the array."""
+        """True without integer arrays, so that the result is a box of the array."""
         return not any(type(e) is Points for e in self.entries)
 
     @property
     def is_safe(self) -> bool:
-        """Whether every place is known to be in bounds."""
+        """True if every index is certain to be in bounds."""
         return self.is_basic and all(e.safe for e in self.entries if type(e) is Point)
 
     def axes(self) -> list[Entry]:
-        """The entries that stand for an axis of the array each."""
+        """The entries for one axis of the array each."""
         return [e for e in self.entries if type(e) not in (NewAxis, Between)]
 
 
@@ -90,7 +89,7 @@ class Indexed(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """How an index is read.
+    """The rules for reading an index.
 
     `eager`: integers and slice bounds become leaves, so that they are not part of the plan. `strict`: an integer out
     of bounds is an IndexError; else it is `mode`'s affair. `wrap`: negative indices count from the end. `reading`: so
@@ -110,7 +109,7 @@ def whole(size: int) -> Span:
 
 
 def bound_leaves(entries: Iterable[Entry], leaves: Sequence[Any]) -> list[Any]:
-    """For each entry its number or array: the one in the plan, the next leaf, or None if it has none."""
+    """The number or array of each entry: that in the plan, the next leaf, or None if it has none."""
     remaining = iter(leaves)
     return [_bound(entry, remaining) for entry in entries]
 

@@ -36,8 +36,8 @@ def take(
 ) -> Any:
     """The elements of `a` at integer `indices` along an axis, or, if that is None, of all of them in a row.
 
-    `mode` says what an index out of bounds means: "fill", the default, gives `fill_value` (NaN, or the dtype's
-    extreme), "clip" the nearest element, and negative ones are out of bounds then; "wrap" counts round and round.
+    `mode` sets the meaning of out-of-bounds indices: "fill", the default, gives `fill_value` (NaN, or the dtype's
+    extreme), "clip" the nearest element, and negative ones are out of bounds then; "wrap" counts modulo the size.
     TypeError for other indices than integers.
 
     >>> jnp.take(jnp.array([4, 3, 2]), jnp.array([-1, 0]))
@@ -93,7 +93,7 @@ def take_along_axis(
     *,
     wrap_negative_indices: bool | None = None,
 ) -> Any:
-    """For each position of `indices`, the element of `arr` at that position but for `axis`, where the index says.
+    """Take the element of `arr` for each index along `axis`, at the index's own position on the other axes.
 
     The other axes broadcast. With axis None `arr` is taken as one row. `mode` and `fill_value` as in `take`; negative
     indices count from the end unless `wrap_negative_indices` is False. ShapeError where the shapes do not fit.
@@ -117,7 +117,7 @@ def take_along_axis(
 def put_along_axis(
     arr: Any, indices: Any, values: Any, axis: int | None, inplace: bool = True, *, mode: str | None = None
 ) -> Any:
-    """A copy of `arr` with what `take_along_axis(arr, indices, axis)` reads set to `values`, which broadcast.
+    """A copy of `arr` with the elements of `take_along_axis(arr, indices, axis)` set to `values`, which broadcast.
 
     Arrays are immutable, so `inplace` must be given as False, else ValueError. Indices out of bounds are ignored, or
     as `mode` says.
@@ -193,7 +193,7 @@ def _integers(name: str, indices: Any) -> Any:
 
 
 def _counted(name: str, mode: Any, indices: Any, size: int) -> tuple[GatherScatterMode, Any]:
-    """The mode, and the indices counted from the front as it says."""
+    """The mode, and the indices counted from the front under that mode."""
     if mode == "raise":
         raise NotImplementedError(f"{name}: a compiled program cannot raise; use mode 'fill', 'clip' or 'wrap'")
     if mode == "wrap":

@@ -72,7 +72,7 @@ class OGrid:
 
 
 class IndexExpression:
-    """`s_[1:3, ::2]`: what stands in the brackets, to be used as an index later.
+    """`s_[1:3, ::2]`: the expression in brackets, to be used as an index later.
 
     >>> s_[1:3]
     slice(1, 3, None)
@@ -86,7 +86,7 @@ class IndexExpression:
 
 
 class Directive(NamedTuple):
-    """How arrays are joined: along `axis`, with at least `ndmin` axes; those of a vector begin at `place`.
+    """The layout of a join: along `axis`, with at least `ndmin` axes; those of a vector begin at `place`.
 
     `matrix` is "r" or "c" for a matrix of one row or one column.
     """
@@ -98,7 +98,7 @@ class Directive(NamedTuple):
 
 
 class Joiner:
-    """`r_[1:4, 0, [5, 6]]`: arrays, numbers and slices in a row; a leading text such as "0,2" says how.
+    """`r_[1:4, 0, [5, 6]]`: arrays, numbers and slices joined; a leading string such as "0,2" sets the layout.
 
     The text has up to three numbers: the axis to join along, the least number of axes, and where the axes of an array
     with fewer begin. "r" and "c" make a matrix.
@@ -137,7 +137,7 @@ class Joiner:
         return _points(x) if isinstance(x, slice) else asarray(x)
 
     def _raised(self, x: Any, how: Directive) -> Any:
-        """With `ndmin` axes: its own begin at `place`, the others have length 1."""
+        """An array with at least `ndmin` axes: its own begin at `place`, the others have length 1."""
         rank = aval_of(x).ndim
         new = how.ndmin - rank
         if new <= 0:
@@ -156,7 +156,7 @@ c_ = Joiner("c_", Directive(axis=-1, ndmin=2, place=0))
 def ix_(*args: ArrayLike) -> tuple[Array, ...]:
     """One-dimensional arrays as an open mesh: `a[ix_(rows, columns)]` has those rows and columns of `a`.
 
-    ValueError for another rank; NotImplementedError for booleans, whose number is not known while tracing.
+    ValueError for another rank; NotImplementedError for booleans, whose count is unknown while tracing.
 
     >>> jnp.arange(9).reshape(3, 3)[ix_(jnp.array([0, 2]), jnp.array([1]))]
     Array([[1],

@@ -10,7 +10,7 @@ from xlamini.runtime.array import Array
 
 
 def inexact(name: str, *operands: Any) -> list[Array]:
-    """The operands in one inexact dtype; TypeError for what is no array."""
+    """The operands in one inexact dtype; TypeError for anything but arrays."""
     return list(promoted_inexact_dtypes(*(as_operand(name, x) for x in operands)))
 
 

@@ -148,14 +148,14 @@ def _(primals: Any, tangents: Any) -> Any:
 
 
 def _slogdet_by_qr(x: Any) -> tuple[Any, Any]:
-    """As many reflections make Q as there are columns, but for those that do nothing: its own sign is in them."""
+    """The determinant of R times that of Q, which is computed by LU, as some of Q's reflections may be trivial."""
     q, r = qr(x, full_matrices=False)
     sign, logarithm = _sign_and_log(diagonal(r, 0, -2, -1), 1)
     return sign * _slogdet_by_lu(q)[0], logarithm
 
 
 def _sign_and_log(values: Any, parity: Any) -> tuple[Any, Any]:
-    """Of products of numbers, times 1 or -1."""
+    """The sign (a phase, if complex) and logarithm of products of numbers, times 1 or -1."""
     size = abs(values)
     singular = reductions.any(equal(values, 0), -1)
     if is_complex(values):

@@ -1,4 +1,4 @@
-"""Factorizations of matrices: cholesky, qr, svd; and what singular values say: rank and condition."""
+"""Factorizations of matrices: cholesky, qr, svd; and functions of singular values: rank and condition."""
 from __future__ import annotations
 
 from typing import Any, NamedTuple
@@ -120,10 +120,10 @@ def svdvals(x: ArrayLike, /) -> Array:
 def matrix_rank(
     M: ArrayLike, rtol: ArrayLike | None = None, *, hermitian: bool = False, tol: ArrayLike | None = None
 ) -> Array:
-    """How many singular values of matrices of shape [..., m, n] are above `rtol` times the largest one.
+    """The number of singular values of matrices of shape [..., m, n] above `rtol` times the largest one.
 
-    By default `rtol` is the rounding error times max(m, n); with `tol` it is how many are above that. `hermitian` says
-    that matrices are, which is faster. Of a vector or a scalar, whether an element differs from 0.
+    By default `rtol` is the rounding error times max(m, n); with `tol` the bound is that itself. `hermitian` promises
+    that matrices are, which is faster. The rank of a vector or a scalar is 1 if an element differs from 0, else 0.
 
     >>> matrix_rank(jnp.array([[1.0, 2.0], [2.0, 4.0]]))
     Array(1, dtype=int32)

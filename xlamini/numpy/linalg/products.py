@@ -167,7 +167,7 @@ def vecdot(
 
 
 def _power(x: Any, n: int) -> Any:
-    """By repeated squaring."""
+    """The power by repeated squaring."""
     if n == 1:
         return x
     square = _power(linear_algebra.matmul(x, x), n // 2)
@@ -186,7 +186,7 @@ def _check_chain(factors: Sequence[Any]) -> None:
 
 
 def _splits(sizes: Sequence[int]) -> dict[tuple[int, int], int]:
-    """Where to part the product of matrices i to j - 1, the k-th of sizes[k] rows, so that it costs least.
+    """The cheapest split of the product of matrices i to j - 1, the k-th of sizes[k] rows.
 
     Cormen et al., Introduction to Algorithms, chapter 15.2.
     """

@@ -154,7 +154,7 @@ def pinv(
 
 
 def factored(a: Any) -> Factors:
-    """What `solve_with` needs; no derivative passes through it."""
+    """The factors for `solve_with`; no derivative passes through them."""
     factors, _, permutation = lu(stop_gradient(a))
     return factors, permutation
 
@@ -181,7 +181,7 @@ def _solve(a: Any, b: Any) -> Any:
 
 
 def _with_one_matrix(a: Any, b: Any) -> Any:
-    """One matrix for all right-hand sides, which stand side by side."""
+    """Solve with one matrix for all right-hand sides, joined as columns."""
     if b.ndim == 2:
         return solve_with(a, factored(a), b)
     rows_first = moveaxis(b, -2, 0)
@@ -216,7 +216,7 @@ def _lstsq(a: Any, b: Any, rcond: Any) -> tuple[Any, Any, Any, Any]:
 
 
 def _not_negligible(s: Any, rcond: Any, size: int) -> Any:
-    """Which singular values, in descending order, count: none that is zero, or below `rcond` times the first."""
+    """A mask of the singular values, in descending order, that are neither zero nor below `rcond` times the first."""
     eps = float(finfo(s.dtype).eps)
     cutoff = asarray(eps * size if rcond is None else rcond, s.dtype)
     cutoff = where(cutoff < 0, eps, cutoff)

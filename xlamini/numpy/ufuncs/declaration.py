@@ -1,11 +1,11 @@
-"""How an elementwise function is declared: a signature, a docstring, and the operation that it is.
+"""Declarations of elementwise functions: a signature, a docstring, and the operation behind them.
 
     @ufunc(trigonometric.sin, promoted_inexact)
     def sin(x: ArrayLike, /) -> Array:
         \"""Sine of each element, in radians.\"""
 
-Its operands are arrays and numbers of any dtypes and shapes; the second argument of `ufunc` says how they are brought
-together.
+Its operands are arrays and numbers of any dtypes and shapes; the second argument of `ufunc` promotes and broadcasts
+them.
 """
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from xlamini.staging.run.composite import composite
 from xlamini.staging.trace.tracing import visible
 
 F = TypeVar("F", bound=Callable[..., Any])
-Together = Callable[..., Sequence[Any]]
+Promotion = Callable[..., Sequence[Any]]
 
 
-def ufunc(operation: Callable[..., Any], together: Together = promoted) -> Callable[[F], F]:
-    """Decorator of a declaration: `operation` on the operands that `together(name, *operands)` gives."""
+def ufunc(operation: Callable[..., Any], promote: Promotion = promoted) -> Callable[[F], F]:
+    """Decorator of a declaration: `operation` on the operands that `promote(name, *operands)` returns."""
     apply = operation.bind if isinstance(operation, Primitive) else operation
 
     def declare(declaration: F) -> F:
@@ -42,7 +42,7 @@ def ufunc(operation: Callable[..., Any], together: Together = promoted) -> Calla
             if named or len(operands) != arity:
                 declaration(*operands, **named)  # raises Python's own TypeError if they do not fit
                 operands = inspect.signature(declaration).bind(*operands, **named).args
-            ready = together(name, *operands)
+            ready = promote(name, *operands)
             if all(type(x) is Literal for x in ready):  # numbers alone, while tracing
                 ready = [visible(x) for x in ready]
             return apply(*ready)
@@ -52,8 +52,8 @@ def ufunc(operation: Callable[..., Any], together: Together = promoted) -> Calla
     return declare
 
 
-def as_they_are(name: str, *operands: Any) -> Sequence[Any]:
-    """For operations that bring their operands together themselves, or take any."""
+def unpromoted(name: str, *operands: Any) -> Sequence[Any]:
+    """Operands without promotion, for operations that promote their own operands, or take any."""
     check_operands(name, operands)
     return operands
 
@@ -65,10 +65,10 @@ def as_strong_floats(name: str, *operands: Any) -> Sequence[Any]:
     return [convert(x, aval_of(x).dtype) for x in ready] if whole else ready
 
 
-def for_kinds(kinds: Kinds, together: Together = promoted) -> Together:
-    """Like `together`, with a TypeError for operands that are not of these kinds."""
+def for_kinds(kinds: Kinds, promote: Promotion = promoted) -> Promotion:
+    """`promote`, with a TypeError for operands that are not of these kinds."""
     def checked(name: str, *operands: Any) -> Sequence[Any]:
-        ready = together(name, *operands)
+        ready = promote(name, *operands)
         dtype = aval_of(ready[0]).dtype
         if kind_of(dtype) not in kinds:
             accepted = ", ".join(k.name.lower() for k in kinds if k.name)

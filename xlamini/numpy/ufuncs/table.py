@@ -1,4 +1,4 @@
-"""The functions of `jax.numpy` that are ufuncs, with what is quicker for each than a loop."""
+"""The ufuncs of `jax.numpy`, with faster methods than a loop where an operation has them."""
 from __future__ import annotations
 
 import math

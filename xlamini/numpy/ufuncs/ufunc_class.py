@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 
 class Shortcuts(NamedTuple):
-    """Quicker ways to the same: `reduce(a, axis, dtype, out, keepdims, initial, where)`, `accumulate(a, axis, dtype)`,
-    and the method of `x.at[index]` that updates.
+    """Faster equivalents: `reduce(a, axis, dtype, out, keepdims, initial, where)`, `accumulate(a, axis, dtype)`, and
+    the updating method of `x.at[index]`.
     """
 
     reduce: Callable[..., Any] | None = None
@@ -38,7 +38,7 @@ _NONE = Shortcuts()
 
 
 class ufunc:
-    """An elementwise function of `nin` operands with `nout` results. `identity` is what changes nothing, or None.
+    """An elementwise function of `nin` operands with `nout` results. `identity` is its neutral element, or None.
 
     >>> xlamini.numpy.add.reduce(xlamini.numpy.arange(4)), xlamini.numpy.add(1, 2)
     (Array(6, dtype=int32), Array(3, dtype=int32, weak_type=True))
@@ -80,7 +80,7 @@ class ufunc:
 
     @property
     def identity(self) -> Any:
-        """What changes nothing when it is combined with a value; None if there is no such number."""
+        """The neutral element of the function; None if there is no such number."""
         return self._identity
 
     @property
@@ -130,7 +130,7 @@ class ufunc:
         initial: ArrayLike | None = None,
         where: ArrayLike | None = None,
     ) -> Array:
-        """All elements along an axis combined, from the first to the last; with axis None, of all axes.
+        """Combine all elements along an axis, from the first to the last; with axis None, of all axes.
 
         It begins with `initial`, if given, and leaves out elements where `where` does not hold. ValueError if there
         is nothing to begin with: no element, or a `where`, and neither identity nor `initial`.
@@ -146,7 +146,7 @@ class ufunc:
 
     @api_boundary
     def accumulate(self, a: ArrayLike, axis: int = 0, dtype: DTypeLike | None = None, out: None = None) -> Array:
-        """What `reduce` gives up to each element along an axis.
+        """The cumulative results of `reduce` up to each element along an axis.
 
         >>> xlamini.numpy.multiply.accumulate(xlamini.numpy.array([1, 2, 3]))
         Array([1, 2, 6], dtype=int32)

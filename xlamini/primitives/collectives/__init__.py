@@ -1,1 +1,1 @@
-"""Collectives: what the positions along a named axis, as `vmap(..., axis_name=)` gives it, do together."""
+"""Collectives: communication between the positions along a named axis, as `vmap(..., axis_name=)` binds it."""

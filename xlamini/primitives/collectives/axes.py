@@ -89,32 +89,32 @@ def names_of(what: str, axis_name: AxisName) -> tuple[Any, ...]:
     return names
 
 
-class Among(NamedTuple):
-    """Who works together: all positions along the named axes, or those of each group; `size` of them."""
+class Participants(NamedTuple):
+    """The participants of a collective: all positions along the named axes, or those of each group; `size` of them."""
 
     names: tuple[Any, ...]
     groups: Groups
     size: int
 
     def size_along(self, name: Any) -> int:
-        """How many positions work together along one of the axes."""
+        """The number of positions that participate along one of the axes."""
         return self.size if self.groups else axis_size(name)
 
     def __str__(self) -> str:
         return ", ".join(map(repr, self.names))
 
 
-def among(what: str, axis_name: AxisName, groups: Any, alike: bool = True) -> Among:
-    """The positions that `axis_name` and `axis_index_groups` speak of, for the collective `what`; checked.
+def participants(what: str, axis_name: AxisName, groups: Any, equal_sizes: bool = True) -> Participants:
+    """The positions that `axis_name` and `axis_index_groups` select, for the collective `what`; checked.
 
-    With `alike` groups must be of one size, as the output's shape depends on it.
+    With `equal_sizes` groups must be of equal size, as the output's shape depends on it.
     """
     names = names_of(what, axis_name)
-    found = None if groups is None else _checked_groups(what, names, groups, alike)
-    return Among(names, found, axis_size(names) if found is None else len(found[0]))
+    found = None if groups is None else _checked_groups(what, names, groups, equal_sizes)
+    return Participants(names, found, axis_size(names) if found is None else len(found[0]))
 
 
-def _checked_groups(what: str, names: Sequence[Any], groups: Any, alike: bool) -> tuple[tuple[int, ...], ...]:
+def _checked_groups(what: str, names: Sequence[Any], groups: Any, equal_sizes: bool) -> tuple[tuple[int, ...], ...]:
     """The groups as tuples; ValueError unless they part the axis."""
     if len(names) != 1:
         raise ValueError(f"{what}: axis_index_groups are of one axis, but axis_name is {tuple(names)}")
@@ -125,7 +125,7 @@ def _checked_groups(what: str, names: Sequence[Any], groups: Any, alike: bool) -
             f"{what}: axis_index_groups must cover all indices exactly once: those of {names[0]!r} are 0 to "
             f"{size - 1}, the groups are {[list(group) for group in found]}"
         )
-    if alike and len(set(map(len, found))) > 1:
+    if equal_sizes and len(set(map(len, found))) > 1:
         sizes = sorted(map(len, found))
         raise ValueError(f"{what}: axis_index_groups must be of one size, but have {sizes} positions")
     return found

@@ -1,7 +1,7 @@
-"""What collectives share: a name instead of a dimension, until the axis is mapped away and there is a dimension.
+"""The base class of collectives: an axis name in place of a dimension, until vmap makes the axis a dimension.
 
-A collective says in `stacked` what it computes from the operand of all positions, one upon the other. With groups of
-positions each group is stacked by itself. Batching over any other axis only moves the dimensions that it speaks of.
+A collective defines in `stacked` its result from the stacked operands of all positions. Groups of positions are stacked
+one group at a time. Batching over any other axis only shifts the dimension numbers of its parameters.
 """
 from __future__ import annotations
 
@@ -51,16 +51,16 @@ class Collective(Primitive):
         if not is_manual(ctx, names):
             raise unbound(self.name, names[0])
         if ctx.module.manual.size == 1:
-            return ctx.inline(lambda x: self.by_one(x, **params), x)
-        return self.together(ctx, x, **params)
+            return ctx.inline(lambda x: self.for_one_position(x, **params), x)
+        return self.lower_over_mesh(ctx, x, **params)
 
-    def by_one(self, x: Any, **params: Any) -> Any:
-        """What a single position does."""
+    def for_one_position(self, x: Any, **params: Any) -> Any:
+        """The result for a group of one position."""
         found, dim = self.stacked(expand_dims(x, (0,)), 1, **params)
         return found if dim is None else squeeze(found, (dim,))
 
-    def together(self, ctx: Any, x: Any, **params: Any) -> Any:
-        """What devices along axes of a mesh do together, within shard_map."""
+    def lower_over_mesh(self, ctx: Any, x: Any, **params: Any) -> Any:
+        """Lower the collective over mesh axes, for devices within shard_map."""
         raise NotImplementedError(f"{self.name} does not say what devices do")
 
     def named_axes(self, params: dict[str, Any]) -> tuple[Any, ...]:
@@ -92,7 +92,7 @@ def in_groups(
 
 
 def rows(x: Any, indices: Any) -> Any:
-    """`x[indices]` for a list of numbers known while tracing, all within bounds."""
+    """`x[indices]` for a list of indices that are static and within bounds."""
     shape = aval_of(x).shape
     numbers = GatherDimensionNumbers(tuple(range(1, len(shape))), (0,), (0,))
     where = np.asarray(indices, np.int32)[:, None]

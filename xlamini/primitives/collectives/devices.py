@@ -1,4 +1,4 @@
-"""Collectives between the devices of a mesh, in StableHLO: who takes part, and what they send."""
+"""Collectives between the devices of a mesh, in StableHLO: replica groups, channels and operands."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -13,12 +13,12 @@ Groups = np.ndarray
 
 
 def is_manual(ctx: Any, names: Sequence[Any]) -> bool:
-    """Whether these are axes of the mesh that the program is written for one device of."""
+    """True if the axes are manual axes of the mesh: the program is written for one device along them."""
     return ctx.module.manual is not None and ctx.module.manual_axes.issuperset(names)
 
 
 def groups_along(ctx: Any, names: Sequence[Any], index_groups: Any = None) -> Groups:
-    """Who works together along some axes, or along one of them in groups of positions."""
+    """The replica groups along some axes, or along one axis in groups of positions."""
     mesh = ctx.module.manual
     numbers = ctx.module.meshes.numbers(mesh).reshape(mesh.axis_sizes)
     axes = [mesh.axis_names.index(name) for name in names]
@@ -32,7 +32,7 @@ def groups_along(ctx: Any, names: Sequence[Any], index_groups: Any = None) -> Gr
 def exchange(
     ctx: Any, name: str, x: Any, groups: Groups, avals: Any = None, regions: Any = (), **attributes: Any
 ) -> Any:
-    """One of StableHLO's collectives among the devices of each group; it has a channel of its own."""
+    """A StableHLO collective among the devices of each group, on a channel of its own."""
     if name in _TELL_DEVICES:
         attributes["use_global_device_ids"] = "unit"
     return _sent(ctx, name, x, avals, regions, replica_groups=_table(groups), **attributes)
@@ -42,7 +42,7 @@ _TELL_DEVICES = frozenset({"stablehlo.all_reduce", "stablehlo.all_gather", "stab
 
 
 def permuted(ctx: Any, x: Any, pairs: Sequence[tuple[int, int]]) -> Any:
-    """What the first device of each pair has, on the second; zeros on those that are no second."""
+    """Send the value of the first device of each pair to the second; devices that receive nothing get zeros."""
     table = _table(np.array(pairs, int).reshape(-1, 2))
     return _sent(ctx, "stablehlo.collective_permute", x, None, (), source_target_pairs=table)
 

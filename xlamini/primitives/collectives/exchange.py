@@ -10,7 +10,7 @@ from xlamini.core.avals import ShapedArray
 from xlamini.core.errors import ShapeError
 from xlamini.core.pytree import tree_map
 from xlamini.core.tracer import aval_of
-from xlamini.primitives.collectives.axes import Among, AxisName, among, axis_size, dimension
+from xlamini.primitives.collectives.axes import AxisName, Participants, axis_size, dimension, participants
 from xlamini.primitives.collectives.base import LinearCollective, Stacked
 from xlamini.primitives.collectives.devices import exchange, groups_along, number
 from xlamini.primitives.collectives.gathering import merged, parted
@@ -40,7 +40,7 @@ def all_to_all(
     Array([[0, 2],
            [1, 3]], dtype=int32)
     """
-    positions = among("all_to_all", axis_name, axis_index_groups)
+    positions = participants("all_to_all", axis_name, axis_index_groups)
     axes = ("split_axis", split_axis), ("concat_axis", concat_axis)
     return tree_map(lambda leaf: _exchanged("all_to_all", leaf, positions, axes, tiled), x)
 
@@ -56,13 +56,13 @@ def pswapaxes(x: Any, axis_name: AxisName, axis: int, *, axis_index_groups: Any 
     Array([[0, 2],
            [1, 3]], dtype=int32)
     """
-    positions = among("pswapaxes", axis_name, axis_index_groups)
+    positions = participants("pswapaxes", axis_name, axis_index_groups)
     axes = ("axis", axis), ("axis", axis)
     return tree_map(lambda leaf: _exchanged("pswapaxes", leaf, positions, axes, False), x)
 
 
-def _exchanged(what: str, x: Any, positions: Among, axes: Axes, tiled: bool) -> Any:
-    """One leaf; `axes` are the dimension that is split and the one that is made, with the arguments' names."""
+def _exchanged(what: str, x: Any, positions: Participants, axes: Axes, tiled: bool) -> Any:
+    """Exchange one leaf; `axes` are the dimension that is split and the new one, with the arguments' names."""
     shape = aval_of(x).shape
     split, concat = (dimension(what, argument, axis, len(shape)) for argument, axis in axes)
     _check_parts(what, axes[0][0], shape[split], split, positions, tiled)
@@ -76,7 +76,7 @@ def _exchanged(what: str, x: Any, positions: Among, axes: Axes, tiled: bool) -> 
     return squeeze(_bound(expand_dims(x, (new,)), name, positions, old, new, tiled), (old,))
 
 
-def _bound(x: Any, name: Any, positions: Among, split: int, concat: int, tiled: bool) -> Any:
+def _bound(x: Any, name: Any, positions: Participants, split: int, concat: int, tiled: bool) -> Any:
     return all_to_all_p.bind(
         x,
         axis_index_groups=positions.groups,
@@ -88,7 +88,7 @@ def _bound(x: Any, name: Any, positions: Among, split: int, concat: int, tiled: 
     )
 
 
-def _one_by_one(x: Any, positions: Among, split: int, concat: int, tiled: bool) -> Any:
+def _one_by_one(x: Any, positions: Participants, split: int, concat: int, tiled: bool) -> Any:
     """The exchange along several named axes: that along each of them, of a dimension of its own."""
     shape, sizes, total = aval_of(x).shape, map(axis_size, positions.names), positions.size
     rest = shape[split] // total
@@ -101,7 +101,7 @@ def _one_by_one(x: Any, positions: Among, split: int, concat: int, tiled: bool) 
     return merged(moveaxis(x, split, concat), concat)
 
 
-def _check_parts(what: str, argument: str, found: int, split: int, positions: Among, tiled: bool) -> None:
+def _check_parts(what: str, argument: str, found: int, split: int, positions: Participants, tiled: bool) -> None:
     size = positions.size
     if found % size if tiled else found != size:
         needed = "divisible by" if tiled else "equal to"
@@ -113,7 +113,7 @@ def _check_parts(what: str, argument: str, found: int, split: int, positions: Am
 
 
 class AllToAll(LinearCollective):
-    """The dimension `split_axis` is parted among the positions, and what comes from them joined along `concat_axis`."""
+    """Split the dimension `split_axis` among the positions, and concatenate the parts received along `concat_axis`."""
 
     name = "all_to_all"
     dimensions = ("split_axis", "concat_axis")
@@ -133,7 +133,7 @@ class AllToAll(LinearCollective):
         parts = moveaxis(parted(x, split_axis + 1, size), split_axis + 1, 0)
         return merged(moveaxis(parts, 1, concat_axis + 1), concat_axis + 1), 0
 
-    def together(
+    def lower_over_mesh(
         self, ctx: Any, x: Any, *, axis_name: Any, axis_size: int, split_axis: int, concat_axis: int, **params: Any
     ) -> Any:
         groups = groups_along(ctx, (axis_name,), params["axis_index_groups"])

@@ -1,4 +1,4 @@
-"""all_gather, which brings the operands of all positions together, and its adjoint psum_scatter: it sums and parts."""
+"""all_gather, which concatenates the operands of all positions, and its adjoint psum_scatter, which sums and splits."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from xlamini.core.named_axes import manual_axis
 from xlamini.core.pytree import tree_map
 from xlamini.core.sharding.factors import Factors, dims, reducing
 from xlamini.core.tracer import aval_of
-from xlamini.primitives.collectives.axes import Among, AxisName, among, axis_index, axis_size, dimension
+from xlamini.primitives.collectives.axes import AxisName, Participants, axis_index, axis_size, dimension, participants
 from xlamini.primitives.collectives.base import LinearCollective, Stacked
 from xlamini.primitives.collectives.devices import exchange, groups_along, number, reduction
 from xlamini.primitives.convert import convert
@@ -30,7 +30,7 @@ def all_gather(
     tiled: bool = False,
     to: str = "varying",
 ) -> Any:
-    """Each leaf of `x` of all positions along the named axis, stacked along a new dimension `axis`.
+    """Gather each leaf of `x` from all positions along the named axis, stacked along a new dimension `axis`.
 
     `tiled` concatenates along dimension `axis` instead. Of several names the first one varies slowest. With
     `axis_index_groups`, a list of lists of positions, each group gathers its own. Within shard_map the result counts as
@@ -41,12 +41,12 @@ def all_gather(
     >>> xlamini.vmap(lambda x: all_gather(x, "i"), axis_name="i", out_axes=None)(xlamini.numpy.arange(3))
     Array([0, 1, 2], dtype=int32)
     """
-    positions = among("all_gather", axis_name, axis_index_groups)
+    positions = participants("all_gather", axis_name, axis_index_groups)
     _check_to(to, positions)
     return tree_map(lambda leaf: _gathered(leaf, positions, axis, tiled, to), x)
 
 
-def _check_to(to: str, positions: Among) -> None:
+def _check_to(to: str, positions: Participants) -> None:
     if to not in ("varying", "reduced", "invarying"):
         raise ValueError(f"all_gather: to must be 'varying', 'reduced' or 'invarying', got {to!r}")
     if to == "reduced":
@@ -61,7 +61,7 @@ def _check_to(to: str, positions: Among) -> None:
         )
 
 
-def _gathered(x: Any, positions: Among, axis: int, tiled: bool, to: str) -> Any:
+def _gathered(x: Any, positions: Participants, axis: int, tiled: bool, to: str) -> Any:
     shape = aval_of(x).shape
     where = dimension("all_gather", "axis", axis, len(shape) + (not tiled))
     for name in reversed(positions.names):
@@ -78,7 +78,7 @@ def _gathered(x: Any, positions: Among, axis: int, tiled: bool, to: str) -> Any:
 
 
 def _is_tracked(name: Any) -> bool:
-    """Whether types say of values whether they vary along the axis."""
+    """True if avals record whether values vary along the axis."""
     axis = manual_axis(name)
     return axis is not None and axis.checked
 
@@ -95,11 +95,11 @@ def psum_scatter(
     >>> xlamini.vmap(lambda x: psum_scatter(x, "i"), axis_name="i")(xlamini.numpy.ones((3, 3)))
     Array([3., 3., 3.], dtype=float32)
     """
-    positions = among("psum_scatter", axis_name, axis_index_groups)
+    positions = participants("psum_scatter", axis_name, axis_index_groups)
     return tree_map(lambda leaf: _scattered(leaf, positions, scatter_dimension, tiled), x)
 
 
-def _scattered(x: Any, positions: Among, where: int, tiled: bool) -> Any:
+def _scattered(x: Any, positions: Participants, where: int, tiled: bool) -> Any:
     shape = aval_of(x).shape
     where = dimension("psum_scatter", "scatter_dimension", where, len(shape))
     _check_parts(shape[where], where, positions, tiled)
@@ -118,7 +118,7 @@ def _scattered(x: Any, positions: Among, where: int, tiled: bool) -> Any:
     return x
 
 
-def _check_parts(found: int, where: int, positions: Among, tiled: bool) -> None:
+def _check_parts(found: int, where: int, positions: Participants, tiled: bool) -> None:
     size = positions.size
     if found % size if tiled else found != size:
         needed, fix = ("a multiple of", "pad it") if tiled else ("just", "pass tiled=True to get blocks of it")
@@ -155,7 +155,7 @@ class AllGather(LinearCollective):
         inside = moveaxis(x, 0, all_gather_dimension)
         return (merged(inside, all_gather_dimension) if tiled else inside), None
 
-    def together(
+    def lower_over_mesh(
         self, ctx: Any, x: Any, *, all_gather_dimension: int, axis_size: int, tiled: bool, **params: Any
     ) -> Any:
         (aval,), where = ctx.avals_in, all_gather_dimension
@@ -166,7 +166,7 @@ class AllGather(LinearCollective):
 
 
 class AllGatherInvariant(AllGather):
-    """The same with a result that does not vary, whose cotangent devices share: each takes its part of it."""
+    """An all_gather whose result is invariant: devices share its cotangent, and each takes its slice of that."""
 
     name = "all_gather_invariant"
 
@@ -205,7 +205,7 @@ class ReduceScatter(LinearCollective):
         parts = parted(total, scatter_dimension, size) if tiled else total
         return moveaxis(parts, scatter_dimension, 0), 0
 
-    def together(
+    def lower_over_mesh(
         self, ctx: Any, x: Any, *, scatter_dimension: int, axis_size: int, tiled: bool, **params: Any
     ) -> Any:
         out, where = ctx.aval_out, scatter_dimension

@@ -40,7 +40,7 @@ def ppermute(x: Any, axis_name: AxisName, perm: Any) -> Any:
 
 
 def pshuffle(x: Any, axis_name: AxisName, perm: Any) -> Any:
-    """Each leaf of `x` from another position: position i gets that of position `perm[i]`.
+    """Permute each leaf of `x` among the positions: position i gets that of position `perm[i]`.
 
     Raises NameError if there is no such axis, ValueError if `perm` is no permutation of its positions.
 
@@ -56,7 +56,7 @@ def pshuffle(x: Any, axis_name: AxisName, perm: Any) -> Any:
 
 
 def pbroadcast(x: Any, axis_name: AxisName, source: int) -> Any:
-    """Each leaf of `x` of the position `source`, for all positions along the named axis.
+    """Broadcast each leaf of `x` from the position `source` to all positions along the named axis.
 
     Raises NameError if there is no such axis, ValueError if it has no such position.
 
@@ -106,7 +106,7 @@ def _permuted(x: Any, names: tuple[Any, ...], pairs: Pairs) -> Any:
 
 
 def _table(pairs: Pairs, size: int) -> tuple[np.ndarray, np.ndarray]:
-    """For each position: where what it gets comes from, and whether it gets anything."""
+    """For each destination the index of its source, and a mask of the positions that have one."""
     sources, receives = np.zeros(size, np.int32), np.zeros(size, bool)
     for source, destination in pairs:
         sources[destination], receives[destination] = source, True
@@ -114,7 +114,7 @@ def _table(pairs: Pairs, size: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 class Permute(LinearCollective):
-    """What the position `source` has goes to `destination`, for each pair in `perm`; elsewhere there are zeros."""
+    """Send the value of `source` to `destination` for each pair in `perm`; positions that receive nothing get zeros."""
 
     name = "ppermute"
 
@@ -132,15 +132,15 @@ class Permute(LinearCollective):
         aval = aval_of(sent)
         return where(broadcast_in_dim(receives, aval.shape, (0,)), sent, zeros(aval)), 0
 
-    def by_one(self, x: Any, *, perm: Pairs, **params: Any) -> Any:
+    def for_one_position(self, x: Any, *, perm: Pairs, **params: Any) -> Any:
         return x if perm else zeros(aval_of(x))
 
-    def together(self, ctx: Any, x: Any, *, axis_name: Any, perm: Pairs) -> Any:
+    def lower_over_mesh(self, ctx: Any, x: Any, *, axis_name: Any, perm: Pairs) -> Any:
         return permuted(ctx, x, [(row[s], row[d]) for row in groups_along(ctx, axis_name) for s, d in perm])
 
 
 class Broadcast(LinearCollective):
-    """What the position `source` has, for all."""
+    """Broadcast the value of the position `source` to all positions."""
 
     name = "pbroadcast"
 
@@ -156,8 +156,8 @@ class Broadcast(LinearCollective):
     def stacked(self, x: Any, size: int, *, source: int, **params: Any) -> Stacked:
         return index_in_dim(x, source, keepdims=False), None
 
-    def together(self, ctx: Any, x: Any, *, axis_name: Any, source: int) -> Any:
-        """The sum of what the source has and zeros elsewhere, as not every platform can broadcast."""
+    def lower_over_mesh(self, ctx: Any, x: Any, *, axis_name: Any, source: int) -> Any:
+        """A psum with zeros on all positions but the source, as not every platform can broadcast."""
 
         def summed(x: Any) -> Any:
             aval, here = aval_of(x), axis_index_p.bind(axis_name=axis_name)

@@ -1,6 +1,6 @@
 """Reductions over named axes: psum, pmean, pmax, pmin.
 
-Mapping the axis away turns each of them into the ordinary reduction over the batch dimension.
+Under vmap each of them becomes the ordinary reduction over the batch dimension.
 """
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from xlamini.core.tangents import is_zero
 from xlamini.core.tracer import aval_of
 from xlamini.primitives.arithmetic import div
 from xlamini.primitives.batch_ops import move_batch_dim
-from xlamini.primitives.collectives.axes import Among, AxisName, among
+from xlamini.primitives.collectives.axes import AxisName, Participants, participants
 from xlamini.primitives.collectives.base import Collective, LinearCollective, Stacked, in_groups
 from xlamini.primitives.collectives.devices import all_reduced, groups_along
 from xlamini.primitives.comparison import eq
@@ -77,7 +77,7 @@ def _divided(total: Any, count: Any) -> Any:
 
 
 def _over_leaves(primitive: Reduction, x: Any, axis_name: AxisName, groups: Any, what: str = "") -> Any:
-    positions = among(what or primitive.name, axis_name, groups, alike=False)
+    positions = participants(what or primitive.name, axis_name, groups, equal_sizes=False)
     return tree_map(lambda leaf: primitive.of_leaf(leaf, positions), x) if positions.names else x
 
 
@@ -110,26 +110,26 @@ class Reduction(Collective):
         return self.reduce(x, 0), None
 
     def varying(self, vma: frozenset[Any], params: dict[str, Any]) -> frozenset[Any]:
-        """All have the same, unless they are in groups; where it is not checked, nobody relies on it."""
+        """The result is invariant, unless there are groups; without vma checks nothing relies on it."""
         same = [a.name for a in map(manual_axis, params["axes"]) if a is not None and a.checked]
         return vma if params["axis_index_groups"] else vma - frozenset(same)
 
-    def together(self, ctx: Any, x: Any, *, axes: tuple[Any, ...], axis_index_groups: Any) -> Any:
+    def lower_over_mesh(self, ctx: Any, x: Any, *, axes: tuple[Any, ...], axis_index_groups: Any) -> Any:
         return all_reduced(ctx, x, groups_along(ctx, axes, axis_index_groups), self.hlo)
 
     def named_axes(self, params: dict[str, Any]) -> tuple[Any, ...]:
         return params["axes"]
 
-    def of_leaf(self, leaf: Any, positions: Among) -> Any:
-        """The reduction of one leaf; of a Python number it is known at once."""
+    def of_leaf(self, leaf: Any, positions: Participants) -> Any:
+        """The reduction of one leaf; that of a Python number is computed while tracing."""
         groups = positions.groups
-        alike = groups is None or len(set(map(len, groups))) == 1
-        if isinstance(leaf, int | float | complex) and alike:
+        equal_sizes = groups is None or len(set(map(len, groups))) == 1
+        if isinstance(leaf, int | float | complex) and equal_sizes:
             return self.of_equal(leaf, positions.size)
         return self.bind(self.countable(leaf), axes=positions.names, axis_index_groups=groups)
 
     def countable(self, leaf: Any) -> Any:
-        """A leaf as what can be reduced."""
+        """A leaf in a form that can be reduced."""
         return leaf
 
 

@@ -1,6 +1,6 @@
-"""psend and precv: the two halves of a ppermute, and pcast, which says of a value that it varies along an axis.
+"""psend and precv, the two halves of a ppermute, and pcast, which marks a value as varying along an axis.
 
-Under vmap all positions are in one program, so a message needs no channel: the token that stands for it holds it.
+Under vmap all positions are in one program, so a message needs no channel: its token holds it.
 """
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def psend(x: Any, axis_name: AxisName, perm: Any) -> Any:
 
 
 def precv(token: Any, out_shape: Any, axis_name: AxisName, perm: Any) -> Any:
-    """What arrives here of the `psend` that made the token, with the same `perm`.
+    """Receive the message of the `psend` that made the token, with the same `perm`.
 
     `out_shape` has the shape and dtype of each leaf; ShapeError where another arrives. NameError if there is no such
     axis.
@@ -53,7 +53,7 @@ def pcast(x: Any, axis_name: AxisName, *, to: str) -> Any:
     """The leaves of `x`, from now on taken to vary along the named axis, with `to="varying"`.
 
     Within shard_map the derivative with respect to them is then that of one device alone, instead of the sum over the
-    axis. Under vmap any value may vary, so they stay as they are. NameError if there is no such axis.
+    axis. Under vmap any value may vary, so the arrays are returned unchanged. NameError if there is no such axis.
 
     >>> xlamini.vmap(lambda x: pcast(1.0, "i", to="varying") + x, axis_name="i")(xlamini.numpy.ones(2))
     Array([2., 2.], dtype=float32)

@@ -1,4 +1,4 @@
-"""What says of a value along which axes of shard_map's mesh it varies, and computes nothing.
+"""Casts between varying and invariant along axes of shard_map's mesh; they change the aval and compute nothing.
 
 `pvary` makes what devices share a value that may differ; its transpose sums what has become of it. `unvary` claims of a
 value that devices have the same, which nobody checks; each then has its share of the cotangent.
@@ -22,8 +22,8 @@ from xlamini.primitives.elementwise import mul
 Axes = tuple[Any, ...]
 
 
-class Says(Primitive):
-    """A value as it is; `axes` are those along which it varies, or no longer does."""
+class VaryingCast(Primitive):
+    """A cast that returns its operand; `axes` are those along which it becomes varying or invariant."""
 
     traits = PURE | IS_VMA_CAST | ELEMENTWISE | REMATERIALIZABLE
 
@@ -44,8 +44,8 @@ class Says(Primitive):
         return x
 
 
-class Vary(Says):
-    """From here on the value varies along the axes too."""
+class Vary(VaryingCast):
+    """A cast to a value that varies along the axes too."""
 
     name = "pvary"
 
@@ -56,8 +56,8 @@ class Vary(Says):
         return [psum_p.bind(ct, axes=axes, axis_index_groups=None)]
 
 
-class Unvary(Says):
-    """All devices along the axes have the same value, says the user."""
+class Unvary(VaryingCast):
+    """The user's promise that a value is equal on all devices along the axes."""
 
     name = "unvary"
 

@@ -32,7 +32,7 @@ _BEYOND_IDENTITY = {
     ),
 }
 
-_QUARTER, _QUARTER_LOW = 1.5707963267948966, 6.123233995736766e-17  # of a turn, pi / 2
+_QUARTER, _QUARTER_LOW = 1.5707963267948966, 6.123233995736766e-17  # pi / 2
 
 @vectorised()
 def arcsine(x: Any) -> Any:
@@ -54,7 +54,7 @@ def arccosine(x: Any) -> Any:
 
 
 def _reduced(x: Any) -> tuple[Any, tuple[Any, Any]]:
-    """Whether `abs(x)` is above 1/2, and as a sum of two numbers the inverse sine from which that of x is found."""
+    """Argument reduction: `abs(x) > 1/2`, and the argument of the inverse sine to evaluate, as a sum of two numbers."""
     size = abs(convert(x, FLOAT64))
     far = size > 0.5
     z = where(far, 0.5 - 0.5 * size, size * size)

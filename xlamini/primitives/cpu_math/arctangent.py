@@ -102,6 +102,6 @@ def _double(near: Any, far: Any, steep: Any, behind: Any = None) -> Any:
 
 
 def _octant(eighths: Any, steep: Any, behind: Any) -> tuple[Any, Any]:
-    """The eighths of a half turn to which an angle is to be added, and where it is to be taken away from them."""
+    """The eighths of a half circle to add to an angle, and a mask of the angles that are subtracted from them."""
     eighths = where(steep, 2.0 - eighths, eighths)
     return (eighths, steep) if behind is None else (where(behind, 4.0 - eighths, eighths), ne(steep, behind))

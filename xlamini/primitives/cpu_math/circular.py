@@ -1,8 +1,8 @@
 """Sine, cosine and tangent.
 
 In float32 they are computed in float64, with polynomials of half its precision, so that only the last rounding counts.
-In float64 the rest of the reduction is a sum of two numbers, and a sine and a cosine between -pi/4 and pi/4 are put
-together as the quarter of the angle demands. Angles above 2**20 are left to XLA's op.
+In float64 the remainder of the reduction is a sum of two numbers, and the quadrant of the angle selects a sine or a
+cosine between -pi/4 and pi/4. Angles above 2**20 are left to XLA's op.
 
 The polynomials are `chebyfit(function, interval, terms)` of mpmath, at 300 bits.
 """
@@ -33,7 +33,7 @@ FEW, FEW_TANGENTS = 4096, 1024
 
 @vectorised(largest_float64=LARGEST, few=FEW)
 def sine(x: Any) -> Any:
-    """Of a float32 of any size."""
+    """The sine of a float32 of any size."""
     dtype = aval_of(x).dtype
     found = _sine_of_halves(*split(turns(x), 2)) if dtype == FLOAT32 else _sine_of_quarters(*quarters(x))
     return where(abs(x) < OWN_BELOW[dtype], x, found)
@@ -41,7 +41,7 @@ def sine(x: Any) -> Any:
 
 @vectorised(largest_float64=LARGEST, few=FEW)
 def cosine(x: Any) -> Any:
-    """Of a float32 of any size."""
+    """The cosine of a float32 of any size."""
     if aval_of(x).dtype == FLOAT32:
         return _sine_of_halves(*split(turns(x), 2, offset=0.5))
     whole, high, low = quarters(x)
@@ -50,7 +50,7 @@ def cosine(x: Any) -> Any:
 
 @vectorised(largest_float64=LARGEST, few=FEW_TANGENTS)
 def tangent(x: Any) -> Any:
-    """Of a float32 of any size."""
+    """The tangent of a float32 of any size."""
     dtype = aval_of(x).dtype
     found = _tangent_of_quarters(*split(turns(x), 4)) if dtype == FLOAT32 else _tangent(*quarters(x))
     return where(abs(x) < OWN_BELOW[dtype], x, found)
@@ -72,12 +72,12 @@ _TANGENT_OF_QUARTERS = (
 
 
 def _sine_of_halves(whole: Any, rest: Any) -> Any:
-    """The sine of `whole + rest` half turns, in float32."""
+    """The sine of `(whole + rest) * pi`, in float32."""
     return convert(with_sign(rest * horner(rest * rest, _SINE_OF_HALVES), shift_left(_integer(whole), 63)), FLOAT32)
 
 
 def _tangent_of_quarters(whole: Any, rest: Any) -> Any:
-    """The tangent of `whole + rest` quarters of a turn, in float32."""
+    """The tangent of `(whole + rest) * pi / 2`, in float32."""
     v = rest * rest
     sine, cosine = rest * horner(v, _TANGENT_OF_QUARTERS), 1.0 - v
     odd = _odd(whole)
@@ -109,7 +109,7 @@ _COSINE = (
 
 
 def _sine_of_quarters(whole: Any, high: Any, low: Any) -> Any:
-    """The sine of `whole` quarters of a turn and `high + low` radians, in float64."""
+    """The sine of `whole * pi / 2 + high + low`, in float64."""
     v = high * high
     sine = high + _beyond_angle(v, high, low)
     parabola, left = _parabola(v)
@@ -136,7 +136,7 @@ def _beyond_angle(v: Any, high: Any, low: Any) -> Any:
 
 
 def _parabola(v: Any) -> tuple[Any, Any]:
-    """`1 - v / 2` and what rounding took from it. (XLA would simplify `add_exactly`, where a number is added.)"""
+    """`1 - v / 2` and its rounding error. (XLA would simplify `add_exactly`, where a number is added.)"""
     half = 0.5 * v
     parabola = 1.0 - half
     return parabola, (1.0 - parabola) - half

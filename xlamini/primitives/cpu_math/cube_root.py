@@ -42,7 +42,7 @@ _MINUEND = 6004800933346825.0
 
 @vectorised()
 def cube_root(x: Any) -> Any:
-    """Of negative numbers too."""
+    """The cube root of any real number, negative ones included."""
     dtype, size = aval_of(x).dtype, abs(x)
     root = _rough(from_subnormal(size)) if dtype == FLOAT32 else _fine(size)
     # 0, whose bits wrap around, infinity and NaN are their own roots.

@@ -57,7 +57,7 @@ def with_sign(x: Any, sign: Any) -> Any:
 
 
 def minus_where(condition: Any, x: Any) -> Any:
-    """-x where the condition holds, x elsewhere.
+    """-x where the condition holds, x otherwise.
 
     It uses x once, so that XLA computes x in the same loop even if that takes a division.
     """
@@ -74,7 +74,7 @@ def horner(x: Any, coefficients: Sequence[float]) -> Any:
 
 
 def halved_horner(x: Any, square: Any, coefficients: Sequence[float]) -> Any:
-    """The same polynomial of x, whose square is given, in two halves: the CPU computes them side by side."""
+    """Horner's scheme in two independent halves, given x**2: the CPU computes the halves in parallel."""
     return horner(square, coefficients[1::2]) * x + horner(square, coefficients[::2])
 
 
@@ -100,13 +100,13 @@ WHOLE = 1.5 * 2.0**52
 
 
 def add_exactly(x: Any, y: Any) -> tuple[Any, Any]:
-    """x + y rounded, and what rounding took; x must be the larger in magnitude (T. J. Dekker, 1971)."""
+    """x + y rounded, and the rounding error; x must be the larger in magnitude (T. J. Dekker, 1971)."""
     total = x + y
     return total, y - (total - x)
 
 
 def quotient(above: Sequence[Any], below: Sequence[Any]) -> Any:
-    """One float64 sum of two numbers, as `add_exactly` gives them, divided by another; nearly correctly rounded."""
+    """The quotient of two float64 sums of two numbers, as `add_exactly` gives them; nearly correctly rounded."""
     inverse = 1.0 / below[0]
     first = above[0] * inverse
     return first + (remainder(above[0], first, below[0]) + (above[1] - first * below[1])) * inverse

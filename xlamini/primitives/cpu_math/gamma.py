@@ -97,7 +97,7 @@ def log_gamma(x: Any) -> Any:
 
 
 def _product(size: Any, whole: Any, sine: Any, inverse: Any, negative: Any) -> Any:
-    """What the steps to `2 + rest` come to; of negative numbers its inverse, times what reflection brings."""
+    """The product of the recurrence's steps to `2 + rest`; for negative numbers its inverse, reflected."""
     twice, once = eq(whole, 0), eq(whole, 1)
     above = where(twice, size * (size + 1), where(once, size, 1))
     return where(negative, sine * where(twice, inverse, where(once, 1, size)), above)
@@ -114,7 +114,7 @@ def digamma(x: Any) -> Any:
     square = inverse * inverse
     logarithm = where(eq(size, math.inf), math.inf, log_normal(shifted))
     series = logarithm - 0.5 * inverse - square * horner(square, _SLOPE[dtype])
-    # 1 / (size + 1) + 1 / (size + 2) as one fraction: digamma(size) is what is found, less `first` where it is small.
+    # 1 / (size + 1) + 1 / (size + 2) as one fraction: digamma(size) is the result, less `first` where it is small.
     found = where(small, series - (size + size + 3) / ((size + 1) * (size + 2)), series)
     shown = where(negative, where(small, 0, first), where(small, -first, 0))
     return where(negative, _cotangent(size) + shown + found, shown + found)

@@ -37,7 +37,7 @@ _FORMAT = {FLOAT32: (23, 127, 0x3F3504F3), FLOAT64: (52, 1023, 0x3FE6A09E667F3BC
 
 
 def log_normal(x: Any) -> Any:
-    """Of positive, normal, finite numbers; of others it is any number, or NaN for NaN."""
+    """The logarithm of positive, normal, finite numbers; NaN for NaN, arbitrary for all others."""
     bits, dtype = bits_of(x), aval_of(x).dtype
     (fraction, bias, root), (high, low) = _FORMAT[dtype], _LOG_2[dtype]
     one, whole = bias << fraction, (bias + fraction) << fraction  # the bits of 1 and 2**fraction

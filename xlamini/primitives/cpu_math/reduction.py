@@ -1,8 +1,8 @@
-"""Angles reduced to less than a turn, exactly: of float32 of any size, of float64 up to 2**20.
+"""Exact reduction of angles modulo a full circle: float32 of any size, float64 up to 2**20.
 
-Both find the multiple of a part of a turn that is nearest to the angle, and the rest, by products that are exact: a
-constant is a sum of terms with so few bits that multiplying by one of them rounds nothing. None of it needs a fused
-multiply-add, and none is disturbed by one.
+Both compute the nearest multiple of a fraction of the circle, and the remainder, by exact products: a constant is a sum
+of terms with so few bits that multiplying by one of them rounds nothing. None of it needs a fused multiply-add, and
+none is disturbed by one.
 """
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TERMS = (
 )
 _LAST_OF_FOUR, _LAST = 1.470303687279978e-27, 9.458140970740169e-46
 
-# From here on the first two terms make whole turns, since the last bit of a float32 is 2**-23 of it.
+# From here on the first two terms are whole revolutions, since the last bit of a float32 is 2**-23 of it.
 _WHOLE_TURNS = 2.0**83
 
 
@@ -32,7 +32,7 @@ def nearest(x: Any) -> Any:
 
 
 def turns(x: Any) -> list[Any]:
-    """Fractions of turns, float64, whose sum is the angle x, a float32, but for whole turns. Each is below 1 / 2.
+    """The angle x, a float32, in revolutions modulo 1, as float64 terms to be summed, each below 1 / 2.
 
     All but the last are exact. Added from the first, once the nearest number that matters has been taken from the
     first, they lose nothing to cancellation.
@@ -45,7 +45,7 @@ def turns(x: Any) -> list[Any]:
 
 
 def split(fractions: Sequence[Any], parts: int, offset: float = 0.0) -> tuple[Any, Any]:
-    """The nearest whole number to `parts` times the turns plus `offset`, and what is left, between -1/2 and 1/2."""
+    """Round `parts` times the revolutions plus `offset` to an integer; the remainder is between -1/2 and 1/2."""
     whole = nearest(functools.reduce(operator.add, fractions) * parts + offset)
     first, *others = fractions
     rest = functools.reduce(operator.add, others, first - (whole - offset) * (1 / parts))

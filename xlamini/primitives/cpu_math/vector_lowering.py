@@ -1,4 +1,4 @@
-"""How a formula becomes the lowering of an operation on the CPU.
+"""CPU lowerings made from formulas.
 
     @vectorised()
     def arctangent(x):
@@ -36,9 +36,9 @@ Formula = Callable[..., Any]
 def vectorised(largest_float64: float | None = None, few: int = 0) -> Callable[[Formula], Lowering]:
     """Decorator: the lowering `lower(ctx, *operands)` through a formula.
 
-    Arrays of fewer than `few` elements in float32 are left to XLA's op. That is compiled sooner and, called by itself,
-    faster: XLA does not count its own sine as work, and runs a program of little work in the thread that calls it, but
-    hands others over to another thread, or to several, which takes 4 to 10 microseconds.
+    Arrays of fewer than `few` elements in float32 are left to XLA's op. That is compiled sooner and, in a program of
+    its own, faster: XLA does not count its own sine as work, and runs a program of little work in the calling thread,
+    but hands others over to another thread, or to several, which takes 4 to 10 microseconds.
 
     `largest_float64` is the magnitude up to which a formula of one operand is right in float64. Arrays that hold larger
     finite numbers are left to XLA's op, which needs a look at all elements first; so are arrays of few elements.
@@ -104,7 +104,7 @@ def _traced(formula: Formula, aval: ShapedArray, arity: int) -> Jaxpr:
 
 
 def _costly(x: Any) -> Any:
-    """The same value, its bits divided by 1, which XLA cannot know and LLVM takes out.
+    """A copy of the value through a division of its bits by 1, opaque to XLA's cost model and removed by LLVM.
 
     XLA computes simple operations again wherever their results are used, for every row that an array is broadcast to;
     of divisions, as of its own sine, it keeps the results.

@@ -170,7 +170,7 @@ def _of_vectors(w: Any, v: Any, change: Any) -> Any:
 
 
 def _largest(v: Any) -> Any:
-    """1 where a column has its element of largest magnitude, 0 elsewhere."""
+    """1 in each column at its element of largest magnitude, 0 in the others."""
     aval = aval_of(v)
     rows = broadcasted_iota(_INDEX, aval.shape, aval.ndim - 2)
     marked = eq(rows, as_rows(argmax(abs(v), aval.ndim - 2, _INDEX), aval.shape))

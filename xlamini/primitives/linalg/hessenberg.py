@@ -16,9 +16,9 @@ from xlamini.primitives.linalg.stacks import MatrixOperation, as_matrices, check
 def hessenberg(a: Any) -> tuple[Any, Any]:
     """The Hessenberg form of matrices of shape [..., n, n], and the factors `taus` of the reflections, [..., n - 1].
 
-    The form stands on and above the first subdiagonal; below it are the vectors of the reflections, which
-    `householder_product` makes a matrix of. On the CPU only, without derivative. ShapeError for matrices that are not
-    square.
+    The form is on and above the first subdiagonal; below it are the vectors of the reflections, which
+    `householder_product` multiplies into a matrix. On the CPU only, without derivative. ShapeError for matrices that
+    are not square.
 
     >>> hessenberg(xlamini.numpy.eye(2))[1]
     Array([0.], dtype=float32)

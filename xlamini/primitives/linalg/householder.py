@@ -1,4 +1,4 @@
-"""Householder reflectors `I - tau v v^H`: what `qr` is made of.
+"""Householder reflectors `I - tau v v^H`: the building blocks of `qr`.
 
 `geqrf` and `geqp3` (with column exchanges) leave the vectors v below the diagonal of R; `householder_product` makes
 their product Q, and `ormqr` multiplies by Q without making it.
@@ -48,7 +48,7 @@ def householder_product(a: Any, taus: Any) -> Any:
 
 
 def ormqr(a: Any, taus: Any, c: Any, *, left: bool = True, transpose: bool = False) -> Any:
-    """`Q @ c`, or `c @ Q` without `left`, for the Q that the reflectors `a` with factors `taus` stand for.
+    """`Q @ c`, or `c @ Q` without `left`, for the Q given by the reflectors `a` with factors `taus`.
 
     `transpose` takes Q^H instead. `a` has shape [..., m, k], `taus` [..., k], `c` as many rows (columns) as Q, m; else
     ShapeError.

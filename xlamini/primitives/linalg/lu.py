@@ -101,7 +101,7 @@ lu_p = Lu()
 
 
 def lu_solve(factors: Any, permutation: Any, b: Any, transpose: bool = False, conjugate: bool = False) -> Any:
-    """Solve `A x = b`, or for A transposed (and conjugated), from what `lu` gives for square A; b is [..., n, k].
+    """Solve `A x = b`, or for A transposed (and conjugated), from the result of `lu` for square A; b is [..., n, k].
 
     The factors are passed on transposed: kernels give and take matrices by columns, so that then nothing is copied.
     """

@@ -1,7 +1,7 @@
 """lu_pivots_to_permutation: row exchanges done one after another, as the one permutation that they make.
 
 A few exchanges are written out, element by element, so that XLA makes one loop over the batch of them; many are a loop
-whose every turn is one pass over the permutation.
+whose every iteration is one pass over the permutation.
 """
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _INDEX = np.dtype(np.int32)
 
 
 def lu_pivots_to_permutation(pivots: Any, permutation_size: int) -> Any:
-    """The permutation, int32 of shape [..., permutation_size], that exchanging rows i and `pivots[i]` in turn makes.
+    """The permutation, int32 of shape [..., permutation_size], made by exchanging rows i and `pivots[i]` in sequence.
 
     `pivots` are int32 of shape [..., k], counted from 0, k at most `permutation_size`; else ShapeError.
 
@@ -48,7 +48,7 @@ def lu_pivots_to_permutation(pivots: Any, permutation_size: int) -> Any:
 
 
 def inverse_permutation(permutation: Any) -> Any:
-    """Of a permutation along the last dimension."""
+    """The inverse of a permutation along the last dimension."""
     aval = aval_of(permutation)
     last = aval.ndim - 1
     return sort((permutation, broadcasted_iota(_INDEX, aval.shape, last)), last)[1]
@@ -138,7 +138,7 @@ def _exchanged(i: Any, order: Any, pivots: Any) -> list[Any]:
 
 
 def _element(x: Any, i: Any) -> Any:
-    """Element i along the last dimension, which is kept."""
+    """Element i along the last dimension, which stays with size 1."""
     shape = aval_of(x).shape
     zeros = [literal(0, _INDEX)] * (len(shape) - 1)
     return dynamic_slice_p.bind(x, *zeros, i, slice_sizes=(*shape[:-1], 1))

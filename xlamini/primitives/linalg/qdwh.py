@@ -2,7 +2,7 @@
 
 Y. Nakatsukasa, Z. Bai, F. Gygi, "Optimizing Halley's iteration for computing the matrix polar decomposition" (2010).
 The weights follow from a lower bound on the smallest singular value. That bound is the precision of the dtype, so
-weights and number of steps (4 for float32, 6 for float64) are known before the program runs, and it has no loop.
+weights and number of steps (4 for float32, 6 for float64) are static, and the program has no loop.
 """
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def weights(eps: float) -> Iterator[Weights]:
 
 
 def _step_by_qr(u: Any, a: float, b: float, c: float) -> Any:
-    """From the QR factors of u over the identity."""
+    """A step of the iteration by the QR factors of u over the identity."""
     aval = aval_of(u)
     *outer, m, n = aval.shape
     identity = eye(ShapedArray((*outer, n, n), aval.dtype))

@@ -1,4 +1,4 @@
-"""What the decompositions by eigenvalues and singular values share: diagonals, gaps between values, their kernels."""
+"""Helpers for decompositions by eigenvalues and singular values: diagonals, gaps between values, kernels."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -45,7 +45,7 @@ def as_columns(v: Any, shape: Sequence[int]) -> Any:
 
 
 def on_diagonal(shape: Sequence[int]) -> Any:
-    """Which elements of square matrices of this shape are on the diagonal."""
+    """A mask of the diagonal of square matrices of this shape."""
     rows, columns = (broadcasted_iota(_INDEX, shape, len(shape) - d) for d in (2, 1))
     return eq(rows, columns)
 
@@ -73,10 +73,10 @@ def decomposed(
     row_major: bool = False,
     kept: int | None = None,
 ) -> list[Any]:
-    """What a kernel finds for the equation's one operand `x`: all or the first `kept` results but for the last, its
-    status; NaN where that reports a failure.
+    """The outputs of a kernel on the equation's operand `x`, without its status; NaN where that reports a failure.
 
-    `overwrites` tells that it works in the place of its operand, which then holds the first result.
+    `kept` is the number of outputs wanted, None for all. `overwrites` means that the kernel works in place of its
+    operand, which then holds the first output.
     """
     status = status_aval(ctx.avals_in[0])
     aliases = {0: 0} if overwrites else None

@@ -69,7 +69,7 @@ def _keeping_weakness(rule: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def as_matrices(name: str, *operands: Any) -> list[Any]:
-    """The operands of a function, of one dtype; TypeError for what is no array, or where dtypes differ."""
+    """The operands of a function, of one dtype; TypeError for anything but arrays, or where dtypes differ."""
     for x in operands:
         if not is_operand(x):
             raise TypeError(f"{name}: an array is needed, got {type(x).__name__}; make it an array with jnp.asarray")
@@ -90,7 +90,7 @@ def check_matrix(name: str, aval: ShapedArray, square: bool = False, accepts: Ki
 
 
 def check_batch(name: str, *avals: ShapedArray, ranks: Sequence[int]) -> None:
-    """ShapeError unless what stands before the last `ranks` dimensions is the same for all operands."""
+    """ShapeError unless all operands have equal dimensions before the last `ranks`."""
     batches = [a.shape[: a.ndim - rank] if a.ndim >= rank else None for a, rank in zip(avals, ranks, strict=True)]
     if any(b != batches[0] for b in batches):
         found = ", ".join(map(shown, avals))
@@ -135,13 +135,13 @@ def triu(x: Any, k: int = 0) -> Any:
 
 
 def eye(aval: ShapedArray) -> Any:
-    """Ones on the diagonals of matrices of this type, zeros elsewhere."""
+    """Identity matrices of this type."""
     rows, columns = (broadcasted_iota(_INDEX, aval.shape, aval.ndim - d) for d in (2, 1))
     return convert(eq(rows, columns), aval.dtype)
 
 
 def or_nan(valid: Any, x: Any) -> Any:
-    """The arrays of a stack where `valid`, which has their batch dimensions, holds; elsewhere all is NaN."""
+    """The arrays of a stack where `valid`, which has their batch dimensions, holds; NaN in the others."""
     aval = aval_of(x)
     nan = complex(np.nan, np.nan) if kind_of(aval.dtype) is COMPLEX else np.nan
     kept = broadcast_in_dim(valid, aval.shape, range(aval_of(valid).ndim))
@@ -155,7 +155,7 @@ def succeeded(info: Any, *outs: Any) -> list[Any]:
 
 
 def _above(aval: ShapedArray, k: int) -> Any:
-    """Which elements are above diagonal `k`."""
+    """A mask of the elements above diagonal `k`."""
     matrix = aval.shape[-2:]
     rows, columns = (broadcasted_iota(_INDEX, matrix, d) for d in (0, 1))
     shifted = full(ShapedArray(matrix, _INDEX), k + 1)

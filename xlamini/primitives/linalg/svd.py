@@ -163,7 +163,7 @@ def _check_differentiable(x: ShapedArray, completed: bool, subset: Any) -> None:
 
 
 def _tangents(s: Any, u: Any, v: Any, dx: Any, vectors: bool) -> list[Any]:
-    """Of s, U and V^H; of s alone unless `vectors` are asked for."""
+    """The tangents of s, U and V^H; of s alone without `vectors`."""
     ds = matmul(matmul(mH(u), dx), v)
     moved = diagonal(ds)
     moved = real(moved) if is_complex(moved) else moved
@@ -184,7 +184,7 @@ def _factors(s: Any, matrix: ShapedArray) -> tuple[Any, Any, Any]:
 
 
 def _phases(s: Any, ds: Any) -> Any:
-    """The turn of each column of U in the complex plane, on a diagonal: of real matrices it is 0."""
+    """The imaginary phase of each column of U, on a diagonal; for real matrices it is 0."""
     aval = aval_of(s)
     zero, one = literal(0, aval.dtype), literal(1, aval.dtype)
     absent = eq(s, literal(0, aval.dtype))
@@ -260,7 +260,7 @@ def _on_gpu(
 def _gesvd(
     ctx: Any, target: str, x: Any, whole: Sequence[ShapedArray], vectors: bool, full_matrices: bool
 ) -> list[Any]:
-    """It takes matrices that are not wider than tall; others are given as their transpose, by their layout."""
+    """Lower to LAPACK's gesvd for matrices at least as tall as wide; others are passed transposed, by their layout."""
     aval = ctx.avals_in[0]
     wide = aval.shape[-2] < aval.shape[-1]
     s, u, vh = whole
@@ -271,7 +271,7 @@ def _gesvd(
 
 
 def _cut(u: Any, v: Any, whole: Sequence[ShapedArray]) -> list[Any]:
-    """As many vectors as are asked for, and V as V^H."""
+    """Truncate U and V to the number of vectors requested; V as V^H."""
     columns, rows = whole[1].shape[-1], whole[2].shape[-2]
     return [slice_in_dim(u, 0, columns, 1, -1), mH(slice_in_dim(v, 0, rows, 1, -1))]
 

@@ -32,15 +32,15 @@ def thomas(ctx: Any, dl: Any, d: Any, du: Any, b: Any) -> Any:
 
 
 def _loop(
-    ctx: Any, n: int, turn: Callable[..., list[Any]], state: Sequence[Any], types: Sequence[ShapedArray]
+    ctx: Any, n: int, step: Callable[..., list[Any]], state: Sequence[Any], types: Sequence[ShapedArray]
 ) -> list[Any]:
-    """`for i in range(n): state = turn(i, *state)`."""
+    """`for i in range(n): state = step(i, *state)`."""
 
     def holds(i: Any, *_: Any) -> list[Any]:
         return [ctx.inline(lambda k: lt(k, literal(n, _COUNTER.dtype)), i, avals=[_COUNTER])]
 
     def body(*state: Any) -> list[Any]:
-        run = lambda i, *rest: [add(i, literal(1, _COUNTER.dtype)), *turn(i, *rest)]  # noqa: E731
+        run = lambda i, *rest: [add(i, literal(1, _COUNTER.dtype)), *step(i, *rest)]  # noqa: E731
         return ctx.inline(run, *state, avals=[_COUNTER, *types])
 
     return while_loop(ctx, [ctx.constant(0, _COUNTER), *state], holds, body)[1:]
@@ -68,7 +68,7 @@ def _substituted(i: Any, x: Any, upper: Any, solved: Any) -> list[Any]:
 
 
 def _row(x: Any, i: Any, rank: int) -> Any:
-    """Element i of dimension `-rank`, which is kept."""
+    """Element i of dimension `-rank`, which stays with size 1."""
     shape = list(aval_of(x).shape)
     shape[-rank] = 1
     return dynamic_slice_p.bind(x, *_at(x, i, rank), slice_sizes=tuple(shape))

@@ -113,7 +113,7 @@ class TriangularSolve(MatrixOperation):
         return self.bind(*with_batch_first((a, b), dims, axis.size), **params), 0
 
     def _with_more_sides(self, a: Any, b: Any, dim: int, *, left_side: bool, **params: Any) -> Any:
-        """One matrix for the whole batch, which becomes more right-hand sides of it."""
+        """Solve for a whole batch with one matrix: the batch becomes more right-hand sides."""
         last = aval_of(b).ndim - 1
         place = last if left_side else last - 2
         wide = moveaxis(b, dim, place)
@@ -167,7 +167,7 @@ def _how(*, transpose_a: bool, conjugate_a: bool, **params: Any) -> str:
 
 
 def _by_kernel(ctx: Any, a: Any, b: Any, *, left_side: bool, lower: bool, unit_diagonal: bool, **params: Any) -> Any:
-    """By BLAS's trsm, which reads columns: rows read as columns are the transposed system, `X^T op(A)^T = B^T`."""
+    """Lower to BLAS's trsm, which reads columns: rows read as columns are the system `X^T op(A)^T = B^T`."""
     matrix, side = ctx.avals_in
     attributes = {
         "side": np.uint8(ord("R" if left_side else "L")),

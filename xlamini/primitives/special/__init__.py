@@ -1,4 +1,4 @@
-"""Special functions that are primitives: what XLA has an op for, and those whose derivatives are not their parts'."""
+"""Special functions that are primitives: those with an XLA op, and those with derivatives of their own."""
 
 from xlamini.primitives.special.error_function import erf as erf
 from xlamini.primitives.special.error_function import erf_inv as erf_inv

@@ -42,7 +42,7 @@ class Formula(Elementwise):
     expanded: Callable[..., Any]
 
     def formula(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Decorator: what the operation computes."""
+        """Decorator: the formula of the operation."""
         self.expanded = function
         return function
 

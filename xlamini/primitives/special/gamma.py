@@ -30,7 +30,7 @@ def _(x: Any, *, out: Any) -> Any:
 
 
 def not_differentiable(operation: str, argument: str, error: type[Exception] = MissingRule) -> Any:
-    """The partial derivative in an argument that has none: an error that says so."""
+    """The partial derivative in an argument that has none: it raises an error."""
 
     def partial(*operands: Any, out: Any) -> NoReturn:
         raise error(f"{operation} has no derivative in {argument}; hold it fixed with stop_gradient({argument})")

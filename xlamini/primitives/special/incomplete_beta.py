@@ -93,7 +93,7 @@ def _fraction(a: Any, b: Any, x: Any, y: Any) -> Any:
 
 
 def _at_the_edges(a: Any, b: Any, x: Any) -> Any:
-    """Where x, a or b is at an end of its domain; NaN outside it."""
+    """The values where x, a or b is at an end of its domain; NaN outside it."""
     full = bitwise_or(eq(x, 1), bitwise_and(bitwise_or(eq(a, 0), eq(b, math.inf)), gt(x, 0)))
     alike = bitwise_and(eq(a, b), bitwise_or(eq(a, 0), eq(a, math.inf)))
     inside = bitwise_and(bitwise_and(ge(a, 0), ge(b, 0)), bitwise_and(ge(x, 0), le(x, 1)))

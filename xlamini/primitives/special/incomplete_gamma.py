@@ -77,7 +77,7 @@ def upper_sum(a: Any, x: Any) -> Any:
 
 
 def regions(a: Any, x: Any) -> tuple[Any, Any, Any]:
-    """Where Temme's expansion serves, where the continued fraction does, and where the power series."""
+    """Masks of the domains of the three methods: Temme's expansion, the continued fraction, the power series."""
     near_large = is_near_large(a, x)
     above = bitwise_and(bitwise_and(gt(x, 1.1), gt(x, a)), bitwise_not(near_large))
     return near_large, above, bitwise_not(bitwise_or(near_large, above))

@@ -1,4 +1,4 @@
-"""How the incomplete gamma function, and a sample of the gamma distribution, change with the parameter a.
+"""Derivatives in the parameter a, of the incomplete gamma function and of a gamma distribution's samples.
 
 The sums of incomplete_gamma.py, differentiated term by term. At a fixed value of P(a, x), the sample x moves by
 `-dP/da / (dP/dx)`: there the density cancels, so that nothing underflows.

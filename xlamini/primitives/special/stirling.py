@@ -1,4 +1,4 @@
-"""What is left of the gamma function beside Stirling's formula, and powers that don't lose digits to it.
+"""Stirling's remainder: the gamma function divided by Stirling's formula, and powers that don't lose digits to it.
 
 Loader, "Fast and accurate computation of binomial probabilities" (2000): gamma and binomial densities at large
 arguments are differences of large logarithms, unless what cancels is taken out before.

@@ -24,7 +24,7 @@ from xlamini.primitives.special.stirling import deviation, remainder
 
 
 def is_near_large(a: Any, x: Any) -> Any:
-    """Where the expansion is used."""
+    """True where the expansion is used."""
     return bitwise_and(ge(a, 1e3 if epsilon(a) < 1e-10 else 1e2), lt(abs(x - a), 0.4 * a))
 
 
@@ -64,7 +64,7 @@ def _correction(eta: Any, a: Any) -> tuple[Any, Any, Any]:
 
 @memoised("helper: coefficients of gammainc", 64)
 def _coefficients(count: int) -> list[list[float]]:
-    """For c0, c1, … the coefficients of eta's powers, highest first: `count` of them for c0, 4 fewer for each next one.
+    """The coefficients of c0, c1, … in powers of eta, highest first: `count` of them for c0, 4 fewer for each next one.
 
     DLMF 8.12.10 to 8.12.13; that of gamma(a)'s expansion, DLMF 5.11.3, comes in at eta = 0.
     """

@@ -1,1 +1,1 @@
-"""Operations on windows that slide over an array: convolution, pooling, and what their derivatives are made of."""
+"""Operations on sliding windows: convolution, pooling, and the building blocks of their derivatives."""

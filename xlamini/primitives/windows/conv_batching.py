@@ -23,7 +23,7 @@ def batched(bind: Bind, size: int, operands: Sequence[Any], dims: Sequence[int |
 
 
 def _of_pairs(bind: Bind, size: int, lhs: Any, rhs: Any, **params: Any) -> Any:
-    """Each operand with its own kernel: groups of features, or of the batch where that is grouped already."""
+    """Batched operands and kernels: feature groups, or batch groups where the batch is grouped already."""
     numbers: ConvDimensionNumbers = params["dimension_numbers"]
     by_batch = params["batch_group_count"] > 1
     count = "batch_group_count" if by_batch else "feature_group_count"
@@ -34,7 +34,7 @@ def _of_pairs(bind: Bind, size: int, lhs: Any, rhs: Any, **params: Any) -> Any:
 
 
 def _of_operands(bind: Bind, size: int, lhs: Any, dim: int | None, rhs: Any, **params: Any) -> Any:
-    """One kernel: a larger batch. Its groups stay the outer ones."""
+    """Batched operands with one kernel: a larger batch. Its groups remain the outer ones."""
     numbers: ConvDimensionNumbers = params["dimension_numbers"]
     wide = _widened(lhs, dim, numbers.lhs_spec[0], params["batch_group_count"])
     out = bind(wide, rhs, **params)
@@ -42,7 +42,7 @@ def _of_operands(bind: Bind, size: int, lhs: Any, dim: int | None, rhs: Any, **p
 
 
 def _of_kernels(bind: Bind, size: int, lhs: Any, rhs: Any, dim: int, **params: Any) -> Any:
-    """One operand: more output features. The groups that there are stay the outer ones."""
+    """Batched kernels with one operand: more output features. Existing groups remain the outer ones."""
     numbers: ConvDimensionNumbers = params["dimension_numbers"]
     groups = max(params["feature_group_count"], params["batch_group_count"])
     out = bind(lhs, _widened(rhs, dim, numbers.rhs_spec[0], groups), **params)

@@ -1,4 +1,4 @@
-"""What the operands of a convolution must fulfil, and messages that say which does not."""
+"""Checks of a convolution's operands, with messages that name the operand at fault."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which dimension of a convolution's operands and result is what, and the shapes that follow.
+"""The dimension numbers of a convolution's operands and result, and the shapes that follow.
 
 A specification lists dimensions in the order batch, features, space (of the kernel: output features, input features,
 space); as a string it has a letter for each dimension.
@@ -44,7 +44,7 @@ def conv_dimension_numbers(
 
 
 def conv_general_permutations(dimension_numbers: Sequence[str]) -> list[list[int]]:
-    """Where the dimensions that three strings name stand: (lhs, rhs, out), spatial ones in the kernel's order.
+    """The dimension permutations that three strings specify: (lhs, rhs, out), spatial ones in the kernel's order.
 
     >>> conv_general_permutations(("NHWC", "HWIO", "NHWC"))
     [[0, 3, 1, 2], [3, 2, 0, 1], [0, 3, 1, 2]]

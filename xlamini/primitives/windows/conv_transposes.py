@@ -51,7 +51,7 @@ def operand_cotangent(
     )
     kernel = _regrouped(rhs, rhs_spec, groups)
     back = bind(
-        *_alike(ct, rev(kernel, rhs_spec[2:]) if rhs_spec[2:] else kernel),
+        *_in_wider_dtype(ct, rev(kernel, rhs_spec[2:]) if rhs_spec[2:] else kernel),
         window_strides=lhs_dilation,
         padding=around,
         lhs_dilation=window_strides,
@@ -91,7 +91,7 @@ def kernel_cotangent(
         padding,
     )
     back = bind(
-        *_alike(lhs, ct),
+        *_in_wider_dtype(lhs, ct),
         window_strides=rhs_dilation,
         padding=around,
         lhs_dilation=lhs_dilation,
@@ -126,7 +126,7 @@ def _regrouped(rhs: Any, spec: Shape, groups: int) -> Any:
 
 
 def _ungrouped(lhs: Any, spec: Shape, groups: int) -> Any:
-    """An operand with the groups that stand among its features in its batch."""
+    """An operand with its feature groups moved to the batch dimension."""
     if groups == 1:
         return lhs
     batch, features = spec[:2]
@@ -143,8 +143,8 @@ def _kernel_padding(sizes: Shape, window: Shape, count: Shape, padding: Sequence
     return tuple((low, out - n + k - low - 1) for n, k, out, (low, _) in zip(*spread, strict=True))
 
 
-def _alike(x: Any, y: Any) -> tuple[Any, Any]:
-    """Both in the wider dtype: the cotangent has that of the sums, the operand may be narrower."""
+def _in_wider_dtype(x: Any, y: Any) -> tuple[Any, Any]:
+    """Both operands in the wider dtype: the cotangent has that of the sums, the operand may be narrower."""
     ours, other = aval_of(x).dtype, aval_of(y).dtype
     if ours == other:
         return x, y

@@ -178,7 +178,7 @@ class ConvGeneralDilated(Primitive):
         )
 
     def _of_parts(self, x: Any, y: Any, params: dict[str, Any]) -> Any:
-        """Of complex numbers, by three convolutions of real ones (Gauss)."""
+        """A complex convolution as three convolutions of real numbers (Gauss)."""
         wanted = params["preferred_element_type"]
         part = None if wanted is None else np.zeros((), wanted).real.dtype
         params = {**params, "preferred_element_type": part}

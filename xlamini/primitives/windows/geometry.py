@@ -1,4 +1,4 @@
-"""Where windows lie: padding by name, dilated sizes, how many windows there are."""
+"""Window geometry: padding by name, dilated sizes, the number of windows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Pads = tuple[tuple[int, int], ...]
 def padtype_to_pads(
     in_shape: Sequence[int], window_shape: Sequence[int], window_strides: Sequence[int], padding: str
 ) -> list[tuple[int, int]]:
-    """The padding before and after each dimension that a name stands for.
+    """The padding before and after each dimension for a padding type given by name.
 
     "VALID" is none; with "SAME" there are `size / stride` windows, rounded up, and an odd element of padding comes
     last; with "SAME_LOWER" it comes first. TypeError for what is no string, RuntimeError for another name.
@@ -98,7 +98,7 @@ def window_counts(
     base_dilation: Sequence[int] | None = None,
     window_dilation: Sequence[int] | None = None,
 ) -> Shape:
-    """How many windows lie in each dimension."""
+    """The number of windows along each dimension."""
     base = sizes if base_dilation is None else dilated(sizes, base_dilation)
     reach = windows if window_dilation is None else dilated(windows, window_dilation)
     return tuple(

@@ -21,6 +21,6 @@ def merged_into(x: Any, source: int, target: int) -> Any:
 
 
 def split_off(x: Any, dim: int, count: int) -> Any:
-    """Dimension `dim` as two: `count` groups, then, one further, what is in a group."""
+    """Dimension `dim` as two: `count` groups, then, one further, the elements of a group."""
     shape = aval_of(x).shape
     return reshape(x, (*shape[:dim], count, shape[dim] // count, *shape[dim + 1 :]))

@@ -38,7 +38,7 @@ def reduce_window_shape_tuple(
     base_dilation: Sequence[int] | None = None,
     window_dilation: Sequence[int] | None = None,
 ) -> Shape:
-    """How many windows there are in each dimension: the shape of a `reduce_window`.
+    """The number of windows along each dimension: the shape of a `reduce_window`.
 
     >>> reduce_window_shape_tuple((4, 5), (2, 2), (1, 2), [(0, 0), (1, 1)])
     (3, 3)
@@ -195,7 +195,7 @@ def window_attributes(params: dict[str, Any]) -> dict[str, Any]:
 
 
 def _repeated(ct: Any, shape: Shape, window: Shape, padding: Pads) -> Any:
-    """Each cotangent as often as its window has elements, for windows that lie side by side."""
+    """Each cotangent repeated for the elements of its window, for windows that tile the array."""
     counts = aval_of(ct).shape
     pairs = [n for pair in zip(counts, window, strict=True) for n in pair]
     whole = [n * k for n, k in zip(counts, window, strict=True)]

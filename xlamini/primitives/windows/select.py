@@ -197,7 +197,7 @@ def _linear_in_first(
 
 
 def _batched(primitive: Primitive, axis: Axis, operands: Any, dims: Any, params: dict[str, Any]) -> Any:
-    """With the batch first, along which windows have one element."""
+    """The operands with the batch first, along which windows have one element."""
     more = {
         name: value if name == "select_prim" else ((0, 0) if name == "padding" else 1, *value)
         for name, value in params.items()
@@ -206,7 +206,7 @@ def _batched(primitive: Primitive, axis: Axis, operands: Any, dims: Any, params:
 
 
 def _cut(ctx: Any, x: Any, padded: ShapedArray, padding: Pads) -> Any:
-    """Without what the padding, where positive, put around; with zeros where, negative, it cut off."""
+    """Undo the padding: crop where it is positive, insert zeros where it is negative."""
     back = [(-low, -high, 0) for low, high in padding]
     aval = ctx.aval_out.update(shape=padded.shape, weak_type=False)
     return ctx.inline(lambda y: pad(y, literal(0, aval.dtype), back), x, avals=[aval])

@@ -1,4 +1,4 @@
-"""All windows of an array side by side, by strided slices: one for each place in the window."""
+"""All windows of an array, stacked by strided slices: one for each offset in the window."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def window_views(
     base_dilation: Sequence[int],
     window_dilation: Sequence[int],
 ) -> Any:
-    """An array of shape (places in the window, windows…): element [i, w] is what window w has at its place i."""
+    """An array of shape (offsets in the window, windows…): element [i, w] is that at offset i of window w."""
     counts = window_counts(
         aval_of(x).shape, window_dimensions, window_strides, padding, base_dilation, window_dilation
     )

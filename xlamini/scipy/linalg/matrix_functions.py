@@ -45,8 +45,8 @@ _DEGREES = {
 def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 16) -> Array:
     """The exponential of matrices of shape (..., n, n): the sum of `A^k / k!` over k = 0, 1, 2, ….
 
-    `upper_triangular` says that the matrices are so, which is faster. A matrix so large that more than `max_squarings`
-    squarings are needed gives NaN. ShapeError for matrices that are not square.
+    `upper_triangular` promises that the matrices are so, which is faster. A matrix so large that more than
+    `max_squarings` squarings are needed gives NaN. ShapeError for matrices that are not square.
 
     >>> expm(jnp.array([[0.0, 1.0], [0.0, 0.0]]))
     Array([[1., 1.],
@@ -164,7 +164,7 @@ def _pade(degree: int, upper_triangular: bool, a: Any) -> Any:
 
 @memoised("helper: coefficients of expm", 64)
 def _coefficients(degree: int) -> tuple[int, ...]:
-    """Of the powers in the numerator, from the lowest up; the highest one is 1."""
+    """The coefficients of the numerator's powers, from the lowest up; the highest one is 1."""
     return tuple(
         math.factorial(2 * degree - j) // (math.factorial(degree - j) * math.factorial(j)) for j in range(degree + 1)
     )

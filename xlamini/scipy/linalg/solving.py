@@ -40,7 +40,7 @@ def solve(
     """The x with `a @ x == b`, for `a` of shape (..., n, n) and `b` of shape (n,) or (..., n, k).
 
     With `assume_a="pos"` the matrices are positive definite, and `lower` tells which triangle is read; "gen", "sym" and
-    "her" are solved alike. A singular matrix gives inf or NaN. ShapeError where shapes do not fit, ValueError for
+    "her" share one solver. A singular matrix gives inf or NaN. ShapeError where shapes do not fit, ValueError for
     another assumption.
 
     >>> solve(jnp.array([[4.0, 0.0], [0.0, 16.0]]), jnp.array([4.0, 8.0]), assume_a="pos")
@@ -155,7 +155,7 @@ def solve_triangular(
 
 
 def _with_columns(name: str, a: Any, b: Any, solved: Callable[[Any, Any], Any]) -> Any:
-    """What `solved` makes of matrices and columns with the same leading axes, in the shape that `b` calls for."""
+    """The result of `solved` on matrices and columns with equal leading axes, in the shape that `b` calls for."""
     a, b = inexact(name, a, b)
     a = squares(name, a)
     vector = b.ndim == 1 or b.ndim == a.ndim - 1
@@ -180,7 +180,7 @@ def _with_cholesky(factor: Any, b: Any, lower: bool) -> Any:
 
 
 def _solve_positive(a: Any, b: Any, lower: bool) -> Any:
-    """By Cholesky's factor, through which no derivative passes."""
+    """Solve by Cholesky's factor, through which no derivative passes."""
     kept = stop_gradient(a)
     factor = cholesky(kept if lower else mH(kept), symmetrize_input=False)
     return custom_linear_solve(

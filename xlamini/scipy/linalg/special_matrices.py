@@ -193,7 +193,7 @@ def leslie(f: ArrayLike, s: ArrayLike) -> Array:
 
 @composite()
 def block_diag(*arrs: ArrayLike) -> Array:
-    """The matrix with these matrices along its diagonal, zeros elsewhere; vectors count as rows. Dtypes are promoted.
+    """The block diagonal matrix of these matrices, zeros off the blocks; vectors count as rows. Dtypes are promoted.
 
     ShapeError for more than two dimensions.
 
@@ -297,7 +297,7 @@ def dft(n: int, scale: str | None = None, *, dtype: DTypeLike | None = None) -> 
         raise ValueError(f"dft: dtype must be complex, got {np.dtype(kind).name}; complex64, say")
     n = as_index("dft", "n", n)
     j = np.arange(n)
-    turns = np.outer(j, j) % max(n, 1)  # whole turns are left out before they cost precision
+    turns = np.outer(j, j) % max(n, 1)  # whole revolutions are removed before they cost precision
     values = np.exp(-2j * np.pi * turns / max(n, 1)) / {None: 1, "sqrtn": math.sqrt(n), "n": n}[scale]
     return jnp.asarray(values.astype(kind))
 

@@ -54,7 +54,7 @@ def _checked(a: Any, b: Any, c: Any) -> list[Any]:
 
 
 def _by_schur(a: Any, b: Any, c: Any, tol: Any) -> Any:
-    """With A = U R U^H and B = V S V^H, both triangular and complex: R Y + Y S = U^H C V, solved column by column."""
+    """Solve R Y + Y S = U^H C V column by column, for the complex Schur forms A = U R U^H and B = V S V^H."""
     whole = jnp.result_type(a, np.complex64)
     r, u = schur(a.astype(whole))
     s, v = schur(b.astype(whole))
@@ -82,7 +82,7 @@ def _solved_columns(r: Any, s: Any, right: Any) -> Any:
 
 
 def _by_eigenvalues(a: Any, b: Any, c: Any, tol: Any) -> Any:
-    """In the bases of eigenvectors the equation falls apart: every element is divided by a sum of eigenvalues."""
+    """Solve in the bases of eigenvectors, which decouple the equation: each element is divided by an eigenvalue sum."""
     (left, p), (right, q) = (eig(x, compute_left_eigenvectors=False, enable_eigvec_derivs=True) for x in (a, b))
     inner = solving.solve(p, matmul(c.astype(p.dtype), q)) / (left[..., :, None] + right[..., None, :])
     x = matmul(p, matmul(inner, solving.inv(q)))

@@ -1,4 +1,4 @@
-"""What quasi-Newton methods know of the inverse Hessian: a matrix (BFGS), or the last steps (L-BFGS).
+"""Approximations of the inverse Hessian in quasi-Newton methods: a matrix (BFGS), or the last steps (L-BFGS).
 
 Both start from the identity and learn from a step and how the gradient changed, where that curves upwards.
 """
@@ -16,7 +16,7 @@ class Matrix(NamedTuple):
     inverse: Any
 
     def direction(self, gradient: Any) -> Any:
-        """Where to go."""
+        """The descent direction."""
         return -_product(self.inverse, gradient)
 
     def learned(self, step: Any, change: Any) -> Matrix:
@@ -35,7 +35,7 @@ class History(NamedTuple):
     scale: Any
 
     def direction(self, gradient: Any) -> Any:
-        """Where to go."""
+        """The descent direction."""
         count = len(self.weights)
 
         def backward(k: Any, state: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Quasi-Newton descent: a direction from what is known of the curvature, a line search, and what is learned from it."""
+"""Quasi-Newton descent: a direction from the approximate curvature, a line search, and an update of the curvature."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -23,7 +23,7 @@ class Limits(NamedTuple):
 
 
 class State(NamedTuple):
-    """Where the descent is."""
+    """The state of the descent."""
 
     x: Any
     value: Any
@@ -35,7 +35,7 @@ class State(NamedTuple):
 
 
 def descend(evaluate: Callable[[Any], Any], x: Any, curvature: Any, limits: Limits) -> State:
-    """From x down to where the gradient is small, or a limit is met: see `status`."""
+    """Descend from x until the gradient is small, or a limit is met: see `status`."""
     value, gradient = evaluate(x)
     turns = jnp.array(0)
     status = jnp.where(_small(gradient, limits), CONVERGED, jnp.where(turns >= limits.maxiter, 1, GOING_ON))
@@ -62,7 +62,7 @@ def _small(gradient: Any, limits: Limits) -> Any:
 
 
 def _status(before: Any, s: State, stuck: Any, limits: Limits) -> Any:
-    """How it ended: the first of these that holds."""
+    """The status at the end: the first condition that holds."""
     size = jnp.maximum(jnp.maximum(abs(before), abs(s.value)), 1)
     status = jnp.where(before - s.value <= limits.ftol * size, LEVEL, GOING_ON)
     status = jnp.where(s.evaluations >= limits.evaluations, 2, status)

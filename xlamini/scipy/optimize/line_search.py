@@ -1,4 +1,4 @@
-"""How far to go in a direction: a step that meets the strong Wolfe conditions (Nocedal and Wright, 3.5 and 3.6).
+"""Line search for a step that meets the strong Wolfe conditions (Nocedal and Wright, 3.5 and 3.6).
 
 One loop tries steps. `low` is the best one so far that lowers the function enough; once a step was too long there is a
 `high` on the other side of a good one, and steps in between are tried; before, longer ones are.
@@ -65,13 +65,13 @@ def _learned(start: Point, s: Search, point: Point) -> Search:
 
 
 def _level(start: Point, point: Point) -> Any:
-    """Whether the values differ by rounding alone, and the slope says that it goes down (Hager and Zhang, 2005)."""
+    """True where the values differ by rounding alone, and the slope is downward (Hager and Zhang, 2005)."""
     rounding = 4 * float(jnp.finfo(point.value.dtype).eps) * abs(start.value)
     return (point.value <= start.value + rounding) & (point.slope <= (2 * ENOUGH - 1) * start.slope)
 
 
 def _between(low: Point, high: Any, high_value: Any) -> Any:
-    """Where the parabola through both ends is least, or half way if that is near an end."""
+    """The minimum of the parabola through both ends, or the midpoint if that is near an end."""
     width = high - low.step
     bend = high_value - low.value - low.slope * width
     share = -low.slope * width / (2 * jnp.where(bend == 0, 1, bend))

@@ -21,7 +21,7 @@ _OPTIONS = {
 
 
 class OptimizeResults(NamedTuple):
-    """What `minimize` found: x, whether and how it ended, the value, gradient and inverse Hessian there, and counts.
+    """The result of `minimize`: x, success and status, the value, gradient and inverse Hessian there, and counts.
 
     The status is 0 where the gradient is small, 1 after `maxiter` iterations, 2 after too many evaluations, 3 or 5
     where the line search finds no lower point (with one too far, or without), 4 where the value hardly changes; 0 and
@@ -50,10 +50,10 @@ def minimize(
 ) -> OptimizeResults:
     """A local minimum of `fun(x, *args)`, a real number, near the vector `x0`.
 
-    `method` is "BFGS", or "l-bfgs-experimental-do-not-rely-on-this", which keeps the last steps instead of a matrix.
+    `method` is "BFGS", or "l-bfgs-experimental-do-not-rely-on-this", which stores the last steps instead of a matrix.
     It ends when the norm of the gradient is below `tol`, by default 1e-5. Options of both are `maxiter`, `norm` (an
-    order, as of `linalg.norm`) and `gtol`; of BFGS `line_search_maxiter`; of the other one `maxls`, `maxcor` (how many
-    steps are kept), `ftol`, `maxfun` and `maxgrad`. Derivatives of the result are forward mode's only.
+    order, as of `linalg.norm`) and `gtol`; of BFGS `line_search_maxiter`; of the other one `maxls`, `maxcor` (the
+    number of steps stored), `ftol`, `maxfun` and `maxgrad`. Derivatives of the result are forward mode's only.
 
     ValueError for another method, TypeError for other options or where `args` is no tuple, ShapeError where `x0` is
     no vector or `fun` gives no single number.

@@ -162,7 +162,7 @@ def _check_matrices(name: str, in1: Any, in2: Any, boundary: str, fillvalue: Any
 def _kept(
     name: str, first: Sequence[int], second: Sequence[int], mode: str, late: bool = False
 ) -> tuple[list[int], list[int]]:
-    """Where in the full result the kept part starts, and its sizes."""
+    """The start and the sizes of the part of the full result that `mode` selects."""
     pairs = list(zip(first, second, strict=True))
     if mode == "full":
         return [0] * len(pairs), [n + m - 1 for n, m in pairs]

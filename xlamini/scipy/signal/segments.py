@@ -1,4 +1,4 @@
-"""Signals in overlapping segments, windowed and transformed; and segments put together again."""
+"""Overlapping segments of signals: framing, windows, transforms, and overlap-add."""
 
 from __future__ import annotations
 

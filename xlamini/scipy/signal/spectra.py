@@ -139,7 +139,7 @@ def istft(
     time_axis: int = -1,
     freq_axis: int = -2,
 ) -> tuple[Array, Array]:
-    """The signal of which `Zxx` is the `stft`, of the least squares: times, and the signal.
+    """The signal whose `stft` is nearest to `Zxx` by least squares: times, and the signal.
 
     The arguments are those that `stft` was given; `boundary` says whether the signal was extended. ShapeError for
     axes that do not fit, ValueError for lengths that do not.
@@ -170,7 +170,7 @@ def istft(
 
 
 class _Plan(NamedTuple):
-    """What is computed, all of it static."""
+    """The static parameters of a spectrum."""
 
     segments: Segments
     detrend: Any
@@ -216,7 +216,7 @@ def _density(
 
 
 def _of_one_length(name: str, x: Any, y: Any, axis: int) -> list[Any]:
-    """Both signals, the shorter one filled up with zeros."""
+    """Both signals in one length, the shorter one padded with zeros."""
     fits = x.ndim == y.ndim and all(
         n == m or 1 in (n, m) for d, (n, m) in enumerate(zip(x.shape, y.shape, strict=True)) if d != axis
     )
@@ -268,7 +268,7 @@ def _extended(x: Any, count: int, boundary: str | None) -> Any:
 
 
 def _both_sides(power: Any, plan: _Plan) -> Any:
-    """With the power of the negative frequencies that a one-sided spectrum leaves out."""
+    """Add the power of the negative frequencies, which a one-sided spectrum leaves out."""
     if not plan.onesided:
         return power
     count = aval_of(power).shape[-1]

@@ -60,7 +60,7 @@ def without_trend(x: Any, axis: int, type: str, starts: tuple[int, ...]) -> Any:
 
 
 def _without_line(x: Any) -> Any:
-    """Of the least squares: the slope is that of the distances from the means."""
+    """A signal minus its least-squares line; the slope is that of the deviations from the means."""
     last, size = aval_of(x).ndim - 1, aval_of(x).shape[-1]
     x = x - mean(x, -1, keepdims=True)
     if size == 1:

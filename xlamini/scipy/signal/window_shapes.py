@@ -57,7 +57,7 @@ _OTHER_NAMES = {
 def window_of(name: str, window: Any, length: int) -> np.ndarray:
     """One period of the window called `window`: its name, or a tuple of its name and parameters.
 
-    Raises ValueError, naming the function, for a window that is not known, or for parameters that it does not take.
+    Raises ValueError, naming the function, for an unknown window, or for parameters that it does not take.
     """
     kind, *parameters = (window,) if isinstance(window, str) else window
     kind = _OTHER_NAMES.get(kind, kind)

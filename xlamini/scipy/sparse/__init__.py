@@ -1,4 +1,4 @@
-"""Solvers for matrices that are known by their products, under the names JAX users know as `jax.scipy.sparse`."""
+"""Solvers for matrices given by their products, under the names JAX users know as `jax.scipy.sparse`."""
 
 from xlamini.core.stubs import attach_stub as _attach_stub
 

@@ -64,8 +64,8 @@ def gmres(
     """The x with `A x = b` by generalized minimal residuals, for any A, and None; arguments as of `cg`.
 
     A cycle takes `restart` products and as many vectors of memory, and the next one starts from its result; `maxiter`
-    counts cycles. With the `solve_method` "incremental" a cycle ends as soon as it is precise, which costs less if it
-    is soon; with "batched" it does not look. ValueError for another method.
+    counts cycles. With the `solve_method` "incremental" a cycle ends on convergence, which costs less if that is early;
+    "batched" always completes the cycle. ValueError for another method.
 
     >>> gmres(jnp.array([[4.0, 1.0], [2.0, 3.0]]), jnp.array([5.0, 5.0]))[0].round(3)
     Array([1., 1.], dtype=float32)
@@ -126,7 +126,7 @@ def _flat_map(name: str, f: Any, what: str, parts: list[Any], tree: Any) -> _Map
 
 
 def _like(name: str, what: str, value: Any, parts: list[Any], tree: Any) -> Any:
-    """What must be like `b`, as a flat array."""
+    """Check that a pytree matches `b`, and flatten it."""
     leaves, found = flatten_from_user(value)
     if found != tree or any(jnp.shape(x) != p.shape for x, p in zip(leaves, parts, strict=False)):
         raise ValueError(
@@ -259,7 +259,7 @@ def _correction(product: _Map, r: Any, least: Any, size: int, early: bool) -> An
 
 
 def _orthogonal(basis: Any, v: Any) -> tuple[Any, Any]:
-    """What of `v` is orthogonal to the rows of the basis, and its coefficients; twice is enough (Kahan and Parlett)."""
+    """The component of `v` orthogonal to the basis, and its coefficients; two passes suffice (Kahan and Parlett)."""
     row = jnp.matmul(jnp.conj(basis), v, precision="highest")
     rest = v - jnp.matmul(row, basis, precision="highest")
     again = jnp.matmul(jnp.conj(basis), rest, precision="highest")

@@ -37,7 +37,7 @@ def _factorial(n: Any) -> Any:
 
 
 def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:
-    """How many ways there are to choose k of N things, with repetition or without; 0 unless 0 <= k <= N.
+    """The number of ways to choose k of N things, with repetition or without; 0 unless 0 <= k <= N.
 
     >>> comb(5, 2)
     Array(10., dtype=float32, weak_type=True)

@@ -1,10 +1,10 @@
-"""How a special function is declared: its formula, and its partial derivatives where the formula's own are not good.
+"""Declarations of special functions: a formula, and partial derivatives where the formula's own are inaccurate.
 
     @special(lambda x, out: 2 * x * out - 2 / math.sqrt(math.pi))
     def erfcx(x: ArrayLike) -> Array:
         \"""…\"""
 
-Operands of any real dtypes and shapes are brought together; floats narrower than 32 bits are computed in float32.
+Operands of any real dtypes and shapes are promoted and broadcast; floats narrower than 32 bits are computed in float32.
 """
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def erfc(x: ArrayLike) -> Array:
 
 @ufunc(error_function.erf_inv, promoted_inexact)
 def erfinv(x: ArrayLike) -> Array:
-    """The inverse of the error function, for elements from -1 to 1; NaN elsewhere.
+    """The inverse of the error function, for elements from -1 to 1; NaN for others.
 
     >>> erfinv(0.5)
     Array(0.47693628, dtype=float32, weak_type=True)
@@ -135,7 +135,7 @@ def _first_quadrant(x: Any, y: Any) -> Any:
     square, turned = z * z, 1j / math.pi * z
     midpoints = 2 * _STEP * turned * _sum(square, [(k + 0.5) * _STEP for k in range(_TERMS + 1)])
     nodes = 2 * _STEP * turned * _sum(square, [k * _STEP for k in range(1, _TERMS + 1)]) + _STEP * 1j / (math.pi * z)
-    # What the rule leaves out at the pole of the integrand; nodes and midpoints keep away from z in turn.
+    # The quadrature's residue at the pole of the integrand; z decides between nodes and midpoints, to avoid the pole.
     phase = exp(2j * math.pi / _STEP * z)
     pole = 2 * exp(-square) * phase
     part = x / _STEP - floor(x / _STEP)

@@ -58,7 +58,7 @@ def _exp1(x: Any) -> Any:
 
 
 def expn(n: ArrayLike, x: ArrayLike) -> Array:
-    """The integral of `exp(-x * t) / t ** n` over t from 1 to infinity, for whole n >= 0 and x >= 0; NaN elsewhere.
+    """The integral of `exp(-x * t) / t ** n` over t from 1 to infinity, for whole n >= 0 and x >= 0; else NaN.
 
     It has a derivative in x only.
 

@@ -39,7 +39,7 @@ def _slope(formula: Callable[..., Any], index: int) -> Callable[..., Any]:
 
 
 def _kummer(a: Any, b: Any, x: Any) -> Any:
-    """For negative x through Kummer's transformation (DLMF 13.2.39), where the terms have one sign."""
+    """Kummer's transformation for negative x (DLMF 13.2.39), where the terms have one sign."""
     negative = x < 0
     size = abs(x)
     first = where(negative, b - a, a)
@@ -66,7 +66,7 @@ def hyp1f1(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
 
 
 def _gauss(a: Any, b: Any, c: Any, x: Any) -> Any:
-    """For negative x through Pfaff's transformation, and where it converges faster through Euler's (DLMF 15.8.1)."""
+    """Pfaff's transformation for negative x, and Euler's where it converges faster (DLMF 15.8.1)."""
     negative = x < 0
     inside = where(x < 1, x, 0.5)
     b, argument = where(negative, c - b, b), where(negative, inside / (inside - 1), inside)

@@ -49,7 +49,7 @@ def lpmn_values(m: int, n: int, z: ArrayLike, is_normalized: bool) -> Array:
 
 
 def _factor(order: int, degree: int) -> float:
-    """What makes the square of a spherical harmonic integrate to 1."""
+    """The factor that normalizes a spherical harmonic: the integral of its square is 1."""
     if order > degree:
         return 0.0
     share = math.exp(math.lgamma(degree - order + 1) - math.lgamma(degree + order + 1))

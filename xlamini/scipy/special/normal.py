@@ -54,7 +54,7 @@ def _inverse_density(p: Any, out: Any) -> Any:
 
 @special(_inverse_density)
 def ndtri(p: ArrayLike) -> Array:
-    """The inverse of `ndtr`, for p from 0 to 1; NaN elsewhere.
+    """The inverse of `ndtr`, for p from 0 to 1; NaN for others.
 
     Wichura, "Algorithm AS 241" (1988): three rational functions, the outer ones of sqrt(-log(p)).
 

@@ -25,7 +25,7 @@ def expit(x: ArrayLike) -> Array:
 
 @special(lambda x, out: 1 / (x * (1 - x)), weak=True)
 def logit(x: ArrayLike) -> Array:
-    """The inverse of `expit`, `log(x / (1 - x))`, for elements from 0 to 1; NaN elsewhere.
+    """The inverse of `expit`, `log(x / (1 - x))`, for elements from 0 to 1; NaN for others.
 
     >>> logit(0.5)
     Array(0., dtype=float32, weak_type=True)

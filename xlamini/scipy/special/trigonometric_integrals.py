@@ -113,7 +113,7 @@ def _fresnel_parts(x: Any) -> tuple[Any, Any, Any, Any]:
 
 
 def _phase(x: Any) -> Any:
-    """`pi * x ** 2 / 2` less whole turns, in which the square would lose its digits."""
+    """`pi * x ** 2 / 2` modulo 2 pi, reduced before the square loses its digits."""
     whole = 2 * floor(x / 2 + 0.5)
     rest = x - whole
     part = 2 * whole * rest + rest * rest

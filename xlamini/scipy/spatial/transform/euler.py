@@ -1,7 +1,7 @@
-"""Rotations about coordinate axes in turn: Euler's angles, of any order of axes.
+"""Euler angles: rotations about a sequence of coordinate axes, in any order.
 
-`seq` names one to three axes: small letters for axes that stay where they are, capitals for axes that turn too.
-The way back is that of Bernardes and Viollet, "Quaternion to Euler angles conversion" (2022).
+`seq` names one to three axes: lower case for axes fixed in space, upper case for axes that rotate with the body. The
+conversion back is that of Bernardes and Viollet, "Quaternion to Euler angles conversion" (2022).
 """
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def from_euler(seq: str, angles: Any, degrees: bool) -> Any:
 
 
 def to_euler(q: Any, seq: str, degrees: bool) -> Any:
-    """Three angles along the last axis; where only the sum or difference of two is known, the third is 0."""
+    """Three angles along the last axis; where only the sum or difference of two is determined, the third is 0."""
     axes, fixed = parsed(seq, "as_euler")
     if len(axes) != 3 or axes[0] == axes[1] or axes[1] == axes[2]:
         raise ValueError(f"as_euler: seq must name three axes, neighbours different, as 'xyz' or 'ZXZ'; got {seq!r}")

@@ -13,7 +13,7 @@ _SMALL = 1e-5
 
 
 def normalized(q: Any) -> Any:
-    """Of length 1; NaN for a quaternion of zeros."""
+    """Unit quaternions; NaN for a quaternion of zeros."""
     return q / jnp.sqrt((q * q).sum(-1, keepdims=True))
 
 
@@ -41,7 +41,7 @@ def canonical(q: Any) -> Any:
 
 
 def from_rotvec(v: Any) -> Any:
-    """Of the rotation about the vector v by its length."""
+    """The quaternion of a rotation about the vector v by its length."""
     square = (v * v).sum(-1, keepdims=True)
     angle = jnp.sqrt(jnp.where(square > _SMALL, square, 1))
     scale = jnp.where(square > _SMALL, jnp.sin(angle / 2) / angle, 0.5 - square / 48 + square**2 / 3840)
@@ -59,7 +59,7 @@ def to_rotvec(q: Any) -> Any:
 
 
 def angle(q: Any) -> Any:
-    """Of the rotation, from 0 to pi."""
+    """The angle of the rotation, from 0 to pi."""
     vector, scalar = _parts(q)
     square = (vector * vector).sum(-1)
     length = jnp.where(square > 0, jnp.sqrt(jnp.where(square > 0, square, 1)), 0)
@@ -67,7 +67,7 @@ def angle(q: Any) -> Any:
 
 
 def from_mrp(p: Any) -> Any:
-    """Of modified Rodrigues parameters: the axis times the tangent of a quarter of the angle."""
+    """Quaternions from modified Rodrigues parameters: the axis times the tangent of a quarter of the angle."""
     square = (p * p).sum(-1, keepdims=True)
     return jnp.concatenate([2 * p, 1 - square], -1) / (1 + square)
 
@@ -88,7 +88,7 @@ def to_matrix(q: Any) -> Any:
 
 
 def from_matrix(m: Any) -> Any:
-    """From an orthogonal matrix, by the largest component (Markley, "Unit quaternion from rotation matrix", 2008)."""
+    """Quaternions from orthogonal matrices (Markley, "Unit quaternion from rotation matrix", 2008)."""
     a, b, c = (m[..., i, i] for i in range(3))
     trace = a + b + c
     sums = {(i, j): m[..., i, j] + m[..., j, i] for i, j in ((0, 1), (0, 2), (1, 2))}

@@ -22,7 +22,7 @@ class Rotation:
     """A rotation, or several: unit quaternions `quat` of shape (4,) or (n, 4), the scalar last.
 
     Made with `from_quat`, `from_matrix`, `from_rotvec`, `from_euler` or `from_mrp`; `p * q` is the rotation q and then
-    p. A pytree, so it goes through transformations as it is; derivatives exist at the identity too.
+    p. A pytree, so transformations accept it; derivatives exist at the identity too.
 
     >>> Rotation.from_euler("z", 90.0, degrees=True).apply(jnp.array([1.0, 0.0, 0.0])).round(3)
     Array([0., 1., 0.], dtype=float32)
@@ -32,12 +32,12 @@ class Rotation:
 
     @classmethod
     def from_quat(cls, quat: ArrayLike) -> Rotation:
-        """Of quaternions (x, y, z, w) along the last axis, made unit length."""
+        """Rotations from quaternions (x, y, z, w) along the last axis, which are normalized."""
         return cls(quaternions.normalized(_floating("from_quat", quat, 4)))
 
     @classmethod
     def from_matrix(cls, matrix: ArrayLike) -> Rotation:
-        """Of orthogonal matrices, shape (..., 3, 3)."""
+        """Rotations from orthogonal matrices, shape (..., 3, 3)."""
         rows = _floating("from_matrix", matrix, 3)
         if rows.shape[-2:] != (3, 3):
             raise ShapeError(f"from_matrix: matrices of shape (..., 3, 3) are needed, got {rows.shape}")
@@ -45,20 +45,20 @@ class Rotation:
 
     @classmethod
     def from_rotvec(cls, rotvec: ArrayLike, degrees: bool = False) -> Rotation:
-        """Of vectors along the axis of rotation, as long as its angle."""
+        """Rotations from vectors along the axis of rotation, as long as its angle."""
         rotvec = _floating("from_rotvec", rotvec, 3)
         return cls(quaternions.from_rotvec(jnp.deg2rad(rotvec) if degrees else rotvec))
 
     @classmethod
     def from_mrp(cls, mrp: ArrayLike) -> Rotation:
-        """Of modified Rodrigues parameters: the axis times the tangent of a quarter of the angle."""
+        """Rotations from modified Rodrigues parameters: the axis times the tangent of a quarter of the angle."""
         return cls(quaternions.from_mrp(_floating("from_mrp", mrp, 3)))
 
     @classmethod
     def from_euler(cls, seq: str, angles: ArrayLike, degrees: bool = False) -> Rotation:
-        """Of rotations about the axes that `seq` names, in turn; angles along the last axis, one a letter.
+        """Rotations about the axes that `seq` names, one after the other; angles along the last axis, one a letter.
 
-        Small letters name axes that stay where they are, capitals axes that turn too. ValueError for another `seq`,
+        Lower case names axes fixed in space, upper case axes that rotate with the body. ValueError for another `seq`,
         ShapeError for another number of angles.
         """
         return cls(euler.from_euler(seq, _floating("from_euler", angles, None), degrees))
@@ -76,7 +76,7 @@ class Rotation:
 
     @classmethod
     def concatenate(cls, rotations: Sequence[Rotation]) -> Rotation:
-        """All rotations of some in one stack."""
+        """Join several rotations in one stack."""
         return cls(jnp.concatenate([jnp.atleast_2d(r.quat) for r in rotations]))
 
     def as_quat(self, canonical: bool = False, scalar_first: bool = False) -> Array:
@@ -102,7 +102,7 @@ class Rotation:
         return euler.to_euler(self.quat, seq, degrees)
 
     def apply(self, vectors: ArrayLike, inverse: bool = False) -> Array:
-        """Vectors turned, shape (3,) or (n, 3): each by its rotation, or all by the one; `inverse` turns them back."""
+        """Rotate vectors, shape (3,) or (n, 3): each by its rotation, or all by the one; `inverse` undoes it."""
         matrix = self.inv().as_matrix() if inverse else self.as_matrix()
         return jnp.matvec(matrix, _floating("apply", vectors, 3))
 
@@ -122,7 +122,7 @@ class Rotation:
 
     @property
     def single(self) -> bool:
-        """Whether it is one rotation, not a stack."""
+        """True for one rotation, False for a stack."""
         return self.quat.ndim == 1
 
     def __mul__(self, other: Rotation) -> Rotation:

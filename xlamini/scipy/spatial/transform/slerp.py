@@ -18,7 +18,7 @@ from xlamini.typing import ArrayLike
 class Slerp:
     """A turning body: its orientations at some times, made with `init`; called with times it gives those between.
 
-    Before the first time and after the last one it stands still. A pytree.
+    Before the first time and after the last one it is constant. A pytree.
 
     >>> turning = Slerp.init(jnp.array([0.0, 1.0]), Rotation.from_euler("z", jnp.array([0.0, 90.0]), degrees=True))
     >>> turning(0.5).as_euler("xyz", degrees=True).round(2)
@@ -32,7 +32,7 @@ class Slerp:
 
     @classmethod
     def init(cls, times: ArrayLike, rotations: Rotation) -> Slerp:
-        """Of ascending times, at least two, and as many rotations; ShapeError for other numbers of them."""
+        """Interpolate rotations at ascending times, at least two; ShapeError for other numbers of them."""
         times = as_operand("Slerp.init", times)
         if rotations.single or times.shape != (len(rotations),) or len(rotations) < 2:
             raise ShapeError(
