@@ -13,7 +13,7 @@ from xlamini.core.primitive import Axis
 from xlamini.core.tangents import is_zero
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.primitives.arithmetic import neg
-from xlamini.staging.call.call_rules import in_halves
+from xlamini.staging.call.call_rules import call_partial_eval
 from xlamini.staging.call.higher_order import with_zeros
 from xlamini.staging.trace.arguments import check_callable
 from xlamini.staging.trace.tracing import Trace
@@ -120,7 +120,7 @@ class Root(Solver):
 def _linear_part(jaxpr: Jaxpr, known: Sequence[Any], rhs: Sequence[Any]) -> list[Any]:
     """The outputs of a jaxpr of known values and a right-hand side, with what is known apart from what is not."""
     unknown = (False,) * len(known) + (True,) * len(rhs)
-    return in_halves(evaluate, jaxpr, unknown, [*known, *rhs], (True,) * len(rhs))
+    return call_partial_eval(evaluate, jaxpr, unknown, [*known, *rhs], (True,) * len(rhs))
 
 
 root_p = Root()

@@ -11,7 +11,7 @@ from xlamini.core.pytree import structure, treedef_children, unflatten
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.jvp import jvp
 from xlamini.primitives.batch_ops import with_batch_first
-from xlamini.staging.call.call_rules import linearized, pushed
+from xlamini.staging.call.call_rules import call_jvp, call_linearize
 from xlamini.staging.call.higher_order import chosen, given, nonzero_of
 from xlamini.staging.trace.arguments import check_callable
 from xlamini.transforms.custom.closures import captured_names
@@ -89,14 +89,14 @@ class CustomVmapCall(RuledCall):
         """The call of the function with its tangents, batched by the user's rule with its tangents."""
         nonzero = nonzero_of(tangents)
         if any(nonzero[: len(params["captured"])]):  # the rule knows no tangents of these
-            return pushed(evaluate, call, primals, tangents)
+            return call_jvp(evaluate, call, primals, tangents)
         _, nonzero_out = jvp(call, nonzero)
         both = {
             "in_tree": _with_tangents(params["in_tree"], given(tangents)),
             "out_tree": structure((unflatten(params["out_tree"], call.outvars), chosen(call.outvars, nonzero_out))),
             "rule": PushedVmap(rule, nonzero, nonzero_out),
         }
-        return pushed(lambda jaxpr, xs: self.bind(*xs, **{**params, **both, "call": jaxpr}), call, primals, tangents)
+        return call_jvp(lambda jaxpr, xs: self.bind(*xs, **{**params, **both, "call": jaxpr}), call, primals, tangents)
 
     def batch(
         self, axis: Axis, operands: Sequence[Any], dims: Sequence[int | None], *, rule: VmapRule, **params: Any
@@ -108,7 +108,7 @@ class CustomVmapCall(RuledCall):
         return outs, [0 if b else None for b in ruled.out_batched]
 
     def linearize(self, primals: Sequence[Any], tangents: Sequence[Any], *, call: Jaxpr, **params: Any) -> Any:
-        return linearized(evaluate, call, primals, tangents)
+        return call_linearize(evaluate, call, primals, tangents)
 
     def with_captured(self, operands: Sequence[Any], params: dict[str, Any]) -> Any:
         further, (hidden, inputs) = params["call"].consts, treedef_children(params["in_tree"])

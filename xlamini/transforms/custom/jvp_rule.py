@@ -20,7 +20,7 @@ from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.partial_eval import partial_eval
 from xlamini.primitives.convert import convert
 from xlamini.primitives.slice import index_in_dim
-from xlamini.staging.call.call_rules import in_halves
+from xlamini.staging.call.call_rules import call_partial_eval
 from xlamini.staging.call.higher_order import Mask, given, nonzero_of, with_zeros
 from xlamini.staging.trace.arguments import name_of
 from xlamini.transforms.custom.rule_checks import RuleName
@@ -67,7 +67,7 @@ class JvpRule(RewriteRule):
         unknown = (False,) * len(primals) + (True,) * len(slopes)
         force = (False,) * count + (True,) * sum(nonzero_out)
         self._check_known(partial_eval(jaxpr, unknown, force).unknown_out[:count])
-        flat = in_halves(evaluate, jaxpr, unknown, _typed(jaxpr, [*primals, *slopes]), force)
+        flat = call_partial_eval(evaluate, jaxpr, unknown, _typed(jaxpr, [*primals, *slopes]), force)
         return flat[:count], with_zeros(jaxpr.out_avals[:count], nonzero_out, flat[count:])
 
     def _check_known(self, unknown: Sequence[bool]) -> None:

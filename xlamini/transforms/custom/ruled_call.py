@@ -13,7 +13,7 @@ from xlamini.core.errors import UnexpectedTracerError
 from xlamini.core.jaxpr import Jaxpr, close_over
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.partial_eval import partial_eval
-from xlamini.staging.call.call_rules import in_halves, transposed
+from xlamini.staging.call.call_rules import call_partial_eval, call_transpose
 from xlamini.staging.call.higher_order import HigherOrder, chosen, nonzero_of
 from xlamini.transforms.custom.closures import captured_names
 
@@ -30,7 +30,7 @@ class RuledCall(HigherOrder):
 
     def transpose(self, cts: Sequence[Any], *operands: Any, **params: Any) -> list[Any]:
         """The transpose of the function itself, as nobody has asked for a derivative."""
-        return transposed(evaluate, self.inside(params), cts, operands)
+        return call_transpose(evaluate, self.inside(params), cts, operands)
 
     def lower(self, ctx: Any, *operands: Any, **params: Any) -> Any:
         jaxpr = self.inside(params)
@@ -42,7 +42,7 @@ class RuledCall(HigherOrder):
         jaxpr = self.inside(params)
         if all(partial_eval(jaxpr, tuple(unknown)).unknown_out):
             return self.bind(*operands, **params)
-        return in_halves(evaluate, jaxpr, unknown, operands)
+        return call_partial_eval(evaluate, jaxpr, unknown, operands)
 
     def with_captured(self, operands: Sequence[Any], params: dict[str, Any]) -> Any:
         jaxpr = self.inside(params)

@@ -18,7 +18,7 @@ from xlamini.interpreters.dce import dce
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.tangent_ops import zeros
-from xlamini.staging.call.call_rules import linearized
+from xlamini.staging.call.call_rules import call_linearize
 from xlamini.staging.call.higher_order import HigherOrder, chosen, cost_of, with_zeros
 from xlamini.staging.trace.tracing import Trace, rebuilt
 from xlamini.transforms.custom.vectors import Vector
@@ -106,7 +106,7 @@ class Solver(HigherOrder):
 
 def moved_by(jaxpr: Jaxpr, primals: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
     """The tangents of a jaxpr's outputs, with the part that no tangent reaches apart from the linear one."""
-    return linearized(evaluate, jaxpr, primals, tangents)[1]
+    return call_linearize(evaluate, jaxpr, primals, tangents)[1]
 
 
 def dense(tangents: Sequence[Any], avals: Sequence[ShapedArray]) -> list[Any]:
