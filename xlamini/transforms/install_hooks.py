@@ -1,4 +1,4 @@
-"""Starting up: what the floors need to know of each other once all are there."""
+"""Import-time wiring: the hooks through which lower layers call upper ones."""
 from __future__ import annotations
 
 import xlamini.core.concretization  # gives tracers their conversions to Python numbers
