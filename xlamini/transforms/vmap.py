@@ -75,12 +75,12 @@ def _mapped(mapping: Mapping, args: Sequence[Any], kwargs: dict[str, Any]) -> An
     check_values(leaves, names, fun_name)
     dims = axis_leaves("in_axes", mapping.in_axes, args, kwargs, avals, names, fun_name)
     size = mapped_size(avals, dims, names, mapping.axis_size, fun_name)
-    axis = Axis(size, mapping.axis_name, along=mapping.along, placed=_mapped_axis_sharding(avals, dims))
+    axis = Axis(size, mapping.axis_name, along=mapping.along, placed=_axis_sharding(avals, dims))
     traced = _trace_example(fun, in_tree, leaves, avals, dims, names, axis)
     return _run(traced, axis, leaves, dims, mapping.out_axes, fun_name)
 
 
-def _mapped_axis_sharding(avals: Sequence[ShapedArray], dims: Sequence[int | None]) -> tuple[Any, tuple[Any, ...]] | None:
+def _axis_sharding(avals: Sequence[ShapedArray], dims: Sequence[int | None]) -> tuple[Any, tuple[Any, ...]] | None:
     """The mesh, and its axes along which an argument's type shards the mapped axis; None if none does."""
     for aval, dim in zip(avals, dims, strict=True):
         if dim is not None and aval.split is not None and aval.split.entries[dim]:
