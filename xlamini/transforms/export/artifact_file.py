@@ -1,4 +1,4 @@
-"""An exported function as a file: a header in JSON, the StableHLO, and the file of its derivative if there is one."""
+"""The file format of exported functions: a JSON header, the StableHLO, and optionally the file of the derivative."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from xlamini.transforms.export.artifact import CALLING_CONVENTION, Exported
 from xlamini.transforms.export.safety import DisabledSafetyCheck
 
 LEAST_CONVENTION = 9
-"""The oldest calling convention that can be called."""
+"""The oldest supported calling convention."""
 
 _FIELDS = "name xlamini convention in_avals out_avals in_tree out_tree names platforms checks kept sizes"
 FILE = Kind("xlamini exported function", 1, frozenset(_FIELDS.split()), "a file of Exported.serialize()")
