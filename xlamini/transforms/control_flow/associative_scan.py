@@ -88,7 +88,7 @@ def _check_types(
         listed = "\n".join(lines)
         raise TypeError(
             f"associative_scan: {name_of(fn)} must return the types that it takes, but\n{listed}\n"
-            "It combines many elements at a time, elementwise; wrap it in vmap to write it for one element."
+            "It takes many elements at once and combines them elementwise; wrap it in vmap to write it for one element."
         )
 
 

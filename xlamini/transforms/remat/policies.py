@@ -198,7 +198,7 @@ def is_saved(answer: Any, policy: Policy, primitive: Any) -> bool:
             "dots_with_no_batch_dims_saveable"
         )
     raise TypeError(
-        f"checkpoint: the policy {_name(policy)} is_saved {answer!r} of type {type(answer).__name__} for {primitive}; "
+        f"checkpoint: the policy {_name(policy)} answered {answer!r} of type {type(answer).__name__} for {primitive}; "
         "a policy returns True to save the results and False to compute them again"
     )
 

@@ -97,7 +97,7 @@ class While(HigherOrder):
         values, at = self._parts(operands, params), self._parts(dims, params)
         made = batch_jaxprs(params["cond_jaxpr"], params["body_jaxpr"], axis, at)
         if made.cond.out_avals[0].ndim:
-            _check_repeatable(params, "vmap with a batched condition, for examples that are done,")
+            _check_repeatable(params, "a batched condition under vmap")
         carry = with_batch_first(values.carry, at.carry, axis.size, made.carry)
         outs = self._loop(made.cond, made.body, values._replace(carry=carry), params)
         return outs, [0 if marked else None for marked in made.carry]
