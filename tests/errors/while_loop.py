@@ -96,7 +96,7 @@ ROWS = [
     ),
     row(
         "while_loop reverse", lambda: grad(halved)(0.5), ValueError, "while_loop at ", "(halved)",
-        "has no derivative in reverse mode", "the number of turns is not known", "max_steps=N", "fori_loop", "scan",
+        "has no derivative in reverse mode", "trip count is unknown", "max_steps=N", "fori_loop", "scan",
         "jvp",
     ),
     row(

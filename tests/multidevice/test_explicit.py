@@ -428,7 +428,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "scan over a split dimension": (
         lambda: lax.scan(lambda c, x: (c, x), 0.0, at("x")),
-        "scan: dimension 0 of xs, float32[8@x,16], is what is scanned over, and must be whole",
+        "scan: dimension 0 of xs, float32[8@x,16], is scanned over and must not be sharded",
     ),
     "a carry that comes back otherwise": (
         lambda: lax.fori_loop(0, 3, lambda i, c: xlamini.reshard(c, NamedSharding(MESH, P("y"))), at("x")),

@@ -1,1 +1,1 @@
-"""Private: what users call. grad, vmap, scan, cond and the rest, each with its primitive if it has one."""
+"""Private: the transformations behind the public API (grad, vmap, scan, cond and others), with their primitives."""

@@ -1,4 +1,4 @@
-"""in_axes and out_axes: one axis for every leaf."""
+"""The arguments `in_axes` and `out_axes` of vmap and pmap: validated and expanded to one axis per leaf."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ def axis_leaves(
     fun_name: str,
     caller: str = "vmap",
 ) -> list[int | None]:
-    """One axis (or None) for every leaf, from a tree of axes that is a prefix of the values' tree."""
+    """One nonnegative axis (or None) per leaf, from a pytree of axes that is a prefix of the arguments or outputs."""
     if what == "in_axes" and isinstance(axes, tuple) and len(axes) != len(args):
         raise ValueError(
             f"{caller}: in_axes has {len(axes)} entries but {fun_name} was called with {len(args)} "
@@ -54,5 +54,5 @@ def _axis(
 
 
 def unbatched_aval(aval: ShapedArray, dim: int | None) -> ShapedArray:
-    """The type of one example."""
+    """The aval of one example."""
     return aval if dim is None else aval.without(dim)

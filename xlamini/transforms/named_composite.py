@@ -1,7 +1,7 @@
-"""composite: a function under a name, which a compiler may replace by an implementation of its own.
+"""composite: a named function that a compiler may replace by its own implementation.
 
-It becomes one `stablehlo.composite` operation, with its attributes, and the function as its decomposition: that is what
-runs wherever the compiler does not know the name, and what derivatives and vmap are taken of.
+It lowers to one `stablehlo.composite` operation with attributes, and with the function as its decomposition. A compiler
+that does not recognize the name runs the decomposition; derivatives and vmap rewrite the decomposition too.
 """
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def composite(decomposition: Callable[..., Any], name: str, version: int = 0) ->
     """The function `decomposition`, as an operation called `name` of StableHLO programs.
 
     Args:
-      decomposition: takes arrays, or pytrees of them, and what the attributes are as keyword arguments.
-      name: what a compiler may know the operation by, with a prefix that says whose it is: "my_library.op".
-      version: counts the changes in what it means.
+      decomposition: takes arrays, or pytrees of them, and the attributes as keyword arguments.
+      name: the name by which a compiler recognizes the operation, with a namespace: "my_library.op".
+      version: the version of the operation's semantics.
 
     The result takes positional arguments for arrays, and keyword arguments for attributes: numbers, strings, ndarrays,
     and tuples of these; None is left out. TypeError for other attributes.
@@ -59,7 +59,7 @@ def composite(decomposition: Callable[..., Any], name: str, version: int = 0) ->
 
 
 class Composite(Call):
-    """What a rewrite makes of it has not its meaning any more, and is an ordinary call."""
+    """A named call; its rewrites are ordinary calls, because the name does not describe a derivative or a batch."""
 
     name = "composite"
     shares_names = False
@@ -95,7 +95,7 @@ composite_p = Composite()
 
 
 class Frozen(NamedTuple):
-    """An ndarray as a value that can be compared."""
+    """An ndarray as a hashable value."""
 
     data: bytes
     dtype: np.dtype
@@ -103,7 +103,7 @@ class Frozen(NamedTuple):
 
 
 def _frozen(name: str, key: str, value: Any) -> Any:
-    """An attribute as a value that can be compared."""
+    """An attribute as a hashable value; TypeError for other types."""
     if isinstance(value, np.ndarray | np.generic):
         return Frozen(value.tobytes(), value.dtype, value.shape)
     if isinstance(value, tuple | list):

@@ -1,4 +1,4 @@
-"""vmap: a function of single examples becomes a function of a stack of them."""
+"""vmap: automatic batching, from a function of single examples to a function of a batch."""
 from __future__ import annotations
 
 import functools
@@ -30,13 +30,13 @@ def vmap(
 ) -> Callable[..., Any]:
     """A function that maps `fun` over an axis of its arguments.
 
-    `in_axes` says, for each positional argument, which axis is mapped (None: the argument is the same for all), as an
-    int or a tree that is a prefix of the argument; `out_axes` where the mapped axis of each output goes. Keyword
-    arguments are mapped over axis 0. `axis_name` names the axis for collectives such as `lax.psum`.
-    `spmd_axis_name`: axes of a mesh, a name or several, along which the mapped axis is split where `fun` says how
-    values lie, with `with_sharding_constraint`; otherwise the compiler decides of it.
+    `in_axes` is the mapped axis of each positional argument (None: all examples share the argument), as an int or a
+    pytree that is a prefix of the argument; `out_axes` is the position of the mapped axis in each output. Keyword
+    arguments are mapped over axis 0. `axis_name` names the axis for collectives such as `lax.psum`. `spmd_axis_name` is
+    one or several mesh axes: a sharding constraint in `fun` (`with_sharding_constraint`) shards the mapped axis along
+    them; without it the compiler chooses.
 
-    Raises ValueError if the sizes of the mapped axes differ, or a tree of axes does not fit.
+    Raises ValueError if the sizes of the mapped axes differ, or the structure of the axes does not fit.
 
     >>> xlamini.vmap(xlamini.numpy.dot)(xlamini.numpy.ones((5, 3)), xlamini.numpy.ones((5, 3))).shape
     (5,)
@@ -57,7 +57,7 @@ def vmap(
 
 
 class Mapping(NamedTuple):
-    """What the user said to `vmap`."""
+    """The arguments of one `vmap` call."""
 
     fun: Callable[..., Any]
     in_axes: Any
@@ -75,13 +75,13 @@ def _mapped(mapping: Mapping, args: Sequence[Any], kwargs: dict[str, Any]) -> An
     check_values(leaves, names, fun_name)
     dims = axis_leaves("in_axes", mapping.in_axes, args, kwargs, avals, names, fun_name)
     size = mapped_size(avals, dims, names, mapping.axis_size, fun_name)
-    axis = Axis(size, mapping.axis_name, along=mapping.along, placed=_where_split(avals, dims))
+    axis = Axis(size, mapping.axis_name, along=mapping.along, placed=_axis_sharding(avals, dims))
     traced = _trace_example(fun, in_tree, leaves, avals, dims, names, axis)
     return _run(traced, axis, leaves, dims, mapping.out_axes, fun_name)
 
 
-def _where_split(avals: Sequence[ShapedArray], dims: Sequence[int | None]) -> tuple[Any, tuple[Any, ...]] | None:
-    """The mesh, and its axes along which types say that the mapped axis of an argument is split; None if it is not."""
+def _axis_sharding(avals: Sequence[ShapedArray], dims: Sequence[int | None]) -> tuple[Any, tuple[Any, ...]] | None:
+    """The mesh, and its axes along which an argument's type shards the mapped axis; None if none does."""
     for aval, dim in zip(avals, dims, strict=True):
         if dim is not None and aval.split is not None and aval.split.entries[dim]:
             return aval.split.mesh, aval.split.entries[dim]
@@ -89,7 +89,7 @@ def _where_split(avals: Sequence[ShapedArray], dims: Sequence[int | None]) -> tu
 
 
 def _threading(cells: Cells, mapping: Mapping, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    """The call with the refs that the function touches as values that are not mapped."""
+    """The call with the refs that the function reads or writes threaded through it as unmapped values."""
     fun, axes, out_axes = mapping.fun, mapping.in_axes, mapping.out_axes
     every = axes if isinstance(axes, tuple) else (axes,) * len(args)
     pure = mapping._replace(fun=threaded(fun, cells), in_axes=(None, *every), out_axes=(out_axes, None))
@@ -105,7 +105,7 @@ def _threading(cells: Cells, mapping: Mapping, args: Sequence[Any], kwargs: dict
 
 
 class MappedOutputError(ValueError):
-    """An output that is to be the same for all examples is not."""
+    """An output with `out_axes=None` depends on a mapped argument."""
 
 
 def _check_axis_size(axis_size: Any) -> None:
@@ -122,7 +122,7 @@ def _trace_example(
     names: Sequence[str],
     axis: Axis,
 ) -> Trace:
-    """Trace the function on one example; only what is not mapped has numbers that Python may ask for."""
+    """Trace the function for one example; Python control flow may read the values of unmapped arguments only."""
     single = [unbatched_aval(a, d) for a, d in zip(avals, dims, strict=True)]
     values = [x if d is None else None for x, d in zip(leaves, dims, strict=True)]
     with named_axis(axis):
@@ -134,25 +134,25 @@ def _run(
 ) -> Any:
     in_dims = (*(None,) * len(traced.captured), *dims)
     example = unflatten(traced.out_tree, [v.aval for v in traced.jaxpr.outvars])
-    wanted = axis_leaves("out_axes", out_axes, example, None, traced.jaxpr.out_avals, None, fun_name)
-    outs = transformed(_batched, traced.jaxpr, (axis, in_dims, tuple(wanted)), [*traced.captured, *leaves])
+    out_dims = axis_leaves("out_axes", out_axes, example, None, traced.jaxpr.out_avals, None, fun_name)
+    outs = transformed(_batch, traced.jaxpr, (axis, in_dims, tuple(out_dims)), [*traced.captured, *leaves])
     return rebuilt(traced.out_tree, outs)
 
 
-def _batched(jaxpr: Jaxpr, axis: Axis, dims: Dims, wanted: Dims, operands: Sequence[Any]) -> list[Any]:
-    """The outputs of `jaxpr` for operands with a batch dimension at `dims`, with theirs at `wanted`."""
-    outs, found = push_batch(jaxpr, axis, operands, dims)
-    return [_placed(x, axis, d, w, jaxpr.name) for x, d, w in zip(outs, found, wanted, strict=True)]
+def _batch(jaxpr: Jaxpr, axis: Axis, in_dims: Dims, out_dims: Dims, operands: Sequence[Any]) -> list[Any]:
+    """The outputs of the batched `jaxpr`, with their batch dimensions moved to `out_dims`."""
+    outs, dims = push_batch(jaxpr, axis, operands, in_dims)
+    return [_move(x, axis, d, out_dim, jaxpr.name) for x, d, out_dim in zip(outs, dims, out_dims, strict=True)]
 
 
-def _placed(x: Any, axis: Axis, found: int | None, wanted: int | None, fun_name: str) -> Any:
-    if wanted is None:
-        if found is None:
+def _move(x: Any, axis: Axis, dim: int | None, out_dim: int | None, fun_name: str) -> Any:
+    if out_dim is None:
+        if dim is None:
             return x
         raise MappedOutputError(
             f"vmap: out_axes is None for an output of {fun_name} that depends on a mapped argument; give it an axis"
         )
-    return move_batch_dim(x, axis.size, found, wanted)
+    return move_batch_dim(x, axis.size, dim, out_dim)
 
 
 def mapped_size(
@@ -163,7 +163,7 @@ def mapped_size(
     fun_name: str,
     caller: str = "vmap",
 ) -> int:
-    """The size that all mapped axes share."""
+    """The size of the mapped axes; ValueError if they differ."""
     first: dict[int, int | None] = {}
     for i, (aval, dim) in enumerate(zip(avals, dims, strict=True)):
         if dim is not None:
@@ -182,7 +182,7 @@ def mapped_size(
             return "axis_size"
         return f"axis {dims[i]} of {names[i]} ({avals[i].str_short(short_dtypes=False)})"
 
-    found = "; ".join(f"{where(i)} has size {size}" for size, i in first.items())
-    raise ValueError(f"{caller}: the mapped axes of {fun_name}'s arguments differ in size: {found}")
+    sizes = "; ".join(f"{where(i)} has size {size}" for size, i in first.items())
+    raise ValueError(f"{caller}: the mapped axes of {fun_name}'s arguments differ in size: {sizes}")
 
 

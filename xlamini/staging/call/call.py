@@ -10,11 +10,10 @@ from typing import Any
 
 from xlamini.core.avals import ShapedArray
 from xlamini.core.jaxpr import Jaxpr, close_over
-from xlamini.core.primitive import CallLike
-from xlamini.core.primitive import Axis
+from xlamini.core.primitive import Axis, CallLike
 from xlamini.interpreters.batch import batch
 from xlamini.interpreters.dce import dce
-from xlamini.staging.call.call_rules import Run, in_halves, linearized, pushed, transposed
+from xlamini.staging.call.call_rules import Run, call_jvp, call_linearize, call_partial_eval, call_transpose
 from xlamini.staging.call.higher_order import HigherOrder
 
 
@@ -29,10 +28,10 @@ class Call(CallLike, HigherOrder):
         return jaxpr.out_avals
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, jaxpr: Jaxpr, **params: Any) -> Any:
-        return pushed(self.run(params), jaxpr, primals, tangents)
+        return call_jvp(self.run(params), jaxpr, primals, tangents)
 
     def transpose(self, cts: Sequence[Any], *operands: Any, jaxpr: Jaxpr, **params: Any) -> list[Any]:
-        return transposed(self.run(params), jaxpr, cts, operands)
+        return call_transpose(self.run(params), jaxpr, cts, operands)
 
     def batch(
         self, axis: Axis, operands: Sequence[Any], dims: Sequence[int | None], *, jaxpr: Jaxpr, **params: Any
@@ -44,10 +43,10 @@ class Call(CallLike, HigherOrder):
         return ctx.call(jaxpr, operands, name, noinline)
 
     def linearize(self, primals: Sequence[Any], tangents: Sequence[Any], *, jaxpr: Jaxpr, **params: Any) -> Any:
-        return linearized(self.run(params), jaxpr, primals, tangents)
+        return call_linearize(self.run(params), jaxpr, primals, tangents)
 
     def partial_eval(self, unknown: Sequence[bool], operands: Sequence[Any], *, jaxpr: Jaxpr, **params: Any) -> Any:
-        return in_halves(self.run(params), jaxpr, unknown, operands)
+        return call_partial_eval(self.run(params), jaxpr, unknown, operands)
 
     def dce(self, used: Sequence[bool], params: dict[str, Any]) -> Any:
         jaxpr, used_inputs = dce(params["jaxpr"], tuple(used))

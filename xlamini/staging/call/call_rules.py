@@ -1,6 +1,6 @@
-"""The derivative rules of calls of jaxprs, for any way `run(jaxpr, operands) -> outputs` to run one.
+"""The derivative rules of a call of a jaxpr; `run(jaxpr, operands) -> outputs` runs the rewritten jaxprs.
 
-A call primitive passes a `run` that binds a call of the rewritten jaxpr. To inline the call, pass `evaluate`.
+A call primitive passes a `run` that binds a call again; a rule that inlines the call passes `evaluate`.
 """
 from __future__ import annotations
 
@@ -19,37 +19,34 @@ Run = Callable[[Jaxpr, Sequence[Any]], list[Any]]
 Derivative = tuple[list[Any], list[Any]]
 
 
-def pushed(run: Run, jaxpr: Jaxpr, primals: Sequence[Any], tangents: Sequence[Any]) -> Derivative:
-    """Forward mode: the outputs and their tangents."""
+def call_jvp(run: Run, jaxpr: Jaxpr, primals: Sequence[Any], tangents: Sequence[Any]) -> Derivative:
+    """The outputs of a call and their tangents, by one run of the jvp."""
     both, nonzero_out = jvp(jaxpr, nonzero_of(tangents))
     outs = run(both, [*primals, *given(tangents)])
     count = len(nonzero_out)
     return outs[:count], with_zeros(jaxpr.out_avals, nonzero_out, outs[count:])
 
 
-def linearized(run: Run, jaxpr: Jaxpr, primals: Sequence[Any], tangents: Sequence[Any]) -> Derivative:
-    """Forward mode in two runs: the primal one, and a linear one of residuals and tangents alone."""
+def call_linearize(run: Run, jaxpr: Jaxpr, primals: Sequence[Any], tangents: Sequence[Any]) -> Derivative:
+    """The outputs of a call and their tangents, by two runs: the second takes only residuals and tangents."""
     lin = linearize(jaxpr, nonzero_of(tangents))
     outs, residuals = lin.parted(primals, run(lin.primal, primals))
-    found = run(lin.tangent, [*residuals, *given(tangents)])
-    return outs, with_zeros(jaxpr.out_avals, lin.nonzero_out, found)
+    out_tangents = run(lin.tangent, [*residuals, *given(tangents)])
+    return outs, with_zeros(jaxpr.out_avals, lin.nonzero_out, out_tangents)
 
 
-def transposed(run: Run, jaxpr: Jaxpr, cts: Sequence[Any], operands: Sequence[Any]) -> list[Any]:
-    """Reverse mode: the cotangents of the linear operands, None for the others."""
+def call_transpose(run: Run, jaxpr: Jaxpr, cts: Sequence[Any], operands: Sequence[Any]) -> list[Any]:
+    """The cotangents of a call's linear operands, and None for the other operands."""
     linear = tuple(map(is_linear, operands))
     backward, nonzero_out = transpose(jaxpr, linear, nonzero_of(cts))
-    found = run(backward, [*chosen(operands, inverse(linear)), *given(cts)])
-    return with_none(linear, with_none(nonzero_out, found))
+    cts_in = run(backward, [*chosen(operands, inverse(linear)), *given(cts)])
+    return with_none(linear, with_none(nonzero_out, cts_in))
 
 
-def in_halves(
+def call_partial_eval(
     run: Run, jaxpr: Jaxpr, unknown: Sequence[bool], operands: Sequence[Any], force: Mask = ()
 ) -> list[Any]:
-    """Partial evaluation: the outputs, from a run of the known part and a run of the unknown part.
-
-    `force` marks outputs that the unknown part must compute.
-    """
+    """The outputs of a call, by a run of its known and one of its unknown jaxpr; `force` marks outputs as unknown."""
     halves = partial_eval(jaxpr, tuple(unknown), force)
     known = chosen(operands, inverse(unknown))
     outs, residuals = halves.parted(known, run(halves.known, known))

@@ -1,1 +1,1 @@
-"""Python functions that run in the midst of programs: pure_callback, io_callback, and what helps to look inside."""
+"""Host callbacks from compiled programs: pure_callback, io_callback, debug.callback and debug.print."""

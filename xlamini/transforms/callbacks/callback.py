@@ -1,7 +1,7 @@
-"""What all callbacks share: equations that call a Python function.
+"""The base class of callback primitives, whose equations call a Python function on the host.
 
-A callback that was batched goes through the examples on the host: one call of the program, however many of the user's
-function. `mapped` has, for each batching, the last one outermost, its size and which operands it stacks at axis 0.
+A batched callback is one host call of the program, which loops over the examples in Python. The param `mapped` has, for
+each vmap, innermost first, the batch size and a mask of the operands that are stacked along axis 0.
 """
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Callback(Primitive):
     lacks: Mapping[str, str] = {"jvp": "a Python function has no derivative", "transpose": "not linear"}
     side_effect = True
     face: str
-    """What the user called."""
+    """The API name, for error messages."""
 
     def bind(self, *operands: Any, **params: Any) -> list[Any]:
         return super().bind(*operands, **params) if state.builder is not None else self._now(operands, **params)
@@ -49,7 +49,7 @@ class Callback(Primitive):
         return [a.update(shape=(*sizes, *a.shape)) for a in result_avals]
 
     def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
-        """The function gets whole arrays, and gives such."""
+        """The sharding rule: operands and results are replicated, because the host function takes full arrays."""
         return Factors(apart(avals), [(None,) * a.ndim for a in outs])
 
     def jvp(self, primals: Any, tangents: Any, *, callback: HostFunction, **params: Any) -> NoReturn:
@@ -73,14 +73,14 @@ class Callback(Primitive):
         return host_call(ctx, call, operands, params.get("ordered", False), self.side_effect)
 
     def physical(self, operands: Sequence[Any], avals: Sequence[ShapedArray], **params: Any) -> Any:
-        """The function gets the words of a key."""
+        """The callback takes the uint32 words of a random key."""
         return self.bind(*operands, **params)
 
     def shown_params(self, params: dict[str, Any]) -> dict[str, Any]:
         return {k: v for k, v in sorted(params.items()) if k not in ("mapped", "result_avals") or (k == "mapped" and v)}
 
     def _now(self, operands: Sequence[Any], **params: Any) -> list[Any]:
-        """Call the function at once, and put its results where the operands are."""
+        """Call the function eagerly, and put its results on the operands' device."""
         names = ArgNames(params["callback"].fun, params["callback"].in_tree)
         where = placement(operands, names, self.face)
         call = self.host_call(user_line(), **params)
@@ -88,13 +88,13 @@ class Callback(Primitive):
         return [device_put_value(x, replicated_on(where.device), committed=where.committed) for x in results]
 
     def host_call(self, place: str, *, callback: Any, result_avals: Any, mapped: Mapped, **params: Any) -> HostCall:
-        """The call as XLA makes it; `place` is where the user wrote it."""
+        """The host call for XLA; `place` is the user's source line, for error messages."""
         run = functools.partial(_looped, callback, result_avals, mapped)
         return HostCall(run, f"{self.face}: {callback}", place)
 
 
 def _value(x: Any) -> np.ndarray:
-    """An operand's value on the host."""
+    """The value of an operand as a NumPy array."""
     if type(x) is Tracer:
         raise leaked(x)
     if type(x) is Literal:
@@ -105,7 +105,7 @@ def _value(x: Any) -> np.ndarray:
 def _looped(
     callback: HostFunction, avals: Sequence[ShapedArray], mapped: Mapped, operands: Sequence[Any]
 ) -> list[np.ndarray]:
-    """The results for all examples, stacked."""
+    """The results of the callback for all examples, stacked."""
     if not mapped:
         return callback(operands, avals)
     *inner, (size, stacked) = mapped

@@ -1,6 +1,6 @@
-"""debug.callback and debug.print: look at values as programs compute them.
+"""debug.callback and debug.print: observe values while programs run.
 
-They change nothing of the program around them. Rewrites may repeat or leave out what only observes.
+They do not affect the results of a program, so rewrites may repeat or drop them.
 """
 from __future__ import annotations
 
@@ -30,22 +30,22 @@ def callback(
     partitioned: bool = False,
     **kwargs: Any,
 ) -> Any:
-    """Call a Python function from a program, to look at values; what it returns is dropped.
+    """Call a Python function from a program to observe values; its result is ignored.
 
-    Under vmap it is called for each example, in order; under grad and jvp on the values, in the forward pass. A branch
-    or a step that a rewrite computes twice calls it twice.
+    Under vmap it is called for each example, in order; under grad and jvp on the primal values, in the forward pass.
+    A branch or an iteration that a rewrite recomputes calls it again.
 
     Args:
       callback: gets `args` and `kwargs` with Arrays for the arrays and numbers among them. None, for
         `callback(ordered=True)(f, x)`, which leaves all keywords of the second call to `f`.
-      *args: values, also such as are no arrays, and trees of them; `kwargs` likewise.
-      ordered: whether it happens after all ordered effects before it; see io_callback. Not on several devices.
-      partitioned: in a program on several devices, whether each of them calls it with the parts that it has, instead
-        of the first with whole arrays. In `shard_map` and `pmap` each calls it with its own.
+      *args: values of any type, and pytrees of them; `kwargs` likewise.
+      ordered: whether it runs after all earlier ordered effects; see io_callback. Not on several devices.
+      partitioned: in a program on several devices, whether every device calls it with its shards, instead of the first
+        device with full arrays. In `shard_map` and `pmap` every device calls it with its own values.
       **kwargs: keyword arguments of `callback`.
 
     Raises:
-      CallbackError: the function raised. From a compiled program it may come as late as effects_barrier().
+      CallbackError: the function raised. A compiled program may raise it as late as in effects_barrier().
 
     >>> def show(x, name):
     ...     print(name, "is", x)
@@ -71,20 +71,20 @@ def debug_print(
 ) -> Any:
     """Print values when the program has computed them, formatted as by `fmt.format(*args, **kwargs)`.
 
-    Under vmap it prints for each example; under grad and jvp the values, in the forward pass.
+    Under vmap it prints for each example; under grad and jvp it prints the primal values, in the forward pass.
 
     Args:
       fmt: a format string, not an f-string, which would be formatted while the program is traced. None, for
         `debug.print(ordered=True)("{x}", x=x)`, which leaves all keywords of the second call to the format.
-      *args: values of any kind, and trees of them; `kwargs` likewise.
-      ordered: whether it comes after all ordered effects before it; see io_callback.
+      *args: values of any type, and pytrees of them; `kwargs` likewise.
+      ordered: whether it runs after all earlier ordered effects; see io_callback.
       partitioned: see debug.callback.
-      skip_format_check: leave errors in `fmt` to the time when it prints.
-      **kwargs: values that the format calls by name.
+      skip_format_check: do not check `fmt` before the program runs.
+      **kwargs: values that the format refers to by name.
 
     Raises:
-      IndexError, KeyError: the format asks for a value that is not given.
-      ValueError: a value is given that the format does not use, as for an f-string; or it is no format.
+      IndexError, KeyError: the format refers to a value that was not passed.
+      ValueError: the format does not use a value that was passed, as for an f-string, or is malformed.
 
     >>> xlamini.jit(lambda x: debug_print("x is {x:.2f} and {}", x + 1, x=x))(2.0)
     x is 2.00 and 3.0
@@ -106,7 +106,7 @@ def _print(params: Mapping[str, Any], skip_format_check: bool, fmt: str, /, *arg
 
 @memoised("helper: printers of debug.print", 512)
 def _printer(fmt: str, options: tuple[tuple[str, Any], ...]) -> Callable[..., None]:
-    """What prints in this format; the same each time, so that programs that print alike are found to be equal."""
+    """The function that prints in this format; it is cached, so that programs with equal prints have equal keys."""
 
     def debug_print(*args: Any, **kwargs: Any) -> None:
         with np.printoptions(**dict(options)):
@@ -137,7 +137,7 @@ def _observe(
 
 
 class DebugCallback(Callback):
-    """Without results; derivatives pass it by."""
+    """A callback without results; its jvp calls it on the primals only."""
 
     name, face = "debug_callback", "debug.callback"
     lacks: Mapping[str, str] = {"transpose": "without results"}
@@ -172,7 +172,7 @@ debug_callback_p = DebugCallback()
 
 
 class DebugPrint(DebugCallback):
-    """A callback that prints; it is shown with its format."""
+    """A debug callback that prints; a printed jaxpr shows its format."""
 
     name, face = "debug_print", "debug.print"
 

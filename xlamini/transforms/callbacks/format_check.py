@@ -1,4 +1,4 @@
-"""Whether a format string and the values given for it belong together, found out where the user wrote them."""
+"""Validation of the format string and values of debug.print at its call site, before the program runs."""
 from __future__ import annotations
 
 import re
@@ -10,7 +10,7 @@ from xlamini.core.tracer import aval_of
 
 
 def check_format(fmt: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-    """IndexError or KeyError for a value that `fmt` asks for and is not given, ValueError for one it does not use."""
+    """IndexError or KeyError for a missing value of `fmt`, ValueError for an unused one."""
     try:
         _Check(fmt).vformat(fmt, args, kwargs)
     except (_WrongFormat, IndexError, KeyError, TypeError) as error:
@@ -20,11 +20,11 @@ def check_format(fmt: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> No
 
 
 class _WrongFormat(ValueError):
-    """What is wrong has been said."""
+    """A ValueError whose message is complete, unlike those of Python's own formatter."""
 
 
 class _Check(string.Formatter):
-    """Goes through a format as `str.format` does, and formats nothing."""
+    """A formatter that parses a format as `str.format` does, but formats nothing."""
 
     def __init__(self, fmt: str):
         self.fmt = fmt

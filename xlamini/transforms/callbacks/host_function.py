@@ -1,4 +1,4 @@
-"""A user's function as a param of a callback: how it gets its arguments, and whether it returned what it should."""
+"""A user's function as a param of a callback: the conversion of its arguments, and the check of its results."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -17,10 +17,10 @@ from xlamini.staging.trace.arguments import name_of
 
 
 class HostFunction:
-    """A function of `(args, kwargs)` in the structure `in_tree`; `fixed` has the leaves that are no arrays.
+    """A function of `(args, kwargs)` with the structure `in_tree`; `fixed` are the leaves that are no arrays.
 
-    `out_tree` is the structure it must return; None for a function whose result is not looked at. Equal if calling
-    them is the same.
+    `out_tree` is the structure of its result; None for a function whose result is ignored. Two of them are equal if
+    they call one function with equal fixed arguments.
     """
 
     def __init__(
@@ -40,26 +40,26 @@ class HostFunction:
         return self.__name__
 
     def __call__(self, operands: Sequence[np.ndarray], avals: Sequence[ShapedArray]) -> list[np.ndarray]:
-        """Call it on arrays on the CPU; its results, which must be of these types."""
+        """Call the function with Arrays on the CPU; WrongResult unless the results have the types `avals`."""
         leaves = [device_put_value(x, cpu()) for x in operands]
         for i, x in self.fixed:
             leaves.insert(i, x)
         args, kwargs = unflatten(self.in_tree, leaves)
         out = self.fun(*args, **kwargs)
-        return [] if self.out_tree is None else self._checked(out, avals)
+        return [] if self.out_tree is None else self._check_results(out, avals)
 
-    def _checked(self, out: Any, avals: Sequence[ShapedArray]) -> list[np.ndarray]:
+    def _check_results(self, out: Any, avals: Sequence[ShapedArray]) -> list[np.ndarray]:
         example = unflatten(self.out_tree, range(len(avals)))
         paths = _paths(example)
-        if _paths(out) != paths:  # lists and tuples have the same paths, and do for one another
+        if _paths(out) != paths:  # a list is accepted for a tuple, since their paths are equal
             where = first_difference(_with_tuples(example), _with_tuples(out), ("result_shape_dtypes", "the result"))
             raise WrongResult(f"returned another structure than result_shape_dtypes says: {where}")
         leaves = flatten_from_user(out)[0]
-        return [_as_announced(x, aval, path) for x, aval, path in zip(leaves, avals, paths, strict=True)]
+        return [_as_declared(x, aval, path) for x, aval, path in zip(leaves, avals, paths, strict=True)]
 
 
 def _with_tuples(tree: Any) -> Any:
-    """Built-in containers with tuples for lists."""
+    """The pytree with every list replaced by a tuple."""
     if type(tree) is dict:
         return {key: _with_tuples(value) for key, value in tree.items()}
     return tuple(map(_with_tuples, tree)) if type(tree) in (list, tuple) else tree
@@ -72,28 +72,28 @@ def _paths(tree: Any) -> list[str]:
 _NUMBERS = (bool, int, float, complex)
 
 
-def _as_announced(x: Any, aval: ShapedArray, path: str) -> np.ndarray:
-    """A result as an ndarray of this type; 64 bits are narrowed while x64 is off, as wherever arrays are made."""
-    found = _array(x)
-    if found is None:
+def _as_declared(x: Any, aval: ShapedArray, path: str) -> np.ndarray:
+    """A result as an ndarray of the declared type; 64-bit dtypes are narrowed while x64 is off."""
+    array = _array(x)
+    if array is None:
         raise WrongResult(f"returned {x!r} of type {type(x).__name__}{_at(path)}, which is no array")
-    dtype = result_type(x, aval.dtype) if type(x) in _NUMBERS else canonicalize_dtype(found.dtype)
-    if (found.shape, dtype) != (aval.shape, aval.dtype):
-        text = ShapedArray(found.shape, dtype).str_short(short_dtypes=False)
+    dtype = result_type(x, aval.dtype) if type(x) in _NUMBERS else canonicalize_dtype(array.dtype)
+    if (array.shape, dtype) != (aval.shape, aval.dtype):
+        text = ShapedArray(array.shape, dtype).str_short(short_dtypes=False)
         raise WrongResult(
             f"returned {text}{_at(path)}, but result_shape_dtypes says {aval.str_short(short_dtypes=False)}; change "
             "the one or the other"
         )
-    return found.astype(aval.dtype, copy=False)
+    return array.astype(aval.dtype, copy=False)
 
 
 def _array(x: Any) -> np.ndarray | None:
-    """A value as an ndarray that can become an Array, if it is one."""
+    """A value as an ndarray of a dtype that Arrays support, or None."""
     try:
-        found = np.asarray(x)
+        array = np.asarray(x)
     except TypeError:
         return None
-    return found if is_array_dtype(found.dtype) else None
+    return array if is_array_dtype(array.dtype) else None
 
 
 def _at(path: str) -> str:
@@ -101,7 +101,7 @@ def _at(path: str) -> str:
 
 
 def _identity(x: Any) -> Any:
-    """What tells a function, or a fixed argument, from others."""
+    """An identity key for caching."""
     if type(x) is MethodType:
         return id(x.__self__), x.__func__
     return x if isinstance(x, str) else id(x)

@@ -1,4 +1,4 @@
-"""debug.inspect_array_sharding: where the compiler has a value of a program."""
+"""debug.inspect_array_sharding: the sharding that the compiler chose for a value."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
@@ -22,9 +22,9 @@ from xlamini.staging.trace.arguments import check_callable
 def inspect_array_sharding(value: Any, *, callback: Callable[[Sharding], Any]) -> None:
     """Call a Python function with the sharding of each array of a pytree.
 
-    In a traced function it is called once the compiler has decided, so once for each compilation, not for each call of
-    the program. What it returns is dropped; what it raises there is printed, as it cannot stop the compiler. In a
-    program on one device it is called when the program is lowered, with the default device's sharding.
+    In a traced function the partitioner calls it, so once per compilation, not per call of the program. Its result is
+    ignored; an exception is printed, because it cannot stop the compiler. In a program on one device it is called when
+    the program is lowered, with the default device's sharding.
 
     Args:
       value: a pytree of arrays.
@@ -48,8 +48,8 @@ def visualize_array_sharding(
 ) -> None:
     """Print which device holds which part of an array of one or two dimensions, in a traced function too.
 
-    There it is printed once the compiler has decided. The options are those of `visualize_sharding`; ValueError for
-    another number of dimensions.
+    There it prints once per compilation. The options are those of `visualize_sharding`; ValueError for another number
+    of dimensions.
 
     >>> visualize_array_sharding(xlamini.numpy.ones((2, 4)), scale=0.3)
     ┌─────────────┐

@@ -1,4 +1,4 @@
-"""io_callback: a Python function with effects, called from a program as often as is written."""
+"""io_callback: a Python function with side effects, called from a program exactly as often as the program says."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -19,17 +19,17 @@ def io_callback(
     ordered: bool = False,
     **kwargs: Any,
 ) -> Any:
-    """Call a Python function that reads or writes something, from a program: once each time the program gets there.
+    """Call a Python function with side effects from a program, once each time the program reaches the call.
 
     Args:
       callback: gets Arrays on the CPU in the structure of `args` and `kwargs`, and returns arrays or numbers. It may
         use the library. Outside traced functions it is called at once.
-      result_shape_dtypes: what it returns, as a tree of ShapeDtypeStructs or arrays; None for nothing.
-      *args: arrays, numbers, or trees of them; `kwargs` likewise.
-      sharding: not supported. In a program on several devices the first calls the function, with whole arrays; in
-        `shard_map` and `pmap` each calls it with its own.
-      ordered: whether it happens after all ordered effects before it, of this program and of those that the thread has
-        started before. Other effects happen in any order, and may still be going on when the call returns: wait with
+      result_shape_dtypes: the types of its results, as a pytree of ShapeDtypeStructs or arrays; None for no result.
+      *args: arrays, numbers, or pytrees of them; `kwargs` likewise.
+      sharding: not supported. In a program on several devices the first device calls the function, with full arrays; in
+        `shard_map` and `pmap` every device calls it with its own values.
+      ordered: whether it runs after all earlier ordered effects, of this program and of programs that the thread
+        started before. Unordered effects run in any order, and may still run when the call returns: wait with
         effects_barrier.
       **kwargs: keyword arguments of `callback`.
 
@@ -51,7 +51,7 @@ def io_callback(
 
 
 class IoCallback(Callback):
-    """Never left out or repeated."""
+    """A callback with side effects: rewrites may neither drop nor repeat it."""
 
     name = face = "io_callback"
 

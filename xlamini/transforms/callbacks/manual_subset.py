@@ -1,7 +1,8 @@
-"""Callbacks in a shard_map over some axes of its mesh, where the compiler splits the program further along the others.
+"""Callbacks in a shard_map over some axes of its mesh, where the compiler partitions the program along the others.
 
-XLA has calls of the one device or of all. So what only observes is called by the first device along those other axes,
-in a shard_map over them; of what has effects and results it would not be known how often it is called.
+XLA's host calls run on one device or on all. So a debug callback is called by the first device along the other axes, in
+a nested shard_map over them. A callback with results or side effects is refused, because the number of its calls would
+depend on the partitioning.
 """
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from xlamini.transforms.shard_map.manual_axes import manual_axes
 
 
 def other_axes(ctx: Any) -> list[Any]:
-    """The axes along which the compiler splits what is being written for one device."""
+    """The Auto axes along which the compiler partitions the current manual computation."""
     mesh = ctx.module.manual
     if mesh is None:
         return []

@@ -1,4 +1,4 @@
-"""pure_callback: a Python function without effects, called from a program for its results."""
+"""pure_callback: a Python function without side effects, called from a program for its results."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
@@ -26,14 +26,14 @@ def pure_callback(
     Args:
       callback: gets Arrays on the CPU in the structure of `args` and `kwargs`, and returns arrays or numbers. It may
         use the library. Outside traced functions it is called at once.
-      result_shape_dtypes: what it returns, as a tree of ShapeDtypeStructs or arrays.
-      *args: arrays, numbers, or trees of them; `kwargs` likewise.
-      sharding: not supported. In a program on several devices the first calls the function, with whole arrays; in
-        `shard_map` and `pmap` each calls it with its own.
-      vmap_method: what to do under vmap. "sequential" and "sequential_unrolled": a call for each example.
-        "expand_dims": one call with the examples stacked along axis 0, and an axis of size 1 for what is the same for
-        all. "broadcast_all": one call, with everything stacked. "legacy_vectorized": one call, and what is the same for
-        all as it is. None: NotImplementedError.
+      result_shape_dtypes: the types of its results, as a pytree of ShapeDtypeStructs or arrays.
+      *args: arrays, numbers, or pytrees of them; `kwargs` likewise.
+      sharding: not supported. In a program on several devices the first device calls the function, with full arrays; in
+        `shard_map` and `pmap` every device calls it with its own values.
+      vmap_method: the batching under vmap. "sequential" and "sequential_unrolled": a call for each example.
+        "expand_dims": one call with the examples stacked along axis 0, and an axis of size 1 for unmapped arguments.
+        "broadcast_all": one call, with all arguments stacked. "legacy_vectorized": one call, with unmapped arguments
+        unchanged. None: NotImplementedError.
       **kwargs: keyword arguments of `callback`.
 
     Returns:
@@ -55,7 +55,7 @@ def pure_callback(
 
 
 class PureCallback(Callback):
-    """Nothing but its results: it may be left out, and be called once for several examples."""
+    """A callback without side effects: rewrites may drop it, and one call may serve several examples."""
 
     name = face = "pure_callback"
     side_effect = False

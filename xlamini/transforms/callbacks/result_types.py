@@ -1,4 +1,4 @@
-"""Callbacks with results: what the user announces of them, and the call itself."""
+"""Callbacks with results: the declared result types, and the call."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
@@ -35,13 +35,13 @@ def call_with_results(
     check_values(leaves, names, called)
     out_tree = flatten(result_shape_dtypes)[1]
     function = HostFunction(callback, in_tree, out_tree=out_tree)
-    avals = _announced(result_shape_dtypes, name)
+    avals = _declared(result_shape_dtypes, name)
     outs = primitive.bind(*leaves, callback=function, result_avals=avals, mapped=(), **params)
     return rebuilt(out_tree, outs)
 
 
-def _announced(tree: Any, name: str) -> tuple[ShapedArray, ...]:
-    """The types that a tree of ShapeDtypeStructs or arrays speaks of."""
+def _declared(tree: Any, name: str) -> tuple[ShapedArray, ...]:
+    """The avals of a pytree of ShapeDtypeStructs or arrays."""
     return tuple(_aval(x, f"{name}: result_shape_dtypes{keystr(path)}") for path, x in tree_flatten_with_path(tree)[0])
 
 

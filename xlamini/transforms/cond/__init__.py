@@ -1,1 +1,1 @@
-"""cond and switch: their public functions, their primitive, its residuals and its batching as a select."""
+"""cond and switch: public functions, primitive, tracing of branches, residuals, and batching by a select."""

@@ -1,4 +1,4 @@
-"""cond and switch: one of several functions runs, chosen when the program runs."""
+"""The public functions `cond` and `switch`: one of several branches runs, chosen at run time."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -19,7 +19,7 @@ from xlamini.staging.run.program_cache import transformed
 from xlamini.staging.trace.arguments import avals_of, check_values
 from xlamini.staging.trace.ref_threading import Cells, retry_with_refs, store, threaded, values_of
 from xlamini.staging.trace.tracing import rebuilt
-from xlamini.transforms.cond.branches import Branches, check_branches, passed_on, trace_branches
+from xlamini.transforms.cond.branches import Branches, check_branches, forwarded_inputs, trace_branches
 from xlamini.transforms.cond.primitive import INT32, clamped, cond_p
 
 _UNSET: Any = type("_Unset", (), {"__repr__": lambda self: "<not given>"})()
@@ -51,9 +51,9 @@ def _cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any]
     functions = {"true_fun": true_fun, "false_fun": false_fun}
     check_branches("cond", functions)
     _check_pred(pred)
-    now = _to_decide_now(pred)
-    if now is not None:
-        return (true_fun if now else false_fun)(*operands)
+    value = _concrete_choice(pred)
+    if value is not None:
+        return (true_fun if value else false_fun)(*operands)
     traced = trace_branches("cond", functions, operands)
     branches = traced._replace(jaxprs=traced.jaxprs[::-1])
     if _is_number(pred):
@@ -83,9 +83,9 @@ def _switch(index: Any, funs: Sequence[Callable[..., Any]], operands: tuple[Any,
     _check_index(index)
     if len(funs) == 1:
         return funs[0](*operands)
-    now = _to_decide_now(index)
-    if now is not None:
-        return funs[clamped(now, len(funs))](*operands)
+    value = _concrete_choice(index)
+    if value is not None:
+        return funs[clamped(value, len(funs))](*operands)
     traced = trace_branches("switch", functions, operands)
     if _is_number(index):
         return applied(traced, _constant, clamped(index, len(funs)))
@@ -93,7 +93,7 @@ def _switch(index: Any, funs: Sequence[Callable[..., Any]], operands: tuple[Any,
 
 
 def _with_refs(choose: Callable[..., Any], funs: Sequence[Callable[..., Any]], operands: tuple[Any, ...]) -> Any:
-    """`choose(*funs, *operands)`, where the functions take and return the refs that one of them touches."""
+    """`choose(*funs, *operands)`, with the refs that any branch reads or writes threaded through all branches."""
 
     def threading(cells: Cells, *_: Any) -> Any:
         out, values = choose(*[threaded(fun, cells) for fun in funs], values_of(cells), *operands)
@@ -106,18 +106,21 @@ def _with_refs(choose: Callable[..., Any], funs: Sequence[Callable[..., Any]], o
 def applied(
     traced: Branches, index_of: Callable[..., Any], *fixed: Any, chooser: Sequence[Any] = (), **params: Any
 ) -> Any:
-    """The chosen branch's outputs, as a tree; `index_of(*fixed, *chooser)` is its number."""
-    passed = passed_on(traced.jaxprs)
-    own = [place is None for place in passed]
+    """The outputs of the chosen branch, as a pytree; `index_of(*fixed, *chooser)` is the branch index.
+
+    An output that is one input in all branches is that operand, and no output of the primitive.
+    """
+    forwarded = forwarded_inputs(traced.jaxprs)
+    own = [place is None for place in forwarded]
     branches = tuple(_with_outputs(jaxpr, own) for jaxpr in traced.jaxprs)
 
     options = (branches, index_of, fixed, len(chooser), tuple(params.items()))
-    outs = transformed(_chosen_branch, branches[0], options, [*chooser, *traced.operands], "cond")
-    same = [traced.operands[place] for place in passed if place is not None]
-    return rebuilt(traced.out_tree, merged(own, outs, same))
+    outs = transformed(_bind_cond, branches[0], options, [*chooser, *traced.operands], "cond")
+    operands = [traced.operands[place] for place in forwarded if place is not None]
+    return rebuilt(traced.out_tree, merged(own, outs, operands))
 
 
-def _chosen_branch(
+def _bind_cond(
     first: Jaxpr,
     branches: tuple[Jaxpr, ...],
     index_of: Callable[..., Any],
@@ -134,8 +137,8 @@ def _constant(index: int) -> Any:
     return literal(index, INT32)
 
 
-def _with_outputs(jaxpr: Jaxpr, kept: Sequence[bool]) -> Jaxpr:
-    return jaxpr if all(kept) else jaxpr.replace(outvars=chosen(jaxpr.outvars, kept))
+def _with_outputs(jaxpr: Jaxpr, used: Sequence[bool]) -> Jaxpr:
+    return jaxpr if all(used) else jaxpr.replace(outvars=chosen(jaxpr.outvars, used))
 
 
 def _operands(what: str, operands: tuple[Any, ...], operand: Any) -> tuple[Any, ...]:
@@ -152,12 +155,12 @@ def _sequence(branches: Any) -> list[Callable[..., Any]]:
     if callable(branches):
         raise TypeError("switch: branches must be a sequence of functions, got a function; write [f, g]")
     try:
-        found = list(branches)
+        funs = list(branches)
     except TypeError:
         raise TypeError(f"switch: branches must be a sequence of functions, got {branches!r}; write [f, g]") from None
-    if not found:
+    if not funs:
         raise ValueError("switch: branches is empty; give at least one function")
-    return found
+    return funs
 
 
 def _check_pred(pred: Any) -> None:
@@ -196,12 +199,12 @@ def _is_real(dtype: Any) -> bool:
 
 
 def _is_number(x: Any) -> bool:
-    """Whether it is a number that is known while tracing."""
+    """Whether `x` is a concrete number, so that the branch index is a literal."""
     return isinstance(x, bool | int | float | np.generic | np.ndarray)
 
 
-def _to_decide_now(x: Any) -> Any:
-    """The number by which Python chooses, under `disable_jit`; None if the program is to choose."""
+def _concrete_choice(x: Any) -> Any:
+    """The concrete value by which Python chooses under `disable_jit`; None if the program must choose."""
     if not disable_jit.value:
         return None
     try:
@@ -215,7 +218,7 @@ def _index_of_pred(pred: Any) -> Any:
 
 
 def _index_in_bounds(count: int, index: Any) -> Any:
-    """The index as an int32 within bounds; a dtype that int32 does not hold is clamped before it is converted."""
+    """The index as an int32, clamped to its bounds; a wider dtype is clamped first, as the conversion could wrap."""
     dtype = aval_of(index).dtype
     if dtype.itemsize < 4 or dtype == INT32:
         return clamp(literal(0, INT32), convert(index, INT32), literal(count - 1, INT32))

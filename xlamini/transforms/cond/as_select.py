@@ -1,7 +1,7 @@
-"""A choice that is batched: all branches run on all examples, and each example selects.
+"""Batching of `cond` over the branch index: all branches run on all examples, and a select picks each example's result.
 
-What a branch sees of an example that did not choose it is held constant, so that a derivative that does not exist there
-does not spoil the sum over the examples.
+A branch treats the examples that did not choose it as constants (stop_gradient). Otherwise a NaN or infinite derivative
+at such an example would be multiplied by zero and make the sum over the examples NaN.
 """
 from __future__ import annotations
 
@@ -27,49 +27,46 @@ _INT32 = np.dtype(np.int32)
 
 
 def run_all(axis: Axis, operands: Sequence[Any], dims: Sequence[int | None], branches: tuple[Jaxpr, ...]) -> Any:
-    """The outputs, for each example those of the branch it chose, and their batch dimensions.
-
-    The branch's number comes first among the operands.
-    """
+    """The outputs of the branch that each example chose, and their batch dimensions; `operands[0]` is the index."""
     _check_effects(branches)
     mapped = [d is not None or is_differentiable(aval_of(x)) for x, d in zip(operands, dims, strict=True)]
     index, *moved = with_batch_first(operands, dims, axis.size, mapped)
     inner = [0 if m else None for m in mapped]
-    outs = [_of_branch(axis, i, index, moved, inner[1:], branch) for i, branch in enumerate(branches)]
-    return [_selected(index, cases) for cases in zip(*outs, strict=True)], [0] * len(branches[0].outvars)
+    outs = [_run_branch(axis, i, index, moved, inner[1:], branch) for i, branch in enumerate(branches)]
+    return [_select(index, cases) for cases in zip(*outs, strict=True)], [0] * len(branches[0].outvars)
 
 
-def _of_branch(
+def _run_branch(
     axis: Axis, number: int, index: Any, operands: Sequence[Any], dims: Sequence[int | None], branch: Jaxpr
 ) -> list[Any]:
-    """The outputs of one branch, batched at 0, for all examples."""
-    found, _ = batch(branch, axis, tuple(dims), (True,) * len(branch.outvars))
+    """The outputs of one branch for all examples, with batch dimension 0."""
+    batched, _ = batch(branch, axis, tuple(dims), (True,) * len(branch.outvars))
     chose = eq(index, literal(number, _INT32))
-    held = [_held(chose, x) if is_differentiable(aval_of(x)) else x for x in operands]
-    return evaluate(found, held)
+    inputs = [_stop_others(chose, x) if is_differentiable(aval_of(x)) else x for x in operands]
+    return evaluate(batched, inputs)
 
 
-def _held(chose: Any, x: Any) -> Any:
-    """An operand, constant for the derivative where the example did not choose the branch."""
-    return select_n(_spread(chose, x), stop_gradient_p(x), x)
+def _stop_others(chose: Any, x: Any) -> Any:
+    """An operand with stop_gradient on the examples that did not choose the branch."""
+    return select_n(_broadcast(chose, x), stop_gradient_p(x), x)
 
 
-def _selected(index: Any, cases: Sequence[Any]) -> Any:
-    return select_n(_spread(index, cases[0]), *cases)
+def _select(index: Any, cases: Sequence[Any]) -> Any:
+    return select_n(_broadcast(index, cases[0]), *cases)
 
 
-def _spread(which: Any, x: Any) -> Any:
-    """One number for each example as one for each element of `x`."""
+def _broadcast(which: Any, x: Any) -> Any:
+    """A vector with one number per example, broadcast to the shape of `x`."""
     shape = aval_of(x).shape
     return which if len(shape) == 1 else broadcast_in_dim(which, shape, (0,))
 
 
 def _check_effects(branches: Sequence[Jaxpr]) -> None:
-    """NotImplementedError for effects that would happen for examples that did not choose their branch."""
-    found = more_than_observing({effect for branch in branches for effect in branch.effects})
-    if found:
+    """NotImplementedError for effects that would also happen for examples that chose another branch."""
+    effects = more_than_observing({effect for branch in branches for effect in branch.effects})
+    if effects:
         raise NotImplementedError(
             f"cond and switch under vmap over the choice run all branches, but a branch has an effect that would then "
-            f"happen for every example: {', '.join(map(repr, found))}; map over the operands only, or loop over the "
+            f"happen for every example: {', '.join(map(repr, effects))}; map over the operands only, or loop over the "
             "examples with lax.map"
         )

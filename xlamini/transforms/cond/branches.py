@@ -1,7 +1,7 @@
-"""Branches: several functions of the same operands, of which one will run.
+"""Tracing of the branches of cond, switch and platform_dependent: functions with one list of operands and result types.
 
-Each is traced for the operands' types. What they capture is joined into one list of values, which every branch then
-takes first, and what they return must be of the same types: the result is weakly typed where all branches' are.
+Every branch is traced for the operands' types. The captured values of all branches form one list, which every branch
+takes before the operands. All branches must return the same types; a result is weakly typed if it is in all branches.
 """
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SHOWN = 5
 """How many differing leaves an error lists."""
 
 Functions = Mapping[str, Callable[..., Any]]
-"""Branches by what an error calls them: `true_fun`, `branches[0]`."""
+"""Branches by their names in error messages: `true_fun`, `branches[0]`."""
 
 
 class Branches(NamedTuple):
@@ -37,8 +37,8 @@ def check_branches(what: str, functions: Functions) -> None:
     for label, fun in functions.items():
         if not callable(fun):
             raise TypeError(
-                f"{what}: {label} must be a function, got {brief(fun)} of type {type(fun).__name__}; for a value "
-                "that is there already write a lambda that returns it"
+                f"{what}: {label} must be a function, got {brief(fun)} of type {type(fun).__name__}; to return an "
+                "existing value, pass a lambda that returns it"
             )
 
 
@@ -48,33 +48,33 @@ def trace_branches(what: str, functions: Functions, operands: Sequence[Any]) -> 
     names = LeafNames("operands", flatten_from_user(tuple(operands))[1])
     avals = avals_of(leaves, names, what)
     check_values(leaves, names, what)
-    known: dict[int, Trace] = {}
+    by_id: dict[int, Trace] = {}
     traces: dict[str, Trace] = {}
     for label, fun in functions.items():
-        if id(fun) not in known:
-            known[id(fun)] = _trace(what, label, fun, operands, in_tree, avals)
-        traces[label] = known[id(fun)]
+        if id(fun) not in by_id:
+            by_id[id(fun)] = _trace(what, label, fun, operands, in_tree, avals)
+        traces[label] = by_id[id(fun)]
     _check_agreement(what, functions, traces)
-    found = list(traces.values())
-    jaxprs, captured = with_common_captured([t.jaxpr for t in found], [t.captured for t in found])
-    return Branches(jaxprs, [*captured, *leaves], found[0].out_tree)
+    every = list(traces.values())
+    jaxprs, captured = with_common_captured([t.jaxpr for t in every], [t.captured for t in every])
+    return Branches(jaxprs, [*captured, *leaves], every[0].out_tree)
 
 
 def with_common_captured(
     jaxprs: Sequence[Jaxpr], captured: Sequence[Sequence[Any]]
 ) -> tuple[tuple[Jaxpr, ...], list[Any]]:
-    """Jaxprs that each take their own captured values first, as jaxprs that take those of all; and these values."""
+    """The jaxprs with the captured values of all as leading inputs, in place of their own; and these values."""
     values = {_identity(x): x for own in captured for x in own}
     avals = [aval_of(x) for x in values.values()]
     places = {key: i for i, key in enumerate(values)}
     widened = []
     for jaxpr, own in zip(jaxprs, captured, strict=True):
-        widened.append(taking(jaxpr, avals, [places[_identity(x)] for x in own]))
+        widened.append(widen_inputs(jaxpr, avals, [places[_identity(x)] for x in own]))
     return tuple(widened), list(values.values())
 
 
-def taking(jaxpr: Jaxpr, avals: Sequence[ShapedArray], places: Sequence[int]) -> Jaxpr:
-    """The jaxpr with inputs of these types first, of which those at `places` are its first inputs."""
+def widen_inputs(jaxpr: Jaxpr, avals: Sequence[ShapedArray], places: Sequence[int]) -> Jaxpr:
+    """The jaxpr with leading inputs of these types; its own leading inputs are at `places` among them."""
     if list(places) == list(range(len(avals))):
         return jaxpr
     leading = [Var(aval) for aval in avals]
@@ -84,7 +84,7 @@ def taking(jaxpr: Jaxpr, avals: Sequence[ShapedArray], places: Sequence[int]) ->
 
 
 def joined_avals(jaxprs: Sequence[Jaxpr]) -> list[ShapedArray]:
-    """The types of the outputs, weak where they are in all jaxprs, varying, or split, where they are in one."""
+    """The output types of branches: weak if weak in all of them; varying or sharded if so in any."""
     return list(map(_joined, zip(*[j.out_avals for j in jaxprs], strict=True)))
 
 
@@ -95,8 +95,8 @@ def _joined(avals: Sequence[ShapedArray]) -> ShapedArray:
     return first if first.weak_type == weak else first.update(weak_type=weak)
 
 
-def passed_on(jaxprs: Sequence[Jaxpr]) -> list[int | None]:
-    """For each output the input that it is in all jaxprs, or None."""
+def forwarded_inputs(jaxprs: Sequence[Jaxpr]) -> list[int | None]:
+    """For each output the index of the input that all jaxprs return there, or None."""
     return [_common(column) for column in zip(*map(_sources, jaxprs), strict=True)]
 
 
@@ -124,7 +124,7 @@ def _trace(
 
 
 def _check_call(what: str, label: str, fun: Any, operands: Sequence[Any]) -> None:
-    """TypeError if the function cannot be called with so many arguments."""
+    """TypeError if the signature of the function does not accept the operands."""
     try:
         signature = inspect.signature(fun)
     except (TypeError, ValueError):
@@ -154,13 +154,13 @@ def _check_agreement(what: str, functions: Functions, traces: Mapping[str, Trace
 
 def _check_types(what: str, functions: Functions, labels: tuple[str, str], traces: Mapping[str, Trace]) -> None:
     first, other = labels
-    tree, avals, found = traces[first].out_tree, traces[first].jaxpr.out_avals, traces[other].jaxpr.out_avals
-    wrong = [i for i, (a, b) in enumerate(zip(avals, found, strict=True)) if not same_type(a, b)]
+    tree, avals, others = traces[first].out_tree, traces[first].jaxpr.out_avals, traces[other].jaxpr.out_avals
+    wrong = [i for i, (a, b) in enumerate(zip(avals, others, strict=True)) if not same_type(a, b)]
     if not wrong:
         return
     paths, _ = tree_flatten_with_path(unflatten(tree, range(tree.num_leaves)))
     lines = [
-        f"  output{keystr(paths[i][0])} is {avals[i].str_long()} from {first}, {found[i].str_long()} from {other}"
+        f"  output{keystr(paths[i][0])} is {avals[i].str_long()} from {first}, {others[i].str_long()} from {other}"
         for i in wrong
     ]
     if len(lines) > SHOWN:
@@ -168,21 +168,21 @@ def _check_types(what: str, functions: Functions, labels: tuple[str, str], trace
     listed = "\n".join(lines)
     raise TypeError(
         f"{what}: all branches must return the same types, but\n{listed}\n{_who(functions, first, other)}; "
-        f"{_fix(avals[wrong[0]], found[wrong[0]], other)}"
+        f"{_fix(avals[wrong[0]], others[wrong[0]], other)}"
     )
 
 
 def same_type(a: ShapedArray, b: ShapedArray) -> bool:
-    """Whether two types differ at most in being weak, or in that one is split over a mesh."""
+    """Whether two types are equal up to weak typing, and up to a sharding that only one of them has."""
     return (a.shape, a.dtype) == (b.shape, b.dtype) and (a.split is b.split or None in (a.split, b.split))
 
 
-def _fix(wanted: ShapedArray, found: ShapedArray, label: str) -> str:
-    if (wanted.shape, wanted.dtype) == (found.shape, found.dtype):
-        return f"reshard one of them, with xlamini.reshard(x, {wanted.split}) in {label}"
-    if wanted.shape == found.shape:
-        return f"convert one of them, such as with .astype('{wanted.dtype.name}') in {label}"
-    return f"bring one of them into the other's shape, such as with jnp.broadcast_to(x, {wanted.shape}) in {label}"
+def _fix(expected: ShapedArray, actual: ShapedArray, label: str) -> str:
+    if (expected.shape, expected.dtype) == (actual.shape, actual.dtype):
+        return f"reshard one of them, with xlamini.reshard(x, {expected.split}) in {label}"
+    if expected.shape == actual.shape:
+        return f"convert one of them, such as with .astype('{expected.dtype.name}') in {label}"
+    return f"bring one of them into the other's shape, such as with jnp.broadcast_to(x, {expected.shape}) in {label}"
 
 
 def _who(functions: Functions, *labels: str) -> str:
@@ -190,6 +190,6 @@ def _who(functions: Functions, *labels: str) -> str:
 
 
 def _described(fun: Any) -> str:
-    """A function by name and, if the user wrote it, file and line."""
+    """The name of a function and, for user code, its file and line."""
     code = None if is_own(fun) else getattr(inspect.unwrap(fun), "__code__", None)
     return name_of(fun) + (f" at {code.co_filename}:{code.co_firstlineno}" if code is not None else "")

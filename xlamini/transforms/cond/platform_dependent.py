@@ -1,4 +1,4 @@
-"""platform_dependent: what a program computes where, decided when it is lowered for a platform."""
+"""The public function `platform_dependent`: a branch per platform, chosen when the program is lowered."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
@@ -14,7 +14,7 @@ from xlamini.transforms.cond.branches import check_branches, trace_branches
 from xlamini.transforms.cond.primitive import INT32, index_of_platform
 
 Platforms = tuple[tuple[str, ...] | None, ...]
-"""The platforms that each branch is for; None means all others."""
+"""The platforms of each branch; None is the default branch."""
 
 
 def platform_dependent(
@@ -23,8 +23,8 @@ def platform_dependent(
     """`per_platform[p](*args)` on the platform p that the program is lowered for, `default(*args)` on any other.
 
     Platforms are `cpu`, `cuda`, `rocm` and `tpu`. All functions are traced, and must return the same structure, shapes
-    and dtypes (else TypeError); the program holds only the one for its platform. NotImplementedError where there is
-    none and no default.
+    and dtypes (else TypeError); the compiled program contains only the branch of its platform. NotImplementedError if
+    neither that branch nor a default exists.
 
     >>> platform_dependent(2.0, cpu=lambda x: x + 1, default=lambda x: x + 2)
     Array(3., dtype=float32, weak_type=True)
@@ -47,7 +47,7 @@ def _index_of_platform(platforms: Platforms) -> Any:
 def _grouped(
     per_platform: Mapping[str, Callable[..., Any]], default: Callable[..., Any] | None
 ) -> Iterator[tuple[tuple[str, ...] | None, Callable[..., Any]]]:
-    """Each function with the platforms that it is for; the default one comes last."""
+    """Each distinct function with its platforms; the default branch comes last."""
     _check_platforms(per_platform, default)
     names: dict[int, tuple[str, ...]] = {}
     for name, fun in per_platform.items():
@@ -70,7 +70,7 @@ def _label(names: tuple[str, ...] | None) -> str:
 
 
 class PlatformIndex(Primitive):
-    """The number of the branch for the platform that the program is lowered for."""
+    """The branch index for the platform that the program is lowered for."""
 
     name = "platform_index"
     lacks: Mapping[str, str] = {"jvp": "it has no operands", "batch": "it has no operands"}

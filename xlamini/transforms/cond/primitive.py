@@ -1,7 +1,7 @@
-"""The primitive `cond`: the branch with a number, of several jaxprs with the same operands.
+"""The primitive `cond`: one of several branches, jaxprs with equal operand and output types, chosen by an index.
 
-It takes the branch's number, an int32, and then operands that all branches take. A branch that is known when the
-program is lowered is the only one that is lowered.
+Its operands are the branch index, an int32 scalar, and then the operands of the branches. If the index is static when
+the program is lowered, only that branch is lowered.
 """
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from xlamini.staging.call.higher_order import (
 )
 from xlamini.transforms.cond.as_select import run_all
 from xlamini.transforms.cond.branches import joined_avals, same_type, with_common_captured
-from xlamini.transforms.cond.residuals import of_linearized, of_parted
+from xlamini.transforms.cond.residuals import split_linearized, split_partial_eval
 
 INT32 = np.dtype(np.int32)
 
@@ -45,7 +45,7 @@ _INDEX = ShapedArray((), INT32)
 
 
 class Cond(HigherOrder):
-    """The branch with a number; `branches_platforms` are those that each branch is for, where that decides."""
+    """A conditional over n branches; with `branches_platforms` the lowering platform chooses the branch."""
 
     name = "cond"
 
@@ -65,17 +65,17 @@ class Cond(HigherOrder):
     def jvp(
         self, primals: Sequence[Any], tangents: Sequence[Any], *, branches: tuple[Jaxpr, ...], **params: Any
     ) -> Any:
-        found, nonzero_out = _agreed(jvp, branches, (nonzero_of(tangents[1:]),), lambda f: f[1])
-        outs = self.bind(*primals, *given(tangents), branches=tuple(pushed for pushed, _ in found), **params)
+        jvps, nonzero_out = _rewrite_all(jvp, branches, (nonzero_of(tangents[1:]),), lambda f: f[1])
+        outs = self.bind(*primals, *given(tangents), branches=tuple(jaxpr for jaxpr, _ in jvps), **params)
         avals = joined_avals(branches)
         return outs[: len(avals)], with_zeros(avals, nonzero_out, outs[len(avals) :])
 
     def transpose(self, cts: Sequence[Any], *operands: Any, branches: tuple[Jaxpr, ...], **params: Any) -> list[Any]:
         index, *others = operands
         linear = tuple(map(is_linear, others))
-        found, nonzero_out = _agreed(transpose, branches, (linear, nonzero_of(cts)), lambda f: f[1])
-        known = [index, *chosen(others, inverse(linear)), *given(cts)]
-        outs = self.bind(*known, branches=tuple(backward for backward, _ in found), **params)
+        transposes, nonzero_out = _rewrite_all(transpose, branches, (linear, nonzero_of(cts)), lambda f: f[1])
+        inputs = [index, *chosen(others, inverse(linear)), *given(cts)]
+        outs = self.bind(*inputs, branches=tuple(backward for backward, _ in transposes), **params)
         return [None, *with_none(linear, with_none(nonzero_out, outs))]
 
     def batch(
@@ -84,9 +84,9 @@ class Cond(HigherOrder):
         if dims[0] is not None:
             return run_all(axis, operands, dims, branches)
         options = axis, tuple(dims[1:])
-        found, batched = _agreed(batch, branches, options, lambda f: tuple(d is not None for d in f[1]))
+        made, batched = _rewrite_all(batch, branches, options, lambda f: tuple(d is not None for d in f[1]))
         out_dims = tuple(0 if mark else None for mark in batched)
-        first = [f if f[1] == out_dims else batch(b, *options, batched) for f, b in zip(found, branches, strict=True)]
+        first = [f if f[1] == out_dims else batch(b, *options, batched) for f, b in zip(made, branches, strict=True)]
         return self.bind(*operands, branches=tuple(jaxpr for jaxpr, _ in first), **params), out_dims
 
     def lower(
@@ -97,26 +97,27 @@ class Cond(HigherOrder):
         branches: tuple[Jaxpr, ...],
         branches_platforms: Any = None,
     ) -> Any:
-        known = _lowered_index(ctx, branches_platforms, len(branches))
-        if known is not None:
-            return ctx.body(branches[known], operands, f"branch_{known}_fun")
+        static = _static_index(ctx, branches_platforms, len(branches))
+        if static is not None:
+            return ctx.body(branches[static], operands, f"branch_{static}_fun")
         bodies = [
             lambda b=b, i=i: ctx.body(b, operands, f"branch_{i}_fun") for i, b in enumerate(branches)
         ]
         return case(ctx, index, bodies, ctx.avals_out, any_ordered(ctx.eqn.effects))
 
     def cost(self, *avals: ShapedArray, branches: tuple[Jaxpr, ...], **params: Any) -> Cost:
-        """That of the dearest branch."""
+        """The cost of the most expensive branch."""
         return max(map(cost_of, branches))
 
     def linearize(
         self, primals: Sequence[Any], tangents: Sequence[Any], *, branches: tuple[Jaxpr, ...], **params: Any
     ) -> Any:
         index, *operands = primals
-        found, nonzero_out = _agreed(linearize, branches, (nonzero_of(tangents[1:]),), lambda f: f.nonzero_out)
-        halves = of_linearized(found)
-        outs, residuals = halves.parted(operands, self.bind(*primals, branches=halves.first, **params))
-        out_tangents = self.bind(index, *residuals, *given(tangents), branches=halves.second, **params)
+        nonzero = (nonzero_of(tangents[1:]),)
+        linearized, nonzero_out = _rewrite_all(linearize, branches, nonzero, lambda f: f.nonzero_out)
+        split = split_linearized(linearized)
+        outs, residuals = split.outs_and_residuals(operands, self.bind(*primals, branches=split.first, **params))
+        out_tangents = self.bind(index, *residuals, *given(tangents), branches=split.second, **params)
         return outs, with_zeros(joined_avals(branches), nonzero_out, out_tangents)
 
     def partial_eval(
@@ -126,19 +127,19 @@ class Cond(HigherOrder):
             return self.bind(*operands, branches=branches, **params)
         index, *others = operands
         inner = tuple(unknown[1:])
-        found, unknown_out = _agreed(partial_eval, branches, (inner,), lambda f: f.unknown_out)
-        halves, known = of_parted(found), chosen(others, inverse(inner))
-        outs, residuals = halves.parted(known, self.bind(index, *known, branches=halves.first, **params))
-        later = self.bind(index, *residuals, *chosen(others, inner), branches=halves.second, **params)
+        partial, unknown_out = _rewrite_all(partial_eval, branches, (inner,), lambda f: f.unknown_out)
+        split, known = split_partial_eval(partial), chosen(others, inverse(inner))
+        outs, residuals = split.outs_and_residuals(known, self.bind(index, *known, branches=split.first, **params))
+        later = self.bind(index, *residuals, *chosen(others, inner), branches=split.second, **params)
         return merged(unknown_out, later, outs)
 
     def dce(self, used: Sequence[bool], params: dict[str, Any]) -> Any:
         branches = params["branches"]
-        kept = _union(dce(b, tuple(used))[1] for b in branches)
-        slim = tuple(_without(dce(b, tuple(used), True)[0], kept) for b in branches)
-        if slim == branches:
+        live = _union(dce(b, tuple(used))[1] for b in branches)
+        pruned = tuple(_with_inputs(dce(b, tuple(used), True)[0], live) for b in branches)
+        if pruned == branches:
             return None
-        return [True, *kept], list(used), {**params, "branches": slim}
+        return [True, *live], list(used), {**params, "branches": pruned}
 
     def with_captured(self, operands: Sequence[Any], params: dict[str, Any]) -> Any:
         branches = params["branches"]
@@ -153,30 +154,33 @@ cond_p = Cond()
 
 
 def clamped(index: Any, count: int) -> int:
-    """The number of the branch that an index means."""
+    """A branch index clamped to its bounds, as `switch` documents."""
     return min(max(int(index), 0), count - 1)
 
 
-def _agreed(
+def _rewrite_all(
     rewrite: Callable[..., Any], branches: Sequence[Jaxpr], options: tuple[Any, ...], marks: Callable[[Any], Mask]
 ) -> tuple[list[Any], Mask]:
-    """Each branch rewritten, all with the same outputs marked, which are those that any branch marks by itself."""
-    found = [rewrite(branch, *options) for branch in branches]
-    union = _union(map(marks, found))
-    agreed = [
-        f if marks(f) == union else rewrite(branch, *options, union)
-        for f, branch in zip(found, branches, strict=True)
+    """The rewrite of every branch, with one mask of outputs: the union of the branches' masks.
+
+    The rewritten branches must return equal types, so an output that one branch marks is marked in all.
+    """
+    results = [rewrite(branch, *options) for branch in branches]
+    union = _union(map(marks, results))
+    unified = [
+        result if marks(result) == union else rewrite(branch, *options, union)
+        for result, branch in zip(results, branches, strict=True)
     ]
-    return agreed, union
+    return unified, union
 
 
 def _union(masks: Iterable[Mask]) -> Mask:
-    """The places that are marked in any of the masks."""
+    """The elementwise or of several masks."""
     return tuple(any(column) for column in zip(*masks, strict=True))
 
 
-def _without(jaxpr: Jaxpr, kept: Mask) -> Jaxpr:
-    return jaxpr if all(kept) else jaxpr.replace(invars=chosen(jaxpr.invars, kept))
+def _with_inputs(jaxpr: Jaxpr, live: Mask) -> Jaxpr:
+    return jaxpr if all(live) else jaxpr.replace(invars=chosen(jaxpr.invars, live))
 
 
 def _check_types(what: str, avals: Sequence[ShapedArray], against: str, others: Sequence[ShapedArray]) -> None:
@@ -188,8 +192,8 @@ def _short(avals: Sequence[ShapedArray]) -> str:
     return f"({', '.join(a.str_short() for a in avals)})"
 
 
-def _lowered_index(ctx: Any, platforms: Any, count: int) -> int | None:
-    """The number of the branch if it is known when the program is lowered."""
+def _static_index(ctx: Any, platforms: Any, count: int) -> int | None:
+    """The branch index if it is static when the program is lowered, else None."""
     if platforms is not None:
         return index_of_platform(platforms, ctx.platform)
     atom = ctx.eqn.invars[0]
@@ -197,12 +201,12 @@ def _lowered_index(ctx: Any, platforms: Any, count: int) -> int | None:
 
 
 def index_of_platform(platforms: Sequence[tuple[str, ...] | None], platform: str) -> int:
-    """The number of the branch for a platform; that of `None`, which is for all others, where none names it."""
+    """The index of the branch for a platform; `None` in `platforms` is the default branch."""
     name = {"gpu": "cuda"}.get(platform, platform)
     for i, names in enumerate(platforms):
         if names is None or name in names:
             return i
-    known = ", ".join(name for names in platforms if names for name in names)
+    available = ", ".join(name for names in platforms if names for name in names)
     raise NotImplementedError(
-        f"platform_dependent: there is no branch for platform {name!r}, only for {known}; pass {name}= or default="
+        f"platform_dependent: there is no branch for platform {name!r}, only for {available}; pass {name}= or default="
     )

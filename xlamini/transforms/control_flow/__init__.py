@@ -1,1 +1,1 @@
-"""Loops and branches: cond, switch, while_loop, fori_loop, scan, map, associative_scan, each with its primitive."""
+"""Loops built on scan and while_loop (fori_loop, map, associative_scan), and helpers that all loops share."""

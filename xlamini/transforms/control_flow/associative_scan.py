@@ -1,4 +1,4 @@
-"""associative_scan: all running results of an associative operation, in a logarithmic number of steps."""
+"""The public function `associative_scan`: all prefix results of an associative operation, in logarithmic depth."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ from xlamini.transforms.control_flow.carries import check_function
 
 
 def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = False, axis: int = 0) -> Any:
-    """For every i along `axis` the elements 0 to i combined by `fn`; with `reverse`, the elements from the last to i.
+    """The prefix scan of `elems` along `axis` by `fn`: result i combines elements 0 to i (`reverse`: the last to i).
 
     `fn(a, b)` must be associative. It takes two containers like `elems`, of arrays of many elements each along `axis`,
     and combines them elementwise; it returns the same structure, shapes and dtypes (else TypeError). The arrays in
@@ -29,19 +29,19 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
     """
     check_function("associative_scan", "fn", fn)
     leaves, tree = flatten_from_user(elems)
-    axis = _checked(leaves, tree, axis)
+    axis = _check_axis(leaves, tree, axis)
 
     def run(*elements: Any) -> list[Any]:
-        turned = [rev(x, (axis,)) for x in elements] if reverse else list(elements)
-        found = prefix_scan(_combining(fn, tree), turned, axis)
-        return [rev(x, (axis,)) for x in found] if reverse else list(found)
+        inputs = [rev(x, (axis,)) for x in elements] if reverse else list(elements)
+        outs = prefix_scan(_combine_leaves(fn, tree), inputs, axis)
+        return [rev(x, (axis,)) for x in outs] if reverse else list(outs)
 
     outs = run(*leaves) if disable_jit.value else as_one_program(run, leaves, "associative_scan")
     return rebuilt(tree, outs)
 
 
-def _checked(leaves: Sequence[Any], tree: Any, axis: int) -> int:
-    """The axis counted from the front, along which all leaves are of one length."""
+def _check_axis(leaves: Sequence[Any], tree: Any, axis: int) -> int:
+    """The nonnegative axis; ValueError unless all leaves have one length along it."""
     names = LeafNames("elems", tree)
     avals = avals_of(leaves, names, "associative_scan")
     check_values(leaves, names, "associative_scan")
@@ -51,18 +51,18 @@ def _checked(leaves: Sequence[Any], tree: Any, axis: int) -> int:
     if not isinstance(axis, int) or not -ndim <= axis < ndim:
         fix = f"it takes {-ndim} to {ndim - 1}" if ndim else "give an array of elements"
         raise ValueError(f"associative_scan: axis {axis!r} does not fit {names[0]}, {avals[0].str_long()}; {fix}")
-    found = axis % ndim
+    axis %= ndim
     for i, aval in enumerate(avals):
-        if aval.shape[found : found + 1] != avals[0].shape[found : found + 1]:
+        if aval.shape[axis : axis + 1] != avals[0].shape[axis : axis + 1]:
             raise ValueError(
-                f"associative_scan: the arrays in elems must be of one length along axis {found}, but {names[0]} is "
+                f"associative_scan: the arrays in elems must be of one length along axis {axis}, but {names[0]} is "
                 f"{avals[0].str_long()} and {names[i]} is {aval.str_long()}; cut or repeat one of them"
             )
-    return found
+    return axis
 
 
-def _combining(fn: Callable[[Any, Any], Any], tree: Any) -> Callable[[Sequence[Any], Sequence[Any]], list[Any]]:
-    """`fn` as a function of leaves, checked."""
+def _combine_leaves(fn: Callable[[Any, Any], Any], tree: Any) -> Callable[[Sequence[Any], Sequence[Any]], list[Any]]:
+    """`fn` as a function of flat leaves, with a check of the structure and types that it returns."""
 
     def combine(left: Sequence[Any], right: Sequence[Any]) -> list[Any]:
         outs, out_tree = flatten_from_user(fn(unflatten(tree, left), unflatten(tree, right)))
@@ -88,5 +88,5 @@ def _check_types(
         listed = "\n".join(lines)
         raise TypeError(
             f"associative_scan: {name_of(fn)} must return the types that it takes, but\n{listed}\n"
-            "It is given many elements at once and combines them elementwise; under vmap it can be written for one."
+            "It takes many elements at once and combines them elementwise; wrap it in vmap to write it for one element."
         )

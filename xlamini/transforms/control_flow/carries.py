@@ -1,10 +1,10 @@
-"""The carry of a loop: given to the body, returned by it, and of one type throughout.
+"""The carry of a loop, and the fixed point of its type: the body must return the carry in the type that it takes.
 
-`Carry(what, body, value, given_as, position)` flattens and checks what the user gave; `settled(trace_for)` traces the
-body for it. A weakly typed carry (a Python number) takes on the type that the body returns, as in JAX: it becomes
-strong, or of the dtype that both promote to, and the body is traced again. Where the body returns a Python number for a
-strongly typed carry of the same kind, float or int or complex, it is converted. What differs otherwise is an error that
-shows both types of every such leaf.
+`Carry(what, body, value, given_as, position)` flattens and checks the initial carry; `trace_body(trace_for)` traces the
+body for its type. A weakly typed carry (a Python number) takes the type that the body returns, as in JAX: it becomes
+strongly typed, or gets the promoted dtype, and the body is traced again. A Python number that the body returns for a
+strongly typed carry of the same kind (float, int or complex) is converted. Any other difference is an error that lists
+both types of every such leaf.
 """
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def check_function(what: str, name: str, fun: Any) -> None:
 class Carry:
     """The initial carry that the user gave to `what` (such as "scan") as its argument `given_as`.
 
-    `position` is the place of the carry among the parameters of `body`, by whose name errors call it.
+    `position` is the index of the carry among the parameters of `body`; errors use the name of that parameter.
     """
 
     def __init__(self, what: str, body: Callable[..., Any], value: Any, given_as: str, position: int = 0):
@@ -56,16 +56,16 @@ class Carry:
 
     @property
     def name(self) -> str:
-        """What the body calls its carry."""
+        """The name of the carry in the body's signature."""
         return parameter_names(self.body)(self.position)
 
-    def settled(
+    def trace_body(
         self, trace_for: Callable[[Sequence[ShapedArray]], Trace], part: Callable[[Any], Any] = lambda tree: tree
     ) -> tuple[list[Any], Trace]:
-        """The initial leaves in the types that the loop has, and the trace of its body for these types.
+        """The initial leaves, converted to the loop's types, and the trace of the body for these types.
 
         `trace_for(avals)` traces the body for a carry of these types; the carry comes first among its outputs.
-        `part(out_tree)` gives the structure of the returned carry within that of all outputs.
+        `part(out_tree)` selects the structure of the carry from the structure of all outputs.
         """
         avals = self.avals
         while True:
@@ -80,10 +80,10 @@ class Carry:
         leaves = [_in_type(x, aval) for x, aval in zip(self.leaves, avals, strict=True)]
         return leaves, traced._replace(jaxpr=with_outputs_of(traced.jaxpr, tuple(avals)))
 
-    def _check_structure(self, found: Any) -> None:
-        if found == self.tree:
+    def _check_structure(self, returned: Any) -> None:
+        if returned == self.tree:
             return
-        where = first_difference(self.tree, found, (self.name, f"the returned {self.name}"))
+        where = first_difference(self.tree, returned, (self.name, f"the returned {self.name}"))
         if where is not None:
             raise TypeError(
                 f"{self.what}: {self.body_name} must return a carry with the structure of the one it takes, but "
@@ -118,9 +118,9 @@ class Carry:
 
 @rewrite
 def with_outputs_of(jaxpr: Jaxpr, avals: tuple[ShapedArray, ...]) -> Jaxpr:
-    """The jaxpr with its first outputs in these types, from which they may differ in weak type; itself if they don't.
+    """The jaxpr with its first outputs converted to these types; the jaxpr itself if they have them already.
 
-    For the bodies that rewrites make: what returns a carry must return it in the carry's type.
+    Rewrites of loop bodies need it: their output carry may differ from the input carry in weak type, vma or sharding.
     """
     if tuple(jaxpr.out_avals[: len(avals)]) == avals:
         return jaxpr
@@ -133,7 +133,7 @@ def with_outputs_of(jaxpr: Jaxpr, avals: tuple[ShapedArray, ...]) -> Jaxpr:
 
 
 def _promoted(aval: ShapedArray, returned: ShapedArray) -> ShapedArray:
-    """What a carry of type `aval` becomes where the body returns this type; it varies and is split as that is."""
+    """The next type of a carry for which the body returned `returned`: promoted dtype, joined vma and sharding."""
     aval = aval.varying(aval.vma | returned.vma)
     if aval.split is None and aval.ndim == returned.ndim:
         aval = aval.with_sharding(returned.split)
@@ -155,7 +155,7 @@ def _in_type(x: Any, aval: ShapedArray) -> Any:
 
 
 def _fits(aval: ShapedArray, returned: ShapedArray) -> bool:
-    """Whether what is returned has the carry's type, or is a Python number that takes it on."""
+    """Whether a returned carry has the carry's type, or is weakly typed and of the same kind."""
     if returned.split is not None and returned.split is not aval.split:
         return False
     if aval.shape != returned.shape or aval.dtype == returned.dtype:

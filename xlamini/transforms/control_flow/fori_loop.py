@@ -1,6 +1,6 @@
-"""fori_loop: a loop over a range of integers.
+"""The public function `fori_loop`: a loop over a range of integers.
 
-Bounds that are known when the loop is traced make it a `scan`, which has derivatives in reverse mode; others a `while`.
+With bounds that are concrete while tracing it is a `scan`, which has a reverse-mode derivative; otherwise a `while`.
 """
 from __future__ import annotations
 
@@ -39,16 +39,15 @@ def fori_loop(
     *,
     unroll: int | bool | None = None,
 ) -> Any:
-    """The value that `init_val` becomes by `val = body_fun(i, val)` for every i from `lower` up to, without, `upper`.
+    """The value that `init_val` becomes by `val = body_fun(i, val)` for every i in `range(lower, upper)`.
 
     The bounds are integers of one dtype, and so is i; a Python int takes on the dtype of the other bound. `init_val` is
     an array, a number, or a container of them; `body_fun` returns the same structure, shapes and dtypes (else
-    TypeError). A Python number takes on the dtype that `body_fun` returns for it.
+    TypeError). A Python number takes the dtype that `body_fun` returns for it.
 
-    Where both bounds are known while the loop is traced it is a `scan`: derivatives in reverse mode exist, and `unroll`
-    says how many turns are written out in each turn of the compiled loop (True: all). Where they are not, it is a
-    `while_loop`, with derivatives in forward mode only; for reverse mode say how many turns there can be, with
-    `while_loop(..., max_steps=N)`.
+    If both bounds are concrete while tracing, the loop is a `scan`: it has derivatives in reverse mode, and `unroll` is
+    the number of iterations in one iteration of the compiled loop (True: all). Otherwise it is a `while_loop`, with
+    derivatives in forward mode only; for reverse mode bound the trip count with `while_loop(..., max_steps=N)`.
 
     >>> fori_loop(0, 5, lambda i, total: total + i, 0)
     Array(10, dtype=int32, weak_type=True)
@@ -62,33 +61,34 @@ def _threading(cells: Cells, lower: Any, upper: Any, body_fun: Callable, init_va
     """The loop with the refs that its body writes as part of the carry."""
 
     @functools.wraps(body_fun)
-    def turn(i: Any, state: Any) -> Any:
+    def iteration(i: Any, state: Any) -> Any:
         values, val = state
         val, values = threaded(body_fun, cells)(values, i, val)
         return values, val
 
-    values, last = _fori_loop(lower, upper, turn, (values_of(cells), init_val), unroll)
+    values, last = _fori_loop(lower, upper, iteration, (values_of(cells), init_val), unroll)
     store(cells, values)
     return last
 
 
 def _fori_loop(lower: Any, upper: Any, body_fun: Callable, init_val: Any, unroll: int | bool | None) -> Any:
-    known = _numbers(lower, upper)
+    bounds = _concrete_bounds(lower, upper)
     lower, upper = _one_dtype(lower, upper)
-    length = None if known is None else max(known[1] - known[0], 0)
-    turns = _unrolled(unroll, length)
-    if disable_jit.value and known is not None:
-        return _in_python(*known, body_fun, init_val)
+    length = None if bounds is None else max(bounds[1] - bounds[0], 0)
+    factor = _unroll_factor(unroll, length)
+    if disable_jit.value and bounds is not None:
+        return _in_python(*bounds, body_fun, init_val)
     carry = Carry("fori_loop", body_fun, init_val, "init_val", 1)
     in_tree = structure(((0, init_val), {}))
     start = aval_of(lower)
-    init, body = carry.settled(lambda avals: trace(body_fun, in_tree, [start, *avals], reuse_equal=True))
-    outs = _scanned(lower, body, init, length, turns) if length is not None else _repeated(lower, upper, body, init)
-    return rebuilt(carry.tree, outs)
+    init, body = carry.trace_body(lambda avals: trace(body_fun, in_tree, [start, *avals], reuse_equal=True))
+    if length is None:
+        return rebuilt(carry.tree, _bind_while(lower, upper, body, init))
+    return rebuilt(carry.tree, _bind_scan(lower, body, init, length, factor))
 
 
-def _scanned(lower: Any, body: Trace, init: Sequence[Any], length: int, unroll: int) -> list[Any]:
-    """The carry after a known number of turns."""
+def _bind_scan(lower: Any, body: Trace, init: Sequence[Any], length: int, unroll: int) -> list[Any]:
+    """The last carry of a loop with a static trip count."""
     captured = len(body.captured)
     _, *outs = scan_p.bind(
         *body.captured,
@@ -104,17 +104,17 @@ def _scanned(lower: Any, body: Trace, init: Sequence[Any], length: int, unroll: 
     return outs
 
 
-def _repeated(lower: Any, upper: Any, body: Trace, init: Sequence[Any]) -> list[Any]:
-    """The carry when the number of turns has reached a bound."""
+def _bind_while(lower: Any, upper: Any, body: Trace, init: Sequence[Any]) -> list[Any]:
+    """The last carry of a loop with traced bounds; the upper bound is part of the carry."""
     captured, bound = len(body.captured), aval_of(upper)
-    turn = _counting(body.jaxpr, captured, (bound,))
-    cond, _ = build(lambda i, end, *carry: [lt(i, end)], turn.in_avals[captured:], "cond_fun")
+    counting = _counting(body.jaxpr, captured, (bound,))
+    cond, _ = build(lambda i, end, *carry: [lt(i, end)], counting.in_avals[captured:], "cond_fun")
     _, _, *outs = while_p.bind(
         *body.captured,
         lower,
         upper,
         *init,
-        body_jaxpr=turn,
+        body_jaxpr=counting,
         body_nconsts=captured,
         cond_jaxpr=cond,
         cond_nconsts=0,
@@ -123,20 +123,20 @@ def _repeated(lower: Any, upper: Any, body: Trace, init: Sequence[Any]) -> list[
 
 
 @rewrite
-def _counting(body: Jaxpr, captured: int, kept: tuple[ShapedArray, ...]) -> Jaxpr:
-    """captured, i, kept, carry -> i + 1, kept, the body's carry."""
-    index = body.in_avals[captured]
+def _counting(body: Jaxpr, captured: int, bound: tuple[ShapedArray, ...]) -> Jaxpr:
+    """The body with the loop counter in its carry: captured, i, bound, carry -> i + 1, bound, carry."""
+    index, count = body.in_avals[captured], len(bound)
 
-    def turn(*operands: Any) -> list[Any]:
+    def iteration(*operands: Any) -> list[Any]:
         consts, (i, *rest) = operands[:captured], operands[captured:]
         after = add(i, number(1, index.dtype, index.weak_type))
-        return [after, *rest[: len(kept)], *evaluate(body, [*consts, i, *rest[len(kept) :]])]
+        return [after, *rest[:count], *evaluate(body, [*consts, i, *rest[count:]])]
 
-    return build(turn, [*body.in_avals[: captured + 1], *kept, *body.in_avals[captured + 1 :]], body.name)[0]
+    return build(iteration, [*body.in_avals[: captured + 1], *bound, *body.in_avals[captured + 1 :]], body.name)[0]
 
 
 def _check_bounds(lower: Any, upper: Any) -> None:
-    """An error unless each bound is one integer."""
+    """TypeError unless each bound is an integer scalar."""
     names = ("lower", "upper")
     avals = avals_of((lower, upper), names, "fori_loop")
     check_values((lower, upper), names, "fori_loop")
@@ -148,7 +148,7 @@ def _check_bounds(lower: Any, upper: Any) -> None:
 
 
 def _one_dtype(lower: Any, upper: Any) -> tuple[Any, Any]:
-    """The bounds in one dtype; only a Python int adapts to the other one's."""
+    """The bounds in one dtype; only a weakly typed bound (a Python int) is converted."""
     first, last = aval_of(lower), aval_of(upper)
     if first.dtype == last.dtype:
         return lower, upper
@@ -162,16 +162,16 @@ def _one_dtype(lower: Any, upper: Any) -> tuple[Any, Any]:
     )
 
 
-def _numbers(lower: Any, upper: Any) -> tuple[int, int] | None:
-    """Both bounds as numbers, if they are known now."""
+def _concrete_bounds(lower: Any, upper: Any) -> tuple[int, int] | None:
+    """Both bounds as ints, or None if one of them is a tracer without a value."""
     try:
         return int(value_of(lower)), int(value_of(upper))
     except Unknown:
         return None
 
 
-def _unrolled(unroll: Any, length: int | None) -> int:
-    """How many turns to write out."""
+def _unroll_factor(unroll: Any, length: int | None) -> int:
+    """The number of iterations in one iteration of the compiled loop."""
     if length is None:
         if unroll:
             raise ValueError(

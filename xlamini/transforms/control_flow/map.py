@@ -1,4 +1,4 @@
-"""map: a function applied to one slice after another, or to blocks of slices at once."""
+"""The public function `map`: a function applied to one slice, or with vmap to a block of slices, at a time."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -21,9 +21,9 @@ from xlamini.transforms.vmap import vmap
 def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> Any:
     """`f(x)` for every slice x of `xs` along dimension 0, one after the other; the results stacked along dimension 0.
 
-    `xs` is an array or a container of arrays, all of one length along dimension 0 (else ValueError). `batch_size` says
-    how many slices are computed at a time, by `vmap`: more are faster, but take more memory. Those that are left over
-    come last.
+    `xs` is an array or a container of arrays, all of one length along dimension 0 (else ValueError). `batch_size` is
+    the number of slices that `vmap` computes at a time: larger batches are faster, but take more memory. The last batch
+    may be smaller.
 
     >>> map(lambda x: x * x, xlamini.numpy.arange(4))
     Array([0, 1, 4, 9], dtype=int32)
@@ -46,20 +46,20 @@ def _one_by_one(f: Callable[[Any], Any], xs: Any) -> Any:
 
 
 def _in_blocks(f: Callable[[Any], Any], leaves: Sequence[Any], tree: Any, blocks: int, size: int) -> Any:
-    """The results of whole blocks, and then of the slices that are left over."""
+    """The results of all full blocks, followed by the results of a last, smaller block."""
     whole = blocks * size
     mapped = vmap(f)
     if not blocks:
         return mapped(unflatten(tree, leaves))
     rows = [reshape(slice_in_dim(x, 0, whole), (blocks, size, *aval_of(x).shape[1:])) for x in leaves]
     rest = [slice_in_dim(x, whole, None) for x in leaves]
-    found = _one_by_one(mapped, unflatten(tree, rows))
+    outs = _one_by_one(mapped, unflatten(tree, rows))
     if not aval_of(rest[0]).shape[0]:
-        return tree_map(_joined, found)
-    return tree_map(lambda x, y: concatenate([_joined(x), y], 0), found, mapped(unflatten(tree, rest)))
+        return tree_map(_merge_blocks, outs)
+    return tree_map(lambda x, y: concatenate([_merge_blocks(x), y], 0), outs, mapped(unflatten(tree, rest)))
 
 
-def _joined(x: Any) -> Any:
+def _merge_blocks(x: Any) -> Any:
     blocks, size, *shape = aval_of(x).shape
     return reshape(x, (blocks * size, *shape))
 

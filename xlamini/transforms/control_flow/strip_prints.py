@@ -1,4 +1,4 @@
-"""A program without its printing: for one that computes again what another one has printed already."""
+"""Removal of debug effects from a jaxpr, so that recomputation (while loops in reverse mode) does not print twice."""
 from __future__ import annotations
 
 from typing import Any
@@ -9,7 +9,7 @@ from xlamini.core.rewriting import rewrite
 
 @rewrite
 def silent(jaxpr: Jaxpr) -> Jaxpr:
-    """The jaxpr without the equations that only observe, also inside of others; itself if it has none."""
+    """The jaxpr without its observing equations (prints), nested jaxprs included; the jaxpr itself if it has none."""
     if not any(effect.observing for effect in jaxpr.effects):
         return jaxpr
     return jaxpr.replace(eqns=[_silent(eqn) for eqn in jaxpr.eqns if not _only_observes(eqn)])

@@ -14,7 +14,7 @@ from xlamini.core.jaxpr import Jaxpr, Var, close_over
 from xlamini.core.primitive import CallLike
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.partial_eval import partial_eval
-from xlamini.staging.call.call_rules import in_halves, transposed
+from xlamini.staging.call.call_rules import call_partial_eval, call_transpose
 from xlamini.staging.call.higher_order import Avals, HigherOrder, Values, chosen, nonzero_of
 from xlamini.transforms.custom.closure_convert import captured_names
 
@@ -30,7 +30,7 @@ class RuledCall(CallLike, HigherOrder):
 
     def transpose(self, cts: Values, *operands: Any, **params: Any) -> list[Any]:
         """The transpose of the function itself, since a rule gives derivatives, not transposes."""
-        return transposed(evaluate, params[self.called], cts, operands)
+        return call_transpose(evaluate, params[self.called], cts, operands)
 
     def lower(self, ctx: Any, *operands: Any, **params: Any) -> Any:
         jaxpr = params[self.called]
@@ -42,7 +42,7 @@ class RuledCall(CallLike, HigherOrder):
         jaxpr = params[self.called]
         if all(partial_eval(jaxpr, tuple(unknown)).unknown_out):
             return self.bind(*operands, **params)
-        return in_halves(evaluate, jaxpr, unknown, operands)
+        return call_partial_eval(evaluate, jaxpr, unknown, operands)
 
     def num_captured(self, tangents: Values, params: dict[str, Any]) -> int:
         """How many values the function captured; an error if one of them is being differentiated."""

@@ -11,7 +11,7 @@ from xlamini.core.pytree import flatten, structure, tree_map, unflatten
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.jvp import jvp
 from xlamini.primitives.batch_ops import with_batch_first
-from xlamini.staging.call.call_rules import linearized, pushed
+from xlamini.staging.call.call_rules import call_jvp, call_linearize
 from xlamini.staging.call.higher_order import Dims, Values, chosen, given, inverse, merged, nonzero_of
 from xlamini.staging.trace.arguments import check_callable
 from xlamini.transforms.control_flow.map import map as map_loop
@@ -91,7 +91,7 @@ class CustomVmapCall(RuledCall):
         """The call of the function with its tangents, batched by the derivative of the user's rule."""
         nonzero, captured = nonzero_of(tangents), params["captured"]
         if any(nonzero[: len(captured)]):  # the rule is not differentiated in these
-            return pushed(evaluate, call, primals, tangents)
+            return call_jvp(evaluate, call, primals, tangents)
         _, nonzero_out = jvp(call, nonzero)
         inputs = unflatten(params["in_tree"], primals[len(captured) :])
         both = {
@@ -99,7 +99,7 @@ class CustomVmapCall(RuledCall):
             "out_tree": structure((unflatten(params["out_tree"], call.outvars), chosen(call.outvars, nonzero_out))),
             "rule": JvpOfVmap(rule, nonzero[len(captured) - rule.num_closed :], nonzero_out),
         }
-        return pushed(lambda jaxpr, xs: self.bind(*xs, **{**params, **both, "call": jaxpr}), call, primals, tangents)
+        return call_jvp(lambda jaxpr, xs: self.bind(*xs, **{**params, **both, "call": jaxpr}), call, primals, tangents)
 
     def batch(
         self, axis: Axis, operands: Values, dims: Dims, *, rule: VmapRule, **params: Any
@@ -112,7 +112,7 @@ class CustomVmapCall(RuledCall):
         return outs, [0 if b else None for b in out_batched]
 
     def linearize(self, primals: Values, tangents: Values, *, call: Jaxpr, **params: Any) -> Any:
-        return linearized(evaluate, call, primals, tangents)
+        return call_linearize(evaluate, call, primals, tangents)
 
     def shown_params(self, params: dict[str, Any]) -> dict[str, Any]:
         """With `in_tree` as in JAX: of the captured values too."""

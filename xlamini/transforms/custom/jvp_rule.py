@@ -20,7 +20,7 @@ from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.partial_eval import partial_eval
 from xlamini.primitives.convert import convert
 from xlamini.primitives.slice import index_in_dim
-from xlamini.staging.call.call_rules import in_halves
+from xlamini.staging.call.call_rules import call_partial_eval
 from xlamini.staging.call.higher_order import (
     Dims,
     Mask,
@@ -88,7 +88,7 @@ class JvpRule(CustomRule):
                 f"{self.contract}: the primal output that it returns depends on a tangent, so that reverse mode cannot "
                 "compute it; compute it from the primals alone"
             )
-        flat = in_halves(evaluate, jaxpr, unknown, _typed(jaxpr, [*primals, *slopes]), force)
+        flat = call_partial_eval(evaluate, jaxpr, unknown, _typed(jaxpr, [*primals, *slopes]), force)
         return _outputs(jaxpr, nonzero_out, flat)
 
 

@@ -1,4 +1,4 @@
-"""check_grads: derivatives of a function against finite differences, in both modes, to any order."""
+"""check_grads: comparison of a function's derivatives with finite differences, in both modes, to any order."""
 from __future__ import annotations
 
 import functools
@@ -29,9 +29,9 @@ def check_grads(
 ) -> None:
     """AssertionError unless the derivatives of `f` at `args`, up to `order`, agree with central differences.
 
-    `f` maps arrays, numbers, or containers of them to such. `modes` are "fwd" (jvp), "rev" (vjp) or both; derivatives
-    of derivatives are checked in each combination. Along random tangents, the same each time; differences take steps of
-    `eps` times the tangent. Tolerances depend on the dtype where none are given.
+    Arguments and outputs of `f` are arrays, numbers, or containers of them. `modes` are "fwd" (jvp), "rev" (vjp) or
+    both; higher orders check every combination of modes. The tangents are random, with a fixed seed; the step of the
+    differences is `eps` times the tangent. The default tolerances depend on the dtype.
 
     >>> check_grads(xlamini.numpy.sin, (1.0,), order=2)
     """
@@ -46,23 +46,23 @@ def _check(
 ) -> None:
     derived: list[tuple[str, Callable[..., Any]]] = []
     if "fwd" in modes:
-        derived.append((f"{above}jvp", functools.partial(_pushed, f)))
+        derived.append((f"{above}jvp", functools.partial(_jvp_of, f)))
         check_jvp(f, functools.partial(jvp, f), args, err_msg=f"{above}jvp", **options)
     if "rev" in modes:
-        derived.append((f"{above}vjp", functools.partial(_pulled, f)))
+        derived.append((f"{above}vjp", functools.partial(_vjp_of, f)))
         check_vjp(f, functools.partial(vjp, f), args, err_msg=f"{above}vjp", **options)
     for name, derivative in derived if order > 1 else ():
         _check(derivative, args, order - 1, modes, options, f"{name} of ")
 
 
-def _pushed(f: Callable[..., Any], *args: Any) -> Any:
-    """The outputs, and their tangents along random ones, but for those that are float0."""
+def _jvp_of(f: Callable[..., Any], *args: Any) -> Any:
+    """The outputs and their tangents for random input tangents, without float0 tangents."""
     out, slopes = jvp(f, args, _tangents(args))
     return out, _with_derivative(slopes)
 
 
-def _pulled(f: Callable[..., Any], *args: Any) -> Any:
-    """The cotangents of the arguments for the output itself as cotangent, but for those that are float0."""
+def _vjp_of(f: Callable[..., Any], *args: Any) -> Any:
+    """The cotangents of the arguments for the output as its own cotangent, without float0 cotangents."""
     out, pull = vjp(f, *args)
     return _with_derivative(pull(out))
 
@@ -80,7 +80,7 @@ def check_jvp(
     eps: float = EPS,
     err_msg: str = "",
 ) -> None:
-    """AssertionError unless `f_jvp(args, tangents)` gives the outputs of `f` and their tangents.
+    """AssertionError unless `f_jvp(args, tangents)` returns the outputs of `f` and their tangents.
 
     >>> check_jvp(xlamini.numpy.sin, lambda p, t: xlamini.jvp(xlamini.numpy.sin, p, t), (1.0,))
     """
@@ -100,7 +100,7 @@ def check_vjp(
     eps: float = EPS,
     err_msg: str = "",
 ) -> None:
-    """AssertionError unless `f_vjp(*args)` gives the output of `f` and its pullback.
+    """AssertionError unless `f_vjp(*args)` returns the output of `f` and its pullback.
 
     >>> check_vjp(xlamini.numpy.sin, lambda x: xlamini.vjp(xlamini.numpy.sin, x), (1.0,))
     """
@@ -109,10 +109,10 @@ def check_vjp(
     _check_close(out, f(*args), f"{err_msg}: outputs", atol, rtol)
     tangents, cotangent = _tangents(args), _tangents(out, 1)
     slopes = numerical_jvp(f, args, tangents, eps)
-    found = pairing(flatten_from_user(pull(cotangent))[0], flatten_from_user(tangents)[0])
-    wanted = pairing(flatten_from_user(cotangent)[0], flatten_from_user(slopes)[0])
+    actual = pairing(flatten_from_user(pull(cotangent))[0], flatten_from_user(tangents)[0])
+    expected = pairing(flatten_from_user(cotangent)[0], flatten_from_user(slopes)[0])
     dtypes = [str(aval_of(x).dtype) for x in flatten_from_user((out, args))[0]]
-    _check_close(np.asarray(found), np.asarray(wanted), f"{err_msg}: pairing", atol, rtol, dtypes)
+    _check_close(np.asarray(actual), np.asarray(expected), f"{err_msg}: pairing", atol, rtol, dtypes)
 
 
 def numerical_jvp(f: Callable[..., Any], args: Sequence[Any], tangents: Sequence[Any], eps: float = EPS) -> Any:
@@ -127,20 +127,20 @@ def numerical_jvp(f: Callable[..., Any], args: Sequence[Any], tangents: Sequence
 
 
 def _tangents(tree_of_values: Any, seed: int = 0) -> Any:
-    """Random tangents for a tree of values, the same each time."""
+    """Random tangents for a pytree of values, with a fixed seed."""
     rng = np.random.RandomState(seed)
     leaves, tree = flatten_from_user(tree_of_values)
     return unflatten(tree, [random_tangent(rng, aval_of(x)) for x in leaves])
 
 
 def _check_close(
-    found: Any, wanted: Any, what: str, atol: float | None, rtol: float | None, dtypes: Sequence[str] = ()
+    actual: Any, expected: Any, what: str, atol: float | None, rtol: float | None, dtypes: Sequence[str] = ()
 ) -> None:
-    leaves, tree = flatten_from_user(wanted)
-    if flatten_from_user(found)[1] != tree:
-        where = first_difference(tree, flatten_from_user(found)[1], ("f", "derivative"))
+    leaves, tree = flatten_from_user(expected)
+    if flatten_from_user(actual)[1] != tree:
+        where = first_difference(tree, flatten_from_user(actual)[1], ("f", "derivative"))
         raise AssertionError(f"{what} differ in structure: {where}")
-    for (path, x), y in zip(tree_flatten_with_path(found)[0], leaves, strict=True):
+    for (path, x), y in zip(tree_flatten_with_path(actual)[0], leaves, strict=True):
         x, y = np.asarray(x), np.asarray(y)
         if x.dtype != float0:
             default = max(_TOLERANCES.get(of, 1e-5) for of in (*dtypes, str(x.dtype)))

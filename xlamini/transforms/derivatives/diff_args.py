@@ -1,4 +1,4 @@
-"""Which arguments a transformation differentiates: taken out, checked, and traced as the only inputs."""
+"""The arguments that a derivative differentiates (`argnums`): validated, and traced as the only inputs."""
 from __future__ import annotations
 
 import functools
@@ -17,7 +17,7 @@ Argnums = int | Sequence[int]
 
 
 class DiffArgs:
-    """The arguments `argnums` of a call, flat, with a function of them alone."""
+    """The flat arguments `argnums` of a call, and the function with all other arguments fixed."""
 
     def __init__(
         self, fun: Callable[..., Any], argnums: Argnums, args: Sequence[Any], kwargs: dict[str, Any], what: str
@@ -50,16 +50,16 @@ class DiffArgs:
         return argnum % count
 
     def of_chosen(self, *chosen: Any) -> Any:
-        """The function of the chosen arguments alone."""
+        """Call the function with these chosen arguments; the other arguments are fixed."""
         args = list(self._args)
         for position, value in zip(self.positions, chosen, strict=True):
             args[position] = value
         return self._fun(*args, **self._kwargs)
 
     def trace(self, has_aux: bool) -> Trace:
-        """Trace the function of the chosen arguments; Python may ask for their numbers.
+        """Trace the function of the chosen arguments, with their values, so that Python control flow may read them.
 
-        Its output is a pair: the function's, and arrays that come along without derivatives; see `split`.
+        The traced function returns a pair: the output, and the arrays of the auxiliary data; see `split`.
         """
         return retry_with_refs(functools.partial(self._trace, ()), self._trace, has_aux)
 
@@ -75,18 +75,18 @@ class DiffArgs:
         return trace(paired, self.in_tree, self.avals, self.leaves, self.names, self.fun_name, reuse_equal=True)
 
     def split(self, traced: Trace, leaves: Sequence[Any]) -> tuple[Any, Any]:
-        """The function's output, and its auxiliary data; the refs that it wrote hold their new values from here on.
+        """The function's output and its auxiliary data; also stores the new values of the refs that it wrote.
 
-        Of the auxiliary data the program has the arrays; all else is as the function returned it.
+        The traced program computes only the arrays of the auxiliary data; other leaves are those of the trace.
         """
         out, arrays = rebuilt(traced.out_tree, leaves)
-        given = iter(arrays)
-        along = unflatten(self._tree_along, [next(given) if _is_array(x) else x for x in self._along])
+        remaining = iter(arrays)
+        along = unflatten(self._tree_along, [next(remaining) if _is_array(x) else x for x in self._along])
         store(self._cells, along[1])
         return out, along[0]
 
     def nonzero(self, traced: Trace) -> tuple[bool, ...]:
-        """Which inputs of the traced jaxpr have a tangent: the chosen leaves that can have one, no captured value."""
+        """A mask of the jaxpr's inputs with tangents: the chosen differentiable leaves; captured values have none."""
         return (False,) * len(traced.captured) + tuple(is_differentiable(a) for a in self.avals)
 
     def operands(self, traced: Trace) -> list[Any]:
@@ -98,7 +98,7 @@ def _is_array(x: Any) -> bool:
 
 
 def split_aux(out: Any, what: str, fun_name: str) -> tuple[Any, Any]:
-    """The two parts of what a function with `has_aux=True` returns."""
+    """The pair (output, aux) that a function with `has_aux=True` returned; TypeError for anything else."""
     if not isinstance(out, tuple | list) or len(out) != 2:
         raise TypeError(
             f"{what}: with has_aux=True {fun_name} must return a pair (output, aux), but it returned "

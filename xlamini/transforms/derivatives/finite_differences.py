@@ -1,4 +1,4 @@
-"""Derivatives by finite differences, on flat lists of NumPy arrays, and how far they can be trusted."""
+"""Central finite differences on flat lists of NumPy arrays, with a step and a tolerance for each dtype."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ _TOLERANCES = {8: 1e-5, 4: 1e-2, 2: 0.1, 1: 0.5}
 
 
 def random_like(rng: np.random.RandomState, aval: ShapedArray) -> np.ndarray:
-    """Random numbers of a type: normal ones, small integers."""
+    """Random values of a type: normally distributed floats, small integers."""
     shape, dtype = aval.shape, aval.dtype
     if dtype.kind == "b":
         return np.asarray(rng.rand(*shape) < 0.5)
@@ -38,12 +38,12 @@ def _width(dtype: Any) -> int:
 
 
 def step_of(dtypes: Sequence[Any]) -> float:
-    """The step that makes the error of central differences small in numbers of these dtypes."""
+    """The step of central differences that balances truncation and rounding errors in these dtypes."""
     return _STEPS[min(map(_width, dtypes), default=8)]
 
 
 def tolerance_of(*dtypes: Any) -> float:
-    """How far a right derivative may be from central differences in numbers of these dtypes."""
+    """The tolerance for a derivative compared with central differences in these dtypes."""
     return _TOLERANCES[min(map(_width, dtypes))]
 
 

@@ -19,9 +19,9 @@ def fwd_and_bwd(
     """The functions `fwd` and `bwd` of the forward and the backward pass of `fun`.
 
     `fwd(*args)` returns `(output, residuals)`, with `has_aux` `(output, residuals, aux)`; `bwd(residuals, cotangent)`
-    the cotangents of the arguments `argnums`, a tuple if `argnums` is one. Unlike with `vjp`, whose pullback is a new
-    function each time, `bwd` is compiled once for all calls. With `jitted=False` neither is compiled as a whole. Raises
-    TypeError where arguments, residuals or the cotangent do not fit.
+    returns the cotangents of the arguments `argnums`, a tuple if `argnums` is one. The pullback of `vjp` is a new
+    function for each call; `bwd` is compiled once for all calls. With `jitted=False` neither is compiled as a whole.
+    Raises TypeError for arguments, residuals or a cotangent of the wrong type.
 
     >>> fwd, bwd = fwd_and_bwd(lambda x, y: x * y, argnums=(0, 1))
     >>> out, residuals = fwd(2.0, 3.0)

@@ -1,7 +1,7 @@
-"""Full derivatives: jacfwd, jacrev, jacobian and hessian.
+"""Jacobians and Hessians: jacfwd, jacrev, jacobian and hessian.
 
-The function is traced once and linearized; its linear part, for jacrev the transpose of that, is mapped over the
-standard basis.
+The function is traced once and linearized. jacfwd batches the tangent program over the standard basis of the inputs,
+jacrev batches its transpose over the standard basis of the outputs.
 """
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def hessian(
 
 
 def _jacobian(diff: DiffArgs, program: Callable[..., Any], has_aux: bool, holomorphic: bool) -> Any:
-    """The tree of blocks, outputs outside, arguments inside; with the auxiliary data if there are any."""
+    """The pytree of Jacobian blocks, outputs outermost, and with `has_aux` the auxiliary data."""
     traced = diff.trace(has_aux)
     out_tree = treedef_children(traced.out_tree)[0]
     out_avals = traced.jaxpr.out_avals[: out_tree.num_leaves]
@@ -121,7 +121,7 @@ def _jacobian(diff: DiffArgs, program: Callable[..., Any], has_aux: bool, holomo
 
 
 def _row(diff: DiffArgs, out: ShapedArray, blocks: Iterator[Any]) -> Any:
-    """The derivatives of one output; where an argument has none, zeros of its dtype."""
+    """The Jacobian blocks of one output; zeros for an argument that is not differentiable."""
     cells = [
         next(blocks) if is_differentiable(a) else zeros(ShapedArray((*out.shape, *a.shape), a.dtype))
         for a in diff.avals
@@ -131,15 +131,15 @@ def _row(diff: DiffArgs, out: ShapedArray, blocks: Iterator[Any]) -> Any:
 
 
 def _check_inputs(diff: DiffArgs, holomorphic: bool, allow_int: bool = False) -> None:
-    """TypeError for an argument that has no such Jacobian; jacrev takes complex ones, since it goes by the outputs."""
+    """TypeError for an argument without such a Jacobian; jacrev accepts complex ones, as its basis is of outputs."""
     what = diff.what
     for i, aval in enumerate(diff.avals):
         is_complex, differentiable = aval.dtype.kind == "c", is_differentiable(aval)
-        wanted = "complex" if holomorphic else "real floating-point" if what == "jacfwd" else "floating-point"
+        expected = "complex" if holomorphic else "real floating-point" if what == "jacfwd" else "floating-point"
         fits = is_complex if holomorphic else differentiable and not (is_complex and what == "jacfwd")
         if not fits and (differentiable or not allow_int):
             raise TypeError(
-                f"{what} needs {wanted} arguments, but {diff.names[i]!r} of {diff.fun_name} is "
+                f"{what} needs {expected} arguments, but {diff.names[i]!r} of {diff.fun_name} is "
                 f"{aval.str_short(short_dtypes=False)}; convert it with .astype"
                 + (", or pass holomorphic=True" if is_complex else "")
                 + (", or pass allow_int=True" if what == "jacrev" and not (differentiable or holomorphic) else "")
@@ -147,7 +147,7 @@ def _check_inputs(diff: DiffArgs, holomorphic: bool, allow_int: bool = False) ->
 
 
 def _check_outputs(diff: DiffArgs, out_tree: Any, out_avals: Sequence[ShapedArray], holomorphic: bool) -> None:
-    """TypeError for an output that has no such Jacobian; jacfwd takes any, since it goes by the arguments."""
+    """TypeError for an output without such a Jacobian; jacfwd accepts any, as its basis is of arguments."""
     what = diff.what
     for i, aval in enumerate(out_avals):
         fits = aval.dtype.kind == "c" if holomorphic else what == "jacfwd" or _is_real(aval)
@@ -166,11 +166,11 @@ def _is_real(aval: ShapedArray) -> bool:
 
 
 def _by_columns(jaxpr: Jaxpr, nonzero: Mask, count: int, operands: Sequence[Any]) -> list[Any]:
-    """The outputs of `jaxpr`, and the blocks of its first `count` outputs, from tangents along every coordinate."""
+    """The outputs of `jaxpr`, and the Jacobian blocks of the first `count`, by a jvp along every input coordinate."""
     lin = linearize(jaxpr, nonzero)
     outs, residuals = lin.parted(operands, evaluate(lin.primal, operands))
     ins = lin.tangent.in_avals[lin.num_residuals :]
-    columns, axis = _mapped(lin.tangent, residuals, ins)
+    columns, axis = _map_basis(lin.tangent, residuals, ins)
     blocks: list[Any] = []
     for aval, nonzero_out in zip(jaxpr.out_avals[:count], lin.nonzero_out, strict=False):
         if nonzero_out:
@@ -183,14 +183,14 @@ def _by_columns(jaxpr: Jaxpr, nonzero: Mask, count: int, operands: Sequence[Any]
 
 
 def _by_rows(jaxpr: Jaxpr, nonzero: Mask, count: int, operands: Sequence[Any]) -> list[Any]:
-    """The outputs of `jaxpr`, and the blocks of its first `count` outputs, from cotangents along every coordinate."""
+    """The outputs of `jaxpr`, and the Jacobian blocks of the first `count`, by a vjp along every output coordinate."""
     lin = linearize(jaxpr, nonzero)
     outs, residuals = lin.parted(operands, evaluate(lin.primal, operands))
     ins, out_avals = lin.tangent.in_avals[lin.num_residuals :], jaxpr.out_avals[:count]
     linear = (False,) * lin.num_residuals + (True,) * len(ins)
-    wanted = tuple(i < count for i, nz in enumerate(lin.nonzero_out) if nz)
-    backward, reached = transpose(lin.tangent, linear, wanted)
-    rows, axis = _mapped(backward, residuals, out_avals, lin.nonzero_out)
+    nonzero_cts = tuple(i < count for i, nz in enumerate(lin.nonzero_out) if nz)
+    backward, reached = transpose(lin.tangent, linear, nonzero_cts)
+    rows, axis = _map_basis(backward, residuals, out_avals, lin.nonzero_out)
     blocks = []
     for aval, is_reached in zip(ins, reached, strict=True):
         if is_reached:
@@ -203,13 +203,13 @@ def _by_rows(jaxpr: Jaxpr, nonzero: Mask, count: int, operands: Sequence[Any]) -
     return [*outs, *map(reshape, grid, shapes)]
 
 
-def _mapped(
+def _map_basis(
     linear: Jaxpr,
     residuals: Sequence[Any],
     avals: Sequence[ShapedArray],
     nonzero: Iterable[bool] = itertools.repeat(True),
 ) -> tuple[Iterator[tuple[Any, int | None]], Axis]:
-    """What a linear program gives for each vector of the standard basis, with where the axis over these is."""
+    """The outputs of a linear program batched over the standard basis, each with its batch dimension."""
     axis = Axis(sum(a.size for a in avals))
     basis = [x for x, nz in zip(_basis(axis.size, avals), nonzero, strict=False) if nz]
     mapped, dims = batch(linear, axis, (None,) * len(residuals) + (0,) * len(basis))
@@ -217,7 +217,7 @@ def _mapped(
 
 
 def _basis(total: int, avals: Sequence[ShapedArray]) -> list[Any]:
-    """The standard basis of the space of values of these types: arrays with a leading axis over all their elements."""
+    """The standard basis of values of these types: arrays with a leading axis over the elements of all of them."""
     if total == 1:
         return [full(a.update(shape=(a.size, *a.shape)), 1) for a in avals]
     starts = itertools.accumulate((a.size for a in avals), initial=0)
@@ -225,12 +225,12 @@ def _basis(total: int, avals: Sequence[ShapedArray]) -> list[Any]:
 
 
 def _unit_vectors(total: int, start: int, aval: ShapedArray) -> Any:
-    """In row `start + i` a one at element i, all else zero."""
+    """Zeros, with a one at element i of row `start + i`."""
     rows, columns = (broadcasted_iota(np.int32, (total, aval.size), d) for d in (0, 1))
     ones = eq(rows, add(columns, literal(start, np.int32)) if start else columns)
     return reshape(convert(ones, aval.dtype, aval.weak_type), (total, *aval.shape))
 
 
 def _cut(x: Any, axis: int, avals: Sequence[ShapedArray]) -> list[Any]:
-    """Cut the axis over all elements into the parts of the values."""
+    """Split the axis over all elements into one part for each value."""
     return [x] if len(avals) == 1 else split(x, [a.size for a in avals], axis)

@@ -1,4 +1,4 @@
-"""Forward mode: jvp, and linearize, which keeps the linear map for later."""
+"""Forward mode: jvp, and linearize, which returns the linear map of tangents as a function."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -31,16 +31,16 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
     """The outputs of `fun(*primals)` and their tangents, for tangents of the primals.
 
     `tangents` has the structure, shapes and dtypes of `primals` (float0 for integers). Returns `(outputs, tangents)`,
-    with `has_aux` also the auxiliary data. Raises TypeError where tangents do not fit.
+    with `has_aux` also the auxiliary data. Raises TypeError for tangents of another structure or type.
 
     >>> xlamini.jvp(xlamini.numpy.sin, (0.0,), (2.0,))
     (Array(0., dtype=float32, weak_type=True), Array(2., dtype=float32, weak_type=True))
     """
     diff = _all_arguments(fun, primals, "jvp")
-    given = matching_tangents("jvp", diff, tangents)
+    flat_tangents = matching_tangents("jvp", diff, tangents)
     traced = diff.trace(has_aux)
-    keep = [i for i, a in enumerate(diff.avals) if is_differentiable(a)]
-    operands = [*diff.operands(traced), *(given[i] for i in keep)]
+    used = [t for t, a in zip(flat_tangents, diff.avals, strict=True) if is_differentiable(a)]
+    operands = [*diff.operands(traced), *used]
     flat = transformed(_with_tangents, traced.jaxpr, (diff.nonzero(traced),), operands)
     count = len(traced.jaxpr.outvars)
     out, aux = diff.split(traced, flat[:count])
@@ -50,10 +50,10 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
 
 @api_boundary
 def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
-    """The outputs of `fun(*primals)` and the linear map of its tangents there.
+    """The outputs of `fun(*primals)`, and its derivative at `primals` as a linear function of tangents.
 
-    The function is evaluated once; the map can be applied to many tangents. With `has_aux` the auxiliary data come
-    third.
+    The function is evaluated once; the linear function can be applied to many tangents. With `has_aux` the auxiliary
+    data come third.
 
     >>> y, f_jvp = xlamini.linearize(xlamini.numpy.sin, 0.0)
     >>> f_jvp(2.0)
@@ -72,7 +72,7 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
 
 @dataclass(eq=False)
 class LinearRule:
-    """All of a linear map that is not an array: the program, and the types on both its sides."""
+    """The static part of a linear map: the linear program, and the types of its inputs and outputs."""
 
     lin: Linearized
     tree: Any
@@ -97,10 +97,10 @@ class LinearMap:
     def __call__(self, *tangents: Any) -> Any:
         """Tangents of the outputs for tangents of the inputs."""
         rule = self._rule
-        given = matching_tangents("linearize", rule, tangents)
-        used = [t for t, a in zip(given, rule.avals, strict=True) if is_differentiable(a)]
-        found = iter(apply(rule.lin.tangent, [*self._residuals, *used]))
-        every = [next(found) if nz else None for nz in rule.lin.nonzero_out]
+        flat_tangents = matching_tangents("linearize", rule, tangents)
+        used = [t for t, a in zip(flat_tangents, rule.avals, strict=True) if is_differentiable(a)]
+        outs = iter(apply(rule.lin.tangent, [*self._residuals, *used]))
+        every = [next(outs) if nz else None for nz in rule.lin.nonzero_out]
         dense = [
             zeros(tangent_aval(a)) if t is None and is_differentiable(a) else t
             for t, a in zip(every, rule.out_avals, strict=False)
@@ -118,7 +118,7 @@ def _all_arguments(fun: Callable[..., Any], primals: Sequence[Any], what: str) -
 
 
 def matching_tangents(what: str, sides: DiffArgs | LinearRule, tangents: Sequence[Any]) -> list[Any]:
-    """The flat tangents; TypeError unless each has the type that its primal's tangent has."""
+    """The flat tangents; TypeError unless each has the tangent type of its primal."""
     if not isinstance(tangents, tuple | list):
         raise TypeError(f"{what}: tangents must be a tuple or list, one for each primal, got {type(tangents).__name__}")
     leaves, tree = flatten(tuple(tangents))
@@ -131,8 +131,8 @@ def matching_tangents(what: str, sides: DiffArgs | LinearRule, tangents: Sequenc
 
 
 def _check_tangent(what: str, name: str, tangent: Any, primal: ShapedArray) -> None:
-    wanted, dtype = tangent_aval(primal), getattr(tangent, "dtype", None)
-    if wanted.dtype == float0:
+    expected, dtype = tangent_aval(primal), getattr(tangent, "dtype", None)
+    if expected.dtype == float0:
         if dtype != float0:
             raise TypeError(
                 f"{what}: the tangent of {name!r} must have dtype float0, as "
@@ -140,20 +140,20 @@ def _check_tangent(what: str, name: str, tangent: Any, primal: ShapedArray) -> N
                 f"no derivative; pass np.zeros({primal.shape}, xlamini.float0)"
             )
         return
-    found = aval_of(tangent)
-    if found.shape != wanted.shape:
+    actual = aval_of(tangent)
+    if actual.shape != expected.shape:
         raise ShapeError(
-            f"{what}: the tangent of {name!r} has shape {found.shape}, its primal {wanted.shape}; give it the "
+            f"{what}: the tangent of {name!r} has shape {actual.shape}, its primal {expected.shape}; give it the "
             "primal's shape, for example with jnp.broadcast_to"
         )
-    if found.dtype != wanted.dtype:
+    if actual.dtype != expected.dtype:
         raise TypeError(
-            f"{what}: the tangent of {name!r} is {found.dtype}, its primal {wanted.dtype}; convert it with .astype"
+            f"{what}: the tangent of {name!r} is {actual.dtype}, its primal {expected.dtype}; convert it with .astype"
         )
 
 
 def _with_tangents(jaxpr: Jaxpr, nonzero: Mask, operands: Sequence[Any]) -> list[Any]:
-    """The outputs of `jaxpr`, and a tangent for every one of them that can have one."""
+    """The outputs of `jaxpr`, and the dense tangents of its differentiable outputs."""
     pushed, nonzero_out = jvp_of_jaxpr(jaxpr, nonzero)
     flat = apply(pushed, operands)
     outs, given = flat[: len(nonzero_out)], iter(flat[len(nonzero_out) :])
@@ -165,7 +165,7 @@ def _with_tangents(jaxpr: Jaxpr, nonzero: Mask, operands: Sequence[Any]) -> list
 
 
 def as_tangents(avals: Sequence[ShapedArray], dense: Sequence[Any]) -> list[Any]:
-    """Tangents of outputs: the given ones, and float0 zeros where the output has no derivative."""
+    """A tangent for every output: the dense ones, and float0 zeros for outputs that are not differentiable."""
     given = iter([t for t in dense if t is not None])
     return [next(given) if is_differentiable(a) else np.zeros(a.shape, float0) for a in avals]
 

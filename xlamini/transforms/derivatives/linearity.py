@@ -1,4 +1,4 @@
-"""What is wrong with a function that should be linear, for the error that says so."""
+"""Diagnosis of a nonlinear function for the error message of `linear_transpose`."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from xlamini.core.jaxpr import Jaxpr
 
 
 def nonlinear_part(jaxpr: Jaxpr, linear: Sequence[bool]) -> str | None:
-    """The first operation on values that depend on a linear input that never is linear, and the user's line."""
+    """The first operation without a transpose rule that depends on a linear input, and its source line; or None."""
     reached = {v for v, is_linear in zip(jaxpr.invars, linear, strict=True) if is_linear}
     for eqn in jaxpr.eqns:
         if not reached.isdisjoint(eqn.invars):

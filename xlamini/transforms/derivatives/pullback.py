@@ -1,4 +1,4 @@
-"""What all reverse-mode transformations share: pulling cotangents back through a linearized program."""
+"""The pullback of a linearized program, which all reverse-mode transformations share."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from xlamini.staging.run.program_cache import apply
 def evaluated(lin: Linearized, inputs: Sequence[Any]) -> tuple[list[Any], list[Any]]:
     """The outputs and the residuals of a linearized program at these inputs."""
     if state.builder is None:
-        # A residual may be an input: it must not change with the user's ndarray, nor its type with the x64 flag.
+        # An input may be a residual. Copying it protects it from writes to the user's ndarray and fixes its dtype.
         inputs = [device_put_value(x, aval=aval_of(x)) if _is_mutable(x) else x for x in inputs]
     return lin.parted(inputs, apply(lin.primal, inputs))
 
@@ -31,19 +31,16 @@ def _is_mutable(x: Any) -> bool:
 
 
 def pull_back(lin: Linearized, residuals: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
-    """The cotangents of the differentiated inputs, for a cotangent (or symbolic zero) of every output.
-
-    A zero cotangent comes back as a symbolic zero.
-    """
-    given = [ct for ct, nz in zip(cts, lin.nonzero_out, strict=True) if nz]
+    """The cotangents (arrays or symbolic zeros) of the differentiated inputs, for one cotangent of every output."""
+    nonzero_cts = [ct for ct, nz in zip(cts, lin.nonzero_out, strict=True) if nz]
     tangents = lin.tangent.in_avals[lin.num_residuals :]
     linear = (False,) * lin.num_residuals + (True,) * len(tangents)
-    backward, nonzero = transpose(lin.tangent, linear, tuple(not is_zero(ct) for ct in given))
-    found = iter(apply(backward, [*residuals, *(ct for ct in given if not is_zero(ct))]))
-    return [next(found) if nz else Zero(a) for nz, a in zip(nonzero, tangents, strict=True)]
+    backward, nonzero = transpose(lin.tangent, linear, tuple(not is_zero(ct) for ct in nonzero_cts))
+    outs = iter(apply(backward, [*residuals, *(ct for ct in nonzero_cts if not is_zero(ct))]))
+    return [next(outs) if nz else Zero(a) for nz, a in zip(nonzero, tangents, strict=True)]
 
 
 def as_gradients(avals: Sequence[ShapedArray], cts: Sequence[Any]) -> list[Any]:
-    """A gradient for every input: zeros where the output does not depend on it, float0 for integers."""
+    """A gradient for every input: instantiated zeros for symbolic ones, float0 zeros for integer inputs."""
     given = iter(cts)
     return [instantiated(next(given)) if is_differentiable(a) else np.zeros(a.shape, float0) for a in avals]

@@ -37,8 +37,8 @@ def value_and_grad(
     """A function that returns the value of `fun` and its gradient in the arguments `argnums`.
 
     `fun` returns a scalar, or with `has_aux` a pair (scalar, auxiliary data). A gradient has the structure, shapes and
-    dtypes of the argument. `holomorphic` takes complex arguments of a holomorphic function; `allow_int` gives integer
-    arguments gradients of dtype float0. Raises TypeError for arguments or outputs that cannot be differentiated.
+    dtypes of the argument. `holomorphic` allows complex arguments of a holomorphic function; `allow_int` allows integer
+    arguments, whose gradients have dtype float0. Raises TypeError for other arguments or outputs without a derivative.
 
     >>> xlamini.value_and_grad(lambda x: x ** 2)(3.0)
     (Array(9., dtype=float32, weak_type=True), Array(6., dtype=float32, weak_type=True))
@@ -64,7 +64,7 @@ def grad(
     allow_int: bool = False,
     reduce_axes: Sequence[Any] = (),
 ) -> Callable[..., Any]:
-    """A function that returns the gradient of `fun`; like `value_and_grad` without the value.
+    """A function that returns the gradient of `fun`: `value_and_grad` without the value.
 
     With `has_aux` it returns a pair (gradient, auxiliary data).
 
@@ -100,7 +100,7 @@ def _differentiate(
 
 
 def _with_gradient(jaxpr: Jaxpr, nonzero: Mask, operands: Sequence[Any]) -> list[Any]:
-    """The outputs of `jaxpr` and the cotangents of its inputs, for one of 1 at the first output."""
+    """The outputs of `jaxpr`, and the gradient of the first one: the cotangents of its inputs for the cotangent 1."""
     lin = linearize(jaxpr, nonzero)
     outs, residuals = lin.parted(operands, evaluate(lin.primal, operands))
     first, *others = jaxpr.out_avals
@@ -136,18 +136,18 @@ def _check_value(diff: DiffArgs, traced: Trace, holomorphic: bool) -> None:
 
 
 def _check_scalar(diff: DiffArgs, aval: ShapedArray, holomorphic: bool) -> None:
-    found = aval.str_short(short_dtypes=False)
+    shown = aval.str_short(short_dtypes=False)
     if aval.shape != ():
         raise ShapeError(
-            f"grad: {diff.fun_name} must return a scalar, but it returned {found}; reduce it, for example with "
+            f"grad: {diff.fun_name} must return a scalar, but it returned {shown}; reduce it, for example with "
             ".sum() or .mean(), or use xlamini.jacobian or xlamini.vjp"
         )
     if holomorphic and aval.dtype.kind != "c":
-        raise TypeError(f"grad with holomorphic=True needs a complex output, but {diff.fun_name} returned {found}")
+        raise TypeError(f"grad with holomorphic=True needs a complex output, but {diff.fun_name} returned {shown}")
     if aval.dtype.kind == "c" and not holomorphic:
         raise TypeError(
-            f"grad needs a real output, but {diff.fun_name} returned {found}; take its real part, or pass "
+            f"grad needs a real output, but {diff.fun_name} returned {shown}; take its real part, or pass "
             "holomorphic=True if the function is holomorphic"
         )
     if not is_differentiable(aval):
-        raise TypeError(f"grad needs a float output, but {diff.fun_name} returned {found}; convert it with .astype")
+        raise TypeError(f"grad needs a float output, but {diff.fun_name} returned {shown}; convert it with .astype")

@@ -1,4 +1,4 @@
-"""Reverse mode for functions of any output: vjp, and linear_transpose for functions that are linear already."""
+"""Reverse mode for functions with any output: vjp, and linear_transpose for linear functions."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -34,9 +34,9 @@ from xlamini.transforms.derivatives.pullback import as_gradients, evaluated, pul
 
 @api_boundary
 def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, reduce_axes: Sequence[Any] = ()) -> Any:
-    """The outputs of `fun(*primals)`, and the function from cotangents of the outputs to cotangents of the primals.
+    """The outputs of `fun(*primals)`, and the pullback: from cotangents of the outputs to cotangents of the primals.
 
-    The function is evaluated once; what the way back needs of it is kept. With `has_aux` the auxiliary data come third.
+    The function is evaluated once; the pullback stores its residuals. With `has_aux` the auxiliary data come third.
 
     >>> y, pullback = xlamini.vjp(xlamini.numpy.sin, 0.0)
     >>> pullback(1.0)
@@ -53,7 +53,7 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, reduce_ax
 
 
 class Rule:
-    """All of a pullback that is not an array: the linear program and the types on both its sides."""
+    """The static part of a pullback: the linear program, and the types of its inputs and outputs."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class Rule:
 
 
 class VJP:
-    """A pullback: given a cotangent of the output it returns those of the primals. A pytree of its residuals."""
+    """A pullback: from the cotangent of the output to the cotangents of the primals. It is a pytree of residuals."""
 
     def __init__(self, rule: Rule, residuals: Sequence[Any]):
         self.rule, self.residuals = rule, list(residuals)
@@ -83,25 +83,28 @@ class VJP:
                 f"output, got {len(cotangents)}; pass a tuple for an output that is one"
             )
         rule, (out_ct,) = self.rule, cotangents
-        given = _checked_cotangents(rule, out_ct)
-        rest = rule.out_avals[len(given) :]
-        cts = [*given, *(Zero(tangent_aval(a)) for a in rest)]
+        out_cts = _check_cotangents(rule, out_ct)
+        rest = rule.out_avals[len(out_cts) :]
+        cts = [*out_cts, *(Zero(tangent_aval(a)) for a in rest)]
         dense = [ct for ct in cts if not is_zero(ct)]
         zero = tuple(ct.aval if is_zero(ct) else None for ct in cts)
         operands = [*dense, *self.residuals]
-        found = transformed(_pulled_back, rule.lin.tangent, (rule.lin, zero), operands, f"vjp_{rule.fun_name}")
-        return rebuilt(rule.in_tree, as_gradients(rule.in_avals, found))
+        in_cts = transformed(_run_pullback, rule.lin.tangent, (rule.lin, zero), operands, f"vjp_{rule.fun_name}")
+        return rebuilt(rule.in_tree, as_gradients(rule.in_avals, in_cts))
 
     def __repr__(self) -> str:
-        kept = ", ".join(aval_of(r).str_short() for r in self.residuals)
-        return f"VJP({self.rule.fun_name}, residuals=[{kept}])"
+        residuals = ", ".join(aval_of(r).str_short() for r in self.residuals)
+        return f"VJP({self.rule.fun_name}, residuals=[{residuals}])"
 
 
 register_pytree_node(VJP, lambda v: (v.residuals, v.rule), lambda rule, residuals: VJP(rule, residuals))
 
 
-def _pulled_back(jaxpr: Jaxpr, lin: Linearized, zero: Sequence[Any], operands: Sequence[Any]) -> list[Any]:
-    """The cotangents of the inputs, for `operands`: the cotangents of the outputs but those in `zero`; residuals."""
+def _run_pullback(jaxpr: Jaxpr, lin: Linearized, zero: Sequence[Any], operands: Sequence[Any]) -> list[Any]:
+    """The cotangents of the inputs; `operands` are the nonzero output cotangents and the residuals.
+
+    `zero` has, for each output, the aval of a zero cotangent, or None for a nonzero one.
+    """
     count = len(operands) - lin.num_residuals
     dense = iter(operands[:count])
     cts = [next(dense) if aval is None else Zero(aval) for aval in zero]
@@ -109,7 +112,7 @@ def _pulled_back(jaxpr: Jaxpr, lin: Linearized, zero: Sequence[Any], operands: S
 
 
 class _CotangentNames(Sequence[str]):
-    """Names of the leaves of a cotangent, worked out when one is asked for."""
+    """Names of the leaves of a cotangent, computed only when an error needs one."""
 
     def __init__(self, cotangent: Any):
         self._cotangent = cotangent
@@ -121,8 +124,8 @@ class _CotangentNames(Sequence[str]):
         return f"cotangent{keystr(tree_flatten_with_path(self._cotangent)[0][index][0])}"
 
 
-def _checked_cotangents(rule: Rule, out_ct: Any) -> list[Any]:
-    """The flat cotangents, symbolic zeros for outputs without derivative; an error where they don't fit the outputs."""
+def _check_cotangents(rule: Rule, out_ct: Any) -> list[Any]:
+    """The flat cotangents, with symbolic zeros for integer outputs; an error unless they fit the outputs."""
     leaves, tree = flatten(out_ct)
     avals_of(leaves, _CotangentNames(out_ct), f"the pullback of {rule.fun_name}")
     if tree != rule.out_tree:
@@ -130,29 +133,29 @@ def _checked_cotangents(rule: Rule, out_ct: Any) -> list[Any]:
         raise TypeError(f"vjp: the cotangent must have the structure of the output of {rule.fun_name}: {where}")
     checked = []
     for i, (ct, aval) in enumerate(zip(leaves, rule.out_avals, strict=False)):
-        found, due = aval_of(ct), tangent_aval(aval)
-        if not _fits(found, due):
+        actual, expected = aval_of(ct), tangent_aval(aval)
+        if not _fits(actual, expected):
             path = keystr(tree_flatten_with_path(out_ct)[0][i][0])
             raise ShapeError(
-                f"vjp: the cotangent{path} is {found.str_long()}, but the output of {rule.fun_name} there is "
+                f"vjp: the cotangent{path} is {actual.str_long()}, but the output of {rule.fun_name} there is "
                 f"{aval.str_long()}"
-                + ("; they must be of one type" if due is aval else ", so that it must be float0 or an integer")
+                + ("; they must be of one type" if expected is aval else ", so that it must be float0 or an integer")
             )
-        dense = ct if found.dtype == due.dtype else convert(ct, due.dtype)
-        checked.append(Zero(due) if due.dtype == float0 else dense)
+        dense = ct if actual.dtype == expected.dtype else convert(ct, expected.dtype)
+        checked.append(Zero(expected) if expected.dtype == float0 else dense)
     return checked
 
 
-def _fits(found: ShapedArray, due: ShapedArray) -> bool:
-    """Whether a cotangent may stand for one of type `due`: a Python number also for a wider kind, any for float0."""
-    if found.shape != due.shape or due.dtype == float0:
-        return found.shape == due.shape
-    wider = found.weak_type and (found.dtype.kind != "c" or due.dtype.kind == "c")
-    return found.dtype == due.dtype or wider
+def _fits(actual: ShapedArray, expected: ShapedArray) -> bool:
+    """Whether a cotangent has the expected type, or converts to it: any does to float0, a Python number to its kind."""
+    if actual.shape != expected.shape or expected.dtype == float0:
+        return actual.shape == expected.shape
+    wider = actual.weak_type and (actual.dtype.kind != "c" or expected.dtype.kind == "c")
+    return actual.dtype == expected.dtype or wider
 
 
 def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Sequence[Any] = ()) -> Callable[..., Any]:
-    """The transpose of a function that is linear; of `primals` only the types are used.
+    """The transpose of a linear function; only the types of `primals` are used.
 
     Returns a function from a cotangent of the output to a tuple of cotangents of the arguments.
 
@@ -173,31 +176,31 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Sequen
             backward, nonzero = transpose(traced.jaxpr, linear, (True,) * len(cts))
         except (MissingRule, NonlinearError) as error:
             raise _not_linear(traced.jaxpr, linear, fun_name, error) from None
-        found = iter(apply(backward, [*traced.captured, *cts]))
-        dense = [next(found) if nz else zeros(a) for nz, a in zip(nonzero, avals, strict=True)]
+        outs = iter(apply(backward, [*traced.captured, *cts]))
+        dense = [next(outs) if nz else zeros(a) for nz, a in zip(nonzero, avals, strict=True)]
         return rebuilt(flatten(primals)[1], dense)
 
     return transposed
 
 
 def _cotangents_of_linear(traced: Trace, fun_name: str, out_ct: Any) -> list[Any]:
-    """The flat cotangents; TypeError unless they are of the types of the outputs."""
+    """The flat cotangents; TypeError unless they have the types of the outputs."""
     cts, tree = flatten_from_user(out_ct)
     avals = avals_of(cts, _CotangentNames(out_ct), f"the transpose of {fun_name}")
     if tree != traced.out_tree:
         where = first_difference(traced.out_tree, tree, ("output", "cotangent"))
         raise TypeError(f"linear_transpose: the cotangent must have the structure of the output of {fun_name}: {where}")
-    for i, (ct, wanted) in enumerate(zip(avals, traced.jaxpr.out_avals, strict=True)):
-        if (ct.shape, ct.dtype) != (wanted.shape, wanted.dtype):
+    for i, (ct, expected) in enumerate(zip(avals, traced.jaxpr.out_avals, strict=True)):
+        if (ct.shape, ct.dtype) != (expected.shape, expected.dtype):
             raise TypeError(
                 f"linear_transpose: {_CotangentNames(out_ct)[i]} is {ct.str_long()}, but that output is "
-                f"{wanted.str_long()} for {fun_name}; they must be of one type"
+                f"{expected.str_long()} for {fun_name}; they must be of one type"
             )
     return cts
 
 
 def _not_linear(jaxpr: Jaxpr, linear: Sequence[bool], fun_name: str, error: Exception) -> Exception:
-    """The error that says what is not linear: an operation that never is, or one here (`error`)."""
+    """The error that names the nonlinear operation: one without a transpose rule, or the one in `error`."""
     problem = nonlinear_part(jaxpr, linear) or str(error)
     return (MissingRule if isinstance(error, MissingRule) else TypeError)(
         f"linear_transpose: {fun_name} is not linear in its arguments: {problem}; for the derivative of a function "

@@ -1,1 +1,1 @@
-"""Functions exported as StableHLO, which later versions can read, and called again; the face is `xlamini.export`."""
+"""Export of functions as portable StableHLO, and calls of exported functions; the public module is `xlamini.export`."""

@@ -30,10 +30,8 @@ from xlamini.transforms.export.call_primitive import ExportedModule, call_export
 from xlamini.transforms.export.safety import DisabledSafetyCheck
 
 CALLING_CONVENTION = 10
-"""How `main` takes its arguments: by JAX's count, whose convention it is."""
+"""The version of the calling convention of `main`, which is JAX's convention."""
 LEAST_CONVENTION = 9
-minimum_supported_calling_convention_version = LEAST_CONVENTION
-maximum_supported_calling_convention_version = CALLING_CONVENTION
 """The oldest calling convention that can be called."""
 minimum_supported_calling_convention_version = LEAST_CONVENTION
 maximum_supported_calling_convention_version = CALLING_CONVENTION
@@ -44,11 +42,11 @@ FILE = Kind("xlamini exported function", 1, frozenset(_FIELDS.split()), "a file 
 
 @dataclass(frozen=True)
 class Exported:
-    """A function as StableHLO for arguments of some types, which later versions of XLA can read.
+    """A function as portable StableHLO for fixed argument types, which later versions of XLA can read.
 
-    `main` of the module takes the arguments with the numbers `module_kept_var_idx`. Where there are several platforms
-    (`uses_global_constants`) an int32 comes first: the number of the platform in `platforms`. It gives the results but
-    those of dtype float0, which hold nothing. Random keys are the words they are made of.
+    `main` of the module takes the arguments with the indices `module_kept_var_idx`. For several platforms
+    (`uses_global_constants`) an int32 comes first: the index of the platform in `platforms`. It returns the results
+    except those of dtype float0, which have no data. Random keys are passed as their uint32 words.
 
     Attributes:
       fun_name: the function's name.
@@ -56,9 +54,9 @@ class Exported:
       in_avals: the types of the arguments, flat.
       out_tree: the structure of the result.
       out_avals: the types of the results, flat.
-      platforms: where it can be called, such as ("cpu", "cuda").
+      platforms: the platforms on which it can be called, such as ("cpu", "cuda").
       mlir_module_serialized: the module as a portable artifact.
-      disabled_safety_checks: as `export` was told.
+      disabled_safety_checks: the `disabled_checks` that were passed to `export`.
     """
 
     fun_name: str
@@ -79,12 +77,12 @@ class Exported:
 
     @property
     def uses_global_constants(self) -> bool:
-        """Whether `main` takes the number of the platform."""
+        """Whether `main` takes the platform index."""
         return len(self.platforms) > 1
 
     @property
     def in_shardings_hlo(self) -> tuple[None, ...]:
-        """None for each argument: nothing is said of where they lie."""
+        """None for each argument: their shardings are unspecified."""
         return (None,) * len(self.in_avals)
 
     @property
@@ -100,13 +98,13 @@ class Exported:
         return text_of(self.mlir_module_serialized)
 
     def has_vjp(self) -> bool:
-        """Whether a derivative was exported with it."""
+        """Whether its derivative is available."""
         return self._get_vjp is not None
 
     def vjp(self) -> Exported:
         """The exported pullback: arguments, then cotangents of all results, to cotangents of all arguments, flat.
 
-        ValueError if none was exported with it.
+        ValueError if it is not available.
         """
         if self._get_vjp is None:
             raise ValueError(
@@ -116,18 +114,18 @@ class Exported:
         return self._get_vjp(self)
 
     def serialize(self, vjp_order: int = 0) -> bytearray:
-        """The function as bytes for `deserialize`; `vjp_order` says how often it can be differentiated then.
+        """The function as bytes for `deserialize`, with derivatives up to the order `vjp_order`.
 
-        ValueError for containers of a class that is not registered to be written, or where there is no derivative.
+        ValueError for containers of a class that is not registered for serialization, or without a derivative.
         """
         if not isinstance(vjp_order, int) or vjp_order < 0:
             raise ValueError(f"serialize: vjp_order must be a number such as 0 or 1, got {vjp_order!r}")
         return bytearray(_file_of(self, vjp_order))
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
-        """Call it, in a program that is traced too; arguments must have just the types it was exported for.
+        """Call the exported function, also while tracing; arguments must have exactly the exported types.
 
-        It can be differentiated in reverse mode where it has a derivative. It cannot be batched.
+        It can be differentiated in reverse mode if its derivative is available. It cannot be batched.
 
         Raises:
           ValueError: another structure, shape or dtype than it was exported for, or another platform.
@@ -138,7 +136,7 @@ class Exported:
         return unflatten(self.out_tree, self._flat(typed))
 
     def _flat(self, leaves: Sequence[Any]) -> list[Any]:
-        """The flat results for flat arguments; those of dtype float0, which hold nothing, stay outside."""
+        """The flat results for flat arguments; values of dtype float0 are not passed to the module."""
         given = [x for x, aval in zip(leaves, self.in_avals, strict=True) if aval.dtype != float0]
         run = self._run if state.builder is None else self._differentiable
         return _with_float0(run(*given), self.out_avals)
@@ -155,7 +153,7 @@ class Exported:
 
     @functools.cached_property
     def _differentiable(self) -> Any:
-        """The same function of flat arguments with the exported pullback as its derivative."""
+        """`_run` as a custom_vjp function, whose derivative is the exported pullback."""
 
         def run(*given: Any) -> tuple[Any, ...]:
             return self._run(*given)
@@ -181,7 +179,7 @@ class Exported:
 
 
 def _with_float0(values: Sequence[Any], avals: Sequence[ShapedArray]) -> list[Any]:
-    """Values for all the types: those of dtype float0 are missing."""
+    """The values with the missing ones, of dtype float0, inserted."""
     given = iter(values)
     return [np.zeros(aval.shape, float0) if aval.dtype == float0 else next(given) for aval in avals]
 

@@ -1,4 +1,4 @@
-"""The primitive that calls an exported module, which becomes part of the program that calls it."""
+"""The primitive that calls an exported module; lowering links the module into the calling program."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -9,10 +9,10 @@ from xlamini.core.primitive import Axis, Primitive
 
 
 class ExportedModule(NamedTuple):
-    """What a call of an exported function needs of it.
+    """The static description of an exported module, as a param of its calls.
 
-    `artifact` is the StableHLO, whose `main` takes the operands, after the number of the platform if there are several,
-    and gives results of the types `out_avals`.
+    `artifact` is the StableHLO, whose `main` takes the platform index if there are several platforms, then the
+    operands, and returns results of the types `out_avals`.
     """
 
     name: str
@@ -51,16 +51,16 @@ class CallExported(Primitive):
         # Imported here because MLIR's bindings cost 0.1 s.
         from xlamini.lowering.linked_modules import call_module
 
-        found = _number_of(module, ctx.platform)
-        number = found if len(module.platforms) > 1 else None
+        index = _platform_index(module, ctx.platform)
+        number = index if len(module.platforms) > 1 else None
         return call_module(ctx, module.artifact, module.name, operands, module.out_avals, number)
 
     def shown_params(self, params: dict[str, Any]) -> dict[str, Any]:
         return {"name": params["module"].name, "platforms": params["module"].platforms}
 
 
-def _number_of(module: ExportedModule, platform: str) -> int:
-    """The number of the platform that a program is lowered for; ValueError for one that the module is not for."""
+def _platform_index(module: ExportedModule, platform: str) -> int:
+    """The index of a lowering platform in the module; ValueError if the module does not support it."""
     name = {"gpu": "cuda"}.get(platform, platform)
     if name in module.platforms:
         return module.platforms.index(name)

@@ -1,4 +1,4 @@
-"""export: a jitted function becomes StableHLO for platforms that need not be here."""
+"""The public function `export`: a jitted function as portable StableHLO, also for platforms that are not attached."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -31,7 +31,7 @@ _OF_PYTHON = {io_effect, ordered_io_effect, debug_effect, ordered_debug_effect}
 
 
 def default_export_platform() -> str:
-    """The platform that `export` is for if nobody says: the one of arrays made here.
+    """The platform that `export` uses by default: the default backend.
 
     >>> default_export_platform()
     'cpu'
@@ -46,17 +46,17 @@ def export(
     platforms: Sequence[str] | None = None,
     disabled_checks: Sequence[DisabledSafetyCheck] = (),
 ) -> Callable[..., Exported]:
-    """What exports a jitted function: a function of its arguments, or of their types, that gives an `Exported`.
+    """An exporter of a jitted function: called with arguments or their types, it returns an `Exported`.
 
     Args:
       fun_jit: what `jit` returned. Arrays that it captures are written into the module.
-      platforms: of cpu, cuda, rocm and tpu those it shall run on, by default the one here. Where several of them need
-        different operations, the module holds all and chooses when it is compiled.
-      disabled_checks: checks that are not made; see `DisabledSafetyCheck`.
+      platforms: the target platforms, of cpu, cuda, rocm and tpu; by default the default backend. If platforms need
+        different operations, the module contains all of them, and the compiler selects.
+      disabled_checks: checks to skip; see `DisabledSafetyCheck`.
 
     Raises:
-      ValueError: the function is not jitted, there is no such platform, or it calls kernels that nobody keeps stable.
-      NotImplementedError: it calls Python functions, which another process has not.
+      ValueError: the function is not jitted, the platform is unknown, or it calls kernels without a stable interface.
+      NotImplementedError: it calls Python functions, which do not exist in another process.
 
     >>> exported = export(xlamini.jit(lambda x: x * 2), platforms=("cpu", "tpu"))(1.0)
     >>> exported.out_avals
@@ -155,7 +155,7 @@ def _artifact(
 
 
 def _exported_vjp(primal: Exported, trace: Trace) -> Exported:
-    """The pullback of what was exported, exported for the same platforms."""
+    """The pullback of an exported function, exported for the same platforms."""
     count = len(primal.in_avals)
 
     def pullback(*args_and_cotangents: Any) -> tuple[Any, ...]:

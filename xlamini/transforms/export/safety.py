@@ -1,18 +1,18 @@
-"""What an exported program may call: kernels that keep their names and meaning; the checks a user can switch off."""
+"""Safety checks of export: the kernels with a stable interface, and the checks that a user can disable."""
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 _STABLE = ("lapack_", "cusolver_", "cublas_", "cusparse_", "cu_lu_pivots", "cu_cholesky_update", "cu_threefry2x32")
-"""How the names of kernels begin that jaxlib's makers promise to keep."""
+"""The name prefixes of kernels whose compatibility jaxlib guarantees."""
 _STABLE_ON_TPU = ("Qr", "LuDecomposition", "Eigh", "ProductOfElementaryHouseholderReflectors")
 _CUSTOM_CALL = "custom_call:"
 
 
 @dataclass(frozen=True)
 class DisabledSafetyCheck:
-    """A check of `export` that shall not be made.
+    """A check of `export` to skip.
 
     >>> DisabledSafetyCheck.custom_call("my_kernel")
     DisabledSafetyCheck(_impl='custom_call:my_kernel')
@@ -22,16 +22,16 @@ class DisabledSafetyCheck:
 
     @classmethod
     def platform(cls) -> DisabledSafetyCheck:
-        """Let a function be called on another platform than it was exported for."""
+        """Allow calls on platforms other than the exported ones."""
         return cls("platform")
 
     @classmethod
     def custom_call(cls, target_name: str) -> DisabledSafetyCheck:
-        """Let a function call this kernel, of which nobody promises that later versions have it."""
+        """Allow calls of this kernel, whose compatibility with later versions is not guaranteed."""
         return cls(f"{_CUSTOM_CALL}{target_name}")
 
     def is_custom_call(self) -> str | None:
-        """The kernel's name, if it is about one."""
+        """The kernel's name if the check is for a custom call, else None."""
         return self._impl.removeprefix(_CUSTOM_CALL) if self._impl.startswith(_CUSTOM_CALL) else None
 
     def __str__(self) -> str:
@@ -39,13 +39,13 @@ class DisabledSafetyCheck:
 
 
 def check_kernels(name: str, kernels: Sequence[str], disabled: Sequence[DisabledSafetyCheck]) -> None:
-    """ValueError for kernels of which nobody promises that later versions have them."""
+    """ValueError for kernels whose compatibility with later versions is not guaranteed."""
     allowed = {check.is_custom_call() for check in disabled}
-    wanted = [kernel for kernel in kernels if not (_is_stable(kernel) or kernel in allowed)]
-    if wanted:
+    unstable = [kernel for kernel in kernels if not (_is_stable(kernel) or kernel in allowed)]
+    if unstable:
         raise ValueError(
-            f"export: {name} calls kernels that later versions may not have: {', '.join(wanted)}; to export it all the "
-            f"same, pass disabled_checks=[DisabledSafetyCheck.custom_call({wanted[0]!r})]"
+            f"export: {name} calls kernels that later versions may not have: {', '.join(unstable)}; to export it "
+            f"anyway, pass disabled_checks=[DisabledSafetyCheck.custom_call({unstable[0]!r})]"
         )
 
 

@@ -1,4 +1,4 @@
-"""Dimensions that are names, such as a batch size, which are not there: an exported function is for one shape."""
+"""Symbolic dimensions (shape polymorphism), which are not supported: an exported function has fixed shapes."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -16,19 +16,19 @@ def symbolic_shape(
     scope: SymbolicScope | None = None,
     like: Sequence[int | None] | None = None,
 ) -> NoReturn:
-    """Not there: NotImplementedError says what to do instead."""
+    """Not supported; the NotImplementedError names the alternative."""
     raise NotImplementedError(f"symbolic_shape({shape_spec!r}): {_ADVICE}")
 
 
 def symbolic_args_specs(
     args: Any, shapes_specs: Any, constraints: Sequence[str] = (), scope: SymbolicScope | None = None
 ) -> NoReturn:
-    """Not there: NotImplementedError says what to do instead."""
+    """Not supported; the NotImplementedError names the alternative."""
     raise NotImplementedError(f"symbolic_args_specs: {_ADVICE}")
 
 
 def is_symbolic_dim(p: Any) -> bool:
-    """Whether a dimension is a name: never, as there are none.
+    """Whether a dimension is symbolic; always False, because symbolic dimensions are not supported.
 
     >>> is_symbolic_dim(3)
     False
@@ -37,7 +37,7 @@ def is_symbolic_dim(p: Any) -> bool:
 
 
 class SymbolicScope:
-    """Not there: NotImplementedError says what to do instead."""
+    """Not supported; the NotImplementedError names the alternative."""
 
     def __init__(self, constraints_str: Sequence[str] = ()):
         raise NotImplementedError(f"SymbolicScope: {_ADVICE}")

@@ -1,1 +1,1 @@
-"""Reductions with a computation that the user wrote: of dimensions, of windows."""
+"""Reductions with a user-defined computation, over dimensions (reduce) or windows (reduce_window)."""

@@ -1,7 +1,7 @@
-"""The user's computation of a reduction: traced on scalars, recognised, and folded over arrays.
+"""The user-defined computation of a reduction: traced on scalars, and matched with a monoid or expanded.
 
-XLA's reductions take a computation that captures nothing, start from scalars that all places share, and have no
-derivative. `folded` is the same reduction made of plain operations, by halves; it serves wherever that is in the way.
+An XLA reduction takes a computation without captured values, scalar initial values, and has no derivative. Where that
+is a restriction, `folded` computes the reduction as a tree of elementwise operations.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from xlamini.transforms.control_flow.carries import check_function
 
 
 class Computation(NamedTuple):
-    """A traced computation, what it captured, the operands, where they start, and their tree."""
+    """A traced computation, its captured values, the flat operands, their initial values, and their tree."""
 
     jaxpr: Jaxpr
     captured: list[Any]
@@ -43,7 +43,7 @@ class Computation(NamedTuple):
 
 
 def traced(what: str, operands: Any, init_values: Any, computation: Callable[[Any, Any], Any]) -> Computation:
-    """The user's arguments checked: one tree, one shape, scalars to start from, dtypes that stay."""
+    """Trace the computation; an error unless operands and initial values have one structure and matching types."""
     check_function(what, "computation", computation)
     leaves, tree = flatten_from_user(operands)
     starts, start_tree = flatten_from_user(init_values)
@@ -68,14 +68,14 @@ def traced(what: str, operands: Any, init_values: Any, computation: Callable[[An
 
 
 class Monoid(NamedTuple):
-    """An operation and the value that changes nothing, for a dtype."""
+    """The identity element of an operation, for a dtype, and the reduction by this operation."""
 
     start: Callable[[Any], Any]
     reduction: Primitive
 
 
 def recognised(found: Computation, monoids: dict[Primitive, Monoid]) -> Primitive | None:
-    """The primitive of the reduction, if the computation is one known operation and starts where that does."""
+    """The reduction primitive of a computation that is one monoid operation with its identity as the initial value."""
     jaxpr = found.jaxpr
     if len(found.operands) != 1 or len(jaxpr.eqns) != 1 or found.captured:
         return None
@@ -85,16 +85,16 @@ def recognised(found: Computation, monoids: dict[Primitive, Monoid]) -> Primitiv
     fits = eqn.outvars == jaxpr.outvars and set(eqn.invars) == set(jaxpr.invars)
     if monoid is None or not fits or (eqn.primitive in (add, mul) and kind_of(dtype) is BOOL):
         return None
-    return monoid.reduction if _is_known(start, monoid.start(dtype), dtype) else None
+    return monoid.reduction if _is_identity(start, monoid.start(dtype), dtype) else None
 
 
 def monoids_of(**reductions: Primitive) -> dict[Primitive, Monoid]:
-    """The reductions of these operations, `add=reduce_sum_p` for one, by the operation's primitive."""
+    """The monoids of these operations (such as `add=reduce_sum_p`), by the operation's primitive."""
     return {_OPERATIONS[name][0]: Monoid(_OPERATIONS[name][1], reduction) for name, reduction in reductions.items()}
 
 
 def folded(jaxpr: Jaxpr, captured: Sequence[Any], rows: Sequence[Any], starts: Sequence[Any]) -> list[Any]:
-    """The computation over dimension 0 of the rows, by halves, from scalars."""
+    """Reduce dimension 0 of the rows by pairs, in logarithmic depth, with scalar initial values."""
     first = [
         broadcast_in_dim(start, (1, *aval_of(x).shape[1:]), ()) for start, x in zip(starts, rows, strict=True)
     ]
@@ -113,7 +113,7 @@ def folded(jaxpr: Jaxpr, captured: Sequence[Any], rows: Sequence[Any], starts: S
 def tangents_by(
     plain: Callable[..., list[Any]], jvp: Any, primals: Sequence[Any], tangents: Sequence[Any]
 ) -> list[Any]:
-    """The tangents of `plain(*primals)`, which is made of plain operations."""
+    """The tangents of `plain(*primals)`, where `plain` is the reduction expanded to elementwise operations."""
     jaxpr, _ = build(plain, [aval_of(x) for x in primals])
     pushed, nonzero_out = jvp(jaxpr, nonzero_of(tangents))
     outs = evaluate(pushed, [*primals, *given(tangents)])
@@ -121,7 +121,7 @@ def tangents_by(
 
 
 def batched_by(plain: Callable[..., list[Any]], axis: Axis, operands: Sequence[Any], dims: Any) -> Any:
-    """A batch of `plain(*operands)`, and its batch dimensions."""
+    """The batched outputs of `plain(*operands)`, and their batch dimensions."""
     avals = [a if d is None else a.without(d) for a, d in zip(map(aval_of, operands), dims, strict=True)]
     jaxpr, _ = build(plain, avals)
     batched, out_dims = batch(jaxpr, axis, tuple(dims))
@@ -142,7 +142,7 @@ _OPERATIONS: dict[str, tuple[Primitive, Callable[[Any], Any]]] = {
 }
 
 
-def _is_known(start: Any, neutral: Any, dtype: Any) -> bool:
+def _is_identity(start: Any, neutral: Any, dtype: Any) -> bool:
     value = start.val if type(start) is Literal else start
     if type(value) is Tracer:
         return False
@@ -151,7 +151,7 @@ def _is_known(start: Any, neutral: Any, dtype: Any) -> bool:
 
 
 def _elementwise(jaxpr: Jaxpr, captured: Sequence[Any], arrays: Sequence[Any]) -> list[Any]:
-    """A jaxpr of scalars on arrays of one shape."""
+    """Apply a jaxpr of scalars elementwise to arrays of one shape."""
     aval = aval_of(arrays[0])
     flat = [reshape(x, (aval.size,)) for x in arrays]
     dims = (None,) * len(captured) + (0,) * len(flat)

@@ -1,4 +1,4 @@
-"""reduce: an operation that the user wrote, over some dimensions of several arrays together."""
+"""reduce: a reduction over dimensions by a user-defined computation, of one or several arrays at once."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ def reduce(
     dimensions: Sequence[int],
     out_sharding: Any = None,
 ) -> Any:
-    """The elements over `dimensions` joined by `computation(a, b)`, starting from `init_values`.
+    """The reduction of `operands` over `dimensions` by `computation(a, b)`, with initial values `init_values`.
 
     `operands` is an array or a container of arrays of one shape, `init_values` has its structure, scalars of the same
-    dtypes; so have a, b, and what `computation` returns. It must be associative, and `init_values` must change
-    nothing, as XLA joins in any order. Sums, products, extrema and bitwise operations are recognised. Raises ValueError
-    for structures that differ, TypeError for dtypes, ShapeError for shapes or dimensions that do not fit.
+    dtypes; so have a, b, and the result of `computation`. It must be associative with identity `init_values`, because
+    XLA reduces in any order. Sums, products, extrema and bitwise operations are recognized and run as such. Raises
+    ValueError for structures that differ, TypeError for dtypes, ShapeError for shapes or dimensions that do not fit.
 
     >>> reduce(xlamini.numpy.arange(1.0, 5.0), 1.0, lambda a, b: a * b, (0,))
     Array(24., dtype=float32)
@@ -71,7 +71,7 @@ def reduce(
 
 
 class Reduce(HigherOrder):
-    """Its operands are the arrays, then as many scalars to start from."""
+    """A reduction by a jaxpr of scalars; the operands are the arrays, then their scalar initial values."""
 
     name = "reduce"
 
@@ -133,7 +133,7 @@ _MONOIDS = monoids_of(
 
 
 def _rows(x: Any, axes: Shape) -> Any:
-    """The dimensions to reduce as one, the first."""
+    """The array with the reduced dimensions merged into dimension 0."""
     shape = aval_of(x).shape
     kept = [d for d in range(len(shape)) if d not in axes]
     moved = transpose(x, (*sorted(axes), *kept))

@@ -1,4 +1,4 @@
-"""reduce_window: an operation that the user wrote, over windows of several arrays together."""
+"""reduce_window: a reduction over windows by a user-defined computation, of one or several arrays at once."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def reduce_window(
     base_dilation: Sequence[int] | None = None,
     window_dilation: Sequence[int] | None = None,
 ) -> Any:
-    """The elements in each window joined by `computation(a, b)`, starting from `init_value`: pooling, for one.
+    """The reduction of each window by `computation(a, b)`, with the initial value `init_value`; for example, pooling.
 
     `operand` is an array or a container of arrays of one shape, `init_value` has its structure, scalars of the same
     dtypes; `computation` and `init_value` are as in `reduce`. `window_dimensions`, `window_strides` and the dilations
@@ -70,7 +70,7 @@ def reduce_window(
 
 
 class GeneralReduceWindow(HigherOrder):
-    """Its operands are the arrays, then as many scalars to start from."""
+    """A windowed reduction by a jaxpr of scalars; the operands are the arrays, then their scalar initial values."""
 
     name = "reduce_window"
 
@@ -126,7 +126,7 @@ _MONOIDS = monoids_of(add=reduce_window_sum_p, max=reduce_window_max_p, min=redu
 def _window(
     x: ShapedArray, dimensions: Any, strides: Any, padding: Any, base_dilation: Any, window_dilation: Any
 ) -> dict[str, Any]:
-    """The user's window as params."""
+    """The window arguments as normalized params."""
     name, rank = "reduce_window", x.ndim
     window = as_numbers(name, "window_dimensions", dimensions, 1, rank)
     steps = as_numbers(name, "window_strides", strides, 1, rank)

@@ -1,7 +1,7 @@
-"""select_and_scatter: in each window an element is selected, and a value of the source scattered to it.
+"""The primitive select_and_scatter: select one element of each window, and scatter a source value to its position.
 
-`select` and `scatter` are programs; the derivatives of maxima need it only with `ge` and a sum, which has its own
-primitive.
+`select` and `scatter` are jaxprs. The derivative of max pooling uses the special case of `ge` and a sum, which is the
+primitive `select_and_scatter_add`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from xlamini.staging.call.higher_order import HigherOrder, cost_of
 
 
 class SelectAndScatter(HigherOrder):
-    """Its operands are the array, the source, one value for each window, and the scalar to start from."""
+    """A selection and scatter by two jaxprs; the operands are the array, the source, and the scalar initial value."""
 
     name = "select_and_scatter"
     multiple_results = False

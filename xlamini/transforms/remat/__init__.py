@@ -1,1 +1,1 @@
-"""checkpoint: compute again on the way back what would take memory to keep."""
+"""checkpoint (rematerialization): recompute values in the backward pass instead of storing them."""

@@ -1,8 +1,9 @@
-"""checkpoint: a call whose inside is computed again on the way back instead of being kept.
+"""checkpoint: a call whose residuals are recomputed in the backward pass instead of being stored.
 
-The primitive is a call as `jit` is, up to the moment it is parted in two: then the first half runs as it stands, and
-the second half makes its residuals again from the operands. The second half is marked `differentiated`, and lowers
-behind a barrier, because XLA would otherwise see that it repeats the first half and keep its values after all.
+The primitive is a call like `jit` until linearize or partial evaluation splits it. Then the first program runs inline,
+and the second one recomputes its residuals from the operands. The second program is marked `differentiated` and lowers
+behind an optimization barrier; otherwise XLA's common-subexpression elimination would find that it repeats the first
+program, and store the values after all.
 """
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ from xlamini.transforms.remat.recompute import Cut, cut
 
 
 class Options(NamedTuple):
-    """What the user said to `checkpoint` besides the function."""
+    """The options of a `checkpoint` call."""
 
     static: Selected
     prevent_cse: Any
@@ -47,12 +48,12 @@ def checkpoint(
     static_argnums: Numbers = (),
     static_argnames: Names = (),
 ) -> Any:
-    """A function like `fun` that, when differentiated, keeps its arguments and computes the rest again on the way back.
+    """A function like `fun` whose derivative stores only its arguments, and recomputes the rest in the backward pass.
 
-    `policy` says what is kept besides; see `checkpoint_policies`. Arguments in `static_argnums`/`static_argnames` are
-    passed to Python as they are. With `prevent_cse=False` XLA may find out that it computes the same things twice and
-    keep them; inside a loop, where it does not look, this is faster. It may also be a tuple with one entry for each
-    argument that is not static: a bool, or a container of bools like the argument. `remat` is the same function. Usable
+    `policy` selects further values to store; see `checkpoint_policies`. Arguments in `static_argnums`/`static_argnames`
+    are passed to Python unchanged. With `prevent_cse=False` there is no optimization barrier, so that XLA may eliminate
+    the recomputation; inside a loop, where it cannot, this is faster. `prevent_cse` may also be a tuple with one entry
+    for each argument that is not static: a bool, or a container of bools like the argument. `remat` is an alias. Usable
     as a decorator, with and without options.
 
     >>> xlamini.grad(checkpoint(lambda x: xlamini.numpy.sin(xlamini.numpy.sin(x))))(2.0)
@@ -78,7 +79,7 @@ def checkpoint(
 def _threading(
     cells: Cells, fun: Callable[..., Any], options: Options, args: Sequence[Any], kwargs: dict[str, Any]
 ) -> Any:
-    """The call with the refs that `fun` writes as values."""
+    """The call with the refs that `fun` reads or writes threaded through it as values."""
     guards = options.prevent_cse if isinstance(options.prevent_cse, bool) else (True, *options.prevent_cse)
     shifted = options._replace(static=options.static.shifted(), prevent_cse=guards)
     out, values = _call(threaded(fun, cells), shifted, (values_of(cells), *args), kwargs)
@@ -87,7 +88,7 @@ def _threading(
 
 
 def _call(fun: Callable[..., Any], options: Options, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    """Trace, and bind the primitive; on each call, since what `fun` closes over may have changed."""
+    """Trace `fun` and bind the primitive; every call traces, because the closure of `fun` may have changed."""
     statics, dynamic, keywords = take_out(options.static, fun, args, kwargs)
     leaves, tree = flatten_from_user((tuple(dynamic), keywords))
     taken = {position for position, _ in statics.by_num}
@@ -113,22 +114,22 @@ def _call(fun: Callable[..., Any], options: Options, args: Sequence[Any], kwargs
 
 
 def _guards(prevent_cse: Any, tree: Any) -> list[bool]:
-    """For each leaf of `(args, kwargs)` whether it is kept apart on the way back."""
+    """`prevent_cse` for each leaf of `(args, kwargs)`."""
     if isinstance(prevent_cse, bool):
         return [prevent_cse] * tree.num_leaves
     args, kwargs = unflatten(tree, range(tree.num_leaves))
-    found = broadcast_prefix(prevent_cse, args, names=("prevent_cse", "args"), caller="checkpoint")
-    wrong = next((x for x in found if not isinstance(x, bool)), None)
+    guards = broadcast_prefix(prevent_cse, args, names=("prevent_cse", "args"), caller="checkpoint")
+    wrong = next((x for x in guards if not isinstance(x, bool)), None)
     if wrong is not None:
         raise TypeError(
             "checkpoint: prevent_cse must be a bool, or a tuple with a bool, or a container of bools, for each "
             f"argument; got {wrong!r} of type {type(wrong).__name__}"
         )
-    return found + [True] * len(flatten(kwargs)[0])
+    return guards + [True] * len(flatten(kwargs)[0])
 
 
 def _uniform(guards: Sequence[bool]) -> bool | Mask:
-    """One bool for all operands if they agree."""
+    """A single bool if all operands have the same one, else a mask."""
     return tuple(guards) if len(set(guards)) == 2 else all(guards)
 
 
@@ -136,9 +137,9 @@ remat = checkpoint
 
 
 class Checkpoint(Call):
-    """A call that keeps no residuals of its inside, but for those that its policy lets be saved.
+    """A call that stores no residuals except those that its policy allows.
 
-    `prevent_cse` says for all operands, or for each, whether the barrier holds them.
+    `prevent_cse`, one bool or a mask of the operands, selects the operands that pass the optimization barrier.
     """
 
     name = "remat2"
@@ -194,30 +195,30 @@ class Checkpoint(Call):
     def _in_two(
         self, parts: Cut, known: Sequence[Any], own: Sequence[Any], params: dict[str, Any]
     ) -> tuple[list[Any], list[Any]]:
-        """The outputs of both halves. The first runs in the open, unless it is a computation made again itself."""
+        """The outputs of both programs. The first one runs inline unless it is a recomputation itself."""
         if params["differentiated"]:
             results = self.bind(*known, jaxpr=parts.first, **params)
         else:
             results = evaluate(parts.first, known)
-        outs, kept = parts.parted(known, results)
+        outs, stored = parts.outs_and_stored(known, results)
         places = parts.sources[parts.saved :]
         guards = _each(params, known)
-        of_kept = [True] * parts.saved + [guards[i] for i in places] + [True] * len(own)
-        again = {**_with(params, of_kept), "differentiated": True}
-        return outs, self.bind(*kept, *own, jaxpr=parts.second, **again)
+        second_guards = [True] * parts.saved + [guards[i] for i in places] + [True] * len(own)
+        second = {**_with(params, second_guards), "differentiated": True}
+        return outs, self.bind(*stored, *own, jaxpr=parts.second, **second)
 
 
 checkpoint_p = Checkpoint()
 
 
 def _each(params: dict[str, Any], operands: Sequence[Any]) -> list[bool]:
-    """For each operand whether the barrier holds it."""
+    """`prevent_cse` as one bool for each operand."""
     guards = params["prevent_cse"]
     return list(guards) if isinstance(guards, tuple) else [guards] * len(operands)
 
 
 def _with(params: dict[str, Any], guards: Sequence[bool]) -> dict[str, Any]:
-    """Params for other operands."""
+    """The params for operands with these guards."""
     return {**params, "prevent_cse": _uniform(guards)} if isinstance(params["prevent_cse"], tuple) else params
 
 
@@ -226,5 +227,5 @@ def _check_effects(jaxpr: Jaxpr) -> None:
     if effects:
         raise NotImplementedError(
             f"checkpoint: {jaxpr.name or 'the function'} has effects ({', '.join(map(repr, effects))}), which would "
-            "happen again when it is computed again on the way back; move what has them out of it"
+            "be repeated when the backward pass recomputes it; move the effects out of it"
         )

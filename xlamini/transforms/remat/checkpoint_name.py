@@ -1,4 +1,4 @@
-"""checkpoint_name: an identity that gives a value a name, for policies to speak of."""
+"""checkpoint_name: an identity that names a value, so that checkpoint policies can select it."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from xlamini.staging.trace.arguments import ArgNames, avals_of
 
 
 def checkpoint_name(x: Any, name: str) -> Any:
-    """The arrays of a pytree as they are, known under `name` to the policies of `checkpoint`.
+    """The unchanged arrays of a pytree, named `name` for the policies of `checkpoint`.
 
     >>> policy = xlamini.checkpoint_policies.save_only_these_names("hidden")
     >>> f = lambda x: xlamini.numpy.cos(checkpoint_name(xlamini.numpy.sin(x), "hidden"))
@@ -27,7 +27,7 @@ def checkpoint_name(x: Any, name: str) -> Any:
 
 
 class Name(Primitive):
-    """The operand, under a name; its tangent is not named."""
+    """The identity with a name; tangents are not named."""
 
     name = "name"
 

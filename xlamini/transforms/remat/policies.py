@@ -1,8 +1,8 @@
-"""Policies: which values a checkpointed function keeps for the way back.
+"""Checkpoint policies: predicates that select the values a checkpointed function stores for the backward pass.
 
-A policy is asked about each equation, `policy(primitive, *avals, **params)`, and answers True (or `Saveable`) if the
-results may be kept and False (or `Recompute`) if not. Those with parameters compare by value, so that equal programs
-are found to be equal.
+`policy(primitive, *avals, **params)` is called for each equation, and returns True (or `Saveable`) if its results may
+be stored, False (or `Recompute`) if not. Policies with parameters compare by value, so that equal programs have equal
+cache keys.
 """
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Policy = Callable[..., Any]
 
 
 class Answer:
-    """What a policy may answer in place of True and False."""
+    """A named return value of a policy, in place of True or False."""
 
     def __init__(self, name: str):
         self.name = name
@@ -30,14 +30,14 @@ Saveable, Recompute = Answer("Saveable"), Answer("Recompute")
 
 
 class Offloadable(NamedTuple):
-    """The answer that a value may be kept in another memory: moved from `src` to `dst`."""
+    """The answer that a value may be stored in another memory space: moved from `src` to `dst`."""
 
     src: str
     dst: str
 
 
 class Parametrised:
-    """A policy with parameters: `rule(*parameters, primitive, params)` answers."""
+    """A policy with parameters, equal by value: `rule(*parameters, primitive, *avals, **params)`."""
 
     def __init__(self, rule: Policy, parameters: tuple[Hashable, ...], name: str):
         self.rule, self.parameters, self.__name__ = rule, parameters, name
@@ -56,7 +56,7 @@ class Parametrised:
 
 
 def everything_saveable(*_: Any, **__: Any) -> bool:
-    """Keep all that the way back needs, as without `checkpoint`.
+    """Store all residuals, as without `checkpoint`.
 
     >>> everything_saveable(xlamini.lax.sin)
     True
@@ -65,7 +65,7 @@ def everything_saveable(*_: Any, **__: Any) -> bool:
 
 
 def nothing_saveable(*_: Any, **__: Any) -> bool:
-    """Keep the arguments alone, as without a policy.
+    """Store only the arguments, as without a policy.
 
     >>> nothing_saveable(xlamini.lax.dot_general_p)
     False
@@ -74,7 +74,7 @@ def nothing_saveable(*_: Any, **__: Any) -> bool:
 
 
 def dots_saveable(primitive: Any, *_: Any, **__: Any) -> bool:
-    """Keep the results of matrix products, which cost most to compute again.
+    """Store the results of matrix products, which are the most expensive to recompute.
 
     >>> dots_saveable(xlamini.lax.dot_general_p)
     True
@@ -83,7 +83,7 @@ def dots_saveable(primitive: Any, *_: Any, **__: Any) -> bool:
 
 
 def dots_with_no_batch_dims_saveable(primitive: Any, *_: Any, **params: Any) -> bool:
-    """Keep the results of matrix products without batch dimensions: in a transformer those with weights.
+    """Store the results of matrix products without batch dimensions: in a transformer, the products with weights.
 
     >>> dots_with_no_batch_dims_saveable(xlamini.lax.dot_general_p, dimension_numbers=(((1,), (0,)), ((), ())))
     True
@@ -92,7 +92,7 @@ def dots_with_no_batch_dims_saveable(primitive: Any, *_: Any, **params: Any) -> 
 
 
 def save_only_these_names(*names_which_can_be_saved: str) -> Policy:
-    """Keep the values that `checkpoint_name` gave one of these names.
+    """Store the values that `checkpoint_name` gave one of these names.
 
     >>> save_only_these_names("hidden", "scores")
     save_only_these_names('hidden', 'scores')
@@ -101,7 +101,7 @@ def save_only_these_names(*names_which_can_be_saved: str) -> Policy:
 
 
 def save_any_names_but_these(*names_not_to_save: str) -> Policy:
-    """Keep the values that `checkpoint_name` gave a name, but not these names.
+    """Store the values that `checkpoint_name` gave a name, except these names.
 
     >>> save_any_names_but_these("scores")
     save_any_names_but_these('scores')
@@ -110,9 +110,9 @@ def save_any_names_but_these(*names_not_to_save: str) -> Policy:
 
 
 def save_anything_except_these_names(*names_not_to_save: str) -> Policy:
-    """Keep any value, named or not, but those with these names.
+    """Store any value, named or not, except the values with these names.
 
-    What a name is given to is a value of its own: name it where it is computed, and use it under its name only.
+    `checkpoint_name` returns a new value: name a value where it is computed, and use only the named value.
 
     >>> save_anything_except_these_names("scores")
     save_anything_except_these_names('scores')
@@ -121,7 +121,7 @@ def save_anything_except_these_names(*names_not_to_save: str) -> Policy:
 
 
 def save_from_both_policies(policy_1: Policy, policy_2: Policy) -> Policy:
-    """Keep what either policy lets be kept.
+    """Store the values that either policy allows.
 
     >>> save_from_both_policies(dots_saveable, save_only_these_names("hidden"))
     save_from_both_policies(dots_saveable, save_only_these_names('hidden'))
@@ -133,7 +133,7 @@ def save_from_both_policies(policy_1: Policy, policy_2: Policy) -> Policy:
 
 
 def offload_dot_with_no_batch_dims(offload_src: str, offload_dst: str) -> Policy:
-    """Move the results of matrix products without batch dimensions to another memory.
+    """Move the results of matrix products without batch dimensions to another memory space.
 
     >>> offload_dot_with_no_batch_dims("device", "pinned_host")
     offload_dot_with_no_batch_dims('device', 'pinned_host')
@@ -149,7 +149,7 @@ def save_and_offload_only_these_names(
     offload_src: str,
     offload_dst: str,
 ) -> Policy:
-    """Keep the values with some names, and move those with other names to another memory.
+    """Store the values with some names, and move the values with other names to another memory space.
 
     >>> save_and_offload_only_these_names(names_which_can_be_saved=["a"], names_which_can_be_offloaded=["b"],
     ...     offload_src="device", offload_dst="pinned_host")
@@ -170,7 +170,7 @@ checkpoint_dots_with_no_batch_dims = dots_with_no_batch_dims_saveable
 
 
 def check_policy(what: str, policy: Any) -> None:
-    """TypeError for what is no policy, also for a function that makes one."""
+    """TypeError unless `policy` is a hashable policy; a function that makes policies is none."""
     check_callable(f"{what}: policy", policy)
     if getattr(policy, "__name__", None) in _MAKERS:
         raise TypeError(
@@ -185,8 +185,8 @@ def check_policy(what: str, policy: Any) -> None:
         ) from None
 
 
-def answered(answer: Any, policy: Policy, primitive: Any) -> bool:
-    """Whether a policy lets the results of a primitive be saved; an error for an answer that cannot be followed."""
+def is_saved(answer: Any, policy: Policy, primitive: Any) -> bool:
+    """A policy's answer as a bool; an error for an answer that is not supported."""
     if answer is True or answer is Saveable:
         return True
     if answer is False or answer is Recompute:

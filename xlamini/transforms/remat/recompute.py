@@ -1,9 +1,9 @@
-"""Cut a parted program: what its first half keeps, what its second half computes again.
+"""The rewrite behind checkpoint: store fewer residuals between two programs, and recompute the others in the second.
 
     first: inputs -> (outputs, residuals)   second: (residuals, own inputs) -> its outputs
 
-become halves between which less is kept. Of what the first half computes, only values cross that the policy lets be
-saved; the second half makes the residuals again, from these and from the inputs. What neither half needs is in none.
+are the two programs of linearize or partial evaluation. After the rewrite only inputs, and values that the policy
+allows, are stored; the second program recomputes the residuals from them. Dead equations are removed from both.
 """
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from xlamini.interpreters.residuals import gather_residuals
 from xlamini.staging.call.call import jit_p
 from xlamini.staging.call.higher_order import chosen
 from xlamini.transforms.remat.checkpoint_name import name_p
-from xlamini.transforms.remat.policies import Policy, answered
+from xlamini.transforms.remat.policies import Policy, is_saved
 
 
 class Cut(NamedTuple):
-    """`first` returns the `count` outputs and then what is saved besides; `second` takes the kept values first.
+    """`first` returns `count` outputs and then the saved values; `second` takes the stored values first.
 
-    `sources` says for each kept value where it stands among the inputs and results of `first`. Values that were
-    computed, not given, come first; there are `saved` of them.
+    Stored values are the `saved` values that `first` computes, followed by inputs of `first`. `sources` are their
+    positions among the inputs and results of `first`.
     """
 
     first: Jaxpr
@@ -36,49 +36,49 @@ class Cut(NamedTuple):
     saved: int
     sources: tuple[int, ...]
 
-    def parted(self, inputs: Sequence[Any], results: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-        """The outputs and the kept values, from the inputs and results of `first`."""
+    def outs_and_stored(self, inputs: Sequence[Any], results: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        """The outputs and the stored values, from the inputs and results of `first`."""
         return list(results[: self.count]), gather_residuals(self.sources, inputs, results)
 
 
 @rewrite
 def cut(first: Jaxpr, second: Jaxpr, count: int, sources: tuple[int, ...], policy: Policy | None) -> Cut:
-    """The halves cut anew; `first` has `count` outputs, and `sources` says where the residuals stand."""
-    opened = first if policy is None else _opened(first, policy)
+    """Rewrite both programs; `first` has `count` outputs, and `sources` are the positions of the residuals."""
+    opened = first if policy is None else _inline_mixed(first, policy)
     saveable = [] if policy is None else _saveable(opened, policy)
-    again, used = _again(opened, saveable, sources, second)
+    recomputing, used = _recomputing(opened, saveable, sources, second)
     saved, inputs = chosen(saveable, used[: len(saveable)]), chosen(opened.invars, used[len(saveable) :])
     outputs = opened.outvars[:count]
     new = [v for v in saved if v not in outputs]
-    slim, _ = dce(opened.replace(outvars=[*outputs, *new]), (True,) * (count + len(new)), True)
-    places = {v: i for i, v in reversed(list(enumerate([*slim.invars, *slim.outvars])))}
-    return Cut(slim, again, count, len(saved), tuple(places[v] for v in (*saved, *inputs)))
+    pruned, _ = dce(opened.replace(outvars=[*outputs, *new]), (True,) * (count + len(new)), True)
+    places = {v: i for i, v in reversed(list(enumerate([*pruned.invars, *pruned.outvars])))}
+    return Cut(pruned, recomputing, count, len(saved), tuple(places[v] for v in (*saved, *inputs)))
 
 
-def _again(
+def _recomputing(
     first: Jaxpr, saveable: Sequence[Var], sources: Sequence[int], second: Jaxpr
 ) -> tuple[Jaxpr, tuple[bool, ...]]:
-    """The second half as a program of (saved values, inputs, own inputs), and which of the former it takes."""
-    given = [*saveable, *first.invars]
+    """`second` as a program of (saveable values, inputs of `first`, own inputs), and a mask of those that it uses."""
+    stored = [*saveable, *first.invars]
     own = second.in_avals[len(sources) :]
 
-    def recomputed(*operands: Any) -> list[Any]:
-        known = _recompute(first, saveable, operands[: len(given)])
-        return evaluate(second, [*[known[i] for i in sources], *operands[len(given) :]])
+    def recompute_first(*operands: Any) -> list[Any]:
+        values = _recompute(first, saveable, operands[: len(stored)])
+        return evaluate(second, [*[values[i] for i in sources], *operands[len(stored) :]])
 
-    whole, _ = build(recomputed, [*(v.aval for v in given), *own], second.name)
-    kept = whole.replace(outvars=[*whole.outvars, *whole.invars[len(given) :]])  # all its own inputs stay inputs
-    slim, used = dce(kept, (True,) * len(kept.outvars))
-    return slim.replace(outvars=slim.outvars[: len(whole.outvars)]), used[: len(given)]
+    whole, _ = build(recompute_first, [*(v.aval for v in stored), *own], second.name)
+    with_own = whole.replace(outvars=[*whole.outvars, *whole.invars[len(stored) :]])  # dce must not drop own inputs
+    pruned, used = dce(with_own, (True,) * len(with_own.outvars))
+    return pruned.replace(outvars=pruned.outvars[: len(whole.outvars)]), used[: len(stored)]
 
 
 def _recompute(first: Jaxpr, saveable: Sequence[Var], values: Sequence[Any]) -> list[Any]:
-    """The inputs and results of `first`, by the equations whose results are not given."""
+    """The inputs and results of `first`, recomputed from the saved values and the inputs."""
     env = bound(first, values[len(saveable) :])
     env.update(zip(saveable, values, strict=False))
     for eqn in reversed(first.eqns):
         if eqn.primitive is name_p and eqn.outvars[0] in env and type(eqn.invars[0]) is Var:
-            env.setdefault(eqn.invars[0], env[eqn.outvars[0]])  # what was saved under a name is known without it too
+            env.setdefault(eqn.invars[0], env[eqn.outvars[0]])  # the operand of a saved name is the same value
     for eqn in first.eqns:
         if eqn.effects or any(v not in env for v in eqn.outvars):
             outs = builder().replay(eqn, read(env, eqn.invars))
@@ -88,36 +88,36 @@ def _recompute(first: Jaxpr, saveable: Sequence[Var], values: Sequence[Any]) -> 
 
 
 def _saveable(jaxpr: Jaxpr, policy: Policy) -> list[Var]:
-    """The results that may be saved; what has a name too is saved under that."""
+    """The results that the policy allows to save; a value and its name are saved once, as the named value."""
     eqns = [eqn for eqn in jaxpr.eqns if _verdict(eqn, policy) == {True}]
     named = {eqn.invars[0] for eqn in eqns if eqn.primitive is name_p}
     return [v for eqn in eqns for v in eqn.outvars if v not in named]
 
 
 def _verdict(eqn: Equation, policy: Policy) -> set[bool]:
-    """The policy's answer about an equation; about a call all its answers about what is inside."""
+    """The policy's answer for an equation; for a call, the set of answers for the equations of its body."""
     if eqn.primitive is not jit_p:
         answer = policy(eqn.primitive, *[a.aval for a in eqn.invars], **eqn.params)
-        return {answered(answer, policy, eqn.primitive)}
+        return {is_saved(answer, policy, eqn.primitive)}
     jaxpr = eqn.params["jaxpr"]
-    verdict = jaxpr.memo.get((_verdict, policy))
-    if verdict is None:
-        verdict = rewrites.keep(jaxpr, (_verdict, policy), set().union(*[_verdict(e, policy) for e in jaxpr.eqns]))
-    return verdict
+    answers = jaxpr.memo.get((_verdict, policy))
+    if answers is None:
+        answers = rewrites.keep(jaxpr, (_verdict, policy), set().union(*[_verdict(e, policy) for e in jaxpr.eqns]))
+    return answers
 
 
-def _opened(jaxpr: Jaxpr, policy: Policy) -> Jaxpr:
-    """The program with the insides of those calls in the open of which only a part may be saved."""
+def _inline_mixed(jaxpr: Jaxpr, policy: Policy) -> Jaxpr:
+    """Inline the calls of which the policy saves only some equations."""
     if all(eqn.primitive is not jit_p or len(_verdict(eqn, policy)) < 2 for eqn in jaxpr.eqns):
         return jaxpr
-    return build(lambda *operands: _open(jaxpr, operands, policy), jaxpr.in_avals, jaxpr.name)[0]
+    return build(lambda *operands: _evaluate_inline(jaxpr, operands, policy), jaxpr.in_avals, jaxpr.name)[0]
 
 
-def _open(jaxpr: Jaxpr, operands: Sequence[Any], policy: Policy) -> list[Any]:
+def _evaluate_inline(jaxpr: Jaxpr, operands: Sequence[Any], policy: Policy) -> list[Any]:
     env = bound(jaxpr, operands)
     for eqn in jaxpr.eqns:
         inputs = read(env, eqn.invars)
-        apart = eqn.primitive is jit_p and len(_verdict(eqn, policy)) == 2
-        outs = _open(eqn.params["jaxpr"], inputs, policy) if apart else builder().replay(eqn, inputs)
+        mixed = eqn.primitive is jit_p and len(_verdict(eqn, policy)) == 2
+        outs = _evaluate_inline(eqn.params["jaxpr"], inputs, policy) if mixed else builder().replay(eqn, inputs)
         env.update(zip(eqn.outvars, outs, strict=True))
     return read(env, jaxpr.outvars)

@@ -1,4 +1,4 @@
-"""saved_residuals: what a function keeps for its derivative, how big it is, where it comes from, what it is for."""
+"""saved_residuals: a report of the residuals of a function, with their sizes, origins and uses."""
 from __future__ import annotations
 
 import os
@@ -20,15 +20,15 @@ from xlamini.transforms.remat.checkpoint_name import name_p
 
 
 class SavedResidual(NamedTuple):
-    """A value that is kept between a function's evaluation and its derivative's."""
+    """A residual: a value stored in the forward pass for the backward pass."""
 
     aval: ShapedArray
     origin: str
     """`from the argument x`, `from a constant`, `output of sin from FILE:LINE (function)`, `named 'y' from …`."""
     reason: str
-    """The equation whose derivative needs it: `mul at FILE:LINE`; or the checkpoint that starts from it."""
+    """The equation whose derivative uses it, `mul at FILE:LINE`, or the checkpoint that recomputes from it."""
     computed: bool
-    """Whether it takes memory that neither an argument nor a constant has anyway."""
+    """Whether it takes extra memory, because it is neither an argument nor a constant."""
 
     @property
     def nbytes(self) -> int:
@@ -39,9 +39,9 @@ class SavedResidual(NamedTuple):
 
 
 def saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> list[SavedResidual]:
-    """What `f` keeps when it is differentiated by all its arguments, which are arrays or `ShapeDtypeStruct`s.
+    """The residuals of the derivative of `f` by all arguments, which are arrays or `ShapeDtypeStruct`s.
 
-    Nothing is computed. A value is listed once, with the first of the equations that need it.
+    Nothing is computed. A value is listed once, with the first equation that uses it.
 
     >>> [r.nbytes for r in saved_residuals(lambda x: xlamini.numpy.sin(x) ** 2, xlamini.numpy.ones(3))]
     [12, 12]
@@ -54,22 +54,22 @@ def saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> list[Sa
     traced = trace(f, tree, avals, values, names)
     nonzero = (False,) * len(traced.captured) + tuple(map(is_differentiable, avals))
     lin = linearize(traced.jaxpr, nonzero)
-    kept = zip(lin.sources, lin.tangent.invars, strict=False)
-    return [_described(traced, lin.primal, source, lin.tangent, var) for source, var in kept]
+    residuals = zip(lin.sources, lin.tangent.invars, strict=False)
+    return [_describe(traced, lin.primal, source, lin.tangent, var) for source, var in residuals]
 
 
 def print_saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
-    """Print what `f` keeps when it is differentiated by all its arguments: one line a value, and the total.
+    """Print the residuals of the derivative of `f` by all arguments: one line per value, and the total.
 
     >>> print_saved_residuals(lambda x: xlamini.checkpoint(xlamini.numpy.sin)(x), xlamini.numpy.ones(3))
     f32[3] from the argument x, 12 bytes, for computing sin again at ...:1
     1 value, 12 bytes; 0 bytes besides arguments and constants
     """
     check_callable("print_saved_residuals", f)
-    found = saved_residuals(f, *args, **kwargs)
-    total, computed = sum(r.nbytes for r in found), sum(r.nbytes for r in found if r.computed)
-    values = "1 value" if len(found) == 1 else f"{len(found)} values"
-    lines = [*map(str, found), f"{values}, {_bytes(total)}; {_bytes(computed)} besides arguments and constants"]
+    residuals = saved_residuals(f, *args, **kwargs)
+    total, computed = sum(r.nbytes for r in residuals), sum(r.nbytes for r in residuals if r.computed)
+    values = "1 value" if len(residuals) == 1 else f"{len(residuals)} values"
+    lines = [*map(str, residuals), f"{values}, {_bytes(total)}; {_bytes(computed)} besides arguments and constants"]
     sys.stdout.write("\n".join(lines) + "\n")
 
 
@@ -77,7 +77,7 @@ def _bytes(count: int) -> str:
     return "1 byte" if count == 1 else f"{count:,} bytes"
 
 
-def _described(traced: Trace, primal: Jaxpr, source: int, tangent: Jaxpr, var: Var) -> SavedResidual:
+def _describe(traced: Trace, primal: Jaxpr, source: int, tangent: Jaxpr, var: Var) -> SavedResidual:
     captured, inputs = len(traced.captured), len(primal.invars)
     reason = _reason(tangent, var)
     if source < captured:
@@ -88,7 +88,7 @@ def _described(traced: Trace, primal: Jaxpr, source: int, tangent: Jaxpr, var: V
 
 
 def _origin(jaxpr: Jaxpr, atom: Atom) -> str:
-    """Which operation computes a value, and the user's line; in calls and loops, the one inside."""
+    """The operation that computes a value, and its source line; for calls and loops, the operation in the body."""
     made = next((eqn for eqn in jaxpr.eqns if any(v is atom for v in eqn.outvars)), None)
     if made is None:
         return "from an input"
@@ -100,7 +100,7 @@ def _origin(jaxpr: Jaxpr, atom: Atom) -> str:
 
 
 def _made_inside(eqn: Equation, atom: Atom) -> str | None:
-    """The origin of a result within a jaxpr that has the same results; None if there is no such place."""
+    """The origin of a result inside the equation's jaxpr, if it returns the equation's results; else None."""
     inner = eqn.params.get("jaxpr")
     if not isinstance(inner, Jaxpr) or len(inner.outvars) != len(eqn.outvars):
         return None
@@ -108,11 +108,11 @@ def _made_inside(eqn: Equation, atom: Atom) -> str | None:
     if type(result) is not Var or any(result is v for v in inner.invars):
         return None
     origin = _origin(inner, result)
-    return origin if result.aval == atom.aval else f"{origin}, from every turn of {eqn.primitive.name}"
+    return origin if result.aval == atom.aval else f"{origin}, from every iteration of {eqn.primitive.name}"
 
 
 def _reason(tangent: Jaxpr, var: Var) -> str:
-    """The first equation of the linear program that takes the value, told by the user's equation it comes from."""
+    """The first equation of the linear program that uses the value, described by its user-level origin."""
     eqn = next(_users(tangent, var), None)
     if eqn is None:
         return "a result of the derivative"
@@ -136,7 +136,7 @@ def _users(jaxpr: Jaxpr, var: Var) -> Iterator[Equation]:
 
 
 def _first(eqn: Equation) -> Equation:
-    """The user's equation that a rewritten one comes from."""
+    """The user-level equation from which a rewritten one derives."""
     while eqn.provenance.origin is not None:
         eqn = eqn.provenance.origin
     return eqn

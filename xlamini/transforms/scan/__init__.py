@@ -1,1 +1,1 @@
-"""scan: its public function, its primitive, the rules and residuals of the primitive, and its lowering."""
+"""The scan loop: public function, primitive, rewrites of the body, residuals of partial evaluation, and lowering."""

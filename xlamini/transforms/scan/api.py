@@ -1,4 +1,4 @@
-"""scan: a loop with a known number of steps that carries a state along, takes slices and stacks results."""
+"""The public function `scan`: a loop with a static trip count, a carry, stacked inputs (xs) and outputs (ys)."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -37,15 +37,14 @@ def scan(
     """The last carry of `carry, y = f(carry, x)` for every slice x of `xs`, from `carry = init`; and all y, stacked.
 
     `xs` is an array or a container of arrays; x has its structure, with slices along dimension 0. All arrays in it are
-    of one length there; with `xs=None`, x is None, and `length` says how many steps there are (else ValueError). `f`
-    returns the carry in the structure, shapes and dtypes of `init` (else TypeError), and y, an array or a container of
-    arrays; each is stacked along a new dimension 0. A Python number in `init` takes on the dtype that `f` returns for
-    it.
+    of one length there; with `xs=None`, x is None, and `length` is the trip count (else ValueError). `f` returns the
+    carry in the structure, shapes and dtypes of `init` (else TypeError), and y, an array or a container of arrays; each
+    is stacked along a new dimension 0. A Python number in `init` takes the dtype that `f` returns for it.
 
-    `reverse` starts from the last slice. `unroll` is how many steps are written out in each turn of the compiled loop
-    (0 or True: all). `_split_transpose` is accepted, and changes nothing.
+    `reverse` starts from the last slice. `unroll` is the number of iterations in one iteration of the compiled loop
+    (0 or True: all, without a loop). `_split_transpose` is accepted for compatibility and ignored.
 
-    Derivatives in reverse mode keep for every step what it needs, without what is the same in all steps.
+    Reverse mode stores the residuals of every iteration; loop-invariant residuals are stored once.
 
     >>> total, sums = scan(lambda total, x: (total + x, total + x), 0, xlamini.numpy.arange(5))
     >>> total, sums
@@ -56,7 +55,7 @@ def scan(
 
 
 class Loop(NamedTuple):
-    """What is called in a loop, and how; `what` the user called."""
+    """The body function of a loop and its options; `what` is the API name, for error messages."""
 
     what: str
     f: Callable[[Any, Any], Any]
@@ -65,7 +64,7 @@ class Loop(NamedTuple):
 
 
 def looped(loop: Loop, init: Any, xs: Any, length: Any = None) -> tuple[Any, Any]:
-    """The last carry and the stacked results, with the refs that the function writes threaded through the carry."""
+    """The last carry and the stacked results; refs that the function writes are threaded through the carry."""
     return retry_with_refs(_run, _threading, loop, init, xs, length)
 
 
@@ -86,7 +85,7 @@ def _threading(cells: Cells, loop: Loop, init: Any, xs: Any, length: Any) -> tup
 def _run(loop: Loop, init: Any, xs: Any, length: Any) -> tuple[Any, Any]:
     leaves, xs_tree = flatten_from_user(xs)
     slices, length = slices_of(loop.what, leaves, LeafNames("xs", xs_tree), length)
-    unroll = _unrolled(loop, length)
+    unroll = _unroll_factor(loop, length)
     if disable_jit.value and length:
         return _in_python(loop, init, [unflatten(xs_tree, row) for row in _rows(leaves, length)])
     carry = Carry(loop.what, loop.f, init, "init")
@@ -99,13 +98,16 @@ def _run(loop: Loop, init: Any, xs: Any, length: Any) -> tuple[Any, Any]:
     def trace_for(avals: Sequence[ShapedArray]) -> Trace:
         return trace(paired, in_tree, [*avals, *slices], None, names, name_of(loop.f), reuse_equal=True)
 
-    start, traced = carry.settled(trace_for, lambda tree: treedef_children(tree)[0])
+    start, traced = carry.trace_body(trace_for, lambda tree: treedef_children(tree)[0])
     last, ys = _bind(traced, start, leaves, length=length, reverse=loop.reverse, unroll=unroll)
     return rebuilt(carry.tree, last), rebuilt(treedef_children(traced.out_tree)[1], ys)
 
 
 def _bind(traced: Trace, init: Sequence[Any], xs: Sequence[Any], **params: Any) -> tuple[list[Any], list[Any]]:
-    """The last carry and the stacked outputs; a carry that stays is a constant, a slice passed on no output."""
+    """Bind `scan_p` for a traced body, after two simplifications that save loop state.
+
+    A carry that the body returns unchanged becomes a constant; an output that is a slice of an input is that input.
+    """
     body, count = traced.jaxpr, len(init)
     inputs, outs = parts(body.invars, len(traced.captured), count), body.outvars
     fixed = [after is before for after, before in zip(outs[:count], inputs.carry, strict=True)]
@@ -114,7 +116,7 @@ def _bind(traced: Trace, init: Sequence[Any], xs: Sequence[Any], **params: Any) 
     consts = [*inputs.consts, *chosen(inputs.carry, fixed)]
     invars = [*consts, *chosen(inputs.carry, inverse(fixed)), *inputs.xs]
     outvars = [*chosen(outs[:count], inverse(fixed)), *chosen(outs[count:], own)]
-    found = scan_p.bind(
+    results = scan_p.bind(
         *traced.captured,
         *chosen(init, fixed),
         *chosen(init, inverse(fixed)),
@@ -124,22 +126,22 @@ def _bind(traced: Trace, init: Sequence[Any], xs: Sequence[Any], **params: Any) 
         num_consts=len(consts),
         **params,
     )
-    after, ys = found[: count - sum(fixed)], found[count - sum(fixed) :]
-    given = [_array(xs[place]) for place in passed if place is not None]
-    return merged(fixed, map(_array, chosen(init, fixed)), after), merged(own, ys, given)
+    after, ys = results[: count - sum(fixed)], results[count - sum(fixed) :]
+    forwarded = [_array(xs[place]) for place in passed if place is not None]
+    return merged(fixed, map(_array, chosen(init, fixed)), after), merged(own, ys, forwarded)
 
 
 def _array(x: Any) -> Any:
-    """What is passed on, as an array where the user gave a number or an ndarray."""
+    """A forwarded operand as an array; the user may have passed a number or an ndarray."""
     return x if hasattr(x, "aval") else device_put_value(x, aval=aval_of(x))
 
 
 def _pair(loop: Loop, out: Any) -> tuple[Any, Any]:
     if isinstance(out, tuple | list) and len(out) == 2:
         return out[0], out[1]
-    found = f"a {type(out).__name__} of {len(out)}" if isinstance(out, tuple | list) else _described(out)
+    shown = f"a {type(out).__name__} of {len(out)}" if isinstance(out, tuple | list) else _described(out)
     raise TypeError(
-        f"{loop.what}: {name_of(loop.f)} must return a pair (carry, y), but returned {found}; return (carry, None) if "
+        f"{loop.what}: {name_of(loop.f)} must return a pair (carry, y), but returned {shown}; return (carry, None) if "
         "there is nothing to stack"
     )
 
@@ -150,8 +152,8 @@ def _described(out: Any) -> str:
     return f"a {type(out).__name__}" if out is not None else "None"
 
 
-def _unrolled(loop: Loop, length: int) -> int:
-    """How many steps to write out in a turn; 0 means all."""
+def _unroll_factor(loop: Loop, length: int) -> int:
+    """The unroll factor; 0 unrolls the whole loop."""
     unroll = loop.unroll
     if isinstance(unroll, bool):
         return max(length, 1) if unroll else 1
@@ -161,7 +163,7 @@ def _unrolled(loop: Loop, length: int) -> int:
             "how the loop is compiled"
         )
     if unroll < 0:
-        raise ValueError(f"{loop.what}: unroll must be 0 or more, got {unroll}; 1 means not unrolled, 0 all steps")
+        raise ValueError(f"{loop.what}: unroll must be 0 or more, got {unroll}; 1 means not unrolled, 0 fully unrolled")
     return int(unroll)
 
 

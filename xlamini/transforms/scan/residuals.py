@@ -1,8 +1,9 @@
-"""What the two halves of a scan's body pass from one to the other, and how.
+"""Residuals of linearize and partial evaluation of a scan: hoisted, shared or stacked.
 
-A body parted in two returns residuals from its first half to its second. Of a scan, a residual that is a constant, or
-depends on nothing else, is computed once, before the loop, and is a constant of the second scan. One that is a slice of
-a stacked input or output is found there. Only what is left is stacked, each value once.
+Both rewrites split a scan into two, and the first one passes residuals to the second. A loop-invariant residual is
+hoisted: it is computed once, before the loop, and becomes a const of the second scan. A residual that is a slice of an
+x or y is read from that array. Only the remaining residuals are stacked, each value once, because every stacked
+residual costs memory proportional to the trip count.
 """
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ from xlamini.transforms.scan.rules import Parts, parts
 
 
 class Counts(NamedTuple):
-    """How many constants and carries the first half takes, how many outputs it has; and what the second half takes."""
+    """Numbers of consts, carries and outputs of the first body, and of the second body's own consts and carries."""
 
     consts: int
     carry: int
@@ -30,15 +31,15 @@ class Counts(NamedTuple):
     own_carry: int
 
 
-class Halves(NamedTuple):
-    """Two bodies, and what is computed before the loop.
+class SplitBody(NamedTuple):
+    """The bodies of two scans, and the loop-invariant program that runs before both.
 
-    before: constants -> values that are the same in every step
-    first:  some of these values and constants, carry, slices -> carry, slices of outputs, slices of what is stacked
-    second: residuals that are always the same, own constants, own carry, residuals in slices, own slices -> own outputs
+    before: consts -> loop-invariant values
+    first:  some consts and loop-invariant values, carry, x slices -> carry, y slices, slices of stacked residuals
+    second: loop-invariant residuals, own consts, own carry, stacked residuals, own x slices -> own outputs
 
-    `taken` and `fixed` say where the first inputs of both stand among the constants and the results of `before`;
-    `slices` where the residuals in slices stand among the stacked inputs and all stacked outputs of `first`.
+    `taken` and `fixed` are the positions of the leading inputs of `first` and `second` among the consts and the results
+    of `before`; `slices` are the positions of the stacked residuals among the xs and all ys of `first`.
     """
 
     before: Jaxpr
@@ -48,115 +49,116 @@ class Halves(NamedTuple):
     fixed: tuple[int, ...]
     slices: tuple[int, ...]
 
-    def ahead(self, consts: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-        """What `first` takes instead of the constants, and the residuals that are always the same."""
-        known = [*consts, *evaluate(self.before, consts)]
-        return [known[i] for i in self.taken], [known[i] for i in self.fixed]
+    def hoisted(self, consts: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        """Run `before`: the consts of `first`, and the loop-invariant residuals."""
+        values = [*consts, *evaluate(self.before, consts)]
+        return [values[i] for i in self.taken], [values[i] for i in self.fixed]
 
-    def in_slices(self, xs: Sequence[Any], ys: Sequence[Any]) -> list[Any]:
-        """The residuals that differ from step to step."""
-        known = [*xs, *ys]
-        return [known[i] for i in self.slices]
+    def stacked_residuals(self, xs: Sequence[Any], ys: Sequence[Any]) -> list[Any]:
+        """The residuals that differ between iterations."""
+        values = [*xs, *ys]
+        return [values[i] for i in self.slices]
 
 
-class Linear(NamedTuple):
-    """The linearised body, and which carries and slices of outputs have a tangent."""
+class LinearizedBody(NamedTuple):
+    """The primal and tangent bodies, and masks of the carries and ys whose tangents are nonzero."""
 
-    halves: Halves
+    split: SplitBody
     carry: Mask
     ys: Mask
 
 
-def linearized(body: Jaxpr, consts: Mask, carry: Mask, xs: Mask) -> Linear:
-    """The body's values and tangents apart; the masks say which inputs have a tangent."""
+def linearize_body(body: Jaxpr, consts: Mask, carry: Mask, xs: Mask) -> LinearizedBody:
+    """Linearize the body of a scan; the masks mark the inputs with nonzero tangents."""
     none = (False,) * (len(body.outvars) - len(carry))
     of_carry = until_stable(
         lambda marked: linearize(body, (*consts, *marked, *xs), (*marked, *none)).nonzero_out[: len(carry)], carry
     )
     lin = linearize(body, (*consts, *of_carry, *xs), (*of_carry, *none))
     counts = Counts(len(consts), len(carry), len(body.outvars), sum(consts), sum(of_carry))
-    return Linear(halved(lin.primal, lin.tangent, lin.sources, counts), of_carry, lin.nonzero_out[len(carry) :])
+    split = split_body(lin.primal, lin.tangent, lin.sources, counts)
+    return LinearizedBody(split, of_carry, lin.nonzero_out[len(carry) :])
 
 
-class Parted(NamedTuple):
-    """The body parted by what is known; the masks say which inputs and outputs are not."""
+class PartialEvalBody(NamedTuple):
+    """The known and unknown bodies, and masks of the unknown inputs and outputs."""
 
-    halves: Halves
+    split: SplitBody
     unknown: Parts
     unknown_out: Mask
 
-    def of_first(self, operands: Parts) -> Parts:
-        """The operands that the known half takes."""
+    def known_operands(self, operands: Parts) -> Parts:
+        """The operands of the known scan."""
         return Parts(*(chosen(part, inverse(mask)) for part, mask in zip(operands, self.unknown, strict=True)))
 
-    def of_second(self, operands: Parts) -> Parts:
-        """The operands that the unknown half takes beside the residuals."""
+    def unknown_operands(self, operands: Parts) -> Parts:
+        """The operands of the unknown scan, without the residuals."""
         return Parts(*map(chosen, operands, self.unknown))
 
 
-def parted(body: Jaxpr, consts: Mask, carry: Mask, xs: Mask) -> Parted:
-    """The known and the unknown half of the body; a carry that is known at first need not stay so."""
+def partial_eval_body(body: Jaxpr, consts: Mask, carry: Mask, xs: Mask) -> PartialEvalBody:
+    """Partially evaluate the body of a scan; a carry with a known initial value may become unknown in the loop."""
     none = (False,) * (len(body.outvars) - len(carry))
     of_carry = until_stable(
         lambda marked: partial_eval(body, (*consts, *marked, *xs), (*marked, *none)).unknown_out[: len(carry)], carry
     )
-    apart = partial_eval(body, (*consts, *of_carry, *xs), (*of_carry, *none))
-    outs = len(apart.unknown_out) - sum(apart.unknown_out)
+    partial = partial_eval(body, (*consts, *of_carry, *xs), (*of_carry, *none))
+    outs = len(partial.unknown_out) - sum(partial.unknown_out)
     counts = Counts(len(consts) - sum(consts), len(carry) - sum(of_carry), outs, sum(consts), sum(of_carry))
-    halves = halved(apart.known, apart.unknown, apart.sources, counts)
-    return Parted(halves, Parts(list(consts), list(of_carry), list(xs)), apart.unknown_out)
+    split = split_body(partial.known, partial.unknown, partial.sources, counts)
+    return PartialEvalBody(split, Parts(list(consts), list(of_carry), list(xs)), partial.unknown_out)
 
 
 @rewrite
-def halved(first: Jaxpr, second: Jaxpr, sources: tuple[int, ...], counts: Counts) -> Halves:
-    """The halves as the bodies of two scans; `sources` says where each residual stands among inputs and results."""
-    ahead = _ahead(first, counts)
-    inputs = parts(ahead.loop.invars, len(ahead.taken), counts.carry)
-    outputs = ahead.loop.outvars[: counts.outs]
+def split_body(first: Jaxpr, second: Jaxpr, sources: tuple[int, ...], counts: Counts) -> SplitBody:
+    """The bodies of two scans from two programs; `sources` are the residuals' positions among inputs and results."""
+    hoisted = _hoist(first, counts)
+    inputs = parts(hoisted.loop.invars, len(hoisted.taken), counts.carry)
+    outputs = hoisted.loop.outvars[: counts.outs]
     stacked = _Stacked(len(inputs.xs), outputs[counts.carry :])
-    changing = iter(ahead.loop.outvars[counts.outs :])
-    new = [next(changing) if place is None else place for place in ahead.places]
-    found = [*range(counts.consts), *inputs.carry, *map(_Slice, range(len(inputs.xs))), *outputs, *new]
-    places = [stacked.place(found[s]) for s in sources]
-    loop = _in_types(ahead.loop.replace(outvars=[*outputs, *stacked.new]), inputs.carry)
+    changing = iter(hoisted.loop.outvars[counts.outs :])
+    new = [next(changing) if place is None else place for place in hoisted.places]
+    available = [*range(counts.consts), *inputs.carry, *map(_Slice, range(len(inputs.xs))), *outputs, *new]
+    places = [stacked.place(available[s]) for s in sources]
+    loop = _in_types(hoisted.loop.replace(outvars=[*outputs, *stacked.new]), inputs.carry)
     fixed = tuple(x for x in places if isinstance(x, int))
     slices = tuple(x.index for x in places if isinstance(x, _Slice))
-    arranged_second = _taking(second, [isinstance(x, _Slice) for x in places], counts)
-    return Halves(ahead.before, loop, arranged_second, ahead.taken, fixed, slices)
+    reordered = _reorder_inputs(second, [isinstance(x, _Slice) for x in places], counts)
+    return SplitBody(hoisted.before, loop, reordered, hoisted.taken, fixed, slices)
 
 
 class _Slice(NamedTuple):
-    """A residual among stacked inputs and outputs."""
+    """The position of a stacked residual among the xs and ys of the first scan."""
 
     index: int
 
 
 class _Stacked:
-    """What is stacked: the slices of outputs, and further values as residuals need them."""
+    """The stacked outputs of the first scan: its ys, and further values that residuals need."""
 
     def __init__(self, num_xs: int, ys: Sequence[Atom]):
-        self.known: dict[Any, _Slice] = {}
+        self.slices: dict[Any, _Slice] = {}
         self.new: list[Atom] = []
         self.count = num_xs
         for atom in ys:
             self._add(atom)
 
-    def place(self, found: Any) -> int | _Slice:
-        """Where a residual is found: a number says where among what is always the same."""
-        if isinstance(found, int | _Slice):
-            return found
-        if found not in self.known:
-            self.new.append(found)
-            self._add(found)
-        return self.known[found]
+    def place(self, residual: Any) -> int | _Slice:
+        """The position of a residual: an int among the loop-invariant values, a `_Slice` among stacked ones."""
+        if isinstance(residual, int | _Slice):
+            return residual
+        if residual not in self.slices:
+            self.new.append(residual)
+            self._add(residual)
+        return self.slices[residual]
 
     def _add(self, atom: Atom) -> None:
-        self.known.setdefault(atom, _Slice(self.count))
+        self.slices.setdefault(atom, _Slice(self.count))
         self.count += 1
 
 
-class _Ahead(NamedTuple):
-    """A body without what can be computed ahead of the loop; where each new residual that can be stands, else None."""
+class _Hoisted(NamedTuple):
+    """A body without its hoisted equations; `places` are the positions of hoisted new residuals, None for others."""
 
     before: Jaxpr
     loop: Jaxpr
@@ -164,22 +166,22 @@ class _Ahead(NamedTuple):
     places: list[int | None]
 
 
-def _ahead(first: Jaxpr, counts: Counts) -> _Ahead:
-    """Take out what residuals that are always the same need; nothing if there are none."""
+def _hoist(first: Jaxpr, counts: Counts) -> _Hoisted:
+    """Hoist the equations of loop-invariant residuals out of the loop, by partial evaluation with known consts."""
     new = len(first.outvars) - counts.outs
     if new and not first.effects:
         unknown = tuple(i >= counts.consts for i in range(len(first.invars)))
-        halves = partial_eval(first, unknown, (True,) * counts.outs + (False,) * new)
-        if not all(halves.unknown_out):
+        partial = partial_eval(first, unknown, (True,) * counts.outs + (False,) * new)
+        if not all(partial.unknown_out):
             numbers = iter(range(counts.consts, counts.consts + new))
-            places = [None if u else next(numbers) for u in halves.unknown_out[counts.outs :]]
-            return _Ahead(halves.known, halves.unknown, halves.sources, places)
-    nothing, _ = build(lambda *consts: [], first.in_avals[: counts.consts])
-    return _Ahead(nothing, first, tuple(range(counts.consts)), [None] * new)
+            places = [None if u else next(numbers) for u in partial.unknown_out[counts.outs :]]
+            return _Hoisted(partial.known, partial.unknown, partial.sources, places)
+    empty, _ = build(lambda *consts: [], first.in_avals[: counts.consts])
+    return _Hoisted(empty, first, tuple(range(counts.consts)), [None] * new)
 
 
-def _taking(second: Jaxpr, in_slices: Sequence[bool], counts: Counts) -> Jaxpr:
-    """The second half with its residuals at their places among constants and slices."""
+def _reorder_inputs(second: Jaxpr, in_slices: Sequence[bool], counts: Counts) -> Jaxpr:
+    """The second body with loop-invariant residuals before its consts and stacked residuals before its x slices."""
     residuals, own = second.invars[: len(in_slices)], second.invars[len(in_slices) :]
     fixed = [v for v, in_slice in zip(residuals, in_slices, strict=True) if not in_slice]
     slices = [v for v, in_slice in zip(residuals, in_slices, strict=True) if in_slice]
@@ -188,5 +190,5 @@ def _taking(second: Jaxpr, in_slices: Sequence[bool], counts: Counts) -> Jaxpr:
 
 
 def _in_types(jaxpr: Jaxpr, carry: Sequence[Atom]) -> Jaxpr:
-    """The jaxpr returning the carry in the types in which it is given."""
+    """The jaxpr with its output carry converted to the types of its input carry."""
     return with_outputs_of(jaxpr, tuple(atom.aval for atom in carry))

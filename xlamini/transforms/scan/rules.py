@@ -1,8 +1,8 @@
-"""What the rules of `scan` make of its body, remembered on it.
+"""Rewrites of a scan body (jvp, transpose, batch, dead code), each memoized on the body.
 
-A body takes constants, the carry and a slice of each stacked input, and returns the carry and a slice of each stacked
-output. Which carries have a tangent, a batch dimension, or are needed at all depends on the step before: each of these
-is found by repeating a rewrite with more carries marked until nothing changes.
+A body takes the consts, the carry and one slice of each x, and returns the carry and one slice of each y. Whether a
+carry has a tangent, has a batch dimension or is live depends on the iteration before. These masks are fixed points: the
+rewrite is repeated with more carries marked until no further one is added.
 """
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from xlamini.transforms.control_flow.carries import with_outputs_of
 
 
 class Parts(NamedTuple):
-    """The operands of a scan, or something that goes along with each: constants, the carry, stacked inputs."""
+    """The operands of a scan, or one attribute of each operand (a tangent, a mask), by role."""
 
     consts: list[Any]
     carry: list[Any]
@@ -35,7 +35,7 @@ class Parts(NamedTuple):
         return *self.consts, *self.carry, *self.xs
 
     def then(self, own: Parts) -> Parts:
-        """Those of two in turn."""
+        """Concatenate field by field: consts, carry, xs."""
         return Parts(*([*first, *second] for first, second in zip(self, own, strict=True)))
 
 
@@ -44,8 +44,13 @@ def parts(values: Sequence[Any], num_consts: int, num_carry: int) -> Parts:
     return Parts(list(values[:num_consts]), list(values[num_consts:start]), list(values[start:]))
 
 
-class Pushed(NamedTuple):
-    """The body with tangents, and which carries and stacked outputs have one."""
+def stack_of(aval: ShapedArray, length: int) -> ShapedArray:
+    """The aval of `length` slices stacked along a new dimension 0, which is not sharded."""
+    return aval.inserted(0, length)
+
+
+class JvpBody(NamedTuple):
+    """The jvp of a body, and masks of the carries and ys whose tangents are nonzero."""
 
     body: Jaxpr
     carry: Mask
@@ -53,8 +58,11 @@ class Pushed(NamedTuple):
 
 
 @rewrite
-def with_tangents(body: Jaxpr, consts: Mask, carry: Mask, xs: Mask) -> Pushed:
-    """Constants, carry and slices, each before their tangents -> carry and slices, each before their tangents."""
+def jvp_body(body: Jaxpr, consts: Mask, carry: Mask, xs: Mask) -> JvpBody:
+    """The jvp of the body, with its inputs and outputs in the order of a scan.
+
+    consts, their tangents, carry, its tangents, xs, their tangents -> carry, its tangents, ys, their tangents
+    """
     count, none = len(carry), (False,) * (len(body.outvars) - len(carry))
     nonzero = until_stable(lambda marked: jvp(body, (*consts, *marked, *xs), (*marked, *none))[1][:count], carry)
     pushed, nonzero_out = jvp(body, (*consts, *nonzero, *xs), (*nonzero, *none))
@@ -68,14 +76,14 @@ def with_tangents(body: Jaxpr, consts: Mask, carry: Mask, xs: Mask) -> Pushed:
     )
     types = body.out_avals[:count]
     made = with_outputs_of(arranged, (*types, *tangents_of(types, nonzero)))
-    return Pushed(made, nonzero, nonzero_out[count:])
+    return JvpBody(made, nonzero, nonzero_out[count:])
 
 
-class Turned(NamedTuple):
-    """A body that goes backwards, and which linear constants, carries and stacked inputs have a cotangent.
+class TransposedBody(NamedTuple):
+    """The transpose of a body, and masks of the linear consts, carries and xs whose cotangents are nonzero.
 
-    It takes the known constants, the cotangents of constants so far and of the carry, slices of the stacked outputs'
-    cotangents and of the known stacked inputs, and returns the cotangents of constants, carry, and slices.
+    nonlinear consts, sums of the cotangents of consts, cotangents of the carry, cotangents of ys, nonlinear xs ->
+    the new sums, cotangents of the carry, cotangents of xs
     """
 
     body: Jaxpr
@@ -85,8 +93,10 @@ class Turned(NamedTuple):
 
 
 @rewrite
-def transposed(body: Jaxpr, consts: Mask, xs: Mask, num_carry: int, carry_cts: Mask, ys_cts: Mask) -> Turned:
-    """The body backwards, all of whose carries are linear; `consts` and `xs` mark what else is."""
+def transpose_body(
+    body: Jaxpr, consts: Mask, xs: Mask, num_carry: int, carry_cts: Mask, ys_cts: Mask
+) -> TransposedBody:
+    """The transpose of a body that is linear in all carries; `consts` and `xs` mask the other linear inputs."""
     linear = (*consts, *(True,) * num_carry, *xs)
     before, after = (False,) * sum(consts), (False,) * sum(xs)
 
@@ -96,12 +106,12 @@ def transposed(body: Jaxpr, consts: Mask, xs: Mask, num_carry: int, carry_cts: M
 
     carry = until_stable(lambda marked: backward(marked)[1].carry, carry_cts)
     made, nonzero = backward(carry)
-    takes = _takes(body, consts, xs, nonzero.consts, carry, ys_cts)
-    return Turned(_accumulating(made, takes), tuple(nonzero.consts), carry, tuple(nonzero.xs))
+    types = _backward_inputs(body, consts, xs, nonzero.consts, carry, ys_cts)
+    return TransposedBody(_accumulate_consts(made, types), tuple(nonzero.consts), carry, tuple(nonzero.xs))
 
 
-class _Takes(NamedTuple):
-    """The types of what a body that goes backwards takes."""
+class _BackwardInputs(NamedTuple):
+    """The input types of a transposed body, by role."""
 
     consts: list[ShapedArray]
     sums: list[ShapedArray]
@@ -110,60 +120,62 @@ class _Takes(NamedTuple):
     xs: list[ShapedArray]
 
 
-def _takes(body: Jaxpr, consts: Mask, xs: Mask, sums: Sequence[bool], carry_cts: Mask, ys_cts: Mask) -> _Takes:
-    given, count = parts(body.in_avals, len(consts), len(carry_cts)), len(carry_cts)
-    return _Takes(
-        chosen(given.consts, inverse(consts)),
-        tangents_of(chosen(given.consts, consts), tuple(sums)),
+def _backward_inputs(
+    body: Jaxpr, consts: Mask, xs: Mask, sums: Sequence[bool], carry_cts: Mask, ys_cts: Mask
+) -> _BackwardInputs:
+    forward, count = parts(body.in_avals, len(consts), len(carry_cts)), len(carry_cts)
+    return _BackwardInputs(
+        chosen(forward.consts, inverse(consts)),
+        tangents_of(chosen(forward.consts, consts), tuple(sums)),
         tangents_of(body.out_avals[:count], carry_cts),
         tangents_of(body.out_avals[count:], ys_cts),
-        chosen(given.xs, inverse(xs)),
+        chosen(forward.xs, inverse(xs)),
     )
 
 
-def _accumulating(backward: Jaxpr, takes: _Takes) -> Jaxpr:
-    """`backward` with the cotangents of constants as carries, to which each step adds."""
+def _accumulate_consts(backward: Jaxpr, types: _BackwardInputs) -> Jaxpr:
+    """`backward` with the cotangents of consts as carries, to which each iteration adds."""
 
-    def turn(*operands: Any) -> list[Any]:
+    def iteration(*operands: Any) -> list[Any]:
         values = iter(operands)
-        consts, sums, carry_cts, ys_cts, xs = ([next(values) for _ in avals] for avals in takes)
+        consts, sums, carry_cts, ys_cts, xs = ([next(values) for _ in avals] for avals in types)
         outs = evaluate(backward, [*consts, *xs, *carry_cts, *ys_cts])
         after = [add_tangents(x, y) for x, y in zip(sums, outs, strict=False)]
         return [*after, *outs[len(after) :]]
 
-    made, _ = build(turn, [aval for avals in takes for aval in avals], backward.name)
-    return with_outputs_of(made, (*takes.sums, *takes.carry_cts))
+    made, _ = build(iteration, [aval for avals in types for aval in avals], backward.name)
+    return with_outputs_of(made, (*types.sums, *types.carry_cts))
 
 
-class Batched(NamedTuple):
-    """The batched body, which carries have a batch dimension, at 0, and where the slices of outputs have theirs."""
+class BatchedBody(NamedTuple):
+    """The batched body, a mask of the carries with a batch dimension (at 0), and the batch dimensions of y slices."""
 
     body: Jaxpr
     carry: Mask
     ys: Dims
 
 
-def batched(body: Jaxpr, axis: Axis, consts: Mask, carry: Mask, xs: Mask) -> Batched:
-    """The body for inputs of which those marked have a batch dimension, at 0."""
+def batch_body(body: Jaxpr, axis: Axis, consts: Mask, carry: Mask, xs: Mask) -> BatchedBody:
+    """The batched body; the masks mark the inputs that have a batch dimension, at 0."""
     count, none = len(carry), (False,) * (len(body.outvars) - len(carry))
 
-    def found(marked: Mask) -> tuple[Jaxpr, Dims]:
+    def batch_for(marked: Mask) -> tuple[Jaxpr, Dims]:
         dims = tuple(0 if m else None for m in (*consts, *marked, *xs))
         return batch(body, axis, dims, (*marked, *none))
 
-    marked = until_stable(lambda marked: [d is not None for d in found(marked)[1][:count]], carry)
-    made, dims = found(marked)
+    marked = until_stable(lambda marked: [d is not None for d in batch_for(marked)[1][:count]], carry)
+    made, dims = batch_for(marked)
     types = [batched_aval(a, axis, 0 if m else None) for a, m in zip(body.out_avals, marked, strict=False)]
-    return Batched(with_outputs_of(made, tuple(types)), marked, dims[count:])
+    return BatchedBody(with_outputs_of(made, tuple(types)), marked, dims[count:])
 
 
-def needed(body: Jaxpr, num_consts: int, num_carry: int, used: Sequence[bool]) -> tuple[Mask, Mask]:
-    """The inputs and outputs of the body that a scan needs of which these results are used."""
+def live_masks(body: Jaxpr, num_consts: int, num_carry: int, used: Sequence[bool]) -> tuple[Mask, Mask]:
+    """Masks of the body's live inputs and outputs, where `used` marks the live results of the scan."""
     ys = tuple(used[num_carry:])
 
     def inputs(marked: Mask) -> Mask:
         return dce(body, (*marked, *ys))[1]
 
     carry = until_stable(lambda marked: inputs(marked)[num_consts : num_consts + num_carry], used[:num_carry])
-    found = parts(inputs(carry), num_consts, num_carry)
-    return (*found.consts, *carry, *found.xs), (*carry, *ys)
+    live = parts(inputs(carry), num_consts, num_carry)
+    return (*live.consts, *carry, *live.xs), (*carry, *ys)

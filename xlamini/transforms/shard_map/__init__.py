@@ -1,1 +1,1 @@
-"""Programs written for one device of a mesh: shard_map."""
+"""SPMD programs with manual axes: shard_map, smap and pmap."""

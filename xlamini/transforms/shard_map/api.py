@@ -1,4 +1,4 @@
-"""shard_map: a function written for one device runs on every device of a mesh, each on its part of the arguments."""
+"""The public function `shard_map`: a per-device function runs on all devices of a mesh, each on its shards."""
 from __future__ import annotations
 
 import functools
@@ -34,25 +34,25 @@ def shard_map(
     axis_names: Set[Any] = frozenset(),
     check_vma: bool = True,
 ) -> Any:
-    """A function that every device of a mesh runs on its part of the arguments.
+    """A function that every device of a mesh runs on its shards of the arguments.
 
     Args:
-      f: takes parts and returns parts; collectives such as `lax.psum` refer to the axes of the mesh by name.
-      out_specs: how the parts make up each output: a PartitionSpec, or a tree of them that is a prefix of the output.
-        An axis that is not named says that devices along it have the same.
-      in_specs: how each positional argument is split, likewise. Arguments that lie otherwise are moved. Left out, along
-        axes of type Explicit: as they are.
-      mesh: the mesh; the one that `set_mesh` set, if it is left out. Within another shard_map it is the mesh of that
-        one, and may be left out, or be what `sharding.get_abstract_mesh()` gives.
-      axis_names: the axes that `f` is written for, if not all; of the others the compiler decides. Those of a shard_map
-        around are so already.
-      check_vma: track which values vary along which axes: an output that may differ between devices which out_specs
-        says have the same is an error, and the derivative with respect to what devices share sums what each of them
-        finds. Without it nothing is checked, and collectives are differentiated as if every value varied.
+      f: takes shards and returns shards; collectives such as `lax.psum` refer to the axes of the mesh by name.
+      out_specs: how the shards form each output: a PartitionSpec, or a pytree of them that is a prefix of the output.
+        The output is replicated along an axis that the spec does not name.
+      in_specs: how each positional argument is sharded, likewise. Arguments with another sharding are moved. If left
+        out, for axes of type Explicit: the sharding in the arguments' types.
+      mesh: the mesh; by default the one that `set_mesh` set. A nested shard_map uses the mesh of the outer one, which
+        may be left out, or be the result of `sharding.get_abstract_mesh()`.
+      axis_names: the manual axes, if not all; the compiler partitions along the others. Manual axes of an outer
+        shard_map stay manual.
+      check_vma: track the mesh axes along which each value may vary. Then an output that may differ along an axis that
+        out_specs does not name is an error, and the gradient of a replicated input is summed over the devices. Without
+        it nothing is checked, and collectives are differentiated as if every value varied.
 
-    Without `f` it is a decorator. Raises ShardingError for a spec that names no axis of the mesh, or one of a shard_map
-    around, or does not divide an argument, and within another shard_map for another mesh; ValueError for trees that
-    are no prefixes and outputs that vary.
+    Without `f` it is a decorator. Raises ShardingError for a spec that names no axis of the mesh, or a manual axis of
+    an outer shard_map, or does not divide an argument, and for a nested shard_map over another mesh; ValueError for
+    specs that are not a prefix, and for outputs that vary.
 
     >>> from xlamini.sharding import PartitionSpec as P
     >>> mesh = xlamini.make_mesh((1,), ("x",))
@@ -98,7 +98,7 @@ def _mapped(
 
 
 class Operands(NamedTuple):
-    """The arguments of a call, flat, and what errors say of them and of the function."""
+    """The flat arguments of a call, with their names and the function's name for error messages."""
 
     leaves: Sequence[Any]
     tree: Any
@@ -108,7 +108,7 @@ class Operands(NamedTuple):
 
 
 def operands_of(f: Callable[..., Any], args: Sequence[Any]) -> Operands:
-    """The positional arguments of a call; an error for one that is no array, or has no value."""
+    """The flat positional arguments of a call; an error for one that is no array, or has no value."""
     leaves, tree = flatten_from_user((args, {}))
     names, fun_name = ArgNames(f, tree), name_of(f)
     avals = avals_of(leaves, names, fun_name)
@@ -123,7 +123,7 @@ def on_each(
     outs_of: Callable[[Trace], Sequence[PartitionSpec]],
     params: dict[str, Any],
 ) -> Any:
-    """Run `f` on each device's parts of the operands; `outs_of` says of its trace how the outputs lie."""
+    """Run `f` on each device's shards of the operands; `outs_of(trace)` returns the specs of the outputs."""
     leaves, tree, names, avals, name = operands
     mesh = params["mesh"]
     places = [placed_for(aval, mesh, params["manual"], spec) for aval, spec in zip(avals, ins, strict=True)]
@@ -136,12 +136,12 @@ def on_each(
     with manual_axes(params):
         jaxpr = varying_as(traced.jaxpr, allowed, params["check_vma"])
     specs = {"in_specs": (*(PartitionSpec(),) * len(traced.captured), *ins), "out_specs": tuple(outs)}
-    found = shard_map_p.bind(*traced.captured, *leaves, jaxpr=jaxpr, **specs, **params)
-    return rebuilt(traced.out_tree, found)
+    flat = shard_map_p.bind(*traced.captured, *leaves, jaxpr=jaxpr, **specs, **params)
+    return rebuilt(traced.out_tree, flat)
 
 
 def checked_mesh(face: str, mesh: Any, name: str) -> Mesh:
-    """The mesh that a function is mapped over, by default the one here; within a shard_map it is the same."""
+    """The mesh that a function is mapped over, by default the current one; a nested shard_map has the same mesh."""
     here, abstract = get_mesh(), get_abstract_mesh()
     found = here if mesh is None or (isinstance(mesh, AbstractMesh) and mesh == abstract) else mesh
     if isinstance(found, AbstractMesh):
@@ -159,7 +159,7 @@ def checked_mesh(face: str, mesh: Any, name: str) -> Mesh:
 
 
 def _manual(axis_names: frozenset[Any], mesh: Mesh) -> frozenset[Any]:
-    """The axes that become manual: those that are named, or all, but for those that are so already."""
+    """The axes that become manual: the named ones, or all, without the manual axes of an outer shard_map."""
     unknown = sorted(axis_names.difference(mesh.axis_names), key=str)
     if unknown:
         known = ", ".join(map(repr, mesh.axis_names))
@@ -170,7 +170,7 @@ def _manual(axis_names: frozenset[Any], mesh: Mesh) -> frozenset[Any]:
 def _traced(
     f: Callable[..., Any], in_tree: Any, parts: Sequence[ShapedArray], names: Any, name: str, params: dict[str, Any]
 ) -> Trace:
-    """The function of one device; where nothing is checked, all that it computes with varies."""
+    """Trace the per-device function; without check_vma all its inputs are marked as varying."""
 
     def of_varying(*args: Any, **kwargs: Any) -> Any:
         args, kwargs = tree_map(lambda x: varying_along(x, params["manual"]), (args, kwargs))
@@ -181,9 +181,9 @@ def _traced(
 
 
 def inferred(said: str, avals: Sequence[ShapedArray], params: dict[str, Any]) -> list[PartitionSpec]:
-    """The specs that the types of arguments say; ValueError where an axis is of another type than Explicit.
+    """The specs from the arguments' types; ValueError unless all manual axes are of type Explicit.
 
-    Errors begin with the argument that was left out.
+    `said` names the argument that was left out, for error messages.
     """
     mesh, manual = params["mesh"], params["manual"]
     silent = sorted(manual.difference(mesh.explicit_axes), key=str)
@@ -196,7 +196,7 @@ def inferred(said: str, avals: Sequence[ShapedArray], params: dict[str, Any]) ->
 
 
 def _specs(argument: str, specs: Any, tree: Any, of: str, params: dict[str, Any]) -> list[PartitionSpec]:
-    """The spec of each leaf; errors name the argument of shard_map."""
+    """The spec of each leaf; error messages name the `argument` of shard_map."""
     found = flatten_axes("shard_map", specs, tree, (argument, of))
     for spec in found:
         if not isinstance(spec, PartitionSpec):
@@ -208,7 +208,7 @@ def _specs(argument: str, specs: Any, tree: Any, of: str, params: dict[str, Any]
 
 
 def _why_not(axis: Any, manual: frozenset[Any]) -> str:
-    """Why a spec cannot name an axis that does not become manual here."""
+    """The reason why a spec cannot name this axis, which does not become manual here."""
     if axis in manual_here():
         return f"along {axis!r} a shard_map around splits already; say here only how its parts are split further"
     known = ", ".join(map(repr, sorted(manual, key=str)))
@@ -225,7 +225,7 @@ def _part(aval: ShapedArray, spec: PartitionSpec, params: dict[str, Any], name: 
 def _allowed(
     traced: Trace, specs: Sequence[PartitionSpec], params: dict[str, Any], name: str
 ) -> tuple[frozenset[Any], ...]:
-    """Along which axes each output varies, by its spec; ValueError for one that may vary along more."""
+    """The axes along which each output may vary by its spec; ValueError for an output that varies along others."""
     avals = traced.jaxpr.out_avals
     allowed = allowed_axes(avals, specs, params["manual"])
     for i, (aval, spec, axes) in enumerate(zip(avals, specs, allowed, strict=True)):

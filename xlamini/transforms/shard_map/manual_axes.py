@@ -1,4 +1,4 @@
-"""The axes of shard_map's mesh as named axes, while its program is traced or rewritten."""
+"""The manual axes of a shard_map as named axes, while its program is traced or rewritten."""
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -12,9 +12,9 @@ from xlamini.runtime.meshes.current_mesh import manual_mesh
 
 @contextmanager
 def manual_axes(params: dict[str, Any]) -> Iterator[None]:
-    """Let collectives refer to the `manual` axes of the `mesh`; with `check_vma` what varies along them is tracked.
+    """Let collectives refer to the `manual` axes of the `mesh`; with `check_vma` values track the axes they vary along.
 
-    Within a shard_map around they are manual besides those of that one, of the same mesh.
+    In a nested shard_map the manual axes of the outer one stay manual.
     """
     mesh, manual, checked = params["mesh"], params["manual"], params["check_vma"]
     with manual_mesh(mesh, manual | manual_here()), ExitStack() as stack:
@@ -25,5 +25,5 @@ def manual_axes(params: dict[str, Any]) -> Iterator[None]:
 
 
 def manual_here() -> frozenset[Any]:
-    """The axes that what is traced or rewritten here is written for one device along."""
+    """The manual axes of the program that is being traced or rewritten."""
     return frozenset(axis.name for axis in axes_here() if axis.manual)

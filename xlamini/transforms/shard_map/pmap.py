@@ -1,7 +1,7 @@
-"""pmap: a function runs on several devices, each on one entry of the arguments; shard_map over a mesh of one axis.
+"""The public function `pmap`: a function runs on several devices, each on one entry; a shard_map over one axis.
 
-Each argument is split along its mapped axis; what a device gets has that axis with size 1, which is taken off. As in
-shard_map without `check_vma`, collectives are differentiated as if every value varied.
+Each argument is sharded along its mapped axis; a shard has size 1 there, and the axis is squeezed. As in shard_map
+without `check_vma`, collectives are differentiated as if every value varied.
 """
 from __future__ import annotations
 
@@ -44,22 +44,22 @@ def pmap(
 ) -> Any:
     """A compiled function that runs `fun` on several devices, each on one entry along the mapped axis of the arguments.
 
-    As `vmap` does it takes arguments with one dimension more; its size is the number of devices. New programs read
-    better with `jit` of arrays on a mesh, or with `shard_map`.
+    Like `vmap` it adds one dimension to the arguments; its size is the number of devices. Prefer `jit` with arrays on a
+    mesh, or `shard_map`, in new programs.
 
     Args:
       fun: the function of one device.
       axis_name: the name of the mapped axis, for collectives such as `lax.psum`.
-      in_axes: for each positional argument the axis that is mapped (None: every device gets the whole), as an int or a
-        tree that is a prefix of the argument. Keyword arguments are mapped over axis 0.
-      out_axes: where the devices' results are stacked, likewise; None takes those of the first device.
-      static_broadcasted_argnums: arguments that Python gets as they are; they must be hashable.
+      in_axes: the mapped axis of each positional argument (None: replicated), as an int or a pytree that is a prefix of
+        the argument. Keyword arguments are mapped over axis 0.
+      out_axes: the axis along which the devices' results are stacked, likewise; None returns the first device's result.
+      static_broadcasted_argnums: arguments that are passed to Python unchanged; they must be hashable.
       devices: the devices, in order; by default the first ones of this process on `backend`.
-      axis_size: the number of devices, which the arguments tell otherwise.
-      donate_argnums: arguments whose memory may be used for outputs.
+      axis_size: the number of devices; by default the size of the mapped axes.
+      donate_argnums: arguments whose buffers may be reused for outputs.
 
-    Results lie on the devices, split along the mapped axis. Raises ShardingError where there are too few devices, and
-    ValueError if the sizes of the mapped axes differ or a tree of axes does not fit.
+    Results are sharded over the devices along the mapped axis. Raises ShardingError if there are too few devices, and
+    ValueError if the sizes of the mapped axes differ or the structure of the axes does not fit.
 
     >>> pmap(lambda x: xlamini.lax.psum(x, "i"), axis_name="i")(xlamini.numpy.ones((1, 3)))
     Array([[1., 1., 1.]], dtype=float32)
@@ -74,7 +74,7 @@ def pmap(
 
 
 class Mapping(NamedTuple):
-    """What the user said to `pmap`."""
+    """The arguments of one `pmap` call."""
 
     fun: Callable[..., Any]
     axis_name: Any
@@ -110,7 +110,7 @@ def _mapped(mapping: Mapping, *args: Any, **kwargs: Any) -> Any:
 
 
 def _of_dynamic(in_axes: Any, dynamic: Sequence[int], count: int) -> Any:
-    """The axes of the arguments that are not static; entries for the others are of no meaning."""
+    """The entries of `in_axes` for the arguments that are not static; entries for static ones are ignored."""
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
     if isinstance(in_axes, tuple) and len(in_axes) == count:
@@ -119,7 +119,7 @@ def _of_dynamic(in_axes: Any, dynamic: Sequence[int], count: int) -> Any:
 
 
 def _devices(mapping: Mapping, size: int, fun_name: str) -> Sequence[Device]:
-    """One device for each entry; ShardingError where there are fewer."""
+    """One device for each entry; ShardingError if there are fewer devices."""
     known = mapping.devices or local_devices(backend=mapping.backend)
     if size <= len(known):
         return known[:size]
@@ -135,7 +135,7 @@ def _spec(mapping: Mapping, dim: Dim) -> PartitionSpec:
 
 
 class _Inside:
-    """What a device runs: the function, of entries without the mapped axis; results get it. It notes how they lie."""
+    """The per-device function: it squeezes the mapped axis of inputs, expands outputs, and records their specs."""
 
     def __init__(self, mapping: Mapping, args: Sequence[Any], dynamic: Sequence[int], dims: Sequence[Dim]):
         self.mapping, self.args, self.dynamic, self.dims = mapping, list(args), dynamic, dims

@@ -1,11 +1,11 @@
-"""The `shard_map` primitive: a jaxpr that every device of a mesh runs on its part of the operands.
+"""The primitive `shard_map`: a jaxpr that every device of a mesh runs on its shards of the operands.
 
-The inputs and outputs of the jaxpr have the types of parts; `in_specs` and `out_specs` say which. Rewrites of a
-shard_map are shard_maps of the rewritten jaxpr: a tangent lies as its primal does, a residual as its type says that it
-varies.
+The inputs and outputs of the jaxpr have the types of shards; `in_specs` and `out_specs` are the shardings of the whole
+values. A rewrite binds a shard_map of the rewritten jaxpr: a tangent has the spec of its primal, and a residual is
+sharded along the axes on which its type varies.
 
-Within another shard_map the mesh is the same, and `manual` are axes that are not manual there. What varies along those
-that are, does so inside and outside alike.
+A nested shard_map has the mesh of the outer one, and its `manual` axes are not manual there. A value that varies along
+an outer manual axis varies along it both inside and outside of the nested shard_map.
 """
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ Specs = tuple[Spec, ...]
 
 
 class ShardMap(HigherOrder):
-    """A program of each device; `manual` are the axes of the mesh that it is written for."""
+    """A per-device (SPMD) program; `manual` are the manual axes of the mesh."""
 
     name = "shard_map"
 
@@ -74,7 +74,7 @@ class ShardMap(HigherOrder):
             lin = linearize(jaxpr, nonzero)
         first = Half(lin.primal, primals, ins, outs)
         second = Half(lin.tangent, given(tangents), chosen(ins, nonzero), chosen(outs, lin.nonzero_out))
-        results, found = self._in_halves(params, first, second, lin.sources)
+        results, found = self._run_both(params, first, second, lin.sources)
         return results, self._with_zeros(jaxpr, params, lin.nonzero_out, found)
 
     def partial_eval(self, unknown: Sequence[bool], operands: Sequence[Any], *, jaxpr: Jaxpr, **params: Any) -> Any:
@@ -84,7 +84,7 @@ class ShardMap(HigherOrder):
         known_outs, later_outs = chosen(outs, inverse(halves.unknown_out)), chosen(outs, halves.unknown_out)
         first = Half(halves.known, chosen(operands, known), chosen(ins, known), known_outs)
         second = Half(halves.unknown, chosen(operands, unknown), chosen(ins, unknown), later_outs)
-        results, later = self._in_halves(params, first, second, halves.sources)
+        results, later = self._run_both(params, first, second, halves.sources)
         return merged(halves.unknown_out, later, results)
 
     def transpose(self, cts: Sequence[Any], *operands: Any, jaxpr: Jaxpr, **params: Any) -> list[Any]:
@@ -101,7 +101,7 @@ class ShardMap(HigherOrder):
         self, axis: Axis, operands: Sequence[Any], dims: Sequence[int | None], *, jaxpr: Jaxpr, **params: Any
     ) -> Any:
         if axis.name in params["manual"]:
-            axis = axis._replace(name=None)  # inside, the name is that of the mesh's axis
+            axis = axis._replace(name=None)  # inside, the mesh axis shadows vmap's axis of this name
         axis = axis._replace(placed=placed_within(axis.placed, params["mesh"], params["manual"]))
         with manual_axes(params):
             batched, out_dims = batch(jaxpr, axis, tuple(dims))
@@ -133,11 +133,11 @@ class ShardMap(HigherOrder):
         return list(used_inputs), list(used), {**params, **specs, "jaxpr": jaxpr}
 
     def operand_avals(self, params: dict[str, Any]) -> list[ShapedArray]:
-        """Along the axes of a shard_map around operands vary as the inputs of the jaxpr do."""
+        """The avals of the jaxpr's inputs without `manual` axes; operands vary along the axes of an outer shard_map."""
         return [a.varying(a.vma - params["manual"]) for a in params["jaxpr"].in_avals]
 
     def cost(self, *avals: ShapedArray, jaxpr: Jaxpr, mesh: Mesh, manual: frozenset[Any], **params: Any) -> Cost:
-        """What devices along the manual axes compute together; the compiler parts it among the others."""
+        """The cost of one device times the number of devices along the manual axes; other axes only divide it."""
         one, count = cost_of(jaxpr), parts_along(mesh, manual)
         return Cost(one.flops * count, one.bytes * count)
 
@@ -148,7 +148,7 @@ class ShardMap(HigherOrder):
         return tuple(name for name in super().named_axes(params) if name not in params["manual"])
 
     def with_captured(self, operands: Sequence[Any], params: dict[str, Any]) -> Any:
-        """What is captured is whole on every device."""
+        """Captured values become operands that are replicated on every device."""
         jaxpr = params["jaxpr"]
         specs = (*(PartitionSpec(),) * len(jaxpr.consts), *params["in_specs"])
         return [*jaxpr.consts, *operands], {**params, "jaxpr": close_over(jaxpr), "in_specs": specs}
@@ -161,17 +161,17 @@ class ShardMap(HigherOrder):
         params: dict[str, Any],
         operands: Sequence[Any],
     ) -> list[Any]:
-        """A shard_map of another jaxpr over the same mesh, whose outputs vary as its specs say."""
+        """Bind a shard_map of another jaxpr over this mesh; its outputs vary along the axes of their specs."""
         allowed = allowed_axes(jaxpr.out_avals, out_specs, params["manual"])
         with manual_axes(params):
             fitting = varying_as(jaxpr, allowed, params["check_vma"])
         specs = {"in_specs": tuple(in_specs), "out_specs": tuple(out_specs)}
         return self.bind(*operands, **{**params, **specs, "jaxpr": fitting})
 
-    def _in_halves(
+    def _run_both(
         self, params: dict[str, Any], first: Half, second: Half, sources: Sequence[int]
     ) -> tuple[list[Any], list[Any]]:
-        """The results of two halves, the second of which first takes the residuals that `sources` finds."""
+        """The results of two shard_maps; the second takes the residuals at `sources`, then its own operands."""
         mesh, manual, count = params["mesh"], params["manual"], len(first.out_specs)
         with manual_axes(params):
             giving, specs = with_residuals(first.jaxpr, count, mesh, manual)
@@ -190,7 +190,7 @@ class ShardMap(HigherOrder):
 
 
 class Half(NamedTuple):
-    """The first or the second part of a program: its jaxpr, operands, and how these and its outputs lie."""
+    """One of the two programs of linearize or partial evaluation: jaxpr, own operands, and input and output specs."""
 
     jaxpr: Jaxpr
     operands: Sequence[Any]
@@ -200,7 +200,7 @@ class Half(NamedTuple):
 
 @rewrite
 def varying_as(jaxpr: Jaxpr, wanted: tuple[frozenset[Any], ...], checked: bool) -> Jaxpr:
-    """The jaxpr with outputs that vary along these axes; what varies along more is said not to, where none checks."""
+    """The jaxpr with outputs that vary along these axes; without checks, further axes are removed by `unvary`."""
     if tuple(a.vma for a in jaxpr.out_avals) == wanted:
         return jaxpr
     return _rebuilt(jaxpr, lambda outs: [_fitted(x, axes, checked) for x, axes in zip(outs, wanted, strict=True)])
@@ -214,7 +214,7 @@ def _fitted(x: Any, axes: frozenset[Any], checked: bool) -> Any:
 
 
 def with_residuals(jaxpr: Jaxpr, count: int, mesh: Mesh, manual: frozenset[Any]) -> tuple[Jaxpr, Specs]:
-    """The first half with residuals of one dimension or more, where they vary, and their specs."""
+    """The first program and the specs of its residuals; a varying scalar gets a dimension, to be sharded along."""
     scalars = [i for i, a in enumerate(jaxpr.out_avals) if i >= count and a.vma & manual and not a.ndim]
     if scalars:
         jaxpr = _raised(jaxpr, tuple(scalars))
@@ -227,7 +227,7 @@ def _raised(jaxpr: Jaxpr, which: tuple[int, ...]) -> Jaxpr:
 
 
 def taking_residuals(jaxpr: Jaxpr, sources: Sequence[int], first_new: int, manual: frozenset[Any]) -> Jaxpr:
-    """The second half, taking the residuals that `with_residuals` gave a dimension."""
+    """The second program, with a squeeze of the residuals that `with_residuals` expanded."""
     residuals = zip(jaxpr.in_avals, sources, strict=False)
     which = tuple(i for i, (a, at) in enumerate(residuals) if at >= first_new and a.vma & manual and not a.ndim)
     return _lowered(jaxpr, which) if which else jaxpr
@@ -244,14 +244,14 @@ def _lowered(jaxpr: Jaxpr, which: tuple[int, ...]) -> Jaxpr:
 
 
 def _rebuilt(jaxpr: Jaxpr, change: Callable[[list[Any]], list[Any]]) -> Jaxpr:
-    """The jaxpr with other outputs, made of those it has."""
+    """The jaxpr with `change` applied to its outputs."""
     return build(lambda *operands: change(evaluate(jaxpr, operands)), jaxpr.in_avals, jaxpr.name)[0]
 
 
 def _on_each(
     ctx: Any, jaxpr: Jaxpr, operands: Sequence[Any], mesh: Mesh, manual: frozenset[Any], ins: Specs, outs: Specs
 ) -> list[Any]:
-    """`sdy.manual_computation`: a region that each device runs on its parts."""
+    """The `sdy.manual_computation` operation: a region that each device runs on its shards."""
     meshes, names = ctx.module.meshes, ", ".join(f'"{name}"' for name in mesh.axis_names if name in manual)
     is_open = len(ctx.module.manual_axes) < len(mesh.axis_names)
 
@@ -261,7 +261,7 @@ def _on_each(
         return f"#sdy.sharding_per_value<[{', '.join(text.removeprefix('#sdy.sharding') for text in each)}]>"
 
     def body(*arguments: Any) -> Sequence[Any]:
-        ctx.constants = {}  # what stands around the region cannot be used in it
+        ctx.constants = {}  # the region is isolated: it cannot use constants from outside
         return ctx.body(jaxpr, arguments, "shard_map")
 
     region = ctx.region([ctx.mlir.type(a) for a in jaxpr.in_avals], body, "sdy.return")

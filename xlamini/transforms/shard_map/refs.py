@@ -1,4 +1,4 @@
-"""Refs among the arguments of shard_map: each device has a ref of its part, and the parts written make up the whole."""
+"""Refs as arguments of shard_map: each device has a ref of its shard, and the written shards form the new value."""
 from __future__ import annotations
 
 import functools
@@ -14,7 +14,7 @@ from xlamini.core.tracer import aval_of
 def with_parts_of_refs(
     run: Callable[..., Any], f: Callable[..., Any], args: Sequence[Any], in_specs: Any, out_specs: Any, **options: Any
 ) -> Any:
-    """`run(f, args, ...)`, where refs stand for their values, of which the last ones are further outputs."""
+    """`run(f, args, ...)` with refs replaced by their values; the final values are further outputs, written back."""
     leaves, tree = flatten_from_user((tuple(args), {}), is_holder)
     at = [i for i, x in enumerate(leaves) if is_holder(x)]
     if not at:
@@ -32,7 +32,7 @@ def with_parts_of_refs(
 
 
 def _of_values(f: Callable[..., Any], tree: Any, refs: dict[int, Any]) -> Callable[..., tuple[Any, list[Any]]]:
-    """`f` of values in place of the refs at these leaves, which also returns what the refs hold in the end."""
+    """`f` as a function of values at the leaves of `refs`, which also returns the final values of these refs."""
 
     @functools.wraps(f)
     def of_values(*args: Any) -> tuple[Any, list[Any]]:

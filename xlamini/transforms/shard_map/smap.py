@@ -1,4 +1,4 @@
-"""smap: shard_map over one axis of the mesh that is set, with numbers of dimensions in place of PartitionSpecs."""
+"""The public function `smap`: shard_map over one axis of the current mesh, with dimension numbers as specs."""
 from __future__ import annotations
 
 import functools
@@ -23,22 +23,22 @@ _LEFT_OUT: Any = object()
 def smap(
     f: Callable[..., Any] | None = None, /, *, in_axes: Any = _LEFT_OUT, out_axes: Any, axis_name: Any
 ) -> Any:
-    """A function that devices along one axis of the mesh run, each on its part of the arguments.
+    """A function that the devices along one axis of the mesh run, each on its shards of the arguments.
 
-    It is `shard_map` over the mesh that `set_mesh` set, or that of a shard_map or smap around. Along the other axes the
-    compiler decides, or another smap within.
+    It is `shard_map` over the mesh that `set_mesh` set, or over the mesh of an outer shard_map or smap. The compiler,
+    or a nested smap, partitions along the other axes.
 
     Args:
-      f: takes parts and returns parts; collectives such as `lax.psum` refer to the axis by name.
-      in_axes: which dimension of each positional argument is split along the axis (None: none, each device gets all):
-        an int or None for all, or a tuple with an entry for each argument, which may be a tree that is a prefix of it.
-        Left out, along an axis of type Explicit: as the arguments are.
-      out_axes: along which dimension the parts make up each output (None: devices have the same), or a tree likewise.
+      f: takes shards and returns shards; collectives such as `lax.psum` refer to the axis by name.
+      in_axes: the dimension of each positional argument that is sharded along the axis (None: replicated): an int or
+        None for all, or a tuple with an entry for each argument, which may be a pytree that is a prefix of it. If left
+        out, for an axis of type Explicit: the sharding in the arguments' types.
+      out_axes: the dimension along which the shards form each output (None: replicated), or a pytree likewise.
       axis_name: the axis of the mesh.
 
-    Without `f` it is a decorator. Raises ShardingError for an axis that the mesh does not have, that an smap around has
-    taken, or that does not divide an argument; ValueError if no mesh is set, for a dimension that is not there, and for
-    an output that differs between devices where out_axes is None.
+    Without `f` it is a decorator. Raises ShardingError for an axis that the mesh does not have, that an outer smap has
+    made manual, or that does not divide an argument; ValueError if no mesh is set, for a dimension that does not exist,
+    and for an output with `out_axes=None` that differs between devices.
 
     >>> total = smap(lambda a: xlamini.lax.psum(a.sum(), "x"), in_axes=0, out_axes=None, axis_name="x")
     >>> with xlamini.set_mesh(xlamini.make_mesh((1,), ("x",))):
@@ -60,7 +60,7 @@ def smap(
 
 
 def _check_options(in_axes: Any, out_axes: Any, axis_name: Any) -> None:
-    """TypeError for what can be no arguments of smap, whatever the function is called with."""
+    """TypeError for invalid options, before the function is called."""
     if isinstance(axis_name, tuple | list | set | frozenset):
         raise TypeError(f"smap: axis_name must be one axis, got {axis_name!r}; use one smap in another, or shard_map")
     if in_axes is not _LEFT_OUT and not isinstance(in_axes, int | tuple | None):
@@ -101,7 +101,7 @@ def _check_axis(axis_name: Any, mesh: Mesh) -> None:
 
 
 def _spec(dim: Any, aval: ShapedArray, said: str, axis_name: Any) -> PartitionSpec:
-    """The spec of a leaf that is split along one dimension; errors begin with what was `said` of it."""
+    """The spec of a leaf that is sharded along dimension `dim`; `said` begins the error messages."""
     if dim is None:
         return PartitionSpec()
     if not isinstance(dim, int):

@@ -1,4 +1,4 @@
-"""PartitionSpecs of what a program for one device takes and returns: local types, and global ones."""
+"""Conversions between the global types of shard_map's operands and results, their specs, and the types of shards."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -17,14 +17,14 @@ Spec = PartitionSpec
 
 
 def local_aval(aval: ShapedArray, mesh: Mesh, manual: frozenset[Any], spec: Spec) -> ShapedArray:
-    """The type of the part that one device holds; ShardingError where there are no even parts."""
+    """The type of one device's shard; ShardingError if the spec does not divide the array evenly."""
     shape = NamedSharding(mesh, spec).shard_shape(aval.shape)
     split = _within(aval.split, mesh, manual)
     return aval.update(shape=shape, split=split).varying(aval.vma | spec.axes)
 
 
 def global_aval(aval: ShapedArray, mesh: Mesh, manual: frozenset[Any], spec: Spec) -> ShapedArray:
-    """The type of the whole, of which each device along the `manual` axes returns a part."""
+    """The type of the global array, from the type of one device's shard."""
     names = spec.names_of(aval.ndim)
     shape = [size * parts_along(mesh, axes) for size, axes in zip(aval.shape, names, strict=True)]
     split = around(aval.split, mesh, spec, aval.ndim)
@@ -32,7 +32,7 @@ def global_aval(aval: ShapedArray, mesh: Mesh, manual: frozenset[Any], spec: Spe
 
 
 def around(inside: AvalSharding | None, mesh: Mesh, spec: Spec, ndim: int) -> AvalSharding | None:
-    """How the type of the whole says that it is split: along the spec's explicit axes, and as its parts are."""
+    """The sharding in the type of the global array: the spec's explicit axes, and the sharding of the shards' type."""
     explicit = _types(mesh, frozenset())
     named = split_of(explicit, spec, ndim)
     entries = [s.entries for s in (named, inside) if s is not None]
@@ -40,46 +40,46 @@ def around(inside: AvalSharding | None, mesh: Mesh, spec: Spec, ndim: int) -> Av
 
 
 def placed_for(aval: ShapedArray, mesh: Mesh, manual: frozenset[Any], spec: Spec) -> AvalSharding | None:
-    """How an argument is to be split: along explicit axes as its spec says, along others as it is."""
+    """The sharding that an argument is moved to: its spec's along manual axes, its own along others."""
     return around(_within(aval.split, mesh, manual), mesh, spec, aval.ndim)
 
 
 def placed_within(placed: Any, mesh: Mesh, manual: frozenset[Any]) -> Any:
-    """What types say inside of the axis that vmap adds: it is split as outside, if not along manual axes."""
+    """The sharding of vmap's axis inside of the shard_map: the outer one, or None if it is along a manual axis."""
     if placed is None or manual.intersection(placed[1]):
         return None
     return _types(mesh, manual), placed[1]
 
 
 def said_by(aval: ShapedArray, manual: frozenset[Any]) -> Spec:
-    """The spec that an argument's type says."""
+    """The spec of an argument's type, along the manual axes."""
     entries = () if aval.split is None else aval.split.entries
     return PartitionSpec(*[tuple(n for n in names if n in manual) for names in entries])
 
 
 def _within(split: AvalSharding | None, mesh: Mesh, manual: frozenset[Any]) -> AvalSharding | None:
-    """What the type of a part says of the axes that are not manual."""
+    """The sharding of a shard's type: along the axes that are not manual."""
     return split and split.on(_types(mesh, manual))
 
 
 def _types(mesh: Mesh, manual: frozenset[Any]) -> AbstractMesh:
-    """The mesh as types speak of it here, or within a program that is written for these axes too."""
+    """The abstract mesh in the types of values, where `manual` axes are manual besides the current ones."""
     return with_manual(mesh.abstract_mesh, manual | manual_here())
 
 
 def stacked_spec(aval: ShapedArray, mesh: Mesh, manual: frozenset[Any]) -> Spec:
-    """The spec of a value of one dimension or more that varies as its type says: devices' parts one after the other."""
+    """The spec of a residual: dimension 0 is sharded along the axes on which its type varies."""
     axes = tuple(name for name in mesh.axis_names if name in aval.vma & manual)
     return PartitionSpec(axes) if axes else PartitionSpec()
 
 
 def moved(spec: Spec, dim: int | None) -> Spec:
-    """The spec of the same array with a further dimension at `dim`, which is not split."""
+    """The spec with a further, unsharded dimension at `dim`."""
     return spec if dim is None else spec.inserted(dim)
 
 
 def allowed_axes(
     avals: Sequence[ShapedArray], specs: Sequence[Spec], manual: frozenset[Any]
 ) -> tuple[frozenset[Any], ...]:
-    """Along which axes outputs may vary: those that their specs name, and those of a shard_map around."""
+    """The axes along which outputs may vary: the axes of their specs, and the manual axes of an outer shard_map."""
     return tuple(spec.axes | (aval.vma - manual) for aval, spec in zip(avals, specs, strict=True))

@@ -1,1 +1,1 @@
-"""Placement that users ask for: device_put, sharding constraints, axis types, arrays of several processes."""
+"""Explicit placement: device_put, sharding constraints, axis types, and multi-process arrays."""

@@ -1,4 +1,4 @@
-"""auto_axes, explicit_axes: functions for whom axes of the mesh are of another type."""
+"""auto_axes and explicit_axes: functions that run with other axis types of the mesh."""
 from __future__ import annotations
 
 import functools
@@ -24,16 +24,16 @@ def auto_axes(
     axes: AxisName | Sequence[AxisName] | None = None,
     out_sharding: Any = None,
 ) -> Any:
-    """A function within which the compiler decides along axes of the mesh that are of type Explicit.
+    """A function that runs with Explicit axes of the mesh as Auto axes: the compiler partitions along them.
 
     Args:
-      f: the function; types of values in it do not speak of the axes.
+      f: the function; types of values in it have no sharding along the axes.
       axes: a name or several; by default all of the mesh's explicit axes.
-      out_sharding: how the results are split: a PartitionSpec or NamedSharding, or a tree of them that is a prefix of
-        the output. It may also be given in the call. None: whole.
+      out_sharding: the sharding of the results: a PartitionSpec or NamedSharding, or a pytree of them that is a prefix
+        of the output. It may also be passed in the call. None: replicated.
 
-    The mesh is the one that is set, or else that of the arguments. Without `f` it is a decorator. ValueError where
-    there is no mesh, KeyError for a name that it does not have, ShardingError where a result cannot be split so.
+    The mesh is the current one, or else the mesh of the arguments. Without `f` it is a decorator. ValueError without a
+    mesh, KeyError for a name that it does not have, ShardingError for a result that cannot be sharded so.
 
     >>> from xlamini.sharding import AxisType, PartitionSpec as P
     >>> mesh = xlamini.make_mesh((1,), ("x",), axis_types=AxisType.Explicit)
@@ -70,16 +70,16 @@ def explicit_axes(
     axes: AxisName | Sequence[AxisName] | None = None,
     in_sharding: Any = None,
 ) -> Any:
-    """A function within which types of values say how they are split along axes of the mesh that are of type Auto.
+    """A function that runs with Auto axes of the mesh as Explicit axes: types of values have shardings along them.
 
     Args:
       f: the function.
       axes: a name or several; by default all axes of the mesh that are of type Auto.
-      in_sharding: how the arguments are split: a PartitionSpec or NamedSharding, or a tree of them that is a prefix of
-        the tuple of positional arguments. It may also be given in the call.
+      in_sharding: the sharding of the arguments: a PartitionSpec or NamedSharding, or a pytree of them that is a prefix
+        of the tuple of positional arguments. It may also be passed in the call.
 
-    The mesh is the one that is set; outside the function the compiler decides again. Without `f` it is a decorator.
-    ValueError where no mesh is set or `in_sharding` is missing, KeyError for a name that the mesh does not have.
+    The mesh is the current one; outside the function the compiler partitions again. Without `f` it is a decorator.
+    ValueError if no mesh is set or `in_sharding` is missing, KeyError for a name that the mesh does not have.
 
     >>> from xlamini.sharding import PartitionSpec as P
     >>> with xlamini.set_mesh(xlamini.make_mesh((1,), ("x",))):
@@ -109,7 +109,7 @@ def explicit_axes(
 
 
 def _on_mesh(face: str, changed: Callable[..., Any]) -> Callable[..., Any]:
-    """`changed(args, kwargs, mesh, said)` of the mesh here; outside traced functions it is one program."""
+    """`changed(args, kwargs, mesh, said)` with the current mesh, jitted unless it is called while tracing."""
 
     def with_leaves(args: Any, kwargs: Any, mesh: AbstractMesh, leaves: Sequence[Any], tree: Any) -> Any:
         return changed(args, kwargs, mesh, unflatten(tree, leaves))
@@ -125,7 +125,7 @@ def _on_mesh(face: str, changed: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _mesh_of(what: str, args: Any) -> AbstractMesh:
-    """The mesh that is set, or else that of the arguments' types."""
+    """The current mesh, or else the mesh in the arguments' types."""
     mesh = get_abstract_mesh()
     if not mesh.empty:
         return mesh
@@ -143,7 +143,7 @@ def _named(axes: Any, every: Sequence[AxisName]) -> Sequence[AxisName]:
 
 
 def _without(tree: Any, mesh: AbstractMesh) -> Any:
-    """Values whose types speak of a mesh's explicit axes only."""
+    """The values, with shardings in their types along the explicit axes of `mesh` only."""
     leaves, structure = flatten_from_user(tree)
     splits = [aval_of(x).split for x in leaves]
     return unflatten(structure, [divided_as(x, s and s.on(mesh)) for x, s in zip(leaves, splits, strict=True)])

@@ -1,4 +1,4 @@
-"""with_sharding_constraint, reshard: where the values of a program shall lie."""
+"""with_sharding_constraint and reshard: the sharding of values inside and outside of programs."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -18,17 +18,17 @@ from xlamini.transforms.sharding.device_put import device_put
 
 
 def with_sharding_constraint(x: Any, shardings: Any) -> Any:
-    """The arrays of a pytree, each in a sharding: it says where a program is to have the value.
+    """The arrays of a pytree, each constrained to a sharding, which the compiler then uses for the value.
 
     Args:
       x: a pytree of arrays.
-      shardings: a sharding for all of them, or a pytree of shardings that is a prefix of `x`; None leaves it open. A
-        PartitionSpec is about the mesh that `set_mesh` set.
+      shardings: a sharding for all of them, or a pytree of shardings that is a prefix of `x`; None is no constraint. A
+        PartitionSpec refers to the mesh that `set_mesh` set.
 
-    Outside a traced function it moves arrays as `device_put` does. Under `vmap` the compiler decides of the mapped
-    axis. Along axes of type Explicit it moves nothing that lies on a mesh: ShardingTypeError if the value is split
-    otherwise. TypeError for what is no sharding, RuntimeError for a PartitionSpec while no mesh is set, ShardingError
-    where a dimension cannot be split so.
+    Outside a traced function it moves arrays as `device_put` does. Under `vmap` the compiler chooses the sharding of
+    the mapped axis. Along axes of type Explicit it is an assertion: ShardingTypeError if the value has another
+    sharding. TypeError for values that are no shardings, RuntimeError for a PartitionSpec while no mesh is set,
+    ShardingError for a dimension that cannot be sharded so.
 
     >>> with_sharding_constraint(xlamini.numpy.arange(2), xlamini.numpy.ones(()).sharding)
     Array([0, 1], dtype=int32)
@@ -37,15 +37,15 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
 
 
 def reshard(xs: Any, out_shardings: Any) -> Any:
-    """The arrays of a pytree, each moved into a sharding, in a program and outside.
+    """The arrays of a pytree, each moved to a sharding, inside or outside of a traced function.
 
     Args:
       xs: a pytree of arrays.
-      out_shardings: a sharding for all of them, or a pytree of shardings that is a prefix of `xs`; None leaves an array
-        as it is. A PartitionSpec is about the mesh that `set_mesh` set.
+      out_shardings: a sharding for all of them, or a pytree of shardings that is a prefix of `xs`; None does not move
+        an array. A PartitionSpec refers to the mesh that `set_mesh` set.
 
-    TypeError for what is no sharding, ValueError for a PartitionSpec while no mesh is set, ShardingError where a
-    dimension cannot be split so.
+    TypeError for values that are no shardings, ValueError for a PartitionSpec while no mesh is set, ShardingError for a
+    dimension that cannot be sharded so.
 
     >>> reshard(xlamini.numpy.arange(2), xlamini.numpy.ones(()).sharding)
     Array([0, 1], dtype=int32)
@@ -63,11 +63,11 @@ def _each(
     place: Callable[[Any, Any], Any],
 ) -> Any:
     leaves, tree = flatten_from_user(x)
-    places = [_checked(face, argument, s, error) for s in flatten_axes(face, shardings, tree, (argument, of))]
+    places = [_check_sharding(face, argument, s, error) for s in flatten_axes(face, shardings, tree, (argument, of))]
     return unflatten(tree, [_placed(leaf, sharding, place) for leaf, sharding in zip(leaves, places, strict=True)])
 
 
-def _checked(face: str, argument: str, sharding: Any, error: type[Exception]) -> Any:
+def _check_sharding(face: str, argument: str, sharding: Any, error: type[Exception]) -> Any:
     sharding = named(sharding, f"{face}: {argument} has", error)
     if not isinstance(sharding, Sharding | None):
         raise TypeError(
@@ -82,7 +82,7 @@ def _placed(x: Any, sharding: Any, place: Callable[[Any, Any], Any]) -> Any:
 
 
 def _there(face: str, x: Tracer, sharding: Any) -> Any:
-    """The sharding that a traced value can have here."""
+    """The sharding of a traced value, with the current axis types; ShardingError if it does not fit."""
     sharding.shard_shape(x.shape)
     there = as_here(sharding)
     _check_not_manual(face, there)
@@ -116,7 +116,7 @@ def _constrained(x: Any, sharding: Any) -> Any:
 
 
 def _check_is_so(aval: ShapedArray, sharding: Any) -> None:
-    """Along explicit axes the type says how a value lies, and a constraint only says that it is so."""
+    """ShardingTypeError unless the explicit axes of a constraint agree with the value's type."""
     explicit = isinstance(sharding, NamedSharding) and sharding.mesh.explicit_axes
     if explicit and aval.split is not split_in_type(sharding, aval.ndim):
         raise ShardingTypeError(

@@ -1,8 +1,7 @@
-"""An array onto a mesh of the same devices in another order.
+"""Resharding onto a mesh of the same devices in another order.
 
-A program numbers its devices, so it cannot take arrays in one order and return them in another. The array is first
-split as is asked for over the devices as they are numbered now; then each part goes to the device that has its number
-in the new order.
+A program has one device order, so it cannot take arrays in one order and return them in another. The array is first
+resharded in the current order; then each shard is sent to the device that has its position in the new order.
 """
 from __future__ import annotations
 
@@ -24,15 +23,15 @@ from xlamini.transforms.shard_map.api import shard_map
 
 
 def numbered_as(own: NamedSharding, place: NamedSharding) -> NamedSharding:
-    """What `place` would be if its mesh had the order of the devices of `own`."""
+    """`place` with a mesh in the device order of `own`."""
     devices = np.array(list(own._internal_device_list), dtype=object).reshape(place.mesh.devices.shape)
     return place.update(mesh=Mesh(devices, place.mesh.axis_names))
 
 
 def handed_on(x: Any, place: NamedSharding) -> Any:
-    """An array that lies in `numbered_as(own, place)`, in `place`.
+    """Move an array from the sharding `numbered_as(own, place)` to `place`.
 
-    Parts that only other processes have are sent by a program, as they cannot be copied from here.
+    With several processes a program sends the shards, because this process cannot copy the others' shards.
     """
     if x.is_fully_addressable or place.is_fully_replicated:
         return device_put_value(x, place)
@@ -40,7 +39,7 @@ def handed_on(x: Any, place: NamedSharding) -> Any:
 
 
 def _sent(x: ArrayImpl, place: NamedSharding) -> ArrayImpl:
-    """Each part sent to the device that has its number in `place`."""
+    """Send each shard to the device that has its position in `place`, by a collective permute."""
     old, new = (list(s._internal_device_list) for s in (x.sharding, place))
     line = NamedSharding(Mesh(old, "device"), PartitionSpec("device"))
     rows, *rest = place.shard_shape(x.shape)

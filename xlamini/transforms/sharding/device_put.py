@@ -1,4 +1,4 @@
-"""Where arrays are: device_put, block_until_ready; and forgetting what was compiled."""
+"""device_put, block_until_ready and clear_caches."""
 from __future__ import annotations
 
 import copy
@@ -23,22 +23,22 @@ from xlamini.staging.run.jit import jit
 
 
 def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = False, may_alias: Any = None) -> Any:
-    """Put the leaves of a tree onto a device or into a sharding; a NumPy array is copied.
+    """Move the leaves of a pytree to a device or sharding; a NumPy array is copied.
 
     Args:
-      x: a tree of arrays and numbers.
-      device: a device of any platform, a sharding, which also says in which memory of the device, a PartitionSpec,
-        which is about the mesh that `set_mesh` set, or a tree of such that is a prefix of `x`. None leaves arrays where
-        they are; other values go to the default device.
-      src: where the values come from, for JAX's sake; nothing depends on it.
-      donate: whether an Array that is moved gives its memory back at once; a bool, or a tree of bools.
-      may_alias: False makes a copy of an Array that is there already.
+      x: a pytree of arrays and numbers.
+      device: a device of any platform, a sharding, which includes a memory kind, a PartitionSpec, which refers to the
+        mesh that `set_mesh` set, or a pytree of these that is a prefix of `x`. None does not move arrays, and puts
+        other values on the default device.
+      src: the source of the values; accepted for compatibility with JAX and ignored.
+      donate: whether a moved Array releases its memory at once; a bool, or a pytree of bools.
+      may_alias: False copies an Array that is already in place.
 
-    An array on several devices that is to be split otherwise over the same ones, in any order, moves between them, not
-    by way of the host. Inside a traced function values stay where the program runs. Raises TypeError for a leaf that is
-    no array and no number, ShardingError for one that cannot be split so, ValueError where `donate` and `may_alias` are
-    both true, a tree is no prefix, a mesh has no devices, or there is a PartitionSpec but no mesh, ProcessError for a
-    NumPy array that goes to devices of several processes and is not the same in all of them.
+    An array that is resharded over the same devices, in any order, moves between the devices, not through the host.
+    Inside a traced function values stay on the devices of the program. Raises TypeError for a leaf that is no array and
+    no number, ShardingError for one that cannot be sharded so, ValueError where `donate` and `may_alias` are both true,
+    a pytree is no prefix, a mesh has no devices, or there is a PartitionSpec but no mesh, ProcessError for a NumPy
+    array that goes to devices of several processes and differs between them.
 
     >>> xlamini.device_put({"w": 1.5})
     {'w': Array(1.5, dtype=float32, weak_type=True)}
@@ -58,7 +58,7 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
 
 
 def _moved(x: Any, place: Any, donated: bool, may_alias: bool | None) -> Any:
-    """One leaf in its place; donated, its own memory is gone, and without aliases the result's is another."""
+    """Move one leaf; a donated Array is deleted, and with `may_alias=False` the result has memory of its own."""
     there = _put(x, place, donated)
     if isinstance(x, ArrayImpl | PRNGKeyArray) and not x.is_deleted():
         shares = _shares_memory(x, there)
@@ -70,7 +70,7 @@ def _moved(x: Any, place: Any, donated: bool, may_alias: bool | None) -> Any:
 
 
 def _shares_memory(x: Any, there: Any) -> bool:
-    """Whether some device has a part of an array in the same place as before."""
+    """Whether the moved array shares a buffer with the original on some device."""
     if there.sharding.memory_kind != x.sharding.memory_kind or there.devices().isdisjoint(x.devices()):
         return False
     return parts_to_move(x.sharding, there.sharding, x.shape) is not None
@@ -92,13 +92,13 @@ def _put(x: Any, place: Any, donated: bool = False) -> Any:
 
 
 def _check_agreed(x: Any, place: Any) -> None:
-    """All processes must have the same ndarray, if an array on devices of several is made of it."""
+    """ProcessError unless all processes pass the same ndarray to an array on devices of several processes."""
     if isinstance(x, np.ndarray) and type(place) is NamedSharding and not place.is_fully_addressable:
         check_same_value(place.mesh.devices.flat, x)
 
 
 def _staged(tracer: Tracer, place: Any) -> Tracer:
-    """A traced value stays on the devices on which its program runs, split over them as is asked for."""
+    """device_put of a tracer: a resharding over the devices of the program, which it cannot leave."""
     if not tracer.builder.is_tracing():
         raise leaked(tracer)
     if type(place) is not NamedSharding:
@@ -108,10 +108,10 @@ def _staged(tracer: Tracer, place: Any) -> Tracer:
 
 
 def _is_computed(x: Any, place: Any) -> bool:
-    """Whether an array stays on its devices, but is split otherwise, so that they exchange parts by a program.
+    """Whether an array is resharded over its own devices by a program that exchanges shards.
 
-    The devices of a CPU share the host's memory: there it is as fast to put the parts together on the host. With
-    devices of other processes the answer depends on nothing that a single process knows.
+    CPU devices share the host's memory, so copies on the host are as fast there. With several processes the answer must
+    be the same in all of them, so it depends only on the shardings.
     """
     if type(place) is not NamedSharding or not isinstance(words := key_words(x), ArrayImpl):
         return False
@@ -136,7 +136,7 @@ def _on_cpu(sharding: NamedSharding) -> bool:
 
 @memoised("program: moves between shardings", 512)
 def _program(sharding: Any, donated: bool) -> Any:
-    """What moves an array into a sharding over the devices on which it is."""
+    """The jitted identity that reshards an array over its devices."""
 
     def device_put(x: Any) -> Any:
         return x

@@ -1,6 +1,6 @@
-"""Values between processes: wait for one another, broadcast, gather, compare; and arrays of one process or of all.
+"""Collectives over processes (barrier, broadcast, gather, comparison), and conversions of host-local and global arrays.
 
-All processes call these functions, in the same order. With one process they return what they are given. JAX has them as
+All processes call these functions in one order. With a single process they return their arguments. In JAX they are
 `jax.experimental.multihost_utils`, a name that works here too.
 """
 from __future__ import annotations
@@ -40,10 +40,10 @@ __all__ = [
 
 
 def sync_global_devices(name: str) -> None:
-    """Wait until all processes have come here, and have computed what they had begun.
+    """A barrier: wait until all processes have called it, and their pending computations have finished.
 
     Args:
-      name: what they come for; ProcessError if one comes for something else.
+      name: the name of the barrier; ProcessError if a process waits at another one.
 
     >>> xlamini.multihost.sync_global_devices("checkpoint written")
     """
@@ -53,11 +53,11 @@ def sync_global_devices(name: str) -> None:
 
 
 def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
-    """The values of one process, in all of them.
+    """Broadcast the values of one process to all processes.
 
     Args:
       in_tree: a pytree of arrays, with the same shapes and dtypes in all processes.
-      is_source: whether this process is the one; by default process 0 is.
+      is_source: whether this process is the source; by default process 0 is.
 
     Returns `in_tree` with NumPy arrays of the source's values.
 
@@ -76,13 +76,13 @@ def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
 
 
 def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
-    """The values of all processes, in all of them, as NumPy arrays.
+    """Gather the values of all processes, in every process, as NumPy arrays.
 
     Args:
-      in_tree: a pytree of arrays, with the same shapes and dtypes in all processes. An array whose parts lie in several
-        processes is made whole.
-      tiled: join the arrays along their first dimension, instead of along a new one in front of it. Numbers get the new
-        one anyway.
+      in_tree: a pytree of arrays, with the same shapes and dtypes in all processes. An array with shards in several
+        processes is gathered to a full array.
+      tiled: concatenate the arrays along dimension 0, instead of stacking them along a new one. Scalars are stacked in
+        both cases.
 
     Raises ProcessError if shapes or dtypes differ, ValueError for an array on devices of several processes without
     `tiled`, as there is nothing to stack.
@@ -100,11 +100,11 @@ def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
 
 
 def assert_equal(in_tree: Any, fail_message: str = "") -> None:
-    """Check that all processes have the same values, bit for bit.
+    """Check that the values are bitwise equal in all processes.
 
     Args:
-      in_tree: a pytree of arrays and numbers, each wholly in this process.
-      fail_message: how the message begins if they have not.
+      in_tree: a pytree of fully addressable arrays and numbers.
+      fail_message: the beginning of the error message.
 
     Raises AssertionError, in all processes, that names the first leaf that differs and the processes.
 
@@ -124,10 +124,11 @@ def assert_equal(in_tree: Any, fail_message: str = "") -> None:
 
 
 def host_local_array_to_global_array(local_inputs: Any, global_mesh: Mesh, pspecs: Any) -> Any:
-    """Arrays over a mesh of all processes, from what each process has of them.
+    """Global arrays over a mesh of all processes, from each process's local part.
 
     Args:
-      local_inputs: a pytree of arrays: this process's part; where a spec splits nothing over processes, the whole.
+      local_inputs: a pytree of arrays: this process's part, which is the whole if the spec does not shard over
+        processes.
       global_mesh: the mesh; the devices of a process must form a block of it.
       pspecs: a PartitionSpec for each array, or a tree of them that is a prefix of `local_inputs`.
 
@@ -144,13 +145,13 @@ def host_local_array_to_global_array(local_inputs: Any, global_mesh: Mesh, pspec
 
 
 def global_array_to_host_local_array(global_inputs: Any, global_mesh: Mesh, pspecs: Any) -> Any:
-    """What this process has of arrays over a mesh of all processes, as arrays over its own devices.
+    """This process's part of global arrays over a mesh of all processes, as arrays over its own devices.
 
     Args:
       global_inputs: a pytree of arrays.
       global_mesh: the mesh that they lie on; the devices of a process must form a block of it.
-      pspecs: how they are split: a PartitionSpec for each, or a tree that is a prefix of `global_inputs`. An array that
-        is split otherwise is moved first.
+      pspecs: a PartitionSpec for each array, or a pytree of them that is a prefix of `global_inputs`. An array with
+        another sharding is resharded first.
 
     >>> mesh = xlamini.sharding.Mesh(xlamini.devices(), "x")
     >>> x = host_local_array_to_global_array(np.ones(2), mesh, PartitionSpec("x"))
@@ -160,9 +161,9 @@ def global_array_to_host_local_array(global_inputs: Any, global_mesh: Mesh, pspe
     own = _local_mesh(global_mesh)
 
     def part(x: Any, spec: PartitionSpec) -> Any:
-        wanted = NamedSharding(global_mesh, spec)
-        if not (isinstance(x, Array) and x.sharding.is_equivalent_to(wanted, x.ndim)):
-            x = jit(_identity, out_shardings=wanted)(x)
+        expected = NamedSharding(global_mesh, spec)
+        if not (isinstance(x, Array) and x.sharding.is_equivalent_to(expected, x.ndim)):
+            x = jit(_identity, out_shardings=expected)(x)
         return _own_part(x, NamedSharding(own, spec))
 
     return _mapped(part, global_inputs, pspecs)
@@ -181,7 +182,7 @@ def _hash(x: np.ndarray) -> str:
 
 
 def _gathered(name: str, in_tree: Any, chosen: Callable[[np.ndarray], np.ndarray]) -> Any:
-    """The tree with what `chosen` makes of all processes' values, stacked along a new first dimension."""
+    """The pytree with `chosen(rows)` for each leaf, where row i of `rows` is the value of process i."""
     leaves = tree_flatten_with_path(in_tree)[0]
     types = {keystr(path): _type(x) for path, x in leaves}
     _check_alike(name, {p: json.loads(text) for p, text in _exchange(name, json.dumps(types)).items()})
@@ -205,7 +206,7 @@ def _check_alike(name: str, said: dict[int, dict[str, str]]) -> None:
 
 
 def _stack(x: np.ndarray) -> np.ndarray:
-    """All processes' values, sent as bytes, which arrays of all dtypes are made of."""
+    """The values of all processes, stacked; they are sent as bytes, which works for every dtype."""
     if here.group is None:
         return x[None]
     grid = np.array(sorted(devices(), key=lambda d: (d.process_index, d.id))).reshape(here.group.num_processes, -1)
@@ -216,7 +217,7 @@ def _stack(x: np.ndarray) -> np.ndarray:
 
 
 def _whole(x: Any) -> np.ndarray:
-    """An array whose parts lie in several processes, whole."""
+    """An array with shards in several processes, replicated and copied to the host."""
     everywhere = NamedSharding(x.sharding.mesh, PartitionSpec())
     return np.asarray(jit(_identity, out_shardings=everywhere)(x))
 
@@ -244,7 +245,7 @@ def _mapped(fun: Callable[[Any, PartitionSpec], Any], tree: Any, pspecs: Any) ->
 
 
 def _local_mesh(mesh: Mesh) -> Mesh:
-    """The part of a mesh that this process's devices form; ShardingError if that is no block."""
+    """The submesh of this process's devices; ShardingError if they do not form a block."""
     own = process_index()
     places = np.argwhere(np.vectorize(lambda d: d.process_index == own, otypes=[bool])(mesh.devices))
     rows = [np.unique(places[:, axis]) for axis in range(mesh.devices.ndim)]
@@ -258,7 +259,7 @@ def _local_mesh(mesh: Mesh) -> Mesh:
 
 
 def _own_part(x: Any, sharding: NamedSharding) -> Any:
-    """The parts that this process holds, as an array over its own devices."""
+    """The addressable shards of an array, as an array over this process's devices."""
     shards = {s.device: s.data for s in x.addressable_shards}
     parts = x.sharding.shard_shape(x.shape)
     shape = [n * f for n, f in zip(parts, _split(sharding, len(parts)), strict=True)]
@@ -266,6 +267,6 @@ def _own_part(x: Any, sharding: NamedSharding) -> Any:
 
 
 def _split(sharding: NamedSharding, ndim: int) -> list[int]:
-    """Into how many parts each dimension is split."""
+    """The number of shards along each dimension."""
     sizes = sharding.mesh.shape
     return [int(np.prod([sizes[name] for name in names])) for names in sharding.spec.names_of(ndim)]

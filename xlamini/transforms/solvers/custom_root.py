@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.primitives.arithmetic import neg
-from xlamini.staging.call.call_rules import in_halves
+from xlamini.staging.call.call_rules import call_partial_eval
 from xlamini.staging.call.higher_order import Values
 from xlamini.staging.trace.tracing import Trace
 from xlamini.transforms.derivatives.jvp import linearize
@@ -87,7 +87,7 @@ class Root(Solver):
         """Only what depends on the right-hand side is differentiated, so `tangent_solve` is split at it."""
         known = [*consts["tangent_solve"], *x]
         unknown = (False,) * len(known) + (True,) * len(rhs)
-        found = in_halves(evaluate, params["tangent_solve"], unknown, [*known, *rhs], (True,) * len(rhs))
+        found = call_partial_eval(evaluate, params["tangent_solve"], unknown, [*known, *rhs], (True,) * len(rhs))
         return list(map(neg, found))
 
     def transpose(self, cts: Values, *operands: Any, **params: Any) -> NoReturn:

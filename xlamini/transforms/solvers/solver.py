@@ -20,7 +20,7 @@ from xlamini.interpreters.dce import dce
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.tangent_ops import zeros
-from xlamini.staging.call.call_rules import linearized
+from xlamini.staging.call.call_rules import call_linearize
 from xlamini.staging.call.higher_order import Avals, Dims, HigherOrder, Values, chosen, cost_of, with_zeros
 from xlamini.staging.trace.tracing import Trace, rebuilt
 from xlamini.transforms.solvers.solver_trees import Vector
@@ -60,7 +60,7 @@ class Solver(HigherOrder):
         equation, x = params[name], outs[:count]
         # The tangent of x is the unknown of the linear system, so x itself is fixed here.
         fixed = with_zeros(equation.in_avals[lengths[0] :], (False,) * count, ())
-        _, moved = linearized(evaluate, equation, [*consts[name], *x], [*const_tangents[name], *fixed])
+        _, moved = call_linearize(evaluate, equation, [*consts[name], *x], [*const_tangents[name], *fixed])
         rhs = self.right_hand_side(moved, vector_tangents)
         if all(map(is_zero, rhs)):
             return outs, _solution_tangents(out_avals, ())

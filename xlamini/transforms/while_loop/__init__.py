@@ -1,1 +1,1 @@
-"""while_loop: its public function, its primitive, the rules of the primitive, and its lowering."""
+"""The while loop: public function, primitive, rewrites of its jaxprs, bounded loops (`max_steps`), and lowering."""

@@ -1,4 +1,4 @@
-"""while_loop: as many turns as a condition holds."""
+"""The public function `while_loop`: a loop whose trip count is decided at run time by a condition."""
 from __future__ import annotations
 
 import functools
@@ -29,15 +29,15 @@ def while_loop(
     """The value that `init_val` becomes by `val = body_fun(val)`, repeated while `cond_fun(val)` is true.
 
     `cond_fun` returns one bool. `init_val` is an array, a number, or a container of them; `body_fun` returns the same
-    structure, shapes and dtypes (else TypeError). A Python number takes on the dtype that `body_fun` returns for it.
+    structure, shapes and dtypes (else TypeError). A Python number takes the dtype that `body_fun` returns for it.
 
-    The loop has derivatives in forward mode only, as reverse mode needs the values of every turn, whose number is not
-    known. With `max_steps=N` the loop ends after N turns at the latest, as if `cond_fun` were false then (compare
-    `cond_fun` of the result to learn whether it was), and has derivatives in reverse mode too: these keep about the
-    square root of N carries, and run the body a second and a third time for them.
+    The loop has derivatives in forward mode only: reverse mode needs the residuals of every iteration, and the trip
+    count is unknown. With `max_steps=N` the loop stops after at most N iterations, as if `cond_fun` were false then
+    (call `cond_fun` on the result to learn whether it was), and has derivatives in reverse mode too: these store about
+    sqrt(N) carries, and recompute the body twice.
 
-    Under vmap, if the condition depends on the batch, the loop goes on while any example does; examples that are done
-    stay as they are.
+    Under vmap, if the condition depends on the batch, the loop runs until it is false for all examples; the carry of an
+    example no longer changes once its condition is false.
 
     >>> while_loop(lambda x: x < 100, lambda x: 2 * x, 1)
     Array(128, dtype=int32, weak_type=True)
@@ -51,18 +51,18 @@ def while_loop(
 
 
 def _threading(cells: Cells, cond_fun: Callable, body_fun: Callable, init_val: Any, max_steps: int | None) -> Any:
-    """The loop with the refs that its functions touch as part of the carry."""
+    """The loop with the refs that its functions read or write as part of the carry."""
 
     @functools.wraps(cond_fun)
     def holds(state: Any) -> Any:
         return threaded(cond_fun, cells)(*state)[0]
 
     @functools.wraps(body_fun)
-    def turn(state: Any) -> Any:
+    def iteration(state: Any) -> Any:
         val, values = threaded(body_fun, cells)(*state)
         return values, val
 
-    values, last = _while_loop(holds, turn, (values_of(cells), init_val), max_steps)
+    values, last = _while_loop(holds, iteration, (values_of(cells), init_val), max_steps)
     store(cells, values)
     return last
 
@@ -71,11 +71,11 @@ def _while_loop(cond_fun: Callable, body_fun: Callable, init_val: Any, max_steps
     if disable_jit.value:
         try:
             return _in_python(cond_fun, body_fun, init_val, max_steps)
-        except ConcretizationTypeError:  # a value that is not known decides: the loop must be traced after all
+        except ConcretizationTypeError:  # the condition is a tracer: the loop must be traced after all
             pass
     carry = Carry("while_loop", body_fun, init_val, "init_val")
     in_tree = structure(((init_val,), {}))
-    init, body = carry.settled(lambda avals: trace(body_fun, in_tree, avals, reuse_equal=True))
+    init, body = carry.trace_body(lambda avals: trace(body_fun, in_tree, avals, reuse_equal=True))
     cond = trace(cond_fun, in_tree, body.jaxpr.in_avals[len(body.captured) :], reuse_equal=True)
     _check_predicate(cond, name_of(cond_fun))
     primitive, limit = (while_p, {}) if max_steps is None else (bounded_while_p, {"max_steps": int(max_steps)})
@@ -93,14 +93,15 @@ def _while_loop(cond_fun: Callable, body_fun: Callable, init_val: Any, max_steps
 
 
 def _check_steps(max_steps: Any) -> None:
-    """An error unless the limit is one, or None."""
+    """TypeError or ValueError unless `max_steps` is None or an int within its bounds."""
     if max_steps is None:
         return
-    known = isinstance(max_steps, int | np.integer)
-    if not known or not 0 <= max_steps < 2**31:
-        raise (ValueError if known else TypeError)(
+    is_int = isinstance(max_steps, int | np.integer)
+    if not is_int or not 0 <= max_steps < 2**31:
+        raise (ValueError if is_int else TypeError)(
             f"while_loop: max_steps must be None or an int from 0 to 2**31 - 1, got {max_steps!r} of type "
-            f"{type(max_steps).__name__}; it must be known when the loop is traced, as it decides how much is kept"
+            f"{type(max_steps).__name__}; it must be known when the loop is traced, because it fixes how many carries "
+            "reverse mode stores"
         )
 
 
@@ -120,7 +121,7 @@ def _check_predicate(cond: Trace, name: str) -> None:
 
 
 def _in_python(cond_fun: Callable, body_fun: Callable, init_val: Any, max_steps: int | None) -> Any:
-    value, turns = device_put(init_val), 0
-    while cond_fun(value) and (max_steps is None or turns < max_steps):
-        value, turns = body_fun(value), turns + 1
+    value, steps = device_put(init_val), 0
+    while cond_fun(value) and (max_steps is None or steps < max_steps):
+        value, steps = body_fun(value), steps + 1
     return value

@@ -1,7 +1,8 @@
-"""A loop in StableHLO.
+"""The StableHLO lowering of `while` and `bounded_while`.
 
-The state is the carry. Before it stands the predicate, where the body must know it (it has dimensions, and a part of
-the carry stays as it is) or its effects are ordered; and before that the number of turns, where it has a limit.
+The state of the StableHLO loop is the carry. The predicate precedes it if the body needs its value (a batched
+predicate masks the update of the carry) or if the condition has ordered effects. A step counter comes first if the
+trip count is bounded.
 """
 from __future__ import annotations
 
@@ -23,15 +24,15 @@ _COUNT = ShapedArray((), np.dtype(np.int32))
 
 
 class Loop(NamedTuple):
-    """The first state; whether to go on from a state; the state after it."""
+    """The initial state, the condition and the body of a StableHLO loop."""
 
     start: list[Value]
     holds: State
-    turn: State
+    iteration: State
 
 
-def lowered(ctx: Context, cond: Jaxpr, body: Jaxpr, operands: Any, limit: int | None) -> list[Value]:
-    """The last carry; `operands` are those for the condition, for the body, and the carry."""
+def lower_while(ctx: Context, cond: Jaxpr, body: Jaxpr, operands: Any, limit: int | None) -> list[Value]:
+    """Lower a loop of at most `limit` iterations; returns the last carry."""
     loop = Loop(
         list(operands.carry),
         lambda *carry: ctx.body(cond, [*operands.cond, *carry], "cond"),
@@ -41,25 +42,25 @@ def lowered(ctx: Context, cond: Jaxpr, body: Jaxpr, operands: Any, limit: int | 
     if predicate.ndim or any_ordered(cond.effects):
         loop = _with_predicate(ctx, predicate, body.out_avals, loop)
     if limit is not None:
-        loop = _counted(ctx, limit, loop)
+        loop = _with_counter(ctx, limit, loop)
     last = while_loop(ctx, *loop, any_ordered(cond.effects | body.effects))
     return last[len(last) - len(operands.carry) :]
 
 
 def _with_predicate(ctx: Context, predicate: ShapedArray, avals: Sequence[ShapedArray], loop: Loop) -> Loop:
-    """The loop with the predicate in its state: what is over stays as it is."""
+    """The loop with the predicate in its state; where a batched predicate is false, the carry is not updated."""
 
-    def turn(p: Value, *carry: Value) -> Sequence[Value]:
-        after = loop.turn(*carry)
+    def iteration(p: Value, *carry: Value) -> Sequence[Value]:
+        after = loop.iteration(*carry)
         if predicate.ndim:
-            after = [_chosen(ctx, p, predicate, *each) for each in zip(avals, after, carry, strict=True)]
+            after = [_select(ctx, p, predicate, *each) for each in zip(avals, after, carry, strict=True)]
         return [*loop.holds(*after), *after]
 
     start = [*loop.holds(*loop.start), *loop.start]
-    return Loop(start, lambda p, *carry: [_any(ctx, p, predicate)], turn)
+    return Loop(start, lambda p, *carry: [_any(ctx, p, predicate)], iteration)
 
 
-def _chosen(ctx: Context, p: Value, predicate: ShapedArray, aval: ShapedArray, after: Value, before: Value) -> Value:
+def _select(ctx: Context, p: Value, predicate: ShapedArray, aval: ShapedArray, after: Value, before: Value) -> Value:
     if after is before:
         return before
     where = ctx.broadcast(p, range(predicate.ndim), aval.update(dtype=_BOOL.dtype, weak_type=False))
@@ -80,8 +81,8 @@ def _any(ctx: Context, p: Value, predicate: ShapedArray) -> Value:
     )
 
 
-def _counted(ctx: Context, limit: int, loop: Loop) -> Loop:
-    """The loop with the number of its turns in its state, which stays below a limit."""
+def _with_counter(ctx: Context, limit: int, loop: Loop) -> Loop:
+    """The loop with a step counter in its state, which stops it at `limit`."""
 
     def holds(i: Value, *rest: Value) -> Sequence[Value]:
         less = "#stablehlo<comparison_direction LT>"
@@ -90,7 +91,7 @@ def _counted(ctx: Context, limit: int, loop: Loop) -> Loop:
         )
         return [ctx.op("stablehlo.and", below, *loop.holds(*rest), avals=[_BOOL])]
 
-    def turn(i: Value, *rest: Value) -> Sequence[Value]:
-        return [ctx.op("stablehlo.add", i, ctx.constant(1, _COUNT), avals=[_COUNT]), *loop.turn(*rest)]
+    def iteration(i: Value, *rest: Value) -> Sequence[Value]:
+        return [ctx.op("stablehlo.add", i, ctx.constant(1, _COUNT), avals=[_COUNT]), *loop.iteration(*rest)]
 
-    return Loop([ctx.constant(0, _COUNT), *loop.start], holds, turn)
+    return Loop([ctx.constant(0, _COUNT), *loop.start], holds, iteration)

@@ -1,13 +1,14 @@
-"""A loop that ends after a number of turns at the latest; so it has derivatives in reverse mode.
+"""The primitive `bounded_while`: a while loop with a static bound on its trip count, and so a reverse-mode derivative.
 
-As long as nothing differentiates it, it is a `while` with a counter. Its linearisation is made of blocks, about as many
-as each has steps. A block keeps the carry that it starts from, and is computed again on the way back: so the memory
-grows with the square root of the number of turns. A step runs the body if the loop still goes on, else it does nothing,
-and a block does nothing at all when the loop is over.
+Its lowering is a `while` with a step counter. Its linearization is a scan over about sqrt(max_steps) checkpointed
+blocks of about sqrt(max_steps) steps. A block stores its initial carry and is recomputed in the backward pass, so
+memory grows with the square root of `max_steps`. A step runs the body in a `cond` on the predicate, and a block that
+starts after the end of the loop runs nothing.
 
-In a batched loop some examples are done while others go on. Those that are done run the body too, and drop what it
-gives. They run it on the last carry for which the condition held (or, if it never did, on that of another example),
-because the body may have no derivative elsewhere, and zero times infinity would spoil the sum over the examples.
+In a batched loop some examples are done while others continue. The body runs on the finished examples too, and a select
+discards the result. They pass the body the last carry for which their condition was true (or, if there was none, the
+carry of another example), because the body may have no finite derivative at their final carry, and zero times infinity
+would make the sum over the examples NaN.
 """
 from __future__ import annotations
 
@@ -31,12 +32,12 @@ from xlamini.primitives.identity import stop_gradient_p
 from xlamini.primitives.reductions import reduce_or
 from xlamini.primitives.select import select_n
 from xlamini.primitives.shape import broadcast_in_dim, reshape
-from xlamini.staging.call.call_rules import linearized, transposed
+from xlamini.staging.call.call_rules import call_linearize, call_transpose
 from xlamini.staging.call.higher_order import chosen, inverse, with_none
 from xlamini.transforms.cond.primitive import cond_p
 from xlamini.transforms.remat.checkpoint import checkpoint_p
 from xlamini.transforms.scan.primitive import scan_p
-from xlamini.transforms.while_loop.lowering import lowered
+from xlamini.transforms.while_loop.lowering import lower_while
 from xlamini.transforms.while_loop.primitive import While
 from xlamini.transforms.while_loop.rules import parts
 
@@ -44,27 +45,27 @@ _INT32 = np.dtype(np.int32)
 
 
 class BoundedWhile(While):
-    """A `while` of at most `max_steps` turns."""
+    """A `while` loop of at most `max_steps` iterations."""
 
     name = "bounded_while"
 
     def transpose(self, cts: Sequence[Any], *operands: Any, **params: Any) -> list[Any]:
-        """Of a loop that is linear in some operands: what is known is computed again, step by step."""
+        """The transpose of a loop that is linear in some operands: recompute the known values, then transpose."""
         linear = tuple(map(is_linear, operands))
         halves = partial_eval(_in_blocks(params), linear)
         known = chosen(operands, inverse(linear))
         _, residuals = halves.parted(known, evaluate(halves.known, known))
-        later = [*residuals, *chosen(operands, linear)]
-        found = transposed(evaluate, halves.unknown, chosen(cts, halves.unknown_out), later)
-        return with_none(linear, found[len(residuals) :])
+        inputs = [*residuals, *chosen(operands, linear)]
+        cts_in = call_transpose(evaluate, halves.unknown, chosen(cts, halves.unknown_out), inputs)
+        return with_none(linear, cts_in[len(residuals) :])
 
     def lower(self, ctx: Any, *operands: Any, max_steps: int, **params: Any) -> Any:
-        return lowered(ctx, params["cond_jaxpr"], params["body_jaxpr"], self._parts(operands, params), max_steps)
+        return lower_while(ctx, params["cond_jaxpr"], params["body_jaxpr"], self._parts(operands, params), max_steps)
 
     def linearize(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
         if not any(self._nonzero(tangents, params)):
             return self._without_tangents(primals, params)
-        return linearized(evaluate, _in_blocks(params), primals, tangents)
+        return call_linearize(evaluate, _in_blocks(params), primals, tangents)
 
 
 bounded_while_p = BoundedWhile()
@@ -77,28 +78,28 @@ def _in_blocks(params: dict[str, Any]) -> Jaxpr:
 
 @rewrite
 def in_blocks(body: Jaxpr, cond: Jaxpr, cond_nconsts: int, body_nconsts: int, max_steps: int) -> Jaxpr:
-    """The loop with the same operands and results, as blocks of steps."""
+    """The loop as a scan over checkpointed blocks of steps, with unchanged operands and results."""
     size = max(math.isqrt(max_steps), 1)
     count, rest = divmod(max_steps, size)
 
     def blocks(*operands: Any) -> list[Any]:
-        given_ = parts(operands, cond_nconsts, body_nconsts)
-        consts = [*given_.cond, *given_.body]
-        (going,) = evaluate(cond, [*given_.cond, *given_.carry])
-        last = [_of_one_that_goes_on(going, x) for x in given_.carry] if cond.out_avals[0].ndim else []
-        state = [going, *given_.carry, *last]
+        inputs = parts(operands, cond_nconsts, body_nconsts)
+        consts = [*inputs.cond, *inputs.body]
+        (going,) = evaluate(cond, [*inputs.cond, *inputs.carry])
+        last = [_replace_finished(going, x) for x in inputs.carry] if cond.out_avals[0].ndim else []
+        state = [going, *inputs.carry, *last]
         avals = [aval_of(x) for x in (*consts, *state)]
         step = _step(body, cond, cond_nconsts, body_nconsts, avals)
         block = _block(step, len(consts), size, avals)
-        state = _scanned(block, consts, state, count)
+        state = _bind_scan(block, consts, state, count)
         if rest:
             state = evaluate(_block(step, len(consts), rest, avals), [*consts, *state])
-        return state[1 : 1 + len(given_.carry)]
+        return state[1 : 1 + len(inputs.carry)]
 
     return build(blocks, [*cond.in_avals[:cond_nconsts], *body.in_avals], body.name)[0]
 
 
-def _scanned(jaxpr: Jaxpr, consts: Sequence[Any], state: Sequence[Any], length: int) -> list[Any]:
+def _bind_scan(jaxpr: Jaxpr, consts: Sequence[Any], state: Sequence[Any], length: int) -> list[Any]:
     return scan_p.bind(
         *consts,
         *state,
@@ -112,13 +113,13 @@ def _scanned(jaxpr: Jaxpr, consts: Sequence[Any], state: Sequence[Any], length: 
 
 
 def _block(step: Jaxpr, num_consts: int, size: int, avals: Sequence[ShapedArray]) -> Jaxpr:
-    """Some steps, computed again on the way back; none if the loop is over.
+    """A checkpointed block of `size` steps; it runs nothing if the loop is over.
 
-    Like what is computed again it says `differentiated`: then derivatives of derivatives keep no more of its way forth.
+    `differentiated` marks it as a recomputation, so that higher derivatives do not store residuals of its forward pass.
     """
 
     def steps(*operands: Any) -> list[Any]:
-        return _scanned(step, operands[:num_consts], operands[num_consts:], size)
+        return _bind_scan(step, operands[:num_consts], operands[num_consts:], size)
 
     def run(*operands: Any) -> list[Any]:
         return _if_going(operands[num_consts], build(steps, avals)[0], num_consts, operands)
@@ -131,7 +132,7 @@ def _block(step: Jaxpr, num_consts: int, size: int, avals: Sequence[ShapedArray]
 
 
 def _if_going(going: Any, jaxpr: Jaxpr, num_consts: int, operands: Sequence[Any]) -> list[Any]:
-    """The state after this program, if the loop goes on for any example, else the state as it is."""
+    """The state after `jaxpr` if the loop continues for any example, else the unchanged state."""
     dims = tuple(range(aval_of(going).ndim))
     index = convert(reduce_or(going, dims) if dims else going, _INT32)
     unchanged, _ = build(lambda *xs: xs[num_consts:], jaxpr.in_avals)
@@ -139,23 +140,26 @@ def _if_going(going: Any, jaxpr: Jaxpr, num_consts: int, operands: Sequence[Any]
 
 
 def _step(body: Jaxpr, cond: Jaxpr, cond_nconsts: int, body_nconsts: int, avals: Sequence[ShapedArray]) -> Jaxpr:
-    """consts, whether to go on, carry (and the last one that went on, in a batched loop) -> the same afterwards."""
+    """One step: consts, predicate, carry -> predicate, carry.
+
+    The state of a batched loop has a second carry: the last one for which the predicate was true.
+    """
     num_consts, num_carry = cond_nconsts + body_nconsts, len(body.outvars)
 
     def after(consts: Sequence[Any], carry: Sequence[Any]) -> list[Any]:
         values = evaluate(body, [*consts[cond_nconsts:], *carry])
         return [*evaluate(cond, [*consts[:cond_nconsts], *values]), *values]
 
-    def turn(*operands: Any) -> list[Any]:
+    def iteration(*operands: Any) -> list[Any]:
         return after(operands[:num_consts], operands[num_consts + 1 :])
 
     def step(*operands: Any) -> list[Any]:
-        return _if_going(operands[num_consts], build(turn, avals)[0], num_consts, operands)
+        return _if_going(operands[num_consts], build(iteration, avals)[0], num_consts, operands)
 
     def batched_step(*operands: Any) -> list[Any]:
         consts, (going, *rest) = operands[:num_consts], operands[num_consts:]
         carry, last = rest[:num_carry], rest[num_carry:]
-        last = [_where(going, x, _held(y)) for x, y in zip(carry, last, strict=True)]
+        last = [_where(going, x, _stop_gradient(y)) for x, y in zip(carry, last, strict=True)]
         more, *values = after(consts, last)
         carry = [_where(going, x, y) for x, y in zip(values, carry, strict=True)]
         return [_where(going, more, going), *carry, *last]
@@ -163,8 +167,8 @@ def _step(body: Jaxpr, cond: Jaxpr, cond_nconsts: int, body_nconsts: int, avals:
     return build(batched_step if cond.out_avals[0].ndim else step, avals)[0]
 
 
-def _of_one_that_goes_on(going: Any, x: Any) -> Any:
-    """A carry with that of the first example that goes on in place of those that do not even start."""
+def _replace_finished(going: Any, x: Any) -> Any:
+    """The initial carry, with the first continuing example in place of examples whose predicate is false."""
     dims, shape = aval_of(going).shape, aval_of(x).shape
     if not math.prod(dims):
         return x
@@ -180,5 +184,5 @@ def _where(going: Any, x: Any, y: Any) -> Any:
     return select_n(spread, y, x)
 
 
-def _held(x: Any) -> Any:
+def _stop_gradient(x: Any) -> Any:
     return stop_gradient_p(x) if is_differentiable(aval_of(x)) else x

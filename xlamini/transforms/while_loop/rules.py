@@ -1,7 +1,7 @@
-"""What the rules of `while` make of its two jaxprs, remembered on them.
+"""Rewrites of the condition and body of a `while` (jvp, batch, partial evaluation, dead code), memoized on the jaxprs.
 
-Which carries have a tangent, a batch dimension, or are needed at all depends on the carries of the turn before: each of
-these is found by repeating a rewrite with more carries marked until nothing changes.
+Whether a carry has a tangent, has a batch dimension, is unknown or is live depends on the iteration before. These masks
+are fixed points: the rewrite is repeated with more carries marked until no further one is added.
 """
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from xlamini.transforms.control_flow.carries import with_outputs_of
 
 
 class Parts(NamedTuple):
-    """The operands of a loop, or something that goes along with each: for the condition, for the body, the carry."""
+    """The operands of a loop, or one attribute of each operand (a tangent, a mask), by role."""
 
     cond: list[Any]
     body: list[Any]
@@ -34,10 +34,12 @@ def parts(values: Sequence[Any], cond_nconsts: int, body_nconsts: int) -> Parts:
 
 
 @rewrite
-def body_with_tangents(body: Jaxpr, consts: Mask, carry: Mask) -> tuple[Jaxpr, Mask]:
-    """consts, their tangents, carry, its tangents -> carry, its tangents; and which carries have a tangent.
+def jvp_body(body: Jaxpr, consts: Mask, carry: Mask) -> tuple[Jaxpr, Mask]:
+    """The jvp of the body, and a mask of the carries with nonzero tangents.
 
-    `consts` and `carry` mark the operands that have one at the start.
+    consts, their tangents, carry, its tangents -> carry, its tangents
+
+    `consts` and `carry` mark the operands of the loop with nonzero tangents.
     """
     nonzero = until_stable(lambda marked: jvp(body, (*consts, *marked), marked)[1], carry)
     pushed, _ = jvp(body, (*consts, *nonzero), nonzero)
@@ -54,42 +56,42 @@ def body_with_tangents(body: Jaxpr, consts: Mask, carry: Mask) -> tuple[Jaxpr, M
 
 
 @rewrite
-def ignoring(cond: Jaxpr, avals: tuple[ShapedArray, ...]) -> Jaxpr:
-    """The condition of a loop with further carries, which it does not look at."""
+def widen_cond(cond: Jaxpr, avals: tuple[ShapedArray, ...]) -> Jaxpr:
+    """The condition with further, unused inputs: the carries that a rewrite adds to the loop."""
     return cond.replace(invars=[*cond.invars, *map(Var, avals)]) if avals else cond
 
 
 class Batched(NamedTuple):
-    """Both jaxprs with a batch dimension, at 0, in the carries marked, and in the predicate if it depends on it."""
+    """Both batched jaxprs: the marked carries have batch dimension 0, and so has a predicate that depends on them."""
 
     cond: Jaxpr
     body: Jaxpr
     carry: Mask
 
 
-def batched(cond: Jaxpr, body: Jaxpr, axis: Axis, dims: Parts) -> Batched:
-    """The loop's jaxprs for operands with these batch dimensions; those of the carry are at 0 or None."""
+def batch_jaxprs(cond: Jaxpr, body: Jaxpr, axis: Axis, dims: Parts) -> Batched:
+    """Batch both jaxprs for operands with these batch dimensions; a carry's dimension is 0 or None."""
 
     def step(marked: Mask) -> Sequence[bool]:
-        if _batched_cond(cond, axis, dims.cond, marked)[1]:
+        if _batch_cond(cond, axis, dims.cond, marked)[1]:
             return (True,) * len(marked)
-        found = batch(body, axis, (*dims.body, *_dims(marked)), marked)[1]
-        return [d is not None for d in found]
+        out_dims = batch(body, axis, (*dims.body, *_dims(marked)), marked)[1]
+        return [d is not None for d in out_dims]
 
     carry = until_stable(step, [d is not None for d in dims.carry])
     types = tuple(
         batched_aval(a, axis, d) for a, d in zip(body.in_avals[len(dims.body) :], _dims(carry), strict=True)
     )
     of_body, _ = batch(body, axis, (*dims.body, *_dims(carry)), carry)
-    return Batched(_batched_cond(cond, axis, dims.cond, carry)[0], with_outputs_of(of_body, types), carry)
+    return Batched(_batch_cond(cond, axis, dims.cond, carry)[0], with_outputs_of(of_body, types), carry)
 
 
-def _batched_cond(cond: Jaxpr, axis: Axis, consts: Sequence[int | None], carry: Mask) -> tuple[Jaxpr, bool]:
-    # A predicate with dimensions says that the carries have them too, in front.
+def _batch_cond(cond: Jaxpr, axis: Axis, consts: Sequence[int | None], carry: Mask) -> tuple[Jaxpr, bool]:
+    # The carries of a batched predicate have its dimensions in front, so a nested batch must add to both.
     force = bool(cond.out_avals[0].ndim) and any(carry)
-    found, dims = batch(cond, axis, (*consts, *_dims(carry)), (force,))
+    batched, dims = batch(cond, axis, (*consts, *_dims(carry)), (force,))
     if dims[0] is None:
-        return found, False
+        return batched, False
     return batch(cond, axis, (*consts, *_dims(carry)), (True,))[0], True
 
 
@@ -98,7 +100,7 @@ def _dims(marked: Mask) -> Dims:
 
 
 def unknown_carries(cond: Jaxpr, body: Jaxpr, unknown: Parts) -> Mask:
-    """Which carries cannot be known: all of them if the number of turns cannot."""
+    """A mask of the unknown carries: all of them if the predicate, and so the trip count, is unknown."""
 
     def step(marked: Mask) -> Sequence[bool]:
         if partial_eval(cond, (*unknown.cond, *marked)).unknown_out[0]:
@@ -108,16 +110,16 @@ def unknown_carries(cond: Jaxpr, body: Jaxpr, unknown: Parts) -> Mask:
     return until_stable(step, unknown.carry)
 
 
-class Needed(NamedTuple):
-    """The operands and carries that a loop needs for some of its results."""
+class Live(NamedTuple):
+    """Masks of the live consts of the condition, consts of the body, and carries."""
 
     cond: Mask
     body: Mask
     carry: Mask
 
 
-def needed(cond: Jaxpr, body: Jaxpr, cond_nconsts: int, body_nconsts: int, used: Sequence[bool]) -> Needed:
-    """What the loop needs where only the results marked in `used` are."""
+def live_operands(cond: Jaxpr, body: Jaxpr, cond_nconsts: int, body_nconsts: int, used: Sequence[bool]) -> Live:
+    """Masks of the live operands, where `used` marks the live results; the condition is always live."""
     by_cond = dce(cond, (True,))[1]
 
     def step(marked: Mask) -> Sequence[bool]:
@@ -125,11 +127,11 @@ def needed(cond: Jaxpr, body: Jaxpr, cond_nconsts: int, body_nconsts: int, used:
         return [a or b for a, b in zip(by_cond[cond_nconsts:], by_body[body_nconsts:], strict=True)]
 
     carry = until_stable(step, used)
-    return Needed(by_cond[:cond_nconsts], dce(body, carry)[1][:body_nconsts], carry)
+    return Live(by_cond[:cond_nconsts], dce(body, carry)[1][:body_nconsts], carry)
 
 
 @rewrite
-def slim(jaxpr: Jaxpr, outputs: Mask, inputs: Mask) -> Jaxpr:
-    """The jaxpr of these outputs alone, which needs no more than these inputs and takes all of them."""
-    kept, _ = dce(jaxpr, outputs, True)
-    return kept if all(inputs) else kept.replace(invars=chosen(kept.invars, inputs))
+def prune(jaxpr: Jaxpr, outputs: Mask, inputs: Mask) -> Jaxpr:
+    """The jaxpr with the marked outputs and inputs only; `inputs` marks at least the live inputs."""
+    pruned, _ = dce(jaxpr, outputs, True)
+    return pruned if all(inputs) else pruned.replace(invars=chosen(pruned.invars, inputs))
