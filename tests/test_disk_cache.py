@@ -26,7 +26,7 @@ jit_module = importlib.import_module("xlamini.transforms.jit")
 ROOT = Path(__file__).parent.parent
 FLAGS = (
     "compilation_cache_dir enable_compilation_cache compilation_cache_max_size raise_persistent_cache_errors "
-    "persistent_cache_min_compile_time_secs persistent_cache_min_entry_size_bytes"
+    "persistent_cache_min_compile_time_secs persistent_cache_min_entry_size_bytes compilation_cache_key"
 ).split()
 
 
@@ -37,6 +37,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     before = {name: config.read(name) for name in FLAGS}
     monkeypatch.setattr(disk_cache, "_memory", disk_cache._Memory())
     config.update("jax_compilation_cache_dir", str(tmp_path / "programs"))
+    config.update("compilation_cache_key", "source")
+    config.update("raise_persistent_cache_errors", False)
     yield tmp_path / "programs"
     for name, value in before.items():
         config.update(name, value)

@@ -4,10 +4,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from xlamini.core.config import programs_are_kept
+from xlamini.core.config import programs_are_kept, programs_are_keyed_by_module
 from xlamini.core.effects import any_ordered
 from xlamini.runtime.executable import Executable, compile_module, is_elsewhere
 from xlamini.runtime.meshes.spread import as_placed
+from xlamini.runtime.processes.group import spans_processes
 
 if TYPE_CHECKING:
     from xlamini.runtime.targets.elsewhere import Unloaded
@@ -24,11 +25,20 @@ def executable_of(program: LoweredProgram, options: Options) -> Executable | Unl
 
         about = {"name": program.name, "calls_python": bool(program.host_callbacks)}
         return compile_elsewhere(program.module, **about, **io_of(program, options))
-    if not programs_are_kept() or program.spread:
+    if not _may_be_stored(program):
         return compiled(program, options)
     from xlamini.transforms.stored import stored_executable
 
     return stored_executable(program, options)
+
+
+def _may_be_stored(program: LoweredProgram) -> bool:
+    if not programs_are_kept():
+        return False
+    if program.spread is None:
+        return True
+    # The equations do not say where a program over a mesh has its inputs; its module does.
+    return programs_are_keyed_by_module() and not spans_processes(program.spread.devices)
 
 
 def compiled(program: LoweredProgram, options: Options) -> Executable:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from xlamini.core.config import outlining, programs_are_kept, trace_flags, under
+from xlamini.core.config import outlining, programs_are_kept, programs_are_keyed_by_module, trace_flags, under
 from xlamini.core.dtypes import float0
 from xlamini.core.errors import DeletedArrayError, ShapeError
 from xlamini.core.jaxpr import Jaxpr, once, subjaxprs
@@ -66,7 +66,7 @@ class LoweredProgram:
         self.flags = trace_flags()
         self._outline: tuple[Jaxpr, str] | None = None
         self._module: tuple[Any, list[Any]] | None = None
-        if not programs_are_kept():
+        if not programs_are_kept() or programs_are_keyed_by_module():
             _ = self._lowered  # now, so that what cannot be lowered is said here
 
     def _kept_of(self, device: Place) -> Place:
