@@ -2,16 +2,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
 import xlamini
 from tests.support import tiers
+from tests.support.paths import ROOT, SNAPSHOTS
 from xlamini.runtime.files import disk_cache
 
-SNAPSHOTS = Path(__file__).parent / "snapshots"
-CACHE = Path(__file__).parent.parent / ".cache" / "xlamini"
+CACHE = ROOT / ".cache" / "xlamini"
 PROGRAMS = 100_000
 """Programs that the cache of the tests holds; the full tier compiles a third as many."""
 

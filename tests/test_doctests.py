@@ -24,9 +24,9 @@ import xlamini.nn
 import xlamini.numpy
 import xlamini.random
 import xlamini.tree
+from tests.support.paths import ROOT
 from xlamini.core.primitive import primitives
 
-ROOT = Path(__file__).parent.parent
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 NAMES = {
     "xlamini": xlamini,

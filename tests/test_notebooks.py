@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.paths import ROOT
+
 nbformat = pytest.importorskip("nbformat")
 nbclient = pytest.importorskip("nbclient")
 
-NOTEBOOKS = sorted((Path(__file__).parent.parent / "examples").glob("*.ipynb"))
+NOTEBOOKS = sorted((ROOT / "examples").glob("*.ipynb"))
 LEFT_OUT = {"install", "shell"}
 
 

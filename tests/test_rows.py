@@ -12,9 +12,9 @@ from typing import Any, TypeVar
 import pytest
 
 import xlamini
-from tests import checks
 from tests.rows import all_rows
 from tests.rows.row import Row, Sample
+from tests.support import checks
 from xlamini.core.primitive import primitives
 
 T = TypeVar("T")

@@ -1,0 +1,9 @@
+"""Where the repository and the data of its tests lie."""
+from __future__ import annotations
+
+from pathlib import Path
+
+TESTS = Path(__file__).parents[1]
+ROOT = TESTS.parent
+GOLDEN = TESTS / "golden"
+SNAPSHOTS = TESTS / "snapshots"
