@@ -1,7 +1,7 @@
 """Every row of tests/rows beside its reference, finite differences and Python loops.
 
-By default each row is checked in a sample of its dtypes, shapes and batchings, the same in every run; `--all-rows`
-checks all.
+With `--full` each row is checked in a sample of its dtypes, shapes and batchings, the same in every run, and in a
+smaller one without; `--all-rows` checks all.
 """
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 import xlamini
 from tests.rows import all_rows
 from tests.rows.row import Row, Sample
-from tests.support import checks
+from tests.support import checks, tiers
 from xlamini.core.primitive import primitives
 
 T = TypeVar("T")
@@ -47,10 +47,23 @@ DERIVATIVE_DTYPES = ("float64", "complex128")
 
 @pytest.fixture
 def some(request: pytest.FixtureRequest) -> Any:
-    """A function that picks a few of some things, or all of them with --all-rows."""
-    if request.config.getoption("--all-rows"):
-        return lambda row, things, count: list(things)
-    return sampled
+    """A function that picks a few of some things, all of them with --all-rows, and one in the quick tier."""
+    picks = {tiers.ALL: every, tiers.FULL: sampled, tiers.QUICK: only_first}
+    return picks[tiers.tier_of(request.config)]
+
+
+@pytest.fixture
+def options(request: pytest.FixtureRequest) -> dict[str, Any] | None:
+    """The compiler's for derivatives, which the quick tier hardly optimises."""
+    return checks.HARDLY_OPTIMISED if tiers.tier_of(request.config) == tiers.QUICK else None
+
+
+def every(row: Row, things: Sequence[T], count: int) -> list[T]:
+    return list(things)
+
+
+def only_first(row: Row, things: Sequence[T], count: int) -> list[T]:
+    return list(things[:1])
 
 
 def sampled(row: Row, things: Sequence[T], count: int) -> list[T]:
@@ -86,11 +99,11 @@ def test_values_and_dtypes(row: Row, some: Any) -> None:
 
 
 @each_row(DIFFERENTIABLE)
-def test_derivatives(row: Row, some: Any) -> None:
-    if "." in row.name and some is sampled:  # made of operations whose second derivatives are checked
+def test_derivatives(row: Row, some: Any, options: dict[str, Any] | None) -> None:
+    if "." in row.name and some is not every:  # made of operations whose second derivatives are checked
         row = dataclasses.replace(row, order=1)
     for sample, dtype in some(row, derivative_cases(row), few(row, 2)):
-        checks.check_derivatives(row, sample, dtype)
+        checks.check_derivatives(row, sample, dtype, options)
 
 
 @each_row([row for row in ROWS if row.batched])
@@ -102,9 +115,9 @@ def test_batching(row: Row, some: Any) -> None:
 
 
 @each_row([row for row in DIFFERENTIABLE if row.batched])
-def test_compositions_of_rewrites(row: Row, some: Any) -> None:
+def test_compositions_of_rewrites(row: Row, some: Any, options: dict[str, Any] | None) -> None:
     for sample, dtype in some(row, derivative_cases(row), 1):
-        checks.check_compositions(row, sample, dtype)
+        checks.check_compositions(row, sample, dtype, options)
 
 
 @each_row([row for row in ROWS if "." not in row.name])

@@ -29,6 +29,9 @@ FINITE, EXACT = 3e-6, 1e-9
 """Tolerances beside finite differences, and between two ways to the same number in double precision."""
 BATCH = 3
 
+HARDLY_OPTIMISED = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
+"""XLA's options for programs that take longer to compile than to run, where nothing but their values is looked at."""
+
 
 WIDE = (np.int64, np.uint64, np.float64, np.complex128)
 
@@ -132,15 +135,17 @@ def _check_dtype(found: np.dtype, reference: np.dtype, asked: np.dtype) -> None:
 # --- derivatives
 
 
-def check_derivatives(row: Row, sample: Sample, dtype: str) -> None:
+def check_derivatives(row: Row, sample: Sample, dtype: str, options: Any = None) -> None:
     """jvp equals finite differences, linearize equals jvp, vjp is the transpose of jvp; so again for the gradient.
 
-    All of it is one program, because compiling is what takes time.
+    All of it is one program, because compiling is what takes time; `options` are the compiler's.
     """
     with wide(row, dtype):
         point = Point(row, sample, dtype)
         check_types_of_rewrites(point.fun, point.primals)
-        first, second, linear = xlamini.jit(lambda *args: _derivatives(point, row, *args))(*point.operands)
+        first, second, linear = xlamini.jit(
+            lambda *args: _derivatives(point, row, *args), compiler_options=options
+        )(*point.operands)
         _check_first_order(point, first)
         if second:
             _check_second_order(point, second)
@@ -341,7 +346,7 @@ def _unbatched(examples: Sequence[Sequence[Array]], in_axes: Sequence[int | None
 # --- compositions
 
 
-def check_compositions(row: Row, sample: Sample, dtype: str) -> None:
+def check_compositions(row: Row, sample: Sample, dtype: str, options: Any = None) -> None:
     """vmap of grad, grad of vmap, vmap of jvp and jvp of vmap equal a loop over examples."""
     with wide(row, dtype):
         points = [Point(row, sample, dtype, salt) for salt in range(BATCH)]
@@ -349,9 +354,9 @@ def check_compositions(row: Row, sample: Sample, dtype: str) -> None:
             [np.stack(xs) for xs in zip(*xs, strict=True)]
             for xs in ([p.primals for p in points], [p.tangents for p in points])
         )
-        mapped, of_sum, pushed, pushed_all, looped = xlamini.jit(lambda *args: _compositions(points[0], *args))(
-            primals, tangents, [p.primals for p in points]
-        )
+        mapped, of_sum, pushed, pushed_all, looped = xlamini.jit(
+            lambda *args: _compositions(points[0], *args), compiler_options=options
+        )(primals, tangents, [p.primals for p in points])
     expected = [np.stack(list(map(np.asarray, gs))) for gs in zip(*looped, strict=True)]
     tolerance = EXACT * scale_of(expected)
     assert_all_close(mapped, expected, tolerance, "vmap of grad")

@@ -72,6 +72,8 @@ class _Reports:
         path = self.config.getoption("--cpu-seconds")
         if path:
             Path(path).write_text("".join(f"{seconds:.2f}\t{test}\n" for test, (seconds, _) in ranked))
+        if not ranked:
+            return
         total = sum(seconds for seconds, _ in self.measured.values())
         terminalreporter.write_line(f"{total:.0f} seconds of CPU in tests; the most in:")
         for test, (seconds, marked) in ranked[:_SHOWN]:

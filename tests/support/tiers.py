@@ -1,10 +1,18 @@
-"""Which tests run: the quick tier, `--full`, or `--all-rows`."""
+"""Which tests run: the quick tier, `--full`, or `--all-rows`.
+
+Names decide what is in a sample, so every run of a tier has the same tests.
+"""
 from __future__ import annotations
 
 import zlib
 from collections import defaultdict
+from collections.abc import Callable, Iterable
 
 import pytest
+
+QUICK, FULL, ALL = "quick", "full", "all"
+EXPRESSIONS = {QUICK: 30, FULL: 6, ALL: 1}
+"""One in so many expressions is tried."""
 
 
 def add_options(parser: pytest.Parser) -> None:
@@ -13,37 +21,81 @@ def add_options(parser: pytest.Parser) -> None:
 
 
 def configure(config: pytest.Config) -> None:
+    """Where files or tests are named on the command line, all of theirs run; workers are told by the first process."""
     config.addinivalue_line("markers", "full: only with --full, or where its file is named")
+    if config.args_source == pytest.Config.ArgsSource.ARGS and not hasattr(config, "workerinput"):
+        config.option.full = True
+
+
+def tier_of(config: pytest.Config) -> str:
+    if config.getoption("--all-rows"):
+        return ALL
+    return FULL if config.getoption("--full") else QUICK
 
 
 def select(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Unless --all-rows is given, leave out some of the tests of rows and expressions.
-
-    Names decide, so every run has the same ones. Of lax the values and derivatives of every operation's first row are
-    checked, batching for one in two, compositions for one in three; of what is made of them the values, and of some
-    derivatives, batching and compositions too. Of a variant, which has a name like "numpy.sum: axis", the values are
-    checked, and of some one thing more. Of the expressions one in six is tried.
-    """
-    if config.getoption("--all-rows"):
+    """Leave out what does not belong to the tier."""
+    tier = tier_of(config)
+    if tier == ALL:
         return
-    ways: dict[str, list[pytest.Item]] = defaultdict(list)
-    left_out = set()
-    for item in items:
-        if item.path.name == "test_rows.py" and hasattr(item, "callspec"):
-            ways[str(item.callspec.id)].append(item)
-        elif item.path.name == "test_expressions.py" and zlib.crc32(item.name.encode()) % 6:
-            left_out.add(id(item))
-    firsts = {name.partition(":")[0]: name for name in reversed(ways)}.values()
-    left_out |= {id(test) for name, tests in ways.items() for test in _left_out(name, tests, name in firsts)}
+    left_out = {id(item) for item in items if _is_expression(item) and _chance(item.name) % EXPRESSIONS[tier]}
+    left_out |= {id(item) for item in _rows_left_out(items, tier)}
+    if tier == QUICK:
+        left_out |= {id(item) for item in items if item.get_closest_marker("slow") or item.get_closest_marker("full")}
     config.hook.pytest_deselected(items=[item for item in items if id(item) in left_out])
     items[:] = [item for item in items if id(item) not in left_out]
 
 
-def _left_out(name: str, tests: list[pytest.Item], first: bool) -> list[pytest.Item]:
-    chance = zlib.crc32(name.encode())
+def _is_expression(item: pytest.Item) -> bool:
+    return item.path.name == "test_expressions.py" and hasattr(item, "callspec")
+
+
+def _chance(name: str) -> int:
+    return zlib.crc32(name.encode())
+
+
+def _rows_left_out(items: Iterable[pytest.Item], tier: str) -> list[pytest.Item]:
+    """Of the tests of rows, those that this tier leaves out.
+
+    The first row of an operation or function is tried in more ways than its variants, which have names like
+    "numpy.sum: axis"; an operation of lax in more ways than a function, whose name has a dot.
+    """
+    ways: dict[str, list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        if item.path.name == "test_rows.py" and hasattr(item, "callspec"):
+            ways[str(item.callspec.id)].append(item)
+    firsts = {name.partition(":")[0]: name for name in reversed(ways)}.values()
+    left_out = _LEFT_OUT[tier]
+    return [test for name, tests in ways.items() for test in left_out(name, tests, name in firsts)]
+
+
+def _left_out_of_full(name: str, tests: list[pytest.Item], first: bool) -> list[pytest.Item]:
+    """Of first rows the values, and some of the rest: more of lax; of a variant the values, of some one thing more."""
     if first:
-        of_composites = {"derivatives": 6, "batching": 12, "compositions": 36}
-        rest = of_composites if "." in name else {"batching": 2, "compositions": 3}
-        return [test for test in tests if any(chance % rest[way] for way in rest if way in test.name)]
+        of_functions = {"derivatives": 6, "batching": 12, "compositions": 36}
+        return _but_one_in(of_functions if "." in name else {"batching": 2, "compositions": 3}, name, tests)
+    chance = _chance(name)
     others = [test for test in tests if "values" not in test.name]
     return [test for i, test in enumerate(others) if chance % 8 or i != chance // 8 % len(others)]
+
+
+def _left_out_of_quick(name: str, tests: list[pytest.Item], first: bool) -> list[pytest.Item]:
+    """Of lax the values, derivatives and batching of first rows; of functions the values, of variants few."""
+    if not first:
+        return _but_one_in({"values": 12, "": 2**32}, name, tests)
+    if "." in name:
+        return _but_one_in({"values": 2, "derivatives": 24, "batching": 24, "": 2**32}, name, tests)
+    return _but_one_in({"values": 1, "derivatives": 1, "batching": 2, "compositions": 12, "": 1}, name, tests)
+
+
+def _but_one_in(counts: dict[str, int], name: str, tests: list[pytest.Item]) -> list[pytest.Item]:
+    """Each way, by a part of its tests' name, is tried for one in so many rows; those that are not."""
+    chance = _chance(name)
+    found = [(test, next((n for way, n in counts.items() if way in test.name.partition("[")[0]), 1)) for test in tests]
+    return [test for test, n in found if chance % n]
+
+
+_LEFT_OUT: dict[str, Callable[[str, list[pytest.Item], bool], list[pytest.Item]]] = {
+    FULL: _left_out_of_full,
+    QUICK: _left_out_of_quick,
+}
