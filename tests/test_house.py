@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.paths import ROOT
-from xlamini import rules
+from xlamini.commands import rules
 
 PACKAGE = sorted((ROOT / "xlamini").rglob("*.py"))
 CODE = [p for folder in ("xlamini", "tests", "examples", "benchmarks") for p in sorted((ROOT / folder).rglob("*.py"))]
@@ -109,3 +109,46 @@ def test_no_primitive_is_named(floor: str) -> None:
 def test_no_forbidden_words(pattern: str) -> None:
     texts = [path for path in [*CODE, *PAGES] if path != Path(__file__)]
     assert [relative(path) for path in texts if re.search(pattern, path.read_text())] == []
+
+
+# --- names and rooms
+
+FLOORS = ("core", "runtime", "lowering", "primitives", "interpreters", "staging", "transforms", "commands")
+ADVERB_OR_PARTICIPLE = re.compile(r"\w*(?:(?<!e)ed|ly|wise|ways|ther|where)|anew|apart|alone|alike|several|start")
+FIELD_WORDS = {
+    "assembly", "bitwise", "distributed", "elementwise", "embed", "family", "gather", "only", "scatter",
+}  # nouns that look like adverbs, the mathematicians' words, and names that JAX gives  # fmt: skip
+
+
+def is_of_face(node: ast.stmt) -> bool:
+    """Whether a statement belongs in a face: an import, a docstring, `__all__`, or the call that attaches the stub."""
+    if isinstance(node, ast.Assign):
+        names = [n.id for target in node.targets for n in ast.walk(target) if isinstance(n, ast.Name)]
+        return all(name.startswith("__") for name in names)
+    return isinstance(node, ast.Import | ast.ImportFrom | ast.Expr)
+
+
+def is_command(node: ast.stmt) -> bool:
+    """Whether a statement is `if __name__ == "__main__": ...`."""
+    return isinstance(node, ast.If) and ast.unparse(node.test) == "__name__ == '__main__'"
+
+
+def test_root_modules_are_faces_or_commands() -> None:
+    roots = [p for p in (ROOT / "xlamini").glob("*.py") if not p.name.startswith("__")]
+    assert [
+        f"{relative(path)}:{node.lineno}"
+        for path in roots
+        for node in tree(path).body
+        if not is_of_face(node) and not is_command(node)
+    ] == []
+
+
+def test_private_floors_say_so() -> None:
+    pages = {floor: ast.get_docstring(tree(ROOT / "xlamini" / floor / "__init__.py")) for floor in FLOORS}
+    assert [floor for floor, page in pages.items() if not page.splitlines()[0].startswith("Private: ")] == []
+
+
+def test_modules_are_named_by_nouns_or_verbs() -> None:
+    names = {part for path in PACKAGE for part in path.relative_to(ROOT / "xlamini").with_suffix("").parts}
+    odd = {name for name in names if ADVERB_OR_PARTICIPLE.fullmatch(name.rpartition("_")[2])}
+    assert {name for name in odd if name.rpartition("_")[2] not in FIELD_WORDS} == set()

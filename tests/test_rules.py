@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import pytest
 
-from xlamini import rules
+from xlamini.commands import rules
 from xlamini.primitives.elementwise import LinearMap
 from xlamini.primitives.shape import LinearUnary
 

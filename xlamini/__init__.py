@@ -28,7 +28,7 @@ with _paused_gc():  # which finds nothing in what imports make, and takes a tent
         numpy_rank_promotion as numpy_rank_promotion,
     )
     from xlamini.core.dtypes import float0 as float0
-    from xlamini.core.edges import edge_of_face as _edge_of_face
+    from xlamini.core.api_boundary import edge_of_face as _edge_of_face
     from xlamini.core.lazy import lazy_parts as _lazy_parts
     from xlamini.core.tracer import named_scope as named_scope
     from xlamini.core.version import __version__ as __version__
@@ -46,51 +46,53 @@ with _paused_gc():  # which finds nothing in what imports make, and takes a tent
         process_index as process_index,
         process_indices as process_indices,
     )
-    from xlamini.transforms import start as _start
-    from xlamini.transforms.jacobian import hessian as hessian, jacfwd as jacfwd, jacobian as jacobian, jacrev as jacrev
-    from xlamini.transforms.jit import jit as jit
-    from xlamini.transforms.jvp import jvp as jvp, linearize as linearize
-    from xlamini.transforms.make_jaxpr import eval_shape as eval_shape, make_jaxpr as make_jaxpr
-    from xlamini.transforms.placing import (
+    from xlamini.transforms import install_hooks as _start
+    from xlamini.transforms.derivatives.jacobian import (
+        hessian as hessian, jacfwd as jacfwd, jacobian as jacobian, jacrev as jacrev
+    )
+    from xlamini.staging.run.jit import jit as jit
+    from xlamini.transforms.derivatives.jvp import jvp as jvp, linearize as linearize
+    from xlamini.staging.trace.make_jaxpr import eval_shape as eval_shape, make_jaxpr as make_jaxpr
+    from xlamini.transforms.sharding.device_put import (
         block_until_ready as block_until_ready,
         clear_caches as clear_caches,
         device_put as device_put,
     )
-    from xlamini.transforms.shape_struct import ShapeDtypeStruct as ShapeDtypeStruct
-    from xlamini.transforms.typeof import typeof as typeof
-    from xlamini.transforms.value_and_grad import grad as grad, value_and_grad as value_and_grad
-    from xlamini.transforms.vjp import linear_transpose as linear_transpose, vjp as vjp
+    from xlamini.staging.trace.shape_struct import ShapeDtypeStruct as ShapeDtypeStruct
+    from xlamini.staging.trace.typeof import typeof as typeof
+    from xlamini.transforms.derivatives.value_and_grad import grad as grad, value_and_grad as value_and_grad
+    from xlamini.transforms.derivatives.vjp import linear_transpose as linear_transpose, vjp as vjp
     from xlamini.transforms.vmap import vmap as vmap
 
     from xlamini import errors as errors, numpy as numpy, tree as tree, tree_util as tree_util
 
 if TYPE_CHECKING:
     from xlamini.doctor.facts import print_environment_info as print_environment_info
-    from xlamini.core.partition_spec import PartitionSpec as P
+    from xlamini.core.sharding.partition_spec import PartitionSpec as P
     from xlamini.runtime.meshes.current_mesh import set_mesh as set_mesh
-    from xlamini.runtime.meshes.making import (
+    from xlamini.runtime.meshes.array_assembly import (
         make_array_from_callback as make_array_from_callback,
         make_array_from_process_local_data as make_array_from_process_local_data,
         make_array_from_single_device_arrays as make_array_from_single_device_arrays,
     )
     from xlamini.runtime.meshes.mesh import make_mesh as make_mesh
     from xlamini.runtime.meshes.named_sharding import NamedSharding as NamedSharding
-    from xlamini.runtime.profiling import live_arrays as live_arrays
+    from xlamini.runtime.profiler.recording import live_arrays as live_arrays
     from xlamini.runtime.meshes.shards import Shard as Shard
-    from xlamini.runtime.targets.described import Target as Target, target as target
+    from xlamini.runtime.targets.topology import Target as Target, target as target
     from xlamini.ref import Ref as Ref, freeze as freeze, new_ref as new_ref
     from xlamini.transforms.callbacks.pure_callback import pure_callback as pure_callback
     from xlamini.transforms.custom.closure_convert import closure_convert as closure_convert
     from xlamini.transforms.custom.custom_gradient import custom_gradient as custom_gradient
     from xlamini.transforms.custom.custom_jvp import custom_jvp as custom_jvp
     from xlamini.transforms.custom.custom_vjp import custom_vjp as custom_vjp
-    from xlamini.transforms.fwd_and_bwd import fwd_and_bwd as fwd_and_bwd
-    from xlamini.transforms.mapped.pmap import pmap as pmap
-    from xlamini.transforms.mapped.shard_map import shard_map as shard_map
-    from xlamini.transforms.mapped.smap import smap as smap
+    from xlamini.transforms.derivatives.fwd_and_bwd import fwd_and_bwd as fwd_and_bwd
+    from xlamini.transforms.shard_map.pmap import pmap as pmap
+    from xlamini.transforms.shard_map.api import shard_map as shard_map
+    from xlamini.transforms.shard_map.smap import smap as smap
     from xlamini.transforms.remat.checkpoint import checkpoint as checkpoint, checkpoint as remat
-    from xlamini.transforms.saved import load as load
-    from xlamini.transforms.sharding_constraint import reshard as reshard
+    from xlamini.staging.aot.load import load as load
+    from xlamini.transforms.sharding.constraint import reshard as reshard
 
 _edge_of_face(globals())
 
@@ -123,7 +125,7 @@ _LAZY = (
 
 _MEMBERS = {
     "NamedSharding": "runtime.meshes.named_sharding.NamedSharding",
-    "P": "core.partition_spec.PartitionSpec",
+    "P": "core.sharding.partition_spec.PartitionSpec",
     "Ref": "ref.Ref",
     "Shard": "runtime.meshes.shards.Shard",
     "checkpoint": "transforms.remat.checkpoint.checkpoint",
@@ -132,24 +134,24 @@ _MEMBERS = {
     "custom_jvp": "transforms.custom.custom_jvp.custom_jvp",
     "custom_vjp": "transforms.custom.custom_vjp.custom_vjp",
     "freeze": "ref.freeze",
-    "fwd_and_bwd": "transforms.fwd_and_bwd.fwd_and_bwd",
-    "load": "transforms.saved.load",
-    "live_arrays": "runtime.profiling.live_arrays",
-    "make_array_from_callback": "runtime.meshes.making.make_array_from_callback",
-    "make_array_from_process_local_data": "runtime.meshes.making.make_array_from_process_local_data",
-    "make_array_from_single_device_arrays": "runtime.meshes.making.make_array_from_single_device_arrays",
+    "fwd_and_bwd": "transforms.derivatives.fwd_and_bwd.fwd_and_bwd",
+    "load": "staging.aot.load.load",
+    "live_arrays": "runtime.profiler.recording.live_arrays",
+    "make_array_from_callback": "runtime.meshes.array_assembly.make_array_from_callback",
+    "make_array_from_process_local_data": "runtime.meshes.array_assembly.make_array_from_process_local_data",
+    "make_array_from_single_device_arrays": "runtime.meshes.array_assembly.make_array_from_single_device_arrays",
     "make_mesh": "runtime.meshes.mesh.make_mesh",
     "new_ref": "ref.new_ref",
-    "pmap": "transforms.mapped.pmap.pmap",
+    "pmap": "transforms.shard_map.pmap.pmap",
     "print_environment_info": "doctor.facts.print_environment_info",
     "pure_callback": "transforms.callbacks.pure_callback.pure_callback",
     "remat": "transforms.remat.checkpoint.checkpoint",
-    "reshard": "transforms.sharding_constraint.reshard",
+    "reshard": "transforms.sharding.constraint.reshard",
     "set_mesh": "runtime.meshes.current_mesh.set_mesh",
-    "shard_map": "transforms.mapped.shard_map.shard_map",
-    "smap": "transforms.mapped.smap.smap",
-    "Target": "runtime.targets.described.Target",
-    "target": "runtime.targets.described.target",
+    "shard_map": "transforms.shard_map.api.shard_map",
+    "smap": "transforms.shard_map.smap.smap",
+    "Target": "runtime.targets.topology.Target",
+    "target": "runtime.targets.topology.target",
 }
 
 __getattr__, __dir__ = _lazy_parts(globals(), _LAZY, _MEMBERS)

@@ -1,7 +1,7 @@
 """checkpoint and what belongs to it: names for values, answers of policies, a look at what is kept."""
 
 from xlamini import checkpoint_policies
-from xlamini.core.edges import edge_of_face as _edge_of_face
+from xlamini.core.api_boundary import edge_of_face as _edge_of_face
 from xlamini.transforms.remat.checkpoint import checkpoint
 from xlamini.transforms.remat.checkpoint import checkpoint as remat
 from xlamini.transforms.remat.checkpoint_name import checkpoint_name

@@ -1,6 +1,6 @@
 """Policies for `checkpoint(fun, policy=…)`: which values are kept for the way back."""
 
-from xlamini.core.edges import edge_of_face as _edge_of_face
+from xlamini.core.api_boundary import edge_of_face as _edge_of_face
 from xlamini.transforms.remat.policies import (
     checkpoint_dots,
     checkpoint_dots_with_no_batch_dims,

@@ -1,6 +1,6 @@
 """Derivatives of the user's own: `custom_jvp`, `custom_vjp` and their kin."""
 
-from xlamini.core.edges import edge_of_face as _edge_of_face
+from xlamini.core.api_boundary import edge_of_face as _edge_of_face
 from xlamini.transforms.custom.closure_convert import closure_convert
 from xlamini.transforms.custom.custom_gradient import custom_gradient
 from xlamini.transforms.custom.custom_jvp import custom_jvp, custom_jvp_call_p

@@ -1,6 +1,6 @@
 """Looking into programs as they run: `debug.print`, `debug.callback`; and at how arrays lie on devices."""
 
-from xlamini.core.edges import edge_of_face as _edge_of_face
+from xlamini.core.api_boundary import edge_of_face as _edge_of_face
 from xlamini.runtime.meshes.pictures import visualize_sharding as visualize_sharding
 from xlamini.transforms.callbacks.debug import callback as callback
 from xlamini.transforms.callbacks.debug import debug_print as print

@@ -1,53 +1,12 @@
-"""DLPack: arrays of other libraries become Arrays without a copy where their memory allows it.
+"""DLPack: arrays of other libraries become Arrays, without a copy where their memory allows it.
 
-The other way needs no function here: an Array has `__dlpack__`, which `torch.from_dlpack` and its like call.
+The other direction needs no function here: an Array has `__dlpack__`, which `torch.from_dlpack` and its kin call.
 """
 
-from typing import Any
-
-from xlamini.core.dtypes import as_dtype
-from xlamini.core.edges import edge_of_face as _edge_of_face
-from xlamini.runtime.array import Array
-from xlamini.runtime.capsules import from_capsule as _from_capsule
-from xlamini.runtime.sharding import as_sharding as _as_sharding
-from xlamini.typing import DTypeLike
+from xlamini.core.api_boundary import edge_of_face as _edge_of_face
+from xlamini.runtime.dlpack import from_dlpack as from_dlpack
+from xlamini.runtime.dlpack import is_supported_dtype as is_supported_dtype
 
 __all__ = ["from_dlpack", "is_supported_dtype"]
-
-_SUPPORTED = frozenset({
-    *(f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)),
-    *("bool", "bfloat16", "float16", "float32", "float64", "complex64", "complex128"),
-})  # fmt: skip
-
-
-def from_dlpack(external_array: Any, device: Any = None, copy: bool | None = None) -> Array:
-    """The Array of an object that has `__dlpack__` and `__dlpack_device__`, as ndarrays and torch's tensors do.
-
-    It shares the object's memory where that is aligned and compact, unless `copy`; what is written there later shows
-    in the Array, so do not write. With copy=False sharing is demanded (ValueError where it cannot be, as for 64-bit
-    values while enable_x64 is off). On another `device` it is a copy. TypeError for other objects, BufferError for what
-    the other library or DLPack cannot hand over.
-
-    >>> import numpy as np
-    >>> from_dlpack(np.ones(2, np.float32))
-    Array([1., 1.], dtype=float32)
-    """
-    if not (hasattr(external_array, "__dlpack__") and hasattr(external_array, "__dlpack_device__")):
-        raise TypeError(
-            f"from_dlpack: an object with __dlpack__ and __dlpack_device__ is needed, got "
-            f"{type(external_array).__name__}; for lists and numbers there is jnp.asarray"
-        )
-    where = None if device is None else _as_sharding(device)._device
-    return _from_capsule(external_array, copy, where)
-
-
-def is_supported_dtype(dtype: DTypeLike) -> bool:
-    """Whether DLPack knows arrays of this dtype.
-
-    >>> is_supported_dtype("bfloat16"), is_supported_dtype("int4")
-    (True, False)
-    """
-    return as_dtype(dtype).name in _SUPPORTED
-
 
 _edge_of_face(globals())

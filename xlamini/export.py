@@ -5,20 +5,20 @@
 Array(42., dtype=float32, weak_type=True)
 """
 
-from xlamini.core.edges import edge_of_face as _edge_of_face
-from xlamini.transforms.exported.export import default_export_platform as default_export_platform
-from xlamini.transforms.exported.export import export as export
-from xlamini.transforms.exported.exported import CALLING_CONVENTION as maximum_supported_calling_convention_version
-from xlamini.transforms.exported.exported import Exported as Exported
-from xlamini.transforms.exported.exported_file import LEAST_CONVENTION as minimum_supported_calling_convention_version
-from xlamini.transforms.exported.exported_file import deserialize as deserialize
-from xlamini.transforms.exported.safety import DisabledSafetyCheck as DisabledSafetyCheck
-from xlamini.transforms.exported.symbolic import SymbolicScope as SymbolicScope
-from xlamini.transforms.exported.symbolic import is_symbolic_dim as is_symbolic_dim
-from xlamini.transforms.exported.symbolic import symbolic_args_specs as symbolic_args_specs
-from xlamini.transforms.exported.symbolic import symbolic_shape as symbolic_shape
-from xlamini.transforms.saving.trees import register_namedtuple_serialization as register_namedtuple_serialization
-from xlamini.transforms.saving.trees import register_pytree_node_serialization as register_pytree_node_serialization
+from xlamini.core.api_boundary import edge_of_face as _edge_of_face
+from xlamini.staging.aot.trees import register_namedtuple_serialization as register_namedtuple_serialization
+from xlamini.staging.aot.trees import register_pytree_node_serialization as register_pytree_node_serialization
+from xlamini.transforms.export.artifact import CALLING_CONVENTION as maximum_supported_calling_convention_version
+from xlamini.transforms.export.artifact import Exported as Exported
+from xlamini.transforms.export.artifact_file import LEAST_CONVENTION as minimum_supported_calling_convention_version
+from xlamini.transforms.export.artifact_file import deserialize as deserialize
+from xlamini.transforms.export.export import default_export_platform as default_export_platform
+from xlamini.transforms.export.export import export as export
+from xlamini.transforms.export.safety import DisabledSafetyCheck as DisabledSafetyCheck
+from xlamini.transforms.export.symbolic import SymbolicScope as SymbolicScope
+from xlamini.transforms.export.symbolic import is_symbolic_dim as is_symbolic_dim
+from xlamini.transforms.export.symbolic import symbolic_args_specs as symbolic_args_specs
+from xlamini.transforms.export.symbolic import symbolic_shape as symbolic_shape
 
 __all__ = [
     "DisabledSafetyCheck",

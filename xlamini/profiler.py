@@ -1,35 +1,21 @@
-"""Profiles: what the host and the devices do, and what lies in their memory.
+"""Profiles of host and devices, and of the memory in use."""
 
-    with xlamini.profiler.trace("/tmp/profile"):
-        step(state, batch).block_until_ready()
-
-writes `/tmp/profile/plugins/profile/<time>/`: `<host>.xplane.pb` for XProf and TensorBoard
-(`xprof --logdir /tmp/profile`), and `<host>.trace.json.gz`, which https://ui.perfetto.dev opens.
-"""
-from __future__ import annotations
-
-import functools
-import gzip
-import json
-import os
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
-from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
-
-from xlamini.core.edges import edge_of_face as _edge_of_face
-from xlamini.runtime import perfetto as _perfetto
-from xlamini.runtime.profiling import (
-    ProfileData,
-    ProfileEvent,
-    ProfileOptions,
-    ProfilePlane,
-    ProfilerServer,
-    TraceMe,
-    heap_profile,
-    recorder,
-    register_subprocess,
-)
+from xlamini.core.api_boundary import edge_of_face as _edge_of_face
+from xlamini.runtime.profiler.api import ProfileData as ProfileData
+from xlamini.runtime.profiler.api import ProfileEvent as ProfileEvent
+from xlamini.runtime.profiler.api import ProfileOptions as ProfileOptions
+from xlamini.runtime.profiler.api import ProfilePlane as ProfilePlane
+from xlamini.runtime.profiler.api import StepTraceAnnotation as StepTraceAnnotation
+from xlamini.runtime.profiler.api import TraceAnnotation as TraceAnnotation
+from xlamini.runtime.profiler.api import annotate_function as annotate_function
+from xlamini.runtime.profiler.api import device_memory_profile as device_memory_profile
+from xlamini.runtime.profiler.api import register_subprocess as register_subprocess
+from xlamini.runtime.profiler.api import save_device_memory_profile as save_device_memory_profile
+from xlamini.runtime.profiler.api import start_server as start_server
+from xlamini.runtime.profiler.api import start_trace as start_trace
+from xlamini.runtime.profiler.api import stop_server as stop_server
+from xlamini.runtime.profiler.api import stop_trace as stop_trace
+from xlamini.runtime.profiler.api import trace as trace
 
 __all__ = [
     "ProfileData",
@@ -48,148 +34,5 @@ __all__ = [
     "stop_trace",
     "trace",
 ]
-
-P = ParamSpec("P")
-R = TypeVar("R")
-_wanted = {"link": False, "file": False}
-
-
-def start_trace(
-    log_dir: os.PathLike[str] | str,
-    create_perfetto_link: bool = False,
-    create_perfetto_trace: bool = False,
-    profiler_options: ProfileOptions | None = None,
-) -> None:
-    """Begin to record what runs, until `stop_trace()`.
-
-    Args:
-      log_dir: the folder to write to; it is made if needed.
-      create_perfetto_link: print a link that opens the trace in Perfetto, and wait until it has been opened.
-      create_perfetto_trace: write `perfetto_trace.json.gz` beside the other files.
-      profiler_options: what to record, and how much of it.
-
-    Raises RuntimeError while a trace is being recorded, TypeError for a folder or options of a wrong type.
-    """
-    folder = os.fspath(log_dir)
-    if profiler_options is not None and not isinstance(profiler_options, ProfileOptions):
-        raise TypeError(
-            f"start_trace: profiler_options must be xlamini.profiler.ProfileOptions(), got {profiler_options!r}"
-        )
-    recorder.start(folder, profiler_options)
-    _wanted.update(link=create_perfetto_link, file=create_perfetto_trace)
-
-
-def stop_trace() -> None:
-    """Write what was recorded since `start_trace`; RuntimeError if nothing is being recorded."""
-    folder = recorder.stop()
-    if _wanted["link"] or _wanted["file"]:
-        file = _perfetto_file(folder)
-        if _wanted["link"]:
-            _perfetto.show(file)
-
-
-@contextmanager
-def trace(
-    log_dir: os.PathLike[str] | str,
-    create_perfetto_link: bool = False,
-    create_perfetto_trace: bool = False,
-    profiler_options: ProfileOptions | None = None,
-) -> Generator[None]:
-    """Record what runs inside a `with` block; the arguments are those of `start_trace`.
-
-    >>> import os, tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with xlamini.profiler.trace(folder):
-    ...         _ = xlamini.numpy.ones(3).sum().block_until_ready()
-    ...     os.listdir(folder)
-    ['plugins']
-    """
-    start_trace(log_dir, create_perfetto_link, create_perfetto_trace, profiler_options)
-    try:
-        yield
-    finally:
-        stop_trace()
-
-
-def _perfetto_file(folder: str) -> Path:
-    """The newest trace, rewritten without what Perfetto does not read."""
-    newest = max(Path(folder, "plugins", "profile").iterdir(), key=lambda p: p.stat().st_mtime_ns)
-    source = next(newest.glob("*.trace.json.gz"))
-    with gzip.open(source, "rt", encoding="utf-8") as file:
-        content = json.load(file)
-    content.pop("metadata", None)
-    target = newest / "perfetto_trace.json.gz"
-    with gzip.open(target, "wt", encoding="utf-8") as file:
-        json.dump(content, file)
-    return target
-
-
-class TraceAnnotation(TraceMe):
-    """A `with` block that the trace shows under a name; keyword arguments are shown with it.
-
-    >>> with xlamini.profiler.TraceAnnotation("input", batch=3):
-    ...     x = xlamini.numpy.ones(3)
-    """
-
-
-class StepTraceAnnotation(TraceAnnotation):
-    """A `with` block that is one step of a loop, so that XProf can give times by step; say which: `step_num=i`.
-
-    >>> for i in range(2):
-    ...     with xlamini.profiler.StepTraceAnnotation("train", step_num=i):
-    ...         x = xlamini.numpy.ones(3)
-    """
-
-    def __init__(self, name: str, **kwargs: Any):
-        super().__init__(name, _r=1, **kwargs)
-
-
-def annotate_function(func: Callable[P, R], name: str | None = None, **decorator_kwargs: Any) -> Callable[P, R]:
-    """A function whose calls the trace shows, under its own name or another; usable as a decorator.
-
-    >>> xlamini.profiler.annotate_function(abs, name="size")(-2)
-    2
-    """
-    if not callable(func):
-        raise TypeError(f"annotate_function: func must be a function, got {func!r}")
-    shown = name or getattr(func, "__qualname__", None) or type(func).__name__
-
-    @functools.wraps(func)
-    def annotated(*args: P.args, **kwargs: P.kwargs) -> R:
-        with TraceAnnotation(shown, **decorator_kwargs):
-            return func(*args, **kwargs)
-
-    return annotated
-
-
-def start_server(port: int, requires_backend: bool = True) -> ProfilerServer:
-    """Let XProf and TensorBoard record this process: they ask the server at `port`.
-
-    With `requires_backend` the default platform is started first, so that its devices are recorded too. ValueError if a
-    server runs already, and for a number that no port has.
-    """
-    if not 0 < port < 2**16:
-        raise ValueError(f"start_server: a port is a number from 1 to 65535, got {port}")
-    return recorder.serve(port, requires_backend)
-
-
-def stop_server() -> None:
-    """Stop the server; ValueError if none runs."""
-    recorder.stop_serving()
-
-
-def device_memory_profile(backend: str | None = None) -> bytes:
-    """What lies in a platform's memory and where it was made: a compressed profile that `pprof` reads.
-
-    >>> len(xlamini.profiler.device_memory_profile()) > 0
-    True
-    """
-    return heap_profile(backend)
-
-
-def save_device_memory_profile(filename: os.PathLike[str] | str, backend: str | None = None) -> None:
-    """Write `device_memory_profile` to a file; `pprof -http=: FILE` shows it."""
-    Path(filename).write_bytes(heap_profile(backend))
-
 
 _edge_of_face(globals())

@@ -1,7 +1,7 @@
 """Help for tests: derivatives against finite differences."""
 
-from xlamini.core.edges import edge_of_face as _edge_of_face
-from xlamini.transforms.check_grads import check_grads, check_jvp, check_vjp
+from xlamini.core.api_boundary import edge_of_face as _edge_of_face
+from xlamini.transforms.derivatives.check_grads import check_grads, check_jvp, check_vjp
 
 __all__ = ["check_grads", "check_jvp", "check_vjp"]
 

@@ -1,6 +1,6 @@
 """Functions on pytrees: `tree.map(f, params)`, `tree.leaves(params)`, ..."""
 
-from xlamini.core.edges import edge_of_face as _edge_of_face
+from xlamini.core.api_boundary import edge_of_face as _edge_of_face
 from xlamini.core.pytree import static
 from xlamini.core.pytree import tree_all as all
 from xlamini.core.pytree import tree_broadcast as broadcast

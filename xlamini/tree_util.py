@@ -1,6 +1,6 @@
 """Functions on pytrees under their long names; `xlamini.tree` has the short ones."""
 
-from xlamini.core.edges import edge_of_face as _edge_of_face
+from xlamini.core.api_boundary import edge_of_face as _edge_of_face
 from xlamini.core.pytree import (
     DictKey,
     FlattenedIndexKey,

@@ -1,32 +1,9 @@
-"""Names for annotations: what functions of arrays take."""
+"""Types for annotations: what array functions accept."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
-from typing import Any, Protocol
-
-import numpy as np
-
-from xlamini.runtime.array import Array
+from xlamini.runtime.typing import ArrayLike as ArrayLike
+from xlamini.runtime.typing import AxisLike as AxisLike
+from xlamini.runtime.typing import DTypeLike as DTypeLike
+from xlamini.runtime.typing import ShapeLike as ShapeLike
+from xlamini.runtime.typing import SupportsDType as SupportsDType
 
 __all__ = ["ArrayLike", "DTypeLike"]
-
-
-class SupportsDType(Protocol):
-    """Anything with a dtype."""
-
-    @property
-    def dtype(self) -> np.dtype: ...
-
-
-ArrayLike = Array | np.ndarray | np.bool_ | np.number | bool | int | float | complex
-"""An array, or a number; not a list."""
-
-DTypeLike = str | type[Any] | np.dtype | SupportsDType
-"""What names a dtype: `"float32"`, `np.float32`, `jnp.float32`, `float`, an np.dtype, or something that has one."""
-
-ShapeLike = int | Sequence[int]
-"""A shape, or the length of the only axis."""
-
-AxisLike = int | Sequence[int] | None
-"""One axis, several, or None for all."""

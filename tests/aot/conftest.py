@@ -5,7 +5,7 @@ import pytest
 
 import xlamini
 from xlamini.errors import PlatformError
-from xlamini.runtime.targets.described import Target
+from xlamini.runtime.targets.topology import Target
 
 SPECS = ("tpu:v5e:2x2", "gpu:h200")
 

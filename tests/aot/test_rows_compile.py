@@ -14,7 +14,7 @@ import xlamini
 from tests.rows import all_rows
 from tests.rows.row import Row
 from tests.support import checks
-from xlamini.runtime.targets.described import Target
+from xlamini.runtime.targets.topology import Target
 
 TOGETHER = 40
 """Rows of one program: more take longer than as many programs, fewer pay for each program's start."""

@@ -12,8 +12,8 @@ import xlamini
 from xlamini import export, random, sharding
 from xlamini import numpy as jnp
 from xlamini.errors import LoadError
-from xlamini.runtime.targets.described import Target
-from xlamini.transforms.saving.compiled_file import unpacked
+from xlamini.runtime.targets.topology import Target
+from xlamini.staging.aot.compiled_file import unpacked
 
 X = np.eye(130, dtype=np.float32)
 

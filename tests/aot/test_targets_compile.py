@@ -18,7 +18,7 @@ from tests.aot.conftest import target_or_skip
 from tests.support.paths import ROOT
 from xlamini import config, debug, lax, random
 from xlamini.errors import DeviceNotHereError, JaxRuntimeError
-from xlamini.runtime.targets.described import Target
+from xlamini.runtime.targets.topology import Target
 from xlamini.sharding import Mesh, NamedSharding, PartitionSpec
 
 X = np.ones((128, 128), np.float32)

@@ -13,7 +13,8 @@ import pytest
 from tests.support.paths import GOLDEN
 from xlamini.core import dtypes
 from xlamini.core.config import enable_x64, numpy_dtype_promotion
-from xlamini.core.scalar_constructors import constructors, install_array_maker
+from xlamini.core.dtypes.scalar_constructors import constructors, install_array_maker
+from xlamini.core.errors import TypePromotionError
 
 RECORDED = json.loads((GOLDEN / "dtypes.json").read_text())
 SCALARS = {"int": int, "float": float, "complex": complex}
@@ -61,14 +62,14 @@ def check_table(table: list[str], names: list[str], combine) -> None:
 def promoted(a, b) -> str:
     try:
         return dtypes.promote_types(a, b).name
-    except dtypes.TypePromotionError:
+    except TypePromotionError:
         return "-"
 
 
 def result(a, b) -> str:
     try:
         found, weak = dtypes.result_type(a, b, return_weak_type_flag=True)
-    except dtypes.TypePromotionError:
+    except TypePromotionError:
         return "-"
     return found.name + "*" * weak
 
@@ -121,7 +122,7 @@ def test_result_type_of_values():
 def test_extended_dtypes_promote_with_themselves_only():
     assert dtypes.result_type(KEY, Typed(KEY)) is KEY
     assert dtypes.promote_types(KEY, KEY) is KEY
-    with pytest.raises(dtypes.TypePromotionError, match="key<test> promotes with no other"):
+    with pytest.raises(TypePromotionError, match="key<test> promotes with no other"):
         dtypes.result_type(KEY, np.uint32)
 
 
@@ -134,14 +135,14 @@ def test_extended_dtypes_promote_with_themselves_only():
     ],
 )
 def test_promotion_errors_name_the_dtypes(args, text):
-    with pytest.raises(dtypes.TypePromotionError, match=text):
+    with pytest.raises(TypePromotionError, match=text):
         dtypes.result_type(*args)
 
 
 def test_strict_promotion_error_names_the_flag():
     with (
         numpy_dtype_promotion("strict"),
-        pytest.raises(dtypes.TypePromotionError, match=r"'strict'. Convert one with x.astype"),
+        pytest.raises(TypePromotionError, match=r"'strict'. Convert one with x.astype"),
     ):
         dtypes.result_type(np.int32(1), np.float32(1))
 
@@ -285,7 +286,7 @@ def test_scalar_constructor_is_a_dtype():
 
 
 def test_scalar_constructor_makes_arrays(monkeypatch):
-    from xlamini.core import scalar_constructors
+    from xlamini.core.dtypes import scalar_constructors
 
     monkeypatch.setattr(scalar_constructors, "_array_maker", [None])
     install_array_maker(lambda x, dtype: np.asarray(x, dtype))

@@ -17,7 +17,7 @@ WIDTH = 16
 
 @pytest.fixture(autouse=True)
 def short_programs_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("xlamini.transforms.outlining.MIN_EQUATIONS", 100)
+    monkeypatch.setattr("xlamini.staging.compile.outlining.MIN_EQUATIONS", 100)
 
 
 def layer(x: Any, w: Any) -> Any:

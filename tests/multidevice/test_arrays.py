@@ -14,7 +14,7 @@ from tests.multidevice.meshes import DEVICES, HALF, MESH, REVERSED, SPECS, over,
 from xlamini import NamedSharding, P, errors, lax, random
 from xlamini import numpy as jnp
 from xlamini.sharding import Mesh
-from xlamini.transforms import device_order, placing
+from xlamini.transforms.sharding import device_order, device_put
 
 OTHERS = [NamedSharding(REVERSED, P("x", "y")), NamedSharding(HALF, P("y")), DEVICES[3]]
 MESH_XY = over("x", "y")
@@ -73,7 +73,7 @@ def test_parts_that_stay_are_not_copied() -> None:
 def test_the_program_that_moves_between_devices_beside_the_host(pair: tuple[P, P]) -> None:
     source, target = (NamedSharding(MESH, spec) for spec in pair)
     x = xlamini.device_put(table(4, 8), source)
-    moved = placing._program(target, False)(x)
+    moved = device_put._program(target, False)(x)
     assert moved.sharding == target
     np.testing.assert_array_equal(moved, table(4, 8))
 

@@ -16,7 +16,7 @@ from xlamini import NamedSharding, P, ShapeDtypeStruct, debug, effects_barrier, 
 from xlamini import numpy as jnp
 from xlamini.errors import CallbackError
 from xlamini.experimental import io_callback
-from xlamini.runtime.together import MAX_SKIPPED
+from xlamini.runtime.collective_callbacks import MAX_SKIPPED
 
 LINE = xlamini.make_mesh((8,), ("x",))
 X = table(16)

@@ -10,7 +10,7 @@ import xlamini
 from tests.multidevice.meshes import DEVICES, table
 from xlamini import numpy as jnp
 from xlamini import pmap
-from xlamini.transforms import compiling
+from xlamini.staging.compile import compiling
 
 X = table(16)
 

@@ -28,7 +28,7 @@ from xlamini import (
 )
 from xlamini import numpy as jnp
 from xlamini.sharding import AbstractMesh, AxisType, Mesh, get_abstract_mesh
-from xlamini.transforms.higher_order import cost_of
+from xlamini.staging.call.higher_order import cost_of
 
 MESH = Mesh(np.array(DEVICES).reshape(4, 2), ("x", "y"))
 CUBE = Mesh(np.array(DEVICES).reshape(2, 2, 2), ("a", "b", "c"))

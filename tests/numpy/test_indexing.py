@@ -24,7 +24,7 @@ from tests.support.index_table import (
 )
 from xlamini import grad, jit, vmap
 from xlamini import numpy as jnp
-from xlamini.numpy import indexing
+from xlamini.numpy.indexing import operators
 
 
 @pytest.fixture(autouse=True)
@@ -87,10 +87,10 @@ def test_getitem_keeps_the_dtype(dtype: str) -> None:
 
 def test_an_index_of_one_form_is_compiled_once() -> None:
     x = put_on_device(numbers(10, 3))
-    programs = indexing._reader.cache_info().currsize
+    programs = operators._reader.cache_info().currsize
     for start in range(5):
         np.testing.assert_array_equal(x[start : start + 4, start % 3], numbers(10, 3)[start : start + 4, start % 3])
-    assert indexing._reader.cache_info().currsize <= programs + 1
+    assert operators._reader.cache_info().currsize <= programs + 1
 
 
 def test_traced_indices_out_of_bounds_are_moved_inside() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 import xlamini
 import xlamini.numpy as np
-from xlamini.runtime.crowding import Crowd, crowd
+from xlamini.runtime.program_limit import Crowd, crowd
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from xlamini import numpy as jnp
 from xlamini.runtime.executable import Executable
 from xlamini.runtime.files import disk_cache, disk_entry, disk_key
 
-jit_module = importlib.import_module("xlamini.transforms.jit")
+jit_module = importlib.import_module("xlamini.staging.run.jit")
 FLAGS = (
     "compilation_cache_dir enable_compilation_cache compilation_cache_max_size raise_persistent_cache_errors "
     "persistent_cache_min_compile_time_secs persistent_cache_min_entry_size_bytes compilation_cache_key"

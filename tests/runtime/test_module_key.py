@@ -15,7 +15,7 @@ from xlamini import numpy as jnp
 from xlamini.runtime.files import disk_cache, disk_key
 from xlamini.sharding import Mesh, NamedSharding
 
-jit_module = importlib.import_module("xlamini.transforms.jit")
+jit_module = importlib.import_module("xlamini.staging.run.jit")
 FLAGS = ("compilation_cache_dir", "compilation_cache_key", "raise_persistent_cache_errors")
 X = np.arange(8, dtype=np.float32)
 

@@ -21,7 +21,7 @@ from xlamini import config
 from xlamini import numpy as jnp
 from xlamini.core import config as flags
 from xlamini.errors import PlatformError
-from xlamini.runtime.devices import client_options, clients, foreign, hardware, nvidia, platforms, plugins
+from xlamini.runtime.devices import client_options, clients, ffi_targets, hardware, nvidia, platforms, plugins
 from xlamini.runtime.devices.pjrt_version import plugin_version
 from xlamini.runtime.sharding import SingleDeviceSharding
 
@@ -323,11 +323,11 @@ def test_libraries_of_cuda(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> N
 
 
 def test_kernels_are_registered_once_they_can_be(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(foreign, "_registered", set())
-    monkeypatch.setattr(foreign, "loaded_plugin", lambda name: None)
-    foreign.register_kernels("cuda")
-    foreign.register_kernels("quantum")
-    assert foreign._registered == {"quantum"}
+    monkeypatch.setattr(ffi_targets, "_registered", set())
+    monkeypatch.setattr(ffi_targets, "loaded_plugin", lambda name: None)
+    ffi_targets.register_kernels("cuda")
+    ffi_targets.register_kernels("quantum")
+    assert ffi_targets._registered == {"quantum"}
 
 
 def test_kernels_of_another_release_are_left_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -336,7 +336,7 @@ def test_kernels_of_another_release_are_left_alone(monkeypatch: pytest.MonkeyPat
     (tmp_path / "old_kernels/__init__.py").touch()
     (tmp_path / "old_kernels/version.py").write_text("__version__ = '0.1'")
     with pytest.warns(RuntimeWarning, match=r'old-kernels 0.1 does not fit jaxlib .* run: pip install "old-kernels'):
-        assert foreign._fitting_package(foreign.Kernels(("old_kernels",), "extension", "CUDA")) is None
+        assert ffi_targets._fitting_package(ffi_targets.Kernels(("old_kernels",), "extension", "CUDA")) is None
 
 
 def test_the_compiler_finds_its_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

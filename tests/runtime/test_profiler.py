@@ -17,8 +17,8 @@ import pytest
 import xlamini
 from xlamini import numpy as jnp
 from xlamini import profiler
-from xlamini.runtime import perfetto
-from xlamini.runtime.profiling import recorder
+from xlamini.runtime.profiler import perfetto
+from xlamini.runtime.profiler.recording import recorder
 
 
 @pytest.fixture(autouse=True)

@@ -20,8 +20,8 @@ from xlamini.runtime.array import Array, ArrayImpl, install
 from xlamini.runtime.conversions import device_get
 from xlamini.runtime.devices import platforms
 from xlamini.runtime.lifetime import explain_failure
-from xlamini.runtime.put import copy_of, device_put_value
 from xlamini.runtime.sharding import SingleDeviceSharding, on_device
+from xlamini.runtime.to_device import copy_of, device_put_value
 
 BF16 = ml_dtypes.bfloat16
 SMALL_DTYPES = [
@@ -360,7 +360,7 @@ def test_virtual_cpu_devices_and_the_default_device():
 from xlamini.core import config
 from xlamini.runtime.devices import platforms
 from xlamini.runtime.array import Array
-from xlamini.runtime.put import device_put_value
+from xlamini.runtime.to_device import device_put_value
 first, second = platforms.devices()
 with config.default_device(second):
     x = device_put_value(1.0)

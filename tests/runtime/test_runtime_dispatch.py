@@ -23,7 +23,7 @@ from xlamini.runtime import dispatch
 from xlamini.runtime.devices.platforms import default_device, devices
 from xlamini.runtime.executable import compile_module
 from xlamini.runtime.lifetime import explain_failure
-from xlamini.runtime.put import device_put_value as put
+from xlamini.runtime.to_device import device_put_value as put
 from xlamini.runtime.versions import DISPATCH_ERRORS
 
 F3 = ShapedArray((3,), "float32")

@@ -16,10 +16,10 @@ import xlamini.numpy as jnp
 from xlamini import lax
 from xlamini.errors import DeviceNotHereError, PlatformError, TargetError
 from xlamini.runtime.devices import plugins
-from xlamini.runtime.hlo.estimated_cycles import estimated_cycles
+from xlamini.runtime.hlo.cycle_estimate import estimated_cycles
 from xlamini.runtime.targets import gpu_targets, tpu_chips
 
-targets = importlib.import_module("xlamini.runtime.targets.described")
+targets = importlib.import_module("xlamini.runtime.targets.topology")
 
 
 def test_gpus_are_described_as_xla_wants_them() -> None:

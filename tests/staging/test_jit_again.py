@@ -9,7 +9,7 @@ import pytest
 
 import xlamini
 import xlamini.numpy as jnp
-from xlamini.runtime.crowding import crowd
+from xlamini.runtime.program_limit import crowd
 
 
 def counted() -> tuple[Any, list[Any]]:

@@ -14,9 +14,10 @@ from xlamini import grad, lax, vmap
 from xlamini.core.jaxpr import Jaxpr
 from xlamini.core.pytree import structure
 from xlamini.core.tracer import aval_of
-from xlamini.runtime.crowding import crowd
-from xlamini.transforms import one_program, recognised
-from xlamini.transforms.tracing import trace
+from xlamini.runtime.program_limit import crowd
+from xlamini.staging.run import program_cache
+from xlamini.staging.trace import trace_cache
+from xlamini.staging.trace.tracing import trace
 
 X = np.linspace(0.5, 1.5, 4, dtype=np.float32)
 
@@ -88,22 +89,22 @@ def test_types_and_named_axes_belong_to_a_program() -> None:
 def test_inside_jit_nothing_is_looked_up() -> None:
     for _ in range(3):
         xlamini.jit(lambda x: grad(wave)(x))(X)
-    assert not recognised._known and not recognised._met
+    assert not trace_cache._known and not trace_cache._met
 
 
 def test_programs_are_forgotten_beyond_a_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recognised, "MAX_EQUATIONS", 10)
+    monkeypatch.setattr(trace_cache, "MAX_EQUATIONS", 10)
     for count in range(1, 12):
         for _ in range(2):
             traced(lambda x, count=count: [x := x * 2 for _ in range(count)][-1])
-    assert sum(len(jaxpr.eqns) for jaxpr in recognised._known.values()) <= 10
+    assert sum(len(jaxpr.eqns) for jaxpr in trace_cache._known.values()) <= 10
 
 
 def test_programs_met_once_are_forgotten_beyond_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recognised, "MAX_MET", 3)
+    monkeypatch.setattr(trace_cache, "MAX_MET", 3)
     for count in range(5):
         traced(lambda x, count=count: x + count)
-    assert len(recognised._met) == 3 and not recognised._known
+    assert len(trace_cache._met) == 3 and not trace_cache._known
 
 
 # --- values
@@ -134,7 +135,7 @@ def test_python_control_flow_goes_by_the_numbers_of_each_call() -> None:
 def test_a_number_that_changes_makes_two_programs() -> None:
     for turn in range(6):
         np.testing.assert_allclose(grad(lambda x: jnp.sum(x * x) * float(turn))(X), 2 * X * turn, rtol=1e-6)  # noqa: B023
-    assert len(one_program._programs) <= 2
+    assert len(program_cache._programs) <= 2
 
 
 def test_all_transformations_called_again() -> None:

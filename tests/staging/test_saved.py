@@ -19,8 +19,8 @@ from xlamini import numpy as jnp
 from xlamini.errors import LoadError
 from xlamini.experimental import serialize_executable
 from xlamini.runtime.devices import processor
-from xlamini.runtime.files import home
-from xlamini.transforms.saving import compiled_file, trees
+from xlamini.runtime.files import machine_match
+from xlamini.staging.aot import compiled_file, trees
 
 X = np.linspace(-1, 1, 6, dtype=np.float32).reshape(2, 3)
 
@@ -316,7 +316,7 @@ def test_other_places(blob: bytes, changes: dict[str, Any], said: str) -> None:
 )
 def test_other_processors(blob: bytes, changes: dict[str, Any], said: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(processor, "instruction_sets", lambda: ["sse2"])
-    here = home.home_of(xlamini.devices()[0]).processor
+    here = machine_match.home_of(xlamini.devices()[0]).processor
     with pytest.raises(LoadError, match=said):
         xlamini.load(at_home(blob, processor={**(here or {}), **changes}))
 
@@ -354,5 +354,5 @@ def test_another_format(blob: bytes) -> None:
 
 def test_nothing_is_unpickled(blob: bytes) -> None:
     assert b"pickle" not in blob
-    sources = [*(ROOT / "xlamini/transforms/saving").glob("*.py"), ROOT / "xlamini/transforms/saved.py"]
+    sources = (ROOT / "xlamini/staging/aot").glob("*.py")
     assert [path.name for path in sources if "import pickle" in path.read_text()] == []

@@ -14,9 +14,9 @@ from xlamini.core.jaxpr import Jaxpr
 from xlamini.experimental import io_callback
 from xlamini.interpreters.linearize import linearize
 from xlamini.interpreters.partial_eval import partial_eval
-from xlamini.transforms.higher_order import cost_of
-from xlamini.transforms.one_program import run
-from xlamini.transforms.program import LoweredProgram
+from xlamini.staging.call.higher_order import cost_of
+from xlamini.staging.compile.program import LoweredProgram
+from xlamini.staging.run.program_cache import run
 
 TOLERANCE = 1e-6
 

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import functools
-import importlib
 from collections.abc import Callable
 from typing import Any
 
@@ -14,7 +13,6 @@ from xlamini import custom_derivatives, lax
 from xlamini import numpy as jnp
 
 grad, jit, vmap, jvp, vjp = xlamini.grad, xlamini.jit, xlamini.vmap, xlamini.jvp, xlamini.vjp
-control_flow = "xlamini.transforms.control_flow"
 
 
 def ruled(fun: Callable[..., Any], fwd: Any, bwd: Any, symbolic_zeros: bool = False, **options: Any) -> Any:
@@ -315,13 +313,9 @@ def test_a_rule_hidden_from_sight_finds_its_tracer_too() -> None:
 # --- inside control flow
 
 
-def control(name: str, function: str) -> Any:
-    return getattr(importlib.import_module(f"{control_flow}.{name}"), function)
-
-
 @pytest.mark.parametrize("order", [1, 2, 3])
 def test_in_scan_cond_and_while(order: int) -> None:
-    scan, cond = control("scan", "scan"), control("cond", "cond")
+    scan, cond = lax.scan, lax.cond
 
     def fun(sin: Any, x: Any) -> Any:
         body = lambda c, a: (cond(a > 1, lambda c: sin(c) + a, lambda c: c * sin(c), c), sin(c * a))
@@ -337,7 +331,7 @@ def test_in_scan_cond_and_while(order: int) -> None:
 
 
 def test_around_control_flow() -> None:
-    scan, while_loop = control("scan", "scan"), control("while_loop", "while_loop")
+    scan, while_loop = lax.scan, lax.while_loop
     doubled = lambda x: while_loop(lambda s: s[0] < 3, lambda s: (s[0] + 1, s[1] * 2), (0, x))[1]
     made = ruled(doubled, lambda x: (doubled(x), None), lambda _, ct: (doubled(ct),))
     assert float(grad(lambda x: scan(lambda c, _: (made(c), None), x, None, length=2)[0])(1.0)) == 64.0
@@ -345,7 +339,7 @@ def test_around_control_flow() -> None:
 
 
 def test_jvp_of_scan_with_both_rules() -> None:
-    scan = control("scan", "scan")
+    scan = lax.scan
     fun = lambda x: scan(lambda c, _: (both()(c), None), x, None, length=2)[0]
     cosines = np.cos(1.0) * np.cos(np.sin(1.0))
     assert float(jvp(fun, (1.0,), (1.0,))[1]) == pytest.approx(100 * cosines)
@@ -400,27 +394,27 @@ def test_the_jaxpr_is_printed_as_in_jax() -> None:
 
 
 def test_an_eager_loop_compiles_once() -> None:
-    from xlamini.transforms import one_program
+    from xlamini.staging.run import program_cache
 
     made = sine()
     fun = lambda x: grad(lambda x: made(x) * xlamini.jit(made)(x))(x)
     fun(1.0), fun(2.0)
-    before = len(one_program._programs)
+    before = len(program_cache._programs)
     for i in range(5):
         fun(float(i))
-    assert len(one_program._programs) == before
+    assert len(program_cache._programs) == before
 
 
 def test_programs_that_differ_in_their_rules_alone_are_compiled_once() -> None:
-    from xlamini.transforms import one_program
+    from xlamini.staging.run import program_cache
 
     def run() -> Any:
         return lax.scan(lambda c, _: (tripled()(c), None), jnp.ones(3), None, length=2)[0]
 
     run(), run()
-    before = len(one_program._programs)
+    before = len(program_cache._programs)
     run()
-    assert len(one_program._programs) == before
+    assert len(program_cache._programs) == before
 
 
 class Unhashable:

@@ -19,7 +19,7 @@ from tests.support.paths import GOLDEN, ROOT
 from xlamini import export, lax, random, scipy, sharding, tree_util
 from xlamini import numpy as jnp
 from xlamini.errors import LoadError
-from xlamini.transforms.exported import exported_file
+from xlamini.transforms.export import artifact_file
 
 X = np.linspace(-1, 1, 6, dtype=np.float32).reshape(2, 3)
 EVERY = ("cpu", "cuda", "rocm", "tpu")
@@ -345,8 +345,8 @@ def blob() -> bytes:
 
 
 def changed(blob: bytes, **changes: Any) -> bytes:
-    header, body = exported_file.FILE.unpacked(blob)
-    return exported_file.FILE.packed({**header, **changes}, body)
+    header, body = artifact_file.FILE.unpacked(blob)
+    return artifact_file.FILE.packed({**header, **changes}, body)
 
 
 @pytest.mark.parametrize(
@@ -370,8 +370,8 @@ def test_files_that_are_none(blob: bytes, change: Any, said: str) -> None:
 
 
 def test_stablehlo_that_is_none(blob: bytes) -> None:
-    header, _ = exported_file.FILE.unpacked(blob)
-    found = export.deserialize(exported_file.FILE.packed({**header, "sizes": [4]}, b"code"))
+    header, _ = artifact_file.FILE.unpacked(blob)
+    found = export.deserialize(artifact_file.FILE.packed({**header, "sizes": [4]}, b"code"))
     with pytest.raises(LoadError, match="the StableHLO cannot be read by this jaxlib"):
         found.call(1.0)
 

@@ -15,7 +15,7 @@ from xlamini.core.jaxpr import Equation, Jaxpr, close_over, subjaxprs
 from xlamini.core.primitive import Cost
 from xlamini.interpreters.dce import dce
 from xlamini.interpreters.partial_eval import partial_eval
-from xlamini.transforms import one_program
+from xlamini.staging.run import program_cache
 
 W = np.linspace(-0.5, 0.5, 9, dtype=np.float32).reshape(3, 3)
 H = np.array([0.1, -0.2, 0.3], np.float32)
@@ -237,11 +237,11 @@ def test_cotangents_that_are_zero_stay_symbolic() -> None:
 
 
 def test_a_fresh_function_in_each_turn_compiles_once() -> None:
-    one_program.clear()
+    program_cache.clear()
     for i in range(5):
         lax.scan(lambda c, x: (jnp.sin(c) * x, c), H * i, XS)
         grad(lambda h: lax.scan(lambda c, x: (jnp.cos(c) * x, c), h, XS)[0].sum())(H * i)
-    assert len(one_program._programs) == 2
+    assert len(program_cache._programs) == 2
 
 
 def test_one_loop_is_lowered() -> None:

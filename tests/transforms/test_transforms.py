@@ -14,9 +14,9 @@ import pytest
 import xlamini
 from tests.support.checks import assert_close
 from xlamini import float0, lax
-from xlamini.transforms import one_program
-from xlamini.transforms.one_program import clear as clear_caches
-from xlamini.transforms.program import LoweredProgram
+from xlamini.staging.compile.program import LoweredProgram
+from xlamini.staging.run import program_cache
+from xlamini.staging.run.program_cache import clear as clear_caches
 
 F32 = np.float32
 RAMP = np.arange(6, dtype=F32).reshape(2, 3)
@@ -373,8 +373,8 @@ def test_make_jaxpr_shows_what_was_captured() -> None:
 
 def test_equal_loops_share_one_program(monkeypatch: pytest.MonkeyPatch) -> None:
     compiled = []
-    monkeypatch.setattr(one_program, "LoweredProgram", lambda *args: compiled.append(args) or LoweredProgram(*args))
-    one_program.clear()
+    monkeypatch.setattr(program_cache, "LoweredProgram", lambda *args: compiled.append(args) or LoweredProgram(*args))
+    program_cache.clear()
 
     def power(base: Any) -> Any:
         return lax.scan(lambda carry, x: (carry * base, x), 1.0, RAMP[0])[0]

@@ -12,10 +12,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from xlamini.core.abstract_mesh import ManualAxisType
 from xlamini.core.dtypes import float0, short_name
 from xlamini.core.errors import ShapeError
-from xlamini.core.split import Names, Split, with_entry
+from xlamini.core.sharding.abstract_mesh import ManualAxisType
+from xlamini.core.sharding.aval_sharding import Names, Split, with_entry
 
 Shape = tuple[int, ...]
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.core.avals import ShapedArray
-from xlamini.core.dtype_table import ExtendedDType
+from xlamini.core.dtypes.table import ExtendedDType
 from xlamini.core.jaxpr import Jaxpr, Literal, Var, once
 from xlamini.core.primitive import Primitive
 from xlamini.core.structure import RewriteRule

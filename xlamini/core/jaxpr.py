@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, TypeVar, final
 from xlamini.core.avals import ShapedArray
 
 if TYPE_CHECKING:
+    from xlamini.core.equation_kind import Signature
     from xlamini.core.primitive import Primitive
     from xlamini.core.provenance import Provenance
-    from xlamini.core.signatures import Signature
 
 R = TypeVar("R")
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
-from xlamini.core.edges import make_edge
+from xlamini.core.api_boundary import make_edge
 
 NOTHING: Mapping[str, str] = {}
 

@@ -19,10 +19,10 @@ from typing import Any, NamedTuple, NoReturn, TypeVar, cast
 
 from xlamini.core.avals import ShapedArray
 from xlamini.core.errors import MissingRule
-from xlamini.core.factors import Factors
 from xlamini.core.jaxpr import Effects, no_effects
 from xlamini.core.named_axes import Axis as Axis
-from xlamini.core.splitting import Splits, split_results
+from xlamini.core.sharding.factors import Factors
+from xlamini.core.sharding.propagation import Splits, split_results
 from xlamini.core.tracer import evaluator, state
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.calls import call_graph, first_paths, named_apart
+from xlamini.core.call_graph import call_graph, first_paths, named_apart
 from xlamini.core.gc_pause import paused_gc
 from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Literal, Var
 from xlamini.core.pretty import Break, Comment, Doc, Group, Nest, bracketed, concat, fill, join, line, render

@@ -16,15 +16,15 @@ import numpy as np
 
 from xlamini.core import config
 from xlamini.core.avals import ShapedArray
+from xlamini.core.equation_kind import Signature, remember, signatures
 from xlamini.core.errors import UnexpectedTracerError
 from xlamini.core.gc_pause import paused_gc
 from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Literal, Var
 from xlamini.core.literals import SCALAR_TYPES, aval_of, literal
 from xlamini.core.provenance import Provenance, Source, hidden_files, user_line
-from xlamini.core.signatures import Signature, remember, signatures
-from xlamini.core.splitting import divided, refuse
+from xlamini.core.sharding.manual_axes import cast, missing, result_types
+from xlamini.core.sharding.propagation import divided, refuse
 from xlamini.core.tangents import Linear, NonlinearError, Zero
-from xlamini.core.varying import cast, missing, result_types
 
 
 class _State(threading.local):

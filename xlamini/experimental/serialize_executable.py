@@ -3,11 +3,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xlamini.core.edges import edge_of_face as _edge_of_face
+from xlamini.core.api_boundary import edge_of_face as _edge_of_face
 from xlamini.core.pytree import PyTreeDef
 from xlamini.runtime.devices.platforms import Device
-from xlamini.transforms.saved import load_apart as _load_apart
-from xlamini.transforms.stages import Compiled
+from xlamini.staging.aot.load import load_apart as _load_apart
+from xlamini.staging.aot.stages import Compiled
 
 __all__ = ["deserialize_and_load", "serialize"]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from xlamini.core.edges import edge_of_face as _edge_of_face
+from xlamini.core.api_boundary import edge_of_face as _edge_of_face
 from xlamini.runtime.meshes.mesh import Mesh
-from xlamini.transforms.mapped.shard_map import shard_map as _shard_map
+from xlamini.transforms.shard_map.api import shard_map as _shard_map
 
 
 def shard_map(

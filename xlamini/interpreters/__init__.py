@@ -1,1 +1,1 @@
-"""The rewrites: jaxpr in, jaxpr out, one loop over equations in each file. None of them names a primitive."""
+"""Private: the rewrites. Jaxpr in, jaxpr out, one loop over equations in each file; none names a primitive."""

@@ -16,8 +16,8 @@ from xlamini.core.primitive import Axis
 from xlamini.core.provenance import derived
 from xlamini.core.rewriting import rewrite
 from xlamini.core.tracer import Builder, aval_of, build
-from xlamini.interpreters.alone import of_equation
 from xlamini.interpreters.environment import bound, builder, noted, read
+from xlamini.interpreters.rule_cache import of_equation
 from xlamini.primitives.batch_ops import move_batch_dim
 
 Dims = tuple[int | None, ...]

@@ -14,8 +14,8 @@ from xlamini.core.provenance import derived
 from xlamini.core.rewriting import rewrite
 from xlamini.core.tangents import Zero, is_zero, tangent_aval
 from xlamini.core.tracer import Builder, aval_of, build
-from xlamini.interpreters.alone import of_equation
 from xlamini.interpreters.environment import bound, builder, read
+from xlamini.interpreters.rule_cache import of_equation
 from xlamini.primitives.tangent_ops import instantiated
 
 Mask = tuple[bool, ...]

@@ -17,10 +17,10 @@ from xlamini.core.provenance import derived
 from xlamini.core.rewriting import rewrite
 from xlamini.core.tangents import is_zero, tangent_aval
 from xlamini.core.tracer import Builder, TangentBuilder, Tracer, active
-from xlamini.interpreters.alone import of_equation
 from xlamini.interpreters.environment import builder
 from xlamini.interpreters.jvp import Mask, forced, given_where, push_forward, spread
 from xlamini.interpreters.residuals import found_at, where_they_stand
+from xlamini.interpreters.rule_cache import of_equation
 
 
 class Linearized(NamedTuple):

@@ -16,7 +16,7 @@ from xlamini.core.jaxpr import Equation, Jaxpr, subjaxprs
 from xlamini.core.primitive import Axis
 from xlamini.core.provenance import derived
 from xlamini.core.rewriting import rewrite
-from xlamini.core.split import Split
+from xlamini.core.sharding.aval_sharding import Split
 from xlamini.core.tracer import build
 from xlamini.interpreters.environment import bound, builder, read, write
 from xlamini.primitives.batch_ops import move_batch_dim

@@ -17,9 +17,9 @@ from xlamini.core.provenance import derived
 from xlamini.core.rewriting import rewrite
 from xlamini.core.tangents import Linear, Zero, is_zero, tangent_aval
 from xlamini.core.tracer import Builder, aval_of, build
-from xlamini.interpreters.alone import of_equation
 from xlamini.interpreters.environment import builder, read
 from xlamini.interpreters.jvp import Mask, forced, given_where
+from xlamini.interpreters.rule_cache import of_equation
 from xlamini.primitives.reshard import divided_as
 from xlamini.primitives.tangent_ops import add_tangents, of_type
 

@@ -1,6 +1,6 @@
 """The operations that programs are made of, under the names JAX users know as `jax.lax`."""
 
-from xlamini.core.edges import edge_of_face as _edge_of_face
+from xlamini.core.api_boundary import edge_of_face as _edge_of_face
 from xlamini.core.lazy import lazy_parts as _lazy_parts
 from xlamini.lax.filling import empty, full, full_like
 from xlamini.lax.indexing import index_take
@@ -175,22 +175,22 @@ from xlamini.primitives.windows.reduce_window import (
     reduce_window_sum_p,
 )
 from xlamini.primitives.windows.select import select_and_gather_add_p, select_and_scatter_add_p
+from xlamini.transforms.cond.api import cond, switch
+from xlamini.transforms.cond.platform_dependent import platform_dependent
+from xlamini.transforms.cond.primitive import cond_p
 from xlamini.transforms.control_flow.associative_scan import associative_scan
-from xlamini.transforms.control_flow.cond import cond, switch
-from xlamini.transforms.control_flow.cond_primitive import cond_p
 from xlamini.transforms.control_flow.fori_loop import fori_loop
 from xlamini.transforms.control_flow.map import map
-from xlamini.transforms.control_flow.platform_dependent import platform_dependent
-from xlamini.transforms.control_flow.scan import scan, scan_p
-from xlamini.transforms.control_flow.while_loop import while_loop
-from xlamini.transforms.control_flow.while_primitive import while_p
 from xlamini.transforms.custom.custom_linear_solve import custom_linear_solve, linear_solve_p
 from xlamini.transforms.custom.custom_root import custom_root
 from xlamini.transforms.named_composite import composite
 from xlamini.transforms.reductions.reduce import reduce, reduce_p
 from xlamini.transforms.reductions.reduce_window import reduce_window, reduce_window_p
 from xlamini.transforms.reductions.select_and_scatter import select_and_scatter_p
-from xlamini.transforms.sharding_constraint import with_sharding_constraint
+from xlamini.transforms.scan.api import scan, scan_p
+from xlamini.transforms.sharding.constraint import with_sharding_constraint
+from xlamini.transforms.while_loop.api import while_loop
+from xlamini.transforms.while_loop.primitive import while_p
 
 _edge_of_face(globals())
 __getattr__, __dir__ = _lazy_parts(globals(), ("linalg",))

@@ -13,7 +13,7 @@ from xlamini.primitives.identity import stage
 from xlamini.primitives.out_sharding import checked_sharding, sharding_like
 from xlamini.primitives.promotion import check_operands, in_dtype
 from xlamini.primitives.shape import broadcast
-from xlamini.transforms.placing import device_put
+from xlamini.transforms.sharding.device_put import device_put
 from xlamini.typing import ArrayLike, DTypeLike
 
 

@@ -12,7 +12,7 @@ from xlamini.primitives.comparison import lt
 from xlamini.primitives.gather import GatherDimensionNumbers, GatherScatterMode, gather
 from xlamini.primitives.select import where
 from xlamini.primitives.stack import stack, unstack
-from xlamini.transforms.composite import composite
+from xlamini.staging.run.composite import composite
 
 
 def index_take(src: Any, idxs: Any, axes: Sequence[int]) -> Any:

@@ -1,7 +1,7 @@
 """Decompositions of matrices and solvers, under the names JAX users know as `jax.lax.linalg`."""
 
 # ruff: noqa: I001
-from xlamini.core.edges import edge_of_face as _edge_of_face
+from xlamini.core.api_boundary import edge_of_face as _edge_of_face
 from xlamini.primitives.linalg.cholesky import cholesky as cholesky, cholesky_p as cholesky_p
 from xlamini.primitives.linalg.cholesky_update import (
     cholesky_update as cholesky_update,

@@ -14,7 +14,7 @@ from xlamini.primitives.dot_general import canonical_numbers, dot_general_p
 from xlamini.primitives.elementwise import like_dtypes
 from xlamini.primitives.promotion import check_operands
 from xlamini.primitives.shape import broadcast_in_dim, reshape
-from xlamini.transforms.composite import composite
+from xlamini.staging.run.composite import composite
 from xlamini.typing import ArrayLike, DTypeLike
 
 _BFLOAT16 = check_user_dtype("bfloat16", "scaled_dot")

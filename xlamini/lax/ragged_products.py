@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from xlamini.core.api_boundary import edge_methods
 from xlamini.core.dtypes import check_user_dtype, issubdtype
-from xlamini.core.edges import edge_methods
 from xlamini.core.errors import ShapeError
 from xlamini.core.tracer import aval_of
 from xlamini.primitives.arithmetic import sub
@@ -27,7 +27,7 @@ from xlamini.primitives.precision import PrecisionLike, canonical_precision
 from xlamini.primitives.promotion import check_operands
 from xlamini.primitives.select import where
 from xlamini.primitives.shape import broadcast, broadcast_in_dim, moveaxis
-from xlamini.transforms.composite import composite
+from xlamini.staging.run.composite import composite
 from xlamini.typing import ArrayLike, DTypeLike
 
 

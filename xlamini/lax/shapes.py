@@ -13,7 +13,7 @@ from xlamini.core.errors import ShapeError
 from xlamini.core.tracer import aval_of
 from xlamini.primitives.promotion import is_operand
 from xlamini.primitives.shape import broadcast_in_dim, reshape
-from xlamini.runtime.put import device_put_value
+from xlamini.runtime.to_device import device_put_value
 from xlamini.typing import ArrayLike
 
 

@@ -1,5 +1,5 @@
-"""From jaxpr to StableHLO: types, locations, the module builder, the walk over equations.
+"""Private: from jaxpr to StableHLO. Types, locations, the module builder, the walk over equations.
 
-`module.lower_jaxpr` is the entrance. The rules of the primitives get a `Context` (context.py) and never import MLIR
+`module.lower_jaxpr` is the entry point. The rules of the primitives get a `Context` (context.py) and never import MLIR
 themselves, so that importing xlamini does not load the MLIR bindings; the first lowering does.
 """

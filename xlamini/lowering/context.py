@@ -17,9 +17,9 @@ from xlamini.core.effects import any_ordered
 from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Literal, Var, once
 from xlamini.core.provenance import Source
 from xlamini.core.tracer import build
-from xlamini.lowering.chains import kept_formulas
+from xlamini.lowering.fusion_cuts import kept_formulas
 from xlamini.lowering.mlir import Interned
-from xlamini.lowering.recipes import Body, Constant, Part, Step, Tape
+from xlamini.lowering.replay import Body, Constant, Part, Step, Tape
 
 Value = Any
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from xlamini.core.avals import ShapedArray
 from xlamini.runtime.callbacks import HostCall
-from xlamini.runtime.together import CallTogether
+from xlamini.runtime.collective_callbacks import CallTogether
 
 if TYPE_CHECKING:  # primitives import this file, and so would MLIR's bindings with it
     from xlamini.lowering.context import Context

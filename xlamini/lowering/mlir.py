@@ -20,7 +20,7 @@ from jaxlib.mlir._mlir_libs import _chlo, _jax_mlir_ext, _sdy, _stablehlo
 
 from xlamini.core.avals import ShapedArray
 from xlamini.core.provenance import Source
-from xlamini.lowering.recipes import Recipe
+from xlamini.lowering.replay import Recipe
 
 MODULES_PER_CONTEXT = 500
 _MOST_RECIPES = 4096

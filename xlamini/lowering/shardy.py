@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from jaxlib.mlir import ir
 
-from xlamini.core.abstract_mesh import AbstractMesh, AxisType
-from xlamini.core.partition_spec import PartitionSpec
+from xlamini.core.sharding.abstract_mesh import AbstractMesh, AxisType
+from xlamini.core.sharding.partition_spec import PartitionSpec
 from xlamini.lowering.mlir import Interned
 
 

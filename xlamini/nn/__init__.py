@@ -4,7 +4,7 @@
 # fmt: off
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from xlamini.core.edges import edge_of_face as _edge_of_face
+from xlamini.core.api_boundary import edge_of_face as _edge_of_face
 from xlamini.core.lazy import lazy_parts as _lazy_parts
 from xlamini.nn.activations import (
     celu as celu, elu as elu, gelu as gelu, glu as glu, hard_sigmoid as hard_sigmoid, hard_silu as hard_silu,

@@ -11,7 +11,7 @@ from typing import Any
 from xlamini.core.tracer import aval_of
 from xlamini.numpy.arguments import as_axis, as_operand
 from xlamini.numpy.selection import where
-from xlamini.numpy.ufuncs import Together, as_they_are, ufunc
+from xlamini.numpy.ufuncs.declaration import Together, as_they_are, ufunc
 from xlamini.primitives import exponential
 from xlamini.primitives.arithmetic import max, min
 from xlamini.primitives.comparison import gt
@@ -23,7 +23,7 @@ from xlamini.primitives.promotion import promoted, promoted_inexact
 from xlamini.primitives.slice import slice_in_dim
 from xlamini.primitives.special import erfc
 from xlamini.runtime.array import Array
-from xlamini.transforms.composite import composite
+from xlamini.staging.run.composite import composite
 from xlamini.typing import ArrayLike
 
 

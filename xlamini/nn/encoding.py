@@ -18,7 +18,7 @@ from xlamini.primitives.power import rsqrt
 from xlamini.primitives.promotion import in_dtype, promoted_inexact
 from xlamini.primitives.shape import broadcast_in_dim
 from xlamini.runtime.array import Array
-from xlamini.transforms.composite import composite
+from xlamini.staging.run.composite import composite
 from xlamini.typing import ArrayLike, AxisLike, DTypeLike
 
 

@@ -12,9 +12,9 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from xlamini.core.api_boundary import edge
+from xlamini.core.api_boundary import edge_of_face as _edge_of_face
 from xlamini.core.dtypes import canonicalize_dtype, check_user_dtype, issubdtype
-from xlamini.core.edges import edge
-from xlamini.core.edges import edge_of_face as _edge_of_face
 from xlamini.core.errors import ShapeError
 from xlamini.core.tracer import literal
 from xlamini.numpy.creation import full

@@ -15,7 +15,7 @@ from xlamini.primitives.promotion import broadcasted, in_dtype, promoted_inexact
 from xlamini.primitives.reductions import reduce_max
 from xlamini.primitives.shape import expand_dims, sum_over
 from xlamini.runtime.array import Array
-from xlamini.transforms.composite import composite
+from xlamini.staging.run.composite import composite
 from xlamini.typing import ArrayLike, AxisLike
 
 

@@ -9,11 +9,11 @@ their operators and methods; other families are read when they are needed.
 from types import ModuleType as _Module
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from xlamini.core.edges import edge_of_face as _edge_of_face
+from xlamini.core.api_boundary import edge_of_face as _edge_of_face
 from xlamini.core.lazy import lazy_parts as _lazy_parts
 from xlamini.numpy import array_methods as _array_methods
 from xlamini.numpy import array_operators as _array_operators
-from xlamini.numpy import indexing as _indexing
+from xlamini.numpy.indexing import operators as _indexing
 from xlamini.numpy.arithmetic import (
     abs as abs, absolute as absolute, clip as clip, divide as divide, divmod as divmod, fabs as fabs,
     float_power as float_power, floor_divide as floor_divide, fmax as fmax, fmin as fmin, fmod as fmod,
@@ -63,7 +63,7 @@ from xlamini.numpy.shapes import (
     ravel as ravel, reshape as reshape, rollaxis as rollaxis, shape as shape, size as size, squeeze as squeeze,
     swapaxes as swapaxes, transpose as transpose,
 )
-from xlamini.numpy.take import (
+from xlamini.numpy.indexing.take import (
     put as put, put_along_axis as put_along_axis, take as take, take_along_axis as take_along_axis,
 )
 from xlamini.numpy.vectorize import vectorize as vectorize
@@ -109,11 +109,11 @@ if _TYPE_CHECKING:
         histogram as histogram, histogram2d as histogram2d, histogram_bin_edges as histogram_bin_edges,
         histogramdd as histogramdd,
     )
-    from xlamini.numpy.index_conversions import (
+    from xlamini.numpy.indexing.conversions import (
         diag_indices_from as diag_indices_from, mask_indices as mask_indices, ravel_multi_index as ravel_multi_index,
         unravel_index as unravel_index,
     )
-    from xlamini.numpy.index_tricks import (
+    from xlamini.numpy.indexing.tricks import (
         c_ as c_, index_exp as index_exp, ix_ as ix_, mgrid as mgrid, ogrid as ogrid, r_ as r_, s_ as s_,
     )
     from xlamini.numpy.integers import gcd as gcd, lcm as lcm
@@ -189,8 +189,8 @@ if _TYPE_CHECKING:
         hypot as hypot, rad2deg as rad2deg, radians as radians, sin as sin, sinc as sinc, sinh as sinh, tan as tan,
         tanh as tanh,
     )
-    from xlamini.numpy.universal import frompyfunc as frompyfunc, ufunc as ufunc
-    from xlamini.numpy.universal_functions import (
+    from xlamini.numpy.ufuncs.ufunc_class import frompyfunc as frompyfunc, ufunc as ufunc
+    from xlamini.numpy.ufuncs.table import (
         add as add, bitwise_and as bitwise_and, bitwise_or as bitwise_or, bitwise_xor as bitwise_xor,
         logaddexp as logaddexp, logaddexp2 as logaddexp2, logical_and as logical_and, logical_or as logical_or,
         logical_xor as logical_xor, maximum as maximum, minimum as minimum, multiply as multiply,
@@ -228,8 +228,8 @@ _FAMILIES = {
     "files": "from_dlpack fromfile load save savez",
     "flipping": "flip fliplr flipud roll rot90",
     "histograms": "histogram histogram2d histogram_bin_edges histogramdd",
-    "index_conversions": "diag_indices_from mask_indices ravel_multi_index unravel_index",
-    "index_tricks": "c_ index_exp ix_ mgrid ogrid r_ s_",
+    "indexing.conversions": "diag_indices_from mask_indices ravel_multi_index unravel_index",
+    "indexing.tricks": "c_ index_exp ix_ mgrid ogrid r_ s_",
     "integers": "gcd lcm",
     "joining": "append block column_stack concat concatenate dstack hstack stack vstack",
     "masks": "choose compress extract resize trim_zeros",
@@ -255,8 +255,8 @@ _FAMILIES = {
     "trigonometric": """
         acos acosh arccos arccosh arcsin arcsinh arctan arctan2 arctanh asin asinh atan atan2 atanh cos cosh deg2rad
         degrees hypot rad2deg radians sin sinc sinh tan tanh""",
-    "universal": "frompyfunc ufunc",
-    "universal_functions": """
+    "ufuncs.ufunc_class": "frompyfunc ufunc",
+    "ufuncs.table": """
         add bitwise_and bitwise_or bitwise_xor logaddexp logaddexp2 logical_and logical_or logical_xor maximum minimum
         multiply negative subtract""",
     "windows": "bartlett blackman hamming hanning kaiser",

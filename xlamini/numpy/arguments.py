@@ -12,7 +12,7 @@ from xlamini.core.tracer import Tracer
 from xlamini.primitives.promotion import is_operand, stands_for_array
 from xlamini.primitives.slice import index_in_dim
 from xlamini.runtime.array import Array, ArrayImpl
-from xlamini.runtime.put import device_put_value
+from xlamini.runtime.to_device import device_put_value
 
 _ARRAYS = (ArrayImpl, Tracer, Literal)
 

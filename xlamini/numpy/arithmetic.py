@@ -6,7 +6,7 @@ from typing import Any
 
 from xlamini.core.tracer import aval_of
 from xlamini.numpy.arguments import as_operand
-from xlamini.numpy.ufuncs import as_they_are, for_kinds, ufunc
+from xlamini.numpy.ufuncs.declaration import as_they_are, for_kinds, ufunc
 from xlamini.primitives import arithmetic, operators
 from xlamini.primitives.elementwise import INTEGER, REAL, kind_of
 from xlamini.primitives.power import integer_pow
@@ -15,7 +15,7 @@ from xlamini.primitives.power import square as _square
 from xlamini.primitives.promotion import in_dtype, promoted, promoted_inexact, promoted_numeric
 from xlamini.primitives.select import where
 from xlamini.runtime.array import Array
-from xlamini.transforms.composite import composite
+from xlamini.staging.run.composite import composite
 from xlamini.typing import ArrayLike
 
 

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Sequence
 from importlib import import_module
 from typing import Any
 
+from xlamini.core.api_boundary import edge
 from xlamini.core.dtypes import check_user_dtype, itemsize_bits
-from xlamini.core.edges import edge
 from xlamini.core.tracer import Tracer
 from xlamini.numpy import complex, construction, shapes
 from xlamini.numpy.array_api import check_version
 from xlamini.primitives.convert import bitcast_convert_type
 from xlamini.runtime.array import Array, ArrayImpl
-from xlamini.transforms.placing import device_put
+from xlamini.transforms.sharding.device_put import device_put
 
 METHODS = {
     "arithmetic": "clip",

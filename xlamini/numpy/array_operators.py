@@ -8,15 +8,15 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from xlamini.core.api_boundary import edge, trim
 from xlamini.core.config import default_device, enable_x64
-from xlamini.core.edges import edge, trim
 from xlamini.core.tracer import Tracer, state
 from xlamini.numpy.linear_algebra import matmul
 from xlamini.numpy.rounding import round
 from xlamini.primitives.operators import BINARY, COMPARISONS, UNARY, accepts, is_static_integer, power
 from xlamini.runtime.array import ArrayImpl
-from xlamini.runtime.put import device_put_value
-from xlamini.transforms.composite import composite
+from xlamini.runtime.to_device import device_put_value
+from xlamini.staging.run.composite import composite
 
 Method = Callable[..., Any]
 _NUMBERS = (int, float, complex)

@@ -1,7 +1,7 @@
 """The modified Bessel function that NumPy has; scipy.special has more."""
 from __future__ import annotations
 
-from xlamini.numpy.ufuncs import ufunc
+from xlamini.numpy.ufuncs.declaration import ufunc
 from xlamini.primitives.arithmetic import abs
 from xlamini.primitives.exponential import exp
 from xlamini.primitives.promotion import promoted_inexact

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.core.tracer import aval_of
-from xlamini.numpy.ufuncs import for_kinds, ufunc
+from xlamini.numpy.ufuncs.declaration import for_kinds, ufunc
 from xlamini.primitives import bitwise, operators
 from xlamini.primitives.convert import convert
 from xlamini.primitives.elementwise import INTEGER, SIGNED, kind_of

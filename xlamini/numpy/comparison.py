@@ -8,7 +8,7 @@ import numpy as np
 
 from xlamini.core.tracer import aval_of
 from xlamini.numpy.arguments import as_operand, refuse_out
-from xlamini.numpy.ufuncs import as_they_are, for_kinds, ufunc
+from xlamini.numpy.ufuncs.declaration import as_they_are, for_kinds, ufunc
 from xlamini.primitives import bitwise, comparison, complex, operators
 from xlamini.primitives.arithmetic import abs
 from xlamini.primitives.convert import bitcast_convert_type, convert
@@ -18,7 +18,7 @@ from xlamini.primitives.promotion import broadcasted, check_operands, promoted_i
 from xlamini.primitives.reductions import reduce_and
 from xlamini.primitives.rounding import is_finite
 from xlamini.runtime.array import Array
-from xlamini.transforms.composite import composite
+from xlamini.staging.run.composite import composite
 from xlamini.typing import ArrayLike
 
 

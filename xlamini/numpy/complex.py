@@ -6,12 +6,12 @@ from typing import Any
 
 from xlamini.core.tracer import aval_of
 from xlamini.numpy.creation import zeros_like
-from xlamini.numpy.ufuncs import as_strong_floats, as_they_are, ufunc
+from xlamini.numpy.ufuncs.declaration import as_strong_floats, as_they_are, ufunc
 from xlamini.primitives import complex
 from xlamini.primitives.elementwise import COMPLEX, kind_of
 from xlamini.primitives.trigonometric import atan2
 from xlamini.runtime.array import Array
-from xlamini.transforms.composite import composite
+from xlamini.staging.run.composite import composite
 from xlamini.typing import ArrayLike
 
 

@@ -9,21 +9,21 @@ import numpy as np
 
 from xlamini.core.config import enable_x64
 from xlamini.core.dtypes import canonicalize_dtype, check_user_dtype, dtype_of, result_type
+from xlamini.core.dtypes.scalar_constructors import install_array_maker
 from xlamini.core.jaxpr import Literal
 from xlamini.core.provenance import user_stacklevel
 from xlamini.core.pytree import tree_leaves
-from xlamini.core.scalar_constructors import install_array_maker
 from xlamini.core.tracer import Tracer, state
 from xlamini.numpy.arguments import as_operand
 from xlamini.numpy.joining import stack
-from xlamini.numpy.places import as_place, placed
+from xlamini.numpy.out_placement import as_place, placed
 from xlamini.primitives.convert import convert
 from xlamini.primitives.promotion import PYTHON_SCALARS, stands_for_array
 from xlamini.primitives.shape import reshape
 from xlamini.runtime.array import Array, ArrayImpl
 from xlamini.runtime.keys import PRNGKeyArray
-from xlamini.runtime.put import copy_of, device_put_value
-from xlamini.transforms.placing import device_put
+from xlamini.runtime.to_device import copy_of, device_put_value
+from xlamini.transforms.sharding.device_put import device_put
 from xlamini.typing import ArrayLike, DTypeLike
 
 _ARRAYS = (ArrayImpl, Tracer, Literal, PRNGKeyArray)

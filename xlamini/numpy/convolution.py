@@ -16,7 +16,7 @@ from xlamini.primitives.promotion import promoted_dtypes, promoted_inexact_dtype
 from xlamini.primitives.shape import expand_dims, reshape, rev
 from xlamini.primitives.windows.convolution import conv_general_dilated
 from xlamini.runtime.array import Array
-from xlamini.transforms.composite import composite
+from xlamini.staging.run.composite import composite
 from xlamini.typing import ArrayLike, DTypeLike
 
 MODES = ("full", "same", "valid")

@@ -22,7 +22,7 @@ from xlamini.primitives.promotion import in_dtype, promoted_inexact_dtypes
 from xlamini.primitives.select import clamp
 from xlamini.primitives.shape import expand_dims
 from xlamini.runtime.array import Array
-from xlamini.transforms.composite import composite
+from xlamini.staging.run.composite import composite
 from xlamini.typing import ArrayLike, DTypeLike
 
 

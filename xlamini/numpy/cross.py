@@ -11,7 +11,7 @@ from xlamini.primitives.promotion import promoted_dtypes
 from xlamini.primitives.shape import moveaxis
 from xlamini.primitives.tangent_ops import zeros
 from xlamini.runtime.array import Array
-from xlamini.transforms.composite import composite
+from xlamini.staging.run.composite import composite
 from xlamini.typing import ArrayLike
 
 

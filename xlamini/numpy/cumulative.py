@@ -18,7 +18,7 @@ from xlamini.primitives.pad import pad
 from xlamini.primitives.select import where as select
 from xlamini.primitives.shape import reshape
 from xlamini.runtime.array import Array
-from xlamini.transforms.composite import composite
+from xlamini.staging.run.composite import composite
 from xlamini.typing import ArrayLike, DTypeLike
 
 

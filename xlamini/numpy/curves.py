@@ -19,7 +19,7 @@ from xlamini.primitives.select import where
 from xlamini.primitives.shape import sum_over
 from xlamini.primitives.slice import slice_in_dim
 from xlamini.runtime.array import Array
-from xlamini.transforms.composite import composite
+from xlamini.staging.run.composite import composite
 from xlamini.typing import ArrayLike
 
 

@@ -25,8 +25,8 @@ from xlamini.primitives.promotion import in_dtype
 from xlamini.primitives.select import where
 from xlamini.primitives.shape import broadcast_in_dim, reshape
 from xlamini.primitives.sort import sort_p
-from xlamini.runtime.put import device_put_value
-from xlamini.transforms.composite import composite
+from xlamini.runtime.to_device import device_put_value
+from xlamini.staging.run.composite import composite
 
 _BOOL = np.dtype(bool)
 

@@ -12,10 +12,9 @@ from xlamini.core import dtypes as _dtypes
 from xlamini.core.dtypes import can_cast as can_cast
 from xlamini.core.dtypes import finfo as finfo
 from xlamini.core.dtypes import iinfo as iinfo
-from xlamini.core.dtypes import issubdtype as issubdtype
 from xlamini.core.dtypes import promote_types as promote_types
+from xlamini.core.dtypes.scalar_constructors import constructors as _makers
 from xlamini.core.pytree import tree_leaves
-from xlamini.core.scalar_constructors import constructors as _makers
 
 bool_ = _makers["bool"]
 int1 = _makers["int1"]
@@ -91,6 +90,15 @@ def isdtype(dtype: Any, kind: Any) -> bool:
     if isinstance(kind, str) and kind in _KINDS:
         return issubdtype(dtype, _KINDS[kind])
     return _dtypes.as_dtype(dtype) == _dtypes.as_dtype(kind)
+
+
+def issubdtype(arg1: Any, arg2: Any) -> bool:
+    """Whether dtype `arg1` is `arg2`, or one of the class `arg2`: np.floating, np.integer, extended, ...
+
+    >>> issubdtype("bfloat16", np.floating)
+    True
+    """
+    return _dtypes.issubdtype(arg1, arg2)
 
 
 def iscomplexobj(x: Any) -> bool:

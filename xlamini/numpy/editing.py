@@ -11,9 +11,9 @@ from xlamini.core.tracer import aval_of
 from xlamini.numpy.arguments import as_axis, as_operand
 from xlamini.numpy.creation import full
 from xlamini.numpy.cumulative import cumsum
+from xlamini.numpy.indexing.take import take
 from xlamini.numpy.repeating import broadcast_to
 from xlamini.numpy.sorting import argsort, sort
-from xlamini.numpy.take import take
 from xlamini.primitives import operators
 from xlamini.primitives.convert import convert
 from xlamini.primitives.dynamic_slice import from_front
@@ -22,7 +22,7 @@ from xlamini.primitives.promotion import in_dtype
 from xlamini.primitives.select import where
 from xlamini.primitives.shape import broadcast_in_dim, moveaxis, reshape
 from xlamini.runtime.array import Array
-from xlamini.transforms.composite import composite
+from xlamini.staging.run.composite import composite
 from xlamini.typing import ArrayLike
 
 _INDEX = np.dtype("int32")

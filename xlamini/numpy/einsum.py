@@ -31,7 +31,7 @@ from xlamini.primitives.convert import convert
 from xlamini.primitives.dot_general import dot_general
 from xlamini.primitives.out_sharding import in_sharding
 from xlamini.runtime.array import Array
-from xlamini.transforms.composite import composite
+from xlamini.staging.run.composite import composite
 from xlamini.typing import ArrayLike, DTypeLike
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"

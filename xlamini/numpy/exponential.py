@@ -4,7 +4,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from xlamini.numpy.ufuncs import ufunc
+from xlamini.numpy.ufuncs.declaration import ufunc
 from xlamini.primitives import exponential, power
 from xlamini.primitives.logaddexp import logaddexp as _logaddexp
 from xlamini.primitives.promotion import promoted_inexact

@@ -13,11 +13,11 @@ from xlamini.core.avals import ShapedArray
 from xlamini.core.dtypes import check_user_dtype
 from xlamini.core.tracer import aval_of, state
 from xlamini.numpy.arguments import as_axis, as_operand
-from xlamini.numpy.index_ops import get
-from xlamini.numpy.index_parse import plan_of
-from xlamini.numpy.index_plan import Rules
+from xlamini.numpy.indexing.operations import get
+from xlamini.numpy.indexing.parse import plan_of
+from xlamini.numpy.indexing.plan import Rules
+from xlamini.numpy.indexing.take import take
 from xlamini.numpy.repeating import broadcast_to
-from xlamini.numpy.take import take
 from xlamini.primitives import operators
 from xlamini.primitives.concatenate import concatenate
 from xlamini.primitives.convert import convert
@@ -29,10 +29,10 @@ from xlamini.primitives.select import where as select
 from xlamini.primitives.shape import broadcast_in_dim, expand_dims, moveaxis, reshape
 from xlamini.primitives.slice import index_in_dim, slice_in_dim
 from xlamini.primitives.tangent_ops import full
-from xlamini.transforms.composite import composite
+from xlamini.staging.run.composite import composite
+from xlamini.staging.trace.make_jaxpr import eval_shape
 from xlamini.transforms.control_flow.fori_loop import fori_loop
-from xlamini.transforms.control_flow.scan import scan
-from xlamini.transforms.make_jaxpr import eval_shape
+from xlamini.transforms.scan.api import scan
 
 
 class Folded(NamedTuple):

@@ -24,7 +24,7 @@ from xlamini.primitives.promotion import check_operands, in_dtype, promoted_inex
 from xlamini.primitives.select import where
 from xlamini.primitives.shape import reshape
 from xlamini.runtime.array import Array
-from xlamini.transforms.composite import composite
+from xlamini.staging.run.composite import composite
 from xlamini.typing import ArrayLike
 
 

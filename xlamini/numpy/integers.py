@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.core.tracer import aval_of
-from xlamini.numpy.ufuncs import ufunc
+from xlamini.numpy.ufuncs.declaration import ufunc
 from xlamini.primitives import arithmetic, operators
 from xlamini.primitives.convert import convert
 from xlamini.primitives.elementwise import INTEGER, kind_of
@@ -15,7 +15,7 @@ from xlamini.primitives.promotion import broadcasted, check_operands, promoted
 from xlamini.primitives.select import where
 from xlamini.primitives.shape import broadcast_in_dim
 from xlamini.runtime.array import Array
-from xlamini.transforms.control_flow.while_loop import while_loop
+from xlamini.transforms.while_loop.api import while_loop
 from xlamini.typing import ArrayLike
 
 

@@ -12,7 +12,7 @@ from xlamini.primitives.concatenate import concatenate as _concatenate
 from xlamini.primitives.promotion import in_dtype
 from xlamini.primitives.shape import expand_dims
 from xlamini.runtime.array import Array
-from xlamini.transforms.composite import composite
+from xlamini.staging.run.composite import composite
 from xlamini.typing import ArrayLike, DTypeLike
 
 

@@ -21,7 +21,7 @@ from xlamini.primitives.out_sharding import in_sharding
 from xlamini.primitives.promotion import promoted_dtypes
 from xlamini.primitives.shape import broadcast_in_dim, moveaxis, reshape
 from xlamini.runtime.array import Array
-from xlamini.transforms.composite import composite
+from xlamini.staging.run.composite import composite
 from xlamini.typing import ArrayLike, DTypeLike
 
 _HOW = ("precision", "preferred_element_type")

@@ -11,11 +11,11 @@ import numpy as np
 from xlamini.core.errors import ConcretizationTypeError, TracerArrayConversionError
 from xlamini.numpy.arguments import as_axes, as_axis, as_index, as_operand, as_operands, refuse_out
 from xlamini.numpy.creation import zeros
+from xlamini.numpy.indexing.take import take, take_along_axis
 from xlamini.numpy.joining import concatenate, stack
 from xlamini.numpy.repeating import broadcast_arrays
 from xlamini.numpy.searching import known_values, nonzero
 from xlamini.numpy.shapes import ravel
-from xlamini.numpy.take import take, take_along_axis
 from xlamini.primitives import operators
 from xlamini.primitives.convert import convert
 from xlamini.primitives.elementwise import INTEGER, kind_of
@@ -25,7 +25,7 @@ from xlamini.primitives.select import clamp, where
 from xlamini.primitives.shape import broadcast_in_dim, reshape
 from xlamini.primitives.slice import slice_in_dim
 from xlamini.runtime.array import Array
-from xlamini.transforms.composite import composite
+from xlamini.staging.run.composite import composite
 from xlamini.typing import ArrayLike, ShapeLike
 
 

@@ -19,9 +19,9 @@ from xlamini.primitives.select import where
 from xlamini.primitives.shape import broadcast_in_dim, moveaxis, reshape
 from xlamini.primitives.slice import slice
 from xlamini.runtime.array import Array
-from xlamini.runtime.put import device_put_value
-from xlamini.transforms.composite import composite
-from xlamini.transforms.placing import device_put
+from xlamini.runtime.to_device import device_put_value
+from xlamini.staging.run.composite import composite
+from xlamini.transforms.sharding.device_put import device_put
 from xlamini.typing import ArrayLike, DTypeLike
 
 

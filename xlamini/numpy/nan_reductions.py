@@ -18,14 +18,14 @@ from xlamini.primitives.comparison import eq, ne
 from xlamini.primitives.convert import convert
 from xlamini.primitives.elementwise import mul
 from xlamini.primitives.ordering import highest, lowest
-from xlamini.primitives.permuted import permuted
 from xlamini.primitives.promotion import broadcasted
+from xlamini.primitives.reorder import permuted
 from xlamini.primitives.select import clamp
 from xlamini.primitives.select import where as select
 from xlamini.primitives.shape import expand_dims, squeeze
 from xlamini.primitives.sort import sort_p
 from xlamini.runtime.array import Array
-from xlamini.transforms.composite import composite
+from xlamini.staging.run.composite import composite
 from xlamini.typing import ArrayLike, DTypeLike
 
 

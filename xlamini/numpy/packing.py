@@ -19,7 +19,7 @@ from xlamini.primitives.promotion import in_dtype
 from xlamini.primitives.shape import moveaxis, reshape, rev, sum_over
 from xlamini.primitives.slice import slice_in_dim
 from xlamini.runtime.array import Array
-from xlamini.transforms.composite import composite
+from xlamini.staging.run.composite import composite
 from xlamini.typing import ArrayLike
 
 _BYTE = np.dtype("uint8")

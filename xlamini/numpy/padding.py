@@ -13,7 +13,7 @@ from xlamini.numpy.along_axes import apply_along_axis
 from xlamini.numpy.arguments import as_operand
 from xlamini.numpy.medians import median
 from xlamini.numpy.rounding import round
-from xlamini.numpy.runs import take_runs
+from xlamini.numpy.static_take import take_runs
 from xlamini.numpy.statistics import mean
 from xlamini.primitives.concatenate import concatenate
 from xlamini.primitives.iota import iota
@@ -22,7 +22,7 @@ from xlamini.primitives.promotion import in_dtype, promoted_inexact
 from xlamini.primitives.shape import broadcast_in_dim, reshape, rev
 from xlamini.primitives.slice import slice_in_dim
 from xlamini.runtime.array import Array
-from xlamini.transforms.composite import composite
+from xlamini.staging.run.composite import composite
 from xlamini.typing import ArrayLike
 
 _BY_ORDER = ("edge", "reflect", "symmetric", "wrap")

@@ -27,8 +27,8 @@ from xlamini.primitives.promotion import broadcasted, check_operands, in_dtype, 
 from xlamini.primitives.select import where
 from xlamini.primitives.shape import broadcast_in_dim, rev
 from xlamini.runtime.array import Array
-from xlamini.transforms.composite import composite
-from xlamini.transforms.control_flow.scan import scan
+from xlamini.staging.run.composite import composite
+from xlamini.transforms.scan.api import scan
 from xlamini.typing import ArrayLike
 
 

@@ -10,10 +10,10 @@ from xlamini.core.dtypes import issubdtype
 from xlamini.core.errors import ShapeError
 from xlamini.core.tracer import aval_of, literal
 from xlamini.numpy.arguments import as_operand
+from xlamini.numpy.indexing.take import take, take_along_axis
 from xlamini.numpy.reductions import Axis
 from xlamini.numpy.shapes import moveaxis
 from xlamini.numpy.statistics import flat_rows
-from xlamini.numpy.take import take, take_along_axis
 from xlamini.primitives import operators
 from xlamini.primitives.convert import convert
 from xlamini.primitives.cumulative import cumsum
@@ -25,7 +25,7 @@ from xlamini.primitives.select import where as select
 from xlamini.primitives.shape import broadcast_in_dim, expand_dims, reshape, transpose
 from xlamini.primitives.sort import sort_p
 from xlamini.runtime.array import Array
-from xlamini.transforms.composite import composite
+from xlamini.staging.run.composite import composite
 from xlamini.typing import ArrayLike
 
 _STATIC = ("axis", "overwrite_input", "method", "keepdims")

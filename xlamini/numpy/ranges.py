@@ -13,7 +13,7 @@ from xlamini.core.tracer import Tracer, aval_of, state
 from xlamini.numpy.arguments import as_axis, as_index, as_operand, as_shape
 from xlamini.numpy.creation import zeros
 from xlamini.numpy.joining import stack
-from xlamini.numpy.places import as_place, placed
+from xlamini.numpy.out_placement import as_place, placed
 from xlamini.numpy.shapes import moveaxis
 from xlamini.primitives import arithmetic, exponential, operators
 from xlamini.primitives.concatenate import concatenate
@@ -24,9 +24,9 @@ from xlamini.primitives.rounding import floor
 from xlamini.primitives.select import where
 from xlamini.primitives.shape import broadcast_in_dim, expand_dims
 from xlamini.runtime.array import Array
-from xlamini.runtime.put import device_put_value
-from xlamini.transforms.composite import composite
-from xlamini.transforms.placing import device_put
+from xlamini.runtime.to_device import device_put_value
+from xlamini.staging.run.composite import composite
+from xlamini.transforms.sharding.device_put import device_put
 from xlamini.typing import ArrayLike, DTypeLike, ShapeLike
 
 

@@ -28,7 +28,7 @@ from xlamini.primitives.reductions import (
 from xlamini.primitives.select import where as select
 from xlamini.primitives.shape import expand_dims, reduce_sum_p
 from xlamini.runtime.array import Array
-from xlamini.transforms.composite import composite
+from xlamini.staging.run.composite import composite
 from xlamini.typing import ArrayLike, DTypeLike
 
 Axis = int | Sequence[int] | None

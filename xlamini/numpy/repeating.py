@@ -17,7 +17,7 @@ from xlamini.primitives.out_sharding import in_sharding
 from xlamini.primitives.promotion import check_operands
 from xlamini.primitives.shape import broadcast_in_dim, reshape
 from xlamini.runtime.array import Array
-from xlamini.transforms.composite import composite
+from xlamini.staging.run.composite import composite
 from xlamini.typing import ArrayLike, ShapeLike
 
 

@@ -11,7 +11,7 @@ from xlamini.core.dtypes import finfo, issubdtype, result_type
 from xlamini.core.tracer import aval_of
 from xlamini.numpy.arguments import as_operand, refuse_out
 from xlamini.numpy.comparison import signbit
-from xlamini.numpy.ufuncs import as_strong_floats, as_they_are, for_kinds, ufunc
+from xlamini.numpy.ufuncs.declaration import as_strong_floats, as_they_are, for_kinds, ufunc
 from xlamini.primitives import complex, rounding
 from xlamini.primitives.arithmetic import abs, neg
 from xlamini.primitives.convert import bitcast_convert_type, convert
@@ -21,7 +21,7 @@ from xlamini.primitives.operators import bitwise_and, bitwise_not, equal, less, 
 from xlamini.primitives.promotion import in_dtype, promoted_inexact
 from xlamini.primitives.select import where
 from xlamini.runtime.array import Array
-from xlamini.transforms.composite import composite
+from xlamini.staging.run.composite import composite
 from xlamini.typing import ArrayLike
 
 

@@ -20,8 +20,8 @@ from xlamini.primitives.promotion import check_operands, in_dtype, promoted_dtyp
 from xlamini.primitives.select import where
 from xlamini.primitives.shape import broadcast_in_dim, reshape, rev
 from xlamini.runtime.array import Array
-from xlamini.runtime.put import device_put_value
-from xlamini.transforms.composite import composite
+from xlamini.runtime.to_device import device_put_value
+from xlamini.staging.run.composite import composite
 from xlamini.typing import ArrayLike
 
 _INDEX = np.dtype("int32")

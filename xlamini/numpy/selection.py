@@ -15,7 +15,7 @@ from xlamini.primitives.elementwise import COMPLEX, FLOAT, kind_of
 from xlamini.primitives.promotion import broadcasted, check_operands, in_dtype, promoted_dtypes
 from xlamini.primitives.select import where as _choose
 from xlamini.runtime.array import Array
-from xlamini.transforms.composite import composite
+from xlamini.staging.run.composite import composite
 from xlamini.typing import ArrayLike
 
 

@@ -24,7 +24,7 @@ from xlamini.primitives.select import where
 from xlamini.primitives.shape import expand_dims
 from xlamini.primitives.sort import sort_p
 from xlamini.runtime.array import Array
-from xlamini.transforms.composite import composite
+from xlamini.staging.run.composite import composite
 from xlamini.typing import ArrayLike
 
 _BOOL = np.dtype(bool)

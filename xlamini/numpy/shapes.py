@@ -13,7 +13,7 @@ from xlamini.primitives import shape as _shape
 from xlamini.primitives.out_sharding import in_sharding
 from xlamini.primitives.promotion import is_operand
 from xlamini.runtime.array import Array
-from xlamini.transforms.composite import composite
+from xlamini.staging.run.composite import composite
 from xlamini.typing import ArrayLike, AxisLike, ShapeLike
 
 

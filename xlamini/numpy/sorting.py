@@ -19,7 +19,7 @@ from xlamini.primitives.shape import expand_dims, reshape, rev
 from xlamini.primitives.slice import slice_in_dim
 from xlamini.primitives.sort import sort_p
 from xlamini.runtime.array import Array
-from xlamini.transforms.composite import composite
+from xlamini.staging.run.composite import composite
 from xlamini.typing import ArrayLike, DTypeLike
 
 

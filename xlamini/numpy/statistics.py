@@ -23,7 +23,7 @@ from xlamini.primitives.select import where as select
 from xlamini.primitives.shape import broadcast_in_dim, reshape, transpose
 from xlamini.primitives.tangent_ops import full
 from xlamini.runtime.array import Array
-from xlamini.transforms.composite import composite
+from xlamini.staging.run.composite import composite
 from xlamini.typing import ArrayLike, DTypeLike
 
 

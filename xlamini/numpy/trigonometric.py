@@ -4,7 +4,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from xlamini.numpy.ufuncs import for_kinds, ufunc
+from xlamini.numpy.ufuncs.declaration import for_kinds, ufunc
 from xlamini.primitives import hyperbolic, trigonometric
 from xlamini.primitives.arithmetic import abs, max, min
 from xlamini.primitives.comparison import eq

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xlamini.core.edges import edge
+from xlamini.core.api_boundary import edge
 from xlamini.core.errors import ShapeError
 from xlamini.core.pytree import tree_map
 from xlamini.core.tracer import aval_of

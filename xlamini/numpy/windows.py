@@ -17,8 +17,8 @@ from xlamini.primitives.exponential import exp
 from xlamini.primitives.power import sqrt
 from xlamini.primitives.special.bessel import bessel_i0e
 from xlamini.runtime.array import Array
-from xlamini.runtime.put import device_put_value
-from xlamini.transforms.composite import composite
+from xlamini.runtime.to_device import device_put_value
+from xlamini.staging.run.composite import composite
 from xlamini.typing import ArrayLike
 
 

@@ -1,1 +1,1 @@
-"""The first-order vocabulary: everything about an operation in one place, one operation or one family a file."""
+"""Private: the first-order vocabulary. One operation or one family a file, with all its rules."""

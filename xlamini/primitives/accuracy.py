@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from xlamini.core.api_boundary import edge_methods
 from xlamini.core.avals import ShapedArray
-from xlamini.core.edges import edge_methods
 from xlamini.primitives.elementwise import Elementwise
 
 

@@ -16,13 +16,13 @@ import numpy as np
 
 from xlamini.core.avals import ShapedArray
 from xlamini.core.errors import ShapeError
-from xlamini.core.factors import Factors, alike
 from xlamini.core.primitive import Axis, Cost, Primitive
+from xlamini.core.sharding.factors import Factors, alike
 from xlamini.core.tangents import Zero, is_zero, tangent_aval
 from xlamini.core.tracer import aval_of
 from xlamini.primitives.elementwise import FLOAT, kind_of
 from xlamini.primitives.iota import iota_p
-from xlamini.primitives.permuted import permuted
+from xlamini.primitives.reorder import permuted
 from xlamini.primitives.slice import slice_in_dim
 from xlamini.primitives.sort import sort_p
 from xlamini.primitives.top_k import top_k

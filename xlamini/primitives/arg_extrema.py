@@ -12,8 +12,8 @@ import numpy as np
 from xlamini.core.avals import Shape, ShapedArray
 from xlamini.core.dtypes import check_user_dtype, iinfo
 from xlamini.core.errors import ShapeError
-from xlamini.core.factors import Factors, reducing
 from xlamini.core.primitive import Axis, Cost, Primitive
+from xlamini.core.sharding.factors import Factors, reducing
 from xlamini.core.tangents import Zero, tangent_aval
 from xlamini.core.tracer import aval_of
 from xlamini.primitives.arithmetic import min

@@ -11,8 +11,8 @@ import numpy as np
 from xlamini.core.avals import Shape, ShapedArray
 from xlamini.core.dtypes import itemsize_bits
 from xlamini.core.errors import ShapeError
-from xlamini.core.factors import Factors, alike
 from xlamini.core.primitive import Cost, Primitive
+from xlamini.core.sharding.factors import Factors, alike
 from xlamini.core.tangents import is_linear
 from xlamini.core.tracer import aval_of
 from xlamini.primitives.batch_ops import with_batch_first

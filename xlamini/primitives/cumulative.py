@@ -16,8 +16,8 @@ import numpy as np
 
 from xlamini.core.avals import ShapedArray
 from xlamini.core.errors import ShapeError
-from xlamini.core.factors import Factors, alike
 from xlamini.core.primitive import Axis, Primitive
+from xlamini.core.sharding.factors import Factors, alike
 from xlamini.core.tracer import aval_of, literal
 from xlamini.primitives.arithmetic import abs, add, max, min
 from xlamini.primitives.blocked_scan import Scan, blocked_scan

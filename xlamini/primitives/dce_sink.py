@@ -6,10 +6,10 @@ from typing import Any
 
 from xlamini.core.avals import ShapedArray
 from xlamini.core.effects import Effect
-from xlamini.core.factors import Factors, dims
 from xlamini.core.jaxpr import Effects
 from xlamini.core.primitive import Axis, Primitive
 from xlamini.core.pytree import tree_leaves
+from xlamini.core.sharding.factors import Factors, dims
 
 _effect = Effect("DceSink", observing=True)
 _TYPED = {"api_version": "4 : i32", "backend_config": "{}"}

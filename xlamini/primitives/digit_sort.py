@@ -22,8 +22,8 @@ from xlamini.primitives.convert import convert
 from xlamini.primitives.elementwise import FLOAT, kind_of, mul
 from xlamini.primitives.iota import iota_p
 from xlamini.primitives.ordering import Word, bit_order, from_total_order, halves, sort_words, total_order
-from xlamini.primitives.permuted import permuted
 from xlamini.primitives.radix_sort import radix_sorted
+from xlamini.primitives.reorder import permuted
 from xlamini.primitives.scalar_loop import PLACE, element, place, scalar_loop, with_element
 from xlamini.primitives.select import where
 from xlamini.primitives.shape import moveaxis, reshape

@@ -16,8 +16,8 @@ import numpy as np
 from xlamini.core.avals import Shape, ShapedArray
 from xlamini.core.dtypes import check_user_dtype, itemsize_bits, result_type
 from xlamini.core.errors import ShapeError
-from xlamini.core.factors import Factors, dims
 from xlamini.core.primitive import Axis, Cost, Primitive, remembered
+from xlamini.core.sharding.factors import Factors, dims
 from xlamini.core.tangents import Zero, is_linear, is_zero, tangent_aval
 from xlamini.core.tracer import aval_of
 from xlamini.primitives.convert import convert

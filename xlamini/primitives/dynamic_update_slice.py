@@ -11,8 +11,8 @@ import numpy as np
 
 from xlamini.core.avals import ShapedArray
 from xlamini.core.errors import ShapeError
-from xlamini.core.factors import Factors, dims, where_split
 from xlamini.core.primitive import Axis, Cost, Primitive
+from xlamini.core.sharding.factors import Factors, dims, where_split
 from xlamini.core.tangents import Zero, is_linear, is_zero, tangent_aval
 from xlamini.core.tracer import aval_of, literal
 from xlamini.primitives.batch_ops import with_batch_first

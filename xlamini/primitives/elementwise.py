@@ -22,12 +22,12 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from xlamini.core.api_boundary import trim
 from xlamini.core.avals import Shape, ShapedArray
 from xlamini.core.dtypes import issubdtype, scalar_type_of
-from xlamini.core.edges import trim
 from xlamini.core.errors import MissingRule, ShapeError
-from xlamini.core.factors import Factors, broadcasting
 from xlamini.core.primitive import Axis, Cost, Primitive, definition
+from xlamini.core.sharding.factors import Factors, broadcasting
 from xlamini.core.tangents import Linear, Zero, is_differentiable, is_linear, is_zero, tangent_aval
 from xlamini.core.tracer import aval_of, literal
 from xlamini.primitives.shape import broadcast_in_dim, moveaxis, reshape, sum_over

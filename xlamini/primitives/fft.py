@@ -16,8 +16,8 @@ import numpy as np
 from xlamini.core.avals import Shape, ShapedArray
 from xlamini.core.dtypes import issubdtype
 from xlamini.core.errors import ShapeError
-from xlamini.core.factors import Factors, alike
 from xlamini.core.primitive import Axis, Cost, remembered
+from xlamini.core.sharding.factors import Factors, alike
 from xlamini.core.tracer import aval_of, literal
 from xlamini.primitives.arithmetic import rem
 from xlamini.primitives.comparison import eq

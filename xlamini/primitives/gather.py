@@ -9,8 +9,8 @@ import numpy as np
 
 from xlamini.core.avals import Shape, ShapedArray
 from xlamini.core.errors import ShapeError
-from xlamini.core.factors import Factors
 from xlamini.core.primitive import Axis, Cost, Primitive
+from xlamini.core.sharding.factors import Factors
 from xlamini.core.tangents import Zero, is_zero, tangent_aval
 from xlamini.core.tracer import aval_of, literal
 from xlamini.primitives.comparison import eq

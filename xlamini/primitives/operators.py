@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from xlamini.core.api_boundary import trim
+from xlamini.core.call_cache import repeated
 from xlamini.core.dtypes import is_weak, issubdtype
-from xlamini.core.edges import trim
 from xlamini.core.jaxpr import Literal
-from xlamini.core.repeated import repeated
 from xlamini.core.tracer import Tracer, aval_of
 from xlamini.primitives import arithmetic, bitwise, comparison, complex, rounding
 from xlamini.primitives.convert import convert

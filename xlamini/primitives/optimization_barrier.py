@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from xlamini.core.avals import ShapedArray
-from xlamini.core.factors import Factors, apart
 from xlamini.core.primitive import Axis, Primitive
 from xlamini.core.pytree import flatten, unflatten
+from xlamini.core.sharding.factors import Factors, apart
 from xlamini.core.tangents import is_linear, is_zero
 from xlamini.primitives.tangent_ops import instantiated
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from xlamini.core.pytree import tree_map
-from xlamini.core.splitting import compiler_decides
+from xlamini.core.sharding.propagation import compiler_decides
 from xlamini.core.tracer import aval_of, state
 from xlamini.primitives.sharding_constraint import moved_to
 from xlamini.runtime.meshes.current_mesh import as_here, named

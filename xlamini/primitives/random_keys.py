@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from xlamini.core.avals import Shape, ShapedArray
-from xlamini.core.factors import Factors, broadcasting, in_front
 from xlamini.core.primitive import Axis, Primitive
+from xlamini.core.sharding.factors import Factors, broadcasting, in_front
 from xlamini.core.tangents import Zero, tangent_aval
 from xlamini.core.tracer import aval_of, literal
 from xlamini.primitives.batch_ops import with_batch_first

@@ -10,8 +10,8 @@ from typing import Any, NoReturn
 
 from xlamini.core.avals import Shape, ShapedArray
 from xlamini.core.dtypes import iinfo
-from xlamini.core.factors import Factors, reducing
 from xlamini.core.primitive import Axis, Cost, Primitive, remembered
+from xlamini.core.sharding.factors import Factors, reducing
 from xlamini.core.tracer import aval_of, literal
 from xlamini.primitives.arithmetic import max, min
 from xlamini.primitives.comparison import eq

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from xlamini.core.avals import ShapedArray
-from xlamini.core.split import Split, split_of
-from xlamini.core.splitting import Splits
+from xlamini.core.sharding.aval_sharding import Split, split_of
+from xlamini.core.sharding.propagation import Splits
 from xlamini.core.tracer import aval_of
 from xlamini.primitives.linear_unary import LinearUnary
 from xlamini.runtime.meshes.named_sharding import NamedSharding, saying

@@ -10,8 +10,8 @@ from typing import Any
 
 from xlamini.core.avals import ShapedArray
 from xlamini.core.errors import ShapeError
-from xlamini.core.factors import Factors
 from xlamini.core.primitive import Axis, Cost, Primitive
+from xlamini.core.sharding.factors import Factors
 from xlamini.core.tracer import aval_of
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.gather import gather_p

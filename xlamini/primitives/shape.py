@@ -10,13 +10,13 @@ import numpy as np
 from xlamini.core.avals import Shape, ShapedArray
 from xlamini.core.dtypes import ExtendedDType
 from xlamini.core.errors import ShapeError
-from xlamini.core.factors import Factors, alike, dims, reducing
 from xlamini.core.primitive import Axis, Cost, remembered
-from xlamini.core.splitting import Splits
+from xlamini.core.sharding.factors import Factors, alike, dims, reducing
+from xlamini.core.sharding.propagation import Splits
 from xlamini.core.tracer import aval_of
 from xlamini.primitives.linear_unary import LinearUnary
 from xlamini.primitives.out_sharding import in_sharding
-from xlamini.primitives.regrouping import splits_of_reshaped
+from xlamini.primitives.reshape_sharding import splits_of_reshaped
 
 # --- transpose
 

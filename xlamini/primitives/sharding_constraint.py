@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from xlamini.core.avals import ShapedArray
-from xlamini.core.factors import Factors, alike
-from xlamini.core.partition_spec import PartitionSpec
+from xlamini.core.sharding.factors import Factors, alike
+from xlamini.core.sharding.partition_spec import PartitionSpec
 from xlamini.primitives.linear_unary import LinearUnary
 from xlamini.primitives.reshard import reshard_p
 from xlamini.runtime.meshes.named_sharding import NamedSharding

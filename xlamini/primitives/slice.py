@@ -7,8 +7,8 @@ from typing import Any
 
 from xlamini.core.avals import Shape, ShapedArray
 from xlamini.core.errors import ShapeError
-from xlamini.core.factors import Factors, alike
 from xlamini.core.primitive import Primitive, remembered
+from xlamini.core.sharding.factors import Factors, alike
 from xlamini.core.tracer import aval_of, literal
 from xlamini.primitives.linear_unary import LinearUnary
 from xlamini.primitives.shape import squeeze

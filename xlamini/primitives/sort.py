@@ -15,8 +15,8 @@ import numpy as np
 
 from xlamini.core.avals import ShapedArray
 from xlamini.core.errors import ShapeError
-from xlamini.core.factors import Factors, alike
 from xlamini.core.primitive import Axis, Cost, Primitive
+from xlamini.core.sharding.factors import Factors, alike
 from xlamini.core.tangents import Zero, is_zero, tangent_aval
 from xlamini.core.tracer import aval_of, literal
 from xlamini.primitives.arithmetic import sub
@@ -28,8 +28,8 @@ from xlamini.primitives.digit_sort import fits_digits, sorted_by_digits
 from xlamini.primitives.elementwise import ANY, COMPLEX, INTEGER, UNSIGNED, kind_of
 from xlamini.primitives.iota import iota_p
 from xlamini.primitives.ordering import sort_keys
-from xlamini.primitives.permuted import permuted
 from xlamini.primitives.reductions import check_kind
+from xlamini.primitives.reorder import permuted
 
 PACKED_ABOVE = 32
 """Shorter axes are not worth the packing."""

@@ -7,8 +7,8 @@ from typing import Any
 
 from xlamini.core.avals import ShapedArray
 from xlamini.core.errors import ShapeError
-from xlamini.core.factors import Factors, alike, dims, reducing
 from xlamini.core.primitive import Axis, Cost, Primitive
+from xlamini.core.sharding.factors import Factors, alike, dims, reducing
 from xlamini.core.tangents import is_linear
 from xlamini.core.tracer import aval_of
 from xlamini.primitives.batch_ops import with_batch_first

@@ -4,9 +4,9 @@ from __future__ import annotations
 from typing import Any
 
 from xlamini.core.avals import ShapedArray
+from xlamini.core.sharding.manual_axes import cast
 from xlamini.core.tangents import is_zero
 from xlamini.core.tracer import literal
-from xlamini.core.varying import cast
 from xlamini.primitives.convert import convert
 from xlamini.primitives.elementwise import add_any
 from xlamini.primitives.reshard import divided_as

@@ -13,9 +13,9 @@ import numpy as np
 
 from xlamini.core.avals import ShapedArray
 from xlamini.core.errors import ShapeError
-from xlamini.core.factors import Factors, alike
 from xlamini.core.jaxpr import Jaxpr
 from xlamini.core.primitive import Axis, Cost, Primitive
+from xlamini.core.sharding.factors import Factors, alike
 from xlamini.core.tracer import build, literal
 from xlamini.primitives.arithmetic import add
 from xlamini.primitives.batch_ops import with_batch_first

@@ -3,7 +3,7 @@
 There is no hidden state: a key is a value, `split` makes independent keys of it, and a draw depends on its key alone.
 """
 
-from xlamini.core.edges import edge_of_face as _edge_of_face
+from xlamini.core.api_boundary import edge_of_face as _edge_of_face
 from xlamini.random import key_arrays as _key_arrays
 from xlamini.random.binomial import binomial as binomial
 from xlamini.random.binomial import multinomial as multinomial

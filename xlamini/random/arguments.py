@@ -23,7 +23,7 @@ from xlamini.primitives.random_keys import unwrap_p, wrap_p
 from xlamini.primitives.reductions import reduce_or
 from xlamini.primitives.shape import broadcast_in_dim
 from xlamini.runtime.keys import KeyType
-from xlamini.transforms.composite import composite
+from xlamini.staging.run.composite import composite
 
 F = TypeVar("F", bound=Callable[..., Any])
 

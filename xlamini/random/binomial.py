@@ -9,7 +9,7 @@ import numpy as np
 from xlamini.core.avals import Shape, ShapedArray
 from xlamini.core.errors import ShapeError
 from xlamini.core.tracer import aval_of
-from xlamini.numpy.take import take
+from xlamini.numpy.indexing.take import take
 from xlamini.primitives.arithmetic import abs as absolute
 from xlamini.primitives.comparison import eq, ge, gt, le, lt
 from xlamini.primitives.convert import convert
@@ -24,8 +24,8 @@ from xlamini.primitives.shape import broadcast_in_dim_p, moveaxis
 from xlamini.random.arguments import any_of, broadcast_shape, checked_shape, float_dtype, sampler, spread_to
 from xlamini.random.rejection import goes_on, until_accepted
 from xlamini.random.uniform import halves, uniform_between
-from xlamini.transforms.control_flow.scan import scan
-from xlamini.transforms.control_flow.while_loop import while_loop
+from xlamini.transforms.scan.api import scan
+from xlamini.transforms.while_loop.api import while_loop
 
 _FEW = 10.0
 _INT32 = np.dtype(np.int32)

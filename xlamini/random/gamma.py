@@ -16,9 +16,9 @@ import numpy as np
 
 from xlamini.core.avals import Shape, ShapedArray
 from xlamini.core.dtypes import finfo
-from xlamini.core.factors import Factors, alike
 from xlamini.core.jaxpr import Jaxpr
 from xlamini.core.primitive import Axis
+from xlamini.core.sharding.factors import Factors, alike
 from xlamini.core.tangents import Zero, is_zero, tangent_aval
 from xlamini.core.tracer import aval_of, build, literal
 from xlamini.interpreters.evaluate import evaluate
@@ -38,7 +38,7 @@ from xlamini.primitives.special.incomplete_gamma_derivative import random_gamma_
 from xlamini.random.arguments import any_of, broadcast_shape, float_dtype, sampler, spread_to
 from xlamini.random.normal import standard_normal
 from xlamini.random.uniform import uniform_between
-from xlamini.transforms.control_flow.while_loop import while_loop
+from xlamini.transforms.while_loop.api import while_loop
 
 
 @sampler("shape", "dtype")

@@ -4,11 +4,11 @@ from __future__ import annotations
 from typing import Any
 
 from xlamini.numpy.array_methods import Methods, give_methods
-from xlamini.numpy.at import At
-from xlamini.numpy.indexing import getitem, iterate
+from xlamini.numpy.indexing.at import At
+from xlamini.numpy.indexing.operators import getitem, iterate
 from xlamini.primitives.operators import equal
 from xlamini.runtime.keys import PRNGKeyArray
-from xlamini.transforms.composite import composite
+from xlamini.staging.run.composite import composite
 
 
 @composite()

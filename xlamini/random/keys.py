@@ -13,8 +13,8 @@ from xlamini.primitives.generators import GENERATORS
 from xlamini.primitives.random_keys import clone_p, fold_in_p, seed_p, split_p, unwrap_p, wrap_p
 from xlamini.random.arguments import check_words, checked_shape, default_kind, is_typed, key_maker, typed
 from xlamini.runtime.keys import Generator, KeyType, PRNGKeyArray
-from xlamini.runtime.put import device_put_value
-from xlamini.transforms.composite import composite
+from xlamini.runtime.to_device import device_put_value
+from xlamini.staging.run.composite import composite
 
 _UINT32 = np.dtype(np.uint32)
 _WORD = 2**32

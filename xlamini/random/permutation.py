@@ -11,8 +11,8 @@ from xlamini.core.avals import Shape
 from xlamini.core.dtypes import canonicalize_dtype, issubdtype
 from xlamini.core.tracer import aval_of
 from xlamini.numpy.arguments import as_axis, as_operand
+from xlamini.numpy.indexing.take import take
 from xlamini.numpy.searching import searchsorted
-from xlamini.numpy.take import take
 from xlamini.primitives.cumulative import cumsum
 from xlamini.primitives.exponential import log
 from xlamini.primitives.iota import iota

@@ -14,7 +14,7 @@ from xlamini.primitives.random_keys import split_p
 from xlamini.primitives.select import where
 from xlamini.random.arguments import any_of, spread_to
 from xlamini.random.uniform import thirds, uniform_between
-from xlamini.transforms.control_flow.while_loop import while_loop
+from xlamini.transforms.while_loop.api import while_loop
 
 
 def until_accepted(

@@ -1,1 +1,1 @@
-"""PJRT: devices, arrays, executables, the C++ dispatch path. Nothing else knows the client."""
+"""Private: PJRT. Devices, arrays, executables and the C++ dispatch path; no other floor knows jaxlib's client."""

@@ -14,15 +14,15 @@ from typing import Any
 import numpy as np
 from jaxlib import _jax
 
+from xlamini.core.api_boundary import edge
 from xlamini.core.avals import ShapedArray
-from xlamini.core.edges import edge
+from xlamini.runtime.array_repr import Text
 from xlamini.runtime.conversions import Conversions
 from xlamini.runtime.devices.platforms import Device
-from xlamini.runtime.fetching import parts_of, without_jax
 from xlamini.runtime.lifetime import check_alive
 from xlamini.runtime.meshes.shards import Shard, addressable_shards, global_shards
 from xlamini.runtime.sharding import Sharding
-from xlamini.runtime.text import Text
+from xlamini.runtime.to_host import parts_of, without_jax
 
 ArrayImpl = _jax.ArrayImpl
 

@@ -14,9 +14,9 @@ from jaxlib import _jax
 from xlamini.core.avals import ShapedArray
 from xlamini.core.pytree import flatten
 from xlamini.runtime.dlpack_devices import dlpack_device, given_away
-from xlamini.runtime.fetching import to_numpy
 from xlamini.runtime.lifetime import check_alive, describe
-from xlamini.runtime.put import copy_of, device_put_value
+from xlamini.runtime.to_device import copy_of, device_put_value
+from xlamini.runtime.to_host import to_numpy
 from xlamini.runtime.versions import dlpack_capsule
 
 if TYPE_CHECKING:

@@ -15,15 +15,15 @@ from typing import Any, NamedTuple
 
 from jaxlib import _jax
 
+from xlamini.core.api_boundary import trim
 from xlamini.core.avals import ShapedArray
-from xlamini.core.edges import trim
 from xlamini.core.errors import DeletedArrayError
 from xlamini.core.pytree import PyTreeDef
-from xlamini.core.pytree_nodes import dispatch_registry
+from xlamini.core.pytree.nodes import dispatch_registry
 from xlamini.runtime.array import Array
 from xlamini.runtime.executable import CompiledModule
-from xlamini.runtime.put import ArrayImpl, device_put_value
 from xlamini.runtime.sharding import Sharding
+from xlamini.runtime.to_device import ArrayImpl, device_put_value
 
 CacheMiss = Callable[..., tuple[Any, "FastPath | None", bool]]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from xlamini.runtime.devices.platforms import Device, local_devices
-from xlamini.runtime.put import copy_of, device_put_value
+from xlamini.runtime.to_device import copy_of, device_put_value
 
 CPU, CUDA, CUDA_HOST, ROCM, CUDA_MANAGED = 1, 2, 3, 10, 13
 ON_HOST = (CPU, CUDA_HOST)

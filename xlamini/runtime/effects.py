@@ -9,10 +9,10 @@ from typing import Any
 
 from jaxlib import _jax
 
+from xlamini.core.api_boundary import edge
 from xlamini.core.config import callback_depth
-from xlamini.core.edges import edge
-from xlamini.runtime.failed_calls import MAX_FAILURES, failure_behind
-from xlamini.runtime.together import run_together
+from xlamini.runtime.call_failures import MAX_FAILURES, failure_behind
+from xlamini.runtime.collective_callbacks import run_together
 
 MAX_PENDING = 64
 

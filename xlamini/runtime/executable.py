@@ -9,17 +9,17 @@ import numpy as np
 from jaxlib import _jax
 
 from xlamini.core.avals import ShapedArray
-from xlamini.runtime.crowding import crowd
+from xlamini.runtime.collective_callbacks import refuse_within_another
 from xlamini.runtime.devices import nvidia
-from xlamini.runtime.devices.foreign import register_kernels
+from xlamini.runtime.devices.ffi_targets import register_kernels
 from xlamini.runtime.devices.platforms import Device
 from xlamini.runtime.effects import run_with_callbacks
 from xlamini.runtime.meshes.named_sharding import shortened
-from xlamini.runtime.meshes.spread import Place, devices_of, input_shardings, output_shardings
-from xlamini.runtime.put import ArrayImpl, device_put_value
+from xlamini.runtime.meshes.program_placement import Place, devices_of, input_shardings, output_shardings
+from xlamini.runtime.program_limit import crowd
+from xlamini.runtime.serial_execution import exchanges_data, run_in_turn
 from xlamini.runtime.sharding import DeviceList
-from xlamini.runtime.together import refuse_within_another
-from xlamini.runtime.turns import exchanges_data, run_in_turn
+from xlamini.runtime.to_device import ArrayImpl, device_put_value
 from xlamini.runtime.versions import array_result_handler
 
 CompilerOptions = Mapping[str, bool | int | float | str]

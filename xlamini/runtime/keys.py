@@ -11,17 +11,17 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
+from xlamini.core.api_boundary import edge_methods
 from xlamini.core.avals import ShapedArray
 from xlamini.core.dtypes import ExtendedDType, prng_key
-from xlamini.core.edges import edge_methods
-from xlamini.core.partition_spec import PartitionSpec
-from xlamini.core.pytree_nodes import dispatch_registry
+from xlamini.core.pytree.nodes import dispatch_registry
+from xlamini.core.sharding.partition_spec import PartitionSpec
 from xlamini.runtime.array import Array
-from xlamini.runtime.fetching import parts_of, to_numpy
 from xlamini.runtime.lifetime import check_alive
 from xlamini.runtime.meshes.named_sharding import NamedSharding, split_by
 from xlamini.runtime.meshes.shards import Shard, addressable_shards, global_shards
-from xlamini.runtime.put import ArrayImpl, device_put_value
+from xlamini.runtime.to_device import ArrayImpl, device_put_value
+from xlamini.runtime.to_host import parts_of, to_numpy
 
 
 class Generator(NamedTuple):

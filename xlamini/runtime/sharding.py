@@ -11,7 +11,6 @@ from typing import Any
 
 from jaxlib import _hlo, _jax
 
-from xlamini.runtime.devices import pickled as pickled
 from xlamini.runtime.devices.platforms import Device, default_device
 
 Sharding = _jax.Sharding

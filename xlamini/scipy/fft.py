@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from xlamini.core.api_boundary import edge_of_face as _edge_of_face
 from xlamini.core.dtypes import issubdtype
-from xlamini.core.edges import edge_of_face as _edge_of_face
 from xlamini.core.tracer import aval_of
 from xlamini.lax import cos, sin
 from xlamini.numpy.arguments import as_axes, as_index, as_operand
@@ -26,7 +26,7 @@ from xlamini.primitives.complex import complex
 from xlamini.primitives.iota import iota
 from xlamini.primitives.promotion import promoted_inexact
 from xlamini.runtime.array import Array
-from xlamini.transforms.composite import composite
+from xlamini.staging.run.composite import composite
 from xlamini.typing import ArrayLike
 
 __all__ = ["dct", "dctn", "idct", "idctn"]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from xlamini import numpy as jnp
-from xlamini.core.edges import edge_methods
+from xlamini.core.api_boundary import edge_methods
 from xlamini.core.errors import ShapeError
 from xlamini.numpy.arguments import as_operand
 from xlamini.runtime.array import Array

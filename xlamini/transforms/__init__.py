@@ -1,1 +1,1 @@
-"""What users call: jit, grad, vmap and the rest, each with its higher-order primitive if it has one."""
+"""Private: what users call. grad, vmap, scan, cond and the rest, each with its primitive if it has one."""

@@ -11,15 +11,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xlamini.core.edges import edge
+from xlamini.core.api_boundary import edge
 from xlamini.core.jaxpr import Jaxpr
 from xlamini.core.primitive import Axis
 from xlamini.core.pytree import flatten_from_user
 from xlamini.interpreters.batch import batch
-from xlamini.transforms.arguments import ArgNames, avals_of, check_callable, name_of
-from xlamini.transforms.call import Call, jit_p
-from xlamini.transforms.call_rules import Run
-from xlamini.transforms.tracing import rebuilt, trace
+from xlamini.staging.call.call import Call, jit_p
+from xlamini.staging.call.call_rules import Run
+from xlamini.staging.trace.arguments import ArgNames, avals_of, check_callable, name_of
+from xlamini.staging.trace.tracing import rebuilt, trace
 
 Attributes = tuple[tuple[str, Any], ...]
 

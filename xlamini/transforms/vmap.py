@@ -5,19 +5,19 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from xlamini.core.api_boundary import edge
 from xlamini.core.avals import ShapedArray
-from xlamini.core.edges import edge
 from xlamini.core.jaxpr import Jaxpr
 from xlamini.core.named_axes import named_axis
 from xlamini.core.primitive import Axis
 from xlamini.core.pytree import flatten_from_user, unflatten
 from xlamini.interpreters.batch import Dims, push_batch
 from xlamini.primitives.batch_ops import move_batch_dim
-from xlamini.transforms.arguments import ArgNames, avals_of, check_callable, check_values, name_of
+from xlamini.staging.run.program_cache import transformed
+from xlamini.staging.trace.arguments import ArgNames, avals_of, check_callable, check_values, name_of
+from xlamini.staging.trace.ref_threading import Cells, store, threaded, values_of, with_cells
+from xlamini.staging.trace.tracing import Trace, rebuilt, trace
 from xlamini.transforms.axes import axis_leaves, unbatched_aval
-from xlamini.transforms.cells import Cells, store, threaded, values_of, with_cells
-from xlamini.transforms.one_program import transformed
-from xlamini.transforms.tracing import Trace, rebuilt, trace
 
 
 def vmap(

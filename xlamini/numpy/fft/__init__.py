@@ -1,7 +1,7 @@
 """Fourier transforms, under the names of `jax.numpy.fft`."""
 
 # fmt: off
-from xlamini.core.edges import edge_of_face as _edge_of_face
+from xlamini.core.api_boundary import edge_of_face as _edge_of_face
 from xlamini.numpy.fft.frequencies import (
     fftfreq as fftfreq,
 )

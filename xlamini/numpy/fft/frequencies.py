@@ -15,7 +15,7 @@ from xlamini.primitives.complex import part_dtype
 from xlamini.primitives.iota import iota
 from xlamini.primitives.select import where
 from xlamini.runtime.array import Array
-from xlamini.transforms.placing import device_put
+from xlamini.transforms.sharding.device_put import device_put
 from xlamini.typing import ArrayLike, DTypeLike
 
 

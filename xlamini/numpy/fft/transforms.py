@@ -23,7 +23,7 @@ from xlamini.primitives.fft import fft as transform
 from xlamini.primitives.pad import pad
 from xlamini.primitives.slice import slice
 from xlamini.runtime.array import Array
-from xlamini.transforms.composite import composite
+from xlamini.staging.run.composite import composite
 from xlamini.typing import ArrayLike
 
 Norm = str | None

@@ -2,7 +2,7 @@
 
 # ruff: noqa: I001
 # fmt: off
-from xlamini.core.edges import edge_of_face as _edge_of_face
+from xlamini.core.api_boundary import edge_of_face as _edge_of_face
 from xlamini.numpy.linalg.determinants import det as det, slogdet as slogdet
 from xlamini.numpy.linalg.eigen import eig as eig, eigh as eigh, eigvals as eigvals, eigvalsh as eigvalsh
 from xlamini.numpy.linalg.factorizations import (

@@ -24,7 +24,7 @@ from xlamini.primitives.select import where
 from xlamini.primitives.shape import broadcast_in_dim, expand_dims
 from xlamini.primitives.tangent_ops import full, zeros
 from xlamini.runtime.array import Array
-from xlamini.transforms.composite import composite
+from xlamini.staging.run.composite import composite
 from xlamini.transforms.custom.custom_jvp import custom_jvp
 from xlamini.typing import ArrayLike
 

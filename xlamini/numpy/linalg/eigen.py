@@ -7,7 +7,7 @@ from xlamini.numpy.linalg.arguments import squares
 from xlamini.primitives.linalg import eig as _eig
 from xlamini.primitives.linalg import eigh as _eigh
 from xlamini.runtime.array import Array
-from xlamini.transforms.composite import composite
+from xlamini.staging.run.composite import composite
 from xlamini.typing import ArrayLike
 
 

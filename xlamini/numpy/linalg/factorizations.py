@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xlamini.core.dtype_limits import finfo
+from xlamini.core.dtypes.limits import finfo
 from xlamini.core.tracer import aval_of
 from xlamini.numpy import reductions
 from xlamini.numpy.construction import asarray
@@ -19,11 +19,11 @@ from xlamini.primitives.linalg import qr as _qr
 from xlamini.primitives.linalg import svd as _svd
 from xlamini.primitives.linalg.householder import geqrf
 from xlamini.primitives.linalg.stacks import mH, mT
-from xlamini.primitives.permuted import permuted
+from xlamini.primitives.reorder import permuted
 from xlamini.primitives.shape import expand_dims
 from xlamini.primitives.sort import sort
 from xlamini.runtime.array import Array
-from xlamini.transforms.composite import composite
+from xlamini.staging.run.composite import composite
 from xlamini.typing import ArrayLike
 
 Subset = tuple[int, int]

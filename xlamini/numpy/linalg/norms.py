@@ -22,7 +22,7 @@ from xlamini.primitives.power import sqrt
 from xlamini.primitives.select import where
 from xlamini.primitives.tangent_ops import full
 from xlamini.runtime.array import Array
-from xlamini.transforms.composite import composite
+from xlamini.staging.run.composite import composite
 from xlamini.typing import ArrayLike
 
 Axes = tuple[int, ...]

@@ -14,7 +14,7 @@ from xlamini.numpy.linalg.arguments import shown
 from xlamini.numpy.linalg.solving import inv
 from xlamini.primitives.linalg.stacks import eye
 from xlamini.runtime.array import Array
-from xlamini.transforms.composite import composite
+from xlamini.staging.run.composite import composite
 from xlamini.typing import ArrayLike, DTypeLike
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.dtype_limits import finfo
+from xlamini.core.dtypes.limits import finfo
 from xlamini.core.errors import ShapeError
 from xlamini.core.tracer import aval_of
 from xlamini.numpy import reductions
@@ -29,7 +29,7 @@ from xlamini.primitives.select import where
 from xlamini.primitives.shape import expand_dims, squeeze
 from xlamini.primitives.tangent_ops import full, zeros
 from xlamini.runtime.array import Array
-from xlamini.transforms.composite import composite
+from xlamini.staging.run.composite import composite
 from xlamini.transforms.custom.custom_jvp import custom_jvp
 from xlamini.transforms.custom.custom_linear_solve import custom_linear_solve
 from xlamini.typing import ArrayLike

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from xlamini.core.avals import ShapedArray
-from xlamini.core.factors import Factors, alike
 from xlamini.core.primitive import Axis, Primitive
+from xlamini.core.sharding.factors import Factors, alike
 from xlamini.core.tangents import is_zero
 from xlamini.core.tracer import aval_of
 from xlamini.primitives.batch_ops import move_batch_dim

@@ -8,9 +8,9 @@ import numpy as np
 
 from xlamini.core.avals import ShapedArray
 from xlamini.core.errors import ShapeError
-from xlamini.core.factors import Factors, dims, reducing
 from xlamini.core.named_axes import manual_axis
 from xlamini.core.pytree import tree_map
+from xlamini.core.sharding.factors import Factors, dims, reducing
 from xlamini.core.tracer import aval_of
 from xlamini.primitives.collectives.axes import Among, AxisName, among, axis_index, axis_size, dimension
 from xlamini.primitives.collectives.base import LinearCollective, Stacked

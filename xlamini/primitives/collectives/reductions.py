@@ -13,9 +13,9 @@ from xlamini.core.avals import ShapedArray
 from xlamini.core.named_axes import manual_axis
 from xlamini.core.primitive import Axis
 from xlamini.core.pytree import tree_map
+from xlamini.core.sharding.manual_axes import cast
 from xlamini.core.tangents import is_zero
 from xlamini.core.tracer import aval_of
-from xlamini.core.varying import cast
 from xlamini.primitives.arithmetic import div
 from xlamini.primitives.batch_ops import move_batch_dim
 from xlamini.primitives.collectives.axes import Among, AxisName, among

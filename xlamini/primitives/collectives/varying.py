@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from xlamini.core.avals import ShapedArray
-from xlamini.core.factors import Factors, alike
 from xlamini.core.named_axes import size_of_axis
 from xlamini.core.primitive import Axis, Primitive
+from xlamini.core.sharding.factors import Factors, alike
+from xlamini.core.sharding.manual_axes import cast
 from xlamini.core.tangents import is_zero
 from xlamini.core.tracer import aval_of, literal
-from xlamini.core.varying import cast
 from xlamini.primitives.collectives.reductions import psum_p
 from xlamini.primitives.elementwise import mul
 

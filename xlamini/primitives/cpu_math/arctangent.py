@@ -28,7 +28,7 @@ from xlamini.primitives.cpu_math.floats import (
     sign_of,
     with_sign,
 )
-from xlamini.primitives.cpu_math.vectorised import vectorised
+from xlamini.primitives.cpu_math.vector_lowering import vectorised
 from xlamini.primitives.select import where
 
 # atan(t) / t, with t = sqrt(v), for v in [0, 1], 11 terms: relative error 2**-31.

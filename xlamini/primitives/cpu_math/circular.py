@@ -25,7 +25,7 @@ from xlamini.primitives.cpu_math.floats import (
     with_sign,
 )
 from xlamini.primitives.cpu_math.reduction import LARGEST, quarters, split, turns
-from xlamini.primitives.cpu_math.vectorised import vectorised
+from xlamini.primitives.cpu_math.vector_lowering import vectorised
 from xlamini.primitives.select import where
 
 FEW, FEW_TANGENTS = 4096, 1024

@@ -26,7 +26,7 @@ from xlamini.primitives.cpu_math.floats import (
     subnormal_multiple,
     with_sign,
 )
-from xlamini.primitives.cpu_math.vectorised import vectorised
+from xlamini.primitives.cpu_math.vector_lowering import vectorised
 from xlamini.primitives.select import where
 
 # (1 - e)**(-2 / 3) for e in [-0.1018, 0.1024], 7 terms: error 2**-30 (`chebyfit` of mpmath, at 300 bits).

@@ -17,7 +17,7 @@ from xlamini.primitives.comparison import eq, ge, lt, ne
 from xlamini.primitives.cpu_math.floats import FLOAT32, FLOAT64, horner
 from xlamini.primitives.cpu_math.logarithm import log_normal
 from xlamini.primitives.cpu_math.reduction import nearest
-from xlamini.primitives.cpu_math.vectorised import vectorised
+from xlamini.primitives.cpu_math.vector_lowering import vectorised
 from xlamini.primitives.select import where
 
 # lgamma(2 + t) / t for t in [-1 / 2, 1 / 2]: 9 terms, error 2**-29; 18 terms, 2**-57.

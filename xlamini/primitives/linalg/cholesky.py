@@ -14,7 +14,7 @@ from xlamini.core.avals import ShapedArray
 from xlamini.core.primitive import Cost
 from xlamini.core.tangents import is_zero
 from xlamini.core.tracer import aval_of, literal
-from xlamini.lowering.foreign import foreign_call, is_gpu
+from xlamini.lowering.ffi_calls import foreign_call, is_gpu
 from xlamini.primitives.arithmetic import add, div, mul
 from xlamini.primitives.linalg.stacks import (
     MatrixOperation,

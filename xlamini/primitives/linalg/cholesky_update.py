@@ -12,7 +12,7 @@ from xlamini.core.primitive import Cost
 from xlamini.core.tangents import is_zero
 from xlamini.core.tracer import aval_of, literal
 from xlamini.lowering.control_flow import while_loop
-from xlamini.lowering.foreign import foreign_call, is_gpu
+from xlamini.lowering.ffi_calls import foreign_call, is_gpu
 from xlamini.primitives.arithmetic import add, div, mul, sub
 from xlamini.primitives.comparison import eq, lt
 from xlamini.primitives.dynamic_slice import dynamic_slice_p

@@ -16,7 +16,7 @@ from xlamini.core.avals import ShapedArray
 from xlamini.core.primitive import Cost
 from xlamini.core.tangents import Zero, is_zero
 from xlamini.core.tracer import aval_of, literal
-from xlamini.lowering.foreign import is_gpu
+from xlamini.lowering.ffi_calls import is_gpu
 from xlamini.primitives.arg_extrema import argmax
 from xlamini.primitives.arithmetic import abs, add, div, neg
 from xlamini.primitives.comparison import eq

@@ -16,7 +16,7 @@ from xlamini.core.errors import ShapeError
 from xlamini.core.primitive import Cost
 from xlamini.core.tangents import Zero, is_zero
 from xlamini.core.tracer import aval_of
-from xlamini.lowering.foreign import is_gpu, xla_call
+from xlamini.lowering.ffi_calls import is_gpu, xla_call
 from xlamini.primitives.complex import real
 from xlamini.primitives.convert import convert
 from xlamini.primitives.elementwise import mul

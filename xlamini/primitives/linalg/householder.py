@@ -13,7 +13,7 @@ from xlamini.core.avals import ShapedArray
 from xlamini.core.errors import ShapeError
 from xlamini.core.primitive import Cost
 from xlamini.core.tracer import aval_of
-from xlamini.lowering.foreign import foreign_call, is_gpu, xla_call
+from xlamini.lowering.ffi_calls import foreign_call, is_gpu, xla_call
 from xlamini.primitives.arithmetic import sub
 from xlamini.primitives.iota import broadcasted_iota
 from xlamini.primitives.linalg.stacks import MatrixOperation, as_matrices, check_batch, check_matrix, eye, kernel, shown

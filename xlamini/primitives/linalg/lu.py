@@ -14,7 +14,7 @@ from xlamini.core.avals import ShapedArray
 from xlamini.core.primitive import Cost
 from xlamini.core.tangents import Zero, is_zero, tangent_aval
 from xlamini.core.tracer import aval_of, literal
-from xlamini.lowering.foreign import foreign_call, xla_call
+from xlamini.lowering.ffi_calls import foreign_call, xla_call
 from xlamini.primitives.arithmetic import add, mul, sub
 from xlamini.primitives.comparison import ge
 from xlamini.primitives.convert import convert

@@ -16,7 +16,7 @@ from xlamini.core.errors import ShapeError
 from xlamini.core.tangents import Zero, tangent_aval
 from xlamini.core.tracer import aval_of, literal
 from xlamini.lowering.control_flow import while_loop
-from xlamini.lowering.foreign import foreign_call, is_gpu
+from xlamini.lowering.ffi_calls import foreign_call, is_gpu
 from xlamini.primitives.arithmetic import add
 from xlamini.primitives.comparison import eq, lt
 from xlamini.primitives.concatenate import concatenate

@@ -8,7 +8,7 @@ import numpy as np
 
 from xlamini.core.avals import ShapedArray
 from xlamini.core.tracer import aval_of, literal
-from xlamini.lowering.foreign import foreign_call
+from xlamini.lowering.ffi_calls import foreign_call
 from xlamini.primitives.arithmetic import div, sub
 from xlamini.primitives.comparison import eq
 from xlamini.primitives.complex import part_dtype

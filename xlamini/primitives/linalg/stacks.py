@@ -9,10 +9,10 @@ import numpy as np
 
 from xlamini.core.avals import ShapedArray
 from xlamini.core.errors import ShapeError
-from xlamini.core.factors import Factors, in_front
 from xlamini.core.primitive import Axis, Primitive
+from xlamini.core.sharding.factors import Factors, in_front
 from xlamini.core.tracer import aval_of, literal
-from xlamini.lowering.foreign import is_gpu, lapack
+from xlamini.lowering.ffi_calls import is_gpu, lapack
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.comparison import eq, ge
 from xlamini.primitives.complex import conj

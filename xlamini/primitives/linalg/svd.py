@@ -17,7 +17,7 @@ from xlamini.core.errors import ShapeError
 from xlamini.core.primitive import Cost
 from xlamini.core.tangents import Zero, is_zero
 from xlamini.core.tracer import aval_of, literal
-from xlamini.lowering.foreign import is_gpu
+from xlamini.lowering.ffi_calls import is_gpu
 from xlamini.primitives.arithmetic import add, div, sub
 from xlamini.primitives.comparison import eq
 from xlamini.primitives.complex import real

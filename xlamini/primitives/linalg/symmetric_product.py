@@ -9,7 +9,7 @@ from xlamini.core.errors import ShapeError
 from xlamini.core.primitive import Cost
 from xlamini.core.tangents import is_zero
 from xlamini.core.tracer import aval_of, literal
-from xlamini.lowering.foreign import foreign_call, is_gpu
+from xlamini.lowering.ffi_calls import foreign_call, is_gpu
 from xlamini.primitives.arithmetic import add, mul
 from xlamini.primitives.elementwise import FLOAT
 from xlamini.primitives.linalg.stacks import (

@@ -11,11 +11,11 @@ import numpy as np
 
 from xlamini.core.avals import ShapedArray
 from xlamini.core.errors import ShapeError
-from xlamini.core.factors import Factors, alike, in_front
 from xlamini.core.primitive import Axis, Cost
+from xlamini.core.sharding.factors import Factors, alike, in_front
 from xlamini.core.tangents import is_linear, is_zero
 from xlamini.core.tracer import aval_of
-from xlamini.lowering.foreign import foreign_call
+from xlamini.lowering.ffi_calls import foreign_call
 from xlamini.primitives.arithmetic import neg
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.complex import conj

@@ -8,7 +8,7 @@ import numpy as np
 
 from xlamini.core.avals import ShapedArray
 from xlamini.core.primitive import Cost
-from xlamini.lowering.foreign import is_gpu
+from xlamini.lowering.ffi_calls import is_gpu
 from xlamini.primitives.linalg.spectra import decomposed, real_dtype
 from xlamini.primitives.linalg.stacks import MatrixOperation, as_matrices, check_matrix, kernel
 

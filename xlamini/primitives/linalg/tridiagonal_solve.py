@@ -15,7 +15,7 @@ from xlamini.core.errors import ShapeError
 from xlamini.core.primitive import Cost
 from xlamini.core.tangents import is_linear, is_zero
 from xlamini.core.tracer import aval_of, literal
-from xlamini.lowering.foreign import foreign_call, is_gpu
+from xlamini.lowering.ffi_calls import foreign_call, is_gpu
 from xlamini.primitives.arithmetic import add, mul, neg
 from xlamini.primitives.linalg.stacks import (
     MatrixOperation,

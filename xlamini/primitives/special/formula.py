@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.core.avals import ShapedArray
-from xlamini.core.dtype_limits import finfo
+from xlamini.core.dtypes.limits import finfo
 from xlamini.core.jaxpr import Jaxpr, close_over
 from xlamini.core.primitive import Primitive
 from xlamini.core.tracer import aval_of, build, literal

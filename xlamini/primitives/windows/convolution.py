@@ -14,8 +14,8 @@ import numpy as np
 
 from xlamini.core.avals import Shape, ShapedArray
 from xlamini.core.dtypes import check_user_dtype, issubdtype
-from xlamini.core.factors import Factors
 from xlamini.core.primitive import Axis, Cost, Primitive, remembered
+from xlamini.core.sharding.factors import Factors
 from xlamini.core.tangents import Zero, is_linear, is_zero, tangent_aval
 from xlamini.core.tracer import aval_of
 from xlamini.primitives.arithmetic import add, sub

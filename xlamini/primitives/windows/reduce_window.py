@@ -12,8 +12,8 @@ from typing import Any, NoReturn
 
 from xlamini.core.avals import Shape, ShapedArray
 from xlamini.core.errors import ShapeError
-from xlamini.core.factors import Factors, alike
 from xlamini.core.primitive import Axis, Cost, Primitive, remembered
+from xlamini.core.sharding.factors import Factors, alike
 from xlamini.core.tracer import aval_of, literal
 from xlamini.primitives.arg_extrema import argmax, argmin
 from xlamini.primitives.arithmetic import add, max, min

@@ -11,8 +11,8 @@ from typing import Any
 
 from xlamini.core.avals import Shape, ShapedArray
 from xlamini.core.errors import ShapeError
-from xlamini.core.factors import Factors, alike
 from xlamini.core.primitive import Axis, Cost, Primitive, remembered
+from xlamini.core.sharding.factors import Factors, alike
 from xlamini.core.tangents import Zero, is_zero, tangent_aval
 from xlamini.core.tracer import aval_of, literal
 from xlamini.primitives.batch_ops import with_batch_first

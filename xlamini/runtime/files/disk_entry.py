@@ -4,9 +4,9 @@ The program is machine code, so nothing of a file is used before its checksum ha
 """
 from __future__ import annotations
 
-from xlamini.runtime.files.framed import Damaged as Damaged
-from xlamini.runtime.files.framed import Header as Header
-from xlamini.runtime.files.framed import Kind
+from xlamini.runtime.files.file_format import Damaged as Damaged
+from xlamini.runtime.files.file_format import Header as Header
+from xlamini.runtime.files.file_format import Kind
 
 _ENTRY = Kind("xlamini program", 1, frozenset({"name", "made", "seconds", "parts", "about"}), "an entry")
 

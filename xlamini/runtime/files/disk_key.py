@@ -121,7 +121,7 @@ def _threads() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-_FLOORS = ("core", "runtime", "lowering", "primitives", "interpreters", "transforms")
+_FLOORS = ("core", "runtime", "lowering", "primitives", "interpreters", "staging", "transforms")
 """Where the library's source says how equations are lowered; the public faces above make equations and nothing else."""
 
 

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from jaxlib._jax import config as _cells
 
-from xlamini.core.abstract_mesh import AbstractMesh, AxisType
-from xlamini.core.edges import edge_methods
-from xlamini.core.partition_spec import PartitionSpec
+from xlamini.core.api_boundary import edge_methods
 from xlamini.core.provenance import user_stacklevel
+from xlamini.core.sharding.abstract_mesh import AbstractMesh, AxisType
+from xlamini.core.sharding.partition_spec import PartitionSpec
 from xlamini.core.tracer import state
 from xlamini.runtime.meshes.mesh import Mesh
 from xlamini.runtime.meshes.named_sharding import NamedSharding

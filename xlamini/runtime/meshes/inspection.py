@@ -9,7 +9,7 @@ from typing import Any
 from jaxlib import _hlo, _jax
 
 from xlamini.runtime.meshes.mesh import Mesh
-from xlamini.runtime.meshes.spread import named_sharding
+from xlamini.runtime.meshes.program_placement import named_sharding
 from xlamini.runtime.sharding import Sharding
 
 

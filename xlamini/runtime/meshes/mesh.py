@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from jaxlib import _jax
 
-from xlamini.core.abstract_mesh import (
+from xlamini.core.api_boundary import edge
+from xlamini.core.sharding.abstract_mesh import (
     AbstractMesh,
     AxesOfMesh,
     AxisName,
@@ -19,7 +20,6 @@ from xlamini.core.abstract_mesh import (
     checked_names,
     checked_types,
 )
-from xlamini.core.edges import edge
 from xlamini.runtime.devices.platforms import Device
 from xlamini.runtime.devices.platforms import devices as all_devices
 

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from jaxlib import _hlo, _jax
 
-from xlamini.core.abstract_mesh import AbstractMesh, AxesOfMesh, parts_along
+from xlamini.core.api_boundary import edge
 from xlamini.core.avals import ShapedArray, sharding_of
-from xlamini.core.edges import edge
 from xlamini.core.errors import ShardingError
-from xlamini.core.partition_spec import PartitionSpec
-from xlamini.core.split import Split, split_of
+from xlamini.core.sharding.abstract_mesh import AbstractMesh, AxesOfMesh, parts_along
+from xlamini.core.sharding.aval_sharding import Split, split_of
+from xlamini.core.sharding.partition_spec import PartitionSpec
 from xlamini.runtime.devices.platforms import Device
 from xlamini.runtime.placeholders import call_among, placeholders
 from xlamini.runtime.sharding import Index

@@ -2,7 +2,7 @@
 
 # ruff: noqa: I001
 # fmt: off
-from xlamini.core.edges import edge_of_face as _edge_of_face
+from xlamini.core.api_boundary import edge_of_face as _edge_of_face
 from xlamini.scipy.linalg.factorizations import (
     cho_factor as cho_factor, cholesky as cholesky, eigh as eigh, hessenberg as hessenberg, lu as lu,
     lu_factor as lu_factor, polar as polar, qr as qr, qr_multiply as qr_multiply, schur as schur, svd as svd,

@@ -22,7 +22,7 @@ from xlamini.primitives.linalg import svd as _svd
 from xlamini.primitives.linalg.qdwh import qdwh
 from xlamini.primitives.linalg.stacks import is_complex, matmul, mH, tril, triu
 from xlamini.runtime.array import Array
-from xlamini.transforms.composite import composite
+from xlamini.staging.run.composite import composite
 from xlamini.typing import ArrayLike
 
 

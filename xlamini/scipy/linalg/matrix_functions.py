@@ -20,11 +20,11 @@ from xlamini.primitives.linalg.schur import schur
 from xlamini.primitives.linalg.stacks import check_matrix, matmul, mH, triu
 from xlamini.primitives.linalg.triangular_solve import triangular_solve
 from xlamini.runtime.array import Array
-from xlamini.transforms.composite import composite
-from xlamini.transforms.control_flow.cond import cond, switch
+from xlamini.staging.run.composite import composite
+from xlamini.transforms.cond.api import cond, switch
 from xlamini.transforms.control_flow.fori_loop import fori_loop
-from xlamini.transforms.control_flow.scan import scan
-from xlamini.transforms.jvp import jvp
+from xlamini.transforms.derivatives.jvp import jvp
+from xlamini.transforms.scan.api import scan
 from xlamini.typing import ArrayLike
 
 _DEGREES = {

@@ -21,7 +21,7 @@ from xlamini.primitives.linalg.lu_pivots import lu_pivots_to_permutation
 from xlamini.primitives.linalg.stacks import matmul, mH
 from xlamini.primitives.linalg.triangular_solve import triangular_solve
 from xlamini.runtime.array import Array
-from xlamini.transforms.composite import composite
+from xlamini.staging.run.composite import composite
 from xlamini.transforms.custom.custom_linear_solve import custom_linear_solve
 from xlamini.typing import ArrayLike
 

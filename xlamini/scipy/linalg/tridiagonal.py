@@ -10,7 +10,7 @@ from xlamini.numpy.linalg.arguments import shown
 from xlamini.primitives.linalg.eigh import eigh
 from xlamini.primitives.linalg.stacks import is_complex, mH
 from xlamini.runtime.array import Array
-from xlamini.transforms.composite import composite
+from xlamini.staging.run.composite import composite
 from xlamini.typing import ArrayLike
 
 

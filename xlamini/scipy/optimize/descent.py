@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from xlamini import numpy as jnp
 from xlamini.scipy.optimize.line_search import line_search
-from xlamini.transforms.control_flow.while_loop import while_loop
+from xlamini.transforms.while_loop.api import while_loop
 
 GOING_ON, CONVERGED, LEVEL = -1, 0, 4
 

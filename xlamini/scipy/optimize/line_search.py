@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from xlamini import numpy as jnp
-from xlamini.transforms.control_flow.while_loop import while_loop
+from xlamini.transforms.while_loop.api import while_loop
 
 ENOUGH, FLATTER = 1e-4, 0.9  # c1 and c2 of Wolfe's conditions
 

@@ -10,7 +10,7 @@ from xlamini.numpy.arguments import as_operand
 from xlamini.runtime.array import Array
 from xlamini.scipy.optimize.curvature import history, matrix
 from xlamini.scipy.optimize.descent import CONVERGED, LEVEL, Limits, State, descend
-from xlamini.transforms.value_and_grad import value_and_grad
+from xlamini.transforms.derivatives.value_and_grad import value_and_grad
 from xlamini.typing import ArrayLike
 
 _LIMITED_MEMORY = "l-bfgs-experimental-do-not-rely-on-this"

@@ -1,6 +1,6 @@
 """Signals: convolution, trends and spectra, under the names of `jax.scipy.signal`."""
 
-from xlamini.core.edges import edge_of_face as _edge_of_face
+from xlamini.core.api_boundary import edge_of_face as _edge_of_face
 from xlamini.scipy.signal.convolution import convolve as convolve
 from xlamini.scipy.signal.convolution import convolve2d as convolve2d
 from xlamini.scipy.signal.convolution import correlate as correlate

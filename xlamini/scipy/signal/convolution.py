@@ -17,7 +17,7 @@ from xlamini.primitives.promotion import promoted_inexact_dtypes
 from xlamini.primitives.shape import rev
 from xlamini.primitives.slice import slice
 from xlamini.runtime.array import Array
-from xlamini.transforms.composite import composite
+from xlamini.staging.run.composite import composite
 from xlamini.typing import ArrayLike
 
 

@@ -26,7 +26,7 @@ from xlamini.primitives.slice import slice_in_dim
 from xlamini.runtime.array import Array
 from xlamini.scipy.signal.segments import Segments, checked, complex_like, cut, overlapped, window_and_length
 from xlamini.scipy.signal.trends import without_trend
-from xlamini.transforms.composite import composite
+from xlamini.staging.run.composite import composite
 from xlamini.typing import ArrayLike
 
 Detrend = bool | str | Callable[[Any], Any]

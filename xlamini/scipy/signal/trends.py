@@ -16,7 +16,7 @@ from xlamini.primitives.promotion import promoted_inexact
 from xlamini.primitives.shape import expand_dims, moveaxis, sum_over
 from xlamini.primitives.slice import slice_in_dim
 from xlamini.runtime.array import Array
-from xlamini.transforms.composite import composite
+from xlamini.staging.run.composite import composite
 from xlamini.typing import ArrayLike
 
 

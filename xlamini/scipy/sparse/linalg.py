@@ -9,14 +9,14 @@ from collections.abc import Callable
 from typing import Any
 
 from xlamini import numpy as jnp
-from xlamini.core.edges import edge_of_face as _edge_of_face
+from xlamini.core.api_boundary import edge_of_face as _edge_of_face
 from xlamini.core.errors import ShapeError
 from xlamini.core.pytree import flatten_from_user, unflatten
 from xlamini.numpy.arguments import as_operand
 from xlamini.numpy.linalg.arguments import inexact
 from xlamini.transforms.control_flow.fori_loop import fori_loop
-from xlamini.transforms.control_flow.while_loop import while_loop
 from xlamini.transforms.custom.custom_linear_solve import custom_linear_solve
+from xlamini.transforms.while_loop.api import while_loop
 
 __all__ = ["bicgstab", "cg", "gmres"]
 

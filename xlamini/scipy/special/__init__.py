@@ -1,7 +1,7 @@
 """Special functions, under the names JAX users know as `jax.scipy.special`."""
 
 # ruff: noqa: I001
-from xlamini.core.edges import edge_of_face as _edge_of_face
+from xlamini.core.api_boundary import edge_of_face as _edge_of_face
 from xlamini.nn.softmax import logsumexp as logsumexp
 from xlamini.scipy.special.bessel import bessel_jn as bessel_jn, i0 as i0, i0e as i0e, i1 as i1, i1e as i1e
 from xlamini.scipy.special.beta import beta as beta, betainc as betainc, betaln as betaln

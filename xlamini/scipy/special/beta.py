@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from xlamini.numpy.ufuncs import ufunc
+from xlamini.numpy.ufuncs.declaration import ufunc
 from xlamini.primitives.arithmetic import max, min
 from xlamini.primitives.bitwise import bitwise_and
 from xlamini.primitives.exponential import exp, log, log1p

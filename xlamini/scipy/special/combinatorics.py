@@ -15,7 +15,7 @@ from xlamini.primitives.exponential import exp
 from xlamini.primitives.select import where
 from xlamini.primitives.special.gamma import lgamma
 from xlamini.runtime.array import Array
-from xlamini.runtime.put import device_put_value
+from xlamini.runtime.to_device import device_put_value
 from xlamini.scipy.special.declaration import special
 from xlamini.typing import ArrayLike
 

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from xlamini.core.tracer import aval_of
-from xlamini.numpy.ufuncs import for_kinds, ufunc
+from xlamini.numpy.ufuncs.declaration import for_kinds, ufunc
 from xlamini.primitives.convert import convert
 from xlamini.primitives.elementwise import FLOAT, Kinds, spread
 from xlamini.primitives.promotion import promoted_inexact

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.core.tracer import aval_of
-from xlamini.numpy.ufuncs import ufunc
+from xlamini.numpy.ufuncs.declaration import ufunc
 from xlamini.primitives import complex as complex_ops
 from xlamini.primitives.arithmetic import abs, max, min
 from xlamini.primitives.bitwise import bitwise_and

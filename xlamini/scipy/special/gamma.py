@@ -9,7 +9,7 @@ import numpy as np
 from xlamini.core.dtypes import issubdtype
 from xlamini.core.tracer import aval_of
 from xlamini.numpy.arguments import as_index
-from xlamini.numpy.ufuncs import ufunc
+from xlamini.numpy.ufuncs.declaration import ufunc
 from xlamini.primitives import complex as complex_ops
 from xlamini.primitives.arithmetic import sign
 from xlamini.primitives.comparison import eq, ne
@@ -26,7 +26,7 @@ from xlamini.primitives.special.incomplete_gamma_derivative import igamma, igamm
 from xlamini.primitives.tangent_ops import full
 from xlamini.runtime.array import Array
 from xlamini.scipy.special.declaration import special
-from xlamini.transforms.composite import composite
+from xlamini.staging.run.composite import composite
 from xlamini.typing import ArrayLike
 
 

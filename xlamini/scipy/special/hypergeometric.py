@@ -17,8 +17,8 @@ from xlamini.primitives.special.gamma import lgamma
 from xlamini.runtime.array import Array
 from xlamini.scipy.special.declaration import special
 from xlamini.scipy.special.gamma import sign_of_gamma
-from xlamini.transforms.control_flow.while_loop import while_loop
-from xlamini.transforms.jvp import jvp
+from xlamini.transforms.derivatives.jvp import jvp
+from xlamini.transforms.while_loop.api import while_loop
 from xlamini.typing import ArrayLike
 
 MOST_TERMS = 5000

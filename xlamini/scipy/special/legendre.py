@@ -8,7 +8,7 @@ from xlamini import numpy as jnp
 from xlamini.core.errors import ShapeError
 from xlamini.numpy.arguments import as_index, as_operand
 from xlamini.runtime.array import Array
-from xlamini.transforms.composite import composite
+from xlamini.staging.run.composite import composite
 from xlamini.typing import ArrayLike
 
 

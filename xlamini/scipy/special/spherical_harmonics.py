@@ -21,7 +21,7 @@ from xlamini.primitives.select import where
 from xlamini.primitives.special.gamma import lgamma
 from xlamini.primitives.trigonometric import cos, sin
 from xlamini.runtime.array import Array
-from xlamini.transforms.composite import composite
+from xlamini.staging.run.composite import composite
 from xlamini.transforms.control_flow.fori_loop import fori_loop
 from xlamini.typing import ArrayLike
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from xlamini.numpy.ufuncs import ufunc
+from xlamini.numpy.ufuncs.declaration import ufunc
 from xlamini.primitives.comparison import eq
 from xlamini.primitives.exponential import expm1, log, log1p, logistic
 from xlamini.primitives.promotion import promoted_inexact

@@ -14,7 +14,7 @@ from xlamini.primitives.trigonometric import cos, sin
 from xlamini.runtime.array import Array
 from xlamini.scipy.special.declaration import special
 from xlamini.scipy.special.fits import FRESNEL_F, FRESNEL_G, SICI_F, SICI_G
-from xlamini.transforms.composite import composite
+from xlamini.staging.run.composite import composite
 from xlamini.typing import ArrayLike
 
 _EULER = 0.5772156649015329

@@ -1,7 +1,7 @@
 """Riemann's and Hurwitz' zeta functions."""
 from __future__ import annotations
 
-from xlamini.numpy.ufuncs import ufunc
+from xlamini.numpy.ufuncs.declaration import ufunc
 from xlamini.primitives.promotion import promoted_inexact
 from xlamini.primitives.special.gamma import zeta as zeta_p
 from xlamini.runtime.array import Array

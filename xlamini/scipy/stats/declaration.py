@@ -18,7 +18,7 @@ from xlamini.core.tracer import aval_of
 from xlamini.numpy.arguments import as_operand
 from xlamini.primitives.convert import convert
 from xlamini.primitives.promotion import promoted_inexact_dtypes
-from xlamini.transforms.composite import composite
+from xlamini.staging.run.composite import composite
 
 F = TypeVar("F", bound=Callable[..., Any])
 

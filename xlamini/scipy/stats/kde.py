@@ -7,7 +7,7 @@ from typing import Any
 
 from xlamini import numpy as jnp
 from xlamini import random
-from xlamini.core.edges import edge_methods
+from xlamini.core.api_boundary import edge_methods
 from xlamini.core.errors import ShapeError
 from xlamini.numpy.arguments import as_operand, as_shape
 from xlamini.runtime.array import Array

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from xlamini.core.edges import edge
+from xlamini.core.api_boundary import edge
 from xlamini.core.errors import ShapeError
 from xlamini.lax.linalg import cholesky, triangular_solve
 from xlamini.numpy import broadcast_shapes, broadcast_to, diagonal, exp, log

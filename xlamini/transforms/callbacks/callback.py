@@ -12,20 +12,20 @@ from typing import Any, NoReturn
 import numpy as np
 
 from xlamini.core.avals import ShapedArray
-from xlamini.core.factors import Factors, apart
 from xlamini.core.jaxpr import Literal
 from xlamini.core.primitive import Axis, Primitive
 from xlamini.core.provenance import user_line
+from xlamini.core.sharding.factors import Factors, apart
 from xlamini.core.tracer import Tracer, leaked, state
 from xlamini.lowering.host_calls import host_call
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.runtime.callbacks import HostCall
 from xlamini.runtime.keys import overlaid
-from xlamini.runtime.meshes.spread import whole_on
-from xlamini.runtime.put import device_put_value
-from xlamini.transforms.arguments import ArgNames
+from xlamini.runtime.meshes.program_placement import whole_on
+from xlamini.runtime.to_device import device_put_value
+from xlamini.staging.compile.placement import placement
+from xlamini.staging.trace.arguments import ArgNames
 from xlamini.transforms.callbacks.host_function import HostFunction
-from xlamini.transforms.placement import placement
 
 Mapped = tuple[tuple[int, tuple[bool, ...]], ...]
 

@@ -16,11 +16,11 @@ from xlamini.core.pytree import flatten_from_user
 from xlamini.core.tracer import Tracer
 from xlamini.lowering.host_calls import calls_of_parts, is_of_several
 from xlamini.runtime.array import Array
-from xlamini.transforms.arguments import ArgNames, check_callable, check_values
+from xlamini.staging.trace.arguments import ArgNames, check_callable, check_values
 from xlamini.transforms.callbacks.callback import Callback
 from xlamini.transforms.callbacks.format_check import check_format
 from xlamini.transforms.callbacks.host_function import HostFunction
-from xlamini.transforms.callbacks.partly_manual import call_by_first, other_axes
+from xlamini.transforms.callbacks.manual_subset import call_by_first, other_axes
 
 
 def callback(

@@ -10,10 +10,10 @@ import numpy as np
 from xlamini.core.avals import ShapedArray
 from xlamini.core.dtypes import canonicalize_dtype, is_array_dtype, result_type
 from xlamini.core.pytree import first_difference, flatten_from_user, keystr, tree_flatten_with_path, unflatten
+from xlamini.runtime.call_failures import WrongResult
 from xlamini.runtime.callbacks import cpu
-from xlamini.runtime.failed_calls import WrongResult
-from xlamini.runtime.put import device_put_value
-from xlamini.transforms.arguments import name_of
+from xlamini.runtime.to_device import device_put_value
+from xlamini.staging.trace.arguments import name_of
 
 
 class HostFunction:

@@ -6,17 +6,17 @@ from typing import Any
 
 from xlamini.core.avals import ShapedArray
 from xlamini.core.effects import debug_effect
-from xlamini.core.factors import Factors, apart
 from xlamini.core.jaxpr import Effects
 from xlamini.core.primitive import Axis, Primitive
 from xlamini.core.pytree import flatten_from_user
+from xlamini.core.sharding.factors import Factors, apart
 from xlamini.core.tracer import Tracer, leaked, state
 from xlamini.runtime.array import Array
 from xlamini.runtime.meshes.inspection import Inspector
 from xlamini.runtime.meshes.pictures import ColorMap, visualize_sharding
-from xlamini.runtime.put import device_put_value
 from xlamini.runtime.sharding import Sharding, default_sharding
-from xlamini.transforms.arguments import check_callable
+from xlamini.runtime.to_device import device_put_value
+from xlamini.staging.trace.arguments import check_callable
 
 
 def inspect_array_sharding(value: Any, *, callback: Callable[[Sharding], Any]) -> None:

@@ -7,9 +7,9 @@ from typing import Any
 from xlamini.core.effects import io_effect, ordered_io_effect
 from xlamini.core.jaxpr import Effects
 from xlamini.core.primitive import Axis
-from xlamini.transforms.callbacks.announced import call_with_results
 from xlamini.transforms.callbacks.callback import Callback
-from xlamini.transforms.callbacks.partly_manual import other_axes, refuse
+from xlamini.transforms.callbacks.manual_subset import other_axes, refuse
+from xlamini.transforms.callbacks.result_types import call_with_results
 
 
 def io_callback(

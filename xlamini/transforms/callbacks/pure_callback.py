@@ -7,8 +7,8 @@ from typing import Any
 from xlamini.core.primitive import Axis
 from xlamini.primitives.batch_ops import move_batch_dim
 from xlamini.primitives.shape import expand_dims
-from xlamini.transforms.callbacks.announced import call_with_results
 from xlamini.transforms.callbacks.callback import Callback
+from xlamini.transforms.callbacks.result_types import call_with_results
 
 VMAP_METHODS = ("sequential", "sequential_unrolled", "expand_dims", "broadcast_all", "legacy_vectorized")
 

@@ -10,10 +10,10 @@ from xlamini.core.pytree import first_difference, flatten_from_user, unflatten
 from xlamini.core.tracer import aval_of
 from xlamini.primitives.prefix_scan import prefix_scan
 from xlamini.primitives.shape import rev
-from xlamini.transforms.arguments import LeafNames, avals_of, check_values, name_of
+from xlamini.staging.run.program_cache import as_one_program
+from xlamini.staging.trace.arguments import LeafNames, avals_of, check_values, name_of
+from xlamini.staging.trace.tracing import rebuilt
 from xlamini.transforms.control_flow.carries import check_function
-from xlamini.transforms.one_program import as_one_program
-from xlamini.transforms.tracing import rebuilt
 
 
 def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = False, axis: int = 0) -> Any:

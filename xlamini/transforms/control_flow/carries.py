@@ -23,8 +23,8 @@ from xlamini.primitives.collectives.varying import varying_along
 from xlamini.primitives.convert import convert
 from xlamini.primitives.promotion import in_dtype
 from xlamini.primitives.reshard import divided_as
-from xlamini.transforms.arguments import LeafNames, avals_of, check_values, name_of, parameter_names
-from xlamini.transforms.tracing import Trace
+from xlamini.staging.trace.arguments import LeafNames, avals_of, check_values, name_of, parameter_names
+from xlamini.staging.trace.tracing import Trace
 
 SHOWN = 10
 """How many differing leaves an error lists."""

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.core.avals import ShapedArray
-from xlamini.core.concrete import Unknown, value_of
+from xlamini.core.concretization import Unknown, value_of
 from xlamini.core.config import disable_jit
 from xlamini.core.dtypes import issubdtype
 from xlamini.core.jaxpr import Jaxpr
@@ -22,13 +22,13 @@ from xlamini.interpreters.evaluate import evaluate
 from xlamini.primitives.arithmetic import add
 from xlamini.primitives.comparison import lt
 from xlamini.primitives.promotion import in_dtype, number
-from xlamini.transforms.arguments import avals_of, check_values
-from xlamini.transforms.cells import Cells, store, threaded, values_of, with_cells
+from xlamini.staging.trace.arguments import avals_of, check_values
+from xlamini.staging.trace.ref_threading import Cells, store, threaded, values_of, with_cells
+from xlamini.staging.trace.tracing import Trace, rebuilt, trace
 from xlamini.transforms.control_flow.carries import Carry, check_function
-from xlamini.transforms.control_flow.scan_primitive import scan_p
-from xlamini.transforms.control_flow.while_primitive import while_p
-from xlamini.transforms.placing import device_put
-from xlamini.transforms.tracing import Trace, rebuilt, trace
+from xlamini.transforms.scan.primitive import scan_p
+from xlamini.transforms.sharding.device_put import device_put
+from xlamini.transforms.while_loop.primitive import while_p
 
 
 def fori_loop(

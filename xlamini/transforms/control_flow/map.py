@@ -11,10 +11,10 @@ from xlamini.core.tracer import aval_of
 from xlamini.primitives.concatenate import concatenate
 from xlamini.primitives.shape import reshape
 from xlamini.primitives.slice import slice_in_dim
-from xlamini.transforms.arguments import LeafNames, name_of
+from xlamini.staging.trace.arguments import LeafNames, name_of
 from xlamini.transforms.control_flow.carries import check_function
-from xlamini.transforms.control_flow.scan import Loop, looped
-from xlamini.transforms.control_flow.scan_slices import slices_of
+from xlamini.transforms.scan.api import Loop, looped
+from xlamini.transforms.scan.slices import slices_of
 from xlamini.transforms.vmap import vmap
 
 

@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 
 from xlamini.core.avals import ShapedArray
-from xlamini.core.concrete import Unknown, value_of
+from xlamini.core.concretization import Unknown, value_of
 from xlamini.core.dtypes import float0
 from xlamini.core.jaxpr import Jaxpr, close_over
 from xlamini.core.tangents import is_differentiable
 from xlamini.core.tracer import Tracer, active, aval_of
-from xlamini.transforms import one_program
+from xlamini.staging.run import program_cache
 from xlamini.transforms.custom.rule_checks import RuleName, path_of
-from xlamini.transforms.finite_differences import (
+from xlamini.transforms.derivatives.finite_differences import (
     directional,
     pairing,
     random_like,
@@ -60,7 +60,7 @@ class Numbers:
 def evaluated(numbers: Numbers, jaxpr: Jaxpr, operands: Sequence[Any]) -> list[Any]:
     """The outputs of a jaxpr, as arrays, with numbers for what it captured."""
     with active(None):
-        return one_program.run(close_over(jaxpr), [*map(numbers.of, jaxpr.consts), *operands])
+        return program_cache.run(close_over(jaxpr), [*map(numbers.of, jaxpr.consts), *operands])
 
 
 def check_tangents(

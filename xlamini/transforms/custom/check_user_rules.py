@@ -8,11 +8,11 @@ import numpy as np
 
 from xlamini.core.dtypes import float0
 from xlamini.core.tangents import is_differentiable
+from xlamini.staging.call.higher_order import Mask, chosen, inverse, merged, with_none
+from xlamini.staging.trace.tracing import Trace
 from xlamini.transforms.custom.check_rules import Numbers, check_cotangents, check_tangents, evaluated
 from xlamini.transforms.custom.point import values_at
 from xlamini.transforms.custom.rule_checks import RuleName
-from xlamini.transforms.higher_order import Mask, chosen, inverse, merged, with_none
-from xlamini.transforms.tracing import Trace
 
 Flat = Callable[[list[Any]], list[Any]]
 

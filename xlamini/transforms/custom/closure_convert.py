@@ -4,14 +4,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xlamini.core.edges import edge
+from xlamini.core.api_boundary import edge
 from xlamini.core.pytree import first_difference, flatten_from_user
 from xlamini.core.tangents import is_differentiable
 from xlamini.core.tracer import Tracer
-from xlamini.transforms.arguments import ArgNames, avals_of, check_callable, check_values, name_of
-from xlamini.transforms.higher_order import chosen, inverse, merged
-from xlamini.transforms.one_program import apply
-from xlamini.transforms.tracing import Trace, rebuilt, trace
+from xlamini.staging.call.higher_order import chosen, inverse, merged
+from xlamini.staging.run.program_cache import apply
+from xlamini.staging.trace.arguments import ArgNames, avals_of, check_callable, check_values, name_of
+from xlamini.staging.trace.tracing import Trace, rebuilt, trace
 
 
 def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Callable[..., Any], list[Any]]:

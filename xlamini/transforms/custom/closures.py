@@ -15,7 +15,7 @@ import numpy as np
 
 from xlamini.core.pytree import keystr, tree_flatten_with_path
 from xlamini.core.tracer import Tracer, aval_of, is_usable, state
-from xlamini.runtime.put import ArrayImpl
+from xlamini.runtime.to_device import ArrayImpl
 
 _MOST = 1000
 

@@ -10,13 +10,13 @@ from xlamini.core.pytree import flatten_from_user, register_pytree_node, unflatt
 from xlamini.core.tangents import is_differentiable
 from xlamini.core.tracer import aval_of, build
 from xlamini.interpreters.evaluate import evaluate
-from xlamini.transforms.arguments import ArgNames, check_callable, name_of
+from xlamini.staging.call.higher_order import given, nonzero_of, with_none
+from xlamini.staging.trace.arguments import ArgNames, check_callable, name_of
 from xlamini.transforms.custom.custom_vjp import custom_vjp
 from xlamini.transforms.custom.rule_checks import RuleName, explaining
 from xlamini.transforms.custom.symbolic_zero import zero_tangent
 from xlamini.transforms.custom.user_vjp import Signature
 from xlamini.transforms.custom.vjp_checks import checked_cotangents
-from xlamini.transforms.higher_order import given, nonzero_of, with_none
 
 
 def custom_gradient(fun: Callable[..., Any]) -> custom_vjp:

@@ -4,8 +4,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from xlamini.core.api_boundary import edge_methods
 from xlamini.core.dtypes import float0
-from xlamini.core.edges import edge_methods
 from xlamini.core.primitive import Axis
 from xlamini.core.pytree import flatten, tree_map, unflatten
 from xlamini.core.tangents import is_differentiable, tangent_aval
@@ -13,7 +13,8 @@ from xlamini.core.tracer import aval_of
 from xlamini.interpreters.batch import batch
 from xlamini.primitives.convert import convert
 from xlamini.primitives.elementwise import add_any
-from xlamini.transforms.arguments import check_callable, name_of
+from xlamini.staging.trace.arguments import check_callable, name_of
+from xlamini.staging.trace.static_args import Names, Numbers
 from xlamini.transforms.custom.closures import captured_names
 from xlamini.transforms.custom.customized import CustomCall, Customized
 from xlamini.transforms.custom.jvp_rule import JvpRule
@@ -21,7 +22,6 @@ from xlamini.transforms.custom.rule_checks import RuleName, checked_tree, checke
 from xlamini.transforms.custom.ruled_call import RuledCall, check_captured
 from xlamini.transforms.custom.symbolic_zero import SymbolicZero, zero_tangent
 from xlamini.transforms.custom.user_jvp import UserJvp
-from xlamini.transforms.statics import Names, Numbers
 
 
 class custom_jvp(Customized):

@@ -16,8 +16,8 @@ from xlamini.interpreters.evaluate import evaluate
 from xlamini.primitives.collectives.reductions import psum_p
 from xlamini.primitives.collectives.varying import varying_along
 from xlamini.primitives.tangent_ops import instantiated
+from xlamini.staging.call.higher_order import chosen, given, inverse, nonzero_of, with_none, with_zeros
 from xlamini.transforms.custom.vjp_rules import Backward, BatchedBackward, ClosedBackward, Forward, Pulled
-from xlamini.transforms.higher_order import chosen, given, inverse, nonzero_of, with_none, with_zeros
 
 
 def linear_map(

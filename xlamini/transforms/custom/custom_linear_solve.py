@@ -17,7 +17,9 @@ from xlamini.interpreters.dce import dce
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.transpose import transpose
 from xlamini.primitives.arithmetic import neg, sub
-from xlamini.transforms.arguments import check_callable
+from xlamini.staging.call.higher_order import with_zeros
+from xlamini.staging.trace.arguments import check_callable
+from xlamini.staging.trace.tracing import Trace
 from xlamini.transforms.custom.solver import Solver, dense, moved_by, solution_tangents
 from xlamini.transforms.custom.vectors import (
     Vector,
@@ -29,9 +31,7 @@ from xlamini.transforms.custom.vectors import (
     vector_of,
     with_aux,
 )
-from xlamini.transforms.higher_order import with_zeros
-from xlamini.transforms.linearity import nonlinear_part
-from xlamini.transforms.tracing import Trace
+from xlamini.transforms.derivatives.linearity import nonlinear_part
 
 Function = Callable[..., Any]
 WHAT = "custom_linear_solve"

@@ -13,8 +13,10 @@ from xlamini.core.primitive import Axis
 from xlamini.core.tangents import is_zero
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.primitives.arithmetic import neg
-from xlamini.transforms.arguments import check_callable
-from xlamini.transforms.call_rules import in_halves
+from xlamini.staging.call.call_rules import in_halves
+from xlamini.staging.call.higher_order import with_zeros
+from xlamini.staging.trace.arguments import check_callable
+from xlamini.staging.trace.tracing import Trace
 from xlamini.transforms.custom.solver import Solver, dense, moved_by, solution_tangents
 from xlamini.transforms.custom.vectors import (
     Vector,
@@ -25,9 +27,7 @@ from xlamini.transforms.custom.vectors import (
     vector_of,
     with_aux,
 )
-from xlamini.transforms.higher_order import with_zeros
-from xlamini.transforms.jvp import linearize
-from xlamini.transforms.tracing import Trace
+from xlamini.transforms.derivatives.jvp import linearize
 
 Function = Callable[..., Any]
 WHAT = "custom_root"

@@ -4,15 +4,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xlamini.core.edges import edge_methods
-from xlamini.transforms.arguments import check_callable
+from xlamini.core.api_boundary import edge_methods
+from xlamini.staging.trace.arguments import check_callable
+from xlamini.staging.trace.static_args import Names, Numbers
 from xlamini.transforms.custom.closures import captured_names
 from xlamini.transforms.custom.custom_vjp_call import custom_vjp_call_p
 from xlamini.transforms.custom.customized import CustomCall, Customized
 from xlamini.transforms.custom.user_jvp import UserJvp
 from xlamini.transforms.custom.user_vjp import UserForward, UserRules
 from xlamini.transforms.custom.vjp_rules import BackwardName
-from xlamini.transforms.statics import Names, Numbers
 
 
 class custom_vjp(Customized):

@@ -10,11 +10,11 @@ from xlamini.core.primitive import Axis
 from xlamini.interpreters.batch import batch
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.partial_eval import partial_eval
+from xlamini.staging.call.higher_order import given, nonzero_of, with_zeros
 from xlamini.transforms.custom.custom_lin import linear_map
 from xlamini.transforms.custom.remat_opt import evaluate_forward
 from xlamini.transforms.custom.ruled_call import RuledCall, check_captured, closes_over
 from xlamini.transforms.custom.vjp_rules import BatchedForward, Forward
-from xlamini.transforms.higher_order import given, nonzero_of, with_zeros
 
 
 class CustomVJPCall(RuledCall):

@@ -4,20 +4,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xlamini.core.edges import edge_methods
+from xlamini.core.api_boundary import edge_methods
 from xlamini.core.jaxpr import Jaxpr
 from xlamini.core.primitive import Axis
 from xlamini.core.pytree import structure, treedef_children, unflatten
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.jvp import jvp
 from xlamini.primitives.batch_ops import with_batch_first
-from xlamini.transforms.arguments import check_callable
-from xlamini.transforms.call_rules import linearized, pushed
+from xlamini.staging.call.call_rules import linearized, pushed
+from xlamini.staging.call.higher_order import chosen, given, nonzero_of
+from xlamini.staging.trace.arguments import check_callable
 from xlamini.transforms.custom.closures import captured_names
 from xlamini.transforms.custom.customized import CustomCall, Customized
 from xlamini.transforms.custom.ruled_call import RuledCall
 from xlamini.transforms.custom.vmap_rule import Further, PushedVmap, UserVmap, VmapRule
-from xlamini.transforms.higher_order import chosen, given, nonzero_of
 
 
 class custom_vmap(Customized):

@@ -10,16 +10,16 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NamedTuple
 
+from xlamini.core.api_boundary import edge_methods
 from xlamini.core.avals import ShapedArray
-from xlamini.core.edges import edge_methods
 from xlamini.core.jaxpr import Jaxpr, Var
 from xlamini.core.pytree import flatten_from_user
 from xlamini.core.tracer import Tracer, state
-from xlamini.transforms.arguments import ArgNames, avals_of, check_callable, check_values, name_of
+from xlamini.staging.trace.arguments import ArgNames, avals_of, check_callable, check_values, name_of
+from xlamini.staging.trace.static_args import Names, Numbers, Selected
+from xlamini.staging.trace.tracing import Trace, rebuilt, trace
 from xlamini.transforms.custom.closures import closed_over
 from xlamini.transforms.custom.point import numbers_known
-from xlamini.transforms.statics import Names, Numbers, Selected
-from xlamini.transforms.tracing import Trace, rebuilt, trace
 
 
 class CustomCall(NamedTuple):

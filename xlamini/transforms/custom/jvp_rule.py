@@ -20,10 +20,10 @@ from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.partial_eval import partial_eval
 from xlamini.primitives.convert import convert
 from xlamini.primitives.slice import index_in_dim
-from xlamini.transforms.arguments import name_of
-from xlamini.transforms.call_rules import in_halves
+from xlamini.staging.call.call_rules import in_halves
+from xlamini.staging.call.higher_order import Mask, given, nonzero_of, with_zeros
+from xlamini.staging.trace.arguments import name_of
 from xlamini.transforms.custom.rule_checks import RuleName
-from xlamini.transforms.higher_order import Mask, given, nonzero_of, with_zeros
 
 
 class Pushed(NamedTuple):

@@ -14,8 +14,8 @@ from xlamini.core.tracer import aval_of, build
 from xlamini.interpreters.batch import batch
 from xlamini.interpreters.dce import dce
 from xlamini.interpreters.evaluate import evaluate
-from xlamini.transforms.call import Call, jit_p
-from xlamini.transforms.call_rules import Run
+from xlamini.staging.call.call import Call, jit_p
+from xlamini.staging.call.call_rules import Run
 from xlamini.transforms.custom.vjp_rules import Forward
 
 

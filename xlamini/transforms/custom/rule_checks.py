@@ -13,7 +13,7 @@ from xlamini.core.primitive import definition
 from xlamini.core.pytree import first_difference, flatten_from_user, keystr, tree_flatten_with_path, unflatten
 from xlamini.core.tracer import aval_of
 from xlamini.primitives.convert import convert
-from xlamini.transforms.arguments import check_outputs, name_of
+from xlamini.staging.trace.arguments import check_outputs, name_of
 from xlamini.transforms.custom.symbolic_zero import SymbolicZero
 
 

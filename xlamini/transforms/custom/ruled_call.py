@@ -13,9 +13,9 @@ from xlamini.core.errors import UnexpectedTracerError
 from xlamini.core.jaxpr import Jaxpr, close_over
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.partial_eval import partial_eval
-from xlamini.transforms.call_rules import in_halves, transposed
+from xlamini.staging.call.call_rules import in_halves, transposed
+from xlamini.staging.call.higher_order import HigherOrder, chosen, nonzero_of
 from xlamini.transforms.custom.closures import captured_names
-from xlamini.transforms.higher_order import HigherOrder, chosen, nonzero_of
 
 
 class RuledCall(HigherOrder):

@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from xlamini.core.pytree import flatten, tree_map, unflatten
+from xlamini.staging.call.higher_order import chosen, inverse, merged
 from xlamini.transforms.control_flow.map import map as map_loop
 from xlamini.transforms.custom.custom_vmap import custom_vmap
-from xlamini.transforms.higher_order import chosen, inverse, merged
 
 
 def sequential_vmap(f: Callable[..., Any]) -> custom_vmap:

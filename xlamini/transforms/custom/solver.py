@@ -18,10 +18,10 @@ from xlamini.interpreters.dce import dce
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.tangent_ops import zeros
-from xlamini.transforms.call_rules import linearized
+from xlamini.staging.call.call_rules import linearized
+from xlamini.staging.call.higher_order import HigherOrder, chosen, cost_of, with_zeros
+from xlamini.staging.trace.tracing import Trace, rebuilt
 from xlamini.transforms.custom.vectors import Vector
-from xlamini.transforms.higher_order import HigherOrder, chosen, cost_of, with_zeros
-from xlamini.transforms.tracing import Trace, rebuilt
 
 
 class Solver(HigherOrder):

@@ -11,7 +11,7 @@ from xlamini.core.pytree import structure, tree_map
 from xlamini.core.tangents import is_differentiable, tangent_aval
 from xlamini.core.tracer import aval_of
 from xlamini.primitives.tangent_ops import zeros
-from xlamini.transforms.tracing import rebuilt
+from xlamini.staging.trace.tracing import rebuilt
 
 
 class SymbolicZero:

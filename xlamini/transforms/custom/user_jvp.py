@@ -9,7 +9,8 @@ from xlamini.core.pytree import unflatten
 from xlamini.core.tangents import is_differentiable, tangent_aval
 from xlamini.core.tracer import build
 from xlamini.primitives.convert import convert
-from xlamini.transforms.arguments import name_of
+from xlamini.staging.call.higher_order import Mask, chosen, inverse, merged
+from xlamini.staging.trace.arguments import name_of
 from xlamini.transforms.custom.check_user_rules import compare_jvp
 from xlamini.transforms.custom.closures import current, stand_for
 from xlamini.transforms.custom.customized import CustomCall
@@ -24,7 +25,6 @@ from xlamini.transforms.custom.rule_checks import (
     explaining,
 )
 from xlamini.transforms.custom.symbolic_zero import SymbolicZero, zero_tangent
-from xlamini.transforms.higher_order import Mask, chosen, inverse, merged
 
 
 class UserJvp(JvpRule):

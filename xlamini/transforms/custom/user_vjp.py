@@ -11,7 +11,8 @@ from xlamini.core.jaxpr import close_over
 from xlamini.core.pytree import unflatten
 from xlamini.core.tangents import is_differentiable
 from xlamini.core.tracer import Tracer, aval_of, build
-from xlamini.transforms.arguments import name_of
+from xlamini.staging.call.higher_order import Mask, chosen, given, inverse, merged, nonzero_of
+from xlamini.staging.trace.arguments import name_of
 from xlamini.transforms.custom.check_user_rules import compare_vjp
 from xlamini.transforms.custom.closures import current, stand_for
 from xlamini.transforms.custom.customized import CustomCall, with_fixed
@@ -20,7 +21,6 @@ from xlamini.transforms.custom.rule_checks import RuleName, explaining
 from xlamini.transforms.custom.symbolic_zero import CustomVJPPrimal, zero_tangent
 from xlamini.transforms.custom.vjp_checks import FwdResult, checked_cotangents, checked_fwd
 from xlamini.transforms.custom.vjp_rules import Backward, Forward, ForwardRule, Pulled
-from xlamini.transforms.higher_order import Mask, chosen, given, inverse, merged, nonzero_of
 
 AMONG_RESIDUALS = ", and return it from fwd among the residuals"
 

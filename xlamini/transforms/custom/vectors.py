@@ -9,8 +9,8 @@ from xlamini.core.errors import ShapeError
 from xlamini.core.pytree import first_difference, flatten_from_user, treedef_tuple
 from xlamini.core.tracer import aval_of
 from xlamini.primitives.convert import convert
-from xlamini.transforms.arguments import LeafNames, avals_of, check_outputs, check_values, name_of
-from xlamini.transforms.tracing import Trace, trace
+from xlamini.staging.trace.arguments import LeafNames, avals_of, check_outputs, check_values, name_of
+from xlamini.staging.trace.tracing import Trace, trace
 
 
 class Vector(NamedTuple):

@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 from xlamini.core.avals import ShapedArray
 from xlamini.core.errors import ShapeError
 from xlamini.core.pytree import first_difference, flatten_from_user, structure, unflatten
-from xlamini.core.pytree_diff import LEAF
+from xlamini.core.pytree.diff import LEAF
 from xlamini.core.tangents import Zero, is_differentiable, tangent_aval
 from xlamini.core.tracer import aval_of
 from xlamini.primitives.convert import convert
-from xlamini.transforms.arguments import check_outputs
+from xlamini.staging.trace.arguments import check_outputs
 from xlamini.transforms.custom.rule_checks import RuleName, checked_outputs, checked_pair
 from xlamini.transforms.custom.symbolic_zero import SymbolicZero
 

@@ -21,8 +21,8 @@ from xlamini.interpreters.batch import batch
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.primitives.batch_ops import move_batch_dim
 from xlamini.primitives.shape import sum_over
-from xlamini.transforms.arguments import name_of
-from xlamini.transforms.higher_order import Mask
+from xlamini.staging.call.higher_order import Mask
+from xlamini.staging.trace.arguments import name_of
 
 Dims = tuple[int | None, ...]
 

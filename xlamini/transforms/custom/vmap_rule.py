@@ -20,11 +20,11 @@ from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.jvp import jvp
 from xlamini.primitives.batch_ops import move_batch_dim
 from xlamini.primitives.convert import convert
-from xlamini.transforms.arguments import name_of
+from xlamini.staging.call.higher_order import Mask, chosen
+from xlamini.staging.trace.arguments import name_of
 from xlamini.transforms.custom.closures import stand_for
 from xlamini.transforms.custom.customized import CustomCall
 from xlamini.transforms.custom.rule_checks import RuleName, checked_pair, checked_tree, checked_types
-from xlamini.transforms.higher_order import Mask, chosen
 
 
 class Ruled(NamedTuple):

@@ -26,10 +26,10 @@ from xlamini.primitives.elementwise import BOOL, kind_of, like_dtypes, mul
 from xlamini.primitives.ordering import highest, lowest
 from xlamini.primitives.shape import broadcast_in_dim, reshape
 from xlamini.primitives.slice import index_in_dim, slice_in_dim
-from xlamini.transforms.arguments import LeafNames, avals_of, name_of
+from xlamini.staging.call.higher_order import Mask, given, nonzero_of, with_zeros
+from xlamini.staging.trace.arguments import LeafNames, avals_of, name_of
+from xlamini.staging.trace.tracing import trace
 from xlamini.transforms.control_flow.carries import check_function
-from xlamini.transforms.higher_order import Mask, given, nonzero_of, with_zeros
-from xlamini.transforms.tracing import trace
 
 
 class Computation(NamedTuple):

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from xlamini.core.avals import Shape, ShapedArray
-from xlamini.core.factors import Factors, apart
 from xlamini.core.jaxpr import Jaxpr
 from xlamini.core.primitive import Axis, Cost
+from xlamini.core.sharding.factors import Factors, apart
 from xlamini.core.tracer import aval_of
 from xlamini.interpreters.jvp import jvp
 from xlamini.primitives.batch_ops import with_batch_first
@@ -23,7 +23,8 @@ from xlamini.primitives.reductions import (
     reduce_xor_p,
 )
 from xlamini.primitives.shape import reduced, reshape, transpose
-from xlamini.transforms.higher_order import HigherOrder, cost_of
+from xlamini.staging.call.higher_order import HigherOrder, cost_of
+from xlamini.staging.trace.tracing import rebuilt
 from xlamini.transforms.reductions.computation import (
     batched_by,
     folded,
@@ -32,7 +33,6 @@ from xlamini.transforms.reductions.computation import (
     tangents_by,
     traced,
 )
-from xlamini.transforms.tracing import rebuilt
 
 
 def reduce(

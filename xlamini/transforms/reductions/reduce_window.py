@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from xlamini.core.avals import ShapedArray
-from xlamini.core.factors import Factors, alike
 from xlamini.core.jaxpr import Jaxpr
 from xlamini.core.primitive import Axis, Cost
+from xlamini.core.sharding.factors import Factors, alike
 from xlamini.core.tracer import aval_of
 from xlamini.interpreters.jvp import jvp
 from xlamini.primitives.batch_ops import with_batch_first
@@ -22,7 +22,8 @@ from xlamini.primitives.windows.reduce_window import (
     with_dimension,
 )
 from xlamini.primitives.windows.views import window_views
-from xlamini.transforms.higher_order import HigherOrder, cost_of
+from xlamini.staging.call.higher_order import HigherOrder, cost_of
+from xlamini.staging.trace.tracing import rebuilt
 from xlamini.transforms.reductions.computation import (
     batched_by,
     folded,
@@ -31,7 +32,6 @@ from xlamini.transforms.reductions.computation import (
     tangents_by,
     traced,
 )
-from xlamini.transforms.tracing import rebuilt
 
 
 def reduce_window(

@@ -10,24 +10,24 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from xlamini.core.edges import edge
+from xlamini.core.api_boundary import edge
 from xlamini.core.effects import more_than_observing
 from xlamini.core.jaxpr import Jaxpr
 from xlamini.core.pytree import flatten, flatten_from_user, unflatten
-from xlamini.core.pytree_prefix import broadcast_prefix
+from xlamini.core.pytree.prefix import broadcast_prefix
 from xlamini.core.structure import structural_key
 from xlamini.core.tangents import is_linear
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.linearize import linearize
 from xlamini.interpreters.partial_eval import partial_eval
-from xlamini.transforms.arguments import ArgNames, avals_of, check_callable, check_values, name_of
-from xlamini.transforms.call import Call
-from xlamini.transforms.cells import Cells, store, threaded, values_of, with_cells
-from xlamini.transforms.higher_order import Mask, chosen, given, inverse, merged, nonzero_of, with_zeros
+from xlamini.staging.call.call import Call
+from xlamini.staging.call.higher_order import Mask, chosen, given, inverse, merged, nonzero_of, with_zeros
+from xlamini.staging.trace.arguments import ArgNames, avals_of, check_callable, check_values, name_of
+from xlamini.staging.trace.ref_threading import Cells, store, threaded, values_of, with_cells
+from xlamini.staging.trace.static_args import Names, Numbers, Selected, take_out
+from xlamini.staging.trace.tracing import rebuilt, trace
 from xlamini.transforms.remat.policies import Policy, check_policy
 from xlamini.transforms.remat.recompute import Cut, cut
-from xlamini.transforms.statics import Names, Numbers, Selected, take_out
-from xlamini.transforms.tracing import rebuilt, trace
 
 MAX_KNOWN = 128
 

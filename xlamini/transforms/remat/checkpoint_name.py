@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from xlamini.core.avals import ShapedArray
-from xlamini.core.factors import Factors, alike
 from xlamini.core.primitive import Axis, Cost, Primitive
 from xlamini.core.pytree import flatten, unflatten
-from xlamini.transforms.arguments import ArgNames, avals_of
+from xlamini.core.sharding.factors import Factors, alike
+from xlamini.staging.trace.arguments import ArgNames, avals_of
 
 
 def checkpoint_name(x: Any, name: str) -> Any:

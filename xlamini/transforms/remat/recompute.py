@@ -17,8 +17,8 @@ from xlamini.interpreters.dce import dce
 from xlamini.interpreters.environment import bound, builder, read
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.residuals import found_at
-from xlamini.transforms.call import jit_p
-from xlamini.transforms.higher_order import chosen
+from xlamini.staging.call.call import jit_p
+from xlamini.staging.call.higher_order import chosen
 from xlamini.transforms.remat.checkpoint_name import name_p
 from xlamini.transforms.remat.policies import Policy, answered
 

@@ -12,11 +12,11 @@ from xlamini.core.provenance import Provenance
 from xlamini.core.pytree import flatten_from_user
 from xlamini.core.tangents import is_differentiable
 from xlamini.interpreters.linearize import linearize
-from xlamini.transforms.arguments import ArgNames, avals_of, check_callable, name_of
+from xlamini.staging.trace.arguments import ArgNames, avals_of, check_callable, name_of
+from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
+from xlamini.staging.trace.tracing import Trace, trace
 from xlamini.transforms.remat.checkpoint import checkpoint_p
 from xlamini.transforms.remat.checkpoint_name import name_p
-from xlamini.transforms.shape_struct import ShapeDtypeStruct
-from xlamini.transforms.tracing import Trace, trace
 
 
 class SavedResidual(NamedTuple):

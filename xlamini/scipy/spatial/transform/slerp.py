@@ -4,7 +4,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xlamini import numpy as jnp
-from xlamini.core.edges import edge_methods
+from xlamini.core.api_boundary import edge_methods
 from xlamini.core.errors import ShapeError
 from xlamini.numpy.arguments import as_operand
 from xlamini.runtime.array import Array

@@ -1,0 +1,134 @@
+"""The table of primitives and their rules: `python -m xlamini.rules [--markdown]`.
+
+It is read off the classes. A cell holds the line of a rule that is the primitive's own, or the class that derives it
+for a whole family, or `default`, or `-` for a rule that is missing; why it may be is said below the table.
+"""
+from __future__ import annotations
+
+import argparse
+import importlib
+import inspect
+import pkgutil
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import xlamini
+from xlamini.core.primitive import Primitive, definition, primitives
+
+RULES = ("shape_rule", "jvp", "transpose", "batch", "lower", "cost")
+ROOT = Path(xlamini.__file__).parent
+
+
+class Place(NamedTuple):
+    """A line of a file of the library."""
+
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+class Row(NamedTuple):
+    """A primitive, where it is declared, and for each rule where it is written, or a word."""
+
+    primitive: Primitive
+    place: Place
+    cells: list[Place | str]
+
+
+def load_vocabulary() -> None:
+    """Import all public faces, so that every primitive exists."""
+    for module in pkgutil.iter_modules(xlamini.__path__):
+        if module.name != "rules":
+            importlib.import_module(f"xlamini.{module.name}")
+
+
+def rows() -> list[Row]:
+    """One row for each primitive of the library, by file and line."""
+    load_vocabulary()
+    ours = [p for p in primitives if p.__module__.startswith("xlamini.")]
+    members = Counter(map(type, ours))
+    found = [Row(p, declared(p), [_cell(p, rule, members) for rule in RULES]) for p in ours]
+    return sorted(found, key=lambda row: (row.place, row.primitive.name))
+
+
+def declared(primitive: Primitive) -> Place:
+    """Where a primitive is declared: its function if a decorator made it, else its class."""
+    return _place(getattr(primitive, "__wrapped__", type(primitive)))
+
+
+def reason(primitive: Primitive, rule: str) -> str | None:
+    """Why a primitive has no such rule; None if there is no good reason."""
+    return primitive.lacks.get(rule) or ("not linear" if rule == "transpose" else None)
+
+
+def _cell(primitive: Primitive, rule: str, members: Counter[type]) -> Place | str:
+    function = primitive.written(rule)
+    if function is None:
+        return "default" if rule == "cost" else "-"
+    owner = next((c for c in type(primitive).__mro__ if c.__dict__.get(rule) is function), None)
+    if owner is None or (owner is type(primitive) and members[owner] == 1):
+        return _place(function)
+    return owner.__name__
+
+
+def _place(thing: Any) -> Place:
+    file, line = definition(inspect.unwrap(thing))
+    return Place(Path(file).relative_to(ROOT).as_posix(), line)
+
+
+def as_text(table: Sequence[Row]) -> str:
+    """The table in columns; a line alone is one of the file where the primitive is declared."""
+    head = ("primitive", "declared at", *RULES)
+    body = [(r.primitive.name, str(r.place), *(_short(c, r.place.file) for c in r.cells)) for r in table]
+    widths = [max(map(len, column)) for column in zip(head, *body, strict=True)]
+    lines = ["  ".join(f"{c:<{w}}" for c, w in zip(row, widths, strict=True)).rstrip() for row in (head, *body)]
+    return "\n".join([*lines, "", *footnotes(table)])
+
+
+def as_markdown(table: Sequence[Row]) -> str:
+    """The table in Markdown, with links to the lines."""
+    head = ["| primitive | " + " | ".join(RULES) + " |", "|---" * (len(RULES) + 1) + "|"]
+    body = [
+        f"| {_link(r.primitive.name, r.place)} | "
+        + " | ".join(c if isinstance(c, str) else _link(_short(c, r.place.file), c) for c in r.cells)
+        + " |"
+        for r in table
+    ]
+    return "\n".join([*head, *body, "", *(f"- {note}" for note in footnotes(table))])
+
+
+def footnotes(table: Sequence[Row]) -> list[str]:
+    """Why rules are missing, and where the families are."""
+    why: dict[str, list[str]] = {}
+    for row in table:
+        for rule, text in row.primitive.lacks.items():
+            if row.cells[RULES.index(rule)] == "-":
+                why.setdefault(f"no {rule} ({text})", []).append(row.primitive.name)
+    owners = {c for row in table for c in type(row.primitive).__mro__ if c.__name__ in row.cells}
+    families = [f"{c.__name__} {_place(c)}" for c in sorted(owners, key=_place)]
+    return [
+        "no transpose (not linear): all that have a `-` there",
+        *(f"{note}: {', '.join(names)}" for note, names in sorted(why.items())),
+        f"families: {', '.join(families)}",
+    ]
+
+
+def _short(cell: Place | str, file: str) -> str:
+    if isinstance(cell, str):
+        return cell
+    return f":{cell.line}" if cell.file == file else str(cell)
+
+
+def _link(text: str, place: Place) -> str:
+    return f"[{text}](xlamini/{place.file}#L{place.line})"
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m xlamini.rules", description="Primitives and their rules.")
+    parser.add_argument("--markdown", action="store_true", help="a Markdown table with links")
+    options = parser.parse_args(argv)
+    print(as_markdown(rows()) if options.markdown else as_text(rows()))

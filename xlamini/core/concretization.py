@@ -1,0 +1,236 @@
+"""Python asks a tracer for its number.
+
+Where a transformation was called on concrete values (grad, jvp, vjp… outside jit), the builder knows the values of its
+inputs. Then just the equations that lead to the variable are evaluated, and what they gave is remembered. Otherwise the
+answer is an error that names the argument the value depends on.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+import numpy as np
+
+from xlamini.core.api_boundary import edge
+from xlamini.core.effects import more_than_observing
+from xlamini.core.errors import (
+    ConcretizationTypeError,
+    JAXTypeError,
+    TracerArrayConversionError,
+    TracerBoolConversionError,
+    TracerIntegerConversionError,
+)
+from xlamini.core.jaxpr import Atom, Equation, Literal, Var
+from xlamini.core.provenance import user_line
+from xlamini.core.tracer import Builder, Tracer, active, leaked
+
+
+class Unknown(Exception):
+    """There is no number: it depends on this input of this builder."""
+
+    def __init__(self, builder: Builder, var: Var):
+        self.builder, self.var = builder, var
+
+
+def value_of(x: Any) -> Any:
+    """The array behind a tracer; Unknown if it depends on a value that is not there yet."""
+    while type(x) is Tracer:
+        x = _evaluate(x.builder, x.variable)
+    return x
+
+
+def _evaluate(builder: Builder, var: Atom) -> Any:
+    captured = dict(builder.captured.values())
+    _index_new_equations(builder)
+    with active(None):
+        for eqn in _needed(builder, captured, var):
+            inputs = [_read(builder, captured, a) for a in eqn.invars]
+            outs = eqn.primitive.bind(*inputs, **eqn.params)
+            results = outs if eqn.primitive.multiple_results else [outs]
+            builder.known.update(zip(eqn.outvars, results, strict=True))
+        return _read(builder, captured, var)
+
+
+def _index_new_equations(builder: Builder) -> None:
+    """Note which equation makes which variable, for equations that came since the last question."""
+    equations = builder.equations
+    start = len(equations)
+    while start and not any(v in builder.producers for v in equations[start - 1].outvars[:1]):
+        start -= 1
+    for eqn in equations[start:]:
+        for v in eqn.outvars:
+            builder.producers[v] = eqn
+
+
+def _needed(builder: Builder, captured: dict[Var, Any], var: Atom) -> list[Equation]:
+    """The equations that lead to `var` from what is known, in program order."""
+    found: dict[int, Equation] = {}
+    pending: list[Atom] = [var]
+    while pending:
+        atom = pending.pop()
+        if type(atom) is not Var or atom in builder.known or atom in captured:
+            continue
+        eqn = builder.producers.get(atom)
+        if eqn is None or more_than_observing(eqn.effects):  # an effect must not happen twice
+            raise Unknown(builder, atom)
+        if eqn.id not in found:
+            found[eqn.id] = eqn
+            pending.extend(eqn.invars)
+    return [found[i] for i in sorted(found)]
+
+
+def _read(builder: Builder, captured: dict[Var, Any], atom: Atom) -> Any:
+    if isinstance(atom, Literal):
+        return atom.val
+    known = builder.known.get(atom)
+    return value_of(captured[atom] if known is None else known)
+
+
+# --- what Python asks for, and what it is told
+
+
+def _asking(error: type[JAXTypeError], wish: str, fix: str, convert: Callable[..., Any]) -> Any:
+    @edge
+    def method(self: Tracer, *args: Any, **options: Any) -> Any:
+        try:
+            value = value_of(self)
+        except Unknown as unknown:
+            cause = unknown
+        else:
+            return convert(value, *args, **options)
+        _refuse(error, self, cause, wish, fix)
+
+    return method
+
+
+def _refuse(error: type[JAXTypeError], tracer: Tracer, unknown: Unknown, wish: str, fix: str) -> NoReturn:
+    if not tracer.builder.is_tracing():
+        raise leaked(tracer) from None
+    aval = tracer.aval.str_short(short_dtypes=False)
+    raise error(
+        f"{wish} of a traced value of type {aval} is needed at {user_line()}, but the value is not known while "
+        f"{_context(unknown.builder)} is traced{_dependence(unknown)}. {fix}"
+    ) from None
+
+
+def _context(builder: Builder) -> str:
+    return builder.name or "the function"
+
+
+def _dependence(unknown: Unknown) -> str:
+    builder = unknown.builder
+    names = builder.arg_names
+    for i, var in enumerate(builder.inputs):
+        if var is unknown.var and names is not None:
+            return f"; it depends on the argument {names[i]!r}"
+    return ""
+
+
+_STATIC = "or mark the argument static (static_argnames of jit or checkpoint)"
+_RETURN_IT = f"Return the value from the traced function instead, {_STATIC}."
+_OF_THE_LIBRARY = "Use the function of xlamini.numpy in place of the other library's, or call that one outside."
+_METHODS: dict[str, Any] = {
+    "__bool__": _asking(
+        TracerBoolConversionError,
+        "The truth value",
+        "To choose between values use jnp.where, between computations lax.cond, in place of while lax.while_loop, "
+        f"{_STATIC}.",
+        bool,
+    ),
+    "__int__": _asking(
+        ConcretizationTypeError, "The int", f"Keep it an array, for example with .astype('int32'), {_STATIC}.", int
+    ),
+    "__float__": _asking(
+        ConcretizationTypeError,
+        "The float",
+        f"Keep it an array, for example with .astype('float32'), {_STATIC}.",
+        float,
+    ),
+    "__complex__": _asking(
+        ConcretizationTypeError,
+        "The complex number",
+        f"Keep it an array, for example with .astype('complex64'), {_STATIC}.",
+        complex,
+    ),
+    "__index__": _asking(
+        TracerIntegerConversionError,
+        "The integer",
+        "Shapes, range() and list indices must be static: use lax.fori_loop in place of range(), lax.dynamic_slice "
+        f"for a slice, {_STATIC}.",
+        lambda value: np.asarray(value).__index__(),
+    ),
+    "__array__": _asking(
+        TracerArrayConversionError,
+        "A NumPy array",
+        "Use the function of xlamini.numpy in place of NumPy's, or compute with NumPy outside.",
+        lambda value, dtype=None, copy=None: np.asarray(value, dtype),
+    ),
+    "__dlpack__": _asking(
+        TracerArrayConversionError,
+        "The memory",
+        _OF_THE_LIBRARY,
+        lambda value, **options: _array_of(value).__dlpack__(**options),
+    ),
+    "__dlpack_device__": _asking(
+        TracerArrayConversionError, "The device", _OF_THE_LIBRARY, lambda value: _array_of(value).__dlpack_device__()
+    ),
+    "item": _asking(ConcretizationTypeError, "The number", _RETURN_IT, lambda value: value.item()),
+    "tolist": _asking(ConcretizationTypeError, "A list", _RETURN_IT, lambda value: value.tolist()),
+}
+
+
+def _array_of(value: Any) -> Any:
+    return value if hasattr(value, "__dlpack__") else np.asarray(value)
+
+
+
+_type_alone = Tracer.__repr__
+
+
+def _repr(self: Tracer) -> str:
+    """`JitTracer(float32[])`, or with its number where there is one: `Tracer(value=Array(2., dtype=float32))`."""
+    if not self.builder.is_tracing():
+        return _type_alone(self)
+    try:
+        return f"Tracer(value={value_of(self)!r})"
+    except Unknown:
+        return _type_alone(self)
+
+
+def _format(self: Tracer, spec: str) -> str:
+    """`f"{x}"` shows the type; with a format, as in `f"{x:.2f}"`, the number is needed."""
+    return _formatted(self, spec) if spec else str(self)
+
+
+def _itself(self: Tracer, memo: Any = None) -> Tracer:
+    return self
+
+
+def _setitem(self: Tracer, index: Any, value: Any) -> NoReturn:
+    raise TypeError(
+        f"{self!r} is immutable, so x[index] = value cannot work; write x = x.at[index].set(value), or .add(value) "
+        "for x[index] += value"
+    )
+
+
+def _reduce(self: Tracer, protocol: int) -> NoReturn:
+    raise TypeError(f"{self!r} cannot be pickled, as it has no value yet; return it, and pickle what the call returns")
+
+
+_formatted = _asking(
+    ConcretizationTypeError,
+    "The number, to be formatted,",
+    f"Print {{x}} without a format to see its type, return the value from the traced function, {_STATIC}.",
+    lambda value, spec: format(value, spec),
+)
+_METHODS |= {
+    "__repr__": _repr,
+    "__format__": _format,
+    "__copy__": _itself,
+    "__deepcopy__": _itself,
+    "__setitem__": _setitem,
+    "__reduce_ex__": _reduce,
+}
+
+for _name, _method in _METHODS.items():
+    setattr(Tracer, _name, _method)

@@ -1,0 +1,61 @@
+"""What a dtype can hold: its bits, its largest and smallest values, what may be cast to it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from xlamini.core.dtypes.table import as_dtype, scalar_types
+
+
+def itemsize_bits(dtype: Any) -> int:
+    """How many bits an element holds: 4 for int4, 8 for bool."""
+    found = as_dtype(dtype)
+    kind = scalar_types.get(found)
+    if kind is int:
+        return iinfo(found).bits
+    return ml_dtypes.finfo(found).bits if kind is float else 8 * found.itemsize
+
+
+def finfo(dtype: Any) -> Any:
+    """The limits of a floating dtype (`max`, `eps`, `tiny`, ...); a complex one has its parts'.
+
+    >>> finfo("bfloat16").bits
+    16
+    """
+    found = as_dtype(dtype)
+    if scalar_types.get(found) not in (float, complex):
+        raise ValueError(f"finfo is for float and complex dtypes, but got {found}; see iinfo")
+    return ml_dtypes.finfo(found)
+
+
+def iinfo(dtype: Any) -> Any:
+    """The limits of an integer dtype (`min`, `max`, `bits`).
+
+    >>> iinfo("int4").max
+    7
+    """
+    found = as_dtype(type(dtype) if type(dtype) is int else dtype)
+    if scalar_types.get(found) is not int:
+        raise ValueError(f"iinfo is for integer dtypes, but got {found}; see finfo")
+    return ml_dtypes.iinfo(found)
+
+
+def can_cast(from_: Any, to: Any, casting: Any = "safe") -> bool:
+    """Whether NumPy's casting rule allows `from_` to become `to`; dtypes only, as they are."""
+    return bool(np.can_cast(as_dtype(from_), as_dtype(to), casting))
+
+
+def check_fits(value: int, dtype: Any) -> None:
+    """Raise OverflowError when a Python int is out of the range of an integer `dtype`."""
+    if scalar_types.get(dtype) is not int:
+        return
+    limits = iinfo(dtype)
+    if not limits.min <= value <= limits.max:
+        shown = str(value) if value.bit_length() <= 128 else f"of {value.bit_length()} bits"
+        raise OverflowError(
+            f"Python int {shown} does not fit in {dtype}, which holds "
+            f"{limits.min} to {limits.max}; make it a wider integer or a float"
+        )

@@ -1,0 +1,68 @@
+"""The objects `jnp.float32`, `jnp.int8`, ...: each names a dtype, and makes arrays of it.
+
+How an array is made is known on a higher floor, which installs it with `install_array_maker`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from xlamini.core.dtypes.table import scalar_types
+
+
+class ScalarConstructor:
+    """`jnp.float32`: usable wherever a dtype is, equal to NumPy's scalar type, and callable.
+
+    >>> float32 = constructors["float32"]
+    >>> np.zeros(2, float32).dtype, float32 == np.float32, isinstance(np.float32(1), float32)
+    (dtype('float32'), True, True)
+    """
+
+    def __init__(self, dtype: np.dtype):
+        self.dtype, self.type = dtype, dtype.type
+        self.__name__ = self.__qualname__ = dtype.name
+        self.__module__ = "xlamini.numpy"
+
+    def __call__(self, x: Any) -> Any:
+        """An array of this dtype with the value of `x`."""
+        return _array_maker[0](x, self.dtype)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or self.type is other or self.dtype == other
+
+    def __hash__(self) -> int:
+        return hash(self.type)
+
+    def __instancecheck__(self, instance: object) -> bool:
+        return isinstance(instance, self.type)
+
+    def __repr__(self) -> str:
+        return f"<class 'xlamini.numpy.{self.__name__}'>"
+
+    def __reduce__(self) -> tuple[Callable[[str], ScalarConstructor], tuple[str]]:
+        return _by_name, (self.__name__,)
+
+
+constructors: dict[str, ScalarConstructor] = {
+    dtype.name: ScalarConstructor(dtype) for dtype in scalar_types
+}
+"""Every constructor by its dtype's name."""
+
+
+def _by_name(name: str) -> ScalarConstructor:
+    return constructors[name]
+
+
+def _no_array_maker(x: Any, dtype: np.dtype) -> Any:
+    raise RuntimeError("no array maker is installed; import xlamini.numpy, not xlamini.core alone")
+
+
+_array_maker: list[Callable[[Any, np.dtype], Any]] = [_no_array_maker]
+
+
+def install_array_maker(make: Callable[[Any, np.dtype], Any]) -> None:
+    """Say how `jnp.float32(x)` makes an array: `make(x, dtype)`."""
+    _array_maker[0] = make

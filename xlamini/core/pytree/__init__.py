@@ -1,0 +1,48 @@
+"""Pytrees: nested containers of leaves, their registry, prefixes of trees, and where two trees differ."""
+
+from xlamini.core.pytree.diff import IsLeaf, first_difference, keystr
+from xlamini.core.pytree.nodes import (
+    DictKey,
+    FlattenedIndexKey,
+    GetAttrKey,
+    KeyEntry,
+    KeyPath,
+    Partial,
+    PyTreeDef,
+    SequenceKey,
+    default_registry,
+    dispatch_registry,
+    register_dataclass,
+    register_pytree_node,
+    register_pytree_node_class,
+    register_pytree_with_keys,
+    register_pytree_with_keys_class,
+    register_static,
+    static,
+)
+from xlamini.core.pytree.prefix import broadcast_prefix, flatten_axes, tree_broadcast
+from xlamini.core.pytree.tree import (
+    all_leaves,
+    flatten,
+    flatten_from_user,
+    flatten_one_level,
+    flatten_one_level_with_keys,
+    is_tree_node,
+    structure,
+    tree_all,
+    tree_flatten,
+    tree_flatten_with_path,
+    tree_leaves,
+    tree_leaves_with_path,
+    tree_map,
+    tree_map_with_path,
+    tree_reduce,
+    tree_reduce_associative,
+    tree_structure,
+    tree_transpose,
+    tree_unflatten,
+    treedef_children,
+    treedef_is_leaf,
+    treedef_tuple,
+    unflatten,
+)

@@ -1,0 +1,263 @@
+"""Pytrees: nested containers of leaves, taken apart and put together by jaxlib's C++ registry.
+
+`flatten`, `unflatten` and `structure` are for the library itself: the C++ functions, or next to it.
+The functions named `tree_...` are the public ones.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from jaxlib._jax import pytree as _pytree
+
+from xlamini.core.pytree.diff import IsLeaf, explained, first_difference
+from xlamini.core.pytree.nodes import (
+    KeyPath,
+    PyTreeDef,
+    default_registry,
+)
+from xlamini.core.pytree.prefix import (
+    columns,
+    mismatch,
+)
+
+_REQUIRED: Any = object()
+
+flatten: Callable[..., tuple[list[Any], PyTreeDef]] = default_registry.flatten
+"""`flatten(tree, is_leaf=None)`, positional: the leaves and the treedef."""
+
+unflatten: Callable[[PyTreeDef, Iterable[Any]], Any] = PyTreeDef.unflatten
+
+
+def structure(tree: Any) -> PyTreeDef:
+    return flatten(tree)[1]
+
+
+_LEAF = structure(0)
+
+
+def flatten_from_user(tree: Any, is_leaf: IsLeaf | None = None) -> tuple[list[Any], PyTreeDef]:
+    """Like `flatten`, for a tree that may have no order, which is a ValueError, or no end, a RecursionError."""
+    try:
+        return flatten(tree, is_leaf)
+    except (SystemError, ValueError) as error:
+        raise explained(error, tree) from None
+
+
+def tree_flatten(tree: Any, is_leaf: IsLeaf | None = None) -> tuple[list[Any], PyTreeDef]:
+    """The leaves of a tree and its structure. None is a node without children.
+
+    >>> tree_flatten({"b": 1, "a": (2, None)})
+    ([2, 1], PyTreeDef({'a': (*, None), 'b': *}))
+    """
+    return flatten_from_user(tree, is_leaf)
+
+
+def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
+    """The tree of that structure with these leaves; ValueError if their number is wrong."""
+    return treedef.unflatten(leaves)
+
+
+def tree_leaves(tree: Any, is_leaf: IsLeaf | None = None) -> list[Any]:
+    """The leaves of a tree.
+
+    >>> tree_leaves({"b": 1, "a": (2, None)})
+    [2, 1]
+    """
+    return flatten_from_user(tree, is_leaf)[0]
+
+
+def tree_structure(tree: Any, is_leaf: IsLeaf | None = None) -> PyTreeDef:
+    """The structure of a tree, comparable and hashable."""
+    return flatten_from_user(tree, is_leaf)[1]
+
+
+def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf | None = None) -> Any:
+    """The tree of `f(leaf, *leaves of rest)`.
+
+    The leaves of `tree` may be subtrees in `rest`. ValueError says where a tree of `rest` differs.
+
+    >>> tree_map(lambda x, y: x + y, {"a": 1}, {"a": 10})
+    {'a': 11}
+    """
+    leaves, treedef = flatten_from_user(tree, is_leaf)
+    others = columns(treedef, tree, rest, is_leaf, "tree.map")
+    return treedef.unflatten(map(f, leaves, *others))
+
+
+def tree_flatten_with_path(
+    tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
+) -> tuple[list[tuple[KeyPath, Any]], PyTreeDef]:
+    """The (key path, leaf) pairs of a tree and its structure.
+
+    With `is_leaf_takes_path`, `is_leaf` is called with the path and the subtree.
+
+    >>> tree_flatten_with_path({"a": [5]})[0]
+    [((DictKey(key='a'), SequenceKey(idx=0)), 5)]
+    """
+    if is_leaf is None or is_leaf_takes_path:
+        return default_registry.flatten_with_path(tree, is_leaf)
+    return default_registry.flatten_with_path(tree, lambda _, x: is_leaf(x))
+
+
+def tree_leaves_with_path(
+    tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
+) -> list[tuple[KeyPath, Any]]:
+    """The (key path, leaf) pairs of a tree; see `tree_flatten_with_path`."""
+    return tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)[0]
+
+
+def tree_map_with_path(
+    f: Callable[..., Any],
+    tree: Any,
+    *rest: Any,
+    is_leaf: Callable[..., bool] | None = None,
+    is_leaf_takes_path: bool = False,
+) -> Any:
+    """The tree of `f(key path, leaf, *leaves of rest)`; see `tree_map`.
+
+    >>> tree_map_with_path(lambda path, x: f"{len(path)}: {x}", {"a": [5]})
+    {'a': ['2: 5']}
+    """
+    pairs, treedef = tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)
+    others = columns(treedef, tree, rest, None, "tree.map_with_path")
+    return treedef.unflatten(
+        f(path, leaf, *rest) for (path, leaf), *rest in zip(pairs, *others, strict=True)
+    )
+
+
+def tree_reduce(
+    function: Callable[[Any, Any], Any],
+    tree: Any,
+    initializer: Any = _REQUIRED,
+    is_leaf: IsLeaf | None = None,
+) -> Any:
+    """The leaves combined from the left, starting at `initializer`.
+
+    >>> tree_reduce(lambda x, y: x + y, {"a": 1, "b": [2, 3]})
+    6
+    """
+    start = () if initializer is _REQUIRED else (initializer,)
+    return functools.reduce(function, tree_leaves(tree, is_leaf), *start)
+
+
+def tree_reduce_associative(
+    operation: Callable[[Any, Any], Any],
+    tree: Any,
+    *,
+    identity: Any = _REQUIRED,
+    is_leaf: IsLeaf | None = None,
+) -> Any:
+    """The leaves combined pairwise, to a depth of log2 of their number.
+
+    TypeError for a tree without leaves when there is no `identity`.
+
+    >>> tree_reduce_associative(lambda x, y: f"({x}{y})", list("abcd"))
+    '((ab)(cd))'
+    """
+    leaves = tree_leaves(tree, is_leaf)
+    if leaves:
+        return _reduce_halves(operation, leaves)
+    if identity is _REQUIRED:
+        raise TypeError("tree.reduce_associative: the tree has no leaves; give an identity")
+    return identity
+
+
+def _reduce_halves(operation: Callable[[Any, Any], Any], items: Sequence[Any]) -> Any:
+    if len(items) == 1:
+        return items[0]
+    middle = len(items) // 2
+    halves = (_reduce_halves(operation, half) for half in (items[:middle], items[middle:]))
+    return operation(*halves)
+
+
+def tree_all(tree: Any, *, is_leaf: IsLeaf | None = None) -> bool:
+    """Whether all leaves are true.
+
+    >>> tree_all({"a": True, "b": [1, None]})
+    True
+    """
+    return all(tree_leaves(tree, is_leaf))
+
+
+def tree_transpose(
+    outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_to_transpose: Any
+) -> Any:
+    """A tree of trees turned inside out; `inner_treedef` is found in the tree when None.
+
+    >>> tree_transpose(tree_structure([0, 0]), None, [{"a": 1}, {"a": 2}])
+    {'a': [1, 2]}
+    """
+    try:
+        rows = outer_treedef.flatten_up_to(pytree_to_transpose)
+    except ValueError:
+        names = ("outer_treedef", "the tree")
+        raise mismatch("tree.transpose", outer_treedef, pytree_to_transpose, names) from None
+    inner = _common_structure(rows) if inner_treedef is None else inner_treedef
+    row_leaves = [tree_leaves(row) for row in rows]
+    for row, leaves in zip(rows, row_leaves, strict=True):
+        if len(leaves) != inner.num_leaves:
+            raise TypeError(_not_inner(inner, row))
+    return inner.unflatten(
+        outer_treedef.unflatten(leaves[i] for leaves in row_leaves) for i in range(inner.num_leaves)
+    )
+
+
+def _common_structure(rows: Sequence[Any]) -> PyTreeDef:
+    if not rows:
+        raise ValueError("tree.transpose: the outer tree has no leaves; give inner_treedef")
+    return tree_structure(rows[0])
+
+
+def _not_inner(inner: PyTreeDef, row: Any) -> str:
+    where = first_difference(inner, row, ("inner_treedef", "an inner tree"))
+    return f"tree.transpose: {where or 'an inner tree is larger than inner_treedef'}"
+
+
+def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf | None = None) -> bool:
+    """Whether no item of the iterable is a node.
+
+    >>> all_leaves([1, 2]), all_leaves([1, (2,)])
+    (True, False)
+    """
+    if is_leaf is None:
+        return _pytree.all_leaves(default_registry, iterable)
+    return all(flatten(item, is_leaf)[1] == _LEAF for item in iterable)
+
+
+def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Any]:
+    """The children of a node and its metadata; ValueError for a leaf."""
+    return _one_level(default_registry.flatten_one_level(tree), tree)
+
+
+def flatten_one_level_with_keys(tree: Any) -> tuple[Iterable[tuple[Any, Any]], Any]:
+    """The (key, child) pairs of a node and its metadata; ValueError for a leaf."""
+    return _one_level(default_registry.flatten_one_level_with_keys(tree), tree)
+
+
+def _one_level(level: Any, tree: Any) -> Any:
+    if level is None:
+        raise ValueError(f"a leaf of type {type(tree).__qualname__} has no children")
+    return level
+
+
+def is_tree_node(typ: type) -> bool:
+    """Whether values of this class are pytree nodes."""
+    return default_registry.is_node(typ)
+
+
+def treedef_is_leaf(treedef: PyTreeDef) -> bool:
+    """Whether it is the structure of one leaf, or of a node without children."""
+    return treedef.num_nodes == 1
+
+
+def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
+    """The structures of a node's children."""
+    return treedef.children()
+
+
+def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
+    """The structure of a tuple of trees of these structures."""
+    return _pytree.treedef_tuple(default_registry, list(treedefs))

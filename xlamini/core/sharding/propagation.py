@@ -1,0 +1,151 @@
+"""How the results of an equation are split over a mesh with explicit axes, from how its operands are.
+
+A primitive says which dimensions of operands and results belong together: its factors. Dimensions that belong together
+are split alike, and what does not fit is refused. An equation that a rewrite wrote is not refused, as no user could
+mend it: its results are split as far as operands agree, and of the rest the compiler decides.
+"""
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from jaxlib._jax import config as _cells
+
+from xlamini.core.avals import ShapedArray
+from xlamini.core.errors import ShardingTypeError
+from xlamini.core.sharding.aval_sharding import Names, Split, split_into
+from xlamini.core.sharding.factors import Factors, Labels
+
+_is_open = _cells.Config("splits_left_open", False, include_in_jit_key=True, include_in_trace_context=True)
+
+
+@contextmanager
+def compiler_decides() -> Iterator[None]:
+    """Within it equations whose operands leave open how the result is split are not refused."""
+    before = _is_open.swap_local(True)
+    try:
+        yield
+    finally:
+        _is_open.set_local(before)
+
+
+class Splits(NamedTuple):
+    """How each result is split; where something does not fit, as far as they can be, and what that is."""
+
+    results: Sequence[Split | None]
+    complaint: str | None = None
+
+
+def refuse(complaint: str) -> None:
+    """ShardingTypeError for operands that do not fit together, but not within `compiler_decides`."""
+    if not _is_open.value:
+        raise ShardingTypeError(complaint)
+
+
+def divided(
+    primitive: Any, out: Any, avals: Sequence[ShapedArray], params: dict[str, Any]
+) -> tuple[Any, str | None]:
+    """The types of an equation's results, split as its operands say, and what of these does not fit together."""
+    if primitive.higher_order and primitive.written("factors") is None:
+        return out, None
+    outs = out if primitive.multiple_results else [out]
+    splits, complaint = primitive.splits(avals, outs, params)
+    found = [a.divided(s) for a, s in zip(outs, splits, strict=True)]
+    return found if primitive.multiple_results else found[0], complaint
+
+
+def split_results(
+    primitive: Any, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]
+) -> Splits:
+    """How the results are split, by the primitive's factors."""
+    splits = [a.split for a in avals if a.split is not None]
+    meshes = {s.mesh for s in splits}
+    if len(meshes) > 1:
+        said = " and ".join(map(str, meshes))
+        complaint = f"{primitive}: operands are split over different meshes, {said}; move one with xlamini.reshard"
+        return Splits([None] * len(outs), complaint)
+    solving = _Solving(primitive, avals, primitive.factors(avals, outs, params))
+    results = [solving.of_result(*each, splits[0]) for each in zip(outs, solving.factors.results, strict=True)]
+    return Splits(results, next(iter(solving.complaints), None))
+
+
+class _Solving:
+    """Finds along which axes each label is split; what does not fit is left out, and noted."""
+
+    def __init__(self, primitive: Any, avals: Sequence[ShapedArray], factors: Factors):
+        self.primitive, self.avals, self.factors = primitive, avals, factors
+        self.complaints: list[str] = []
+        self.found: dict[Hashable, Names] = {}
+        for aval, labels in zip(avals, factors.operands, strict=True):
+            for dim, (label, names) in enumerate(zip(labels, _entries(aval), strict=True)):
+                if names:
+                    self._note(aval, dim, label, names)
+        for label in factors.contracted:
+            self._check_contracted(label)
+
+    @property
+    def _types(self) -> str:
+        return " and ".join(a.str_short() for a in self.avals)
+
+    def _note(self, aval: ShapedArray, dim: int, label: Hashable, names: Names) -> None:
+        if label is None:
+            self.complaints.append(
+                f"{self.primitive} of {self._types}: dimension {dim} of {aval.str_short()} must be whole here, but is "
+                f"split along {_said(names)}; first xlamini.reshard the operand to a spec without it, pass "
+                "out_sharding= if the function takes it, or let the compiler decide within xlamini.sharding.auto_axes"
+            )
+        elif self.found.setdefault(label, names) != names:
+            self.complaints.append(
+                f"{self.primitive}: operands are split differently, {self._types}: dimension {dim} of one is split "
+                f"along {_said(names)}, what belongs to it along {_said(self.found[label])}; move one with "
+                "xlamini.reshard(x, P(...))"
+            )
+            self.found[label] = ()
+
+    def _check_contracted(self, label: Hashable) -> None:
+        pairs = zip(self.avals, self.factors.operands, strict=True)
+        found = [_entries(a)[list(labels).index(label)] for a, labels in pairs if label in labels]
+        if all(found):
+            self.complaints.append(
+                f"{self.primitive}: the operands {self._types} are split along {_said(found[0])} in the dimension that "
+                "is summed over, so that the result may be split along it or whole; say which with out_sharding=P(...)"
+            )
+
+    def of_result(self, out: ShapedArray, labels: Labels, like: Split) -> Split | None:
+        """How one result is split."""
+        entries = [self.found.get(label, ()) if label is not None else () for label in labels]
+        self._use_once(entries)
+        split = split_into(like.mesh, tuple(entries))
+        for dim, size in enumerate(out.shape):
+            if split is not None and size % split.parts(dim):
+                self._refuse_size(dim, size, split)
+                entries[dim] = ()
+        return split_into(like.mesh, tuple(entries))
+
+    def _use_once(self, entries: list[Names]) -> None:
+        used: set[Any] = set()
+        for dim, names in enumerate(entries):
+            twice = used.intersection(names)
+            if twice:
+                self.complaints.append(
+                    f"{self.primitive} of {self._types} would be split along {_said(tuple(twice))} twice, in two "
+                    "dimensions; reshard an operand, or pass out_sharding= if the function takes it"
+                )
+                entries[dim] = ()
+            used.update(names)
+
+    def _refuse_size(self, dim: int, size: int, split: Split) -> None:
+        self.complaints.append(
+            f"{self.primitive} of {self._types}: dimension {dim} of the result has size {size}, which cannot be split "
+            f"into the {split.parts(dim)} parts along {_said(split.entries[dim])} that the operand is split into; "
+            "first xlamini.reshard the operand to a spec without that axis"
+        )
+
+
+def _entries(aval: ShapedArray) -> Sequence[Names]:
+    return ((),) * aval.ndim if aval.split is None else aval.split.entries
+
+
+def _said(names: Names) -> str:
+    return " and ".join(map(repr, names))

@@ -1,0 +1,125 @@
+"""Calls of kernels that are no operations of XLA, written by name: `lapack_spotrf_ffi`, `cusolver_getrf_ffi`, ….
+
+A kernel takes matrices column by column, as Fortran has them, with batch dimensions in front; its typed attributes
+are written from NumPy scalars. Here is one way to call them all; which kernel a primitive needs stands in its `lower`.
+"""
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from xlamini.core.avals import ShapedArray
+from xlamini.lowering.context import Context, Value
+from xlamini.lowering.mlir import element_type_text
+from xlamini.runtime.devices.ffi_targets import register_kernels
+
+_PREFIXES = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
+_COMPLEX = {pair[:2]: pair[3:] for pair in ("or un", "sy he")}
+"""How names of functions begin: orthogonal is unitary, symmetric is Hermitian."""
+
+
+def lapack(name: str, dtype: Any) -> str:
+    """The target of LAPACK's function for a dtype: `lapack("potrf", "float32")` is `lapack_spotrf_ffi`."""
+    dtype = np.dtype(dtype)
+    if dtype.kind == "c":
+        name = _COMPLEX.get(name[:2], name[:2]) + name[2:]
+    return f"lapack_{_PREFIXES[dtype.name]}{name}_ffi"
+
+
+def is_gpu(ctx: Context) -> bool:
+    """Whether the program is for an NVIDIA GPU."""
+    return ctx.platform in ("cuda", "gpu")
+
+
+def foreign_call(
+    ctx: Context,
+    target: str,
+    operands: Sequence[Value],
+    results: Sequence[ShapedArray],
+    *,
+    batch_dims: int | None = None,
+    attributes: Mapping[str, Any] | None = None,
+    aliases: Mapping[int, int] | None = None,
+    row_major: bool = False,
+) -> list[Value]:
+    """Call a kernel of the typed interface; the list of its results.
+
+    Args:
+      ctx: of the primitive's `lower`.
+      target: its name; `lapack(...)` makes LAPACK's.
+      operands: MLIR values.
+      results: the types of its results.
+      batch_dims: how many leading dimensions of all operands and results are batch dimensions; by default all but two
+        of the first operand. What has two dimensions behind them is a matrix, laid out column by column.
+      attributes: by name; NumPy scalars (`np.uint8(ord("L"))`, `np.int32(3)`), bools, or text in quotes.
+      aliases: which operand each result overwrites, `{result: operand}`: XLA copies the operand only if it must.
+      row_major: matrices are laid out row by row, as NumPy has them.
+    """
+    register_kernels(ctx.platform)
+    ranks = [v.type.rank for v in operands]
+    batch = ranks[0] - 2 if batch_dims is None else batch_dims
+    matrix = -1 if row_major else batch + 2
+    aliasing: dict[str, Any] = _aliasing(aliases or {}, len(results))
+    return ctx.many(
+        "stablehlo.custom_call",
+        operands,
+        [ctx.mlir.type(a) for a in results],
+        call_target_name=f'"{target}"',
+        api_version="4 : i32",
+        backend_config=_dictionary(attributes or {}),
+        operand_layouts=_layouts(ranks, matrix),
+        result_layouts=_layouts([a.ndim for a in results], matrix),
+        **aliasing,
+    )
+
+
+def xla_call(
+    ctx: Context,
+    target: str,
+    operands: Sequence[Value],
+    results: Sequence[ShapedArray],
+    config: str = "",
+    api_version: int = 1,
+) -> list[Value]:
+    """Call what XLA itself puts in the place of a name on a TPU: `Qr`, `LuDecomposition`, …; `config` is its text."""
+    return ctx.many(
+        "stablehlo.custom_call",
+        operands,
+        [ctx.mlir.type(a) for a in results],
+        call_target_name=f'"{target}"',
+        api_version=f"{api_version} : i32",
+        backend_config=f'"{config}"',
+    )
+
+
+def _dictionary(attributes: Mapping[str, Any]) -> str:
+    return "{" + ", ".join(f"{name} = {_attribute(value)}" for name, value in attributes.items()) + "}"
+
+
+def _attribute(value: Any) -> str:
+    if isinstance(value, bool | np.bool_):
+        return str(bool(value)).lower()
+    if isinstance(value, str):
+        return f'"{value}"'
+    return f"{value.item()!r} : {element_type_text(value.dtype)}"
+
+
+def _layouts(ranks: Sequence[int], matrix: int) -> str:
+    """Dimensions from the fastest to the slowest; arrays of rank `matrix` have their last two in Fortran's order."""
+    orders = [list(range(rank))[::-1] for rank in ranks]
+    turned = [[order[1], order[0], *order[2:]] if len(order) == matrix else order for order in orders]
+    each = [f"dense<{order or ''}> : tensor<{len(order)}xindex>" for order in turned]
+    return f"[{', '.join(each)}]"
+
+
+def _aliasing(aliases: Mapping[int, int], count: int) -> dict[str, str]:
+    if not aliases:
+        return {}
+    each = [
+        f"#stablehlo.output_operand_alias<output_tuple_indices = [{result if count > 1 else ''}], "
+        f"operand_index = {operand}, operand_tuple_indices = []>"
+        for result, operand in aliases.items()
+    ]
+    return {"output_operand_aliases": f"[{', '.join(each)}]"}

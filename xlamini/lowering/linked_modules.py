@@ -1,0 +1,66 @@
+"""Modules made elsewhere as part of the one being written: their functions are moved here, under names of their own."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from jaxlib.mlir import ir
+
+from xlamini.core.avals import ShapedArray
+from xlamini.lowering.context import Context, Value
+from xlamini.lowering.kernels import kernels_of
+from xlamini.lowering.mlir import interned
+from xlamini.lowering.module import ModuleBuilder
+from xlamini.lowering.multi_platform import INDEX
+from xlamini.lowering.select_platform import choose_platform
+from xlamini.runtime.devices.ffi_targets import register_kernels
+from xlamini.runtime.files.portable import module_of
+
+
+def call_module(
+    ctx: Context,
+    artifact: bytes,
+    name: str,
+    operands: Sequence[Value],
+    results: Sequence[ShapedArray],
+    number: int | None = None,
+) -> list[Value]:
+    """Call `main` of a portable artifact, which becomes part of the module once however often it is called.
+
+    One for several platforms takes the `number` of the platform in front of its operands.
+    """
+    ctx.forbid_repetition()
+    symbol = ctx.module.included.get((artifact, number))
+    if symbol is None:
+        symbol = ctx.module.included[artifact, number] = _include(ctx, artifact, name, number)
+    if number is not None:
+        operands = [ctx.constant(np.int32(number), INDEX), *operands]
+    callee = ir.FlatSymbolRefAttr.get(symbol, ctx.mlir.context)
+    types = [ctx.mlir.type(a) for a in results]
+    return ctx.many("func.call", operands, types, callee=callee)
+
+
+def text_of(artifact: bytes) -> str:
+    """The StableHLO of a portable artifact, with the places where its operations come from."""
+    return module_of(artifact, interned().context).operation.get_asm(enable_debug_info=True)
+
+
+def _include(ctx: Context, artifact: bytes, name: str, number: int | None) -> str:
+    """Move the functions of a module to the one under construction; what its `main` is called there."""
+    builder: ModuleBuilder = ctx.module
+    module = module_of(artifact, builder.mlir.context)
+    if number is not None:
+        choose_platform(module, number)
+    if kernels_of(module):
+        register_kernels(ctx.platform)
+    functions: list[Any] = [op.operation for op in module.body.operations]
+    names = {f: ir.StringAttr(f.attributes["sym_name"]).value for f in functions}
+    found = {old: builder.unused(f"{name}.{old}") for old in names.values()}
+    for old, new in found.items():
+        ir.SymbolTable.replace_all_symbol_uses(old, new, module.operation)
+    for function, old in names.items():
+        ir.SymbolTable.set_symbol_name(function, found[old])
+        ir.SymbolTable.set_visibility(function, "private")
+        builder.module.body.append(function)
+    return found["main"]

@@ -1,0 +1,280 @@
+"""Reading and writing what a plan points at: get, and set, add, multiply… in its place."""
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from xlamini.core.avals import Shape
+from xlamini.core.dtypes import result_type
+from xlamini.core.errors import ShapeError
+from xlamini.core.tracer import aval_of, literal
+from xlamini.numpy.indexing.access import Frame, Windows, frame_of, windows
+from xlamini.numpy.indexing.plan import NewAxis, Plan, Point, Span, bound_leaves
+from xlamini.primitives import arithmetic
+from xlamini.primitives.bitwise import bitwise_and
+from xlamini.primitives.comparison import eq
+from xlamini.primitives.dynamic_slice import dynamic_slice
+from xlamini.primitives.dynamic_update_slice import dynamic_update_slice
+from xlamini.primitives.elementwise import EXTENDED, kind_of
+from xlamini.primitives.gather import gather
+from xlamini.primitives.gather_numbers import GatherScatterMode, as_scatter
+from xlamini.primitives.iota import broadcasted_iota
+from xlamini.primitives.pad import pad
+from xlamini.primitives.promotion import in_dtype
+from xlamini.primitives.scatter import (
+    scatter,
+    scatter_add,
+    scatter_apply,
+    scatter_max,
+    scatter_min,
+    scatter_mul,
+    scatter_sub,
+)
+from xlamini.primitives.select import where
+from xlamini.primitives.shape import broadcast_in_dim, expand_dims, reshape, rev, squeeze
+from xlamini.primitives.slice import slice
+from xlamini.primitives.tangent_ops import zeros
+
+
+class Options(NamedTuple):
+    """What a caller may say about out-of-bounds indices (None: the default), and promise."""
+
+    mode: GatherScatterMode | None = None
+    fill_value: Any = None
+    indices_are_sorted: bool = False
+    unique_indices: bool = False
+
+
+_DEFAULTS = Options()
+
+_DENSE = 8
+"""A slice with a step up to this is written with what is between: that is vectorised, and a scatter is not."""
+
+_INDEX = np.dtype(np.int32)
+
+
+class Update(NamedTuple):
+    """A way to update: what an element becomes, given itself and the value; and the scatter that does so."""
+
+    combine: Callable[[Any, Any], Any]
+    scatter: Callable[..., Any]
+
+
+UPDATES = {
+    "set": Update(lambda old, new: new, scatter),
+    "add": Update(arithmetic.add, scatter_add),
+    "subtract": Update(arithmetic.sub, scatter_sub),
+    "multiply": Update(arithmetic.mul, scatter_mul),
+    "min": Update(arithmetic.min, scatter_min),
+    "max": Update(arithmetic.max, scatter_max),
+}
+
+
+def get(x: Any, plan: Plan, leaves: Sequence[Any], options: Options = _DEFAULTS) -> Any:
+    """What the plan points at in `x`."""
+    x = expand_dims(x, plan.inserted) if plan.inserted else x
+    filling = options.mode is GatherScatterMode.FILL_OR_DROP
+    if plan.is_basic and (plan.is_safe or not filling):
+        return _read_box(x, plan, leaves)
+    found = windows(plan, leaves, aval_of(x).shape)
+    if 0 in found.frame.shape:
+        return zeros(aval_of(x).update(shape=found.frame.shape))
+    read = gather(
+        x,
+        found.indices,
+        found.numbers,
+        found.sizes,
+        unique_indices=options.unique_indices or plan.unique,
+        indices_are_sorted=options.indices_are_sorted,
+        mode=options.mode or GatherScatterMode.PROMISE_IN_BOUNDS,
+        fill_value=options.fill_value,
+    )
+    return _framed(read, found.frame)
+
+
+def update(
+    x: Any, values: Any, plan: Plan, leaves: Sequence[Any], how: str, options: Options = _DEFAULTS
+) -> Any:
+    """`x` with what the plan points at updated; the dtype stays that of `x`."""
+    aval = aval_of(x)
+    dtype = aval.dtype if how == "set" else result_type(x, values)
+    x, values = in_dtype(x, dtype), in_dtype(values, dtype)
+    x = expand_dims(x, plan.inserted) if plan.inserted else x
+    written = _written(x, values, plan, leaves, UPDATES[how], options)
+    return in_dtype(reshape(written, aval.shape), aval.dtype, aval.weak_type)
+
+
+def _written(x: Any, values: Any, plan: Plan, leaves: Sequence[Any], how: Update, options: Options) -> Any:
+    clip = options.mode is GatherScatterMode.CLIP
+    if plan.is_basic and _is_dense(plan, aval_of(x).dtype) and (plan.is_safe or clip):
+        return _write_box(x, values, plan, leaves, how)
+    found = windows(plan, leaves, aval_of(x).shape)
+    updates = _unframed(values, found.frame)
+    if 0 in found.frame.shape or not aval_of(x).size:
+        return x
+    return _scattered(x, updates, found, how, plan, options)
+
+
+def _scattered(x: Any, updates: Any, found: Windows, how: Update, plan: Plan, options: Options) -> Any:
+    return how.scatter(
+        x,
+        found.indices,
+        updates,
+        as_scatter(found.numbers),
+        indices_are_sorted=options.indices_are_sorted,
+        unique_indices=options.unique_indices or plan.unique,
+        mode=options.mode,
+    )
+
+
+# --- the result and what is read
+
+
+def _framed(read: Any, frame: Frame) -> Any:
+    """What was read as the user sees it."""
+    if frame.reverse:
+        read = rev(read, frame.read_reverse)
+    return expand_dims(read, frame.new) if frame.new else read
+
+
+def _unframed(values: Any, frame: Frame) -> Any:
+    """The user's values, repeated to the shape of the result, as they are to be written."""
+    values = _fitted(values, frame.shape)
+    if frame.new:
+        values = reshape(values, frame.read_shape)
+    return rev(values, frame.read_reverse) if frame.reverse else values
+
+
+def _fitted(values: Any, shape: Shape) -> Any:
+    """Values repeated into `shape`; leading axes of size 1 may be too many, as in NumPy."""
+    given = aval_of(values)
+    extra = max(0, given.ndim - len(shape))
+    own = given.shape[extra:]
+    fits = all(n == 1 for n in given.shape[:extra]) and all(
+        n in (1, m) for n, m in zip(reversed(own), reversed(shape), strict=False)
+    )
+    if not fits:
+        raise ShapeError(
+            f"a value of shape {given.shape} does not broadcast to the shape {shape} of what the index selects; "
+            "sizes must be equal or 1, counted from the last axis"
+        )
+    return broadcast_in_dim(reshape(values, own), shape, range(len(shape) - len(own), len(shape)))
+
+
+# --- boxes
+
+
+class _Box(NamedTuple):
+    """For each axis of the array: where the box starts, its size, its step; and which axes are points."""
+
+    starts: list[Any]
+    wrap: list[bool]
+    sizes: list[int]
+    steps: list[int]
+    points: list[int]
+
+
+def _box(plan: Plan, leaves: Sequence[Any]) -> _Box:
+    axes = plan.axes()
+    starts = bound_leaves(axes, leaves)
+    spans = [e if type(e) is Span else Span(1, 1, 0) for e in axes]
+    return _Box(
+        starts,
+        [type(e) is Point and e.wrap for e in axes],
+        [(s.size - 1) * abs(s.step) + 1 if s.size else 0 for s in spans],
+        [s.step for s in spans],
+        [axis for axis, e in enumerate(axes) if type(e) is Point],
+    )
+
+
+def _cut(x: Any, box: _Box, steps: Sequence[int] | None = None) -> Any:
+    """The box, whole or by these steps, with its points as axes of size 1."""
+    if all(type(start) is int for start in box.starts):
+        return slice(x, box.starts, [lo + n for lo, n in zip(box.starts, box.sizes, strict=True)], steps)
+    found = dynamic_slice(x, box.starts, box.sizes, allow_negative_indices=box.wrap)
+    return found if steps is None else slice(found, [0] * len(steps), box.sizes, steps)
+
+
+def _read_box(x: Any, plan: Plan, leaves: Sequence[Any]) -> Any:
+    box = _box(plan, leaves)
+    read = _cut(x, box, [abs(step) for step in box.steps])
+    backwards = [axis for axis, step in enumerate(box.steps) if step < 0]
+    read = rev(read, backwards) if backwards else read
+    new = _new_axes(plan)
+    read = squeeze(read, box.points)
+    return expand_dims(read, new) if new else read
+
+
+def _new_axes(plan: Plan) -> list[int]:
+    shown = [e for e in plan.entries if type(e) in (NewAxis, Span)]
+    return [d for d, e in enumerate(shown) if type(e) is NewAxis]
+
+
+def _is_dense(plan: Plan, dtype: Any) -> bool:
+    """Whether writing the whole box, gaps and all, is quicker than a scatter of the elements meant."""
+    share = math.prod(abs(e.step) for e in plan.entries if type(e) is Span)
+    return share == 1 or (share <= _DENSE and kind_of(dtype) is not EXTENDED)  # which has no zero to fill gaps with
+
+
+def _write_box(x: Any, values: Any, plan: Plan, leaves: Sequence[Any], how: Update) -> Any:
+    box = _box(plan, leaves)
+    counts = [-(-n // abs(step)) for n, step in zip(box.sizes, box.steps, strict=True)]
+    values = reshape(_unframed(values, frame_of(plan)), counts)
+    if any(abs(step) > 1 for step in box.steps):
+        box = _with_last_gaps(box, counts, aval_of(x).shape)
+        values = _combined(_cut(x, box), values, box, how)
+    elif how is not UPDATES["set"]:
+        values = how.combine(_cut(x, box), values)
+    if tuple(box.sizes) == aval_of(x).shape:
+        return values
+    return dynamic_update_slice(x, values, box.starts, allow_negative_indices=box.wrap)
+
+
+def _with_last_gaps(box: _Box, counts: Sequence[int], shape: Shape) -> _Box:
+    """The box with the gaps after the last elements, as far as they are known to be there: so it may be all of x."""
+    axes = zip(box.starts, box.sizes, box.steps, counts, shape, strict=True)
+    sizes = [min(n * abs(step), m - lo) if type(lo) is int else size for lo, size, step, n, m in axes]
+    return box._replace(sizes=sizes)
+
+
+def _combined(old: Any, values: Any, box: _Box, how: Update) -> Any:
+    """The box updated; in its gaps it stays as it is."""
+    steps, shape = [abs(step) for step in box.steps], aval_of(old).shape
+    backwards = [axis for axis, step in enumerate(box.steps) if step < -1]
+    values = rev(values, backwards) if backwards else values
+    ends = [n - (m - 1) * step - 1 for n, m, step in zip(shape, aval_of(values).shape, steps, strict=True)]
+    around = [(0, end, step - 1) for end, step in zip(ends, steps, strict=True)]
+    values = pad(values, in_dtype(0, aval_of(old).dtype), around)
+    meant = [_every(step, shape, axis) for axis, step in enumerate(steps) if step > 1]
+    return where(functools.reduce(bitwise_and, meant), how.combine(old, values), old)
+
+
+def _every(step: int, shape: Shape, axis: int) -> Any:
+    """Every such place along an axis, from the first on."""
+    return eq(arithmetic.rem(broadcasted_iota(_INDEX, shape, axis), literal(step, _INDEX)), literal(0, _INDEX))
+
+
+# --- functions of the elements themselves
+
+
+def apply(x: Any, func: Callable[[Any], Any], plan: Plan, leaves: Sequence[Any], options: Options = _DEFAULTS) -> Any:
+    """`x` with `func` applied to each element that the plan points at, as often as it does."""
+    aval = aval_of(x)
+    x = expand_dims(x, plan.inserted) if plan.inserted else x
+    found = windows(plan, leaves, aval_of(x).shape)
+    if 0 in found.frame.shape:
+        return reshape(x, aval.shape)
+    applied = scatter_apply(
+        x,
+        found.indices,
+        func,
+        as_scatter(found.numbers),
+        update_shape=found.frame.read_shape,
+        indices_are_sorted=options.indices_are_sorted,
+        mode=options.mode,
+    )
+    return in_dtype(reshape(applied, aval.shape), aval.dtype, aval.weak_type)

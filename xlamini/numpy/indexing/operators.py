@@ -1,0 +1,138 @@
+"""Indexing: x[index], iteration and len on arrays and traced values.
+
+Called eagerly, an index becomes a plan and some numbers, and one compiled program serves every index of that plan. A
+number that is known, in the program or in an array at hand, must be in bounds: IndexError. One that is known only when
+the program runs is moved inside by x[index].
+"""
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from xlamini.core.api_boundary import edge, edge_methods
+from xlamini.core.call_cache import repeated
+from xlamini.core.sharding.aval_sharding import split_into
+from xlamini.core.tracer import Tracer, state
+from xlamini.numpy.indexing.at import At, AtIndex
+from xlamini.numpy.indexing.operations import get
+from xlamini.numpy.indexing.parse import is_on_cpu, out_of_bounds, plan_of, settled_items
+from xlamini.numpy.indexing.plan import Plan, Points, Rules
+from xlamini.primitives.concatenate import split
+from xlamini.primitives.dynamic_slice import dynamic_index_in_dim
+from xlamini.primitives.reshard import divided_as
+from xlamini.primitives.shape import squeeze
+from xlamini.primitives.slice import index_in_dim
+from xlamini.runtime.array import ArrayImpl
+from xlamini.runtime.to_device import device_put_value
+from xlamini.runtime.to_host import to_numpy
+from xlamini.staging.run.jit import jit
+
+_EAGER, _STAGED = Rules(eager=True), Rules(eager=False)
+_PROGRAMS = 4096
+_UNSTACKED_AT_ONCE = 16
+
+
+def getitem(x: Any, index: Any) -> Any:
+    """`x[index]`, in NumPy's notation."""
+    if state.builder is not None:
+        return repeated(_staged, (x, index), {})
+    if type(index) is int:
+        return _row(x, _checked_row(index, x.aval.shape))
+    if type(index) is ArrayImpl and not index.aval.shape and index.aval.dtype.kind == "i" and is_on_cpu(index):
+        return getitem(x, to_numpy(index).item())
+    plan, leaves = plan_of(index, x.aval.shape, _EAGER)
+    if _has_mask(plan) and type(x) is ArrayImpl and is_on_cpu(x):
+        return _picked_on_host(x, index)
+    return _reader(plan)(x, *leaves)
+
+
+def _staged(x: Any, index: Any) -> Any:
+    return get(x, *plan_of(index, x.aval.shape, _STAGED))
+
+
+def _checked_row(index: int, shape: tuple[int, ...]) -> int:
+    if not shape:
+        raise IndexError("too many indices: an array of shape () has 0 axes, but 1 are indexed; x[()] is its value")
+    size = shape[0]
+    if not -size <= index < size:
+        raise out_of_bounds(index, 0, size)
+    return index + size if index < 0 else index
+
+
+@jit
+def _row(x: Any, index: Any) -> Any:
+    return dynamic_index_in_dim(x, index, 0, keepdims=False, allow_negative_indices=False)
+
+
+@functools.lru_cache(_PROGRAMS)
+def _reader(plan: Plan) -> Callable[..., Any]:
+    """The program that reads by this plan."""
+
+    def getitem(x: Any, *leaves: Any) -> Any:
+        return get(x, plan, leaves)
+
+    return jit(getitem)
+
+
+def _has_mask(plan: Plan) -> bool:
+    return any(type(e) is Points and not e.wrap for e in plan.entries)
+
+
+def _picked_on_host(x: ArrayImpl, index: Any) -> ArrayImpl:
+    """What a mask selects can have any size, and a program is compiled for one size; so NumPy does it."""
+    items = [to_numpy(i) if type(i) is ArrayImpl else i for i in settled_items(index)]
+    picked = np.asarray(to_numpy(x)[tuple(items)])
+    aval = x.aval.update(shape=picked.shape)
+    return device_put_value(picked, x._sharding, committed=x._committed, aval=aval)
+
+
+# --- iteration
+
+def iterate(x: Any) -> Iterator[Any]:
+    """The elements of `x` along its first axis; TypeError for an array that has none."""
+    shape = x.aval.shape
+    if not shape:
+        raise TypeError("iteration over a 0-d array: it has no axis; write x.item() for its number")
+    if state.builder is not None:
+        return (index_in_dim(x, i, 0, keepdims=False) for i in range(shape[0]))
+    x = _whole_along_first(x)
+    if 0 < shape[0] <= _UNSTACKED_AT_ONCE:
+        return iter(_unstacked(x))
+    return (_row(x, i) for i in range(shape[0]))
+
+
+def _whole_along_first(x: ArrayImpl) -> ArrayImpl:
+    """An array that is split along its first axis, moved: every device has of all elements what it keeps."""
+    how = x.aval.split
+    if how is None or not how.entries[0]:
+        return x
+    return divided_as(x, split_into(how.mesh, ((), *how.entries[1:])))
+
+
+@jit
+def _unstacked(x: Any) -> list[Any]:
+    return [squeeze(part, (0,)) for part in split(x, (1,) * x.shape[0])]
+
+
+def _length(x: Tracer) -> int:
+    if not x.aval.shape:
+        raise TypeError("len() of unsized object: a traced value of shape () has no axis to count")
+    return x.aval.shape[0]
+
+
+# --- what arrays and traced values are given
+
+
+def install_indexing() -> None:
+    """Give arrays and traced values `x[index]`, `x.at`, and iteration."""
+    members = {"__getitem__": edge(getitem), "__iter__": edge(iterate), "at": property(At)}
+    for kind, own in ((ArrayImpl, {}), (Tracer, {"__len__": _length})):
+        for name, member in (members | own).items():
+            setattr(kind, name, member)
+
+
+install_indexing()
+edge_methods(AtIndex)

@@ -1,0 +1,268 @@
+"""Reading an index in NumPy's notation: see index_plan for what it becomes."""
+from __future__ import annotations
+
+import functools
+import operator
+from typing import Any, NoReturn
+
+import numpy as np
+
+from xlamini.core.avals import Shape
+from xlamini.core.concretization import Unknown, value_of
+from xlamini.core.errors import NonConcreteBooleanIndexError
+from xlamini.core.provenance import user_line
+from xlamini.core.tracer import Tracer, aval_of
+from xlamini.numpy.indexing.plan import Between, Entry, Indexed, NewAxis, Plan, Point, Points, Rules, Span, whole
+from xlamini.primitives.elementwise import BOOL, INTEGER, kind_of
+from xlamini.runtime.array import ArrayImpl
+from xlamini.runtime.to_host import to_numpy
+
+_ARRAYS = frozenset({ArrayImpl, Tracer, np.ndarray})
+_PLAIN = frozenset({int, type(None), type(Ellipsis)})
+_BOUNDS = frozenset({int, type(None)})
+
+
+def plan_of(index: Any, shape: Shape, rules: Rules) -> Indexed:
+    """The plan and the leaves of an index into an array of this shape.
+
+    Raises IndexError for too many indices, for one out of bounds, for a mask of the wrong shape; TypeError for what is
+    no index.
+    """
+    key = _key(index)
+    return _Reader(shape, rules).read(settled_items(index)) if key is None else _plan_of_key(key, shape, rules)
+
+
+def _key(index: Any) -> tuple[Any, ...] | None:
+    """An index of Python numbers, slices, None and '...' in hashable form; None if there is anything else in it."""
+    key = []
+    for item in index if type(index) is tuple else (index,):
+        if type(item) is slice:
+            item = start, stop, step = item.start, item.stop, item.step
+            if type(start) not in _BOUNDS or type(stop) not in _BOUNDS or type(step) not in _BOUNDS:
+                return None
+        elif type(item) not in _PLAIN:
+            return None
+        key.append(item)
+    return tuple(key)
+
+
+@functools.lru_cache(4096)
+def _plan_of_key(key: tuple[Any, ...], shape: Shape, rules: Rules) -> Indexed:
+    items = tuple(slice(*item) if type(item) is tuple else item for item in key)
+    return _Reader(shape, rules).read(settled_items(items))
+
+
+class _Reader:
+    """One pass over the items of an index, axis by axis."""
+
+    def __init__(self, shape: Shape, rules: Rules):
+        self.shape, self.rules = shape, rules
+        self.axis = 0
+        self.entries: list[Entry] = []
+        self.leaves: list[Any] = []
+        self.inserted: list[int] = []
+        self.unique = True
+
+    def read(self, items: list[Any]) -> Indexed:
+        rest = len(self.shape) - sum(map(_axes_taken, items))
+        if rest < 0:
+            raise IndexError(
+                f"too many indices: an array of shape {self.shape} has {len(self.shape)} axes, but "
+                f"{len(self.shape) - rest} are indexed"
+            )
+        for item in items:
+            self.item(item, rest)
+        self.whole_axes(len(self.shape) - self.axis)
+        return Indexed(Plan(tuple(self.entries), tuple(self.inserted), self.unique), tuple(self.leaves))
+
+    def item(self, item: Any, rest: int) -> None:
+        if type(item) is int:
+            self.point(item)
+        elif type(item) is slice:
+            self.span(item)
+        elif item is None:
+            self.entries.append(NewAxis())
+        elif item is Ellipsis:
+            self.entries.append(Between())
+            self.whole_axes(rest)
+        elif aval_of(item).dtype == np.bool_:
+            self.mask(item)
+        else:
+            self.points(item)
+
+    def whole_axes(self, count: int) -> None:
+        for _ in range(count):
+            self.entries.append(whole(self.shape[self.axis]))
+            self.axis += 1
+
+    def point(self, index: int) -> None:
+        size, rules = self.shape[self.axis], self.rules
+        at = index + size if index < 0 and rules.wrap else index
+        safe = 0 <= at < size
+        if not safe and rules.strict:
+            raise out_of_bounds(index, self.axis, size)
+        if not safe and rules.clip and size:
+            at, safe = min(max(at, 0), size - 1), True
+        if rules.eager and safe:
+            self.leaves.append(at)
+        self.entries.append(Point(None if rules.eager and safe else at if safe else size, safe, False))
+        self.axis += 1
+
+    def span(self, item: slice) -> None:
+        size = self.shape[self.axis]
+        start, count, step = _bounds(item, size, self.axis)
+        if self.rules.eager and 0 < count < size:
+            self.leaves.append(start)
+            self.entries.append(Span(count, step, None))
+        else:
+            self.entries.append(Span(count, step, start))
+        self.axis += 1
+
+    def points(self, item: Any) -> None:
+        size, rules = self.shape[self.axis], self.rules
+        if rules.strict and rules.reading and _on_host(item):
+            _check_in_bounds(_host_value(item), size, self.axis, rules.wrap)
+        self.leaves.append(item)
+        is_point = aval_of(item).ndim == 0
+        self.entries.append(Point(None, False, rules.wrap) if is_point else Points(rules.wrap))
+        self.unique = self.unique and is_point
+        self.axis += 1
+
+    def mask(self, item: np.ndarray) -> None:
+        taken = self.shape[self.axis : self.axis + item.ndim]
+        if item.shape != taken:
+            raise IndexError(
+                f"a boolean index of shape {item.shape} does not fit: from axis {self.axis} on the array has shape "
+                f"{taken}, and the two must be equal"
+            )
+        if item.ndim == 0:
+            self.inserted.append(self.axis + len(self.inserted))
+        for places in np.atleast_1d(item).nonzero():
+            self.leaves.append(places.astype(np.int32))
+            self.entries.append(Points(False))
+        self.axis += item.ndim
+
+
+# --- the items of an index: int, slice, None, Ellipsis, ndarray mask, integer array
+
+
+def settled_items(index: Any) -> list[Any]:
+    """The items of an index, each of one of the few types that are read."""
+    if type(index) is list:
+        raise TypeError(
+            "a list is no index, as it is slow to find out what is in it; write x[jnp.array(index)], or "
+            "x[tuple(index)] for one index per axis"
+        )
+    items = index if type(index) is tuple else (index,)
+    found = [x if type(x) in _PLAIN or type(x) is slice else _settled(x, i) for i, x in enumerate(items)]
+    if len([x for x in found if x is Ellipsis]) > 1:
+        raise IndexError("an index can only have a single ellipsis ('...')")
+    return found
+
+
+def _settled(item: Any, position: int) -> Any:
+    if type(item) in _ARRAYS:
+        return _settled_array(item, position)
+    if isinstance(item, list | np.ndarray):
+        return _settled_array(np.asarray(item, None if len(item) else np.int32), position)
+    if isinstance(item, bool | np.bool_):
+        return np.asarray(item)
+    if isinstance(item, float | complex | str | np.generic) and not hasattr(item, "__index__"):
+        raise _no_index(item, position, TypeError)
+    try:
+        return operator.index(item)  # type: ignore[arg-type]
+    except TypeError:
+        raise _no_index(item, position, IndexError) from None
+
+
+def _no_index(item: Any, position: int, kind: type[Exception]) -> Exception:
+    return kind(
+        f"index {position} is {item!r} of type {type(item).__name__}; an index is an integer, a slice, None, '...', "
+        "or an array of integers or booleans (convert with int() or .astype(int))"
+    )
+
+
+def _settled_array(x: Any, position: int) -> Any:
+    aval = aval_of(x)
+    kind = kind_of(aval.dtype)
+    if kind is BOOL:
+        return _known_mask(x, position)
+    if kind is None or kind not in INTEGER:
+        raise TypeError(
+            f"index {position} is an array of type {aval.str_short(short_dtypes=False)}; an index array holds "
+            "integers or booleans (convert with .astype(int))"
+        )
+    return int(_host_value(x)) if not aval.shape and _on_host(x) else x
+
+
+def _known_mask(mask: Any, position: int) -> np.ndarray:
+    try:
+        return np.asarray(value_of(mask))
+    except Unknown:
+        raise NonConcreteBooleanIndexError(
+            f"index {position} is the traced mask {mask!r} at {user_line()}, so the size of the result is not known; "
+            "keep the shape and write jnp.where(mask, x, 0), or fix the size with jnp.nonzero(mask, size=...)"
+        ) from None
+
+
+def _axes_taken(item: Any) -> int:
+    if item is None or item is Ellipsis:
+        return 0
+    if type(item) is np.ndarray and item.dtype == np.bool_:
+        return item.ndim
+    return 1
+
+
+def _bounds(item: slice, size: int, axis: int) -> tuple[int, int, int]:
+    """First place in memory, number of elements and step of a slice of an axis of this size."""
+    try:
+        start, stop, step = item.indices(size)
+    except TypeError:
+        _bad_slice(item, axis)
+    count = len(range(start, stop, step))
+    if count < 2:
+        return (start if count else 0), count, 1
+    return (start if step > 0 else start + (count - 1) * step), count, step
+
+
+def _bad_slice(item: slice, axis: int) -> NoReturn:
+    ends = item.start, item.stop, item.step
+    if any(type(end) is Tracer for end in ends):
+        raise IndexError(
+            f"the slice of axis {axis} has a traced bound, but the size of a result must be known while tracing, at "
+            f"{user_line()}; write lax.dynamic_slice_in_dim(x, start, size, axis={axis}) for x[start:start + size]"
+        ) from None
+    raise TypeError(f"the slice {item} of axis {axis} has a bound that is no integer; convert it with int()") from None
+
+
+# --- arrays whose numbers are at hand
+
+
+def _on_host(x: Any) -> bool:
+    """Whether reading the numbers costs no transfer."""
+    return type(x) is np.ndarray or (type(x) is ArrayImpl and is_on_cpu(x))
+
+
+def is_on_cpu(x: ArrayImpl) -> bool:
+    device = getattr(x._sharding, "_device", None)
+    return device is not None and device.platform == "cpu"
+
+
+def _host_value(x: Any) -> np.ndarray:
+    return x if type(x) is np.ndarray else to_numpy(x)
+
+
+def _check_in_bounds(indices: np.ndarray, size: int, axis: int, wrap: bool) -> None:
+    """IndexError if one of the indices is out of bounds."""
+    if indices.size == 0:
+        return
+    low, high = int(indices.min()), int(indices.max())
+    if high >= size or low < (-size if wrap else 0):
+        bad = high if high >= size else low
+        raise out_of_bounds(bad, axis, size)
+
+
+def out_of_bounds(index: int, axis: int, size: int) -> IndexError:
+    """The error for an index that is known to be wrong."""
+    taken = f"it takes {-size} to {size - 1}" if size else "it has no elements"
+    return IndexError(f"index {index} is out of bounds for axis {axis} with size {size}; {taken}")

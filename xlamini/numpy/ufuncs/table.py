@@ -1,0 +1,63 @@
+"""The functions of `jax.numpy` that are ufuncs, with what is quicker for each than a loop."""
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from xlamini.numpy import arithmetic, bitwise, comparison, cumulative, exponential, reductions
+from xlamini.numpy.arguments import as_operand
+from xlamini.numpy.ufuncs.ufunc_class import Shortcuts, ufunc
+from xlamini.primitives import bitwise as bitwise_primitives
+from xlamini.primitives.reductions import reduce_and_p, reduce_or_p, reduce_xor_p
+from xlamini.staging.run.composite import composite
+
+
+def _over(reduce: Callable[..., Any]) -> Callable[..., Any]:
+    """A reduction that takes no dtype, as a ufunc's method."""
+
+    def reduced(a: Any, axis: Any, dtype: Any, out: None, keepdims: bool, initial: Any, where: Any) -> Any:
+        x = as_operand("reduce", a)
+        return reduce(x if dtype is None else x.astype(dtype), axis, out, keepdims, initial, where)
+
+    return reduced
+
+
+def _by(monoid: reductions.Monoid, prepared: Callable[[str, Any], Any] = as_operand) -> Callable[..., Any]:
+    """A reduction in the dtype of the array, or for truth values of whether it is not 0."""
+
+    @composite(static=("axis", "dtype", "keepdims"))
+    def reduced(a: Any, axis: Any, dtype: Any, out: None, keepdims: bool, initial: Any, where: Any) -> Any:
+        x = prepared("reduce", a if dtype is None else as_operand("reduce", a).astype(dtype))
+        return reductions.reduce("reduce", monoid, x, axis, keepdims, initial, where)
+
+    return reduced
+
+
+_BIT_AND = reductions.Monoid(reduce_and_p, bitwise_primitives.bitwise_and, lambda dtype: 1 if dtype.kind == "b" else -1)
+_BIT_XOR = reductions.Monoid(reduce_xor_p, bitwise_primitives.bitwise_xor, lambda dtype: 0)
+_BIT_OR = reductions.Monoid(reduce_or_p, bitwise_primitives.bitwise_or, lambda dtype: 0)
+
+
+add = ufunc(arithmetic.add, 2, 1, identity=0, shortcuts=Shortcuts(reductions.sum, cumulative.cumsum, "add"))
+multiply = ufunc(
+    arithmetic.multiply, 2, 1, identity=1, shortcuts=Shortcuts(reductions.prod, cumulative.cumprod, "multiply")
+)
+subtract = ufunc(arithmetic.subtract, 2, 1, shortcuts=Shortcuts(update="subtract"))
+negative = ufunc(arithmetic.negative, 1, 1)
+maximum = ufunc(arithmetic.maximum, 2, 1, shortcuts=Shortcuts(_over(reductions.max), None, "max"))
+minimum = ufunc(arithmetic.minimum, 2, 1, shortcuts=Shortcuts(_over(reductions.min), None, "min"))
+logaddexp = ufunc(exponential.logaddexp, 2, 1, identity=-math.inf)
+logaddexp2 = ufunc(exponential.logaddexp2, 2, 1, identity=-math.inf)
+bitwise_and = ufunc(bitwise.bitwise_and, 2, 1, identity=-1, shortcuts=Shortcuts(_by(_BIT_AND)))
+bitwise_or = ufunc(bitwise.bitwise_or, 2, 1, identity=0, shortcuts=Shortcuts(_by(_BIT_OR)))
+bitwise_xor = ufunc(bitwise.bitwise_xor, 2, 1, identity=0, shortcuts=Shortcuts(_by(_BIT_XOR)))
+logical_and = ufunc(
+    comparison.logical_and, 2, 1, identity=True, shortcuts=Shortcuts(_by(reductions.AND, reductions.nonzero_mask))
+)
+logical_or = ufunc(
+    comparison.logical_or, 2, 1, identity=False, shortcuts=Shortcuts(_by(reductions.OR, reductions.nonzero_mask))
+)
+logical_xor = ufunc(
+    comparison.logical_xor, 2, 1, identity=False, shortcuts=Shortcuts(_by(_BIT_XOR, reductions.nonzero_mask))
+)

@@ -1,0 +1,59 @@
+"""An Array as text: `Array([1., 2.], dtype=float32)`, as JAX prints it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from xlamini.core.avals import ShapedArray
+from xlamini.runtime.conversions import Mixin
+from xlamini.runtime.lifetime import describe
+from xlamini.runtime.to_host import to_numpy
+
+if TYPE_CHECKING:
+    from xlamini.runtime.array import Array
+
+_PREFIX = "Array("
+
+
+class Text(Mixin):
+    """The text of an Array."""
+
+    aval: ShapedArray
+    is_deleted: Callable[[], bool]
+
+    def __repr__(self) -> str:
+        if self.is_deleted():
+            return f"<deleted Array {describe(self)}>"
+        weak = ", weak_type=True" if self.aval.weak_type else ""
+        kind = f"dtype={self.aval.dtype.name}{weak})"
+        if not _is_within_reach(self):
+            return f"{_PREFIX}shape={self.aval.shape}, {kind}"
+        body = _elements(self)
+        width = np.get_printoptions()["linewidth"]
+        last_line = len(body) - body.rfind("\n") + 1
+        # JAX pads where NumPy would break the line; doctests of JAX programs expect the padding.
+        gap = 1 if last_line + len(kind) + 1 <= width else len(_PREFIX)
+        return f"{_PREFIX}{body},{' ' * gap}{kind}"
+
+    def __str__(self) -> str:
+        return str(to_numpy(self)) if _is_within_reach(self) and not self.is_deleted() else repr(self)
+
+    def __format__(self, format_spec: str) -> str:
+        if not _is_within_reach(self):
+            return format(repr(self), format_spec)
+        value = to_numpy(self)
+        return format(value if value.shape else value[()], format_spec)
+
+
+def _is_within_reach(x: Array) -> bool:
+    """Whether this process can read the elements: no part is on devices of other processes alone."""
+    return x.is_fully_addressable or x.is_fully_replicated
+
+
+def _elements(x: Array) -> str:
+    if not x.aval.size:
+        return f"[], shape={x.aval.shape}"
+    return np.array2string(to_numpy(x), prefix=_PREFIX, suffix=",", separator=", ")

@@ -1,0 +1,149 @@
+"""Arrays of other libraries by DLPack: their memory, shared or copied, as an Array."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NoReturn
+
+import numpy as np
+from jaxlib import _jax
+
+from xlamini.core.config import enable_x64
+from xlamini.core.dtypes import as_dtype, canonicalize_dtype
+from xlamini.runtime.array import Array, ArrayImpl
+from xlamini.runtime.devices.platforms import Device
+from xlamini.runtime.dlpack_devices import ON_HOST, device_of
+from xlamini.runtime.sharding import as_sharding
+from xlamini.runtime.to_device import copy_of, device_put_value
+from xlamini.runtime.to_host import to_numpy, without_jax
+from xlamini.runtime.typing import DTypeLike
+from xlamini.runtime.versions import DLPACK_VERSION
+
+_SUPPORTED = frozenset({
+    *(f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)),
+    *("bool", "bfloat16", "float16", "float32", "float64", "complex64", "complex128"),
+})  # fmt: skip
+
+
+def from_dlpack(external_array: Any, device: Any = None, copy: bool | None = None) -> Array:
+    """The Array of an object that has `__dlpack__` and `__dlpack_device__`, as ndarrays and torch's tensors do.
+
+    It shares the object's memory where that is aligned and compact, unless `copy`; what is written there later shows
+    in the Array, so do not write. With copy=False sharing is demanded (ValueError where it cannot be, as for 64-bit
+    values while enable_x64 is off). On another `device` it is a copy. TypeError for other objects, BufferError for what
+    the other library or DLPack cannot hand over.
+
+    >>> import numpy as np
+    >>> from_dlpack(np.ones(2, np.float32))
+    Array([1., 1.], dtype=float32)
+    """
+    if not (hasattr(external_array, "__dlpack__") and hasattr(external_array, "__dlpack_device__")):
+        raise TypeError(
+            f"from_dlpack: an object with __dlpack__ and __dlpack_device__ is needed, got "
+            f"{type(external_array).__name__}; for lists and numbers there is jnp.asarray"
+        )
+    where = None if device is None else as_sharding(device)._device
+    return from_capsule(external_array, copy, where)
+
+
+def is_supported_dtype(dtype: DTypeLike) -> bool:
+    """Whether DLPack knows arrays of this dtype.
+
+    >>> is_supported_dtype("bfloat16"), is_supported_dtype("int4")
+    (True, False)
+    """
+    return as_dtype(dtype).name in _SUPPORTED
+
+
+def from_capsule(external: Any, copy: bool | None, where: Device | None = None) -> ArrayImpl:
+    """The Array of an object with `__dlpack__`; its 64-bit values are narrowed while x64 is off.
+
+    On another device than its own it is a copy. ValueError if it must be copied although `copy` is False.
+    """
+    kind, number = map(int, external.__dlpack_device__())
+    device = _device(kind, number)
+    moved = where is not None and where != device
+    if moved and copy is False:
+        raise ValueError(f"from_dlpack: the array is on {device}, so it must be copied to {where}, but copy=False")
+    array = _narrowed(_array(external, device, kind in ON_HOST, copy), copy)
+    if moved:
+        array = device_put_value(array, where, committed=True)
+    elif copy:
+        array = copy_of(array)
+    # A copy is made in the background, and its source may be written as soon as this returns.
+    return array.block_until_ready() if kind in ON_HOST else array
+
+
+def _array(external: Any, device: Device, on_host: bool, copy: bool | None) -> ArrayImpl:
+    stream = None if on_host else device.get_stream_for_external_ready_events()
+    try:
+        return _in_order(_held(_capsule(external, stream), device, stream, copy), copy)
+    except (_jax.JaxRuntimeError, BufferError) as error:
+        # NumPy arrays that may not be written have no capsule without a version; torch's say what is the matter.
+        if isinstance(error, BufferError) and not isinstance(external, np.ndarray):
+            raise BufferError(f"from_dlpack: {error}") from None
+        if copy is False and math.prod(getattr(external, "shape", (1,))):
+            raise ValueError(f"from_dlpack: this array must be copied, but copy=False: {error}") from None
+        if not on_host:
+            _ask_for_compact(error)
+    return device_put_value(_copied(external), device, committed=True)
+
+
+def _capsule(external: Any, stream: int | None) -> Any:
+    if DLPACK_VERSION is not None:
+        try:
+            return external.__dlpack__(stream=stream, max_version=DLPACK_VERSION)
+        except TypeError:  # made before capsules had versions
+            pass
+    return external.__dlpack__(stream=stream)
+
+
+def _held(capsule: Any, device: Device, stream: int | None, copy: bool | None) -> Any:
+    return without_jax(lambda _: _jax.dlpack_managed_tensor_to_buffer(capsule, device, stream, copy), None)  # type: ignore[arg-type]
+
+
+def _in_order(array: ArrayImpl, copy: bool | None) -> ArrayImpl:
+    """The array with its elements row by row in memory, as all programs take them; ValueError if it may not be copied.
+
+    A transposed array of another library keeps its order, which a program would misread.
+    """
+    layout = str(array._pjrt_layout).strip("{}").partition(":")[0]  # type: ignore[attr-defined]
+    if array.ndim < 2 or layout == ",".join(map(str, range(array.ndim)[::-1])):
+        return array
+    if copy is False:
+        raise ValueError("from_dlpack: this array is transposed in memory, so it must be copied, but copy=False")
+    return device_put_value(np.array(to_numpy(array), order="C"), array.device, committed=True, aval=array.aval)
+
+
+def _copied(external: Any) -> np.ndarray:
+    """The elements of what lies scattered in the host's memory, by NumPy."""
+    if isinstance(external, np.ndarray):
+        return np.array(external)
+    try:
+        return np.from_dlpack(external).copy()
+    except (RuntimeError, BufferError) as error:  # a dtype that NumPy has not
+        _ask_for_compact(error)
+
+
+def _ask_for_compact(error: Exception) -> NoReturn:
+    raise BufferError(f"from_dlpack: {error} Make the array compact first, as x.contiguous() does") from None
+
+
+def _device(kind: int, number: int) -> Device:
+    found = device_of(kind, number)
+    if found is None:
+        raise TypeError(f"from_dlpack: the array is on a device of DLPack's kind {kind}, which is not here; copy it")
+    return found
+
+
+def _narrowed(array: ArrayImpl, copy: bool | None) -> ArrayImpl:
+    dtype = array.aval.dtype
+    narrow = dtype if enable_x64.value else canonicalize_dtype(dtype)
+    if narrow == dtype:
+        return array
+    if copy is False:
+        raise ValueError(
+            f"from_dlpack: {dtype} becomes {narrow} while enable_x64 is off, which is a copy, but copy=False; set "
+            "config.update('jax_enable_x64', True)"
+        )
+    return device_put_value(to_numpy(array).astype(narrow), array.device, committed=True)

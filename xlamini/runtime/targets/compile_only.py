@@ -1,0 +1,80 @@
+"""Programs compiled for devices that are not here: they can be read and kept, and not run."""
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NoReturn
+
+from jaxlib import _jax
+
+from xlamini.core.avals import ShapedArray
+from xlamini.core.errors import DeviceNotHereError, PlatformError
+from xlamini.runtime.executable import CompiledModule, CompilerOptions, compile_options
+from xlamini.runtime.hlo.translation import optimized_cost
+from xlamini.runtime.meshes.program_placement import Place, devices_of
+from xlamini.runtime.sharding import DeviceList
+from xlamini.runtime.targets.topology import Target, target_of
+
+
+def compile_elsewhere(
+    module: Any,
+    *,
+    name: str,
+    calls_python: bool,
+    place: Place,
+    in_avals: Sequence[ShapedArray],
+    out_avals: Sequence[ShapedArray],
+    donated: Iterable[int],
+    compiler_options: CompilerOptions | None,
+) -> Unloaded:
+    """Compile a StableHLO module for a target's devices; the last five arguments are those of `compile_module`.
+
+    Raises:
+      PlatformError: it calls Python functions, which there are none of on another machine.
+      JaxRuntimeError: XLA cannot compile it, or does not know an option.
+    """
+    if calls_python:
+        raise PlatformError(
+            f"{name} calls Python functions while it runs (pure_callback, io_callback, debug.print, …), which a device "
+            "of another machine cannot; leave these calls out of what is compiled for a target"
+        )
+    devices = devices_of(place)
+    made = place.client.compile(module, DeviceList(devices), compile_options(devices, compiler_options or {}))
+    return Unloaded(made, place, in_avals, out_avals, frozenset(donated), name)
+
+
+class Unloaded(CompiledModule):
+    """A program compiled for some `devices` of a `target`; `place`, the first step of a call, raises."""
+
+    __slots__ = ("devices", "name", "target")
+
+    def __init__(
+        self,
+        made: Any,
+        place: Place,
+        in_avals: Sequence[ShapedArray],
+        out_avals: Sequence[ShapedArray],
+        donated: frozenset[int],
+        name: str,
+    ):
+        super().__init__(made, place, in_avals, out_avals, donated)
+        self.name, self.devices = name, devices_of(place)
+        self.target: Target | None = target_of(self.devices[0])
+
+    def place(self, values: Sequence[Any]) -> NoReturn:
+        """DeviceNotHereError: there is no device to put values on."""
+        where = "a device" if self.target is None else f"{self.target.name} ({self.target.device_kind})"
+        raise DeviceNotHereError(
+            f"{self.name} was compiled for {where}, which is not here, so it cannot be called; write serialize() to a "
+            "file and xlamini.load it on a machine that has the device, or compile() without a target to run it here"
+        )
+
+    def call(self, arrays: Sequence[Any], committed: bool = False) -> NoReturn:
+        """DeviceNotHereError, as for `place`."""
+        self.place(arrays)
+
+    def cost_analysis(self) -> dict[str, float]:
+        """XLA's estimates; where the platform's compiler has none, those of XLA's common analysis."""
+        try:
+            return self.loaded.cost_analysis()
+        except _jax.JaxRuntimeError:
+            return optimized_cost(self.loaded)

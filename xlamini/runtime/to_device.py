@@ -1,0 +1,196 @@
+"""Onto a device: Python and NumPy values and Arrays become Arrays there.
+
+A NumPy array is copied, so that changing it afterwards does not change the Array. 64-bit values are
+narrowed while x64 is off. A Python number makes a weakly typed Array.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+from jaxlib import _jax
+
+from xlamini.core.avals import ShapedArray
+from xlamini.core.config import enable_x64
+from xlamini.core.dtypes import check_fits, dtype_of, python_scalar_dtypes
+from xlamini.core.errors import DeviceNotHereError
+from xlamini.runtime.lifetime import check_alive
+from xlamini.runtime.meshes.named_sharding import split_by
+from xlamini.runtime.sharding import Sharding, SingleDeviceSharding, as_sharding, default_sharding
+from xlamini.runtime.to_host import parts_of, to_numpy
+
+ArrayImpl = _jax.ArrayImpl
+
+_NUMPY = (np.ndarray, np.generic)
+_NUMBERS = (bool, int, float, complex)
+_COPY = _jax.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
+_ALIGNMENT = 64
+"""Bytes; XLA's CPU client shares no memory that begins elsewhere."""
+
+
+def device_put_value(
+    x: Any,
+    where: Any = None,
+    *,
+    committed: bool | None = None,
+    aval: ShapedArray | None = None,
+) -> ArrayImpl:
+    """An Array with the value of `x` on a device.
+
+    Args:
+      x: an Array, an ndarray, or a NumPy or Python scalar.
+      where: a device or a sharding. None leaves an Array where it is; other values go to the
+        default device.
+      committed: whether the Array is bound to its place; by default, if `where` is given.
+      aval: the type of the result, if it shall not follow from `x`.
+
+    Raises:
+      TypeError: an Array cannot hold `x`.
+      OverflowError: a Python int is out of its dtype's range.
+    """
+    if isinstance(x, ArrayImpl):
+        return _put_array(x, where, committed, aval)
+    if hasattr(x, "put_words"):
+        return x.put_words(where, committed)
+    sharding = default_sharding() if where is None else as_sharding(where)
+    bound = where is not None if committed is None else committed
+    if isinstance(x, _NUMPY):
+        return _put_ndarray(np.asarray(x), sharding, bound, aval)
+    if aval is None and type(x) in python_scalar_dtypes:
+        return _put_scalar(x, sharding, bound)
+    number, aval = _number(x), aval or _scalar_aval(x)
+    if isinstance(x, int) and not -(2**31) <= x < 2**31:  # NumPy would wrap it around
+        check_fits(x, aval.dtype)
+    return _put_ndarray(number, sharding, bound, aval)
+
+
+def _put(aval: ShapedArray, sharding: Any, *how: Any) -> ArrayImpl:
+    if aval.split is not None or not isinstance(sharding, SingleDeviceSharding):
+        aval = aval.divided(split_by(sharding, aval.ndim))
+    try:
+        return _jax.batched_device_put(aval, sharding, *how)
+    except _jax.JaxRuntimeError as error:
+        if "compile-only client" not in str(error):
+            raise
+        kind = sharding._internal_device_list[0].device_kind
+        raise DeviceNotHereError(
+            f"a {kind} of a target holds no arrays, as it is not here; compile for it with arguments that are here"
+        ) from None
+
+
+def _put_ndarray(
+    x: np.ndarray, sharding: Sharding, committed: bool, aval: ShapedArray | None
+) -> ArrayImpl:
+    if aval is None:
+        aval = ShapedArray(x.shape, _held_as(x.dtype))
+    if not isinstance(sharding, SingleDeviceSharding):
+        return _put_parts(x, sharding, committed, aval)
+    if x.dtype is not aval.dtype:
+        with np.errstate(over="ignore", invalid="ignore"):
+            x = x.astype(aval.dtype)
+    return _put(aval, sharding, [x], [sharding._device], committed, False, _COPY, True)
+
+
+def _put_parts(x: np.ndarray, sharding: Any, committed: bool, aval: ShapedArray) -> ArrayImpl:
+    """Its part to each device; on a CPU, those that hold the same part share the memory of one copy.
+
+    The copy is made here: jaxlib fails to make one where some devices, but not all, hold the same part.
+    """
+    wanted = sharding.addressable_devices_indices_map(aval.shape)
+    different = {str(index): index for index in wanted.values()}
+    copies = {name: _aligned_copy(x[index], aval.dtype) for name, index in different.items()}
+    parts = [copies[str(index)] for index in wanted.values()]
+    return _put(aval, sharding, parts, list(wanted), committed, False, _jax.HostBufferSemantics.ZERO_COPY, True)
+
+
+def _aligned_copy(x: np.ndarray, dtype: Any) -> np.ndarray:
+    """A copy of some dtype where XLA can read it in place: it copies what begins elsewhere, for each device anew."""
+    held = np.empty(x.size * dtype.itemsize + _ALIGNMENT, np.uint8)
+    start = -held.ctypes.data % _ALIGNMENT
+    copy = held[start : start + x.size * dtype.itemsize].view(dtype).reshape(x.shape)
+    with np.errstate(over="ignore", invalid="ignore"):
+        np.copyto(copy, x, casting="unsafe")
+    return copy
+
+
+def _put_scalar(x: Any, sharding: Sharding, committed: bool) -> ArrayImpl:
+    aval, devices = _scalar_aval(x), sharding._internal_device_list.addressable_device_list
+    sharding.shard_shape(())
+    try:
+        return _put(aval, sharding, [x] * len(devices), list(devices), committed, False, _COPY, enable_x64.value)
+    except _jax.JaxRuntimeError:
+        check_fits(x, aval.dtype)
+        raise
+
+
+def _scalar_aval(x: Any) -> ShapedArray:
+    return ShapedArray((), dtype_of(x), not isinstance(x, bool))
+
+
+def _number(x: Any) -> np.ndarray:
+    if isinstance(x, _NUMBERS):
+        return np.asarray(x)
+    raise TypeError(
+        f"an Array cannot hold a value of type {type(x).__name__}; "
+        "pass an array or a number, or make it one with xlamini.numpy.asarray"
+    )
+
+
+_held: dict[np.dtype, tuple[np.dtype, np.dtype]] = {}
+
+
+def _held_as(dtype: np.dtype) -> np.dtype:
+    """The dtype of the Array for an ndarray's; TypeError for one that no Array can have."""
+    found = _held.get(dtype)
+    if found is None:
+        native = dtype.newbyteorder("=")
+        with enable_x64(False):
+            narrow = dtype_of(np.empty((), native))
+        found = _held[dtype] = (narrow, native)
+    return found[enable_x64.value]
+
+
+def _put_array(
+    x: ArrayImpl, where: Any, committed: bool | None, aval: ShapedArray | None
+) -> ArrayImpl:
+    check_alive(x)
+    sharding = x._sharding if where is None else as_sharding(where)
+    bound: bool = x._committed or where is not None if committed is None else committed
+    if bound == x._committed and aval is None and sharding == x._sharding:
+        return x
+    if isinstance(sharding, SingleDeviceSharding) and isinstance(x._sharding, SingleDeviceSharding):
+        return _put(aval or x.aval, sharding, [x], [sharding._device], bound)
+    numbers = parts_to_move(x._sharding, sharding, x.aval.shape)
+    if numbers is None:
+        return _put_ndarray(to_numpy(x), sharding, bound, aval or x.aval)
+    held, devices = parts_of(x), sharding._internal_device_list.addressable_device_list
+    return _put(aval or x.aval, sharding, [held[n] for n in numbers], list(devices), bound)
+
+
+@functools.lru_cache(4096)
+def parts_to_move(source: Sharding, target: Sharding, shape: tuple[int, ...]) -> list[int] | None:
+    """For each device of `target` which part of an array in `source` it needs: its own, if it has it.
+
+    None if it needs other parts than those that devices of this process hold.
+    """
+    held: dict[str, dict[Any, int]] = {}
+    for number, (device, index) in enumerate(source.addressable_devices_indices_map(shape).items()):
+        held.setdefault(str(index), {})[device] = number
+    wanted = [(d, held.get(str(i))) for d, i in target.addressable_devices_indices_map(shape).items()]
+    if any(holders is None for _, holders in wanted):
+        return None
+    return [holders.get(d, min(holders.values())) for d, holders in wanted if holders]
+
+
+def assembled(aval: ShapedArray, sharding: Any, parts: list[ArrayImpl]) -> ArrayImpl:
+    """The Array of these parts, which lie on the devices of this process that the sharding has, in its order."""
+    return ArrayImpl(aval.divided(split_by(sharding, aval.ndim)), sharding, parts, True, True)
+
+
+def copy_of(x: ArrayImpl) -> ArrayImpl:
+    """An Array of its own with the value of `x`, in the same place."""
+    check_alive(x)
+    devices = list(x._sharding._internal_device_list.addressable_device_list)
+    return _put(x.aval, x._sharding, parts_of(x), devices, x._committed, True)

@@ -1,0 +1,200 @@
+"""A look into the folder of compiled programs that processes share, why a program is not in it, and how to empty it.
+
+The folder is what flag `compilation_cache_dir` names, or the environment variable XLAMINI_COMPILATION_CACHE_DIR;
+`docs/cache.md` has the other flags and what a program is known by.
+
+>>> xlamini.cache.directory() is None  # off, as it is unless somebody asks for it
+True
+"""
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from xlamini.core.config import programs_are_kept
+from xlamini.runtime.files import disk_cache as _disk
+from xlamini.runtime.files.disk_cache import Stats as Stats
+from xlamini.runtime.files.disk_entry import Damaged, read_header
+from xlamini.runtime.files.disk_key import Key
+from xlamini.staging.aot.stages import Wrapped
+from xlamini.staging.compile.compile_cache import about, key_of
+from xlamini.staging.compile.program import LoweredProgram
+from xlamini.staging.run.jit import jit
+from xlamini.staging.trace.arguments import check_callable
+
+Path = str | os.PathLike[str]
+
+__all__ = ["Entry", "Stats", "clear", "directory", "entries", "explain", "stats"]
+
+
+class Entry(NamedTuple):
+    """A program in the folder.
+
+    `name` is the function's; `size` is in bytes; `made` and `used` are seconds since 1970; `compile_seconds` is what it
+    took to lower and compile. `parts` is all that it depends on, by name; `about` are its types and how many equations
+    of each kind it has.
+    """
+
+    name: str
+    path: str
+    size: int
+    made: float
+    used: float
+    compile_seconds: float
+    parts: dict[str, str]
+    about: dict[str, Any]
+
+    def __repr__(self) -> str:
+        return (
+            f"<{self.name}: {_size(self.size)}, compiled in {self.compile_seconds:.2g} s, made {_date(self.made)}, "
+            f"used {_date(self.used)}>"
+        )
+
+
+def directory() -> str | None:
+    """The folder's absolute path; None while the cache is off. ValueError for an address that is no folder.
+
+    >>> xlamini.cache.directory()
+    """
+    return _disk.folder()
+
+
+def stats() -> Stats:
+    """What the cache did in this process: hits, misses, programs stored, files refused, bytes, seconds.
+
+    `seconds_saved` is what the programs that were loaded had taken to compile, less the time to load them.
+
+    >>> xlamini.cache.stats().refused
+    0
+    """
+    return _disk.stats()
+
+
+def entries(directory: Path | None = None) -> list[Entry]:
+    """The programs in the folder, or in another one; those used last come first. What cannot be read is left out.
+
+    >>> xlamini.cache.entries("/no/such/folder")
+    []
+    """
+    found = [_entry(item) for item in _disk.held(_where("entries", directory))]
+    return sorted((e for e in found if e is not None), key=lambda entry: -entry.used)
+
+
+def clear(directory: Path | None = None) -> int:
+    """Remove all programs from the folder, or from another one; how many there were. Other files stay.
+
+    >>> xlamini.cache.clear("/no/such/folder")
+    0
+    """
+    return _disk.clear(_where("clear", directory))
+
+
+def explain(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> str:
+    """Whether the program of a function for arguments of these types is in the folder; if not, why not.
+
+    `fun` is jitted or not. It is traced, and neither compiled nor run. For a program that is not there, the entry most
+    like it is compared part by part.
+
+    >>> xlamini.cache.explain(lambda x: x + 1, 2.0)
+    'the cache is off: name a folder with config.update("jax_compilation_cache_dir", ...)'
+    """
+    if not programs_are_kept():
+        return 'the cache is off: name a folder with config.update("jax_compilation_cache_dir", ...)'
+    check_callable("explain", fun)
+    function: Any = fun if isinstance(fun, Wrapped) else jit(fun)
+    lowered = function.trace(*args, **kwargs).lower()
+    program, known = lowered._program, key_of(lowered._program, lowered._options)
+    if known is None:
+        return f"{program.name} calls Python functions, which other processes have not: such a program is never kept"
+    everything = entries()
+    here = _disk.path_of(known)
+    for entry in everything:
+        if entry.path == here:
+            return f"{program.name} is in the cache: {entry}"
+    return _missed(program, known, everything)
+
+
+def _missed(program: LoweredProgram, known: Key, others: list[Entry]) -> str:
+    if not others:
+        return f"{known.name} is not in the cache, which is empty"
+    described = about(program.pruned)
+    nearest = min(others, key=lambda entry: _distance(entry, known, described))
+    differences = "\n".join(f"  {line}" for line in _differences(nearest, known, described))
+    return f"{known.name} is not in the cache; most like it is {nearest}, which differs in\n{differences}"
+
+
+def _distance(entry: Entry, known: Key, described: dict[str, Any]) -> tuple:
+    return (
+        sum(entry.parts.get(name) != value for name, value in known.parts.items()),
+        entry.name != known.name,
+        entry.about["arguments"] != described["arguments"],
+        sum(map(abs, _more(described, entry).values())),
+    )
+
+
+def _differences(entry: Entry, known: Key, described: dict[str, Any]) -> list[str]:
+    found = []
+    for name, value in known.parts.items():
+        other = entry.parts.get(name)
+        if name == "program" and other != value:
+            found += _of_programs(entry, described)
+        elif other != value:
+            found.append(f"{name}: {value or 'none'}; there {other or 'none'}")
+    return found
+
+
+def _of_programs(entry: Entry, described: dict[str, Any]) -> list[str]:
+    found = [
+        f"the types of the {what}: {described[what]}; there {entry.about[what]}"
+        for what in ("arguments", "results")
+        if described[what] != entry.about[what]
+    ]
+    more = {name: count for name, count in _more(described, entry).items() if count}
+    if more:
+        found.append(f"equations: {', '.join(f'{count:+d} {name}' for name, count in sorted(more.items()))}")
+    return found or ["equations: as many of each kind, but in another order or with other parameters"]
+
+
+def _more(described: dict[str, Any], entry: Entry) -> Counter[str]:
+    """How many more equations of each kind there are here than in an entry."""
+    more = Counter(described["equations"])
+    more.subtract(entry.about["equations"])
+    return more
+
+
+def _where(what: str, given: Path | None) -> str:
+    if given is not None and not isinstance(given, str | os.PathLike):
+        raise TypeError(f"{what}: directory must be a path, such as '/path/of/a/folder', got {given!r}")
+    found = _disk.folder() if given is None else os.fspath(given)
+    if found is None:
+        raise ValueError(f"{what}: the cache is off; name a folder: {what}('/path/of/a/folder')")
+    return found
+
+
+def _entry(item: _disk.Held) -> Entry | None:
+    try:
+        with open(item.path, "rb") as file:
+            header = read_header(file)
+    except (OSError, Damaged):
+        return None
+    return Entry(
+        header["name"],
+        item.path,
+        item.size,
+        header["made"],
+        item.used,
+        header["seconds"],
+        header["parts"],
+        header["about"],
+    )
+
+
+def _size(count: int) -> str:
+    return f"{count / 2**20:.2f} MB" if count >= 2**17 else f"{count / 2**10:.1f} kB"
+
+
+def _date(seconds: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(seconds))

@@ -1,0 +1,1 @@
+"""Calls of jaxprs: the base of all higher-order primitives, the primitive `jit`, and the rules of calls."""

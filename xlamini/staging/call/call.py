@@ -1,0 +1,67 @@
+"""The `jit` primitive: a call of a jaxpr.
+
+Every rewrite of a call is a call of the rewritten jaxpr. As rewrites are remembered on the jaxpr, a function that is
+called many times is differentiated, batched and lowered once.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from xlamini.core.avals import ShapedArray
+from xlamini.core.jaxpr import Jaxpr, close_over
+from xlamini.core.primitive import Axis
+from xlamini.interpreters.batch import batch
+from xlamini.interpreters.dce import dce
+from xlamini.staging.call.call_rules import Run, in_halves, linearized, pushed, transposed
+from xlamini.staging.call.higher_order import HigherOrder
+
+
+class Call(HigherOrder):
+    """A call; the params besides `jaxpr` are passed on to the calls that the rewrites make."""
+
+    name = "jit"
+    called = "jaxpr"
+    shares_names = True
+
+    def shape_rule(self, *avals: ShapedArray, jaxpr: Jaxpr, **params: Any) -> list[ShapedArray]:
+        return jaxpr.out_avals
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, jaxpr: Jaxpr, **params: Any) -> Any:
+        return pushed(self.run(params), jaxpr, primals, tangents)
+
+    def transpose(self, cts: Sequence[Any], *operands: Any, jaxpr: Jaxpr, **params: Any) -> list[Any]:
+        return transposed(self.run(params), jaxpr, cts, operands)
+
+    def batch(
+        self, axis: Axis, operands: Sequence[Any], dims: Sequence[int | None], *, jaxpr: Jaxpr, **params: Any
+    ) -> Any:
+        batched, out_dims = batch(jaxpr, axis, tuple(dims))
+        return self.bind(*operands, jaxpr=batched, **params), out_dims
+
+    def lower(self, ctx: Any, *operands: Any, jaxpr: Jaxpr, name: str, kept: bool = False, **params: Any) -> Any:
+        return ctx.call(jaxpr, operands, name, kept)
+
+    def linearize(self, primals: Sequence[Any], tangents: Sequence[Any], *, jaxpr: Jaxpr, **params: Any) -> Any:
+        return linearized(self.run(params), jaxpr, primals, tangents)
+
+    def partial_eval(self, unknown: Sequence[bool], operands: Sequence[Any], *, jaxpr: Jaxpr, **params: Any) -> Any:
+        return in_halves(self.run(params), jaxpr, unknown, operands)
+
+    def dce(self, used: Sequence[bool], params: dict[str, Any]) -> Any:
+        jaxpr, used_inputs = dce(params["jaxpr"], tuple(used))
+        return list(used_inputs), list(used), {**params, "jaxpr": jaxpr}
+
+    def with_captured(self, operands: Sequence[Any], params: dict[str, Any]) -> Any:
+        jaxpr = params["jaxpr"]
+        return [*jaxpr.consts, *operands], {**params, "jaxpr": close_over(jaxpr)}
+
+    def shown_params(self, params: dict[str, Any]) -> dict[str, Any]:
+        return {"name": params["name"], **super().shown_params(params)}
+
+    def run(self, params: dict[str, Any]) -> Run:
+        """How the rules of derivatives run the jaxprs that they make."""
+        return lambda jaxpr, operands: self.bind(*operands, jaxpr=jaxpr, **params)
+
+
+jit_p = Call()

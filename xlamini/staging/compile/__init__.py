@@ -1,0 +1,1 @@
+"""Compilation: from a jaxpr to an executable, placed, outlined, lowered, and cached on disk."""

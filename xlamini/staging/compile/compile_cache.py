@@ -1,0 +1,118 @@
+"""Programs kept on disk: what a program is known by there; taking it from there; putting it there.
+
+A program is known by its equations, so one that is there is not lowered. A program that calls Python functions is never
+kept: another process has not these functions.
+"""
+from __future__ import annotations
+
+import hashlib
+import time
+from collections import Counter
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from xlamini.core.config import persistent_cache_min_compile_time_secs, programs_are_keyed_by_module
+from xlamini.core.digest import NoDigest, digest
+from xlamini.core.errors import JaxRuntimeError
+from xlamini.core.jaxpr import Jaxpr, subjaxprs
+from xlamini.runtime.executable import Executable, check_options, load_program
+from xlamini.runtime.files import disk_cache
+from xlamini.runtime.files.disk_key import Key, key, module_key
+from xlamini.runtime.host_memory import memory_needed
+from xlamini.runtime.meshes.program_placement import devices_of
+from xlamini.staging.compile.compiling import Options, compiled, io_of
+
+if TYPE_CHECKING:
+    from xlamini.staging.compile.program import LoweredProgram
+
+
+def stored_executable(program: LoweredProgram, options: Options) -> Executable:
+    """Load a program from disk, or compile it and put it there."""
+    known = key_of(program, options)
+    if known is None:
+        return compiled(program, options)
+    found = _loaded(program, options, known)
+    return _kept(program, options, known) if found is None else found
+
+
+def key_of(program: LoweredProgram, options: Options) -> Key | None:
+    """What the program is known by on disk; None for one that calls Python functions."""
+    check_options(options or {})
+    if programs_are_keyed_by_module():
+        return _module_key(program, options)
+    try:
+        code = digest(program.pruned)
+    except NoDigest:
+        # Something in it is of this process alone, so it is known by what it is lowered to.
+        if program.host_callbacks:
+            return None
+        text = program.module.operation.get_asm(enable_debug_info=False)
+        code = f"module {hashlib.sha256(text.encode()).hexdigest()}"
+    donated = " ".join(f"{i}->{a}" for i, a in enumerate(program.aliases) if a is not None)
+    return key(program.name, code, donated, _meaning(program), program.device, options)
+
+
+def _module_key(program: LoweredProgram, options: Options) -> Key | None:
+    if program.host_callbacks:
+        return None
+    text = program.module.operation.get_asm(enable_debug_info=False)
+    return module_key(program.name, text, devices_of(program.device), options)
+
+
+def _meaning(program: LoweredProgram) -> dict[str, Any]:
+    """Flags that its lowering may look at."""
+    return {**program.flags, "outlining": program.outlines}
+
+
+def _loaded(program: LoweredProgram, options: Options, known: Key) -> Executable | None:
+    start = time.perf_counter()
+    found = disk_cache.find(known)
+    if found is None:
+        return None
+    header, serialized = found
+    try:
+        executable = load_program(serialized, **io_of(program, options))
+    except JaxRuntimeError as error:
+        disk_cache.refuse(known, error)
+        return None
+    executable.memory_needed = header["about"].get("memory")
+    disk_cache.used(known, header, time.perf_counter() - start)
+    return executable
+
+
+def _kept(program: LoweredProgram, options: Options, known: Key) -> Executable:
+    """Compile it, and put it on disk if that took long enough."""
+    start = time.perf_counter()
+    executable = compiled(program, options)
+    seconds = time.perf_counter() - start
+    if seconds >= persistent_cache_min_compile_time_secs.value:
+        _store(program, executable, known, seconds)
+    return executable
+
+
+def _store(program: LoweredProgram, executable: Executable, known: Key, seconds: float) -> None:
+    described, platform = about(program.pruned), program.device.platform
+    if platform == "cpu":
+        described["memory"] = memory_needed(executable)
+    try:
+        serialized = executable.serialize()
+    except JaxRuntimeError as error:
+        disk_cache.report(platform, f"programs of platform {platform} cannot be stored: {error}", error)
+        return
+    disk_cache.store(known, serialized, seconds, described)
+
+
+def about(jaxpr: Jaxpr) -> dict[str, Any]:
+    """A program's types and how many equations of each kind it has, for people who compare programs."""
+    return {
+        "arguments": " ".join(map(str, jaxpr.in_avals)),
+        "results": " ".join(map(str, jaxpr.out_avals)),
+        "equations": dict(Counter(_names(jaxpr)).most_common()),
+    }
+
+
+def _names(jaxpr: Jaxpr) -> Iterator[str]:
+    for eqn in jaxpr.eqns:
+        yield eqn.primitive.name
+        for inner in subjaxprs(eqn):
+            yield from _names(inner)

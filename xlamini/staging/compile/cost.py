@@ -1,0 +1,42 @@
+"""What a compiled program costs: XLA's estimate or our count."""
+from __future__ import annotations
+
+from xlamini.core.errors import JaxRuntimeError
+from xlamini.core.jaxpr import Jaxpr
+from xlamini.interpreters.dce import dce
+from xlamini.interpreters.physical import physical
+from xlamini.runtime.executable import CompiledModule
+from xlamini.staging.call.higher_order import cost_of
+
+SOURCES = (None, "xla", "xlamini")
+
+
+class CostAnalysis(dict[str, float]):
+    """A program's cost by name; `source` is "xla" for XLA's estimate, "xlamini" for our count of its equations."""
+
+    def __init__(self, costs: dict[str, float], source: str):
+        super().__init__(costs)
+        self.source = source
+
+
+def cost_of_program(executable: CompiledModule, jaxpr: Jaxpr, source: str | None = None) -> CostAnalysis:
+    """The cost of an executable that came from a jaxpr; ValueError for a source that is not known."""
+    if source not in SOURCES:
+        raise ValueError(f"cost_analysis: source must be 'xla', 'xlamini' or None, got {source!r}")
+    if source != "xlamini":
+        try:
+            return CostAnalysis(executable.cost_analysis(), "xla")
+        except JaxRuntimeError:
+            if source == "xla":
+                raise
+    return counted(jaxpr)
+
+
+def counted(jaxpr: Jaxpr) -> CostAnalysis:
+    """Our count: what each equation computes, reads and writes, as if nothing were fused; loops step by step."""
+    cost = cost_of(_needed(jaxpr))
+    return CostAnalysis({"flops": float(cost.flops), "bytes accessed": float(cost.bytes)}, "xlamini")
+
+
+def _needed(jaxpr: Jaxpr) -> Jaxpr:
+    return dce(physical(jaxpr), (True,) * len(jaxpr.outvars))[0]

@@ -1,0 +1,1 @@
+"""Execution: jit's dispatch, eager primitives, eager transformations run as one program."""

@@ -1,0 +1,52 @@
+"""One primitive at a time: how `bind` runs when nothing is being traced.
+
+Each primitive keeps, for each set of params, a C++ dispatched program of its single equation.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from xlamini.core.config import disable_jit
+from xlamini.core.jaxpr import Literal
+from xlamini.core.primitive import Primitive
+from xlamini.staging.run import program_cache
+from xlamini.staging.run.jit import jit
+
+MAX_PROGRAMS = 1024
+"""How many programs a primitive keeps, one for each set of params."""
+
+
+def evaluate_primitive(primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> Any:
+    """Run one equation now."""
+    values = [_number(x) if type(x) is Literal else x for x in operands]
+    if primitive.called is not None:
+        return program_cache.run(params[primitive.called], values)
+    if primitive.higher_order:
+        return program_cache.run_equation(primitive, values, params)
+    key = tuple(params.items())
+    run = primitive.executables.get(key)
+    if run is None:
+        if len(primitive.executables) >= MAX_PROGRAMS:
+            primitive.executables.clear()
+        run = primitive.executables[key] = _program(primitive, params)
+    if not disable_jit.value:
+        return run(*values)
+    with disable_jit(False):  # somebody has to run the single operations
+        return run(*values)
+
+
+def _program(primitive: Primitive, params: dict[str, Any]) -> Any:
+    def equation(*operands: Any) -> Any:
+        return primitive.bind(*operands, **params)
+
+    equation.__name__ = primitive.name
+    return jit(equation)
+
+
+def _number(literal: Literal) -> Any:
+    """The number of a literal, a Python number if it is weakly typed."""
+    value = literal.val
+    return value.item() if literal.aval.weak_type and isinstance(value, np.generic) else value

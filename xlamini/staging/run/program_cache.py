@@ -1,0 +1,216 @@
+"""Eager transformations run as one program, recognised by its structure.
+
+`grad(f)(x)` outside jit traces and rewrites on every call, but compiles only what it has not seen: the executable is
+found by a hash of the program. A program that Python control flow makes once and never again is not worth compiling
+whole; where its single operations have been compiled before, it runs one by one the first time.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, NamedTuple
+
+from xlamini.core.avals import ShapedArray
+from xlamini.core.dtypes import float0
+from xlamini.core.jaxpr import Jaxpr, Literal, Var, close_over, once
+from xlamini.core.primitive import Primitive
+from xlamini.core.rewriting import rewrite
+from xlamini.core.structure import executable_key, executable_params
+from xlamini.core.tracer import aval_of, build, state
+from xlamini.interpreters.dce import dce
+from xlamini.interpreters.evaluate import evaluate
+from xlamini.primitives.convert import convert
+from xlamini.runtime.to_device import device_put_value
+from xlamini.staging.compile.placement import placement, shardings_in
+from xlamini.staging.compile.program import LoweredProgram, Program
+from xlamini.staging.run.lift_literals import numbers_apart
+from xlamini.staging.trace.trace_cache import is_traced_once
+
+MAX_PROGRAMS = 2048
+
+Key = tuple[Hashable, Any]
+"""A program's structure and its device."""
+
+
+class Routed(NamedTuple):
+    """A program that computes each output once, and where the outputs asked for come from.
+
+    `routes[i]` is an output's number, or `~k` for input k.
+    """
+
+    jaxpr: Jaxpr
+    routes: tuple[int, ...]
+
+
+_programs: dict[Any, Program] = {}
+_equations: dict[Any, Jaxpr] = {}
+_seen: dict[int, None] = {}
+"""The hashes of keys that have been met, since a key is as long as its program."""
+
+
+def apply(jaxpr: Jaxpr, operands: Sequence[Any]) -> list[Any]:
+    """A jaxpr's outputs: its equations join the program being traced, or it runs as one program.
+
+    Operands may differ in weak type from the jaxpr's inputs, as tangents do that a user gave.
+    """
+    if state.builder is None:
+        return run(close_over(jaxpr), [*jaxpr.consts, *operands])
+    typed = [convert(x, v.aval.dtype, v.aval.weak_type) for x, v in zip(operands, jaxpr.invars, strict=True)]
+    return evaluate(jaxpr, typed)
+
+
+def as_one_program(fun: Callable[..., Sequence[Any]], operands: Sequence[Any], name: str = "") -> list[Any]:
+    """`fun(*operands)`, flat: inlined when tracing, else traced and run as one program."""
+    if state.builder is not None:
+        return list(fun(*operands))
+    jaxpr, captured = build(fun, [aval_of(x) for x in operands], name)
+    return run(close_over(jaxpr), [*captured, *operands])
+
+
+def transformed(
+    program: Callable[..., Sequence[Any]], jaxpr: Jaxpr, options: tuple, operands: Sequence[Any], name: str = ""
+) -> list[Any]:
+    """`program(jaxpr, *options, operands)`, flat: inlined when tracing, else run as one program, called like the jaxpr.
+
+    `program` looks at nothing but its arguments, so it is made into a jaxpr once for each jaxpr, options and types.
+    """
+    if is_traced_once():
+        return list(program(jaxpr, *options, operands))
+    whole = _whole(jaxpr, program, options, tuple(map(aval_of, operands)), name or jaxpr.name)
+    if state.builder is not None:
+        return evaluate(whole, operands)
+    return run(close_over(whole), [*whole.consts, *operands])
+
+
+@rewrite
+def _whole(
+    jaxpr: Jaxpr, program: Callable[..., Sequence[Any]], options: tuple, avals: tuple[ShapedArray, ...], name: str
+) -> Jaxpr:
+    return build(lambda *operands: program(jaxpr, *options, operands), avals, name)[0]
+
+
+def run_equation(primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> list[Any]:
+    """Run one equation with jaxprs in its params now; the program around it is made once for all that run alike."""
+    avals = tuple(map(aval_of, operands))
+    key = primitive, executable_params(params), avals
+    jaxpr = _equations.get(key)
+    if jaxpr is None:
+        jaxpr = build(lambda *xs: primitive.bind(*xs, **params), avals, primitive.name)[0]
+        _remember(_equations, key, jaxpr)
+    return run(jaxpr, operands)
+
+
+def run(jaxpr: Jaxpr, inputs: Sequence[Any]) -> list[Any]:
+    """Run a jaxpr now; an output that is an input is passed on, not copied."""
+    routed = _routed(jaxpr)
+    outs = _run(routed.jaxpr, inputs) if routed.jaxpr.outvars or routed.jaxpr.effects else []
+    found = [outs[r] if r >= 0 else inputs[~r] for r in routed.routes]
+    return [_as_array(x, aval) for x, aval in zip(found, jaxpr.out_avals, strict=True)]
+
+
+def _as_array(x: Any, aval: ShapedArray) -> Any:
+    """A result as an array of its type, also where the program returns a number or the caller's ndarray."""
+    if type(x) is Literal:
+        return device_put_value(x.val, aval=aval)
+    if aval.dtype == float0:
+        return x
+    found = getattr(x, "aval", None)
+    return x if found is not None and found.weak_type == aval.weak_type else device_put_value(x, aval=aval)
+
+
+def _run(jaxpr: Jaxpr, inputs: Sequence[Any]) -> list[Any]:
+    where = placement(inputs, _NUMBERED, jaxpr.name, inner=shardings_in(jaxpr))
+    key = executable_key(jaxpr), where.device
+    program, numbers = _programs.get(key), ()
+    if program is None:
+        program, numbers = _found_or_made(jaxpr, key)
+    if program is None:
+        return evaluate(_needed(jaxpr), inputs)
+    return program([*inputs, *numbers], where.committed)
+
+
+def _found_or_made(jaxpr: Jaxpr, key: Key) -> tuple[Program | None, Sequence[Any]]:
+    """The program, and numbers that it takes as further inputs; None where single operations serve better this time.
+
+    The first one of its structure has its numbers as constants. When others come there is one that takes any numbers.
+    """
+    general, numbers = numbers_apart(jaxpr)
+    general_key, is_new = (executable_key(general), key[1]), hash(key) not in _seen
+    if numbers and (general_key in _programs or (is_new and hash(general_key) in _seen)):
+        return _programs.get(general_key) or _compiled(general, general_key), numbers
+    _remember(_seen, hash(key), None)
+    _remember(_seen, hash(general_key), None)
+    return (None if is_new and _better_one_by_one(jaxpr) else _compiled(jaxpr, key)), ()
+
+
+def _compiled(jaxpr: Jaxpr, key: Key) -> Program:
+    program = LoweredProgram(jaxpr, jaxpr.name, key[1]).compile()
+    _remember(_programs, key, program)
+    return program
+
+
+def _needed(jaxpr: Jaxpr) -> Jaxpr:
+    """The program without equations that nobody needs: some cannot be run, such as a derivative that is not known."""
+    return dce(jaxpr, (True,) * len(jaxpr.outvars), True)[0]
+
+
+class _Numbered:
+    def __getitem__(self, index: int) -> str:
+        return f"input {index}"
+
+
+_NUMBERED: Any = _Numbered()
+
+
+def _remember(table: dict[Any, Any], key: Any, value: Any) -> None:
+    """Add an entry; the oldest one goes when there are too many."""
+    if len(table) >= MAX_PROGRAMS:
+        table.pop(next(iter(table)))
+    table[key] = value
+
+
+# Milliseconds on a laptop CPU: a program's compile time, an equation's share of it, one operation's compile time.
+_PROGRAM_MS, _EQUATION_MS, _OPERATION_MS = 15.0, 1.0, 10.0
+
+
+def _better_one_by_one(jaxpr: Jaxpr) -> bool:
+    """Whether running this program once costs less equation by equation than compiled whole."""
+    new = set()
+    for eqn in jaxpr.eqns:
+        if eqn.primitive.higher_order and eqn.primitive.called is None:
+            return False  # a loop or a choice is a program of its own, which would be compiled a second time
+        params = tuple(eqn.params.items())
+        if params not in eqn.primitive.executables:
+            new.add((eqn.primitive, params))
+    return len(new) * _OPERATION_MS < _PROGRAM_MS + len(jaxpr.eqns) * _EQUATION_MS
+
+
+@once
+def _routed(jaxpr: Jaxpr) -> Routed:
+    inputs = {v: ~i for i, v in enumerate(jaxpr.invars)}
+    numbers: dict[Var, int] = {}
+    outvars, routes = [], []
+    for atom in jaxpr.outvars:
+        number = inputs.get(atom, numbers.get(atom)) if isinstance(atom, Var) else None
+        if number is None:
+            number = len(outvars)
+            outvars.append(atom)
+            if isinstance(atom, Var):
+                numbers[atom] = number
+        routes.append(number)
+    return Routed(jaxpr.replace(outvars=outvars), tuple(routes))
+
+
+def found_or_made(key: Hashable, make: Callable[[], Program]) -> Program:
+    """The program under a key that says all there is to say of it."""
+    program = _programs.get(key)
+    if program is None:
+        program = make()
+        _remember(_programs, key, program)
+    return program
+
+
+def clear() -> None:
+    """Forget all programs found by structure."""
+    _programs.clear()
+    _equations.clear()
+    _seen.clear()

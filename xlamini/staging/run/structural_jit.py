@@ -1,0 +1,33 @@
+"""jit of functions that are made anew each time: their programs are found by what they compute.
+
+`pmap(f)(x)` in a loop makes such a function in each turn. It is traced again, and compiled once.
+"""
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from xlamini.core import config
+from xlamini.core.structure import executable_key
+from xlamini.staging.compile.program import Program
+from xlamini.staging.run.jit import Call, Jitted, Options, wrapped
+from xlamini.staging.run.program_cache import found_or_made
+from xlamini.staging.trace.static_args import Numbers, Selected, check_apart
+from xlamini.staging.trace.tracing import Trace
+
+
+def jit_anew(fun: Callable[..., Any], static_argnums: Numbers = None, donate_argnums: Numbers = None) -> Any:
+    """`jit(fun)`, which compiles nothing that a function of the same name has compiled before."""
+    static = Selected("static", fun, static_argnums, None)
+    donate = Selected("donate", fun, donate_argnums, None)
+    check_apart(fun, static, donate)
+    return wrapped(_Anew(fun, Options(static, donate)))
+
+
+class _Anew(Jitted):
+    def compiled(self, call: Call, traced: Trace, device: Any) -> Program:
+        given_away = tuple(self.donated(call))
+        flags = config.trace_context_key(), config.outlining.value
+        key = (type(self), self.name, executable_key(traced.jaxpr), device, given_away, flags)
+        return found_or_made(key, functools.partial(super().compiled, call, traced, device))

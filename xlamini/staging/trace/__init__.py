@@ -1,0 +1,1 @@
+"""Tracing: from a user's function and arguments to a jaxpr."""

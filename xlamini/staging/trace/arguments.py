@@ -1,0 +1,163 @@
+"""A user's arguments as flat leaves, each with the name a user knows it by."""
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any, overload
+
+import numpy as np
+
+from xlamini.core.avals import ShapedArray
+from xlamini.core.dtypes import check_array_dtype, is_array_dtype
+from xlamini.core.jaxpr import Literal
+from xlamini.core.pytree import keystr, tree_flatten_with_path, unflatten
+from xlamini.core.tracer import Tracer, aval_of, is_usable, leaked
+from xlamini.runtime.keys import overlaid
+from xlamini.runtime.lifetime import deleted_error
+from xlamini.runtime.meshes.named_sharding import split_by
+from xlamini.runtime.to_device import ArrayImpl
+
+_SCALARS = (bool, int, float, complex, np.generic, np.ndarray)
+_VALUES = (ArrayImpl, Tracer, Literal)
+
+
+class ArgNames(Sequence[str]):
+    """Names of the leaves of `(args, kwargs)`: `x`, `params['w']`, `args[2]`; worked out when one is asked for.
+
+    `positions` are the places that the args in the tree have in the user's call, if some were taken out.
+    """
+
+    def __init__(self, fun: Callable[..., Any], tree: Any, positions: Sequence[int] | None = None):
+        self.fun, self.tree = fun, tree
+        self.positions = positions
+        self._names: list[str] | None = None
+
+    def __len__(self) -> int:
+        return self.tree.num_leaves
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[str]: ...
+    def __getitem__(self, index: Any) -> Any:
+        if self._names is None:
+            self._names = self._all()
+        return self._names[index]
+
+    def _all(self) -> list[str]:
+        paths, _ = tree_flatten_with_path(unflatten(self.tree, range(self.tree.num_leaves)))
+        parameters = parameter_names(self.fun)
+        return [_name(path, parameters, self.positions) for path, _ in paths]
+
+
+class LeafNames(Sequence[str]):
+    """Names of a tree's leaves, such as `init_val['w']`; worked out when one is asked for."""
+
+    def __init__(self, root: str, tree: Any):
+        self.root, self.tree = root, tree
+
+    def __len__(self) -> int:
+        return self.tree.num_leaves
+
+    def __getitem__(self, index: Any) -> Any:
+        paths, _ = tree_flatten_with_path(unflatten(self.tree, range(len(self))))
+        return self.root + keystr(paths[index][0])
+
+
+def parameter_names(fun: Callable[..., Any]) -> Callable[[int], str]:
+    """How a function calls its positional arguments; what `*args` takes is `args[0]`, `args[1]`…"""
+    try:
+        parameters = list(inspect.signature(inspect.unwrap(fun)).parameters.values())
+    except (TypeError, ValueError):
+        parameters = []
+    names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    rest = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), "args")
+    return lambda i: names[i] if i < len(names) else f"{rest}[{i - len(names)}]"
+
+
+def _name(path: tuple, parameter: Callable[[int], str], positions: Sequence[int] | None) -> str:
+    kind, first, rest = path[0].idx, path[1], path[2:]
+    if kind == 1:
+        return f"{first.key}{keystr(rest)}"
+    return parameter(first.idx if positions is None else positions[first.idx]) + keystr(rest)
+
+
+def check_callable(what: str, fun: Any) -> None:
+    """TypeError unless a transformation was given a function."""
+    if not callable(fun):
+        raise TypeError(f"{what} takes a function, got {brief(fun)} of type {type(fun).__name__}")
+
+
+def avals_of(leaves: Sequence[Any], names: Sequence[str], fun_name: str, fix: str = "") -> list[ShapedArray]:
+    """The types of the leaves; TypeError for one that is no array and no number, with `fix` as further advice."""
+    avals = []
+    for i, x in enumerate(leaves):
+        aval = getattr(x, "aval", None)
+        avals.append(aval if aval is not None else _aval(x, names, i, fun_name, fix))
+    return avals
+
+
+def _aval(x: Any, names: Sequence[str], index: int, fun_name: str, fix: str) -> ShapedArray:
+    name = f"argument {names[index]!r} of {fun_name}"
+    if isinstance(x, _SCALARS) or (hasattr(x, "shape") and hasattr(x, "dtype")):
+        check_array_dtype(getattr(x, "dtype", None), name)
+        return aval_of(x) if isinstance(x, _SCALARS) else _aval_like(x)
+    raise TypeError(
+        f"{name} is {brief(x)} of type {type(x).__name__}, not an array or a number; pass an array{fix}"
+    )
+
+
+def _aval_like(x: Any) -> ShapedArray:
+    shape, sharding = tuple(x.shape), getattr(x, "sharding", None)
+    split = split_by(sharding, len(shape))
+    return ShapedArray(shape, np.dtype(x.dtype), getattr(x, "weak_type", False), split=split)
+
+
+def check_values(leaves: Sequence[Any], names: Sequence[str], fun_name: str) -> None:
+    """An error for an argument without a value: deleted, a tracer whose trace has ended, or only a type."""
+    for i, x in enumerate(leaves):
+        kind = type(x)
+        if kind is ArrayImpl:
+            if x.is_deleted():
+                raise deleted_error(x, f"the argument {names[i]!r} of {fun_name}")
+        elif kind is Tracer:
+            if not is_usable(x):
+                raise leaked(x, f"the argument {names[i]!r} of {fun_name}")
+        elif not isinstance(x, _SCALARS) and overlaid(x) is x and not hasattr(x, "__array__"):
+            raise TypeError(
+                f"argument {names[i]!r} of {fun_name} is {brief(x)}, a type without values; pass an array, or ask for "
+                "types only: eval_shape, make_jaxpr, jit(f).lower"
+            )
+
+
+def check_outputs(leaves: Sequence[Any], tree: Any, fun_name: str) -> None:
+    """TypeError, with its path, for an output that is no array and no number."""
+    for i, x in enumerate(leaves):
+        if not _is_value(x):
+            path, _ = tree_flatten_with_path(unflatten(tree, range(tree.num_leaves)))[0][i]
+            raise TypeError(
+                f"{fun_name} returned {brief(x)} of type {type(x).__name__} at output{keystr(path)}; "
+                "a traced function "
+                "must return arrays, numbers, or containers of them"
+            )
+
+
+def _is_value(x: Any) -> bool:
+    if isinstance(x, np.ndarray | np.generic):
+        return is_array_dtype(x.dtype)
+    return isinstance(x, (*_SCALARS, *_VALUES)) or overlaid(x) is not x
+
+
+def brief(x: Any) -> str:
+    """How messages show a value."""
+    text = repr(x)
+    return text if len(text) <= 40 else text[:37] + "..."
+
+
+def name_of(fun: Callable[..., Any]) -> str:
+    """The name a function goes by in programs and messages."""
+    name = getattr(fun, "__name__", None)
+    if name is not None:
+        return name
+    inner = getattr(fun, "func", None)
+    return name_of(inner) if inner is not None else type(fun).__name__

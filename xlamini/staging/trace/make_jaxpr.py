@@ -1,0 +1,51 @@
+"""Tracing to look at: make_jaxpr and eval_shape."""
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from xlamini.core.api_boundary import edge
+from xlamini.core.named_axes import named_axis
+from xlamini.core.primitive import Axis
+from xlamini.staging.run.jit import jit
+from xlamini.staging.trace.arguments import check_callable
+from xlamini.staging.trace.static_args import Numbers
+
+
+def make_jaxpr(
+    fun: Callable[..., Any], static_argnums: Numbers = (), axis_env: Any = None, return_shape: bool = False
+) -> Callable[..., Any]:
+    """A function that traces `fun` for its arguments and returns the jaxpr, closed over captured arrays.
+
+    Arguments are arrays, numbers, or `ShapeDtypeStruct`s; nothing is computed. With `return_shape` the types of the
+    outputs come second. `axis_env` is a list of pairs (name, size): the axes that collectives may refer to.
+
+    >>> print(xlamini.make_jaxpr(lambda x: x * x)(2.0))
+    { lambda ; a:f32[]. let b:f32[] = mul a a in (b,) }
+    """
+    check_callable("make_jaxpr", fun)
+    traced_once = jit(fun, static_argnums=static_argnums)
+
+    @edge
+    @functools.wraps(fun)
+    def jaxpr_of(*args: Any, **kwargs: Any) -> Any:
+        with contextlib.ExitStack() as axes:
+            for name, size in axis_env or ():
+                axes.enter_context(named_axis(Axis(size, name)))
+            traced = traced_once.trace(*args, **kwargs)
+        return (traced.jaxpr, traced.out_info) if return_shape else traced.jaxpr
+
+    return jaxpr_of
+
+
+@edge
+def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """The types of what `fun` would return, as `ShapeDtypeStruct`s; nothing is computed.
+
+    >>> xlamini.eval_shape(lambda x: x * 2, xlamini.ShapeDtypeStruct((3,), "float32"))
+    ShapeDtypeStruct(shape=(3,), dtype=float32)
+    """
+    check_callable("eval_shape", fun)
+    return jit(fun).eval_shape(*args, **kwargs)

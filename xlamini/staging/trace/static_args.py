@@ -1,0 +1,141 @@
+"""Static and donated arguments: named or numbered by the user, known here as both."""
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from xlamini.staging.trace.arguments import name_of
+
+Numbers = int | Sequence[int] | None
+Names = str | Iterable[str] | None
+
+
+class Selected:
+    """Arguments selected by position or keyword, each known under both where the signature tells."""
+
+    def __init__(self, what: str, fun: Callable[..., Any], argnums: Numbers, argnames: Names, api: str = "jit"):
+        given = _several(argnums, int, f"{api}: {what}_argnums must be an int or a sequence of ints")
+        names = _several(argnames, str, f"{api}: {what}_argnames must be a name or a sequence of names")
+        parameters = _parameters(fun) if given or names else None
+        nums = [_checked(f"{api}: {what}", fun, n, parameters) for n in given]
+        _check_names(f"{api}: {what}", fun, names, parameters)
+        if parameters is None:
+            self.nums, self.names = tuple(nums), names
+            return
+        positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        by_keyword = {p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD}
+        self.nums = tuple(sorted({*nums, *(positional.index(n) for n in names if n in positional)}))
+        named = {*names, *(positional[i] for i in nums if i < len(positional))}
+        self.names = tuple(sorted(n for n in named if n in by_keyword or n not in positional))
+
+    def __bool__(self) -> bool:
+        return bool(self.nums or self.names)
+
+    def shifted(self) -> Selected:
+        """The same arguments of a function with one more before them."""
+        found = copy.copy(self)
+        found.nums = tuple(n + 1 if n >= 0 else n for n in self.nums)
+        return found
+
+
+def _several(given: Any, kind: type, requirement: str) -> tuple:
+    """One of a kind, several, or None, as a tuple."""
+    several = () if given is None else (given,) if isinstance(given, kind) else given
+    if isinstance(several, str) or not isinstance(several, Iterable):
+        raise TypeError(f"{requirement}, got {given!r}")
+    found = tuple(several)
+    if not all(isinstance(x, kind) for x in found):
+        raise TypeError(f"{requirement}, got {given!r}")
+    return found
+
+
+def check_apart(fun: Callable[..., Any], static: Selected, donate: Selected) -> None:
+    """ValueError for an argument that is both static and donated."""
+    both = sorted({*static.names} & {*donate.names}) or sorted({*static.nums} & {*donate.nums})
+    if both:
+        raise ValueError(
+            f"jit: argument {both[0]!r} of {name_of(fun)} is both static and donated, but only arrays have memory to "
+            "give; leave it out of donate_argnums"
+        )
+
+
+def _parameters(fun: Callable[..., Any]) -> list[inspect.Parameter] | None:
+    try:
+        return list(inspect.signature(inspect.unwrap(fun)).parameters.values())
+    except (TypeError, ValueError):
+        return None
+
+
+def _checked(what: str, fun: Callable[..., Any], num: Any, parameters: list[inspect.Parameter] | None) -> int:
+    if parameters is None or any(p.kind is p.VAR_POSITIONAL for p in parameters):
+        return num
+    count = sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters)
+    if not -count <= num < count:
+        raise ValueError(
+            f"{what}_argnums has {num}, but {name_of(fun)} takes {count} positional arguments (0 to {count - 1})"
+        )
+    return num % count
+
+
+def _check_names(
+    what: str, fun: Callable[..., Any], names: Sequence[str], parameters: list[inspect.Parameter] | None
+) -> None:
+    if parameters is None or any(p.kind is p.VAR_KEYWORD for p in parameters):
+        return
+    known = [p.name for p in parameters]
+    for name in names:
+        if name not in known:
+            raise ValueError(
+                f"{what}_argnames has {name!r}, but {name_of(fun)} has no such argument; it "
+                f"takes {', '.join(known)}"
+            )
+
+
+class StaticArgs:
+    """One call's static arguments, taken out: hashable, so that they can be part of a signature."""
+
+    __slots__ = ("by_name", "by_num")
+
+    def __init__(self, by_num: tuple, by_name: tuple):
+        self.by_num, self.by_name = by_num, by_name
+
+    def restored(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+        """The full arguments again."""
+        full = list(args)
+        for position, value in self.by_num:
+            full.insert(position, value)
+        return full, {**kwargs, **dict(self.by_name)}
+
+    @property
+    def key(self) -> tuple:
+        # Types too: 1, 1.0 and True are equal, but mean different programs.
+        values = (*self.by_num, *self.by_name)
+        return values, tuple(type(v) for _, v in values)
+
+
+def take_out(
+    selected: Selected, fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
+) -> tuple[StaticArgs, list[Any], dict[str, Any]]:
+    """The static arguments, and the others; ValueError for a static argument that cannot be hashed."""
+    nums = {n % len(args) if n < 0 else n for n in selected.nums} if selected.nums else ()
+    by_num = tuple((i, args[i]) for i in sorted(nums) if i < len(args))
+    by_name = tuple((n, kwargs[n]) for n in selected.names if n in kwargs)
+    for where, value in (*by_num, *by_name):
+        _check_hashable(fun, where, value)
+    dynamic = [x for i, x in enumerate(args) if i not in nums]
+    names = {n for n, _ in by_name}
+    return StaticArgs(by_num, by_name), dynamic, {k: v for k, v in kwargs.items() if k not in names}
+
+
+def _check_hashable(fun: Callable[..., Any], where: Any, value: Any) -> None:
+    try:
+        hash(value)
+    except TypeError:
+        parameters = _parameters(fun)
+        name = parameters[where].name if parameters and isinstance(where, int) and where < len(parameters) else where
+        raise ValueError(
+            f"static argument {name!r} of {name_of(fun)} is of type {type(value).__name__}, which cannot be hashed; "
+            "pass a tuple or another immutable value, or make the argument dynamic"
+        ) from None

@@ -1,0 +1,21 @@
+"""typeof: the type of a value, as programs see it."""
+from __future__ import annotations
+
+from typing import Any
+
+from xlamini.core.avals import ShapedArray
+from xlamini.core.pytree import structure
+from xlamini.staging.trace.arguments import avals_of
+
+
+def typeof(x: Any) -> ShapedArray:
+    """The type of an array, a traced value, a number or a `ShapeDtypeStruct`; printed it is `float32[3]`.
+
+    Raises TypeError for anything else; of a container, ask for the leaves' types with `tree.map`.
+
+    >>> xlamini.typeof(xlamini.numpy.ones(3))
+    ShapedArray(float32[3])
+    """
+    if structure(x).num_leaves != 1 or structure(x).num_nodes != 1:
+        raise TypeError(f"typeof: {x!r} is a container; ask for its leaves' types: tree.map(typeof, x)")
+    return avals_of([x], ["x"], "typeof")[0]

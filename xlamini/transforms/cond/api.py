@@ -1,0 +1,222 @@
+"""cond and switch: one of several functions runs, chosen when the program runs."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from xlamini.core.avals import ShapedArray
+from xlamini.core.concretization import Unknown, value_of
+from xlamini.core.config import disable_jit
+from xlamini.core.jaxpr import Jaxpr
+from xlamini.core.tracer import aval_of, literal
+from xlamini.primitives.comparison import ne
+from xlamini.primitives.convert import convert
+from xlamini.primitives.select import clamp
+from xlamini.staging.call.higher_order import chosen, merged
+from xlamini.staging.run.program_cache import transformed
+from xlamini.staging.trace.arguments import avals_of, check_values
+from xlamini.staging.trace.ref_threading import Cells, store, threaded, values_of, with_cells
+from xlamini.staging.trace.tracing import rebuilt
+from xlamini.transforms.cond.branches import Branches, check_branches, passed_on, trace_branches
+from xlamini.transforms.cond.primitive import INT32, clamped, cond_p
+
+_UNSET: Any = type("_Unset", (), {"__repr__": lambda self: "<not given>"})()
+
+
+def cond(
+    pred: Any,
+    true_fun: Callable[..., Any],
+    false_fun: Callable[..., Any],
+    *operands: Any,
+    operand: Any = _UNSET,
+) -> Any:
+    """`true_fun(*operands)` if the predicate holds, else `false_fun(*operands)`; only that one runs.
+
+    `pred` is a bool, a number (which holds unless it is 0) or a scalar array of them. Operands and outputs are pytrees
+    of arrays; the functions may use arrays and traced values from around them too. Both are traced, and must return
+    the same structure, shapes and dtypes (else TypeError). `operand=x` is an older way to pass a single operand.
+
+    Under `vmap` over the predicate both functions run, and each example selects.
+
+    >>> cond(True, lambda x: x + 1, lambda x: x - 1, 3.0)
+    Array(4., dtype=float32, weak_type=True)
+    """
+    operands = _operands("cond", operands, operand)
+    return _with_refs(lambda true, false, *given: _cond(pred, true, false, given), (true_fun, false_fun), operands)
+
+
+def _cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], operands: tuple[Any, ...]) -> Any:
+    functions = {"true_fun": true_fun, "false_fun": false_fun}
+    check_branches("cond", functions)
+    _check_pred(pred)
+    now = _to_decide_now(pred)
+    if now is not None:
+        return (true_fun if now else false_fun)(*operands)
+    traced = trace_branches("cond", functions, operands)
+    branches = traced._replace(jaxprs=traced.jaxprs[::-1])
+    if _is_number(pred):
+        return applied(branches, _constant, int(bool(pred)))
+    return applied(branches, _index_of_pred, chooser=(pred,))
+
+
+def switch(
+    index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, operand: Any = _UNSET
+) -> Any:
+    """`branches[index](*operands)`; only that branch runs.
+
+    `index` is an integer or a scalar array of integers; one below 0 means the first branch, one too large the last.
+    All branches are traced, and must return the same structure, shapes and dtypes (else TypeError).
+
+    >>> switch(1, [lambda x: x, lambda x: 10 * x, lambda x: 100 * x], 3)
+    Array(30, dtype=int32, weak_type=True)
+    """
+    funs = _sequence(branches)
+    operands = _operands("switch", operands, operand)
+    return _with_refs(lambda *given: _switch(index, given[: len(funs)], given[len(funs) :]), funs, operands)
+
+
+def _switch(index: Any, funs: Sequence[Callable[..., Any]], operands: tuple[Any, ...]) -> Any:
+    functions = {f"branches[{i}]": fun for i, fun in enumerate(funs)}
+    check_branches("switch", functions)
+    _check_index(index)
+    if len(funs) == 1:
+        return funs[0](*operands)
+    now = _to_decide_now(index)
+    if now is not None:
+        return funs[clamped(now, len(funs))](*operands)
+    traced = trace_branches("switch", functions, operands)
+    if _is_number(index):
+        return applied(traced, _constant, clamped(index, len(funs)))
+    return applied(traced, _index_in_bounds, len(funs), chooser=(index,))
+
+
+def _with_refs(choose: Callable[..., Any], funs: Sequence[Callable[..., Any]], operands: tuple[Any, ...]) -> Any:
+    """`choose(*funs, *operands)`, where the functions take and return the refs that one of them touches."""
+
+    def threading(cells: Cells, *_: Any) -> Any:
+        out, values = choose(*[threaded(fun, cells) for fun in funs], values_of(cells), *operands)
+        store(cells, values)
+        return out
+
+    return with_cells(choose, threading, *funs, *operands)
+
+
+def applied(
+    traced: Branches, index_of: Callable[..., Any], *fixed: Any, chooser: Sequence[Any] = (), **params: Any
+) -> Any:
+    """The chosen branch's outputs, as a tree; `index_of(*fixed, *chooser)` is its number."""
+    passed = passed_on(traced.jaxprs)
+    own = [place is None for place in passed]
+    branches = tuple(_with_outputs(jaxpr, own) for jaxpr in traced.jaxprs)
+
+    options = (branches, index_of, fixed, len(chooser), tuple(params.items()))
+    outs = transformed(_chosen_branch, branches[0], options, [*chooser, *traced.operands], "cond")
+    same = [traced.operands[place] for place in passed if place is not None]
+    return rebuilt(traced.out_tree, merged(own, outs, same))
+
+
+def _chosen_branch(
+    first: Jaxpr,
+    branches: tuple[Jaxpr, ...],
+    index_of: Callable[..., Any],
+    fixed: tuple[Any, ...],
+    count: int,
+    params: tuple[tuple[str, Any], ...],
+    operands: Sequence[Any],
+) -> list[Any]:
+    index = index_of(*fixed, *operands[:count])
+    return cond_p.bind(index, *operands[count:], branches=branches, **dict(params))
+
+
+def _constant(index: int) -> Any:
+    return literal(index, INT32)
+
+
+def _with_outputs(jaxpr: Jaxpr, kept: Sequence[bool]) -> Jaxpr:
+    return jaxpr if all(kept) else jaxpr.replace(outvars=chosen(jaxpr.outvars, kept))
+
+
+def _operands(what: str, operands: tuple[Any, ...], operand: Any) -> tuple[Any, ...]:
+    if operand is _UNSET:
+        return operands
+    if operands:
+        raise TypeError(
+            f"{what}: operand= was given beside positional operands, {len(operands)} of them; pass all by position"
+        )
+    return (operand,)
+
+
+def _sequence(branches: Any) -> list[Callable[..., Any]]:
+    if callable(branches):
+        raise TypeError("switch: branches must be a sequence of functions, got a function; write [f, g]")
+    try:
+        found = list(branches)
+    except TypeError:
+        raise TypeError(f"switch: branches must be a sequence of functions, got {branches!r}; write [f, g]") from None
+    if not found:
+        raise ValueError("switch: branches is empty; give at least one function")
+    return found
+
+
+def _check_pred(pred: Any) -> None:
+    aval = _scalar("cond", "pred", pred, "; for example x > 0")
+    if aval.shape:
+        raise TypeError(
+            f"cond: pred must be a scalar, got {aval.str_short(short_dtypes=False)}; reduce it with .any() or .all(), "
+            "choose elementwise with jnp.where, or map over it with vmap"
+        )
+    if not _is_real(aval.dtype):
+        raise TypeError(f"cond: pred must be a bool or a real number, got dtype {aval.dtype.name}; compare it: x != 0")
+
+
+def _check_index(index: Any) -> None:
+    aval = _scalar("switch", "index", index, " of integers")
+    if aval.shape:
+        raise TypeError(
+            f"switch: index must be a scalar, got {aval.str_short(short_dtypes=False)}; take one of its elements, or "
+            "map over it with vmap"
+        )
+    if getattr(aval.dtype, "kind", "") not in "iu":
+        raise TypeError(
+            f"switch: index must be an integer, got dtype {aval.dtype.name}; convert it with .astype('int32')"
+            + (", or use cond" if aval.dtype == np.bool_ else "")
+        )
+
+
+def _scalar(what: str, name: str, value: Any, fix: str) -> ShapedArray:
+    (aval,) = avals_of([value], [name], what, fix)
+    check_values([value], [name], what)
+    return aval
+
+
+def _is_real(dtype: Any) -> bool:
+    return not hasattr(dtype, "physical_shape") and dtype.kind != "c"
+
+
+def _is_number(x: Any) -> bool:
+    """Whether it is a number that is known while tracing."""
+    return isinstance(x, bool | int | float | np.generic | np.ndarray)
+
+
+def _to_decide_now(x: Any) -> Any:
+    """The number by which Python chooses, under `disable_jit`; None if the program is to choose."""
+    if not disable_jit.value:
+        return None
+    try:
+        return value_of(x)
+    except Unknown:
+        return None
+
+
+def _index_of_pred(pred: Any) -> Any:
+    return convert(pred if aval_of(pred).dtype == np.bool_ else ne(pred, 0), INT32)
+
+
+def _index_in_bounds(count: int, index: Any) -> Any:
+    """The index as an int32 within bounds; a dtype that int32 does not hold is clamped before it is converted."""
+    dtype = aval_of(index).dtype
+    if dtype.itemsize < 4 or dtype == INT32:
+        return clamp(literal(0, INT32), convert(index, INT32), literal(count - 1, INT32))
+    return convert(clamp(literal(0, dtype), index, literal(count - 1, dtype)), INT32)

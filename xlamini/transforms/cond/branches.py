@@ -1,0 +1,199 @@
+"""Branches: several functions of the same operands, of which one will run.
+
+Each is traced for the operands' types. What they capture is joined into one list of values, which every branch then
+takes first, and what they return must be of the same types: the result is weakly typed where all branches' are.
+"""
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from xlamini.core.avals import ShapedArray
+from xlamini.core.jaxpr import Jaxpr, Var
+from xlamini.core.provenance import is_own
+from xlamini.core.pytree import first_difference, flatten_from_user, keystr, tree_flatten_with_path, unflatten
+from xlamini.core.tracer import Tracer, aval_of
+from xlamini.staging.trace.arguments import LeafNames, avals_of, brief, check_values, name_of
+from xlamini.staging.trace.tracing import Trace, trace
+
+SHOWN = 5
+"""How many differing leaves an error lists."""
+
+Functions = Mapping[str, Callable[..., Any]]
+"""Branches by what an error calls them: `true_fun`, `branches[0]`."""
+
+
+class Branches(NamedTuple):
+    """Jaxprs that all take the captured values and then the leaves of the operands."""
+
+    jaxprs: tuple[Jaxpr, ...]
+    operands: list[Any]
+    out_tree: Any
+
+
+def check_branches(what: str, functions: Functions) -> None:
+    """TypeError for a branch that cannot be called."""
+    for label, fun in functions.items():
+        if not callable(fun):
+            raise TypeError(
+                f"{what}: {label} must be a function, got {brief(fun)} of type {type(fun).__name__}; for a value "
+                "that is there already write a lambda that returns it"
+            )
+
+
+def trace_branches(what: str, functions: Functions, operands: Sequence[Any]) -> Branches:
+    """Trace every function for these operands, which are pytrees; TypeError if what they return differs."""
+    leaves, in_tree = flatten_from_user((tuple(operands), {}))
+    names = LeafNames("operands", flatten_from_user(tuple(operands))[1])
+    avals = avals_of(leaves, names, what)
+    check_values(leaves, names, what)
+    known: dict[int, Trace] = {}
+    traces: dict[str, Trace] = {}
+    for label, fun in functions.items():
+        if id(fun) not in known:
+            known[id(fun)] = _trace(what, label, fun, operands, in_tree, avals)
+        traces[label] = known[id(fun)]
+    _check_agreement(what, functions, traces)
+    found = list(traces.values())
+    jaxprs, captured = with_common_captured([t.jaxpr for t in found], [t.captured for t in found])
+    return Branches(jaxprs, [*captured, *leaves], found[0].out_tree)
+
+
+def with_common_captured(
+    jaxprs: Sequence[Jaxpr], captured: Sequence[Sequence[Any]]
+) -> tuple[tuple[Jaxpr, ...], list[Any]]:
+    """Jaxprs that each take their own captured values first, as jaxprs that take those of all; and these values."""
+    values = {_identity(x): x for own in captured for x in own}
+    avals = [aval_of(x) for x in values.values()]
+    places = {key: i for i, key in enumerate(values)}
+    widened = []
+    for jaxpr, own in zip(jaxprs, captured, strict=True):
+        widened.append(taking(jaxpr, avals, [places[_identity(x)] for x in own]))
+    return tuple(widened), list(values.values())
+
+
+def taking(jaxpr: Jaxpr, avals: Sequence[ShapedArray], places: Sequence[int]) -> Jaxpr:
+    """The jaxpr with inputs of these types first, of which those at `places` are its first inputs."""
+    if list(places) == list(range(len(avals))):
+        return jaxpr
+    leading = [Var(aval) for aval in avals]
+    for place, var in zip(places, jaxpr.invars, strict=False):
+        leading[place] = var
+    return jaxpr.replace(invars=[*leading, *jaxpr.invars[len(places) :]])
+
+
+def joined_avals(jaxprs: Sequence[Jaxpr]) -> list[ShapedArray]:
+    """The types of the outputs, weak where they are in all jaxprs, varying, or split, where they are in one."""
+    return list(map(_joined, zip(*[j.out_avals for j in jaxprs], strict=True)))
+
+
+def _joined(avals: Sequence[ShapedArray]) -> ShapedArray:
+    weak, vma = all(a.weak_type for a in avals), frozenset().union(*[a.vma for a in avals])
+    split = next((a.split for a in avals if a.split is not None), None)
+    first = avals[0].varying(vma).divided(split)
+    return first if first.weak_type == weak else first.update(weak_type=weak)
+
+
+def passed_on(jaxprs: Sequence[Jaxpr]) -> list[int | None]:
+    """For each output the input that it is in all jaxprs, or None."""
+    return [_common(column) for column in zip(*map(_sources, jaxprs), strict=True)]
+
+
+def _common(places: Sequence[int | None]) -> int | None:
+    return places[0] if len(set(places)) == 1 else None
+
+
+def _sources(jaxpr: Jaxpr) -> list[int | None]:
+    places = {v: i for i, v in enumerate(jaxpr.invars)}
+    return [places.get(atom) if isinstance(atom, Var) else None for atom in jaxpr.outvars]
+
+
+def _identity(value: Any) -> Any:
+    return value.variable if type(value) is Tracer else id(value)
+
+
+def _trace(
+    what: str, label: str, fun: Any, operands: Sequence[Any], in_tree: Any, avals: Sequence[ShapedArray]
+) -> Trace:
+    try:
+        return trace(fun, in_tree, avals, anew=True)
+    except TypeError:
+        _check_call(what, label, fun, operands)
+        raise
+
+
+def _check_call(what: str, label: str, fun: Any, operands: Sequence[Any]) -> None:
+    """TypeError if the function cannot be called with so many arguments."""
+    try:
+        signature = inspect.signature(fun)
+    except (TypeError, ValueError):
+        return
+    try:
+        signature.bind(*operands)
+    except TypeError as error:
+        count = f"{len(operands)} operand{'s' if len(operands) != 1 else ''}"
+        raise TypeError(
+            f"{what}: {label}, {_described(fun)}, has the parameters {signature} but is called with {count} ({error}); "
+            "all branches take the operands that come after them in the call"
+        ) from None
+
+
+def _check_agreement(what: str, functions: Functions, traces: Mapping[str, Trace]) -> None:
+    first, *others = traces
+    for other in others:
+        a, b = traces[first], traces[other]
+        where = first_difference(a.out_tree, b.out_tree, (f"the output of {first}", f"that of {other}"))
+        if where is not None:
+            raise TypeError(
+                f"{what}: all branches must return the same containers, but {where}\n"
+                f"{_who(functions, first, other)}; make both return the same structure"
+            )
+        _check_types(what, functions, (first, other), traces)
+
+
+def _check_types(what: str, functions: Functions, labels: tuple[str, str], traces: Mapping[str, Trace]) -> None:
+    first, other = labels
+    tree, avals, found = traces[first].out_tree, traces[first].jaxpr.out_avals, traces[other].jaxpr.out_avals
+    wrong = [i for i, (a, b) in enumerate(zip(avals, found, strict=True)) if not same_type(a, b)]
+    if not wrong:
+        return
+    paths, _ = tree_flatten_with_path(unflatten(tree, range(tree.num_leaves)))
+    lines = [
+        f"  output{keystr(paths[i][0])} is {_shown(avals[i])} from {first}, {_shown(found[i])} from {other}"
+        for i in wrong
+    ]
+    if len(lines) > SHOWN:
+        lines[SHOWN:] = [f"  and {len(lines) - SHOWN} more"]
+    listed = "\n".join(lines)
+    raise TypeError(
+        f"{what}: all branches must return the same types, but\n{listed}\n{_who(functions, first, other)}; "
+        f"{_fix(avals[wrong[0]], found[wrong[0]], other)}"
+    )
+
+
+def same_type(a: ShapedArray, b: ShapedArray) -> bool:
+    """Whether two types differ at most in being weak, or in that one is split over a mesh."""
+    return (a.shape, a.dtype) == (b.shape, b.dtype) and (a.split is b.split or None in (a.split, b.split))
+
+
+def _fix(wanted: ShapedArray, found: ShapedArray, label: str) -> str:
+    if (wanted.shape, wanted.dtype) == (found.shape, found.dtype):
+        return f"reshard one of them, with xlamini.reshard(x, {wanted.split}) in {label}"
+    if wanted.shape == found.shape:
+        return f"convert one of them, such as with .astype('{wanted.dtype.name}') in {label}"
+    return f"bring one of them into the other's shape, such as with jnp.broadcast_to(x, {wanted.shape}) in {label}"
+
+
+def _shown(aval: ShapedArray) -> str:
+    return aval.str_short(short_dtypes=False)
+
+
+def _who(functions: Functions, *labels: str) -> str:
+    return ", ".join(f"{label} is {_described(functions[label])}" for label in labels)
+
+
+def _described(fun: Any) -> str:
+    """A function by name and, if the user wrote it, file and line."""
+    code = None if is_own(fun) else getattr(inspect.unwrap(fun), "__code__", None)
+    return name_of(fun) + (f" at {code.co_filename}:{code.co_firstlineno}" if code is not None else "")

@@ -1,0 +1,1 @@
+"""Derivatives: forward mode, reverse mode, Jacobians, and checks by finite differences."""

@@ -1,0 +1,107 @@
+"""Which arguments a transformation differentiates: taken out, checked, and traced as the only inputs."""
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from xlamini.core.pytree import flatten, flatten_from_user, unflatten
+from xlamini.core.tangents import is_differentiable
+from xlamini.core.tracer import Tracer
+from xlamini.runtime.to_device import ArrayImpl
+from xlamini.staging.trace.arguments import ArgNames, avals_of, check_callable, check_values, name_of
+from xlamini.staging.trace.ref_threading import Cells, run_with, store, values_of, with_cells
+from xlamini.staging.trace.tracing import Trace, rebuilt, trace
+
+Argnums = int | Sequence[int]
+
+
+class DiffArgs:
+    """The arguments `argnums` of a call, flat, with a function of them alone."""
+
+    def __init__(
+        self, fun: Callable[..., Any], argnums: Argnums, args: Sequence[Any], kwargs: dict[str, Any], what: str
+    ):
+        check_callable(what, fun)
+        self.what, self.fun_name = what, name_of(fun)
+        self.single = isinstance(argnums, int)
+        chosen = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+        self.positions = [self._position(i, len(args)) for i in chosen]
+        if len({*self.positions}) < len(chosen):
+            raise TypeError(f"{what}: argnums {argnums!r} names an argument twice; name each once")
+        chosen_args = tuple(args[i] for i in self.positions)
+        self.leaves, self.tree = flatten_from_user(chosen_args)
+        self.in_tree = flatten((chosen_args, {}))[1]
+        self._fun, self._args, self._kwargs = fun, list(args), kwargs
+        self._along: list[Any] = []
+        self._tree_along: Any = None
+        self.names = ArgNames(fun, self.in_tree, self.positions)
+        self.avals = avals_of(self.leaves, self.names, self.fun_name, ", or choose other argnums")
+        check_values(self.leaves, self.names, self.fun_name)
+
+    def _position(self, argnum: int, count: int) -> int:
+        if not isinstance(argnum, int):
+            raise TypeError(f"{self.what}: argnums must be an int or a tuple of ints, got {argnum!r}")
+        if not -count <= argnum < count:
+            raise TypeError(
+                f"{self.what}: argnums {argnum} names no positional argument: {self.fun_name} was called with "
+                f"{count}; pass the argument by position, not by keyword"
+            )
+        return argnum % count
+
+    def of_chosen(self, *chosen: Any) -> Any:
+        """The function of the chosen arguments alone."""
+        args = list(self._args)
+        for position, value in zip(self.positions, chosen, strict=True):
+            args[position] = value
+        return self._fun(*args, **self._kwargs)
+
+    def trace(self, has_aux: bool) -> Trace:
+        """Trace the function of the chosen arguments; Python may ask for their numbers.
+
+        Its output is a pair: the function's, and arrays that come along without derivatives; see `split`.
+        """
+        return with_cells(functools.partial(self._trace, ()), self._trace, has_aux)
+
+    def _trace(self, cells: Cells, has_aux: bool) -> Trace:
+        self._cells, values = cells, values_of(cells)
+
+        def paired(*chosen: Any) -> tuple[Any, list[Any]]:
+            out, last = run_with(cells, values, self.of_chosen, *chosen)
+            out, aux = split_aux(out, self.what, self.fun_name) if has_aux else (out, None)
+            self._along, self._tree_along = flatten_from_user((aux, last))
+            return out, [x for x in self._along if _is_array(x)]
+
+        return trace(paired, self.in_tree, self.avals, self.leaves, self.names, self.fun_name, anew=True)
+
+    def split(self, traced: Trace, leaves: Sequence[Any]) -> tuple[Any, Any]:
+        """The function's output, and its auxiliary data; the refs that it wrote hold their new values from here on.
+
+        Of the auxiliary data the program has the arrays; all else is as the function returned it.
+        """
+        out, arrays = rebuilt(traced.out_tree, leaves)
+        given = iter(arrays)
+        along = unflatten(self._tree_along, [next(given) if _is_array(x) else x for x in self._along])
+        store(self._cells, along[1])
+        return out, along[0]
+
+    def nonzero(self, traced: Trace) -> tuple[bool, ...]:
+        """Which inputs of the traced jaxpr have a tangent: the chosen leaves that can have one, no captured value."""
+        return (False,) * len(traced.captured) + tuple(is_differentiable(a) for a in self.avals)
+
+    def operands(self, traced: Trace) -> list[Any]:
+        return [*traced.captured, *self.leaves]
+
+
+def _is_array(x: Any) -> bool:
+    return type(x) is Tracer or isinstance(x, ArrayImpl)
+
+
+def split_aux(out: Any, what: str, fun_name: str) -> tuple[Any, Any]:
+    """The two parts of what a function with `has_aux=True` returns."""
+    if not isinstance(out, tuple | list) or len(out) != 2:
+        raise TypeError(
+            f"{what}: with has_aux=True {fun_name} must return a pair (output, aux), but it returned "
+            f"a {type(out).__name__}"
+        )
+    return out[0], out[1]

@@ -1,0 +1,236 @@
+"""Full derivatives: jacfwd, jacrev, jacobian and hessian.
+
+The function is traced once and linearized; its linear part, for jacrev the transpose of that, is mapped over the
+standard basis.
+"""
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from xlamini.core.api_boundary import edge
+from xlamini.core.avals import ShapedArray
+from xlamini.core.jaxpr import Jaxpr
+from xlamini.core.primitive import Axis
+from xlamini.core.pytree import keystr, tree_flatten_with_path, treedef_children, unflatten
+from xlamini.core.tangents import is_differentiable
+from xlamini.core.tracer import literal
+from xlamini.interpreters.batch import batch
+from xlamini.interpreters.evaluate import evaluate
+from xlamini.interpreters.linearize import linearize
+from xlamini.interpreters.transpose import transpose
+from xlamini.primitives.arithmetic import add
+from xlamini.primitives.batch_ops import move_batch_dim
+from xlamini.primitives.comparison import eq
+from xlamini.primitives.concatenate import split
+from xlamini.primitives.convert import convert
+from xlamini.primitives.iota import broadcasted_iota
+from xlamini.primitives.shape import reshape
+from xlamini.primitives.tangent_ops import full, zeros
+from xlamini.staging.call.higher_order import Mask
+from xlamini.staging.run.program_cache import transformed
+from xlamini.staging.trace.arguments import check_callable
+from xlamini.staging.trace.tracing import rebuilt
+from xlamini.transforms.derivatives.diff_args import Argnums, DiffArgs
+
+
+def jacfwd(
+    fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False
+) -> Callable[..., Any]:
+    """The Jacobian of `fun` in the arguments `argnums`, column by column in forward mode.
+
+    For an output of shape `m` and an argument of shape `n` it has shape `(*m, *n)`; good for few inputs.
+
+    >>> xlamini.jacfwd(lambda x: x ** 2)(xlamini.numpy.array([1.0, 2.0]))
+    Array([[2., 0.],
+           [0., 4.]], dtype=float32)
+    """
+
+    check_callable("jacfwd", fun)
+
+    @edge
+    @functools.wraps(fun)
+    def jacobian_of(*args: Any, **kwargs: Any) -> Any:
+        diff = DiffArgs(fun, argnums, args, kwargs, "jacfwd")
+        _check_inputs(diff, holomorphic)
+        return _jacobian(diff, _by_columns, has_aux, holomorphic)
+
+    return jacobian_of
+
+
+def jacrev(
+    fun: Callable[..., Any],
+    argnums: Argnums = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[..., Any]:
+    """The Jacobian of `fun` in the arguments `argnums`, row by row in reverse mode.
+
+    For an output of shape `m` and an argument of shape `n` it has shape `(*m, *n)`; good for few outputs.
+
+    >>> xlamini.jacrev(lambda x: x ** 2)(xlamini.numpy.array([1.0, 2.0]))
+    Array([[2., 0.],
+           [0., 4.]], dtype=float32)
+    """
+
+    check_callable("jacrev", fun)
+
+    @edge
+    @functools.wraps(fun)
+    def jacobian_of(*args: Any, **kwargs: Any) -> Any:
+        diff = DiffArgs(fun, argnums, args, kwargs, "jacrev")
+        _check_inputs(diff, holomorphic, allow_int)
+        return _jacobian(diff, _by_rows, has_aux, holomorphic)
+
+    return jacobian_of
+
+
+jacobian = jacrev
+
+
+def hessian(
+    fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False
+) -> Callable[..., Any]:
+    """The matrix of second derivatives of `fun`: `jacfwd` of `jacrev`.
+
+    >>> xlamini.hessian(lambda x: x @ x)(xlamini.numpy.ones(2))
+    Array([[2., 0.],
+           [0., 2.]], dtype=float32)
+    """
+    return jacfwd(jacrev(fun, argnums, has_aux, holomorphic), argnums, has_aux, holomorphic)
+
+
+def _jacobian(diff: DiffArgs, program: Callable[..., Any], has_aux: bool, holomorphic: bool) -> Any:
+    """The tree of blocks, outputs outside, arguments inside; with the auxiliary data if there are any."""
+    traced = diff.trace(has_aux)
+    out_tree = treedef_children(traced.out_tree)[0]
+    out_avals = traced.jaxpr.out_avals[: out_tree.num_leaves]
+    _check_outputs(diff, out_tree, out_avals, holomorphic)
+    flat = transformed(program, traced.jaxpr, (diff.nonzero(traced), len(out_avals)), diff.operands(traced))
+    count = len(traced.jaxpr.outvars)
+    _, aux = diff.split(traced, flat[:count])
+    blocks = iter(flat[count:])
+    rows = [_row(diff, aval, blocks) for aval in out_avals]
+    result = unflatten(out_tree, rows)
+    return (result, aux) if has_aux else result
+
+
+def _row(diff: DiffArgs, out: ShapedArray, blocks: Iterator[Any]) -> Any:
+    """The derivatives of one output; where an argument has none, zeros of its dtype."""
+    cells = [
+        next(blocks) if is_differentiable(a) else zeros(ShapedArray((*out.shape, *a.shape), a.dtype))
+        for a in diff.avals
+    ]
+    of_arguments = rebuilt(diff.tree, cells)
+    return of_arguments[0] if diff.single else of_arguments
+
+
+def _check_inputs(diff: DiffArgs, holomorphic: bool, allow_int: bool = False) -> None:
+    """TypeError for an argument that has no such Jacobian; jacrev takes complex ones, since it goes by the outputs."""
+    what = diff.what
+    for i, aval in enumerate(diff.avals):
+        is_complex, differentiable = aval.dtype.kind == "c", is_differentiable(aval)
+        wanted = "complex" if holomorphic else "real floating-point" if what == "jacfwd" else "floating-point"
+        fits = is_complex if holomorphic else differentiable and not (is_complex and what == "jacfwd")
+        if not fits and (differentiable or not allow_int):
+            raise TypeError(
+                f"{what} needs {wanted} arguments, but {diff.names[i]!r} of {diff.fun_name} is "
+                f"{aval.str_short(short_dtypes=False)}; convert it with .astype"
+                + (", or pass holomorphic=True" if is_complex else "")
+                + (", or pass allow_int=True" if what == "jacrev" and not (differentiable or holomorphic) else "")
+            )
+
+
+def _check_outputs(diff: DiffArgs, out_tree: Any, out_avals: Sequence[ShapedArray], holomorphic: bool) -> None:
+    """TypeError for an output that has no such Jacobian; jacfwd takes any, since it goes by the arguments."""
+    what = diff.what
+    for i, aval in enumerate(out_avals):
+        fits = aval.dtype.kind == "c" if holomorphic else what == "jacfwd" or _is_real(aval)
+        if not fits:
+            path, _ = tree_flatten_with_path(unflatten(out_tree, out_avals))[0][i]
+            raise TypeError(
+                f"{what}{' with holomorphic=True' if holomorphic else ''} needs "
+                f"{'complex' if holomorphic else 'real floating-point'} outputs, but output{keystr(path)} of "
+                f"{diff.fun_name} is {aval.str_short(short_dtypes=False)}"
+                + ("; take its real part, or pass holomorphic=True" if aval.dtype.kind == "c" else "")
+            )
+
+
+def _is_real(aval: ShapedArray) -> bool:
+    return is_differentiable(aval) and aval.dtype.kind != "c"
+
+
+def _by_columns(jaxpr: Jaxpr, nonzero: Mask, count: int, operands: Sequence[Any]) -> list[Any]:
+    """The outputs of `jaxpr`, and the blocks of its first `count` outputs, from tangents along every coordinate."""
+    lin = linearize(jaxpr, nonzero)
+    outs, residuals = lin.parted(operands, evaluate(lin.primal, operands))
+    ins = lin.tangent.in_avals[lin.num_residuals :]
+    columns, axis = _mapped(lin.tangent, residuals, ins)
+    blocks: list[Any] = []
+    for aval, nonzero_out in zip(jaxpr.out_avals[:count], lin.nonzero_out, strict=False):
+        if nonzero_out:
+            x, dim = next(columns)
+            blocks += _cut(move_batch_dim(x, axis.size, dim, aval.ndim), aval.ndim, ins)
+        else:
+            blocks += [zeros(aval.update(shape=(*aval.shape, *a.shape))) for a in ins]
+    shapes = ((*out.shape, *a.shape) for out in jaxpr.out_avals[:count] for a in ins)
+    return [*outs, *map(reshape, blocks, shapes)]
+
+
+def _by_rows(jaxpr: Jaxpr, nonzero: Mask, count: int, operands: Sequence[Any]) -> list[Any]:
+    """The outputs of `jaxpr`, and the blocks of its first `count` outputs, from cotangents along every coordinate."""
+    lin = linearize(jaxpr, nonzero)
+    outs, residuals = lin.parted(operands, evaluate(lin.primal, operands))
+    ins, out_avals = lin.tangent.in_avals[lin.num_residuals :], jaxpr.out_avals[:count]
+    linear = (False,) * lin.num_residuals + (True,) * len(ins)
+    wanted = tuple(i < count for i, nz in enumerate(lin.nonzero_out) if nz)
+    backward, reached = transpose(lin.tangent, linear, wanted)
+    rows, axis = _mapped(backward, residuals, out_avals, lin.nonzero_out)
+    blocks = []
+    for aval, is_reached in zip(ins, reached, strict=True):
+        if is_reached:
+            x, dim = next(rows)
+            blocks.append(_cut(move_batch_dim(x, axis.size, dim, 0), 0, out_avals))
+        else:
+            blocks.append([zeros(aval.update(shape=(*out.shape, *aval.shape))) for out in out_avals])
+    grid = [block for row in zip(*blocks, strict=True) for block in row]
+    shapes = ((*out.shape, *a.shape) for out in out_avals for a in ins)
+    return [*outs, *map(reshape, grid, shapes)]
+
+
+def _mapped(
+    linear: Jaxpr,
+    residuals: Sequence[Any],
+    avals: Sequence[ShapedArray],
+    nonzero: Iterable[bool] = itertools.repeat(True),
+) -> tuple[Iterator[tuple[Any, int | None]], Axis]:
+    """What a linear program gives for each vector of the standard basis, with where the axis over these is."""
+    axis = Axis(sum(a.size for a in avals))
+    basis = [x for x, nz in zip(_basis(axis.size, avals), nonzero, strict=False) if nz]
+    mapped, dims = batch(linear, axis, (None,) * len(residuals) + (0,) * len(basis))
+    return zip(evaluate(mapped, [*residuals, *basis]), dims, strict=True), axis
+
+
+def _basis(total: int, avals: Sequence[ShapedArray]) -> list[Any]:
+    """The standard basis of the space of values of these types: arrays with a leading axis over all their elements."""
+    if total == 1:
+        return [full(a.update(shape=(a.size, *a.shape)), 1) for a in avals]
+    starts = itertools.accumulate((a.size for a in avals), initial=0)
+    return [_unit_vectors(total, start, a) for start, a in zip(starts, avals, strict=False)]
+
+
+def _unit_vectors(total: int, start: int, aval: ShapedArray) -> Any:
+    """In row `start + i` a one at element i, all else zero."""
+    rows, columns = (broadcasted_iota(np.int32, (total, aval.size), d) for d in (0, 1))
+    ones = eq(rows, add(columns, literal(start, np.int32)) if start else columns)
+    return reshape(convert(ones, aval.dtype, aval.weak_type), (total, *aval.shape))
+
+
+def _cut(x: Any, axis: int, avals: Sequence[ShapedArray]) -> list[Any]:
+    """Cut the axis over all elements into the parts of the values."""
+    return [x] if len(avals) == 1 else split(x, [a.size for a in avals], axis)

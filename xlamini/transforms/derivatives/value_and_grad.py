@@ -1,0 +1,153 @@
+"""Reverse mode for scalar functions: grad and value_and_grad.
+
+The function is traced once and linearized, and its linear part is transposed. Outside jit the result runs as one
+program.
+"""
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from xlamini.core.api_boundary import edge
+from xlamini.core.avals import ShapedArray
+from xlamini.core.errors import ShapeError
+from xlamini.core.jaxpr import Jaxpr
+from xlamini.core.pytree import unflatten
+from xlamini.core.tangents import Zero, is_differentiable
+from xlamini.interpreters.evaluate import evaluate
+from xlamini.interpreters.linearize import linearize
+from xlamini.primitives.tangent_ops import full, instantiated
+from xlamini.staging.call.higher_order import Mask
+from xlamini.staging.run.program_cache import transformed
+from xlamini.staging.trace.arguments import check_callable
+from xlamini.staging.trace.tracing import Trace, rebuilt
+from xlamini.transforms.derivatives.diff_args import Argnums, DiffArgs
+from xlamini.transforms.derivatives.pullback import as_gradients, pull_back
+
+
+def value_and_grad(
+    fun: Callable[..., Any],
+    argnums: Argnums = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    reduce_axes: Sequence[Any] = (),
+) -> Callable[..., tuple[Any, Any]]:
+    """A function that returns the value of `fun` and its gradient in the arguments `argnums`.
+
+    `fun` returns a scalar, or with `has_aux` a pair (scalar, auxiliary data). A gradient has the structure, shapes and
+    dtypes of the argument. `holomorphic` takes complex arguments of a holomorphic function; `allow_int` gives integer
+    arguments gradients of dtype float0. Raises TypeError for arguments or outputs that cannot be differentiated.
+
+    >>> xlamini.value_and_grad(lambda x: x ** 2)(3.0)
+    (Array(9., dtype=float32, weak_type=True), Array(6., dtype=float32, weak_type=True))
+    """
+
+    check_callable("value_and_grad", fun)
+
+    @edge
+    @functools.wraps(fun)
+    def value_and_grad_of(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        diff = DiffArgs(fun, argnums, args, kwargs, "grad")
+        value, aux, gradient = _differentiate(diff, has_aux, holomorphic, allow_int)
+        return ((value, aux) if has_aux else value), gradient
+
+    return value_and_grad_of
+
+
+def grad(
+    fun: Callable[..., Any],
+    argnums: Argnums = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    reduce_axes: Sequence[Any] = (),
+) -> Callable[..., Any]:
+    """A function that returns the gradient of `fun`; like `value_and_grad` without the value.
+
+    With `has_aux` it returns a pair (gradient, auxiliary data).
+
+    >>> xlamini.grad(xlamini.numpy.sin)(0.0)
+    Array(1., dtype=float32, weak_type=True)
+    """
+
+    check_callable("grad", fun)
+
+    @edge
+    @functools.wraps(fun)
+    def grad_of(*args: Any, **kwargs: Any) -> Any:
+        diff = DiffArgs(fun, argnums, args, kwargs, "grad")
+        _, aux, gradient = _differentiate(diff, has_aux, holomorphic, allow_int)
+        return (gradient, aux) if has_aux else gradient
+
+    return grad_of
+
+
+def _differentiate(
+    diff: DiffArgs, has_aux: bool, holomorphic: bool, allow_int: bool
+) -> tuple[Any, Any, Any]:
+    """The value, the auxiliary data and the gradient."""
+    _check_inputs(diff, holomorphic, allow_int)
+    traced = diff.trace(has_aux)
+    _check_value(diff, traced, holomorphic)
+    flat = transformed(_with_gradient, traced.jaxpr, (diff.nonzero(traced),), diff.operands(traced))
+    count = len(traced.jaxpr.outvars)
+    outs, cts = flat[:count], flat[count:]
+    gradients = rebuilt(diff.tree, as_gradients(diff.avals, cts))
+    value, aux = diff.split(traced, outs)
+    return value, aux, gradients[0] if diff.single else gradients
+
+
+def _with_gradient(jaxpr: Jaxpr, nonzero: Mask, operands: Sequence[Any]) -> list[Any]:
+    """The outputs of `jaxpr` and the cotangents of its inputs, for one of 1 at the first output."""
+    lin = linearize(jaxpr, nonzero)
+    outs, residuals = lin.parted(operands, evaluate(lin.primal, operands))
+    first, *others = jaxpr.out_avals
+    cts = [full(first, 1), *map(Zero, others)]
+    return [*outs, *map(instantiated, pull_back(lin, residuals, cts))]
+
+
+def _check_inputs(diff: DiffArgs, holomorphic: bool, allow_int: bool) -> None:
+    for i, aval in enumerate(diff.avals):
+        complex_input = aval.dtype.kind == "c"
+        if holomorphic and not complex_input:
+            raise TypeError(
+                f"grad with holomorphic=True takes complex arguments, but {diff.names[i]!r} of {diff.fun_name} is "
+                f"{aval.str_short(short_dtypes=False)}; convert it with .astype('complex64')"
+            )
+        if not (allow_int or is_differentiable(aval)):
+            raise TypeError(
+                f"grad needs float or complex arguments, but {diff.names[i]!r} of {diff.fun_name} is "
+                f"{aval.str_short(short_dtypes=False)}; pass a float, choose other argnums, or allow_int=True"
+            )
+
+
+def _check_value(diff: DiffArgs, traced: Trace, holomorphic: bool) -> None:
+    """TypeError unless the function's output is one real scalar (complex if holomorphic)."""
+    tree = traced.out_tree
+    value, _ = unflatten(tree, range(tree.num_leaves))
+    if not isinstance(value, int):
+        raise TypeError(
+            f"grad: {diff.fun_name} must return a scalar, but it returned a {type(value).__name__}; return one number, "
+            "and other results as auxiliary data with has_aux=True"
+        )
+    _check_scalar(diff, traced.jaxpr.outvars[0].aval, holomorphic)
+
+
+def _check_scalar(diff: DiffArgs, aval: ShapedArray, holomorphic: bool) -> None:
+    found = aval.str_short(short_dtypes=False)
+    if aval.shape != ():
+        raise ShapeError(
+            f"grad: {diff.fun_name} must return a scalar, but it returned {found}; reduce it, for example with "
+            ".sum() or .mean(), or use xlamini.jacobian or xlamini.vjp"
+        )
+    if holomorphic and aval.dtype.kind != "c":
+        raise TypeError(f"grad with holomorphic=True needs a complex output, but {diff.fun_name} returned {found}")
+    if aval.dtype.kind == "c" and not holomorphic:
+        raise TypeError(
+            f"grad needs a real output, but {diff.fun_name} returned {found}; take its real part, or pass "
+            "holomorphic=True if the function is holomorphic"
+        )
+    if not is_differentiable(aval):
+        raise TypeError(f"grad needs a float output, but {diff.fun_name} returned {found}; convert it with .astype")

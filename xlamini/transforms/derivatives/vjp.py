@@ -1,0 +1,208 @@
+"""Reverse mode for functions of any output: vjp, and linear_transpose for functions that are linear already."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from xlamini.core.api_boundary import edge
+from xlamini.core.avals import ShapedArray
+from xlamini.core.dtypes import float0
+from xlamini.core.errors import MissingRule, ShapeError
+from xlamini.core.jaxpr import Jaxpr
+from xlamini.core.pytree import (
+    first_difference,
+    flatten,
+    flatten_from_user,
+    keystr,
+    register_pytree_node,
+    tree_flatten_with_path,
+    treedef_children,
+)
+from xlamini.core.tangents import NonlinearError, Zero, is_zero, tangent_aval
+from xlamini.core.tracer import aval_of
+from xlamini.interpreters.linearize import Linearized, linearize
+from xlamini.interpreters.transpose import transpose
+from xlamini.primitives.convert import convert
+from xlamini.primitives.tangent_ops import instantiated, zeros
+from xlamini.staging.run.program_cache import apply, transformed
+from xlamini.staging.trace.arguments import ArgNames, avals_of, check_callable, name_of
+from xlamini.staging.trace.tracing import Trace, rebuilt, trace
+from xlamini.transforms.derivatives.diff_args import DiffArgs
+from xlamini.transforms.derivatives.linearity import nonlinear_part
+from xlamini.transforms.derivatives.pullback import as_gradients, evaluated, pull_back
+
+
+@edge
+def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, reduce_axes: Sequence[Any] = ()) -> Any:
+    """The outputs of `fun(*primals)`, and the function from cotangents of the outputs to cotangents of the primals.
+
+    The function is evaluated once; what the way back needs of it is kept. With `has_aux` the auxiliary data come third.
+
+    >>> y, pullback = xlamini.vjp(xlamini.numpy.sin, 0.0)
+    >>> pullback(1.0)
+    (Array(1., dtype=float32, weak_type=True),)
+    """
+    diff = DiffArgs(fun, tuple(range(len(primals))), primals, {}, "vjp")
+    traced = diff.trace(has_aux)
+    lin = linearize(traced.jaxpr, diff.nonzero(traced))
+    outs, residuals = evaluated(lin, diff.operands(traced))
+    out_tree = treedef_children(traced.out_tree)[0]
+    rule = Rule(lin, diff.tree, diff.avals, out_tree, traced.jaxpr.out_avals, diff.fun_name)
+    out, aux = diff.split(traced, outs)
+    return (out, VJP(rule, residuals), aux) if has_aux else (out, VJP(rule, residuals))
+
+
+class Rule:
+    """All of a pullback that is not an array: the linear program and the types on both its sides."""
+
+    def __init__(
+        self,
+        lin: Linearized,
+        in_tree: Any,
+        in_avals: Sequence[ShapedArray],
+        out_tree: Any,
+        out_avals: Sequence[ShapedArray],
+        fun_name: str,
+    ):
+        self.lin, self.fun_name = lin, fun_name
+        self.in_tree, self.in_avals = in_tree, in_avals
+        self.out_tree, self.out_avals = out_tree, out_avals
+
+
+class VJP:
+    """A pullback: given a cotangent of the output it returns those of the primals. A pytree of its residuals."""
+
+    def __init__(self, rule: Rule, residuals: Sequence[Any]):
+        self.rule, self.residuals = rule, list(residuals)
+
+    @edge
+    def __call__(self, *cotangents: Any) -> Any:
+        if len(cotangents) != 1:
+            raise TypeError(
+                f"vjp: the pullback of {self.rule.fun_name} takes one argument, a cotangent with the structure of the "
+                f"output, got {len(cotangents)}; pass a tuple for an output that is one"
+            )
+        rule, (out_ct,) = self.rule, cotangents
+        given = _checked_cotangents(rule, out_ct)
+        rest = rule.out_avals[len(given) :]
+        cts = [*given, *(Zero(tangent_aval(a)) for a in rest)]
+        dense = [ct for ct in cts if not is_zero(ct)]
+        zero = tuple(ct.aval if is_zero(ct) else None for ct in cts)
+        operands = [*dense, *self.residuals]
+        found = transformed(_pulled_back, rule.lin.tangent, (rule.lin, zero), operands, f"vjp_{rule.fun_name}")
+        return rebuilt(rule.in_tree, as_gradients(rule.in_avals, found))
+
+    def __repr__(self) -> str:
+        kept = ", ".join(aval_of(r).str_short() for r in self.residuals)
+        return f"VJP({self.rule.fun_name}, residuals=[{kept}])"
+
+
+register_pytree_node(VJP, lambda v: (v.residuals, v.rule), lambda rule, residuals: VJP(rule, residuals))
+
+
+def _pulled_back(jaxpr: Jaxpr, lin: Linearized, zero: Sequence[Any], operands: Sequence[Any]) -> list[Any]:
+    """The cotangents of the inputs, for `operands`: the cotangents of the outputs but those in `zero`; residuals."""
+    count = len(operands) - lin.num_residuals
+    dense = iter(operands[:count])
+    cts = [next(dense) if aval is None else Zero(aval) for aval in zero]
+    return list(map(instantiated, pull_back(lin, operands[count:], cts)))
+
+
+class _CotangentNames(Sequence[str]):
+    """Names of the leaves of a cotangent, worked out when one is asked for."""
+
+    def __init__(self, cotangent: Any):
+        self._cotangent = cotangent
+
+    def __len__(self) -> int:
+        return len(flatten(self._cotangent)[0])
+
+    def __getitem__(self, index: Any) -> Any:
+        return f"cotangent{keystr(tree_flatten_with_path(self._cotangent)[0][index][0])}"
+
+
+def _checked_cotangents(rule: Rule, out_ct: Any) -> list[Any]:
+    """The flat cotangents, symbolic zeros for outputs without derivative; an error where they don't fit the outputs."""
+    leaves, tree = flatten(out_ct)
+    avals_of(leaves, _CotangentNames(out_ct), f"the pullback of {rule.fun_name}")
+    if tree != rule.out_tree:
+        where = first_difference(rule.out_tree, tree, ("output", "cotangent"))
+        raise TypeError(f"vjp: the cotangent must have the structure of the output of {rule.fun_name}: {where}")
+    checked = []
+    for i, (ct, aval) in enumerate(zip(leaves, rule.out_avals, strict=False)):
+        found, due = aval_of(ct), tangent_aval(aval)
+        if not _fits(found, due):
+            path = keystr(tree_flatten_with_path(out_ct)[0][i][0])
+            raise ShapeError(
+                f"vjp: the cotangent{path} is {_text(found)}, but the output of {rule.fun_name} there is {_text(aval)}"
+                + ("; they must be of one type" if due is aval else ", so that it must be float0 or an integer")
+            )
+        dense = ct if found.dtype == due.dtype else convert(ct, due.dtype)
+        checked.append(Zero(due) if due.dtype == float0 else dense)
+    return checked
+
+
+def _fits(found: ShapedArray, due: ShapedArray) -> bool:
+    """Whether a cotangent may stand for one of type `due`: a Python number also for a wider kind, any for float0."""
+    if found.shape != due.shape or due.dtype == float0:
+        return found.shape == due.shape
+    wider = found.weak_type and (found.dtype.kind != "c" or due.dtype.kind == "c")
+    return found.dtype == due.dtype or wider
+
+
+def _text(aval: ShapedArray) -> str:
+    return aval.str_short(short_dtypes=False)
+
+
+def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Sequence[Any] = ()) -> Callable[..., Any]:
+    """The transpose of a function that is linear; of `primals` only the types are used.
+
+    Returns a function from a cotangent of the output to a tuple of cotangents of the arguments.
+
+    >>> xlamini.linear_transpose(lambda x: 3 * x, 1.0)(2.0)
+    (Array(6., dtype=float32, weak_type=True),)
+    """
+    check_callable("linear_transpose", fun)
+    leaves, in_tree = flatten_from_user((primals, {}))
+    names, fun_name = ArgNames(fun, in_tree), name_of(fun)
+    avals = avals_of(leaves, names, fun_name)
+    traced = trace(fun, in_tree, avals, None, names, anew=True)
+    linear = (False,) * len(traced.captured) + (True,) * len(avals)
+
+    @edge
+    def transposed(out_ct: Any) -> Any:
+        cts = _cotangents_of_linear(traced, fun_name, out_ct)
+        try:
+            backward, nonzero = transpose(traced.jaxpr, linear, (True,) * len(cts))
+        except (MissingRule, NonlinearError) as error:
+            raise _not_linear(traced.jaxpr, linear, fun_name, error) from None
+        found = iter(apply(backward, [*traced.captured, *cts]))
+        dense = [next(found) if nz else zeros(a) for nz, a in zip(nonzero, avals, strict=True)]
+        return rebuilt(flatten(primals)[1], dense)
+
+    return transposed
+
+
+def _cotangents_of_linear(traced: Trace, fun_name: str, out_ct: Any) -> list[Any]:
+    """The flat cotangents; TypeError unless they are of the types of the outputs."""
+    cts, tree = flatten_from_user(out_ct)
+    avals = avals_of(cts, _CotangentNames(out_ct), f"the transpose of {fun_name}")
+    if tree != traced.out_tree:
+        where = first_difference(traced.out_tree, tree, ("output", "cotangent"))
+        raise TypeError(f"linear_transpose: the cotangent must have the structure of the output of {fun_name}: {where}")
+    for i, (ct, wanted) in enumerate(zip(avals, traced.jaxpr.out_avals, strict=True)):
+        if (ct.shape, ct.dtype) != (wanted.shape, wanted.dtype):
+            raise TypeError(
+                f"linear_transpose: {_CotangentNames(out_ct)[i]} is {_text(ct)}, but that output is {_text(wanted)} "
+                f"for {fun_name}; they must be of one type"
+            )
+    return cts
+
+
+def _not_linear(jaxpr: Jaxpr, linear: Sequence[bool], fun_name: str, error: Exception) -> Exception:
+    """The error that says what is not linear: an operation that never is, or one here (`error`)."""
+    problem = nonlinear_part(jaxpr, linear) or str(error)
+    return (MissingRule if isinstance(error, MissingRule) else TypeError)(
+        f"linear_transpose: {fun_name} is not linear in its arguments: {problem}; for the derivative of a function "
+        "that is not linear use vjp"
+    )

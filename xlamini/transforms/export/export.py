@@ -1,0 +1,169 @@
+"""export: a jitted function becomes StableHLO for platforms that need not be here."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from xlamini.core.api_boundary import edge
+from xlamini.core.dtypes import float0
+from xlamini.core.effects import debug_effect, io_effect, ordered_debug_effect, ordered_io_effect
+from xlamini.core.jaxpr import Jaxpr
+from xlamini.core.tangents import tangent_aval
+from xlamini.core.tracer import Tracer
+from xlamini.interpreters.dce import dce
+from xlamini.interpreters.evaluate import evaluate
+from xlamini.interpreters.physical import physical
+from xlamini.runtime.devices.platforms import default_backend
+from xlamini.staging.aot.captured_arrays import ndarrays
+from xlamini.staging.aot.stages import Known, Wrapped
+from xlamini.staging.compile.placement import shardings_in
+from xlamini.staging.run.jit import jit
+from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
+from xlamini.staging.trace.tracing import Trace
+from xlamini.transforms.derivatives.vjp import vjp
+from xlamini.transforms.export.artifact import Exported
+from xlamini.transforms.export.safety import DisabledSafetyCheck, check_kernels
+
+PLATFORMS = ("cpu", "cuda", "rocm", "tpu")
+_OF_PYTHON = {io_effect, ordered_io_effect, debug_effect, ordered_debug_effect}
+
+
+def default_export_platform() -> str:
+    """The platform that `export` is for if nobody says: the one of arrays made here.
+
+    >>> default_export_platform()
+    'cpu'
+    """
+    found = default_backend()
+    return {"gpu": "cuda"}.get(found, found)
+
+
+def export(
+    fun_jit: Wrapped,
+    *,
+    platforms: Sequence[str] | None = None,
+    disabled_checks: Sequence[DisabledSafetyCheck] = (),
+) -> Callable[..., Exported]:
+    """What exports a jitted function: a function of its arguments, or of their types, that gives an `Exported`.
+
+    Args:
+      fun_jit: what `jit` returned. Arrays that it captures are written into the module.
+      platforms: of cpu, cuda, rocm and tpu those it shall run on, by default the one here. Where several of them need
+        different operations, the module holds all and chooses when it is compiled.
+      disabled_checks: checks that are not made; see `DisabledSafetyCheck`.
+
+    Raises:
+      ValueError: the function is not jitted, there is no such platform, or it calls kernels that nobody keeps stable.
+      NotImplementedError: it calls Python functions, which another process has not.
+
+    >>> exported = export(xlamini.jit(lambda x: x * 2), platforms=("cpu", "tpu"))(1.0)
+    >>> exported.out_avals
+    (ShapedArray(float32[], weak_type=True),)
+    >>> exported.call(21.0)
+    Array(42., dtype=float32, weak_type=True)
+    """
+    if not isinstance(fun_jit, Wrapped):
+        raise ValueError(f"export: the function must be jitted, got {fun_jit!r}; write export(jit(f))(...)")
+    names, checks = _platforms(platforms), tuple(disabled_checks)
+
+    @edge
+    def exporting(*args: Any, **kwargs: Any) -> Exported:
+        traced: Any = fun_jit.trace(*args, **kwargs)
+        return _exported(traced._known, names, checks)
+
+    return exporting
+
+
+def _platforms(asked: Sequence[str] | None) -> tuple[str, ...]:
+    if isinstance(asked, str):
+        raise ValueError(f"export: platforms must be a tuple, got {asked!r}; write platforms=({asked!r},)")
+    names = tuple(dict.fromkeys(asked or (default_export_platform(),)))
+    for name in names:
+        if name == "gpu":
+            raise ValueError("export: 'gpu' could be two platforms; name 'cuda' or 'rocm', or both")
+        if name not in PLATFORMS:
+            raise ValueError(f"export: there is no platform {name!r}; there are {', '.join(PLATFORMS)}")
+    return names
+
+
+def _exported(known: Known, platforms: tuple[str, ...], checks: tuple[DisabledSafetyCheck, ...]) -> Exported:
+    name, trace = known.name, known.trace
+    _check(name, trace)
+    computed = tuple(a.dtype != float0 for a in trace.jaxpr.out_avals)
+    pruned, used = dce(physical(trace.jaxpr), computed, False)
+    count = len(trace.captured)
+    constants = ndarrays(x for x, u in zip(trace.captured, used[:count], strict=True) if u)
+    return Exported(
+        fun_name=name,
+        in_tree=known.in_tree,
+        in_avals=tuple(known.avals),
+        out_tree=trace.out_tree,
+        out_avals=tuple(trace.jaxpr.out_avals),
+        platforms=platforms,
+        disabled_safety_checks=checks,
+        mlir_module_serialized=_artifact(pruned, name, platforms, constants, checks),
+        module_kept_var_idx=tuple(i for i, u in enumerate(used[count:]) if u),
+        _names=tuple(trace.names),
+        _get_vjp=lambda primal: _exported_vjp(primal, trace),
+    )
+
+
+def _check(name: str, trace: Trace) -> None:
+    if any(isinstance(x, Tracer) for x in trace.captured):
+        raise TypeError(
+            f"export: {name} uses a traced value of the function around it; pass it as an argument, or export outside"
+        )
+    if _OF_PYTHON & trace.jaxpr.effects:
+        _refuse_python(name)
+    if shardings_in(trace.jaxpr):
+        raise NotImplementedError(
+            f"export: {name} has shardings over a mesh, and an exported function is for one device; leave out "
+            "with_sharding_constraint"
+        )
+
+
+def _refuse_python(name: str) -> None:
+    raise NotImplementedError(
+        f"export: {name} calls Python functions (debug.print, pure_callback, ...), which another process has not; take "
+        "them out"
+    )
+
+
+def _artifact(
+    jaxpr: Jaxpr,
+    name: str,
+    platforms: tuple[str, ...],
+    constants: Sequence[np.ndarray],
+    checks: Sequence[DisabledSafetyCheck],
+) -> bytes:
+    # Imported here because MLIR's bindings cost 0.1 s.
+    from xlamini.lowering.kernels import kernels_of
+    from xlamini.lowering.module import lower_jaxpr
+    from xlamini.lowering.multi_platform import lower_for_several
+    from xlamini.runtime.files.portable import artifact_of
+
+    if len(platforms) == 1:
+        module, callbacks = lower_jaxpr(jaxpr, name, platforms[0], constants=constants)
+    else:
+        module, callbacks = lower_for_several(jaxpr, name, platforms, constants)
+    if callbacks:
+        _refuse_python(name)
+    check_kernels(name, kernels_of(module), checks)
+    return artifact_of(module)
+
+
+def _exported_vjp(primal: Exported, trace: Trace) -> Exported:
+    """The pullback of what was exported, exported for the same platforms."""
+    count = len(primal.in_avals)
+
+    def pullback(*args_and_cotangents: Any) -> tuple[Any, ...]:
+        args, cotangents = args_and_cotangents[:count], args_and_cotangents[count:]
+        _, pull = vjp(lambda *leaves: tuple(evaluate(trace.jaxpr, [*trace.captured, *leaves])), *args)
+        return pull(tuple(cotangents))
+
+    pullback.__name__ = f"{primal.fun_name}_vjp"
+    avals = (*primal.in_avals, *map(tangent_aval, primal.out_avals))
+    types = [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in avals]
+    return export(jit(pullback), platforms=primal.platforms, disabled_checks=primal.disabled_safety_checks)(*types)

@@ -1,1 +1,0 @@
-"""How structures and types of programs are written into files, without pickle."""

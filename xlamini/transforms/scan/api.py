@@ -1,0 +1,181 @@
+"""scan: a loop with a known number of steps that carries a state along, takes slices and stacks results."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from xlamini.core.avals import ShapedArray
+from xlamini.core.config import disable_jit
+from xlamini.core.pytree import flatten_from_user, structure, tree_map, treedef_children, unflatten
+from xlamini.core.tracer import aval_of
+from xlamini.primitives.concatenate import concatenate
+from xlamini.primitives.shape import reshape
+from xlamini.primitives.slice import index_in_dim
+from xlamini.runtime.to_device import device_put_value
+from xlamini.staging.call.higher_order import chosen, inverse, merged
+from xlamini.staging.trace.arguments import ArgNames, name_of
+from xlamini.staging.trace.ref_threading import Cells, store, threaded, values_of, with_cells
+from xlamini.staging.trace.tracing import Trace, rebuilt, trace
+from xlamini.transforms.control_flow.carries import Carry, LeafNames, check_function
+from xlamini.transforms.scan.primitive import scan_p
+from xlamini.transforms.scan.rules import parts
+from xlamini.transforms.scan.slices import slices_of
+from xlamini.transforms.sharding.device_put import device_put
+
+
+def scan(
+    f: Callable[[Any, Any], tuple[Any, Any]],
+    init: Any,
+    xs: Any = None,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int | bool = 1,
+    _split_transpose: bool = False,
+) -> tuple[Any, Any]:
+    """The last carry of `carry, y = f(carry, x)` for every slice x of `xs`, from `carry = init`; and all y, stacked.
+
+    `xs` is an array or a container of arrays; x has its structure, with slices along dimension 0. All arrays in it are
+    of one length there; with `xs=None`, x is None, and `length` says how many steps there are (else ValueError). `f`
+    returns the carry in the structure, shapes and dtypes of `init` (else TypeError), and y, an array or a container of
+    arrays; each is stacked along a new dimension 0. A Python number in `init` takes on the dtype that `f` returns for
+    it.
+
+    `reverse` starts from the last slice. `unroll` is how many steps are written out in each turn of the compiled loop
+    (0 or True: all). `_split_transpose` is accepted, and changes nothing.
+
+    Derivatives in reverse mode keep for every step what it needs, without what is the same in all steps.
+
+    >>> total, sums = scan(lambda total, x: (total + x, total + x), 0, xlamini.numpy.arange(5))
+    >>> total, sums
+    (Array(10, dtype=int32), Array([ 0,  1,  3,  6, 10], dtype=int32))
+    """
+    check_function("scan", "f", f)
+    return looped(Loop("scan", f, bool(reverse), unroll), init, xs, length)
+
+
+class Loop(NamedTuple):
+    """What is called in a loop, and how; `what` the user called."""
+
+    what: str
+    f: Callable[[Any, Any], Any]
+    reverse: bool = False
+    unroll: Any = 1
+
+
+def looped(loop: Loop, init: Any, xs: Any, length: Any = None) -> tuple[Any, Any]:
+    """The last carry and the stacked results, with the refs that the function writes threaded through the carry."""
+    return with_cells(_run, _threading, loop, init, xs, length)
+
+
+def _threading(cells: Cells, loop: Loop, init: Any, xs: Any, length: Any) -> tuple[Any, Any]:
+    pure = threaded(loop.f, cells)
+
+    def body(carry: Any, x: Any) -> Any:
+        out, values = pure(carry[0], carry[1], x)
+        new, y = _pair(loop, out)
+        return (values, new), y
+
+    body.__name__ = name_of(loop.f)
+    (values, last), ys = _run(loop._replace(f=body), (values_of(cells), init), xs, length)
+    store(cells, values)
+    return last, ys
+
+
+def _run(loop: Loop, init: Any, xs: Any, length: Any) -> tuple[Any, Any]:
+    leaves, xs_tree = flatten_from_user(xs)
+    slices, length = slices_of(loop.what, leaves, LeafNames("xs", xs_tree), length)
+    unroll = _unrolled(loop, length)
+    if disable_jit.value and length:
+        return _in_python(loop, init, [unflatten(xs_tree, row) for row in _rows(leaves, length)])
+    carry = Carry(loop.what, loop.f, init, "init")
+    in_tree = structure(((init, xs), {}))
+    names = ArgNames(loop.f, in_tree)
+
+    def paired(carry: Any, x: Any) -> Any:
+        return _pair(loop, loop.f(carry, x))
+
+    def trace_for(avals: Sequence[ShapedArray]) -> Trace:
+        return trace(paired, in_tree, [*avals, *slices], None, names, name_of(loop.f), anew=True)
+
+    start, traced = carry.settled(trace_for, lambda tree: treedef_children(tree)[0])
+    last, ys = _bind(traced, start, leaves, length=length, reverse=loop.reverse, unroll=unroll)
+    return rebuilt(carry.tree, last), rebuilt(treedef_children(traced.out_tree)[1], ys)
+
+
+def _bind(traced: Trace, init: Sequence[Any], xs: Sequence[Any], **params: Any) -> tuple[list[Any], list[Any]]:
+    """The last carry and the stacked outputs; a carry that stays is a constant, a slice passed on no output."""
+    body, count = traced.jaxpr, len(init)
+    inputs, outs = parts(body.invars, len(traced.captured), count), body.outvars
+    fixed = [after is before for after, before in zip(outs[:count], inputs.carry, strict=True)]
+    passed = [inputs.xs.index(v) if v in inputs.xs else None for v in outs[count:]]
+    own = [place is None for place in passed]
+    consts = [*inputs.consts, *chosen(inputs.carry, fixed)]
+    invars = [*consts, *chosen(inputs.carry, inverse(fixed)), *inputs.xs]
+    outvars = [*chosen(outs[:count], inverse(fixed)), *chosen(outs[count:], own)]
+    found = scan_p.bind(
+        *traced.captured,
+        *chosen(init, fixed),
+        *chosen(init, inverse(fixed)),
+        *xs,
+        jaxpr=body if invars == body.invars and outvars == outs else body.replace(invars=invars, outvars=outvars),
+        num_carry=count - sum(fixed),
+        num_consts=len(consts),
+        **params,
+    )
+    after, ys = found[: count - sum(fixed)], found[count - sum(fixed) :]
+    given = [_array(xs[place]) for place in passed if place is not None]
+    return merged(fixed, map(_array, chosen(init, fixed)), after), merged(own, ys, given)
+
+
+def _array(x: Any) -> Any:
+    """What is passed on, as an array where the user gave a number or an ndarray."""
+    return x if hasattr(x, "aval") else device_put_value(x, aval=aval_of(x))
+
+
+def _pair(loop: Loop, out: Any) -> tuple[Any, Any]:
+    if isinstance(out, tuple | list) and len(out) == 2:
+        return out[0], out[1]
+    found = f"a {type(out).__name__} of {len(out)}" if isinstance(out, tuple | list) else _described(out)
+    raise TypeError(
+        f"{loop.what}: {name_of(loop.f)} must return a pair (carry, y), but returned {found}; return (carry, None) if "
+        "there is nothing to stack"
+    )
+
+
+def _described(out: Any) -> str:
+    if hasattr(out, "aval"):
+        return f"one array, {out.aval.str_short(short_dtypes=False)}"
+    return f"a {type(out).__name__}" if out is not None else "None"
+
+
+def _unrolled(loop: Loop, length: int) -> int:
+    """How many steps to write out in a turn; 0 means all."""
+    unroll = loop.unroll
+    if isinstance(unroll, bool):
+        return max(length, 1) if unroll else 1
+    if not isinstance(unroll, int | np.integer):
+        raise TypeError(
+            f"{loop.what}: unroll must be an int or a bool, got {unroll!r} of type {type(unroll).__name__}; it decides "
+            "how the loop is compiled"
+        )
+    if unroll < 0:
+        raise ValueError(f"{loop.what}: unroll must be 0 or more, got {unroll}; 1 means not unrolled, 0 all steps")
+    return int(unroll)
+
+
+def _rows(leaves: Sequence[Any], length: int) -> list[list[Any]]:
+    return [[index_in_dim(x, i, keepdims=False) for x in leaves] for i in range(length)]
+
+
+def _in_python(loop: Loop, init: Any, rows: Sequence[Any]) -> tuple[Any, Any]:
+    carry, ys = device_put(init), []
+    for x in reversed(rows) if loop.reverse else rows:
+        carry, y = _pair(loop, loop.f(carry, x))
+        ys.append(y)
+    return carry, tree_map(_stack, *(reversed(ys) if loop.reverse else ys))
+
+
+def _stack(*slices: Any) -> Any:
+    return concatenate([reshape(x, (1, *aval_of(x).shape)) for x in slices], 0)

@@ -1,0 +1,66 @@
+"""The slices that a loop takes: arrays of one length along dimension 0, checked."""
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+from xlamini.core.avals import ShapedArray
+from xlamini.core.errors import ShardingTypeError
+from xlamini.staging.trace.arguments import avals_of, check_values
+
+
+def slices_of(
+    what: str, leaves: Sequence[Any], names: Sequence[str], length: Any = None
+) -> tuple[list[ShapedArray], int]:
+    """The types of the slices, and how many there are."""
+    avals = avals_of(leaves, names, what)
+    check_values(leaves, names, what)
+    for name, aval in zip(names, avals, strict=True):
+        if not aval.shape:
+            raise ValueError(
+                f"{what}: {name} is a scalar, {aval.str_short(short_dtypes=False)}, which has no slices; close over "
+                "what is the same in all steps, or repeat it with jnp.broadcast_to"
+            )
+    found = _length(what, length)
+    for i, aval in enumerate(avals):
+        if found is not None and aval.shape[0] != found:
+            where = f"{names[0]} has length {found}" if length is None else f"length is {found}"
+            raise ValueError(
+                f"{what}: all arrays in xs must be of one length along dimension 0, but {where} and {names[i]}, "
+                f"{aval.str_short(short_dtypes=False)}, has {aval.shape[0]}; cut them to one length"
+            )
+        found = aval.shape[0]
+    if found is None:
+        raise ValueError(
+            f"{what}: xs has no arrays, so the number of steps is not known; give one array at least, or call lax.scan "
+            "with length=n"
+        )
+    _check_whole(what, avals, names)
+    return [a.without(0) for a in avals], found
+
+
+def _check_whole(what: str, avals: Sequence[ShapedArray], names: Sequence[str]) -> None:
+    for i, aval in enumerate(avals):
+        if aval.split is not None and aval.split.entries[0]:
+            raise ShardingTypeError(
+                f"{what}: dimension 0 of {names[i]}, {aval.str_short(short_dtypes=False)}, is what is scanned over, "
+                "and must be whole; xlamini.reshard it to a spec that begins with None"
+            )
+
+
+def _length(what: str, length: Any) -> int | None:
+    if length is None:
+        return None
+    try:
+        number = operator.index(length)
+    except TypeError:
+        raise TypeError(
+            f"{what}: length must be an int that is known when the loop is traced, got {length!r} of type "
+            f"{type(length).__name__}; for a number of steps that is computed use fori_loop or while_loop"
+        ) from None
+    if number < 0:
+        raise ValueError(f"{what}: length must be 0 or more, got {number}")
+    return number
+
+

@@ -1,0 +1,159 @@
+"""pmap: a function runs on several devices, each on one entry of the arguments; shard_map over a mesh of one axis.
+
+Each argument is split along its mapped axis; what a device gets has that axis with size 1, which is taken off. As in
+shard_map without `check_vma`, collectives are differentiated as if every value varied.
+"""
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from xlamini.core.errors import ShardingError
+from xlamini.core.pytree import flatten, flatten_from_user, unflatten
+from xlamini.core.sharding.partition_spec import PartitionSpec
+from xlamini.core.tracer import aval_of
+from xlamini.primitives.shape import expand_dims, squeeze
+from xlamini.runtime.devices.platforms import Device, local_devices
+from xlamini.runtime.meshes.mesh import Mesh
+from xlamini.staging.run.structural_jit import jit_anew
+from xlamini.staging.trace.arguments import ArgNames, avals_of, check_callable, name_of
+from xlamini.staging.trace.static_args import Selected
+from xlamini.transforms.axes import axis_leaves
+from xlamini.transforms.shard_map.api import Operands, checked_mesh, on_each
+from xlamini.transforms.shard_map.refs import refuse_refs
+from xlamini.transforms.vmap import mapped_size
+
+_UNNAMED = "_internal_pmap_axis_name"
+Dim = int | None
+
+
+def pmap(
+    fun: Callable[..., Any],
+    axis_name: Any = None,
+    *,
+    in_axes: Any = 0,
+    out_axes: Any = 0,
+    static_broadcasted_argnums: int | Iterable[int] = (),
+    devices: Sequence[Device] | None = None,
+    backend: str | None = None,
+    axis_size: int | None = None,
+    donate_argnums: int | Iterable[int] = (),
+) -> Any:
+    """A compiled function that runs `fun` on several devices, each on one entry along the mapped axis of the arguments.
+
+    As `vmap` does it takes arguments with one dimension more; its size is the number of devices. New programs read
+    better with `jit` of arrays on a mesh, or with `shard_map`.
+
+    Args:
+      fun: the function of one device.
+      axis_name: the name of the mapped axis, for collectives such as `lax.psum`.
+      in_axes: for each positional argument the axis that is mapped (None: every device gets the whole), as an int or a
+        tree that is a prefix of the argument. Keyword arguments are mapped over axis 0.
+      out_axes: where the devices' results are stacked, likewise; None takes those of the first device.
+      static_broadcasted_argnums: arguments that Python gets as they are; they must be hashable.
+      devices: the devices, in order; by default the first ones of this process on `backend`.
+      axis_size: the number of devices, which the arguments tell otherwise.
+      donate_argnums: arguments whose memory may be used for outputs.
+
+    Results lie on the devices, split along the mapped axis. Raises ShardingError where there are too few devices, and
+    ValueError if the sizes of the mapped axes differ or a tree of axes does not fit.
+
+    >>> pmap(lambda x: xlamini.lax.psum(x, "i"), axis_name="i")(xlamini.numpy.ones((1, 3)))
+    Array([[1., 1., 1.]], dtype=float32)
+    """
+    check_callable("pmap", fun)
+    static = Selected("static_broadcasted", fun, _numbers(static_broadcasted_argnums), None, "pmap")
+    name = _UNNAMED if axis_name is None else axis_name
+    over = None if devices is None else tuple(devices)
+    mapping = Mapping(fun, name, in_axes, out_axes, static.nums, over, backend, axis_size)
+    mapped = functools.wraps(fun)(functools.partial(_mapped, mapping))
+    return jit_anew(mapped, static.nums, _numbers(donate_argnums))
+
+
+class Mapping(NamedTuple):
+    """What the user said to `pmap`."""
+
+    fun: Callable[..., Any]
+    axis_name: Any
+    in_axes: Any
+    out_axes: Any
+    static: tuple[int, ...]
+    devices: tuple[Device, ...] | None
+    backend: str | None
+    axis_size: int | None
+
+
+def _numbers(given: int | Iterable[int]) -> Any:
+    return given if isinstance(given, int) else tuple(given)
+
+
+def _mapped(mapping: Mapping, *args: Any, **kwargs: Any) -> Any:
+    fun_name, static = name_of(mapping.fun), {n % len(args) for n in mapping.static if n < len(args)}
+    dynamic = [i for i in range(len(args)) if i not in static]
+    given = tuple(args[i] for i in dynamic)
+    refuse_refs("pmap", (given, kwargs))
+    leaves, tree = flatten_from_user((given, kwargs))
+    names = ArgNames(mapping.fun, tree, dynamic)
+    avals = avals_of(leaves, names, fun_name)
+    in_axes = _of_dynamic(mapping.in_axes, dynamic, len(args))
+    dims = axis_leaves("in_axes", in_axes, given, kwargs, avals, names, fun_name, "pmap")
+    size = mapped_size(avals, dims, names, mapping.axis_size, fun_name, "pmap")
+    devices = np.array(_devices(mapping, size, fun_name))
+    mesh = checked_mesh("pmap", Mesh(devices, (mapping.axis_name,)), fun_name)
+    params = {"mesh": mesh, "manual": frozenset(mesh.axis_names), "check_vma": False}
+    inside = _Inside(mapping, args, dynamic, dims)
+    operands = Operands(leaves, tree, names, avals, fun_name)
+    return on_each(inside, operands, [_spec(mapping, d) for d in dims], lambda traced: inside.out_specs, params)
+
+
+def _of_dynamic(in_axes: Any, dynamic: Sequence[int], count: int) -> Any:
+    """The axes of the arguments that are not static; entries for the others are of no meaning."""
+    if isinstance(in_axes, list):
+        in_axes = tuple(in_axes)
+    if isinstance(in_axes, tuple) and len(in_axes) == count:
+        return tuple(in_axes[i] for i in dynamic)
+    return in_axes
+
+
+def _devices(mapping: Mapping, size: int, fun_name: str) -> Sequence[Device]:
+    """One device for each entry; ShardingError where there are fewer."""
+    known = mapping.devices or local_devices(backend=mapping.backend)
+    if size <= len(known):
+        return known[:size]
+    there = "devices has" if mapping.devices else f"{known[0].platform} has"
+    raise ShardingError(
+        f"pmap: {fun_name} is mapped over {size} entries, one for each device, but {there} {len(known)}; map over at "
+        f"most {len(known)} with vmap inside for the rest, or use jit over a mesh, which splits any size"
+    )
+
+
+def _spec(mapping: Mapping, dim: Dim) -> PartitionSpec:
+    return PartitionSpec() if dim is None else PartitionSpec(*[None] * dim, mapping.axis_name)
+
+
+class _Inside:
+    """What a device runs: the function, of entries without the mapped axis; results get it. It notes how they lie."""
+
+    def __init__(self, mapping: Mapping, args: Sequence[Any], dynamic: Sequence[int], dims: Sequence[Dim]):
+        self.mapping, self.args, self.dynamic, self.dims = mapping, list(args), dynamic, dims
+        self.out_specs: list[PartitionSpec] = []
+
+    def __call__(self, *given: Any, **kwargs: Any) -> Any:
+        leaves, tree = flatten((given, kwargs))
+        entries = [x if d is None else squeeze(x, (d,)) for x, d in zip(leaves, self.dims, strict=True)]
+        given, kwargs = unflatten(tree, entries)
+        args = list(self.args)
+        for i, x in zip(self.dynamic, given, strict=True):
+            args[i] = x
+        return self._stacked(self.mapping.fun(*args, **kwargs))
+
+    def _stacked(self, out: Any) -> Any:
+        fun_name = name_of(self.mapping.fun)
+        leaves, tree = flatten_from_user(out)
+        avals = list(map(aval_of, leaves))
+        dims = axis_leaves("out_axes", self.mapping.out_axes, out, None, avals, None, fun_name, "pmap")
+        self.out_specs = [_spec(self.mapping, d) for d in dims]
+        return unflatten(tree, [x if d is None else expand_dims(x, (d,)) for x, d in zip(leaves, dims, strict=True)])

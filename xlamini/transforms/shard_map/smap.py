@@ -1,0 +1,112 @@
+"""smap: shard_map over one axis of the mesh that is set, with numbers of dimensions in place of PartitionSpecs."""
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from xlamini.core.api_boundary import edge
+from xlamini.core.avals import ShapedArray
+from xlamini.core.errors import ShardingError
+from xlamini.core.pytree.prefix import flatten_axes
+from xlamini.core.sharding.partition_spec import PartitionSpec
+from xlamini.runtime.meshes.mesh import Mesh
+from xlamini.staging.trace.arguments import check_callable, name_of
+from xlamini.staging.trace.tracing import Trace
+from xlamini.transforms.shard_map.api import checked_mesh, inferred, on_each, operands_of
+from xlamini.transforms.shard_map.manual_axes import manual_here
+from xlamini.transforms.shard_map.refs import refuse_refs
+
+_LEFT_OUT: Any = object()
+
+
+def smap(
+    f: Callable[..., Any] | None = None, /, *, in_axes: Any = _LEFT_OUT, out_axes: Any, axis_name: Any
+) -> Any:
+    """A function that devices along one axis of the mesh run, each on its part of the arguments.
+
+    It is `shard_map` over the mesh that `set_mesh` set, or that of a shard_map or smap around. Along the other axes the
+    compiler decides, or another smap within.
+
+    Args:
+      f: takes parts and returns parts; collectives such as `lax.psum` refer to the axis by name.
+      in_axes: which dimension of each positional argument is split along the axis (None: none, each device gets all):
+        an int or None for all, or a tuple with an entry for each argument, which may be a tree that is a prefix of it.
+        Left out, along an axis of type Explicit: as the arguments are.
+      out_axes: along which dimension the parts make up each output (None: devices have the same), or a tree likewise.
+      axis_name: the axis of the mesh.
+
+    Without `f` it is a decorator. Raises ShardingError for an axis that the mesh does not have, that an smap around has
+    taken, or that does not divide an argument; ValueError if no mesh is set, for a dimension that is not there, and for
+    an output that differs between devices where out_axes is None.
+
+    >>> total = smap(lambda a: xlamini.lax.psum(a.sum(), "x"), in_axes=0, out_axes=None, axis_name="x")
+    >>> with xlamini.set_mesh(xlamini.make_mesh((1,), ("x",))):
+    ...     total(xlamini.numpy.ones(4))
+    Array(4., dtype=float32)
+    """
+    options = {"in_axes": in_axes, "out_axes": out_axes, "axis_name": axis_name}
+    if f is None:
+        return functools.partial(smap, **options)
+    check_callable("smap", f)
+    _check_options(**options)
+
+    @edge
+    @functools.wraps(f)
+    def mapped(*args: Any) -> Any:
+        return _mapped(f, args, **options)
+
+    return mapped
+
+
+def _check_options(in_axes: Any, out_axes: Any, axis_name: Any) -> None:
+    """TypeError for what can be no arguments of smap, whatever the function is called with."""
+    if isinstance(axis_name, tuple | list | set | frozenset):
+        raise TypeError(f"smap: axis_name must be one axis, got {axis_name!r}; use one smap in another, or shard_map")
+    if in_axes is not _LEFT_OUT and not isinstance(in_axes, int | tuple | None):
+        raise TypeError(
+            f"smap: in_axes must be an int, None, or a tuple with an entry for each argument, got {in_axes!r}"
+        )
+
+
+def _mapped(f: Callable[..., Any], args: Sequence[Any], in_axes: Any, out_axes: Any, axis_name: Any) -> Any:
+    name = name_of(f)
+    mesh = checked_mesh("smap", None, name)
+    _check_axis(axis_name, mesh)
+    refuse_refs("smap", args)
+    operands = operands_of(f, args)
+    avals, names = operands.avals, operands.names
+    params = {"mesh": mesh, "manual": frozenset({axis_name}), "check_vma": True}
+    if in_axes is _LEFT_OUT:
+        ins = inferred("smap: in_axes", avals, params)
+    else:
+        dims = flatten_axes("smap", (in_axes, None), operands.tree, ("in_axes", "args"))
+        ins = [_spec(d, avals[i], f"in_axes is {d!r} for {names[i]} of {name}", axis_name) for i, d in enumerate(dims)]
+
+    def outs_of(traced: Trace) -> list[PartitionSpec]:
+        found = flatten_axes("smap", out_axes, traced.out_tree, ("out_axes", "output"))
+        outs = traced.jaxpr.out_avals
+        said = [f"out_axes is {d!r} for output {i} of {name}" for i, d in enumerate(found)]
+        return [_spec(*each, axis_name) for each in zip(found, outs, said, strict=True)]
+
+    return on_each(f, operands, ins, outs_of, params)
+
+
+def _check_axis(axis_name: Any, mesh: Mesh) -> None:
+    if axis_name not in mesh.axis_names:
+        known = ", ".join(map(repr, mesh.axis_names))
+        raise ShardingError(f"smap: axis_name is {axis_name!r}, which is none of the axes {known} of the mesh")
+    if axis_name in manual_here():
+        raise ShardingError(f"smap: along {axis_name!r} an smap or shard_map around splits already; name another axis")
+
+
+def _spec(dim: Any, aval: ShapedArray, said: str, axis_name: Any) -> PartitionSpec:
+    """The spec of a leaf that is split along one dimension; errors begin with what was `said` of it."""
+    if dim is None:
+        return PartitionSpec()
+    if not isinstance(dim, int):
+        raise TypeError(f"smap: {said}; pass an int, None, or a tree of them")
+    if not -aval.ndim <= dim < aval.ndim:
+        has = f"has dimensions 0 to {aval.ndim - 1}" if aval.ndim else "has no dimension to split; use None"
+        raise ValueError(f"smap: {said}, which is {aval.str_short(short_dtypes=False)} and {has}")
+    return PartitionSpec().inserted(dim % aval.ndim, axis_name)

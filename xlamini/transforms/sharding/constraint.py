@@ -1,0 +1,125 @@
+"""with_sharding_constraint, reshard: where the values of a program shall lie."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from xlamini.core.avals import ShapedArray
+from xlamini.core.errors import ShardingError, ShardingTypeError
+from xlamini.core.pytree import flatten_from_user, unflatten
+from xlamini.core.pytree.prefix import flatten_axes
+from xlamini.core.tracer import Tracer
+from xlamini.primitives.sharding_constraint import moved_to, sharding_constraint_p
+from xlamini.runtime.array import ArrayImpl
+from xlamini.runtime.meshes.current_mesh import as_here, named
+from xlamini.runtime.meshes.named_sharding import NamedSharding, manual_axis_in, split_by
+from xlamini.runtime.sharding import Sharding
+from xlamini.transforms.sharding.device_put import device_put
+
+
+def with_sharding_constraint(x: Any, shardings: Any) -> Any:
+    """The arrays of a pytree, each in a sharding: it says where a program is to have the value.
+
+    Args:
+      x: a pytree of arrays.
+      shardings: a sharding for all of them, or a pytree of shardings that is a prefix of `x`; None leaves it open. A
+        PartitionSpec is about the mesh that `set_mesh` set.
+
+    Outside a traced function it moves arrays as `device_put` does. Under `vmap` the compiler decides of the mapped
+    axis. Along axes of type Explicit it moves nothing that lies on a mesh: ShardingTypeError if the value is split
+    otherwise. TypeError for what is no sharding, RuntimeError for a PartitionSpec while no mesh is set, ShardingError
+    where a dimension cannot be split so.
+
+    >>> with_sharding_constraint(xlamini.numpy.arange(2), xlamini.numpy.ones(()).sharding)
+    Array([0, 1], dtype=int32)
+    """
+    return _each("with_sharding_constraint", "shardings", "x", x, shardings, RuntimeError, _constrained)
+
+
+def reshard(xs: Any, out_shardings: Any) -> Any:
+    """The arrays of a pytree, each moved into a sharding, in a program and outside.
+
+    Args:
+      xs: a pytree of arrays.
+      out_shardings: a sharding for all of them, or a pytree of shardings that is a prefix of `xs`; None leaves an array
+        as it is. A PartitionSpec is about the mesh that `set_mesh` set.
+
+    TypeError for what is no sharding, ValueError for a PartitionSpec while no mesh is set, ShardingError where a
+    dimension cannot be split so.
+
+    >>> reshard(xlamini.numpy.arange(2), xlamini.numpy.ones(()).sharding)
+    Array([0, 1], dtype=int32)
+    """
+    return _each("reshard", "out_shardings", "xs", xs, out_shardings, ValueError, _moved)
+
+
+def _each(
+    face: str,
+    argument: str,
+    of: str,
+    x: Any,
+    shardings: Any,
+    error: type[Exception],
+    place: Callable[[Any, Any], Any],
+) -> Any:
+    leaves, tree = flatten_from_user(x)
+    places = [_checked(face, argument, s, error) for s in flatten_axes(face, shardings, tree, (argument, of))]
+    return unflatten(tree, [_placed(leaf, sharding, place) for leaf, sharding in zip(leaves, places, strict=True)])
+
+
+def _checked(face: str, argument: str, sharding: Any, error: type[Exception]) -> Any:
+    sharding = named(sharding, f"{face}: {argument} has", error)
+    if not isinstance(sharding, Sharding | None):
+        raise TypeError(
+            f"{face}: {argument} must be shardings, got {sharding!r} of type {type(sharding).__name__}; an array's is "
+            "array.sharding"
+        )
+    return sharding
+
+
+def _placed(x: Any, sharding: Any, place: Callable[[Any, Any], Any]) -> Any:
+    return x if sharding is None else place(x, sharding)
+
+
+def _there(face: str, x: Tracer, sharding: Any) -> Any:
+    """The sharding that a traced value can have here."""
+    sharding.shard_shape(x.shape)
+    there = as_here(sharding)
+    _check_not_manual(face, there)
+    return there
+
+
+def _check_not_manual(face: str, sharding: Any) -> None:
+    axis = manual_axis_in(sharding) if isinstance(sharding, NamedSharding) else None
+    if axis is not None:
+        raise ShardingError(
+            f"{face}: {sharding.spec} names the axis {axis!r}, along which each device has its own part here, within "
+            "shard_map; name axes that are not manual"
+        )
+
+
+def _moved(x: Any, sharding: Any) -> Any:
+    if type(x) is not Tracer:
+        return device_put(x, sharding)
+    return moved_to(x, _there("reshard", x, sharding))
+
+
+def _constrained(x: Any, sharding: Any) -> Any:
+    if type(x) is Tracer:
+        there = _there("with_sharding_constraint", x, sharding)
+        _check_is_so(x.aval, there)
+        return sharding_constraint_p.bind(x, sharding=there)
+    if type(x) is ArrayImpl and isinstance(x.sharding, NamedSharding):
+        sharding.shard_shape(x.shape)
+        _check_is_so(x.aval, sharding)
+    return device_put(x, sharding)
+
+
+def _check_is_so(aval: ShapedArray, sharding: Any) -> None:
+    """Along explicit axes the type says how a value lies, and a constraint only says that it is so."""
+    explicit = isinstance(sharding, NamedSharding) and sharding.mesh.explicit_axes
+    if explicit and aval.split is not split_by(sharding, aval.ndim):
+        raise ShardingTypeError(
+            f"with_sharding_constraint: {sharding.spec} is not how a value of type {aval.str_short()} is split; "
+            "along axes of type Explicit it does not move values: use xlamini.reshard"
+        )

@@ -1,0 +1,58 @@
+"""An array onto a mesh of the same devices in another order.
+
+A program numbers its devices, so it cannot take arrays in one order and return them in another. The array is first
+split as is asked for over the devices as they are numbered now; then each part goes to the device that has its number
+in the new order.
+"""
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from xlamini.core.avals import ShapedArray
+from xlamini.core.sharding.partition_spec import PartitionSpec
+from xlamini.primitives.collectives.permute import ppermute
+from xlamini.runtime.keys import overlaid, overlay
+from xlamini.runtime.meshes.mesh import Mesh
+from xlamini.runtime.meshes.named_sharding import NamedSharding
+from xlamini.runtime.to_device import ArrayImpl, assembled, device_put_value
+from xlamini.runtime.to_host import parts_of
+from xlamini.staging.run.jit import jit
+from xlamini.transforms.shard_map.api import shard_map
+
+
+def numbered_as(own: NamedSharding, place: NamedSharding) -> NamedSharding:
+    """What `place` would be if its mesh had the order of the devices of `own`."""
+    devices = np.array(list(own._internal_device_list), dtype=object).reshape(place.mesh.devices.shape)
+    return place.update(mesh=Mesh(devices, place.mesh.axis_names))
+
+
+def handed_on(x: Any, place: NamedSharding) -> Any:
+    """An array that lies in `numbered_as(own, place)`, in `place`.
+
+    Parts that only other processes have are sent by a program, as they cannot be copied from here.
+    """
+    if x.is_fully_addressable or place.is_fully_replicated:
+        return device_put_value(x, place)
+    return overlay(_sent(overlaid(x), place), x.aval)
+
+
+def _sent(x: ArrayImpl, place: NamedSharding) -> ArrayImpl:
+    """Each part sent to the device that has its number in `place`."""
+    old, new = (list(s._internal_device_list) for s in (x.sharding, place))
+    line = NamedSharding(Mesh(old, "device"), PartitionSpec("device"))
+    rows, *rest = place.shard_shape(x.shape)
+    stacked = assembled(ShapedArray((len(old) * rows, *rest), x.dtype), line, parts_of(x))
+    sent = _sending(line, tuple((n, old.index(d)) for n, d in enumerate(new)))(stacked)
+    on = {part.device: part for part in parts_of(sent)}
+    return assembled(x.aval, place, [on[d] for d in new if d in on])
+
+
+@functools.lru_cache(512)
+def _sending(line: NamedSharding, perm: tuple[tuple[int, int], ...]) -> Any:
+    def device_put(part: Any) -> Any:
+        return ppermute(part, "device", perm)
+
+    return jit(shard_map(device_put, mesh=line.mesh, in_specs=line.spec, out_specs=line.spec))

@@ -1,0 +1,271 @@
+"""Values between processes: wait for one another, broadcast, gather, compare; and arrays of one process or of all.
+
+All processes call these functions, in the same order. With one process they return what they are given. JAX has them as
+`jax.experimental.multihost_utils`, a name that works here too.
+"""
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from xlamini.core.errors import ProcessError, ShardingError
+from xlamini.core.pytree import keystr, tree_flatten_with_path, tree_structure, tree_unflatten
+from xlamini.core.pytree.prefix import broadcast_prefix
+from xlamini.core.sharding.partition_spec import PartitionSpec
+from xlamini.runtime.array import Array
+from xlamini.runtime.devices.clients import started_clients
+from xlamini.runtime.devices.platforms import devices, process_index
+from xlamini.runtime.meshes.array_assembly import (
+    make_array_from_process_local_data,
+    make_array_from_single_device_arrays,
+)
+from xlamini.runtime.meshes.mesh import Mesh
+from xlamini.runtime.meshes.named_sharding import NamedSharding
+from xlamini.runtime.processes.group import here, numbered
+from xlamini.runtime.processes.leaving import finish
+from xlamini.staging.run.jit import jit
+
+__all__ = [
+    "assert_equal",
+    "broadcast_one_to_all",
+    "global_array_to_host_local_array",
+    "host_local_array_to_global_array",
+    "process_allgather",
+    "sync_global_devices",
+]
+
+
+def sync_global_devices(name: str) -> None:
+    """Wait until all processes have come here, and have computed what they had begun.
+
+    Args:
+      name: what they come for; ProcessError if one comes for something else.
+
+    >>> xlamini.multihost.sync_global_devices("checkpoint written")
+    """
+    for client in started_clients().values():
+        finish(client)
+    _exchange(f"sync_global_devices({name!r})")
+
+
+def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
+    """The values of one process, in all of them.
+
+    Args:
+      in_tree: a pytree of arrays, with the same shapes and dtypes in all processes.
+      is_source: whether this process is the one; by default process 0 is.
+
+    Returns `in_tree` with NumPy arrays of the source's values.
+
+    Raises ProcessError if shapes or dtypes differ, ValueError if not exactly one process is the source.
+
+    >>> xlamini.multihost.broadcast_one_to_all({"seed": 3})
+    {'seed': array(3)}
+    """
+    source = process_index() == 0 if is_source is None else bool(is_source)
+    sources = [p for p, said in _exchange("broadcast_one_to_all", "source" if source else "").items() if said]
+    if len(sources) != 1:
+        raise ValueError(
+            f"broadcast_one_to_all: exactly one process must be the source, but is_source is true in {len(sources)}"
+        )
+    return _gathered("broadcast_one_to_all", in_tree, _row_of(sources[0]))
+
+
+def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
+    """The values of all processes, in all of them, as NumPy arrays.
+
+    Args:
+      in_tree: a pytree of arrays, with the same shapes and dtypes in all processes. An array whose parts lie in several
+        processes is made whole.
+      tiled: join the arrays along their first dimension, instead of along a new one in front of it. Numbers get the new
+        one anyway.
+
+    Raises ProcessError if shapes or dtypes differ, ValueError for an array on devices of several processes without
+    `tiled`, as there is nothing to stack.
+
+    >>> xlamini.multihost.process_allgather(np.arange(3))
+    array([[0, 1, 2]])
+    """
+    for path, x in tree_flatten_with_path(in_tree)[0]:
+        if _is_spread(x) and not tiled:
+            raise ValueError(
+                f"process_allgather: the array in_tree{keystr(path)} lies on devices of several processes already, so "
+                "that there is nothing to stack; pass tiled=True to have it whole"
+            )
+    return _gathered("process_allgather", in_tree, _tile if tiled else _stacked)
+
+
+def assert_equal(in_tree: Any, fail_message: str = "") -> None:
+    """Check that all processes have the same values, bit for bit.
+
+    Args:
+      in_tree: a pytree of arrays and numbers, each wholly in this process.
+      fail_message: how the message begins if they have not.
+
+    Raises AssertionError, in all processes, that names the first leaf that differs and the processes.
+
+    >>> xlamini.multihost.assert_equal({"step": 3})
+    """
+    leaves = tree_flatten_with_path(in_tree)[0]
+    own = {f"in_tree{keystr(path)}": _hash(np.asarray(x)) for path, x in leaves}
+    said = {p: json.loads(text) for p, text in _exchange("assert_equal", json.dumps(own)).items()}
+    first = said[min(said)]
+    for leaf in dict.fromkeys(name for known in said.values() for name in known):
+        others = [p for p in said if said[p].get(leaf) != first.get(leaf)]
+        if others:
+            begin = f"{fail_message} " if fail_message else ""
+            raise AssertionError(
+                f"{begin}{leaf} differs between processes: {numbered(others)} has not the value of process {min(said)}"
+            )
+
+
+def host_local_array_to_global_array(local_inputs: Any, global_mesh: Mesh, pspecs: Any) -> Any:
+    """Arrays over a mesh of all processes, from what each process has of them.
+
+    Args:
+      local_inputs: a pytree of arrays: this process's part; where a spec splits nothing over processes, the whole.
+      global_mesh: the mesh; the devices of a process must form a block of it.
+      pspecs: a PartitionSpec for each array, or a tree of them that is a prefix of `local_inputs`.
+
+    >>> mesh = xlamini.sharding.Mesh(xlamini.devices(), "x")
+    >>> host_local_array_to_global_array(np.ones(2), mesh, PartitionSpec("x"))
+    Array([1., 1.], dtype=float32)
+    """
+    _local_mesh(global_mesh)
+
+    def spread(x: Any, spec: PartitionSpec) -> Any:
+        return x if _is_spread(x) else make_array_from_process_local_data(NamedSharding(global_mesh, spec), x)
+
+    return _mapped(spread, local_inputs, pspecs)
+
+
+def global_array_to_host_local_array(global_inputs: Any, global_mesh: Mesh, pspecs: Any) -> Any:
+    """What this process has of arrays over a mesh of all processes, as arrays over its own devices.
+
+    Args:
+      global_inputs: a pytree of arrays.
+      global_mesh: the mesh that they lie on; the devices of a process must form a block of it.
+      pspecs: how they are split: a PartitionSpec for each, or a tree that is a prefix of `global_inputs`. An array that
+        is split otherwise is moved first.
+
+    >>> mesh = xlamini.sharding.Mesh(xlamini.devices(), "x")
+    >>> x = host_local_array_to_global_array(np.ones(2), mesh, PartitionSpec("x"))
+    >>> global_array_to_host_local_array(x, mesh, PartitionSpec("x"))
+    Array([1., 1.], dtype=float32)
+    """
+    own = _local_mesh(global_mesh)
+
+    def part(x: Any, spec: PartitionSpec) -> Any:
+        wanted = NamedSharding(global_mesh, spec)
+        if not (isinstance(x, Array) and x.sharding.is_equivalent_to(wanted, x.ndim)):
+            x = jit(_identity, out_shardings=wanted)(x)
+        return _own_part(x, NamedSharding(own, spec))
+
+    return _mapped(part, global_inputs, pspecs)
+
+
+def _exchange(what: str, value: str = "") -> dict[int, str]:
+    return {0: value} if here.group is None else here.group.exchange(what, value)
+
+
+def _is_spread(x: Any) -> bool:
+    return isinstance(x, Array) and not x.is_fully_addressable
+
+
+def _hash(x: np.ndarray) -> str:
+    return f"{x.dtype}{x.shape}{hashlib.sha256(np.ascontiguousarray(x).tobytes()).hexdigest()}"
+
+
+def _gathered(name: str, in_tree: Any, chosen: Callable[[np.ndarray], np.ndarray]) -> Any:
+    """The tree with what `chosen` makes of all processes' values, stacked along a new first dimension."""
+    leaves = tree_flatten_with_path(in_tree)[0]
+    types = {keystr(path): _type(x) for path, x in leaves}
+    _check_alike(name, {p: json.loads(text) for p, text in _exchange(name, json.dumps(types)).items()})
+    values = [_whole(x) if _is_spread(x) else chosen(_stack(np.asarray(x))) for _, x in leaves]
+    return tree_unflatten(tree_structure(in_tree), values)
+
+
+def _type(x: Any) -> str:
+    return f"{x.dtype}{list(x.shape)}" if isinstance(x, Array) else f"{np.asarray(x).dtype}{list(np.shape(x))}"
+
+
+def _check_alike(name: str, said: dict[int, dict[str, str]]) -> None:
+    first = said[min(said)]
+    for p, types in said.items():
+        for path in {**first, **types}:
+            if first.get(path) != types.get(path):
+                raise ProcessError(
+                    f"{name}: in_tree{path} is {first.get(path, 'not there')} in process {min(said)} and "
+                    f"{types.get(path, 'not there')} in process {p}; it must have one type in all processes"
+                )
+
+
+def _stack(x: np.ndarray) -> np.ndarray:
+    """All processes' values, sent as bytes, which arrays of all dtypes are made of."""
+    if here.group is None:
+        return x[None]
+    grid = np.array(sorted(devices(), key=lambda d: (d.process_index, d.id))).reshape(here.group.num_processes, -1)
+    by_process = NamedSharding(Mesh(grid, ("processes", "devices")), PartitionSpec("processes"))
+    raw = np.frombuffer(np.ascontiguousarray(x).tobytes(), np.uint8)
+    rows = make_array_from_process_local_data(by_process, raw[None])
+    return np.stack([np.frombuffer(row.tobytes(), x.dtype).reshape(x.shape) for row in _whole(rows)])
+
+
+def _whole(x: Any) -> np.ndarray:
+    """An array whose parts lie in several processes, whole."""
+    everywhere = NamedSharding(x.sharding.mesh, PartitionSpec())
+    return np.asarray(jit(_identity, out_shardings=everywhere)(x))
+
+
+def _identity(x: Any) -> Any:
+    return x
+
+
+def _row_of(process: int) -> Callable[[np.ndarray], np.ndarray]:
+    return lambda rows: np.asarray(rows[process])
+
+
+def _stacked(rows: np.ndarray) -> np.ndarray:
+    return rows
+
+
+def _tile(rows: np.ndarray) -> np.ndarray:
+    return rows if rows.ndim == 1 else rows.reshape(-1, *rows.shape[2:])
+
+
+def _mapped(fun: Callable[[Any, PartitionSpec], Any], tree: Any, pspecs: Any) -> Any:
+    specs: Iterable[PartitionSpec] = broadcast_prefix(pspecs, tree)
+    leaves, treedef = tree_flatten_with_path(tree)
+    return tree_unflatten(treedef, [fun(x, spec) for (_, x), spec in zip(leaves, specs, strict=True)])
+
+
+def _local_mesh(mesh: Mesh) -> Mesh:
+    """The part of a mesh that this process's devices form; ShardingError if that is no block."""
+    own = process_index()
+    places = np.argwhere(np.vectorize(lambda d: d.process_index == own, otypes=[bool])(mesh.devices))
+    rows = [np.unique(places[:, axis]) for axis in range(mesh.devices.ndim)]
+    block = mesh.devices[np.ix_(*rows)]
+    if len(places) == 0 or block.size != len(places):
+        raise ShardingError(
+            f"the {len(places)} devices of process {own} form no block of {mesh}; make the mesh of xlamini.devices() "
+            "in their order, or use make_array_from_callback"
+        )
+    return Mesh(block, mesh.axis_names, mesh.axis_types)
+
+
+def _own_part(x: Any, sharding: NamedSharding) -> Any:
+    """The parts that this process holds, as an array over its own devices."""
+    shards = {s.device: s.data for s in x.addressable_shards}
+    parts = x.sharding.shard_shape(x.shape)
+    shape = [n * f for n, f in zip(parts, _split(sharding, len(parts)), strict=True)]
+    return make_array_from_single_device_arrays(shape, sharding, [shards[d] for d in sharding.mesh.devices.flat])
+
+
+def _split(sharding: NamedSharding, ndim: int) -> list[int]:
+    """Into how many parts each dimension is split."""
+    sizes = sharding.mesh.shape
+    return [int(np.prod([sizes[name] for name in names])) for names in sharding.spec.names_of(ndim)]

@@ -1,0 +1,126 @@
+"""while_loop: as many turns as a condition holds."""
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from xlamini.core.config import disable_jit
+from xlamini.core.errors import ConcretizationTypeError
+from xlamini.core.pytree import structure, treedef_is_leaf
+from xlamini.staging.trace.arguments import name_of
+from xlamini.staging.trace.ref_threading import Cells, store, threaded, values_of, with_cells
+from xlamini.staging.trace.tracing import Trace, rebuilt, trace
+from xlamini.transforms.control_flow.carries import Carry, check_function
+from xlamini.transforms.sharding.device_put import device_put
+from xlamini.transforms.while_loop.max_steps import bounded_while_p
+from xlamini.transforms.while_loop.primitive import while_p
+
+
+def while_loop(
+    cond_fun: Callable[[Any], Any],
+    body_fun: Callable[[Any], Any],
+    init_val: Any,
+    *,
+    max_steps: int | None = None,
+) -> Any:
+    """The value that `init_val` becomes by `val = body_fun(val)`, repeated while `cond_fun(val)` is true.
+
+    `cond_fun` returns one bool. `init_val` is an array, a number, or a container of them; `body_fun` returns the same
+    structure, shapes and dtypes (else TypeError). A Python number takes on the dtype that `body_fun` returns for it.
+
+    The loop has derivatives in forward mode only, as reverse mode needs the values of every turn, whose number is not
+    known. With `max_steps=N` the loop ends after N turns at the latest, as if `cond_fun` were false then (compare
+    `cond_fun` of the result to learn whether it was), and has derivatives in reverse mode too: these keep about the
+    square root of N carries, and run the body a second and a third time for them.
+
+    Under vmap, if the condition depends on the batch, the loop goes on while any example does; examples that are done
+    stay as they are.
+
+    >>> while_loop(lambda x: x < 100, lambda x: 2 * x, 1)
+    Array(128, dtype=int32, weak_type=True)
+    >>> xlamini.grad(lambda x: while_loop(lambda y: y < 10, lambda y: y * x, x, max_steps=5))(3.0)
+    Array(27., dtype=float32, weak_type=True)
+    """
+    check_function("while_loop", "cond_fun", cond_fun)
+    check_function("while_loop", "body_fun", body_fun)
+    _check_steps(max_steps)
+    return with_cells(_while_loop, _threading, cond_fun, body_fun, init_val, max_steps)
+
+
+def _threading(cells: Cells, cond_fun: Callable, body_fun: Callable, init_val: Any, max_steps: int | None) -> Any:
+    """The loop with the refs that its functions touch as part of the carry."""
+
+    @functools.wraps(cond_fun)
+    def holds(state: Any) -> Any:
+        return threaded(cond_fun, cells)(*state)[0]
+
+    @functools.wraps(body_fun)
+    def turn(state: Any) -> Any:
+        val, values = threaded(body_fun, cells)(*state)
+        return values, val
+
+    values, last = _while_loop(holds, turn, (values_of(cells), init_val), max_steps)
+    store(cells, values)
+    return last
+
+
+def _while_loop(cond_fun: Callable, body_fun: Callable, init_val: Any, max_steps: int | None) -> Any:
+    if disable_jit.value:
+        try:
+            return _in_python(cond_fun, body_fun, init_val, max_steps)
+        except ConcretizationTypeError:  # a value that is not known decides: the loop must be traced after all
+            pass
+    carry = Carry("while_loop", body_fun, init_val, "init_val")
+    in_tree = structure(((init_val,), {}))
+    init, body = carry.settled(lambda avals: trace(body_fun, in_tree, avals, anew=True))
+    cond = trace(cond_fun, in_tree, body.jaxpr.in_avals[len(body.captured) :], anew=True)
+    _check_predicate(cond, name_of(cond_fun))
+    primitive, limit = (while_p, {}) if max_steps is None else (bounded_while_p, {"max_steps": int(max_steps)})
+    outs = primitive.bind(
+        *cond.captured,
+        *body.captured,
+        *init,
+        body_jaxpr=body.jaxpr,
+        body_nconsts=len(body.captured),
+        cond_jaxpr=cond.jaxpr,
+        cond_nconsts=len(cond.captured),
+        **limit,
+    )
+    return rebuilt(carry.tree, outs)
+
+
+def _check_steps(max_steps: Any) -> None:
+    """An error unless the limit is one, or None."""
+    if max_steps is None:
+        return
+    known = isinstance(max_steps, int | np.integer)
+    if not known or not 0 <= max_steps < 2**31:
+        raise (ValueError if known else TypeError)(
+            f"while_loop: max_steps must be None or an int from 0 to 2**31 - 1, got {max_steps!r} of type "
+            f"{type(max_steps).__name__}; it must be known when the loop is traced, as it decides how much is kept"
+        )
+
+
+def _check_predicate(cond: Trace, name: str) -> None:
+    if not treedef_is_leaf(cond.out_tree) or len(cond.jaxpr.outvars) != 1:
+        raise TypeError(
+            f"while_loop: cond_fun {name} must return one bool, but returned the structure {cond.out_tree}; "
+            "combine its parts with & or |"
+        )
+    (aval,) = cond.jaxpr.out_avals
+    if (aval.shape, aval.dtype) != ((), np.bool_):
+        fix = "compare it with something" if aval.dtype != np.bool_ else "reduce it with jnp.all or jnp.any"
+        raise TypeError(
+            f"while_loop: cond_fun {name} must return one bool, bool[], but returned "
+            f"{aval.str_short(short_dtypes=False)}; {fix}"
+        )
+
+
+def _in_python(cond_fun: Callable, body_fun: Callable, init_val: Any, max_steps: int | None) -> Any:
+    value, turns = device_put(init_val), 0
+    while cond_fun(value) and (max_steps is None or turns < max_steps):
+        value, turns = body_fun(value), turns + 1
+    return value
