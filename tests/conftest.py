@@ -11,6 +11,7 @@ from tests.support.paths import ROOT, SNAPSHOTS
 from xlamini.runtime.files import disk_cache
 
 CACHE = ROOT / ".cache" / "xlamini"
+CACHE_FLAGS = ("compilation_cache_dir", "compilation_cache_key", "raise_persistent_cache_errors")
 PROGRAMS = 100_000
 """Programs that the cache of the tests holds; the full tier compiles a third as many."""
 
@@ -35,9 +36,8 @@ def pytest_configure(config: pytest.Config) -> None:
 def _keep_programs() -> None:
     """A program whose module an edit leaves as it is, is not compiled again; workers share the folder."""
     disk_cache.MOST_ENTRIES = PROGRAMS
-    xlamini.config.update("compilation_cache_dir", str(CACHE))
-    xlamini.config.update("compilation_cache_key", "module")
-    xlamini.config.update("raise_persistent_cache_errors", True)
+    for name, value in zip(CACHE_FLAGS, (str(CACHE), "module", True), strict=True):
+        xlamini.config.update(name, value)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -46,9 +46,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture
 def no_cache() -> Iterator[None]:
-    """No program is taken from disk: for tests of what compiling does, or of what only a compiled program tells."""
-    with xlamini.core.config.enable_compilation_cache(False):
-        yield
+    """The flags of the cache as a user finds them: no program comes from disk, nor are all lowered for their key."""
+    before = {name: xlamini.config.read(name) for name in CACHE_FLAGS}
+    for name, value in zip(CACHE_FLAGS, (None, "source", False), strict=True):
+        xlamini.config.update(name, value)
+    yield
+    for name, value in before.items():
+        xlamini.config.update(name, value)
 
 
 @pytest.fixture

@@ -72,8 +72,17 @@ def run(text: str, names: dict[str, Any], file: str, line: int) -> None:
     assert not failed, report.getvalue()
 
 
+@pytest.fixture
+def cache_as_for_users(request: pytest.FixtureRequest) -> None:
+    """Where the cache is what an example is about, it is off until the example names a folder."""
+    parameters = request.node.callspec.params
+    text = parameters["text"] if "text" in parameters else parameters["page"].read_text()
+    if "cache." in text:
+        request.getfixturevalue("no_cache")
+
+
 @pytest.mark.parametrize(("module", "text", "file", "line"), sessions())
-def test_docstring(module: str, text: str, file: str, line: int) -> None:
+def test_docstring(module: str, text: str, file: str, line: int, cache_as_for_users: None) -> None:
     run(text, {**NAMES, **vars(importlib.import_module(module))}, file, line)
 
 
@@ -86,7 +95,7 @@ def no_new_primitives() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("page", [p for p in PAGES if ">>>" in p.read_text()], ids=lambda page: page.name)
-def test_page(page: Path, no_new_primitives: None) -> None:
+def test_page(page: Path, no_new_primitives: None, cache_as_for_users: None) -> None:
     names: dict[str, Any] = {}
     for code in re.findall(r"^```python\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE):
         exec(compile(code, page.name, "exec", dont_inherit=True), names)

@@ -78,8 +78,11 @@ def few(row: Row, usual: int) -> int:
     return 1 if "." in row.name else usual
 
 
-def each_row(rows: Sequence[Row]) -> Any:
-    return pytest.mark.parametrize("row", rows, ids=lambda row: row.name)
+def each_row(rows: Sequence[Row], slow: str = "") -> Any:
+    """A test for each row; those of the names in `slow`, with a comma between them, bear that mark."""
+    marked = slow.split(", ")
+    rows = [pytest.param(r, id=r.name, marks=[pytest.mark.slow] if r.name in marked else []) for r in rows]
+    return pytest.mark.parametrize("row", rows)
 
 
 def derivative_cases(row: Row) -> list[tuple[Sample, str]]:
@@ -91,14 +94,14 @@ def derivative_cases(row: Row) -> list[tuple[Sample, str]]:
 DIFFERENTIABLE = [row for row in ROWS if derivative_cases(row)]
 
 
-@each_row(ROWS)
+@each_row(ROWS, slow="igamma_grad_a, random.beta, random.f, random.t")
 def test_values_and_dtypes(row: Row, some: Any) -> None:
     count = 2 if "." in row.name else 3
     for i, (sample, dtype) in enumerate(some(row, [(s, d) for d in row.dtypes for s in row.samples], count)):
         checks.check_values(row, sample, dtype, under_jit=i == 0)
 
 
-@each_row(DIFFERENTIABLE)
+@each_row(DIFFERENTIABLE, slow="scipy.linalg.expm: upper, scipy.stats.beta.cdf, scipy.stats.chi2.cdf")
 def test_derivatives(row: Row, some: Any, options: dict[str, Any] | None) -> None:
     if "." in row.name and some is not every:  # made of operations whose second derivatives are checked
         row = dataclasses.replace(row, order=1)

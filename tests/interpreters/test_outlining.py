@@ -88,12 +88,14 @@ def test_calls_are_kept_apart_by_the_compiler() -> None:
     assert text.count("stablehlo.dot_general") <= 4
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("transform", [xlamini.jit, lambda f: xlamini.vmap(f, in_axes=(None, 0))])
 def test_under_other_transformations(transform: Any) -> None:
     x = np.stack([X, 2 * X]) if transform is not xlamini.jit else X
     report_of_equal_results(transform(xlamini.grad(model)), params(6), x)
 
 
+@pytest.mark.full
 def test_second_derivatives() -> None:
     def curvature(ws: Any, x: Any) -> Any:
         return xlamini.grad(lambda y: jnp.sum(xlamini.grad(model, argnums=1)(ws, y) ** 2))(x)
@@ -112,6 +114,7 @@ def test_a_users_jitted_layers_are_written_out_first() -> None:
     report_of_equal_results(xlamini.grad(jitted), params(8), X)
 
 
+@pytest.mark.full
 def test_layers_that_differ_stay() -> None:
     def mixed(ws: Any, x: Any) -> Any:
         for i, w in enumerate(ws):
@@ -121,6 +124,7 @@ def test_layers_that_differ_stay() -> None:
     report_of_equal_results(xlamini.grad(mixed), params(9), X)
 
 
+@pytest.mark.full
 def test_shared_weights_and_values_that_skip_layers() -> None:
     def skipping(ws: Any, x: Any) -> Any:
         start, kept = x, []
@@ -132,6 +136,7 @@ def test_shared_weights_and_values_that_skip_layers() -> None:
     report_of_equal_results(xlamini.grad(skipping), params(8), X)
 
 
+@pytest.mark.full
 def test_random_keys_and_loops_in_a_layer() -> None:
     def noisy(ws: Any, x: Any, key: Any) -> Any:
         for i, w in enumerate(ws):
@@ -182,6 +187,7 @@ def test_other_platforms_are_left_alone() -> None:
     assert "on cuda" in lowered.outline_report()
 
 
+@pytest.mark.full
 def test_donated_arguments() -> None:
     def update(ws: Any, x: Any) -> Any:
         return xlamini.tree.map(jnp.subtract, ws, xlamini.grad(model)(ws, x))

@@ -66,6 +66,7 @@ def kept_calls(fun: Callable[[Any], Any]) -> int:
     return xlamini.jit(fun).lower(X).as_text().count("inlineable")
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", MOVING)
 def test_a_chain_of_places_is_cut(name: str) -> None:
     step = MOVING[name]

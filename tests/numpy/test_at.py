@@ -44,6 +44,7 @@ def values_for(x: Array, index: Any) -> Array:
     return (1 + np.arange(x[index].size, dtype=x.dtype) % 3).reshape(x[index].shape)
 
 
+@pytest.mark.sample(5)
 @each_index
 def test_at_set_equals_assignment(index: Any) -> None:
     x = numbers(3, 4, 5)
@@ -55,6 +56,7 @@ def test_at_set_equals_assignment(index: Any) -> None:
         np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.sample(5)
 @each_index
 def test_at_add_equals_numpy(index: Any) -> None:
     x = numbers(3, 4, 5)
@@ -66,6 +68,7 @@ def test_at_add_equals_numpy(index: Any) -> None:
         np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("how", UFUNCS)
 @pytest.mark.parametrize(
     "index", [1, slice(1, 3), slice(None, None, -2), ROWS, (ROWS, slice(0, 2)), MASK, MATRIX_MASK, ...], ids=named
@@ -85,6 +88,7 @@ def test_at_methods_equal_numpy(how: str, index: Any) -> None:
     np.testing.assert_allclose(update(put_on_device(x), 2.0), scalar, rtol=1e-6)
 
 
+@pytest.mark.sample(6)
 @each_index
 def test_gradient_of_at_set(index: Any) -> None:
     x = numbers(3, 4, 5)
@@ -218,6 +222,7 @@ STEPS = [np.s_[::2], np.s_[1::3], np.s_[::-2], np.s_[::2, 1::2], np.s_[::-1, ::3
 STEPS += [np.s_[None, ::2, ::-4], np.s_[..., 1:9:2], np.s_[5:5:2], np.s_[::9], np.s_[1:11:5, 2:3:7], np.s_[:11:2, ::13]]
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("index", STEPS, ids=str)
 @pytest.mark.parametrize("how", ["set", *UFUNCS])
 def test_slices_with_steps(how: str, index: Any) -> None:

@@ -32,6 +32,7 @@ def operands(subscripts: str, dtype: Any = np.float32) -> list[np.ndarray]:
     return [rng.standard_normal(s).astype(dtype) for s in shapes]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("subscripts", SUBSCRIPTS)
 def test_as_numpy(subscripts: str) -> None:
     arrays = operands(subscripts)
@@ -41,6 +42,7 @@ def test_as_numpy(subscripts: str) -> None:
     np.testing.assert_allclose(traced, expected, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     "subscripts", ["ij,jk->ik", "iij->ij", "ij,j->ij", "bhqk,bkhd->bqhd", "ij,jk,kl->il", "a,a,a->"]
 )

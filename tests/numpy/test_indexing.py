@@ -36,6 +36,7 @@ def checked() -> Iterator[None]:
 # --- reading
 
 
+@pytest.mark.sample(3)
 @each_index
 def test_getitem_equals_numpy(index: Any) -> None:
     x = numbers(3, 4, 5)
@@ -53,6 +54,7 @@ def test_getitem_with_traced_indices_equals_numpy(index: Any) -> None:
     np.testing.assert_array_equal(found, x[index])
 
 
+@pytest.mark.sample(6)
 @each_index
 def test_gradient_of_getitem_counts_how_often_an_element_is_read(index: Any) -> None:
     x = numbers(3, 4, 5)
@@ -65,6 +67,7 @@ def test_gradient_of_getitem_counts_how_often_an_element_is_read(index: Any) -> 
     np.testing.assert_array_equal(of_traced(x, *leaves), expected)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("index", [*BASIC, *ADVANCED], ids=named)
 def test_vmap_of_getitem_equals_a_loop(index: Any) -> None:
     x = numbers(2, 3, 4, 5)

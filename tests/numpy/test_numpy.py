@@ -77,6 +77,7 @@ def same(found: Any, wanted: Any) -> None:
         np.testing.assert_allclose(f, w, rtol=2e-6, atol=2e-6)
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_jit_gives_the_same(name: str) -> None:
     fun, args = PROGRAMS[name]
@@ -84,6 +85,7 @@ def test_jit_gives_the_same(name: str) -> None:
     same(xlamini.jit(fun)(*arrays), fun(*arrays))
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_vmap_is_a_loop(name: str) -> None:
     fun, args = PROGRAMS[name]

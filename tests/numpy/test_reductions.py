@@ -18,6 +18,7 @@ NAN = np.nan
 HOLES = np.array([[1, NAN, 3, -2], [NAN, NAN, NAN, NAN], [5, 0.5, NAN, 2]], np.float32)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("dtype", "summed", "averaged", "running"),
     [
@@ -58,6 +59,7 @@ def test_results_are_not_weakly_typed() -> None:
     assert not any(f(2.0).weak_type for f in (jnp.sum, jnp.max, jnp.mean, jnp.var))
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("axis", [None, 0, 1, -1, (0, 1), (1, -3), ()])
 @pytest.mark.parametrize("keepdims", [False, True])
 @pytest.mark.parametrize("name", ["sum", "prod", "max", "min", "all", "any", "mean", "var", "std"])
@@ -150,6 +152,7 @@ def test_running_results() -> None:
     np.testing.assert_array_equal(lax.cumlogsumexp(infinite), infinite)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("size", [4097, 5000, 8192])
 @pytest.mark.parametrize("reverse", [False, True])
 def test_running_results_in_blocks(size: int, reverse: bool) -> None:

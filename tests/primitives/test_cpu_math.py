@@ -182,6 +182,7 @@ def test_narrow_floats_are_computed_in_float32(name: str, dtype: Any) -> None:
 SHAPES = [(), (1,), (0,), (0, 5), (3, 7), (2, 3, 5), (63,), (64,), (600,), (1, 1024)]
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_any_shape(shape: tuple[int, ...], dtype: str) -> None:

@@ -56,6 +56,7 @@ def test_only_one_place_holds_the_extremum(name: str) -> None:
         assert int(found(x)) == at
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", ["argmax", "argmin"])
 @pytest.mark.parametrize("dtype", [*DTYPES, "bool"])
 @pytest.mark.parametrize(("shape", "axis"), [((7, 700), 1), ((3, 700, 5), 1)])
@@ -126,6 +127,7 @@ def test_blocks_of_a_row_cover_it(n: int) -> None:
 # --- running results
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", ["cumsum", "cummax", "cummin"])
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("size", SIZES)
@@ -138,6 +140,7 @@ def test_running_results_along_a_row(name: str, reverse: bool, size: int) -> Non
 SHAPES = [((2, 5000), 1), ((1, 2100, 3), 1), ((131, 67), 0), ((1009, 6), 1)]
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("name", REFERENCE)
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize(("shape", "axis"), SHAPES)
@@ -148,6 +151,7 @@ def test_running_results_along_any_axis(name: str, reverse: bool, shape: tuple[i
     np.testing.assert_allclose(getattr(lax, name)(x, axis, reverse), expected, rtol=3e-6, atol=1e-6)
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", ["cumsum", "cumprod", "cummax", "cummin"])
 def test_running_results_of_all_dtypes(name: str, dtype: str) -> None:
@@ -206,6 +210,7 @@ def test_running_sums_are_as_precise_as_a_tree() -> None:
     assert np.max(np.abs(np.asarray(lax.cumprod(factors)) / exact - 1)) < 3.1e-4  # JAX 0.10.2: 3.03e-4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", REFERENCE)
 def test_derivatives_of_running_results(name: str) -> None:
     weights = np.sin(np.arange(6000)) / 100

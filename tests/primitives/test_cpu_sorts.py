@@ -54,6 +54,7 @@ def sorted_plainly(x: np.ndarray, axis: int = -1) -> np.ndarray:
     return np.take_along_axis(x, stable_order(x, axis), axis)
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("shape", SHAPES, ids=len)
 @pytest.mark.parametrize("dtype", DTYPES.split())
 def test_values_and_places(dtype: str, shape: tuple[int, ...]) -> None:
@@ -63,6 +64,7 @@ def test_values_and_places(dtype: str, shape: tuple[int, ...]) -> None:
         np.testing.assert_array_equal(jnp.argsort(x), stable_order(x))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("axis", [0, 1, 2])
 @pytest.mark.parametrize("dtype", ["float32", "int16"])
 def test_every_axis(dtype: str, axis: int) -> None:
@@ -175,6 +177,7 @@ def test_short_rows_and_small_arrays_are_sorted_by_comparisons() -> None:
         assert "stablehlo.sort" in xlamini.jit(jnp.sort).lower(np.ones(shape, np.float32)).as_text()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("axis", [None, 0])
 def test_distinct_values_eagerly_and_traced(axis: int | None) -> None:
     x = np.random.default_rng(0).integers(0, 50, 2 * N if axis is None else (N // 40, 2)).astype(np.float32)

@@ -36,6 +36,7 @@ def weighted(x: Any, y: Any) -> Any:
     return jnp.sum(jnp.sin(product))
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("in_axes", [(0, 0), (1, 2), (3, 0), (0, None), (None, 3), (2, None)])
 def test_vmap_is_a_loop_in_both_orders_with_grad(in_axes: tuple[int | None, int | None]) -> None:
     shapes = [(2, 3, 4), (4, 2, 5)]
@@ -68,6 +69,7 @@ def test_hessian_of_a_product() -> None:
     np.testing.assert_allclose(mixed, np.einsum("ac,bd->abcd", np.ones((2, 2)), np.eye(3)).transpose(0, 1, 3, 2))
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("left", ["float32", "bfloat16", "int8", "int32", "bool", "complex64"])
 @pytest.mark.parametrize("right", ["float32", "int32", "float16"])
 @pytest.mark.parametrize("asked", [None, "float32"])

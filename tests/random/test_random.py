@@ -57,6 +57,7 @@ def check_same(found, expected, call):
         np.testing.assert_allclose(found[part], expected[part], rtol=rtol, atol=rtol, err_msg=str(call))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("group", GROUPS)
 def test_values_are_those_of_jax(group):
     for record in (r for r in RECORDS if r["group"] == group):
@@ -187,6 +188,7 @@ def test_functions_of_arrays_take_keys(key, keys):
         jnp.sum(keys)
 
 
+@pytest.mark.full
 def test_a_number_of_trials_may_be_a_python_number(key):
     p = jnp.array([0.2, 0.8])
     draw = lambda k: random.multinomial(k, 20.0, p)
@@ -270,6 +272,7 @@ SAMPLERS = {
 }
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("draw", SAMPLERS.values(), ids=list(SAMPLERS))
 def test_a_draw_is_the_same_under_jit_and_vmap(key, draw):
     single = draw(key)
@@ -299,6 +302,7 @@ def test_keys_pass_through_derivatives(key):
     np.testing.assert_allclose([value, tangent], [2 * expected, expected], rtol=1e-6)
 
 
+@pytest.mark.full
 def test_draws_are_differentiable_in_their_parameters(key):
     def mean(low):
         return jnp.mean(random.uniform(key, (1000,), minval=low, maxval=2.0))

@@ -61,6 +61,7 @@ CONTINUOUS = {
 }
 
 
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("draw, distribution", CONTINUOUS.values(), ids=list(CONTINUOUS))
 def test_floats(draw, distribution):
     numbers = draw(COUNT)
@@ -92,6 +93,7 @@ DISCRETE = {
 }
 
 
+@pytest.mark.sample(7)
 @pytest.mark.parametrize("draw, distribution", DISCRETE.values(), ids=list(DISCRETE))
 def test_counts(draw, distribution):
     counts = draw(COUNT).astype(int)
@@ -103,6 +105,7 @@ def test_counts(draw, distribution):
     assert stats.chisquare(found, expected * COUNT / expected.sum()).pvalue > LEAST
 
 
+@pytest.mark.slow
 def test_vectors_have_their_sums_and_covariances():
     assert np.allclose(drawn("dirichlet", np.full(4, 0.1, np.float32), (50,)).sum(-1), 1, atol=1e-5)
     assert (drawn("multinomial", 20, np.float32([0.2, 0.5, 0.3]), shape=(50, 3)).sum(-1) == 20).all()
@@ -134,6 +137,7 @@ IMPLICIT = {
 }
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", IMPLICIT)
 def test_samples_move_with_their_quantile(name):
     draw, distribution, parameters = IMPLICIT[name]
@@ -145,6 +149,7 @@ def test_samples_move_with_their_quantile(name):
             np.testing.assert_allclose(slopes, expected, rtol=2e-5)
 
 
+@pytest.mark.slow
 def test_beta_and_dirichlet_inherit_the_slopes_of_gammas():
     with enable_x64(True):
         key, params = random.key(1), jnp.array([0.6, 2.5])
@@ -159,6 +164,7 @@ def test_beta_and_dirichlet_inherit_the_slopes_of_gammas():
         np.testing.assert_allclose(matrix.sum(0), 0, atol=1e-12)
 
 
+@pytest.mark.full
 def test_t_is_a_normal_number_over_the_root_of_a_gamma():
     with enable_x64(True):
         key, df = random.key(5), 4.0

@@ -18,6 +18,7 @@ def small_room(monkeypatch: pytest.MonkeyPatch) -> Crowd:
     return crowd
 
 
+@pytest.mark.slow
 def test_programs_of_single_operations_go_when_there_are_many(small_room: Crowd) -> None:
     start = len(small_room.loaded)
     for n in range(100):
@@ -25,6 +26,7 @@ def test_programs_of_single_operations_go_when_there_are_many(small_room: Crowd)
     assert len(small_room.loaded) <= start + 21
 
 
+@pytest.mark.full
 def test_a_users_program_stays(small_room: Crowd) -> None:
     traces = []
 
@@ -40,6 +42,7 @@ def test_a_users_program_stays(small_room: Crowd) -> None:
     assert len(traces) == 1
 
 
+@pytest.mark.full
 def test_programs_of_functions_that_are_gone_do_not_count(small_room: Crowd) -> None:
     start = len(small_room.loaded)
     for n in range(5):

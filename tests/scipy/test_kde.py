@@ -84,6 +84,7 @@ def test_is_a_pytree_for_jit_and_vmap(data: np.ndarray) -> None:
     np.testing.assert_allclose(each, expected, rtol=1e-5)
 
 
+@pytest.mark.full
 @samples
 def test_has_derivatives(data: np.ndarray) -> None:
     with enable_x64(True):

@@ -37,6 +37,7 @@ CASES = {
 cases = pytest.mark.parametrize("fun, x0", CASES.values(), ids=CASES)
 
 
+@pytest.mark.sample(4)
 @methods
 @cases
 def test_finds_what_scipy_finds(fun: Any, x0: np.ndarray, method: str) -> None:
@@ -50,6 +51,7 @@ def test_finds_what_scipy_finds(fun: Any, x0: np.ndarray, method: str) -> None:
     assert int(found.nit) < int(found.nfev) == int(found.njev) < 3 * expected.nfev + 30
 
 
+@pytest.mark.full
 @cases
 def test_single_precision_is_enough(fun: Any, x0: np.ndarray) -> None:
     found = minimize(fun, jnp.asarray(x0, "float32"), method="BFGS", tol=1e-3)
@@ -71,6 +73,7 @@ def test_passes_arguments_on(method: str) -> None:
     np.testing.assert_allclose(found.x, [3, 6], rtol=1e-4)
 
 
+@pytest.mark.full
 @methods
 def test_ends_at_its_limits(method: str) -> None:
     few = minimize(rosenbrock, jnp.zeros(2), method=method, options={"maxiter": 3})
@@ -100,6 +103,7 @@ def test_keeps_away_from_what_is_not_a_number() -> None:
     np.testing.assert_allclose(found.x, [1, 1], atol=1e-2)
 
 
+@pytest.mark.full
 @methods
 def test_runs_under_jit_and_vmap(method: str) -> None:
     def least(x: Any) -> OptimizeResults:
@@ -113,6 +117,7 @@ def test_runs_under_jit_and_vmap(method: str) -> None:
     np.testing.assert_allclose(vmap(jit(least))(starts).nit, found.nit)
 
 
+@pytest.mark.full
 @methods
 def test_has_derivatives_in_forward_mode(method: str) -> None:
     with enable_x64(True):

@@ -24,6 +24,7 @@ def same(found: Any, wanted: Any, tolerance: float = 2e-5) -> None:
     np.testing.assert_allclose(found, wanted, rtol=tolerance, atol=tolerance)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("form", ["quat", "matrix", "rotvec", "mrp"])
 def test_forms_are_scipys_and_lead_back(form: str) -> None:
     found = getattr(MINE, f"as_{form}")()
@@ -75,6 +76,7 @@ def test_one_angle_about_one_axis() -> None:
     same(Rotation.from_euler("y", many).as_matrix(), Rotation.from_euler("y", many[:, None]).as_matrix())
 
 
+@pytest.mark.slow
 def test_derivatives_exist_at_the_identity() -> None:
     def turned(v: Any) -> Any:
         return Rotation.from_rotvec(v).apply(jnp.array([1.0, 0.0, 0.0]))
@@ -105,6 +107,7 @@ def test_random_rotations_have_no_direction() -> None:
     same(Rotation.identity(2).as_matrix(), np.stack([np.eye(3)] * 2))
 
 
+@pytest.mark.full
 def test_slerp_is_scipys_between_and_stands_still_beyond() -> None:
     times = np.array([0.0, 1.0, 1.5, 4.0, 5.0, 6.0, 8.0], np.float32)
     mine, reference = Slerp.init(times, MINE), scipy_transform.Slerp(times, REFERENCE)

@@ -57,6 +57,7 @@ def test_errors_name_the_arguments_each_time() -> None:
             xlamini.jit(fun, donate_argnums=())(x)
 
 
+@pytest.mark.full
 def test_it_ends_with_the_function() -> None:
     fun, traces = counted()
     xlamini.jit(fun)(jnp.ones(3))

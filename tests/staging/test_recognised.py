@@ -40,6 +40,7 @@ def wave(x: Any) -> Any:
 # --- the same program, another program
 
 
+@pytest.mark.full
 def test_the_third_trace_is_the_second_one() -> None:
     first, second, third = (traced(wave) for _ in range(3))
     assert first is not second and second is third
@@ -178,6 +179,7 @@ def fresh_rule(turn: int) -> None:
     grad(lambda x: jnp.sum(fun(x)))(X)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("step", [redefined_gradient, redefined_jit, fresh_rule])
 def test_redefinitions_leave_nothing_behind(step: Callable[[int], None]) -> None:
     for turn in range(5):

@@ -192,15 +192,11 @@ def test_a_loaded_program_is_saved_again(tmp_path: Path) -> None:
     assert second.as_text() and second.memory_analysis().output_size_in_bytes >= 12
 
 
-def test_programs_from_the_cache_are_saved(tmp_path: Path) -> None:
-    before = config.read("compilation_cache_dir")
+def test_programs_from_the_cache_are_saved(tmp_path: Path, no_cache: None) -> None:
     config.update("compilation_cache_dir", str(tmp_path))
-    try:
-        for _ in range(2):
-            program = compiled(lambda x: jnp.cumsum(jnp.tanh(x)) + 2, X[0])
-            same(again(program)(X[0]), program(X[0]))
-    finally:
-        config.update("compilation_cache_dir", before)
+    for _ in range(2):
+        program = compiled(lambda x: jnp.cumsum(jnp.tanh(x)) + 2, X[0])
+        same(again(program)(X[0]), program(X[0]))
 
 
 class Moments(NamedTuple):

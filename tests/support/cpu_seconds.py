@@ -60,6 +60,8 @@ class _Reports:
             self.measured[report.nodeid] = seconds, "slow" in report.keywords
 
     def _too_long(self) -> list[str]:
+        if self.config.getoption("--all-rows"):
+            return []
         return [test for test, (seconds, marked) in self.measured.items() if seconds > LIMIT and not marked]
 
     @pytest.hookimpl(tryfirst=True)

@@ -23,6 +23,7 @@ def add_options(parser: pytest.Parser) -> None:
 def configure(config: pytest.Config) -> None:
     """Where files or tests are named on the command line, all of theirs run; workers are told by the first process."""
     config.addinivalue_line("markers", "full: only with --full, or where its file is named")
+    config.addinivalue_line("markers", "sample(n): in the quick tier one in n of the parameters, chosen by name")
     if config.args_source == pytest.Config.ArgsSource.ARGS and not hasattr(config, "workerinput"):
         config.option.full = True
 
@@ -41,9 +42,16 @@ def select(config: pytest.Config, items: list[pytest.Item]) -> None:
     left_out = {id(item) for item in items if _is_expression(item) and _chance(item.name) % EXPRESSIONS[tier]}
     left_out |= {id(item) for item in _rows_left_out(items, tier)}
     if tier == QUICK:
-        left_out |= {id(item) for item in items if item.get_closest_marker("slow") or item.get_closest_marker("full")}
+        left_out |= {id(item) for item in items if not _is_quick(item)}
     config.hook.pytest_deselected(items=[item for item in items if id(item) in left_out])
     items[:] = [item for item in items if id(item) not in left_out]
+
+
+def _is_quick(item: pytest.Item) -> bool:
+    if item.get_closest_marker("slow") or item.get_closest_marker("full"):
+        return False
+    sample = item.get_closest_marker("sample")
+    return sample is None or _chance(item.name) % sample.args[0] == 0
 
 
 def _is_expression(item: pytest.Item) -> bool:
@@ -82,9 +90,9 @@ def _left_out_of_full(name: str, tests: list[pytest.Item], first: bool) -> list[
 def _left_out_of_quick(name: str, tests: list[pytest.Item], first: bool) -> list[pytest.Item]:
     """Of lax the values, derivatives and batching of first rows; of functions the values, of variants few."""
     if not first:
-        return _but_one_in({"values": 12, "": 2**32}, name, tests)
+        return _but_one_in({"values": 16, "": 2**32}, name, tests)
     if "." in name:
-        return _but_one_in({"values": 2, "derivatives": 24, "batching": 24, "": 2**32}, name, tests)
+        return _but_one_in({"values": 3, "derivatives": 24, "batching": 24, "": 2**32}, name, tests)
     return _but_one_in({"values": 1, "derivatives": 1, "batching": 2, "compositions": 12, "": 1}, name, tests)
 
 

@@ -50,6 +50,7 @@ def numeric_gradient(f: Callable[[Any], Any], x: Any) -> Any:
     return np.stack([slope(lambda t, e=e: f(x + t * e), 0.0) for e in np.eye(len(x))])
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(("n", "limit"), [(0, 3), (1, 1), (3, 12), (12, 12), (20, 7), (5, 0), (4, 100)])
 def test_gradient_beside_finite_differences(n: int, limit: int) -> None:
     expected = numeric_gradient(lambda x: growth_in_numpy(x, n, limit), POINT)
@@ -62,6 +63,7 @@ def test_gradient_beside_finite_differences(n: int, limit: int) -> None:
     close(jacfwd(f)(jnp.asarray(POINT)), found)
 
 
+@pytest.mark.slow
 def test_second_and_third_order() -> None:
     x = jnp.asarray(POINT)
     f, plain = lambda x: growth(x, 3, 4), lambda x: unrolled(x, 3)
@@ -74,6 +76,7 @@ def test_second_and_third_order() -> None:
     close(jit(jacfwd(grad(grad(along(f)))))(0.9), jit(grad(grad(grad(along(plain)))))(0.9))
 
 
+@pytest.mark.slow
 def test_batches_of_gradients_and_gradients_of_batches() -> None:
     xs, ns = jnp.asarray([POINT, 2 * POINT, -POINT]), jnp.asarray([0, 3, 20])
     pairs = zip(np.asarray(xs), (0, 3, 20), strict=True)
@@ -112,6 +115,7 @@ def test_examples_that_are_done_do_not_spoil_the_gradient() -> None:
     close((each[0], each[1].sum()), found)
 
 
+@pytest.mark.full
 def test_newtons_method_backwards() -> None:
     def root(a: Any, start: Any) -> Any:
         apart = lambda x: abs(x * x - a) > 1e-13
@@ -124,6 +128,7 @@ def test_newtons_method_backwards() -> None:
     close(grad(lambda a: vmap(root, (0, None))(a, 1.0).sum())(a), 0.5 / np.sqrt(np.asarray(a)))
 
 
+@pytest.mark.full
 def test_loops_in_loops_and_in_scans() -> None:
     def inner(x: Any, n: Any) -> Any:
         return lax.while_loop(lambda c: c[0] < n, lambda c: (c[0] + 1, jnp.sin(c[1]) * x), (0, x), max_steps=5)[1]
@@ -158,6 +163,7 @@ def test_loops_in_loops_and_in_scans() -> None:
     close(twice, np.stack([slope(total_in_numpy, x) for x in (0.8, 0.5)]), FINITE)
 
 
+@pytest.mark.full
 def test_memory_grows_with_the_square_root() -> None:
     """A carry is 800 bytes; 10000 turns keep the starts of 100 blocks, and a block is computed again with 100."""
 
@@ -180,6 +186,7 @@ def test_linear_loops_are_transposed() -> None:
     close(xlamini.linear_transpose(loop, ct)(ct)[0], np.linalg.matrix_power(matrix, 3).T @ np.asarray(ct), EXACT)
 
 
+@pytest.mark.full
 def test_forward_mode_of_the_pullback() -> None:
     x, v = jnp.asarray(POINT), jnp.asarray([1.0, 0.0, -1.0])
     expected = jacfwd(jacfwd(lambda x: unrolled(x, 3)))(x) @ v

@@ -70,6 +70,7 @@ def again(fun: Callable[..., Any], *args: Any) -> Jaxpr:
 # --- the same numbers
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("policy", POLICIES.values(), ids=POLICIES)
 @pytest.mark.parametrize("wrap", [lambda f: f, jit], ids=["eager", "jit"])
 def test_derivatives_are_those_of_the_plain_function(policy: Any, wrap: Any) -> None:
@@ -103,6 +104,7 @@ def test_forward_mode_and_both_mixed() -> None:
     assert_close(linear(2.0), 2 * grad(twice)(0.5), 1e-6)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("policy", POLICIES.values(), ids=POLICIES)
 @pytest.mark.parametrize("in_axes", [(0, None), (None, 0), (0, 0)])
 def test_under_vmap_in_both_orders(policy: Any, in_axes: Any) -> None:
@@ -210,6 +212,7 @@ def test_linear_transpose() -> None:
     assert_close(ct, 6, 0)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("policy", ["none", "dots", "only"])
 def test_with_branches_in_both_orders(policy: str) -> None:
     def branches(c: Any) -> Callable[..., Any]:

@@ -34,6 +34,7 @@ def finite_difference(program: Any, s: float, v: Any) -> np.ndarray:
 # --- values and derivatives
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("program", PROGRAMS)
 @pytest.mark.parametrize("s, v", POINTS)
 def test_values_and_gradients_are_those_of_plain_python(program: Any, s: float, v: Any) -> None:
@@ -47,6 +48,7 @@ def test_values_and_gradients_are_those_of_plain_python(program: Any, s: float, 
             assert_close(found, wanted, TOLERANCE)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_second_and_third_derivatives(program: Any) -> None:
     s, v = POINTS[0]
@@ -58,6 +60,7 @@ def test_second_and_third_derivatives(program: Any) -> None:
     assert_close(third, jit(jacfwd(jacrev(jacrev(reference, 1), 1), 1))(s, np.array(v)), TOLERANCE)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("program", PROGRAMS)
 @pytest.mark.parametrize("axes", [(0, 0), (0, None), (None, 0), (None, 1)])
 def test_batches_are_loops(program: Any, axes: Any) -> None:
@@ -84,6 +87,7 @@ def test_two_batches_and_a_batched_hessian(program: Any) -> None:
     assert_close(hessians, [jacfwd(jacrev(straight(program, s, v), 1), 1)(s, v) for s, v in pairs], 1e-9)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("seed", range(10))
 def test_random_programs(seed: int) -> None:
     program = random_program(seed)
@@ -107,6 +111,7 @@ def test_a_derivative_that_does_not_exist_elsewhere_does_not_spoil_the_sum() -> 
     assert_close(grad(lambda w: held(np.array([False, False]), w).sum())(0.0), 0.0, TOLERANCE)
 
 
+@pytest.mark.full
 def test_captured_tracers_of_every_transformation_around() -> None:
     def f(x: Any) -> Any:
         def inner(y: Any) -> Any:

@@ -58,6 +58,7 @@ def triple(x: Any) -> Any:
 # --- derivatives
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("wrap", [lambda f: f, jit, xlamini.checkpoint])
 def test_derivatives_to_order_three(wrap: Any) -> None:
     check_grads(wrap(f), (0.7, jnp.array([1.5, -0.3])), order=3)
@@ -85,6 +86,7 @@ LOOPS = {
 }
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", LOOPS)
 def test_inside_other_constructs(name: str) -> None:
     right = with_rule(lambda x: jnp.sin(x) + x, lambda p, t: (right(*p), (jnp.cos(p[0]) + 1) * t[0]))
@@ -101,6 +103,7 @@ def test_inside_other_constructs(name: str) -> None:
         close(grad(lambda x: vmap(program)(x).sum())(xs), vmap(grad(plain))(xs))
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     "rule",
     [

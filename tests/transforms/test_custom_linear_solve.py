@@ -79,6 +79,7 @@ def along(fun: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return lambda a: (xlamini.grad(fun)(a) * DIRECTION).sum()
 
 
+@pytest.mark.full
 def test_second_and_third_derivatives() -> None:
     second = along(along(loss))
     expected = difference(lambda h: along(loss)(A + h * DIRECTION))
@@ -94,6 +95,7 @@ def test_second_and_third_derivatives() -> None:
     assert_close(twice, second(A), 1e-9)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("in_axes", [(0, None), (None, 0), (0, 0)], ids=["a", "b", "both"])
 def test_batched(in_axes: Any) -> None:
     many_a, many_b = A + 0.1 * np.arange(4.0)[:, None, None], B + np.arange(4.0)[:, None]

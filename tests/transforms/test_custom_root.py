@@ -124,6 +124,7 @@ def test_system() -> None:
     assert_close(by_p @ P, slope(lambda p: (plain(A, p) ** 2).sum(), P, P), 1e-7)
 
 
+@pytest.mark.full
 def test_higher_derivatives_of_the_system() -> None:
     def along(fun: Callable[[Any], Any]) -> Callable[[Any], Any]:
         return lambda a: (xlamini.grad(fun)(a) * DIRECTION).sum()

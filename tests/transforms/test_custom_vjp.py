@@ -313,6 +313,7 @@ def test_a_rule_hidden_from_sight_finds_its_tracer_too() -> None:
 # --- inside control flow
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("order", [1, 2, 3])
 def test_in_scan_cond_and_while(order: int) -> None:
     scan, cond = lax.scan, lax.cond

@@ -66,6 +66,7 @@ class Programs:
         ])  # fmt: skip
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("seed", range(25))
 def test_random_programs(seed: int) -> None:
     programs = Programs(seed)

@@ -41,6 +41,7 @@ def by_numbers(fun: Any, *args: Any) -> Any:
 # Called again.
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("platforms", [("cpu",), ("tpu", "cpu")])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_programs_run_as_before(name: str, platforms: tuple[str, ...]) -> None:
@@ -92,6 +93,7 @@ def test_static_arguments_and_keywords() -> None:
     same(found.call(X, scale=1.0), function(X, 3, scale=1.0))
 
 
+@pytest.mark.full
 def test_it_runs_in_another_process(tmp_path: Path) -> None:
     path = tmp_path / "step.bin"
     path.write_bytes(exported(factor, X, platforms=PLATFORMS).serialize(vjp_order=1))
@@ -146,15 +148,11 @@ def test_exported_functions_in_exported_functions() -> None:
     same(outer.call(X[0]), jnp.sort(jnp.sin(X[0])) * 2)
 
 
-def test_it_is_kept_on_disk(tmp_path: Path) -> None:
-    before = xlamini.config.read("compilation_cache_dir")
+def test_it_is_kept_on_disk(tmp_path: Path, no_cache: None) -> None:
     xlamini.config.update("compilation_cache_dir", str(tmp_path))
-    try:
-        found = exported(lambda x: x * 5, 1.0)
-        for program in (again(found), again(found)):
-            assert float(xlamini.jit(lambda x, p=program: p.call(x) + 1)(2.0)) == 11
-    finally:
-        xlamini.config.update("compilation_cache_dir", before)
+    found = exported(lambda x: x * 5, 1.0)
+    for read in (again(found), again(found)):
+        assert float(xlamini.jit(lambda x, p=read: p.call(x) + 1)(2.0)) == 11
     assert len(list(tmp_path.iterdir())) >= 1
 
 
@@ -246,6 +244,7 @@ def where(x: Any) -> Any:
     return lax.platform_dependent(x, cpu=lambda x: x + 1, cuda=lambda x: x + 2, default=lambda x: x + 3)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     "fun",
     [

@@ -29,6 +29,7 @@ ROWS = rows()
 BATCHES = [ROWS[i : i + TOGETHER] for i in range(0, len(ROWS), TOGETHER)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch", BATCHES, ids=lambda batch: f"{batch[0]} to {batch[-1]}")
 def test_rows(batch: Sequence[Row]) -> None:
     alike = [row for row in batch if isinstance(checks.wide(row, "float32"), contextlib.nullcontext)]

@@ -72,6 +72,7 @@ def chain_in_python(x: Any, n: int) -> Any:
     return in_python(1, n, lambda i, c: np.sin(c * x) + c / i, x * x)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("unroll", [None, 3, True])
 def test_reverse_mode_with_bounds_that_are_known(unroll: Any) -> None:
     f = lambda x: chain(x, 6, unroll=unroll)

@@ -75,12 +75,14 @@ def check_reverse(traced: Any, plain: Any, jit: Any) -> None:
     assert_close(second, slope(gradient, POINT, DIRECTION), 1e-6, "grad of grad")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WRAPS)
 def test_alone(name: str) -> None:
     check((name,), compiled=False)
     check((name,), compiled=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("outer, inner", PAIRS)
 def test_one_in_another(outer: str, inner: str, request: pytest.FixtureRequest) -> None:
     """All pairs with --all-rows; else a third of them, each wrap outside and inside several others."""
@@ -90,6 +92,7 @@ def test_one_in_another(outer: str, inner: str, request: pytest.FixtureRequest) 
     check((outer, inner), compiled=place % 2 == 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "names",
     [
@@ -105,6 +108,7 @@ def test_four_deep(names: tuple[str, ...]) -> None:
     check(names, compiled=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
 def test_random_nests(seed: int) -> None:
     """Three to five wraps, chosen by chance."""
@@ -112,6 +116,7 @@ def test_random_nests(seed: int) -> None:
     check(tuple(choice.choices(list(WRAPS), k=choice.randint(3, 5))), compiled=True)
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("name", [name for name, wrap in WRAPS.items() if wrap.reverse])
 def test_third_derivatives(name: str) -> None:
     traced, _ = functions(name)

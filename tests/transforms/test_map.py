@@ -26,6 +26,7 @@ def in_double() -> Iterator[None]:
 # --- map
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("batch_size", [None, 1, 2, 3, 7, 8, np.int32(4)])
 def test_map_equals_vmap(batch_size: Any) -> None:
     table = jnp.arange(2.0)
@@ -45,6 +46,7 @@ def test_map_equals_vmap(batch_size: Any) -> None:
         assert_close(lax.map(f, xs, batch_size=batch_size)["y"], expected["y"], EXACT)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("batch_size", [None, 3])
 def test_derivatives_of_map(batch_size: Any) -> None:
     def mapped(w: Any, xs: Any) -> Any:
@@ -119,6 +121,7 @@ def affine(a: Any, b: Any) -> Any:
     return {"s": a["s"] * b["s"], "t": a["t"] * b["s"] + b["t"]}
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 4, 7, 8, 13])
 @pytest.mark.parametrize("reverse", [False, True])
 def test_all_running_results(n: int, reverse: bool) -> None:
@@ -157,6 +160,7 @@ def test_matrices_and_leaves_of_several_ranks() -> None:
     assert_close(by_vmap, found, EXACT)
 
 
+@pytest.mark.full
 def test_derivatives_and_batches_of_associative_scan() -> None:
     x = np.cos(np.arange(6.0))
 

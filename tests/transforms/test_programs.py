@@ -10,6 +10,7 @@ from typing import Any
 
 import hypothesis.strategies as st
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, given, settings
 
 import xlamini
@@ -101,6 +102,7 @@ def meaning(program: str, language: Any) -> Any:
     return eval(f"lambda s, v: {program}", {"L": language})
 
 
+@pytest.mark.slow
 @SETTINGS
 @given(PROGRAMS)
 def test_random_programs_agree_with_plain_evaluation(program: str) -> None:
@@ -113,6 +115,7 @@ def test_random_programs_agree_with_plain_evaluation(program: str) -> None:
         assert_close(xlamini.jit(fun)(s, v), expected, tolerance, f"jit of {program}")
 
 
+@pytest.mark.slow
 @SETTINGS
 @given(PROGRAMS)
 def test_random_programs_are_mapped_and_differentiated(program: str) -> None:
