@@ -1,1 +1,1 @@
-"""Measures xlamini beside JAX, in turn; run it with `python -m benchmarks`."""
+"""Benchmarks that compare xlamini with JAX: `python -m benchmarks`."""

@@ -1,4 +1,4 @@
-"""Finds or makes the interpreter that has JAX; xlamini uses the one that runs this."""
+"""Locates or creates the environment with JAX; xlamini uses the interpreter that runs this."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ JAX_PYTHON_VARIABLE = "XLAMINI_BENCH_JAX_PYTHON"
 
 
 def find_jax_python(given: str | None, root: Path) -> str:
-    """Return `given`, or what the environment variable names, or the interpreter in .venv-jax.
+    """Return `given`, or the value of the environment variable, or the interpreter in .venv-jax.
 
-    Makes .venv-jax in `root` when needed. Raises RuntimeError if the interpreter has no JAX.
+    Creates .venv-jax in `root` when needed. Raises RuntimeError if the interpreter has no JAX.
     """
     python = given or os.environ.get(JAX_PYTHON_VARIABLE) or _make_environment(root / ".venv-jax")
     if not _can_import_jax(python):
@@ -28,7 +28,7 @@ def find_jax_python(given: str | None, root: Path) -> str:
 
 
 def compile_bytecode(root: Path) -> None:
-    """Write xlamini's bytecode, as installing it would; JAX's lies in its venv already."""
+    """Compile xlamini's bytecode, as an installation does; JAX's is already in its environment."""
     compileall.compile_dir(root / "xlamini", quiet=1)
 
 

@@ -1,8 +1,8 @@
-"""Runs the workers of both libraries in turn and gathers what they measured.
+"""Runs the workers of both libraries alternately and collects their measurements.
 
-Every case of every round is a process of its own, xlamini first, JAX second, and so on: a machine
-that slows down or heats up then slows both. `jax` and xlamini never share a process, because both
-set their own methods on jaxlib's array class.
+Every case of every round runs in a new process, alternately with xlamini and with JAX, so that a
+machine that slows down or heats up slows both. `jax` and xlamini never share a process, because
+both set their own methods on jaxlib's array class.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ WORKER_SECONDS = 900
 
 @dataclass(frozen=True)
 class Side:
-    """One of the two libraries: the module's name, the interpreter that can import it, and where it runs."""
+    """One of the two libraries: its module name, an interpreter that can import it, and its platform."""
 
     library: str
     python: str
@@ -32,14 +32,14 @@ class Side:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What its processes get."""
+        """The environment variables of its processes."""
         platforms = dict.fromkeys(("JAX_PLATFORMS", "XLAMINI_PLATFORMS"), self.platform)
         return {**os.environ, **platforms, "PYTHONPATH": str(ROOT)}
 
 
 @dataclass
 class Row:
-    """All values of one measured thing, by library, and the errors where there is none."""
+    """All values of one measurement, by library, and the errors of failed rounds."""
 
     case: str
     what: str
@@ -54,7 +54,7 @@ class Row:
         return statistics.median(values) if values and library not in self.errors else None
 
     def ratio(self, ours: str, theirs: str) -> float | None:
-        """How many times as long `ours` takes: the ratio of the medians, turned round for rates."""
+        """The time of `ours` divided by that of `theirs`, from the medians; rates are inverted."""
         a, b = self.median(ours), self.median(theirs)
         if a is None or b is None:
             return None
@@ -62,17 +62,17 @@ class Row:
 
 
 class Results:
-    """The rows in the order in which they first came up."""
+    """The rows, in the order in which they were first measured."""
 
     def __init__(self) -> None:
         self._rows: dict[tuple[str, str], Row] = {}
 
     def rows(self) -> list[Row]:
-        """All rows, those of one case together."""
+        """All rows, grouped by case."""
         return list(self._rows.values())
 
     def add(self, case: str, library: str, measurements: Sequence[dict[str, Any]]) -> None:
-        """Put one worker's measurements where they belong."""
+        """Add the measurements of one worker to their rows."""
         for m in measurements:
             new = Row(case, m["what"], m["unit"], m["target"])
             row = self._rows.setdefault((case, m["what"]), new)
@@ -82,10 +82,10 @@ class Results:
                 row.errors[library] = m["error"]
 
 
-def run_in_turn(
+def run_alternately(
     sides: Sequence[Side], cases: Sequence[str], rounds: int, *, quick: bool
 ) -> Iterator[tuple[str, Side, list[dict[str, Any]]]]:
-    """Yield (case, side, measurements) as the workers finish: round by round, the sides in turn."""
+    """Yield (case, side, measurements) as the workers finish, round by round, alternating the sides."""
     for _ in range(rounds):
         for case in cases:
             for side in sides:
@@ -93,7 +93,7 @@ def run_in_turn(
 
 
 def run_worker(side: Side, case: str, *, quick: bool) -> list[dict[str, Any]]:
-    """Run one case with one library in a new process; a worker that dies gives an error row."""
+    """Run one case with one library in a new process; a worker that fails gives an error row."""
     command = [side.python, "-m", "benchmarks.worker", side.library, case]
     try:
         done = subprocess.run(

@@ -1,4 +1,4 @@
-"""The results as a picture: one bar a row, how long xlamini takes beside JAX."""
+"""The results as a bar chart: one bar per row, with the ratio of xlamini's time to JAX's."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import matplotlib.pyplot as plt
 
 
 def save_plot(path: str, rows: Sequence[Row]) -> None:
-    """Write the ratios with their targets to the image file `path`."""
+    """Write the ratios and their targets to the image file `path`."""
     shown = [(row, ratio) for row in rows if (ratio := row.ratio("xlamini", "jax")) is not None]
     if not shown:
         raise ValueError("there is nothing to plot: no row has a value for both libraries")

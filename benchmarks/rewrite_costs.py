@@ -1,6 +1,6 @@
-"""What the rewrites themselves cost, in microseconds an equation: `python -m benchmarks.rewrite_costs`.
+"""The cost of xlamini's rewrites, in microseconds per equation: `python -m benchmarks.rewrite_costs`.
 
-Unlike the cases, this looks inside xlamini and has no other side; tracing is not counted.
+Unlike the cases, this measures internals of xlamini and does not run JAX; the time of tracing is excluded.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LENGTHS = (1_000, 10_000, 100_000)
 
 
 def main() -> None:
-    """Print a table: programs down, rewrites across."""
+    """Print a table with one line per program and one column per rewrite."""
     print(f"{'program':34}" + "".join(f"{name:>12}" for name in REWRITES))
     for length in LENGTHS:
         report(f"chain of {length:,}", lambda length=length: chain(length))
@@ -37,7 +37,7 @@ def main() -> None:
 
 
 def report(name: str, program: Callable[[], Jaxpr]) -> None:
-    """One line of the table: the fastest of some rounds, each with a fresh program."""
+    """Print one line of the table: the fastest of several rounds, each with a new program."""
     best = dict.fromkeys(REWRITES, float("inf"))
     for _ in range(ROUNDS):
         jaxpr = program()
@@ -58,7 +58,7 @@ def tangents(jaxpr: Jaxpr) -> tuple[bool, ...]:
 
 
 def transposed(jaxpr: Jaxpr) -> float:
-    """The time of transposing the linear half alone."""
+    """The time to transpose the linear program only."""
     lin = linearize(jaxpr, tangents(jaxpr))
     linear = (False,) * lin.num_residuals + (True,) * (len(lin.tangent.invars) - lin.num_residuals)
     return timed(lambda: transpose(lin.tangent, linear, (True,) * len(lin.tangent.outvars)))
@@ -88,7 +88,7 @@ def chain(length: int) -> Jaxpr:
 
 
 def loss() -> Jaxpr:
-    """The loss of the benchmarks' transformer as a jaxpr."""
+    """The loss of `benchmarks.transformer` as a jaxpr."""
     params, tokens = transformer.init_params(LAYERS), transformer.make_batch()
     leaves, tree = xlamini.tree.flatten(params)
     fun = transformer.make_loss(xlamini)

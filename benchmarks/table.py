@@ -1,4 +1,4 @@
-"""The results as a Markdown table that also reads well in a terminal."""
+"""The results as a Markdown table with aligned columns."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SCALES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 
 
 def table(rows: Sequence[Row]) -> str:
-    """Return all rows, one line each, with the reasons for missing values below."""
+    """Return all rows, one line each, followed by the errors of missing values."""
     cells = [COLUMNS, *(_cells(row) for row in rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     head, *body = (_line(line, widths) for line in cells)
@@ -21,7 +21,7 @@ def table(rows: Sequence[Row]) -> str:
 
 
 def format_value(value: float, unit: str) -> str:
-    """Three significant digits in the unit that suits: `12.3 µs`, `1.23 s`, `20,300 /s`."""
+    """Three significant digits in a suitable unit: `12.3 µs`, `1.23 s`, `20,300 /s`."""
     if unit == PER_SECOND:
         return f"{float(f'{value:.3g}'):,.0f} /s"
     if unit == BYTES:

@@ -1,8 +1,8 @@
-"""How one number is measured inside one process.
+"""Measures one number inside one process.
 
-Short calls are repeated until a batch lasts long enough for the clock, several batches are run, and
-the fastest one counts: whatever else the machine does can only make a batch slower. Calls that
-can happen only once (a first trace, an import) are simply timed.
+Short calls are repeated until a batch lasts long enough for the clock. Several batches are run, and
+the fastest one counts, because other load on the machine can only make a batch slower. Calls that
+can happen only once (a first trace, an import) are timed directly.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ BYTES = "B"
 
 @dataclass(frozen=True)
 class Settings:
-    """How thorough a run is: `quick` takes fewer and shorter batches."""
+    """The length of a run: `quick` takes fewer and shorter batches."""
 
     quick: bool = False
 
     @property
     def batch_seconds(self) -> float:
-        """How long one batch of calls should last at least."""
+        """The minimum duration of one batch of calls."""
         return 0.002 if self.quick else 0.01
 
     @property
     def batches(self) -> int:
-        """How many batches are run; the fastest counts."""
+        """The number of batches; the fastest counts."""
         return 3 if self.quick else 9
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """One measured number: what it is, its value or why there is none, and the ratio aimed at."""
+    """One measured number: its name, its value or its error, and the target for the ratio."""
 
     what: str
     value: float | None
@@ -48,14 +48,14 @@ class Measurement:
 
 
 def once(call: Callable[[], Any]) -> tuple[float, Any]:
-    """Return the seconds that one call took, and its result."""
+    """Return the duration of one call in seconds, and its result."""
     start = time.perf_counter()
     result = call()
     return time.perf_counter() - start, result
 
 
 def per_call(jax: ModuleType, call: Callable[[], Any], settings: Settings) -> float:
-    """Return the seconds a call takes in the fastest batch, waiting for its last result."""
+    """Return the seconds per call in the fastest batch, including the wait for the last result."""
 
     def run(count: int) -> float:
         def batch() -> None:
@@ -76,7 +76,7 @@ def each_per_call(
     settings: Settings,
     target: float | None = None,
 ) -> list[Measurement]:
-    """Measure every (what, call); a call that raises gives its error and spares the others."""
+    """Measure every (what, call); a call that raises gives an error, and the others still run."""
     return [_attempt(jax, what, call, settings, target) for what, call in calls]
 
 

@@ -1,8 +1,8 @@
-"""A training step of a small transformer, written out with nothing but array operations.
+"""A training step of a small transformer, written with array operations only.
 
-The layers are a Python loop, as in most users' code: the traced program grows with the depth. Every
-function takes the library (`jax`) first. Parameters and tokens are NumPy arrays, so that making
-them warms nothing in the library that is measured.
+The layers are a Python loop, as in most users' code, so the traced program grows with the depth.
+Every function takes the library (`jax`) as its first argument. Parameters and tokens are NumPy
+arrays, so that creating them fills no cache of the library that is measured.
 """
 
 from __future__ import annotations
@@ -57,18 +57,18 @@ def make_batch(seed: int = 1) -> np.ndarray:
 
 
 def make_loss(jax: ModuleType) -> Callable[[Params, Any], Any]:
-    """A fresh function (params, batch) -> loss: the cross-entropy of the next token."""
+    """A new function (params, batch) -> loss, the cross-entropy of the next token."""
 
     def loss(params: Params, batch: Any) -> Any:
         logits = _model(jax, params, batch[:, :-1])
-        wanted = jax.nn.one_hot(batch[:, 1:], VOCABULARY)
-        return -jax.numpy.mean(jax.numpy.sum(wanted * jax.nn.log_softmax(logits), axis=-1))
+        expected = jax.nn.one_hot(batch[:, 1:], VOCABULARY)
+        return -jax.numpy.mean(jax.numpy.sum(expected * jax.nn.log_softmax(logits), axis=-1))
 
     return loss
 
 
 def make_step(jax: ModuleType) -> Callable[[Params, Any], tuple[Params, Any]]:
-    """A fresh function (params, batch) -> (new params, loss): one step of gradient descent."""
+    """A new function (params, batch) -> (new params, loss), one step of gradient descent."""
     loss = make_loss(jax)
 
     def step(params: Params, batch: Any) -> tuple[Params, Any]:

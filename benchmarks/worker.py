@@ -2,8 +2,8 @@
 
     python -m benchmarks.worker LIBRARY CASE [--quick]
 
-LIBRARY is `xlamini` or `jax`. A case never names either: it gets a function that imports the
-library, so both sides run the very same code.
+LIBRARY is `xlamini` or `jax`. A case names neither: it takes a function that imports the library,
+so that both sides run the same code.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from benchmarks.timing import Measurement, Settings
 
 
 def measure(library: str, case: str, settings: Settings) -> list[Measurement]:
-    """Run `case` with `library` and return what it measured."""
+    """Run `case` with `library` and return its measurements."""
 
     def load() -> ModuleType:
         module = importlib.import_module(library)

@@ -1,12 +1,12 @@
-"""Train a small network to read handwritten digits, from the loss to the picture.
+"""Train a small network to classify handwritten digits, and plot the results.
 
-The model is written for one image. `vmap` makes it a model of many images, `value_and_grad`
+The model is written for one image. `vmap` vectorizes it over a batch, `value_and_grad`
 differentiates it, and `jit` compiles a whole training step into one program:
 
     python examples/train_digits.py             # train, then write digits.png
     python examples/train_digits.py --show-ir   # print the programs instead
 
-The data are the 1,797 scans of 8x8 pixels that scikit-learn carries inside its package.
+The data set is the 1,797 scans of 8x8 pixels that scikit-learn ships in its package.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def load_data(key):
 
 
 def init_params(key, sizes=LAYER_SIZES):
-    """One weight matrix and one bias a layer; weights keep the variance of what passes through."""
+    """One weight matrix and one bias per layer; the scale of the weights preserves variance."""
     keys = random.split(key, len(sizes) - 1)
     shapes = pairwise(sizes)
     return [
@@ -79,7 +79,7 @@ def loss_of_one(params, image, label):
 
 
 def loss(params, images, labels):
-    """Mean cross entropy of a batch: the same function, mapped over the leading axis."""
+    """Mean cross entropy of a batch: `loss_of_one`, vectorized over the leading axis."""
     losses = xlamini.vmap(loss_of_one, in_axes=(None, 0, 0))(params, images, labels)
     return jnp.mean(losses)
 
@@ -93,7 +93,7 @@ def classify(params, images):
 
 @xlamini.jit
 def gradient_norms(params, images, labels):
-    """How strongly each image pulls at the parameters: one gradient, hence one norm, per image."""
+    """Norm of the gradient with respect to the parameters, for each image separately."""
 
     def norm_of_one(image, label):
         gradient = xlamini.grad(loss_of_one)(params, image, label)
@@ -104,7 +104,7 @@ def gradient_norms(params, images, labels):
 
 @xlamini.jit
 def accuracy(params, images, labels):
-    """The share of images that are classified as their label says."""
+    """Fraction of the images that are classified correctly."""
     return jnp.mean(classify(params, images) == labels)
 
 
@@ -124,7 +124,7 @@ def adam_update(params, grads, state, learning_rate, decay=0.9, square_decay=0.9
     square = tree.map(
         lambda s, g: square_decay * s + (1 - square_decay) * g * g, state["square"], grads
     )
-    # Both averages start at zero: dividing by 1 - decay**count takes that bias out again.
+    # Both averages start at zero; dividing by 1 - decay**count corrects that bias.
     mean_scale = 1 / (1 - decay**count)
     square_scale = 1 / (1 - square_decay**count)
 
@@ -139,7 +139,7 @@ def adam_update(params, grads, state, learning_rate, decay=0.9, square_decay=0.9
 
 @xlamini.jit
 def train_step(params, state, key, images, labels, learning_rate):
-    """Draw a batch, blur it with a little noise, and follow the gradient one step."""
+    """Sample a batch, add a little noise to its pixels, and take one step of Adam."""
     batch_key, noise_key = random.split(key)
     batch = random.randint(batch_key, (BATCH_SIZE,), 0, len(labels))
     noise = PIXEL_NOISE * random.normal(noise_key, (BATCH_SIZE, images.shape[1]))
@@ -149,7 +149,7 @@ def train_step(params, state, key, images, labels, learning_rate):
 
 
 def train(params, key, train_data, test_data, *, steps, learning_rate):
-    """Train with a learning rate that falls to 0; returns params and (step, loss, accuracy)s."""
+    """Train with a learning rate that decays to 0; return params and (step, loss, accuracy)s."""
     state = adam_init(params)
     history = []
     progress = tqdm(range(1, steps + 1), unit="step")
@@ -163,11 +163,11 @@ def train(params, key, train_data, test_data, *, steps, learning_rate):
     return params, history
 
 
-# --- what came out ---------------------------------------------------------------------------
+# --- results ---------------------------------------------------------------------------------
 
 
 def plot_history(figure, history):
-    """Loss above, test accuracy below, over the steps."""
+    """Plot the loss (top) and the test accuracy (bottom) over the steps."""
     steps, losses, accuracies = zip(*history, strict=True)
     above, below = figure.subplots(2, 1, sharex=True)
     above.semilogy(steps, losses, color="tab:blue")
@@ -181,7 +181,7 @@ def plot_history(figure, history):
 
 
 def plot_mistakes(figure, params, images, labels, columns=4, rows=3):
-    """The misclassified images, those that would teach the network most first."""
+    """Plot the misclassified images, those with the largest gradient first."""
     guesses = np.asarray(classify(params, images))
     norms = np.asarray(gradient_norms(params, images, labels))
     images, labels = np.asarray(images), np.asarray(labels)

@@ -16,9 +16,12 @@ from xlamini.commands import rules
 PACKAGE = sorted((ROOT / "xlamini").rglob("*.py"))
 CODE = [p for folder in ("xlamini", "tests", "examples", "benchmarks") for p in sorted((ROOT / folder).rglob("*.py"))]
 PAGES = [p for kind in ("*.md", "*/*.md", "pyproject.toml", ".ci/run") for p in sorted(ROOT.glob(kind))]
+FOLDERS = ("xlamini", "tests", "benchmarks", "examples")
+PROSE = [p for kind in ("*.md", "docs/*.md", *(f"{f}/**/README.md" for f in FOLDERS)) for p in sorted(ROOT.glob(kind))]
 
 LONGEST_FUNCTION, USUAL_FUNCTION, MEDIAN_FUNCTION = 40, 20, 7
 LONGEST_FILE, LONGEST_TEST_FILE = 400, 500
+WIDEST_PROSE = 120
 
 # Which of jaxlib's modules a floor may import; a floor that is not here may import none.
 JAXLIB = {
@@ -81,6 +84,24 @@ def test_no_file_is_long() -> None:
 
 def test_every_module_says_what_it_is() -> None:
     assert [relative(path) for path in CODE if path.read_text() and not ast.get_docstring(tree(path))] == []
+
+
+def prose(page: str) -> Iterator[str]:
+    """The lines of a Markdown page outside of tables and code, with each link as its text alone."""
+    text = re.sub(r"^```.*?^```$", "", page, flags=re.DOTALL | re.MULTILINE)
+    for line in re.sub(r"\]\([^)]*\)", "]", text).splitlines():
+        if not line.startswith(("|", "    ")):
+            yield line
+
+
+def test_prose_is_wrapped() -> None:
+    wide = [(p, line) for p in PROSE for line in prose(p.read_text()) if len(line) > WIDEST_PROSE]
+    assert [f"{relative(path)}: {line}" for path, line in wide] == []
+
+
+def test_prose_leaves_out_tables_code_and_addresses() -> None:
+    page = "A [link](docs/page.md)\n| cell |\n    code\n```\nfence\n```\nend"
+    assert [line for line in prose(page) if line] == ["A [link]", "end"]
 
 
 def test_jaxlib_is_imported_where_it_may_be() -> None:

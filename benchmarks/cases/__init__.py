@@ -1,7 +1,7 @@
-"""The cases, one idea a file; `measure(load, settings)` of each returns its measurements.
+"""The cases, one per file; `measure(load, settings)` of each returns its measurements.
 
 `load()` imports the library under test and returns it. NAMES gives the order of the table; the
-cases in SLOW_NAMES run only when asked for.
+cases in SLOW_NAMES run only on request.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One long chain of elementwise operations: what each further equation costs to trace and lower."""
+"""One long chain of elementwise operations: the cost of tracing and lowering per equation."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from benchmarks.timing import PER_SECOND, Measurement, Settings, once
 
-OPERATIONS_A_TURN = 4
+OPERATIONS_PER_ITERATION = 4
 
 
 def measure(load: Callable[[], ModuleType], settings: Settings) -> list[Measurement]:
@@ -28,7 +28,7 @@ def measure(load: Callable[[], ModuleType], settings: Settings) -> list[Measurem
 def _chain_of(jax: ModuleType, length: int) -> Callable[[Any], Any]:
     def chain(x: Any) -> Any:
         y = x
-        for _ in range(length // OPERATIONS_A_TURN):
+        for _ in range(length // OPERATIONS_PER_ITERATION):
             y = jax.numpy.tanh(jax.numpy.sin(y) * x + 0.5)
         return y
 

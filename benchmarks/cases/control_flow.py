@@ -1,6 +1,6 @@
-"""Branches, loops, rules and checkpoints: called eagerly one by one, and hundreds of them in one program.
+"""Branches, loops, custom rules and checkpoints: single eager calls, and programs with hundreds of them.
 
-An eager call gets its functions new on each turn, as in a script's loop, or the same ones again.
+An eager call takes either new function objects in each iteration, as in a loop of a script, or the same ones.
 """
 
 from __future__ import annotations
@@ -22,36 +22,36 @@ Step = Callable[[Any], Any]
 
 
 def measure(load: Callable[[], ModuleType], settings: Settings) -> list[Measurement]:
-    """Measure eager calls, then trace + lower of long programs (a tenth as long when quick)."""
+    """Measure eager calls, then trace + lower of long programs (a tenth of the length when quick)."""
     jax = load()
-    found = each_per_call(jax, _eager_calls(jax), settings, TARGET)
+    rows = each_per_call(jax, _eager_calls(jax), settings, TARGET)
     for what, count, program in _programs(jax):
         length = count // QUICK_PART if settings.quick else count
         jitted = jax.jit(program(length))
         seconds, _ = once(functools.partial(jitted.lower, np.linspace(0.1, 1, WIDTH, dtype=np.float32)))
-        found.append(Measurement(f"{length} {what}: trace + lower", seconds, target=TARGET))
-    return found
+        rows.append(Measurement(f"{length} {what}: trace + lower", seconds, target=TARGET))
+    return rows
 
 
 def _eager_calls(jax: ModuleType) -> Iterator[tuple[str, Callable[[], Any]]]:
     lax, jnp = jax.lax, jax.numpy
-    x, xs, yes = jnp.ones(WIDTH), jnp.ones((STEPS, WIDTH)), jnp.asarray(True)
-    once_made = _functions(jax)
+    x, xs, true = jnp.ones(WIDTH), jnp.ones((STEPS, WIDTH)), jnp.asarray(True)
+    same_functions = _functions(jax)
     calls: dict[str, Function] = {
-        "cond": lambda f: lax.cond(yes, f["sine"], f["cosine"], x),
+        "cond": lambda f: lax.cond(true, f["sine"], f["cosine"], x),
         "switch": lambda f: lax.switch(jnp.int32(1), [f["sine"], f["cosine"], f["sine"]], x),
         "scan": lambda f: lax.scan(f["body"], x, xs),
-        "while_loop": lambda f: lax.while_loop(f["holds"], f["turn"], (0, x)),
+        "while_loop": lambda f: lax.while_loop(f["condition"], f["advance"], (0, x)),
         "fori_loop": lambda f: lax.fori_loop(0, STEPS, f["step"], x),
         "map": lambda f: lax.map(f["sine"], xs),
         "checkpoint": lambda f: jax.checkpoint(f["sine"])(x),
         "grad of custom_jvp": lambda f: jax.grad(f["with_jvp"])(x),
         "grad of custom_vjp": lambda f: jax.grad(f["with_vjp"])(x),
         "grad of scan": lambda f: jax.grad(f["scanned"])(x, xs),
-        "vmap of cond": lambda f: jax.vmap(f["chosen"])(xs),
+        "vmap of cond": lambda f: jax.vmap(f["branch"])(xs),
     }
     for what, call in calls.items():
-        yield f"eager {what}, same functions", lambda call=call: call(once_made)
+        yield f"eager {what}, same functions", lambda call=call: call(same_functions)
         yield f"eager {what}, new functions", lambda call=call: call(_functions(jax))
     double = jax.jit(lambda x: jax.pure_callback(_doubled, jax.ShapeDtypeStruct((WIDTH,), np.float32), x))
     added = jax.jit(_adding_to(jax.new_ref(jnp.zeros(WIDTH))))
@@ -60,7 +60,7 @@ def _eager_calls(jax: ModuleType) -> Iterator[tuple[str, Callable[[], Any]]]:
 
 
 def _functions(jax: ModuleType) -> dict[str, Function]:
-    """What users hand to control flow, as new function objects."""
+    """The functions that users pass to control flow, as new function objects."""
     lax, jnp = jax.lax, jax.numpy
     with_jvp, with_vjp = _custom_sines(jax)
 
@@ -71,13 +71,13 @@ def _functions(jax: ModuleType) -> dict[str, Function]:
         "sine": lambda x: jnp.sin(x) * 2,
         "cosine": lambda x: jnp.cos(x) + 1,
         "body": body,
-        "holds": lambda state: state[0] < STEPS,
-        "turn": lambda state: (state[0] + 1, jnp.tanh(state[1])),
+        "condition": lambda state: state[0] < STEPS,
+        "advance": lambda state: (state[0] + 1, jnp.tanh(state[1])),
         "step": lambda i, x: jnp.tanh(x) + i,
         "with_jvp": lambda x: with_jvp(x).sum(),
         "with_vjp": lambda x: with_vjp(x).sum(),
         "scanned": lambda x, xs: lax.scan(body, x, xs)[1].sum(),
-        "chosen": lambda x: lax.cond(x[0] > 0, lambda y: y * 2, lambda y: y + 1, x),
+        "branch": lambda x: lax.cond(x[0] > 0, lambda y: y * 2, lambda y: y + 1, x),
     }
 
 

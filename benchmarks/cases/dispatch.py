@@ -1,4 +1,4 @@
-"""What calling a compiled function costs when there is next to nothing to compute."""
+"""The overhead of calling a compiled function that computes almost nothing."""
 
 from __future__ import annotations
 

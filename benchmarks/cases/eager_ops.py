@@ -1,4 +1,4 @@
-"""Operations outside jit, one at a time, on arrays so small that the overhead is what counts."""
+"""Single operations outside jit, on arrays so small that overhead dominates."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Calls = list[tuple[str, Callable[[], Any]]]
 
 
 def measure(load: Callable[[], ModuleType], settings: Settings) -> list[Measurement]:
-    """Measure arithmetic, reductions, indexing, shape operations, conversions, composites; and the mean of all."""
+    """Measure arithmetic, reductions, indexing, shape operations, conversions and composites, and their mean."""
     jax = load()
     jnp = jax.numpy
     matrix = jnp.asarray(np.linspace(0.1, 1, 64, dtype=np.float32).reshape(8, 8))
@@ -83,7 +83,7 @@ def _conversions(jnp: ModuleType, x: Any) -> Calls:
 
 
 def _composites(jnp: ModuleType, x: Any) -> Calls:
-    """Functions of several operations, each family once."""
+    """Functions of several operations, one of each family."""
     vector = x[0]
     positive = x @ x.T + 8 * jnp.eye(8)
     return [

@@ -1,4 +1,4 @@
-"""Transformations called outside jit, as in a notebook: each call traces, rewrites and runs."""
+"""Transformations outside jit, as in a notebook: each call traces, rewrites and runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TARGETS = {"eager grad of a 4-layer MLP": 0.12, "eager vmap(jnp.dot)": 0.3, "eag
 
 
 def measure(load: Callable[[], ModuleType], settings: Settings) -> list[Measurement]:
-    """Measure grad of a small net (eager and under jit), vmap of a dot and a hessian."""
+    """Measure grad of a small network (eager and under jit), vmap of a dot product, and a Hessian."""
     jax = load()
     params, x = _make_params(jax), jax.numpy.ones((8, SIZES[0]))
     gradient = jax.grad(_loss_of(jax))

@@ -1,4 +1,4 @@
-"""Products of large bfloat16 matrices, and attention: what accelerators are bought for."""
+"""Products of large bfloat16 matrices, and attention: the main workloads of accelerators."""
 
 from __future__ import annotations
 

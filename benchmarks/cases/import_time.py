@@ -1,4 +1,4 @@
-"""What a process pays before its first line of work: importing the library and its NumPy."""
+"""Import time of the library and its NumPy module."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ from benchmarks.timing import Measurement, Settings, once
 
 
 def measure(load: Callable[[], ModuleType], settings: Settings) -> list[Measurement]:
-    """Time the import; this process has imported neither NumPy nor jaxlib before."""
+    """Time the import in a process that has not imported NumPy or jaxlib."""
     seconds, _ = once(load)
     return [Measurement("import", seconds, target=0.45)]

@@ -1,4 +1,4 @@
-"""The steady time of compiled programs of many kinds: what the compiler makes of them, not what calling them costs."""
+"""The steady-state time of compiled programs of many kinds, large enough that dispatch does not matter."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WORST, MEAN = 1.05, 0.8
 
 
 def measure(load: Callable[[], ModuleType], settings: Settings) -> list[Measurement]:
-    """Measure each kernel, jitted, on arrays that lie in memory; and the mean of all."""
+    """Measure each jitted kernel on device arrays, and the mean of all."""
     jax = load()
     programs = [program for group in (_matrices, _networks, _elements, _solvers) for program in group(jax)]
     calls = [(f"kernel: {what}", _jitted(jax, fun, args)) for what, fun, args in programs]
@@ -32,7 +32,7 @@ def _jitted(jax: ModuleType, fun: Callable[..., Any], args: tuple[Any, ...]) -> 
 
 
 def normal(*shape: int, seed: int = 0) -> np.ndarray:
-    """Random numbers, the same in each process."""
+    """Random numbers, equal in each process."""
     return np.random.default_rng(seed).normal(size=shape).astype(np.float32)
 
 

@@ -1,4 +1,4 @@
-"""The most memory the process has taken: after the import, and after a model of 24 layers was compiled."""
+"""Peak memory of the process: after the import, and after compiling a model of 24 layers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from benchmarks.timing import BYTES, Measurement, Settings
 
 
 def measure(load: Callable[[], ModuleType], settings: Settings) -> list[Measurement]:
-    """Measure the peak of the resident set."""
+    """Measure the peak resident set size."""
     jax = load()
     imported = _peak()
     params, batch = transformer.init_params(24), transformer.make_batch()

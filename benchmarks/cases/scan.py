@@ -1,4 +1,4 @@
-"""The gradient through a loop: a recurrent network, with and without its step checkpointed, and its forward pass."""
+"""The forward pass and the gradient of a recurrent network, with and without a checkpointed step."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The transformer's first step where an earlier process has left its compiled program on disk.
+"""The transformer's first step when its compiled program is in the cache on disk.
 
-A process is started for the first run; what is measured is this one, the second.
+A child process fills the cache; this process, the second, is measured.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def measure(load: Callable[[], ModuleType], settings: Settings) -> list[Measurem
 
 
 def first(library: str, folder: str) -> None:
-    """What the first process does."""
+    """Run the first step in the child process, which fills the cache."""
     import importlib
 
     jax = importlib.import_module(library)

@@ -1,4 +1,4 @@
-"""Eight virtual devices of one CPU: calls of sharded programs, and a training step whose batch is split."""
+"""Eight virtual CPU devices: calls of sharded programs, and a data-parallel training step."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ VARIABLES = {"XLAMINI_NUM_CPU_DEVICES": str(DEVICES), "XLA_FLAGS": f"--xla_force
 
 
 def measure(load: Callable[[], ModuleType], settings: Settings) -> list[Measurement]:
-    """Measure dispatch of one operation, and each stage of a 12-layer step, data parallel."""
-    os.environ.update(VARIABLES)  # read when the library first asks for devices
+    """Measure dispatch of one operation, and each stage of a data-parallel 12-layer step."""
+    os.environ.update(VARIABLES)  # read when the library first lists its devices
     jax = load()
     mesh = jax.make_mesh((DEVICES,), ("data",), axis_types=(jax.sharding.AxisType.Auto,))
     split = jax.NamedSharding(mesh, jax.P("data"))
@@ -27,7 +27,7 @@ def measure(load: Callable[[], ModuleType], settings: Settings) -> list[Measurem
     increment, centred = jax.jit(lambda x: x + 1), jax.jit(lambda x: x - x.mean())
     calls = [
         ("sharded call: 8 devices", lambda: increment(x)),
-        # Waited for each time: two programs with collectives on their way hang JAX, and then XLA ends the process.
+        # Each call waits for its result: with two such programs in flight JAX deadlocks, and XLA aborts the process.
         ("sharded call: 8 devices, with a collective", lambda: centred(x).block_until_ready()),
     ]
     return [*each_per_call(jax, calls, settings, 1.0), *_step(jax, whole, split, 2 if settings.quick else 12, settings)]

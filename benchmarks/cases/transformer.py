@@ -1,8 +1,8 @@
-"""A transformer's training step on its way from Python to its first result, and after.
+"""A transformer's training step: each stage up to its first result, and its steady state.
 
-In a fresh process each stage is timed as it happens the first time. Then the step runs until it is
-steady. At last all caches are cleared and a new function of the same text is traced and lowered:
-that is what the second model of a session pays.
+In a new process each stage is timed at its first execution. Then the step runs until its time is
+steady. Finally all caches are cleared, and a new function with the same source is traced and
+lowered; this is the cost of the second model of a session.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ TARGETS = {
     "time to first step": {12: 0.4, 24: 0.15, 48: 0.1},
     "steady step": {12: 0.95, 24: 0.6, 48: 0.6},
 }
-"""By what is measured and the number of layers."""
+"""By measurement and number of layers."""
 
 
 def measure(load: Callable[[], ModuleType], settings: Settings) -> list[Measurement]:
@@ -29,7 +29,7 @@ def measure(load: Callable[[], ModuleType], settings: Settings) -> list[Measurem
 
 
 def measure_depth(jax: ModuleType, depth: int, settings: Settings) -> list[Measurement]:
-    """Measure every stage of a model of `depth` layers; the library is fresh from its import."""
+    """Measure every stage of a model of `depth` layers, right after the import of the library."""
     params, batch = transformer.init_params(depth), transformer.make_batch()
     trace, traced = once(lambda: jax.jit(transformer.make_step(jax)).trace(params, batch))
     lower, lowered = once(traced.lower)

@@ -1,9 +1,9 @@
-"""What a training step of a 7B-parameter transformer would do on 4 to 256 TPU chips that are not here.
+"""Analyze a training step of a 7B-parameter transformer on 4 to 256 TPU chips that are not attached.
 
     pip install libtpu
     python examples/parallel/scaling.py --slices 2x2 4x4 8x8 16x16
 
-It is compiled from shapes alone: nothing of its 14 GB of parameters is ever allocated.
+The step is compiled ahead of time from shapes, so its 14 GB of parameters are never allocated.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from xlamini.sharding import Mesh
 
 
 def compiled_for(target: Any, config: Config, sequences: int) -> Any:
-    """The fully sharded step for all devices of a target, `sequences` to each."""
+    """The fully sharded step compiled for all devices of a target, with `sequences` per device."""
     mesh = Mesh(np.array(target.devices), ("data",))
     params = {name: xlamini.ShapeDtypeStruct(shape, jnp.bfloat16) for name, shape in param_shapes(config).items()}
     tokens = xlamini.ShapeDtypeStruct((sequences * mesh.size, config.length + 1), jnp.int32)
@@ -29,7 +29,7 @@ def compiled_for(target: Any, config: Config, sequences: int) -> Any:
 
 
 def main() -> None:
-    """Print a row for each slice, and the collectives of the last."""
+    """Print one row per slice, and the collectives of the last one."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--chip", default="v5e")
     parser.add_argument("--slices", nargs="+", default=["2x2", "4x4", "8x8", "16x16"])

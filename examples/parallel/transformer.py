@@ -1,8 +1,8 @@
-"""A decoder-only transformer and its training step, written for one device; and ways to split it over many.
+"""A decoder-only transformer and its training step, written for one device, and three ways to shard it.
 
-The layers' weights are stacked, so that `scan` runs one layer after the other; each is computed again in the backward
-pass (`checkpoint`). Nothing in the model speaks of devices: where arrays lie is said by the shardings of its arguments,
-and the compiler puts the communication in.
+The weights of the layers are stacked, so that `scan` iterates over the layers; the backward pass recomputes each layer
+(`checkpoint`). The model does not refer to devices: the shardings of its arguments determine the placement of arrays,
+and the compiler inserts the communication.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ SEVEN_BILLION = Config(layers=32, width=4096, heads=32, hidden=11008, vocabulary
 
 
 def param_shapes(config: Config) -> dict[str, tuple[int, ...]]:
-    """The shape of each parameter; those of the layers are stacked."""
+    """The shape of each parameter; parameters of layers are stacked along dimension 0."""
     n, w, h = config.layers, config.width, config.hidden
     return {
         "embed": (config.vocabulary, w),
@@ -69,23 +69,23 @@ def _normal(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
 def loss(config: Config, params: Params, tokens: Any, keep: Keep = lambda x: x) -> Any:
     """The mean cross-entropy of each next token; `tokens` is int32[batch, length + 1].
 
-    `keep` is applied to what a layer computes: it may say where it lies.
+    `keep` is applied to the activations of each layer, so that it can constrain their sharding.
     """
     return cross_entropy(params, through_layers(config, params, keep(params["embed"][tokens[:, :-1]]), keep), tokens)
 
 
 def through_layers(config: Config, params: Params, x: Any, keep: Keep = lambda x: x) -> Any:
-    """What all layers make of `x`, of shape (batch, length, width)."""
+    """Apply all layers to `x`, of shape (batch, length, width)."""
     stacked = {name: w for name, w in params.items() if w.ndim > 2 or name in ("norm_attention", "norm_mlp")}
     body = xlamini.checkpoint(lambda x, layer: (_layer(config, layer, x, keep), None))
     return xlamini.lax.scan(body, x, stacked)[0]
 
 
 def cross_entropy(params: Params, x: Any, tokens: Any) -> Any:
-    """The mean over all tokens of what the last layer's output says of the next one."""
+    """The mean cross-entropy of the next token, given the output `x` of the last layer."""
     logits = (_norm(x, params["norm_final"]) @ params["unembed"]).astype(jnp.float32)
-    chosen = jnp.take_along_axis(xlamini.nn.log_softmax(logits), tokens[:, 1:, None], axis=-1)
-    return -jnp.mean(chosen)
+    picked = jnp.take_along_axis(xlamini.nn.log_softmax(logits), tokens[:, 1:, None], axis=-1)
+    return -jnp.mean(picked)
 
 
 def _layer(config: Config, layer: Params, x: Any, keep: Keep) -> Any:
@@ -120,7 +120,7 @@ def make_step(config: Config, keep: Keep = lambda x: x, rate: float = 0.05) -> A
 
 
 def _by_width(name: str, ndim: int) -> P:
-    """Split so that a layer needs one sum over devices after its attention, and one after its MLP."""
+    """Tensor parallelism: one all-reduce after the attention, and one after the MLP."""
     last = {"qkv", "gate", "up", "unembed"}
     before_last = {"out", "down"}
     if name in last:
@@ -129,18 +129,18 @@ def _by_width(name: str, ndim: int) -> P:
 
 
 def _by_rows(name: str, ndim: int) -> P:
-    """Each matrix is split along the dimension before the last, and gathered when its layer comes."""
+    """Fully sharded: each matrix is sharded along its second-to-last dimension, and gathered when its layer runs."""
     return P(*[None] * (ndim - 2), "data", None) if ndim > 1 and not name.startswith("norm") else P()
 
 
 def shardings(how: str, mesh: Any, config: Config) -> tuple[dict[str, NamedSharding], NamedSharding]:
-    """Where the parameters and the tokens lie.
+    """The shardings of the parameters and of the tokens.
 
     Args:
-      how: "data" (each device has all parameters and a part of the batch), "tensor" (a part of each matrix and all of
-        the batch), or "fully sharded" (a part of each matrix and of the batch).
-      mesh: with an axis "data" or, for "tensor", "model".
-      config: the model's sizes.
+      how: "data" (parameters are replicated, the batch is sharded), "tensor" (matrices are sharded, the batch is
+        replicated), or "fully sharded" (matrices and the batch are sharded).
+      mesh: the mesh, with an axis "data", or "model" for "tensor".
+      config: the sizes of the model.
     """
     specs = {
         "data": lambda name, ndim: P(),
@@ -152,10 +152,10 @@ def shardings(how: str, mesh: Any, config: Config) -> tuple[dict[str, NamedShard
 
 
 def sharded_step(how: str, mesh: Any, config: Config) -> Any:
-    """The training step, jitted, with its arguments and results split over the mesh.
+    """The jitted training step, with arguments and results sharded over the mesh.
 
-    Fully sharded, the compiler would rather move activations than gather a layer's weights, unless it is told where the
-    activations lie.
+    In the fully sharded case the activations are constrained too. Otherwise the compiler moves activations instead of
+    gathering the weights of a layer.
     """
     of_params, of_tokens = shardings(how, mesh, config)
 

@@ -3,9 +3,9 @@
 # pyright: reportOperatorIssue=false, reportAttributeAccessIssue=false, reportReturnType=false
 from __future__ import annotations
 
-from xlamini.numpy import exp, floor, inf, log, log1p, nan, where
+from xlamini.numpy import floor, inf, log, log1p, nan, where
 from xlamini.runtime.array import Array
-from xlamini.scipy.stats.declaration import counting
+from xlamini.scipy.stats.declaration import counting, mass
 from xlamini.typing import ArrayLike
 
 
@@ -20,10 +20,7 @@ def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     return where(x == 0, log1p(-p), where(x == 1, log(p), -inf))
 
 
-@counting
-def pmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
-    """The probability of k."""
-    return exp(logpmf(k, p, loc))
+pmf = mass(logpmf)
 
 
 @counting

@@ -3,10 +3,10 @@
 # pyright: reportOperatorIssue=false, reportAttributeAccessIssue=false, reportReturnType=false
 from __future__ import annotations
 
-from xlamini.numpy import clip, exp, inf, log, where
+from xlamini.numpy import clip, inf, log, where
 from xlamini.runtime.array import Array
 from xlamini.scipy.special import betainc, betaln, xlog1py, xlogy
-from xlamini.scipy.stats.declaration import distribution, inside
+from xlamini.scipy.stats.declaration import density, distribution, inside
 from xlamini.typing import ArrayLike
 
 
@@ -23,10 +23,7 @@ def logpdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: 
     return where(there, xlogy(a - 1, y) + xlog1py(b - 1, -y) - betaln(a, b) - log(scale), -inf)
 
 
-@distribution
-def pdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The density."""
-    return exp(logpdf(x, a, b, loc, scale))
+pdf = density(logpdf)
 
 
 @distribution

@@ -3,10 +3,10 @@
 # pyright: reportOperatorIssue=false, reportAttributeAccessIssue=false, reportReturnType=false
 from __future__ import annotations
 
-from xlamini.numpy import exp, inf, log1p, where
+from xlamini.numpy import inf, log1p, where
 from xlamini.runtime.array import Array
 from xlamini.scipy.special import betaln
-from xlamini.scipy.stats.declaration import counting, inside
+from xlamini.scipy.stats.declaration import counting, inside, mass
 from xlamini.typing import ArrayLike
 
 
@@ -24,7 +24,4 @@ def logpmf(k: ArrayLike, n: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLik
     return where(there, ways + betaln(y + a, n - y + b) - betaln(a, b), -inf)
 
 
-@counting
-def pmf(k: ArrayLike, n: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0) -> Array:
-    """The probability of k."""
-    return exp(logpmf(k, n, a, b, loc))
+pmf = mass(logpmf)

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import math
 
-from xlamini.numpy import arctan2, exp, log, log1p, nan, tan, where
+from xlamini.numpy import arctan2, log, log1p, nan, tan, where
 from xlamini.runtime.array import Array
-from xlamini.scipy.stats.declaration import distribution
+from xlamini.scipy.stats.declaration import density, distribution
 from xlamini.typing import ArrayLike
 
 
@@ -22,10 +22,7 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return -math.log(math.pi) - log(scale) - log1p(z * z)
 
 
-@distribution
-def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The density."""
-    return exp(logpdf(x, loc, scale))
+pdf = density(logpdf)
 
 
 @distribution

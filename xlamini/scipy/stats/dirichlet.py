@@ -7,10 +7,10 @@ from typing import Any
 
 from xlamini.core.dtypes import finfo
 from xlamini.core.errors import ShapeError
-from xlamini.numpy import abs, concatenate, exp, inf, where
+from xlamini.numpy import abs, concatenate, inf, where
 from xlamini.runtime.array import Array
 from xlamini.scipy.special import gammaln, xlogy
-from xlamini.scipy.stats.declaration import distribution, inside
+from xlamini.scipy.stats.declaration import density, distribution, inside
 from xlamini.typing import ArrayLike
 
 
@@ -29,10 +29,7 @@ def logpdf(x: ArrayLike, alpha: ArrayLike) -> Array:
     return where(there, powers - gammaln(alpha).sum() + gammaln(alpha.sum()), -inf)
 
 
-@distribution
-def pdf(x: ArrayLike, alpha: ArrayLike) -> Array:
-    """The density."""
-    return exp(logpdf(x, alpha))
+pdf = density(logpdf)
 
 
 def _complete(x: Any, alpha: Any) -> Any:

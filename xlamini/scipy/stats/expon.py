@@ -6,7 +6,7 @@ from __future__ import annotations
 from xlamini.nn import log1mexp
 from xlamini.numpy import exp, expm1, inf, log, log1p, nan, where
 from xlamini.runtime.array import Array
-from xlamini.scipy.stats.declaration import distribution, inside
+from xlamini.scipy.stats.declaration import density, distribution, inside
 from xlamini.typing import ArrayLike
 
 
@@ -20,10 +20,7 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return where(x < loc, -inf, (loc - x) / scale - log(scale))
 
 
-@distribution
-def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The density."""
-    return exp(logpdf(x, loc, scale))
+pdf = density(logpdf)
 
 
 @distribution

@@ -3,10 +3,10 @@
 # pyright: reportOperatorIssue=false, reportAttributeAccessIssue=false, reportReturnType=false
 from __future__ import annotations
 
-from xlamini.numpy import exp, inf, log, maximum, where
+from xlamini.numpy import inf, log, maximum, where
 from xlamini.runtime.array import Array
 from xlamini.scipy.special import gammainc, gammaincc, gammaln, xlogy
-from xlamini.scipy.stats.declaration import distribution, inside
+from xlamini.scipy.stats.declaration import density, distribution, inside
 from xlamini.typing import ArrayLike
 
 
@@ -23,10 +23,7 @@ def logpdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1)
     return where(there, density, -inf)
 
 
-@distribution
-def pdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The density."""
-    return exp(logpdf(x, a, loc, scale))
+pdf = density(logpdf)
 
 
 @distribution

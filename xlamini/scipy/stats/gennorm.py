@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import math
 
-from xlamini.numpy import abs, exp, log, sign
+from xlamini.numpy import abs, log, sign
 from xlamini.runtime.array import Array
 from xlamini.scipy.special import gammainc, gammaln
-from xlamini.scipy.stats.declaration import distribution
+from xlamini.scipy.stats.declaration import density, distribution
 from xlamini.typing import ArrayLike
 
 
@@ -22,10 +22,7 @@ def logpdf(x: ArrayLike, beta: ArrayLike) -> Array:
     return log(beta) - math.log(2) - gammaln(1 / beta) - abs(x) ** beta
 
 
-@distribution
-def pdf(x: ArrayLike, beta: ArrayLike) -> Array:
-    """The density."""
-    return exp(logpdf(x, beta))
+pdf = density(logpdf)
 
 
 @distribution

@@ -3,10 +3,10 @@
 # pyright: reportOperatorIssue=false, reportAttributeAccessIssue=false, reportReturnType=false
 from __future__ import annotations
 
-from xlamini.numpy import exp, inf, log, where
+from xlamini.numpy import inf, log, where
 from xlamini.runtime.array import Array
 from xlamini.scipy.special import xlog1py
-from xlamini.scipy.stats.declaration import counting
+from xlamini.scipy.stats.declaration import counting, mass
 from xlamini.typing import ArrayLike
 
 
@@ -21,7 +21,4 @@ def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     return where(y <= 0, -inf, xlog1py(y - 1, -p) + log(p))
 
 
-@counting
-def pmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
-    """The probability of k."""
-    return exp(logpmf(k, p, loc))
+pmf = mass(logpmf)

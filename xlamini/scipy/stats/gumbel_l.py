@@ -6,7 +6,7 @@ from __future__ import annotations
 from xlamini.nn import log1mexp
 from xlamini.numpy import exp, expm1, log, log1p
 from xlamini.runtime.array import Array
-from xlamini.scipy.stats.declaration import distribution
+from xlamini.scipy.stats.declaration import density, distribution
 from xlamini.typing import ArrayLike
 
 
@@ -21,10 +21,7 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return z - exp(z) - log(scale)
 
 
-@distribution
-def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The density."""
-    return exp(logpdf(x, loc, scale))
+pdf = density(logpdf)
 
 
 @distribution

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from xlamini.numpy import abs, exp, log, where
 from xlamini.runtime.array import Array
-from xlamini.scipy.stats.declaration import distribution
+from xlamini.scipy.stats.declaration import density, distribution
 from xlamini.typing import ArrayLike
 
 
@@ -19,10 +19,7 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return -abs(x - loc) / scale - log(2 * scale)
 
 
-@distribution
-def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The density."""
-    return exp(logpdf(x, loc, scale))
+pdf = density(logpdf)
 
 
 @distribution

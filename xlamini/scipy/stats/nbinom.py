@@ -3,10 +3,10 @@
 # pyright: reportOperatorIssue=false, reportAttributeAccessIssue=false, reportReturnType=false
 from __future__ import annotations
 
-from xlamini.numpy import exp, inf, where
+from xlamini.numpy import inf, where
 from xlamini.runtime.array import Array
 from xlamini.scipy.special import gammaln, xlog1py, xlogy
-from xlamini.scipy.stats.declaration import counting, inside
+from xlamini.scipy.stats.declaration import counting, inside, mass
 from xlamini.typing import ArrayLike
 
 
@@ -24,7 +24,4 @@ def logpmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Arra
     return where(there, ways + xlogy(n, p) + xlog1py(y, -p), -inf)
 
 
-@counting
-def pmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
-    """The probability of k."""
-    return exp(logpmf(k, n, p, loc))
+pmf = mass(logpmf)

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import math
 
-from xlamini.numpy import exp, log
+from xlamini.numpy import log
 from xlamini.runtime.array import Array
 from xlamini.scipy.special import log_ndtr, ndtr, ndtri
-from xlamini.scipy.stats.declaration import distribution
+from xlamini.scipy.stats.declaration import density, distribution
 from xlamini.typing import ArrayLike
 
 
@@ -23,14 +23,7 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return -(z * z + math.log(2 * math.pi)) / 2 - log(scale)
 
 
-@distribution
-def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The density.
-
-    >>> pdf(jnp.array([0.0, 1.0]))
-    Array([0.3989423 , 0.24197073], dtype=float32)
-    """
-    return exp(logpdf(x, loc, scale))
+pdf = density(logpdf)
 
 
 @distribution

@@ -6,7 +6,7 @@ from __future__ import annotations
 from xlamini.nn import log1mexp
 from xlamini.numpy import exp, expm1, inf, log, log1p, nan, where
 from xlamini.runtime.array import Array
-from xlamini.scipy.stats.declaration import distribution, inside
+from xlamini.scipy.stats.declaration import density, distribution, inside
 from xlamini.typing import ArrayLike
 
 
@@ -21,10 +21,7 @@ def logpdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1)
     return where(y < 1, -inf, log(b) - (b + 1) * log(inside(y >= 1, y)) - log(scale))
 
 
-@distribution
-def pdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The density."""
-    return exp(logpdf(x, b, loc, scale))
+pdf = density(logpdf)
 
 
 @distribution

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import math
 
-from xlamini.numpy import exp, log, log1p
+from xlamini.numpy import log, log1p
 from xlamini.runtime.array import Array
 from xlamini.scipy.special import gammaln
-from xlamini.scipy.stats.declaration import distribution
+from xlamini.scipy.stats.declaration import density, distribution
 from xlamini.typing import ArrayLike
 
 
@@ -24,7 +24,4 @@ def logpdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
     return height - (df + 1) / 2 * log1p(z * z / df)
 
 
-@distribution
-def pdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The density."""
-    return exp(logpdf(x, df, loc, scale))
+pdf = density(logpdf)

@@ -8,7 +8,7 @@ from xlamini.numpy import clip, exp, inf, log, minimum, nan, where
 from xlamini.runtime.array import Array
 from xlamini.scipy.special import log_ndtr
 from xlamini.scipy.stats import norm
-from xlamini.scipy.stats.declaration import distribution, inside
+from xlamini.scipy.stats.declaration import density, distribution, inside
 from xlamini.typing import ArrayLike
 
 
@@ -24,10 +24,7 @@ def logpdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: 
     return where(a < b, where((z < a) | (z > b), -inf, density), nan)
 
 
-@distribution
-def pdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The density."""
-    return exp(logpdf(x, a, b, loc, scale))
+pdf = density(logpdf)
 
 
 @distribution

@@ -3,9 +3,9 @@
 # pyright: reportOperatorIssue=false, reportAttributeAccessIssue=false, reportReturnType=false
 from __future__ import annotations
 
-from xlamini.numpy import exp, inf, log, nan, where
+from xlamini.numpy import inf, log, nan, where
 from xlamini.runtime.array import Array
-from xlamini.scipy.stats.declaration import distribution
+from xlamini.scipy.stats.declaration import density, distribution
 from xlamini.typing import ArrayLike
 
 
@@ -19,10 +19,7 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return where((x < loc) | (x > loc + scale), -inf, -log(scale))
 
 
-@distribution
-def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The density."""
-    return exp(logpdf(x, loc, scale))
+pdf = density(logpdf)
 
 
 @distribution

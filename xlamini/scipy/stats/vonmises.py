@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import math
 
-from xlamini.numpy import cos, exp, log, nan, where
+from xlamini.numpy import cos, log, nan, where
 from xlamini.runtime.array import Array
 from xlamini.scipy.special import i0e
-from xlamini.scipy.stats.declaration import distribution
+from xlamini.scipy.stats.declaration import density, distribution
 from xlamini.typing import ArrayLike
 
 
@@ -22,7 +22,4 @@ def logpdf(x: ArrayLike, kappa: ArrayLike) -> Array:
     return where(kappa > 0, kappa * (cos(x) - 1) - math.log(2 * math.pi) - log(i0e(kappa)), nan)
 
 
-@distribution
-def pdf(x: ArrayLike, kappa: ArrayLike) -> Array:
-    """The density."""
-    return exp(logpdf(x, kappa))
+pdf = density(logpdf)

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import math
 
-from xlamini.numpy import cos, exp, inf, log, nan, where
+from xlamini.numpy import cos, inf, log, nan, where
 from xlamini.runtime.array import Array
-from xlamini.scipy.stats.declaration import distribution
+from xlamini.scipy.stats.declaration import density, distribution
 from xlamini.typing import ArrayLike
 
 
@@ -22,7 +22,4 @@ def logpdf(x: ArrayLike, c: ArrayLike) -> Array:
     return where((c > 0) & (c < 1), where((x >= 0) & (x <= 2 * math.pi), density, -inf), nan)
 
 
-@distribution
-def pdf(x: ArrayLike, c: ArrayLike) -> Array:
-    """The density."""
-    return exp(logpdf(x, c))
+pdf = density(logpdf)
