@@ -1,4 +1,4 @@
-"""Options of the tests; every rewrite checks its output; compiled programs stay on disk; snapshots of texts."""
+"""Test configuration: tiers, the compile cache of the tests, eight CPU devices, snapshots of texts."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
@@ -13,7 +13,7 @@ from xlamini.runtime.files import disk_cache
 CACHE = ROOT / ".cache" / "xlamini"
 CACHE_FLAGS = ("compilation_cache_dir", "compilation_cache_key", "raise_persistent_cache_errors")
 PROGRAMS = 100_000
-"""Programs that the cache of the tests holds; the full tier compiles a third as many."""
+"""The limit of entries in the cache of the tests; the full tier compiles about 20,000 programs."""
 
 pytest_plugins = ["tests.support.cpu_seconds"]
 
@@ -22,19 +22,19 @@ xlamini.config.update("num_cpu_devices", 8)  # before the first test asks for a 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     tiers.add_options(parser)
-    parser.addoption("--cold", action="store_true", help="neither read nor write the compiled programs in .cache")
-    parser.addoption("--update-snapshots", action="store_true", help="write tests/snapshots anew, to be reviewed")
+    parser.addoption("--cold", action="store_true", help="compile every program: disable the cache in .cache")
+    parser.addoption("--update-snapshots", action="store_true", help="write tests/snapshots, for review")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     tiers.configure(config)
     xlamini.config.update("enable_checks", True)
     if not (config.getoption("--cold") or config.getoption("--all-rows")):
-        _keep_programs()
+        _enable_cache()
 
 
-def _keep_programs() -> None:
-    """A program whose module an edit leaves as it is, is not compiled again; workers share the folder."""
+def _enable_cache() -> None:
+    """Cache compiled programs by StableHLO text: an edit recompiles only what it changes, and workers share entries."""
     disk_cache.MOST_ENTRIES = PROGRAMS
     for name, value in zip(CACHE_FLAGS, (str(CACHE), "module", True), strict=True):
         xlamini.config.update(name, value)
@@ -46,7 +46,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture
 def no_cache() -> Iterator[None]:
-    """The flags of the cache as a user finds them: no program comes from disk, nor are all lowered for their key."""
+    """The default flags of the compile cache: nothing is read from disk, and no program is lowered for its key."""
     before = {name: xlamini.config.read(name) for name in CACHE_FLAGS}
     for name, value in zip(CACHE_FLAGS, (None, "source", False), strict=True):
         xlamini.config.update(name, value)

@@ -74,7 +74,7 @@ def run(text: str, names: dict[str, Any], file: str, line: int) -> None:
 
 @pytest.fixture
 def cache_as_for_users(request: pytest.FixtureRequest) -> None:
-    """Where the cache is what an example is about, it is off until the example names a folder."""
+    """An example about the cache starts with the cache off, as for a user."""
     parameters = request.node.callspec.params
     text = parameters["text"] if "text" in parameters else parameters["page"].read_text()
     if "cache." in text:

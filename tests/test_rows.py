@@ -1,7 +1,7 @@
 """Every row of tests/rows beside its reference, finite differences and Python loops.
 
-With `--full` each row is checked in a sample of its dtypes, shapes and batchings, the same in every run, and in a
-smaller one without; `--all-rows` checks all.
+The full tier checks each row for a deterministic sample of its dtypes, shapes and batchings, the quick tier for a
+smaller one, and `--all-rows` for all.
 """
 from __future__ import annotations
 
@@ -47,15 +47,15 @@ DERIVATIVE_DTYPES = ("float64", "complex128")
 
 @pytest.fixture
 def some(request: pytest.FixtureRequest) -> Any:
-    """A function that picks a few of some things, all of them with --all-rows, and one in the quick tier."""
+    """A function that selects a few of some things: all with --all-rows, the first in the quick tier."""
     picks = {tiers.ALL: every, tiers.FULL: sampled, tiers.QUICK: only_first}
     return picks[tiers.tier_of(request.config)]
 
 
 @pytest.fixture
 def options(request: pytest.FixtureRequest) -> dict[str, Any] | None:
-    """The compiler's for derivatives, which the quick tier hardly optimises."""
-    return checks.HARDLY_OPTIMISED if tiers.tier_of(request.config) == tiers.QUICK else None
+    """Compiler options for derivative programs: the quick tier compiles them without optimizations."""
+    return checks.UNOPTIMIZED if tiers.tier_of(request.config) == tiers.QUICK else None
 
 
 def every(row: Row, things: Sequence[T], count: int) -> list[T]:
@@ -79,7 +79,7 @@ def few(row: Row, usual: int) -> int:
 
 
 def each_row(rows: Sequence[Row], slow: str = "") -> Any:
-    """A test for each row; those of the names in `slow`, with a comma between them, bear that mark."""
+    """One test for each row; `slow` lists the names of rows to mark so, separated by commas."""
     marked = slow.split(", ")
     rows = [pytest.param(r, id=r.name, marks=[pytest.mark.slow] if r.name in marked else []) for r in rows]
     return pytest.mark.parametrize("row", rows)

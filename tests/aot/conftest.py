@@ -12,7 +12,7 @@ SPECS = ("tpu:v5e:2x2", "gpu:h200")
 
 @pytest.fixture(autouse=True)
 def _compiled_anew(no_cache: None) -> None:
-    """What is tested here is compiling."""
+    """Compilation is what these tests check."""
 
 
 def target_or_skip(spec: str) -> Target:

@@ -29,8 +29,8 @@ FINITE, EXACT = 3e-6, 1e-9
 """Tolerances beside finite differences, and between two ways to the same number in double precision."""
 BATCH = 3
 
-HARDLY_OPTIMISED = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
-"""XLA's options for programs that take longer to compile than to run, where nothing but their values is looked at."""
+UNOPTIMIZED = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
+"""XLA options for short compile times, for programs of which only the values are checked."""
 
 
 WIDE = (np.int64, np.uint64, np.float64, np.complex128)

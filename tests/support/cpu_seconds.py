@@ -1,8 +1,7 @@
-"""A plugin that measures what each test costs: a test over `LIMIT` must bear the mark `slow`.
+"""A plugin that measures the CPU time of each test: a test over `LIMIT` must have the mark `slow`.
 
-What counts are seconds of CPU, the compiler's threads included: unlike the time that passes, they hardly depend on what
-else the machine does. They are printed, and in continuous integration (the variable CI) a test without the mark fails
-the run.
+CPU time includes XLA's compiler threads and child processes that have ended. Unlike wall time, it hardly depends on the
+load of the machine. With the environment variable CI, a test over the limit without the mark fails the run.
 """
 from __future__ import annotations
 
@@ -13,14 +12,14 @@ from typing import Any
 import pytest
 
 LIMIT = 5.0
-"""Seconds of CPU, its fixtures included, with no compiled program on disk."""
+"""Seconds of CPU time with an empty compile cache, fixtures included."""
 _SHOWN = 10
 
 _start: pytest.StashKey[float] = pytest.StashKey()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--cpu-seconds", metavar="FILE", help="write the seconds of CPU that each test took to a file")
+    parser.addoption("--cpu-seconds", metavar="FILE", help="write the CPU seconds of each test to a file")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -29,7 +28,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _spent() -> float:
-    """Of this process and of those that it started and that have ended."""
+    """The CPU time of this process and of its children that have ended."""
     times = os.times()
     return times.user + times.system + times.children_user + times.children_system
 
@@ -48,7 +47,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 
 class _Reports:
-    """Collects what the tests of all workers took."""
+    """Collects the measurements of all workers and prints a summary."""
 
     def __init__(self, config: pytest.Config):
         self.config = config

@@ -1,4 +1,4 @@
-"""Where the repository and the data of its tests lie."""
+"""Paths of the repository and of its test data."""
 from __future__ import annotations
 
 from pathlib import Path

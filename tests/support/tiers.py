@@ -1,6 +1,6 @@
-"""Which tests run: the quick tier, `--full`, or `--all-rows`.
+"""Test tiers: quick (the default), `--full` and `--all-rows`.
 
-Names decide what is in a sample, so every run of a tier has the same tests.
+Samples are chosen by a checksum of the test's name, so every run of a tier selects the same tests.
 """
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 QUICK, FULL, ALL = "quick", "full", "all"
 EXPRESSIONS = {QUICK: 30, FULL: 6, ALL: 1}
-"""One in so many expressions is tried."""
+"""Each tier runs one in this many expressions."""
 
 
 def add_options(parser: pytest.Parser) -> None:
@@ -21,9 +21,9 @@ def add_options(parser: pytest.Parser) -> None:
 
 
 def configure(config: pytest.Config) -> None:
-    """Where files or tests are named on the command line, all of theirs run; workers are told by the first process."""
-    config.addinivalue_line("markers", "full: only with --full, or where its file is named")
-    config.addinivalue_line("markers", "sample(n): in the quick tier one in n of the parameters, chosen by name")
+    """If the command line names files or tests, all of their tests run; xdist passes the option on to its workers."""
+    config.addinivalue_line("markers", "full: only with --full, or if its file is named on the command line")
+    config.addinivalue_line("markers", "sample(n): the quick tier runs one in n of its parameters")
     if config.args_source == pytest.Config.ArgsSource.ARGS and not hasattr(config, "workerinput"):
         config.option.full = True
 
@@ -35,7 +35,7 @@ def tier_of(config: pytest.Config) -> str:
 
 
 def select(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what does not belong to the tier."""
+    """Deselect the tests that do not belong to the tier."""
     tier = tier_of(config)
     if tier == ALL:
         return
@@ -63,10 +63,10 @@ def _chance(name: str) -> int:
 
 
 def _rows_left_out(items: Iterable[pytest.Item], tier: str) -> list[pytest.Item]:
-    """Of the tests of rows, those that this tier leaves out.
+    """The tests of rows that this tier deselects.
 
-    The first row of an operation or function is tried in more ways than its variants, which have names like
-    "numpy.sum: axis"; an operation of lax in more ways than a function, whose name has a dot.
+    The first row of an operation has more checks than its variants, whose names are like "numpy.sum: axis". An
+    operation of lax has more checks than a function composed of operations, whose name has a dot.
     """
     ways: dict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
@@ -78,7 +78,7 @@ def _rows_left_out(items: Iterable[pytest.Item], tier: str) -> list[pytest.Item]
 
 
 def _left_out_of_full(name: str, tests: list[pytest.Item], first: bool) -> list[pytest.Item]:
-    """Of first rows the values, and some of the rest: more of lax; of a variant the values, of some one thing more."""
+    """First rows: values and a sample of the other checks. Variants: values, and for some one other check."""
     if first:
         of_functions = {"derivatives": 6, "batching": 12, "compositions": 36}
         return _but_one_in(of_functions if "." in name else {"batching": 2, "compositions": 3}, name, tests)
@@ -88,7 +88,7 @@ def _left_out_of_full(name: str, tests: list[pytest.Item], first: bool) -> list[
 
 
 def _left_out_of_quick(name: str, tests: list[pytest.Item], first: bool) -> list[pytest.Item]:
-    """Of lax the values, derivatives and batching of first rows; of functions the values, of variants few."""
+    """First rows of lax: values, derivatives, half of batching. Functions and variants: mainly values, sampled."""
     if not first:
         return _but_one_in({"values": 16, "": 2**32}, name, tests)
     if "." in name:
@@ -97,7 +97,7 @@ def _left_out_of_quick(name: str, tests: list[pytest.Item], first: bool) -> list
 
 
 def _but_one_in(counts: dict[str, int], name: str, tests: list[pytest.Item]) -> list[pytest.Item]:
-    """Each way, by a part of its tests' name, is tried for one in so many rows; those that are not."""
+    """The tests outside the sample; `counts` has n for one in n rows, by a part of the test function's name."""
     chance = _chance(name)
     found = [(test, next((n for way, n in counts.items() if way in test.name.partition("[")[0]), 1)) for test in tests]
     return [test for test, n in found if chance % n]

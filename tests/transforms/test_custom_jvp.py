@@ -103,7 +103,6 @@ def test_inside_other_constructs(name: str) -> None:
         close(grad(lambda x: vmap(program)(x).sum())(xs), vmap(grad(plain))(xs))
 
 
-@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     "rule",
     [

@@ -274,8 +274,8 @@ persistent_cache_min_entry_size_bytes = Flag(
 compilation_cache_key = Flag(
     "compilation_cache_key",
     "source",
-    "the key of a program in the folder: its equations with a digest of xlamini's own source, or the text of its "
-    "StableHLO module, which an edit of that source may leave as it is",
+    "the cache key of a program: 'source' is its equations and a digest of xlamini's own source, 'module' its "
+    "StableHLO text",
     choices=("source", "module"),
 )
 raise_persistent_cache_errors = Flag(
@@ -304,7 +304,7 @@ def programs_are_kept() -> bool:
 
 
 def programs_are_keyed_by_module() -> bool:
-    """Whether the key of a compiled program on disk is its StableHLO module, so that every program is lowered."""
+    """Whether the cache key is a program's StableHLO text, for which every program is lowered."""
     return compilation_cache_key.value == "module"
 
 

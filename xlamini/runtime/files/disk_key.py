@@ -64,12 +64,12 @@ def key(
 def module_key(
     name: str, module: str, devices: tuple[Device, ...], compiler_options: Mapping[str, Any] | None
 ) -> Key:
-    """The key of a program by what XLA is given and nothing else: xlamini's own source is no part of it.
+    """The cache key of a program from the compiler's input alone, without xlamini's own source.
 
     Args:
-      name: what it is called.
-      module: the text of its StableHLO module; names of functions in it do not count.
-      devices: where it runs, in the order in which it numbers them.
+      name: the program's name.
+      module: the text of its StableHLO module.
+      devices: its devices in the order of the partitions.
       compiler_options: XLA's options by name.
     """
     own = {
@@ -81,7 +81,7 @@ def module_key(
 
 
 def without_names(module: str) -> str:
-    """The text of a module with numbers in place of its name and of its functions' names."""
+    """Normalize a module's text: numbers replace its name and the names of its functions."""
     numbers = {name: f"@{i}" for i, name in enumerate(dict.fromkeys(_DEFINITION.findall(module)))}
     return _SYMBOL.sub(lambda symbol: numbers.get(symbol[0], symbol[0]), module)
 

@@ -37,7 +37,7 @@ def _may_be_stored(program: LoweredProgram) -> bool:
         return False
     if program.spread is None:
         return True
-    # The equations do not say where a program over a mesh has its inputs; its module does.
+    # The shardings of the inputs are part of the module's text, but not of the digest of the equations.
     return programs_are_keyed_by_module() and not spans_processes(program.spread.devices)
 
 
