@@ -5,6 +5,8 @@ import importlib
 import sys
 from collections.abc import Sequence
 
+from xlamini.runtime.command_line import run_command
+
 COMMANDS = {"doctor": "xlamini.doctor", "rules": "xlamini.rules"}
 
 
@@ -18,4 +20,4 @@ def main(argv: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(run_command(lambda: main(sys.argv[1:])))

@@ -1,56 +1,5 @@
 """The public error classes; each docstring shows a failing program and its fix."""
 
-from xlamini.core.errors import (
-    CallbackError,
-    ConcretizationTypeError,
-    DeletedArrayError,
-    DeviceNotHereError,
-    JAXIndexError,
-    JaxprError,
-    JaxRuntimeError,
-    JAXTypeError,
-    KeyReuseError,
-    LoadError,
-    MissingRule,
-    NonConcreteBooleanIndexError,
-    PlatformError,
-    ProcessError,
-    ShapeError,
-    ShardingError,
-    ShardingTypeError,
-    TargetError,
-    TracerArrayConversionError,
-    TracerBoolConversionError,
-    TracerIntegerConversionError,
-    TypePromotionError,
-    UnexpectedTracerError,
-)
+from xlamini.core.stubs import attach_stub as _attach_stub
 
-JaxprTypeError = JaxprError
-
-__all__ = [
-    "CallbackError",
-    "ConcretizationTypeError",
-    "DeletedArrayError",
-    "DeviceNotHereError",
-    "JAXIndexError",
-    "JAXTypeError",
-    "JaxRuntimeError",
-    "JaxprError",
-    "JaxprTypeError",
-    "KeyReuseError",
-    "LoadError",
-    "MissingRule",
-    "NonConcreteBooleanIndexError",
-    "PlatformError",
-    "ProcessError",
-    "ShapeError",
-    "ShardingError",
-    "ShardingTypeError",
-    "TargetError",
-    "TracerArrayConversionError",
-    "TracerBoolConversionError",
-    "TracerIntegerConversionError",
-    "TypePromotionError",
-    "UnexpectedTracerError",
-]
+__getattr__, __dir__, __all__ = _attach_stub(__name__)

@@ -3,6 +3,7 @@
 import sys
 
 from xlamini.commands.launch import main as main
+from xlamini.runtime.command_line import run_command
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_command(main))

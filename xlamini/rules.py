@@ -1,9 +1,12 @@
 """`python -m xlamini.rules [--markdown]`: the table of primitives and their rules."""
 
+import sys
+
 from xlamini.commands.rules import Row as Row
 from xlamini.commands.rules import load_vocabulary as load_vocabulary
 from xlamini.commands.rules import main as main
 from xlamini.commands.rules import rows as rows
+from xlamini.runtime.command_line import run_command
 
 if __name__ == "__main__":
-    main()
+    sys.exit(run_command(main))

@@ -25,6 +25,7 @@ from xlamini.core.config import (
     trace_context_key,
     tracing,
 )
+from xlamini.core.variables import ignored, warn_of_names
 
 
 @pytest.fixture(autouse=True)
@@ -144,17 +145,47 @@ def test_environment_gives_the_first_value():
     assert result.stdout.split() == ["True", "8", "warn"]
 
 @pytest.mark.parametrize(
-    "variable, value",
+    "variable, value, accepted, default",
     [
-        ("XLAMINI_ENABLE_X64", "maybe"),
-        ("XLAMINI_NUM_CPU_DEVICES", "four"),
-        ("XLAMINI_NUMPY_RANK_PROMOTION", "never"),
+        ("XLAMINI_ENABLE_X64", "maybe", "1, true, yes or on, or 0, false, no or off", False),
+        ("XLAMINI_NUM_CPU_DEVICES", "four", "an integer", 1),
+        ("XLAMINI_MEMORY_FRACTION", "half", "a number", None),
+        ("XLAMINI_NUMPY_RANK_PROMOTION", "rais", "allow or warn or raise; did you mean raise?", "allow"),
     ],
 )
-def test_wrong_environment_names_the_variable(variable, value):
-    result = read_in_new_process("", **{variable: value})
-    assert result.returncode == 1
-    assert f"ValueError: environment variable {variable}='{value}'" in result.stderr
+def test_a_wrong_value_in_the_environment_is_ignored_with_a_warning(monkeypatch, variable, value, accepted, default):
+    monkeypatch.setenv(variable, value)
+    name = variable.removeprefix("XLAMINI_").lower()
+    with pytest.warns(UserWarning) as caught:
+        assert flags[name]._from_environment(name, default) == default
+    assert str(caught[0].message) == (
+        f"environment variable {variable}={value!r} is ignored, and {default!r} is used: it takes {accepted}"
+    )
+    assert ignored.pop() == str(caught[0].message)
+
+
+@pytest.mark.parametrize(
+    "variable, hint",
+    [
+        ("XLAMINI_PLATFORM", "; did you mean XLAMINI_PLATFORMS"),
+        ("XLAMINI_PROCES_ID", "; did you mean XLAMINI_PROCESS_ID"),
+        ("XLAMINI_QWERTZ", ""),
+    ],
+)
+def test_a_wrong_name_in_the_environment_is_ignored_with_a_warning(variable, hint):
+    with pytest.warns(UserWarning) as caught:
+        warn_of_names({"PATH": "", variable: "1", "XLAMINI_ENABLE_X64": "1", "XLAMINI_NUM_PROCESSES": "2"}, flags)
+    assert len(caught) == 1
+    assert str(caught[0].message).startswith(f"environment variable {variable} is ignored: there is no such flag{hint}")
+    assert ignored.pop() == str(caught[0].message)
+
+
+def test_the_import_goes_on_after_a_slip_in_the_environment():
+    slips = {"XLAMINI_PLATFORM": "cpu", "XLAMINI_NUM_CPU_DEVICES": "four"}
+    result = read_in_new_process("print(config.num_cpu_devices)", **slips)
+    assert (result.returncode, result.stdout) == (0, "1\n")
+    assert "XLAMINI_PLATFORM is ignored" in result.stderr and "XLAMINI_NUM_CPU_DEVICES='four'" in result.stderr
+
 
 def test_every_flag_explains_itself():
     for name, flag in flags.items():

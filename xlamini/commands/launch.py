@@ -75,9 +75,13 @@ def _forwarded(process: subprocess.Popen[bytes], number: int) -> list[threading.
 
 
 def _forward(lines: Any, out: BinaryIO, prefix: bytes) -> None:
-    for line in lines:
-        out.write(prefix + line.rstrip(b"\n") + b"\n")
-        out.flush()
+    """Pass lines on. Once nobody reads them, the process that writes them is told so in the same way."""
+    try:
+        for line in lines:
+            out.write(prefix + line.rstrip(b"\n") + b"\n")
+            out.flush()
+    except BrokenPipeError:
+        lines.close()
 
 
 def _forward_signals(processes: Sequence[subprocess.Popen[bytes]]) -> None:

@@ -40,10 +40,12 @@ class Row(NamedTuple):
 
 
 def load_vocabulary() -> None:
-    """Import all public faces, so that every primitive exists."""
+    """Load every name of all public faces, so that every primitive exists."""
     for module in pkgutil.iter_modules(xlamini.__path__):
         if module.name != "rules":
-            importlib.import_module(f"xlamini.{module.name}")
+            face = importlib.import_module(f"xlamini.{module.name}")
+            for name in getattr(face, "__all__", ()):
+                getattr(face, name)
 
 
 def rows() -> list[Row]:

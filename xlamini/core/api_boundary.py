@@ -76,8 +76,9 @@ def _public(fun: FunctionType, module: str, name: str) -> Any:
     """The edge of a function, one however many faces it has, which pickle finds under its public name."""
     known = _edges.get(fun)
     if known is None:
-        known = _edges[fun] = edge(fun)
-        known.__module__, known.__qualname__ = module, name
+        made = edge(fun)
+        made.__module__, made.__qualname__ = module, name
+        known = _edges.setdefault(fun, made)  # another thread may have been first
         _edges[known] = known
     return known
 

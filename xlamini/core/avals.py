@@ -138,6 +138,10 @@ class ShapedArray:
             sizes = [f"{size}{mark}" for size, mark in zip(sizes, self.split.marks(), strict=True)]
         return f"{name}[{','.join(sizes)}]{varies}"
 
+    def str_long(self) -> str:
+        """`float32[3,4]`: the type as error messages write it."""
+        return self.str_short(short_dtypes=False)
+
     def __str__(self) -> str:
         return f"{'~' if self.weak_type else ''}{self.str_short(short_dtypes=False)}"
 

@@ -16,10 +16,13 @@ from typing import Any
 from jaxlib._jax import config as _cells
 from jaxlib._jax import jax_jit
 
+from xlamini.core.variables import near, warn_of_names, warn_of_value
+
 _REQUIRED: Any = object()
 _TRUE = frozenset({"1", "true", "yes", "on"})
 _FALSE = frozenset({"", "0", "false", "no", "off"})
 _NUMBERS: dict[type, Callable[[str], Any]] = {int: int, float: float}
+_IN_WORDS = {bool: "1, true, yes or on, or 0, false, no or off", int: "an integer", float: "a number"}
 
 TRACE, DISPATCH, PROCESS = "trace", "dispatch", "process"
 
@@ -84,7 +87,7 @@ class Flag(_cells.Config):
         if self.choices and value not in self.choices:
             raise ValueError(
                 f"flag {self.name} takes {self._accepts()}, but was given {value!r}"
-                f"{_near(value, self.choices)}"
+                f"{near(value, self.choices)}"
             )
         return value
 
@@ -100,8 +103,9 @@ class Flag(_cells.Config):
         try:
             return self._parse(text)
         except ValueError:
-            kind = self.choices or self.type.__name__
-            raise ValueError(f"environment variable {variable}={text!r} is not of {kind}") from None
+            accepted = _IN_WORDS.get(self.type) or " or ".join(self.choices) + near(text, self.choices)
+            warn_of_value(variable, text, accepted, default)
+            return default
 
     def _parse(self, text: str) -> Any:
         if self.type is bool:
@@ -154,15 +158,8 @@ class Config:
 def _find(name: str) -> Flag:
     flag = flags.get(name.removeprefix("jax_"))
     if flag is None:
-        raise AttributeError(f"there is no flag {name!r}{_near(name.removeprefix('jax_'), flags)}")
+        raise AttributeError(f"there is no flag {name!r}{near(name.removeprefix('jax_'), flags)}")
     return flag
-
-
-def _near(word: Any, known: Any) -> str:
-    import difflib
-
-    close = difflib.get_close_matches(str(word), list(known), n=2)
-    return f"; did you mean {' or '.join(close)}?" if close else ""
 
 
 config = Config()
@@ -326,3 +323,4 @@ def _show_to_dispatch() -> None:
 
 
 _show_to_dispatch()
+warn_of_names(os.environ, flags)

@@ -317,3 +317,6 @@ class JaxprError(TypeError):
 
     and its message shows the equation, and the rewrites that led to it.
     """
+
+
+JaxprTypeError = JaxprError

@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from xlamini.core import variables
 from xlamini.doctor.facts import version
 from xlamini.doctor.outcome import Outcome
 from xlamini.runtime.devices import hardware, nvidia
@@ -73,6 +74,8 @@ def of_process(plugins: Sequence[Plugin], outcomes: Mapping[str, Outcome | None]
     if os.environ.get("JAX_PLATFORMS") and not os.environ.get("XLAMINI_PLATFORMS"):
         asked = os.environ["JAX_PLATFORMS"]
         yield Problem("", f"JAX_PLATFORMS={asked} means nothing to xlamini", f"set XLAMINI_PLATFORMS={asked}")
+    for text in variables.ignored:
+        yield Problem("", text, "correct the variable, or unset it")
     yield from _doubled(plugins)
 
 

@@ -1,42 +1,5 @@
 """Decompositions of matrices and solvers, under the names JAX users know as `jax.lax.linalg`."""
 
-# ruff: noqa: I001
-from xlamini.core.api_boundary import edge_of_face as _edge_of_face
-from xlamini.primitives.linalg.cholesky import cholesky as cholesky, cholesky_p as cholesky_p
-from xlamini.primitives.linalg.cholesky_update import (
-    cholesky_update as cholesky_update,
-    cholesky_update_p as cholesky_update_p,
-)
-from xlamini.primitives.linalg.eig import EigImplementation as EigImplementation, eig as eig, eig_p as eig_p
-from xlamini.primitives.linalg.eigh import EighImplementation as EighImplementation, eigh as eigh, eigh_p as eigh_p
-from xlamini.primitives.linalg.hessenberg import hessenberg as hessenberg, hessenberg_p as hessenberg_p
-from xlamini.primitives.linalg.householder import (
-    householder_product as householder_product,
-    householder_product_p as householder_product_p,
-    ormqr as ormqr,
-    ormqr_p as ormqr_p,
-)
-from xlamini.primitives.linalg.lu import lu as lu, lu_p as lu_p
-from xlamini.primitives.linalg.lu_pivots import (
-    lu_pivots_to_permutation as lu_pivots_to_permutation,
-    lu_pivots_to_permutation_p as lu_pivots_to_permutation_p,
-)
-from xlamini.primitives.linalg.qr import qr as qr, qr_p as qr_p
-from xlamini.primitives.linalg.qdwh import qdwh as qdwh
-from xlamini.primitives.linalg.schur import schur as schur, schur_p as schur_p
-from xlamini.primitives.linalg.svd import SvdAlgorithm as SvdAlgorithm, svd as svd, svd_p as svd_p
-from xlamini.primitives.linalg.symmetric_product import (
-    symmetric_product as symmetric_product,
-    symmetric_product_p as symmetric_product_p,
-)
-from xlamini.primitives.linalg.triangular_solve import (
-    triangular_solve as triangular_solve,
-    triangular_solve_p as triangular_solve_p,
-)
-from xlamini.primitives.linalg.tridiagonal import tridiagonal as tridiagonal, tridiagonal_p as tridiagonal_p
-from xlamini.primitives.linalg.tridiagonal_solve import (
-    tridiagonal_solve as tridiagonal_solve,
-    tridiagonal_solve_p as tridiagonal_solve_p,
-)
+from xlamini.core.stubs import attach_stub as _attach_stub
 
-_edge_of_face(globals())
+__getattr__, __dir__, __all__ = _attach_stub(__name__)

@@ -10,6 +10,12 @@ from xlamini.primitives import identity as _identity
 from xlamini.primitives import power as _power
 from xlamini.primitives import rounding as _rounding
 from xlamini.primitives import trigonometric as _trigonometric
+from xlamini.primitives.special import bessel as _bessel
+from xlamini.primitives.special import error_function as _error_function
+from xlamini.primitives.special import gamma as _gamma
+from xlamini.primitives.special import incomplete_beta as _incomplete_beta
+from xlamini.primitives.special import incomplete_gamma as _incomplete_gamma
+from xlamini.primitives.special import incomplete_gamma_derivative as _incomplete_gamma_derivative
 
 abs_p, add_p, div_p, max_p = _arithmetic.abs, _arithmetic.add, _arithmetic.div, _arithmetic.max
 min_p, mul_p, mulhi_p, neg_p = _arithmetic.min, _arithmetic.mul, _arithmetic.mulhi, _arithmetic.neg
@@ -41,3 +47,10 @@ ceil_p, floor_p, is_finite_p, nextafter_p = _rounding.ceil, _rounding.floor, _ro
 
 acos_p, asin_p, atan_p, atan2_p = _trigonometric.acos, _trigonometric.asin, _trigonometric.atan, _trigonometric.atan2
 cos_p, sin_p, tan_p = _trigonometric.cos, _trigonometric.sin, _trigonometric.tan
+
+bessel_i0e_p, bessel_i1e_p = _bessel.bessel_i0e, _bessel.bessel_i1e
+erf_p, erf_inv_p, erfc_p = _error_function.erf, _error_function.erf_inv, _error_function.erfc
+digamma_p, lgamma_p, polygamma_p, zeta_p = _gamma.digamma, _gamma.lgamma, _gamma.polygamma, _gamma.zeta
+regularized_incomplete_beta_p = _incomplete_beta.regularized_incomplete_beta
+igamma_p, igammac_p = _incomplete_gamma.igamma, _incomplete_gamma.igammac
+igamma_grad_a_p = _incomplete_gamma_derivative.igamma_grad_a

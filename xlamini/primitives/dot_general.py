@@ -82,7 +82,7 @@ def dot(
         a, b = aval_of(lhs), aval_of(rhs)
         if a.ndim not in (1, 2) or b.ndim not in (1, 2):
             raise ShapeError(
-                f"dot takes vectors and matrices, got {_shown(a)} and {_shown(b)}; "
+                f"dot takes vectors and matrices, got {a.str_long()} and {b.str_long()}; "
                 "give dimension_numbers for other ranks"
             )
         dimension_numbers = (((a.ndim - 1,), (0,)), ((), ()))
@@ -97,7 +97,9 @@ def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Any:
     """
     a, b = aval_of(lhs), aval_of(rhs)
     if a.ndim < 2 or a.ndim != b.ndim:
-        raise ShapeError(f"batch_matmul takes two arrays of one rank, at least 2; got {_shown(a)} and {_shown(b)}")
+        raise ShapeError(
+            f"batch_matmul takes two arrays of one rank, at least 2; got {a.str_long()} and {b.str_long()}"
+        )
     batch = tuple(range(a.ndim - 2))
     return dot_general(lhs, rhs, (((a.ndim - 1,), (b.ndim - 2,)), (batch, batch)), precision)
 
@@ -243,15 +245,11 @@ def canonical_numbers(name: str, numbers: Any) -> DotDimensionNumbers:
         ) from None
 
 
-def _shown(aval: ShapedArray) -> str:
-    return aval.str_short(short_dtypes=False)
-
-
 def _check_dimensions(side: str, aval: ShapedArray, contract: Shape, batch: Shape) -> None:
     named = (*contract, *batch)
     if any(not 0 <= d < aval.ndim for d in named):
         raise ShapeError(
-            f"dot_general: contracting {contract} and batch {batch} do not fit {side} of type {_shown(aval)}; "
+            f"dot_general: contracting {contract} and batch {batch} do not fit {side} of type {aval.str_long()}; "
             f"its dimensions are 0 to {aval.ndim - 1}"
         )
     if len(set(named)) != len(named):
@@ -267,8 +265,8 @@ def check_pairs(name: str, kind: str, lhs: ShapedArray, rhs: ShapedArray, left: 
     if left_sizes == right_sizes:
         return
     raise ShapeError(
-        f"{name}: {kind} dimensions differ: {_shown(lhs)} has {left_sizes} at {left}, "
-        f"{_shown(rhs)} has {right_sizes} at {right}; {_fix(kind, lhs, rhs, left, right)}"
+        f"{name}: {kind} dimensions differ: {lhs.str_long()} has {left_sizes} at {left}, "
+        f"{rhs.str_long()} has {right_sizes} at {right}; {_fix(kind, lhs, rhs, left, right)}"
     )
 
 

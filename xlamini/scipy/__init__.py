@@ -1,19 +1,5 @@
 """SciPy on xlamini, under the names JAX users know as `jax.scipy`: one module or package for each of SciPy's."""
-from xlamini.core.lazy import lazy_parts
 
-_PARTS = (
-    "cluster",
-    "fft",
-    "integrate",
-    "interpolate",
-    "linalg",
-    "ndimage",
-    "optimize",
-    "signal",
-    "sparse",
-    "spatial",
-    "special",
-    "stats",
-)
+from xlamini.core.stubs import attach_stub as _attach_stub
 
-__getattr__, __dir__ = lazy_parts(globals(), _PARTS)
+__getattr__, __dir__, __all__ = _attach_stub(__name__)

@@ -98,6 +98,9 @@ class PartitionSpec:
         return f"P{body}"
 
 
+P = PartitionSpec
+
+
 def _names_in(partition: Any) -> tuple[str, ...]:
     if partition is None or partition is _UNCONSTRAINED:
         return ()

@@ -31,7 +31,7 @@ from xlamini.primitives.tangent_ops import full, zeros
 from xlamini.runtime.array import Array
 from xlamini.staging.run.composite import composite
 from xlamini.transforms.custom.custom_jvp import custom_jvp
-from xlamini.transforms.custom.custom_linear_solve import custom_linear_solve
+from xlamini.transforms.solvers.custom_linear_solve import custom_linear_solve
 from xlamini.typing import ArrayLike
 
 Factors = tuple[Any, Any]

@@ -98,7 +98,7 @@ def check_batch(name: str, *avals: ShapedArray, ranks: Sequence[int]) -> None:
 
 
 def shown(aval: ShapedArray) -> str:
-    return aval.str_short(short_dtypes=False)
+    return aval.str_long()
 
 
 # --- matrices

@@ -1,2 +1,5 @@
 """Clusters, under the names of `jax.scipy.cluster`."""
-from xlamini.scipy.cluster import vq as vq
+
+from xlamini.core.stubs import attach_stub as _attach_stub
+
+__getattr__, __dir__, __all__ = _attach_stub(__name__)

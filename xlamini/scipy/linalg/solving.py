@@ -22,7 +22,7 @@ from xlamini.primitives.linalg.stacks import matmul, mH
 from xlamini.primitives.linalg.triangular_solve import triangular_solve
 from xlamini.runtime.array import Array
 from xlamini.staging.run.composite import composite
-from xlamini.transforms.custom.custom_linear_solve import custom_linear_solve
+from xlamini.transforms.solvers.custom_linear_solve import custom_linear_solve
 from xlamini.typing import ArrayLike
 
 

@@ -1,6 +1,5 @@
 """Minima of functions, under the names of `jax.scipy.optimize`."""
-from xlamini.core.api_boundary import edge_of_face as _edge_of_face
-from xlamini.scipy.optimize.minimize import OptimizeResults as OptimizeResults
-from xlamini.scipy.optimize.minimize import minimize as minimize
 
-_edge_of_face(globals())
+from xlamini.core.stubs import attach_stub as _attach_stub
+
+__getattr__, __dir__, __all__ = _attach_stub(__name__)

@@ -15,7 +15,7 @@ from xlamini.core.pytree import flatten_from_user, unflatten
 from xlamini.numpy.arguments import as_operand
 from xlamini.numpy.linalg.arguments import inexact
 from xlamini.transforms.control_flow.fori_loop import fori_loop
-from xlamini.transforms.custom.custom_linear_solve import custom_linear_solve
+from xlamini.transforms.solvers.custom_linear_solve import custom_linear_solve
 from xlamini.transforms.while_loop.api import while_loop
 
 __all__ = ["bicgstab", "cg", "gmres"]

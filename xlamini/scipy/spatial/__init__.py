@@ -1,2 +1,5 @@
 """Geometry, under the names of `jax.scipy.spatial`."""
-from xlamini.scipy.spatial import transform as transform
+
+from xlamini.core.stubs import attach_stub as _attach_stub
+
+__getattr__, __dir__, __all__ = _attach_stub(__name__)

@@ -1,16 +1,5 @@
 """Probability distributions, one a file, and what is said of samples, under the names of `jax.scipy.stats`."""
 
-# ruff: noqa: I001
-# fmt: off
-from xlamini.core.api_boundary import edge_of_face as _edge_of_face
-from xlamini.scipy.stats import (
-    bernoulli as bernoulli, beta as beta, betabinom as betabinom, binom as binom, cauchy as cauchy, chi2 as chi2,
-    dirichlet as dirichlet, expon as expon, gamma as gamma, gennorm as gennorm, geom as geom, gumbel_l as gumbel_l,
-    gumbel_r as gumbel_r, laplace as laplace, logistic as logistic, multinomial as multinomial,
-    multivariate_normal as multivariate_normal, nbinom as nbinom, norm as norm, pareto as pareto, poisson as poisson,
-    t as t, truncnorm as truncnorm, uniform as uniform, vonmises as vonmises, wrapcauchy as wrapcauchy,
-)
-from xlamini.scipy.stats.kde import gaussian_kde as gaussian_kde
-from xlamini.scipy.stats.samples import mode as mode, rankdata as rankdata, sem as sem
+from xlamini.core.stubs import attach_stub as _attach_stub
 
-_edge_of_face(globals())
+__getattr__, __dir__, __all__ = _attach_stub(__name__)

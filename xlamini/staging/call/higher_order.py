@@ -13,6 +13,11 @@ from xlamini.core.jaxpr import Effects, Jaxpr, jaxprs_in, once
 from xlamini.core.primitive import Cost, Primitive
 from xlamini.core.tangents import Zero, is_zero, tangent_aval
 
+Values = Sequence[Any]
+"""Operands, results, tangents or cotangents."""
+Avals = Sequence[ShapedArray]
+Dims = Sequence[int | None]
+"""The batch dimension of each value, None for one that has none."""
 Mask = tuple[bool, ...]
 
 

@@ -160,7 +160,7 @@ def _check_types(what: str, functions: Functions, labels: tuple[str, str], trace
         return
     paths, _ = tree_flatten_with_path(unflatten(tree, range(tree.num_leaves)))
     lines = [
-        f"  output{keystr(paths[i][0])} is {_shown(avals[i])} from {first}, {_shown(found[i])} from {other}"
+        f"  output{keystr(paths[i][0])} is {avals[i].str_long()} from {first}, {found[i].str_long()} from {other}"
         for i in wrong
     ]
     if len(lines) > SHOWN:
@@ -183,10 +183,6 @@ def _fix(wanted: ShapedArray, found: ShapedArray, label: str) -> str:
     if wanted.shape == found.shape:
         return f"convert one of them, such as with .astype('{wanted.dtype.name}') in {label}"
     return f"bring one of them into the other's shape, such as with jnp.broadcast_to(x, {wanted.shape}) in {label}"
-
-
-def _shown(aval: ShapedArray) -> str:
-    return aval.str_short(short_dtypes=False)
 
 
 def _who(functions: Functions, *labels: str) -> str:

@@ -50,13 +50,13 @@ def _checked(leaves: Sequence[Any], tree: Any, axis: int) -> int:
     ndim = avals[0].ndim
     if not isinstance(axis, int) or not -ndim <= axis < ndim:
         fix = f"it takes {-ndim} to {ndim - 1}" if ndim else "give an array of elements"
-        raise ValueError(f"associative_scan: axis {axis!r} does not fit {names[0]}, {_shown(avals[0])}; {fix}")
+        raise ValueError(f"associative_scan: axis {axis!r} does not fit {names[0]}, {avals[0].str_long()}; {fix}")
     found = axis % ndim
     for i, aval in enumerate(avals):
         if aval.shape[found : found + 1] != avals[0].shape[found : found + 1]:
             raise ValueError(
                 f"associative_scan: the arrays in elems must be of one length along axis {found}, but {names[0]} is "
-                f"{_shown(avals[0])} and {names[i]} is {_shown(aval)}; cut or repeat one of them"
+                f"{avals[0].str_long()} and {names[i]} is {aval.str_long()}; cut or repeat one of them"
             )
     return found
 
@@ -80,7 +80,7 @@ def _check_types(
 ) -> None:
     names = LeafNames("", tree)
     lines = [
-        f"  a{names[i]} is {_shown(a)}, output{names[i]} is {_shown(b)}"
+        f"  a{names[i]} is {a.str_long()}, output{names[i]} is {b.str_long()}"
         for i, (a, b) in enumerate(zip(taken, returned, strict=True))
         if (a.shape, a.dtype) != (b.shape, b.dtype)
     ]
@@ -90,7 +90,3 @@ def _check_types(
             f"associative_scan: {name_of(fn)} must return the types that it takes, but\n{listed}\n"
             "It is given many elements at once and combines them elementwise; under vmap it can be written for one."
         )
-
-
-def _shown(aval: ShapedArray) -> str:
-    return aval.str_short(short_dtypes=False)

@@ -1,1 +1,1 @@
-"""Rules that users write: custom derivatives, custom batching, roots and linear solves with their own derivatives."""
+"""Rules that users write: custom derivatives and custom batching."""

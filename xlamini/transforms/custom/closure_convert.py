@@ -1,17 +1,30 @@
-"""closure_convert: the values that a function closes over, and may be differentiated in, become arguments."""
+"""Closures: closure_convert, which turns values closed over into arguments, and the tracers that rules close over.
+
+A rule is traced when it is first needed, when the trace of the values that it closes over may have ended. So they are
+collected when the function is called, are operands of the call, and stand in for the tracers when the rule is traced.
+"""
 from __future__ import annotations
 
+import functools
+import inspect
 from collections.abc import Callable, Sequence
+from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
+import numpy as np
+
 from xlamini.core.api_boundary import edge
-from xlamini.core.pytree import first_difference, flatten_from_user
+from xlamini.core.pytree import first_difference, flatten_from_user, keystr, tree_flatten_with_path
 from xlamini.core.tangents import is_differentiable
-from xlamini.core.tracer import Tracer
-from xlamini.staging.call.higher_order import chosen, inverse, merged
+from xlamini.core.tracer import Tracer, aval_of, is_usable, state
+from xlamini.runtime.to_device import ArrayImpl
+from xlamini.staging.call.higher_order import Values, chosen, inverse, merged
 from xlamini.staging.run.program_cache import apply
 from xlamini.staging.trace.arguments import ArgNames, avals_of, check_callable, check_values, name_of
 from xlamini.staging.trace.tracing import Trace, rebuilt, trace
+
+_MAX_OBJECTS = 1000
+"""How many objects are searched for tracers."""
 
 
 def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Callable[..., Any], list[Any]]:
@@ -50,7 +63,7 @@ def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Callab
     return converted, values
 
 
-def _checked(fun: Callable[..., Any], in_tree: Any, args: Sequence[Any], traced: Trace, count: int) -> list[Any]:
+def _checked(fun: Callable[..., Any], in_tree: Any, args: Values, traced: Trace, count: int) -> list[Any]:
     """The leaves of the arguments; TypeError unless they are of the types of the example's."""
     leaves, tree = flatten_from_user((tuple(args), {}))
     if tree != in_tree:
@@ -65,7 +78,83 @@ def _checked(fun: Callable[..., Any], in_tree: Any, args: Sequence[Any], traced:
         if (found.shape, found.dtype) != (wanted.shape, wanted.dtype):
             raise TypeError(
                 f"closure_convert: the argument {traced.names[i]!r} of the converted {name_of(fun)} is "
-                f"{found.str_short(short_dtypes=False)}, but in example_args {wanted.str_short(short_dtypes=False)}; "
+                f"{found.str_long()}, but in example_args {wanted.str_long()}; "
                 "convert the function for arguments of this type"
             )
     return leaves
+
+
+# --- the values that rules close over
+
+
+def closed_over(*things: Any) -> list[Tracer]:
+    """The tracers that functions and containers hold, those of traces that have not ended."""
+    found: dict[Any, Tracer] = {}
+    seen: set[int] = set()
+    waiting = list(things)
+    while waiting and len(seen) < _MAX_OBJECTS:
+        thing = waiting.pop()
+        if type(thing) is Tracer:
+            if is_usable(thing):
+                found[thing.variable] = thing
+        elif id(thing) not in seen:
+            seen.add(id(thing))
+            waiting.extend(_held_by(thing))
+    return list(found.values())
+
+
+def _held_by(thing: Any) -> list[Any]:
+    """The elements or attributes of an object; for a function its defaults and closure."""
+    match thing:
+        case str() | bytes() | np.ndarray() | ArrayImpl() | type() | ModuleType():
+            return []
+        case tuple() | list() | set() | frozenset():
+            return list(thing)
+        case dict():
+            return list(thing.values())
+        case MethodType():
+            return [thing.__self__, thing.__func__]
+        case functools.partial():
+            return [thing.func, thing.args, thing.keywords]
+    held = list(getattr(thing, "__dict__", {}).values())
+    if isinstance(thing, FunctionType):
+        held += [thing.__defaults__, thing.__kwdefaults__, *(value for _, value in _named_cells(thing))]
+    return held
+
+
+def _named_cells(fun: Any) -> list[tuple[str, Any]]:
+    """The names and values of the variables that a function closes over."""
+    found = []
+    names = getattr(getattr(fun, "__code__", None), "co_freevars", ())
+    for name, cell in zip(names, getattr(fun, "__closure__", None) or (), strict=False):
+        try:
+            found.append((name, cell.cell_contents))
+        except ValueError:  # not assigned yet
+            continue
+    return found
+
+
+def current(tracer: Tracer) -> Any:
+    """The tracer, or its value in the program into which its own is being rewritten."""
+    assert state.builder is not None
+    return tracer if tracer.builder.is_tracing() else state.builder.stand_in(tracer)
+
+
+def stand_for(closed: Values, operands: Values) -> None:
+    """In the trace of a rule, use these operands for the variables that the rule closes over."""
+    assert state.builder is not None
+    state.builder.environment = dict(zip(closed, operands, strict=True))
+
+
+def captured_names(fun: Any, captured: Values) -> tuple[str, ...]:
+    """The name of each value that a function captured, as the user wrote it."""
+    cells = _named_cells(inspect.unwrap(fun))
+    return tuple(_name_in(cells, x) for x in captured)
+
+
+def _name_in(cells: Sequence[tuple[str, Any]], value: Any) -> str:
+    for name, held in cells:
+        for path, leaf in tree_flatten_with_path(held)[0]:
+            if leaf is value or (type(leaf) is type(value) is Tracer and leaf.variable is value.variable):
+                return repr(name + keystr(path))
+    return f"a value of type {aval_of(value).str_long()}"

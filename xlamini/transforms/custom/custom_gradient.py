@@ -2,21 +2,20 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
-from xlamini.core.jaxpr import Jaxpr, close_over
-from xlamini.core.pytree import flatten_from_user, register_pytree_node, unflatten
+from xlamini.core.jaxpr import close_over
+from xlamini.core.pytree import flatten_from_user, unflatten
+from xlamini.core.pytree.nodes import Partial
 from xlamini.core.tangents import is_differentiable
-from xlamini.core.tracer import aval_of, build
+from xlamini.core.tracer import build
 from xlamini.interpreters.evaluate import evaluate
-from xlamini.staging.call.higher_order import given, nonzero_of, with_none
-from xlamini.staging.trace.arguments import ArgNames, check_callable, name_of
+from xlamini.staging.call.higher_order import chosen, given, inverse, merged, nonzero_of, with_none
+from xlamini.staging.trace.arguments import check_callable, name_of
 from xlamini.transforms.custom.custom_vjp import custom_vjp
-from xlamini.transforms.custom.rule_checks import RuleName, explaining
+from xlamini.transforms.custom.rule_contract import CallTypes, Contract, types_of
 from xlamini.transforms.custom.symbolic_zero import zero_tangent
-from xlamini.transforms.custom.user_vjp import Signature
-from xlamini.transforms.custom.vjp_checks import checked_cotangents
 
 
 def custom_gradient(fun: Callable[..., Any]) -> custom_vjp:
@@ -40,9 +39,9 @@ def custom_gradient(fun: Callable[..., Any]) -> custom_vjp:
 
     def fwd(*args: Any) -> tuple[Any, Any]:
         out, pull = _pair(fun, fun(*args))
-        return out, _traced(pull, _signature(fun, args, out))
+        return out, _traced(pull, types_of(fun, args, out))
 
-    def bwd(pull: Pull, ct: Any) -> Any:
+    def bwd(pull: Partial, ct: Any) -> Any:
         return pull(ct)
 
     fwd.__wrapped__ = bwd.__wrapped__ = fun  # type: ignore[attr-defined]
@@ -61,45 +60,22 @@ def _pair(fun: Callable[..., Any], result: Any) -> tuple[Any, Any]:
     )
 
 
-def _signature(fun: Callable[..., Any], args: Sequence[Any], out: Any) -> Signature:
-    (leaves, in_tree), (outs, out_tree) = flatten_from_user((tuple(args), {})), flatten_from_user(out)
-    avals, out_avals = tuple(map(aval_of, leaves)), tuple(map(aval_of, outs))
-    return Signature(name_of(fun), in_tree, avals, out_tree, out_avals, ArgNames(fun, in_tree))
-
-
-class Pull:
-    """A user's pullback as a jaxpr of (values it captured, cotangents): a pytree of these values.
-
-    It returns the cotangents of the arguments marked in `nonzero`.
-    """
-
-    def __init__(self, captured: Sequence[Any], jaxpr: Jaxpr, nonzero: Sequence[bool], call: Signature):
-        self.captured, self.jaxpr, self.nonzero, self.call = captured, jaxpr, nonzero, call
-
-    def __call__(self, ct: Any) -> Any:
-        slopes = [x for x in flatten_from_user(ct)[0] if is_differentiable(aval_of(x))]
-        found = evaluate(self.jaxpr, [*self.captured, *slopes])
-        return unflatten(self.call.in_tree, with_none(self.nonzero, found))[0]
-
-
-register_pytree_node(
-    Pull, lambda p: (p.captured, (p.jaxpr, p.nonzero, p.call)), lambda of, captured: Pull(captured, *of)
-)
-
-
-def _traced(pull: Callable[..., Any], call: Signature) -> Pull:
-    """The user's pullback, checked."""
-    name = RuleName("custom_gradient", pull, call.name)
+def _traced(pull: Callable[..., Any], call: CallTypes) -> Partial:
+    """The user's pullback, checked and traced, as a pytree of the values that it captured."""
+    contract, differentiable = Contract("custom_gradient", pull, call), list(map(is_differentiable, call.out_avals))
     found: list[Any] = []
 
     def flat(*slopes: Any) -> list[Any]:
-        rest = iter(slopes)
-        cts = [next(rest) if is_differentiable(a) else zero_tangent(a, False) for a in call.out_avals]
-        result = pull(unflatten(call.out_tree, cts))
-        every = checked_cotangents(name, call, result if isinstance(result, tuple | list) else (result,))
-        found.extend(every)
-        return given(every)
+        zeros = [zero_tangent(a, False) for a in chosen(call.out_avals, inverse(differentiable))]
+        result = pull(unflatten(call.out_tree, merged(differentiable, slopes, zeros)))
+        found.extend(contract.bwd(result if isinstance(result, tuple | list) else (result,)))
+        return given(found)
 
-    with explaining(name):
-        jaxpr, captured = build(flat, [a for a in call.out_avals if is_differentiable(a)], name_of(pull))
-    return Pull(captured, close_over(jaxpr), nonzero_of(found), call)
+    def pulled(*operands: Any) -> tuple[Any, ...]:
+        *captured, ct = operands
+        slopes = chosen(flatten_from_user(ct)[0], differentiable)
+        return call.args(with_none(nonzero_of(found), evaluate(close_over(jaxpr), [*captured, *slopes])))
+
+    with contract.explaining():
+        jaxpr, captured = build(flat, chosen(call.out_avals, differentiable), name_of(pull))
+    return Partial(pulled, *captured)

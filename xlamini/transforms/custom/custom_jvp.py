@@ -1,4 +1,4 @@
-"""custom_jvp: a function with a derivative that the user writes, in forward mode; reverse mode is its transpose."""
+"""custom_jvp: a function with a forward-mode derivative that the user writes, and its primitive."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -13,24 +13,23 @@ from xlamini.core.tracer import aval_of
 from xlamini.interpreters.batch import batch
 from xlamini.primitives.convert import convert
 from xlamini.primitives.elementwise import add_any
+from xlamini.staging.call.higher_order import Dims, Values
 from xlamini.staging.trace.arguments import check_callable, name_of
 from xlamini.staging.trace.static_args import Names, Numbers
-from xlamini.transforms.custom.closures import captured_names
-from xlamini.transforms.custom.customized import CustomCall, Customized
-from xlamini.transforms.custom.jvp_rule import JvpRule
-from xlamini.transforms.custom.rule_checks import RuleName, checked_tree, checked_types
-from xlamini.transforms.custom.ruled_call import RuledCall, check_captured
+from xlamini.transforms.custom.custom_call import RuledCall
+from xlamini.transforms.custom.custom_function import CustomFunction, TracedCall
+from xlamini.transforms.custom.jvp_rule import BatchedJvp, JvpRule, UserJvp
+from xlamini.transforms.custom.rule_contract import Contract, types_of
 from xlamini.transforms.custom.symbolic_zero import SymbolicZero, zero_tangent
-from xlamini.transforms.custom.user_jvp import UserJvp
 
 
-class custom_jvp(Customized):
+class custom_jvp(CustomFunction):
     """A function whose derivative is given by a rule, set with `defjvp` or `defjvps`. A decorator.
 
     The positional arguments in `nondiff_argnums` (or named in `nondiff_argnames`) are passed to Python as they are:
     functions, options. All others are arrays, numbers, or containers of them. Keyword arguments are put in their
-    places; keyword-only ones have none, which is a TypeError. Values that the function closes over are held for
-    constants: taking a derivative in one is an error.
+    places; keyword-only ones have none, which is a TypeError. Values that the function closes over are constants:
+    taking a derivative in one is an error.
 
     >>> @custom_jvp
     ... def f(x, y):
@@ -54,7 +53,7 @@ class custom_jvp(Customized):
         """Set the rule `jvp(primals, tangents) -> (output, tangent of the output)`; returns it. A decorator.
 
         The arguments in `nondiff_argnums` come before the two tuples. The rule must be linear in the tangents. A
-        tangent has the type of its primal, float0 if that is not a float; one that is zero for sure is an array of
+        tangent has the type of its primal, float0 if that is not a float; one that is symbolically zero is an array of
         zeros, or with `symbolic_zeros` a `SymbolicZero`. The rule is traced and checked when a derivative is first
         taken: TypeError unless it returns a pair, both of the structure, shapes and dtypes of the function's output.
         """
@@ -89,14 +88,15 @@ class custom_jvp(Customized):
     def _rules(self) -> list[Any]:
         return [] if self.jvp is None else [self.jvp]
 
-    def _staged(self, call: CustomCall) -> list[Any]:
+    def _bind(self, call: TracedCall) -> list[Any]:
         assert self.jvp is not None
+        contract = Contract(self.what, self.jvp, call.site.types)
         return custom_jvp_call_p.bind(
             *call.operands,
-            name=call.name,
+            name=call.site.types.name,
             call_jaxpr=call.jaxpr,
-            jvp=UserJvp(self.what, self.jvp, self.symbolic_zeros, call),
-            captured=captured_names(self.fun, call.traced.captured),
+            jvp=UserJvp(contract, self.symbolic_zeros, call.site),
+            captured=call.captured,
             symbolic_zeros=self.symbolic_zeros,
         )
 
@@ -105,28 +105,28 @@ edge_methods(custom_jvp)
 
 
 class CustomJVPCall(RuledCall):
-    """A call whose derivative is what the user's rule says; the rule does not see what the function captured."""
+    """A call whose derivative is given by the user's rule; its operands are those after the captured values."""
 
     name = "custom_jvp_call"
     called = "call_jaxpr"
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, jvp: JvpRule, **params: Any) -> Any:
-        start = check_captured("custom_jvp", tangents, params["captured"], params["name"])
+    def jvp(self, primals: Values, tangents: Values, *, jvp: JvpRule, **params: Any) -> Any:
+        start = self.num_captured(tangents, params)
         return jvp.pushed(primals[start:], tangents[start:])
 
     def batch(
-        self, axis: Axis, operands: Sequence[Any], dims: Sequence[int | None], *, jvp: JvpRule, **params: Any
+        self, axis: Axis, operands: Values, dims: Dims, *, jvp: JvpRule, **params: Any
     ) -> Any:
         # A tangent may be batched where its output is not, so what has one is batched; all at dimension 0.
         jaxpr = params["call_jaxpr"]
         _, found = batch(jaxpr, axis, tuple(dims))
         force = tuple(d is not None or is_differentiable(a) for d, a in zip(found, jaxpr.out_avals, strict=True))
         batched, out_dims = batch(jaxpr, axis, tuple(dims), force)
-        rule = jvp.batched(axis, dims[len(params["captured"]) :], force)
+        rule = BatchedJvp(jvp, axis, dims[len(params["captured"]) :], force)
         return self.bind(*operands, **{**params, "call_jaxpr": batched, "jvp": rule}), out_dims
 
-    def linearize(self, primals: Sequence[Any], tangents: Sequence[Any], *, jvp: JvpRule, **params: Any) -> Any:
-        start = check_captured("custom_jvp", tangents, params["captured"], params["name"])
+    def linearize(self, primals: Values, tangents: Values, *, jvp: JvpRule, **params: Any) -> Any:
+        start = self.num_captured(tangents, params)
         return jvp.linearized(primals[start:], tangents[start:])
 
 
@@ -140,27 +140,19 @@ def _sum_of_rules(fun: custom_jvp, rules: Sequence[Callable[..., Any] | None]) -
     """The rule that adds up what the rules of single arguments give; it takes symbolic zeros."""
     name = name_of(fun.fun)
 
-    def jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+    def jvp(primals: Values, tangents: Values) -> tuple[Any, Any]:
         _check_count(name, len(rules), len(primals))
         out = fun(*primals)
-        leaves, tree = flatten(out)
-        total: list[Any] = [SymbolicZero.from_primal_value(x) for x in leaves]
+        types = types_of(fun.fun, primals, out)
+        total: list[Any] = [SymbolicZero(tangent_aval(a)) for a in types.out_avals]
         for rule, tangent in zip(rules, tangents, strict=True):
             if rule is not None and not all(isinstance(t, SymbolicZero) for t in flatten(tangent)[0]):
-                slopes = _slopes(RuleName("custom_jvp", rule, name), tree, leaves, rule(_dense(tangent), out, *primals))
-                total = list(map(_added, total, slopes))
-        return out, unflatten(tree, total)
+                slope = rule(_dense(tangent), out, *primals)
+                total = list(map(_added, total, Contract("custom_jvp", rule, types).tangents(slope)))
+        return out, unflatten(types.out_tree, total)
 
     jvp.__wrapped__ = next((r for r in rules if r is not None), fun.fun)  # type: ignore[attr-defined]
     return jvp
-
-
-def _slopes(rule: RuleName, tree: Any, leaves: Sequence[Any], slope: Any) -> list[Any]:
-    """What the rule of one argument returned, checked and flat."""
-    wanted = [tangent_aval(aval_of(x)) for x in leaves]
-    slopes = checked_tree(rule, "tangent output", slope, tree)
-    checked_types(rule, "tangent output", slopes, tree, wanted, "the tangent of the output there")
-    return slopes
 
 
 def _added(total: Any, slope: Any) -> Any:

@@ -1,21 +1,31 @@
-"""custom_vjp: a function with a derivative, for reverse mode, that the user writes."""
+"""custom_vjp: a function with a reverse-mode derivative that the user writes, and its primitive."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from xlamini.core.api_boundary import edge_methods
-from xlamini.staging.trace.arguments import check_callable
+from xlamini.core.jaxpr import Jaxpr, close_over
+from xlamini.core.primitive import Axis
+from xlamini.core.tracer import aval_of, build
+from xlamini.interpreters.batch import batch
+from xlamini.interpreters.dce import dce
+from xlamini.interpreters.evaluate import evaluate
+from xlamini.interpreters.partial_eval import partial_eval
+from xlamini.staging.call.call import Call, jit_p
+from xlamini.staging.call.call_rules import Run
+from xlamini.staging.call.higher_order import Dims, Values, given, nonzero_of, with_zeros
+from xlamini.staging.trace.arguments import check_callable, name_of
 from xlamini.staging.trace.static_args import Names, Numbers
-from xlamini.transforms.custom.closures import captured_names
-from xlamini.transforms.custom.custom_vjp_call import custom_vjp_call_p
-from xlamini.transforms.custom.customized import CustomCall, Customized
-from xlamini.transforms.custom.user_jvp import UserJvp
-from xlamini.transforms.custom.user_vjp import UserForward, UserRules
-from xlamini.transforms.custom.vjp_rules import BackwardName
+from xlamini.transforms.custom.custom_call import RuledCall, closes_over, with_unread
+from xlamini.transforms.custom.custom_function import CustomFunction, TracedCall
+from xlamini.transforms.custom.jvp_rule import BatchedJvp, UserJvp
+from xlamini.transforms.custom.linear_map import linear_map
+from xlamini.transforms.custom.rule_contract import Contract
+from xlamini.transforms.custom.vjp_rule import BatchedForward, Forward, UserForward, VjpRules
 
 
-class custom_vjp(Customized):
+class custom_vjp(CustomFunction):
     """A function whose reverse-mode derivative is given by rules, set with `defvjp`. A decorator.
 
     The positional arguments in `nondiff_argnums` (or named in `nondiff_argnames`) are passed to Python as they are:
@@ -36,7 +46,7 @@ class custom_vjp(Customized):
 
     def __init__(self, fun: Callable[..., Any], nondiff_argnums: Numbers = (), nondiff_argnames: Names = ()):
         super().__init__(fun, nondiff_argnums, nondiff_argnames)
-        self._vjp: UserRules | None = None
+        self._vjp: VjpRules | None = None
         self._jvp: Callable[..., Any] | None = None
         self._jvp_zeros = False
 
@@ -53,12 +63,12 @@ class custom_vjp(Customized):
         arguments in `nondiff_argnums` first, and returns a tuple with one entry for each of the others: a cotangent of
         its structure, shapes and dtypes, or None for zeros. Both are traced and checked when a derivative is first
         taken. With `symbolic_zeros` fwd gets objects with the fields `value` and `perturbed` in place of its
-        arguments' leaves, and cotangents that are zero for sure come to bwd as `SymbolicZero`. With `optimize_remat`
+        arguments' leaves, and symbolically zero cotangents come to bwd as `SymbolicZero`. With `optimize_remat`
         `checkpoint` runs the function itself, not fwd, where no residuals are kept.
         """
         check_callable("custom_vjp: defvjp", fwd)
         check_callable("custom_vjp: defvjp", bwd)
-        self._vjp = UserRules(fwd, bwd, symbolic_zeros, optimize_remat)
+        self._vjp = VjpRules(fwd, bwd, symbolic_zeros, optimize_remat)
 
     def defjvp(self, jvp: Callable[..., tuple[Any, Any]], symbolic_zeros: bool = False) -> Callable[..., Any]:
         """Set a rule for forward mode, `jvp(primals, tangents) -> (output, tangent of the output)`, as in `custom_jvp`.
@@ -79,16 +89,16 @@ class custom_vjp(Customized):
     def _rules(self) -> list[Any]:
         return [rule for rule in (self._vjp, self._jvp) if rule is not None]
 
-    def _staged(self, call: CustomCall) -> list[Any]:
-        vjp = None if self._vjp is None else self._vjp._replace(fixed=call.fixed)
+    def _bind(self, call: TracedCall) -> list[Any]:
+        vjp, types = self._vjp, call.site.types
+        contract = None if self._jvp is None else Contract(self.what, self._jvp, types)
         return custom_vjp_call_p.bind(
             *call.operands,
-            name=call.name,
+            name=types.name,
             call_jaxpr=call.jaxpr,
-            fwd=None if vjp is None else UserForward(vjp, call),
-            bwd=None if vjp is None else BackwardName(vjp.bwd),
-            jvp=None if self._jvp is None else UserJvp(self.what, self._jvp, self._jvp_zeros, call),
-            captured=captured_names(self.fun, call.traced.captured),
+            fwd=None if vjp is None else UserForward(vjp, call.site),
+            jvp=None if contract is None else UserJvp(contract, self._jvp_zeros, call.site),
+            captured=call.captured,
             num_closed=len(call.closed),
             symbolic_zeros=vjp is not None and vjp.symbolic_zeros,
             optimize_remat=vjp is not None and vjp.optimize_remat,
@@ -96,3 +106,118 @@ class custom_vjp(Customized):
 
 
 edge_methods(custom_vjp)
+
+
+class CustomVJPCall(RuledCall):
+    """A call whose derivative is given by the user's rules.
+
+    Its operands are the values that the function captured, named in `captured`, then `num_closed` values that its rules
+    close over, then the arguments. `fwd` or `jvp` is None where there is no such rule.
+    """
+
+    name = "custom_vjp_call"
+    called = "call_jaxpr"
+    hidden = ("captured", "jvp", "num_closed", "optimize_remat")
+
+    def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
+        """By the rule for forward mode; without one, by a linear map that can only be transposed."""
+        if params["jvp"] is None:
+            return self.linearize(primals, tangents, **params)
+        start = self.num_captured(tangents, params)
+        return params["jvp"].pushed(primals[start:], tangents[start:])
+
+    def batch(
+        self, axis: Axis, operands: Values, dims: Dims, *, call_jaxpr: Jaxpr, **params: Any
+    ) -> Any:
+        batched, out_dims = batch(call_jaxpr, axis, tuple(dims), (True,) * len(call_jaxpr.outvars))
+        rule_dims = tuple(dims[len(params["captured"]) :])
+        fwd = params["fwd"] and BatchedForward(params["fwd"], axis, rule_dims)
+        jvp = params["jvp"] and BatchedJvp(params["jvp"], axis, rule_dims)
+        return self.bind(*operands, **{**params, "call_jaxpr": batched, "fwd": fwd, "jvp": jvp}), out_dims
+
+    def linearize(self, primals: Values, tangents: Values, **params: Any) -> Any:
+        start = self.num_captured(tangents, params)
+        if params["fwd"] is None:
+            return params["jvp"].linearized(primals[start:], tangents[start:])
+        end, out_avals = start + params["num_closed"], params["call_jaxpr"].out_avals
+        perturbed = nonzero_of(tangents[end:])
+        if not any(perturbed):
+            return self.bind(*primals, **params), with_zeros(out_avals, [False] * len(out_avals), ())
+        forward = params["fwd"].traced(perturbed)
+        _check_closed(forward, tangents[start:end], params["name"])
+        if params["optimize_remat"]:
+            results = _bind_remat_opt(forward, lambda *xs: self.bind(*xs, **params), primals, start)
+        else:
+            results = evaluate(forward.jaxpr, primals[start:])
+        outs, residuals = results[: forward.count], results[forward.count :]
+        return outs, linear_map(forward.backward, residuals, tangents[end:], out_avals)
+
+    def shown_params(self, params: dict[str, Any]) -> dict[str, Any]:
+        return super().shown_params({**params, "bwd": params["fwd"] and name_of(params["fwd"].bwd)})
+
+
+custom_vjp_call_p = CustomVJPCall()
+
+
+def _check_closed(forward: Forward, tangents: Values, name: str) -> None:
+    """An error if the outputs depend on a value that fwd closes over and that is being differentiated."""
+    moving = given(tangents)
+    if not moving:
+        return
+    unknown = (*nonzero_of(tangents), *(False,) * (len(forward.jaxpr.invars) - len(tangents)))
+    # not dce: the call of a custom_vjp function in fwd has what its rules close over as operands, read or not
+    if any(partial_eval(forward.jaxpr, unknown).unknown_out[: forward.count]):
+        raise closes_over(custom_vjp_call_p, f"the fwd rule of {name}", f"a value of type {moving[0].aval.str_long()}")
+
+
+# --- optimize_remat
+
+
+class RematOpt(Call):
+    """A call of `jaxpr`, a fwd rule, which dead-code elimination replaces by `primal`, the function itself.
+
+    Both take the same operands, and `primal` returns the first results of `jaxpr`. Under `checkpoint` the forward pass
+    keeps no residuals; so it runs the function, which may be a kernel that is fast because it makes none.
+    """
+
+    name = "remat_opt"
+    shares_names = False
+
+    def batch(
+        self, axis: Axis, operands: Values, dims: Dims, *, jaxpr: Jaxpr, **params: Any
+    ) -> Any:
+        batched, out_dims = batch(jaxpr, axis, tuple(dims), (True,) * len(jaxpr.outvars))
+        primal, _ = batch(params["primal"], axis, tuple(dims), (True,) * len(params["primal"].outvars))
+        return self.bind(*operands, **{**params, "jaxpr": batched, "primal": primal}), out_dims
+
+    def dce(self, used: Sequence[bool], params: dict[str, Any]) -> Any:
+        count = len(params["primal"].outvars)
+        if any(used[count:]):
+            return None
+        primal, used_inputs = dce(params["primal"], tuple(used[:count]))
+        return list(used_inputs), list(used), {**params, "jaxpr": primal, "primal": primal}
+
+    def with_captured(self, operands: Values, params: dict[str, Any]) -> Any:
+        jaxpr, primal = params["jaxpr"], params["primal"]
+        first, second = ([v.aval for v in each.constvars] for each in (jaxpr, primal))
+        closed = {
+            "jaxpr": with_unread(close_over(jaxpr), len(first), second),
+            "primal": with_unread(close_over(primal), 0, first),
+        }
+        return [*jaxpr.consts, *primal.consts, *operands], {**params, **closed}
+
+    def run(self, params: dict[str, Any]) -> Run:
+        """Derivatives are those of a call of `jaxpr` alone."""
+        return jit_p.run({"name": params["name"]})
+
+
+remat_opt_p = RematOpt()
+
+
+def _bind_remat_opt(
+    forward: Forward, call: Callable[..., list[Any]], operands: Values, start: int
+) -> list[Any]:
+    """The outputs and residuals of a forward rule of `operands[start:]`, or of `call(*operands)` its outputs."""
+    avals, name = [aval_of(x) for x in operands], forward.jaxpr.name
+    jaxpr, (primal, _) = with_unread(forward.jaxpr, 0, avals[:start]), build(call, avals, name)
+    return remat_opt_p.bind(*operands, jaxpr=jaxpr, primal=primal, name=name)

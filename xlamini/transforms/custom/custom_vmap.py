@@ -1,4 +1,4 @@
-"""custom_vmap: a function with a batching rule that the user writes."""
+"""custom_vmap: a function with a batching rule that the user writes, and its primitive; sequential_vmap."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -7,20 +7,22 @@ from typing import Any
 from xlamini.core.api_boundary import edge_methods
 from xlamini.core.jaxpr import Jaxpr
 from xlamini.core.primitive import Axis
-from xlamini.core.pytree import structure, treedef_children, unflatten
+from xlamini.core.pytree import flatten, structure, tree_map, unflatten
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.jvp import jvp
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.staging.call.call_rules import linearized, pushed
-from xlamini.staging.call.higher_order import chosen, given, nonzero_of
+from xlamini.staging.call.higher_order import Dims, Values, chosen, given, inverse, merged, nonzero_of
 from xlamini.staging.trace.arguments import check_callable
-from xlamini.transforms.custom.closures import captured_names
-from xlamini.transforms.custom.customized import CustomCall, Customized
-from xlamini.transforms.custom.ruled_call import RuledCall
-from xlamini.transforms.custom.vmap_rule import Further, PushedVmap, UserVmap, VmapRule
+from xlamini.transforms.control_flow.map import map as map_loop
+from xlamini.transforms.custom.closure_convert import captured_names
+from xlamini.transforms.custom.custom_call import RuledCall
+from xlamini.transforms.custom.custom_function import CustomFunction, TracedCall
+from xlamini.transforms.custom.rule_contract import Contract
+from xlamini.transforms.custom.vmap_rule import JvpOfVmap, UserVmap, VmapRule
 
 
-class custom_vmap(Customized):
+class custom_vmap(CustomFunction):
     """A function whose batching is given by a rule, set with `def_vmap`. A decorator.
 
     Forward mode keeps the rule, for the tangents too; reverse mode is that of the function itself, without it.
@@ -57,17 +59,16 @@ class custom_vmap(Customized):
     def _rules(self) -> list[Any]:
         return [] if self.vmap_rule is None else [self.vmap_rule]
 
-    def _staged(self, call: CustomCall) -> list[Any]:
+    def _bind(self, call: TracedCall) -> list[Any]:
         assert self.vmap_rule is not None
-        captured, closed = call.traced.captured, call.closed
-        hidden = [0] * (len(captured) + len(closed))
+        types = call.site.types
         return custom_vmap_call_p.bind(
             *call.operands,
             call=call.jaxpr,
-            captured=(*captured_names(self.fun, captured), *captured_names(self.vmap_rule, closed)),
-            in_tree=structure((hidden, unflatten(call.in_tree, call.leaves)[0])),
-            out_tree=call.traced.out_tree,
-            rule=UserVmap(self.vmap_rule, call),
+            captured=(*call.captured, *captured_names(self.vmap_rule, call.closed)),
+            in_tree=structure(types.args(call.leaves)),
+            out_tree=types.out_tree,
+            rule=UserVmap(Contract(self.what, self.vmap_rule, types, ValueError), call.site),
         )
 
 
@@ -77,63 +78,79 @@ edge_methods(custom_vmap)
 class CustomVmapCall(RuledCall):
     """A call that is batched by the user's rule.
 
-    The first operands are values that the function and its rule captured, named in `captured`.
+    The first operands are the values that the function captured and those that its rule closes over, all of them named
+    in `captured`. The tree of the others is `in_tree`.
     """
 
     name = "custom_vmap_call"
     called = "call"
 
     def jvp(
-        self, primals: Sequence[Any], tangents: Sequence[Any], *, call: Jaxpr, rule: VmapRule, **params: Any
+        self, primals: Values, tangents: Values, *, call: Jaxpr, rule: VmapRule, **params: Any
     ) -> Any:
-        """The call of the function with its tangents, batched by the user's rule with its tangents."""
-        nonzero = nonzero_of(tangents)
-        if any(nonzero[: len(params["captured"])]):  # the rule knows no tangents of these
+        """The call of the function with its tangents, batched by the derivative of the user's rule."""
+        nonzero, captured = nonzero_of(tangents), params["captured"]
+        if any(nonzero[: len(captured)]):  # the rule is not differentiated in these
             return pushed(evaluate, call, primals, tangents)
         _, nonzero_out = jvp(call, nonzero)
+        inputs = unflatten(params["in_tree"], primals[len(captured) :])
         both = {
-            "in_tree": _with_tangents(params["in_tree"], given(tangents)),
+            "in_tree": structure((inputs, given(tangents))),
             "out_tree": structure((unflatten(params["out_tree"], call.outvars), chosen(call.outvars, nonzero_out))),
-            "rule": PushedVmap(rule, nonzero, nonzero_out),
+            "rule": JvpOfVmap(rule, nonzero[len(captured) - rule.num_closed :], nonzero_out),
         }
         return pushed(lambda jaxpr, xs: self.bind(*xs, **{**params, **both, "call": jaxpr}), call, primals, tangents)
 
     def batch(
-        self, axis: Axis, operands: Sequence[Any], dims: Sequence[int | None], *, rule: VmapRule, **params: Any
+        self, axis: Axis, operands: Values, dims: Dims, *, rule: VmapRule, **params: Any
     ) -> Any:
-        _check_captured(dims, rule, params["captured"])
-        mapped = tuple(d is not None for d in dims)
-        ruled = rule.traced(axis, mapped)
-        outs = evaluate(ruled.jaxpr, with_batch_first(operands, dims, axis.size, mapped))
-        return outs, [0 if b else None for b in ruled.out_batched]
+        mapped, captured = tuple(d is not None for d in dims), params["captured"]
+        _check_captured(mapped, rule, captured)
+        start = len(captured) - rule.num_closed
+        jaxpr, out_batched = rule.traced(axis, mapped[start:])
+        outs = evaluate(jaxpr, with_batch_first(operands[start:], dims[start:], axis.size, mapped[start:]))
+        return outs, [0 if b else None for b in out_batched]
 
-    def linearize(self, primals: Sequence[Any], tangents: Sequence[Any], *, call: Jaxpr, **params: Any) -> Any:
+    def linearize(self, primals: Values, tangents: Values, *, call: Jaxpr, **params: Any) -> Any:
         return linearized(evaluate, call, primals, tangents)
 
-    def with_captured(self, operands: Sequence[Any], params: dict[str, Any]) -> Any:
-        further, (hidden, inputs) = params["call"].consts, treedef_children(params["in_tree"])
-        every, closed = super().with_captured(operands, params)
-        changed = {
-            "in_tree": structure(([0] * len(further) + unflatten(hidden, range(hidden.num_leaves)), inputs)),
-            "rule": Further(params["rule"], [v.aval for v in params["call"].constvars]),
-        }
-        return every, {**closed, **changed}
+    def shown_params(self, params: dict[str, Any]) -> dict[str, Any]:
+        """With `in_tree` as in JAX: of the captured values too."""
+        in_tree = params["in_tree"]
+        whole = [0] * len(params["captured"]), unflatten(in_tree, range(in_tree.num_leaves))
+        return super().shown_params({**params, "in_tree": structure(whole)})
 
 
 custom_vmap_call_p = CustomVmapCall()
 
 
-def _with_tangents(in_tree: Any, tangents: Sequence[Any]) -> Any:
-    """The tree of (captured values, inputs) with tangents among the inputs."""
-    captured, inputs = (unflatten(tree, range(tree.num_leaves)) for tree in treedef_children(in_tree))
-    return structure((captured, (inputs, list(tangents))))
-
-
-def _check_captured(dims: Sequence[int | None], rule: VmapRule, captured: Sequence[str]) -> None:
+def _check_captured(mapped: Sequence[bool], rule: VmapRule, captured: Sequence[str]) -> None:
     """ValueError if a value that the function or its rule closes over is mapped."""
-    mapped = chosen(captured, [d is not None for d in dims[: len(captured)]])
-    if mapped:
+    wrong = chosen(captured, mapped[: len(captured)])
+    if wrong:
         raise ValueError(
-            f"custom_vmap: {rule.name.of}, or its rule, closes over {mapped[0]}, which is mapped, but the rule says "
-            "what to do with mapped arguments alone; make the value an argument"
+            f"custom_vmap: {rule.contract.call.name}, or its rule, closes over {wrong[0]}, which is mapped, but the "
+            "rule says what to do with mapped arguments alone; make the value an argument"
         )
+
+
+def sequential_vmap(f: Callable[..., Any]) -> custom_vmap:
+    """A function like `f` that vmap runs on one example after the other, in a loop; for what cannot be batched.
+
+    >>> xlamini.vmap(sequential_vmap(lambda x, y: x + y), in_axes=(0, None))(xlamini.numpy.ones(3), 1.0)
+    Array([2., 2., 2.], dtype=float32)
+    """
+    mapped = custom_vmap(f)
+
+    @mapped.def_vmap
+    def rule(axis_size: int, in_batched: Values, *args: Any) -> tuple[Any, Any]:
+        leaves, tree = flatten(args)
+        marks = flatten(tuple(in_batched))[0]
+
+        def of_one(examples: Values) -> Any:
+            return mapped(*unflatten(tree, merged(marks, examples, chosen(leaves, inverse(marks)))))
+
+        out = map_loop(of_one, chosen(leaves, marks))
+        return out, tree_map(lambda _: True, out)
+
+    return mapped

@@ -1,8 +1,8 @@
-"""Rules for forward mode that a user wrote, as jaxprs.
+"""Rules for forward mode as jaxprs.
 
     (primals, nonzero tangents)  ->  (outputs, nonzero tangents of outputs)
 
-A rule is traced when a derivative is first asked for; for a batched call its jaxpr is batched.
+The user's rule is traced when a derivative is first taken; the rule of a batched call is its batched jaxpr.
 """
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from xlamini.core import config
 from xlamini.core.jaxpr import Jaxpr
 from xlamini.core.named_axes import axes_here, named_axis
 from xlamini.core.primitive import Axis
-from xlamini.core.structure import RewriteRule
 from xlamini.core.tracer import Tracer, build
 from xlamini.interpreters.batch import batch
 from xlamini.interpreters.evaluate import evaluate
@@ -21,99 +20,143 @@ from xlamini.interpreters.partial_eval import partial_eval
 from xlamini.primitives.convert import convert
 from xlamini.primitives.slice import index_in_dim
 from xlamini.staging.call.call_rules import in_halves
-from xlamini.staging.call.higher_order import Mask, given, nonzero_of, with_zeros
-from xlamini.staging.trace.arguments import name_of
-from xlamini.transforms.custom.rule_checks import RuleName
+from xlamini.staging.call.higher_order import (
+    Dims,
+    Mask,
+    Values,
+    chosen,
+    given,
+    inverse,
+    merged,
+    nonzero_of,
+    tangents_of,
+    with_zeros,
+)
+from xlamini.transforms.custom.call_site import CallSite, CustomRule
+from xlamini.transforms.custom.rule_contract import Contract
+from xlamini.transforms.custom.rule_finite_differences import check_jvp_rule
+from xlamini.transforms.custom.symbolic_zero import zero_tangent
+
+Outputs = tuple[list[Any], list[Any]]
 
 
-class Pushed(NamedTuple):
-    """A rule as a jaxpr, and which outputs have a tangent."""
+class Jvp(NamedTuple):
+    """A rule as a jaxpr, and which outputs have a nonzero tangent."""
 
     jaxpr: Jaxpr
     nonzero_out: Mask
 
 
-class JvpRule(RewriteRule):
-    """A rule for forward mode. `traced(nonzero)` gives its jaxpr for tangents of the marked operands."""
+class JvpRule(CustomRule):
+    """The param `jvp` of a call."""
 
-    name: RuleName
+    def __init__(self, contract: Contract) -> None:
+        self.contract = contract
+        self._memo: dict[Any, Jvp] = {}
 
-    def __init__(self) -> None:
-        self._known: dict[Any, Pushed] = {}
-
-    def traced(self, nonzero: Mask) -> Pushed:
+    def traced(self, nonzero: Mask) -> Jvp:
+        """The rule for tangents of the operands in `nonzero`."""
         key = nonzero, config.trace_context_key(), axes_here()
-        found = self._known.get(key)
-        if found is None:
-            found = self._traced(nonzero)
-            if not any(type(x) is Tracer for x in found.jaxpr.consts):
-                self._known[key] = found
-        return found
+        rule = self._memo.get(key)
+        if rule is None:
+            rule = self._traced(nonzero)
+            if not any(type(x) is Tracer for x in rule.jaxpr.consts):
+                self._memo[key] = rule
+        return rule
 
-    def _traced(self, nonzero: Mask) -> Pushed:
+    def _traced(self, nonzero: Mask) -> Jvp:
         raise NotImplementedError
 
-    def pushed(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    def pushed(self, primals: Values, tangents: Values) -> Outputs:
         """The outputs and their tangents."""
         jaxpr, nonzero_out = self.traced(nonzero_of(tangents))
         flat = evaluate(jaxpr, _typed(jaxpr, [*primals, *given(tangents)]))
-        count = len(nonzero_out)
-        return flat[:count], with_zeros(jaxpr.out_avals[:count], nonzero_out, flat[count:])
+        return _outputs(jaxpr, nonzero_out, flat)
 
-    def linearized(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-        """The same under a `TangentBuilder`; ValueError if an output depends on a tangent."""
+    def linearized(self, primals: Values, tangents: Values) -> Outputs:
+        """The outputs and tangents under a `TangentBuilder`; ValueError if an output depends on a tangent."""
         jaxpr, nonzero_out = self.traced(nonzero_of(tangents))
         count, slopes = len(nonzero_out), given(tangents)
         unknown = (False,) * len(primals) + (True,) * len(slopes)
         force = (False,) * count + (True,) * sum(nonzero_out)
-        self._check_known(partial_eval(jaxpr, unknown, force).unknown_out[:count])
-        flat = in_halves(evaluate, jaxpr, unknown, _typed(jaxpr, [*primals, *slopes]), force)
-        return flat[:count], with_zeros(jaxpr.out_avals[:count], nonzero_out, flat[count:])
-
-    def _check_known(self, unknown: Sequence[bool]) -> None:
-        if any(unknown):
+        if any(partial_eval(jaxpr, unknown, force).unknown_out[:count]):
             raise ValueError(
-                f"{self.name}: the primal output that it returns depends on a tangent, so that reverse mode cannot "
+                f"{self.contract}: the primal output that it returns depends on a tangent, so that reverse mode cannot "
                 "compute it; compute it from the primals alone"
             )
-
-    def batched(self, axis: Axis, dims: Sequence[int | None], out_batched: Mask | None = None) -> BatchedJvp:
-        """The rule of the batched function; outputs (those in `out_batched`) and tangents have the batch at 0."""
-        return BatchedJvp(self, axis, tuple(dims), out_batched)
-
-    def __repr__(self) -> str:
-        return name_of(self.name.rule)
+        flat = in_halves(evaluate, jaxpr, unknown, _typed(jaxpr, [*primals, *slopes]), force)
+        return _outputs(jaxpr, nonzero_out, flat)
 
 
-def _typed(jaxpr: Jaxpr, operands: Sequence[Any]) -> list[Any]:
+def _outputs(jaxpr: Jaxpr, nonzero_out: Mask, flat: Values) -> Outputs:
+    count = len(nonzero_out)
+    return list(flat[:count]), with_zeros(jaxpr.out_avals[:count], nonzero_out, flat[count:])
+
+
+def _typed(jaxpr: Jaxpr, operands: Values) -> list[Any]:
     """Operands with the weak types of the jaxpr's inputs."""
     return [convert(x, v.aval.dtype, v.aval.weak_type) for x, v in zip(operands, jaxpr.invars, strict=True)]
 
 
+class UserJvp(JvpRule):
+    """The user's rule at one call. Its operands are the values it closes over, then the call's arguments."""
+
+    def __init__(self, contract: Contract, symbolic_zeros: bool, site: CallSite):
+        super().__init__(contract)
+        self.symbolic_zeros, self.site = symbolic_zeros, site
+
+    def _traced(self, nonzero: Mask) -> Jvp:
+        site, contract, nonzero_out = self.site, self.contract, []
+        count = len(site.types.in_avals)
+
+        def flat(closed: Values, inputs: Values) -> list[Any]:
+            primals, tangents = inputs[:count], self._tangents(nonzero, inputs[count:])
+            result = contract.rule(*site.before(site.types.args(primals), site.types.args(tangents)))
+            outs, out_tangents = contract.jvp(result)
+            nonzero_out.extend(t is not None for t in out_tangents)
+            return [*outs, *(t for t in out_tangents if t is not None)]
+
+        avals, names = [*site.avals, *tangents_of(site.avals, nonzero)], site.names(contract)
+        names += [f"tangent of {name}" for name in chosen(names, nonzero)]
+        jaxpr = site.trace(contract, flat, avals, site.concrete(), names)
+        if site.debugged is not None:
+            check_jvp_rule(contract, site, jaxpr, nonzero, tuple(nonzero_out))
+        return Jvp(jaxpr, tuple(nonzero_out))
+
+    def _tangents(self, nonzero: Mask, tangents: Values) -> list[Any]:
+        """A tangent for every argument; those of what the rule closes over are not passed to it."""
+        first = len(self.site.closed)
+        marks = nonzero[first:]
+        zeros = [zero_tangent(a, self.symbolic_zeros) for a in chosen(self.site.types.in_avals, inverse(marks))]
+        return merged(marks, tangents[sum(nonzero[:first]) :], zeros)
+
+
 class BatchedJvp(JvpRule):
-    """The rule for operands with batch dimensions at `dims`; a tangent has its own where its primal has it."""
+    """The rule for operands with batch dimensions `dims`; a tangent has the batch dimension of its primal.
 
-    def __init__(self, rule: JvpRule, axis: Axis, dims: Sequence[int | None], out_batched: Mask | None):
-        super().__init__()
-        self.rule, self.axis, self.dims, self.name = rule, axis, tuple(dims), rule.name
-        self.out_batched = out_batched
+    Outputs in `out_batched` (None: all) and all tangents have their batch dimension at 0.
+    """
 
-    def _traced(self, nonzero: Mask) -> Pushed:
+    def __init__(self, rule: JvpRule, axis: Axis, dims: Dims, out_batched: Mask | None = None):
+        super().__init__(rule.contract)
+        self.rule, self.axis, self.dims, self.out_batched = rule, axis, tuple(dims), out_batched
+
+    def _traced(self, nonzero: Mask) -> Jvp:
         with named_axis(self.axis):
             single, nonzero_out = self.rule.traced(nonzero)
-        dims = (*self.dims, *(d for d, nz in zip(self.dims, nonzero, strict=True) if nz))
+        dims = (*self.dims, *chosen(self.dims, nonzero))
         count = len(nonzero_out)
         force = (*(self.out_batched or (True,) * count), *(True,) * sum(nonzero_out))
-        batched, found = batch(single, self.axis, dims, force)
-        wrong = [d is not None and not f for d, f in zip(found, force, strict=True)]
-        return Pushed(_with_first(batched, wrong, found) if any(wrong) else batched, nonzero_out)
+        batched, out_dims = batch(single, self.axis, dims, force)
+        shared = [d is not None and not f for d, f in zip(out_dims, force, strict=True)]
+        return Jvp(_first_examples(batched, shared, out_dims) if any(shared) else batched, nonzero_out)
 
 
-def _with_first(jaxpr: Jaxpr, places: Sequence[bool], dims: Sequence[int | None]) -> Jaxpr:
-    """The jaxpr with the first example of outputs that are the same for all examples, though computed for each."""
+def _first_examples(jaxpr: Jaxpr, shared: Sequence[bool], dims: Dims) -> Jaxpr:
+    """The jaxpr with one example of the outputs in `shared`, which are equal for all, though computed for each."""
 
     def flat(*operands: Any) -> list[Any]:
         outs = evaluate(jaxpr, operands)
-        return [index_in_dim(x, 0, d or 0, False) if p else x for x, p, d in zip(outs, places, dims, strict=True)]
+        return [index_in_dim(x, 0, d or 0, False) if s else x for x, s, d in zip(outs, shared, dims, strict=True)]
 
     return build(flat, jaxpr.in_avals, jaxpr.name)[0]

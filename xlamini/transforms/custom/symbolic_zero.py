@@ -1,4 +1,4 @@
-"""Zeros that are known: what rules get, and may return, for tangents and cotangents that are zero for sure."""
+"""Symbolic zeros: what rules get, and may return, for tangents and cotangents that are zero by construction."""
 from __future__ import annotations
 
 from typing import Any
@@ -15,7 +15,7 @@ from xlamini.staging.trace.tracing import rebuilt
 
 
 class SymbolicZero:
-    """A tangent or cotangent that is zero for sure. Rules with `symbolic_zeros=True` are given it, and may return it.
+    """A tangent or cotangent that is symbolically zero, for rules with `symbolic_zeros=True`, which may return it too.
 
     >>> SymbolicZero.from_primal_value(xlamini.numpy.ones(3)).shape
     (3,)

@@ -134,7 +134,8 @@ def _checked_cotangents(rule: Rule, out_ct: Any) -> list[Any]:
         if not _fits(found, due):
             path = keystr(tree_flatten_with_path(out_ct)[0][i][0])
             raise ShapeError(
-                f"vjp: the cotangent{path} is {_text(found)}, but the output of {rule.fun_name} there is {_text(aval)}"
+                f"vjp: the cotangent{path} is {found.str_long()}, but the output of {rule.fun_name} there is "
+                f"{aval.str_long()}"
                 + ("; they must be of one type" if due is aval else ", so that it must be float0 or an integer")
             )
         dense = ct if found.dtype == due.dtype else convert(ct, due.dtype)
@@ -148,10 +149,6 @@ def _fits(found: ShapedArray, due: ShapedArray) -> bool:
         return found.shape == due.shape
     wider = found.weak_type and (found.dtype.kind != "c" or due.dtype.kind == "c")
     return found.dtype == due.dtype or wider
-
-
-def _text(aval: ShapedArray) -> str:
-    return aval.str_short(short_dtypes=False)
 
 
 def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Sequence[Any] = ()) -> Callable[..., Any]:
@@ -193,8 +190,8 @@ def _cotangents_of_linear(traced: Trace, fun_name: str, out_ct: Any) -> list[Any
     for i, (ct, wanted) in enumerate(zip(avals, traced.jaxpr.out_avals, strict=True)):
         if (ct.shape, ct.dtype) != (wanted.shape, wanted.dtype):
             raise TypeError(
-                f"linear_transpose: {_CotangentNames(out_ct)[i]} is {_text(ct)}, but that output is {_text(wanted)} "
-                f"for {fun_name}; they must be of one type"
+                f"linear_transpose: {_CotangentNames(out_ct)[i]} is {ct.str_long()}, but that output is "
+                f"{wanted.str_long()} for {fun_name}; they must be of one type"
             )
     return cts
 

@@ -13,6 +13,8 @@ from xlamini.transforms.export.artifact import CALLING_CONVENTION, Exported
 from xlamini.transforms.export.safety import DisabledSafetyCheck
 
 LEAST_CONVENTION = 9
+minimum_supported_calling_convention_version = LEAST_CONVENTION
+maximum_supported_calling_convention_version = CALLING_CONVENTION
 """The oldest calling convention that can be called."""
 
 _FIELDS = "name xlamini convention in_avals out_avals in_tree out_tree names platforms checks kept sizes"

@@ -142,6 +142,9 @@ def _uniform(guards: Sequence[bool]) -> bool | Mask:
     return tuple(guards) if len(set(guards)) == 2 else all(guards)
 
 
+remat = checkpoint
+
+
 class Checkpoint(Call):
     """A call that keeps no residuals of its inside, but for those that its policy lets be saved.
 

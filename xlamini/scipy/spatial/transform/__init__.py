@@ -1,3 +1,5 @@
 """Rotations in three dimensions, under the names of `jax.scipy.spatial.transform`."""
-from xlamini.scipy.spatial.transform.rotation import Rotation as Rotation
-from xlamini.scipy.spatial.transform.slerp import Slerp as Slerp
+
+from xlamini.core.stubs import attach_stub as _attach_stub
+
+__getattr__, __dir__, __all__ = _attach_stub(__name__)

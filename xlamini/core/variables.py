@@ -1,0 +1,45 @@
+"""Environment variables `XLAMINI_…`: warnings of values that no flag can have, and of names that nothing reads.
+
+Such a variable is ignored, so that a slip in a shell's configuration stops neither a program nor the doctor that is to
+diagnose it.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+
+PREFIX = "XLAMINI_"
+
+ignored: list[str] = []
+"""The variables that this process ignores, with the reason."""
+
+# Read by `distributed.initialize` and by the benchmarks; all others are flags.
+_NOT_FLAGS = ("COORDINATOR_ADDRESS", "NUM_PROCESSES", "PROCESS_ID", "BENCH_JAX_PYTHON")
+
+
+def warn_of_value(variable: str, text: str, accepted: str, default: object) -> None:
+    """Warn of a value that a flag cannot have, and say which ones it can, and that it has its default."""
+    _ignore(f"environment variable {variable}={text!r} is ignored, and {default!r} is used: it takes {accepted}")
+
+
+def warn_of_names(environment: Iterable[str], flags: Iterable[str]) -> None:
+    """Warn of each variable that begins with XLAMINI_ and that nothing reads, with the nearest name."""
+    names = [*map(str.upper, flags), *_NOT_FLAGS]
+    for variable in sorted(v for v in environment if v.startswith(PREFIX)):
+        name = variable.removeprefix(PREFIX)
+        if name not in names:
+            _ignore(f"environment variable {variable} is ignored: there is no such flag{near(name, names, PREFIX)}")
+
+
+def near(word: object, words: Iterable[str], prefix: str = "") -> str:
+    """The end of a message about a wrong word: which of the right `words` may be meant."""
+    import difflib
+
+    close = difflib.get_close_matches(str(word), list(words), n=2)
+    return f"; did you mean {' or '.join(prefix + word for word in close)}?" if close else ""
+
+
+def _ignore(text: str) -> None:
+    ignored.append(text)
+    warnings.warn(text, UserWarning, stacklevel=3)

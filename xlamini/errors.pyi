@@ -1,0 +1,13 @@
+# The public names, for type checkers and for Python, which reads this file at import (core/stubs.py).
+from xlamini.core.errors import (
+    CallbackError as CallbackError, ConcretizationTypeError as ConcretizationTypeError,
+    DeletedArrayError as DeletedArrayError, DeviceNotHereError as DeviceNotHereError, JAXIndexError as JAXIndexError,
+    JaxprError as JaxprError, JaxprTypeError as JaxprTypeError, JaxRuntimeError as JaxRuntimeError,
+    JAXTypeError as JAXTypeError, KeyReuseError as KeyReuseError, LoadError as LoadError, MissingRule as MissingRule,
+    NonConcreteBooleanIndexError as NonConcreteBooleanIndexError, PlatformError as PlatformError,
+    ProcessError as ProcessError, ShapeError as ShapeError, ShardingError as ShardingError,
+    ShardingTypeError as ShardingTypeError, TargetError as TargetError,
+    TracerArrayConversionError as TracerArrayConversionError, TracerBoolConversionError as TracerBoolConversionError,
+    TracerIntegerConversionError as TracerIntegerConversionError, TypePromotionError as TypePromotionError,
+    UnexpectedTracerError as UnexpectedTracerError,
+)

@@ -1,0 +1,129 @@
+"""A call of a custom function as its rules see it: types, fixed arguments, and the values that the rules close over."""
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from xlamini.core import config
+from xlamini.core.jaxpr import Jaxpr
+from xlamini.core.structure import RewriteRule
+from xlamini.core.tracer import Tracer, build, state
+from xlamini.staging.call.higher_order import Avals, Values
+from xlamini.staging.trace.arguments import name_of
+from xlamini.staging.trace.tracing import Trace
+from xlamini.transforms.custom.closure_convert import current, stand_for
+from xlamini.transforms.custom.rule_contract import CallTypes, Contract
+
+
+class CustomRule(RewriteRule):
+    """A user's rule as a param of an equation; its batched form, or a part of it, has the same contract."""
+
+    contract: Contract
+
+    def __repr__(self) -> str:
+        return name_of(self.contract.rule)
+
+
+class Operands(list[Any]):
+    """The operands of a call, which live as long as the outermost trace."""
+
+    __slots__ = ("__weakref__",)
+
+
+class CallSite:
+    """What the rules of one call are traced for.
+
+    The operands of a rule are the values it closes over, identified by their variables (`closed`), and then the call's
+    arguments. The operands themselves are held weakly, since a program in a cache holds its rules.
+    """
+
+    def __init__(
+        self,
+        types: CallTypes,
+        fixed: Sequence[tuple[int, Any]],
+        closed: Sequence[Tracer],
+        leaves: Values,
+        traced: Trace,
+    ):
+        self.types, self.fixed = types, tuple(fixed)
+        self.closed: tuple[Any, ...] = tuple(x.variable for x in closed)
+        self.avals = (*(x.aval for x in closed), *types.in_avals)
+        self.debugged = traced if config.debug_custom_rules.value else None
+        """The function, if the flag asks to compare its rules with finite differences."""
+        self.rewritten = [getattr(current(x), "variable", None) for x in closed]
+        """The variables of the values closed over in the program that the call is traced into."""
+        self._operands = _concrete_operands([*closed, *leaves])
+
+    def __eq__(self, other: object) -> bool:
+        """Whether rules traced for both are equal; fixed arguments compare by identity, as not all can be hashed."""
+        return self is other or (
+            type(other) is CallSite
+            and self.concrete() is other.concrete() is None
+            and self.closed == other.closed
+            and [(i, id(x)) for i, x in self.fixed] == [(i, id(x)) for i, x in other.fixed]
+            and self.types == other.types
+        )
+
+    def concrete(self) -> list[Any] | None:
+        """The operands, if Python control flow in a rule may read their values; None once their trace is over."""
+        return None if self._operands is None else self._operands()
+
+    def full_args(self, leaves: Values) -> list[Any]:
+        """All arguments of the call: those with these leaves, and the fixed ones at their positions."""
+        return with_fixed(self.fixed, self.types.args(leaves))
+
+    def before(self, *args: Any) -> list[Any]:
+        """The arguments of a rule to which the fixed ones come first."""
+        return [*(value for _, value in self.fixed), *args]
+
+    def names(self, contract: Contract) -> list[str]:
+        """How errors name the operands."""
+        return [*[f"a value that {name_of(contract.rule)} closes over"] * len(self.closed), *self.types.names]
+
+    def trace(
+        self,
+        contract: Contract,
+        fun: Callable[[Values, Values], list[Any]],
+        avals: Avals,
+        values: Values | None = None,
+        names: Sequence[str] | None = None,
+        further: str = "",
+    ) -> Jaxpr:
+        """`fun(values closed over, other inputs)` as a jaxpr, of inputs of these types, for the rule of `contract`.
+
+        Python control flow may read `values`, those of the first inputs.
+        """
+        count = len(self.closed)
+        padded = None if values is None else [*values, *[None] * (len(avals) - len(values))]
+
+        def flat(*inputs: Any) -> list[Any]:
+            stand_for(self.closed, inputs[:count])
+            return fun(inputs[:count], inputs[count:])
+
+        with contract.explaining(further):
+            return build(flat, avals, name_of(contract.rule), names, padded)[0]
+
+
+def with_fixed(fixed: Sequence[tuple[int, Any]], others: Values) -> list[Any]:
+    """All arguments of a call: the fixed ones inserted at their positions among the others."""
+    full = list(others)
+    for position, value in fixed:
+        full.insert(position, value)
+    return full
+
+
+def is_concrete(operands: Values) -> bool:
+    """Whether Python may read the values of these operands, as it may in a gradient outside of jit."""
+    return all(type(x) is not Tracer or x.builder.known for x in operands)
+
+
+def _concrete_operands(operands: Values) -> weakref.ref[Operands] | None:
+    builder = state.builder
+    if builder is None or not is_concrete(operands):
+        return None
+    while builder.parent is not None:
+        builder = builder.parent
+    held = Operands(operands)
+    builder.memo[id(held)] = held
+    return weakref.ref(held)

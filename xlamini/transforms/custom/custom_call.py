@@ -1,0 +1,78 @@
+"""The base of the primitives of functions with rules: calls, of which some transformations are what a rule says.
+
+Without such a transformation a call is inlined. The first operands are the values that the function captured, named in
+the param `captured`.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from xlamini.core.avals import ShapedArray
+from xlamini.core.errors import UnexpectedTracerError
+from xlamini.core.jaxpr import Jaxpr, Var, close_over
+from xlamini.interpreters.evaluate import evaluate
+from xlamini.interpreters.partial_eval import partial_eval
+from xlamini.staging.call.call_rules import in_halves, transposed
+from xlamini.staging.call.higher_order import Avals, HigherOrder, Values, chosen, nonzero_of
+from xlamini.transforms.custom.closure_convert import captured_names
+
+
+class RuledCall(HigherOrder):
+    """A call with rules. A subclass says in `called` which param is the function's jaxpr."""
+
+    called: str  # type: ignore[override]
+    hidden: tuple[str, ...] = ("captured",)
+    """The params that are not shown."""
+
+    def shape_rule(self, *avals: ShapedArray, **params: Any) -> list[ShapedArray]:
+        return params[self.called].out_avals
+
+    def transpose(self, cts: Values, *operands: Any, **params: Any) -> list[Any]:
+        """The transpose of the function itself, since a rule gives derivatives, not transposes."""
+        return transposed(evaluate, params[self.called], cts, operands)
+
+    def lower(self, ctx: Any, *operands: Any, **params: Any) -> Any:
+        jaxpr = params[self.called]
+        write = ctx.call if ctx.is_kept() else ctx.body
+        return write(jaxpr, operands, jaxpr.name)
+
+    def partial_eval(self, unknown: Sequence[bool], operands: Values, **params: Any) -> Any:
+        """Drops the rules where that makes some outputs known, as in the derivative of a rule."""
+        jaxpr = params[self.called]
+        if all(partial_eval(jaxpr, tuple(unknown)).unknown_out):
+            return self.bind(*operands, **params)
+        return in_halves(evaluate, jaxpr, unknown, operands)
+
+    def num_captured(self, tangents: Values, params: dict[str, Any]) -> int:
+        """How many values the function captured; an error if one of them is being differentiated."""
+        captured = params["captured"]
+        moving = chosen(captured, nonzero_of(tangents[: len(captured)]))
+        if moving:
+            raise closes_over(self, params["name"], moving[0])
+        return len(captured)
+
+    def with_captured(self, operands: Values, params: dict[str, Any]) -> Any:
+        jaxpr = params[self.called]
+        captured = (*captured_names(None, jaxpr.consts), *params["captured"])
+        return [*jaxpr.consts, *operands], {**params, self.called: close_over(jaxpr), "captured": captured}
+
+    def shown_params(self, params: dict[str, Any]) -> dict[str, Any]:
+        names = sorted(params.keys() - self.hidden, key=lambda name: (name != "name", name))
+        return {name: params[name] for name in names}
+
+
+def with_unread(jaxpr: Jaxpr, position: int, avals: Avals) -> Jaxpr:
+    """The jaxpr with further inputs at this position, which it does not read."""
+    if not avals:
+        return jaxpr
+    return jaxpr.replace(invars=[*jaxpr.invars[:position], *map(Var, avals), *jaxpr.invars[position:]])
+
+
+def closes_over(call: RuledCall, fun: str, value: str) -> UnexpectedTracerError:
+    """The error for a derivative in a value that no rule has as an argument."""
+    return UnexpectedTracerError(
+        f"{call.name.removesuffix('_call')}: {fun} closes over {value}, which is being differentiated, but rules give "
+        "derivatives in the arguments alone; make the value an argument (xlamini.closure_convert finds such values), "
+        "or hold it fixed with lax.stop_gradient"
+    )

@@ -1,0 +1,129 @@
+"""The base of custom_jvp, custom_vjp and custom_vmap: a function with rules of the user's own.
+
+While something is traced a call is one equation, with the function as a jaxpr and the rules as params. A rule is traced
+when it is first needed, since it often calls the function itself. Without a trace a call is a plain Python call.
+"""
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, NamedTuple
+
+from xlamini.core.api_boundary import edge_methods
+from xlamini.core.jaxpr import Jaxpr
+from xlamini.core.pytree import flatten_from_user
+from xlamini.core.tracer import Tracer, state
+from xlamini.staging.call.higher_order import Values
+from xlamini.staging.trace.arguments import ArgNames, avals_of, check_callable, check_values, name_of
+from xlamini.staging.trace.static_args import Names, Numbers, Selected
+from xlamini.staging.trace.tracing import Trace, rebuilt, trace
+from xlamini.transforms.custom.call_site import CallSite, is_concrete, with_fixed
+from xlamini.transforms.custom.closure_convert import captured_names, closed_over
+from xlamini.transforms.custom.custom_call import with_unread
+from xlamini.transforms.custom.rule_contract import CallTypes
+
+
+class TracedCall(NamedTuple):
+    """One call, traced: the leaves of its arguments, and the tracers `closed` that its rules close over."""
+
+    fun: Callable[..., Any]
+    leaves: list[Any]
+    traced: Trace
+    closed: Sequence[Tracer]
+    site: CallSite
+
+    @property
+    def operands(self) -> list[Any]:
+        """The values that the function captured, those that its rules close over, the arguments."""
+        return [*self.traced.captured, *self.closed, *self.leaves]
+
+    @property
+    def captured(self) -> tuple[str, ...]:
+        """The names of the values that the function captured."""
+        return captured_names(self.fun, self.traced.captured)
+
+    @property
+    def jaxpr(self) -> Jaxpr:
+        """The function as a jaxpr of the operands; it does not read what the rules close over."""
+        return with_unread(self.traced.jaxpr, len(self.traced.captured), [x.aval for x in self.closed])
+
+
+class CustomFunction:
+    """A function whose calls are equations with rules. A subclass binds the equation, in `_bind`."""
+
+    what: ClassVar[str]
+    setter: ClassVar[str]
+    """How a rule is set, for the error that there is none."""
+    instead: ClassVar[str] = ", or list it in nondiff_argnums"
+    """What to do with an argument that is no array."""
+
+    def __init__(self, fun: Callable[..., Any], nondiff_argnums: Numbers = (), nondiff_argnames: Names = ()):
+        check_callable(self.what, fun)
+        functools.update_wrapper(self, fun)
+        self.fun = fun
+        self.nondiff_argnums = Selected("nondiff", fun, nondiff_argnums, nondiff_argnames, self.what).nums
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        name, rules = name_of(self.fun), self._rules()
+        if not rules:
+            raise AttributeError(
+                f"{self.what}: {name} has no rule yet; set one before it is called, with {name}.{self.setter}"
+            )
+        positional = self._positional(name, args, kwargs)
+        if state.builder is None:
+            return self.fun(*positional)
+        call = self._traced(positional, rules)
+        return rebuilt(call.traced.out_tree, self._bind(call))
+
+    def _rules(self) -> list[Any]:
+        """The rules that the user has set."""
+        raise NotImplementedError
+
+    def _bind(self, call: TracedCall) -> list[Any]:
+        """The call as an equation of the program being traced."""
+        raise NotImplementedError
+
+    @functools.cached_property
+    def _signature(self) -> inspect.Signature | None:
+        try:
+            return inspect.signature(self.fun)
+        except (TypeError, ValueError):
+            return None
+
+    def _positional(self, name: str, args: Values, kwargs: dict[str, Any]) -> Values:
+        """All arguments by position, with defaults; TypeError for one that cannot be passed so."""
+        if self._signature is None:
+            if kwargs:
+                raise TypeError(f"{self.what}: {name} tells no signature; pass {next(iter(kwargs))!r} by position")
+            return args
+        try:
+            bound = self._signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{self.what}: {name}: {error}") from None
+        bound.apply_defaults()
+        if bound.kwargs:
+            raise TypeError(
+                f"{self.what}: {name} has the keyword-only argument {next(iter(bound.kwargs))!r}, but rules take all "
+                "arguments by position; make it a positional one"
+            )
+        return bound.args
+
+    def _traced(self, args: Values, rules: Values) -> TracedCall:
+        """The function traced for these arguments; those at `nondiff_argnums` are passed to it as they are."""
+        fun, name = self.fun, name_of(self.fun)
+        taken = sorted({n % len(args) if n < 0 else n for n in self.nondiff_argnums})
+        fixed = [(i, args[i]) for i in taken if i < len(args)]
+        positions = [i for i in range(len(args)) if i not in taken]
+        leaves, in_tree = flatten_from_user((tuple(args[i] for i in positions), {}))
+        names = ArgNames(fun, in_tree, positions)
+        avals = tuple(avals_of(leaves, names, name, self.instead))
+        check_values(leaves, names, name)
+        values = leaves if is_concrete(leaves) else None
+        traced = trace(lambda *others: fun(*with_fixed(fixed, others)), in_tree, avals, values, names, name)
+        types = CallTypes(name, in_tree, avals, traced.out_tree, tuple(traced.jaxpr.out_avals), names)
+        closed = closed_over(*rules, fixed)
+        return TracedCall(fun, leaves, traced, closed, CallSite(types, fixed, closed, leaves, traced))
+
+
+edge_methods(CustomFunction)

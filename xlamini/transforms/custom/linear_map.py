@@ -1,0 +1,146 @@
+"""The derivative of a custom_vjp function as a linear map that only its transpose, the rule bwd, defines.
+
+    custom_lin: (residuals, tangents) -> tangents of the outputs
+"""
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import repeat
+from typing import Any, NoReturn
+
+from xlamini.core.avals import ShapedArray
+from xlamini.core.jaxpr import close_over
+from xlamini.core.primitive import Axis, Primitive
+from xlamini.core.tangents import is_differentiable, tangent_aval
+from xlamini.core.tracer import aval_of
+from xlamini.interpreters.batch import batched_aval
+from xlamini.interpreters.evaluate import evaluate
+from xlamini.primitives.collectives.reductions import psum_p
+from xlamini.primitives.collectives.varying import varying_along
+from xlamini.primitives.tangent_ops import instantiated
+from xlamini.staging.call.higher_order import (
+    Avals,
+    Dims,
+    Mask,
+    Values,
+    chosen,
+    given,
+    inverse,
+    merged,
+    nonzero_of,
+    with_none,
+    with_zeros,
+)
+from xlamini.transforms.custom.rule_contract import Contract
+from xlamini.transforms.custom.vjp_rule import Backward, BackwardRule, BatchedBackward
+
+
+def linear_map(
+    bwd: BackwardRule, residuals: Values, tangents: Values, out_avals: Avals
+) -> list[Any]:
+    """The tangents of the outputs."""
+    differentiable = [is_differentiable(a) for a in out_avals]
+    if not bwd.symbolic_zeros:
+        # Traced now, while the tracers that it closes over can be captured.
+        jaxpr, nonzero = bwd.traced((True,) * sum(differentiable))
+        residuals = [*jaxpr.consts, *residuals]
+        bwd = TracedBackward(bwd.contract, Backward(close_over(jaxpr), nonzero))
+    outs = custom_lin_p.bind(
+        *residuals,
+        *given(tangents),
+        bwd=bwd,
+        in_zeros=inverse(nonzero_of(tangents)),
+        num_res=len(residuals),
+        out_avals=tuple(map(tangent_aval, chosen(out_avals, differentiable))),
+    )
+    return with_zeros(out_avals, differentiable, outs)
+
+
+class TracedBackward(BackwardRule):
+    """A backward rule as a jaxpr, for cotangents of all outputs; the values it captured are the first residuals."""
+
+    def __init__(self, contract: Contract, backward: Backward):
+        self.contract, self.backward = contract, backward
+
+    def traced(self, nonzero: Mask) -> Backward:
+        return self.backward
+
+
+class NoForwardMode(BackwardRule):
+    """The rule of the derivative of a linear map of which only the transpose is given: an error once it is used."""
+
+    def __init__(self, contract: Contract):
+        self.contract = contract
+
+    def traced(self, nonzero: Mask) -> Backward:
+        raise _no_forward_mode(self, "")
+
+
+class CustomLin(Primitive):
+    """A linear map of the operands after the first `num_res`, given by its transpose `bwd`.
+
+    `in_zeros` marks the arguments without tangent; `out_avals` are the types of the tangents that come out.
+    """
+
+    name = "custom_lin"
+    multiple_results = True
+    pure = False
+    casts = True  # a tangent that devices share stays shared, so that its cotangent is summed over them
+    lacks: Mapping[str, str] = {"lower": "only its transpose is known"}
+
+    def shape_rule(self, *avals: ShapedArray, out_avals: Avals, **params: Any) -> list[ShapedArray]:
+        return list(out_avals)
+
+    def varying(self, vma: frozenset[Any], params: dict[str, Any]) -> None:
+        return None
+
+    def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
+        """Defers the error until the tangent is used."""
+        moving = given(tangents)
+        deferred = {"bwd": NoForwardMode(params["bwd"].contract), "num_res": 0, "in_zeros": (False,) * len(moving)}
+        return self.bind(*primals, **params), self.bind(*moving, **{**params, **deferred})
+
+    def transpose(
+        self, cts: Values, *operands: Any, bwd: BackwardRule, in_zeros: Mask, num_res: int, **params: Any
+    ) -> list[Any]:
+        out_cts = list(cts) if bwd.symbolic_zeros else list(map(instantiated, cts))
+        jaxpr, nonzero = bwd.traced(nonzero_of(out_cts))
+        in_cts = with_none(nonzero, evaluate(jaxpr, [*operands[:num_res], *given(out_cts)]))
+        moving = chosen(in_cts, inverse(in_zeros))
+        return [None] * num_res + [_summed(ct, x) for ct, x in zip(moving, operands[num_res:], strict=True)]
+
+    def batch(self, axis: Axis, operands: Values, dims: Dims, **params: Any) -> Any:
+        count = params["num_res"]
+        arg_dims = tuple(merged(params["in_zeros"], repeat(0), dims[count:]))
+        bwd = BatchedBackward(params["bwd"], axis, tuple(dims[:count]), arg_dims)
+        out_avals = tuple(batched_aval(a, axis, 0) for a in params["out_avals"])
+        outs = self.bind(*operands, **{**params, "bwd": bwd, "out_avals": out_avals})
+        return outs, [0] * len(outs)
+
+    def lower(self, ctx: Any, *operands: Any, bwd: BackwardRule, **params: Any) -> NoReturn:
+        source = ctx.eqn.provenance.source
+        raise _no_forward_mode(bwd, f", called at {source}," if source else "")
+
+    def shown_params(self, params: dict[str, Any]) -> dict[str, Any]:
+        shown = {**params, "in_zeros": list(params["in_zeros"]), "symbolic_zeros": params["bwd"].symbolic_zeros}
+        return {k: v for k, v in sorted(shown.items()) if k != "out_avals"}
+
+
+def _summed(ct: Any, x: Any) -> Any:
+    """The cotangent of an operand that devices share: the sum of those that the rule gave on each device."""
+    if ct is None:
+        return None
+    more = aval_of(ct).vma - x.aval.vma
+    total = psum_p.bind(ct, axes=tuple(sorted(more, key=str)), axis_index_groups=None) if more else ct
+    return varying_along(total, x.aval.vma)
+
+
+def _no_forward_mode(bwd: BackwardRule, where: str) -> TypeError:
+    return TypeError(
+        f"custom_vjp: forward mode (jvp, jacfwd, linearize) does not apply to the function whose backward rule is "
+        f"{bwd!r}{where} as that rule is all that is known of its derivative; add a rule for forward mode with "
+        ".defjvp(rule), or write the function with custom_jvp, which serves both modes"
+    )
+
+
+custom_lin_p = CustomLin()

@@ -1,0 +1,212 @@
+"""The rules fwd and bwd of a custom_vjp function as jaxprs.
+
+    forward:  arguments                                     ->  (outputs, residuals)
+    backward: (residuals, nonzero cotangents of outputs)    ->  nonzero cotangents of arguments
+
+The user's functions are traced on single examples when a derivative is first taken; the rule of a batched call is their
+batched jaxpr. The values that the rules close over are arguments in front of the call's own, and the first residuals.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from operator import is_
+from typing import Any, NamedTuple
+
+from xlamini.core.jaxpr import Jaxpr
+from xlamini.core.named_axes import named_axis
+from xlamini.core.primitive import Axis
+from xlamini.core.pytree import unflatten
+from xlamini.core.tangents import is_differentiable
+from xlamini.core.tracer import aval_of, build
+from xlamini.interpreters.batch import batch
+from xlamini.interpreters.evaluate import evaluate
+from xlamini.primitives.batch_ops import move_batch_dim
+from xlamini.primitives.shape import sum_over
+from xlamini.staging.call.higher_order import Mask, Values, chosen, given, inverse, merged, nonzero_of
+from xlamini.transforms.custom.call_site import CallSite, CustomRule
+from xlamini.transforms.custom.rule_contract import Contract, FwdResult
+from xlamini.transforms.custom.rule_finite_differences import check_vjp_rules
+from xlamini.transforms.custom.symbolic_zero import CustomVJPPrimal, zero_tangent
+
+OTHERWISE = ", and return it from fwd among the residuals"
+
+
+class Forward(NamedTuple):
+    """A forward rule as a jaxpr, which returns `count` outputs and then the residuals, and the rule for these."""
+
+    jaxpr: Jaxpr
+    count: int
+    backward: BackwardRule
+
+
+class Backward(NamedTuple):
+    """A backward rule as a jaxpr, which returns the cotangents of the arguments in `nonzero`; the others are zero."""
+
+    jaxpr: Jaxpr
+    nonzero: Mask
+
+
+class ForwardRule(CustomRule):
+    """The param `fwd` of a call."""
+
+    bwd: Callable[..., Any]
+    """The user's backward rule."""
+
+    def traced(self, perturbed: Mask) -> Forward:
+        """The rule for derivatives in the arguments in `perturbed`."""
+        raise NotImplementedError
+
+
+class BackwardRule(CustomRule):
+    """The param `bwd` of a linear map (linear_map.py)."""
+
+    symbolic_zeros = False
+
+    def traced(self, nonzero: Mask) -> Backward:
+        """The rule for cotangents of those differentiable outputs that `nonzero` marks."""
+        raise NotImplementedError
+
+
+class VjpRules(NamedTuple):
+    """The arguments of `defvjp`."""
+
+    fwd: Callable[..., Any]
+    bwd: Callable[..., Any]
+    symbolic_zeros: bool
+    optimize_remat: bool
+
+
+class UserForward(ForwardRule):
+    """The user's fwd at one call."""
+
+    def __init__(self, rules: VjpRules, site: CallSite):
+        self.rules, self.site, self.bwd = rules, site, rules.bwd
+        self.contract = Contract("custom_vjp (fwd)", rules.fwd, site.types)
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is UserForward and all(map(is_, self.rules, other.rules)) and self.site == other.site
+
+    def __hash__(self) -> int:
+        return id(self.rules.fwd)
+
+    def traced(self, perturbed: Mask) -> Forward:
+        site, results = self.site, []
+
+        def flat(closed: Values, args: Values) -> list[Any]:
+            leaves = list(map(CustomVJPPrimal, args, perturbed)) if self.rules.symbolic_zeros else args
+            results.append(self.contract.fwd(self.rules.fwd(*site.full_args(leaves))))
+            outs, residuals, _ = results[0]
+            return [*outs, *closed, *(x for x in residuals if not _is_static(x))]
+
+        jaxpr = site.trace(self.contract, flat, site.avals, site.concrete(), further=OTHERWISE)
+        count, backward = len(site.types.out_avals), UserBackward(self.rules, site, results[0])
+        if site.debugged is not None:
+            differentiable = (True,) * sum(map(is_differentiable, site.types.out_avals))
+            check_vjp_rules(backward.contract, site, jaxpr, *backward.traced(differentiable))
+        return Forward(jaxpr, count, backward)
+
+
+def _is_static(residual: Any) -> bool:
+    """Whether a residual is a Python number, which bwd gets as it is."""
+    return type(residual) in (bool, int, float, complex)
+
+
+class UserBackward(BackwardRule):
+    """The user's bwd, for residuals like those that fwd returned."""
+
+    def __init__(self, rules: VjpRules, site: CallSite, result: FwdResult):
+        self.rules, self.site, self.tree = rules, site, result.tree
+        self.contract = Contract("custom_vjp (bwd)", rules.bwd, site.types)
+        self.symbolic_zeros = rules.symbolic_zeros
+        self.is_array = tuple(not _is_static(x) for x in result.residuals)
+        self.numbers, arrays = chosen(result.residuals, inverse(self.is_array)), chosen(result.residuals, self.is_array)
+        count, concrete = len(site.closed), site.concrete()
+        self.avals = [*site.avals[:count], *map(aval_of, arrays)]
+        self.values = None if concrete is None else [*concrete[:count], *arrays]
+
+    def traced(self, nonzero: Mask) -> Backward:
+        site, types, found = self.site, self.site.types, []
+        count = sum(self.is_array)
+
+        def flat(closed: Values, inputs: Values) -> list[Any]:
+            residuals = unflatten(self.tree, merged(self.is_array, inputs[:count], self.numbers))
+            cts = unflatten(types.out_tree, self._cotangents(nonzero, inputs[count:]))
+            found.extend(self.contract.bwd(self.rules.bwd(*site.before(residuals, cts))))
+            return given(found)
+
+        ct_avals = chosen([a for a in types.out_avals if is_differentiable(a)], nonzero)
+        jaxpr = site.trace(self.contract, flat, [*self.avals, *ct_avals], self.values, further=OTHERWISE)
+        return Backward(jaxpr, nonzero_of(found))
+
+    def _cotangents(self, nonzero: Mask, arrays: Values) -> list[Any]:
+        """A cotangent for every output: an array, or a zero of the kind that the rule asked for."""
+        marks, rest = iter(nonzero), iter(arrays)
+        return [
+            next(rest) if is_differentiable(a) and next(marks) else zero_tangent(a, self.symbolic_zeros)
+            for a in self.site.types.out_avals
+        ]
+
+
+@dataclass(frozen=True, repr=False)
+class BatchedForward(ForwardRule):
+    """A forward rule for operands with batch dimensions `dims`; its outputs have theirs at 0."""
+
+    rule: ForwardRule
+    axis: Axis
+    dims: tuple[int | None, ...]
+
+    @property
+    def contract(self) -> Contract:  # type: ignore[override]
+        return self.rule.contract
+
+    @property
+    def bwd(self) -> Callable[..., Any]:  # type: ignore[override]
+        return self.rule.bwd
+
+    def traced(self, perturbed: Mask) -> Forward:
+        with named_axis(self.axis):
+            single = self.rule.traced(perturbed)
+        force = tuple(i < single.count for i in range(len(single.jaxpr.outvars)))
+        jaxpr, out_dims = batch(single.jaxpr, self.axis, self.dims, force)
+        arg_dims = self.dims[len(self.dims) - len(perturbed) :]
+        backward = BatchedBackward(single.backward, self.axis, out_dims[single.count :], arg_dims)
+        return Forward(jaxpr, single.count, backward)
+
+
+@dataclass(frozen=True, repr=False)
+class BatchedBackward(BackwardRule):
+    """A backward rule for a batch of cotangents, at dimension 0.
+
+    An argument without batch dimension (None in `dims`) is shared by the whole batch, so its cotangents are summed.
+    """
+
+    rule: BackwardRule
+    axis: Axis
+    residual_dims: tuple[int | None, ...]
+    dims: tuple[int | None, ...]
+
+    @property
+    def contract(self) -> Contract:  # type: ignore[override]
+        return self.rule.contract
+
+    @property
+    def symbolic_zeros(self) -> bool:  # type: ignore[override]
+        return self.rule.symbolic_zeros
+
+    def traced(self, nonzero: Mask) -> Backward:
+        with named_axis(self.axis):
+            single = self.rule.traced(nonzero)
+        dims = self.residual_dims + (0,) * sum(nonzero)
+        batched, _ = batch(single.jaxpr, self.axis, dims, (True,) * sum(single.nonzero))
+        ct_dims = chosen(self.dims, single.nonzero)
+
+        def moved(*operands: Any) -> list[Any]:
+            cts = evaluate(batched, operands)
+            return [_with_dim(ct, self.axis, d) for ct, d in zip(cts, ct_dims, strict=True)]
+
+        return Backward(build(moved, batched.in_avals, batched.name)[0], single.nonzero)
+
+
+def _with_dim(ct: Any, axis: Axis, dim: int | None) -> Any:
+    return sum_over(ct, (0,)) if dim is None else move_batch_dim(ct, axis.size, 0, dim)

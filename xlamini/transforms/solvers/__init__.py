@@ -1,0 +1,1 @@
+"""Linear solves and roots, by any method, whose derivatives are linear solves."""
