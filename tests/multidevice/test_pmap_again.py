@@ -20,7 +20,7 @@ def same(found: Any, expected: Any) -> None:
 
 
 @pytest.fixture
-def compilations(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+def compilations(monkeypatch: pytest.MonkeyPatch, no_cache: None) -> list[Any]:
     found: list[Any] = []
 
     def compile_module(*args: Any, **kwargs: Any) -> Any:
@@ -51,7 +51,7 @@ def _shifted(x: Any, by: int) -> Any:
     return x + by
 
 
-def test_another_pmap_is_another_program(compilations: list[Any], no_cache: None) -> None:
+def test_another_pmap_is_another_program(compilations: list[Any]) -> None:
     x = xlamini.device_put(X.reshape(8, 2))
     for factor, options in ((5, {}), (6, {}), (5, {"devices": DEVICES[::-1]}), (5, {"out_axes": 1})):
         found = pmap(lambda x: x * factor, **options)(x)  # noqa: B023

@@ -35,6 +35,7 @@ def test_a_computation_may_close_over_values(jit: Any) -> None:
     np.testing.assert_allclose(windows, np.asarray(x[1:] + x[:-1]), rtol=1e-5)
 
 
+@pytest.mark.full
 def test_starts_in_a_batch_and_their_derivatives() -> None:
     starts = jnp.arange(3.0) + 1
     for operation in (lambda s: lax.reduce(X, s, lambda a, b: a * b, (0, 2)), windowed_product):
@@ -63,6 +64,7 @@ def test_a_traced_start_is_not_taken_for_known() -> None:
     assert names(lambda x, s: lax.reduce(x, s, lax.add, (0,)), X, 0.0) == ["reduce"]
 
 
+@pytest.mark.full
 def test_derivatives_of_pooling_compose() -> None:
     def pooled(x: Any) -> Any:
         return lax.reduce_window(jnp.sin(x), -jnp.inf, lax.max, (2, 3), (1, 2), "SAME") ** 2

@@ -11,6 +11,7 @@ from tests.support.paths import ROOT
 SCRIPT = ROOT / "examples" / "parallel" / "train.py"
 
 
+@pytest.mark.slow
 def test_each_way_equals_one_device() -> None:
     command = [sys.executable, str(SCRIPT), "--steps", "4"]
     environment = {**os.environ, "XLAMINI_NUM_CPU_DEVICES": "8", "PYTHONPATH": str(SCRIPT.parent.parent.parent)}

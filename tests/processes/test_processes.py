@@ -23,6 +23,8 @@ from tests.support.paths import ROOT
 PROGRAM = Path(__file__).with_name("process_programs.py")
 LIMIT = 100
 
+pytestmark = pytest.mark.full
+
 
 class Ended(NamedTuple):
     """A process that has ended: its exit code and what it wrote."""
@@ -91,6 +93,7 @@ def waiting() -> Iterator[dict[str, Future]]:
         }
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("waiting")
 @pytest.mark.parametrize(("count", "devices"), [(2, 2), (4, 1)])
 def test_training_together_gives_what_one_process_gives(count: int, devices: int) -> None:
@@ -105,6 +108,7 @@ def test_values_go_between_processes() -> None:
     assert (ended.code, ended.text.count("helped")) == (0, 2), ended.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("count", "devices"), [(2, 2), (4, 1)])
 def test_arrays_over_processes(count: int, devices: int) -> None:
     ended = launched(count, "arrays", devices=devices)

@@ -76,6 +76,7 @@ def test_starts_from_x0(solver: Any) -> None:
     np.testing.assert_allclose(solver(jnp.asarray(A), b, np.ones(4, "float32"), tol=1e-6)[0], x, rtol=1e-4)
 
 
+@pytest.mark.full
 @solvers
 def test_stops_after_maxiter(solver: Any) -> None:
     A, b = jnp.asarray(matrix(n=8, dtype="float32")), vector(8, "float32")
@@ -98,6 +99,7 @@ def test_zero_stays_zero(solver: Any) -> None:
     np.testing.assert_array_equal(solver(jnp.asarray(matrix(dtype="float32")), jnp.zeros(4))[0], np.zeros(4))
 
 
+@pytest.mark.full
 @solvers
 def test_a_preconditioner_saves_turns(solver: Any) -> None:
     scales = np.array([1.0, 10.0, 100.0, 1000.0, 30.0, 3.0], "float32")
@@ -109,6 +111,7 @@ def test_a_preconditioner_saves_turns(solver: Any) -> None:
     assert float(jnp.linalg.norm(A @ solver(A, b, **once)[0] - b)) > 0.1
 
 
+@pytest.mark.slow
 @solvers
 def test_has_derivatives_of_the_solution(solver: Any) -> None:
     with enable_x64(True):
@@ -129,6 +132,7 @@ def test_has_derivatives_in_an_unsymmetric_matrix(solver: Any) -> None:
         np.testing.assert_allclose(found, expected, rtol=1e-8)
 
 
+@pytest.mark.full
 @solvers
 def test_runs_under_vmap_and_jit(solver: Any) -> None:
     A = jnp.stack([jnp.asarray(matrix(seed, dtype="float32")) for seed in range(3)])
@@ -142,6 +146,7 @@ def test_runs_under_vmap_and_jit(solver: Any) -> None:
     np.testing.assert_allclose(vmap(jit(solve), (None, 0))(A[0], b)[0], expected[0], rtol=1e-3, atol=1e-4)
 
 
+@pytest.mark.full
 @solvers
 def test_vmap_and_grad_commute(solver: Any) -> None:
     A, b = jnp.asarray(matrix(dtype="float32")), jnp.asarray(np.arange(8.0, dtype="float32").reshape(2, 4))
@@ -161,6 +166,7 @@ def test_forward_mode_through_a_function() -> None:
     np.testing.assert_allclose(dx, -b / 4)
 
 
+@pytest.mark.full
 def test_restarts_of_gmres_agree() -> None:
     A, b = jnp.asarray(matrix(3, 12, "float32", hermitian=False)), vector(12, "float32")
     whole, parts = (gmres(A, b, restart=n, tol=1e-6, maxiter=60)[0] for n in (12, 5))

@@ -54,6 +54,7 @@ def test_equals_the_loop_in_python(name: str) -> None:
     all_close(jit(loop(case))(W, case.init, case.xs), found, 0)
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("name, options", some(OPTIONS, 2), ids=str)
 def test_order_and_unrolling(name: str, options: dict[str, Any]) -> None:
     case = CASES[name]
@@ -122,6 +123,7 @@ def test_what_is_passed_on_is_not_computed() -> None:
     assert (eqn.params["num_carry"], eqn.params["num_consts"], len(eqn.outvars)) == (0, 1, 1)
 
 
+@pytest.mark.full
 def test_keys_as_carry_and_slices() -> None:
     def body(key: Any, x: Any) -> Any:
         key, sub = random.split(key)
@@ -146,6 +148,7 @@ def test_keys_as_carry_and_slices() -> None:
 # --- vmap
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("name, seed", some(range(7), 2))
 def test_vmap_over_subsets_of_operands(name: str, seed: int) -> None:
     of_scan, _ = both(CASES[name])
@@ -158,6 +161,7 @@ def test_vmap_over_subsets_of_operands(name: str, seed: int) -> None:
     assert_close(found, np.stack([python_loss(name)(*row) for row in rows]), EXACT)
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("name", CASES)
 def test_vmap_and_grad_in_both_orders(name: str) -> None:
     of_scan, _ = both(CASES[name], unroll=2)

@@ -46,6 +46,7 @@ def slope(f: Callable[..., Any], args: Any, directions: Any) -> Any:
     return (f(*ahead) - f(*behind)) / (2 * STEP)
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("name", CASES)
 def test_beside_finite_differences(name: str) -> None:
     of_scan, of_python = both(CASES[name])
@@ -55,6 +56,7 @@ def test_beside_finite_differences(name: str) -> None:
     assert_close(along(of_scan, waves(args))(*args), expected, FINITE)
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("name, options", some(OPTIONS, 2), ids=str)
 def test_gradients_beside_the_loop_in_python(name: str, options: dict[str, Any]) -> None:
     of_scan, of_python = both(CASES[name], **options)
@@ -64,6 +66,7 @@ def test_gradients_beside_the_loop_in_python(name: str, options: dict[str, Any])
     all_close(jit(grad(of_scan, places))(*args), expected(*args))
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name, place", some(range(3), 1))
 def test_gradients_of_each_operand_alone(name: str, place: int) -> None:
     of_scan, _ = both(CASES[name])
@@ -72,6 +75,7 @@ def test_gradients_of_each_operand_alone(name: str, place: int) -> None:
     all_close(grad(of_scan, place)(*args), expected[place])
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("name", CASES)
 def test_second_derivatives(name: str) -> None:
     of_scan, _ = both(CASES[name])
@@ -85,6 +89,7 @@ def test_second_derivatives(name: str) -> None:
     assert_close(forward(forward(of_scan, t), t)(*args), slope(once, args, t), FINITE)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", list(CASES)[::2])
 def test_third_derivatives(name: str) -> None:
     of_scan, _ = both(CASES[name])
@@ -96,6 +101,7 @@ def test_third_derivatives(name: str) -> None:
     assert_close(jit(forward(along(along(of_scan, t), t), t))(*args), expected, 1e-4)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", ["counting", "hoistable"])
 def test_jacobians_and_hessians(name: str) -> None:
     case = CASES[name]
@@ -111,6 +117,7 @@ def test_jacobians_and_hessians(name: str) -> None:
     all_close(xlamini.hessian(of_w(lax.scan))(W), second)
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("name", CASES)
 def test_linearize_and_its_transpose(name: str) -> None:
     case = CASES[name]
