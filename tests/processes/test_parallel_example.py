@@ -6,6 +6,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 from tests.support.paths import ROOT
 
 SCRIPT = ROOT / "examples" / "parallel" / "train.py"
