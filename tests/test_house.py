@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 import re
 import statistics
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.support import house_caches
 from tests.support.paths import ROOT
 from xlamini.commands import rules
 
@@ -173,3 +174,28 @@ def test_modules_are_named_by_nouns_or_verbs() -> None:
     names = {part for path in PACKAGE for part in path.relative_to(ROOT / "xlamini").with_suffix("").parts}
     odd = {name for name in names if ADVERB_OR_PARTICIPLE.fullmatch(name.rpartition("_")[2])}
     assert {name for name in odd if name.rpartition("_")[2] not in FIELD_WORDS} == set()
+
+
+# --- caches
+
+
+def in_package(of: Callable[[ast.Module], Iterator[str]]) -> set[str]:
+    root = ROOT / "xlamini"
+    return {house_caches.where(root, path, name) for path in PACKAGE for name in of(tree(path))}
+
+
+def test_every_cached_function_is_a_memo() -> None:
+    """A bare `functools.cache` is for constants, which take no arguments, and for facts of the machine."""
+    found = in_package(house_caches.bare_caches) - {f"core/memo.py line {n}" for n in range(200)}
+    assert found == house_caches.MACHINE
+
+
+def test_every_table_of_a_module_is_a_memo() -> None:
+    """But for registries: `xlamini.clear_caches()` could not bring back what they hold."""
+    assert in_package(house_caches.tables) == house_caches.REGISTRIES
+
+
+def test_memos_have_names_of_their_own() -> None:
+    names = [name for path in PACKAGE if path.name != "memo.py" for name in house_caches.memo_names(tree(path))]
+    assert len(names) > 30
+    assert sorted(names) == sorted(set(names))

@@ -17,6 +17,7 @@ from xlamini.core.config import (
 from xlamini.core.dtypes import float0 as float0
 from xlamini.core.sharding.partition_spec import P as P
 from xlamini.core.tracer import named_scope as named_scope
+from xlamini.core.memo import clear_caches as clear_caches
 from xlamini.core.version import __version__ as __version__
 from xlamini.doctor.facts import print_environment_info as print_environment_info
 from xlamini.ref import freeze as freeze, new_ref as new_ref, Ref as Ref
@@ -55,7 +56,7 @@ from xlamini.transforms.shard_map.pmap import pmap as pmap
 from xlamini.transforms.shard_map.api import shard_map as shard_map
 from xlamini.transforms.shard_map.smap import smap as smap
 from xlamini.transforms.sharding.device_put import (
-    block_until_ready as block_until_ready, clear_caches as clear_caches, device_put as device_put,
+    block_until_ready as block_until_ready, device_put as device_put,
 )
 from xlamini.transforms.remat.checkpoint import checkpoint as checkpoint, remat as remat
 from xlamini.staging.aot.load import load as load

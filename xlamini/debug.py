@@ -1,6 +1,7 @@
-"""Looking into programs as they run: `debug.print`, `debug.callback`; and at how arrays lie on devices."""
+"""Looking into programs as they run: `debug.print`, `debug.callback`; at how arrays lie on devices; at the caches."""
 
 from xlamini.core.api_boundary import edge_of_face as _edge_of_face
+from xlamini.core.memo import memos as memos
 from xlamini.runtime.meshes.pictures import visualize_sharding as visualize_sharding
 from xlamini.transforms.callbacks.debug import callback as callback
 from xlamini.transforms.callbacks.debug import debug_print as print
@@ -9,4 +10,4 @@ from xlamini.transforms.callbacks.inspect_sharding import visualize_array_shardi
 
 _edge_of_face(globals())
 
-__all__ = ["callback", "inspect_array_sharding", "print", "visualize_array_sharding", "visualize_sharding"]
+__all__ = ["callback", "inspect_array_sharding", "memos", "print", "visualize_array_sharding", "visualize_sharding"]

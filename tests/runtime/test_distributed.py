@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 
@@ -157,7 +158,7 @@ except RuntimeError as error:
 distributed.shutdown()
 assert not distributed.is_initialized()
 """
-    with launch.socket.socket() as free:
+    with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{free.getsockname()[1]}"
     where = {"XLAMINI_COORDINATOR_ADDRESS": address, "XLAMINI_NUM_PROCESSES": "1", "XLAMINI_PROCESS_ID": "0"}

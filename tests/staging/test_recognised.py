@@ -30,7 +30,7 @@ def fresh() -> Iterator[None]:
 
 
 def traced(fun: Callable[..., Any], x: Any = X) -> Jaxpr:
-    return trace(fun, structure(((x,), {})), [aval_of(x)], anew=True).jaxpr
+    return trace(fun, structure(((x,), {})), [aval_of(x)], reuse_equal=True).jaxpr
 
 
 def wave(x: Any) -> Any:
@@ -90,22 +90,22 @@ def test_types_and_named_axes_belong_to_a_program() -> None:
 def test_inside_jit_nothing_is_looked_up() -> None:
     for _ in range(3):
         xlamini.jit(lambda x: grad(wave)(x))(X)
-    assert not trace_cache._known and not trace_cache._met
+    assert not trace_cache.traced.table and not trace_cache.traced_once.table
 
 
 def test_programs_are_forgotten_beyond_a_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trace_cache, "MAX_EQUATIONS", 10)
+    monkeypatch.setattr(trace_cache.traced, "limit", 10)
     for count in range(1, 12):
         for _ in range(2):
             traced(lambda x, count=count: [x := x * 2 for _ in range(count)][-1])
-    assert sum(len(jaxpr.eqns) for jaxpr in trace_cache._known.values()) <= 10
+    assert sum(len(jaxpr.eqns) for jaxpr in trace_cache.traced.table.values()) <= 10
 
 
 def test_programs_met_once_are_forgotten_beyond_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trace_cache, "MAX_MET", 3)
+    monkeypatch.setattr(trace_cache.traced_once, "limit", 3)
     for count in range(5):
         traced(lambda x, count=count: x + count)
-    assert len(trace_cache._met) == 3 and not trace_cache._known
+    assert len(trace_cache.traced_once) == 3 and not trace_cache.traced.table
 
 
 # --- values
@@ -136,7 +136,7 @@ def test_python_control_flow_goes_by_the_numbers_of_each_call() -> None:
 def test_a_number_that_changes_makes_two_programs() -> None:
     for turn in range(6):
         np.testing.assert_allclose(grad(lambda x: jnp.sum(x * x) * float(turn))(X), 2 * X * turn, rtol=1e-6)  # noqa: B023
-    assert len(program_cache._programs) <= 2
+    assert len(program_cache.programs) <= 2
 
 
 def test_all_transformations_called_again() -> None:

@@ -400,10 +400,10 @@ def test_an_eager_loop_compiles_once() -> None:
     made = sine()
     fun = lambda x: grad(lambda x: made(x) * xlamini.jit(made)(x))(x)
     fun(1.0), fun(2.0)
-    before = len(program_cache._programs)
+    before = len(program_cache.programs)
     for i in range(5):
         fun(float(i))
-    assert len(program_cache._programs) == before
+    assert len(program_cache.programs) == before
 
 
 def test_programs_that_differ_in_their_rules_alone_are_compiled_once() -> None:
@@ -413,9 +413,9 @@ def test_programs_that_differ_in_their_rules_alone_are_compiled_once() -> None:
         return lax.scan(lambda c, _: (tripled()(c), None), jnp.ones(3), None, length=2)[0]
 
     run(), run()
-    before = len(program_cache._programs)
+    before = len(program_cache.programs)
     run()
-    assert len(program_cache._programs) == before
+    assert len(program_cache.programs) == before
 
 
 class Unhashable:

@@ -16,7 +16,6 @@ from tests.support.checks import assert_close
 from xlamini import float0, lax
 from xlamini.staging.compile.program import LoweredProgram
 from xlamini.staging.run import program_cache
-from xlamini.staging.run.program_cache import clear as clear_caches
 
 F32 = np.float32
 RAMP = np.arange(6, dtype=F32).reshape(2, 3)
@@ -178,7 +177,7 @@ def test_the_first_run_of_an_eager_program_is_like_the_later_ones() -> None:
     """The first may run its operations one by one, the later ones run it compiled."""
     call = xlamini.jit(lambda y, n: (y * n, n))
     for x in (1.0, F32(1), RAMP):
-        clear_caches()
+        xlamini.clear_caches()
         runs = [xlamini.jvp(lambda x: (call(x, 3), x, 2.5, lax.sin(x)), (x,), (x,)) for _ in range(3)]
         types = [[(v.dtype, v.weak_type, v.shape) for v in xlamini.tree.leaves(r) if v.dtype != float0] for r in runs]
         assert types[0] == types[1] == types[2]
@@ -374,7 +373,7 @@ def test_make_jaxpr_shows_what_was_captured() -> None:
 def test_equal_loops_share_one_program(monkeypatch: pytest.MonkeyPatch) -> None:
     compiled = []
     monkeypatch.setattr(program_cache, "LoweredProgram", lambda *args: compiled.append(args) or LoweredProgram(*args))
-    program_cache.clear()
+    xlamini.clear_caches()
 
     def power(base: Any) -> Any:
         return lax.scan(lambda carry, x: (carry * base, x), 1.0, RAMP[0])[0]

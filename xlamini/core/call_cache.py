@@ -1,4 +1,4 @@
-"""A function of the library that is called while something is traced: traced once, then what it adds is copied.
+"""The call cache: a library function that is called while something is traced is traced once, then copied.
 
 What such a function adds to a program depends on the types of its traced operands, on the other arguments and on flags
 alone. So it is traced by itself the first time; there and at every call of the same kind the equations are copied into
@@ -14,11 +14,11 @@ import numpy as np
 
 from xlamini.core.config import trace_context_key
 from xlamini.core.jaxpr import Jaxpr, Literal
+from xlamini.core.memo import Memo
 from xlamini.core.provenance import is_own, warnings_given
 from xlamini.core.pytree import tree_flatten, tree_unflatten
 from xlamini.core.tracer import Builder, Tracer, active, state
 
-_MOST = 4096
 _BOUNDS = frozenset({int, type(None)})
 _PLAIN = frozenset({int, float, bool, str, type(None), type, type(Ellipsis)})
 
@@ -31,7 +31,7 @@ class Traced(NamedTuple):
 
 
 _UNSEEN: Any = object()
-_known: dict[tuple, Traced | None] = {}
+calls = Memo("call: library functions", 4096)
 
 
 def repeated(fun: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
@@ -41,20 +41,13 @@ def repeated(fun: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, 
     if type(builder) is not Builder or not (_note(args, key, operands) and _note_named(kwargs, key, operands)):
         return fun(*args, **kwargs)
     call = tuple(key)
-    traced = _known.get(call, _UNSEEN)
+    traced = calls.get(call, _UNSEEN)
     if traced is _UNSEEN:
-        traced = _remember(call, _traced(fun, args, kwargs, operands))
+        traced = calls.keep(call, _traced(fun, args, kwargs, operands))
     if traced is None:
         return fun(*args, **kwargs)
     outs = builder.inline(traced.jaxpr, operands, builder.provenance or builder.here())
     return outs[0] if traced.tree is None else tree_unflatten(traced.tree, outs)
-
-
-def _remember(call: tuple, traced: Traced | None) -> Traced | None:
-    if len(_known) >= _MOST:
-        _known.clear()
-    _known[call] = traced
-    return traced
 
 
 def _note(values: Sequence[Any], key: list[Any], operands: list[Any]) -> bool:

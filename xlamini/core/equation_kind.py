@@ -1,44 +1,58 @@
-"""Signatures: what equations of one primitive, with equal params and operands of the same types, have in common.
+"""The kind of an equation: what all equations of one primitive, with equal params and operand types, share.
 
-There is one `Signature` for all of them, in every program. It knows the types of their results, so that a shape rule
-runs once; and what a rewrite makes of one such equation, so that a derivative rule runs once too (`alone`).
+There is one `EquationKind` for all of them, in every program. It has the types of their results, so that a shape rule
+runs once; and what rewrites derive from one such equation, so that a derivative rule runs once too (rule_cache.py).
 """
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Sequence
 from typing import Any
 
-from xlamini.core.jaxpr import Effects, Equation, Jaxpr, Var, no_effects
+from xlamini.core.avals import ShapedArray
+from xlamini.core.jaxpr import Effects, Equation, Jaxpr, Var
+from xlamini.core.memo import Memo, OwnedMemo
 from xlamini.core.provenance import Provenance
+from xlamini.core.sharding.manual_axes import result_types
+from xlamini.core.sharding.propagation import divided
 
-_MOST = 4096
 
+class EquationKind:
+    """The result types (one, or a list), the effects, and what rewrites have derived from one such equation.
 
-class Signature:
-    """The types of the results (`out`: one, or a list), the effects, and what rewrites make of such an equation.
-
-    `complaint` says what of the operands does not fit together. Without one, results are split over a mesh just as
-    their types say; with one, the compiler may split them further.
+    `sharding_conflict` says why the operands' shardings disagree, or is None. With a conflict, the compiler chooses the
+    results' shardings; without one, they are those of the result types. A kind that is not `shared` belongs to one
+    equation.
     """
 
-    __slots__ = ("complaint", "effects", "made", "out", "shared")
+    __slots__ = ("__weakref__", "derived", "effects", "result_types", "sharding_conflict", "shared")
 
-    def __init__(self, out: Any, effects: Effects = no_effects, complaint: str | None = None):
-        self.out, self.effects, self.shared, self.complaint = out, effects, False, complaint
-        self.made: dict[tuple, Any] = {}
-
-
-signatures: dict[Hashable, Signature] = {}
-"""By primitive, types of operands, and params; of pure primitives alone."""
+    def __init__(self, result_types: Any, effects: Effects, sharding_conflict: str | None):
+        self.result_types, self.effects, self.sharding_conflict = result_types, effects, sharding_conflict
+        self.shared = False
+        self.derived: dict[tuple, Any] = {}
 
 
-def remember(key: Hashable, signature: Signature, params: dict[str, Any]) -> None:
-    """Let equations of this key share the signature."""
-    if not any(map(_is_ambiguous, params.values())):
-        if len(signatures) >= _MOST:
-            signatures.clear()
-        signatures[key] = signature
-        signature.shared = True
+kinds = Memo("kind: equations", 4096, counted=False)
+"""By primitive, operand types and params; of pure primitives only. `Builder.emit` looks up in the table itself."""
+
+derived = OwnedMemo("kind: rewrites of one equation", 64, "derived", counted=True)
+"""On each kind; the limit is there because an equation may have another literal each time."""
+
+
+def new_kind(
+    primitive: Any, key: Sequence[Any], params: dict[str, Any], avals: Sequence[ShapedArray]
+) -> EquationKind:
+    """The kind of an equation that is not in `kinds`, added there if other equations may share it."""
+    out = result_types(primitive, primitive.shape_rule(*avals, **params), avals, params)
+    conflict = None
+    if primitive.divides or any(a.split is not None for a in avals):
+        out, conflict = divided(primitive, out, avals, params)
+    kind = EquationKind(out, primitive.effects(params), conflict)
+    # A number goes with values that vary, but a variable of its type would have to be cast.
+    shareable = primitive.pure and conflict is None and len({a.vma for a in avals}) < 2
+    if shareable and not kind.effects and not primitive.named_axes(params):
+        kind.shared = not any(map(_is_ambiguous, params.values()))
+    return kinds.keep(tuple(key), kind) if kind.shared else kind
 
 
 def _is_ambiguous(param: Any) -> bool:
@@ -48,10 +62,10 @@ def _is_ambiguous(param: Any) -> bool:
     return isinstance(param, float | complex) and (param == 0 or param != param)
 
 
-def alone(eqn: Equation) -> Jaxpr:
-    """The program of this equation alone, whose inputs are variables for its variables; its literals stay."""
+def as_jaxpr(eqn: Equation) -> Jaxpr:
+    """The program of this equation only: its variables are the inputs, its literals stay."""
     operands = [Var(a.aval) if type(a) is Var else a for a in eqn.invars]
     results = [Var(v.aval) for v in eqn.outvars]
-    # Without its signature, so that rewrites of this program run the rule.
+    # Without its kind, so that rewrites of this program run the rule.
     only = Equation(eqn.primitive, operands, results, eqn.params, eqn.effects, Provenance(None), 0)
     return Jaxpr([], [v for v in operands if type(v) is Var], results, [only])

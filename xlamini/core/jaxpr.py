@@ -1,7 +1,7 @@
 """The language: variables, literals, equations, jaxprs.
 
 A jaxpr is a straight list of equations over typed variables. It is never changed after its builder finished it, so
-results of rewrites can be remembered on it (`memo`) and live exactly as long as it does.
+results of rewrites are memoised on it (`memo`) and live exactly as long as it does.
 """
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, final
 
 from xlamini.core.avals import ShapedArray
+from xlamini.core.memo import OwnedMemo
 
 if TYPE_CHECKING:
-    from xlamini.core.equation_kind import Signature
+    from xlamini.core.equation_kind import EquationKind
     from xlamini.core.primitive import Primitive
     from xlamini.core.provenance import Provenance
 
@@ -20,6 +21,9 @@ R = TypeVar("R")
 
 Effects = frozenset
 no_effects: Effects = frozenset()
+
+rewrites = OwnedMemo("jaxpr: rewrites and facts", None, "memo", counted=True)
+"""On each jaxpr: what `once`, `rewrite` and the keys of structure.py have made of it."""
 
 
 @final
@@ -59,10 +63,10 @@ Atom = Var | Literal
 class Equation:
     """`outvars = primitive[params] invars`, with where it came from and its number in its jaxpr.
 
-    `signature` is what it shares with its like in all programs (signatures.py), or None.
+    `kind` is what it shares with all equations of its kind in all programs (equation_kind.py), or None.
     """
 
-    __slots__ = ("effects", "id", "invars", "outvars", "params", "primitive", "provenance", "signature")
+    __slots__ = ("effects", "id", "invars", "kind", "outvars", "params", "primitive", "provenance")
 
     def __init__(
         self,
@@ -73,17 +77,17 @@ class Equation:
         effects: Effects,
         provenance: Provenance,
         id: int,
-        signature: Signature | None = None,
+        kind: EquationKind | None = None,
     ):
         self.primitive, self.invars, self.outvars = primitive, invars, outvars
-        self.params, self.effects, self.signature = params, effects, signature
+        self.params, self.effects, self.kind = params, effects, kind
         self.provenance, self.id = provenance, id
 
     def copied(self, invars: Sequence[Atom], id: int, provenance: Provenance | None = None) -> Equation:
         """The same operation on other operands of the same types, with results of its own."""
         outvars = [Var(v.aval) for v in self.outvars]
         place = provenance or self.provenance
-        return Equation(self.primitive, invars, outvars, self.params, self.effects, place, id, self.signature)
+        return Equation(self.primitive, invars, outvars, self.params, self.effects, place, id, self.kind)
 
     def __repr__(self) -> str:
         from xlamini.core.printing import format_equation
@@ -166,16 +170,17 @@ def effects_of(eqns: Sequence[Equation]) -> Effects:
 
 
 def once(fun: Callable[[Jaxpr], R]) -> Callable[[Jaxpr], R]:
-    """Decorator for a function of a jaxpr alone, whose result is remembered on the jaxpr."""
+    """Decorator for a function of a jaxpr and nothing else, whose result is memoised on the jaxpr."""
 
     @functools.wraps(fun)
-    def remembered(jaxpr: Jaxpr) -> R:
-        found = jaxpr.memo.get(fun)
-        if found is None:
-            found = jaxpr.memo[fun] = fun(jaxpr)
-        return found
+    def memoised(jaxpr: Jaxpr) -> R:
+        result = jaxpr.memo.get(fun)
+        if result is None:
+            return rewrites.keep(jaxpr, fun, fun(jaxpr))
+        rewrites.hits += 1
+        return result
 
-    return remembered
+    return memoised
 
 
 def close_over(jaxpr: Jaxpr) -> Jaxpr:

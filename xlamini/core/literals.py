@@ -1,4 +1,4 @@
-"""Numbers in programs. Equal ones are one `Literal`, so what depends on a number is found again by the literal."""
+"""Literals: equal numbers share one `Literal`, so that memos may be keyed by it."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -10,10 +10,10 @@ from xlamini.core.avals import ShapedArray
 from xlamini.core.config import enable_x64
 from xlamini.core.dtypes import canonicalize_dtype, check_fits, dtype_of
 from xlamini.core.jaxpr import Literal
+from xlamini.core.memo import Memo
 
 SCALAR_TYPES = {bool, int, float, complex}
-_MOST = 10_000
-_interned: dict[tuple, Literal] = {}
+_literals = Memo("helper: literals", 10_000, counted=False)
 
 
 def literal(x: Any, dtype: Any = None, weak_type: bool = False) -> Literal:
@@ -25,13 +25,11 @@ def literal(x: Any, dtype: Any = None, weak_type: bool = False) -> Literal:
 def interned(make: Callable[..., Literal], x: Any, *how: Any) -> Literal:
     """`make(x, *how)` of a Python or NumPy scalar; made once for all that are alike."""
     key = (make, type(x), x or repr(x), enable_x64.value, *how)  # 0.0 equals -0.0
-    found = _interned.get(key)
+    found = _literals.table.get(key)
     if found is None:
         found = make(x, *how)
         if x == x and not isinstance(x, complex | np.complexfloating):  # not nan; and parts may be -0.0
-            if len(_interned) >= _MOST:
-                _interned.clear()
-            _interned[key] = found
+            _literals.keep(key, found)
     return found
 
 

@@ -11,11 +11,10 @@ A rule that is not written raises `MissingRule`, which says what to write and wh
 """
 from __future__ import annotations
 
-import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, NamedTuple, NoReturn, TypeVar, cast
+from typing import Any, NamedTuple, NoReturn
 
 from xlamini.core.avals import ShapedArray
 from xlamini.core.errors import MissingRule
@@ -34,8 +33,6 @@ class Cost(NamedTuple):
 
 
 primitives: list[Primitive] = []
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Primitive:
@@ -171,27 +168,6 @@ class Primitive:
 
     def __repr__(self) -> str:
         return self.name
-
-
-MAX_REMEMBERED = 10_000
-
-
-def remembered(rule: F) -> F:
-    """Decorator for a shape rule that looks at nothing but avals and params: asked again, it knows the answer."""
-    known: dict[Any, Any] = {}
-
-    @functools.wraps(rule)
-    def shape_rule(self: Primitive, *avals: ShapedArray, **params: Any) -> Any:
-        key = self, avals, tuple(params.items())
-        found = known.get(key)
-        if found is None:
-            found = rule(self, *avals, **params)
-            if len(known) >= MAX_REMEMBERED:
-                known.clear()
-            known[key] = found
-        return found
-
-    return cast(F, shape_rule)
 
 
 def definition(thing: Any) -> tuple[str, int]:

@@ -8,7 +8,6 @@ equation shows of its params is for its primitive to say (`Primitive.shown_param
 """
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterable, Sequence, Set
 from typing import Any
 
@@ -18,6 +17,7 @@ from xlamini.core.call_graph import call_graph, first_paths, named_apart
 from xlamini.core.gc_pause import paused_gc
 from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Literal, Var
 from xlamini.core.pretty import Break, Comment, Doc, Group, Nest, bracketed, concat, fill, join, line, render
+from xlamini.core.provenance import Source
 
 _nobody: Set[Var] = frozenset()
 _next_equation = Break("; ")
@@ -61,7 +61,7 @@ class _Printer:
         self.apart = named_apart(self.graph)
         self.names = _Names(self.apart.values())
         self.paths: dict[Jaxpr, str] = {}
-        self.target = functools.cache(lambda source: source.target)
+        self.targets: dict[Source, str | None] = {}
         self.remarks: Sequence[Remark] = ()
 
     def program(self, remarks: Sequence[Remark]) -> Doc:
@@ -138,7 +138,11 @@ class _Printer:
 
     def user_name(self, jaxpr: Jaxpr, eqn: Equation) -> str:
         source = eqn.provenance.source
-        return "" if source is None else self.target(source) or ""
+        if source is None:
+            return ""
+        if source not in self.targets:
+            self.targets[source] = source.target
+        return self.targets[source] or ""
 
 
 class _Names:

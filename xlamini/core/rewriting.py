@@ -12,7 +12,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from xlamini.core import config
 from xlamini.core.check import check_jaxpr
 from xlamini.core.gc_pause import paused_gc
-from xlamini.core.jaxpr import Jaxpr
+from xlamini.core.jaxpr import Jaxpr, rewrites
 from xlamini.core.tracer import Tracer, state
 
 P = ParamSpec("P")
@@ -20,7 +20,7 @@ R = TypeVar("R")
 
 
 def rewrite(fun: Callable[Concatenate[Jaxpr, P], R]) -> Callable[Concatenate[Jaxpr, P], R]:
-    """Make `fun(jaxpr, *options)` remember its result on the jaxpr, and check it when checks are on.
+    """Memoise `fun(jaxpr, *options)` on the jaxpr, and check its result when checks are on.
 
     The result is made of jaxprs and plain data.
     """
@@ -29,16 +29,17 @@ def rewrite(fun: Callable[Concatenate[Jaxpr, P], R]) -> Callable[Concatenate[Jax
     def memoised(jaxpr: Jaxpr, *options: P.args, **no_keywords: P.kwargs) -> R:
         assert not no_keywords, "options of a rewrite are positional, so that all of them are in the key"
         key = (fun, options, config.trace_context_key())
-        known = jaxpr.memo.get(key)
-        if known is None and state.builder is not None:
-            known = state.builder.memo.get((jaxpr, key))
-        if known is not None:
-            return known
+        result = jaxpr.memo.get(key)
+        if result is None and state.builder is not None:
+            result = state.builder.memo.get((jaxpr, key))
+        if result is not None:
+            rewrites.hits += 1
+            return result
         with paused_gc():
             result = fun(jaxpr, *options, **no_keywords)
         if config.enable_checks.value:
             check_result(result)
-        return _remember(jaxpr, key, result)
+        return _keep(jaxpr, key, result)
 
     return memoised
 
@@ -49,14 +50,13 @@ def check_result(result: Any) -> None:
         check_jaxpr(jaxpr)
 
 
-def _remember(jaxpr: Jaxpr, key: Any, result: R) -> R:
+def _keep(jaxpr: Jaxpr, key: Any, result: R) -> R:
     if any(type(x) is Tracer for made in _jaxprs(result) for x in made.consts):
         # Captured tracers belong to the trace that is going on; the next one captures its own.
         assert state.builder is not None
         state.builder.memo[jaxpr, key] = result
-    else:
-        jaxpr.memo[key] = result
-    return result
+        return result
+    return rewrites.keep(jaxpr, key, result)
 
 
 def _jaxprs(result: Any) -> list[Jaxpr]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.jaxpr import Atom, Jaxpr, Var, once, subjaxprs
+from xlamini.core.jaxpr import Atom, Jaxpr, Var, once, rewrites, subjaxprs
 from xlamini.core.provenance import Provenance
 
 
@@ -72,10 +72,8 @@ def _each_its_own(param: Any) -> Any:
 
 
 def _key(jaxpr: Jaxpr, kind: Callable[[Jaxpr], Hashable], seen_as: Callable[[Any], Any]) -> Hashable:
-    found = jaxpr.memo.get(kind)
-    if found is None:
-        found = jaxpr.memo[kind] = _Key(_structure(jaxpr, kind, seen_as))
-    return found
+    key = jaxpr.memo.get(kind)
+    return rewrites.keep(jaxpr, kind, _Key(_structure(jaxpr, kind, seen_as))) if key is None else key
 
 
 class _Key:

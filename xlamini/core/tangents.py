@@ -7,6 +7,7 @@ import numpy as np
 
 from xlamini.core.avals import ShapedArray
 from xlamini.core.dtypes import float0
+from xlamini.core.memo import memoised
 
 
 class Zero:
@@ -51,16 +52,10 @@ def is_differentiable(aval: ShapedArray) -> bool:
     return not hasattr(dtype, "physical_shape") and _is_inexact(dtype)
 
 
-_inexact: dict[np.dtype, bool] = {}
-
-
+@memoised("helper: inexact dtypes", None)
 def _is_inexact(dtype: np.dtype) -> bool:
-    known = _inexact.get(dtype)
-    if known is None:
-        # ml_dtypes registers its floats with kind 'V' or 'f'; their integers answer as 'V' too.
-        known = dtype.kind in "fc" or (dtype.kind == "V" and "float" in dtype.name and dtype != float0)
-        _inexact[dtype] = known
-    return known
+    # ml_dtypes registers its floats with kind 'V' or 'f'; their integers answer as 'V' too.
+    return dtype.kind in "fc" or (dtype.kind == "V" and "float" in dtype.name and dtype != float0)
 
 
 def tangent_aval(aval: ShapedArray) -> ShapedArray:

@@ -16,14 +16,14 @@ import numpy as np
 
 from xlamini.core import config
 from xlamini.core.avals import ShapedArray
-from xlamini.core.equation_kind import Signature, remember, signatures
+from xlamini.core.equation_kind import kinds, new_kind
 from xlamini.core.errors import UnexpectedTracerError
 from xlamini.core.gc_pause import paused_gc
 from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Literal, Var
 from xlamini.core.literals import SCALAR_TYPES, aval_of, literal
 from xlamini.core.provenance import Provenance, Source, hidden_files, user_line
-from xlamini.core.sharding.manual_axes import cast, missing, result_types
-from xlamini.core.sharding.propagation import divided, refuse
+from xlamini.core.sharding.manual_axes import cast, missing
+from xlamini.core.sharding.propagation import refuse
 from xlamini.core.tangents import Linear, NonlinearError, Zero
 
 
@@ -35,6 +35,7 @@ class _State(threading.local):
 
 
 state = _State()
+_kinds = kinds.table
 
 
 class Tracer:
@@ -110,19 +111,19 @@ class Builder:
             key.append(atom.aval)
         if params:
             key.extend(params.items())
-        signature = signatures.get(tuple(key)) if primitive.pure else None
-        if signature is None:
+        kind = _kinds.get(tuple(key)) if primitive.pure else None
+        if kind is None:
             more = missing(primitive, atoms, params)
             if more is not None:
                 alike = [cast[0](x, axes) if axes else x for x, axes in zip(operands, more, strict=True)]
                 return self.emit(primitive, alike, params)
-            signature = _signed(primitive, key, params, [a.aval for a in atoms])
-            if signature.complaint is not None and self.provenance is None:  # no user can mend a rewrite's equations
-                refuse(signature.complaint)
-        provenance, equations, out = self.provenance or self.here(), self.equations, signature.out
+            kind = new_kind(primitive, key, params, [a.aval for a in atoms])
+            if kind.sharding_conflict is not None and self.provenance is None:  # no user can mend a rewrite's equations
+                refuse(kind.sharding_conflict)
+        provenance, equations, out = self.provenance or self.here(), self.equations, kind.result_types
         outvars = [Var(aval) for aval in out] if primitive.multiple_results else [Var(out)]
         equations.append(
-            Equation(primitive, atoms, outvars, params, signature.effects, provenance, len(equations), signature)
+            Equation(primitive, atoms, outvars, params, kind.effects, provenance, len(equations), kind)
         )
         if primitive.multiple_results:
             return [Tracer(self, v, v.aval) for v in outvars]
@@ -151,7 +152,7 @@ class Builder:
                 outvars.append(new)
             place = provenance or eqn.provenance
             equations.append(
-                Equation(eqn.primitive, atoms, outvars, eqn.params, eqn.effects, place, len(equations), eqn.signature)
+                Equation(eqn.primitive, atoms, outvars, eqn.params, eqn.effects, place, len(equations), eqn.kind)
             )
         return [Tracer(self, env[a], a.aval) if type(a) is Var else a for a in jaxpr.outvars]
 
@@ -229,20 +230,6 @@ class Builder:
         constvars = [var for var, _ in self.captured.values()]
         consts = [value for _, value in self.captured.values()]
         return Jaxpr(constvars, self.inputs, outvars, self.equations, self.name, consts), consts
-
-
-def _signed(primitive: Any, key: list[Any], params: dict[str, Any], avals: list[ShapedArray]) -> Signature:
-    """The signature of a new equation, remembered if others may share it."""
-    out = result_types(primitive, primitive.shape_rule(*avals, **params), avals, params)
-    complaint = None
-    if primitive.divides or any(a.split is not None for a in avals):
-        out, complaint = divided(primitive, out, avals, params)
-    signature = Signature(out, primitive.effects(params), complaint)
-    # A number goes with values that vary, but a variable of its type would have to be cast.
-    shareable = primitive.pure and complaint is None and len({a.vma for a in avals}) < 2
-    if shareable and not signature.effects and not primitive.named_axes(params):
-        remember(tuple(key), signature, params)
-    return signature
 
 
 class TangentBuilder(Builder):

@@ -6,18 +6,18 @@ An equation that no batched value reaches stays as it is, unless it speaks of th
 """
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from typing import Any
 
 from xlamini.core.avals import ShapedArray
 from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Var
+from xlamini.core.memo import memoised
 from xlamini.core.primitive import Axis
 from xlamini.core.provenance import derived
 from xlamini.core.rewriting import rewrite
 from xlamini.core.tracer import Builder, aval_of, build
 from xlamini.interpreters.environment import bound, builder, noted, read
-from xlamini.interpreters.rule_cache import of_equation
+from xlamini.interpreters.rule_cache import rewrite_once_per_kind
 from xlamini.primitives.batch_ops import move_batch_dim
 
 Dims = tuple[int | None, ...]
@@ -44,7 +44,7 @@ def batch(jaxpr: Jaxpr, axis: Axis, dims: Dims, force: tuple[bool, ...] = ()) ->
     return result, tuple(out_dims)
 
 
-@functools.lru_cache(maxsize=4096)
+@memoised("kind: batched types", 4096)
 def batched_aval(aval: ShapedArray, axis: Axis, dim: int | None) -> ShapedArray:
     """The aval with the axis inserted as a dimension at `dim`."""
     return aval if dim is None else aval.inserted(dim, axis.size, axis.placed)
@@ -73,7 +73,7 @@ def _batch_equation(
     target: Builder, eqn: Equation, axis: Axis, inputs: Sequence[Any], dims: Sequence[int | None]
 ) -> tuple[Sequence[Any], Sequence[int | None]]:
     notes = [_note(a, x, axis, d) for a, x, d in zip(eqn.invars, inputs, dims, strict=True)]
-    once = of_equation(batch, eqn, notes, axis)
+    once = rewrite_once_per_kind(batch, eqn, notes, axis)
     provenance = derived("batch", eqn)
     if once is not None:
         program, out_dims = once

@@ -15,7 +15,7 @@ from xlamini.core.rewriting import rewrite
 from xlamini.core.tangents import Zero, is_zero, tangent_aval
 from xlamini.core.tracer import Builder, aval_of, build
 from xlamini.interpreters.environment import bound, builder, read
-from xlamini.interpreters.rule_cache import of_equation
+from xlamini.interpreters.rule_cache import rewrite_once_per_kind
 from xlamini.primitives.tangent_ops import instantiated
 
 Mask = tuple[bool, ...]
@@ -92,7 +92,7 @@ def _by_rule(target: Builder, eqn: Equation, env: Any, tangent_env: Any, rule: s
 
 
 def _push_equation(eqn: Equation, known: list[Any], given: list[Any], notes: list[Any]) -> Any:
-    once = of_equation(jvp, eqn, notes)
+    once = rewrite_once_per_kind(jvp, eqn, notes)
     if once is None:
         return None
     program, nonzero_out = once

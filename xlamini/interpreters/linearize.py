@@ -20,7 +20,7 @@ from xlamini.core.tracer import Builder, TangentBuilder, Tracer, active
 from xlamini.interpreters.environment import builder
 from xlamini.interpreters.jvp import Mask, forced, given_where, push_forward, spread
 from xlamini.interpreters.residuals import found_at, where_they_stand
-from xlamini.interpreters.rule_cache import of_equation
+from xlamini.interpreters.rule_cache import rewrite_once_per_kind
 
 
 class Linearized(NamedTuple):
@@ -80,7 +80,7 @@ def _part_equation(eqn: Equation, known: list[Any], given: list[Any], notes: lis
     for tangent in given:
         if type(tangent) is not Tracer or tangent.builder is not target:  # a constant, for the primal program
             return None
-    once = of_equation(linearize, eqn, notes)
+    once = rewrite_once_per_kind(linearize, eqn, notes)
     if once is None:
         return None
     place = derived("linearize", eqn)

@@ -19,7 +19,7 @@ from xlamini.core.tangents import Linear, Zero, is_zero, tangent_aval
 from xlamini.core.tracer import Builder, aval_of, build
 from xlamini.interpreters.environment import builder, read
 from xlamini.interpreters.jvp import Mask, forced, given_where
-from xlamini.interpreters.rule_cache import of_equation
+from xlamini.interpreters.rule_cache import rewrite_once_per_kind
 from xlamini.primitives.reshard import divided_as
 from xlamini.primitives.tangent_ops import add_tangents, of_type
 
@@ -109,7 +109,8 @@ def _pull_alone(target: Builder, eqn: Equation, env: dict[Var, Any], cts: Sequen
             operands.append(known)
             aval = aval_of(known)
             notes.append(False if aval is a.aval else aval)
-    once = of_equation(_transposed_alone, eqn, notes, tuple([ct if ct is None else aval_of(ct) for ct in cts]))
+    ct_avals = tuple([ct if ct is None else aval_of(ct) for ct in cts])
+    once = rewrite_once_per_kind(_transposed_alone, eqn, notes, ct_avals)
     if once is None:
         return None
     program, nonzero = once

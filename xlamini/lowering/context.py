@@ -18,7 +18,7 @@ from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Literal, Var, once
 from xlamini.core.provenance import Source
 from xlamini.core.tracer import build
 from xlamini.lowering.fusion_cuts import kept_formulas
-from xlamini.lowering.mlir import Interned
+from xlamini.lowering.mlir import Interned, lowering_recipes
 from xlamini.lowering.replay import Body, Constant, Part, Step, Tape
 
 Value = Any
@@ -279,14 +279,14 @@ class Context:
         return [env[a] if type(a) is Var else self._number(a) for a in jaxpr.outvars]
 
     def _lowered(self, eqn: Equation, inputs: list[Value]) -> Sequence[Value]:
-        """The results of an equation, by the recipe for its like, or else by its primitive's rule."""
-        signature = eqn.signature
-        if signature is None or not signature.shared or self.tape is not None:
+        """The results of an equation: by the recipe for its kind, or else by its primitive's rule."""
+        kind = eqn.kind
+        if kind is None or not kind.shared or self.tape is not None:
             return self._by_rule(eqn, inputs)
-        # What the rule sees besides the signature: the literals, and whether an operand is another one too.
+        # What the rule sees besides the kind: the literals, and whether an operand is another one too.
         atoms = eqn.invars
-        key = signature if len(atoms) == 1 else (signature, *[atoms.index(a) if type(a) is Var else a for a in atoms])
-        recipe = self.recipes.get(key)
+        key = kind if len(atoms) == 1 else (kind, *[atoms.index(a) if type(a) is Var else a for a in atoms])
+        recipe = self.recipes.table.get(key)
         if recipe:
             return self._follow(recipe.steps, inputs, recipe.results)
         return self._by_rule(eqn, inputs) if recipe is False else self._taken_down(key, eqn, inputs)
@@ -299,7 +299,7 @@ class Context:
             self.tape = None
         recipe = tape.recipe(outs)
         if recipe is not None or tape.forbidden:
-            self.recipes[key] = recipe or False
+            lowering_recipes.keep(self.recipes, key, recipe or False)
         return outs
 
     def _by_rule(self, eqn: Equation, inputs: Sequence[Value]) -> Sequence[Value]:
@@ -345,7 +345,7 @@ class Context:
 
         Where elements stay at their places, the compiler does so by itself.
         """
-        if eqn.primitive.divides or (eqn.signature is not None and eqn.signature.complaint is not None):
+        if eqn.primitive.divides or (eqn.kind is not None and eqn.kind.sharding_conflict is not None):
             return outs
         known = {a.aval.split for a in eqn.invars} if eqn.primitive.in_place else set()
         avals = [v.aval for v in eqn.outvars]

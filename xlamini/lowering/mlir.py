@@ -19,11 +19,11 @@ from jaxlib.mlir import ir
 from jaxlib.mlir._mlir_libs import _chlo, _jax_mlir_ext, _sdy, _stablehlo
 
 from xlamini.core.avals import ShapedArray
+from xlamini.core.memo import OwnedMemo
 from xlamini.core.provenance import Source
 from xlamini.lowering.replay import Recipe
 
 MODULES_PER_CONTEXT = 500
-_MOST_RECIPES = 4096
 
 
 def _new_context() -> ir.Context:
@@ -97,6 +97,18 @@ def element_type_text(dtype: np.dtype) -> str:
     return "f" + name[len("float") :].upper().replace("_", "")
 
 
+class Recipes:
+    """The lowering recipes of one context, by kind of equation; False where there can be none."""
+
+    __slots__ = ("__weakref__", "table")
+
+    def __init__(self) -> None:
+        self.table: dict[Any, Recipe | Literal[False]] = {}
+
+
+lowering_recipes = OwnedMemo("kind: lowering recipes", 4096, "table")
+
+
 class Interned:
     """A context with what has been made in it."""
 
@@ -105,7 +117,7 @@ class Interned:
         self.modules = 0
         self._types: dict[Any, ir.Type] = {}
         self._attributes: dict[Any, ir.Attribute] = {}
-        self._recipes: dict[Any, dict[Any, Recipe | Literal[False]]] = {}
+        self._recipes: dict[Any, Recipes] = {}
         self.unknown = ir.Location.unknown(self.context)
         self.token = ir.Type.parse("!stablehlo.token", self.context)
 
@@ -145,12 +157,9 @@ class Interned:
         """Text, or any bytes."""
         return ir.StringAttr.get(value, self.context)
 
-    def recipes(self, *circumstances: Any) -> dict[Any, Recipe | Literal[False]]:
-        """The recipes for a platform and the flags that rules look at; False where there can be none."""
-        found = self._recipes.setdefault(circumstances, {})
-        if len(found) > _MOST_RECIPES:
-            found.clear()
-        return found
+    def recipes(self, *circumstances: Any) -> Recipes:
+        """The recipes for a platform and the flags that rules look at."""
+        return self._recipes.setdefault(circumstances, Recipes())
 
     def place(self, source: Source | None) -> ir.Location:
         """A line of the user's program."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import numpy as np
 from jaxlib.mlir import ir
 
+from xlamini.core.memo import memoised
 from xlamini.core.sharding.abstract_mesh import AbstractMesh, AxisType
 from xlamini.core.sharding.partition_spec import PartitionSpec
 from xlamini.lowering.mlir import Interned
@@ -82,7 +82,7 @@ class Meshes:
         )
 
 
-@functools.lru_cache(256)
+@memoised("sharding: meshes without axis types", 256)
 def _untyped(mesh: Any) -> Any:
     """The same mesh with all axes of type Auto, as Shardy knows no types."""
     return mesh.update_axis_types(dict.fromkeys(mesh.axis_names, AxisType.Auto))

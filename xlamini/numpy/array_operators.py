@@ -4,12 +4,12 @@ Traced values have theirs from primitives/operators.py, which also says what the
 """
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
 from xlamini.core.api_boundary import edge, trim
 from xlamini.core.config import default_device, enable_x64
+from xlamini.core.memo import memoised
 from xlamini.core.tracer import Tracer, state
 from xlamini.numpy.linear_algebra import matmul
 from xlamini.numpy.rounding import round
@@ -22,7 +22,7 @@ Method = Callable[..., Any]
 _NUMBERS = (int, float, complex)
 
 
-@functools.lru_cache(maxsize=1024, typed=True)
+@memoised("helper: numbers on devices", 1024, typed=True)
 def _kept(number: Any, x64: bool, device: Any) -> Any:
     return device_put_value(number)
 

@@ -6,7 +6,6 @@ multiply next; each step is a `contraction.product`.
 
 from __future__ import annotations
 
-import functools
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
@@ -14,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xlamini.core.errors import ShapeError
+from xlamini.core.memo import memoised
 from xlamini.core.tracer import aval_of
 from xlamini.numpy.arguments import as_operand
 from xlamini.numpy.contraction import (
@@ -139,7 +139,7 @@ class Subscripts(NamedTuple):
     output: Labels
 
 
-@functools.lru_cache(maxsize=1024)
+@memoised("helper: einsum subscripts", 1024)
 def parse(subscripts: str, ranks: tuple[int, ...]) -> Subscripts:
     """The labels that subscripts give to operands of these ranks; ValueError where they make no sense."""
     text = "".join(subscripts.split())

@@ -14,6 +14,7 @@ import numpy as np
 
 from xlamini.core.api_boundary import edge
 from xlamini.core.errors import ShapeError
+from xlamini.core.memo import memoised
 from xlamini.core.pytree import tree_map
 from xlamini.core.tracer import aval_of
 from xlamini.numpy.arguments import as_operand
@@ -81,7 +82,7 @@ def _partial(fun: Callable[..., Any], fixed: dict[Any, Any], mapped: Sequence[An
     return call
 
 
-@functools.lru_cache(maxsize=256)
+@memoised("helper: vectorize signatures", 256)
 def parse(signature: str) -> Signature:
     """The axes that a signature names."""
     text = "".join(signature.split())

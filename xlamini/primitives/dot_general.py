@@ -16,7 +16,7 @@ import numpy as np
 from xlamini.core.avals import Shape, ShapedArray
 from xlamini.core.dtypes import check_user_dtype, itemsize_bits, result_type
 from xlamini.core.errors import ShapeError
-from xlamini.core.primitive import Axis, Cost, Primitive, remembered
+from xlamini.core.primitive import Axis, Cost, Primitive
 from xlamini.core.sharding.factors import Factors, dims
 from xlamini.core.tangents import Zero, is_linear, is_zero, tangent_aval
 from xlamini.core.tracer import aval_of
@@ -107,7 +107,6 @@ def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Any:
 class DotGeneral(Primitive):
     name = "dot_general"
 
-    @remembered
     def shape_rule(
         self,
         lhs: ShapedArray,

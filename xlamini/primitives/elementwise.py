@@ -26,6 +26,7 @@ from xlamini.core.api_boundary import trim
 from xlamini.core.avals import Shape, ShapedArray
 from xlamini.core.dtypes import issubdtype, scalar_type_of
 from xlamini.core.errors import MissingRule, ShapeError
+from xlamini.core.memo import memoised
 from xlamini.core.primitive import Axis, Cost, Primitive, definition
 from xlamini.core.sharding.factors import Factors, broadcasting
 from xlamini.core.tangents import Linear, Zero, is_differentiable, is_linear, is_zero, tangent_aval
@@ -62,7 +63,7 @@ _KIND_OF = {
 }
 
 
-@functools.cache
+@memoised("helper: kinds of dtypes", None)
 def kind_of(dtype: Any) -> Kinds:
     """The kind of a dtype; EXTENDED for those that hold no numbers, such as random keys."""
     return next((k for k, t in _KIND_OF.items() if issubdtype(dtype, t)), EXTENDED)
@@ -85,7 +86,6 @@ class Elementwise(Primitive):
         self.arity = declaration.__code__.co_argcount
         self.partials: Sequence[Callable[..., Any]] | None = None
         self.linear_rule: Callable[..., Any] | None = None
-        self._types: dict[Sequence[ShapedArray], ShapedArray] = {}
         if not accepts & (FLOAT | COMPLEX):
             self.lacks = {"jvp": "of integers only"}
         super().__init__(declaration.__name__)
@@ -130,14 +130,6 @@ class Elementwise(Primitive):
     # The six rules.
 
     def shape_rule(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
-        if params:
-            return self._type(avals, params)
-        known = self._types.get(avals)
-        if known is None:
-            known = self._types[avals] = self._type(avals, params)
-        return known
-
-    def _type(self, avals: Sequence[ShapedArray], params: dict[str, Any]) -> ShapedArray:
         first = avals[0]
         if all(a is first for a in avals):
             self._check_kind(first)

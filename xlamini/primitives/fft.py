@@ -16,7 +16,7 @@ import numpy as np
 from xlamini.core.avals import Shape, ShapedArray
 from xlamini.core.dtypes import issubdtype
 from xlamini.core.errors import ShapeError
-from xlamini.core.primitive import Axis, Cost, remembered
+from xlamini.core.primitive import Axis, Cost
 from xlamini.core.sharding.factors import Factors, alike
 from xlamini.core.tracer import aval_of, literal
 from xlamini.primitives.arithmetic import rem
@@ -78,7 +78,6 @@ def _as_complex(x: Any) -> Any:
 class FFT(LinearUnary):
     name = "fft"
 
-    @remembered
     def shape_rule(self, x: ShapedArray, *, fft_type: FftType, fft_lengths: Shape) -> ShapedArray:
         wanted = _COMPLEX if fft_type is FftType.RFFT else [d.name for d in _COMPLEX.values()]
         if x.dtype.name not in wanted:

@@ -5,7 +5,6 @@ one shape but for scalars. `promoted` is the way from the one to the other.
 """
 from __future__ import annotations
 
-import functools
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -18,6 +17,7 @@ from xlamini.core.dtypes import canonicalize_dtype, check_fits, issubdtype, resu
 from xlamini.core.errors import ShapeError
 from xlamini.core.jaxpr import Literal
 from xlamini.core.literals import interned
+from xlamini.core.memo import memoised
 from xlamini.core.provenance import user_stacklevel
 from xlamini.core.tracer import aval_of, literal
 from xlamini.primitives.convert import convert
@@ -102,7 +102,7 @@ def _easy(operands: Sequence[Any]) -> Sequence[Any] | None:
 _ORDER = {bool: 0, int: 1, float: 2, complex: 3}
 
 
-@functools.cache
+@memoised("helper: Python numbers beside dtypes", None)
 def _adapts(kind: type, dtype: Any) -> bool:
     """Whether a Python number of this type takes on the dtype of the array beside it."""
     if kind not in _ORDER or kind is bool or hasattr(dtype, "physical_shape"):

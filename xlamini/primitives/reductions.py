@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 from xlamini.core.avals import Shape, ShapedArray
 from xlamini.core.dtypes import iinfo
-from xlamini.core.primitive import Axis, Cost, Primitive, remembered
+from xlamini.core.primitive import Axis, Cost, Primitive
 from xlamini.core.sharding.factors import Factors, reducing
 from xlamini.core.tracer import aval_of, literal
 from xlamini.primitives.arithmetic import max, min
@@ -79,7 +79,6 @@ class Reduction(Primitive):
         self.hlo, self.start, self.accepts = hlo, start, accepts
         super().__init__(name)
 
-    @remembered
     def shape_rule(self, x: ShapedArray, *, axes: Shape) -> ShapedArray:
         check_kind(self.name, x, self.accepts)
         return reduced(x, axes, self.name)

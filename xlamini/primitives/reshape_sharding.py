@@ -18,7 +18,7 @@ Group = tuple[Sequence[int], Sequence[int]]
 
 def splits_of_reshaped(x: ShapedArray, new_sizes: Shape) -> Splits:
     """How an array of type `x` is split in another shape."""
-    split, complaint = x.split, None
+    split, conflict = x.split, None
     if split is None:
         return Splits([None])
     entries: list[Names] = [()] * len(new_sizes)
@@ -31,8 +31,8 @@ def splits_of_reshaped(x: ShapedArray, new_sizes: Shape) -> Splits:
             if math.prod(sizes[:count]) < new_sizes[d]:
                 break
         if names:
-            complaint = _complaint(x, new_sizes, tuple(names))
-    return Splits([split_into(split.mesh, tuple(entries))], complaint)
+            conflict = _conflict(x, new_sizes, tuple(names))
+    return Splits([split_into(split.mesh, tuple(entries))], conflict)
 
 
 def _groups(before: Shape, after: Shape) -> Iterator[Group]:
@@ -52,7 +52,7 @@ def _dividing(size: int, axes: Sequence[int]) -> int:
     return max(counts)
 
 
-def _complaint(x: ShapedArray, new_sizes: Shape, names: Names) -> str:
+def _conflict(x: ShapedArray, new_sizes: Shape, names: Names) -> str:
     return (
         f"reshape of {x.str_short()} to shape {new_sizes}: no dimension of the result can be split along "
         f"{' and '.join(map(repr, names))} as the operand is; say with out_sharding=P(...) how the result is to be "

@@ -10,7 +10,7 @@ import numpy as np
 from xlamini.core.avals import Shape, ShapedArray
 from xlamini.core.dtypes import ExtendedDType
 from xlamini.core.errors import ShapeError
-from xlamini.core.primitive import Axis, Cost, remembered
+from xlamini.core.primitive import Axis, Cost
 from xlamini.core.sharding.factors import Factors, alike, dims, reducing
 from xlamini.core.sharding.propagation import Splits
 from xlamini.core.tracer import aval_of
@@ -38,7 +38,6 @@ def transpose(operand: Any, permutation: Sequence[int]) -> Any:
 class Transpose(LinearUnary):
     name = "transpose"
 
-    @remembered
     def shape_rule(self, x: ShapedArray, *, permutation: Shape) -> ShapedArray:
         if sorted(permutation) != list(range(x.ndim)):
             raise ShapeError(
@@ -96,7 +95,6 @@ class BroadcastInDim(LinearUnary):
     cheap = True
     name = "broadcast_in_dim"
 
-    @remembered
     def shape_rule(self, x: ShapedArray, *, shape: Shape, broadcast_dimensions: Shape) -> ShapedArray:
         fits = len(broadcast_dimensions) == x.ndim and all(
             0 <= d < len(shape) and n in (1, shape[d])
@@ -170,7 +168,6 @@ class Reshape(LinearUnary):
     cheap = True
     name = "reshape"
 
-    @remembered
     def shape_rule(self, x: ShapedArray, *, new_sizes: Shape) -> ShapedArray:
         if math.prod(new_sizes) != x.size or any(n < 0 for n in new_sizes):
             raise ShapeError(
@@ -211,7 +208,6 @@ class Squeeze(LinearUnary):
     cheap = True
     name = "squeeze"
 
-    @remembered
     def shape_rule(self, x: ShapedArray, *, dimensions: Shape) -> ShapedArray:
         if any(not 0 <= d < x.ndim or x.shape[d] != 1 for d in dimensions):
             raise ShapeError(
@@ -270,7 +266,6 @@ def rev(operand: Any, dimensions: Sequence[int]) -> Any:
 class Rev(LinearUnary):
     name = "rev"
 
-    @remembered
     def shape_rule(self, x: ShapedArray, *, dimensions: Shape) -> ShapedArray:
         if len(set(dimensions)) != len(dimensions) or any(not 0 <= d < x.ndim for d in dimensions):
             raise ShapeError(f"rev: dimensions {dimensions} do not fit {x.str_short()}")
@@ -311,7 +306,6 @@ def reduced(x: ShapedArray, axes: Shape, name: str) -> ShapedArray:
 class ReduceSum(LinearUnary):
     name = "reduce_sum"
 
-    @remembered
     def shape_rule(self, x: ShapedArray, *, axes: Shape) -> ShapedArray:
         if isinstance(x.dtype, ExtendedDType):
             raise TypeError(f"sum: elements of dtype {x.dtype.name} cannot be added")

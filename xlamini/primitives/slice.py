@@ -7,7 +7,7 @@ from typing import Any
 
 from xlamini.core.avals import Shape, ShapedArray
 from xlamini.core.errors import ShapeError
-from xlamini.core.primitive import Primitive, remembered
+from xlamini.core.primitive import Primitive
 from xlamini.core.sharding.factors import Factors, alike
 from xlamini.core.tracer import aval_of, literal
 from xlamini.primitives.linear_unary import LinearUnary
@@ -74,7 +74,6 @@ class Slice(LinearUnary):
     name = "slice"
     adjoint: Primitive  # pad, which comes after this file and sets itself here
 
-    @remembered
     def shape_rule(
         self, x: ShapedArray, *, start_indices: Shape, limit_indices: Shape, strides: Shape | None
     ) -> ShapedArray:

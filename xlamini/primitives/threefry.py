@@ -5,7 +5,6 @@ type of its operands, which all draws of this type call.
 """
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,6 +13,7 @@ import numpy as np
 from xlamini.core.avals import ShapedArray
 from xlamini.core.errors import ShapeError
 from xlamini.core.jaxpr import Jaxpr
+from xlamini.core.memo import memoised
 from xlamini.core.primitive import Axis, Cost, Primitive
 from xlamini.core.sharding.factors import Factors, alike
 from xlamini.core.tracer import build, literal
@@ -68,7 +68,7 @@ class Threefry2x32(Primitive):
 threefry2x32_p = Threefry2x32()
 
 
-@functools.cache
+@memoised("call: threefry hashes", 1024)
 def _hash(avals: tuple[ShapedArray, ...]) -> Jaxpr:
     return build(_rounds, avals, "threefry2x32")[0]
 

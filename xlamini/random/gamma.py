@@ -17,6 +17,7 @@ import numpy as np
 from xlamini.core.avals import Shape, ShapedArray
 from xlamini.core.dtypes import finfo
 from xlamini.core.jaxpr import Jaxpr
+from xlamini.core.memo import memoised
 from xlamini.core.primitive import Axis
 from xlamini.core.sharding.factors import Factors, alike
 from xlamini.core.tangents import Zero, is_zero, tangent_aval
@@ -94,7 +95,8 @@ class RandomGamma(KeyPrimitive):
         return self.bind(*with_batch_first(operands, dims, axis.size), log_space=log_space), 0
 
     def physical(self, operands: Sequence[Any], avals: Sequence[ShapedArray], *, log_space: bool) -> Any:
-        return evaluate(_sampling(*avals, log_space), operands)[0]
+        keys, a = avals
+        return evaluate(_sampling(keys, a, log_space), operands)[0]
 
 
 random_gamma_p = RandomGamma()
@@ -109,7 +111,7 @@ def _slope(a: Any, sample: Any, log_space: bool) -> Any:
     return random_gamma_grad(a, found) / found
 
 
-@functools.cache
+@memoised("call: gamma samplers", 1024)
 def _sampling(keys: ShapedArray, a: ShapedArray, log_space: bool) -> Jaxpr:
     """The program that draws, on the words of keys."""
     return physical(build(functools.partial(_drawn, log_space=log_space), [keys, a], "gamma")[0])

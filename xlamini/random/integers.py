@@ -1,13 +1,13 @@
 """Random integers of a range. The remainder of twice as many bits as the result has favours no number noticeably."""
 from __future__ import annotations
 
-import functools
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from xlamini.core.avals import Shape
 from xlamini.core.dtypes import canonicalize_dtype, check_user_dtype, iinfo, issubdtype
+from xlamini.core.memo import memoised
 from xlamini.core.tracer import aval_of, literal
 from xlamini.primitives.arithmetic import add, mul, rem, sub
 from xlamini.primitives.arithmetic import max as maximum
@@ -69,7 +69,7 @@ class _Limits(NamedTuple):
         return True if isinstance(bound, int) else gt(bound, _nearest(self.end, aval_of(bound).dtype))
 
 
-@functools.cache
+@memoised("helper: limits of integer dtypes", None)
 def _limits(dtype: np.dtype) -> _Limits:
     """Integers narrower than 32 bits are drawn as int32, which has room for the bound behind their last number."""
     if not issubdtype(dtype, np.integer):

@@ -32,7 +32,10 @@ post_hook = _jax.config.Config(
 )
 """None, or what C++ calls after a call on the fast path: with function, args, kwargs, outputs."""
 
-_cache = _jax.PjitFunctionCache(capacity=4096)
+CAPACITY = 4096
+_cache = _jax.PjitFunctionCache(capacity=CAPACITY)
+cached_signatures: Callable[[], int] = _cache.size
+clear_signatures: Callable[[], None] = _cache.clear
 
 
 class FastPath(NamedTuple):

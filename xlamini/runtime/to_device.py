@@ -6,7 +6,6 @@ narrowed while x64 is off. A Python number makes a weakly typed Array.
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from xlamini.core.avals import ShapedArray
 from xlamini.core.config import enable_x64
 from xlamini.core.dtypes import check_fits, dtype_of, python_scalar_dtypes
 from xlamini.core.errors import DeviceNotHereError
+from xlamini.core.memo import memoised
 from xlamini.runtime.lifetime import check_alive
 from xlamini.runtime.meshes.named_sharding import split_by
 from xlamini.runtime.sharding import Sharding, SingleDeviceSharding, as_sharding, default_sharding
@@ -138,18 +138,16 @@ def _number(x: Any) -> np.ndarray:
     )
 
 
-_held: dict[np.dtype, tuple[np.dtype, np.dtype]] = {}
-
-
 def _held_as(dtype: np.dtype) -> np.dtype:
     """The dtype of the Array for an ndarray's; TypeError for one that no Array can have."""
-    found = _held.get(dtype)
-    if found is None:
-        native = dtype.newbyteorder("=")
-        with enable_x64(False):
-            narrow = dtype_of(np.empty((), native))
-        found = _held[dtype] = (narrow, native)
-    return found[enable_x64.value]
+    return _narrow_and_native(dtype)[enable_x64.value]
+
+
+@memoised("helper: dtypes of arrays", None)
+def _narrow_and_native(dtype: np.dtype) -> tuple[np.dtype, np.dtype]:
+    native = dtype.newbyteorder("=")
+    with enable_x64(False):
+        return dtype_of(np.empty((), native)), native
 
 
 def _put_array(
@@ -169,7 +167,7 @@ def _put_array(
     return _put(aval or x.aval, sharding, [held[n] for n in numbers], list(devices), bound)
 
 
-@functools.lru_cache(4096)
+@memoised("sharding: parts to move", 4096)
 def parts_to_move(source: Sharding, target: Sharding, shape: tuple[int, ...]) -> list[int] | None:
     """For each device of `target` which part of an array in `source` it needs: its own, if it has it.
 

@@ -126,7 +126,7 @@ def _trace_example(
     single = [unbatched_aval(a, d) for a, d in zip(avals, dims, strict=True)]
     values = [x if d is None else None for x, d in zip(leaves, dims, strict=True)]
     with named_axis(axis):
-        return trace(fun, in_tree, single, values, names, anew=True)
+        return trace(fun, in_tree, single, values, names, reuse_equal=True)
 
 
 def _run(

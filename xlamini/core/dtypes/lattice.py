@@ -12,7 +12,6 @@ with u8 -> i16, u16 -> i32, u32 -> i64, f32 -> c64 and f64 -> c128 between the r
 
 from __future__ import annotations
 
-import functools
 import itertools
 from collections.abc import Iterable
 
@@ -28,6 +27,7 @@ from xlamini.core.dtypes.table import (
     small_ints,
     unsigned,
 )
+from xlamini.core.memo import memoised
 
 Node = np.dtype | type[int] | type[float] | type[complex]
 Edges = dict[Node, list[Node]]
@@ -69,14 +69,17 @@ def _strict() -> Edges:
 def _above(edges: Edges) -> dict[Node, frozenset[Node]]:
     """Each node's upper bounds, itself among them."""
 
-    @functools.cache
+    found: dict[Node, frozenset[Node]] = {}
+
     def above(node: Node) -> frozenset[Node]:
-        return frozenset({node}).union(*map(above, edges[node]))
+        if node not in found:
+            found[node] = frozenset({node}).union(*map(above, edges[node]))
+        return found[node]
 
     return {node: above(node) for node in edges}
 
 
-@functools.cache
+@memoised("helper: promotion lattices", None)
 def _upper_bounds(x64: bool, strict: bool) -> dict[Node, frozenset[Node]]:
     return _above(_strict() if strict else _standard(x64))
 

@@ -6,7 +6,6 @@ or compute a type give canonical dtypes; `promote_types` alone speaks of dtypes 
 
 from __future__ import annotations
 
-import functools
 import warnings
 from typing import Any
 
@@ -25,6 +24,7 @@ from xlamini.core.dtypes.table import (
     small_ints,
 )
 from xlamini.core.errors import TypePromotionError
+from xlamini.core.memo import memoised
 from xlamini.core.provenance import user_stacklevel
 
 python_scalar_dtypes: dict[type, np.dtype] = {
@@ -148,7 +148,7 @@ def scalar_type_of(x: Any) -> type:
         raise TypeError(f"dtype {dtype} generalises no Python scalar type") from None
 
 
-@functools.cache
+@memoised("helper: short names of dtypes", None)
 def short_name(dtype: Any) -> str:
     """The dtype's name as jaxprs print it: 'f32', 'i8', 'bf16', 'f8_e4m3fn', 'bool'."""
     if isinstance(dtype, ExtendedDType):
@@ -161,11 +161,11 @@ def short_name(dtype: Any) -> str:
     return name
 
 
-@functools.lru_cache(maxsize=4096)
+@memoised("helper: issubdtype", 4096)
 def issubdtype(a: Any, b: Any) -> bool:
     """Whether dtype or class `a` is `b`, or one of the class `b`: NumPy's function, extended to JAX's dtypes.
 
-    >>> issubdtype("bfloat16", np.floating), issubdtype(prng_key, extended)
+    >>> issubdtype("bfloat16", np.floating), issubdtype(xlamini.dtypes.prng_key, xlamini.dtypes.extended)
     (True, True)
     """
     if isinstance(a, ExtendedDType) and isinstance(b, ExtendedDType):
@@ -232,7 +232,7 @@ def _strong(x: Any) -> Any:
     return as_dtype(x) if isinstance(x, str | type) else dtype_of(x)
 
 
-@functools.lru_cache(maxsize=4096)
+@memoised("helper: promoted dtypes", 4096)
 def _result(operands: tuple[_Operand, ...], x64: bool, promotion: str) -> _Operand:
     if not operands:
         raise ValueError("result_type needs at least one array or dtype")

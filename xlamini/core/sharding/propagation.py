@@ -34,13 +34,13 @@ class Splits(NamedTuple):
     """How each result is split; where something does not fit, as far as they can be, and what that is."""
 
     results: Sequence[Split | None]
-    complaint: str | None = None
+    sharding_conflict: str | None = None
 
 
-def refuse(complaint: str) -> None:
+def refuse(conflict: str) -> None:
     """ShardingTypeError for operands that do not fit together, but not within `compiler_decides`."""
     if not _is_open.value:
-        raise ShardingTypeError(complaint)
+        raise ShardingTypeError(conflict)
 
 
 def divided(
@@ -50,9 +50,9 @@ def divided(
     if primitive.higher_order and primitive.written("factors") is None:
         return out, None
     outs = out if primitive.multiple_results else [out]
-    splits, complaint = primitive.splits(avals, outs, params)
+    splits, conflict = primitive.splits(avals, outs, params)
     found = [a.divided(s) for a, s in zip(outs, splits, strict=True)]
-    return found if primitive.multiple_results else found[0], complaint
+    return found if primitive.multiple_results else found[0], conflict
 
 
 def split_results(
@@ -63,11 +63,11 @@ def split_results(
     meshes = {s.mesh for s in splits}
     if len(meshes) > 1:
         said = " and ".join(map(str, meshes))
-        complaint = f"{primitive}: operands are split over different meshes, {said}; move one with xlamini.reshard"
-        return Splits([None] * len(outs), complaint)
+        conflict = f"{primitive}: operands are split over different meshes, {said}; move one with xlamini.reshard"
+        return Splits([None] * len(outs), conflict)
     solving = _Solving(primitive, avals, primitive.factors(avals, outs, params))
     results = [solving.of_result(*each, splits[0]) for each in zip(outs, solving.factors.results, strict=True)]
-    return Splits(results, next(iter(solving.complaints), None))
+    return Splits(results, next(iter(solving.conflicts), None))
 
 
 class _Solving:
@@ -75,7 +75,7 @@ class _Solving:
 
     def __init__(self, primitive: Any, avals: Sequence[ShapedArray], factors: Factors):
         self.primitive, self.avals, self.factors = primitive, avals, factors
-        self.complaints: list[str] = []
+        self.conflicts: list[str] = []
         self.found: dict[Hashable, Names] = {}
         for aval, labels in zip(avals, factors.operands, strict=True):
             for dim, (label, names) in enumerate(zip(labels, _entries(aval), strict=True)):
@@ -90,13 +90,13 @@ class _Solving:
 
     def _note(self, aval: ShapedArray, dim: int, label: Hashable, names: Names) -> None:
         if label is None:
-            self.complaints.append(
+            self.conflicts.append(
                 f"{self.primitive} of {self._types}: dimension {dim} of {aval.str_short()} must be whole here, but is "
                 f"split along {_said(names)}; first xlamini.reshard the operand to a spec without it, pass "
                 "out_sharding= if the function takes it, or let the compiler decide within xlamini.sharding.auto_axes"
             )
         elif self.found.setdefault(label, names) != names:
-            self.complaints.append(
+            self.conflicts.append(
                 f"{self.primitive}: operands are split differently, {self._types}: dimension {dim} of one is split "
                 f"along {_said(names)}, what belongs to it along {_said(self.found[label])}; move one with "
                 "xlamini.reshard(x, P(...))"
@@ -107,7 +107,7 @@ class _Solving:
         pairs = zip(self.avals, self.factors.operands, strict=True)
         found = [_entries(a)[list(labels).index(label)] for a, labels in pairs if label in labels]
         if all(found):
-            self.complaints.append(
+            self.conflicts.append(
                 f"{self.primitive}: the operands {self._types} are split along {_said(found[0])} in the dimension that "
                 "is summed over, so that the result may be split along it or whole; say which with out_sharding=P(...)"
             )
@@ -128,7 +128,7 @@ class _Solving:
         for dim, names in enumerate(entries):
             twice = used.intersection(names)
             if twice:
-                self.complaints.append(
+                self.conflicts.append(
                     f"{self.primitive} of {self._types} would be split along {_said(tuple(twice))} twice, in two "
                     "dimensions; reshard an operand, or pass out_sharding= if the function takes it"
                 )
@@ -136,7 +136,7 @@ class _Solving:
             used.update(names)
 
     def _refuse_size(self, dim: int, size: int, split: Split) -> None:
-        self.complaints.append(
+        self.conflicts.append(
             f"{self.primitive} of {self._types}: dimension {dim} of the result has size {size}, which cannot be split "
             f"into the {split.parts(dim)} parts along {_said(split.entries[dim])} that the operand is split into; "
             "first xlamini.reshard the operand to a spec without that axis"

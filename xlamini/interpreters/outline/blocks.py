@@ -53,8 +53,8 @@ def _symbol(eqn: Equation, unique: int) -> Any:
     if eqn.effects:
         return unique  # what is seen from outside stays as and where it is written
     numbers = tuple([None if type(a) is Var else _number(a) for a in eqn.invars])
-    if eqn.signature is not None and eqn.signature.shared:
-        return eqn.signature, numbers
+    if eqn.kind is not None and eqn.kind.shared:
+        return eqn.kind, numbers
     params = executable_params(eqn.params) if eqn.primitive.higher_order else tuple(eqn.params.items())
     return eqn.primitive, params, numbers, tuple([a.aval for a in (*eqn.invars, *eqn.outvars)])
 

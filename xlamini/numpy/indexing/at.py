@@ -6,7 +6,6 @@ A boolean mask with one value for all that it selects is a choice between old an
 """
 from __future__ import annotations
 
-import functools
 import warnings
 from collections.abc import Callable
 from typing import Any, TypedDict, Unpack
@@ -16,6 +15,7 @@ import numpy as np
 from xlamini.core.avals import ShapedArray
 from xlamini.core.call_cache import repeated
 from xlamini.core.dtypes import result_type
+from xlamini.core.memo import memoised
 from xlamini.core.provenance import user_stacklevel
 from xlamini.core.tracer import Tracer, aval_of, state
 from xlamini.numpy.arithmetic import power, true_divide
@@ -238,7 +238,7 @@ def _warn_of_cast(how: str, x: ShapedArray, values: Any) -> None:
 def _program(factory: Callable[..., Callable[..., Any]]) -> Callable[..., Any]:
     """Decorator: what `factory` makes of some options, to be traced, or, if nothing is, compiled and kept."""
 
-    @functools.lru_cache(_PROGRAMS)
+    @memoised(f"program: x.at, {factory.__name__.strip('_')}", _PROGRAMS)
     def compiled(*options: Any) -> Callable[..., Any]:
         return jit(factory(*options))
 

@@ -6,7 +6,6 @@ the program runs is moved inside by x[index].
 """
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -14,6 +13,7 @@ import numpy as np
 
 from xlamini.core.api_boundary import edge, edge_methods
 from xlamini.core.call_cache import repeated
+from xlamini.core.memo import memoised
 from xlamini.core.sharding.aval_sharding import split_into
 from xlamini.core.tracer import Tracer, state
 from xlamini.numpy.indexing.at import At, AtIndex
@@ -67,7 +67,7 @@ def _row(x: Any, index: Any) -> Any:
     return dynamic_index_in_dim(x, index, 0, keepdims=False, allow_negative_indices=False)
 
 
-@functools.lru_cache(_PROGRAMS)
+@memoised("program: indexing", _PROGRAMS)
 def _reader(plan: Plan) -> Callable[..., Any]:
     """The program that reads by this plan."""
 

@@ -1,7 +1,6 @@
 """Reading an index in NumPy's notation: see index_plan for what it becomes."""
 from __future__ import annotations
 
-import functools
 import operator
 from typing import Any, NoReturn
 
@@ -10,6 +9,7 @@ import numpy as np
 from xlamini.core.avals import Shape
 from xlamini.core.concretization import Unknown, value_of
 from xlamini.core.errors import NonConcreteBooleanIndexError
+from xlamini.core.memo import memoised
 from xlamini.core.provenance import user_line
 from xlamini.core.tracer import Tracer, aval_of
 from xlamini.numpy.indexing.plan import Between, Entry, Indexed, NewAxis, Plan, Point, Points, Rules, Span, whole
@@ -46,7 +46,7 @@ def _key(index: Any) -> tuple[Any, ...] | None:
     return tuple(key)
 
 
-@functools.lru_cache(4096)
+@memoised("helper: index plans", 4096)
 def _plan_of_key(key: tuple[Any, ...], shape: Shape, rules: Rules) -> Indexed:
     items = tuple(slice(*item) if type(item) is tuple else item for item in key)
     return _Reader(shape, rules).read(settled_items(items))

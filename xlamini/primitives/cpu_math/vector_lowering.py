@@ -20,6 +20,7 @@ import numpy as np
 from xlamini.core.avals import ShapedArray
 from xlamini.core.config import enable_x64
 from xlamini.core.jaxpr import Jaxpr
+from xlamini.core.memo import memoised
 from xlamini.core.tracer import aval_of, build
 from xlamini.primitives.arithmetic import div
 from xlamini.primitives.bitwise import bitwise_and, bitwise_or, shift_right_logical
@@ -93,7 +94,7 @@ def _converted(ctx: Any, values: Sequence[Any], old: ShapedArray, new: ShapedArr
     return list(values) if old == new else [ctx.op("stablehlo.convert", x, avals=[new]) for x in values]
 
 
-@functools.lru_cache(64)
+@memoised("call: formulas of elementary functions", 64)
 def _traced(formula: Formula, aval: ShapedArray, arity: int) -> Jaxpr:
     with enable_x64(True):
         jaxpr, captured = build(lambda *operands: [_costly(formula(*operands))], [aval] * arity)

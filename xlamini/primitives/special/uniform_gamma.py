@@ -7,11 +7,11 @@ and each c a power series. Elsewhere the power series and continued fraction con
 """
 from __future__ import annotations
 
-import functools
 import math
 from fractions import Fraction
 from typing import Any
 
+from xlamini.core.memo import memoised
 from xlamini.primitives.arithmetic import abs, sign
 from xlamini.primitives.bitwise import bitwise_and
 from xlamini.primitives.comparison import eq, ge, lt
@@ -62,7 +62,7 @@ def _correction(eta: Any, a: Any) -> tuple[Any, Any, Any]:
     return horner(inverse, values), in_eta, horner(inverse, falling) * inverse
 
 
-@functools.cache
+@memoised("helper: coefficients of gammainc", 64)
 def _coefficients(count: int) -> list[list[float]]:
     """For c0, c1, … the coefficients of eta's powers, highest first: `count` of them for c0, 4 fewer for each next one.
 

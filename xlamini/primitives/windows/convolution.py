@@ -14,7 +14,7 @@ import numpy as np
 
 from xlamini.core.avals import Shape, ShapedArray
 from xlamini.core.dtypes import check_user_dtype, issubdtype
-from xlamini.core.primitive import Axis, Cost, Primitive, remembered
+from xlamini.core.primitive import Axis, Cost, Primitive
 from xlamini.core.sharding.factors import Factors
 from xlamini.core.tangents import Zero, is_linear, is_zero, tangent_aval
 from xlamini.core.tracer import aval_of
@@ -94,7 +94,6 @@ def conv_general_dilated(
 class ConvGeneralDilated(Primitive):
     name = "conv_general_dilated"
 
-    @remembered
     def shape_rule(
         self,
         lhs: ShapedArray,

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 from xlamini.core.avals import Shape, ShapedArray
 from xlamini.core.errors import ShapeError
-from xlamini.core.primitive import Axis, Cost, Primitive, remembered
+from xlamini.core.primitive import Axis, Cost, Primitive
 from xlamini.core.sharding.factors import Factors, alike
 from xlamini.core.tracer import aval_of, literal
 from xlamini.primitives.arg_extrema import argmax, argmin
@@ -53,7 +53,6 @@ class ReduceWindow(Primitive):
         self.combine, self.start, self.accepts = combine, start, accepts
         super().__init__(name)
 
-    @remembered
     def shape_rule(self, x: ShapedArray, **params: Any) -> ShapedArray:
         check_kind(self.name, x, self.accepts)
         return x.update(shape=checked_counts(self.name, x, **params))

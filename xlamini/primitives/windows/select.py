@@ -11,7 +11,7 @@ from typing import Any
 
 from xlamini.core.avals import Shape, ShapedArray
 from xlamini.core.errors import ShapeError
-from xlamini.core.primitive import Axis, Cost, Primitive, remembered
+from xlamini.core.primitive import Axis, Cost, Primitive
 from xlamini.core.sharding.factors import Factors, alike
 from xlamini.core.tangents import Zero, is_zero, tangent_aval
 from xlamini.core.tracer import aval_of, literal
@@ -29,7 +29,6 @@ class SelectAndGatherAdd(Primitive):
 
     name = "select_and_gather_add"
 
-    @remembered
     def shape_rule(
         self,
         tangents: ShapedArray,

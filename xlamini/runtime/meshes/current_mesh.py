@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import threading
 import warnings
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ import numpy as np
 from jaxlib._jax import config as _cells
 
 from xlamini.core.api_boundary import edge_methods
+from xlamini.core.memo import memoised
 from xlamini.core.provenance import user_stacklevel
 from xlamini.core.sharding.abstract_mesh import AbstractMesh, AxisType
 from xlamini.core.sharding.partition_spec import PartitionSpec
@@ -135,7 +135,7 @@ def manual_mesh(mesh: Mesh, manual: frozenset[Any]) -> Iterator[None]:
         _restore(before)
 
 
-@functools.lru_cache(256)
+@memoised("sharding: meshes with manual axes", 256)
 def with_manual(mesh: AbstractMesh, manual: frozenset[Any]) -> AbstractMesh:
     """The mesh with these axes of type Manual."""
     return mesh.update_axis_types(dict.fromkeys(manual, AxisType.Manual))

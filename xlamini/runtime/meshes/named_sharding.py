@@ -5,7 +5,6 @@ The class is jaxlib's, so that C++ dispatch compares it; what it means is here.
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from jaxlib import _hlo, _jax
 from xlamini.core.api_boundary import edge
 from xlamini.core.avals import ShapedArray, sharding_of
 from xlamini.core.errors import ShardingError
+from xlamini.core.memo import memoised
 from xlamini.core.sharding.abstract_mesh import AbstractMesh, AxesOfMesh, parts_along
 from xlamini.core.sharding.aval_sharding import Split, split_of
 from xlamini.core.sharding.partition_spec import PartitionSpec
@@ -67,7 +67,7 @@ def _shard_shape(self: NamedSharding, global_shape: tuple[int, ...]) -> tuple[in
     return tuple(size // parts for size, parts in split)
 
 
-@functools.lru_cache(4096)
+@memoised("sharding: parts of devices", 4096)
 def _devices_indices_map(self: NamedSharding, global_shape: tuple[int, ...]) -> dict[Device, Index]:
     """For each device, the part of the array that it holds."""
     part = _shard_shape(self, global_shape)
@@ -103,7 +103,7 @@ def _is_fully_replicated(self: NamedSharding) -> bool:
     return all(parts == 1 for parts in _factors(self, len(self.spec)))
 
 
-@functools.lru_cache(4096)
+@memoised("sharding: XLA's form", 4096)
 def _to_xla_hlo_sharding(self: NamedSharding, num_dimensions: int) -> _hlo.HloSharding:
     """The same in XLA's terms: tiles of the grid of devices, with the axes left over as copies."""
     mesh, names = self.mesh, self.spec.names_of(num_dimensions)
@@ -155,7 +155,7 @@ def shortened(sharding: Any) -> Any:
     return _shortened(sharding) if type(sharding) is NamedSharding else sharding
 
 
-@functools.lru_cache(4096)
+@memoised("sharding: normal forms", 4096)
 def _shortened(sharding: NamedSharding) -> NamedSharding:
     entries = sharding.spec.partitions
     while entries and entries[-1] is None:

@@ -14,6 +14,7 @@ import numpy as np
 
 from xlamini import numpy as jnp
 from xlamini.core.errors import ShapeError
+from xlamini.core.memo import memoised
 from xlamini.numpy.linalg import solving
 from xlamini.numpy.linalg.arguments import inexact, shown, squares
 from xlamini.primitives.linalg.schur import schur
@@ -161,7 +162,7 @@ def _pade(degree: int, upper_triangular: bool, a: Any) -> Any:
     return solving.solve(even - odd, even + odd)
 
 
-@functools.cache
+@memoised("helper: coefficients of expm", 64)
 def _coefficients(degree: int) -> tuple[int, ...]:
     """Of the powers in the numerator, from the lowest up; the highest one is 1."""
     return tuple(

@@ -65,7 +65,7 @@ def _count(jaxpr: Jaxpr, known: dict[Jaxpr, int]) -> int:
 
 def _has_kernels(jaxpr: Jaxpr) -> bool:
     """Whether a block could be worth it; asked first, as looking for blocks takes longer."""
-    different = {eqn.signature or eqn: eqn for eqn in jaxpr.eqns if not eqn.primitive.cheap}
+    different = {eqn.kind or eqn: eqn for eqn in jaxpr.eqns if not eqn.primitive.cheap}
     return any(eqn.primitive.higher_order or _is_kernel(eqn) for eqn in different.values())
 
 

@@ -11,12 +11,13 @@ import numpy as np
 
 from xlamini.core.config import disable_jit
 from xlamini.core.jaxpr import Literal
+from xlamini.core.memo import OwnedMemo
 from xlamini.core.primitive import Primitive
 from xlamini.staging.run import program_cache
 from xlamini.staging.run.jit import jit
 
-MAX_PROGRAMS = 1024
-"""How many programs a primitive keeps, one for each set of params."""
+operations = OwnedMemo("program: single operations", 1024, "executables")
+"""On each primitive, by its params."""
 
 
 def evaluate_primitive(primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> Any:
@@ -29,9 +30,7 @@ def evaluate_primitive(primitive: Primitive, operands: Sequence[Any], params: di
     key = tuple(params.items())
     run = primitive.executables.get(key)
     if run is None:
-        if len(primitive.executables) >= MAX_PROGRAMS:
-            primitive.executables.clear()
-        run = primitive.executables[key] = _program(primitive, params)
+        run = operations.keep(primitive, key, _program(primitive, params))
     if not disable_jit.value:
         return run(*values)
     with disable_jit(False):  # somebody has to run the single operations

@@ -9,20 +9,20 @@ import functools
 import warnings
 import weakref
 from collections.abc import Callable, Hashable, Sequence
-from types import FunctionType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xlamini.core import config
 from xlamini.core.api_boundary import edge
 from xlamini.core.avals import ShapedArray
 from xlamini.core.gc_pause import paused_gc
+from xlamini.core.memo import alive, register
 from xlamini.core.named_axes import axes_here
 from xlamini.core.provenance import is_own, user_stacklevel
 from xlamini.core.pytree import flatten, flatten_from_user, unflatten
 from xlamini.core.pytree.nodes import dispatch_registry
 from xlamini.core.tracer import Tracer, leaked, state
 from xlamini.interpreters.evaluate import evaluate
-from xlamini.runtime.dispatch import cpp_jit
+from xlamini.runtime.dispatch import CAPACITY, cached_signatures, clear_signatures, cpp_jit
 from xlamini.runtime.keys import overlaid
 from xlamini.runtime.lifetime import explain_failure
 from xlamini.runtime.versions import DISPATCH_ERRORS
@@ -30,7 +30,8 @@ from xlamini.staging.call.call import jit_p
 from xlamini.staging.compile.placement import Placement, asked_place, elsewhere, placement, shardings_in
 from xlamini.staging.compile.program import LoweredProgram, Program
 from xlamini.staging.run.call_errors import Explain, guarded
-from xlamini.staging.run.queued_calls import Repeated
+from xlamini.staging.run.jit_caches import programs, shared_caches, traces, unshare, with_refs
+from xlamini.staging.run.queued_calls import QueuedCalls
 from xlamini.staging.trace.arguments import ArgNames, avals_of, check_callable, check_values, name_of
 from xlamini.staging.trace.ref_threading import Cells, keep_trace, store, threaded, values_of, with_cells
 from xlamini.staging.trace.sharding_prefix import all_moved, as_asked, flatten_shardings
@@ -79,41 +80,23 @@ class Call(NamedTuple):
     """Those that the user wants the leaves in (None for any), or nothing."""
 
 
-class Kept:
-    """What every `jit` of a function under the same options keeps: traces, without what refers to it, and programs.
-
-    The signatures that C++ has seen stand under this object too.
-    """
-
-    def __init__(self) -> None:
-        self.traces: dict[Any, Trace] = {}
-        self.programs: dict[Any, Program] = {}
+_jitted: weakref.WeakSet[Jitted] = weakref.WeakSet()
 
 
-_alive: weakref.WeakSet[Jitted] = weakref.WeakSet()
-_kept: weakref.WeakKeyDictionary[Any, dict[Hashable, Kept]] = weakref.WeakKeyDictionary()
+def _clear_dispatch() -> None:
+    """Empty the C++ caches of all jitted functions, so that each call comes to `on_miss` again."""
+    unshare()
+    for jitted in alive(_jitted):
+        jitted.clear_dispatch()
+    clear_signatures()
 
 
-def _kept_of(fun: Callable[..., Any], options: Options) -> Kept:
-    """So that `jit(f)(x)` in a loop compiles once. Callables that are no functions may be equal and yet differ."""
-    if type(fun) is not FunctionType:
-        return Kept()
-    try:
-        return _kept.setdefault(fun, {}).setdefault(options.key(), Kept())
-    except (TypeError, AttributeError):  # options that are no good, which is said when they are used
-        return Kept()
-
-
-def forget_all() -> None:
-    """Clear the caches of every jitted function."""
-    _kept.clear()
-    for jitted in list(_alive):
-        jitted.forget()
+register("dispatch: signatures in C++", CAPACITY, cached_signatures, _clear_dispatch)
 
 
 def forget_own() -> None:
     """Clear the caches of the library's jitted functions: single operations and composites."""
-    for jitted in list(_alive):
+    for jitted in alive(_jitted):
         if is_own(jitted.fun):
             jitted.forget()
 
@@ -123,20 +106,21 @@ class Jitted:
 
     def __init__(self, fun: Callable[..., Any], options: Options):
         self.fun, self.name, self.options = fun, name_of(fun), options
-        self.kept = _kept_of(fun, options)
-        self.repeated = Repeated()
+        self.caches = shared_caches(fun, options.key)
+        self.queued = QueuedCalls()
         self.function: Any = None
-        _alive.add(self)
+        _jitted.add(self)
 
     def on_miss(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
         """The outputs, and what the C++ path needs to run this signature by itself the next time."""
-        return self.repeated.run(args, kwargs) or with_cells(self._run, self._threading, args, kwargs)
+        return self.queued.run(args, kwargs) or with_cells(self._run, self._threading, args, kwargs)
 
     def _threading(self, cells: Cells, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Any, Any, bool]:
         """Run with the refs that the function touches as values; C++ cannot do this by itself."""
         pure = cells[0].memo.get((self, cells))
         if pure is None:
-            pure = cells[0].memo[self, cells] = wrapped(Jitted(threaded(self.fun, cells), self.options.shifted()))
+            threading = Jitted(threaded(self.fun, cells), self.options.shifted())
+            pure = with_refs.keep(cells[0], (self, cells), wrapped(threading))
         out, values = pure(values_of(cells), *args, **kwargs)
         store(cells, values)
         return out, None, False
@@ -153,7 +137,7 @@ class Jitted:
         program = self._program(call, traced, where.device)
         out = unflatten(traced.out_tree, program(operands, where.committed, call.names))
         if not self.options.static:
-            self.repeated.keep(call.leaves, call.tree, program, traced, call.names)
+            self.queued.keep(call.leaves, call.tree, program, traced, call.names)
         fast = program.fast_path(traced.captured, dispatch_registry.flatten(out)[1], where.committed)
         return out, fast, False
 
@@ -192,7 +176,7 @@ class Jitted:
     def trace(self, call: Call) -> Trace:
         """The trace of this signature, made once."""
         key = (call.tree, tuple(call.avals), call.statics.key, config.trace_context_key(), axes_here())
-        known = self.kept.traces.get(key)
+        known = self.caches.traces.get(key)
         if known is not None:
             return known._replace(names=call.names)
         if state.builder is not None:
@@ -211,7 +195,7 @@ class Jitted:
             assert state.builder is not None
             state.builder.memo[self, key] = found
         else:
-            self.kept.traces[key] = found._replace(names=(), builder=None)
+            traces.keep(self.caches, key, found._replace(names=(), builder=None))
         return found
 
     def _placement(self, call: Call, traced: Trace) -> Placement:
@@ -221,10 +205,8 @@ class Jitted:
 
     def _program(self, call: Call, traced: Trace, device: Any) -> Program:
         key = (traced.jaxpr, device, call.tree, config.outlining.value)
-        program = self.kept.programs.get(key)
-        if program is None:
-            program = self.kept.programs[key] = self.compiled(call, traced, device)
-        return program
+        program = self.caches.programs.get(key)
+        return programs.keep(self.caches, key, self.compiled(call, traced, device)) if program is None else program
 
     def compiled(self, call: Call, traced: Trace, device: Any) -> Program:
         """The program of this signature there."""
@@ -298,9 +280,13 @@ class Jitted:
 
     def forget(self) -> None:
         """Drop all traces and programs."""
-        self.kept.traces.clear()
-        self.kept.programs.clear()
-        self.repeated.calls.clear()
+        self.caches.traces.clear()
+        self.caches.programs.clear()
+        self.queued.calls.clear()
+        self.clear_dispatch()
+
+    def clear_dispatch(self) -> None:
+        """Empty the C++ cache of this function."""
         function = self.function()
         if function is not None:
             function._clear_cache()
@@ -390,7 +376,7 @@ def _in_cpp(jitted: Jitted) -> Any:
         jitted.on_miss,
         static_argnums=[n for n in static.nums if n >= 0],
         static_argnames=static.names,
-        cache_key=jitted.kept,
+        cache_key=jitted.caches,
     )
     jitted.function = weakref.ref(function)
     functools.update_wrapper(function, fun)

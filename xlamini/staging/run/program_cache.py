@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from xlamini.core.avals import ShapedArray
 from xlamini.core.dtypes import float0
 from xlamini.core.jaxpr import Jaxpr, Literal, Var, close_over, once
+from xlamini.core.memo import Memo
 from xlamini.core.primitive import Primitive
 from xlamini.core.rewriting import rewrite
 from xlamini.core.structure import executable_key, executable_params
@@ -24,8 +25,6 @@ from xlamini.staging.compile.placement import placement, shardings_in
 from xlamini.staging.compile.program import LoweredProgram, Program
 from xlamini.staging.run.lift_literals import numbers_apart
 from xlamini.staging.trace.trace_cache import is_traced_once
-
-MAX_PROGRAMS = 2048
 
 Key = tuple[Hashable, Any]
 """A program's structure and its device."""
@@ -41,10 +40,10 @@ class Routed(NamedTuple):
     routes: tuple[int, ...]
 
 
-_programs: dict[Any, Program] = {}
-_equations: dict[Any, Jaxpr] = {}
-_seen: dict[int, None] = {}
-"""The hashes of keys that have been met, since a key is as long as its program."""
+programs = Memo("program: by structure", 2048)
+equations = Memo("program: equations with jaxprs", 2048)
+met = Memo("program: hashes of programs met", 2048, counted=False)
+"""The hashes of keys, since a key is as long as its program."""
 
 
 def apply(jaxpr: Jaxpr, operands: Sequence[Any]) -> list[Any]:
@@ -92,11 +91,11 @@ def run_equation(primitive: Primitive, operands: Sequence[Any], params: dict[str
     """Run one equation with jaxprs in its params now; the program around it is made once for all that run alike."""
     avals = tuple(map(aval_of, operands))
     key = primitive, executable_params(params), avals
-    jaxpr = _equations.get(key)
-    if jaxpr is None:
-        jaxpr = build(lambda *xs: primitive.bind(*xs, **params), avals, primitive.name)[0]
-        _remember(_equations, key, jaxpr)
-    return run(jaxpr, operands)
+
+    def equation(*tracers: Any) -> Sequence[Any]:
+        return primitive.bind(*tracers, **params)
+
+    return run(equations.get_or_make(key, lambda: build(equation, avals, primitive.name)[0]), operands)
 
 
 def run(jaxpr: Jaxpr, inputs: Sequence[Any]) -> list[Any]:
@@ -120,7 +119,7 @@ def _as_array(x: Any, aval: ShapedArray) -> Any:
 def _run(jaxpr: Jaxpr, inputs: Sequence[Any]) -> list[Any]:
     where = placement(inputs, _NUMBERED, jaxpr.name, inner=shardings_in(jaxpr))
     key = executable_key(jaxpr), where.device
-    program, numbers = _programs.get(key), ()
+    program, numbers = programs.get(key), ()
     if program is None:
         program, numbers = _found_or_made(jaxpr, key)
     if program is None:
@@ -134,18 +133,16 @@ def _found_or_made(jaxpr: Jaxpr, key: Key) -> tuple[Program | None, Sequence[Any
     The first one of its structure has its numbers as constants. When others come there is one that takes any numbers.
     """
     general, numbers = numbers_apart(jaxpr)
-    general_key, is_new = (executable_key(general), key[1]), hash(key) not in _seen
-    if numbers and (general_key in _programs or (is_new and hash(general_key) in _seen)):
-        return _programs.get(general_key) or _compiled(general, general_key), numbers
-    _remember(_seen, hash(key), None)
-    _remember(_seen, hash(general_key), None)
+    general_key, is_new = (executable_key(general), key[1]), hash(key) not in met.table
+    if numbers and (general_key in programs.table or (is_new and hash(general_key) in met.table)):
+        return programs.get(general_key) or _compiled(general, general_key), numbers
+    met.keep(hash(key), True)
+    met.keep(hash(general_key), True)
     return (None if is_new and _better_one_by_one(jaxpr) else _compiled(jaxpr, key)), ()
 
 
 def _compiled(jaxpr: Jaxpr, key: Key) -> Program:
-    program = LoweredProgram(jaxpr, jaxpr.name, key[1]).compile()
-    _remember(_programs, key, program)
-    return program
+    return programs.keep(key, LoweredProgram(jaxpr, jaxpr.name, key[1]).compile())
 
 
 def _needed(jaxpr: Jaxpr) -> Jaxpr:
@@ -159,13 +156,6 @@ class _Numbered:
 
 
 _NUMBERED: Any = _Numbered()
-
-
-def _remember(table: dict[Any, Any], key: Any, value: Any) -> None:
-    """Add an entry; the oldest one goes when there are too many."""
-    if len(table) >= MAX_PROGRAMS:
-        table.pop(next(iter(table)))
-    table[key] = value
 
 
 # Milliseconds on a laptop CPU: a program's compile time, an equation's share of it, one operation's compile time.
@@ -198,19 +188,3 @@ def _routed(jaxpr: Jaxpr) -> Routed:
                 numbers[atom] = number
         routes.append(number)
     return Routed(jaxpr.replace(outvars=outvars), tuple(routes))
-
-
-def found_or_made(key: Hashable, make: Callable[[], Program]) -> Program:
-    """The program under a key that says all there is to say of it."""
-    program = _programs.get(key)
-    if program is None:
-        program = make()
-        _remember(_programs, key, program)
-    return program
-
-
-def clear() -> None:
-    """Forget all programs found by structure."""
-    _programs.clear()
-    _equations.clear()
-    _seen.clear()

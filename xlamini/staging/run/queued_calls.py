@@ -1,19 +1,23 @@
-"""Calls that C++ cannot run by itself, as their programs wait for their turn: found again without working out all."""
+"""A cache for calls that bypass C++ dispatch because their programs run one at a time.
+
+The key is the ids of the arguments' types and shardings.
+"""
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from xlamini.core.config import outlining, trace_context_key
+from xlamini.core.memo import OwnedMemo
 from xlamini.core.pytree import flatten, unflatten
 from xlamini.core.tracer import state
 from xlamini.runtime.to_device import ArrayImpl
 from xlamini.staging.compile.program import Program
 
-MAX_CALLS = 256
+queued_calls = OwnedMemo("program: queued calls", 256, "calls")
 
 
-class Remembered(NamedTuple):
+class QueuedCall(NamedTuple):
     """A call's program, what it takes first, the structure of its output, and the names of its arguments.
 
     `places` are the shardings of the arguments: a call is known by which objects these are.
@@ -26,23 +30,22 @@ class Remembered(NamedTuple):
     places: Sequence[Any]
 
 
-class Repeated:
-    """What a jitted function was called with, if its program waits for its turn, on arrays that were put somewhere."""
+class QueuedCalls:
+    """The calls of one jitted function whose program runs in a queue, on arrays that were put somewhere."""
 
     def __init__(self) -> None:
-        self.calls: dict[Any, Remembered] = {}
+        self.calls: dict[Any, QueuedCall] = {}
 
     def keep(self, leaves: Sequence[Any], tree: Any, program: Program, traced: Any, names: Sequence[str]) -> None:
-        """Remember a call, if it can be found again."""
+        """Add a call, if it can be found again."""
         if not program.executable.in_turn or not _are_placed(leaves):
             return
-        if len(self.calls) >= MAX_CALLS:
-            self.calls.clear()
         places = [x._sharding for x in leaves]
-        self.calls[_key(leaves, tree)] = Remembered(program, traced.captured, traced.out_tree, names, places)
+        call = QueuedCall(program, traced.captured, traced.out_tree, names, places)
+        queued_calls.keep(self, _key(leaves, tree), call)
 
     def run(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Any, None, bool] | None:
-        """The output of a call that is remembered, as C++ wants it; None for another one."""
+        """The output of a call that is in the cache, as C++ wants it; None for another one."""
         if not self.calls or state.builder is not None:
             return None
         leaves, tree = flatten((args, kwargs))

@@ -12,7 +12,7 @@ from xlamini.core import config
 from xlamini.core.structure import executable_key
 from xlamini.staging.compile.program import Program
 from xlamini.staging.run.jit import Call, Jitted, Options, wrapped
-from xlamini.staging.run.program_cache import found_or_made
+from xlamini.staging.run.program_cache import programs
 from xlamini.staging.trace.static_args import Numbers, Selected, check_apart
 from xlamini.staging.trace.tracing import Trace
 
@@ -30,4 +30,4 @@ class _Anew(Jitted):
         given_away = tuple(self.donated(call))
         flags = config.trace_context_key(), config.outlining.value
         key = (type(self), self.name, executable_key(traced.jaxpr), device, given_away, flags)
-        return found_or_made(key, functools.partial(super().compiled, call, traced, device))
+        return programs.get_or_make(key, functools.partial(super().compiled, call, traced, device))

@@ -1,38 +1,36 @@
-"""Programs traced before: a function traced again to the same equations is the jaxpr of the first time.
+"""The trace cache: a function that is traced again to equal equations gives the jaxpr of the earlier trace.
 
-So whatever rewrites remember on a jaxpr serves the next call of an un-jitted `grad` or `vmap` too. Kept is what has
-been met twice: a program that Python control flow or a number in it makes once and never again leaves nothing behind. A
-program of the same structure that was written elsewhere takes the place of the one before, since messages name lines.
+So what rewrites memoise on a jaxpr serves the next call of an un-jitted `grad` or `vmap` too. A program enters the
+cache when it is traced the second time: one that Python control flow or a number in it makes once leaves nothing
+behind. A program of equal structure from other lines of source replaces the one before, since messages name lines.
 """
 from __future__ import annotations
 
 import threading
 from collections.abc import Hashable
+from typing import Any
 
 from xlamini.core.jaxpr import Jaxpr
+from xlamini.core.memo import Memo
 from xlamini.core.named_axes import axes_here
-from xlamini.core.structure import places, program_key
+from xlamini.core.structure import places, program_key, structural_key
 from xlamini.core.tracer import state
 
-MAX_EQUATIONS = 2**14
-"""How many equations the programs kept have altogether."""
-MAX_MET = 2**12
-
-_known: dict[Hashable, Jaxpr] = {}
-_met: dict[int, None] = {}
+traced = Memo("program: equal traces (limit in equations)", 2**14, weight=lambda jaxpr: len(jaxpr.eqns))
+traced_once = Memo("program: hashes of programs traced once", 2**12, counted=False)
 _adding = threading.Lock()
 
 
-def recognised(jaxpr: Jaxpr) -> Jaxpr:
+def equal_trace(jaxpr: Jaxpr) -> Jaxpr:
     """The jaxpr (which captures nothing), or the one of an earlier trace that is equal to it."""
     if is_traced_once():
         return jaxpr
     key = program_key(jaxpr), axes_here()
-    known = _known.get(key)
+    known = traced.get(key)
     if known is not None and places(known) == places(jaxpr):
         return known
     with _adding:
-        _note(key, jaxpr)
+        _add(key, jaxpr)
     return jaxpr
 
 
@@ -46,21 +44,21 @@ def is_traced_once() -> bool:
     return False
 
 
-def _note(key: Hashable, jaxpr: Jaxpr) -> None:
-    number, size = hash(key), len(jaxpr.eqns)
-    if number not in _met or size > MAX_EQUATIONS:
-        _met[number] = None
-        if len(_met) > MAX_MET:
-            del _met[next(iter(_met))]
-        return
-    _known[key] = jaxpr
-    size = sum(len(each.eqns) for each in _known.values())
-    while size > MAX_EQUATIONS:
-        size -= len(_known.pop(next(iter(_known))).eqns)
+def _add(key: Hashable, jaxpr: Jaxpr) -> None:
+    number = hash(key)
+    if number in traced_once.table and len(jaxpr.eqns) <= traced.limit:
+        traced.keep(key, jaxpr)
+    else:
+        traced_once.keep(number, True)
 
 
-def clear() -> None:
-    """Forget all programs."""
-    with _adding:
-        _known.clear()
-        _met.clear()
+def equal_in_trace(jaxpr: Jaxpr) -> Jaxpr:
+    """The jaxpr, or an equal one that the trace going on has met, so that each rewrite of it is made once."""
+    builder: Any = state.builder
+    if builder is None:
+        return jaxpr
+    while builder.parent is not None:
+        builder = builder.parent
+    key = equal_in_trace, structural_key(jaxpr), axes_here()
+    known = builder.memo.setdefault(key, jaxpr)
+    return known if places(known) == places(jaxpr) else jaxpr

@@ -10,7 +10,7 @@ from xlamini.core.pytree import flatten_from_user, unflatten
 from xlamini.core.tracer import Tracer, build, state
 from xlamini.runtime.to_device import device_put_value
 from xlamini.staging.trace.arguments import ArgNames, check_outputs, name_of
-from xlamini.staging.trace.trace_cache import recognised
+from xlamini.staging.trace.trace_cache import equal_trace
 
 
 class Trace(NamedTuple):
@@ -33,12 +33,12 @@ def trace(
     values: Sequence[Any] | None = None,
     names: Sequence[str] | None = None,
     name: str | None = None,
-    anew: bool = False,
+    reuse_equal: bool = False,
 ) -> Trace:
     """Trace `fun(*args, **kwargs)` for leaves of these types; `in_tree` is the tree of `(args, kwargs)`.
 
-    `values` lets Python control flow ask for numbers; None for a leaf that has none. `anew` says that each call traces
-    anew, so that it pays to recognise the program.
+    `values` lets Python control flow ask for numbers; None for a leaf that has none. `reuse_equal`
+    gives the jaxpr of an earlier trace that is equal: it pays where each call of a transformation traces again.
     """
     out_tree: Any = None
     builder: Any = None
@@ -54,7 +54,7 @@ def trace(
         return leaves
 
     jaxpr, captured = build(flat, avals, fun_name, names, values)
-    closed = recognised(close_over(jaxpr)) if anew else close_over(jaxpr)
+    closed = equal_trace(close_over(jaxpr)) if reuse_equal else close_over(jaxpr)
     return Trace(closed, captured, out_tree, names, builder)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from xlamini.core.effects import debug_effect, ordered_debug_effect
 from xlamini.core.jaxpr import Effects
+from xlamini.core.memo import memoised
 from xlamini.core.pytree import flatten_from_user
 from xlamini.core.tracer import Tracer
 from xlamini.lowering.host_calls import calls_of_parts, is_of_several
@@ -104,7 +105,7 @@ def _print(params: Mapping[str, Any], skip_format_check: bool, fmt: str, /, *arg
     _observe(debug_print_p, printer, args, kwargs, {**params, "fmt": fmt})
 
 
-@functools.lru_cache(maxsize=512)
+@memoised("helper: printers of debug.print", 512)
 def _printer(fmt: str, options: tuple[tuple[str, Any], ...]) -> Callable[..., None]:
     """What prints in this format; the same each time, so that programs that print alike are found to be equal."""
 

@@ -117,7 +117,7 @@ def _trace(
     what: str, label: str, fun: Any, operands: Sequence[Any], in_tree: Any, avals: Sequence[ShapedArray]
 ) -> Trace:
     try:
-        return trace(fun, in_tree, avals, anew=True)
+        return trace(fun, in_tree, avals, reuse_equal=True)
     except TypeError:
         _check_call(what, label, fun, operands)
         raise

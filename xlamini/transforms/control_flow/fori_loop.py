@@ -82,7 +82,7 @@ def _fori_loop(lower: Any, upper: Any, body_fun: Callable, init_val: Any, unroll
     carry = Carry("fori_loop", body_fun, init_val, "init_val", 1)
     in_tree = structure(((0, init_val), {}))
     start = aval_of(lower)
-    init, body = carry.settled(lambda avals: trace(body_fun, in_tree, [start, *avals], anew=True))
+    init, body = carry.settled(lambda avals: trace(body_fun, in_tree, [start, *avals], reuse_equal=True))
     outs = _scanned(lower, body, init, length, turns) if length is not None else _repeated(lower, upper, body, init)
     return rebuilt(carry.tree, outs)
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from xlamini.core import config
 from xlamini.core.jaxpr import Jaxpr
+from xlamini.core.memo import OwnedMemo
 from xlamini.core.named_axes import axes_here, named_axis
 from xlamini.core.primitive import Axis
 from xlamini.core.tracer import Tracer, build
@@ -47,21 +48,24 @@ class Jvp(NamedTuple):
     nonzero_out: Mask
 
 
+rules = OwnedMemo("jaxpr: custom derivative rules", None, "jaxprs")
+
+
 class JvpRule(CustomRule):
     """The param `jvp` of a call."""
 
     def __init__(self, contract: Contract) -> None:
         self.contract = contract
-        self._memo: dict[Any, Jvp] = {}
+        self.jaxprs: dict[Any, Jvp] = {}
 
     def traced(self, nonzero: Mask) -> Jvp:
         """The rule for tangents of the operands in `nonzero`."""
         key = nonzero, config.trace_context_key(), axes_here()
-        rule = self._memo.get(key)
+        rule = self.jaxprs.get(key)
         if rule is None:
             rule = self._traced(nonzero)
             if not any(type(x) is Tracer for x in rule.jaxpr.consts):
-                self._memo[key] = rule
+                rules.keep(self, key, rule)
         return rule
 
     def _traced(self, nonzero: Mask) -> Jvp:

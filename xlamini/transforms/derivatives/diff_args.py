@@ -72,7 +72,7 @@ class DiffArgs:
             self._along, self._tree_along = flatten_from_user((aux, last))
             return out, [x for x in self._along if _is_array(x)]
 
-        return trace(paired, self.in_tree, self.avals, self.leaves, self.names, self.fun_name, anew=True)
+        return trace(paired, self.in_tree, self.avals, self.leaves, self.names, self.fun_name, reuse_equal=True)
 
     def split(self, traced: Trace, leaves: Sequence[Any]) -> tuple[Any, Any]:
         """The function's output, and its auxiliary data; the refs that it wrote hold their new values from here on.

@@ -15,7 +15,6 @@ from xlamini.core.effects import more_than_observing
 from xlamini.core.jaxpr import Jaxpr
 from xlamini.core.pytree import flatten, flatten_from_user, unflatten
 from xlamini.core.pytree.prefix import broadcast_prefix
-from xlamini.core.structure import structural_key
 from xlamini.core.tangents import is_linear
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.linearize import linearize
@@ -25,20 +24,18 @@ from xlamini.staging.call.higher_order import Mask, chosen, given, inverse, merg
 from xlamini.staging.trace.arguments import ArgNames, avals_of, check_callable, check_values, name_of
 from xlamini.staging.trace.ref_threading import Cells, store, threaded, values_of, with_cells
 from xlamini.staging.trace.static_args import Names, Numbers, Selected, take_out
+from xlamini.staging.trace.trace_cache import equal_in_trace
 from xlamini.staging.trace.tracing import rebuilt, trace
 from xlamini.transforms.remat.policies import Policy, check_policy
 from xlamini.transforms.remat.recompute import Cut, cut
 
-MAX_KNOWN = 128
-
 
 class Options(NamedTuple):
-    """What the user said to `checkpoint` besides the function; and the jaxprs that it had, to be used again."""
+    """What the user said to `checkpoint` besides the function."""
 
     static: Selected
     prevent_cse: Any
     policy: Policy | None
-    known: dict[Any, Jaxpr]
 
 
 def checkpoint(
@@ -68,7 +65,7 @@ def checkpoint(
     static = Selected("static", fun, static_argnums, static_argnames, "checkpoint")
     if policy is not None:
         check_policy("checkpoint", policy)
-    checked = Options(static, prevent_cse, policy, {})
+    checked = Options(static, prevent_cse, policy)
 
     @edge
     @functools.wraps(fun)
@@ -107,19 +104,12 @@ def _call(fun: Callable[..., Any], options: Options, args: Sequence[Any], kwargs
     outs = checkpoint_p.bind(
         *traced.captured,
         *leaves,
-        jaxpr=_same(options.known, traced.jaxpr),
+        jaxpr=equal_in_trace(traced.jaxpr),
         differentiated=False,
         policy=options.policy,
         prevent_cse=_uniform([True] * len(traced.captured) + guards),
     )
     return rebuilt(traced.out_tree, outs)
-
-
-def _same(known: dict[Any, Jaxpr], jaxpr: Jaxpr) -> Jaxpr:
-    """The jaxpr of an earlier trace that is equal to this one, so that each rewrite of it is made once."""
-    if len(known) >= MAX_KNOWN:
-        known.pop(next(iter(known)))
-    return known.setdefault(structural_key(jaxpr), jaxpr)
 
 
 def _guards(prevent_cse: Any, tree: Any) -> list[bool]:

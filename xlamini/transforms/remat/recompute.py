@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from xlamini.core.jaxpr import Equation, Jaxpr, Var
+from xlamini.core.jaxpr import Equation, Jaxpr, Var, rewrites
 from xlamini.core.rewriting import rewrite
 from xlamini.core.tracer import build
 from xlamini.interpreters.dce import dce
@@ -100,10 +100,10 @@ def _verdict(eqn: Equation, policy: Policy) -> set[bool]:
         answer = policy(eqn.primitive, *[a.aval for a in eqn.invars], **eqn.params)
         return {answered(answer, policy, eqn.primitive)}
     jaxpr = eqn.params["jaxpr"]
-    found = jaxpr.memo.get((_verdict, policy))
-    if found is None:
-        found = jaxpr.memo[_verdict, policy] = set().union(*[_verdict(e, policy) for e in jaxpr.eqns])
-    return found
+    verdict = jaxpr.memo.get((_verdict, policy))
+    if verdict is None:
+        verdict = rewrites.keep(jaxpr, (_verdict, policy), set().union(*[_verdict(e, policy) for e in jaxpr.eqns]))
+    return verdict
 
 
 def _opened(jaxpr: Jaxpr, policy: Policy) -> Jaxpr:

@@ -97,7 +97,7 @@ def _run(loop: Loop, init: Any, xs: Any, length: Any) -> tuple[Any, Any]:
         return _pair(loop, loop.f(carry, x))
 
     def trace_for(avals: Sequence[ShapedArray]) -> Trace:
-        return trace(paired, in_tree, [*avals, *slices], None, names, name_of(loop.f), anew=True)
+        return trace(paired, in_tree, [*avals, *slices], None, names, name_of(loop.f), reuse_equal=True)
 
     start, traced = carry.settled(trace_for, lambda tree: treedef_children(tree)[0])
     last, ys = _bind(traced, start, leaves, length=length, reverse=loop.reverse, unroll=unroll)

@@ -6,12 +6,12 @@ in the new order.
 """
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import numpy as np
 
 from xlamini.core.avals import ShapedArray
+from xlamini.core.memo import memoised
 from xlamini.core.sharding.partition_spec import PartitionSpec
 from xlamini.primitives.collectives.permute import ppermute
 from xlamini.runtime.keys import overlaid, overlay
@@ -50,7 +50,7 @@ def _sent(x: ArrayImpl, place: NamedSharding) -> ArrayImpl:
     return assembled(x.aval, place, [on[d] for d in new if d in on])
 
 
-@functools.lru_cache(512)
+@memoised("program: reorderings of devices", 512)
 def _sending(line: NamedSharding, perm: tuple[tuple[int, int], ...]) -> Any:
     def device_put(part: Any) -> Any:
         return ppermute(part, "device", perm)

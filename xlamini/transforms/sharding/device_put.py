@@ -2,11 +2,11 @@
 from __future__ import annotations
 
 import copy
-import functools
 from typing import Any
 
 import numpy as np
 
+from xlamini.core.memo import memoised
 from xlamini.core.pytree import flatten_from_user, tree_leaves, tree_map, unflatten
 from xlamini.core.pytree.prefix import flatten_axes
 from xlamini.core.sharding.abstract_mesh import AbstractMesh
@@ -19,9 +19,7 @@ from xlamini.runtime.meshes.named_sharding import NamedSharding
 from xlamini.runtime.processes.agreement import check_same_value
 from xlamini.runtime.sharding import Sharding
 from xlamini.runtime.to_device import ArrayImpl, device_put_value, parts_to_move
-from xlamini.staging.run import program_cache
-from xlamini.staging.run.jit import forget_all, jit
-from xlamini.staging.trace import trace_cache
+from xlamini.staging.run.jit import jit
 
 
 def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = False, may_alias: Any = None) -> Any:
@@ -136,7 +134,7 @@ def _on_cpu(sharding: NamedSharding) -> bool:
     return sharding.mesh.devices.flat[0].platform == "cpu"
 
 
-@functools.lru_cache(512)
+@memoised("program: moves between shardings", 512)
 def _program(sharding: Any, donated: bool) -> Any:
     """What moves an array into a sharding over the devices on which it is."""
 
@@ -152,10 +150,3 @@ def block_until_ready(x: Any) -> Any:
         if hasattr(leaf, "block_until_ready"):
             leaf.block_until_ready()
     return x
-
-
-def clear_caches() -> None:
-    """Forget all traces and compiled programs, of every jitted function."""
-    program_cache.clear()
-    trace_cache.clear()
-    forget_all()

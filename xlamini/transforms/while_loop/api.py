@@ -75,8 +75,8 @@ def _while_loop(cond_fun: Callable, body_fun: Callable, init_val: Any, max_steps
             pass
     carry = Carry("while_loop", body_fun, init_val, "init_val")
     in_tree = structure(((init_val,), {}))
-    init, body = carry.settled(lambda avals: trace(body_fun, in_tree, avals, anew=True))
-    cond = trace(cond_fun, in_tree, body.jaxpr.in_avals[len(body.captured) :], anew=True)
+    init, body = carry.settled(lambda avals: trace(body_fun, in_tree, avals, reuse_equal=True))
+    cond = trace(cond_fun, in_tree, body.jaxpr.in_avals[len(body.captured) :], reuse_equal=True)
     _check_predicate(cond, name_of(cond_fun))
     primitive, limit = (while_p, {}) if max_steps is None else (bounded_while_p, {"max_steps": int(max_steps)})
     outs = primitive.bind(

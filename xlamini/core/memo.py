@@ -1,0 +1,203 @@
+"""Memos: named caches with a limit, which `xlamini.debug.memos()` lists and `xlamini.clear_caches()` empties.
+
+A memo is one table (`Memo`), a table on each of many objects that dies with its object (`OwnedMemo`), or the results of
+a function (`memoised`). At the limit a table drops its oldest entry; a memoised function its least recently used one.
+"""
+from __future__ import annotations
+
+import functools
+import gc
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import Any, NamedTuple, TypeVar
+
+F = TypeVar("F", bound=Callable[..., Any])
+V = TypeVar("V")
+
+
+class _Registered(NamedTuple):
+    """How the registry asks a memo for its state, and empties it."""
+
+    limit: int | None
+    entries: Callable[[], int]
+    hits: Callable[[], int | None]
+    clear: Callable[[], None]
+
+
+_registry: dict[str, _Registered] = {}
+
+
+def register(
+    name: str,
+    limit: int | None,
+    entries: Callable[[], int],
+    clear: Callable[[], None],
+    hits: Callable[[], int | None] = lambda: None,
+) -> None:
+    """List a cache among the memos; `hits` gives None where counting would slow down a hot path."""
+    assert name not in _registry, f"two memos are called {name!r}"
+    _registry[name] = _Registered(limit, entries, hits, clear)
+
+
+class Memo:
+    """One table. `table` is open to hot paths, which look up there without counting a hit.
+
+    `weight` gives what a value counts toward the limit, where that is not 1.
+    """
+
+    __slots__ = ("hits", "limit", "table", "weight")
+
+    def __init__(
+        self, name: str, limit: int, counted: bool = True, weight: Callable[[Any], int] | None = None
+    ) -> None:
+        self.limit, self.weight, self.hits = limit, weight, 0
+        self.table: dict[Any, Any] = {}
+        register(name, limit, self.__len__, self.clear, lambda: self.hits if counted else None)
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        """The entry, or the default; counts a hit."""
+        value = self.table.get(key, default)
+        if value is not default:
+            self.hits += 1
+        return value
+
+    def keep(self, key: Any, value: V) -> V:
+        """Add an entry and return it; the oldest ones go while the limit is exceeded."""
+        self.table[key] = value
+        while self._size() > self.limit:
+            _drop_oldest(self.table)
+        return value
+
+    def get_or_make(self, key: Any, make: Callable[[], V]) -> V:
+        """The entry, or a new one that `make()` returns."""
+        value = self.get(key)
+        return self.keep(key, make()) if value is None else value
+
+    def clear(self) -> None:
+        """Drop all entries."""
+        self.table.clear()
+        self.hits = 0
+
+    def _size(self) -> int:
+        return len(self.table) if self.weight is None else sum(map(self.weight, list(self.table.values())))
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+
+class OwnedMemo:
+    """A table on each of many objects, in the attribute named; no entry outlives its object.
+
+    The limit is that of one table. Hits are counted if whoever looks up adds them to `hits`.
+    """
+
+    __slots__ = ("attribute", "hits", "limit", "types")
+
+    def __init__(self, name: str, limit: int | None, attribute: str, counted: bool = False) -> None:
+        self.limit, self.attribute, self.hits = limit, attribute, 0
+        self.types: set[type] = set()
+        register(name, limit, self.__len__, self.clear, lambda: self.hits if counted else None)
+
+    def keep(self, owner: Any, key: Any, value: V) -> V:
+        """Add an entry to the owner's table and return it; at the limit the oldest one goes."""
+        table = getattr(owner, self.attribute)
+        self.types.add(type(owner))
+        table[key] = value
+        if self.limit is not None and len(table) > self.limit:
+            _drop_oldest(table)
+        return value
+
+    def tables(self) -> Iterator[dict[Any, Any]]:
+        """The tables of all owners that are alive, as the garbage collector lists them.
+
+        A list of owners would cost time for each of them; this costs time when somebody asks, which is rare.
+        """
+        owners = (x for x in gc.get_objects() if type(x) in self.types)
+        return (table for owner in owners if (table := getattr(owner, self.attribute, None)))
+
+    def clear(self) -> None:
+        """Drop all entries of all owners."""
+        for table in self.tables():
+            table.clear()
+        self.hits = 0
+
+    def __len__(self) -> int:
+        return sum(map(len, self.tables()))
+
+
+def alive(objects: weakref.WeakSet[V]) -> list[V]:
+    """The members of a weak set, to which another thread may be adding."""
+    while True:
+        with suppress(RuntimeError):
+            return list(objects)
+
+
+def _drop_oldest(table: dict[Any, Any]) -> None:
+    with suppress(KeyError, RuntimeError, StopIteration):  # another thread has changed the table
+        del table[next(iter(table))]
+
+
+def memoised(name: str, limit: int | None, typed: bool = False) -> Callable[[F], F]:
+    """Decorator that memoises a function of hashable arguments, by C: an `lru_cache` that the registry knows."""
+
+    def decorate(fun: F) -> F:
+        cached: Any = functools.lru_cache(limit, typed)(fun)
+        register(
+            name,
+            limit,
+            lambda: cached.cache_info().currsize,
+            cached.cache_clear,
+            lambda: cached.cache_info().hits,
+        )
+        return cached
+
+    return decorate
+
+
+class MemoRow(NamedTuple):
+    """The state of one memo. `hits` is None where hits are not counted, `limit` None where there is none."""
+
+    name: str
+    entries: int
+    hits: int | None
+    limit: int | None
+
+
+class MemoTable:
+    """The state of all memos when the table was made; prints as a table."""
+
+    def __init__(self, rows: list[MemoRow]):
+        self.rows = rows
+
+    def as_dict(self) -> dict[str, dict[str, int | None]]:
+        """Entries, hits and limit by the memo's name."""
+        return {row.name: {"entries": row.entries, "hits": row.hits, "limit": row.limit} for row in self.rows}
+
+    def __repr__(self) -> str:
+        width = max(len(row.name) for row in self.rows)
+        lines = [f"{'memo':{width}}  {'entries':>7}  {'hits':>11}  {'limit':>7}"]
+        for name, entries, hits, limit in self.rows:
+            counted, most = "not counted" if hits is None else hits, "none" if limit is None else limit
+            lines.append(f"{name:{width}}  {entries:>7}  {counted:>11}  {most:>7}")
+        return "\n".join(lines)
+
+
+def memos() -> MemoTable:
+    """The library's caches: name, entries, hits and limit of each; see docs/caching.md.
+
+    A cache is listed once the module that has it is imported. `xlamini.clear_caches()` empties all of them.
+
+    >>> xlamini.debug.memos().as_dict()["call: library functions"]["limit"]
+    4096
+    """
+    return MemoTable([MemoRow(name, m.entries(), m.hits(), m.limit) for name, m in sorted(_registry.items())])
+
+
+def clear_caches() -> None:
+    """Empty all caches in memory: traces, rewrites, compiled programs. The next call traces and compiles again.
+
+    Programs on disk stay; see `xlamini.cache.clear`.
+    """
+    for memo in list(_registry.values()):
+        memo.clear()

@@ -1,0 +1,48 @@
+"""The caches of jitted functions: traces and programs, shared by every `jit` of one function under equal options."""
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Hashable
+from types import FunctionType
+from typing import TYPE_CHECKING, Any
+
+from xlamini.core.memo import OwnedMemo
+
+if TYPE_CHECKING:
+    from xlamini.staging.compile.program import Program
+    from xlamini.staging.trace.tracing import Trace
+
+
+class SharedCaches:
+    """The traces and programs of one function under equal options.
+
+    The traces hold no reference to the function, which would keep it alive. This object is also the key of the
+    function's signatures in C++ dispatch.
+    """
+
+    def __init__(self) -> None:
+        self.traces: dict[Any, Trace] = {}
+        self.programs: dict[Any, Program] = {}
+
+
+traces = OwnedMemo("program: traces of jitted functions", None, "traces")
+programs = OwnedMemo("program: jitted functions", None, "programs")
+with_refs = OwnedMemo("program: jitted functions with refs", None, "memo")
+"""On the first ref cell that a function touches: the function with its refs as arguments and results."""
+
+_shared: weakref.WeakKeyDictionary[Any, dict[Hashable, SharedCaches]] = weakref.WeakKeyDictionary()
+
+
+def shared_caches(fun: Callable[..., Any], options_key: Callable[[], Hashable]) -> SharedCaches:
+    """So that `jit(f)(x)` in a loop compiles once. Callables that are no functions may be equal and yet differ."""
+    if type(fun) is not FunctionType:
+        return SharedCaches()
+    try:
+        return _shared.setdefault(fun, {}).setdefault(options_key(), SharedCaches())
+    except (TypeError, AttributeError):  # options that are no good, which is said when they are used
+        return SharedCaches()
+
+
+def unshare() -> None:
+    """Give every function that is jitted from now on caches of its own."""
+    _shared.clear()
