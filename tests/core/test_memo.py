@@ -11,7 +11,7 @@ import pytest
 
 import xlamini
 import xlamini.numpy as jnp
-from tests.checks import assert_close
+from tests.support.checks import assert_close
 from xlamini import checkpoint, custom_jvp, grad, jit, jvp, lax, vmap
 from xlamini.core import memo
 from xlamini.core.equation_kind import derived, kinds
