@@ -1,4 +1,4 @@
-"""checkpoint and what belongs to it: names for values, answers of policies, a look at what is kept."""
+"""Rematerialization: `checkpoint`, names and policies for residuals, and a listing of the saved ones."""
 
 from xlamini.core.stubs import attach_stub as _attach_stub
 

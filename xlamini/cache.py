@@ -1,4 +1,4 @@
-"""The folder of compiled programs: its entries and statistics, why a program misses it, and how to clear it."""
+"""The persistent compilation cache: entries, statistics, explanations of misses, and clearing."""
 
 from xlamini.core.stubs import attach_stub as _attach_stub
 

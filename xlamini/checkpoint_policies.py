@@ -1,4 +1,4 @@
-"""Policies for `checkpoint(fun, policy=…)`: which values are kept for the way back."""
+"""Policies for `checkpoint(fun, policy=…)`: which residuals are saved for the backward pass."""
 
 from xlamini.core.stubs import attach_stub as _attach_stub
 

@@ -1,4 +1,4 @@
-"""Batching rules of the user's own: `custom_vmap`, and `sequential_vmap`, which is a loop."""
+"""User-defined batching rules: `custom_vmap`, and `sequential_vmap`, which batches by a loop."""
 
 from xlamini.core.stubs import attach_stub as _attach_stub
 

@@ -1,4 +1,4 @@
-"""Derivatives of the user's own: `custom_jvp`, `custom_vjp` and their kin."""
+"""User-defined derivative rules: `custom_jvp`, `custom_vjp`, `custom_gradient`, `closure_convert`."""
 
 from xlamini.core.stubs import attach_stub as _attach_stub
 

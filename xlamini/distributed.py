@@ -1,4 +1,4 @@
-"""Processes that compute together: start-up, shutdown, and whether this process takes part."""
+"""Multi-process (SPMD) programs: start-up and shutdown of the process group."""
 
 from xlamini.core.stubs import attach_stub as _attach_stub
 

@@ -1,4 +1,4 @@
-"""dtypes: which there are, what they are called, how they combine."""
+"""Dtypes: extended types, names and limits, and type promotion."""
 
 from ml_dtypes import bfloat16
 

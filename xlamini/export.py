@@ -1,4 +1,4 @@
-"""Functions as StableHLO that can be kept, run on platforms that are not here, and called again by later versions.
+"""Export of functions as serialized StableHLO, for other platforms, other processes and later versions.
 
 >>> double = xlamini.jit(lambda x: x * 2)
 >>> exported = xlamini.export.export(double, platforms=("cpu", "cuda", "tpu"))(1.0)

@@ -1,4 +1,4 @@
-"""ravel_pytree: a pytree of arrays as one vector, and the inverse function."""
+"""Flattening of a pytree of arrays into one vector, with the inverse function: `ravel_pytree`."""
 
 from xlamini.core.stubs import attach_stub as _attach_stub
 

@@ -1,4 +1,4 @@
-"""`python -m xlamini.launch -n 4 script.py args...`: several processes on this machine that compute together."""
+"""`python -m xlamini.launch -n 4 script.py args...`: launch a multi-process (SPMD) program on this machine."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Values shared between processes: barriers, broadcasts, gathers, and arrays of one process or of all."""
+"""Multi-process utilities: barriers, broadcasts, gathers, and conversion between host-local and global arrays."""
 
 from xlamini.core.stubs import attach_stub as _attach_stub
 

@@ -1,4 +1,4 @@
-"""Profiles of host and devices, and of the memory in use."""
+"""Profiling: traces of the host and the devices, and memory profiles."""
 
 from xlamini.core.stubs import attach_stub as _attach_stub
 

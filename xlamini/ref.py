@@ -1,4 +1,4 @@
-"""Refs: arrays that a function can read and write in place."""
+"""Refs: mutable arrays, which functions read and write in place."""
 
 from xlamini.core.stubs import attach_stub as _attach_stub
 

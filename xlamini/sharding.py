@@ -1,4 +1,4 @@
-"""Shardings: meshes of devices, and how arrays are split over them."""
+"""Shardings: meshes of devices, partition specs, and the placement of arrays on them."""
 
 from xlamini.core.stubs import attach_stub as _attach_stub
 

@@ -1,4 +1,4 @@
-"""Help for tests: derivatives against finite differences."""
+"""Test utilities: checks of derivatives against finite differences."""
 
 from xlamini.core.stubs import attach_stub as _attach_stub
 

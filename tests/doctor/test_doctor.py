@@ -79,7 +79,7 @@ def test_the_command() -> None:
 
 
 def test_plugin_that_is_not_installed(examined: Doctor, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(hardware._LOOKS, "rocm", lambda: None)
+    monkeypatch.setitem(hardware._CHECKS, "rocm", lambda: None)
     broken.with_device(examined.folder, "rocm")
     examined("--platform", "rocm")
     assert examined.code == 1
@@ -110,7 +110,7 @@ def test_no_driver(examined: Doctor, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @needs_compiler
 def test_no_cudnn(examined: Doctor, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(hardware._LOOKS, "cuda", lambda: None)
+    monkeypatch.setitem(hardware._CHECKS, "cuda", lambda: None)
     broken.with_device(examined.folder, "cuda")
     broken.without_cudnn(examined.folder)
     broken.plugin(examined.folder / "jax_plugins/xla_cuda13/xla_cuda_plugin.so")

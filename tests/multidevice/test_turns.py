@@ -18,7 +18,7 @@ RING = [(k, (k + 1) % 8) for k in range(8)]
 ROWS, WHOLE = NamedSharding(MESH, P("d")), NamedSharding(MESH, P())
 
 
-def in_turn(a: Any, b: Any) -> Any:
+def runs_alone(a: Any, b: Any) -> Any:
     for _ in range(4):
         a = jnp.tanh(lax.all_to_all(a, "d", 0, 0, tiled=True))
     return a
@@ -40,7 +40,7 @@ PROGRAMS: dict[str, Callable[..., Any]] = {
     program.__name__: shard_map(
         program, mesh=MESH, in_specs=(P("d"), P()), out_specs=P("d"), check_vma=False
     )
-    for program in (in_turn, side_by_side, of_all_kinds)
+    for program in (runs_alone, side_by_side, of_all_kinds)
 }
 A, B = np.random.default_rng(0).normal(size=(64, 16)).astype(np.float32) / 8, np.eye(16, dtype=np.float32) / 2
 

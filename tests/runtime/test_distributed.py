@@ -13,8 +13,8 @@ import xlamini
 from xlamini import distributed, launch, multihost
 from xlamini.core.errors import ProcessError
 from xlamini.runtime.processes import agreement, group
-from xlamini.runtime.processes.clusters import Seat, detected, first_host, port_of
-from xlamini.runtime.processes.joining import Plan, split_address
+from xlamini.runtime.processes.clusters import ProcessSpec, detect, first_host, port_of
+from xlamini.runtime.processes.rendezvous import Plan, split_address
 
 SLURM = {
     "SLURM_JOB_ID": "123456",
@@ -43,46 +43,46 @@ SLICES = {"MEGASCALE_NUM_SLICES": "2", "MEGASCALE_SLICE_ID": "1", "MEGASCALE_COO
 LAUNCHER = {"XLAMINI_COORDINATOR_ADDRESS": "h:1", "XLAMINI_NUM_PROCESSES": "2", "XLAMINI_PROCESS_ID": "1"}
 
 FOUND = [
-    ({}, None, Seat()),
-    (LAUNCHER, "launcher", Seat("h:1", 2, 1)),
-    ({**SLURM, **LAUNCHER}, "launcher", Seat("h:1", 2, 1)),
-    (SLURM, "slurm", Seat(f"gpu007:{61440 + 123456 % 4096}", 8, 5, (1,))),
-    (OPEN_MPI, "ompi", Seat(f"10.96.0.1:{61440 + 1531576320 % 4096}", 4, 2, (0,))),
-    (KUBERNETES, "k8s", Seat("train-big-0.train-big:8476", 4, 3)),
-    (TPU, "cloud_tpu", Seat("w0:8476", 4, 1)),
-    ({**TPU, **SLICES}, "cloud_tpu", Seat("s0:8476", 8, 5)),
+    ({}, None, ProcessSpec()),
+    (LAUNCHER, "launcher", ProcessSpec("h:1", 2, 1)),
+    ({**SLURM, **LAUNCHER}, "launcher", ProcessSpec("h:1", 2, 1)),
+    (SLURM, "slurm", ProcessSpec(f"gpu007:{61440 + 123456 % 4096}", 8, 5, (1,))),
+    (OPEN_MPI, "ompi", ProcessSpec(f"10.96.0.1:{61440 + 1531576320 % 4096}", 4, 2, (0,))),
+    (KUBERNETES, "k8s", ProcessSpec("train-big-0.train-big:8476", 4, 3)),
+    (TPU, "cloud_tpu", ProcessSpec("w0:8476", 4, 1)),
+    ({**TPU, **SLICES}, "cloud_tpu", ProcessSpec("s0:8476", 8, 5)),
 ]
 
 
 @pytest.mark.parametrize(("environment", "method", "seat"), FOUND)
-def test_what_schedulers_say(environment: dict, method: str | None, seat: Seat) -> None:
-    assert detected(environment) == (method, seat)
+def test_what_schedulers_say(environment: dict, method: str | None, seat: ProcessSpec) -> None:
+    assert detect(environment) == (method, seat)
 
 
 def test_one_scheduler_can_be_asked_or_none() -> None:
-    assert detected({**SLURM, **TPU}, "cloud_tpu")[0] == "cloud_tpu"
-    assert detected(SLURM, "ompi") == (None, Seat())
-    assert detected(SLURM, "deactivate") == (None, Seat())
+    assert detect({**SLURM, **TPU}, "cloud_tpu")[0] == "cloud_tpu"
+    assert detect(SLURM, "ompi") == (None, ProcessSpec())
+    assert detect(SLURM, "deactivate") == (None, ProcessSpec())
     with pytest.raises(ValueError, match=r"cluster_detection_method='slrum' is not known; it is one of 'launcher'"):
-        detected(SLURM, "slrum")
+        detect(SLURM, "slrum")
 
 
 @pytest.mark.parametrize("missing", ["SLURM_STEP_NODELIST", "SLURM_PROCID"])
 def test_a_shell_in_a_slurm_job_is_no_task(missing: str) -> None:
-    assert detected({k: v for k, v in SLURM.items() if k != missing}) == (None, Seat())
+    assert detect({k: v for k, v in SLURM.items() if k != missing}) == (None, ProcessSpec())
 
 
 def test_open_mpi_without_an_address() -> None:
     """Version 5 does not tell it: it is known only where all processes are on one machine."""
     newer = {k: v for k, v in OPEN_MPI.items() if "MCA" not in k} | {"PMIX_NAMESPACE": "prterun-host-77@1"}
-    assert detected(newer)[1].coordinator_address is None
-    alone = detected({**newer, "OMPI_COMM_WORLD_LOCAL_SIZE": "4"})[1]
+    assert detect(newer)[1].coordinator_address is None
+    alone = detect({**newer, "OMPI_COMM_WORLD_LOCAL_SIZE": "4"})[1]
     assert alone.coordinator_address == f"127.0.0.1:{port_of('prterun-host-77@1')}"
 
 
 def test_numbers_in_the_environment_are_checked() -> None:
     with pytest.raises(ValueError, match="the environment variable SLURM_PROCID='first' is no number"):
-        detected({**SLURM, "SLURM_PROCID": "first"})
+        detect({**SLURM, "SLURM_PROCID": "first"})
 
 
 @pytest.mark.parametrize(

@@ -40,9 +40,9 @@ def toy() -> list[Any]:
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder of packages, on the path of this process, which has no accelerator and has chosen no platform yet."""
     monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.setattr(platforms, "_chosen", {})
-    for name in hardware._LOOKS:
-        monkeypatch.setitem(hardware._LOOKS, name, lambda: "there is no such device")
+    monkeypatch.setattr(platforms, "_default_names", {})
+    for name in hardware._CHECKS:
+        monkeypatch.setitem(hardware._CHECKS, name, lambda: "there is no such device")
     before = config.pjrt_plugins
     with flags.platforms(None):
         yield tmp_path
@@ -206,10 +206,10 @@ print(sorted({"jax", "trap", "jax_plugins", "importlib.metadata"} & set(sys.modu
 @pytest.mark.parametrize("asked", ["cuda", "tpu", "rocm", "gpu", "cuda,cpu", "toy_that_is_not"])
 def test_what_is_asked_for_and_fails_is_an_error(asked: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("cuda", "tpu", "rocm"):
-        monkeypatch.setitem(hardware._LOOKS, name, lambda: "there is no such device")
+        monkeypatch.setitem(hardware._CHECKS, name, lambda: "there is no such device")
         monkeypatch.setattr(clients, "_started", {})
     monkeypatch.setattr(clients, "load_plugin", lambda name: 1 / 0)
-    monkeypatch.setattr(platforms, "_chosen", {})
+    monkeypatch.setattr(platforms, "_default_names", {})
     with flags.platforms(asked):
         for call in (xlamini.devices, xlamini.default_backend, lambda: jnp.ones(2) + 1):
             with pytest.raises(PlatformError, match=r"doctor --platform|there is no platform 'toy_that"):
@@ -230,13 +230,13 @@ def test_a_plugin_that_works_is_preferred(folder: Path, monkeypatch: pytest.Monk
     broken.damaged(folder / "brisk_plugin/pjrt_brisk.so")
     platforms.register_platform("brisk", lambda: toy[0].client)
     assert xlamini.default_backend() == "brisk"
-    monkeypatch.setattr(platforms, "_chosen", {})
+    monkeypatch.setattr(platforms, "_default_names", {})
     with flags.platforms("cpu"):
         assert xlamini.default_backend() == "cpu"
 
 
 def test_a_device_without_its_plugin(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(hardware._LOOKS, "cuda", lambda: None)
+    monkeypatch.setitem(hardware._CHECKS, "cuda", lambda: None)
     monkeypatch.setattr(platforms, "candidates", lambda name: iter(()))
     with pytest.warns(RuntimeWarning, match="'cuda', but its plugin is not installed; run: pip") as told:
         assert xlamini.default_backend() == "cpu"
@@ -255,7 +255,7 @@ def test_where_plugins_are_found(folder: Path) -> None:
     broken.damaged(folder / "metal_plugin/libhelper.dylib")
     broken.damaged(folder / "metal_plugin/pjrt_plugin_metal.dylib")
     (folder / "metal_plugin/__init__.py").write_text("raise ImportError('never imported')")
-    plugins._announced.cache_clear()
+    plugins._entry_points.cache_clear()
     assert plugins.plugin_library("metal").name == "pjrt_plugin_metal.dylib"
     assert plugins.plugin("metal").source == "entry point metal = metal_plugin"
 
@@ -319,7 +319,7 @@ def test_libraries_of_cuda(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> N
     with pytest.raises(PlatformError, match="cuDNN cannot be loaded; run: pip"):
         nvidia.check()
     runtime = nvidia.LIBRARIES[0]
-    assert nvidia.Found(runtime, 13010, 13000).fits and not nvidia.Found(runtime, 12090, 13000).fits
+    assert nvidia.LibraryVersion(runtime, 13010, 13000).fits and not nvidia.LibraryVersion(runtime, 12090, 13000).fits
 
 
 def test_kernels_are_registered_once_they_can_be(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -129,7 +129,8 @@ except xlamini.errors.LoadError as error:
 def test_programs_over_a_mesh(tmp_path: Path) -> None:
     path = tmp_path / "mesh.bin"
     assert run_elsewhere(OVER_A_MESH, path, 8) == run_elsewhere(LOADED, path, 8)
-    assert run_elsewhere(TOO_FEW, path, 4).endswith("runs on 8 devices of cpu, but here are 4; compile it for as many")
+    message = "runs on 8 devices of cpu, but this process has 4; compile it for that many"
+    assert run_elsewhere(TOO_FEW, path, 4).endswith(message)
     assert run_elsewhere(ONE_OF_THEM, path, 8).endswith("no single one can be asked for; leave out device")
 
 
@@ -312,7 +313,7 @@ def test_other_places(blob: bytes, changes: dict[str, Any], said: str) -> None:
 )
 def test_other_processors(blob: bytes, changes: dict[str, Any], said: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(processor, "instruction_sets", lambda: ["sse2"])
-    here = machine_match.home_of(xlamini.devices()[0]).processor
+    here = machine_match.requirements_of(xlamini.devices()[0]).processor
     with pytest.raises(LoadError, match=said):
         xlamini.load(at_home(blob, processor={**(here or {}), **changes}))
 

@@ -24,7 +24,7 @@ _FIT_MINOR = 112
 
 _DEVICE = """
 from xlamini.runtime.devices import hardware
-hardware._LOOKS[{name!r}] = lambda: None
+hardware._CHECKS[{name!r}] = lambda: None
 """
 
 _VERSIONS = """

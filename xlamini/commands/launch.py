@@ -1,7 +1,7 @@
-"""`python -m xlamini.launch -n 4 script.py args…`: several processes on this machine that compute together.
+"""`python -m xlamini.launch -n 4 script.py args…`: launch a multi-process (SPMD) program on this machine.
 
-Each runs the script, which calls `xlamini.distributed.initialize()`. Their lines come out with the process's number in
-front. When one fails the others are stopped, and the exit code is the code of the one that failed first.
+Each process runs the script, which calls `xlamini.distributed.initialize()`. Output lines are prefixed with the rank of
+their process. When a process fails the others are stopped, and the exit code is that of the first failure.
 """
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from collections.abc import Sequence
 from typing import Any, BinaryIO
 
 _GRACE = 3.0
-"""Seconds that the others have to end by themselves once one has failed; after as many again they are killed."""
-_EVERY = 0.05
+"""Seconds that the other processes have to end after a failure; after the same time again they are killed."""
+_INTERVAL = 0.05
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a script in several processes; the exit code of the first that fails, 0 if none does."""
-    asked = _parser().parse_args(argv)
-    if asked.n < 1:
+    """Run a script in several processes; returns the exit code of the first failure, 0 if none fails."""
+    options = _parser().parse_args(argv)
+    if options.n < 1:
         _say("-n must be at least 1")
         return 2
-    address = f"127.0.0.1:{asked.port or _free_port()}"
-    processes = [_started(asked, i, address) for i in range(asked.n)]
-    readers = [reader for i, p in enumerate(processes) for reader in _forwarded(p, i)]
+    address = f"127.0.0.1:{options.port or _free_port()}"
+    processes = [_start(options, i, address) for i in range(options.n)]
+    readers = [reader for i, p in enumerate(processes) for reader in _start_readers(p, i)]
     _forward_signals(processes)
     code = _wait(processes)
     for reader in readers:
@@ -44,7 +44,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--port", type=int, help="where process 0 listens; a free port by default")
     parser.add_argument("-m", action="store_true", dest="module", help="run a module, as python -m does")
     parser.add_argument("script", help="the program, in Python")
-    parser.add_argument("args", nargs=argparse.REMAINDER, help="what it gets in sys.argv")
+    parser.add_argument("args", nargs=argparse.REMAINDER, help="the program's arguments (sys.argv)")
     return parser
 
 
@@ -54,19 +54,19 @@ def _free_port() -> int:
         return found.getsockname()[1]
 
 
-def _started(asked: argparse.Namespace, number: int, address: str) -> subprocess.Popen[bytes]:
-    """One of the processes. Its environment tells which; its devices are the CPU's unless others are asked for."""
+def _start(options: argparse.Namespace, number: int, address: str) -> subprocess.Popen[bytes]:
+    """Start one process, with its rank in the environment; its platform is the CPU unless the user sets another."""
     env = {"XLAMINI_PLATFORMS": "cpu", "PYTHONUNBUFFERED": "1", **os.environ}
-    env |= {"XLAMINI_COORDINATOR_ADDRESS": address, "XLAMINI_NUM_PROCESSES": str(asked.n)}
+    env |= {"XLAMINI_COORDINATOR_ADDRESS": address, "XLAMINI_NUM_PROCESSES": str(options.n)}
     env["XLAMINI_PROCESS_ID"] = str(number)
-    if asked.devices is not None:
-        env["XLAMINI_NUM_CPU_DEVICES"] = str(asked.devices)
-    command = [sys.executable, *(["-m"] if asked.module else []), asked.script, *asked.args]
+    if options.devices is not None:
+        env["XLAMINI_NUM_CPU_DEVICES"] = str(options.devices)
+    command = [sys.executable, *(["-m"] if options.module else []), options.script, *options.args]
     return subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
-def _forwarded(process: subprocess.Popen[bytes], number: int) -> list[threading.Thread]:
-    """Threads that pass the lines of a process on."""
+def _start_readers(process: subprocess.Popen[bytes], number: int) -> list[threading.Thread]:
+    """Start threads that forward the output lines of a process."""
     prefix, ways = f"[{number}] ".encode(), [(process.stdout, sys.stdout), (process.stderr, sys.stderr)]
     readers = [threading.Thread(target=_forward, args=(a, b.buffer, prefix), daemon=True) for a, b in ways]
     for reader in readers:
@@ -85,7 +85,7 @@ def _forward(lines: Any, out: BinaryIO, prefix: bytes) -> None:
 
 
 def _forward_signals(processes: Sequence[subprocess.Popen[bytes]]) -> None:
-    """What is sent to the launcher is for all of them. A terminal sends Ctrl-C to each by itself."""
+    """Forward the launcher's signals to all processes, except Ctrl-C, which a terminal sends to each of them."""
 
     def pass_on(number: int, _: object) -> None:
         from_terminal = number == signal.SIGINT and os.isatty(0)
@@ -98,11 +98,11 @@ def _forward_signals(processes: Sequence[subprocess.Popen[bytes]]) -> None:
 
 
 def _wait(processes: Sequence[subprocess.Popen[bytes]]) -> int:
-    """Wait until all have ended; once one has failed, stop the others."""
+    """Wait until all processes have ended; after a failure, stop the others."""
     while (failed := _failed(processes)) is None:
         if all(p.poll() == 0 for p in processes):
             return 0
-        time.sleep(_EVERY)
+        time.sleep(_INTERVAL)
     code = _exit_code(processes[failed])
     _say(f"process {failed} {_how(processes[failed])}; the others are stopped")
     _stop(processes)
@@ -110,7 +110,7 @@ def _wait(processes: Sequence[subprocess.Popen[bytes]]) -> int:
 
 
 def _failed(processes: Sequence[subprocess.Popen[bytes]]) -> int | None:
-    """The number of a process that has failed, one killed by a signal before one that ended because of it."""
+    """The rank of a failed process; one killed by a signal precedes one that ended as a consequence."""
     codes = {i: p.returncode for i, p in enumerate(processes) if p.poll()}
     return min(codes, key=lambda i: (codes[i] > 0, i), default=None)
 
@@ -121,24 +121,24 @@ def _how(process: subprocess.Popen[bytes]) -> str:
 
 
 def _exit_code(process: subprocess.Popen[bytes]) -> int:
-    """As a shell gives it: 128 and the signal's number for one that was killed."""
+    """The exit code as a shell reports it: 128 plus the signal's number for a killed process."""
     return 128 - process.returncode if process.returncode < 0 else process.returncode
 
 
 def _stop(processes: Sequence[subprocess.Popen[bytes]]) -> None:
-    """Give them a moment to say why they end, then stop them."""
-    _ended(processes, _GRACE)
+    """Give the processes time to report their errors, then stop them."""
+    _wait_for_end(processes, _GRACE)
     for process in processes:
         process.terminate()
-    if not _ended(processes, _GRACE):
+    if not _wait_for_end(processes, _GRACE):
         for process in processes:
             process.kill()
 
 
-def _ended(processes: Sequence[subprocess.Popen[bytes]], seconds: float) -> bool:
+def _wait_for_end(processes: Sequence[subprocess.Popen[bytes]], seconds: float) -> bool:
     deadline = time.monotonic() + seconds
     while any(p.poll() is None for p in processes) and time.monotonic() < deadline:
-        time.sleep(_EVERY)
+        time.sleep(_INTERVAL)
     return all(p.poll() is not None for p in processes)
 
 

@@ -1,7 +1,7 @@
 """The table of primitives and their rules: `python -m xlamini.rules [--markdown]`.
 
-It is read off the classes. A cell holds the line of a rule that is the primitive's own, or the class that derives it
-for a whole family, or `default`, or `-` for a rule that is missing; why it may be is said below the table.
+It is derived from the classes. A cell is the source line of the primitive's own rule, or the class that derives it for
+a family, or `default`, or `-` for a missing rule, whose reason is given below the table.
 """
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ROOT = Path(xlamini.__file__).parent
 
 
 class Place(NamedTuple):
-    """A line of a file of the library."""
+    """A source location: a file of the library and a line."""
 
     file: str
     line: int
@@ -33,7 +33,7 @@ class Place(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A primitive, where it is declared, and for each rule where it is written, or a word."""
+    """A row of the table: a primitive, its declaration, and for each rule its source location or a word."""
 
     primitive: Primitive
     place: Place
@@ -57,19 +57,19 @@ def _load_names(face: ModuleType) -> None:
 def rows() -> list[Row]:
     """One row for each primitive of the library, by file and line."""
     load_vocabulary()
-    ours = [p for p in primitives if p.__module__.startswith("xlamini.")]
-    members = Counter(map(type, ours))
-    found = [Row(p, declared(p), [_cell(p, rule, members) for rule in RULES]) for p in ours]
+    own = [p for p in primitives if p.__module__.startswith("xlamini.")]
+    members = Counter(map(type, own))
+    found = [Row(p, declared(p), [_cell(p, rule, members) for rule in RULES]) for p in own]
     return sorted(found, key=lambda row: (row.place, row.primitive.name))
 
 
 def declared(primitive: Primitive) -> Place:
-    """Where a primitive is declared: its function if a decorator made it, else its class."""
+    """The source location of a primitive: its function if a decorator made it, else its class."""
     return _place(getattr(primitive, "__wrapped__", type(primitive)))
 
 
 def reason(primitive: Primitive, rule: str) -> str | None:
-    """Why a primitive has no such rule; None if there is no good reason."""
+    """The reason why a primitive lacks a rule; None if there is no good reason."""
     return primitive.lacks.get(rule) or ("not linear" if rule == "transpose" else None)
 
 
@@ -89,7 +89,7 @@ def _place(thing: Any) -> Place:
 
 
 def as_text(table: Sequence[Row]) -> str:
-    """The table in columns; a line alone is one of the file where the primitive is declared."""
+    """The table in columns; a bare line number refers to the file of the primitive's declaration."""
     head = ("primitive", "declared at", *RULES)
     body = [(r.primitive.name, str(r.place), *(_short(c, r.place.file) for c in r.cells)) for r in table]
     widths = [max(map(len, column)) for column in zip(head, *body, strict=True)]
@@ -98,7 +98,7 @@ def as_text(table: Sequence[Row]) -> str:
 
 
 def as_markdown(table: Sequence[Row]) -> str:
-    """The table in Markdown, with links to the lines."""
+    """The table in Markdown, with links to the source lines."""
     head = ["| primitive | " + " | ".join(RULES) + " |", "|---" * (len(RULES) + 1) + "|"]
     body = [
         f"| {_link(r.primitive.name, r.place)} | "
@@ -110,7 +110,7 @@ def as_markdown(table: Sequence[Row]) -> str:
 
 
 def footnotes(table: Sequence[Row]) -> list[str]:
-    """Why rules are missing, and where the families are."""
+    """The reasons for missing rules, and the source locations of the families."""
     why: dict[str, list[str]] = {}
     for row in table:
         for rule, text in row.primitive.lacks.items():

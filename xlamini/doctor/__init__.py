@@ -1,7 +1,7 @@
-"""What works on this machine, and for each thing that does not what to do: `python -m xlamini doctor`.
+"""Diagnosis of the installation, `python -m xlamini doctor`: which platforms work, and a fix for each problem. Private.
 
-Each platform is started in a process of its own, so that a plugin that waits for ever or ends the process harms nobody.
-The exit code is 0 if the platform that was asked for works, else 1.
+Each platform is started in a subprocess, so that a plugin that hangs or crashes does no harm.
+The exit code is 0 if the requested platform works, else 1.
 """
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["main"]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Examine the machine, print what was found, and return the exit code."""
+    """Examine the machine, print the report, and return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m xlamini doctor", description="What works on this machine.")
     parser.add_argument("--platform", help="the platform that must work, or several: cuda,cpu")
     parser.add_argument("--timeout", type=float, default=60.0, help="seconds that a platform may take to start")

@@ -1,4 +1,4 @@
-"""The examination: which platforms there are, which were asked for, how each one's trial went, what is wrong."""
+"""The examination: the available and requested platforms, the outcomes of their trials, and the problems."""
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
@@ -6,19 +6,19 @@ from dataclasses import dataclass, field
 
 from xlamini.core import config
 from xlamini.core.errors import PlatformError
-from xlamini.doctor.outcome import Outcome, tried
+from xlamini.doctor.outcome import Outcome, try_platform
 from xlamini.doctor.problems import Problem, of_platform, of_process
 from xlamini.runtime.devices import hardware
 from xlamini.runtime.devices.clients import is_known, preferred_platforms
-from xlamini.runtime.devices.platforms import names_in, platform_named
+from xlamini.runtime.devices.platforms import names_in, resolve_platform
 from xlamini.runtime.devices.plugins import Plugin, installed
 
 
 @dataclass
 class Examination:
-    """What was found; `outcomes` has None for a platform that was not tried, because no such device is there.
+    """The results; an outcome is None for a platform that was not try_platform, because the machine has no such device.
 
-    `misspelt` are problems with the flags that keep every program from running.
+    `misspelt` lists problems with flags that prevent every program from running.
     """
 
     asked: list[str]
@@ -29,17 +29,17 @@ class Examination:
 
     @property
     def default(self) -> str:
-        """The platform that programs run on."""
+        """The platform that programs run on by default."""
         return next((name for name in self.asked or self._order() if self.works(name)), "none")
 
     @property
     def healthy(self) -> bool:
-        """Whether all that was asked for works; if nothing was, whether anything does."""
+        """Whether all requested platforms work; if none was requested, whether any platform works."""
         works = all(map(self.works, self.asked)) if self.asked else self.default != "none"
         return works and not self.misspelt
 
     def works(self, name: str) -> bool:
-        """Whether a platform's trial went well."""
+        """Whether a platform's trial succeeded."""
         outcome = self.outcomes.get(name)
         return outcome is not None and outcome.works
 
@@ -48,22 +48,22 @@ class Examination:
 
 
 def examine(asked: str | None, timeout: float) -> Examination:
-    """Look at everything, and try each platform that was asked for or may work."""
+    """Examine the machine, and try each platform that was requested or may work."""
     misspelt = [*_without_bad_paths(), *_bad_names()]
-    names = [platform_named(n.strip()) for n in (asked or config.platforms.value or "").split(",") if n.strip()]
+    names = [resolve_platform(n.strip()) for n in (asked or config.platforms.value or "").split(",") if n.strip()]
     plugins = installed()
     known = dict.fromkeys([*names, *(p.name for p in plugins), "cpu"])
-    outcomes = dict.fromkeys(known) | _all_tried([n for n in known if _worth_trying(n, names)], timeout)
+    outcomes = dict.fromkeys(known) | _try_all([n for n in known if _worth_trying(n, names)], timeout)
     found = Examination(names, plugins, outcomes, misspelt, [*misspelt, *of_process(plugins, outcomes)])
     for name, outcome in outcomes.items():
         found.problems += of_platform(name, outcome, plugins, name in names)
     return found
 
 
-def _all_tried(names: list[str], timeout: float) -> dict[str, Outcome | None]:
-    """The trials, side by side: most of their time is spent in starting."""
+def _try_all(names: list[str], timeout: float) -> dict[str, Outcome | None]:
+    """The trials, run concurrently: most of their time is start-up."""
     with ThreadPoolExecutor(max_workers=4) as pool:
-        return dict(zip(names, pool.map(lambda name: tried(name, timeout), names), strict=True))
+        return dict(zip(names, pool.map(lambda name: try_platform(name, timeout), names), strict=True))
 
 
 def _worth_trying(name: str, asked: list[str]) -> bool:
@@ -71,7 +71,7 @@ def _worth_trying(name: str, asked: list[str]) -> bool:
 
 
 def _without_bad_paths() -> list[Problem]:
-    """What is wrong with the flag that names plugins; it is then left out, so that the rest can be looked at."""
+    """The problem with the flag `pjrt_plugins`, if any; the flag is then reset, so that the examination can go on."""
     try:
         installed()
     except PlatformError as error:
@@ -81,7 +81,7 @@ def _without_bad_paths() -> list[Problem]:
 
 
 def _bad_names() -> list[Problem]:
-    """What is wrong with the flag that names platforms."""
+    """The problem with the flag `platforms`, if any."""
     try:
         names_in(config.platforms.value or "cpu")
     except PlatformError as error:

@@ -1,4 +1,4 @@
-"""What can be known of a machine without starting anything: versions, variables, files."""
+"""Facts about the machine that need no platform to be started: versions, environment variables, files."""
 from __future__ import annotations
 
 import importlib.metadata
@@ -23,7 +23,7 @@ _PLUGIN_PACKAGES = (
 
 
 def version(package: str) -> str | None:
-    """The version of a package that is installed; None if it is not."""
+    """The version of an installed package; None if it is not installed."""
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
@@ -31,20 +31,20 @@ def version(package: str) -> str | None:
 
 
 def versions() -> dict[str, str]:
-    """Of Python, the library and what it stands on."""
+    """The versions of Python, xlamini and its dependencies."""
     found = {name: version(name) for name in (*_PACKAGES, *_PLUGIN_PACKAGES)}
     known = {name: text for name, text in found.items() if text is not None}
     return {"python": platform.python_version(), "xlamini": xlamini.__version__, **known}
 
 
 def machine() -> str:
-    """The system and the Python that runs."""
+    """The operating system, the processors and the Python interpreter."""
     system = f"{platform.system()} {platform.release()} {platform.machine()}"
     return f"{system}, {os.cpu_count()} processors; {sys.executable}"
 
 
 def environment() -> dict[str, str]:
-    """The variables that change what platforms do."""
+    """The environment variables that affect platforms."""
     return {
         name: "(set)" if _SECRET.search(name) else value
         for name, value in sorted(os.environ.items())
@@ -53,7 +53,7 @@ def environment() -> dict[str, str]:
 
 
 def nvidia_driver() -> str | None:
-    """The version of NVIDIA's kernel module; None where it is not loaded."""
+    """The version of NVIDIA's kernel module; None if it is not loaded."""
     try:
         text = Path("/proc/driver/nvidia/version").read_text()
     except OSError:
@@ -63,9 +63,9 @@ def nvidia_driver() -> str | None:
 
 
 def print_environment_info(return_string: bool = False) -> str | None:
-    """Print what a report of a problem should begin with: versions, the machine, the devices that are used.
+    """Print the environment for a bug report: versions, the machine, the devices in use.
 
-    With `return_string` the text is returned instead. `python -m xlamini doctor` says much more.
+    With `return_string` the text is returned instead. `python -m xlamini doctor` reports much more.
 
     >>> "jaxlib" in (xlamini.print_environment_info(return_string=True) or "")
     True
@@ -81,6 +81,6 @@ def print_environment_info(return_string: bool = False) -> str | None:
 
 
 def package_of(plugin: Plugin) -> str | None:
-    """The package that holds a plugin, with its version; None if it is not known."""
+    """The package of a plugin, with its version; None if the plugin is from no listed wheel."""
     names = [wheel.install for wheel in WHEELS if plugin.source == f"wheel {wheel.install}"]
     return f"{names[0]} {version(names[0]) or ''}".strip() if names else None

@@ -1,4 +1,4 @@
-"""How a platform's trial went: its process is watched, and what it told is read."""
+"""The outcome of a platform's trial, parsed from the output of its subprocess."""
 from __future__ import annotations
 
 import json
@@ -18,7 +18,7 @@ _FRAMEWORK = re.compile(r"framework PJRT API version is (\d+\.\d+)")
 
 @dataclass
 class Outcome:
-    """What a trial's process told before it ended, and how it ended."""
+    """The outcome of a trial: the completed steps, the exit code and the error output."""
 
     platform: str
     steps: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -28,7 +28,7 @@ class Outcome:
 
     @property
     def works(self) -> bool:
-        """Whether the operation ran and gave the right number."""
+        """Whether the operation ran and its result was right."""
         return bool(self.steps.get("run", {}).get("right"))
 
     @property
@@ -38,44 +38,44 @@ class Outcome:
 
     @property
     def hangs(self) -> bool:
-        """Whether it had to be ended."""
+        """Whether the trial timed out."""
         return self.code is None
 
     @property
     def killed_by(self) -> str | None:
-        """The signal that ended the process, if one did."""
+        """The name of the signal that killed the process, if any."""
         return signal.Signals(-self.code).name if self.code is not None and self.code < 0 else None
 
     @property
     def last_step(self) -> str:
-        """The last step that was done."""
+        """The last completed step."""
         return next((s for s in reversed(self.steps) if s != "error"), "nothing")
 
     @property
     def framework_version(self) -> str | None:
-        """The version of PJRT's interface that jaxlib has, as its log says."""
+        """The version of jaxlib's PJRT C API, from its log."""
         found = _FRAMEWORK.search(self.errors)
         return found.group(1) if found else None
 
 
-def tried(platform: str, timeout: float) -> Outcome:
-    """A platform's trial; it takes no longer than `timeout` seconds."""
+def try_platform(platform: str, timeout: float) -> Outcome:
+    """Run a platform's trial in a subprocess, for at most `timeout` seconds."""
     command = [sys.executable, "-c", f"from xlamini.doctor import trial; trial.main({platform!r})"]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace", env=_environment(platform)
     ) as process:
         try:
-            told, errors = process.communicate(timeout=timeout)
+            output, errors = process.communicate(timeout=timeout)
             code: int | None = process.returncode
         except subprocess.TimeoutExpired:
             process.kill()
-            told, errors = process.communicate()
+            output, errors = process.communicate()
             code = None
-    return Outcome(platform, _steps(told), code, errors, timeout)
+    return Outcome(platform, _steps(output), code, errors, timeout)
 
 
 def _environment(platform: str) -> dict[str, str]:
-    """The environment as it is, with the platform asked for, flags as they are here, and PJRT's versions in the log."""
+    """The environment of a trial: this process's, with the platform, its flags, and PJRT's versions logged."""
     here = {**os.environ, "XLAMINI_PLATFORMS": platform, "TF_CPP_MIN_LOG_LEVEL": "0", "PYTHONWARNINGS": "ignore"}
     here.pop("XLAMINI_DEFAULT_DEVICE", None)
     here["PYTHONPATH"] = os.pathsep.join(path or os.getcwd() for path in sys.path)
@@ -85,6 +85,6 @@ def _environment(platform: str) -> dict[str, str]:
     return here
 
 
-def _steps(told: str) -> dict[str, dict[str, Any]]:
-    lines = [json.loads(line[len(MARK) :]) for line in told.splitlines() if line.startswith(MARK)]
+def _steps(output: str) -> dict[str, dict[str, Any]]:
+    lines = [json.loads(line[len(MARK) :]) for line in output.splitlines() if line.startswith(MARK)]
     return {line.pop("step"): line for line in lines}

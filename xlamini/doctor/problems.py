@@ -1,4 +1,4 @@
-"""What is wrong, and for each problem the one thing to do."""
+"""Problems of an installation, each with one fix."""
 from __future__ import annotations
 
 import os
@@ -17,56 +17,60 @@ from xlamini.runtime.devices.plugins import Plugin, how_to_install
 
 
 class Problem(NamedTuple):
-    """Of which platform, what, and what to do."""
+    """A problem: its platform, a description and a fix."""
 
     platform: str
     text: str
     fix: str
 
 
-class Known(NamedTuple):
-    """A message that plugins are known to give, what it means, and what to do."""
+class KnownMessage(NamedTuple):
+    """A common error message of plugins: its pattern, an explanation and a fix."""
 
     pattern: str
     text: str
     fix: str
 
 
-_ELSEWHERE = {
+_MISSING_DEVICE = {
     "cuda": "run on a machine with an NVIDIA GPU; in a container, start it with --gpus all",
     "tpu": "run on a TPU machine; xlamini.target compiles for TPUs that are not there",
     "rocm": "run on a machine with an AMD GPU; in a container, pass it /dev/kfd and /dev/dri",
 }
 _DRIVER = "install NVIDIA's driver; in a container, start it with --gpus all"
 _MESSAGES = (
-    Known(r"no such file", "{error}", "correct the path, or unset the variable that names it"),
-    Known(
+    KnownMessage(r"no such file", "{error}", "correct the path, or unset the variable that names it"),
+    KnownMessage(
         r"older than the minimum|Mismatched PJRT|API version",
         "the plugin and jaxlib do not fit: {error}",
         "{upgrade}",
     ),
-    Known(r"GetPjrtApi not found", "{error}", "name the library of a PJRT plugin; this one is something else"),
-    Known(
+    KnownMessage(r"GetPjrtApi not found", "{error}", "name the library of a PJRT plugin; this one is something else"),
+    KnownMessage(
         r"cannot open shared object file",
         "a library that the plugin needs is missing: {error}",
         "install the missing library, or add its folder to LD_LIBRARY_PATH",
     ),
-    Known(
+    KnownMessage(
         r"file too short|invalid ELF",
         "the plugin's file is damaged: {error}",
         "{reinstall}",
     ),
-    Known(
+    KnownMessage(
         r"RESOURCE_EXHAUSTED|[Oo]ut of memory",
         "the device has too little free memory: {error}",
         "end the other programs on the device, or set XLAMINI_PREALLOCATE=false",
     ),
-    Known(r"already in use|lockfile", "another process has the TPU: {error}", "end that process; a TPU serves one"),
+    KnownMessage(
+        r"already in use|lockfile",
+        "another process has the TPU: {error}",
+        "end that process; a TPU serves one",
+    ),
 )
 
 
 def of_process(plugins: Sequence[Plugin], outcomes: Mapping[str, Outcome | None]) -> Iterator[Problem]:
-    """What is wrong whatever the platform."""
+    """Problems of the process, independent of a platform."""
     if "jax" in sys.modules:
         where = getattr(sys.modules["jax"], "__file__", None) or "start-up code of this Python"
         text = f"jax is imported in this process ({where}); it and xlamini set their methods on the same array class"
@@ -76,11 +80,11 @@ def of_process(plugins: Sequence[Plugin], outcomes: Mapping[str, Outcome | None]
         yield Problem("", f"JAX_PLATFORMS={asked} means nothing to xlamini", f"set XLAMINI_PLATFORMS={asked}")
     for text in variables.ignored:
         yield Problem("", text, "correct the variable, or unset it")
-    yield from _doubled(plugins)
+    yield from _duplicates(plugins)
 
 
-def _doubled(plugins: Sequence[Plugin]) -> Iterator[Problem]:
-    """Platforms with several plugins, of which the first one is used."""
+def _duplicates(plugins: Sequence[Plugin]) -> Iterator[Problem]:
+    """Problems of platforms with several plugins, of which only the first is used."""
     by_name: dict[str, list[Plugin]] = defaultdict(list)
     for plugin in plugins:
         by_name[plugin.name].append(plugin)
@@ -97,7 +101,7 @@ def _removal(plugin: Plugin) -> str:
 def of_platform(
     name: str, outcome: Outcome | None, plugins: Sequence[Plugin], asked: bool
 ) -> Iterator[Problem]:
-    """What is wrong with one platform: the first cause, and versions that do not fit."""
+    """Problems of one platform: the first cause of failure, and version mismatches."""
     works = outcome is not None and outcome.works
     if not works and (asked or hardware.missing(name) is None):
         yield _cause(name, outcome, any(p.name == name for p in plugins))
@@ -110,14 +114,14 @@ def _cause(name: str, outcome: Outcome | None, has_plugin: bool) -> Problem:
     if outcome is None and not is_known(name):
         return Problem(name, "there is no such platform", "ask for cpu, gpu, tpu or the name of a plugin")
     if absent is not None:
-        return Problem(name, absent, _DRIVER if "driver" in absent else _ELSEWHERE[name])
+        return Problem(name, absent, _DRIVER if "driver" in absent else _MISSING_DEVICE[name])
     if not has_plugin and name != "cpu":
         return Problem(name, "its plugin is not installed", how_to_install(name).removeprefix("run: "))
     return _of_trial(name, outcome or Outcome(name))
 
 
 def _of_trial(name: str, outcome: Outcome) -> Problem:
-    """What a trial that failed says."""
+    """The problem that explains a failed trial."""
     for look in (_hang, _death, _libraries, _message):
         found = look(outcome)
         if found is not None:
@@ -166,7 +170,7 @@ def _message(outcome: Outcome) -> Finding:
 
 
 def _kernels() -> Iterator[Problem]:
-    """The wheel with cuSOLVER's and other kernels must be of jaxlib's release."""
+    """Version mismatches of the wheel with cuSOLVER's and other kernels, which must be of jaxlib's release."""
     here = version("jaxlib")
     for number in (13, 12):
         package = f"jax-cuda{number}-plugin"
@@ -177,7 +181,7 @@ def _kernels() -> Iterator[Problem]:
 
 
 def _packages(name: str) -> str | None:
-    """The packages that bring a platform, as pip takes them; None for one that is not known here."""
+    """The packages of a platform as pip arguments; None for an unlisted platform."""
     number = 12 if version("jax-cuda12-pjrt") else 13
     cuda = f'"jax-cuda{number}-plugin[with-cuda]" jax-cuda{number}-pjrt'
     return {"cpu": "xlamini jaxlib", "tpu": "libtpu", "cuda": cuda, "rocm": "jax-rocm7-plugin jax-rocm7-pjrt"}.get(name)

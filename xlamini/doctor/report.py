@@ -1,4 +1,4 @@
-"""The doctor's report as text: short lines in columns."""
+"""The doctor's report, as text in columns."""
 from __future__ import annotations
 
 import textwrap
@@ -15,7 +15,7 @@ WIDTH = 110
 
 
 def report(found: Examination) -> str:
-    """Versions, environment, platforms, problems with their fixes, and what programs will run on."""
+    """The report: versions, environment, platforms, problems with fixes, and the default platform."""
     parts = [
         _section("versions", _columns(facts.versions())),
         [f"  {facts.machine()}"],
@@ -60,12 +60,12 @@ def _details(name: str, outcome: Outcome | None, plugin: Plugin | None) -> Itera
     if name == "cuda":
         yield "driver", facts.nvidia_driver() or "none"
     if outcome is not None:
-        yield from _told(outcome)
+        yield from _trial_facts(outcome)
     yield from _memory(name, outcome)
 
 
-def _told(outcome: Outcome) -> Iterator[tuple[str, str]]:
-    """What the trial's steps told."""
+def _trial_facts(outcome: Outcome) -> Iterator[tuple[str, str]]:
+    """The facts that a trial's steps reported."""
     if "load" in outcome.steps:
         own = ".".join(map(str, outcome.steps["load"]["api"]))
         yield "PJRT API", f"plugin {own}, jaxlib {outcome.framework_version or 'unknown'}"

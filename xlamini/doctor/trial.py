@@ -1,6 +1,6 @@
-"""A platform's trial, in a process of its own: it is started and runs one operation.
+"""The trial of a platform, run in a subprocess: it starts the platform and runs one operation.
 
-Each step that was reached is told in a line of JSON, so that whoever waits knows where a process ended.
+Each completed step is printed as a line of JSON, so that the parent process knows how far a crashed trial came.
 """
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ MARK = "xlamini-trial "
 
 
 def tell(step: str, **facts: Any) -> None:
-    """One line about a step that is done, or that failed; whatever a plugin has written stands on another."""
+    """Print one line about a completed or failed step, separate from a plugin's own output."""
     print("\n" + MARK + json.dumps({"step": step, **facts}), flush=True)
 
 
 def main(name: str) -> None:
-    """Try everything that a program needs of a platform, in its order."""
+    """Try all that a program needs of a platform, in order."""
     try:
         _try(name)
     except Exception as error:

@@ -1,8 +1,8 @@
-"""Batch: a program on single examples becomes a program on a stack of them.
+"""Batching (vmap): a program on single examples becomes a program on a batch.
 
-    batch(jaxpr, axis, dims)  ->  jaxpr on operands with a batch dimension at `dims`, and where its outputs have theirs
+    batch(jaxpr, axis, dims)  ->  jaxpr on operands with batch dimensions `dims`, and the output dims
 
-An equation that no batched value reaches stays as it is, unless it speaks of the axis by name.
+An equation without batched operands is copied unchanged, unless it uses the axis by name.
 """
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Dims = tuple[int | None, ...]
 
 @rewrite
 def batch(jaxpr: Jaxpr, axis: Axis, dims: Dims, force: tuple[bool, ...] = ()) -> tuple[Jaxpr, Dims]:
-    """The batched jaxpr and the batch dimension of each output (None where it has none).
+    """The batched jaxpr and the batch dimension of each output (None if it is not batched).
 
     Outputs marked in `force` get a batch dimension, at 0, even if they do not depend on the batch.
     """
@@ -46,14 +46,14 @@ def batch(jaxpr: Jaxpr, axis: Axis, dims: Dims, force: tuple[bool, ...] = ()) ->
 
 @memoised("kind: batched types", 4096)
 def batched_aval(aval: ShapedArray, axis: Axis, dim: int | None) -> ShapedArray:
-    """The aval with the axis inserted as a dimension at `dim`."""
+    """The aval with the batch axis inserted as dimension `dim`."""
     return aval if dim is None else aval.inserted(dim, axis.size, axis.placed)
 
 
 def push_batch(
     jaxpr: Jaxpr, axis: Axis, operands: Sequence[Any], dims: Sequence[int | None]
 ) -> tuple[list[Any], list[int | None]]:
-    """Outputs and their batch dimensions, by the `batch` rule of every equation that the batch reaches."""
+    """The outputs and their batch dimensions, by the `batch` rule of each equation with batched operands."""
     env, dim_env, target = bound(jaxpr, operands), noted(jaxpr, dims), builder()
     before, target.environment = target.environment, env
     for eqn in jaxpr.eqns:
@@ -86,7 +86,7 @@ def _batch_equation(
 
 
 def _note(atom: Atom, value: Any, axis: Axis, dim: int | None) -> Any:
-    """Where an operand has its batch dimension (see alone.py)."""
+    """The note on an operand (see rule_cache.py): its batch dimension, a literal, or an unexpected type."""
     if type(atom) is not Var:
         return atom
     found = aval_of(value)

@@ -1,4 +1,4 @@
-"""Dead-code elimination: keep the equations that an output or an effect needs, and the inputs that those read."""
+"""Dead-code elimination: only equations that an output or an effect depends on remain, and the inputs they read."""
 from __future__ import annotations
 
 import operator
@@ -10,7 +10,7 @@ from xlamini.core.rewriting import rewrite
 
 @rewrite
 def dce(jaxpr: Jaxpr, used_outputs: tuple[bool, ...], keep_inputs: bool = False) -> tuple[Jaxpr, tuple[bool, ...]]:
-    """The jaxpr of the used outputs alone, and which inputs it still takes (all of them with `keep_inputs`)."""
+    """The jaxpr of the used outputs only, and a mask of the inputs it still takes (all of them with `keep_inputs`)."""
     outvars = [v for v, used in zip(jaxpr.outvars, used_outputs, strict=True) if used]
     live: set[Atom] = set(outvars)
     kept: list[Equation] = []
@@ -29,7 +29,7 @@ def dce(jaxpr: Jaxpr, used_outputs: tuple[bool, ...], keep_inputs: bool = False)
 
 
 def _slim(eqn: Equation, used: Sequence[bool]) -> Equation:
-    """The equation without its unused parts."""
+    """The equation without its unused operands, results and sub-jaxpr outputs."""
     if all(used) and not eqn.primitive.higher_order:
         return eqn
     reduced = eqn.primitive.dce(used, eqn.params)

@@ -1,4 +1,4 @@
-"""Reading and writing the values of variables, as every loop over equations does."""
+"""The environment of an interpreter: the values of variables, read and written by each loop over equations."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from xlamini.core.tracer import Builder, state
 
 
 def bound(jaxpr: Jaxpr, values: Sequence[Any]) -> dict[Var, Any]:
-    """The environment in which a jaxpr starts: its inputs, and the values it captured."""
+    """The initial environment of a jaxpr: its inputs and its captured constants."""
     env = dict(zip(jaxpr.invars, values, strict=True))
     if jaxpr.constvars:
         env.update(zip(jaxpr.constvars, jaxpr.consts, strict=True))
@@ -17,12 +17,12 @@ def bound(jaxpr: Jaxpr, values: Sequence[Any]) -> dict[Var, Any]:
 
 
 def noted(jaxpr: Jaxpr, notes: Sequence[Any]) -> dict[Var, Any]:
-    """Something that goes along with each input: its tangent, its batch dimension."""
+    """An environment of notes on the inputs, such as their batch dimensions."""
     return dict(zip(jaxpr.invars, notes, strict=True))
 
 
 def read(env: dict[Var, Any], atoms: Sequence[Atom]) -> list[Any]:
-    """The values of atoms; a literal is its own value."""
+    """The values of atoms; a literal stands for itself."""
     return [env[a] if type(a) is Var else a for a in atoms]
 
 
@@ -35,6 +35,6 @@ def write(env: dict[Var, Any], eqn: Equation, outs: Any) -> None:
 
 
 def builder() -> Builder:
-    """The builder a rewrite writes to."""
+    """The builder that a rewrite emits equations to."""
     assert state.builder is not None
     return state.builder

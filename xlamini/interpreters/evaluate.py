@@ -1,4 +1,4 @@
-"""Evaluate a jaxpr: copy its equations into the active builder, or run them one by one if there is none."""
+"""Evaluation of a jaxpr: its equations are copied into the active builder, or run one by one if there is none."""
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Write out the calls of a program: in place of each the equations of what it calls."""
+"""Inlining: each call is replaced with the equations of the called jaxpr."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -11,16 +11,16 @@ from xlamini.core.rewriting import rewrite
 
 @rewrite
 def inline_calls(jaxpr: Jaxpr, call: Primitive) -> Jaxpr:
-    """The program without calls by the primitive `call`; their names become scopes of the equations."""
+    """The program with all calls of the primitive `call` inlined; their names become scopes of the equations."""
     if not any(eqn.primitive is call for eqn in jaxpr.eqns):
         return jaxpr
     eqns: list[Equation] = []
     env: dict[Var, Atom] = {}
-    _write_out(jaxpr, call, env, eqns, ())
+    _inline(jaxpr, call, env, eqns, ())
     return jaxpr.replace(eqns=eqns, outvars=_read(env, jaxpr.outvars))
 
 
-def _write_out(
+def _inline(
     jaxpr: Jaxpr, call: Primitive, env: dict[Var, Atom], eqns: list[Equation], scope: tuple[str, ...]
 ) -> None:
     for eqn in jaxpr.eqns:
@@ -31,7 +31,7 @@ def _write_out(
             continue
         body: Jaxpr = eqn.params[call.called or ""]
         inner: dict[Var, Atom] = dict(zip(body.invars, invars, strict=True))
-        _write_out(body, call, inner, eqns, (*scope, *eqn.provenance.scope, body.name))
+        _inline(body, call, inner, eqns, (*scope, *eqn.provenance.scope, body.name))
         env.update(zip(eqn.outvars, _read(inner, body.outvars), strict=True))
 
 

@@ -1,8 +1,8 @@
-"""Forward mode: a program and, beside each value, its tangent.
+"""Forward-mode differentiation (JVP): each value is computed together with its tangent.
 
     jvp(jaxpr, nonzero)  ->  jaxpr of (primals, tangents) -> (outputs, tangents of outputs)
 
-Only inputs marked in `nonzero` have a tangent; outputs whose tangent is zero for sure have none either.
+Only inputs marked in `nonzero` have a tangent; outputs with a symbolic zero tangent have none.
 """
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ Mask = tuple[bool, ...]
 
 @rewrite
 def jvp(jaxpr: Jaxpr, nonzero: Mask, force: Mask = ()) -> tuple[Jaxpr, Mask]:
-    """The jaxpr of values and tangents, and which outputs have a tangent.
+    """The jaxpr of primals and tangents, and a mask of the outputs that have a tangent.
 
-    Outputs marked in `force` have one, of zeros if need be.
+    Outputs marked in `force` have one in any case, instantiated as zeros if necessary.
     """
     nonzero_out: list[bool] = []
 
     def values_and_tangents(*tracers: Any) -> list[Any]:
         primals, tangents = tracers[: len(nonzero)], tracers[len(nonzero) :]
-        outs, found = push_forward(jaxpr, primals, spread(jaxpr, nonzero, tangents), "jvp", _push_equation)
-        out_tangents = forced(found, force)
+        outs, found = push_forward(jaxpr, primals, with_symbolic_zeros(jaxpr, nonzero, tangents), "jvp", _push_equation)
+        out_tangents = instantiate_marked(found, force)
         nonzero_out.extend(not is_zero(t) for t in out_tangents)
         return [*outs, *(t for t in out_tangents if not is_zero(t))]
 
@@ -42,19 +42,19 @@ def jvp(jaxpr: Jaxpr, nonzero: Mask, force: Mask = ()) -> tuple[Jaxpr, Mask]:
 
 
 Treat = Callable[[Equation, list[Any], list[Any], list[Any]], tuple[Sequence[Any], Sequence[Any]] | None]
-"""From an equation, its operands, the tangents among theirs, and for each operand whether it has one (see alone.py), to
-its outputs and their tangents; None where the rule has to run in place."""
+"""A function of an equation, its operands, their non-zero tangents, and the notes on operands (see rule_cache.py) that
+returns the outputs and their tangents; None if the rule has to run in place."""
 
 
 def push_forward(
     jaxpr: Jaxpr, primals: Sequence[Any], tangents: Sequence[Any], rule: str, treat: Treat
 ) -> tuple[list[Any], list[Any]]:
-    """Outputs and their tangents: what `treat`, or else the rule, makes of every equation that a tangent reaches."""
+    """The outputs and their tangents: each equation with a tangent goes to `treat`, or to its rule."""
     env, target = bound(jaxpr, primals), builder()
     tangent_env: dict[Any, Any] = {v: t for v, t in zip(jaxpr.invars, tangents, strict=True) if type(t) is not Zero}
     target.environment = env
     for eqn in jaxpr.eqns:
-        known, given, notes = _noted(eqn, env, tangent_env)
+        known, given, notes = _notes(eqn, env, tangent_env)
         if not given:
             env.update(zip(eqn.outvars, target.replay(eqn, read(env, eqn.invars)), strict=True))
             continue
@@ -66,8 +66,8 @@ def push_forward(
     return read(env, jaxpr.outvars), [_tangent(tangent_env, a) for a in jaxpr.outvars]
 
 
-def _noted(eqn: Equation, env: dict[Any, Any], tangent_env: dict[Any, Any]) -> tuple[list[Any], list[Any], list[Any]]:
-    """The operands that are variables, the tangents there are, and the notes on operands (see alone.py)."""
+def _notes(eqn: Equation, env: dict[Any, Any], tangent_env: dict[Any, Any]) -> tuple[list[Any], list[Any], list[Any]]:
+    """The operands that are variables, their non-zero tangents, and the notes on operands (see rule_cache.py)."""
     known, given, notes = [], [], []
     for a in eqn.invars:
         if type(a) is not Var:
@@ -97,11 +97,11 @@ def _push_equation(eqn: Equation, known: list[Any], given: list[Any], notes: lis
         return None
     program, nonzero_out = once
     results = builder().inline(program, known + given, derived("jvp", eqn))
-    return results[: len(nonzero_out)], given_where(nonzero_out, results[len(nonzero_out) :])
+    return results[: len(nonzero_out)], scatter_where(nonzero_out, results[len(nonzero_out) :])
 
 
-def given_where(mask: Sequence[bool], values: Sequence[Any]) -> Sequence[Any]:
-    """The values, in order, where `mask` holds, and None elsewhere."""
+def scatter_where(mask: Sequence[bool], values: Sequence[Any]) -> Sequence[Any]:
+    """The values scattered to the positions where `mask` is True; None at the others."""
     if len(values) == len(mask):
         return values
     given = iter(values)
@@ -113,15 +113,15 @@ def _tangent(tangent_env: dict[Var, Any], atom: Any) -> Any:
     return Zero(tangent_aval(atom.aval)) if found is None else found
 
 
-def forced(tangents: Sequence[Any], force: Mask) -> list[Any]:
-    """The tangents, those marked as arrays even where they are symbolic zeros."""
+def instantiate_marked(tangents: Sequence[Any], force: Mask) -> list[Any]:
+    """The tangents, with marked symbolic zeros instantiated as arrays."""
     if not force:
         return list(tangents)
     return [instantiated(t) if wanted else t for t, wanted in zip(tangents, force, strict=True)]
 
 
-def spread(jaxpr: Jaxpr, nonzero: Iterable[bool], tangents: Iterable[Any]) -> list[Any]:
-    """A tangent for every input: the given ones where `nonzero`, symbolic zeros elsewhere."""
+def with_symbolic_zeros(jaxpr: Jaxpr, nonzero: Iterable[bool], tangents: Iterable[Any]) -> list[Any]:
+    """A tangent for each input: the given ones where `nonzero`, symbolic zeros at the others."""
     given = iter(tangents)
     return [
         next(given) if nz else Zero(tangent_aval(a))

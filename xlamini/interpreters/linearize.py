@@ -1,11 +1,11 @@
-"""Linearize: one pass that parts a program into its values and the linear map of its tangents.
+"""Linearization: one pass splits a program into its primal computation and the linear map of its tangents.
 
     linearize(jaxpr, nonzero)  ->  primal:  inputs -> (outputs, new residuals)
                                    tangent: (residuals, tangents) -> tangents of outputs
 
-The derivative rules run under a `TangentBuilder`: what depends on a tangent lands in it, the rest in the primal
-builder, and what crosses from one to the other is, by definition, a residual. A residual that is an input or an output
-of `primal` already is not returned a second time, because a program that returns its input copies it.
+The derivative rules run under a `TangentBuilder`: equations that depend on a tangent go into it, all others into the
+primal builder, and a value that crosses from one to the other is, by definition, a residual. A residual that is already
+an input or an output of `primal` is not returned again, because a program that returns its input copies it.
 """
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from xlamini.core.rewriting import rewrite
 from xlamini.core.tangents import is_zero, tangent_aval
 from xlamini.core.tracer import Builder, TangentBuilder, Tracer, active
 from xlamini.interpreters.environment import builder
-from xlamini.interpreters.jvp import Mask, forced, given_where, push_forward, spread
-from xlamini.interpreters.residuals import found_at, where_they_stand
+from xlamini.interpreters.jvp import Mask, instantiate_marked, push_forward, scatter_where, with_symbolic_zeros
+from xlamini.interpreters.residuals import gather_residuals, locate_residuals
 from xlamini.interpreters.rule_cache import rewrite_once_per_kind
 
 
 class Linearized(NamedTuple):
-    """`primal` returns the outputs and then new residuals; `tangent` takes all residuals first.
+    """The result of linearization: `primal` returns outputs, then new residuals; `tangent` takes residuals first.
 
-    `sources` says for each residual where it stands among the inputs and results of `primal`.
+    `sources` is the index of each residual among the inputs and results of `primal`.
     """
 
     primal: Jaxpr
@@ -40,25 +40,25 @@ class Linearized(NamedTuple):
 
     def parted(self, inputs: Sequence[Any], results: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         """The outputs and the residuals, from the inputs and results of `primal`."""
-        return list(results[: len(self.nonzero_out)]), found_at(self.sources, inputs, results)
+        return list(results[: len(self.nonzero_out)]), gather_residuals(self.sources, inputs, results)
 
 
 @rewrite
 def linearize(jaxpr: Jaxpr, nonzero: Mask, force: Mask = ()) -> Linearized:
-    """The two halves of `jaxpr`, for the inputs in `nonzero` having tangents.
+    """The primal and the tangent program of `jaxpr`, for tangents of the inputs in `nonzero`.
 
-    Outputs marked in `force` have a tangent, of zeros if need be.
+    Outputs marked in `force` have a tangent in any case, instantiated as zeros if necessary.
     """
     primal_builder = Builder(jaxpr.name)
     with active(primal_builder):
         primals = [primal_builder.input(a) for a in jaxpr.in_avals]
-        outs, tangent, residuals, nonzero_out = _part(jaxpr, nonzero, force, primals)
-        new, sources = where_they_stand(primal_builder, [*primals, *outs], residuals)
+        outs, tangent, residuals, nonzero_out = _linearize(jaxpr, nonzero, force, primals)
+        new, sources = locate_residuals(primal_builder, [*primals, *outs], residuals)
         primal, _ = primal_builder.finish([*outs, *new])
     return Linearized(primal, close_over(tangent), nonzero_out, sources)
 
 
-def _part(
+def _linearize(
     jaxpr: Jaxpr, nonzero: Mask, force: Mask, primals: Sequence[Any]
 ) -> tuple[list[Any], Jaxpr, list[Any], tuple[bool, ...]]:
     tangent_builder = TangentBuilder(jaxpr.name)
@@ -68,9 +68,9 @@ def _part(
             for a, nz in zip(jaxpr.in_avals, nonzero, strict=True)
             if nz
         ]
-        everywhere = spread(jaxpr, nonzero, tangents)
+        everywhere = with_symbolic_zeros(jaxpr, nonzero, tangents)
         outs, found = push_forward(jaxpr, primals, everywhere, "linearize", _part_equation)
-        out_tangents = forced(found, force)
+        out_tangents = instantiate_marked(found, force)
         tangent, residuals = tangent_builder.finish([t for t in out_tangents if not is_zero(t)])
     return outs, tangent, residuals, tuple(not is_zero(t) for t in out_tangents)
 
@@ -87,4 +87,4 @@ def _part_equation(eqn: Equation, known: list[Any], given: list[Any], notes: lis
     results = target.parent.inline(once.primal, known, place)
     values = known + results
     residuals = [values[i] for i in once.sources]
-    return results, given_where(once.nonzero_out, target.inline(once.tangent, residuals + given, place))
+    return results, scatter_where(once.nonzero_out, target.inline(once.tangent, residuals + given, place))

@@ -1,9 +1,9 @@
-"""Partial evaluation: part a program by what is known now and what only later.
+"""Partial evaluation: a program is split by which of its inputs are known.
 
     partial_eval(jaxpr, unknown)  ->  known:   known inputs -> (known outputs, residuals)
                                       unknown: (residuals, unknown inputs) -> unknown outputs
 
-The same two builders as in linearize do the work: an equation with an unknown operand lands in the inner one.
+As in linearization there are two builders: an equation with an unknown operand goes into the inner one.
 """
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from xlamini.core.rewriting import rewrite
 from xlamini.core.tracer import Builder, TangentBuilder, Tracer, active
 from xlamini.interpreters.environment import read, write
 from xlamini.interpreters.jvp import Mask
-from xlamini.interpreters.residuals import found_at, where_they_stand
+from xlamini.interpreters.residuals import gather_residuals, locate_residuals
 
 
 class Parted(NamedTuple):
-    """`known` returns the known outputs and then new residuals; `unknown` takes all residuals first.
+    """The result of partial evaluation: `known` returns outputs, then new residuals; `unknown` takes residuals first.
 
-    `sources` says for each residual where it stands among the inputs and results of `known`.
+    `sources` is the index of each residual among the inputs and results of `known`.
     """
 
     known: Jaxpr
@@ -37,14 +37,14 @@ class Parted(NamedTuple):
     def parted(self, inputs: Sequence[Any], results: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         """The known outputs and the residuals, from the inputs and results of `known`."""
         count = len(self.unknown_out) - sum(self.unknown_out)
-        return list(results[:count]), found_at(self.sources, inputs, results)
+        return list(results[:count]), gather_residuals(self.sources, inputs, results)
 
 
 @rewrite
 def partial_eval(jaxpr: Jaxpr, unknown: Mask, force: Mask = ()) -> Parted:
-    """The two halves of `jaxpr`, for the inputs in `unknown` not being known.
+    """The known and the unknown program of `jaxpr`, for a mask of its unknown inputs.
 
-    Outputs marked in `force` come from the second half, even where they are known.
+    Outputs marked in `force` come from the unknown program, even if they are known.
     """
     known_builder = Builder(jaxpr.name)
     with active(known_builder):
@@ -54,7 +54,7 @@ def partial_eval(jaxpr: Jaxpr, unknown: Mask, force: Mask = ()) -> Parted:
         inputs = list(env.values())
         env.update(zip(jaxpr.constvars, jaxpr.consts, strict=True))
         outs, later, residuals, unknown_out = _part(jaxpr, unknown, force, env)
-        new, sources = where_they_stand(known_builder, [*inputs, *outs], residuals)
+        new, sources = locate_residuals(known_builder, [*inputs, *outs], residuals)
         known, _ = known_builder.finish([*outs, *new])
     return Parted(known, close_over(later), unknown_out, sources)
 

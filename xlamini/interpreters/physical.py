@@ -1,9 +1,9 @@
-"""Physical: a program on random keys becomes one on the words that keys are made of.
+"""Physical lowering of random keys: a program on keys becomes one on the uint32 words of the keys.
 
     physical(jaxpr)  ->  jaxpr in which a key array of shape s is an array of words of shape (*s, words)
 
-What only moves elements about does so for each word: it is batched over the last dimension. Primitives about keys say
-for themselves what they do to words, and a jaxpr inside an equation is rewritten in the same way.
+A primitive that only moves elements is batched over the dimension of words. Primitives on keys have a rule of their
+own, and a jaxpr inside an equation is rewritten recursively.
 """
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from xlamini.primitives.slice import index_in_dim
 
 @rewrite
 def physical(jaxpr: Jaxpr) -> Jaxpr:
-    """The same program with words in place of keys; `jaxpr` itself if it has no keys."""
+    """The program on words in place of keys; `jaxpr` itself if it has no keys."""
     if not _has_keys(jaxpr):
         return jaxpr
     avals = [physical_aval(a) for a in jaxpr.in_avals]
@@ -34,12 +34,12 @@ def physical(jaxpr: Jaxpr) -> Jaxpr:
 
 
 def is_extended(aval: ShapedArray) -> bool:
-    """Whether the elements are keys, not numbers."""
+    """Whether the dtype is an extended dtype: keys, not numbers."""
     return isinstance(aval.dtype, ExtendedDType)
 
 
 def physical_aval(aval: ShapedArray) -> ShapedArray:
-    """The type of the array that lies beneath one of type `aval`."""
+    """The type of the physical array of words that represents one of type `aval`."""
     if not is_extended(aval):
         return aval
     words = ShapedArray((*aval.shape, *aval.dtype.physical_shape), aval.dtype.physical_dtype)
@@ -48,7 +48,7 @@ def physical_aval(aval: ShapedArray) -> ShapedArray:
 
 
 def _has_keys(jaxpr: Jaxpr) -> bool:
-    # Every program comes here, so first the types are found, which are few.
+    # Every program is checked, so first the distinct types are collected, which are few.
     types = {id(v.aval): v.aval for eqn in jaxpr.eqns for v in eqn.outvars}
     if any(map(is_extended, (*jaxpr.in_avals, *types.values()))):
         return True
@@ -77,13 +77,13 @@ def _push_words(jaxpr: Jaxpr, words: Sequence[Any]) -> list[Any]:
             env.update(zip(eqn.outvars, target.replay(eqn, inputs), strict=True))
             continue
         target.provenance = derived("physical", eqn)
-        write(env, eqn, _applied(eqn, inputs))
+        write(env, eqn, _apply(eqn, inputs))
     target.provenance = None
     return read(env, jaxpr.outvars)
 
 
-def _applied(eqn: Equation, inputs: Sequence[Any]) -> Any:
-    """The outputs of one equation for words in place of keys."""
+def _apply(eqn: Equation, inputs: Sequence[Any]) -> Any:
+    """The outputs of one equation, on words in place of keys."""
     if subjaxprs(eqn):
         with eqn.primitive.around(eqn.params):
             params = {name: _param(value) for name, value in eqn.params.items()}
@@ -99,7 +99,7 @@ def _param(value: Any) -> Any:
 
 
 def _word_by_word(eqn: Equation, inputs: Sequence[Any]) -> Any:
-    """The outputs of an equation that moves keys about: it moves each word of them."""
+    """The outputs of an equation that only moves keys, by batching it over their words."""
     dims = [a.aval.ndim if is_extended(a.aval) else None for a in eqn.invars]
     count = next(x.shape[d] for x, d in zip(inputs, dims, strict=True) if d is not None)
     outs, found = eqn.primitive.batch(Axis(count), inputs, dims, **eqn.params)
@@ -109,7 +109,7 @@ def _word_by_word(eqn: Equation, inputs: Sequence[Any]) -> Any:
 
 
 def _words_last(x: Any, dim: int | None, count: int, aval: ShapedArray) -> Any:
-    """An output of type `aval` with its words along the last dimension; what is no key is the same for each word."""
+    """An output of type `aval` with its words along the last dimension; one without keys is equal for all words."""
     if is_extended(aval):
         return move_batch_dim(x, count, dim, aval.ndim)
     return x if dim is None else index_in_dim(x, 0, dim, keepdims=False)

@@ -1,7 +1,7 @@
-"""Residuals: what the second half of a program needs of the first, and where it is found.
+"""Residuals: the values that the second half of a split program takes from the first.
 
-A residual that is an input or an output of the first half already is not returned a second time, because a program that
-returns its input copies it.
+A residual that is already an input or an output of the first half is not returned again, because a program that returns
+its input copies it.
 """
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Any
 from xlamini.core.tracer import Builder, Tracer
 
 
-def where_they_stand(
+def locate_residuals(
     builder: Builder, known: Sequence[Any], residuals: Sequence[Any]
 ) -> tuple[list[Tracer], tuple[int, ...]]:
-    """The residuals that are not among the known values, and where each residual stands among both together."""
+    """The residuals that are not among the known values, and the index of each residual in known values + new ones."""
     atoms = [builder.atom(x) for x in known]
     places = {atom: i for i, atom in reversed(list(enumerate(atoms)))}
     new: list[Tracer] = []
@@ -27,7 +27,7 @@ def where_they_stand(
     return new, tuple(sources)
 
 
-def found_at(sources: Sequence[int], inputs: Sequence[Any], results: Sequence[Any]) -> list[Any]:
-    """The residuals, from the inputs and results of the first half."""
+def gather_residuals(sources: Sequence[int], inputs: Sequence[Any], results: Sequence[Any]) -> list[Any]:
+    """The residuals, gathered from the inputs and results of the first half."""
     known = [*inputs, *results]
     return [known[i] for i in sources]

@@ -1,10 +1,10 @@
-"""Transpose: turn a linear map around.
+"""Transposition of linear programs: from output cotangents to input cotangents.
 
     transpose(jaxpr, linear, nonzero_ct)  ->  jaxpr of (known inputs, cotangents of outputs)
                                               -> cotangents of linear inputs
 
-First the equations that do not depend on a linear input run forward; then the others, last one first, by their
-transpose rules. Cotangents that meet at a variable are summed.
+First the equations that do not depend on a linear input are evaluated; then the others, in reverse order, by their
+transpose rules. Cotangents of a variable with several uses are summed.
 """
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from xlamini.core.rewriting import rewrite
 from xlamini.core.tangents import Linear, Zero, is_zero, tangent_aval
 from xlamini.core.tracer import Builder, aval_of, build
 from xlamini.interpreters.environment import builder, read
-from xlamini.interpreters.jvp import Mask, forced, given_where
+from xlamini.interpreters.jvp import Mask, instantiate_marked, scatter_where
 from xlamini.interpreters.rule_cache import rewrite_once_per_kind
 from xlamini.primitives.reshard import divided_as
 from xlamini.primitives.tangent_ops import add_tangents, of_type
@@ -28,9 +28,9 @@ from xlamini.primitives.tangent_ops import add_tangents, of_type
 def transpose(
     jaxpr: Jaxpr, linear: Mask, nonzero_ct: Mask, force: Mask = ()
 ) -> tuple[Jaxpr, Mask]:
-    """The transposed jaxpr, and which linear inputs have a cotangent that is not zero for sure.
+    """The transposed jaxpr, and a mask of the linear inputs whose cotangent is not a symbolic zero.
 
-    Linear inputs marked in `force` (which speaks of linear inputs alone) have one, of zeros if need be.
+    `force` marks linear inputs that have one in any case, instantiated as zeros if necessary.
     """
     known = [v for v, is_lin in zip(jaxpr.invars, linear, strict=True) if not is_lin]
     wanted = [v for v, is_lin in zip(jaxpr.invars, linear, strict=True) if is_lin]
@@ -43,9 +43,9 @@ def transpose(
         pending = _run_forward(jaxpr, env)
         cts: Cotangents = {}
         given = [v for v, nz in zip(jaxpr.outvars, nonzero_ct, strict=True) if nz]
-        _gather(cts, given, tracers[len(known) :])
+        _accumulate(cts, given, tracers[len(known) :])
         _pull_back(pending, env, cts)
-        found = forced([of_type(v.aval, _or_zero(v, cts.get(v))) for v in wanted], force)
+        found = instantiate_marked([of_type(v.aval, _or_zero(v, cts.get(v))) for v in wanted], force)
         nonzero_out.extend(not is_zero(ct) for ct in found)
         return [ct for ct in found if not is_zero(ct)]
 
@@ -55,10 +55,10 @@ def transpose(
 
 
 Cotangents = dict[Var, Any]
-"""The cotangent gathered so far at each variable; those that are zero are not there."""
+"""The cotangent accumulated so far for each variable; zero cotangents are absent."""
 
 
-def _gather(cts: Cotangents, atoms: Sequence[Atom], found: Sequence[Any]) -> None:
+def _accumulate(cts: Cotangents, atoms: Sequence[Atom], found: Sequence[Any]) -> None:
     for atom, ct in zip(atoms, found, strict=True):
         if ct is not None and type(ct) is not Zero and type(atom) is Var:
             before = cts.get(atom)
@@ -70,7 +70,7 @@ def _or_zero(var: Var, ct: Any) -> Any:
 
 
 def _run_forward(jaxpr: Jaxpr, env: dict[Var, Any]) -> list[Equation]:
-    """Evaluate what is known; the equations that are left, which are linear."""
+    """Evaluate the equations with known operands; returns the others, which are linear."""
     pending, target = [], builder()
     linear = {v for v in jaxpr.invars if v not in env}
     for eqn in jaxpr.eqns:
@@ -89,17 +89,17 @@ def _pull_back(pending: Sequence[Equation], env: dict[Var, Any], cts: Cotangents
         if given.count(None) == len(given):
             continue
         target.provenance = derived("transpose", eqn)
-        found = _pull_alone(target, eqn, env, given)
+        found = _pull_back_cached(target, eqn, env, given)
         if found is None:
             known = [env.get(a) if type(a) is Var else a for a in eqn.invars]
             found = _by_rule(eqn, known, list(map(_or_zero, eqn.outvars, given)))
-        _gather(cts, eqn.invars, found)
+        _accumulate(cts, eqn.invars, found)
         target.provenance = None
 
 
-def _pull_alone(target: Builder, eqn: Equation, env: dict[Var, Any], cts: Sequence[Any]) -> Sequence[Any] | None:
-    """The cotangents of an equation's operands, None for none; instead of all None if the rule has to run in place."""
-    operands, notes = [], []  # the known operands; whether an operand is linear (see alone.py)
+def _pull_back_cached(target: Builder, eqn: Equation, env: dict[Var, Any], cts: Sequence[Any]) -> Sequence[Any] | None:
+    """The cotangents of an equation's operands by the cached rule; None if the rule has to run in place."""
+    operands, notes = [], []  # the known operands; the notes on all operands: whether linear (see rule_cache.py)
     for a in eqn.invars:
         if type(a) is not Var:
             notes.append(a)
@@ -110,17 +110,17 @@ def _pull_alone(target: Builder, eqn: Equation, env: dict[Var, Any], cts: Sequen
             aval = aval_of(known)
             notes.append(False if aval is a.aval else aval)
     ct_avals = tuple([ct if ct is None else aval_of(ct) for ct in cts])
-    once = rewrite_once_per_kind(_transposed_alone, eqn, notes, ct_avals)
+    once = rewrite_once_per_kind(_transpose_equation, eqn, notes, ct_avals)
     if once is None:
         return None
     program, nonzero = once
     operands.extend([ct for ct in cts if ct is not None])
-    return given_where(nonzero, target.inline(program, operands, target.provenance))
+    return scatter_where(nonzero, target.inline(program, operands, target.provenance))
 
 
 @rewrite
-def _transposed_alone(jaxpr: Jaxpr, cts: Sequence[ShapedArray | None], linear: Mask) -> tuple[Jaxpr, Mask]:
-    """The program of (known operands, cotangents) of the one equation, and which of its operands have a cotangent.
+def _transpose_equation(jaxpr: Jaxpr, cts: Sequence[ShapedArray | None], linear: Mask) -> tuple[Jaxpr, Mask]:
+    """The transposed program of one equation on (known operands, cotangents), and a mask of operands with a cotangent.
 
     `cts` are the types of the cotangents, None for zeros.
     """
@@ -142,7 +142,7 @@ def _transposed_alone(jaxpr: Jaxpr, cts: Sequence[ShapedArray | None], linear: M
 
 
 def _by_rule(eqn: Equation, known: Sequence[Any], cts: Sequence[Any]) -> Sequence[Any]:
-    """What the rule says; in place of an operand that is not known, as it is linear, it gets a placeholder."""
+    """The operands' cotangents by the transpose rule, which gets a placeholder in place of each linear operand."""
     operands = [Linear(a.aval) if x is None else x for a, x in zip(eqn.invars, known, strict=True)]
     ct = cts if eqn.primitive.multiple_results else cts[0]
     found = eqn.primitive.transpose(ct, *operands, **eqn.params)
@@ -150,5 +150,5 @@ def _by_rule(eqn: Equation, known: Sequence[Any], cts: Sequence[Any]) -> Sequenc
 
 
 def _as_operand(ct: Any, atom: Atom) -> Any:
-    """A cotangent, split over a mesh as its operand is."""
+    """A cotangent with the sharding of its operand."""
     return ct if ct is None or type(ct) is Zero else divided_as(ct, atom.aval.split)

@@ -1,7 +1,7 @@
-"""What a primitive's `lower` rule works with.
+"""The lowering context: the interface between a primitive's `lower` rule and the MLIR builder.
 
-A rule says *what* it wants (`ctx.op("stablehlo.tanh", x)`); the context knows where: the block, the location, the types
-of the equation's outputs, the platform.
+A rule names an operation (`ctx.op("stablehlo.tanh", x)`); the context supplies the block, the location, the types of
+the equation's outputs, and the platform.
 """
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from xlamini.core.effects import any_ordered
 from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Literal, Var, once
 from xlamini.core.provenance import Source
 from xlamini.core.tracer import build
-from xlamini.lowering.fusion_cuts import kept_formulas
+from xlamini.lowering.fusion_cuts import noinline_calls
 from xlamini.lowering.mlir import Interned, lowering_recipes
 from xlamini.lowering.replay import Body, Constant, Part, Step, Tape
 
 Value = Any
 
-_KEPT: dict[str, Any] = {"mhlo.frontend_attributes": '{inlineable = "false"}'}
+_NOINLINE: dict[str, Any] = {"mhlo.frontend_attributes": '{inlineable = "false"}'}
 
 
 class Context:
-    """Lowers equations into one block, and gives their rules what they need."""
+    """The lowering of equations into one block, with the builder methods for their rules."""
 
     eqn: Equation
     here: tuple[Jaxpr, int] | None = None
-    """The jaxpr that is written, and the number of the equation that `eqn` is, or is part of; None in a part's body."""
+    """The jaxpr being lowered, and the id of its equation that `eqn` is, or is part of; None in a part's body."""
 
     def __init__(self, module: Any, mlir: Interned, block: ir.Block, scope: str, prefix: str):
         self.module, self.mlir = module, mlir
@@ -47,7 +47,7 @@ class Context:
 
     @property
     def platform(self) -> str:
-        """What the program is lowered for: `cpu`, `cuda`, `rocm` or `tpu`."""
+        """The platform of the lowered program: `cpu`, `cuda`, `rocm` or `tpu`."""
         return self.module.platform
 
     @property
@@ -70,7 +70,7 @@ class Context:
         regions: Sequence[Callable[[ir.Region], None]] = (),
         **attributes: Any,
     ) -> Value:
-        """Create an operation; its result, or the list of its results.
+        """Create an operation; returns its result, or the list of its results.
 
         Result types are the equation's outputs unless `avals` says otherwise. An attribute may be text in MLIR's
         notation, a list of ints (an i64 array), a bool, or an attribute.
@@ -88,7 +88,7 @@ class Context:
         regions: Sequence[Callable[[ir.Region], None]] = (),
         **attributes: Any,
     ) -> list[Value]:
-        """Create an operation with results of these types; the list of them."""
+        """Create an operation with results of these types; returns the list of results."""
         attrs = {k: self._attribute(v) for k, v in attributes.items()} if attributes else None
         made = ir.Operation.create(
             name, types, operands, attrs, None, len(regions), self.location, self.insertion
@@ -103,14 +103,14 @@ class Context:
         return results
 
     def current_token(self) -> Value:
-        """The token that the next ordered effect takes; it leaves its own in `token`."""
+        """The token that the next ordered effect consumes; the effect stores its own token in `token`."""
         self.forbid_repetition()
         if self.token is None:
             self.token = self.new_token()
         return self.token
 
     def new_token(self) -> Value:
-        """A token that nothing has happened before."""
+        """A token without predecessors."""
         return self.many("stablehlo.create_token", (), [self.mlir.token])[0]
 
     def _attribute(self, value: Any) -> ir.Attribute:
@@ -124,7 +124,7 @@ class Context:
 
     def constant(self, value: Any, aval: ShapedArray) -> Value:
         """A constant array of the type `aval`, filled with a scalar or with an array's elements."""
-        # By its bytes: nan is not equal to itself, and -0.0 equals 0.0.
+        # The key is the bytes, because nan is not equal to itself, and -0.0 equals 0.0.
         raw = value if isinstance(value, np.generic | np.ndarray) else np.asarray(value, aval.dtype)
         key = (raw.tobytes(), raw.dtype, aval.shape, aval.dtype)
         found = self.constants.get(key)
@@ -146,7 +146,7 @@ class Context:
         return self.op("stablehlo.broadcast_in_dim", x, avals=[aval], broadcast_dimensions=list(dims))
 
     def filled(self, x: Value, atom: Atom, shape: Shape) -> Value:
-        """A scalar operand spread over `shape`; a literal becomes one constant, however often it is used."""
+        """A scalar operand broadcast to `shape`; a literal becomes a constant, shared by all its uses in the block."""
         aval = ShapedArray(shape, atom.aval.dtype)
         return self.constant(atom.val, aval) if isinstance(atom, Literal) else self.broadcast(x, (), aval)
 
@@ -156,13 +156,13 @@ class Context:
     def scalar_region(
         self, avals: Sequence[ShapedArray], body: Callable[..., Sequence[Value]]
     ) -> Callable[[ir.Region], None]:
-        """A region with block arguments of the types `avals` that returns what `body(*arguments)` makes."""
+        """A region with block arguments of the types `avals`, which returns the values of `body(*arguments)`."""
         return self.region([self.mlir.type(a) for a in avals], body)
 
     def region(
         self, types: Sequence[ir.Type], body: Callable[..., Sequence[Value]], ends: str = "stablehlo.return"
     ) -> Callable[[ir.Region], None]:
-        """A region with block arguments of these types that returns what `body(*arguments)` makes, by the op `ends`."""
+        """A region with block arguments of these types, which returns `body(*arguments)` by the terminator `ends`."""
 
         def write(arguments: Sequence[Value]) -> None:
             if self.tape is not None:
@@ -172,7 +172,7 @@ class Context:
         return lambda region: self._fill(region, types, write)
 
     def _fill(self, region: ir.Region, types: Sequence[ir.Type], write: Callable[[list[Value]], None]) -> None:
-        """Add a block to a region and write into it."""
+        """Add a block to a region, and emit its operations."""
         block = region.blocks.append(*types, arg_locs=[self.location] * len(types))
         outer, constants, loose_token = self.insertion, self.constants, self.loose_token
         self.insertion, self.constants, self.loose_token = ir.InsertionPoint(block), dict(constants), None
@@ -180,7 +180,7 @@ class Context:
         self.insertion, self.constants, self.loose_token = outer, constants, loose_token
 
     def body(self, jaxpr: Jaxpr, operands: Sequence[Value], scope: str) -> list[Value]:
-        """Lower a jaxpr of the current equation's params here, under `scope`; its equations keep their own places."""
+        """Lower a jaxpr of the current equation's params inline, under `scope`; its equations keep their locations."""
         eqn, here, outer, prefix, location = self.eqn, self.here, self.scope, self.prefix, self.location
         self.scope, self.prefix = f"{self._scope(eqn)}/{scope}", f"{self.path()}."
         del self.eqn
@@ -195,7 +195,7 @@ class Context:
         return self.op("stablehlo.reduce", x, self.constant(start, scalar), regions=[body], dimensions=list(axes))
 
     def inline(self, fun: Callable[..., Any], *operands: Value, avals: Sequence[ShapedArray] | None = None) -> Any:
-        """Lower through other functions: trace `fun` on the equation's operand types and lower the result here."""
+        """Lower by tracing: trace `fun` on the equation's operand types and lower the resulting jaxpr inline."""
         single = False
 
         def flat(*tracers: Any) -> Sequence[Any]:
@@ -214,33 +214,33 @@ class Context:
         return outs[0] if single else outs
 
     def call(self, jaxpr: Jaxpr, operands: Sequence[Value], name: str, kept: bool = False) -> list[Value]:
-        """Call a jaxpr as a function of the module, made once however often it is called.
+        """Call a jaxpr as a function of the module, emitted once for all its calls.
 
-        XLA writes a call out where it stands, unless it is to be kept, or has formulas that are read at several places
-        (chains.py): then the function is optimised by itself, once.
-        One with ordered effects is written out: XLA of jaxlib 0.12 aborts on some functions that take a token.
+        XLA inlines the call, unless `kept` is set or the result has formulas that are read at several indices
+        (fusion_cuts.py): then the function is optimized separately, once.
+        A jaxpr with ordered effects is inlined here, because XLA of jaxlib 0.12 aborts on some functions with a token.
         """
         if any_ordered(jaxpr.effects):
             return self.body(jaxpr, operands, name)
         types = [self.mlir.type(a) for a in jaxpr.out_avals]
-        attributes = _KEPT if kept or self.is_kept() else {}
+        attributes = _NOINLINE if kept or self.is_noinline() else {}
         return self.many("func.call", operands, types, callee=self.function(jaxpr, name), **attributes)
 
-    def is_kept(self) -> bool:
-        """Whether XLA is to keep the current equation as a call, as it is read at several places (chains.py)."""
+    def is_noinline(self) -> bool:
+        """Whether XLA must not inline the current equation's call: it is read at several indices (fusion_cuts.py)."""
         if self.here is None:
             return False
         jaxpr, number = self.here
-        return number in kept_formulas(jaxpr) and self.platform == "cpu"
+        return number in noinline_calls(jaxpr) and self.platform == "cpu"
 
     def part(self, jaxpr: Jaxpr, operands: Sequence[Value], name: str) -> list[Value]:
-        """Call a jaxpr that is what the current equation means, as a function of the module, made once for all such.
+        """Call a jaxpr that implements the current equation, as a function shared by all equations of that kind.
 
-        XLA writes calls out, but for those that are read at several places (chains.py), and gives operations that have
-        no place that of the call: each equation's own.
+        XLA inlines the calls, except those read at several indices (fusion_cuts.py), and gives operations without a
+        location that of the call, so that each equation's operations have its own.
         """
         types = [self.mlir.type(a) for a in jaxpr.out_avals]
-        attributes = _KEPT if self.is_kept() else {}
+        attributes = _NOINLINE if self.is_noinline() else {}
         symbol = self.module.part(jaxpr, name, self.eqn)
         tape, self.tape = self.tape, None
         results = self.many("func.call", operands, types, callee=symbol, **attributes)
@@ -250,21 +250,21 @@ class Context:
         return results
 
     def function(self, jaxpr: Jaxpr, name: str) -> ir.Attribute:
-        """The symbol of the function of the module that computes a jaxpr, made once however often it is asked for."""
+        """The symbol of the module's function for a jaxpr, emitted at its first use."""
         self.forbid_repetition()
         function = self.module.function(jaxpr, name, f"{self._scope(self.eqn)}/{name}", self.path())
         return ir.FlatSymbolRefAttr.get(function, self.mlir.context)
 
     def path(self) -> str:
-        """The current equation's id, with the ids of the equations around it: `3.17`."""
+        """The current equation's id, prefixed with the ids of the enclosing equations: `3.17`."""
         return f"{self.prefix}{self.eqn.id}"
 
     def run(self, jaxpr: Jaxpr, operands: Sequence[Value]) -> list[Value]:
-        """Lower the equations of a jaxpr here; the values of its outputs."""
+        """Lower the equations of a jaxpr into the current block; returns the values of its outputs."""
         env: dict[Var, Value] = dict(zip(jaxpr.invars, operands, strict=True))
         outer = getattr(self, "eqn", None)
         nested = outer is not None
-        explicit = not nested and len(self.module.meshes.devices) > 1 and _says_splits(jaxpr)
+        explicit = not nested and len(self.module.meshes.devices) > 1 and _has_typed_shardings(jaxpr)
         for eqn in jaxpr.eqns:
             self.eqn = eqn
             if not nested:
@@ -272,26 +272,26 @@ class Context:
             inputs = [env[a] if type(a) is Var else self._number(a) for a in eqn.invars]
             outs = self._lowered(eqn, inputs)
             if explicit:
-                outs = self._divided(eqn, outs)
+                outs = self._constrain(eqn, outs)
             env.update(zip(eqn.outvars, outs, strict=True))
         if nested:
             self.eqn = outer
         return [env[a] if type(a) is Var else self._number(a) for a in jaxpr.outvars]
 
     def _lowered(self, eqn: Equation, inputs: list[Value]) -> Sequence[Value]:
-        """The results of an equation: by the recipe for its kind, or else by its primitive's rule."""
+        """The results of an equation, by replay of the recipe for its kind, or else by its primitive's rule."""
         kind = eqn.kind
         if kind is None or not kind.shared or self.tape is not None:
             return self._by_rule(eqn, inputs)
-        # What the rule sees besides the kind: the literals, and whether an operand is another one too.
+        # The rule depends on the kind, on the literals, and on which operands are one variable.
         atoms = eqn.invars
         key = kind if len(atoms) == 1 else (kind, *[atoms.index(a) if type(a) is Var else a for a in atoms])
         recipe = self.recipes.table.get(key)
         if recipe:
             return self._follow(recipe.steps, inputs, recipe.results)
-        return self._by_rule(eqn, inputs) if recipe is False else self._taken_down(key, eqn, inputs)
+        return self._by_rule(eqn, inputs) if recipe is False else self._record(key, eqn, inputs)
 
-    def _taken_down(self, key: Any, eqn: Equation, inputs: list[Value]) -> Sequence[Value]:
+    def _record(self, key: Any, eqn: Equation, inputs: list[Value]) -> Sequence[Value]:
         self.tape = tape = Tape(eqn.invars, inputs)
         try:
             outs = self._by_rule(eqn, inputs)
@@ -307,7 +307,7 @@ class Context:
         return outs if eqn.primitive.multiple_results else (outs,)
 
     def _follow(self, steps: Sequence[Any], values: list[Value], results: Sequence[int]) -> list[Value]:
-        """Do what a recipe says; `values` begins with those that there are."""
+        """Replay the steps of a recipe; `values` starts with the operands, and the results are appended."""
         create, location, insertion = ir.Operation.create, self.location, self.insertion
         for step in steps:
             if type(step) is not Step:
@@ -340,22 +340,22 @@ class Context:
 
             self._fill(region, body.types, write)
 
-    def _divided(self, eqn: Equation, outs: Sequence[Value]) -> Sequence[Value]:
-        """The results of an equation, held to the shardings that their types say.
+    def _constrain(self, eqn: Equation, outs: Sequence[Value]) -> Sequence[Value]:
+        """The results of an equation, constrained to the shardings in their types.
 
-        Where elements stay at their places, the compiler does so by itself.
+        Elementwise equations need no constraint, because the compiler propagates shardings through them.
         """
         if eqn.primitive.divides or (eqn.kind is not None and eqn.kind.sharding_conflict is not None):
             return outs
         known = {a.aval.split for a in eqn.invars} if eqn.primitive.in_place else set()
         avals = [v.aval for v in eqn.outvars]
         return [
-            x if a.split is None or a.split in known else self.placed(x, a.split, a.ndim)
+            x if a.split is None or a.split in known else self.with_sharding(x, a.split, a.ndim)
             for x, a in zip(outs, avals, strict=True)
         ]
 
-    def placed(self, x: Value, sharding: Any, ndim: int) -> Value:
-        """An array of `ndim` dimensions, told to the partitioner to lie so, by the mesh and spec of `sharding`."""
+    def with_sharding(self, x: Value, sharding: Any, ndim: int) -> Value:
+        """An array of rank `ndim` with a sharding constraint for the partitioner."""
         meshes = self.module.meshes
         if len(meshes.devices) < 2:
             return x
@@ -363,7 +363,7 @@ class Context:
         return self.many("sdy.sharding_constraint", [x], [x.type], sharding=meshes.sharding(sharding, ndim))[0]
 
     def forbid_repetition(self) -> None:
-        """Say that what a rule does here belongs to this module or place."""
+        """Mark the rule's output as specific to this module or block, so that it is not recorded for replay."""
         if self.tape is not None:
             self.tape.forbidden = True
 
@@ -377,7 +377,7 @@ class Context:
         return ir.Location.name(name, place, self.mlir.context)
 
     def _number(self, literal: Literal) -> Value:
-        """The constant that a literal is."""
+        """The constant for a literal."""
         found = self.constants.get(literal) if self.tape is None else None
         if found is None:
             found = self.constants[literal] = self.constant(literal.val, literal.aval)
@@ -389,6 +389,6 @@ class Context:
 
 
 @once
-def _says_splits(jaxpr: Jaxpr) -> bool:
-    """Whether types of its values say how they are split over a mesh."""
+def _has_typed_shardings(jaxpr: Jaxpr) -> bool:
+    """Whether the types of a jaxpr's values contain shardings."""
     return any(v.aval.split is not None for eqn in jaxpr.eqns for v in eqn.outvars)

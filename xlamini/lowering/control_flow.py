@@ -1,6 +1,6 @@
-"""Loops and branches in StableHLO, with a token threaded through those that have ordered effects.
+"""Loops and branches in StableHLO; a token is threaded through those with ordered effects.
 
-Values from around a region may be used in it; what a region returns are its new state or its results.
+A region may use values from outside; it returns the new loop state or the branch's results.
 """
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Body = Callable[..., Sequence[Value]]
 
 
 def while_loop(ctx: Context, start: Sequence[Value], holds: Body, body: Body, ordered: bool = False) -> list[Value]:
-    """`while holds(*state): state = body(*state)`; the last state. `ordered`: the body has ordered effects."""
+    """The final state of `while holds(*state): state = body(*state)`. `ordered`: the body has ordered effects."""
     first = [ctx.current_token(), *start] if ordered else list(start)
     types = [x.type for x in first]
     regions = [_without_token(ctx, types, holds, ordered), _with_token(ctx, types, body, ordered)]
@@ -25,7 +25,7 @@ def while_loop(ctx: Context, start: Sequence[Value], holds: Body, body: Body, or
 
 
 def case(ctx: Context, index: Value, branches: Sequence[Body], avals: Sequence[Any], ordered: bool = False) -> Any:
-    """The results, of the types `avals`, of the branch with this number, an int32; any other number means the last."""
+    """The results, of types `avals`, of the branch at `index`, an int32; an index out of range selects the last."""
     if ordered:
         ctx.current_token()
     types = [ctx.mlir.type(a) for a in avals]

@@ -1,7 +1,7 @@
-"""Calls of kernels that are no operations of XLA, written by name: `lapack_spotrf_ffi`, `cusolver_getrf_ffi`, ….
+"""FFI custom calls: kernels outside XLA, called by name: `lapack_spotrf_ffi`, `cusolver_getrf_ffi`, ….
 
-A kernel takes matrices column by column, as Fortran has them, with batch dimensions in front; its typed attributes
-are written from NumPy scalars. Here is one way to call them all; which kernel a primitive needs stands in its `lower`.
+A kernel takes column-major matrices, with batch dimensions in front; its typed attributes are written from NumPy
+scalars. The kernel of a primitive is chosen in its `lower` rule.
 """
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from xlamini.runtime.devices.ffi_targets import register_kernels
 
 _PREFIXES = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
 _COMPLEX = {pair[:2]: pair[3:] for pair in ("or un", "sy he")}
-"""How names of functions begin: orthogonal is unitary, symmetric is Hermitian."""
+"""Prefixes of function names for complex dtypes: orthogonal becomes unitary, symmetric becomes Hermitian."""
 
 
 def lapack(name: str, dtype: Any) -> str:
-    """The target of LAPACK's function for a dtype: `lapack("potrf", "float32")` is `lapack_spotrf_ffi`."""
+    """The call target of a LAPACK function for a dtype: `lapack("potrf", "float32")` is `lapack_spotrf_ffi`."""
     dtype = np.dtype(dtype)
     if dtype.kind == "c":
         name = _COMPLEX.get(name[:2], name[:2]) + name[2:]
@@ -44,18 +44,18 @@ def foreign_call(
     aliases: Mapping[int, int] | None = None,
     row_major: bool = False,
 ) -> list[Value]:
-    """Call a kernel of the typed interface; the list of its results.
+    """Call a kernel through the typed FFI; returns the list of its results.
 
     Args:
-      ctx: of the primitive's `lower`.
-      target: its name; `lapack(...)` makes LAPACK's.
+      ctx: the context of the primitive's `lower`.
+      target: the kernel's name; `lapack(...)` makes that of a LAPACK function.
       operands: MLIR values.
       results: the types of its results.
-      batch_dims: how many leading dimensions of all operands and results are batch dimensions; by default all but two
-        of the first operand. What has two dimensions behind them is a matrix, laid out column by column.
-      attributes: by name; NumPy scalars (`np.uint8(ord("L"))`, `np.int32(3)`), bools, or text in quotes.
-      aliases: which operand each result overwrites, `{result: operand}`: XLA copies the operand only if it must.
-      row_major: matrices are laid out row by row, as NumPy has them.
+      batch_dims: the number of leading batch dimensions of all operands and results; by default all but two of the
+        first operand. An array with two dimensions behind them is a matrix, in column-major layout.
+      attributes: the attributes by name; NumPy scalars (`np.uint8(ord("L"))`, `np.int32(3)`), bools, or strings.
+      aliases: `{result: operand}`, the operand that each result overwrites; XLA copies the operand if necessary.
+      row_major: whether matrices are in row-major layout, as NumPy's.
     """
     register_kernels(ctx.platform)
     ranks = [v.type.rank for v in operands]
@@ -83,7 +83,7 @@ def xla_call(
     config: str = "",
     api_version: int = 1,
 ) -> list[Value]:
-    """Call what XLA itself puts in the place of a name on a TPU: `Qr`, `LuDecomposition`, …; `config` is its text."""
+    """Call a target that XLA itself expands on a TPU, such as `Qr` or `LuDecomposition`; `config` is its text."""
     return ctx.many(
         "stablehlo.custom_call",
         operands,
@@ -107,7 +107,7 @@ def _attribute(value: Any) -> str:
 
 
 def _layouts(ranks: Sequence[int], matrix: int) -> str:
-    """Dimensions from the fastest to the slowest; arrays of rank `matrix` have their last two in Fortran's order."""
+    """The layouts, minor dimension first; arrays of rank `matrix` are column-major in their last two dimensions."""
     orders = [list(range(rank))[::-1] for rank in ranks]
     turned = [[order[1], order[0], *order[2:]] if len(order) == matrix else order for order in orders]
     each = [f"dense<{order or ''}> : tensor<{len(order)}xindex>" for order in turned]

@@ -1,13 +1,14 @@
-"""Which formulas on the CPU are calls that XLA keeps, so that their elements are computed once.
+"""Fusion cuts on the CPU: formulas emitted as calls that XLA does not inline, so that each element is computed once.
 
-A formula (primitives/cpu_math) is made of simple operations, and those XLA's CPU backend fuses into whatever reads
-them, and computes again for each place they are read at. In `x = sin(x) + x[::-1]` an element of the result needs two
-of `x`: of twelve such lines in one fusion the first sine would be computed 4,096 times for each element. So what a
-value reads at several places is kept: in the second line the first sine. A formula reads its operand many times, each
-time anew unless that is in place: of `sin(sin(x)[::-1])` the inner sine is kept too.
+A formula (primitives/cpu_math) consists of simple operations, which XLA's CPU backend fuses into every consumer and
+recomputes for each index they are read at. In `x = sin(x) + x[::-1]` an element of the result needs two elements of
+`x`: with twelve such lines in one fusion the first sine is computed 4,096 times for each element. So a formula that one
+value reads at several indices is not inlined: in the second line, the first sine. A formula reads its operand many
+times, and recomputes it each time unless the read is in place: in `sin(sin(x)[::-1])` the inner sine is not inlined
+either.
 
-XLA writes out the functions that are called, so that it fuses through calls too. A call whose result has formulas
-inside is a formula here, and kept as a whole.
+XLA inlines other calls and fuses through them. A call whose result contains formulas counts as a formula, and is cut as
+a whole.
 """
 
 from __future__ import annotations
@@ -19,31 +20,31 @@ from xlamini.core.jaxpr import Equation, Jaxpr, Var, once
 
 _IN_PLACE = -1
 _LEAST_ELEMENTS = 64
-"""Formulas of fewer elements are not worth a call."""
+"""The size below which a formula is not worth a call."""
 
 _Source = int
-"""A formula by the number of its equation, an input of the jaxpr by `_input(its position)`."""
+"""A source of reads: a formula, by the id of its equation, or an input of the jaxpr, by `_input(its position)`."""
 
 _Reads = dict[_Source, frozenset[Any]]
-"""What is fused into a value, and at which places: in place, or where the equation with that number moved it."""
+"""The sources fused into a value, and the indices each is read at: in place, or as moved by the equation with an id."""
 
 
-class _Found(NamedTuple):
-    """What one value reads at several places, what formulas read, and what the results read."""
+class _Analysis(NamedTuple):
+    """The analysis of a jaxpr: sources read at several indices, sources read by formulas, and the results' reads."""
 
     several: set[_Source]
     by_formulas: set[_Source]
     results: list[_Reads]
 
 
-def kept_formulas(jaxpr: Jaxpr) -> Set[int]:
-    """The numbers of the equations that are kept: formulas, and calls of functions with formulas."""
-    return _found(jaxpr).several
+def noinline_calls(jaxpr: Jaxpr) -> Set[int]:
+    """The ids of the equations to emit as noinline calls: formulas, and calls of functions with formulas."""
+    return _analyze(jaxpr).several
 
 
 @once
-def _found(jaxpr: Jaxpr) -> _Found:
-    found = _Found(set(), set(), [])
+def _analyze(jaxpr: Jaxpr) -> _Analysis:
+    found = _Analysis(set(), set(), [])
     reads: dict[Any, _Reads] = {v: _itself(_input(i)) for i, v in enumerate(jaxpr.invars)}
     for eqn in jaxpr.eqns:
         operands = _of(eqn.invars, reads)
@@ -64,8 +65,8 @@ def _of(atoms: Iterable[Any], reads: dict[Any, _Reads]) -> list[_Reads]:
     return [reads.get(a, {}) if type(a) is Var else {} for a in atoms]
 
 
-def _results(eqn: Equation, operands: Sequence[_Reads], found: _Found) -> Sequence[_Reads]:
-    """What the results of an equation read; what it itself reads at several places is added to `found`."""
+def _results(eqn: Equation, operands: Sequence[_Reads], found: _Analysis) -> Sequence[_Reads]:
+    """The reads of an equation's results; sources that the equation reads at several indices are added to `found`."""
     primitive = eqn.primitive
     if primitive.called is not None:
         return _of_call(eqn, eqn.params[primitive.called], operands, found)
@@ -80,9 +81,9 @@ def _results(eqn: Equation, operands: Sequence[_Reads], found: _Found) -> Sequen
     return [moved] * len(eqn.outvars)
 
 
-def _of_call(eqn: Equation, jaxpr: Jaxpr, operands: Sequence[_Reads], found: _Found) -> Sequence[_Reads]:
-    """The same of a call: what it reads of an operand is what its jaxpr reads of the input."""
-    inside = _found(jaxpr)
+def _of_call(eqn: Equation, jaxpr: Jaxpr, operands: Sequence[_Reads], found: _Analysis) -> Sequence[_Reads]:
+    """The reads of a call's results: it reads an operand as its jaxpr reads the input."""
+    inside = _analyze(jaxpr)
     for i, operand in enumerate(operands):
         if _input(i) in inside.several:
             found.several.update(operand)
@@ -90,14 +91,14 @@ def _of_call(eqn: Equation, jaxpr: Jaxpr, operands: Sequence[_Reads], found: _Fo
     return [_merged(_through(eqn, result, operands), found) for result in inside.results]
 
 
-def _read_by_formula(operands: Sequence[_Reads], found: _Found) -> None:
+def _read_by_formula(operands: Sequence[_Reads], found: _Analysis) -> None:
     for operand in operands:
         found.by_formulas.update(operand)
         found.several.update(source for source, places in operand.items() if places != {_IN_PLACE})
 
 
 def _through(eqn: Equation, result: _Reads, operands: Sequence[_Reads]) -> list[_Reads]:
-    """What a result of a call reads; any formula inside makes the call one."""
+    """The reads of a call's result; any formula inside makes the call a source itself."""
     through = [_itself(eqn.id)] if any(source >= 0 for source in result) else []
     for i, operand in enumerate(operands):
         (place,) = result.get(_input(i), (None,))
@@ -106,8 +107,8 @@ def _through(eqn: Equation, result: _Reads, operands: Sequence[_Reads]) -> list[
     return through
 
 
-def _merged(operands: Sequence[_Reads], found: _Found) -> _Reads:
-    """What a value made of these reads, but for what it would read at several places."""
+def _merged(operands: Sequence[_Reads], found: _Analysis) -> _Reads:
+    """The union of reads, without the sources that would be read at several indices."""
     reads: _Reads = {}
     for operand in operands:
         for source, places in operand.items():
@@ -125,7 +126,7 @@ def _is_formula(eqn: Equation) -> bool:
 
 
 def _is_kernel(eqn: Equation) -> bool:
-    """Whether XLA computes it by itself: a product, a sum, a loop; not what only moves elements."""
+    """Whether XLA computes the equation as a kernel, not in a fusion: a product, a reduction, a loop; not a move."""
     if eqn.primitive.higher_order:
         return True
     flops = eqn.primitive.cost(*[a.aval for a in eqn.invars], **eqn.params).flops

@@ -1,7 +1,7 @@
-"""Calls of Python functions from a running program, which a platform's own kernel makes, by the function's number.
+"""Host callbacks in lowered programs: custom calls of the platform's kernel that calls a Python function by its index.
 
-In a program on several devices the first of them calls, with whole arrays, and passes on the results; in what is
-written for one device, each calls with what it has.
+In an SPMD program the first device calls, with replicated operands, and broadcasts the results; in per-device code
+(shard_map) each device calls with its own shards.
 """
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from xlamini.core.avals import ShapedArray
 from xlamini.runtime.callbacks import HostCall
-from xlamini.runtime.collective_callbacks import CallTogether
+from xlamini.runtime.collective_callbacks import CollectiveHostCall
 
 if TYPE_CHECKING:  # primitives import this file, and so would MLIR's bindings with it
     from xlamini.lowering.context import Context
@@ -22,21 +22,21 @@ _KINDS = {"cpu": "cpu", "cuda": "gpu", "gpu": "gpu"}
 def host_call(
     ctx: Context, function: HostCall, operands: Sequence[Value], ordered: bool, side_effect: bool
 ) -> list[Value]:
-    """Call a Python function, which takes ndarrays and returns a tuple of ndarrays of the equation's types.
+    """Call a Python function of ndarrays that returns a tuple of ndarrays of the equation's types.
 
-    Effects that are not ordered have a token too, of the function, loop or branch they stand in: so those of one
-    block happen as they are written.
+    An unordered effect has a token too, that of its function, loop or branch, so that the effects of one block happen
+    in program order.
     """
     ctx.forbid_repetition()
     token = [_token(ctx, ordered)] if side_effect else []
-    if not is_of_several(ctx):
+    if not is_spmd(ctx):
         results = _custom_call(ctx, function, token, operands)
     else:
-        wholes = [_whole(ctx, x, aval) for x, aval in zip(operands, ctx.avals_in, strict=True)]
+        wholes = [_replicate(ctx, x, aval) for x, aval in zip(operands, ctx.avals_in, strict=True)]
         shardings = ctx.module.meshes.on_first(len(token) + len(ctx.avals_out))
         made = _custom_call(ctx, function, token, wholes, **{"sdy.sharding": shardings})
         results = made[: len(token)]
-        results += [_whole(ctx, x, aval) for x, aval in zip(made[len(token) :], ctx.avals_out, strict=True)]
+        results += [_replicate(ctx, x, aval) for x, aval in zip(made[len(token) :], ctx.avals_out, strict=True)]
     if ordered:
         ctx.token = results.pop(0)
     elif side_effect:
@@ -44,10 +44,10 @@ def host_call(
     return results
 
 
-def calls_of_parts(ctx: Context, function: HostCall, operands: Sequence[Value]) -> None:
-    """Every device of the program calls a Python function without results, with the parts that it has."""
+def per_device_call(ctx: Context, function: HostCall, operands: Sequence[Value]) -> None:
+    """Call a Python function without results on every device of the program, with its own shards."""
     ctx.forbid_repetition()
-    # XLA does not split a call with a token.
+    # No token, because XLA does not partition a call with a token.
     shardings = ctx.module.meshes.on_first(1)
     _custom_call(ctx, function, [], operands, "partitioned_", **{"sdy.sharding": shardings, "has_side_effect": True})
 
@@ -66,7 +66,7 @@ def _custom_call(
         result_layouts=_layouts(len(token), ctx.avals_out),
         **{"has_side_effect": bool(token), **attributes},
     )
-    called = CallTogether(function, ctx.avals_out) if len(ctx.module.meshes.devices) > 1 else function
+    called = CollectiveHostCall(function, ctx.avals_out) if len(ctx.module.meshes.devices) > 1 else function
     ctx.module.host_callbacks.append(_with_token(called) if token else called)
     return results
 
@@ -77,13 +77,13 @@ def _token(ctx: Context, ordered: bool) -> Value:
     return ctx.new_token() if ctx.loose_token is None else ctx.loose_token
 
 
-def is_of_several(ctx: Context) -> bool:
-    """Whether what is written is the program of several devices, not of one of them."""
+def is_spmd(ctx: Context) -> bool:
+    """Whether the current code is for all devices of the mesh (SPMD), not per-device code."""
     return len(ctx.module.meshes.devices) > 1 and ctx.module.manual is None
 
 
-def _whole(ctx: Context, x: Value, aval: ShapedArray) -> Value:
-    """The value, of which each device has all."""
+def _replicate(ctx: Context, x: Value, aval: ShapedArray) -> Value:
+    """The value, replicated over all devices."""
     sharding = ctx.module.meshes.whole(aval.ndim)
     return ctx.op("sdy.sharding_constraint", x, avals=[aval], sharding=sharding)
 
@@ -96,12 +96,12 @@ def _target(ctx: Context, among: str) -> str:
 
 
 def _layouts(tokens: int, avals: Sequence[ShapedArray]) -> str:
-    """Row-major, as NumPy has them; a token counts as an array without axes."""
+    """Row-major layouts; a token counts as an array of rank 0."""
     ranks = [0] * tokens + [a.ndim for a in avals]
     each = [f"dense<{list(range(r))[::-1] if r else ''}> : tensor<{r}xindex>" for r in ranks]
     return f"[{', '.join(each)}]"
 
 
 def _with_token(function: Any) -> Any:
-    """The same function for a call with a token, which XLA shows it as an operand, None, and expects as a result."""
+    """The callback for a call with a token, which XLA passes as an operand, None, and expects as a result."""
     return lambda token, *operands: (token, *function(*operands))

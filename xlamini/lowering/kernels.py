@@ -1,4 +1,4 @@
-"""Which kernels, that are no operations of XLA, a module calls by name."""
+"""The custom-call targets of a module."""
 from __future__ import annotations
 
 from typing import Any
@@ -7,7 +7,7 @@ from jaxlib.mlir import ir
 
 
 def kernels_of(module: ir.Module) -> list[str]:
-    """The names of the kernels, sorted."""
+    """The sorted names of a module's custom-call targets."""
     found: set[str] = set()
 
     def visit(operation: Any) -> ir.WalkResult:

@@ -1,4 +1,4 @@
-"""Modules made elsewhere as part of the one being written: their functions are moved here, under names of their own."""
+"""Linking of serialized modules: their functions are moved into the module under construction, under unused names."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -26,9 +26,9 @@ def call_module(
     results: Sequence[ShapedArray],
     number: int | None = None,
 ) -> list[Value]:
-    """Call `main` of a portable artifact, which becomes part of the module once however often it is called.
+    """Call `main` of a portable artifact, which is linked into the module at its first call.
 
-    One for several platforms takes the `number` of the platform in front of its operands.
+    A multi-platform artifact takes the platform index, `number`, as its first operand.
     """
     ctx.forbid_repetition()
     symbol = ctx.module.included.get((artifact, number))
@@ -42,12 +42,12 @@ def call_module(
 
 
 def text_of(artifact: bytes) -> str:
-    """The StableHLO of a portable artifact, with the places where its operations come from."""
+    """The StableHLO text of a portable artifact, with source locations."""
     return module_of(artifact, interned().context).operation.get_asm(enable_debug_info=True)
 
 
 def _include(ctx: Context, artifact: bytes, name: str, number: int | None) -> str:
-    """Move the functions of a module to the one under construction; what its `main` is called there."""
+    """Move the functions of a module into the one under construction; returns the new name of its `main`."""
     builder: ModuleBuilder = ctx.module
     module = module_of(artifact, builder.mlir.context)
     if number is not None:

@@ -1,7 +1,7 @@
 """The MLIR context, and the types, attributes and locations interned in it.
 
-A context is kept per thread, because making one costs milliseconds, and replaced now and then, because what is interned
-in it is never freed. Everything is made once and found again by the Python value it stands for.
+Each thread has one context, because making one costs milliseconds; it is replaced now and then, because MLIR never
+frees interned objects. Types and attributes are cached by the Python value that they represent.
 """
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import ml_dtypes
 import numpy as np
 from jaxlib.mlir import ir
 
-# The extensions themselves: the dialects' Python modules hold a class for every op, which costs 20 ms.
+# The extension modules, not the dialects' Python modules, which define a class for each op and take 20 ms to import.
 from jaxlib.mlir._mlir_libs import _chlo, _jax_mlir_ext, _sdy, _stablehlo
 
 from xlamini.core.avals import ShapedArray
@@ -34,8 +34,8 @@ def _new_context() -> ir.Context:
     context.load_all_available_dialects()
     for dialect in (_stablehlo, _chlo, _sdy):
         dialect.register_dialect(context)
-    _forgo_op_classes(context)
-    # One thread lowers; MLIR's own thread pool would be started and torn down for every context.
+    _skip_op_classes(context)
+    # Lowering is single-threaded; MLIR would start and stop a thread pool for each context.
     context.enable_multithreading(False)
     return context
 
@@ -48,11 +48,11 @@ _SAMPLE = """func.func @f(%x: tensor<f32>) -> tensor<f32> {
 }"""
 
 
-def _forgo_op_classes(context: ir.Context) -> None:
-    """Keep MLIR from importing a dialect's Python module when it meets the dialect's first operation.
+def _skip_op_classes(context: ir.Context) -> None:
+    """Keep MLIR from importing a dialect's Python module at the dialect's first operation.
 
-    The module holds a class for every operation, takes 20 ms to import, and is of no use here, where operations are
-    made by name. MLIR asks for it once; so a placeholder stands in its place while each dialect is met.
+    The module defines a class for each operation and takes 20 ms to import, but xlamini creates operations by name.
+    MLIR looks it up once, so a placeholder module takes its place during a first operation of each dialect.
     """
     absent = [n for n in (f"jaxlib.mlir.dialects.{d}" for d in _DIALECTS) if n not in sys.modules]
     sys.modules.update((name, types.ModuleType(name)) for name in absent)
@@ -82,7 +82,7 @@ _WITHOUT_OPERATIONS = {"float6_e2m3fn", "float6_e3m2fn", "int1", "uint1"}
 
 
 def element_type_text(dtype: np.dtype) -> str:
-    """MLIR's name of a dtype; TypeError for one that no operation takes, on some of which XLA would abort."""
+    """MLIR's name of a dtype; TypeError for dtypes that no operation takes, because XLA aborts on some of them."""
     name = dtype.name if dtype.names is None and dtype.kind != "V" else str(dtype)
     if name in _WITHOUT_OPERATIONS:
         raise TypeError(f"XLA has no operations on dtype {name}; convert with NumPy first: np.asarray(x, 'float32')")
@@ -110,7 +110,7 @@ lowering_recipes = OwnedMemo("kind: lowering recipes", 4096, "table")
 
 
 class Interned:
-    """A context with what has been made in it."""
+    """An MLIR context with caches of its types, attributes and recipes."""
 
     def __init__(self) -> None:
         self.context = _new_context()
@@ -137,7 +137,7 @@ class Interned:
         return found
 
     def parse(self, text: str) -> ir.Attribute:
-        """An attribute from MLIR's text form."""
+        """An attribute parsed from MLIR's textual form."""
         found = self._attributes.get(text)
         if found is None:
             found = self._attributes[text] = ir.Attribute.parse(text, self.context)
@@ -154,19 +154,19 @@ class Interned:
         return self.parse(f"array<i1: {', '.join(str(bool(v)).lower() for v in values)}>" if values else "array<i1>")
 
     def string(self, value: str | bytes) -> ir.Attribute:
-        """Text, or any bytes."""
+        """A string attribute of text or bytes."""
         return ir.StringAttr.get(value, self.context)
 
     def recipes(self, *circumstances: Any) -> Recipes:
-        """The recipes for a platform and the flags that rules look at."""
+        """The recipe cache for a platform and a trace context."""
         return self._recipes.setdefault(circumstances, Recipes())
 
     def place(self, source: Source | None) -> ir.Location:
-        """A line of the user's program."""
+        """The location of a line of the user's program."""
         return self.unknown if source is None else ir.Location.file(source.file, source.line, 0, self.context)
 
     def dense(self, value: np.ndarray) -> ir.Attribute:
-        """The elements of an array as an attribute."""
+        """An array as a dense elements attribute."""
         element, dtype = self.element_type(value.dtype), value.dtype
         if dtype == np.bool_ or (dtype.name in _NARROW and "int" in dtype.name):
             kind = ir.RankedTensorType.get(value.shape, element, loc=self.unknown)
@@ -182,7 +182,7 @@ _local = threading.local()
 
 
 def interned() -> Interned:
-    """This thread's context, replaced after many modules."""
+    """This thread's context, replaced after MODULES_PER_CONTEXT modules."""
     current = getattr(_local, "interned", None)
     if current is None or current.modules >= MODULES_PER_CONTEXT:
         current = _local.interned = Interned()

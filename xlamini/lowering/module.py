@@ -1,4 +1,4 @@
-"""One jaxpr -> one StableHLO module: its functions, and the attributes of its arguments."""
+"""The lowering of a jaxpr to a StableHLO module: its functions, and the attributes of its arguments."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -15,10 +15,10 @@ from xlamini.lowering.shardy import Meshes
 
 
 class ModuleBuilder:
-    """A module under construction; a jaxpr that is called becomes one function, whoever calls it."""
+    """A module under construction; a called jaxpr becomes one function, shared by all its calls."""
 
     leading: Sequence[ir.Type] = ()
-    """What every function takes before the inputs of its jaxpr."""
+    """The types of the leading arguments of every function, before the inputs of its jaxpr."""
 
     def __init__(self, name: str, platform: str, mesh: Any = None):
         self.mlir: Interned = interned()
@@ -30,9 +30,9 @@ class ModuleBuilder:
         attributes["mhlo.num_replicas"] = self.mlir.parse("1 : i32")
         self.meshes = Meshes(self.module, self.mlir, mesh)
         self.manual: Any = None
-        """The mesh of whose devices what is being written is the program of one."""
+        """The mesh of the enclosing shard_map, while per-device code is lowered."""
         self.manual_axes: frozenset[Any] = frozenset()
-        """The axes that it is one along; the compiler splits that program further along the others."""
+        """The manual axes of that shard_map; the compiler partitions along the others."""
         self._channels = 0
         self.host_callbacks: list[Callable[..., Any]] = []
         self._functions: dict[Jaxpr, str] = {}
@@ -40,10 +40,10 @@ class ModuleBuilder:
         self._counts: dict[str, int] = {}
         self._taken: set[str] = set()
         self.included: dict[tuple[bytes, int | None], str] = {}
-        """The `main` functions of other modules that are part of this one, by these and the platform's number there."""
+        """The `main` functions of linked modules, by artifact and platform index."""
 
     def context(self, block: ir.Block, scope: str, prefix: str) -> Context:
-        """What equations are lowered with into a block."""
+        """The context for lowering equations into a block."""
         return Context(self, self.mlir, block, scope, prefix)
 
     def function(self, jaxpr: Jaxpr, name: str, scope: str, path: str) -> str:
@@ -55,7 +55,7 @@ class ModuleBuilder:
         return known
 
     def part(self, jaxpr: Jaxpr, name: str, eqn: Equation) -> ir.Attribute:
-        """The symbol of the function that computes `jaxpr`, which equations such as `eqn` stand for."""
+        """The symbol of the function that computes `jaxpr`, the implementation of equations such as `eqn`."""
         known = self._parts.get(jaxpr)
         if known is None:
             symbol = self.unused(name)
@@ -64,12 +64,12 @@ class ModuleBuilder:
         return known
 
     def channel(self) -> int:
-        """The number of the next channel between devices."""
+        """A new channel id for a collective."""
         self._channels += 1
         return self._channels
 
     def unused(self, name: str) -> str:
-        """A name that no function of the module has, made of this one."""
+        """An unused function name, derived from this one."""
         count, found = self._counts.get(name, 0), name
         while found in self._taken:
             count += 1
@@ -88,10 +88,10 @@ class ModuleBuilder:
         part_of: Equation | None = None,
         constants: Sequence[np.ndarray] = (),
     ) -> Any:
-        """Write the function `symbol` with the body of `jaxpr`; the operation.
+        """Emit the function `symbol` with the body of `jaxpr`; returns its operation.
 
-        With `part_of` its operations are parts of such an equation, and have no places of their own. The first inputs
-        of `jaxpr` are the `constants`, which are written into it.
+        With `part_of` its operations implement such an equation, and have no locations of their own. The first inputs
+        of `jaxpr` are the `constants`, which are embedded.
         """
         mlir = self.mlir
         ins = [*self.leading, *[mlir.type(a) for a in jaxpr.in_avals[len(constants) :]]]
@@ -124,18 +124,18 @@ def lower_jaxpr(
     platform: str,
     aliases: Sequence[int | None] = (),
     constants: Sequence[np.ndarray] = (),
-    spread: Any = None,
+    placement: Any = None,
 ) -> tuple[ir.Module, list[Callable[..., Any]]]:
-    """The module whose `main` computes `jaxpr`, and the Python functions that it calls, to be compiled with it.
+    """The module whose `main` computes `jaxpr`, and its host callbacks, which are passed to the compiler with it.
 
     `aliases[i]` is the output that may reuse the memory of input i (donation), or None. The first inputs of `jaxpr` are
-    the constants, which are written into the module. With a `spread` it is for all devices of a mesh.
+    the constants, which are embedded in the module. With a `placement` it is for all devices of a mesh.
     """
-    builder = ModuleBuilder(f"jit_{identifier(name)}", platform, spread.mesh if spread else None)
+    builder = ModuleBuilder(f"jit_{identifier(name)}", platform, placement.mesh if placement else None)
     with paused_gc():
         main = builder.define(jaxpr, builder.unused("main"), f"jit({name})", "", "public", constants=constants)
-    if spread is not None and spread.mesh.size > 1:
-        _set_shardings(builder, main, jaxpr, spread, aliases)
+    if placement is not None and placement.mesh.size > 1:
+        _set_shardings(builder, main, jaxpr, placement, aliases)
     elif any(a is not None for a in aliases):
         each = ["{}" if a is None else f"{{tf.aliasing_output = {a} : i32}}" for a in aliases]
         main.attributes["arg_attrs"] = builder.mlir.parse(f"[{', '.join(each)}]")
@@ -143,16 +143,16 @@ def lower_jaxpr(
 
 
 def _set_shardings(
-    builder: ModuleBuilder, main: Any, jaxpr: Jaxpr, spread: Any, aliases: Sequence[int | None]
+    builder: ModuleBuilder, main: Any, jaxpr: Jaxpr, placement: Any, aliases: Sequence[int | None]
 ) -> None:
-    """Say of the arguments of `main` where they lie and which are donated, of its results where they shall lie."""
+    """Set the shardings and donations of the arguments of `main`, and the shardings of its results."""
     mlir, meshes = builder.mlir, builder.meshes
-    ins = zip(spread.of_inputs(len(jaxpr.invars)), jaxpr.in_avals, strict=True)
+    ins = zip(placement.of_inputs(len(jaxpr.invars)), jaxpr.in_avals, strict=True)
     given = [{"sdy.sharding": meshes.sharding(s, aval.ndim)} for s, aval in ins]
     for attributes, alias in zip(given, aliases, strict=False):
-        if alias is not None:  # XLA finds out which output takes the memory: it has to lie alike
+        if alias is not None:  # XLA chooses the output to alias, because their shardings must be equal
             attributes["jax.buffer_donor"] = ir.BoolAttr.get(True, mlir.context)
-    outs = zip(spread.of_outputs(len(jaxpr.outvars)), jaxpr.out_avals, strict=True)
+    outs = zip(placement.of_outputs(len(jaxpr.outvars)), jaxpr.out_avals, strict=True)
     asked = [{} if s is None else {"sdy.sharding": meshes.sharding(s, aval.ndim)} for s, aval in outs]
     for name, each in (("arg_attrs", given), ("res_attrs", asked)):
         dicts = [ir.DictAttr.get(attributes, mlir.context) for attributes in each]
@@ -160,5 +160,5 @@ def _set_shardings(
 
 
 def identifier(name: str) -> str:
-    """A name with nothing in it that MLIR would put in quotes."""
+    """A name with all characters replaced that MLIR would quote."""
     return "".join(c if c.isalnum() or c == "_" else "_" for c in name)

@@ -1,8 +1,8 @@
-"""One module for several platforms: each of its functions takes the number of the platform first.
+"""Multi-platform lowering: one module whose functions take the platform index as their first argument.
 
-An equation is lowered as for one platform. If its rule asked for the platform, what it wrote is taken back, and it is
-lowered for each of them, in the branches of a `case` over the number; unless all branches came out alike. What an
-equation has inside, such as the body of a loop, is looked at equation by equation in the same way.
+An equation is first lowered as for one platform. If its rule read the platform, the emitted operations are erased, and
+the equation is lowered for each platform in the branches of a `case` over the index, unless all branches are equal. A
+nested jaxpr, such as a loop body, is treated equation by equation in this way too.
 """
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from xlamini.core.gc_pause import paused_gc
 from xlamini.core.jaxpr import Equation, Jaxpr
 from xlamini.lowering.context import Context, Value
 from xlamini.lowering.module import ModuleBuilder, identifier
-from xlamini.lowering.region_equality import alike
+from xlamini.lowering.region_equality import equal_blocks
 
 INDEX = ShapedArray((), np.dtype(np.int32))
-"""The number of the platform."""
+"""The type of the platform index."""
 
 _Tables = tuple[dict[Jaxpr, str], dict[Jaxpr, ir.Attribute]]
 
 
-class SeveralPlatforms(ModuleBuilder):
-    """A module under construction for several platforms; while it writes a branch, for one of them."""
+class MultiPlatformModule(ModuleBuilder):
+    """A multi-platform module under construction; in a branch it is specific to one platform."""
 
     def __init__(self, name: str, platforms: Sequence[str]):
         self.asked, self.chosen = False, None
@@ -38,7 +38,7 @@ class SeveralPlatforms(ModuleBuilder):
 
     @property
     def platform(self) -> str:
-        """The platform of the branch; else the first of all, and it is noted that somebody asked."""
+        """The platform of the branch; outside a branch the first platform, and the read is recorded."""
         self.asked = True
         return self._first if self.chosen is None else self.chosen
 
@@ -47,12 +47,12 @@ class SeveralPlatforms(ModuleBuilder):
         self._first = first
 
     def choose(self, platform: str | None) -> None:
-        """Write for one platform from now on; None for all. Functions belong to the platform they were written for."""
+        """Lower for one platform from now on; None for all. Functions are shared only within a platform."""
         self.chosen = platform
         self._functions, self._parts = self._tables.setdefault(platform, ({}, {}))
 
     def define(self, *args: Any, **options: Any) -> Any:
-        """Write a function, whose first argument is marked as JAX marks it."""
+        """Emit a function, whose first argument is marked as platform index in JAX's way."""
         function = super().define(*args, **options)
         count = len(function.regions[0].blocks[0].arguments)
         each = ['{jax.global_constant = "_platform_index"}', *["{}"] * (count - 1)]
@@ -63,24 +63,24 @@ class SeveralPlatforms(ModuleBuilder):
         asked = self.asked
         made = _Context(self, self.mlir, block, scope, prefix)
         made.number = block.arguments[0]
-        self.asked = asked  # to make it is not what a rule asks for
+        self.asked = asked  # the context's constructor reads the platform, which is no read by a rule
         return made
 
 
 class _Context(Context):
-    """Lowers equations into one block of a module for several platforms."""
+    """The lowering context of a multi-platform module."""
 
-    module: SeveralPlatforms
+    module: MultiPlatformModule
     number: Value
 
-    def __init__(self, module: SeveralPlatforms, mlir: Any, block: ir.Block, scope: str, prefix: str):
+    def __init__(self, module: MultiPlatformModule, mlir: Any, block: ir.Block, scope: str, prefix: str):
         super().__init__(module, mlir, block, scope, prefix)
         self._written: list[tuple[ir.Operation, ir.InsertionPoint]] = []
 
     def many(
         self, name: str, /, operands: Sequence[Value], types: Sequence[ir.Type], regions: Any = (), **attributes: Any
     ) -> list[Value]:
-        if name == "stablehlo.composite":  # its operands are those of its function, which takes the number too
+        if name == "stablehlo.composite":  # a composite and its function must agree in operands: a call in its place
             name, attributes = "func.call", {"callee": attributes["decomposition"]}
         if name == "func.call" and attributes["callee"].value not in self.module.included.values():
             operands = [self.number, *operands]
@@ -98,19 +98,19 @@ class _Context(Context):
         outs = self._by_rule(eqn, inputs)
         if module.asked:
             outs = self._by_platform(eqn, inputs, start)
-        module.asked = outer  # what an equation inside asked for is settled there
+        module.asked = outer  # a read inside a nested equation has been handled there
         return outs
 
     def _by_platform(self, eqn: Equation, inputs: Sequence[Value], start: int) -> Sequence[Value]:
-        """The results of an equation that was written for the first platform, for all."""
-        self._take_back(start)
+        """The results of an equation for all platforms, after its lowering for the first one has been erased."""
+        self._erase_since(start)
         types = [self.mlir.type(v.aval) for v in eqn.outvars]
         branches = [self.region([], lambda p=p: self._branch(p, eqn, inputs)) for p in self.module.platforms]
         results = self.many("stablehlo.case", [self.number], types, branches)
         first, *others = (region.blocks[0] for region in results[0].owner.regions)
-        if not all(alike(first, other) for other in others):
+        if not all(equal_blocks(first, other) for other in others):
             return results
-        self._take_back(start)
+        self._erase_since(start)
         return self._branch(self.module.platforms[0], eqn, inputs)
 
     def _branch(self, platform: str, eqn: Equation, inputs: Sequence[Value]) -> Sequence[Value]:
@@ -120,8 +120,8 @@ class _Context(Context):
         finally:
             self.module.choose(None)
 
-    def _take_back(self, start: int) -> None:
-        """Erase what was written here since then; what stands in regions goes with the operation they belong to."""
+    def _erase_since(self, start: int) -> None:
+        """Erase the operations emitted into this block since `start`; regions go with their operation."""
         here = [operation for operation, place in self._written[start:] if place is self.insertion]
         del self._written[start:]
         self.constants = {key: x for key, x in self.constants.items() if x.owner not in here}
@@ -129,16 +129,16 @@ class _Context(Context):
             operation.erase()
 
 
-def lower_for_several(
+def lower_multi_platform(
     jaxpr: Jaxpr, name: str, platforms: Sequence[str], constants: Sequence[np.ndarray] = ()
 ) -> tuple[ir.Module, list[Callable[..., Any]]]:
-    """The module whose `main` takes the number of one of the platforms, and computes `jaxpr`; as `lower_jaxpr`.
+    """The module whose `main` takes the platform index and computes `jaxpr`, with its callbacks as in `lower_jaxpr`.
 
-    The first inputs of `jaxpr` are the constants, which are written into it.
+    The first inputs of `jaxpr` are the constants, which are embedded in the module.
     """
-    builder = SeveralPlatforms(f"jit_{identifier(name)}", platforms)
+    builder = MultiPlatformModule(f"jit_{identifier(name)}", platforms)
     with paused_gc():
         builder.define(jaxpr, builder.unused("main"), f"jit({name})", "", "public", constants=constants)
-    with builder.mlir.context:  # functions that belonged to what was taken back
+    with builder.mlir.context:  # removes the functions of erased calls
         PassManager.parse("builtin.module(symbol-dce)").run(builder.module.operation)
     return builder.module, builder.host_callbacks

@@ -1,4 +1,4 @@
-"""Shardings in the words of Shardy, the dialect that XLA's partitioner reads."""
+"""Shardings in Shardy, the MLIR dialect of XLA's partitioner."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from xlamini.lowering.mlir import Interned
 
 
 class Meshes:
-    """The meshes of a module: `sdy.mesh @mesh = <["x"=2, "y"=4]>`, each written when it is first spoken of."""
+    """The meshes of a module: `sdy.mesh @mesh = <["x"=2, "y"=4]>`, each emitted at its first use."""
 
     def __init__(self, module: ir.Module, mlir: Interned, mesh: Any):
         self._module, self._mlir, self._mesh = module, mlir, mesh
         self.devices: list[Any] = [] if mesh is None else list(mesh.devices.flat)
         self.symbols: dict[Any, str] = {}
-        """What each of them is called, in the order in which they were written."""
+        """The symbol of each mesh, in order of emission."""
         self._has_first = False
 
     def sharding(self, sharding: Any, ndim: int, is_open: bool = False) -> ir.Attribute:
-        """`#sdy.sharding<@mesh, [{"x"}, {}]>` for an array of `ndim` dimensions.
+        """The attribute `#sdy.sharding<@mesh, [{"x"}, {}]>` for an array of rank `ndim`.
 
-        Where it `is_open`, as `[{"x", ?}, {?}]`, the compiler may split dimensions further. So it may, but not along
-        explicit axes, where the mesh is that of a type, which does not speak of axes of type Auto.
+        If it `is_open`, as `[{"x", ?}, {?}]`, the compiler may split dimensions further. The sharding of a type, over
+        an AbstractMesh with Auto axes, is open too, but not along explicit axes.
         """
         if isinstance(sharding.mesh, AbstractMesh) and sharding.mesh.auto_axes:
             return self._of_type(sharding, ndim)
@@ -42,22 +42,22 @@ class Meshes:
         return self._mlir.parse(f"#sdy.sharding<@{self._symbol(sharding.mesh)}, [{entries}]{others}>")
 
     def whole(self, ndim: int) -> ir.Attribute:
-        """The sharding of an array of which every device has all."""
+        """The sharding of a replicated array."""
         return self._mlir.parse(f"#sdy.sharding<@{self._symbol(self._mesh)}, [{', '.join(['{}'] * ndim)}]>")
 
     def on_first(self, count: int) -> ir.Attribute:
-        """The shardings of an operation's results if the first device alone computes it."""
+        """The shardings of an operation's results if only the first device computes it."""
         if not self._has_first:
             self._has_first = True
             self._define("first_device", "<[], device_ids=[0]>")
         return self._mlir.parse(f"#sdy.sharding_per_value<[{', '.join(['<@first_device, []>'] * count)}]>")
 
     def numbers(self, mesh: Any) -> np.ndarray:
-        """The numbers by which the program knows a mesh's devices, in their order there."""
+        """The program's device numbers of a mesh's devices, in the mesh's order."""
         return np.array([self.devices.index(d) for d in mesh.devices.flat])
 
     def _symbol(self, mesh: Any) -> str:
-        mesh = _untyped(self._mesh if isinstance(mesh, AbstractMesh) else mesh)  # that of a type has no devices
+        mesh = _untyped(self._mesh if isinstance(mesh, AbstractMesh) else mesh)  # an AbstractMesh has no devices
         known = self.symbols.get(mesh)
         if known is None:
             known = self.symbols[mesh] = f"mesh_{len(self.symbols)}" if self.symbols else "mesh"
@@ -84,12 +84,12 @@ class Meshes:
 
 @memoised("sharding: meshes without axis types", 256)
 def _untyped(mesh: Any) -> Any:
-    """The same mesh with all axes of type Auto, as Shardy knows no types."""
+    """A mesh with all axes of type Auto, because Shardy has no axis types."""
     return mesh.update_axis_types(dict.fromkeys(mesh.axis_names, AxisType.Auto))
 
 
 def _entry(partition: Any, is_open: bool) -> str:
-    """`{"x", "y"}`; `{?}` for a dimension of which the compiler decides."""
+    """The entry of a dimension: `{"x", "y"}`; `{?}` for a dimension that the compiler may split."""
     if partition is PartitionSpec.UNCONSTRAINED:
         return "{?}"
     names = () if partition is None else partition if isinstance(partition, tuple) else (partition,)

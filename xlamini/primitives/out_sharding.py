@@ -10,7 +10,7 @@ from xlamini.core.sharding.propagation import compiler_decides
 from xlamini.core.tracer import aval_of, state
 from xlamini.primitives.sharding_constraint import moved_to
 from xlamini.runtime.meshes.current_mesh import as_here, named
-from xlamini.runtime.meshes.named_sharding import NamedSharding, manual_axis_in, saying
+from xlamini.runtime.meshes.named_sharding import NamedSharding, manual_axis_in, type_sharding
 
 
 def in_sharding(out_sharding: Any, fun: Callable[..., Any], *operands: Any, **options: Any) -> Any:
@@ -56,5 +56,5 @@ def sharding_like(x: Any) -> NamedSharding | None:
     if state.builder is None:
         own = getattr(x, "sharding", None) if hasattr(x, "aval") else None
         return own if type(own) is NamedSharding else None
-    there = as_here(saying(aval_of(x).split))
+    there = as_here(type_sharding(aval_of(x).split))
     return there if there is not None and there.mesh.explicit_axes else None

@@ -9,7 +9,7 @@ from xlamini.core.sharding.aval_sharding import Split, split_of
 from xlamini.core.sharding.propagation import Splits
 from xlamini.core.tracer import aval_of
 from xlamini.primitives.linear_unary import LinearUnary
-from xlamini.runtime.meshes.named_sharding import NamedSharding, saying
+from xlamini.runtime.meshes.named_sharding import NamedSharding, type_sharding
 
 
 class Reshard(LinearUnary):
@@ -37,7 +37,7 @@ class Reshard(LinearUnary):
         return self.bind(x, dst_sharding=dst_sharding), dim
 
     def lower(self, ctx: Any, x: Any, *, dst_sharding: Any) -> Any:
-        return x if dst_sharding is None else ctx.placed(x, dst_sharding, ctx.aval_out.ndim)
+        return x if dst_sharding is None else ctx.with_sharding(x, dst_sharding, ctx.aval_out.ndim)
 
     def shown_params(self, params: dict[str, Any]) -> dict[str, Any]:
         """Nothing: the type of the result says it."""
@@ -56,4 +56,4 @@ def _batched(there: NamedSharding, aval: ShapedArray, dim: int) -> NamedSharding
 
 def divided_as(x: Any, split: Split | None) -> Any:
     """A value with a type that is split so."""
-    return x if aval_of(x).split is split else reshard_p.bind(x, dst_sharding=saying(split))
+    return x if aval_of(x).split is split else reshard_p.bind(x, dst_sharding=type_sharding(split))

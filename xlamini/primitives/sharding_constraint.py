@@ -41,7 +41,7 @@ class ShardingConstraint(LinearUnary):
     def lower(self, ctx: Any, x: Any, *, sharding: Any) -> Any:
         if not isinstance(sharding, NamedSharding):
             return x
-        return ctx.placed(x, sharding, ctx.aval_out.ndim)
+        return ctx.with_sharding(x, sharding, ctx.aval_out.ndim)
 
 
 sharding_constraint_p = ShardingConstraint()

@@ -1,4 +1,4 @@
-"""`Array`, the public class of arrays: what one knows without computing.
+"""`Array`, the public array class: properties and methods that need no computation.
 
 jaxlib's `ArrayImpl` is what programs return. Its methods are those of `Array`, set on it by
 `install`; a floor above installs the operators in the same way. Other classes that stand for
@@ -46,17 +46,17 @@ class Array(Conversions, Text, metaclass=ABCMeta):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The length of each axis."""
+        """The array's shape: the length of each axis."""
         return self.aval.shape
 
     @property
     def dtype(self) -> np.dtype:
-        """The type of the elements."""
+        """The dtype of the elements."""
         return self.aval.dtype
 
     @property
     def weak_type(self) -> bool:
-        """Whether the dtype gives way to that of another operand, as a Python scalar's does."""
+        """Whether the dtype is weak: in type promotion it yields to another operand's, as a Python scalar's does."""
         return self.aval.weak_type
 
     @property
@@ -71,58 +71,58 @@ class Array(Conversions, Text, metaclass=ABCMeta):
 
     @property
     def itemsize(self) -> int:
-        """Bytes of one element."""
+        """The size of one element in bytes."""
         return self.aval.dtype.itemsize
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all elements."""
+        """The size of all elements in bytes."""
         return self.aval.size * self.aval.dtype.itemsize
 
     @property
     def sharding(self) -> Sharding:
-        """Which device holds which part."""
+        """The sharding: the assignment of shards to devices."""
         return self._sharding
 
     @property
     def committed(self) -> bool:
-        """Whether its place was chosen explicitly, so that computing with it happens there."""
+        """Whether the array is committed to its devices, so that computations with it run there."""
         return self._committed
 
     @property
     def device(self) -> Device | Sharding:
-        """Its device if there is one, else its sharding."""
-        held_by = self._sharding._internal_device_list
-        return held_by[0] if len(held_by) == 1 else self._sharding
+        """The array's device if it is on one only, else its sharding."""
+        device_list = self._sharding._internal_device_list
+        return device_list[0] if len(device_list) == 1 else self._sharding
 
     def devices(self) -> set[Device]:
-        """The devices that hold a part of it."""
+        """The devices that hold a shard of the array."""
         return self._sharding.device_set
 
     @property
     def is_fully_addressable(self) -> bool:
-        """Whether this process can reach all of it."""
+        """Whether all shards are on devices of this process."""
         return self._sharding.is_fully_addressable
 
     @property
     def is_fully_replicated(self) -> bool:
-        """Whether every device of it holds all of it."""
+        """Whether every device holds the whole array."""
         return self._sharding.is_fully_replicated
 
     @property
     def addressable_shards(self) -> list[Shard]:
-        """The parts that devices of this process hold, in the sharding's order."""
+        """The shards on this process's devices, in the sharding's order."""
         check_alive(self)
         return addressable_shards(self, parts_of(self))
 
     @property
     def global_shards(self) -> list[Shard]:
-        """The parts that all its devices hold; `data` of those that belong to other processes is None."""
+        """The shards on all devices; `data` is None for devices of other processes."""
         check_alive(self)
         return global_shards(self, parts_of(self))
 
     def addressable_data(self, index: int) -> ArrayImpl:
-        """The data of the `index`-th part that this process can reach."""
+        """The data of the `index`-th addressable shard."""
         check_alive(self)
         return parts_of(self)[index]
 
@@ -137,17 +137,17 @@ class Array(Conversions, Text, metaclass=ABCMeta):
         return _is_ready(self)
 
     def copy_to_host_async(self) -> None:
-        """Begin to bring the value to the host, without waiting."""
+        """Start a copy of the value to the host, without waiting."""
         check_alive(self)
         without_jax(_copy_to_host_async, self)
 
     def on_device_size_in_bytes(self) -> int:
-        """Bytes that it takes on its devices."""
+        """The bytes that the array takes on its devices."""
         check_alive(self)
         return _on_device_size_in_bytes(self)
 
     def unsafe_buffer_pointer(self) -> int:
-        """The address of its memory; for an array on one device."""
+        """The address of the array's buffer; for an array on one device."""
         check_alive(self)
         count = len(self._sharding._internal_device_list)
         if count > 1:
@@ -158,7 +158,7 @@ class Array(Conversions, Text, metaclass=ABCMeta):
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        """Where CuPy, Numba and PyTorch find the array's memory on an NVIDIA GPU; elsewhere there is no such thing."""
+        """The CUDA array interface, for CuPy, Numba and PyTorch; AttributeError unless the array is on a GPU."""
         check_alive(self)
         if self.aval.dtype.kind == "V" or any(d.platform != "gpu" for d in self.devices()):
             raise AttributeError(
@@ -188,7 +188,7 @@ def _index_text(index: Any) -> str:
 
 
 class _Empty(metaclass=ABCMeta):
-    """What every class has of its own."""
+    """An empty class: its members are those that every class defines, and are not installed."""
 
     aval: ShapedArray
 
@@ -197,7 +197,7 @@ _OF_THE_CLASS = frozenset({*vars(_Empty), "__slots__"})
 
 
 def install(definition: type) -> None:
-    """Set the members that a class and its bases define on jaxlib's array class."""
+    """Copy the members of a class and its bases onto jaxlib's array class."""
     for base in reversed(definition.__mro__[:-1]):
         for name, member in vars(base).items():
             if name not in _OF_THE_CLASS:

@@ -1,4 +1,4 @@
-"""An Array as text: `Array([1., 2.], dtype=float32)`, as JAX prints it."""
+"""The repr of an Array: `Array([1., 2.], dtype=float32)`, as JAX prints it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PREFIX = "Array("
 
 
 class Text(Mixin):
-    """The text of an Array."""
+    """Mixin with the text methods of Array."""
 
     aval: ShapedArray
     is_deleted: Callable[[], bool]
@@ -29,7 +29,7 @@ class Text(Mixin):
             return f"<deleted Array {describe(self)}>"
         weak = ", weak_type=True" if self.aval.weak_type else ""
         kind = f"dtype={self.aval.dtype.name}{weak})"
-        if not _is_within_reach(self):
+        if not _is_readable(self):
             return f"{_PREFIX}shape={self.aval.shape}, {kind}"
         body = _elements(self)
         width = np.get_printoptions()["linewidth"]
@@ -39,17 +39,17 @@ class Text(Mixin):
         return f"{_PREFIX}{body},{' ' * gap}{kind}"
 
     def __str__(self) -> str:
-        return str(to_numpy(self)) if _is_within_reach(self) and not self.is_deleted() else repr(self)
+        return str(to_numpy(self)) if _is_readable(self) and not self.is_deleted() else repr(self)
 
     def __format__(self, format_spec: str) -> str:
-        if not _is_within_reach(self):
+        if not _is_readable(self):
             return format(repr(self), format_spec)
         value = to_numpy(self)
         return format(value if value.shape else value[()], format_spec)
 
 
-def _is_within_reach(x: Array) -> bool:
-    """Whether this process can read the elements: no part is on devices of other processes alone."""
+def _is_readable(x: Array) -> bool:
+    """Whether this process can read all elements: no shard is only on devices of other processes."""
     return x.is_fully_addressable or x.is_fully_replicated
 
 

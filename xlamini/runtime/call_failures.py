@@ -1,7 +1,7 @@
-"""Whose error it was: what a Python function raised that a program called.
+"""Errors of host callbacks: the Python exception behind XLA's error for a failed call.
 
-XLA knows of a failed call only a text. So the error itself is kept under a number, which the text bears; where an error
-leaves the library, the number leads back to the error that the user's function raised.
+XLA passes on only a text. So the exception is stored under a number that is part of the text; where an error leaves the
+library, the number leads back to the exception that the user's function raised.
 """
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ MAX_FAILURES = 16
 
 
 class WrongResult(Exception):
-    """What a function returned is not what it was announced to return."""
+    """A callback returned values of other shapes or dtypes than declared."""
 
 
 class Failure:
-    """A call that failed: what it is to be reported as, and whether it has been."""
+    """A failed call: the exception, the message to report, and whether it has been reported."""
 
     def __init__(self, error: BaseException, message: str):
         self.error, self.message, self.reported = error, message, False
@@ -33,8 +33,8 @@ _numbers = itertools.count(1)
 _MARK = re.compile(r"\[failed callback (\d+)\]")
 
 
-def noted(error: BaseException, message: str) -> str:
-    """Keep an error; the message with the number it is kept under."""
+def record_failure(error: BaseException, message: str) -> str:
+    """Store an exception; returns the message with the number it is stored under."""
     number = next(_numbers)
     _failures[number] = Failure(error, message)
     if len(_failures) > MAX_FAILURES:
@@ -42,15 +42,15 @@ def noted(error: BaseException, message: str) -> str:
     return f"{message} [failed callback {number}]"
 
 
-def failure_behind(error: BaseException) -> Failure | None:
-    """The failed call that XLA's error speaks of."""
+def failure_of(error: BaseException) -> Failure | None:
+    """The failed call that an error of XLA refers to, or None."""
     found = _MARK.search(str(error)) if isinstance(error, _jax.JaxRuntimeError) else None
     return _failures.get(int(found[1])) if found else None
 
 
 def explain(error: BaseException) -> None:
-    """Make of XLA's error for a failed call a CallbackError; what is no Exception, such as an interrupt, goes on."""
-    failure = failure_behind(error)
+    """Turn XLA's error for a failed call into a CallbackError; a BaseException such as an interrupt is re-raised."""
+    failure = failure_of(error)
     if failure is None:
         return
     failure.reported = True
@@ -62,7 +62,7 @@ def explain(error: BaseException) -> None:
 
 
 def cause(error: Exception) -> Exception | None:
-    """What is shown as the cause: what the function raised."""
+    """The exception to show as the cause: the one that the function raised; None for a WrongResult."""
     return None if isinstance(error, WrongResult) else error
 
 

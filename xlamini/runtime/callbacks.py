@@ -1,4 +1,4 @@
-"""Python functions that programs call: what XLA gets to call."""
+"""Host callbacks: the Python objects that XLA calls from a program."""
 from __future__ import annotations
 
 import ctypes
@@ -16,29 +16,29 @@ from xlamini.core.api_boundary import trim
 from xlamini.core.config import callback_depth, default_device, enable_x64
 from xlamini.core.errors import CallbackError
 from xlamini.core.tracer import active
-from xlamini.runtime.call_failures import WrongResult, cause, noted
+from xlamini.runtime.call_failures import WrongResult, cause, record_failure
 from xlamini.runtime.devices.platforms import local_devices
 
 
 class HostCall:
-    """What XLA calls: `run(operands) -> results`, ndarrays both.
+    """A host callback: wraps `run(operands) -> results`, a function of ndarrays.
 
-    `what` says in messages what was called (`pure_callback of load`), `place` which line put it into the program.
+    For messages, `what` describes the call (`pure_callback of load`), and `place` is its source line.
     """
 
     def __init__(self, run: Callable[[Sequence[Any]], Sequence[np.ndarray]], what: str, place: str):
         self.run, self.what, self.place, self.x64 = run, what, place, enable_x64.value
 
     def __call__(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
-        """For XLA, which passes on no more than a text."""
+        """The entry point for XLA, which passes on only the text of an exception."""
         keep_thread_state()
         try:
             return self._results(operands)
         except BaseException as error:
-            raise CallbackError(noted(error, self._message(error))) from None
+            raise CallbackError(record_failure(error, self._message(error))) from None
 
     def now(self, operands: Sequence[Any]) -> Sequence[np.ndarray]:
-        """Call it outside any program."""
+        """Call the function directly, outside any program."""
         try:
             return self._results(operands)
         except Exception as error:
@@ -57,7 +57,7 @@ class HostCall:
 
 
 def cpu() -> Any:
-    """The device of what a callback gets and computes."""
+    """The device of a callback's operands and of its own computations."""
     return local_devices(backend="cpu")[0]
 
 
@@ -71,21 +71,21 @@ def _in_call() -> Generator[None]:
         callback_depth.set_local(depth)
 
 
-_kept = threading.local()
+_thread_state = threading.local()
 
 
 def keep_thread_state() -> None:
-    """Let a thread of XLA's be one thread to Python from its first callback on.
+    """Keep the Python thread state of an XLA thread alive after its first callback.
 
-    Python would forget it after each; and what the library keeps for a thread, such as MLIR's objects, cannot be freed
-    at that moment: they ask for the state that is going.
+    Python would delete it after each callback; thread-local objects of the library, such as MLIR's, cannot be freed at
+    that moment, because their destructors need the state that is being deleted.
     """
-    if not hasattr(_kept, "here"):
-        _kept.here = ctypes.pythonapi.PyGILState_Ensure()
+    if not hasattr(_thread_state, "here"):
+        _thread_state.here = ctypes.pythonapi.PyGILState_Ensure()
 
 
 def _release(phase: str, info: dict[str, int]) -> None:
-    """Let go of the functions of programs that are gone, which C++ must not do by itself."""
+    """Free the callbacks of deleted programs, after each garbage collection: C++ must not do so without the GIL."""
     if phase == "stop":
         _jax.collect_garbage()
 

@@ -1,9 +1,9 @@
-"""Programs on several devices that call Python functions: one at a time, and each is waited for.
+"""Host callbacks in multi-device programs: such programs run one at a time, and each call blocks until it ends.
 
-The devices of such a program wait for one another. So none may fail by itself: what a function raises is kept, it and
-those that come later give NaNs or zeros, and when all devices have come to the end the error is raised. And while one
-runs, a function that it calls cannot run another on several devices: it would wait for the first, and that for the
-function.
+The devices of such a program wait for one another, so no device may fail alone: the first exception is stored, the
+failed call and all later ones return NaNs or zeros, and the exception is raised when all devices have ended. A callback
+of such a program cannot run another multi-device program: that one would wait for the first, which waits for the
+callback.
 """
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ from xlamini.core.avals import ShapedArray
 from xlamini.core.config import devices_busy
 from xlamini.core.dtypes import issubdtype
 from xlamini.runtime.callbacks import HostCall, keep_thread_state
-from xlamini.runtime.serial_execution import turn
+from xlamini.runtime.serial_execution import exclusive
 
 MAX_SKIPPED = 2000
-"""How many calls are left out before that is said: the program may be in a loop that would end by a result."""
+"""The number of skipped calls after which the error is printed: the program may loop until a callback's result."""
 
 
 class _Run:
-    """What is known of the program that is running: what failed, and how many calls have been left out since."""
+    """The state of the running program: its failures, and the number of calls skipped since."""
 
     def __init__(self) -> None:
         self.failures: list[BaseException] = []
         self.skipped = itertools.count()
 
 
-class _Now:
+class _Current:
     run = _Run()
 
 
-class CallTogether:
-    """What XLA calls in place of a `HostCall` whose results are of the types `avals`."""
+class CollectiveHostCall:
+    """The callback for multi-device programs, in place of a `HostCall`, with results of types `avals`."""
 
     def __init__(self, call: HostCall, avals: Sequence[ShapedArray]):
         self.call, self.avals = call, list(avals)
@@ -47,7 +47,7 @@ class CallTogether:
         keep_thread_state()
         before = devices_busy.swap_local(True)
         try:
-            return self._results(_Now.run, operands)
+            return self._results(_Current.run, operands)
         finally:
             devices_busy.set_local(before)
 
@@ -59,18 +59,18 @@ class CallTogether:
                 run.failures.append(error)
         if next(run.skipped) == MAX_SKIPPED:
             sys.stderr.write(f"{run.failures[0]}\nThe program goes on without results; stop it if it does not end\n")
-        return tuple(map(_nothing, self.avals))
+        return tuple(map(_skipped_result, self.avals))
 
 
-def _nothing(aval: ShapedArray) -> np.ndarray:
-    """What a call gives that has none to give: NaNs, which end most loops, where the dtype has them."""
+def _skipped_result(aval: ShapedArray) -> np.ndarray:
+    """The result of a skipped call: NaNs where the dtype has them, because NaNs end most loops, else zeros."""
     return np.full(aval.shape, np.nan if issubdtype(aval.dtype, np.inexact) else 0, aval.dtype)
 
 
-def run_together(loaded: Any, arrays: Sequence[Any]) -> Any:
-    """Run a program with such calls, whose inputs are there; its results when it has ended."""
-    with turn():
-        run = _Now.run = _Run()
+def run_with_collective_callbacks(loaded: Any, arrays: Sequence[Any]) -> Any:
+    """Run a multi-device program with callbacks, whose inputs are ready; returns its results when it has ended."""
+    with exclusive():
+        run = _Current.run = _Run()
         results = loaded.execute_sharded(arrays, with_tokens=True)
         try:
             results.consume_token().block_until_ready()
@@ -82,8 +82,8 @@ def run_together(loaded: Any, arrays: Sequence[Any]) -> Any:
     return results
 
 
-def refuse_within_another() -> None:
-    """RuntimeError in a callback of a program on several devices."""
+def check_not_nested() -> None:
+    """Raise RuntimeError inside a callback of a multi-device program."""
     if devices_busy.value:
         raise RuntimeError(
             "a callback of a program on several devices cannot run another program on several: it would wait for "

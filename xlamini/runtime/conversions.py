@@ -1,6 +1,6 @@
-"""From an Array to Python and NumPy: numbers, ndarrays, DLPack, pickles, copies.
+"""Conversions of an Array to Python and NumPy: numbers, ndarrays, DLPack, pickles, copies.
 
-All of it goes through `to_numpy` (fetching.py).
+All of them use `to_numpy` (to_host.py).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from jaxlib import _jax
 
 from xlamini.core.avals import ShapedArray
 from xlamini.core.pytree import flatten
-from xlamini.runtime.dlpack_devices import dlpack_device, given_away
+from xlamini.runtime.dlpack_devices import dlpack_device, exportable
 from xlamini.runtime.lifetime import check_alive, describe
 from xlamini.runtime.to_device import copy_of, device_put_value
 from xlamini.runtime.to_host import to_numpy
@@ -27,12 +27,12 @@ else:
     Mixin = object
 
 
-def _rebuilt(value: np.ndarray, weak_type: bool) -> Array:
+def _rebuild(value: np.ndarray, weak_type: bool) -> Array:
     return device_put_value(value, aval=ShapedArray(value.shape, value.dtype, weak_type))
 
 
 class Conversions(Mixin):
-    """What an Array is to Python and NumPy."""
+    """Mixin with the conversion methods of Array."""
 
     aval: ShapedArray
     is_deleted: Callable[[], bool]
@@ -49,7 +49,7 @@ class Conversions(Mixin):
 
     @property
     def _value(self) -> np.ndarray:
-        """The value as an ndarray: so C++ brings it from one platform to another."""
+        """The value as an ndarray, which C++ reads to transfer an array to another platform."""
         return to_numpy(self)  # type: ignore[arg-type]
 
     def item(self, *args: int) -> bool | int | float | complex:
@@ -61,7 +61,7 @@ class Conversions(Mixin):
         return to_numpy(self).tolist()
 
     def tobytes(self, order: Literal["C", "F", "A", "K"] | None = "C") -> bytes:
-        """The elements' bytes."""
+        """The bytes of the elements."""
         return to_numpy(self).tobytes(order)
 
     def __float__(self) -> float:
@@ -99,7 +99,7 @@ class Conversions(Mixin):
         raise TypeError("unhashable type: 'Array'; use x.item(), or x.tobytes(), as the key")
 
     def __reduce__(self) -> tuple:
-        return _rebuilt, (to_numpy(self), self.aval.weak_type)
+        return _rebuild, (to_numpy(self), self.aval.weak_type)
 
     def __copy__(self) -> Array:
         return copy_of(self)
@@ -117,25 +117,25 @@ class Conversions(Mixin):
     ) -> Any:
         """A DLPack capsule that shares the array's memory, or a copy's.
 
-        `dl_device` asks for it on another device, where it is a copy. BufferError where DLPack has no such dtype or
-        device, or where it would have to be copied but `copy` is False.
+        With `dl_device` on another device it is a copy there. BufferError if DLPack has no such dtype or device, or if
+        a copy is needed but `copy` is False.
         """
         check_alive(self)
         _check_on_one_device(self)
-        array, copied = given_away(self, dl_device, copy)
+        array, copied = exportable(self, dl_device, copy)
         try:
             return dlpack_capsule(array, stream, max_version, copied)
         except _jax.JaxRuntimeError as error:
             raise BufferError(f"{describe(self)} has no DLPack form: {error}; convert it with astype first") from None
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        """DLPack's numbers for the kind of device (1 CPU, 2 CUDA, 10 ROCm) and for the device."""
+        """The device in DLPack's terms: its type (1 CPU, 2 CUDA, 10 ROCm) and its id."""
         _check_on_one_device(self)
         return dlpack_device(self._sharding._device)
 
 
 def _check_on_one_device(x: Any) -> None:
-    """BufferError for an array on several devices: DLPack knows memory of one only."""
+    """Raise BufferError for an array on several devices: a DLPack capsule holds memory of one device."""
     count = len(x._sharding._internal_device_list)
     if count > 1:
         raise BufferError(
@@ -154,7 +154,7 @@ def _scalar(x: Array) -> Any:
 
 
 def device_get(x: Any) -> Any:
-    """The pytree `x` with its Arrays as ndarrays, and all else as it is.
+    """Copy a pytree to the host: its Arrays become ndarrays, other leaves stay unchanged.
 
     >>> xlamini.device_get({"a": xlamini.numpy.ones(2), "b": 3})
     {'a': array([1., 1.], dtype=float32), 'b': 3}

@@ -1,10 +1,10 @@
-"""The C++ path of a jitted call: from Python arguments to a running executable, no Python between.
+"""C++ dispatch of jitted calls: the fast path from Python arguments to a running executable, without Python code.
 
-C++ flattens the arguments and looks their signature up: the pytree; for each leaf shape, dtype,
+C++ flattens the arguments and looks up their signature: the pytree; for each leaf shape, dtype,
 weak type, sharding and whether it is committed; static arguments; the flags that affect dispatch.
 A new signature goes to `cache_miss(*args, **kwargs)`, which runs the call and returns the tuple
 `(outputs, fast path or None, False)`. With a FastPath the signature never comes back; with None it
-always does, and so does a call with an argument that C++ does not know: a tracer, a key, a string.
+always does, and so does a call with an argument of a type that C++ does not handle: a tracer, a key, a string.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ CacheMiss = Callable[..., tuple[Any, "FastPath | None", bool]]
 post_hook = _jax.config.Config(
     "post_hook", None, include_in_jit_key=False, include_in_trace_context=False
 )
-"""None, or what C++ calls after a call on the fast path: with function, args, kwargs, outputs."""
+"""A hook that C++ calls after each call on the fast path, with function, args, kwargs, outputs; None for no hook."""
 
 CAPACITY = 4096
 _cache = _jax.PjitFunctionCache(capacity=CAPACITY)
@@ -39,7 +39,7 @@ clear_signatures: Callable[[], None] = _cache.clear
 
 
 class FastPath(NamedTuple):
-    """How C++ runs one signature. The field names are jaxlib's; make one with `fast_path`."""
+    """The fast-path data of one signature. The field names are jaxlib's; make one with `fast_path`."""
 
     xla_executable: _jax.LoadedExecutable
     out_pytree_def: PyTreeDef
@@ -60,14 +60,14 @@ def fast_path(
     const_args: Sequence[ArrayImpl] = (),
     committed: bool = False,
 ) -> FastPath:
-    """What `cache_miss` returns to have this signature run in C++ from now on.
+    """The fast path that `cache_miss` returns, so that C++ runs this signature from now on.
 
     Args:
-      executable: takes the kept constants, then the kept leaves of the arguments.
-      out_tree: the structure of what the function returns; one leaf for each output.
-      kept: for each constant, then for each leaf of the arguments, whether the executable takes it.
-      const_args: hidden constants, already where the executable runs.
-      committed: whether the outputs are bound to their devices.
+      executable: the executable, which takes the used constants, then the used leaves of the arguments.
+      out_tree: the pytree of the function's result; one leaf for each output.
+      kept: for each constant, then for each leaf of the arguments, whether the executable uses it.
+      const_args: the hidden constants, already on the executable's devices.
+      committed: whether the outputs are committed to their devices.
     """
     if sum(kept) != len(executable.in_avals) or out_tree.num_leaves != len(executable.out_avals):
         raise ValueError(
@@ -96,17 +96,17 @@ def cpp_jit(
     static_argnames: Sequence[str] = (),
     cache_key: Hashable = (),
 ) -> _jax.PjitFunction:
-    """A C++ function that calls `cache_miss` for what it has not seen.
+    """A C++ function that calls `cache_miss` for each new signature.
 
     Args:
-      name: what it is called in profiles and error messages.
+      name: the function's name in profiles and error messages.
       fun: the user's function, called directly while flag `disable_jit` is on. It and `cache_key`
-        name the cached signatures, which die with it.
-      cache_miss: see the module's docstring; returning anything else than such a tuple crashes.
-      static_argnums: positions of static arguments, not negative, ascending.
-      static_argnames: their names when they are given by keyword.
-      cache_key: all else that changes what a call means: donation, device, compiler options, ….
-        It is held as long as `fun` lives, so an `id()`, which may come again, will not do.
+        identify the cached signatures, which are freed with it.
+      cache_miss: see the module's docstring; returning anything but such a tuple crashes the process.
+      static_argnums: the positions of static arguments, non-negative and ascending.
+      static_argnames: the names of static arguments passed by keyword.
+      cache_key: all else that affects a call: donation, device, compiler options, ….
+        It lives as long as `fun`, so it must not contain an `id()`, which Python may reuse.
     """
 
     def miss(*args: Any, **kwargs: Any) -> tuple[Any, FastPath | None, bool]:
@@ -115,9 +115,9 @@ def cpp_jit(
         except BaseException as error:
             trim(error)
             if not isinstance(error, DeletedArrayError):
-                # C++ would send a signature whose first call failed through Python for ever. With a deleted array it
-                # has not looked for one; and clearing makes other threads wait for a new one, while what they hold
-                # may be deleted, which C++ does not expect.
+                # C++ would send a signature whose first call failed to Python for ever, so its cache is cleared. Not
+                # for a deleted array: C++ raised before it looked up a signature, and clearing makes other threads
+                # wait for a new entry while their arguments may be deleted, which C++ does not handle.
                 alive()._clear_cache()
             raise
 
@@ -137,12 +137,12 @@ def cpp_jit(
 
 
 def _shard_argument(x: Any, sharding: Sharding, layout: Any) -> ArrayImpl:
-    """C++ asks for this where an argument is not yet spread over the devices as it must be."""
+    """The hook that C++ calls to reshard an argument whose sharding differs from the executable's."""
     return device_put_value(x, sharding, committed=False)
 
 
 def set_tracer_class(cls: type) -> None:
-    """Let C++ send arguments of this class to `cache_miss`, and make them instances of Array."""
+    """Register a tracer class: C++ sends such arguments to `cache_miss`, and they become instances of Array."""
     _jax.set_tracer_class(cls)
     Array.register(cls)
 

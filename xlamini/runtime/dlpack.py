@@ -1,4 +1,4 @@
-"""Arrays of other libraries by DLPack: their memory, shared or copied, as an Array."""
+"""DLPack import: an Array that shares, or copies, the memory of another library's array."""
 
 from __future__ import annotations
 
@@ -58,54 +58,55 @@ def is_supported_dtype(dtype: DTypeLike) -> bool:
 def from_capsule(external: Any, copy: bool | None, where: Device | None = None) -> ArrayImpl:
     """The Array of an object with `__dlpack__`; its 64-bit values are narrowed while x64 is off.
 
-    On another device than its own it is a copy. ValueError if it must be copied although `copy` is False.
+    `where`, if it is another device than the source's, makes a copy there. ValueError if a copy is needed but `copy` is
+    False.
     """
     kind, number = map(int, external.__dlpack_device__())
     device = _device(kind, number)
     moved = where is not None and where != device
     if moved and copy is False:
         raise ValueError(f"from_dlpack: the array is on {device}, so it must be copied to {where}, but copy=False")
-    array = _narrowed(_array(external, device, kind in ON_HOST, copy), copy)
+    array = _narrow(_array(external, device, kind in ON_HOST, copy), copy)
     if moved:
         array = device_put_value(array, where, committed=True)
     elif copy:
         array = copy_of(array)
-    # A copy is made in the background, and its source may be written as soon as this returns.
+    # A copy runs asynchronously, and the caller may overwrite the source as soon as this returns.
     return array.block_until_ready() if kind in ON_HOST else array
 
 
 def _array(external: Any, device: Device, on_host: bool, copy: bool | None) -> ArrayImpl:
     stream = None if on_host else device.get_stream_for_external_ready_events()
     try:
-        return _in_order(_held(_capsule(external, stream), device, stream, copy), copy)
+        return _row_major(_import_capsule(_capsule(external, stream), device, stream, copy), copy)
     except (_jax.JaxRuntimeError, BufferError) as error:
-        # NumPy arrays that may not be written have no capsule without a version; torch's say what is the matter.
+        # Read-only NumPy arrays have no unversioned capsule, so they are copied; torch's error explains itself.
         if isinstance(error, BufferError) and not isinstance(external, np.ndarray):
             raise BufferError(f"from_dlpack: {error}") from None
         if copy is False and math.prod(getattr(external, "shape", (1,))):
             raise ValueError(f"from_dlpack: this array must be copied, but copy=False: {error}") from None
         if not on_host:
-            _ask_for_compact(error)
-    return device_put_value(_copied(external), device, committed=True)
+            _raise_not_compact(error)
+    return device_put_value(_copy_on_host(external), device, committed=True)
 
 
 def _capsule(external: Any, stream: int | None) -> Any:
     if DLPACK_VERSION is not None:
         try:
             return external.__dlpack__(stream=stream, max_version=DLPACK_VERSION)
-        except TypeError:  # made before capsules had versions
+        except TypeError:  # the library predates versioned capsules
             pass
     return external.__dlpack__(stream=stream)
 
 
-def _held(capsule: Any, device: Device, stream: int | None, copy: bool | None) -> Any:
+def _import_capsule(capsule: Any, device: Device, stream: int | None, copy: bool | None) -> Any:
     return without_jax(lambda _: _jax.dlpack_managed_tensor_to_buffer(capsule, device, stream, copy), None)  # type: ignore[arg-type]
 
 
-def _in_order(array: ArrayImpl, copy: bool | None) -> ArrayImpl:
-    """The array with its elements row by row in memory, as all programs take them; ValueError if it may not be copied.
+def _row_major(array: ArrayImpl, copy: bool | None) -> ArrayImpl:
+    """The array in row-major layout, which all programs expect; ValueError if that needs a copy but `copy` is False.
 
-    A transposed array of another library keeps its order, which a program would misread.
+    A transposed array of another library keeps its layout, which a program would misread.
     """
     layout = str(array._pjrt_layout).strip("{}").partition(":")[0]  # type: ignore[attr-defined]
     if array.ndim < 2 or layout == ",".join(map(str, range(array.ndim)[::-1])):
@@ -115,17 +116,17 @@ def _in_order(array: ArrayImpl, copy: bool | None) -> ArrayImpl:
     return device_put_value(np.array(to_numpy(array), order="C"), array.device, committed=True, aval=array.aval)
 
 
-def _copied(external: Any) -> np.ndarray:
-    """The elements of what lies scattered in the host's memory, by NumPy."""
+def _copy_on_host(external: Any) -> np.ndarray:
+    """A contiguous NumPy copy of a strided array in host memory."""
     if isinstance(external, np.ndarray):
         return np.array(external)
     try:
         return np.from_dlpack(external).copy()
-    except (RuntimeError, BufferError) as error:  # a dtype that NumPy has not
-        _ask_for_compact(error)
+    except (RuntimeError, BufferError) as error:  # a dtype that NumPy lacks
+        _raise_not_compact(error)
 
 
-def _ask_for_compact(error: Exception) -> NoReturn:
+def _raise_not_compact(error: Exception) -> NoReturn:
     raise BufferError(f"from_dlpack: {error} Make the array compact first, as x.contiguous() does") from None
 
 
@@ -136,7 +137,7 @@ def _device(kind: int, number: int) -> Device:
     return found
 
 
-def _narrowed(array: ArrayImpl, copy: bool | None) -> ArrayImpl:
+def _narrow(array: ArrayImpl, copy: bool | None) -> ArrayImpl:
     dtype = array.aval.dtype
     narrow = dtype if enable_x64.value else canonicalize_dtype(dtype)
     if narrow == dtype:

@@ -1,4 +1,4 @@
-"""Programs with effects: in which order they run, and waiting for them."""
+"""Effects of running programs: the order of programs with ordered effects, and the barrier that waits for all."""
 from __future__ import annotations
 
 import atexit
@@ -11,14 +11,14 @@ from jaxlib import _jax
 
 from xlamini.core.api_boundary import edge
 from xlamini.core.config import callback_depth
-from xlamini.runtime.call_failures import MAX_FAILURES, failure_behind
-from xlamini.runtime.collective_callbacks import run_together
+from xlamini.runtime.call_failures import MAX_FAILURES, failure_of
+from xlamini.runtime.collective_callbacks import run_with_collective_callbacks
 
 MAX_PENDING = 64
 
 
 class _Here(threading.local):
-    """The last program with ordered effects that a thread has started."""
+    """The token of a thread's last program with ordered effects."""
 
     last_ordered: Any = None
 
@@ -26,22 +26,23 @@ class _Here(threading.local):
 _here = _Here()
 
 _pending: deque[Any] = deque()
-_late: deque[_jax.JaxRuntimeError] = deque(maxlen=MAX_FAILURES)
+_unreported: deque[_jax.JaxRuntimeError] = deque(maxlen=MAX_FAILURES)
 
 
 def run_with_callbacks(loaded: Any, arrays: Sequence[Any], ordered: bool, several: bool) -> Any:
-    """Run a program that calls Python functions; its results. Ordered ones wait for those that this thread has started.
+    """Run a program with host callbacks; returns its results. An ordered program waits for this thread's last one.
 
-    Inside a callback nothing is waited for: that might be the very program that the callback is part of. XLA runs a
-    program whose inputs are there at once, in this thread. It would take one of its own threads for one that has to
-    wait, of which callbacks that use the library might then find none. A program on several devices is waited for.
+    Inside a callback it does not wait, because it might wait for the program that the callback is part of. The inputs
+    are waited for first: XLA runs a program whose inputs are ready in this thread. For one that has to wait it would
+    block a thread of its pool, and callbacks that use the library might then find none free. A multi-device program
+    runs to its end before this returns.
     """
     if ordered and not callback_depth.value and _here.last_ordered is not None:
         _failure_of(_here.last_ordered)
     for x in arrays:
         x.block_until_ready()
     if several:
-        return run_together(loaded, arrays)
+        return run_with_collective_callbacks(loaded, arrays)
     results = loaded.execute_sharded(arrays, with_tokens=True)
     token = results.consume_token()
     _pending.append(token)
@@ -53,7 +54,7 @@ def run_with_callbacks(loaded: Any, arrays: Sequence[Any], ordered: bool, severa
 
 
 def _failure_of(token: Any) -> _jax.JaxRuntimeError | None:
-    """Wait until a program has ended; its error if it failed."""
+    """Wait until a program has ended; returns its error if it failed."""
     try:
         token.block_until_ready()
     except _jax.JaxRuntimeError as error:
@@ -68,15 +69,15 @@ def _wait_for_oldest() -> None:
         return
     error = _failure_of(token)
     if error is not None:
-        _late.append(error)
+        _unreported.append(error)
 
 
 @edge
 def effects_barrier() -> None:
-    """Wait until all programs that were started have had their effects: printed, called back.
+    """Wait until all running programs have completed their effects, such as prints and callbacks.
 
-    Raises CallbackError for a callback that failed, unless that has been reported before, and RuntimeError inside a
-    callback, where it would wait for itself.
+    Raises CallbackError for a failed callback that has not been reported yet, and RuntimeError inside a callback, which
+    would wait for itself.
 
     >>> xlamini.effects_barrier()
     """
@@ -84,19 +85,19 @@ def effects_barrier() -> None:
         raise RuntimeError("effects_barrier: a callback cannot wait for its own program; call it outside")
     while _pending:
         _wait_for_oldest()
-    errors = [error for error in _taken(_late) if not _is_reported(error)]
+    errors = [error for error in _drain(_unreported) if not _is_reported(error)]
     if errors:
         raise errors[0]
 
 
-def _taken(queue: deque[Any]) -> list[Any]:
+def _drain(queue: deque[Any]) -> list[Any]:
     found = list(queue)
     queue.clear()
     return found
 
 
 def _is_reported(error: BaseException) -> bool:
-    failure = failure_behind(error)
+    failure = failure_of(error)
     return failure is not None and failure.reported
 
 

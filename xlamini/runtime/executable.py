@@ -1,4 +1,4 @@
-"""Compiled programs: from a StableHLO module to something that takes Arrays and returns Arrays."""
+"""Executables: a StableHLO module, compiled and loaded, as a callable from Arrays to Arrays."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import numpy as np
 from jaxlib import _jax
 
 from xlamini.core.avals import ShapedArray
-from xlamini.runtime.collective_callbacks import refuse_within_another
+from xlamini.runtime.collective_callbacks import check_not_nested
 from xlamini.runtime.devices import nvidia
 from xlamini.runtime.devices.ffi_targets import register_kernels
 from xlamini.runtime.devices.platforms import Device
 from xlamini.runtime.effects import run_with_callbacks
-from xlamini.runtime.meshes.named_sharding import shortened
+from xlamini.runtime.meshes.named_sharding import without_trailing_none
 from xlamini.runtime.meshes.program_placement import Place, devices_of, input_shardings, output_shardings
 from xlamini.runtime.program_limit import crowd
-from xlamini.runtime.serial_execution import exchanges_data, run_in_turn
+from xlamini.runtime.serial_execution import exchanges_data, run_alone
 from xlamini.runtime.sharding import DeviceList
 from xlamini.runtime.to_device import ArrayImpl, device_put_value
 from xlamini.runtime.versions import array_result_handler
@@ -36,22 +36,22 @@ def compile_module(
     host_callbacks: Sequence[Callable[..., Any]] = (),
     ordered: bool = False,
 ) -> Executable:
-    """Compile a StableHLO module for a device, or for all devices of a mesh, and load it there.
+    """Compile a StableHLO module for a device, or for the devices of a mesh, and load it there.
 
     Args:
       module: an `ir.Module`, or, without callbacks, its text or bytecode; its `main` takes and returns flat arrays.
-      place: where it runs.
+      place: the device or mesh placement it runs on.
       in_avals: the types that `main` takes, hidden constants first, unused arguments left out.
-      out_avals: the types of the Arrays it returns, with their weak types.
-      donated: which of `main`'s arguments give their memory away, as the module's attributes say.
-      compiler_options: XLA's options by name, such as {"xla_backend_optimization_level": 1}.
-      host_callbacks: the Python functions that the module calls, by their numbers there.
-      ordered: whether it has effects that come after those of the ordered programs run before it.
+      out_avals: the types of the Arrays it returns, including weak types.
+      donated: the indices of `main`'s donated arguments, as in the module's attributes.
+      compiler_options: XLA's compiler options by name, such as {"xla_backend_optimization_level": 1}.
+      host_callbacks: the Python functions that the module calls, by their index in the module.
+      ordered: whether it has ordered effects, so that it runs after earlier ordered programs.
 
     Raises:
-      JaxRuntimeError: XLA cannot compile it, or does not know an option.
+      JaxRuntimeError: XLA cannot compile it, or an option is unknown.
     """
-    called = [list(host_callbacks)] if host_callbacks else []  # with functions, jaxlib takes no text or bytecode
+    called = [list(host_callbacks)] if host_callbacks else []  # with callbacks jaxlib takes no text or bytecode
     devices = devices_of(place)
     loaded = place.client.compile_and_load(
         module, DeviceList(devices), compile_options(devices, compiler_options or {}), *called
@@ -70,9 +70,9 @@ def load_program(
     donated: Iterable[int] = (),
     compiler_options: CompilerOptions | None = None,
 ) -> Executable:
-    """Load what `Executable.serialize` gave, where it was compiled for; the other arguments are `compile_module`'s.
+    """Load the bytes of `Executable.serialize`, on the devices it was compiled for; arguments as `compile_module`.
 
-    The bytes are machine code that is run as it stands: they must come from where nobody else can write.
+    The bytes are machine code that runs unchecked, so they must come from a place that nobody else can write to.
 
     Raises:
       JaxRuntimeError: this jaxlib cannot load it.
@@ -82,7 +82,7 @@ def load_program(
     try:
         loaded = client.deserialize_executable(serialized, DeviceList(devices), options)
     except _jax.JaxRuntimeError:
-        # Kernels are registered when a program that calls one is lowered; this one may call one, and was not.
+        # Kernels are registered when a program that calls one is lowered; a loaded program was lowered elsewhere.
         register_kernels(client.platform)
         loaded = client.deserialize_executable(serialized, DeviceList(devices), options)
     executable = Executable(loaded, place, in_avals, out_avals, frozenset(donated))
@@ -90,13 +90,13 @@ def load_program(
     return executable
 
 
-def is_elsewhere(device: Any) -> bool:
-    """Whether a device is one of a target: to compile for only."""
+def is_compile_only(device: Any) -> bool:
+    """Whether a device is compile-only, that is, belongs to a target."""
     return isinstance(getattr(device, "client", None), _jax.CompileOnlyPyClient)
 
 
 def compile_options(devices: Sequence[Device], overrides: CompilerOptions) -> _jax.CompileOptions:
-    """Options for a program of these devices; TypeError for what are no options of XLA by name."""
+    """The compile options of a program for these devices; TypeError unless `overrides` is a dict by option name."""
     options = _jax.CompileOptions()
     options.num_replicas = 1
     options.num_partitions = len(devices)
@@ -115,24 +115,24 @@ def compile_options(devices: Sequence[Device], overrides: CompilerOptions) -> _j
 
 
 def check_options(options: CompilerOptions) -> None:
-    """TypeError for what are no options of XLA by name."""
+    """Raise TypeError unless the compiler options are a dict by option name."""
     if not isinstance(options, Mapping) or not all(isinstance(name, str) for name in options):
         raise TypeError(f"compiler_options must be a dict of options by name, got {options!r}")
 
 
 class CompiledModule:
-    """A compiled program, loaded or not: what can be read from it.
+    """A compiled program, loaded or not, with its analyses.
 
-    `loaded` is PJRT's object; `in_shardings` and `out_shardings` say where its Arrays lie. `memory_needed` is the bytes
-    of its results and temporary values, or None before somebody asked: for a large program that takes 30 ms. `several`
-    says whether it is for more than one device.
-    `serialized` is what it was loaded from: XLA's CPU client loses the names of its functions when it loads them, and
-    could not serialise it again.
+    `loaded` is PJRT's object; `in_shardings` and `out_shardings` are those of its arguments and results.
+    `memory_needed` is the bytes of its results and temporaries, computed on demand, which takes 30 ms for a large
+    program. `several` says whether it is for more than one device.
+    `serialized` is the bytes it was loaded from: XLA's CPU client loses its functions' names in loading, and cannot
+    serialize it a second time.
     """
 
     __slots__ = (
         "__weakref__",
-        "_in_turn",
+        "_runs_alone",
         "calls_python",
         "donated",
         "in_avals",
@@ -158,7 +158,7 @@ class CompiledModule:
         self.calls_python = self.ordered = False
         devices = devices_of(place)
         self.several = len(devices) > 1
-        self._in_turn = None if self.several and devices[0].platform == "cpu" else False
+        self._runs_alone = None if self.several and devices[0].platform == "cpu" else False
         self.memory_needed: int | None = None
         self.serialized: bytes | None = None
         self.in_avals, self.out_avals = list(in_avals), list(out_avals)
@@ -166,31 +166,31 @@ class CompiledModule:
         self.out_shardings = output_shardings(place, self.out_avals, loaded)
 
     @property
-    def in_turn(self) -> bool:
-        """Whether it may start only when others like it have ended (turns.py)."""
-        if self._in_turn is None:
-            self._in_turn = exchanges_data(self.loaded)
-        return self._in_turn
+    def runs_alone(self) -> bool:
+        """Whether it must run alone: a CPU program with collectives (serial_execution.py)."""
+        if self._runs_alone is None:
+            self._runs_alone = exchanges_data(self.loaded)
+        return self._runs_alone
 
     def cost_analysis(self) -> dict[str, float]:
-        """XLA's estimates: `flops`, `bytes accessed`, …; a loop's body counts once."""
+        """XLA's cost estimates: `flops`, `bytes accessed`, …; a loop's body counts once."""
         return self.loaded.cost_analysis()
 
     def memory_analysis(self) -> _jax.CompiledMemoryStats:
-        """Bytes of arguments, outputs, temporaries and code."""
+        """The memory statistics: bytes of arguments, outputs, temporaries and code."""
         return self.loaded.get_compiled_memory_stats()
 
     def as_text(self) -> str:
-        """The optimised HLO."""
+        """The text of the optimized HLO."""
         return "\n\n".join(module.to_string() for module in self.loaded.hlo_modules())
 
     def serialize(self) -> bytes:
-        """The compiled program as bytes, for the same jaxlib and the same kind of device."""
+        """The compiled program as bytes, which load with this version of jaxlib on this kind of device."""
         return self.loaded.serialize() if self.serialized is None else self.serialized
 
 
 class Executable(CompiledModule):
-    """A compiled program, loaded on its device."""
+    """A compiled program, loaded on its devices."""
 
     __slots__ = ("_handlers",)
 
@@ -208,32 +208,32 @@ class Executable(CompiledModule):
         crowd.add(self)
 
     def place(self, values: Sequence[Any]) -> list[ArrayImpl]:
-        """The values as Arrays of the types that the program takes, where it takes them."""
+        """The arguments as Arrays of the program's input types and shardings."""
         return [
-            x if type(x) is ArrayImpl and x._sharding is sharding else _placed(x, sharding, aval)
+            x if type(x) is ArrayImpl and x._sharding is sharding else _place_argument(x, sharding, aval)
             for x, sharding, aval in zip(values, self.in_shardings, self.in_avals, strict=True)
         ]
 
     def call(self, arrays: Sequence[ArrayImpl], committed: bool = False) -> list[ArrayImpl]:
-        """Run it on Arrays that are in their places; it returns before they have been computed.
+        """Run the program on placed Arrays; it returns before the results have been computed.
 
         PJRT does not compare dtypes: the arrays must be of `in_avals`.
         """
         if self.several:
-            refuse_within_another()
+            check_not_nested()
         if self.calls_python:
             results = run_with_callbacks(self.loaded, arrays, self.ordered, self.several)
-        elif self.in_turn:
-            results = run_in_turn(self.loaded, arrays)
+        elif self.runs_alone:
+            results = run_alone(self.loaded, arrays)
         else:
             results = self.loaded.execute_sharded(arrays)
         return results.consume_with_handlers(self._handlers[committed])
 
 
-def _placed(x: Any, sharding: Any, aval: ShapedArray) -> Any:
-    """An argument where the program takes it; a number or an ndarray as an Array of the type that it takes."""
+def _place_argument(x: Any, sharding: Any, aval: ShapedArray) -> Any:
+    """An argument transferred to the program's input sharding; a number or an ndarray becomes an Array of `aval`."""
     if isinstance(x, ArrayImpl):
-        return x if shortened(x._sharding) == sharding else device_put_value(x, sharding, committed=False)
+        return x if without_trailing_none(x._sharding) == sharding else device_put_value(x, sharding, committed=False)
     if not sharding.is_fully_addressable and not sharding.is_fully_replicated:
         raise ValueError(
             f"an argument of type {aval.str_short()} that each process has for itself cannot be split over devices of "

@@ -1,7 +1,6 @@
-"""Whether the machine's memory can hold what a program makes.
+"""Memory check for CPU programs: a program that cannot fit is refused before it runs.
 
-On a CPU an allocation that fails is found out after the call, and reading such an array aborts the process. So a
-program that cannot fit is refused before it runs.
+On a CPU a failed allocation shows only after the call, and reading the resulting array aborts the process.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from xlamini.runtime.executable import CompiledModule
 
 @functools.cache
 def total_bytes() -> int | None:
-    """The machine's memory with its swap space; None where the system does not tell."""
+    """The machine's memory with its swap space; None if the system does not report it."""
     try:
         with open("/proc/meminfo") as lines:
             kilobytes = {name: int(rest.split()[0]) for name, rest in (line.split(":", 1) for line in lines)}
@@ -26,7 +25,7 @@ def total_bytes() -> int | None:
 
 
 def memory_needed(executable: CompiledModule) -> int:
-    """Bytes of a program's results and temporary values."""
+    """The bytes of a program's results and temporary values."""
     needed = executable.memory_needed
     if needed is None:
         stats = executable.memory_analysis()
@@ -39,9 +38,9 @@ _AMPLE = 8
 
 
 def check_fits_in_memory(executable: CompiledModule, platform: str, name: str, bytes_made: int) -> None:
-    """JaxRuntimeError, as XLA's own, for a CPU program whose results and temporaries exceed all memory.
+    """Raise JaxRuntimeError, as XLA does, for a CPU program whose results and temporaries exceed the memory.
 
-    XLA is asked only where the bytes of all values that the program makes come anywhere near that.
+    XLA's memory analysis runs only if the sum of all the program's values comes near that limit.
     """
     total = total_bytes()
     if platform != "cpu" or total is None or bytes_made * _AMPLE < total:

@@ -1,4 +1,4 @@
-"""Arrays of random keys: a logical array whose elements are a few random words each.
+"""Arrays of random keys: each element is a key of a few uint32 words.
 
 A `PRNGKeyArray` of shape `s` overlays an Array of words of shape `(*s, words)`. Programs compute with the words; a key
 has no arithmetic, only structure: a floor above gives key arrays indexing, reshape and the like, as it does for
@@ -18,14 +18,14 @@ from xlamini.core.pytree.nodes import dispatch_registry
 from xlamini.core.sharding.partition_spec import PartitionSpec
 from xlamini.runtime.array import Array
 from xlamini.runtime.lifetime import check_alive
-from xlamini.runtime.meshes.named_sharding import NamedSharding, split_by
+from xlamini.runtime.meshes.named_sharding import NamedSharding, split_in_type
 from xlamini.runtime.meshes.shards import Shard, addressable_shards, global_shards
 from xlamini.runtime.to_device import ArrayImpl, device_put_value
 from xlamini.runtime.to_host import parts_of, to_numpy
 
 
 class Generator(NamedTuple):
-    """A kind of random generator: its name, a short one for printing, and how many words a key of it has."""
+    """A random generator: its name, its short name for printing, and the number of words of a key."""
 
     name: str
     tag: str
@@ -70,7 +70,7 @@ class PRNGKeyArray:
     def __init__(self, dtype: KeyType, words: ArrayImpl):
         self.words = words
         shape = words.shape[: -len(dtype.physical_shape)]
-        self.aval = ShapedArray(shape, dtype, split=split_by(words._sharding, len(shape)))
+        self.aval = ShapedArray(shape, dtype, split=split_in_type(words._sharding, len(shape)))
 
     shape = property(lambda self: self.aval.shape)
     dtype = property(lambda self: self.aval.dtype)
@@ -78,33 +78,33 @@ class PRNGKeyArray:
     size = property(lambda self: self.aval.size)
     itemsize = property(lambda self: self.aval.dtype.itemsize)
     nbytes = property(lambda self: self.aval.nbytes)
-    sharding = property(lambda self: of_leading(self.words.sharding, self.ndim))
+    sharding = property(lambda self: _leading_sharding(self.words.sharding, self.ndim))
     committed = property(lambda self: self.words.committed)
     device = property(lambda self: self.words.device)
     is_fully_addressable = property(lambda self: self.words.is_fully_addressable)
     is_fully_replicated = property(lambda self: self.words.is_fully_replicated)
 
     def devices(self) -> set[Any]:
-        """The devices that hold a part of it."""
+        """The devices that hold a shard of the array."""
         return self.words.devices()
 
     def addressable_data(self, index: int) -> PRNGKeyArray:
-        """The keys of the `index`-th part that this process can reach."""
+        """The keys of the `index`-th addressable shard."""
         return self._parts()[index]
 
     def _parts(self) -> list[PRNGKeyArray]:
         check_alive(self.words)
-        whole_keys = device_put_value(self.words, self.sharding)  # where the words of one are split
+        whole_keys = device_put_value(self.words, self.sharding)  # in case a key's words are split over devices
         return [PRNGKeyArray(self.dtype, words) for words in parts_of(whole_keys)]
 
     @property
     def addressable_shards(self) -> list[Shard]:
-        """The parts that devices of this process hold, in the sharding's order."""
+        """The shards on this process's devices, in the sharding's order."""
         return addressable_shards(self, self._parts())
 
     @property
     def global_shards(self) -> list[Shard]:
-        """The parts that all its devices hold; `data` of those that belong to other processes is None."""
+        """The shards on all devices; `data` is None for devices of other processes."""
         return global_shards(self, self._parts())
 
     def block_until_ready(self) -> PRNGKeyArray:
@@ -117,7 +117,7 @@ class PRNGKeyArray:
         return self.words.is_ready()
 
     def is_deleted(self) -> bool:
-        """Whether the memory was given away, by `delete()` or by donation."""
+        """Whether the buffer was freed by `delete()` or donated."""
         return self.words.is_deleted()
 
     def delete(self) -> None:
@@ -125,11 +125,11 @@ class PRNGKeyArray:
         self.words.delete()
 
     def copy_to_host_async(self) -> None:
-        """Begin to bring the words to the host, without waiting."""
+        """Start a copy of the words to the host, without waiting."""
         self.words.copy_to_host_async()
 
     def copy(self) -> PRNGKeyArray:
-        """The same keys in memory of their own."""
+        """A copy of the keys in new memory."""
         return self.__copy__()
 
     def __copy__(self) -> PRNGKeyArray:
@@ -139,9 +139,9 @@ class PRNGKeyArray:
         return self.__copy__()
 
     def put_words(self, where: Any, committed: bool | None) -> PRNGKeyArray:
-        """The same keys on a device, as `device_put_value` asks for."""
+        """The keys on a device; the hook of `device_put_value`."""
         if isinstance(where, NamedSharding):
-            where.shard_shape(self.shape)  # a key's words stay together
+            where.shard_shape(self.shape)  # raises if the spec splits a key's words
         return PRNGKeyArray(self.dtype, device_put_value(self.words, where, committed=committed))
 
     def __len__(self) -> int:
@@ -150,7 +150,7 @@ class PRNGKeyArray:
         return self.shape[0]
 
     def __reduce__(self) -> tuple:
-        return _rebuilt, (self.dtype, to_numpy(self.words))
+        return _rebuild, (self.dtype, to_numpy(self.words))
 
     def __hash__(self) -> int:
         raise TypeError("unhashable type: 'PRNGKeyArray'; use random.key_data(key).tobytes() as the key")
@@ -165,24 +165,24 @@ class PRNGKeyArray:
         return f"Array({self.shape}, dtype={self.dtype.name}) overlaying:\n{self.words}"
 
 
-def _rebuilt(dtype: KeyType, words: np.ndarray) -> PRNGKeyArray:
+def _rebuild(dtype: KeyType, words: np.ndarray) -> PRNGKeyArray:
     return PRNGKeyArray(dtype, device_put_value(words))
 
 
-def of_leading(sharding: Any, ndim: int) -> Any:
-    """The sharding of an array's leading dimensions, of which the others are not split."""
+def _leading_sharding(sharding: Any, ndim: int) -> Any:
+    """The sharding of an array's leading dimensions, without its last, unsplit ones."""
     if isinstance(sharding, NamedSharding) and len(sharding.spec) > ndim:
         return sharding.update(spec=PartitionSpec(*sharding.spec[:ndim]))
     return sharding
 
 
-def overlaid(x: Any) -> Any:
-    """The words beneath a key array; any other value as it is."""
+def key_words(x: Any) -> Any:
+    """The words of a key array; any other value unchanged."""
     return x.words if type(x) is PRNGKeyArray else x
 
 
-def overlay(x: ArrayImpl, aval: ShapedArray) -> Any:
-    """What programs return for an output of this type: the array itself, or the keys whose words it holds."""
+def as_keys(x: ArrayImpl, aval: ShapedArray) -> Any:
+    """An output of this type as the user sees it: the array itself, or the key array over its words."""
     return PRNGKeyArray(aval.dtype, x) if isinstance(aval.dtype, KeyType) else x
 
 

@@ -1,4 +1,4 @@
-"""Arrays whose memory was given away, by `delete()` or by donation: noticing and saying so."""
+"""Deleted and donated arrays: detection, and the errors for their use."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from xlamini.core.errors import DeletedArrayError
 
 
 def check_alive(x: _jax.ArrayImpl) -> None:
-    """Raise DeletedArrayError if the array's memory was given away."""
+    """Raise DeletedArrayError if the array was deleted or donated."""
     if x.is_deleted():
         raise deleted_error(x)
 
 
 def deleted_error(x: Any, name: str = "") -> DeletedArrayError:
-    """The error that says that `x`, which the user knows as `name`, has no memory any more."""
+    """The error for a use of the deleted array `x`, which is `name` in the user's call."""
     what = f"{name}, an array {describe(x)}," if name else f"the array {describe(x)}"
     return DeletedArrayError(
         f"{what} was deleted or donated, and its memory holds something else by now; use what the "
@@ -26,19 +26,19 @@ def deleted_error(x: Any, name: str = "") -> DeletedArrayError:
 
 
 def release(donated: Iterable[Any]) -> None:
-    """Mark arrays whose memory a call has taken as deleted, so that C++ dispatch sees it before PJRT does."""
+    """Mark donated arrays as deleted, so that C++ dispatch detects their use before PJRT does."""
     for x in donated:
         if (type(x) is _jax.ArrayImpl or hasattr(x, "is_deleted")) and x.is_deleted():
             x.delete()
 
 
 def describe(x: Any) -> str:
-    """The array's type as errors print it: `float32[3]`."""
+    """The type of an array in error messages: `float32[3]`."""
     return x.aval.str_short(short_dtypes=False)
 
 
 def explain_failure(error: Exception, named_inputs: Iterable[tuple[str, Any]]) -> Exception | None:
-    """The typed error behind one that C++ raised for a call with these inputs, or None."""
+    """The DeletedArrayError that explains C++'s error for a call with these inputs; None if there is another cause."""
     raised_by_runtime = isinstance(error, _jax.JaxRuntimeError | DeletedArrayError)
     if not raised_by_runtime and "INVALID_ARGUMENT" not in str(error):
         return None
@@ -46,11 +46,11 @@ def explain_failure(error: Exception, named_inputs: Iterable[tuple[str, Any]]) -
     for name, x in inputs:
         if _is_array(x) and x.is_deleted():
             return deleted_error(x, name)
-    return _given_twice(inputs) if "donate" in str(error) else None
+    return _donated_twice(inputs) if "donate" in str(error) else None
 
 
-def _given_twice(inputs: Sequence[tuple[str, Any]]) -> DeletedArrayError:
-    """The error for a call that donates an array which it gets a second time."""
+def _donated_twice(inputs: Sequence[tuple[str, Any]]) -> DeletedArrayError:
+    """The error for a call that donates an array which it also takes as another input."""
     first: dict[int, str] = {}
     which = "two inputs share one array's memory"
     for name, x in inputs:

@@ -1,4 +1,4 @@
-"""Modules that stand in jax's place while C++ looks for something of jax's there."""
+"""Placeholder modules named as modules of jax, for C++ code that imports attributes from jax."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 def placeholders(members: Mapping[str, Mapping[str, Any]]) -> dict[str, types.ModuleType]:
-    """Modules with these members, by their names such as `jax._src.x`, and the packages that they are in."""
+    """Modules with these members, by names such as `jax._src.x`, and their parent packages."""
     made: dict[str, types.ModuleType] = {}
     for name, inside in members.items():
         _module(name, made).__dict__.update(inside)
@@ -17,7 +17,7 @@ def placeholders(members: Mapping[str, Mapping[str, Any]]) -> dict[str, types.Mo
 
 
 def _module(name: str, made: dict[str, types.ModuleType]) -> types.ModuleType:
-    """The module of some name, made where there is none yet, as an attribute of its package."""
+    """The module of a name, made on first use, and set as an attribute of its package."""
     if name not in made:
         made[name] = types.ModuleType(name)
         package, _, last = name.rpartition(".")
@@ -28,10 +28,10 @@ def _module(name: str, made: dict[str, types.ModuleType]) -> types.ModuleType:
     return made[name]
 
 
-def call_among(modules: Mapping[str, types.ModuleType], function: Callable[..., Any], *args: Any) -> Any:
-    """`function(*args)` while these modules can be imported, in the place of others of the same names.
+def call_with_modules(modules: Mapping[str, types.ModuleType], function: Callable[..., Any], *args: Any) -> Any:
+    """Call `function(*args)` while these modules are in `sys.modules`, in place of others of the same names.
 
-    Several threads may do so at once: what another has put there is not kept.
+    Several threads may do so at once: another thread's placeholders are not restored as originals.
     """
     hidden = {name: sys.modules[name] for name, own in modules.items() if sys.modules.get(name, own) is not own}
     sys.modules.update(modules)

@@ -1,8 +1,8 @@
-"""How many programs a process may hold.
+"""A limit on the programs that a process holds.
 
-A program compiled for the CPU lies in three memory maps of its own, of which Linux gives a process 65,530; when they
-are spent, the compiler kills it. So after every few thousand programs the caches let go of those they made for single
-operations, which are quickly made again; the programs of a user's own functions stay.
+A program compiled for the CPU takes three memory maps, of which Linux allows a process 65,530; when they run out, the
+compiler aborts. So after every few thousand programs the caches drop the programs of single operations, which are cheap
+to compile again; the programs of the user's functions stay.
 """
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from collections.abc import Callable
 from typing import Any
 
 ROOM = 2048
-"""So many programs may be made before the caches are asked again; they lie in about 6,000 maps and 400 MB."""
+"""The number of new programs between two evictions; they take about 6,000 memory maps and 400 MB."""
 
 
 class Crowd:
-    """The programs that are loaded, and what is done when there are many."""
+    """The loaded programs of the process, and the eviction hook `forget` for when there are too many."""
 
     def __init__(self, room: int = ROOM):
         self.loaded: weakref.WeakSet[Any] = weakref.WeakSet()
@@ -23,7 +23,7 @@ class Crowd:
         self.forget: Callable[[], None] = lambda: None
 
     def add(self, program: Any) -> None:
-        """Count a program for as long as it lives; let others go if it is one too many."""
+        """Register a program, weakly; call the eviction hook first if the limit is reached."""
         if len(self.loaded) >= self.limit:
             self.forget()
             self.limit = len(self.loaded) + self.room

@@ -1,9 +1,8 @@
-"""Programs whose devices exchange data while they run on a CPU: one at a time.
+"""Serial execution of CPU programs with collectives: one program at a time.
 
-A collective blocks a thread of XLA's pool for each device, until all devices have come to it. With two such programs on
-their way, the devices of both could take all threads between them and wait for ever for those that found none. More
-threads make that rarer, and every call slower. So a program waits here, before it starts, until the one before it has
-ended.
+A collective blocks a thread of XLA's pool for each device until all devices have reached it. If two such programs run
+at once, their devices may occupy all threads and wait for ever for devices that found none. A larger pool makes the
+deadlock rarer, and every call slower. So a program waits here, before it starts, until the previous one has ended.
 """
 from __future__ import annotations
 
@@ -19,32 +18,32 @@ _COLLECTIVES = (b"all-reduce", b"all-gather", b"all-to-all", b"collective-", b"r
 _lock = threading.Lock()
 
 
-class _Before:
-    """The token of the last program that started, which is ready when that has ended."""
+class _Previous:
+    """The token of the last program started; it is ready when that program has ended."""
 
     token: Any = None
 
 
 @contextmanager
-def turn() -> Iterator[None]:
-    """The block runs when no such program does; it leaves none running, but for the one of `_Before.token`."""
+def exclusive() -> Iterator[None]:
+    """A context manager: the block runs while no such program does; it may leave one running, as `_Previous.token`."""
     with _lock:
-        if _Before.token is not None:
-            with suppress(_jax.JaxRuntimeError):  # which whoever reads its results is told
-                _Before.token.block_until_ready()
-            _Before.token = None
+        if _Previous.token is not None:
+            with suppress(_jax.JaxRuntimeError):  # raised to whoever reads its results
+                _Previous.token.block_until_ready()
+            _Previous.token = None
         yield
 
 
-def run_in_turn(loaded: Any, arrays: Sequence[Any]) -> Any:
-    """Start a program, when the one before it has ended."""
-    with turn():
+def run_alone(loaded: Any, arrays: Sequence[Any]) -> Any:
+    """Start a program after the previous one has ended."""
+    with exclusive():
         results = loaded.execute_sharded(arrays, with_tokens=True)
-        _Before.token = results.consume_token()
+        _Previous.token = results.consume_token()
     return results
 
 
 def exchanges_data(loaded: Any) -> bool:
-    """Whether there are collectives in a compiled program."""
+    """Whether a compiled program contains collectives."""
     modules = [m.as_serialized_hlo_module_proto() for m in loaded.hlo_modules()]
     return any(word in module for module in modules for word in _COLLECTIVES)

@@ -1,7 +1,7 @@
-"""Shardings: which device holds which part of an array.
+"""Shardings: the assignment of an array's shards to devices.
 
-The classes are jaxlib's, because its C++ dispatch path reads and compares them. What it does not
-need but users do is set on them here, and for arrays split over a mesh in named_sharding.py.
+The classes are jaxlib's, because C++ dispatch reads and compares them. The methods that users need are set on them
+here, and for arrays over a mesh in named_sharding.py.
 """
 
 from __future__ import annotations
@@ -22,32 +22,32 @@ Index = tuple[slice, ...]
 
 @functools.cache
 def on_device(device: Device) -> SingleDeviceSharding:
-    """The sharding of an array that lies whole on one device; one object per device."""
+    """The sharding of an array on one device; one cached object per device."""
     return SingleDeviceSharding(device)
 
 
 def make_single_device_sharding(device: Device, *, memory_kind: str | None = None) -> SingleDeviceSharding:
-    """The sharding of an array that lies whole on one device, in one of its memories.
+    """The sharding of an array on one device, in one of its memories.
 
     >>> make_single_device_sharding(xlamini.devices()[0])
     SingleDeviceSharding(device=CpuDevice(id=0), memory_kind=device)
     """
     if not isinstance(device, Device):
         raise TypeError(f"make_single_device_sharding: device must be a device, got {device!r}; as devices()[0]")
-    found = on_device(device)
-    return found if memory_kind in (None, found.memory_kind) else found.with_memory_kind(memory_kind)
+    sharding = on_device(device)
+    return sharding if memory_kind in (None, sharding.memory_kind) else sharding.with_memory_kind(memory_kind)
 
 
 def default_sharding() -> SingleDeviceSharding:
-    """The sharding of an array of which nobody said where it goes."""
+    """The sharding of a new, uncommitted array."""
     return on_device(default_device())
 
 
 def as_sharding(where: Any) -> Any:
-    """A sharding from a sharding or a device; the one object where there is one."""
+    """A sharding from a sharding or a device; the cached object for a single device."""
     if isinstance(where, SingleDeviceSharding):
-        known = on_device(where._device)
-        return known if where == known else where
+        cached = on_device(where._device)
+        return cached if where == cached else where
     if isinstance(where, Sharding):
         return where
     if isinstance(where, _jax.Device):
@@ -59,34 +59,34 @@ def as_sharding(where: Any) -> Any:
 
 
 def _device_set(self: Sharding) -> set[Device]:
-    """The devices that hold a part of the array."""
+    """The devices that hold a shard."""
     return set(self._internal_device_list)
 
 
 def _addressable_devices(self: Sharding) -> set[Device]:
-    """Those of its devices that belong to this process."""
+    """The sharding's devices that belong to this process."""
     return set(self._internal_device_list.addressable_device_list)
 
 
 def _is_fully_addressable(self: Sharding) -> bool:
-    """Whether all its devices belong to this process."""
+    """Whether all devices of the sharding belong to this process."""
     return self._internal_device_list.is_fully_addressable
 
 
 def _is_equivalent_to(self: Sharding, other: Sharding, ndim: int) -> bool:
-    """Whether both put the same parts of an array of `ndim` dimensions on the same devices."""
+    """Whether two shardings put equal shards of an array of rank `ndim` on the same devices."""
     return self == other
 
 
 def _shard_shape(self: SingleDeviceSharding, global_shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape of the part that one device holds."""
+    """The shape of a shard."""
     return tuple(global_shape)
 
 
 def _devices_indices_map(
     self: SingleDeviceSharding, global_shape: tuple[int, ...]
 ) -> dict[Device, Index]:
-    """For each device, the part of the array that it holds."""
+    """The index of each device's shard."""
     return {self._device: (slice(None),) * len(global_shape)}
 
 
@@ -99,7 +99,7 @@ def _describe(self: SingleDeviceSharding) -> str:
     return f"SingleDeviceSharding(device={self._device!r}, memory_kind={self._memory_kind})"
 
 
-def _same(self: SingleDeviceSharding, other: object) -> bool:
+def _equals(self: SingleDeviceSharding, other: object) -> bool:
     if not isinstance(other, SingleDeviceSharding):
         return NotImplemented
     return self._device == other._device and self._memory_kind == other._memory_kind
@@ -110,11 +110,11 @@ def _hash(self: SingleDeviceSharding) -> int:
 
 
 def _with_memory_kind(self: SingleDeviceSharding, kind: str) -> SingleDeviceSharding:
-    """The same device, another of its memories."""
+    """The sharding on the same device in another memory kind."""
     return SingleDeviceSharding(self._device, memory_kind=kind)
 
 
-def _rebuilt(device: Device, memory_kind: str) -> SingleDeviceSharding:
+def _rebuild(device: Device, memory_kind: str) -> SingleDeviceSharding:
     return make_single_device_sharding(device, memory_kind=memory_kind)
 
 
@@ -136,9 +136,9 @@ _SINGLE: dict[str, Any] = {
     "with_memory_kind": _with_memory_kind,
     "_to_xla_hlo_sharding": _to_xla_hlo_sharding,
     "__repr__": _describe,
-    "__eq__": _same,
+    "__eq__": _equals,
     "__hash__": _hash,
-    "__reduce__": lambda self: (_rebuilt, (self._device, self.memory_kind)),
+    "__reduce__": lambda self: (_rebuild, (self._device, self.memory_kind)),
 }
 
 for _name, _member in _SHARED.items():

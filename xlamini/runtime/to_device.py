@@ -1,4 +1,4 @@
-"""Onto a device: Python and NumPy values and Arrays become Arrays there.
+"""Transfer to devices: Python and NumPy values and Arrays become Arrays there.
 
 A NumPy array is copied, so that changing it afterwards does not change the Array. 64-bit values are
 narrowed while x64 is off. A Python number makes a weakly typed Array.
@@ -17,7 +17,7 @@ from xlamini.core.dtypes import check_fits, dtype_of, python_scalar_dtypes
 from xlamini.core.errors import DeviceNotHereError
 from xlamini.core.memo import memoised
 from xlamini.runtime.lifetime import check_alive
-from xlamini.runtime.meshes.named_sharding import split_by
+from xlamini.runtime.meshes.named_sharding import split_in_type
 from xlamini.runtime.sharding import Sharding, SingleDeviceSharding, as_sharding, default_sharding
 from xlamini.runtime.to_host import parts_of, to_numpy
 
@@ -27,7 +27,7 @@ _NUMPY = (np.ndarray, np.generic)
 _NUMBERS = (bool, int, float, complex)
 _COPY = _jax.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
 _ALIGNMENT = 64
-"""Bytes; XLA's CPU client shares no memory that begins elsewhere."""
+"""Alignment in bytes of host memory that XLA's CPU client uses without a copy."""
 
 
 def device_put_value(
@@ -43,8 +43,8 @@ def device_put_value(
       x: an Array, an ndarray, or a NumPy or Python scalar.
       where: a device or a sharding. None leaves an Array where it is; other values go to the
         default device.
-      committed: whether the Array is bound to its place; by default, if `where` is given.
-      aval: the type of the result, if it shall not follow from `x`.
+      committed: whether the Array is committed to its devices; by default, if `where` is given.
+      aval: the type of the result; by default it follows from `x`.
 
     Raises:
       TypeError: an Array cannot hold `x`.
@@ -68,7 +68,7 @@ def device_put_value(
 
 def _put(aval: ShapedArray, sharding: Any, *how: Any) -> ArrayImpl:
     if aval.split is not None or not isinstance(sharding, SingleDeviceSharding):
-        aval = aval.divided(split_by(sharding, aval.ndim))
+        aval = aval.divided(split_in_type(sharding, aval.ndim))
     try:
         return _jax.batched_device_put(aval, sharding, *how)
     except _jax.JaxRuntimeError as error:
@@ -84,7 +84,7 @@ def _put_ndarray(
     x: np.ndarray, sharding: Sharding, committed: bool, aval: ShapedArray | None
 ) -> ArrayImpl:
     if aval is None:
-        aval = ShapedArray(x.shape, _held_as(x.dtype))
+        aval = ShapedArray(x.shape, _array_dtype(x.dtype))
     if not isinstance(sharding, SingleDeviceSharding):
         return _put_parts(x, sharding, committed, aval)
     if x.dtype is not aval.dtype:
@@ -94,9 +94,9 @@ def _put_ndarray(
 
 
 def _put_parts(x: np.ndarray, sharding: Any, committed: bool, aval: ShapedArray) -> ArrayImpl:
-    """Its part to each device; on a CPU, those that hold the same part share the memory of one copy.
+    """Put a shard on each device; on a CPU, devices with equal shards share the memory of one copy.
 
-    The copy is made here: jaxlib fails to make one where some devices, but not all, hold the same part.
+    The copy is made here, because jaxlib fails to make one if some devices, but not all, hold equal shards.
     """
     wanted = sharding.addressable_devices_indices_map(aval.shape)
     different = {str(index): index for index in wanted.values()}
@@ -106,7 +106,7 @@ def _put_parts(x: np.ndarray, sharding: Any, committed: bool, aval: ShapedArray)
 
 
 def _aligned_copy(x: np.ndarray, dtype: Any) -> np.ndarray:
-    """A copy of some dtype where XLA can read it in place: it copies what begins elsewhere, for each device anew."""
+    """A copy, cast to a dtype, in aligned memory: XLA would copy unaligned memory again for each device."""
     held = np.empty(x.size * dtype.itemsize + _ALIGNMENT, np.uint8)
     start = -held.ctypes.data % _ALIGNMENT
     copy = held[start : start + x.size * dtype.itemsize].view(dtype).reshape(x.shape)
@@ -138,8 +138,8 @@ def _number(x: Any) -> np.ndarray:
     )
 
 
-def _held_as(dtype: np.dtype) -> np.dtype:
-    """The dtype of the Array for an ndarray's; TypeError for one that no Array can have."""
+def _array_dtype(dtype: np.dtype) -> np.dtype:
+    """The dtype of the Array made from an ndarray of a dtype; TypeError if no Array can have it."""
     return _narrow_and_native(dtype)[enable_x64.value]
 
 
@@ -169,9 +169,9 @@ def _put_array(
 
 @memoised("sharding: parts to move", 4096)
 def parts_to_move(source: Sharding, target: Sharding, shape: tuple[int, ...]) -> list[int] | None:
-    """For each device of `target` which part of an array in `source` it needs: its own, if it has it.
+    """The shard of `source` to move to each device of `target`: the device's own shard if it already has it.
 
-    None if it needs other parts than those that devices of this process hold.
+    None if `target` needs other shards than those on this process's devices.
     """
     held: dict[str, dict[Any, int]] = {}
     for number, (device, index) in enumerate(source.addressable_devices_indices_map(shape).items()):
@@ -182,13 +182,13 @@ def parts_to_move(source: Sharding, target: Sharding, shape: tuple[int, ...]) ->
     return [holders.get(d, min(holders.values())) for d, holders in wanted if holders]
 
 
-def assembled(aval: ShapedArray, sharding: Any, parts: list[ArrayImpl]) -> ArrayImpl:
-    """The Array of these parts, which lie on the devices of this process that the sharding has, in its order."""
-    return ArrayImpl(aval.divided(split_by(sharding, aval.ndim)), sharding, parts, True, True)
+def assemble_array(aval: ShapedArray, sharding: Any, parts: list[ArrayImpl]) -> ArrayImpl:
+    """Assemble an Array of shards, given in the order of the sharding's addressable devices."""
+    return ArrayImpl(aval.divided(split_in_type(sharding, aval.ndim)), sharding, parts, True, True)
 
 
 def copy_of(x: ArrayImpl) -> ArrayImpl:
-    """An Array of its own with the value of `x`, in the same place."""
+    """A copy of `x` in new memory on the same devices."""
     check_alive(x)
     devices = list(x._sharding._internal_device_list.addressable_device_list)
     return _put(x.aval, x._sharding, parts_of(x), devices, x._committed, True)

@@ -1,7 +1,7 @@
-"""From an Array to the host.
+"""Transfer to the host.
 
-`to_numpy` is the one way out. On a CPU it is a view of the device's memory, safe because a buffer with a view alive is
-copied, not overwritten, when it is donated. An array on several devices is put together from its parts.
+All reads use `to_numpy`. On a CPU it is a view of the device's memory, which is safe because a buffer with a live view
+is copied, not overwritten, when it is donated. An array on several devices is assembled from its shards.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from jaxlib import _jax
 
 from xlamini.core.avals import ShapedArray
 from xlamini.runtime.lifetime import deleted_error, describe
-from xlamini.runtime.placeholders import call_among, placeholders
+from xlamini.runtime.placeholders import call_with_modules, placeholders
 from xlamini.runtime.sharding import make_single_device_sharding
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def to_numpy(x: Array) -> np.ndarray:
     value = x._npy_value
     if value is None:
         is_whole = len(x._sharding._internal_device_list) == 1
-        value, copied = without_jax(_fetch, x) if is_whole else (_put_together(x), True)
+        value, copied = without_jax(_fetch, x) if is_whole else (_assemble(x), True)
         value.flags.writeable = False
         if copied:
             x._npy_value = value
@@ -41,22 +41,22 @@ _fetch = _jax.ArrayImpl._single_device_array_to_np_array_did_copy
 _arrays_of: Any = operator.attrgetter("_arrays")
 
 
-def parts_held(x: Array) -> list[Any]:
-    """What the devices of this process hold of an array, as PJRT has it."""
+def buffers_of(x: Array) -> list[Any]:
+    """The PJRT buffers of an array's addressable shards."""
     return without_jax(_arrays_of, x)
 
 
 def parts_of(x: Array) -> list[Any]:
-    """What each device of this process holds of an array, as an array on that device."""
+    """The addressable shards of an array, each as an array on its device."""
     sharding = x._sharding
     aval = ShapedArray(sharding.shard_shape(x.aval.shape), x.aval.dtype, x.aval.weak_type)
-    pairs = zip(sharding._internal_device_list.addressable_device_list, parts_held(x), strict=True)
+    pairs = zip(sharding._internal_device_list.addressable_device_list, buffers_of(x), strict=True)
     places = [(make_single_device_sharding(d, memory_kind=sharding.memory_kind), held) for d, held in pairs]
     return [_jax.ArrayImpl(aval, place, [held], True, True) for place, held in places]
 
 
-def _put_together(x: Array) -> np.ndarray:
-    """The value from the parts that devices hold, each read once."""
+def _assemble(x: Array) -> np.ndarray:
+    """The value assembled from the shards, each distinct shard read once."""
     sharding = x._sharding
     if sharding.is_fully_replicated:
         return to_numpy(parts_of(x)[0])
@@ -76,14 +76,14 @@ def _put_together(x: Array) -> np.ndarray:
 
 
 def without_jax(method: Callable[[Array], Any], x: Array) -> Any:
-    """`method(x)` for a method of C++ that brings the value to the host and asks modules of jax for a sharding.
+    """Call a C++ `method(x)` that transfers a value to the host and imports a sharding class from modules of jax.
 
-    Where jax is installed that would load it, and it would overwrite our methods; where it is not, the failing
-    import costs 40 us. Placeholders that answer stand in jax's place meanwhile.
+    If jax is installed, that would load it, and jax would overwrite xlamini's methods; if not, the failing import costs
+    40 us. Placeholder modules answer instead.
     """
     if "jax" in sys.modules:
         return method(x)
-    return call_among(_PLACEHOLDERS, method, x)
+    return call_with_modules(_PLACEHOLDERS, method, x)
 
 
 _PLACEHOLDERS = placeholders(

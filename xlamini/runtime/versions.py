@@ -1,6 +1,6 @@
-"""Everything that differs between the versions of jaxlib that xlamini runs on.
+"""Differences between the supported versions of jaxlib.
 
-The rest of the library calls these functions and never asks for a version.
+The rest of the library calls these functions and never checks a version.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ LOWEST, BEYOND = (0, 10, 2), (0, 13)
 
 
 def check_jaxlib(version: str = jaxlib.version.__version__) -> None:
-    """Raise ImportError unless jaxlib's version is one of those that xlamini is tested with."""
+    """Raise ImportError unless jaxlib's version is supported."""
     found = tuple(int(part) for part in version.split(".") if part.isdigit())
     if not LOWEST <= found < BEYOND:
         raise ImportError(
@@ -26,7 +26,7 @@ def check_jaxlib(version: str = jaxlib.version.__version__) -> None:
 
 
 def array_result_handler(aval: Any, sharding: Any, committed: bool) -> _jax.ResultHandler:
-    """What makes an Array of one output of an executable."""
+    """The handler that makes an Array of one output of an executable."""
     return _result_handler(aval, sharding, committed)
 
 
@@ -48,14 +48,14 @@ def dlpack_capsule(x: Any, stream: Any, max_version: tuple[int, int] | None, cop
 
 _takes_max_version = "max_version" in (_jax.buffer_to_dlpack_managed_tensor.__doc__ or "")
 
-# What others are asked for: capsules with a version say that memory is read-only, which older ones cannot.
+# The DLPack version requested from other libraries: only versioned capsules can mark memory as read-only.
 DLPACK_VERSION: tuple[int, int] | None = (1, 0) if _takes_max_version else None
 
-# What a call that fails on the fast path raises: ValueError in jaxlib 0.10, later JaxRuntimeError.
+# The exception types of a failed call on the fast path: ValueError in jaxlib 0.10, later JaxRuntimeError.
 DISPATCH_ERRORS: tuple[type[Exception], ...] = (_jax.JaxRuntimeError, ValueError)
 
 
-_TOGETHER = (
+_JAX_AND_XLAMINI = (
     "jax and xlamini are in one process. Both set their own methods on jaxlib's array class, so "
     "whichever was imported last breaks the other. Compare them in separate processes."
 )
@@ -64,15 +64,15 @@ _TOGETHER = (
 def warn_of_jax() -> None:
     """Warn if `jax` has been imported, and as soon as it is imported later."""
     if "jax" in sys.modules:
-        warnings.warn(_TOGETHER, RuntimeWarning, stacklevel=3)
+        warnings.warn(_JAX_AND_XLAMINI, RuntimeWarning, stacklevel=3)
     elif not any(isinstance(finder, _JaxWatch) for finder in sys.meta_path):
         sys.meta_path.insert(0, _JaxWatch())
 
 
 class _JaxWatch:
-    """A finder of modules that finds nothing, but sees `import jax` pass by."""
+    """An import hook that finds no modules, but detects `import jax`."""
 
     def find_spec(self, fullname: str, path: Any, target: Any = None) -> None:
         if fullname == "jax":
             sys.meta_path.remove(self)
-            warnings.warn(_TOGETHER, RuntimeWarning, stacklevel=2)
+            warnings.warn(_JAX_AND_XLAMINI, RuntimeWarning, stacklevel=2)

@@ -1,5 +1,5 @@
-"""Outlining: equations that a program repeats, layer by layer, become one function with several calls.
+"""Outlining: repeated equations, such as the layers of an unrolled model, become one function with several calls.
 
-`repeats.py` finds repeating stretches, `blocks.py` cuts them where little is in flight and compares the pieces,
-`boundary.py` chooses what a call is given and what it computes again, and `outline.py` writes the program anew.
+`repeats.py` finds periodic runs of equations, `blocks.py` cuts them into blocks where few bytes are live and compares
+the blocks, `boundary.py` chooses the parameters and the recomputed values, and `outline.py` rewrites the program.
 """

@@ -1,7 +1,7 @@
-"""Blocks: stretches of equations that compute the same thing with different variables.
+"""Blocks: sequences of equations that are equal up to renaming of variables.
 
-A repeating stretch is cut where the fewest bytes are in flight that the next few equations read: between two layers,
-not within one. Blocks of the same operations, wired alike, are a family.
+A periodic run is cut where the fewest bytes are live that the next period reads: between two layers, not within one.
+Blocks with equal operations and equal wiring form a family.
 """
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MIN_COUNT = 3
 
 
 class Family(NamedTuple):
-    """Blocks of `length` equations that begin at `starts`; `members[j][i]` is equation i of block j."""
+    """A family: equal blocks of `length` equations at `starts`; `members[j][i]` is equation i of block j."""
 
     starts: Sequence[int]
     length: int
@@ -28,30 +28,30 @@ class Family(NamedTuple):
 
 
 def find_families(jaxpr: Jaxpr, symbols: Sequence[int]) -> list[Family]:
-    """The families of at least MIN_COUNT blocks, none of which overlap."""
+    """The families of at least MIN_COUNT blocks; no two blocks overlap."""
     runs = find_runs(symbols, MIN_EQUATIONS, MIN_COUNT)
-    lives = _lives(jaxpr) if runs else None
-    alike: dict[Any, list[int]] = defaultdict(list)
+    live_ranges = _live_ranges(jaxpr) if runs else None
+    groups: dict[Any, list[int]] = defaultdict(list)
     for run in runs:
-        for start in _starts(run, _in_flight(lives, run.period)):
+        for start in _starts(run, _live_bytes(live_ranges, run.period)):
             block = jaxpr.eqns[start : start + run.period]
-            alike[tuple(symbols[start : start + run.period]), wiring(block)].append(start)
+            groups[tuple(symbols[start : start + run.period]), wiring(block)].append(start)
     return [
         Family(starts, len(names), [jaxpr.eqns[s : s + len(names)] for s in starts])
-        for (names, _), starts in alike.items()
+        for (names, _), starts in groups.items()
         if len(starts) >= MIN_COUNT
     ]
 
 
 def symbols_of(eqns: Sequence[Equation]) -> list[int]:
-    """A number for each equation, equal where primitive, params, literals and types are."""
+    """A number for each equation; equations with equal primitive, params, literals and types have equal numbers."""
     numbers: dict[Any, int] = {}
     return [numbers.setdefault(_symbol(eqn, i), len(numbers)) for i, eqn in enumerate(eqns)]
 
 
 def _symbol(eqn: Equation, unique: int) -> Any:
     if eqn.effects:
-        return unique  # what is seen from outside stays as and where it is written
+        return unique  # an effect must not be moved or merged
     numbers = tuple([None if type(a) is Var else _number(a) for a in eqn.invars])
     if eqn.kind is not None and eqn.kind.shared:
         return eqn.kind, numbers
@@ -60,12 +60,12 @@ def _symbol(eqn: Equation, unique: int) -> Any:
 
 
 def _number(literal: Any) -> tuple[Any, ...]:
-    # By its text: nan is not equal to itself, and -0.0 equals 0.0.
+    # Compared by text, because nan is not equal to itself, and -0.0 equals 0.0.
     return repr(literal.val), literal.aval
 
 
 def wiring(block: Sequence[Equation]) -> tuple[tuple[tuple[int, int] | None, ...], ...]:
-    """For each operand of each equation which output of which equation of the block it is; None for all others."""
+    """For each operand of each equation its producer in the block, (equation, output); None if it is from outside."""
     places: dict[Atom, tuple[int, int]] = {}
     rows = []
     for i, eqn in enumerate(block):
@@ -75,8 +75,8 @@ def wiring(block: Sequence[Equation]) -> tuple[tuple[tuple[int, int] | None, ...
     return tuple(rows)
 
 
-def _lives(jaxpr: Jaxpr) -> np.ndarray:
-    """Rows of (equation that makes it, last equation that reads it, bytes), one for each variable that is read."""
+def _live_ranges(jaxpr: Jaxpr) -> np.ndarray:
+    """The live range of each variable: rows of (defining equation, last equation that reads it, bytes)."""
     made: dict[Var, list[int]] = {}
     for i, eqn in enumerate(jaxpr.eqns):
         for a in eqn.invars:
@@ -87,22 +87,22 @@ def _lives(jaxpr: Jaxpr) -> np.ndarray:
     return np.array(list(made.values()))
 
 
-def _in_flight(lives: Any, period: int) -> np.ndarray:
-    """Before each equation, the bytes of variables made before and read after it, all within one period.
+def _live_bytes(live_ranges: Any, period: int) -> np.ndarray:
+    """The live bytes before each equation, of variables whose live range is at most one period.
 
-    What lives longer, as residuals do that wait for the backward pass, crosses every cut.
+    Longer live ranges, as of residuals for the backward pass, cross every cut, so they are left out.
     """
-    made, last, size = lives[lives[:, 1] - lives[:, 0] <= period].T
-    changes = np.zeros(int(lives[:, 1].max()) + 2, np.int64)
+    made, last, size = live_ranges[live_ranges[:, 1] - live_ranges[:, 0] <= period].T
+    changes = np.zeros(int(live_ranges[:, 1].max()) + 2, np.int64)
     np.add.at(changes, made + 1, size)
     np.add.at(changes, last + 1, -size)
     return np.cumsum(changes)
 
 
-def _starts(run: Run, in_flight: np.ndarray) -> range:
-    """Where the blocks of a run begin."""
+def _starts(run: Run, live_bytes: np.ndarray) -> range:
+    """The starts of the blocks of a run: cut where the live bytes are fewest."""
     middle = run.start + (run.stop - run.start) // (2 * run.period) * run.period
-    window = in_flight[middle : min(middle + run.period, run.stop)]
+    window = live_bytes[middle : min(middle + run.period, run.stop)]
     best = middle + int(np.argmin(window))
     first = run.start + (best - run.start) % run.period
     return range(first, run.stop - run.period + 1, run.period)

@@ -1,8 +1,8 @@
-"""What a block takes from outside: a value as it is, or what it is computed again from.
+"""The boundary of an outlined block: for each outside value, a parameter, or parameters to recompute it from.
 
-XLA fuses cheap operations into whatever reads them, and so keeps their results out of memory. Across the calls that
-outlining makes it cannot; so a block computes them again itself where that makes what it reads smaller. This keeps
-the residuals of a layer small: of `gelu(x @ w + b)` two arrays are kept, not five of the same size.
+XLA fuses cheap operations into their consumers, so that their results are never stored. It cannot fuse across the calls
+that outlining creates, so a block recomputes cheap values if that makes its inputs smaller. This keeps the residuals of
+a layer small: two arrays for `gelu(x @ w + b)`, not five of the same size.
 """
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from xlamini.core.jaxpr import Equation, Literal, Var
 from xlamini.interpreters.outline.blocks import Family, wiring
 
 Given = tuple[Var, ...]
-"""A value from outside a block: what it is in each member of the family."""
+"""A value from outside a block: its variable in each member of the family."""
 
 Operand = Given | Literal
 
 
 class Origin(NamedTuple):
-    """Where a variable comes from: its equation, the number of its kind, and the block it stands in, if any."""
+    """The origin of a variable: its equation, that equation's symbol, and its block, if any."""
 
     eqn: Equation
     symbol: int
@@ -27,7 +27,7 @@ class Origin(NamedTuple):
 
 
 class Boundary:
-    """What the members of a family are given: `params`, and all else they read in terms of these."""
+    """The boundary of a family: `params` are its parameters; all other outside values are recomputed from these."""
 
     def __init__(self, family: Family, origins: Mapping[Var, Origin]):
         self._origins = origins
@@ -40,16 +40,16 @@ class Boundary:
             self._decide(x)
 
     def _decide(self, x: Given) -> None:
-        """Compute `x` again if what that reads and is not there yet is not larger."""
+        """Recompute `x` if the additional parameters for that are not larger than `x`."""
         if x not in self.params:
             roots = [r for r in self._roots(x) if r not in self.params]
             new = sum(_bytes(r) for r in roots if r[0] in self._origins)
             self.params.update(dict.fromkeys(roots if new <= _bytes(x) else [x]))
 
     def _roots(self, x: Given) -> list[Given]:
-        """What is needed to compute `x`: what is not cheap, or comes from another block than `x`.
+        """The values to recompute `x` from: those that are not cheap, or are from another block than `x`.
 
-        A sum that runs through all layers is so not computed again from its beginning in each of them.
+        So a sum that runs through all layers is not recomputed from its start in each layer.
         """
         found: dict[Given, None] = {}
         waiting, seen, home = [x], {x}, self._block(x)
@@ -69,7 +69,7 @@ class Boundary:
         return None if origin is None else origin.block
 
     def computed_by(self, x: Given) -> Equation | None:
-        """The first member's equation that makes `x`, if all members have the same, cheap one."""
+        """The first member's equation that defines `x`, if it is cheap and has an equal in all members; else None."""
         first = self._origins.get(x[0])
         if first is None or not first.eqn.primitive.cheap or len(first.eqn.outvars) > 1:
             return None
@@ -77,12 +77,12 @@ class Boundary:
         return first.eqn if same else None
 
     def operands_of(self, x: Given) -> list[Operand]:
-        """The operands of the equations that make `x`."""
+        """The operands of the equations that define `x`."""
         return [_operand(atoms) for atoms in zip(*(self._origins[v].eqn.invars for v in x), strict=True)]
 
 
 def _operands(family: Family, local: Sequence[Sequence[tuple[int, int] | None]]) -> list[list[Operand | None]]:
-    """For each equation its operands from outside and literals; None for those from inside."""
+    """The outside operands and literals of each equation; None for operands defined in the block."""
     rows: list[list[Operand | None]] = []
     for i, places in enumerate(local):
         columns = list(zip(*(member[i].invars for member in family.members), strict=True))
@@ -91,7 +91,7 @@ def _operands(family: Family, local: Sequence[Sequence[tuple[int, int] | None]])
 
 
 def _operand(atoms: Sequence[Any]) -> Operand:
-    """What the members give for one operand; literals are the same in all of them."""
+    """One operand, as the variables of all members; literals are equal in all members."""
     return atoms[0] if type(atoms[0]) is Literal else tuple(atoms)
 
 

@@ -1,4 +1,4 @@
-"""Write a program anew, with a function for each family of blocks and a call for each block."""
+"""The outlining rewrite: a function for each family of blocks, and a call for each block."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -12,11 +12,11 @@ from xlamini.interpreters.outline.blocks import Family, find_families, symbols_o
 from xlamini.interpreters.outline.boundary import Boundary, Given, Origin
 
 MakeCall = Callable[[Jaxpr, list[Atom], list[Var], Equation], Equation]
-"""Makes the call of a function, with these operands and results, in place of a block that begins with this equation."""
+"""A function that makes a call equation with these operands and results, for a block that starts with an equation."""
 
 
 class Outlined:
-    """A family as a function: `body`, and for each block what goes in and out."""
+    """A family as a function: `body`, with the operands and results of each block's call."""
 
     def __init__(self, family: Family, boundary: Boundary):
         self.family, self.boundary = family, boundary
@@ -25,7 +25,7 @@ class Outlined:
         self.body: Any = None
 
     def finish(self, used: set[Any], name: str) -> None:
-        """Make the function, which returns what is used outside any of the blocks."""
+        """Build the function, whose results are the values used outside any of the blocks."""
         self.results = [
             (i, o)
             for i, eqn in enumerate(self.boundary.template)
@@ -36,7 +36,7 @@ class Outlined:
         self.body = dce(body, (True,) * len(self.results), True)[0]
 
     def call(self, j: int, make_call: MakeCall) -> Equation:
-        """What stands in place of block j."""
+        """The call equation that replaces block j."""
         member = self.family.members[j]
         results = [member[i].outvars[o] for i, o in self.results]
         return make_call(self.body, [p[j] for p in self.params], results, member[0])
@@ -45,7 +45,7 @@ class Outlined:
 def outline(
     jaxpr: Jaxpr, worth: Callable[[Boundary], bool], make_call: MakeCall
 ) -> tuple[Jaxpr, list[Outlined]]:
-    """The program with functions for the families that are worth it, and these functions."""
+    """The outlined program, with functions for the families for which `worth` holds, and these functions."""
     symbols = symbols_of(jaxpr.eqns)
     families = find_families(jaxpr, symbols)
     if not families:
@@ -53,7 +53,7 @@ def outline(
     origins = _origins(jaxpr, symbols, families)
     found = [Outlined(f, boundary) for f in families if worth(boundary := Boundary(f, origins))]
     result = _rewritten(jaxpr, found, make_call)
-    if config.enable_checks.value:  # not by `rewrite`, which would keep every program that was outlined
+    if config.enable_checks.value:  # not through `rewrite`, whose memo would keep every outlined program alive
         check_result(result)
     return result, found
 
@@ -68,7 +68,7 @@ def _origins(jaxpr: Jaxpr, symbols: Sequence[int], families: Sequence[Family]) -
 
 
 def _rewritten(jaxpr: Jaxpr, found: Sequence[Outlined], make_call: MakeCall) -> Jaxpr:
-    """The program with a call in place of each block."""
+    """The program with each block replaced with a call."""
     calls = {start: (each, j) for each in found for j, start in enumerate(each.family.starts)}
     inside = {start + i for each in found for start in each.family.starts for i in range(each.family.length)}
     used: set[Any] = {a for i, eqn in enumerate(jaxpr.eqns) if i not in inside for a in eqn.invars}
@@ -86,7 +86,7 @@ def _rewritten(jaxpr: Jaxpr, found: Sequence[Outlined], make_call: MakeCall) -> 
 
 
 class _Body:
-    """The function of a family under construction, written after its first block."""
+    """The function of a family under construction, copied from its first block."""
 
     def __init__(self, boundary: Boundary):
         self.boundary = boundary
@@ -104,7 +104,7 @@ class _Body:
         return Jaxpr([], invars, [made[i][o] for i, o in results], self.eqns, name)
 
     def _outside(self, x: Any) -> Atom:
-        """A value from outside: a parameter, or computed again from parameters."""
+        """An outside value: a parameter, or recomputed from parameters."""
         if type(x) is Literal:
             return x
         if x not in self.values:

@@ -1,7 +1,7 @@
-"""Where a sequence of symbols repeats itself: `xABCABCABCy` has a run of period 3 from the second symbol on.
+"""Periodic runs in a sequence of symbols: `xABCABCABCy` has a run of period 3 from the second symbol on.
 
-Two symbols that are one period apart are equal all along a run. Candidates for the period are the distances at which
-short pieces come again; the longest run is taken, then those to its left and right.
+Two symbols one period apart are equal throughout a run. The candidate periods are the most frequent distances between
+equal n-grams; the longest run is taken first, then the sequences to its left and right are searched.
 """
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from typing import NamedTuple
 import numpy as np
 
 _PIECE = 6
-"""Symbols of a piece that is looked up."""
+"""The length of an n-gram, in symbols."""
 
 _LAGS = 6
-"""A piece may come so many times within one period."""
+"""The number of occurrences of an n-gram within one period that are still handled."""
 
 _CANDIDATES = 24
-"""So many of the most frequent distances are tried."""
+"""The number of candidate periods tried."""
 
 
 class Run(NamedTuple):
-    """Symbols `start` to `stop` repeat with a period."""
+    """A run: symbols `start` to `stop` repeat with a period."""
 
     start: int
     stop: int
@@ -42,7 +42,7 @@ def find_runs(symbols: Sequence[int], min_period: int, min_count: int) -> list[R
 
 
 def _longest(symbols: np.ndarray, min_period: int, min_count: int) -> Run | None:
-    """The run with the most symbols that are there before; of equal ones that with the shortest period."""
+    """The run that repeats the most symbols; of equal ones, that with the shortest period."""
     best = None
     for period in _periods(symbols, min_period):
         start, length = _longest_true(symbols[:-period] == symbols[period:])
@@ -53,7 +53,7 @@ def _longest(symbols: np.ndarray, min_period: int, min_count: int) -> Run | None
 
 
 def _periods(symbols: np.ndarray, min_period: int) -> list[int]:
-    """The distances at which pieces most often come again, ascending."""
+    """The most frequent distances between equal n-grams, ascending."""
     if len(symbols) < 2 * min_period + _PIECE:
         return []
     pieces = _pieces(symbols)
@@ -69,7 +69,7 @@ def _periods(symbols: np.ndarray, min_period: int) -> list[int]:
 
 
 def _pieces(symbols: np.ndarray) -> np.ndarray:
-    """A hash of the piece that starts at each place."""
+    """A hash of the n-gram at each position."""
     total = np.zeros(len(symbols) - _PIECE + 1, np.uint64)
     for i in range(_PIECE):
         total = total * np.uint64(0x9E3779B97F4A7C15) + symbols[i : i + len(total)]
@@ -77,7 +77,7 @@ def _pieces(symbols: np.ndarray) -> np.ndarray:
 
 
 def _longest_true(flags: np.ndarray) -> tuple[int, int]:
-    """Start and length of the longest stretch of True."""
+    """The start and length of the longest run of True."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]])))
     if not len(edges):
         return 0, 0

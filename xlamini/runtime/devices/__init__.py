@@ -1,1 +1,1 @@
-"""Platforms and their devices: which exist, how their libraries are found, loaded and told how to behave."""
+"""Platforms and their devices: PJRT clients, plugins, allocator options and FFI targets."""

@@ -1,6 +1,6 @@
-"""How a GPU's memory is taken: what the plugin is told when its client is made.
+"""Allocator options of a GPU's PJRT client.
 
-xlamini's flags come first, then the environment variables that JAX reads, so that a script for one serves the other.
+xlamini's flags take precedence over the environment variables that JAX reads, so that scripts for JAX work unchanged.
 """
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ _OFF = ("false", "False", "0")
 
 
 def gpu_options(name: str) -> dict[str, Any]:
-    """The options of a GPU's plugin, those left out that nobody has set."""
-    asked = {
+    """The client options of a GPU plugin; options that nobody has set are left out."""
+    options = {
         "allocator": allocator(),
         "memory_fraction": memory_fraction(),
         "preallocate": preallocate(),
         "collective_memory_size": _collective_memory(),
     }
-    given = {option: value for option, value in asked.items() if value is not None}
-    return {"platform_name": "cuda" if name == "cuda" else "ROCM", **given}
+    set_options = {option: value for option, value in options.items() if value is not None}
+    return {"platform_name": "cuda" if name == "cuda" else "ROCM", **set_options}
 
 
 def allocator() -> str:
-    """Who hands out the device's memory."""
+    """The name of the device's memory allocator."""
     text = os.environ.get("XLA_PYTHON_CLIENT_ALLOCATOR", "default").lower()
-    chosen = config.allocator.value or text
-    if chosen not in config.ALLOCATORS:
+    name = config.allocator.value or text
+    if name not in config.ALLOCATORS:
         raise PlatformError(f"XLA_PYTHON_CLIENT_ALLOCATOR={text!r} must be one of {', '.join(config.ALLOCATORS)}")
-    return chosen
+    return name
 
 
 def memory_fraction() -> float | None:
-    """How much of the device's memory may be taken; None for the plugin's own share, three quarters."""
+    """The fraction of the device's memory that may be allocated; None for the plugin's default, three quarters."""
     if config.memory_fraction.value is not None:
         return config.memory_fraction.value
     for variable in ("XLA_CLIENT_MEM_FRACTION", "XLA_PYTHON_CLIENT_MEM_FRACTION"):
@@ -45,7 +45,7 @@ def memory_fraction() -> float | None:
 
 
 def preallocate() -> bool | None:
-    """Whether that share is taken at once; None for the plugin's own way, which takes it."""
+    """Whether that fraction is allocated at start; None for the plugin's default, which preallocates."""
     if config.preallocate.value is not None:
         return config.preallocate.value
     text = os.environ.get("XLA_PYTHON_CLIENT_PREALLOCATE")

@@ -1,4 +1,4 @@
-"""Clients: the connections to platforms, each made once in a process, at its first use.
+"""PJRT clients: one for each platform, made at its first use.
 
 A platform is a name and a function that makes its client. The CPU's is in jaxlib; every other comes from a plugin.
 """
@@ -29,7 +29,7 @@ Device = _jax.Device
 Client = _jax.Client
 
 BUILT_IN = ("cpu", "cuda", "rocm", "tpu")
-"""Platforms that are known by name, whether their plugins are installed or not."""
+"""Platforms with a built-in name, whether or not their plugins are installed."""
 
 lock = threading.RLock()
 _makers: dict[str, Callable[[], Client]] = {}
@@ -42,7 +42,7 @@ def register_platform(name: str, make_client: Callable[[], Client]) -> None:
 
 
 def started(name: str) -> Client | None:
-    """The client of a platform that has been started; None before."""
+    """The client of a platform; None if it has not been started."""
     return _started.get(name)
 
 
@@ -52,34 +52,34 @@ def started_clients() -> dict[str, Client]:
 
 
 def start(name: str) -> Client:
-    """The client of a platform, made if there is none yet.
+    """The client of a platform, made on first use.
 
     Raises:
-      PlatformError: the platform is not known, not installed, or does not start.
+      PlatformError: the platform is unknown, not installed, or does not start.
     """
     with lock:
         if name not in _started:
-            _started[name] = _made(name)
+            _started[name] = _make_client(name)
         return _started[name]
 
 
 def known_platforms() -> list[str]:
-    """The names of all platforms that can be asked for: built in, registered, or with a plugin."""
+    """The names of all platforms: built in, registered, or with a plugin."""
     return list(dict.fromkeys([*BUILT_IN, *_makers, *with_plugin()]))
 
 
 def preferred_platforms() -> list[str]:
-    """The platforms to try where nobody has asked for one, best first."""
+    """The platforms to try when flag `platforms` is not set, in order of preference."""
     others = (p.name for p in (*plugins_by_path(), *plugins_by_entry_point()))
     return ["cuda", "rocm", *dict.fromkeys(name for name in others if name not in BUILT_IN), "tpu", "cpu"]
 
 
 def is_known(name: str) -> bool:
-    """Whether there is such a platform, installed or not."""
+    """Whether a platform of this name exists, installed or not."""
     return name in BUILT_IN or name in _makers or next(candidates(name), None) is not None
 
 
-def _made(name: str) -> Client:
+def _make_client(name: str) -> Client:
     if not is_known(name):
         raise PlatformError(
             f"there is no platform {name!r}; xlamini knows {', '.join(known_platforms())}, and more by "
@@ -93,7 +93,7 @@ def _made(name: str) -> Client:
 
 
 def _reason(name: str, error: Exception) -> str:
-    """What went wrong, and the one thing to do."""
+    """The cause of a failed start, and the command to run."""
     absent, text = hardware.missing(name), " ".join(str(error).split())
     if isinstance(error, PlatformError) and "run: " in text and not absent:
         return text
@@ -101,15 +101,15 @@ def _reason(name: str, error: Exception) -> str:
 
 
 def _from_plugin(name: str) -> Client:
-    """A platform's plugin, loaded from where it lies (its package's own start-up would import jax)."""
+    """The client of a plugin, whose library is loaded by its path, because the package's own start-up imports jax."""
     api = load_plugin(name)
     if name == "cuda":
         nvidia.check()
-    is_gpu = name in ("cuda", "rocm")  # a TPU's plugin finds the other processes by itself
+    is_gpu = name in ("cuda", "rocm")  # the TPU plugin has its own rendezvous of processes
     options: dict[str, Any] = {**gpu_options(name), **processes.gpu_options()} if is_gpu else {}
-    made = _jax.get_c_api_client(name, options, processes.client() if is_gpu else None)
+    new_client = _jax.get_c_api_client(name, options, processes.client() if is_gpu else None)
     _profiler.register_plugin_profiler(api)
-    return made
+    return new_client
 
 
 def _make_cpu() -> Client:

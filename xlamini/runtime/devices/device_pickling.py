@@ -1,4 +1,4 @@
-"""Devices in pickles and copies: a pickle has the platform and the number, a copy is the device itself."""
+"""Pickling and copying of devices: a pickle holds the platform and the device id; a copy is the device itself."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from xlamini.core.errors import PlatformError
 from xlamini.runtime.devices.platforms import Device, devices
 
 
-def device_numbered(platform: str, number: int) -> Device:
-    """The device of this number; PlatformError if there is none here."""
+def device_by_id(platform: str, number: int) -> Device:
+    """The device of a platform with this id; PlatformError if this process has none."""
     here = devices(platform)
     for device in here:
         if device.id == number:
@@ -22,14 +22,14 @@ def device_numbered(platform: str, number: int) -> Device:
     )
 
 
-def _reduced(self: Device) -> Any:
+def _reduce(self: Device) -> Any:
     if isinstance(self.client, _jax.CompileOnlyPyClient):
         raise TypeError(f"{self} of a target cannot be pickled, as it is not here; pickle the target's name instead")
-    return device_numbered, (self.platform, self.id)
+    return device_by_id, (self.platform, self.id)
 
 
 _MEMBERS: dict[str, Any] = {
-    "__reduce__": _reduced,
+    "__reduce__": _reduce,
     "__copy__": lambda self: self,
     "__deepcopy__": lambda self, memo: self,
 }

@@ -1,7 +1,7 @@
-"""Kernels that are no operations of XLA: LAPACK's on the CPU, cuSOLVER's and the like on a GPU.
+"""FFI targets: kernels outside XLA that custom calls name, such as LAPACK's on the CPU and cuSOLVER's on a GPU.
 
-jaxlib and its GPU plugins hold them as functions that XLA finds by name, once they are registered. That happens here,
-when the first program that calls one is lowered: nothing is imported before.
+jaxlib and its GPU plugins contain the functions; XLA looks them up by name once they are registered. Registration
+happens when the first program that calls one is lowered, so that nothing is imported before.
 """
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from xlamini.runtime.devices.plugins import loaded_plugin
 _lock = threading.Lock()
 _registered: set[str] = set()
 _MODULES = ("_solver", "_linalg", "_prng", "_sparse", "_hybrid", "_rnn", "_triton")
-_TYPED = ("_linalg", "_hybrid")  # whose functions are of the typed interface, whatever their names
+_TYPED = ("_linalg", "_hybrid")  # all their functions have the typed FFI, whatever their names
 
 
 class Kernels(NamedTuple):
-    """Where a kind of GPU has its kernels: the packages, their module that registers, and XLA's word for the kind."""
+    """The kernels of a kind of GPU: the packages, their registration module, and XLA's name for the platform."""
 
     packages: tuple[str, ...]
     extension: str
@@ -39,9 +39,9 @@ _GPUS = {
 
 
 def register_kernels(platform: str) -> None:
-    """Make a platform's kernels known to XLA; nothing happens the second time.
+    """Register a platform's kernels with XLA, once.
 
-    Where a plugin is not installed programs can still be lowered; XLA says then which kernel it lacks.
+    Without the plugin programs can still be lowered; XLA then reports the missing kernel.
     """
     name = "cuda" if platform == "gpu" and loaded_plugin("rocm") is None else platform
     with _lock:
@@ -50,7 +50,7 @@ def register_kernels(platform: str) -> None:
 
 
 def _register(name: str) -> bool:
-    """Whether there is nothing more to do; not so while a GPU's plugin has not been loaded."""
+    """Register a platform's kernels; False if its plugin has not been loaded yet, so that a later call retries."""
     if name == "cpu":
         _register_cpu()
     return name not in _GPUS or _register_gpu(name, _GPUS[name])
@@ -58,7 +58,7 @@ def _register(name: str) -> bool:
 
 def _register_cpu() -> None:
     lapack = importlib.import_module("jaxlib.cpu._lapack")
-    lapack.initialize()  # looks LAPACK's functions up in SciPy, which takes 0.15 s
+    lapack.initialize()  # imports SciPy for LAPACK's functions, which takes 0.15 s
     _register_each(_jax.register_custom_call_target, "cpu", lapack.registrations())
 
 
@@ -79,7 +79,7 @@ def _register_gpu(name: str, kernels: Kernels) -> bool:
 
 
 def _fitting_package(kernels: Kernels) -> str | None:
-    """The package of a GPU's kernels, if one is installed that was built with this jaxlib."""
+    """The package of a GPU's kernels that was built for this jaxlib; None if none is installed."""
     for package in kernels.packages:
         version = getattr(_module(f"{package}.version"), "__version__", None)
         if version == jaxlib.version.__version__ or (version and kernels.target == "ROCM"):
@@ -106,7 +106,7 @@ def _module(name: str) -> Any:
 
 
 def _register_each(register: Callable[..., None], platform: str, kernels: Any, typed: bool = False) -> None:
-    """Register functions by their names; only those of the typed interface, which say so in their names or `typed`."""
+    """Register functions by name: as typed FFI if `typed` or if the name ends in _ffi, else as the old custom call."""
     pairs: Iterable[tuple[str, Any]] = kernels.items() if isinstance(kernels, dict) else kernels
     for name, function in pairs:
         register(name, function, platform, int(typed or name.endswith("_ffi")), 0)

@@ -1,7 +1,7 @@
-"""Is the machine there? What the operating system knows of accelerators, asked before a plugin is started.
+"""Accelerator detection by the operating system's device files, before a plugin is started.
 
-Starting a plugin without its device may wait for minutes or end the process, so files are looked at first. That costs
-microseconds, and loads nothing but NVIDIA's driver where its device is.
+Starting a plugin without its device may hang for minutes or abort the process, so files are checked first. That costs
+microseconds, and loads nothing except NVIDIA's driver if its device exists.
 """
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from pathlib import Path
 _NVIDIA = ("/dev/nvidia0", "/dev/nvidiactl", "/dev/dxg")
 _GOOGLE = "0x1ae0"
 _WITHOUT_TPU = {
-    "TPU_SKIP_MDS_QUERY": "1",  # or it asks a metadata server for two minutes
-    "TPU_ACCELERATOR_TYPE": "v5litepod-4",  # or it complains; compiling for others works all the same
+    "TPU_SKIP_MDS_QUERY": "1",  # otherwise libtpu queries a metadata server for two minutes
+    "TPU_ACCELERATOR_TYPE": "v5litepod-4",  # otherwise libtpu warns; compiling for other types works nevertheless
     "TPU_WORKER_HOSTNAMES": "localhost",
     "TPU_LOG_DIR": "disabled",
-    "ALLOW_MULTIPLE_LIBTPU_LOAD": "1",  # or only one process of the machine could compile at a time
+    "ALLOW_MULTIPLE_LIBTPU_LOAD": "1",  # otherwise only one process of the machine can compile at a time
 }
 
 
-SEEN = ("cuda", "tpu")
-"""Platforms of which the system tells surely enough to wonder why no plugin is installed."""
+DETECTABLE = ("cuda", "tpu")
+"""Platforms whose detection is reliable enough to warn if the device exists and no plugin is installed."""
 
 
 def missing(platform: str) -> str | None:
-    """Why a platform cannot work on this machine; None if nothing speaks against it."""
-    look = _LOOKS.get(platform)
-    return look() if look else None
+    """The reason why a platform cannot work on this machine; None if there is none."""
+    check = _CHECKS.get(platform)
+    return check() if check else None
 
 
 def prepare(platform: str) -> None:
-    """Set what a plugin's library reads from the environment while it is loaded."""
+    """Set the environment variables that a plugin's library reads while it is loaded."""
     if platform == "tpu" and _no_tpu():
         for variable, value in _WITHOUT_TPU.items():
             os.environ.setdefault(variable, value)
@@ -64,4 +64,4 @@ def _no_amd() -> str | None:
     return None if any(map(os.path.exists, ("/dev/kfd", "/dev/dxg"))) else "there is no AMD device (no /dev/kfd)"
 
 
-_LOOKS: dict[str, Callable[[], str | None]] = {"cuda": _no_nvidia, "tpu": _no_tpu, "rocm": _no_amd}
+_CHECKS: dict[str, Callable[[], str | None]] = {"cuda": _no_nvidia, "tpu": _no_tpu, "rocm": _no_amd}

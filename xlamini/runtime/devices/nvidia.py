@@ -1,6 +1,6 @@
-"""NVIDIA's libraries: loaded from their wheels, and compared with what the plugin was built for.
+"""NVIDIA's libraries: loading from their wheels, and a check of their versions against those the plugin was built for.
 
-A missing or old library makes programs fail late and strangely, so it is said before the first one.
+A missing or old library makes programs fail late and obscurely, so the check runs before the first program.
 """
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ KERNEL_PACKAGES = ("jax_cuda13_plugin", "jax_cuda12_plugin")
 
 
 class Library(NamedTuple):
-    """A library of CUDA: its name, how it is asked for its version, and which digits of that need not fit."""
+    """A CUDA library: its name, the prefix of its version functions, and the divisor that drops minor digits."""
 
     name: str
     asked: str
     ignored_digits: int
 
 
-class Found(NamedTuple):
-    """A library's version and the one that the plugin was built for; `version` is None if it cannot be loaded."""
+class LibraryVersion(NamedTuple):
+    """The version of a library and the version the plugin was built for; `version` is None if it cannot be loaded."""
 
     library: Library
     version: int | None
@@ -37,7 +37,7 @@ class Found(NamedTuple):
 
     @property
     def fits(self) -> bool:
-        """Whether it is there and not older than needed."""
+        """Whether the library can be loaded and is not older than the plugin needs."""
         least = self.built_for // self.library.ignored_digits
         return self.version is not None and self.version // self.library.ignored_digits >= least
 
@@ -53,43 +53,43 @@ _FIRST = ("libcudart", "libnvrtc", "libcublasLt", "libcublas", "libnvJitLink")
 
 
 def check() -> None:
-    """PlatformError naming the first library that is missing or too old."""
+    """Raise PlatformError for the first library that is missing or too old."""
     load_libraries()
     for found in versions():
         if not found.fits:
             raise PlatformError(f"{problem(found)}; {fix()}")
 
 
-def problem(found: Found) -> str:
-    """What is wrong with a library."""
+def problem(found: LibraryVersion) -> str:
+    """The problem with a library, in words."""
     if found.version is None:
         return f"{found.library.name} cannot be loaded"
     return f"{found.library.name} is version {found.version}, but the plugin was built for {found.built_for}"
 
 
 def fix() -> str:
-    """What to run to have libraries that fit."""
+    """The command that installs matching libraries."""
     number = "12" if "cuda12" in str(plugin("cuda").library) else "13"
     return f'run: pip install "jax-cuda{number}-plugin[with-cuda]=={jaxlib.version.__version__}"'
 
 
-def versions() -> Iterator[Found]:
-    """Of each library what is there and what is needed; nothing where the package that knows is not installed."""
+def versions() -> Iterator[LibraryVersion]:
+    """The versions of all libraries; none if the package that reports them is not installed."""
     asks = kernel_module("_versions")
     for library in LIBRARIES if asks is not None else ():
         built_for = getattr(asks, f"{library.asked}_build_version")()
-        yield Found(library, _version(getattr(asks, f"{library.asked}_get_version")), built_for)
+        yield LibraryVersion(library, _version(getattr(asks, f"{library.asked}_get_version")), built_for)
 
 
 def _version(ask: Any) -> int | None:
     try:
         return ask()
-    except Exception:  # whatever the C++ function raises, the library is of no use
+    except Exception:  # whatever the C++ function raises, the library is unusable
         return None
 
 
 def kernel_module(name: str) -> Any:
-    """A module of the wheel that holds CUDA's kernels; None where it is not installed."""
+    """A module of the wheel with CUDA's kernels; None if it is not installed."""
     for package in KERNEL_PACKAGES:
         try:
             return importlib.import_module(f"{package}.{name}")
@@ -100,19 +100,19 @@ def kernel_module(name: str) -> Any:
 
 @functools.cache
 def toolkit() -> str | None:
-    """The wheel's folder with what the compiler needs; None where XLA has to look for the system's own."""
+    """The folder of the CUDA toolkit in NVIDIA's wheels (libdevice); None if XLA must search the system for one."""
     places = [folder / part for folder in folders("nvidia") for part in ("cu13", "cuda_nvcc")]
     return next((str(place) for place in places if (place / "nvvm/libdevice").is_dir()), None)
 
 
 @functools.cache
 def load_libraries() -> None:
-    """Load the libraries of NVIDIA's wheels, so that those are found that fit; others come from the system."""
+    """Load the libraries of NVIDIA's wheels first, so that they take precedence over the system's."""
     for file in sorted(_library_files(), key=_order):
         try:
             ctypes.CDLL(str(file), mode=os.RTLD_GLOBAL if file.name.startswith("libcudart") else os.RTLD_LOCAL)
         except OSError:
-            continue  # `check` says what is missing
+            continue  # `check` reports what is missing
 
 
 def _library_files() -> Iterator[Path]:

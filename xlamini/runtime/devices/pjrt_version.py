@@ -1,4 +1,4 @@
-"""The version of PJRT's C interface: a plugin's stands in the structure behind its capsule."""
+"""The version of PJRT's C API, read from the structure behind a plugin's capsule."""
 from __future__ import annotations
 
 import ctypes
@@ -6,7 +6,7 @@ from typing import Any
 
 
 class _Api(ctypes.Structure):
-    """The beginning of PJRT_Api, which all versions have in common."""
+    """The first fields of PJRT_Api, which are common to all versions."""
 
     _fields_ = (
         ("size", ctypes.c_size_t),
@@ -19,7 +19,7 @@ class _Api(ctypes.Structure):
 
 
 def plugin_version(capsule: Any) -> tuple[int, int]:
-    """Major and minor version of the interface that a loaded plugin has."""
+    """The major and minor version of a loaded plugin's C API."""
     pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
     pointer_of.restype, pointer_of.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
     api = _Api.from_address(pointer_of(capsule, b"pjrt_c_api"))

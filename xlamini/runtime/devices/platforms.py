@@ -1,8 +1,8 @@
-"""Platforms and their devices: which exist, which is the default.
+"""Platform selection, and the devices of a platform.
 
-Flag `platforms` says which to use, the best first. Without it the first accelerator that works is taken, else the CPU;
-an accelerator that is there and does not start is passed over with one warning. A platform that was asked for and
-cannot start raises; then nothing falls back in silence.
+Flag `platforms` lists the platforms to use, the default first. Without it the first accelerator that works is the
+default, else the CPU; an accelerator that exists but does not start is skipped with one warning. A platform that the
+flag names and that cannot start raises, without a silent fallback.
 """
 
 from __future__ import annotations
@@ -29,27 +29,27 @@ __all__ = ["Client", "Device", "register_platform"]
 
 _ALIASES = {"gpu": ("cuda", "rocm")}
 _PUBLIC = {"cuda": "gpu", "rocm": "gpu"}
-_chosen: dict[str | None, str] = {}
+_default_names: dict[str | None, str] = {}
 
 
 def client(backend: str | Client | None = None) -> Client:
-    """The PJRT client of a platform, by default of the first one in use; PlatformError if it does not start."""
+    """The PJRT client of a platform, by default of the default backend; PlatformError if it does not start."""
     if backend is None:
         return start(_default_name())
     if isinstance(backend, Client):
         return backend
-    return started(backend) or start(platform_named(backend))
+    return started(backend) or start(resolve_platform(backend))
 
 
-def platform_named(name: str) -> str:
-    """The platform that a name means here: of an alias the one that is installed."""
+def resolve_platform(name: str) -> str:
+    """The platform that a name or alias resolves to; for an alias, the one that is installed."""
     names = _ALIASES.get(name, (name,))
     ready = [n for n in names if started(n) is not None] or [n for n in names if any(candidates(n))]
     return (ready or names)[0]
 
 
 def default_backend() -> str:
-    """The name of the platform where arrays are made: `cpu`, `gpu`, `tpu`, or a plugin's own name.
+    """The name of the default platform: `cpu`, `gpu`, `tpu`, or a plugin's own name.
 
     It is the first that flag `platforms` names, else the first accelerator that works, else `cpu`.
 
@@ -62,15 +62,15 @@ def default_backend() -> str:
 
 def _default_name() -> str:
     asked = config.platforms.value
-    found = _chosen.get(asked)
-    if found is None:
+    name = _default_names.get(asked)
+    if name is None:
         with lock:
-            found = _chosen[asked] = _first_asked(asked) if asked else _first_that_works()
-    return found
+            name = _default_names[asked] = _first_asked(asked) if asked else _first_that_works()
+    return name
 
 
 def names_in(asked: str) -> list[str]:
-    """The names in the flag `platforms`; PlatformError if it is not written so."""
+    """The names in the flag `platforms`; PlatformError if it is malformed."""
     names = [name.strip() for name in asked.split(",")]
     if not all(names):
         raise PlatformError(f"XLAMINI_PLATFORMS takes names separated by commas, such as 'cuda,cpu', but is {asked!r}")
@@ -78,7 +78,7 @@ def names_in(asked: str) -> list[str]:
 
 
 def _first_asked(asked: str) -> str:
-    name = platform_named(names_in(asked)[0])
+    name = resolve_platform(names_in(asked)[0])
     start(name)
     return name
 
@@ -89,11 +89,11 @@ def _first_that_works() -> str:
 
 
 def _works(name: str) -> bool:
-    """Whether an accelerator nobody asked for starts; nothing is tried where no such device can be."""
+    """Whether an accelerator starts, for automatic selection; not tried if the machine cannot have such a device."""
     if hardware.missing(name) is not None:
         return False
     if started(name) is None and not any(candidates(name)):
-        _tell_of_unused(name)
+        _warn_unused(name)
         return False
     try:
         return bool(start(name).local_devices())
@@ -102,8 +102,8 @@ def _works(name: str) -> bool:
         return False
 
 
-def _tell_of_unused(name: str) -> None:
-    if name in hardware.SEEN:
+def _warn_unused(name: str) -> None:
+    if name in hardware.DETECTABLE:
         _warn(f"there is a device of platform {name!r}, but its plugin is not installed; {how_to_install(name)}")
 
 
@@ -114,12 +114,12 @@ def _warn(text: str) -> None:
 
 
 def devices(backend: str | Client | None = None) -> list[Device]:
-    """All devices of a platform, those of other processes too.
+    """All devices of a platform, including those of other processes.
 
     Args:
       backend: a platform's name, such as "cpu", "gpu" or "tpu"; None for the default one.
 
-    Raises PlatformError, a RuntimeError, if the platform is not there or does not start.
+    Raises PlatformError, a RuntimeError, if the platform does not exist or does not start.
 
     >>> xlamini.devices()[0]
     CpuDevice(id=0)
@@ -130,39 +130,39 @@ def devices(backend: str | Client | None = None) -> list[Device]:
 def local_devices(
     process_index: int | None = None, backend: str | Client | None = None, host_id: int | None = None
 ) -> list[Device]:
-    """The devices that belong to a process, by default to this one."""
-    wanted = host_id if process_index is None else process_index
-    if wanted is None:
+    """The devices of one process, by default of this one."""
+    rank = host_id if process_index is None else process_index
+    if rank is None:
         return client(backend).local_devices()
-    if not 0 <= wanted < process_count(backend):
+    if not 0 <= rank < process_count(backend):
         raise ValueError(
-            f"there is no process {wanted}; process_count() is {process_count(backend)}"
+            f"there is no process {rank}; process_count() is {process_count(backend)}"
         )
-    return [d for d in devices(backend) if d.process_index == wanted]
+    return [d for d in devices(backend) if d.process_index == rank]
 
 
 def device_count(backend: str | Client | None = None) -> int:
-    """How many devices a platform has in all processes."""
+    """The number of devices of a platform in all processes."""
     return client(backend).device_count()
 
 
 def local_device_count(backend: str | Client | None = None) -> int:
-    """How many devices a platform has in this process."""
+    """The number of devices of a platform in this process."""
     return client(backend).local_device_count()
 
 
 def process_index(backend: str | Client | None = None) -> int:
-    """The number of this process among those that compute together."""
+    """The rank of this process."""
     return client(backend).process_index()
 
 
 def process_count(backend: str | Client | None = None) -> int:
-    """How many processes compute together."""
+    """The number of processes."""
     return 1 + max(d.process_index for d in devices(backend))
 
 
 def process_indices(backend: str | Client | None = None) -> list[int]:
-    """The numbers of all processes that compute together.
+    """The ranks of all processes.
 
     >>> xlamini.process_indices()
     [0]
@@ -171,15 +171,15 @@ def process_indices(backend: str | Client | None = None) -> list[int]:
 
 
 def default_device() -> Device:
-    """Where new arrays go: flag `default_device` if it is set, else the first local device."""
-    chosen = config.default_device.value
-    if chosen is None:
+    """The device of new arrays: flag `default_device` if it is set, else the first local device."""
+    device = config.default_device.value
+    if device is None:
         return _first_device(_default_name())
-    if isinstance(chosen, Device):
-        return chosen
-    if isinstance(chosen, str):
-        return _first_device(chosen)
-    raise TypeError(f"default_device must be a device or a platform's name, got {chosen!r}; see xlamini.devices()")
+    if isinstance(device, Device):
+        return device
+    if isinstance(device, str):
+        return _first_device(device)
+    raise TypeError(f"default_device must be a device or a platform's name, got {device!r}; see xlamini.devices()")
 
 
 @functools.cache

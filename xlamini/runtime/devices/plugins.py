@@ -1,8 +1,8 @@
-"""PJRT plugins: the shared libraries that bring platforms other than the CPU.
+"""PJRT plugins: the shared libraries of platforms other than the CPU.
 
-A plugin is found in three places, each looked at only when a platform is asked for: in the flag `pjrt_plugins`
-(`name:/path.so`), in the wheels whose layout is known here, and among the entry points by which packages announce
-plugins to JAX. `jax` is never imported: the library that lies in a package's folder is loaded by its path.
+Discovery has three sources, each read only when a platform is requested: the flag `pjrt_plugins` (`name:/path.so`),
+the wheels listed below, whose layout is fixed, and the entry points through which packages register plugins with JAX.
+`jax` is never imported: the library in a package's folder is loaded by its path.
 """
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from xlamini.runtime.devices import hardware
 
 
 class Plugin(NamedTuple):
-    """A library that was found, and where."""
+    """A plugin's library: the platform, the path, and the source that named it."""
 
     name: str
     library: Path
@@ -33,7 +33,7 @@ class Plugin(NamedTuple):
 
 
 class Wheel(NamedTuple):
-    """A package that is known to hold the library of a platform."""
+    """A wheel that contains a platform's library: the module's folder, the file, and the name to install."""
 
     name: str
     module: str
@@ -48,7 +48,7 @@ WHEELS = (
     Wheel("rocm", "jax_plugins.xla_rocm7", "xla_rocm_plugin.so", "jax-rocm7-pjrt"),
     Wheel("rocm", "jax_plugins.xla_rocm60", "xla_rocm_plugin.so", "jax-rocm60-pjrt"),
 )
-"""The first of a name is the one to install."""
+"""For each platform the first wheel is the one to recommend."""
 
 _INSTALL = {
     "cuda": f'pip install "jax-cuda13-plugin[with-cuda]=={jaxlib.version.__version__}" jax-cuda13-pjrt',
@@ -60,19 +60,19 @@ _loaded: dict[str, Any] = {}
 
 
 def plugin_library(name: str) -> Path:
-    """The path of a platform's plugin.
+    """The path of a platform's plugin library.
 
     Args:
       name: a platform, such as "cuda" or "tpu".
 
     Raises:
-      PlatformError: it is not installed, or the path given for it is wrong.
+      PlatformError: it is not installed, or its path is wrong.
     """
     return plugin(name).library
 
 
 def plugin(name: str) -> Plugin:
-    """The plugin of a platform, the first one where there are several; errors as for `plugin_library`."""
+    """The plugin of a platform, the first if there are several; raises as `plugin_library` does."""
     found = next(candidates(name), None)
     if found is None:
         raise PlatformError(f"the plugin of platform {name!r} is not installed; {how_to_install(name)}")
@@ -82,14 +82,14 @@ def plugin(name: str) -> Plugin:
 
 
 def how_to_install(name: str) -> str:
-    """What to do to have a platform's plugin."""
+    """The instruction for installing a platform's plugin."""
     if name in _INSTALL:
         return f"run: {_INSTALL[name]}"
     return f"install the package that brings it, or set XLAMINI_PJRT_PLUGINS={name}:/path/to/plugin.so"
 
 
 def load_plugin(name: str) -> Any:
-    """Load and initialise a platform's plugin once; no client is made and no device is needed.
+    """Load and initialize a platform's plugin once; no client is made and no device is needed.
 
     Args:
       name: a platform, such as "cuda" or "tpu".
@@ -107,7 +107,7 @@ def load_plugin(name: str) -> Any:
 
 
 def loaded_plugin(name: str) -> Any:
-    """The C interface of a plugin that has been loaded; None before."""
+    """The C API of a plugin; None if it has not been loaded."""
     return _loaded.get(name)
 
 
@@ -129,21 +129,21 @@ def _why_not_loaded(found: Plugin, message: str) -> str:
 
 
 def quiet() -> None:
-    """Keep XLA from telling what it does on the error stream, unless it was asked to."""
+    """Silence XLA's info logs on stderr, unless the user has set TF_CPP_MIN_LOG_LEVEL."""
     if "TF_CPP_MIN_LOG_LEVEL" not in os.environ:
         _jaxlib_utils.absl_set_min_log_level(1)
         os.environ["TF_CPP_MIN_LOG_LEVEL"] = "1"  # plugins have a logger of their own
 
 
 def candidates(name: str) -> Iterator[Plugin]:
-    """Everything that offers a platform, best first."""
+    """The plugins of a platform, in order of precedence."""
     yield from (p for p in plugins_by_path() if p.name == name)
     yield from (p for p in _in_wheels() if p.name == name)
     yield from (p for p in plugins_by_entry_point() if p.name == name)
 
 
 def installed() -> list[Plugin]:
-    """Every plugin that is installed or named, best first, a platform's library once."""
+    """All plugins, installed or named by the flag, in order of precedence and without duplicates."""
     found: dict[tuple[str, Path], Plugin] = {}
     for each in (*plugins_by_path(), *_in_wheels(), *plugins_by_entry_point()):
         found.setdefault((each.name, each.library), each)
@@ -174,22 +174,22 @@ def _in_wheels() -> Iterator[Plugin]:
 
 
 def with_plugin() -> list[str]:
-    """The platforms of all plugins that are installed or named."""
+    """The platforms of all plugins, installed or named by the flag."""
     return list(dict.fromkeys(p.name for p in installed()))
 
 
 def plugins_by_entry_point() -> Iterator[Plugin]:
-    """The plugins that packages announce in group `jax_plugins`, except those of the wheels known here."""
-    known = {wheel.module for wheel in WHEELS}
-    for name, module in _announced(tuple(sys.path)):
-        library = None if module in known else _library_in(folders(module))
+    """The plugins of the entry-point group `jax_plugins`, except those of the listed wheels."""
+    wheels = {wheel.module for wheel in WHEELS}
+    for name, module in _entry_points(tuple(sys.path)):
+        library = None if module in wheels else _library_in(folders(module))
         if library is not None:
             yield Plugin(name, library, f"entry point {name} = {module}")
 
 
 @functools.cache
-def _announced(path: tuple[str, ...]) -> list[tuple[str, str]]:
-    """Names and modules of the group's entry points; importing `importlib.metadata` would take twenty times as long."""
+def _entry_points(path: tuple[str, ...]) -> list[tuple[str, str]]:
+    """The entry points of the group, as name and module, read from files: `importlib.metadata` is 20 times slower."""
     files = [file for folder in path for file in _entry_point_files(folder)]
     return [pair for file in files for pair in _group(file)]
 
@@ -214,7 +214,7 @@ def _group(file: str) -> list[tuple[str, str]]:
 
 
 def folders(module: str) -> list[Path]:
-    """Where a module's files lie, found without importing anything."""
+    """The folders of a module, without importing it."""
     first, *rest = module.split(".")
     spec = importlib.util.find_spec(first)
     tops = [Path(f) for f in (spec.submodule_search_locations or [])] if spec else []

@@ -1,1 +1,1 @@
-"""Compiled programs as files: the cache on disk, and what tells whether a file fits this machine."""
+"""Compiled programs as files: the persistent compilation cache, the file format, and the machine check."""

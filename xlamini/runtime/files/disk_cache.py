@@ -1,9 +1,9 @@
-"""The folder of compiled programs that later processes take instead of compiling.
+"""The persistent compilation cache: a folder of compiled programs that later processes load instead of compiling.
 
-A program is one file, named by the hash of all it depends on. It is written under another name and then renamed, so
-readers see all of it or nothing, and writers need no lock: whoever comes last wins, with the same program. A file's
-time of modification is when it was last used; the oldest go when the folder is full. Whatever is wrong with a file or
-the folder is said once, and the program is compiled as if there were none.
+An entry is one file, named by the hash of its key. It is written under a temporary name and then renamed, so that
+readers see all of it or nothing and writers need no lock: the last writer wins, with an equal program. A file's
+modification time is its last use; eviction removes the least recently used. A damaged file or folder causes one
+warning, and the program is compiled as on a miss.
 """
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from xlamini.runtime.files.disk_key import Key
 
 SUFFIX = ".xlamini"
 MOST_ENTRIES = 20_000
-"""More files would make looking through the folder slow."""
+"""A limit on files, because scanning a larger folder is slow."""
 _ABANDONED_AFTER = 3600.0
 _FULL_TO = 0.9
 
 
 class Stats(NamedTuple):
-    """What the cache did in this process."""
+    """Cache statistics of this process."""
 
     hits: int = 0
     misses: int = 0
@@ -43,7 +43,7 @@ class Stats(NamedTuple):
 
 
 class _Memory:
-    """What this process knows: its statistics, what it has complained of, how full each folder was."""
+    """State of this process: statistics, warnings already given, bytes left before each folder is scanned again."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -60,12 +60,12 @@ _memory = _Memory()
 
 
 def stats() -> Stats:
-    """What the cache did in this process so far."""
+    """The cache statistics of this process so far."""
     return _memory.stats
 
 
 def folder() -> str | None:
-    """The folder's absolute path; None while the cache is off."""
+    """The absolute path of the cache folder; None while the cache is off."""
     if not config.programs_are_kept():
         return None
     named = config.compilation_cache_dir.value
@@ -75,12 +75,12 @@ def folder() -> str | None:
 
 
 def path_of(key: Key) -> str:
-    """The file where a program is, or would be."""
+    """The path of the file for a key, whether or not it exists."""
     return f"{folder()}/{key.hash}{SUFFIX}"
 
 
 def find(key: Key) -> tuple[Header, bytes] | None:
-    """A program's header and serialised bytes if they are here and whole; the caller says `used` or `refuse`."""
+    """Look up a program: its header and serialized bytes, or None; the caller calls `record_hit` or `reject`."""
     path = path_of(key)
     try:
         data = _read(path)
@@ -91,14 +91,14 @@ def find(key: Key) -> tuple[Header, bytes] | None:
         if header["parts"] != key.parts:
             raise Damaged("is of another program than its name says")
     except (Damaged, OSError) as error:
-        refuse(key, error)
+        reject(key, error)
         return None
     _memory.count(bytes_read=len(data))
     return header, program
 
 
 def _read(path: str) -> bytes | None:
-    """The file's bytes; None if there is none. Damaged if another user may have written it."""
+    """The bytes of a file; None if it does not exist. Raises Damaged if another user may have written it."""
     try:
         with open(path, "rb") as file:
             _check_owner(os.fstat(file.fileno()))
@@ -115,27 +115,27 @@ def _check_owner(status: os.stat_result) -> None:
         raise Damaged("may be written by other users (chmod go-w makes it yours alone)")
 
 
-def used(key: Key, header: Header, seconds: float) -> None:
-    """Count a program that was loaded, which took so long, and put it among those used last."""
+def record_hit(key: Key, header: Header, seconds: float) -> None:
+    """Record a hit that took `seconds` to load, and mark the entry as most recently used."""
     _memory.count(hits=1, seconds_loading=seconds, seconds_saved=max(header["seconds"] - seconds, 0.0))
-    with contextlib.suppress(OSError):  # a folder that may only be read serves too
+    with contextlib.suppress(OSError):  # the folder may be read-only
         os.utime(path_of(key))
 
 
-def refuse(key: Key, error: Exception) -> None:
-    """Say what is wrong with a program's file, and remove it."""
+def reject(key: Key, error: Exception) -> None:
+    """Report a damaged entry, and remove its file."""
     _memory.count(misses=1, refused=1)
     path = path_of(key)
-    report(path, f"the entry {path}, {key.name}, {_what(error)}; it is compiled anew", error)
+    report(path, f"the entry {path}, {key.name}, {_describe(error)}; it is compiled anew", error)
     _remove(path)
 
 
-def _what(error: Exception) -> str:
+def _describe(error: Exception) -> str:
     return str(error) if isinstance(error, Damaged) else f"cannot be loaded: {error}"
 
 
 def report(about: str, text: str, error: Exception) -> None:
-    """Say what is wrong, once for each thing it is about."""
+    """Warn once per subject, or raise if `raise_persistent_cache_errors` is set."""
     if config.raise_persistent_cache_errors.value:
         raise RuntimeError(f"compilation cache: {text}") from error
     if about not in _memory.said:
@@ -144,7 +144,7 @@ def report(about: str, text: str, error: Exception) -> None:
 
 
 def store(key: Key, program: bytes, seconds: float, about: dict[str, Any]) -> None:
-    """Keep a serialised program that took so long to compile; `about` describes it to people."""
+    """Write a serialized program that took `seconds` to compile; `about` describes it in the cache report."""
     where = folder()
     assert where is not None
     header = {"name": key.name, "made": time.time(), "seconds": seconds, "parts": key.parts, "about": about}
@@ -173,16 +173,16 @@ def _write(where: str, path: str, data: bytes) -> None:
         raise
 
 
-class Held(NamedTuple):
-    """A file of the folder: where, how large, when it was last used."""
+class CacheFile(NamedTuple):
+    """A file of the cache folder: its path, size in bytes and time of last use."""
 
     path: str
     size: int
-    used: float
+    last_used: float
 
 
-def held(where: str, suffix: str = SUFFIX) -> Iterator[Held]:
-    """The folder's entries; those that vanish meanwhile are left out."""
+def files_in(where: str, suffix: str = SUFFIX) -> Iterator[CacheFile]:
+    """The files of a folder with a suffix; files deleted during the scan are skipped."""
     try:
         found = list(os.scandir(where))
     except FileNotFoundError:
@@ -193,32 +193,32 @@ def held(where: str, suffix: str = SUFFIX) -> Iterator[Held]:
                 status = item.stat(follow_symlinks=False)
             except FileNotFoundError:
                 continue
-            yield Held(item.path, status.st_size, status.st_mtime)
+            yield CacheFile(item.path, status.st_size, status.st_mtime)
 
 
 def _make_room(where: str, added: int) -> None:
-    """Remove what was not used for longest if the folder is full; it is looked through only when it may be."""
+    """Evict least recently used entries if the folder is full; the folder is scanned only when it may be full."""
     limit = config.compilation_cache_max_size.value
     with _memory.lock:
         left = _memory.room.get(where, 0) - added
         if left < 0:
-            left = _evicted(where, limit)
+            left = _evict(where, limit)
         _memory.room[where] = left
 
 
-def _evicted(where: str, limit: int) -> int:
-    """Make the folder fit; the bytes that may be written before it must be looked through again."""
-    for old in held(where, ".tmp"):
-        if time.time() - old.used > _ABANDONED_AFTER:
+def _evict(where: str, limit: int) -> int:
+    """Evict entries until the folder fits; returns the bytes that may be written before the next scan."""
+    for old in files_in(where, ".tmp"):
+        if time.time() - old.last_used > _ABANDONED_AFTER:
             _remove(old.path)
-    entries = sorted(held(where), key=lambda entry: entry.used)
+    entries = sorted(files_in(where), key=lambda entry: entry.last_used)
     total, most = sum(entry.size for entry in entries), limit if limit >= 0 else float("inf")
     if total > most or len(entries) > MOST_ENTRIES:
-        total = _removed_oldest(entries, total, _FULL_TO * most)
+        total = _remove_oldest(entries, total, _FULL_TO * most)
     return min(int(most - total) if limit >= 0 else 2**40, 2**24)
 
 
-def _removed_oldest(entries: list[Held], total: int, most: float) -> int:
+def _remove_oldest(entries: list[CacheFile], total: int, most: float) -> int:
     spare = len(entries) - _FULL_TO * MOST_ENTRIES
     for i, entry in enumerate(entries):
         if total <= most and i >= spare:
@@ -229,10 +229,10 @@ def _removed_oldest(entries: list[Held], total: int, most: float) -> int:
 
 
 def clear(where: str) -> int:
-    """Remove all programs of a folder; how many there were."""
+    """Remove all programs of a folder; returns their number."""
     with _memory.lock:
         _memory.room.clear()
-    return sum(_remove(entry.path) for entry in held(where))
+    return sum(_remove(entry.path) for entry in files_in(where))
 
 
 def _remove(path: str) -> bool:

@@ -1,6 +1,6 @@
-"""One compiled program of the cache as a file (see framed.py), named by the hash of what its header calls `parts`.
+"""The file of one cache entry, in the format of file_format.py, named by the hash of the header's `parts`.
 
-The program is machine code, so nothing of a file is used before its checksum has been compared.
+The body is machine code, so the checksum is compared before anything of the file is used.
 """
 from __future__ import annotations
 

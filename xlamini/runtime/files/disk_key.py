@@ -1,4 +1,4 @@
-"""What a stored program depends on besides its equations: each part is a short text that people can compare."""
+"""The cache key of a compiled program: each part is a short text, so that two keys can be compared by eye."""
 from __future__ import annotations
 
 import contextlib
@@ -22,7 +22,7 @@ _SYMBOL = re.compile(r'@(?:[\w.$-]+|"[^"\n]*")')
 
 
 class Key(NamedTuple):
-    """A program's name, for people, and all that it depends on, by name."""
+    """A cache key: the program's name, for messages, and the parts that are hashed, by name."""
 
     name: str
     parts: dict[str, str]
@@ -44,11 +44,11 @@ def key(
     """The key of a program.
 
     Args:
-      name: what it is called.
+      name: the program's name, for messages.
       program: a digest of its equations.
-      donated: which inputs give their memory to which outputs.
-      flags: those that change what a program means or how it is lowered, by name.
-      device: where it runs.
+      donated: the aliasing of donated inputs to outputs.
+      flags: the options that change a program's meaning or its lowering, by name.
+      device: the device it runs on.
       compiler_options: XLA's options by name.
     """
     own = {
@@ -91,7 +91,7 @@ def _shown(values: Mapping[str, Any]) -> str:
 
 
 def xla_flags() -> str:
-    """XLA's own options from the environment, where they may stand in a file."""
+    """XLA's flags from the environment variable XLA_FLAGS, which holds the flags or the path of a file of them."""
     text = os.environ.get("XLA_FLAGS", "")
     if text and not text.lstrip().startswith("-"):
         with contextlib.suppress(OSError):
@@ -117,22 +117,22 @@ def _machine(*devices: Device) -> dict[str, str]:
 
 
 def _threads() -> int:
-    # XLA cuts work into as many pieces when it compiles for the CPU.
+    # XLA's CPU compiler partitions work by the number of threads.
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 _FLOORS = ("core", "runtime", "lowering", "primitives", "interpreters", "staging", "transforms")
-"""Where the library's source says how equations are lowered; the public faces above make equations and nothing else."""
+"""The packages that determine what an equation is lowered to; the public faces above only make equations."""
 
 
 def _source() -> str:
-    """A digest of the library's own source, as any line of it may change what programs are lowered to."""
+    """A digest of the library's source, because any line of it may change what a program is lowered to."""
     package = sys.modules["xlamini"].__path__[0]
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for path in _sources(package):
         with open(path, "rb") as file:
-            found.update(path[len(package) :].encode() + b"\n" + file.read())
-    return found.hexdigest()[:16]
+            digest.update(path[len(package) :].encode() + b"\n" + file.read())
+    return digest.hexdigest()[:16]
 
 
 def _sources(package: str) -> Iterator[str]:

@@ -1,12 +1,12 @@
-"""Files of ours that hold bytes made by a machine: four parts, of which the first three are lines of text.
+"""The binary file format of xlamini: four parts, of which the first three are lines of text.
 
-    xlamini program, format 1            what it is, and in which format
-    SHA-256 of all that follows
-    {"name": …, …}                       what people and the loader need to know, as JSON
-    the bytes, compressed
+    xlamini program, format 1            the kind of file and its format version
+    SHA-256 of the rest
+    {"name": …, …}                       the header, as JSON
+    the body, compressed
 
-Nothing of a file but its first line is looked at before its checksum has been compared; no part of it is ever run to
-be read, as a pickle would be.
+The checksum is compared before anything but the first line is parsed, and reading never executes code, as unpickling
+would.
 """
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ T = TypeVar("T")
 
 
 class Damaged(Exception):
-    """A file that is not what was once written there."""
+    """The file is corrupt, truncated or of another kind."""
 
 
 class Kind(NamedTuple):
-    """A kind of file: its first words, the number of its format, what its header must have, and what it is called."""
+    """A kind of file: its title, format version, required header fields, and the noun for it in error messages."""
 
     title: str
     version: int
@@ -42,17 +42,17 @@ class Kind(NamedTuple):
 
     @property
     def magic(self) -> bytes:
-        """The first line."""
+        """The magic bytes: the first line of the file."""
         return f"{self.title}, format {self.version}\n".encode()
 
     def packed(self, header: Header, body: bytes) -> bytes:
-        """The file's bytes."""
-        # Level 1 makes a program a fifth as large, in a tenth of the time that XLA takes to serialise it.
+        """The bytes of a file with this header and body."""
+        # Level 1 compresses a program to a fifth of its size, in a tenth of the time that XLA takes to serialize it.
         rest = json.dumps(header).encode() + b"\n" + zlib.compress(body, 1)
         return self.magic + _checksum(rest) + rest
 
     def unpacked(self, data: bytes) -> tuple[Header, bytes]:
-        """Header and body; Damaged unless both are as they were written."""
+        """The header and body of a file's bytes; raises Damaged if the checksum does not match."""
         self._check_magic(data[: len(self.magic)])
         start = len(self.magic) + _CHECKSUM_BYTES
         rest = data[start:]
@@ -60,18 +60,18 @@ class Kind(NamedTuple):
             raise Damaged("has another checksum than it should")
         header, _, body = rest.partition(b"\n")
         try:
-            return self._parsed(header), zlib.decompress(body)
+            return self._parse(header), zlib.decompress(body)
         except zlib.error as error:
             raise Damaged(f"cannot be decompressed: {error}") from None
 
     def read(self, data: bytes, build: Callable[[Header, list[bytes]], T], again: str, begin: str = "") -> T:
-        """What `build` makes of the header and of the parts, which have the header's `sizes`.
+        """Parse a file: the result of `build` on the header and the parts of the body, whose sizes the header lists.
 
-        LoadError for what cannot be read: its text begins with `begin`, and says how to write the file `again`.
+        Raises LoadError if that fails; its message starts with `begin`, and `again` says how to write the file anew.
         """
         try:
             header, body = self.unpacked(data)
-            return build(header, parted(body, header["sizes"]))
+            return build(header, split_body(body, header["sizes"]))
         except LoadError:
             raise
         except Damaged as error:
@@ -82,10 +82,10 @@ class Kind(NamedTuple):
             raise LoadError(f"{begin}{error}") from None
 
     def read_header(self, file: BinaryIO) -> Header:
-        """The header alone, to be shown: its checksum is not compared."""
+        """The header alone, for display; the checksum is not compared."""
         self._check_magic(file.read(len(self.magic)))
         file.read(_CHECKSUM_BYTES)
-        return self._parsed(file.readline(_LONGEST_HEADER))
+        return self._parse(file.readline(_LONGEST_HEADER))
 
     def _check_magic(self, line: bytes) -> None:
         if line == self.magic:
@@ -95,7 +95,7 @@ class Kind(NamedTuple):
             raise Damaged(f"does not begin as {self.noun} does: it is in format {found}, not {self.version}")
         raise Damaged(f"does not begin as {self.noun} does")
 
-    def _parsed(self, line: bytes) -> Header:
+    def _parse(self, line: bytes) -> Header:
         try:
             header = json.loads(line)
         except (ValueError, RecursionError):
@@ -105,8 +105,8 @@ class Kind(NamedTuple):
         return header
 
 
-def parted(body: bytes, sizes: Sequence[int]) -> list[bytes]:
-    """A body that is made of parts of these sizes, taken apart; Damaged if it is not."""
+def split_body(body: bytes, sizes: Sequence[int]) -> list[bytes]:
+    """Split a body into parts of these sizes; raises Damaged if they do not add up."""
     if sum(sizes) != len(body) or min(sizes, default=0) < 0:
         raise Damaged("has parts of other sizes than its header says")
     ends = list(itertools.accumulate(sizes, initial=0))
@@ -114,7 +114,7 @@ def parted(body: bytes, sizes: Sequence[int]) -> list[bytes]:
 
 
 def read_file(path: str | os.PathLike[str]) -> bytes:
-    """A file's bytes; OSError without the frames of Python's own library."""
+    """The bytes of a file; an OSError has no frames of the standard library."""
     try:
         return Path(path).read_bytes()
     except OSError as error:
@@ -122,7 +122,7 @@ def read_file(path: str | os.PathLike[str]) -> bytes:
 
 
 def write_file(path: str | os.PathLike[str], data: bytes) -> None:
-    """Write a file; OSError without the frames of Python's own library."""
+    """Write a file; an OSError has no frames of the standard library."""
     try:
         Path(path).write_bytes(data)
     except OSError as error:

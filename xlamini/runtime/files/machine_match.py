@@ -1,7 +1,7 @@
-"""Where a compiled program can run: what it was compiled for as JSON, and the device here that is the same.
+"""The machine that a compiled program fits, stored as JSON with the program, and the local devices that match it.
 
 Machine code fits one version of jaxlib, one kind of device and, on a CPU, processors that have the instructions it
-uses. Whatever does not fit is an error before anything is run.
+uses. A mismatch is an error before anything is run.
 """
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from xlamini.runtime.devices import processor
 from xlamini.runtime.devices.platforms import Device, default_device, local_devices
 
 
-class Home(NamedTuple):
-    """What a program was compiled by and for; `processor` is None where that does not matter."""
+class Requirements(NamedTuple):
+    """The versions and the device that a program was compiled with and for; `processor` is None except on a CPU."""
 
     xlamini: str
     jaxlib: str
@@ -27,10 +27,10 @@ class Home(NamedTuple):
     processor: dict[str, Any] | None
 
 
-def home_of(device: Device) -> Home:
-    """What a program that was compiled for a device needs."""
+def requirements_of(device: Device) -> Requirements:
+    """The requirements of a program compiled for a device."""
     of_cpu = {"machine": platform.machine(), "name": processor.cpu(), "instructions": processor.instruction_sets()}
-    return Home(
+    return Requirements(
         xlamini=__version__,
         jaxlib=jaxlib.version.__version__,
         platform=_platform(device),
@@ -40,8 +40,8 @@ def home_of(device: Device) -> Home:
     )
 
 
-def devices_like(home: Home, count: int, asked: Device | None) -> list[Device]:
-    """Devices that can run the program: `asked`, the default one or others; LoadError if there are not so many."""
+def matching_devices(home: Requirements, count: int, asked: Device | None) -> list[Device]:
+    """Devices that can run the program: `asked`, the default device or others; LoadError if there are too few."""
     _check_jaxlib(home)
     if home.processor:
         _check_processor(home.processor)
@@ -50,12 +50,12 @@ def devices_like(home: Home, count: int, asked: Device | None) -> list[Device]:
     found = [d for d in _candidates(home, count) if _fits(home, d)]
     if len(found) < count:
         raise LoadError(
-            f"it runs on {count} devices of {_shown(home)}, but here are {len(found)}; compile it for as many"
+            f"it runs on {count} devices of {_shown(home)}, but this process has {len(found)}; compile it for that many"
         )
     return found[:count]
 
 
-def _checked(home: Home, count: int, asked: Device) -> Device:
+def _checked(home: Requirements, count: int, asked: Device) -> Device:
     if count > 1:
         raise LoadError(f"it runs on {count} devices, so no single one can be asked for; leave out device")
     if not _fits(home, asked):
@@ -63,7 +63,7 @@ def _checked(home: Home, count: int, asked: Device) -> Device:
     return asked
 
 
-def _check_jaxlib(home: Home) -> None:
+def _check_jaxlib(home: Requirements) -> None:
     here = jaxlib.version.__version__
     if home.jaxlib != here:
         raise LoadError(
@@ -75,7 +75,7 @@ def _check_jaxlib(home: Home) -> None:
 def _check_processor(wanted: dict[str, Any]) -> None:
     lacking = processor.lacking(wanted["machine"], wanted["instructions"])
     unknown = not wanted["instructions"] and wanted["name"] != processor.cpu()
-    if lacking or unknown:  # unknown: the system does not tell what either of them has
+    if lacking or unknown:  # unknown: the operating system does not list the instruction sets
         more = f" and {len(lacking) - 4} more" if len(lacking) > 4 else ""
         without = f"; this one has no {', '.join(lacking[:4])}{more}" if lacking else ""
         raise LoadError(
@@ -84,7 +84,7 @@ def _check_processor(wanted: dict[str, Any]) -> None:
         )
 
 
-def _candidates(home: Home, count: int) -> list[Device]:
+def _candidates(home: Requirements, count: int) -> list[Device]:
     default = default_device()
     if count == 1 and _fits(home, default):
         return [default]
@@ -98,7 +98,7 @@ def _candidates(home: Home, count: int) -> list[Device]:
     return found
 
 
-def _fits(home: Home, device: Device) -> bool:
+def _fits(home: Requirements, device: Device) -> bool:
     capability = str(getattr(device, "compute_capability", ""))
     same = (home.platform, home.kind) == (_platform(device), device.device_kind)
     return same and (not capability or not home.capability or capability == home.capability)
@@ -108,6 +108,6 @@ def _platform(device: Device) -> str:
     return "cuda" if device.platform == "gpu" else device.platform
 
 
-def _shown(home: Home) -> str:
+def _shown(home: Requirements) -> str:
     kind = home.kind
     return home.platform if kind == home.platform else f"{home.platform} ({kind})"

@@ -1,4 +1,4 @@
-"""StableHLO as portable artifacts: bytes that later versions of XLA can read, and earlier ones for a while."""
+"""Portable artifacts of StableHLO: bytes that all later versions of XLA can read, and earlier ones for some weeks."""
 from __future__ import annotations
 
 import io
@@ -10,24 +10,24 @@ from xlamini.core.errors import LoadError
 
 
 def artifact_of(module: Any) -> bytes:
-    """The portable artifact of a module, for XLA of three months before where it has no newer operations."""
-    # Imported here, as MLIR's bindings cost 0.1 s.
+    """The portable artifact of a module, readable by XLA of twelve weeks before unless it has newer operations."""
+    # Imported here because MLIR's bindings take 0.1 s to import.
     from jaxlib.mlir._mlir_libs import _stablehlo
 
-    written = io.BytesIO()
-    module.operation.write_bytecode(written)
+    bytecode = io.BytesIO()
+    module.operation.write_bytecode(bytecode)
     requirement = _stablehlo.StablehloCompatibilityRequirement
     for least in (requirement.WEEK_12, requirement.WEEK_4):
         version = _stablehlo.get_version_from_compatibility_requirement(least)
         try:
-            return _jax.mlir.serialize_portable_artifact(written.getvalue(), version)
-        except _jax.JaxRuntimeError:  # an operation that this version has not
+            return _jax.mlir.serialize_portable_artifact(bytecode.getvalue(), version)
+        except _jax.JaxRuntimeError:  # the module has an operation that this version lacks
             continue
-    return _jax.mlir.serialize_portable_artifact(written.getvalue(), _stablehlo.get_current_version())
+    return _jax.mlir.serialize_portable_artifact(bytecode.getvalue(), _stablehlo.get_current_version())
 
 
 def module_of(artifact: bytes, context: Any) -> Any:
-    """The module of a portable artifact; LoadError for bytes that are none, or of a version not known here."""
+    """The module of a portable artifact; LoadError for other bytes, or a version that this jaxlib cannot read."""
     try:
         return _jax.mlir.deserialize_portable_artifact(artifact, context)
     except (_jax.JaxRuntimeError, ValueError) as error:

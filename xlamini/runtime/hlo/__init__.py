@@ -1,1 +1,1 @@
-"""HLO, the language of XLA's compiler, read as text: what a program will do and at what cost."""
+"""Analysis of HLO text, the language of XLA's compiler: collectives, trip counts, cost estimates."""

@@ -1,4 +1,4 @@
-"""What devices send one another while a program runs: its collectives, read from its optimised HLO."""
+"""The collectives of a program, read from its optimized HLO: the data that devices exchange."""
 
 from __future__ import annotations
 
@@ -28,36 +28,36 @@ class Collective(NamedTuple):
     kind: str
     """`all-gather`, `all-reduce`, `reduce-scatter`, `all-to-all`, `collective-permute`, …"""
     bytes: int
-    """Of the array on each device: of what is reduced for a reduce-scatter, of the result for the others."""
+    """Bytes of the array on each device: of the operand for a reduce-scatter, of the result for the others."""
     times: int
-    """How often it runs in a call of the program: the steps of the loops around it."""
+    """The number of executions in a call of the program: the product of the trip counts around it."""
     group: int
-    """How many devices take part together."""
+    """The number of devices in a replica group."""
     op: str
-    """The path and number of the equation that it comes from."""
+    """The op name: the path and number of the equation it comes from."""
     line: str
-    """The user's file and line, where the compiler kept it."""
+    """The user's file and line, if the compiler preserved them."""
 
     def named(self, arguments: Sequence[str]) -> Collective:
-        """The same with the name of the argument that it gathers, which the compiler knows by its number."""
+        """A copy that names the argument it gathers, which the compiler knows by its index only."""
         number = _ARGUMENT.match(self.op)
         return self if number is None else self._replace(op=f"the argument {arguments[int(number[1])]!r}")
 
 
 class Collectives(list[Collective]):
-    """The collectives of a program; as text a table, the largest first."""
+    """The collectives of a program; its text is a table, the largest first."""
 
     @property
     def bytes(self) -> int:
-        """Bytes of all of them on each device, in one call of the program."""
+        """The total bytes on each device in one call of the program."""
         return sum(c.bytes * c.times for c in self)
 
     def __str__(self) -> str:
         if not self:
             return "no collectives"
         lines = [f"{len(self)} collectives, {_shown(self.bytes)} on each device in a call"]
-        alike = Counter((c.kind, c.bytes, c.times, c.group, c.line or c.op) for c in self)
-        for (kind, size, times, group, where), count in sorted(alike.items(), key=_total):
+        rows = Counter((c.kind, c.bytes, c.times, c.group, c.line or c.op) for c in self)
+        for (kind, size, times, group, where), count in sorted(rows.items(), key=_total):
             runs = f"{_shown(size)} x {count * times}" if count * times > 1 else _shown(size)
             lines.append(f"  {kind:18} {runs:>16}  among {group:<4} {where}")
         return "\n".join(lines)
@@ -69,7 +69,7 @@ def _total(row: tuple[tuple[str, int, int, int, str], int]) -> int:
 
 
 def collectives_of(text: str) -> Collectives:
-    """The collectives in the optimised HLO of a program, each once, however many instructions it has become."""
+    """The collectives in the optimized HLO of a program; one split into several instructions is listed once."""
     program = computations_of(text)
     found: dict[str, Collective] = {}
     for name, times in program.times().items():
@@ -83,12 +83,12 @@ def collectives_of(text: str) -> Collectives:
 
 
 def _collective(program: Computations, name: str, line: str, match: re.Match[str], times: int) -> Collective:
-    """One of them; what the compiler made a computation of its own bears the names of the instruction that calls it."""
+    """One collective; if the compiler outlined it, its metadata is on the instruction that calls the computation."""
     scatters = name.startswith("all-reduce-scatter")
     described = line if _OP.search(line) else program.callers.get(name, line)
     op = _OP.search(described)
     sizes = list(_sizes(match[1]))
-    # Of what is started the result holds the operand too.
+    # The result tuple of an asynchronous start contains the operand too.
     size = max(sizes, default=0) if match[3] else sum(sizes)
     group = _group_size(line)
     kind = "reduce-scatter" if scatters else match[2]

@@ -1,13 +1,13 @@
-"""The computations of a program in HLO's text: their lines, which calls which, how often each runs, and places."""
+"""The computations of an HLO module's text: their lines, the call graph, execution counts, and source locations."""
 
 from __future__ import annotations
 
 import re
 from typing import NamedTuple
 
-from xlamini.runtime.hlo.loops import steps
+from xlamini.runtime.hlo.loops import trip_count
 
-_BEGINS = re.compile(r"^(ENTRY )?%?([\w.\-]+) \(.*\{$")
+_HEAD = re.compile(r"^(ENTRY )?%?([\w.\-]+) \(.*\{$")
 _CALLED = re.compile(r"\b(?:body|condition|to_apply|calls)=%?([\w.\-]+)")
 _EITHER = re.compile(r"\b(?:true|false)_computation=%?([\w.\-]+)")
 _BRANCHES = re.compile(r"\bbranch_computations=\{([^}]*)\}")
@@ -17,36 +17,36 @@ ENTRY = "ENTRY"
 
 
 class Computations(NamedTuple):
-    """The lines of each computation by its name, the line that calls it, and the place of each stack frame."""
+    """The lines of each computation by name, the line that calls it, and the source location of each stack frame."""
 
     lines: dict[str, list[str]]
     callers: dict[str, str]
     places: dict[int, str]
 
     def times(self) -> dict[str, int]:
-        """How often each computation runs in a call of the program, as far as `steps` sees; each branch counts once."""
+        """The executions of each computation in a call, by the trip counts of `trip_count`; each branch counts once."""
         found = {ENTRY: 1}
-        for name in reversed(self.lines):  # what calls a computation is written after it
+        for name in reversed(self.lines):  # a caller is printed after its callees
             for line in self.lines[name] if name in found else ():
                 for called in [*_CALLED.findall(line), *self.branches(line)]:
-                    found[called] = found.get(called, 0) + found[name] * steps(self.lines, name, line)
+                    found[called] = found.get(called, 0) + found[name] * trip_count(self.lines, name, line)
         return {name: times for name, times in found.items() if name in self.lines}
 
     @staticmethod
     def branches(line: str) -> list[str]:
-        """The computations of which an instruction runs one."""
+        """The branch computations of a conditional instruction."""
         named = [name.strip(" %") for names in _BRANCHES.findall(line) for name in names.split(",")]
         return [*named, *_EITHER.findall(line)]
 
 
 def computations_of(text: str) -> Computations:
-    """A program's computations; its own is called ENTRY."""
+    """The computations of a program's text; the entry computation has the name ENTRY."""
     found: dict[str, list[str]] = {}
     lines: list[str] = []
     for line in text.splitlines():
-        begins = _BEGINS.match(line)
-        if begins:
-            lines = found[ENTRY if begins[1] else begins[2]] = []
+        head = _HEAD.match(line)
+        if head:
+            lines = found[ENTRY if head[1] else head[2]] = []
         else:
             lines.append(line)
     callers = {name: line for body in found.values() for line in body for name in _CALLED.findall(line)}
@@ -70,7 +70,7 @@ def _fields(row: str) -> dict[str, int]:
 
 
 def _table(text: str, name: str) -> dict[int, str]:
-    """The numbered rows under a heading."""
+    """The numbered rows of a table under a heading."""
     _, _, rest = text.partition(f"\n{name}\n")
     rows = (_ROW.match(line) for line in rest.partition("\n\n")[0].splitlines())
     return {int(row[1]): row[2] for row in rows if row}

@@ -1,35 +1,35 @@
-"""What XLA's TPU compiler expects a program to cost in cycles: it writes its estimate beside each instruction.
+"""The estimated cycles of a TPU program: XLA's TPU compiler annotates each instruction with its estimate.
 
-Loops count as often as they run where that can be seen; of branches the longest counts; what XLA has no estimate for
-counts nothing.
+Loops are multiplied by their trip counts where those are static; of branches the longest counts; an instruction without
+an estimate counts zero.
 """
 from __future__ import annotations
 
 import re
 
 from xlamini.runtime.hlo.computations import ENTRY, Computations, computations_of
-from xlamini.runtime.hlo.loops import steps
+from xlamini.runtime.hlo.loops import trip_count
 
 _CYCLES = re.compile(r'"estimated_cycles":"(\d+)"')
 _INSIDE = re.compile(r"\b(?:body|to_apply)=%?([\w.\-]+)")
 _NO_ESTIMATE = 2**62
-"""From here on numbers are no estimates: XLA writes the largest of all where it has none."""
+"""The threshold of valid estimates: XLA writes the maximum int64 where it has none."""
 
 
 def estimated_cycles(text: str) -> int:
-    """The cycles that a program takes, from its optimised HLO; 0 where the compiler writes none."""
+    """The estimated cycles of a program, from its optimized HLO; 0 if the compiler wrote no estimates."""
     return _cycles(computations_of(text), ENTRY, {})
 
 
-def _cycles(program: Computations, name: str, known: dict[str, int]) -> int:
-    if name not in known:
-        known[name] = sum(_of_instruction(program, name, line, known) for line in program.lines.get(name, ()))
-    return known[name]
+def _cycles(program: Computations, name: str, memo: dict[str, int]) -> int:
+    if name not in memo:
+        memo[name] = sum(_of_instruction(program, name, line, memo) for line in program.lines.get(name, ()))
+    return memo[name]
 
 
-def _of_instruction(program: Computations, around: str, line: str, known: dict[str, int]) -> int:
-    """The cycles of one instruction and of what it calls; a fusion's are written beside the fusion."""
+def _of_instruction(program: Computations, around: str, line: str, memo: dict[str, int]) -> int:
+    """The cycles of one instruction and its callees; a fusion's cycles are annotated on the fusion itself."""
     own = sum(n for n in map(int, _CYCLES.findall(line)) if n < _NO_ESTIMATE)
-    inside = sum(_cycles(program, called, known) for called in _INSIDE.findall(line))
-    longest = max((_cycles(program, branch, known) for branch in program.branches(line)), default=0)
-    return own + steps(program.lines, around, line) * inside + longest
+    inside = sum(_cycles(program, called, memo) for called in _INSIDE.findall(line))
+    longest = max((_cycles(program, branch, memo) for branch in program.branches(line)), default=0)
+    return own + trip_count(program.lines, around, line) * inside + longest

@@ -1,6 +1,6 @@
-"""How often a loop of a program runs, read from HLO's text: where its counter begins, how it grows, and where it ends.
+"""Trip counts of loops in HLO text, from the counter's start, step and end.
 
-Compilers of CPUs and GPUs write the number beside the loop; that of TPUs does not.
+The CPU and GPU compilers annotate a loop with its trip count; the TPU compiler does not.
 """
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-_TOLD = re.compile(r'"known_trip_count":\{"n":"(\d+)"')
+_TRIP_COUNT = re.compile(r'"known_trip_count":\{"n":"(\d+)"')
 _CONDITION = re.compile(r"\bcondition=%?([\w.\-]+)")
 _BODY = re.compile(r"\bbody=%?([\w.\-]+)")
 _OPERATION = re.compile(r" ([a-z][\w\-]*)\(([^()]*)\)(?:, index=(\d+))?")
@@ -19,7 +19,7 @@ Lines = Sequence[str]
 
 
 class Operation(NamedTuple):
-    """An instruction: its name, its operands, and which element of a tuple it takes."""
+    """An instruction: its opcode, its operands, and the tuple index of a get-tuple-element."""
 
     name: str
     operands: list[str]
@@ -29,15 +29,15 @@ class Operation(NamedTuple):
 NOTHING = Operation("", [], -1)
 
 
-def steps(computations: Mapping[str, Lines], around: str, line: str) -> int:
-    """How often the instruction on a `line` of the computation `around` runs what it calls: a loop several times.
+def trip_count(computations: Mapping[str, Lines], around: str, line: str) -> int:
+    """The trip count of the instruction on a `line` of the computation `around`; 1 if it is no loop.
 
-    Where the counter's beginning cannot be seen, a loop is taken to count from 0 by 1, as those of scans do. A while
-    loop of the user's counts once then, and so does any loop that does not count up to a number.
+    If the counter's start or step is not constant, a loop is assumed to count from 0 by 1, as a scan does. A while loop
+    of the user's program then counts once, and so does any loop without a constant bound.
     """
-    told = _TOLD.search(line)
-    if told is not None:
-        return int(told[1])
+    annotated = _TRIP_COUNT.search(line)
+    if annotated is not None:
+        return int(annotated[1])
     condition, body = (computations.get(m[1], ()) if (m := p.search(line)) else () for p in (_CONDITION, _BODY))
     counter, end = _test(condition)
     if end is None:
@@ -50,7 +50,7 @@ def steps(computations: Mapping[str, Lines], around: str, line: str) -> int:
 
 
 def _test(condition: Lines) -> tuple[int, int | None]:
-    """Of a condition `counter < number`: which element of the state the counter is, and the number; else None."""
+    """The counter's index in the loop state and the bound, of a condition `counter < bound`; else (-1, None)."""
     root = next((line for line in condition if line.lstrip().startswith("ROOT")), "")
     compare = _read(root)
     if compare.name != "compare" or "direction=LT" not in root:
@@ -60,7 +60,7 @@ def _test(condition: Lines) -> tuple[int, int | None]:
 
 
 def _growth(body: Lines, counter: int) -> int | None:
-    """The number that a body adds to the counter."""
+    """The constant that a body adds to the counter; None if there is none."""
     root = next((_read(line) for line in body if line.lstrip().startswith("ROOT")), NOTHING)
     if not 0 <= counter < len(root.operands):
         return None
@@ -70,14 +70,14 @@ def _growth(body: Lines, counter: int) -> int | None:
 
 
 def _element(lines: Lines, loop: Operation, index: int) -> int | None:
-    """The number that an element of a loop's state begins with."""
+    """The constant initial value of an element of a loop's state; None if there is none."""
     state = _find(lines, loop.operands[0]) if loop.operands else NOTHING
-    known = state.name == "tuple" and 0 <= index < len(state.operands)
-    return _number(lines, state.operands[index]) if known else None
+    is_tuple = state.name == "tuple" and 0 <= index < len(state.operands)
+    return _number(lines, state.operands[index]) if is_tuple else None
 
 
 def _number(lines: Lines, name: str) -> int | None:
-    """The number that an instruction is; None for what is worked out."""
+    """The value of a constant instruction; None for a computed value."""
     operation = _find(lines, name)
     if operation.name in _PASSED_ON:
         return _number(lines, operation.operands[0])

@@ -1,4 +1,4 @@
-"""HLO, the language of XLA's own compiler, of a StableHLO module that is not compiled yet."""
+"""Translation of an uncompiled StableHLO module to HLO, the language of XLA's compiler."""
 from __future__ import annotations
 
 from typing import Any
@@ -10,7 +10,7 @@ from xlamini.runtime.devices.platforms import Device, client
 
 
 def hlo_of(module: Any) -> XlaComputation:
-    """The computation that an `ir.Module` stands for."""
+    """The HLO computation of an `ir.Module`."""
     text = module.operation.get_asm(enable_debug_info=True)
     return _jax.mlir.mlir_module_to_xla_computation(text, use_tuple_args=False, return_tuple=False)
 
@@ -23,12 +23,12 @@ def hlo_text(module: Any, debug_info: bool) -> str:
 
 
 def hlo_cost(module: Any, device: Device) -> dict[str, float]:
-    """XLA's estimate before it optimises: `flops`, `bytes accessed`, …; a loop's body counts once."""
-    asked = client("cpu") if isinstance(device.client, _jax.CompileOnlyPyClient) else device.client
-    return _jax.hlo_module_cost_analysis(asked, hlo_of(module).as_hlo_module())
+    """XLA's cost estimate of the unoptimized program: `flops`, `bytes accessed`, …; a loop's body counts once."""
+    analyzer = client("cpu") if isinstance(device.client, _jax.CompileOnlyPyClient) else device.client
+    return _jax.hlo_module_cost_analysis(analyzer, hlo_of(module).as_hlo_module())
 
 
 def optimized_cost(executable: Any) -> dict[str, float]:
-    """XLA's common estimate of an optimised program of any platform; kernels that it does not know count nothing."""
+    """XLA's generic cost estimate of an optimized program of any platform; custom kernels count zero."""
     modules = [_jax.hlo_module_cost_analysis(client("cpu"), module) for module in executable.hlo_modules()]
     return {name: sum(cost.get(name, 0.0) for cost in modules) for name in {n for cost in modules for n in cost}}

@@ -1,1 +1,1 @@
-"""Many devices in a grid with named axes: how arrays and programs lie on it."""
+"""Meshes: devices in a grid with named axes, shardings of arrays over it, and the placement of programs."""

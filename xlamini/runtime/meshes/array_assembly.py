@@ -1,7 +1,7 @@
-"""Arrays on many devices, made from their parts.
+"""Assembly of sharded arrays from their shards.
 
-A part comes from a function that is asked for it, from the data that this process has, or is an array on its device
-already. Nobody needs to have the whole array.
+A shard comes from a callback, from this process's local data, or is already an array on its device. No process needs
+to hold the whole array.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from xlamini.core.avals import ShapedArray
 from xlamini.core.dtypes import canonicalize_dtype
 from xlamini.core.pytree import tree_map
 from xlamini.runtime.array import Array
-from xlamini.runtime.keys import KeyType, overlaid, overlay
+from xlamini.runtime.keys import KeyType, as_keys, key_words
 from xlamini.runtime.lifetime import check_alive
 from xlamini.runtime.sharding import Index, Sharding
-from xlamini.runtime.to_device import assembled, device_put_value
+from xlamini.runtime.to_device import assemble_array, device_put_value
 
 Shape = tuple[int, ...]
 _VALUES = (Array, np.ndarray, np.generic, bool, int, float, complex)
@@ -28,17 +28,17 @@ _VALUES = (Array, np.ndarray, np.generic, bool, int, float, complex)
 def make_array_from_callback(
     shape: Sequence[int], sharding: Sharding, data_callback: Callable[[Index], Any], dtype: Any = None
 ) -> Any:
-    """An array whose parts a function gives: each process makes only those of its own devices.
+    """A sharded array whose shards a callback returns; each process makes only those of its own devices.
 
     Args:
       shape: the shape of the whole array.
       sharding: which device holds which part.
       data_callback: `data_callback(index)` returns the part that a tuple of slices, one for each dimension, selects:
         an array or a number. It is called once for each different part.
-      dtype: the dtype that the parts must have; needed in a process that holds none of them.
+      dtype: the dtype of the shards; required in a process that holds none of them.
 
-    Raises ShardingError for a shape that cannot be split so, ValueError for a part of another shape, or for parts that
-    differ in dtype, TypeError for a part that is no array.
+    Raises ShardingError for a shape that the sharding cannot split, ValueError for shards of another shape or of
+    different dtypes, TypeError for a shard that is no array.
 
     >>> where = xlamini.numpy.ones(1).sharding
     >>> whole = np.arange(4.0)
@@ -51,24 +51,24 @@ def make_array_from_callback(
     made: dict[str, Any] = {}
     for index in wanted.values():
         if str(index) not in made:
-            made[str(index)] = _checked_value(data_callback(index), index)
+            made[str(index)] = _check_value(data_callback(index), index)
     arrays = [device_put_value(made[str(index)], device) for device, index in wanted.items()]
-    return _assembled(name, shape, sharding, arrays, dtype)
+    return _assemble(name, shape, sharding, arrays, dtype)
 
 
 def make_array_from_single_device_arrays(
     shape: Sequence[int], sharding: Sharding, arrays: Sequence[Any], *, dtype: Any = None
 ) -> Any:
-    """An array whose parts lie on their devices already; their memory becomes its own.
+    """A sharded array made of arrays that are already on their devices, without a copy.
 
     Args:
       shape: the shape of the whole array.
       sharding: which device holds which part.
-      arrays: for each device of this process that `sharding` has one array on it, in any order.
-      dtype: the dtype that they must have; needed in a process that has none of these devices.
+      arrays: one array on each device of this process in `sharding`, in any order.
+      dtype: their dtype; required in a process that has none of these devices.
 
-    Raises ShardingError for a shape that cannot be split so, ValueError for arrays that are too few or too many, lie on
-    other devices, or have another shape or dtype, TypeError for what is no array.
+    Raises ShardingError for a shape that the sharding cannot split, ValueError for too few or too many arrays, or
+    arrays on other devices or of another shape or dtype, TypeError for a value that is no array.
 
     >>> make_array_from_single_device_arrays((2,), xlamini.numpy.ones(2).sharding, [xlamini.numpy.ones(2)])
     Array([1., 1.], dtype=float32)
@@ -78,24 +78,24 @@ def make_array_from_single_device_arrays(
     if not isinstance(arrays, list | tuple):
         raise TypeError(f"{name}: arrays must be a list of arrays, got {type(arrays).__name__}; write [x]")
     for i, x in enumerate(arrays):
-        if not isinstance(overlaid(x), _jax.ArrayImpl):
+        if not isinstance(key_words(x), _jax.ArrayImpl):
             raise TypeError(f"{name}: arrays[{i}] is of type {type(x).__name__}; xlamini.device_put(x, device) first")
-        check_alive(overlaid(x))
-    return _assembled(name, tuple(shape), sharding, arrays, dtype)
+        check_alive(key_words(x))
+    return _assemble(name, tuple(shape), sharding, arrays, dtype)
 
 
 def make_array_from_process_local_data(sharding: Sharding, local_data: Any, global_shape: Any = None) -> Any:
-    """An array from the data that each process has of it, for example its part of a batch.
+    """A sharded array assembled from each process's local data, for example its part of a batch.
 
     Args:
       sharding: which device holds which part.
-      local_data: what the devices of this process hold, one part after the other along each dimension; or, along a
-        dimension of the length that the whole has, all of it. It may be a pytree of such.
-      global_shape: the shape of the whole array, or for a pytree one of such shapes. A length that is None, or the
-        shape if it is left out, follows from `local_data`: as many times its length as all processes have more parts.
+      local_data: the shards of this process's devices, concatenated along each dimension; or, along a dimension of the
+        whole array's length, all of it. It may be a pytree of arrays.
+      global_shape: the shape of the whole array, or a pytree of shapes. A length that is None, or a shape left out, is
+        inferred from `local_data`: its length times the ratio of all shards to this process's shards.
 
-    With one process `local_data` is the whole array. ShardingError where the whole cannot be split so, ValueError where
-    `local_data` has not the length that the devices of this process hold.
+    With one process `local_data` is the whole array. Raises ShardingError if the sharding cannot split the whole,
+    ValueError if the length of `local_data` differs from that of this process's shards.
 
     >>> make_array_from_process_local_data(xlamini.numpy.ones(2).sharding, np.ones(2))
     Array([1., 1.], dtype=float32)
@@ -114,8 +114,8 @@ def _is_shape(x: Any) -> bool:
 def _from_local(name: str, sharding: Sharding, data: Any, asked: Any) -> Any:
     data = data if isinstance(data, Array) else np.asarray(data)
     shape = _whole_shape(name, sharding, data.shape, asked)
-    here = _places(sharding, shape)
-    selects = [_selecting(name, shape, i, data.shape[i], here[i]) for i in range(len(shape))]
+    here = _local_ranges(sharding, shape)
+    selects = [_selector(name, shape, i, data.shape[i], here[i]) for i in range(len(shape))]
 
     def part(index: Index) -> Any:
         return data[tuple(select(s) for select, s in zip(selects, index, strict=True))]
@@ -124,35 +124,35 @@ def _from_local(name: str, sharding: Sharding, data: Any, asked: Any) -> Any:
 
 
 def _whole_shape(name: str, sharding: Sharding, local: Shape, asked: Any) -> Shape:
-    """The shape of the whole: as asked for, otherwise as many times the local one as there are more parts."""
+    """The global shape: as given, otherwise the local shape times the ratio of all shards to local shards."""
     asked = (None,) * len(local) if asked is None else tuple(asked)
     if len(asked) != len(local):
         raise ValueError(f"{name}: global_shape {asked} and local_data of shape {local} differ in rank")
     if all(n is not None for n in asked):
         return asked
     counts = _part_counts(sharding, len(local))
-    held = [len(places) for places in _places(sharding, counts)]
+    held = [len(ranges) for ranges in _local_ranges(sharding, counts)]
     inferred = [n * count // h for n, count, h in zip(local, counts, held, strict=True)]
     return tuple(n if a is None else a for a, n in zip(asked, inferred, strict=True))
 
 
 def _part_counts(sharding: Any, ndim: int) -> Shape:
-    """Into how many parts each dimension is split: a length that surely can be, over that of its parts."""
+    """The number of parts of each dimension, computed from a length that every sharding of these devices divides."""
     n = sharding.num_devices
     return tuple(n // part for part in sharding.shard_shape((n,) * ndim))
 
 
-def _places(sharding: Sharding, shape: Shape) -> list[list[tuple[int, int]]]:
-    """For each dimension, the different ranges that devices of this process hold, in order."""
+def _local_ranges(sharding: Sharding, shape: Shape) -> list[list[tuple[int, int]]]:
+    """The distinct ranges along each dimension that this process's devices hold, in order."""
     indices = sharding.addressable_devices_indices_map(shape).values()
     return [sorted({index[i].indices(n)[:2] for index in indices}) for i, n in enumerate(shape)]
 
 
-def _selecting(
-    name: str, shape: Shape, dim: int, local: int, places: list[tuple[int, int]]
+def _selector(
+    name: str, shape: Shape, dim: int, local: int, ranges: list[tuple[int, int]]
 ) -> Callable[[slice], slice]:
-    """What selects from the local data, along a dimension, the part that a slice of the whole stands for."""
-    whole, held = shape[dim], sum(stop - start for start, stop in places)
+    """A function from a slice of the whole array along a dimension to the corresponding slice of the local data."""
+    whole, held = shape[dim], sum(stop - start for start, stop in ranges)
     if local == whole:
         return lambda part: part
     if local != held:
@@ -160,7 +160,7 @@ def _selecting(
             f"{name}: dimension {dim} of local_data has size {local}, but of an array of shape {shape} the devices of "
             f"this process hold {held} of {whole} there; pass these, or all of them"
         )
-    numbers = {start: number for number, (start, _) in enumerate(places)}
+    numbers = {start: number for number, (start, _) in enumerate(ranges)}
 
     def select(part: slice) -> slice:
         start, stop, _ = part.indices(whole)
@@ -175,7 +175,7 @@ def _check_sharding(name: str, sharding: Any) -> None:
         raise TypeError(f"{name}: sharding must be a sharding, got {sharding!r}; write NamedSharding(mesh, P('x'))")
 
 
-def _checked_value(value: Any, index: Index) -> Any:
+def _check_value(value: Any, index: Index) -> Any:
     if not isinstance(value, _VALUES):
         raise TypeError(
             f"make_array_from_callback: data_callback returned a value of type {type(value).__name__} for {index}; "
@@ -184,8 +184,8 @@ def _checked_value(value: Any, index: Index) -> Any:
     return value
 
 
-def _assembled(name: str, shape: Shape, sharding: Sharding, arrays: Sequence[Any], dtype: Any) -> Any:
-    """The array of these parts, once they have been looked at."""
+def _assemble(name: str, shape: Shape, sharding: Sharding, arrays: Sequence[Any], dtype: Any) -> Any:
+    """Check the shards, and assemble the array of them."""
     part = sharding.shard_shape(shape)
     ordered = _in_order(name, sharding, arrays)
     found = _dtype_of(name, ordered, dtype)
@@ -195,15 +195,15 @@ def _assembled(name: str, shape: Shape, sharding: Sharding, arrays: Sequence[Any
                 f"{name}: the part on {x.device} has the shape {x.shape}, but each part of an array of shape {shape} "
                 f"has {part} in {sharding}"
             )
-    words = [overlaid(x) for x in ordered]
+    words = [key_words(x) for x in ordered]
     physical = aval = ShapedArray(shape, found)
     if isinstance(found, KeyType):
         physical = ShapedArray((*shape, *found.physical_shape), found.physical_dtype)
-    return overlay(assembled(physical, sharding, words), aval)
+    return as_keys(assemble_array(physical, sharding, words), aval)
 
 
 def _in_order(name: str, sharding: Sharding, arrays: Sequence[Any]) -> list[Any]:
-    """The arrays in the order of the devices that they shall lie on."""
+    """The arrays in the order of the sharding's devices."""
     wanted = sharding._internal_device_list.addressable_device_list
     if len(arrays) != len(wanted):
         raise ValueError(
@@ -219,7 +219,7 @@ def _in_order(name: str, sharding: Sharding, arrays: Sequence[Any]) -> list[Any]
 
 
 def _dtype_of(name: str, arrays: Sequence[Any], dtype: Any) -> Any:
-    """The dtype that all have."""
+    """The common dtype of the shards."""
     if not arrays and dtype is None:
         raise ValueError(f"{name}: no device of the sharding is here to know the dtype from; pass dtype")
     wanted = dtype if isinstance(dtype, KeyType) else None if dtype is None else canonicalize_dtype(np.dtype(dtype))

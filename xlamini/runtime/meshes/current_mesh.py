@@ -1,4 +1,4 @@
-"""The mesh that is set: programs run over it, and a PartitionSpec by itself is about it."""
+"""The current mesh: programs run over it, and a bare PartitionSpec refers to it."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from xlamini.runtime.meshes.named_sharding import NamedSharding
 _NO_DEVICES = Mesh(np.empty((), dtype=object), ())
 _NO_AXES = AbstractMesh((), ())
 
-# Cells that C++ dispatch sees too: a program is traced and compiled for each mesh.
+# C++ config cells, which are part of the dispatch key: a program is traced and compiled for each mesh.
 _mesh = _cells.Config("mesh", None, include_in_jit_key=True, include_in_trace_context=True)
 _abstract_mesh = _cells.Config("abstract_mesh", None, include_in_jit_key=True, include_in_trace_context=True)
 
 
-def _swapped(mesh: Any, abstract: Any) -> tuple[Any, Any]:
-    """Set both; what was set before."""
+def _swap(mesh: Any, abstract: Any) -> tuple[Any, Any]:
+    """Set both cells; returns their previous values."""
     return _mesh.swap_local(mesh), _abstract_mesh.swap_local(abstract)
 
 
@@ -40,15 +40,15 @@ def _restore(before: tuple[Any, Any]) -> None:
 
 
 class set_mesh:
-    """Set the mesh of this thread: from now on, or, as a context manager, for the block.
+    """Set the current mesh of this thread: from now on, or, as a context manager, for the block.
 
-    Programs then run over its devices, also for arguments that lie nowhere in particular, and a PartitionSpec by
-    itself, given to `jit`, `device_put`, `with_sharding_constraint` or `reshard`, stands for a NamedSharding over it.
+    Programs then run over its devices, also for uncommitted arguments, and a bare PartitionSpec given to `jit`,
+    `device_put`, `with_sharding_constraint` or `reshard` means a NamedSharding over this mesh.
 
     Args:
-      mesh: a `Mesh`, or None for none.
+      mesh: a `Mesh`, or None to unset it.
 
-    TypeError for what is no mesh; ValueError in a traced function, which a mesh is set around.
+    Raises TypeError for a value that is no mesh; ValueError inside a traced function: set the mesh around its call.
 
     >>> mesh = xlamini.make_mesh((1,), ("x",))
     >>> with set_mesh(mesh):
@@ -62,7 +62,7 @@ class set_mesh:
         if state.builder is not None:
             raise ValueError("set_mesh cannot be used in a traced function; set the mesh around the call of it")
         mesh = None if mesh is None or mesh.empty else mesh
-        self._before = _swapped(mesh, mesh and mesh.abstract_mesh)
+        self._before = _swap(mesh, mesh and mesh.abstract_mesh)
 
     def __enter__(self) -> None:
         pass
@@ -74,7 +74,7 @@ class set_mesh:
 
 
 class _Entered(threading.local):
-    """What was set before each `with mesh:` that is going on."""
+    """The stack of previous values for the active `with mesh:` blocks."""
 
     def __init__(self) -> None:
         self.before: list[tuple[Any, Any]] = []
@@ -84,11 +84,11 @@ _entered = _Entered()
 
 
 def _enter(mesh: Mesh) -> Mesh:
-    """What older programs write in place of `set_mesh`; also in a traced function."""
+    """Enter `with mesh:`, JAX's deprecated form of `set_mesh`; allowed in a traced function too."""
     warnings.warn(
         "`with mesh:` is deprecated; write `with xlamini.set_mesh(mesh):`", DeprecationWarning, user_stacklevel()
     )
-    _entered.before.append(_swapped(mesh, mesh.abstract_mesh))
+    _entered.before.append(_swap(mesh, mesh.abstract_mesh))
     return mesh
 
 
@@ -96,12 +96,12 @@ def _exit(mesh: Mesh, *error: object) -> None:
     _restore(_entered.before.pop())
 
 
-setattr(Mesh, "__enter__", _enter)  # noqa: B010  here, as a mesh by itself does not know of the one that is set
+setattr(Mesh, "__enter__", _enter)  # noqa: B010  set here, because mesh.py must not depend on the current mesh
 setattr(Mesh, "__exit__", _exit)  # noqa: B010
 
 
 class use_abstract_mesh:
-    """A context manager: for the block `get_abstract_mesh()` is this one. TypeError for what is no AbstractMesh.
+    """A context manager that sets `get_abstract_mesh()` for the block. TypeError for a value that is no AbstractMesh.
 
     >>> with use_abstract_mesh(AbstractMesh((2,), ("x",))):
     ...     get_abstract_mesh().axis_names
@@ -124,11 +124,11 @@ class use_abstract_mesh:
 
 @contextmanager
 def manual_mesh(mesh: Mesh, manual: frozenset[Any]) -> Iterator[None]:
-    """For the block, in which a program of one device is written, this mesh is set; the `manual` axes are of that type.
+    """A context manager for per-device code (shard_map): sets the mesh, whose `manual` axes become AxisType.Manual.
 
-    It is part of what programs are traced for, as any mesh that is set.
+    The mesh is part of the trace context, as any current mesh.
     """
-    before = _swapped(mesh, with_manual(mesh.abstract_mesh, manual))
+    before = _swap(mesh, with_manual(mesh.abstract_mesh, manual))
     try:
         yield
     finally:
@@ -142,7 +142,7 @@ def with_manual(mesh: AbstractMesh, manual: frozenset[Any]) -> AbstractMesh:
 
 
 def get_mesh() -> Mesh:
-    """The mesh that `set_mesh` set, or within shard_map that of it; one without axes if there is none.
+    """The current mesh, from `set_mesh` or the enclosing shard_map; an empty mesh if there is none.
 
     >>> get_mesh().empty
     True
@@ -151,9 +151,9 @@ def get_mesh() -> Mesh:
 
 
 def get_abstract_mesh() -> AbstractMesh:
-    """The axes of the mesh that is set, or those that `use_abstract_mesh` says; none if there is no mesh.
+    """The axes of the current mesh, or of `use_abstract_mesh`; an empty mesh if there is none.
 
-    Within shard_map those that the function is written for are of type Manual.
+    Inside shard_map the axes that the function maps over have type Manual.
 
     >>> get_abstract_mesh().axis_names
     ()
@@ -161,16 +161,16 @@ def get_abstract_mesh() -> AbstractMesh:
     return _abstract_mesh.value or _NO_AXES
 
 
-def mesh_set() -> Mesh | None:
-    """The mesh that the user set, if there is one of several devices."""
+def multi_device_mesh() -> Mesh | None:
+    """The current mesh if it has several devices, else None."""
     mesh = _mesh.value
     return None if mesh is None or mesh.size == 1 else mesh
 
 
 def named(where: Any, what: str, error: type[Exception] = ValueError) -> Any:
-    """A PartitionSpec as a sharding over the mesh that is set; anything else as it is.
+    """Resolve a PartitionSpec to a sharding over the current mesh; any other value is returned unchanged.
 
-    `what` needed it: the error, if there is no mesh, begins with it.
+    Without a mesh it raises `error`, whose message begins with `what`.
     """
     if not isinstance(where, PartitionSpec):
         return where
@@ -184,7 +184,7 @@ def named(where: Any, what: str, error: type[Exception] = ValueError) -> Any:
 
 
 def as_here(sharding: Any) -> Any:
-    """A sharding whose mesh has the types of axes that hold here, within `auto_axes` and the like."""
+    """A sharding whose mesh has the axis types of the current context, as inside `auto_axes`."""
     here = _abstract_mesh.value
     if here is None or not isinstance(sharding, NamedSharding):
         return sharding

@@ -1,4 +1,4 @@
-"""Asking the compiler where it has a value of a program: by a Python function that it calls when it knows."""
+"""Sharding inspection: a Python callback that the compiler calls with the sharding it has chosen for a value."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from xlamini.runtime.sharding import Sharding
 
 
 class Inspector:
-    """The user's function; and those made of it that compilers call, which live as long as it does."""
+    """The user's callback, with references to the wrappers passed to the compiler, which must stay alive."""
 
     def __init__(self, fun: Callable[[Sharding], Any]):
         self.fun = fun
-        self._called: list[Callable[[_hlo.HloSharding], None]] = []
+        self._callbacks: list[Callable[[_hlo.HloSharding], None]] = []
 
     def of_program(self, meshes: Mapping[Mesh, str], ndim: int) -> bytes:
-        """What an InspectSharding operation says to call, with a sharding over the first mesh of its module."""
+        """The encoded callback of an InspectSharding op; it receives a sharding over the module's first mesh."""
 
         def call(found: _hlo.HloSharding) -> None:
             try:
                 self.fun(named_sharding(found, next(iter(meshes)), ndim))
-            except Exception:  # which the compiler's C++ does not expect
+            except Exception:  # the compiler's C++ must not see an exception
                 traceback.print_exc()
 
-        self._called.append(call)
+        self._callbacks.append(call)
         return _jax.encode_inspect_sharding_callback(call)
 
     def __repr__(self) -> str:

@@ -25,14 +25,14 @@ from xlamini.runtime.devices.platforms import devices as all_devices
 
 
 class Mesh(AxesOfMesh):
-    """Devices in a grid, with a name for each axis of it.
+    """A mesh: devices in a grid with named axes.
 
     Args:
       devices: an array of devices, or a nested list.
-      axis_names: the name of each of its axes, all different.
+      axis_names: the names of its axes, all different.
       axis_types: an `AxisType` for each of them, or one for all; by default the compiler decides.
 
-    Raises ValueError where the numbers of axes, names and types differ, or a device is there twice.
+    Raises ValueError if the numbers of axes, names and types differ, or a device occurs twice.
 
     >>> mesh = Mesh(xlamini.devices()[:1], ("x",))
     >>> dict(mesh.shape)
@@ -52,12 +52,12 @@ class Mesh(AxesOfMesh):
         self.axis_names = checked_names("Mesh", axis_names, grid.ndim)
         self.axis_types = checked_types("Mesh", axis_types, grid.ndim)
         if len(set(grid.flat)) < grid.size:
-            raise ValueError("Mesh: a device is there twice; give each its own place")
+            raise ValueError("Mesh: a device is there twice; list each device once")
         self._hash = hash((tuple(grid.flat), self.shape_tuple, self.axis_types))
 
     @cached_property
     def abstract_mesh(self) -> AbstractMesh:
-        """Its axes without the devices."""
+        """The mesh's axes without its devices."""
         return AbstractMesh(self.axis_sizes, self.axis_names, self.axis_types)
 
     def update(
@@ -66,13 +66,13 @@ class Mesh(AxesOfMesh):
         axis_names: AxisName | Sequence[AxisName] | None = None,
         axis_types: AxisType | Sequence[AxisType] | None = None,
     ) -> Mesh:
-        """The same mesh with what is given changed; ValueError where axes, names and types differ in number."""
+        """A copy of the mesh with these fields replaced; ValueError if axes, names and types differ in number."""
         grid = self.devices if devices is None else devices
         names = self.axis_names if axis_names is None else axis_names
         return Mesh(grid, names, self.axis_types if axis_types is None else axis_types)
 
     def update_axis_types(self, name_to_type: Mapping[AxisName, AxisType]) -> Mesh:
-        """The same devices and axes, those that are named of other types; KeyError for a name that it does not have."""
+        """A copy of the mesh with other axis types; KeyError for an unknown axis name."""
         return self.update(axis_types=changed_types(self, name_to_type))
 
     @cached_property
@@ -81,17 +81,17 @@ class Mesh(AxesOfMesh):
 
     @property
     def device_ids(self) -> np.ndarray:
-        """The numbers of its devices, in the same grid."""
+        """The ids of the mesh's devices, in the same grid."""
         return np.array([d.id for d in self.devices.flat], int).reshape(self.axis_sizes)
 
     @property
     def local_devices(self) -> list[Device]:
-        """Those of its devices that belong to this process."""
+        """The mesh's devices that belong to this process."""
         return list(self._internal_device_list.addressable_device_list)
 
     @property
     def is_multi_process(self) -> bool:
-        """Whether some of its devices belong to other processes."""
+        """Whether the mesh has devices of other processes."""
         return len(self.local_devices) != self.size
 
     def __eq__(self, other: object) -> bool:
@@ -127,27 +127,27 @@ def make_mesh(
     *,
     devices: Sequence[Device] | None = None,
 ) -> Mesh:
-    """A mesh of the first of all devices, in their order.
+    """A mesh over the first devices of the default platform, in their order.
 
     Args:
       axis_shapes: the size of each axis.
       axis_names: their names.
       axis_types: an `AxisType` for each, or one for all; by default the compiler decides.
-      devices: which devices to take, instead of all of the default platform.
+      devices: the devices to use instead.
 
-    ValueError if there are fewer devices than the mesh has places, or an axis has none.
+    Raises ValueError if there are fewer devices than the mesh needs, or an axis has size 0.
 
     >>> make_mesh((1, 1), ("x", "y")).axis_names
     ('x', 'y')
     """
-    found = all_devices() if devices is None else list(devices)
+    available = all_devices() if devices is None else list(devices)
     count = math.prod(axis_shapes)
     if min(axis_shapes, default=1) < 1:
         raise ValueError(f"make_mesh: axis_shapes {tuple(axis_shapes)}: each axis needs a size of 1 or more")
-    if len(found) < count:
+    if len(available) < count:
         raise ValueError(
-            f"make_mesh: axis_shapes {tuple(axis_shapes)} needs {count} devices, but there are {len(found)}; on a CPU "
-            f"XLAMINI_NUM_CPU_DEVICES={count} makes as many"
+            f"make_mesh: axis_shapes {tuple(axis_shapes)} needs {count} devices, but there are {len(available)}; on a "
+            f"CPU XLAMINI_NUM_CPU_DEVICES={count} makes as many"
         )
-    grid = np.array(found[:count], dtype=object).reshape(tuple(axis_shapes))
+    grid = np.array(available[:count], dtype=object).reshape(tuple(axis_shapes))
     return Mesh(grid, tuple(axis_names), axis_types)

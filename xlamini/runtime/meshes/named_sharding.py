@@ -1,6 +1,6 @@
-"""NamedSharding: an array split over a mesh as a PartitionSpec says.
+"""NamedSharding: the sharding of an array over a mesh by a PartitionSpec.
 
-The class is jaxlib's, so that C++ dispatch compares it; what it means is here.
+The class is jaxlib's, so that C++ dispatch can compare instances; its methods are defined here.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from xlamini.core.sharding.abstract_mesh import AbstractMesh, AxesOfMesh, parts_
 from xlamini.core.sharding.aval_sharding import Split, split_of
 from xlamini.core.sharding.partition_spec import PartitionSpec
 from xlamini.runtime.devices.platforms import Device
-from xlamini.runtime.placeholders import call_among, placeholders
+from xlamini.runtime.placeholders import call_with_modules, placeholders
 from xlamini.runtime.sharding import Index
 
 NamedSharding = _jax.NamedSharding
@@ -26,7 +26,7 @@ NamedSharding = _jax.NamedSharding
 
 @edge
 def _check_spec(mesh: Any, spec: Any) -> None:
-    """What C++ asks when one is made: the spec names axes of the mesh, each once."""
+    """The check that C++ calls when a NamedSharding is made: the spec names axes of the mesh, each once."""
     if not isinstance(mesh, AxesOfMesh):
         raise TypeError(f"NamedSharding: mesh must be a Mesh, got {mesh!r}; xlamini.make_mesh makes one")
     if not isinstance(spec, PartitionSpec):
@@ -44,7 +44,7 @@ def _axes(mesh: AxesOfMesh) -> str:
 
 
 def _factors(self: NamedSharding, ndim: int) -> list[int]:
-    """Into how many parts each dimension is split."""
+    """The number of parts of each dimension."""
     return [parts_along(self.mesh, names) for names in self.spec.names_of(ndim)]
 
 
@@ -69,21 +69,21 @@ def _shard_shape(self: NamedSharding, global_shape: tuple[int, ...]) -> tuple[in
 
 @memoised("sharding: parts of devices", 4096)
 def _devices_indices_map(self: NamedSharding, global_shape: tuple[int, ...]) -> dict[Device, Index]:
-    """For each device, the part of the array that it holds."""
+    """The index of each device's shard."""
     part = _shard_shape(self, global_shape)
     mesh, names = self.mesh, self.spec.names_of(len(part))
-    found = {}
-    for place, device in np.ndenumerate(mesh.devices):
-        at = dict(zip(mesh.axis_names, place, strict=True))
+    indices = {}
+    for position, device in np.ndenumerate(mesh.devices):
+        at = dict(zip(mesh.axis_names, position, strict=True))
         numbers = [_number([at[n] for n in axes], [mesh.shape[n] for n in axes]) for axes in names]
-        found[device] = tuple(map(_slice, numbers, part, global_shape))
-    return found
+        indices[device] = tuple(map(_slice, numbers, part, global_shape))
+    return indices
 
 
-def _number(place: list[int], sizes: list[int]) -> int:
-    """Which part a place along some axes holds, the first axis counting most."""
+def _number(position: list[int], sizes: list[int]) -> int:
+    """The shard number of a position along some mesh axes, in row-major order."""
     number = 0
-    for at, size in zip(place, sizes, strict=True):
+    for at, size in zip(position, sizes, strict=True):
         number = number * size + at
     return number
 
@@ -93,7 +93,7 @@ def _slice(number: int, length: int, whole: int) -> slice:
 
 
 def _addressable_devices_indices_map(self: NamedSharding, global_shape: tuple[int, ...]) -> dict[Device, Index]:
-    """For each device of this process, the part of the array that it holds."""
+    """The index of the shard of each device of this process."""
     every = _devices_indices_map(self, tuple(global_shape))
     return {d: every[d] for d in self._internal_device_list.addressable_device_list}
 
@@ -105,7 +105,7 @@ def _is_fully_replicated(self: NamedSharding) -> bool:
 
 @memoised("sharding: XLA's form", 4096)
 def _to_xla_hlo_sharding(self: NamedSharding, num_dimensions: int) -> _hlo.HloSharding:
-    """The same in XLA's terms: tiles of the grid of devices, with the axes left over as copies."""
+    """The sharding as XLA's HloSharding: tiles over the device grid, replicated along the unused axes."""
     mesh, names = self.mesh, self.spec.names_of(num_dimensions)
     if _is_fully_replicated(self):
         return _hlo.HloSharding.replicate()
@@ -119,7 +119,7 @@ def _to_xla_hlo_sharding(self: NamedSharding, num_dimensions: int) -> _hlo.HloSh
 
 
 def _is_equivalent_to(self: NamedSharding, other: Any, ndim: int) -> bool:
-    """Whether both put the same parts of an array of `ndim` dimensions on the same devices, in the same memory."""
+    """Whether two shardings put equal shards of an array of rank `ndim` on the same devices, in the same memory."""
     return (
         self._internal_device_list == other._internal_device_list
         and self.memory_kind == other.memory_kind
@@ -128,12 +128,12 @@ def _is_equivalent_to(self: NamedSharding, other: Any, ndim: int) -> bool:
 
 
 def _update(self: NamedSharding, **changes: Any) -> NamedSharding:
-    """The same with another mesh, spec or memory kind."""
-    kept = {"mesh": self.mesh, "spec": self.spec, "memory_kind": self._memory_kind}
-    return NamedSharding(**{**kept, **changes})
+    """A copy with another mesh, spec or memory kind."""
+    fields = {"mesh": self.mesh, "spec": self.spec, "memory_kind": self._memory_kind}
+    return NamedSharding(**{**fields, **changes})
 
 
-def _same(self: NamedSharding, other: object) -> bool:
+def _equals(self: NamedSharding, other: object) -> bool:
     if not isinstance(other, NamedSharding):
         return NotImplemented
     mine, others = ((s.mesh, s.spec, s.memory_kind) for s in (self, other))
@@ -141,36 +141,36 @@ def _same(self: NamedSharding, other: object) -> bool:
 
 
 def manual_axis_in(sharding: NamedSharding) -> Any:
-    """The first axis of type Manual that its spec names; None if there is none."""
+    """The first axis of type Manual that a sharding's spec names; None if there is none."""
     return next((name for name in sharding.mesh.manual_axes if name in sharding.spec.axes), None)
 
 
-def split_by(sharding: Any, ndim: int) -> Split | None:
-    """What the type of an array that lies so says: how it is split along axes of type Explicit."""
+def split_in_type(sharding: Any, ndim: int) -> Split | None:
+    """The sharding in the type of an array placed so: its split along axes of type Explicit, or None."""
     return split_of(sharding.mesh, sharding.spec, ndim) if type(sharding) is NamedSharding else None
 
 
-def shortened(sharding: Any) -> Any:
-    """The same sharding without entries at the end of its spec that split nothing: one program serves for both."""
-    return _shortened(sharding) if type(sharding) is NamedSharding else sharding
+def without_trailing_none(sharding: Any) -> Any:
+    """A sharding without trailing None entries in its spec, so that equivalent specs share one program."""
+    return _strip_trailing_none(sharding) if type(sharding) is NamedSharding else sharding
 
 
 @memoised("sharding: normal forms", 4096)
-def _shortened(sharding: NamedSharding) -> NamedSharding:
+def _strip_trailing_none(sharding: NamedSharding) -> NamedSharding:
     entries = sharding.spec.partitions
     while entries and entries[-1] is None:
         entries = entries[:-1]
     return _update(sharding, spec=PartitionSpec(*entries))
 
 
-def saying(split: Split | None) -> NamedSharding | None:
-    """What a type says, as a sharding over a mesh without devices; None where nothing is split."""
+def type_sharding(split: Split | None) -> NamedSharding | None:
+    """The sharding in a type, as a NamedSharding over an AbstractMesh; None if nothing is split."""
     return None if split is None else NamedSharding(split.mesh, split.spec)
 
 
 def _of_type(aval: ShapedArray) -> NamedSharding:
-    """How a value of this type is split."""
-    return saying(aval.split) or NamedSharding(_NO_AXES, PartitionSpec(*[None] * aval.ndim))
+    """The sharding of a value of this type (`aval.sharding`)."""
+    return type_sharding(aval.split) or NamedSharding(_NO_AXES, PartitionSpec(*[None] * aval.ndim))
 
 
 _NO_AXES = AbstractMesh((), ())
@@ -185,7 +185,7 @@ _MEMBERS: dict[str, Any] = {
     "with_memory_kind": lambda self, kind: _update(self, memory_kind=kind),
     "update": _update,
     "_to_xla_hlo_sharding": _to_xla_hlo_sharding,
-    "__eq__": _same,
+    "__eq__": _equals,
     "__hash__": lambda self: hash((self.mesh, self.spec, self.memory_kind)),
     "__repr__": lambda self: f"NamedSharding(mesh={self.mesh!s}, spec={self.spec}, memory_kind={self.memory_kind})",
     "__reduce__": lambda self: (NamedSharding, (self.mesh, self.spec, self._memory_kind)),
@@ -195,7 +195,7 @@ for _name, _member in _MEMBERS.items():
     setattr(NamedSharding, _name, _member)
 
 
-# C++ looks for our check in a module of jax, once, when the first sharding is made.
-call_among(
+# C++ imports this check from a module of jax, once, when the first sharding is made.
+call_with_modules(
     placeholders({"jax._src.named_sharding": {"check_pspec": _check_spec}}), NamedSharding, _NO_AXES, PartitionSpec()
 )

@@ -1,4 +1,4 @@
-"""How an array lies on its devices, as a picture in text: a box for each part, with the devices that hold it."""
+"""Text pictures of a sharding: a box for each shard, labelled with the devices that hold it."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _HEIGHT = 10
 """Lines of a picture at scale 1."""
 
 _WIDTH_OF_LINE = 2.5
-"""How much higher a character is than wide."""
+"""The ratio of a character's height to its width."""
 
 _PALETTE = (24, 130, 28, 88, 55, 94, 22, 60, 31, 172, 64, 124, 97, 136, 71, 103)
-"""Numbers of dark colours among a terminal's 256."""
+"""Dark colors among a terminal's 256."""
 
 Grid = list[list[tuple[int, ...]]]
-"""For each row of parts, and each part in it, the numbers of the devices that hold it."""
+"""For each row of shards, and each shard in it, the ids of the devices that hold it."""
 
 
 def visualize_sharding(
@@ -33,18 +33,18 @@ def visualize_sharding(
     max_width: int = 80,
     color_map: ColorMap | None = None,
 ) -> None:
-    """Print which device holds which part of an array of one or two dimensions.
+    """Print a picture of the shards of an array of one or two dimensions, with the devices that hold them.
 
     Args:
       shape: the array's shape.
       sharding: its sharding.
-      use_color: give each part a colour of its own, if the output is a terminal.
-      scale: how large the picture is.
-      min_width: of a part's box, in characters, its borders counted.
-      max_width: of the whole picture; boxes become narrower, and names are broken, to keep it.
-      color_map: for a number between 0 and 1 the red, green and blue of a part, each between 0 and 1.
+      use_color: give each shard its own color, if the output is a terminal.
+      scale: the scale of the picture.
+      min_width: the least width of a box, in characters with its borders.
+      max_width: the greatest width of the picture; boxes are narrowed, and labels wrapped, to fit.
+      color_map: a function from a number between 0 and 1 to red, green and blue, each between 0 and 1.
 
-    Raises ValueError for another number of dimensions, ShardingError for a shape that cannot be split so.
+    Raises ValueError for another number of dimensions, ShardingError for a shape that the sharding cannot split.
 
     >>> visualize_sharding((2, 4), xlamini.numpy.ones(1).sharding, scale=0.3)
     ┌─────────────┐
@@ -61,7 +61,7 @@ def visualize_sharding(
     texts = [[f"{kind} {','.join(map(str, held))}" for held in row] for row in grid]
     boxes = _boxes(texts, shape, scale, min_width, max_width)
     paint = _painter(len(grid) * len(grid[0]), color_map) if use_color and sys.stdout.isatty() else _plain
-    print(_drawn(boxes, paint))  # noqa: T201
+    print(_draw(boxes, paint))  # noqa: T201
 
 
 def _grid(shape: tuple[int, ...], sharding: Sharding) -> Grid:
@@ -76,35 +76,35 @@ def _grid(shape: tuple[int, ...], sharding: Sharding) -> Grid:
 def _boxes(
     texts: list[list[str]], shape: tuple[int, ...], scale: float, min_width: int, max_width: int
 ) -> list[list[list[str]]]:
-    """For each part the lines within its borders."""
+    """The lines inside the box of each shard."""
     widths, height = _widths(texts, shape, scale, min_width, max_width), 1
     if len(shape) == 2:
         height = max(int(int(_HEIGHT * scale) / len(texts)) - 1, 1)
-    broken = [[_broken(text, width) for text, width in zip(row, widths, strict=True)] for row in texts]
+    broken = [[_wrap(text, width) for text, width in zip(row, widths, strict=True)] for row in texts]
     height = max(height, *[len(lines) for row in broken for lines in row])
-    return [[_filled(lines, width, height) for lines, width in zip(row, widths, strict=True)] for row in broken]
+    return [[_center(lines, width, height) for lines, width in zip(row, widths, strict=True)] for row in broken]
 
 
 def _widths(
     texts: list[list[str]], shape: tuple[int, ...], scale: float, min_width: int, max_width: int
 ) -> list[int]:
-    """Of each column of parts, its borders left out."""
+    """The width of each column of boxes, without borders."""
     count, height = len(texts[0]), int(_HEIGHT * scale)
     whole = height * (shape[1] if len(shape) == 2 else 1) / max(shape[0], 1) * _WIDTH_OF_LINE
-    wanted = max(int(int(whole) / count), min_width) - 2
+    preferred = max(int(int(whole) / count), min_width) - 2
     room = max(max_width - count - 1, count)
-    needed = [max(wanted, *[len(row[i]) for row in texts]) for i in range(count)]
+    needed = [max(preferred, *[len(row[i]) for row in texts]) for i in range(count)]
     if sum(needed) <= room:
         return needed
     return [room // count + (i < room % count) for i in range(count)]
 
 
-def _broken(text: str, width: int) -> list[str]:
+def _wrap(text: str, width: int) -> list[str]:
     return [text] if len(text) <= width else textwrap.wrap(text.replace(",", ", "), width)
 
 
-def _filled(lines: list[str], width: int, height: int) -> list[str]:
-    """Lines in the middle of a box."""
+def _center(lines: list[str], width: int, height: int) -> list[str]:
+    """The lines centered in a box."""
     longest = max(map(len, lines))
     left, above = (width - longest) // 2, (height - len(lines)) // 2
     text = [f"{' ' * left}{line}".ljust(width) for line in lines]
@@ -114,7 +114,7 @@ def _filled(lines: list[str], width: int, height: int) -> list[str]:
 Paint = Callable[[str, int], str]
 
 
-def _drawn(boxes: list[list[list[str]]], paint: Paint) -> str:
+def _draw(boxes: list[list[list[str]]], paint: Paint) -> str:
     widths = [len(box[0]) for box in boxes[0]]
     top, between, bottom = (_border(widths, *corners) for corners in ("┌┬┐", "├┼┤", "└┴┘"))
     numbers = _numbers(len(boxes), len(widths))
@@ -132,7 +132,7 @@ def _row(boxes: list[list[str]], numbers: list[int], paint: Paint) -> str:
 
 
 def _numbers(rows: int, columns: int) -> list[list[int]]:
-    """The number of each part's colour."""
+    """The color number of each shard."""
     return [[row * columns + column for column in range(columns)] for row in range(rows)]
 
 
@@ -141,7 +141,7 @@ def _plain(text: str, number: int) -> str:
 
 
 def _painter(count: int, color_map: ColorMap | None) -> Paint:
-    """What gives a part's text the colour of its number among `count`, by the escape sequences of terminals."""
+    """A function that colors a shard's text by its number among `count`, with terminal escape sequences."""
 
     def paint(text: str, number: int) -> str:
         color = f"5;{_PALETTE[number % len(_PALETTE)]}"

@@ -1,6 +1,6 @@
-"""Spread: a program that runs on all devices of a mesh, and where its inputs and outputs lie.
+"""The placement of a program over a mesh: its devices, and the shardings of its inputs and outputs.
 
-It stands where a program on one device has that device.
+A `Place` is either this or, for a program on one device, the device.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from xlamini.core.errors import ShardingError
 from xlamini.core.sharding.partition_spec import PartitionSpec
 from xlamini.runtime.devices.platforms import Device
 from xlamini.runtime.meshes.mesh import Mesh
-from xlamini.runtime.meshes.named_sharding import NamedSharding, split_by
+from xlamini.runtime.meshes.named_sharding import NamedSharding, split_in_type
 from xlamini.runtime.sharding import on_device
 
 
-class Spread(NamedTuple):
-    """A mesh, and the shardings of a program's first inputs and of its outputs.
+class MeshPlacement(NamedTuple):
+    """A mesh, and the shardings of a program's inputs and outputs.
 
-    An input without one lies whole on every device; of an output without one the compiler decides.
+    An input without a sharding is replicated; for an output without one the compiler chooses.
     """
 
     mesh: Mesh
@@ -33,38 +33,38 @@ class Spread(NamedTuple):
 
     @property
     def devices(self) -> tuple[Device, ...]:
-        """Its devices in the order in which the program numbers them."""
+        """The devices in the order in which the program numbers them."""
         return tuple(self.mesh.devices.flat)
 
     @property
     def platform(self) -> str:
-        """The platform of its devices."""
+        """The platform of the devices."""
         return self.devices[0].platform
 
     @property
     def client(self) -> Any:
-        """What its devices belong to."""
+        """The PJRT client of the devices."""
         return self.devices[0].client
 
     def of_inputs(self, count: int) -> list[NamedSharding]:
         """The shardings of a program's `count` inputs."""
-        whole = whole_on(self)
-        return [whole if s is None else s for s in _padded(self.ins, count)]
+        replicated = replicated_on(self)
+        return [replicated if s is None else s for s in _padded(self.ins, count)]
 
     def of_outputs(self, count: int) -> list[NamedSharding | None]:
-        """The shardings that are asked for a program's `count` outputs."""
+        """The requested shardings of a program's `count` outputs; None where the compiler chooses."""
         return _padded(self.outs, count)
 
-    def of_typed(self, avals: Sequence[ShapedArray]) -> list[NamedSharding | None]:
-        """The same; where the mesh has explicit axes and none is asked for, an output lies as its type says."""
-        asked = self.of_outputs(len(avals))
+    def of_typed_outputs(self, avals: Sequence[ShapedArray]) -> list[NamedSharding | None]:
+        """The requested shardings of outputs, completed from their types where the mesh has explicit axes."""
+        requested = self.of_outputs(len(avals))
         if not self.mesh.explicit_axes:
-            return asked
-        return [_as_typed(self.mesh, a) if s is None else s for s, a in zip(asked, avals, strict=True)]
+            return requested
+        return [_as_typed(self.mesh, a) if s is None else s for s, a in zip(requested, avals, strict=True)]
 
 
-Place = Device | Spread
-"""Where a program runs."""
+Place = Device | MeshPlacement
+"""The placement of a program."""
 
 
 def _padded(shardings: Sequence[NamedSharding | None], count: int) -> list[NamedSharding | None]:
@@ -72,49 +72,49 @@ def _padded(shardings: Sequence[NamedSharding | None], count: int) -> list[Named
 
 
 def _as_typed(mesh: Mesh, aval: ShapedArray) -> NamedSharding:
-    """The sharding that a type says; over an AbstractMesh where the compiler decides along other axes."""
+    """The sharding in a type; over an AbstractMesh if the compiler chooses along some axes."""
     return NamedSharding(mesh if mesh.are_all_axes_explicit else mesh.abstract_mesh, aval.sharding.spec)
 
 
-def as_placed(place: Any, avals: Sequence[ShapedArray]) -> list[ShapedArray]:
-    """The types of a program's outputs, split as its place says."""
-    if not isinstance(place, Spread):
+def placed_avals(place: Any, avals: Sequence[ShapedArray]) -> list[ShapedArray]:
+    """The types of a program's outputs, with the shardings of its placement."""
+    if not isinstance(place, MeshPlacement):
         return list(avals)
-    asked = place.of_outputs(len(avals))
-    return [a if s is None else a.divided(split_by(s, a.ndim)) for s, a in zip(asked, avals, strict=True)]
+    requested = place.of_outputs(len(avals))
+    return [a if s is None else a.divided(split_in_type(s, a.ndim)) for s, a in zip(requested, avals, strict=True)]
 
 
 def devices_of(place: Any) -> tuple[Device, ...]:
-    """The devices of a program's place."""
-    return place.devices if isinstance(place, Spread) else (place,)
+    """The devices of a placement."""
+    return place.devices if isinstance(place, MeshPlacement) else (place,)
 
 
-def whole_on(place: Place) -> Any:
-    """The sharding of an array of which each of a place's devices has all."""
-    return NamedSharding(place.mesh, PartitionSpec()) if isinstance(place, Spread) else on_device(place)
+def replicated_on(place: Place) -> Any:
+    """The sharding of an array that is replicated over a placement's devices."""
+    return NamedSharding(place.mesh, PartitionSpec()) if isinstance(place, MeshPlacement) else on_device(place)
 
 
 def input_shardings(place: Any, avals: Sequence[ShapedArray]) -> list[Any]:
-    """Where a program's inputs lie."""
-    return place.of_inputs(len(avals)) if isinstance(place, Spread) else [on_device(place)] * len(avals)
+    """The shardings of a program's inputs."""
+    return place.of_inputs(len(avals)) if isinstance(place, MeshPlacement) else [on_device(place)] * len(avals)
 
 
 def output_shardings(place: Any, avals: Sequence[ShapedArray], loaded: Any) -> list[Any]:
-    """Where a compiled program's outputs lie: as asked for, or as the compiler says."""
-    if not isinstance(place, Spread):
+    """The shardings of a compiled program's outputs: as requested, else as the compiler chose."""
+    if not isinstance(place, MeshPlacement):
         return [on_device(place)] * len(avals)
-    asked = [s if s is not None and isinstance(s.mesh, Mesh) else None for s in place.of_outputs(len(avals))]
+    requested = [s if s is not None and isinstance(s.mesh, Mesh) else None for s in place.of_outputs(len(avals))]
     if place.mesh.size == 1:
-        return [whole_on(place) if s is None else s for s in asked]
-    made = loaded.get_output_shardings()[: len(avals)]  # XLA has one for no outputs too
+        return [replicated_on(place) if s is None else s for s in requested]
+    chosen = loaded.get_output_shardings()[: len(avals)]  # XLA reports one even for no outputs
     return [
         a or named_sharding(_hlo.HloSharding.from_proto(m), place.mesh, aval.ndim)
-        for a, m, aval in zip(asked, made, avals, strict=True)
+        for a, m, aval in zip(requested, chosen, avals, strict=True)
     ]
 
 
 def named_sharding(found: _hlo.HloSharding, mesh: Mesh, ndim: int) -> NamedSharding:
-    """XLA's sharding of an array in terms of a mesh; ShardingError if no PartitionSpec says the same."""
+    """XLA's sharding as a NamedSharding over a mesh; ShardingError if no PartitionSpec is equivalent."""
     if found.is_replicated():
         return NamedSharding(mesh, PartitionSpec())
     tiles, grid = found.tile_assignment_dimensions()[:ndim], _grid(found, ndim)
@@ -129,13 +129,13 @@ def named_sharding(found: _hlo.HloSharding, mesh: Mesh, ndim: int) -> NamedShard
 
 
 def _grid(sharding: _hlo.HloSharding, ndim: int) -> np.ndarray:
-    """Which devices hold each tile."""
+    """The devices that hold each tile."""
     devices = np.array(sharding.tile_assignment_devices())
     return np.sort(devices.reshape(*sharding.tile_assignment_dimensions()[:ndim], -1), axis=-1)
 
 
 def _specs(mesh: Mesh, tiles: Sequence[int]) -> Iterator[PartitionSpec]:
-    """Every way to split dimensions into these numbers of tiles, without entries at the end that split nothing."""
+    """All specs that split dimensions into these numbers of tiles, without trailing None entries."""
     for entries in _entries(mesh, list(tiles), ()):
         while entries and entries[-1] is None:
             entries = entries[:-1]

@@ -1,4 +1,4 @@
-"""Shard: the part of an array that one device holds."""
+"""Shard: the part of an array on one device."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Shard:
 
     Args:
       device: the device.
-      sharding: that of the whole array.
+      sharding: the sharding of the whole array.
       global_shape: the shape of the whole array.
       data: the part as an array on that device, of the shape `sharding.shard_shape(global_shape)`; None for a device of
         another process.
@@ -30,22 +30,22 @@ class Shard:
 
     @property
     def device(self) -> Device:
-        """The device that holds it."""
+        """The device that holds the shard."""
         return self._device
 
     @property
     def data(self) -> Any:
-        """The part itself, on that device; None if that belongs to another process."""
+        """The shard as an array on its device; None for a device of another process."""
         return self._data
 
     @property
     def index(self) -> Index:
-        """Where it is in the whole array: a slice for each dimension."""
+        """The shard's index in the whole array: a slice for each dimension."""
         return self._sharding.devices_indices_map(self._global_shape)[self._device]
 
     @cached_property
     def replica_id(self) -> int:
-        """How many devices before this one, in the sharding's order, hold the same part."""
+        """The number of devices before this one, in the sharding's order, that hold an equal shard."""
         before: Counter[str] = Counter()
         for device, index in self._sharding.devices_indices_map(self._global_shape).items():
             if device == self._device:
@@ -59,14 +59,14 @@ class Shard:
 
 
 def addressable_shards(x: Any, parts: list[Any]) -> list[Shard]:
-    """The parts of an array, or of an array of keys, that the devices of this process hold."""
+    """The shards of an array, or of an array of keys, on this process's devices."""
     sharding, shape = x.sharding, x.shape
     here = sharding._internal_device_list.addressable_device_list
     return [Shard(device, sharding, shape, part) for device, part in zip(here, parts, strict=True)]
 
 
 def global_shards(x: Any, parts: list[Any]) -> list[Shard]:
-    """The parts of an array that all its devices hold, those of other processes without their data."""
+    """The shards of an array on all its devices; those of other processes have no data."""
     sharding, shape = x.sharding, x.shape
     data = dict(zip(sharding._internal_device_list.addressable_device_list, parts, strict=True))
     return [Shard(device, sharding, shape, data.get(device)) for device in sharding._internal_device_list]

@@ -1,6 +1,6 @@
-"""Processes that compute together, over PJRT's distributed runtime: how they find each other, agree and end.
+"""Multi-process computation over PJRT's distributed runtime: rendezvous, agreement, failure detection and shutdown.
 
-`clusters` reads from the environment which process this is; `joining` connects it with the others, `roll_call` names
-those that do not come; `group` is what it can then ask and tell them; `watching` ends it when another one is gone;
-`agreement` compares the programs that they are about to run together.
+`clusters` reads from the environment which process this is; `rendezvous` connects it with the others, and `roll_call`
+names the processes that are missing; `group` exchanges values between them; `heartbeat` ends this process when another
+one dies; `shutdown` ends all in order; `agreement` checks that all are about to run the same program.
 """

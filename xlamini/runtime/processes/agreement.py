@@ -1,7 +1,7 @@
-"""Before processes run a program together for the first time: do all of them run the same?
+"""SPMD checks: before a program's first run, all processes compare its fingerprint.
 
-Otherwise their collectives would not meet: they would wait for ever, or take each other's numbers. And before they make
-one array of a value that each of them has: is it the same?
+Collectives of different programs would wait for ever, or exchange the wrong data. Likewise, before processes make one
+array of a value that each of them holds, they compare a hash of the value.
 """
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from xlamini.core.provenance import user_line
 from xlamini.runtime.processes.group import here, numbered, spans_processes
 
 _MOST_LINES = 5000
-_WHAT = "the first run of a program"
+_STEP = "the first run of a program"
 
 Lines = Callable[[], list[tuple[str, str]]]
-"""A program's operations, each with the user's line, asked for only where programs differ."""
+"""A program's operations, each with the user's source line; called only where programs differ."""
 
 
 class _Run(NamedTuple):
@@ -34,47 +34,47 @@ class _Run(NamedTuple):
 
 
 def check_same_program(devices: Sequence[Any], name: str, fingerprint: str, lines: Lines) -> None:
-    """ProcessError, in all processes, if those that these devices belong to are about to run different programs."""
+    """Raise ProcessError, in all processes that own these devices, if they are about to run different programs."""
     processes, group = spans_processes(devices), here.group
     if group is None or not processes:
         return
-    said = group.exchange(_WHAT, json.dumps([name, fingerprint, user_line()]), processes)
-    runs = {p: _Run(*json.loads(text)) for p, text in said.items()}
+    replies = group.exchange(_STEP, json.dumps([name, fingerprint, user_line()]), processes)
+    runs = {p: _Run(*json.loads(text)) for p, text in replies.items()}
     if len({run.fingerprint for run in runs.values()}) == 1:
         return
-    written = group.exchange("the comparison of different programs", json.dumps(lines()[:_MOST_LINES]), processes)
-    raise ProcessError(_difference(runs, {p: json.loads(text) for p, text in written.items()}))
+    operations = group.exchange("the comparison of different programs", json.dumps(lines()[:_MOST_LINES]), processes)
+    raise ProcessError(_difference(runs, {p: json.loads(text) for p, text in operations.items()}))
 
 
 def check_same_value(devices: Sequence[Any], x: np.ndarray) -> None:
-    """ProcessError, in all processes, if those that these devices belong to put different arrays onto them."""
+    """Raise ProcessError, in all processes that own these devices, if they put different arrays onto them."""
     processes, group = spans_processes(devices), here.group
     if group is None or not processes:
         return
     own = f"{x.dtype}{list(x.shape)} {hashlib.sha256(np.ascontiguousarray(x).tobytes()).hexdigest()}"
-    said = group.exchange("device_put of a value that all have", own, processes)
+    replies = group.exchange("device_put of a value that all have", own, processes)
     first = processes[0]
-    if others := [p for p in processes if said[p] != said[first]]:
+    if others := [p for p in processes if replies[p] != replies[first]]:
         raise ProcessError(
             f"device_put: the value differs between processes: {numbered(others)} has not that of process {first}; if "
             "each has a part of the whole, make_array_from_process_local_data puts them together"
         )
 
 
-def _difference(runs: dict[int, _Run], written: dict[int, list[Any]]) -> str:
+def _difference(runs: dict[int, _Run], operations: dict[int, list[Any]]) -> str:
     first, *others = sorted(runs)
     other = next(p for p in others if runs[p].fingerprint != runs[first].fingerprint)
-    alike = [[p for p in runs if runs[p].fingerprint == runs[q].fingerprint] for q in (first, other)]
-    who = ", ".join(f"{numbered(ps)} {runs[ps[0]]}" for ps in alike)
+    groups = [[p for p in runs if runs[p].fingerprint == runs[q].fingerprint] for q in (first, other)]
+    who = ", ".join(f"{numbered(ps)} {runs[ps[0]]}" for ps in groups)
     return (
-        f"processes are about to run different programs together: {who}. {_first_difference(written, first, other)}; "
-        "all must run the same programs in the same order: look for what depends on process_index(), on the time, or "
+        f"processes are about to run different programs together: {who}. {_first_difference(operations, first, other)}"
+        "; all must run the same programs in the same order: look for what depends on process_index(), on the time, or "
         "on the order of a set"
     )
 
 
-def _first_difference(written: dict[int, list[Any]], first: int, other: int) -> str:
-    for pair in zip_longest(written[first], written[other]):
+def _first_difference(operations: dict[int, list[Any]], first: int, other: int) -> str:
+    for pair in zip_longest(operations[first], operations[other]):
         texts = [entry and entry[0] for entry in pair]
         if texts[0] != texts[1]:
             at = [_operation(entry) for entry in pair]

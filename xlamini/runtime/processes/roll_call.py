@@ -1,7 +1,8 @@
-"""Who has come: asked when processes have waited for one another in vain.
+"""Roll call: the missing ranks, determined after a rendezvous has timed out.
 
-PJRT's coordinator lets nobody in before all have come, so it cannot be asked who is missing. Process 0 starts it anew
-and fills all seats itself for a moment; from then on it lets in whoever comes, and their numbers can be written down.
+PJRT's coordination service admits nobody before all processes have connected, so it cannot be asked who is missing.
+Process 0 therefore restarts it and briefly connects under every rank itself; from then on the service admits each
+process that connects, and each writes its rank into the key-value store.
 """
 from __future__ import annotations
 
@@ -12,8 +13,8 @@ from typing import Any
 
 from jaxlib import _jax
 
-_SEATING = 2.5
-"""Seconds that process 0 has to fill the seats; the others come after them."""
+_CLAIMING = 2.5
+"""Seconds that process 0 has to connect under every rank; the others connect after that."""
 _GATHERING = 2.5
 _DISCONNECTING = 0.3
 _LONGEST_FAREWELL = 10.0
@@ -22,12 +23,12 @@ Connect = Callable[[int], Any]
 
 
 def missing_seen_by_coordinator(connect: Connect, num_processes: int) -> list[int]:
-    """In process 0, whose coordinator has just been started anew: who is missing. The others get to know it too."""
-    _fill_all_seats(connect, num_processes)
+    """The missing ranks, in process 0 after it has restarted the coordination service; published to the others."""
+    _claim_all_ranks(connect, num_processes)
     client = connect(0)
     client.connect()
     client.key_value_set("here/0", "")
-    time.sleep(_SEATING + _GATHERING)
+    time.sleep(_CLAIMING + _GATHERING)
     here = {int(key.rpartition("/")[2]) for key, _ in client.key_value_dir_get("here/")}
     missing = [p for p in range(num_processes) if p not in here]
     client.key_value_set("missing", ",".join(map(str, missing)))
@@ -36,22 +37,22 @@ def missing_seen_by_coordinator(connect: Connect, num_processes: int) -> list[in
     return missing
 
 
-def missing_as_told(connect: Connect, process_id: int) -> list[int]:
-    """In the others: who is missing, as process 0 has found."""
-    time.sleep(_SEATING)
+def missing_from_coordinator(connect: Connect, process_id: int) -> list[int]:
+    """The missing ranks in the other processes, as published by process 0."""
+    time.sleep(_CLAIMING)
     client = connect(process_id)
     client.connect()
     client.key_value_set(f"here/{process_id}", "")
-    missing = client.blocking_key_value_get("missing", int(4 * (_SEATING + _GATHERING) * 1000))
+    missing = client.blocking_key_value_get("missing", int(4 * (_CLAIMING + _GATHERING) * 1000))
     client.key_value_set(f"told/{process_id}", "")
     client.shutdown()
     return [int(p) for p in missing.split(",") if p]
 
 
 def wait_for_farewells(client: Any, folder: str, processes: Sequence[int]) -> None:
-    """In process 0: wait until others have said there that they disconnect now, and have had time to.
+    """Wait, in process 0, until the others have announced under a key that they disconnect, and have had time to.
 
-    The coordinator must not go before: a client that is connected still would end its process by a crash.
+    The coordinator must not end before them, because a client that loses its connection aborts its process.
     """
     deadline = time.monotonic() + _LONGEST_FAREWELL
     while len(client.key_value_dir_get(folder)) < len(processes) and time.monotonic() < deadline:
@@ -59,9 +60,9 @@ def wait_for_farewells(client: Any, folder: str, processes: Sequence[int]) -> No
     time.sleep(_DISCONNECTING)
 
 
-def _fill_all_seats(connect: Connect, num_processes: int) -> None:
+def _claim_all_ranks(connect: Connect, num_processes: int) -> None:
     clients = [connect(i) for i in range(num_processes)]
-    threads = [threading.Thread(target=_take, args=(client,), daemon=True) for client in clients]
+    threads = [threading.Thread(target=_claim, args=(client,), daemon=True) for client in clients]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -70,8 +71,8 @@ def _fill_all_seats(connect: Connect, num_processes: int) -> None:
         client.shutdown()
 
 
-def _take(client: Any) -> None:
+def _claim(client: Any) -> None:
     try:
         client.connect()
     except (RuntimeError, _jax.JaxRuntimeError):
-        return  # the seat is taken by the process itself
+        return  # the process itself has connected under this rank

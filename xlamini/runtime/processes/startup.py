@@ -1,7 +1,7 @@
-"""Many processes, one program: start-up and end of processes that compute together, on one machine or many.
+"""`xlamini.distributed`: start-up and shutdown of multi-process (SPMD) programs, on one machine or many.
 
-Each process runs the same script and calls `initialize` before it uses a device. From then on `xlamini.devices()` are
-those of all processes, and programs over a mesh of them run in all at once.
+Each process runs the same script and calls `initialize` before it uses a device. From then on `xlamini.devices()` lists
+the devices of all processes, and a program over a mesh of them runs in all processes at once.
 """
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from xlamini.core import config
 from xlamini.core.errors import ProcessError
 from xlamini.runtime.devices.clients import started_clients
 from xlamini.runtime.processes import clusters
-from xlamini.runtime.processes.clusters import Seat
+from xlamini.runtime.processes.clusters import ProcessSpec
 from xlamini.runtime.processes.group import Group, here, say
-from xlamini.runtime.processes.joining import Plan, join, split_address
-from xlamini.runtime.processes.leaving import leave
-from xlamini.runtime.processes.watching import Watch, end_process
+from xlamini.runtime.processes.heartbeat import Watch, end_process
+from xlamini.runtime.processes.rendezvous import Plan, join, split_address
+from xlamini.runtime.processes.shutdown import leave
 
 __all__ = ["initialize", "is_initialized", "shutdown"]
 
@@ -39,39 +39,40 @@ def initialize(
     shutdown_timeout_seconds: int = 300,
     coordinator_bind_address: str | None = None,
 ) -> None:
-    """Join the processes that compute together; all of them call it, before they use a device.
+    """Join the process group; every process calls it, before it uses a device.
 
-    What is not given is taken from the environment: of `python -m xlamini.launch`, SLURM, Open MPI, Kubernetes (an
-    Indexed Job) or Cloud TPU. Process 0 prints one line that says who has come. When the program ends, processes wait
-    for one another; one that fails or dies ends the others, which say its number and, where it is known, its error.
+    Arguments left out are read from the environment of `python -m xlamini.launch`, SLURM, Open MPI, Kubernetes (an
+    Indexed Job) or Cloud TPU. Process 0 prints one line about the group. When the program ends, processes wait for one
+    another; a process that fails or dies ends the others, which report its rank and, if available, its error.
 
     Args:
       coordinator_address: `host:port` where process 0 listens and all others can reach it.
-      num_processes: how many there are.
-      process_id: which of them this is, from 0.
+      num_processes: the number of processes.
+      process_id: the rank of this process, from 0.
       local_device_ids: the GPUs of its machine that this process uses; all by default, and one for each process of
         a machine under SLURM and Open MPI.
-      cluster_detection_method: the one to ask: "launcher", "slurm", "ompi", "k8s", "cloud_tpu", or "deactivate" to ask
-        none; by default the first that knows this process.
-      initialization_timeout: seconds to wait for all to come.
-      heartbeat_timeout_seconds: seconds after which a process that gives no sign of life counts as dead.
-      shutdown_timeout_seconds: seconds to wait at the end for the others to end too.
-      coordinator_bind_address: where process 0 listens if that is not all interfaces at the coordinator's port.
+      cluster_detection_method: "launcher", "slurm", "ompi", "k8s", "cloud_tpu", or "deactivate" for none; by default
+        the first whose environment variables are set.
+      initialization_timeout: seconds to wait for all processes to connect.
+      heartbeat_timeout_seconds: seconds without a heartbeat after which a process counts as dead.
+      shutdown_timeout_seconds: seconds to wait at the end for the other processes to finish.
+      coordinator_bind_address: the interface and port where process 0 listens; by default all interfaces, at the
+        coordinator's port.
 
     Raises:
-      RuntimeError: it has been called before, or a device has been used.
-      ProcessError: not all processes came in time; it says which. It is a RuntimeError.
-      ValueError: a number or an address is missing, and the environment does not tell it, or it cannot be.
+      RuntimeError: called a second time, or after a device has been used.
+      ProcessError: not all processes connected in time; the message lists the missing ones. It is a RuntimeError.
+      ValueError: a number or an address is invalid, or missing both in the arguments and in the environment.
     """
     _check_first()
-    method, found = clusters.detected(os.environ, cluster_detection_method)
-    seat = _seat(found, coordinator_address, num_processes, process_id, local_device_ids)
-    address = _checked(seat, method)
+    method, found = clusters.detect(os.environ, cluster_detection_method)
+    spec = _merge(found, coordinator_address, num_processes, process_id, local_device_ids)
+    address = _check_spec(spec, method)
     bind = coordinator_bind_address or f"[::]:{split_address(address)[1]}"
     plan = Plan(
-        address, bind, *_numbers(seat), initialization_timeout, heartbeat_timeout_seconds, shutdown_timeout_seconds
+        address, bind, *_numbers(spec), initialization_timeout, heartbeat_timeout_seconds, shutdown_timeout_seconds
     )
-    here.group = join(plan, seat)
+    here.group = join(plan, spec)
     _Started.watch = Watch(here.group, heartbeat_timeout_seconds, address)
     _Started.shutdown_timeout = shutdown_timeout_seconds
     atexit.register(_at_exit)
@@ -79,11 +80,11 @@ def initialize(
 
 
 def shutdown() -> None:
-    """Leave the processes that compute together; called at the end of the program if it has not been before.
+    """Leave the process group; called automatically at exit.
 
-    It waits for the others to come to their ends too. Nothing happens in a process that has not called `initialize`.
+    It waits for the other processes to finish. Without a call of `initialize` it does nothing.
 
-    Raises ProcessError if one does not come within `shutdown_timeout_seconds`.
+    Raises ProcessError if another process does not finish within `shutdown_timeout_seconds`.
 
     >>> xlamini.distributed.shutdown()
     """
@@ -95,7 +96,7 @@ def shutdown() -> None:
 
 
 def is_initialized() -> bool:
-    """Whether this process has joined others with `initialize`.
+    """Whether this process has joined a group with `initialize`.
 
     >>> xlamini.distributed.is_initialized()
     False
@@ -104,7 +105,7 @@ def is_initialized() -> bool:
 
 
 def _at_exit() -> None:
-    """A process whose program has failed does not wait for the others, which have been told, and end."""
+    """Shut down at exit; a process whose program has failed does not wait for the others, which end by themselves."""
     try:
         if _Started.watch is None or not _Started.watch.failed:
             return shutdown()
@@ -124,12 +125,12 @@ def _check_first() -> None:
         )
 
 
-def _seat(
-    found: Seat, address: str | None, count: int | None, number: int | None, devices: int | Sequence[int] | None
-) -> Seat:
-    """What is given, and for the rest what the environment says."""
+def _merge(
+    found: ProcessSpec, address: str | None, count: int | None, number: int | None, devices: int | Sequence[int] | None
+) -> ProcessSpec:
+    """The arguments, and for those left out the values from the environment."""
     own = (devices,) if isinstance(devices, int) else devices
-    return Seat(
+    return ProcessSpec(
         found.coordinator_address if address is None else address,
         found.num_processes if count is None else count,
         found.process_id if number is None else number,
@@ -137,23 +138,23 @@ def _seat(
     )
 
 
-def _checked(seat: Seat, method: str | None) -> str:
-    """The coordinator's address, once everything is there that joining needs."""
+def _check_spec(spec: ProcessSpec, method: str | None) -> str:
+    """Check that the rendezvous has all it needs; returns the coordinator's address."""
     names = ("coordinator_address", "num_processes", "process_id")
-    for name, value in zip(names, seat, strict=False):
+    for name, value in zip(names, spec, strict=False):
         if value is None:
-            _say_missing(name, method)
-    count, number = _numbers(seat)[::-1]
+            _raise_missing(name, method)
+    count, number = _numbers(spec)[::-1]
     if not 0 <= number < count:
         raise ValueError(
             f"distributed.initialize: process_id={number} must be at least 0 and below num_processes={count}"
         )
-    assert seat.coordinator_address is not None
-    split_address(seat.coordinator_address)
-    return seat.coordinator_address
+    assert spec.coordinator_address is not None
+    split_address(spec.coordinator_address)
+    return spec.coordinator_address
 
 
-def _say_missing(name: str, method: str | None) -> NoReturn:
+def _raise_missing(name: str, method: str | None) -> NoReturn:
     known = "no scheduler that xlamini knows started this process" if method is None else f"{method} does not tell it"
     raise ValueError(
         f"distributed.initialize: {name} is not given, and {known}; pass {name}=, or start the processes with "
@@ -161,18 +162,18 @@ def _say_missing(name: str, method: str | None) -> NoReturn:
     )
 
 
-def _numbers(seat: Seat) -> tuple[int, int]:
-    """The process's number and how many there are; TypeError for what are no ints."""
+def _numbers(spec: ProcessSpec) -> tuple[int, int]:
+    """The rank of the process and the number of processes; TypeError unless both are ints."""
     for name in ("process_id", "num_processes"):
-        value = getattr(seat, name)
+        value = getattr(spec, name)
         if type(value) is not int:
             raise TypeError(f"distributed.initialize: {name} must be an int, got {value!r}")
-    assert seat.process_id is not None and seat.num_processes is not None
-    return seat.process_id, seat.num_processes
+    assert spec.process_id is not None and spec.num_processes is not None
+    return spec.process_id, spec.num_processes
 
 
 def _print_plan(group: Group, plan: Plan, method: str | None) -> None:
-    """What has come of it, in one line of process 0."""
+    """Print one line about the group, in process 0."""
     if group.process_id == 0 and config.print_start.value:
         count, found = group.num_processes, f", as {method} says" if method else ""
         who = "1 process computes" if count == 1 else f"{count} processes compute together"

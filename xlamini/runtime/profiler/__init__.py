@@ -1,1 +1,1 @@
-"""XLA's profiler: recordings of host and devices, memory profiles, and links to viewers."""
+"""XLA's profiler: traces of host and devices, memory profiles, and links to viewers."""

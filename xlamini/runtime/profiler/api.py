@@ -1,4 +1,4 @@
-"""Profiles: what the host and the devices do, and what lies in their memory.
+"""`xlamini.profiler`: traces of the host and the devices, and memory profiles.
 
     with xlamini.profiler.trace("/tmp/profile"):
         step(state, batch).block_until_ready()
@@ -50,7 +50,7 @@ __all__ = [
 
 P = ParamSpec("P")
 R = TypeVar("R")
-_wanted = {"link": False, "file": False}
+_perfetto_outputs = {"link": False, "file": False}
 
 
 def start_trace(
@@ -59,13 +59,13 @@ def start_trace(
     create_perfetto_trace: bool = False,
     profiler_options: ProfileOptions | None = None,
 ) -> None:
-    """Begin to record what runs, until `stop_trace()`.
+    """Start a trace of the host and the devices, until `stop_trace()`.
 
     Args:
-      log_dir: the folder to write to; it is made if needed.
+      log_dir: the folder to write to; it is created if needed.
       create_perfetto_link: print a link that opens the trace in Perfetto, and wait until it has been opened.
       create_perfetto_trace: write `perfetto_trace.json.gz` beside the other files.
-      profiler_options: what to record, and how much of it.
+      profiler_options: the profiler's options, such as the tracer levels.
 
     Raises RuntimeError while a trace is being recorded, TypeError for a folder or options of a wrong type.
     """
@@ -75,15 +75,15 @@ def start_trace(
             f"start_trace: profiler_options must be xlamini.profiler.ProfileOptions(), got {profiler_options!r}"
         )
     recorder.start(folder, profiler_options)
-    _wanted.update(link=create_perfetto_link, file=create_perfetto_trace)
+    _perfetto_outputs.update(link=create_perfetto_link, file=create_perfetto_trace)
 
 
 def stop_trace() -> None:
-    """Write what was recorded since `start_trace`; RuntimeError if nothing is being recorded."""
+    """Stop the trace and write it; RuntimeError if no trace is being recorded."""
     folder = recorder.stop()
-    if _wanted["link"] or _wanted["file"]:
+    if _perfetto_outputs["link"] or _perfetto_outputs["file"]:
         file = _perfetto_file(folder)
-        if _wanted["link"]:
+        if _perfetto_outputs["link"]:
             _perfetto.show(file)
 
 
@@ -94,7 +94,7 @@ def trace(
     create_perfetto_trace: bool = False,
     profiler_options: ProfileOptions | None = None,
 ) -> Generator[None]:
-    """Record what runs inside a `with` block; the arguments are those of `start_trace`.
+    """Trace a `with` block; the arguments are those of `start_trace`.
 
     >>> import os, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -111,7 +111,7 @@ def trace(
 
 
 def _perfetto_file(folder: str) -> Path:
-    """The newest trace, rewritten without what Perfetto does not read."""
+    """The newest trace, rewritten without the metadata that Perfetto does not read."""
     newest = max(Path(folder, "plugins", "profile").iterdir(), key=lambda p: p.stat().st_mtime_ns)
     source = next(newest.glob("*.trace.json.gz"))
     with gzip.open(source, "rt", encoding="utf-8") as file:
@@ -124,7 +124,7 @@ def _perfetto_file(folder: str) -> Path:
 
 
 class TraceAnnotation(TraceMe):
-    """A `with` block that the trace shows under a name; keyword arguments are shown with it.
+    """A named span in the trace, for a `with` block; keyword arguments become its metadata.
 
     >>> with xlamini.profiler.TraceAnnotation("input", batch=3):
     ...     x = xlamini.numpy.ones(3)
@@ -132,7 +132,7 @@ class TraceAnnotation(TraceMe):
 
 
 class StepTraceAnnotation(TraceAnnotation):
-    """A `with` block that is one step of a loop, so that XProf can give times by step; say which: `step_num=i`.
+    """A span for one step of a loop, so that XProf reports times by step; pass the step's number as `step_num=i`.
 
     >>> for i in range(2):
     ...     with xlamini.profiler.StepTraceAnnotation("train", step_num=i):
@@ -144,7 +144,7 @@ class StepTraceAnnotation(TraceAnnotation):
 
 
 def annotate_function(func: Callable[P, R], name: str | None = None, **decorator_kwargs: Any) -> Callable[P, R]:
-    """A function whose calls the trace shows, under its own name or another; usable as a decorator.
+    """A function whose calls are spans in the trace, under its own name or `name`; usable as a decorator.
 
     >>> xlamini.profiler.annotate_function(abs, name="size")(-2)
     2
@@ -162,10 +162,10 @@ def annotate_function(func: Callable[P, R], name: str | None = None, **decorator
 
 
 def start_server(port: int, requires_backend: bool = True) -> ProfilerServer:
-    """Let XProf and TensorBoard record this process: they ask the server at `port`.
+    """Start the profiler server at `port`, through which XProf and TensorBoard trace this process.
 
-    With `requires_backend` the default platform is started first, so that its devices are recorded too. ValueError if a
-    server runs already, and for a number that no port has.
+    With `requires_backend` the default platform is started first, so that its devices are traced too. ValueError if a
+    server already runs, or for an invalid port.
     """
     if not 0 < port < 2**16:
         raise ValueError(f"start_server: a port is a number from 1 to 65535, got {port}")
@@ -173,12 +173,12 @@ def start_server(port: int, requires_backend: bool = True) -> ProfilerServer:
 
 
 def stop_server() -> None:
-    """Stop the server; ValueError if none runs."""
+    """Stop the profiler server; ValueError if none runs."""
     recorder.stop_serving()
 
 
 def device_memory_profile(backend: str | None = None) -> bytes:
-    """What lies in a platform's memory and where it was made: a compressed profile that `pprof` reads.
+    """A memory profile of a platform's devices, by allocation site: a compressed profile that `pprof` reads.
 
     >>> len(xlamini.profiler.device_memory_profile()) > 0
     True

@@ -1,4 +1,4 @@
-"""A link that opens a trace in Perfetto: its page in the browser fetches the file from a server on this machine."""
+"""Perfetto links: Perfetto's page in the browser fetches the trace from a server on this machine."""
 from __future__ import annotations
 
 import functools
@@ -11,7 +11,7 @@ PAGE, PORT = "https://ui.perfetto.dev", 9001  # the one port that the page may f
 
 
 class _Once(http.server.SimpleHTTPRequestHandler):
-    """Serves one folder to Perfetto's page."""
+    """A request handler that serves one folder to Perfetto's page."""
 
     def end_headers(self) -> None:
         self.send_header("Access-Control-Allow-Origin", PAGE)
@@ -22,7 +22,7 @@ class _Once(http.server.SimpleHTTPRequestHandler):
         self.server.last = self.path  # type: ignore[attr-defined]
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing of each request."""
+        """No log of requests."""
 
 
 def show(file: Path, port: int = PORT) -> None:

@@ -1,4 +1,4 @@
-"""XLA's profiler: what the host and the devices do, when, recorded to files; one recording at a time in a process."""
+"""Profiler sessions: traces of the host and the devices, written to files; one session at a time in a process."""
 from __future__ import annotations
 
 import gzip
@@ -19,7 +19,7 @@ register_subprocess = _profiler.register_subprocess
 
 
 class Recorder:
-    """The recording that is under way, and the server that others may ask for one."""
+    """The profiler state of the process: the current session, and the profiler server."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -28,8 +28,8 @@ class Recorder:
         self.server: ProfilerServer | None = None
 
     def start(self, folder: str, options: ProfileOptions | None) -> None:
-        """Begin to record; RuntimeError if a recording is under way."""
-        client()  # the devices' part of the profiler is there once they are started
+        """Start a session; RuntimeError if one is running."""
+        client()  # the profiler registers a device tracer when the platform starts
         with self.lock:
             if self.session is not None:
                 raise RuntimeError(f"start_trace: a trace to {self.folder} is being recorded; call stop_trace() first")
@@ -37,7 +37,7 @@ class Recorder:
             self.folder = folder
 
     def stop(self) -> str:
-        """Write what was recorded, and return the folder; RuntimeError if nothing was."""
+        """Stop the session, write its trace and return the folder; RuntimeError if none is running."""
         with self.lock:
             if self.session is None:
                 raise RuntimeError("stop_trace: no trace is being recorded; call start_trace(folder) first")
@@ -46,7 +46,7 @@ class Recorder:
             return self.folder
 
     def serve(self, port: int, start_platform: bool) -> ProfilerServer:
-        """Start the server, and the default platform before; ValueError if it runs already."""
+        """Start the server, after the default platform if asked; ValueError if it already runs."""
         if start_platform:
             client()
         with self.lock:
@@ -56,7 +56,7 @@ class Recorder:
             return self.server
 
     def stop_serving(self) -> None:
-        """Stop the server; ValueError if none runs."""
+        """Stop the profiler server; ValueError if none runs."""
         with self.lock:
             if self.server is None:
                 raise ValueError("stop_server: no profiler server runs; start_server(port) starts one")
@@ -67,12 +67,12 @@ recorder = Recorder()
 
 
 def heap_profile(backend: str | None) -> bytes:
-    """What lies in a platform's memory, as pprof reads it."""
+    """The memory profile of a platform's devices, in pprof's format."""
     return gzip.compress(client(backend).heap_profile())
 
 
 def live_arrays(platform: str | None = None) -> list[Any]:
-    """All arrays of a platform that have not been deleted, by default of the default one.
+    """All live arrays of a platform, by default of the default one.
 
     >>> x = xlamini.numpy.arange(3)
     >>> any(y is x for y in xlamini.live_arrays())

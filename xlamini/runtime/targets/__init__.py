@@ -1,1 +1,1 @@
-"""Devices to compile for that are not here."""
+"""Targets: accelerators to compile for without having them (PJRT topologies)."""

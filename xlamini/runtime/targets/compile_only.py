@@ -1,4 +1,4 @@
-"""Programs compiled for devices that are not here: they can be read and kept, and not run."""
+"""Ahead-of-time compilation for compile-only devices: the program can be inspected and serialized, but not run."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
@@ -15,7 +15,7 @@ from xlamini.runtime.sharding import DeviceList
 from xlamini.runtime.targets.topology import Target, target_of
 
 
-def compile_elsewhere(
+def compile_for_target(
     module: Any,
     *,
     name: str,
@@ -25,11 +25,11 @@ def compile_elsewhere(
     out_avals: Sequence[ShapedArray],
     donated: Iterable[int],
     compiler_options: CompilerOptions | None,
-) -> Unloaded:
-    """Compile a StableHLO module for a target's devices; the last five arguments are those of `compile_module`.
+) -> CompileOnlyModule:
+    """Compile a StableHLO module for the compile-only devices of a target; the arguments are as in `compile_module`.
 
     Raises:
-      PlatformError: it calls Python functions, which there are none of on another machine.
+      PlatformError: it calls Python functions, which another machine does not have.
       JaxRuntimeError: XLA cannot compile it, or does not know an option.
     """
     if calls_python:
@@ -39,11 +39,11 @@ def compile_elsewhere(
         )
     devices = devices_of(place)
     made = place.client.compile(module, DeviceList(devices), compile_options(devices, compiler_options or {}))
-    return Unloaded(made, place, in_avals, out_avals, frozenset(donated), name)
+    return CompileOnlyModule(made, place, in_avals, out_avals, frozenset(donated), name)
 
 
-class Unloaded(CompiledModule):
-    """A program compiled for some `devices` of a `target`; `place`, the first step of a call, raises."""
+class CompileOnlyModule(CompiledModule):
+    """A program compiled for compile-only `devices` of a `target`; `place`, the first step of a call, raises."""
 
     __slots__ = ("devices", "name", "target")
 
@@ -61,7 +61,7 @@ class Unloaded(CompiledModule):
         self.target: Target | None = target_of(self.devices[0])
 
     def place(self, values: Sequence[Any]) -> NoReturn:
-        """DeviceNotHereError: there is no device to put values on."""
+        """Raises DeviceNotHereError, because a compile-only device holds no arrays."""
         where = "a device" if self.target is None else f"{self.target.name} ({self.target.device_kind})"
         raise DeviceNotHereError(
             f"{self.name} was compiled for {where}, which is not here, so it cannot be called; write serialize() to a "
@@ -69,11 +69,11 @@ class Unloaded(CompiledModule):
         )
 
     def call(self, arrays: Sequence[Any], committed: bool = False) -> NoReturn:
-        """DeviceNotHereError, as for `place`."""
+        """Raises DeviceNotHereError, as `place` does."""
         self.place(arrays)
 
     def cost_analysis(self) -> dict[str, float]:
-        """XLA's estimates; where the platform's compiler has none, those of XLA's common analysis."""
+        """The cost estimates of the platform's compiler; XLA's generic HLO analysis where it has none."""
         try:
             return self.loaded.cost_analysis()
         except _jax.JaxRuntimeError:

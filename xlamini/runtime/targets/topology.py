@@ -1,7 +1,7 @@
-"""Targets: accelerators to compile for that are not here.
+"""Targets: accelerators to compile for without having them.
 
-A target has devices that programs are compiled for and never run on. Making one loads the compiler of its platform,
-which is in the platform's plugin, and asks for no machine.
+A target has compile-only devices: programs are compiled for them and never run on them. Making one loads the compiler
+of its platform, which is in the PJRT plugin, and needs no such hardware.
 """
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class Target:
     Attributes:
       name: the spec it was made from, such as "tpu:v5e:2x2".
       platform: "tpu" or "cuda".
-      device_kind: what such a device calls itself, such as "TPU v5 lite".
+      device_kind: the device kind that PJRT reports, such as "TPU v5 lite".
       devices: compile-only devices. They have no memory and hold no arrays.
-      memory: bytes of a device.
-      bandwidth: bytes a second between a device and its memory, at best.
-      peaks: operations a second of a device at best, by dtype, as its maker says.
+      memory: bytes of memory of a device.
+      bandwidth: peak bytes a second between a device and its memory.
+      peaks: peak operations a second of a device, by dtype, from the vendor's data sheet.
     """
 
     name: str
@@ -58,23 +58,23 @@ _by_client: dict[Any, Target] = {}
 
 @edge
 def target(spec: str) -> Target:
-    """An accelerator to compile for that need not be here, with its compiler's devices.
+    """A target: an accelerator to compile for, which need not be present, with its compile-only devices.
 
     Args:
       spec: "tpu:CHIP:SLICE", such as "tpu:v5e:2x2" or "tpu:v5p:2x2x4", or "gpu:NAME", such as "gpu:h200", with a number
         of GPUs behind it if there are several: "gpu:h200:8".
 
     Raises:
-      TargetError: there is no such chip, or it does not come in such slices; the nearest that there is stands there.
+      TargetError: there is no such chip, or it does not come in such slices; the message names the nearest one.
       PlatformError: the platform's plugin, which is its compiler, is not installed.
 
-    `jit(f).lower(x).compile(target=t)` gives the optimised program, its cost, its memory; see docs/targets.md.
+    `jit(f).lower(x).compile(target=t)` gives the optimized program, its cost, its memory; see docs/targets.md.
 
     >>> try:
     ...     xlamini.target("tpu:v5e:3x3")
     ... except xlamini.errors.TargetError as error:
     ...     print(error)
-    target: there is no 'tpu:v5e:3x3': v5e does not come in slices of 3x3; the nearest that there is: 'tpu:v5e:2x4'
+    target: there is no 'tpu:v5e:3x3': v5e does not come in slices of 3x3; the nearest is 'tpu:v5e:2x4'
     """
     if not isinstance(spec, str):
         raise TargetError(f'target: the spec must be text such as "tpu:v5e:2x2" or "gpu:h200", got {spec!r}')
@@ -86,7 +86,7 @@ def target(spec: str) -> Target:
 
 
 def target_of(device: Device) -> Target | None:
-    """The target that a compile-only device belongs to; None for a device that is here."""
+    """The target that a compile-only device belongs to; None for a real device."""
     return _by_client.get(device.client)
 
 
@@ -105,7 +105,7 @@ def _tpu(spec: str, name: str = "", slice_text: str = "", *more: str) -> Target:
 
 
 def _sides(text: str) -> tuple[int, ...]:
-    """"2x4" as (2, 4); () for what is not so written."""
+    """The sides of a slice written as "2x4": (2, 4); () for malformed text."""
     parts = text.split("x")
     return tuple(map(int, parts)) if all(p.isascii() and p.isdigit() and len(p) < 6 for p in parts) else ()
 
@@ -119,7 +119,7 @@ def _why_no_slice(chip: tpu_chips.Chip, sides: tuple[int, ...], text: str) -> st
 
 
 def _no_such(spec: str, why: str, nearest: str) -> NoReturn:
-    raise TargetError(f"target: there is no {spec!r}: {why}; the nearest that there is: {nearest!r}")
+    raise TargetError(f"target: there is no {spec!r}: {why}; the nearest is {nearest!r}")
 
 
 def _closest(name: str, known: Any, default: str) -> str:
@@ -129,7 +129,7 @@ def _closest(name: str, known: Any, default: str) -> str:
 
 
 _ALSO_CALLED = {"v5litepod": "v5e", "v5lite": "v5e", "v6lite": "v6e", "a100_80gb": "a100"}
-"""Names in other places, which look more like those of other devices here."""
+"""Other vendors' names of devices, whose closest match by spelling would be the wrong device."""
 
 
 @functools.cache
@@ -137,7 +137,7 @@ def _tpu_target(name: str, sides: tuple[int, ...]) -> Target:
     chip, size = tpu_chips.CHIPS[name], tpu_chips.shown(sides)
     devices = _devices("tpu", f"{name}:{size}", chip.options)
     facts = {"memory": chip.memory, "bandwidth": chip.bandwidth, "peaks": chip.peaks, "clock": chip.clock}
-    return _made(f"tpu:{name}:{size}", "tpu", devices, facts)
+    return _register(f"tpu:{name}:{size}", "tpu", devices, facts)
 
 
 def _gpu(spec: str, name: str = "", count: str = "1", *more: str) -> Target:
@@ -163,7 +163,7 @@ def _gpu_target(name: str, number: int) -> Target:
     hosts = max(number // GPUS_OF_A_HOST, 1)
     devices = _devices("cuda", "", {"target_config": gpu.config, "topology": f"1x{hosts}x{number // hosts}"})
     facts = {"memory": gpu.memory, "bandwidth": gpu.bandwidth, "peaks": gpu.peaks}
-    return _made(f"gpu:{name}:{number}" if number > 1 else f"gpu:{name}", "cuda", devices, facts)
+    return _register(f"gpu:{name}:{number}" if number > 1 else f"gpu:{name}", "cuda", devices, facts)
 
 
 def _devices(platform: str, name: str, options: Mapping[str, str]) -> tuple[Device, ...]:
@@ -171,7 +171,7 @@ def _devices(platform: str, name: str, options: Mapping[str, str]) -> tuple[Devi
     return tuple(_jax.get_default_c_api_topology(platform, name, dict(options))._make_compile_only_devices())
 
 
-def _made(name: str, platform: str, devices: tuple[Device, ...], facts: Mapping[str, Any]) -> Target:
+def _register(name: str, platform: str, devices: tuple[Device, ...], facts: Mapping[str, Any]) -> Target:
     made = Target(name, platform, devices[0].device_kind, devices, **facts)
     _by_client[devices[0].client] = made
     return made

@@ -1,7 +1,7 @@
-"""TPU chips and the slices that they come in, as Google's public pages describe them.
+"""TPU chips and the slices they come in, from Google's public documentation.
 
-A slice is a block of chips, written by its sides: "2x4" of a chip whose wires make a plane, "2x2x4" of one whose wires
-make a space.
+A slice is a block of chips, written by its sides: "2x4" for a chip whose interconnect is a 2D torus, "2x2x4" for a 3D
+torus.
 """
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Sides = tuple[int, ...]
 
 
 class Chip(NamedTuple):
-    """A kind of chip. Memory in bytes, bandwidth in bytes a second, peaks in operations a second, clock in Hz."""
+    """A kind of TPU chip. Memory in bytes, bandwidth in bytes a second, peaks in operations a second, clock in Hz."""
 
     name: str
     kind: str
@@ -39,9 +39,10 @@ CHIPS = {
         Chip("v6e", "TPU v6 lite", 2, 256, 32 * GIB, 1.638e12, {"bfloat16": 918e12}, 1.75e9),
     )
 }
-"""The clock is what the peak says: so many products of the matrix units in each cycle.
+"""The clock is derived from the peak: peak operations divided by the matrix units' operations per cycle.
 
-Memory is what there is; the compiler keeps up to 1.25 GiB of it. Of v5p the pages say 95 GB, the compiler 95.73 GiB.
+Memory is the whole; the compiler reserves up to 1.25 GiB of it. For v5p the documentation says 95 GB, the compiler
+95.73 GiB.
 """
 
 _PLANES = ((1, 1), (2, 2), (2, 4), (4, 4), (4, 8), (8, 8), (8, 16), (16, 16))
@@ -59,7 +60,7 @@ def slices(chip: Chip) -> list[Sides]:
 
 
 def nearest(chip: Chip, sides: Sides) -> Sides:
-    """The slice most like one that there is not: of about as many chips, and of about that shape."""
+    """The slice nearest to one that does not exist: first by the number of chips, then by shape."""
     count = max(math.prod(sides), 1)
 
     def distance(known: Sides) -> tuple[float, int]:
@@ -70,5 +71,5 @@ def nearest(chip: Chip, sides: Sides) -> Sides:
 
 
 def shown(sides: Sides) -> str:
-    """As it is written: "2x4"."""
+    """The text of a slice: "2x4"."""
     return "x".join(map(str, sides))

@@ -79,7 +79,7 @@ def entries(directory: Path | None = None) -> list[Entry]:
     >>> xlamini.cache.entries("/no/such/folder")
     []
     """
-    found = [_entry(item) for item in _disk.held(_where("entries", directory))]
+    found = [_entry(item) for item in _disk.files_in(_where("entries", directory))]
     return sorted((e for e in found if e is not None), key=lambda entry: -entry.used)
 
 
@@ -174,7 +174,7 @@ def _where(what: str, given: Path | None) -> str:
     return found
 
 
-def _entry(item: _disk.Held) -> Entry | None:
+def _entry(item: _disk.CacheFile) -> Entry | None:
     try:
         with open(item.path, "rb") as file:
             header = read_header(file)
@@ -185,7 +185,7 @@ def _entry(item: _disk.Held) -> Entry | None:
         item.path,
         item.size,
         header["made"],
-        item.used,
+        item.last_used,
         header["seconds"],
         header["parts"],
         header["about"],

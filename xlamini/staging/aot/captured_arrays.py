@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from xlamini.core.dtypes import float0
-from xlamini.runtime.keys import overlaid
+from xlamini.runtime.keys import key_words
 from xlamini.runtime.to_host import to_numpy
 
 
 def ndarrays(captured: Iterable[Any]) -> list[np.ndarray]:
     """Their values; the words of random keys; False for what has dtype float0, and so no value."""
-    return [_ndarray(overlaid(x)) for x in captured]
+    return [_ndarray(key_words(x)) for x in captured]
 
 
 def _ndarray(x: Any) -> np.ndarray:

@@ -15,7 +15,7 @@ from xlamini.core.dtypes import float0
 from xlamini.interpreters.physical import is_extended
 from xlamini.runtime.executable import CompiledModule
 from xlamini.runtime.files.file_format import Header, Kind
-from xlamini.runtime.files.machine_match import Home, home_of
+from xlamini.runtime.files.machine_match import Requirements, requirements_of
 from xlamini.runtime.meshes.program_placement import devices_of
 from xlamini.staging.aot import placements, trees, types
 from xlamini.staging.aot.captured_arrays import ndarrays
@@ -44,7 +44,7 @@ class Signature(NamedTuple):
 class Content(NamedTuple):
     """A file taken apart."""
 
-    home: Home
+    home: Requirements
     signature: Signature
     code: bytes
     captured: list[np.ndarray]
@@ -64,7 +64,7 @@ def packed(known: Known, program: Program, captured: Sequence[Any], with_trees: 
     header = {
         "name": known.name,
         "made": time.time(),
-        "home": home_of(devices_of(program.device)[0])._asdict(),
+        "home": requirements_of(devices_of(program.device)[0])._asdict(),
         "signature": _written_signature(known, with_trees),
         "program": _written_program(program),
         "captured": types.written([ShapedArray(x.shape, x.dtype) for x in arrays]),
@@ -114,7 +114,7 @@ def _content(header: Header, parts: Sequence[bytes]) -> Content:
     signature, program, avals = header["signature"], header["program"], types.read(header["captured"])
     captured = [np.frombuffer(x, a.dtype).reshape(a.shape) for x, a in zip(parts[1:], avals, strict=True)]
     return Content(
-        Home(**header["home"]),
+        Requirements(**header["home"]),
         Signature(
             name=header["name"],
             in_avals=types.read(signature["in_avals"]),

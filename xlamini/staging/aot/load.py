@@ -14,7 +14,7 @@ from xlamini.core.errors import JaxRuntimeError, LoadError
 from xlamini.runtime.devices.platforms import Device, local_devices
 from xlamini.runtime.executable import load_program
 from xlamini.runtime.files.file_format import read_file
-from xlamini.runtime.files.machine_match import devices_like
+from xlamini.runtime.files.machine_match import matching_devices
 from xlamini.runtime.meshes.program_placement import Place, devices_of
 from xlamini.runtime.sharding import on_device
 from xlamini.runtime.to_device import device_put_value
@@ -81,7 +81,7 @@ def _read(source: Any) -> tuple[str, bytes]:
 
 def _restored(content: Content, asked: Device | None) -> Compiled:
     found = content.program["place"]
-    place = placements.read(found, devices_like(content.home, placements.devices_needed(found), asked))
+    place = placements.read(found, matching_devices(content.home, placements.devices_needed(found), asked))
     where = on_device(devices_of(place)[0])
     captured = [device_put_value(x, where, committed=False, aval=_aval(x)) for x in content.captured]
     return Compiled(_known(content, captured), _program(content, place))

@@ -16,12 +16,12 @@ from xlamini.core.sharding.partition_spec import PartitionSpec
 from xlamini.runtime.devices.platforms import Device
 from xlamini.runtime.meshes.mesh import Mesh
 from xlamini.runtime.meshes.named_sharding import NamedSharding
-from xlamini.runtime.meshes.program_placement import Place, Spread, devices_of
+from xlamini.runtime.meshes.program_placement import MeshPlacement, Place, devices_of
 
 
 def written(place: Place, ins: Sequence[Any], outs: Sequence[Any]) -> dict[str, Any] | None:
     """The place of a program whose inputs and outputs lie so; None for one device."""
-    if not isinstance(place, Spread):
+    if not isinstance(place, MeshPlacement):
         return None
     mesh = place.mesh
     numbers = {d.id: i for i, d in enumerate(sorted(devices_of(place), key=lambda d: d.id))}
@@ -49,7 +49,7 @@ def read(place: dict[str, Any] | None, devices: Sequence[Device]) -> Place:
     names, sizes, kinds = zip(*place["axes"], strict=True)
     in_order = [sorted(devices, key=lambda d: d.id)[number] for number in place["order"]]
     mesh = Mesh(np.array(in_order, dtype=object).reshape(sizes), names, tuple(AxisType[kind] for kind in kinds))
-    return Spread(mesh, _shardings(mesh, place["ins"]), _shardings(mesh, place["outs"]))
+    return MeshPlacement(mesh, _shardings(mesh, place["ins"]), _shardings(mesh, place["outs"]))
 
 
 def _shardings(mesh: Mesh, specs: Iterable[Any]) -> tuple[NamedSharding, ...]:

@@ -16,7 +16,7 @@ from xlamini.core.jaxpr import ClosedJaxpr
 from xlamini.core.pytree import first_difference, flatten, unflatten
 from xlamini.core.tracer import Tracer
 from xlamini.runtime.hlo.translation import hlo_cost, hlo_of, hlo_text
-from xlamini.runtime.meshes.named_sharding import saying
+from xlamini.runtime.meshes.named_sharding import type_sharding
 from xlamini.runtime.to_device import device_put_value
 from xlamini.staging.aot.mismatch import differences, shown
 from xlamini.staging.compile.cost import CostAnalysis, cost_of_program
@@ -101,7 +101,9 @@ class Stage:
 
     def _out_info(self) -> list[ShapeDtypeStruct]:
         avals = self._known.trace.jaxpr.out_avals
-        return [ShapeDtypeStruct(a.shape, a.dtype, sharding=saying(a.split), weak_type=a.weak_type) for a in avals]
+        return [
+            ShapeDtypeStruct(a.shape, a.dtype, sharding=type_sharding(a.split), weak_type=a.weak_type) for a in avals
+        ]
 
     def __repr__(self) -> str:
         pairs = zip(self._known.trace.names, self._known.avals, strict=True)

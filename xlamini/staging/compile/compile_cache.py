@@ -73,10 +73,10 @@ def _loaded(program: LoweredProgram, options: Options, known: Key) -> Executable
     try:
         executable = load_program(serialized, **io_of(program, options))
     except JaxRuntimeError as error:
-        disk_cache.refuse(known, error)
+        disk_cache.reject(known, error)
         return None
     executable.memory_needed = header["about"].get("memory")
-    disk_cache.used(known, header, time.perf_counter() - start)
+    disk_cache.record_hit(known, header, time.perf_counter() - start)
     return executable
 
 

@@ -6,25 +6,25 @@ from typing import TYPE_CHECKING, Any
 
 from xlamini.core.config import programs_are_kept, programs_are_keyed_by_module
 from xlamini.core.effects import any_ordered
-from xlamini.runtime.executable import Executable, compile_module, is_elsewhere
-from xlamini.runtime.meshes.program_placement import as_placed
+from xlamini.runtime.executable import Executable, compile_module, is_compile_only
+from xlamini.runtime.meshes.program_placement import placed_avals
 from xlamini.runtime.processes.group import spans_processes
 
 if TYPE_CHECKING:
-    from xlamini.runtime.targets.compile_only import Unloaded
+    from xlamini.runtime.targets.compile_only import CompileOnlyModule
     from xlamini.staging.compile.program import LoweredProgram
 
 Options = Mapping[str, Any] | None
 
 
-def executable_of(program: LoweredProgram, options: Options) -> Executable | Unloaded:
+def executable_of(program: LoweredProgram, options: Options) -> Executable | CompileOnlyModule:
     """Compile a program with these options of XLA, or load it from disk."""
-    if is_elsewhere(program.device):
+    if is_compile_only(program.device):
         # Imported here, as below, because most processes neither compile for other machines nor keep programs.
-        from xlamini.runtime.targets.compile_only import compile_elsewhere
+        from xlamini.runtime.targets.compile_only import compile_for_target
 
         about = {"name": program.name, "calls_python": bool(program.host_callbacks)}
-        return compile_elsewhere(program.module, **about, **io_of(program, options))
+        return compile_for_target(program.module, **about, **io_of(program, options))
     if not _may_be_stored(program):
         return compiled(program, options)
     from xlamini.staging.compile.compile_cache import stored_executable
@@ -56,7 +56,7 @@ def io_of(program: LoweredProgram, options: Options) -> dict[str, Any]:
     return {
         "place": program.device,
         "in_avals": program.pruned.in_avals,
-        "out_avals": as_placed(program.device, program.pruned.out_avals),
+        "out_avals": placed_avals(program.device, program.pruned.out_avals),
         "donated": [i for i, a in enumerate(program.aliases) if a is not None],
         "compiler_options": options,
     }

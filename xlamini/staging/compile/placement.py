@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 from xlamini.core.jaxpr import Jaxpr, once, subjaxprs
 from xlamini.core.sharding.partition_spec import PartitionSpec
 from xlamini.runtime.devices.platforms import default_device, local_devices
-from xlamini.runtime.keys import overlaid
-from xlamini.runtime.meshes.current_mesh import mesh_set
+from xlamini.runtime.keys import key_words
+from xlamini.runtime.meshes.current_mesh import multi_device_mesh
 from xlamini.runtime.meshes.mesh import Mesh
-from xlamini.runtime.meshes.named_sharding import NamedSharding, shortened
-from xlamini.runtime.meshes.program_placement import Place, Spread
+from xlamini.runtime.meshes.named_sharding import NamedSharding, without_trailing_none
+from xlamini.runtime.meshes.program_placement import MeshPlacement, Place
 from xlamini.runtime.sharding import as_sharding
 from xlamini.runtime.to_device import ArrayImpl
 from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
@@ -51,22 +51,22 @@ def placement(
     """
     if asked is not None:
         return Placement(_device(asked), True)
-    arrays = map(overlaid, operands)
+    arrays = map(key_words, operands)
     held = list(map(_held, arrays))
     if ins:
         given = [*[None] * (len(held) - len(ins)), *ins]
         held = [own if wanted is None else wanted for own, wanted in zip(held, given, strict=True)]
-    mesh = _mesh_of([*held, *outs, *inner]) or mesh_set()
+    mesh = _mesh_of([*held, *outs, *inner]) or multi_device_mesh()
     if mesh is None:
         return _on_one_device(held, names, fun_name)
     _check_devices(held, mesh, names, fun_name)
-    return Placement(Spread(mesh, tuple(held), tuple(outs)), True)
+    return Placement(MeshPlacement(mesh, tuple(held), tuple(outs)), True)
 
 
 def _held(x: Any) -> Any:
     """Where an operand lies, if that was chosen; None for one that may be anywhere."""
     if isinstance(x, ArrayImpl):
-        return shortened(x._sharding) if x._committed else None
+        return without_trailing_none(x._sharding) if x._committed else None
     sharding = x.sharding if isinstance(x, ShapeDtypeStruct) else None
     return sharding if _names_devices(sharding) else None
 
@@ -133,7 +133,7 @@ def elsewhere(where: Any, placed: Place, fun_name: str) -> Any:
     """
     if where is None or getattr(where, "client", None) is placed.client:
         return placed
-    if isinstance(placed, Spread):
+    if isinstance(placed, MeshPlacement):
         raise ValueError(
             f"{fun_name} runs on {placed.mesh} of {placed.platform} devices; make the mesh of target.devices to "
             "compile it for a target"

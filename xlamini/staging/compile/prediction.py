@@ -10,7 +10,7 @@ from xlamini.runtime.hlo.cycle_estimate import estimated_cycles
 from xlamini.staging.compile.cost import cost_of_program, counted
 
 if TYPE_CHECKING:
-    from xlamini.runtime.targets.compile_only import Unloaded
+    from xlamini.runtime.targets.compile_only import CompileOnlyModule
     from xlamini.runtime.targets.topology import Target
 
 
@@ -27,14 +27,14 @@ def predicted(executable: CompiledModule, jaxpr: Jaxpr) -> Prediction | None:
     if target is None:
         return None
     if target.clock is None:
-        return _bound(cast("Unloaded", executable), jaxpr, target)
+        return _bound(cast("CompileOnlyModule", executable), jaxpr, target)
     cycles = estimated_cycles(executable.as_text())
     if not cycles:
         return None
     return Prediction(cycles / target.clock, f"XLA's estimate of {cycles} cycles, at {target.clock / 1e9:g} GHz")
 
 
-def _bound(executable: Unloaded, jaxpr: Jaxpr, target: Target) -> Prediction:
+def _bound(executable: CompileOnlyModule, jaxpr: Jaxpr, target: Target) -> Prediction:
     """The operations at the peak of the fastest dtype there is in them, or a device's memory traffic at full bandwidth.
 
     Operands count too: a product of bfloat16 with a float32 result runs as fast as one of bfloat16.

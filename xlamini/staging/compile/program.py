@@ -20,9 +20,9 @@ from xlamini.interpreters.physical import is_extended, physical
 from xlamini.runtime.dispatch import FastPath, fast_path
 from xlamini.runtime.executable import Executable
 from xlamini.runtime.host_memory import check_fits_in_memory
-from xlamini.runtime.keys import overlaid, overlay
+from xlamini.runtime.keys import as_keys, key_words
 from xlamini.runtime.lifetime import explain_failure, release
-from xlamini.runtime.meshes.program_placement import Place, Spread
+from xlamini.runtime.meshes.program_placement import MeshPlacement, Place
 from xlamini.runtime.processes.group import spans_processes
 from xlamini.runtime.to_device import device_put_value
 from xlamini.runtime.versions import DISPATCH_ERRORS
@@ -30,7 +30,7 @@ from xlamini.staging.compile.compiling import executable_of
 from xlamini.staging.compile.outlining import outlined
 
 if TYPE_CHECKING:
-    from xlamini.runtime.targets.compile_only import Unloaded
+    from xlamini.runtime.targets.compile_only import CompileOnlyModule
 
 _GIGANTIC = 2**36
 """Elements of one array that XLA's CPU compiler does not survive."""
@@ -71,16 +71,16 @@ class LoweredProgram:
 
     def _kept_of(self, device: Place) -> Place:
         """The program's place, with the shardings of what it reads and computes only."""
-        if not isinstance(device, Spread):
+        if not isinstance(device, MeshPlacement):
             return device
         ins = itertools.compress(device.of_inputs(len(self.kept)), self.kept)
-        outs = itertools.compress(device.of_typed(self.out_avals), self.computed)
+        outs = itertools.compress(device.of_typed_outputs(self.out_avals), self.computed)
         return device._replace(ins=tuple(ins), outs=tuple(outs))
 
     @property
-    def spread(self) -> Spread | None:
+    def spread(self) -> MeshPlacement | None:
         """Its place, if that is a mesh."""
-        return self.device if isinstance(self.device, Spread) else None
+        return self.device if isinstance(self.device, MeshPlacement) else None
 
     # No cached_property: its frame would stand in the tracebacks of what cannot be lowered.
 
@@ -158,7 +158,7 @@ def _check_of_others(lowered: LoweredProgram) -> Callable[[], None] | None:
 class Program:
     """A compiled jaxpr. It does not hold the module it came from, which takes more memory than all the rest."""
 
-    def __init__(self, lowered: LoweredProgram, executable: Executable | Unloaded):
+    def __init__(self, lowered: LoweredProgram, executable: Executable | CompileOnlyModule):
         self.name, self.device, self.executable = lowered.name, lowered.device, executable
         self.kept, self.computed = lowered.kept, lowered.computed
         self._out_avals, self._returns_keys = lowered.out_avals, lowered.returns_keys
@@ -174,7 +174,7 @@ class Program:
             self._has_run = True
             if self._check_others is not None:
                 self._check_others = self._check_others()
-        given = [overlaid(inputs[i]) for i in self._taken]
+        given = [key_words(inputs[i]) for i in self._taken]
         try:
             outs = self.executable.call(self.executable.place(given), committed)
         except (DeletedArrayError, *DISPATCH_ERRORS) as error:
@@ -185,7 +185,7 @@ class Program:
         release(given[i] for i in self.executable.donated)
         if not all(self.computed):
             outs = self._with_float0(outs)
-        return list(map(overlay, outs, self._out_avals)) if self._returns_keys else outs
+        return list(map(as_keys, outs, self._out_avals)) if self._returns_keys else outs
 
     def _with_float0(self, outs: Sequence[Any]) -> list[Any]:
         """All outputs: those of dtype float0 have no elements to compute."""
@@ -196,7 +196,7 @@ class Program:
         """Each input with what it is to the user."""
         captured = [f"the array that {self.name} captured"] * (len(inputs) - len(names))
         arguments = [f"the argument {name!r} of {self.name}" for name in names]
-        return list(zip([*captured, *arguments], map(overlaid, inputs), strict=True))
+        return list(zip([*captured, *arguments], map(key_words, inputs), strict=True))
 
     def fast_path(self, captured: Sequence[Any], out_tree: Any, committed: bool) -> FastPath | None:
         """What lets C++ run this program by itself; `out_tree` is the output's for C++ dispatch.
@@ -204,11 +204,11 @@ class Program:
         None for a program that calls Python functions: their effects are waited for, and their failures explained; for
         one that has to wait for its turn; and for one with outputs of dtype float0, which are NumPy's.
         """
-        if self.executable.calls_python or self.executable.in_turn or not all(self.computed):
+        if self.executable.calls_python or self.executable.runs_alone or not all(self.computed):
             return None
         places = iter(self.executable.in_shardings)
         constants = [
-            device_put_value(overlaid(x), next(places) if kept else None)
+            device_put_value(key_words(x), next(places) if kept else None)
             for x, kept in zip(captured, self.kept, strict=False)
         ]
         return fast_path(self.executable, out_tree, kept=self.kept, const_args=constants, committed=committed)

@@ -23,7 +23,7 @@ from xlamini.core.pytree.nodes import dispatch_registry
 from xlamini.core.tracer import Tracer, leaked, state
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.runtime.dispatch import CAPACITY, cached_signatures, clear_signatures, cpp_jit
-from xlamini.runtime.keys import overlaid
+from xlamini.runtime.keys import key_words
 from xlamini.runtime.lifetime import explain_failure
 from xlamini.runtime.versions import DISPATCH_ERRORS
 from xlamini.staging.call.call import jit_p
@@ -248,7 +248,7 @@ class Jitted:
         if isinstance(error, DISPATCH_ERRORS):
             call = self.call(args, kwargs)  # refuses what cannot be hashed
             names = (f"the argument {name!r} of {self.name}" for name in call.names)
-            explained = explain_failure(error, zip(names, map(overlaid, call.leaves), strict=True))
+            explained = explain_failure(error, zip(names, map(key_words, call.leaves), strict=True))
             if explained is not None:
                 raise explained from None
 

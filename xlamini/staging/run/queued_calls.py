@@ -38,7 +38,7 @@ class QueuedCalls:
 
     def keep(self, leaves: Sequence[Any], tree: Any, program: Program, traced: Any, names: Sequence[str]) -> None:
         """Add a call, if it can be found again."""
-        if not program.executable.in_turn or not _are_placed(leaves):
+        if not program.executable.runs_alone or not _are_placed(leaves):
             return
         places = [x._sharding for x in leaves]
         call = QueuedCall(program, traced.captured, traced.out_tree, names, places)

@@ -12,9 +12,9 @@ from xlamini.core.dtypes import check_array_dtype, is_array_dtype
 from xlamini.core.jaxpr import Literal
 from xlamini.core.pytree import keystr, tree_flatten_with_path, unflatten
 from xlamini.core.tracer import Tracer, aval_of, is_usable, leaked
-from xlamini.runtime.keys import overlaid
+from xlamini.runtime.keys import key_words
 from xlamini.runtime.lifetime import deleted_error
-from xlamini.runtime.meshes.named_sharding import split_by
+from xlamini.runtime.meshes.named_sharding import split_in_type
 from xlamini.runtime.to_device import ArrayImpl
 
 _SCALARS = (bool, int, float, complex, np.generic, np.ndarray)
@@ -109,7 +109,7 @@ def _aval(x: Any, names: Sequence[str], index: int, fun_name: str, fix: str) -> 
 
 def _aval_like(x: Any) -> ShapedArray:
     shape, sharding = tuple(x.shape), getattr(x, "sharding", None)
-    split = split_by(sharding, len(shape))
+    split = split_in_type(sharding, len(shape))
     return ShapedArray(shape, np.dtype(x.dtype), getattr(x, "weak_type", False), split=split)
 
 
@@ -123,7 +123,7 @@ def check_values(leaves: Sequence[Any], names: Sequence[str], fun_name: str) -> 
         elif kind is Tracer:
             if not is_usable(x):
                 raise leaked(x, f"the argument {names[i]!r} of {fun_name}")
-        elif not isinstance(x, _SCALARS) and overlaid(x) is x and not hasattr(x, "__array__"):
+        elif not isinstance(x, _SCALARS) and key_words(x) is x and not hasattr(x, "__array__"):
             raise TypeError(
                 f"argument {names[i]!r} of {fun_name} is {brief(x)}, a type without values; pass an array, or ask for "
                 "types only: eval_shape, make_jaxpr, jit(f).lower"
@@ -145,7 +145,7 @@ def check_outputs(leaves: Sequence[Any], tree: Any, fun_name: str) -> None:
 def _is_value(x: Any) -> bool:
     if isinstance(x, np.ndarray | np.generic):
         return is_array_dtype(x.dtype)
-    return isinstance(x, (*_SCALARS, *_VALUES)) or overlaid(x) is not x
+    return isinstance(x, (*_SCALARS, *_VALUES)) or key_words(x) is not x
 
 
 def brief(x: Any) -> str:

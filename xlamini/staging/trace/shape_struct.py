@@ -8,7 +8,7 @@ from xlamini.core.avals import ShapedArray
 from xlamini.core.dtypes import check_user_dtype
 from xlamini.core.errors import ShapeError
 from xlamini.runtime.meshes.current_mesh import named
-from xlamini.runtime.meshes.named_sharding import split_by
+from xlamini.runtime.meshes.named_sharding import split_in_type
 from xlamini.runtime.sharding import Sharding
 
 
@@ -55,7 +55,7 @@ class ShapeDtypeStruct:
 
     @property
     def aval(self) -> ShapedArray:
-        return ShapedArray(self.shape, self.dtype, self.weak_type, split=split_by(self.sharding, len(self.shape)))
+        return ShapedArray(self.shape, self.dtype, self.weak_type, split=split_in_type(self.sharding, len(self.shape)))
 
     def update(self, **changes: Any) -> ShapeDtypeStruct:
         """The same with some fields changed."""

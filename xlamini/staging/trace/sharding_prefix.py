@@ -11,7 +11,7 @@ from xlamini.core.pytree.prefix import flatten_axes
 from xlamini.primitives.sharding_constraint import moved_to
 from xlamini.runtime.devices.platforms import Device
 from xlamini.runtime.meshes.current_mesh import as_here, named
-from xlamini.runtime.meshes.named_sharding import split_by
+from xlamini.runtime.meshes.named_sharding import split_in_type
 from xlamini.runtime.sharding import Sharding, as_sharding
 
 
@@ -56,7 +56,7 @@ def as_asked(avals: list[ShapedArray], shardings: Sequence[Any]) -> list[ShapedA
     """The types of arguments that are moved into shardings."""
     if not shardings:
         return avals
-    return [a if s is None else a.divided(split_by(s, a.ndim)) for a, s in zip(avals, shardings, strict=True)]
+    return [a if s is None else a.divided(split_in_type(s, a.ndim)) for a, s in zip(avals, shardings, strict=True)]
 
 
 def all_moved(values: Sequence[Any], shardings: Sequence[Any]) -> Sequence[Any]:

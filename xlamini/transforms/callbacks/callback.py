@@ -20,8 +20,8 @@ from xlamini.core.tracer import Tracer, leaked, state
 from xlamini.lowering.host_calls import host_call
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.runtime.callbacks import HostCall
-from xlamini.runtime.keys import overlaid
-from xlamini.runtime.meshes.program_placement import whole_on
+from xlamini.runtime.keys import key_words
+from xlamini.runtime.meshes.program_placement import replicated_on
 from xlamini.runtime.to_device import device_put_value
 from xlamini.staging.compile.placement import placement
 from xlamini.staging.trace.arguments import ArgNames
@@ -84,7 +84,7 @@ class Callback(Primitive):
         where = placement(operands, names, self.face)
         call = self.host_call(user_line(), **params)
         results = call.now([_value(x) for x in operands])
-        return [device_put_value(x, whole_on(where.device), committed=where.committed) for x in results]
+        return [device_put_value(x, replicated_on(where.device), committed=where.committed) for x in results]
 
     def host_call(self, place: str, *, callback: Any, result_avals: Any, mapped: Mapped, **params: Any) -> HostCall:
         """The call as XLA makes it; `place` is where the user wrote it."""
@@ -98,7 +98,7 @@ def _value(x: Any) -> np.ndarray:
         raise leaked(x)
     if type(x) is Literal:
         return np.asarray(x.val, x.aval.dtype)
-    return np.asarray(overlaid(x) if isinstance(x, np.ndarray) or hasattr(x, "aval") else device_put_value(x))
+    return np.asarray(key_words(x) if isinstance(x, np.ndarray) or hasattr(x, "aval") else device_put_value(x))
 
 
 def _looped(

@@ -15,7 +15,7 @@ from xlamini.core.jaxpr import Effects
 from xlamini.core.memo import memoised
 from xlamini.core.pytree import flatten_from_user
 from xlamini.core.tracer import Tracer
-from xlamini.lowering.host_calls import calls_of_parts, is_of_several
+from xlamini.lowering.host_calls import is_spmd, per_device_call
 from xlamini.runtime.array import Array
 from xlamini.staging.trace.arguments import ArgNames, check_callable, check_values
 from xlamini.transforms.callbacks.callback import Callback
@@ -152,8 +152,8 @@ class DebugCallback(Callback):
                 f"{self.face}: ordered=True is for programs on one device, and this one runs on "
                 f"{len(ctx.module.meshes.devices)}; leave it out, or take io_callback, which may be ordered"
             )
-        if params["partitioned"] and is_of_several(ctx):
-            calls_of_parts(ctx, self.host_call(ctx.eqn.provenance.describe(), **params), operands)
+        if params["partitioned"] and is_spmd(ctx):
+            per_device_call(ctx, self.host_call(ctx.eqn.provenance.describe(), **params), operands)
             return []
         others = other_axes(ctx)
         if others:

@@ -34,7 +34,7 @@ class RuledCall(HigherOrder):
 
     def lower(self, ctx: Any, *operands: Any, **params: Any) -> Any:
         jaxpr = params[self.called]
-        write = ctx.call if ctx.is_kept() else ctx.body
+        write = ctx.call if ctx.is_noinline() else ctx.body
         return write(jaxpr, operands, jaxpr.name)
 
     def partial_eval(self, unknown: Sequence[bool], operands: Values, **params: Any) -> Any:

@@ -141,13 +141,13 @@ def _artifact(
     # Imported here because MLIR's bindings cost 0.1 s.
     from xlamini.lowering.kernels import kernels_of
     from xlamini.lowering.module import lower_jaxpr
-    from xlamini.lowering.multi_platform import lower_for_several
+    from xlamini.lowering.multi_platform import lower_multi_platform
     from xlamini.runtime.files.portable import artifact_of
 
     if len(platforms) == 1:
         module, callbacks = lower_jaxpr(jaxpr, name, platforms[0], constants=constants)
     else:
-        module, callbacks = lower_for_several(jaxpr, name, platforms, constants)
+        module, callbacks = lower_multi_platform(jaxpr, name, platforms, constants)
     if callbacks:
         _refuse_python(name)
     check_kernels(name, kernels_of(module), checks)

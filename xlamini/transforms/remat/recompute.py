@@ -16,7 +16,7 @@ from xlamini.core.tracer import build
 from xlamini.interpreters.dce import dce
 from xlamini.interpreters.environment import bound, builder, read
 from xlamini.interpreters.evaluate import evaluate
-from xlamini.interpreters.residuals import found_at
+from xlamini.interpreters.residuals import gather_residuals
 from xlamini.staging.call.call import jit_p
 from xlamini.staging.call.higher_order import chosen
 from xlamini.transforms.remat.checkpoint_name import name_p
@@ -38,7 +38,7 @@ class Cut(NamedTuple):
 
     def parted(self, inputs: Sequence[Any], results: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         """The outputs and the kept values, from the inputs and results of `first`."""
-        return list(results[: self.count]), found_at(self.sources, inputs, results)
+        return list(results[: self.count]), gather_residuals(self.sources, inputs, results)
 
 
 @rewrite

@@ -27,7 +27,7 @@ from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.jvp import jvp
 from xlamini.interpreters.linearize import linearize
 from xlamini.interpreters.partial_eval import partial_eval
-from xlamini.interpreters.residuals import found_at
+from xlamini.interpreters.residuals import gather_residuals
 from xlamini.interpreters.transpose import transpose
 from xlamini.primitives.collectives.varying import unvary_p, varying_along
 from xlamini.primitives.shape import expand_dims, squeeze
@@ -178,8 +178,8 @@ class ShardMap(HigherOrder):
             taking = taking_residuals(second.jaxpr, sources, len(first.in_specs) + count, manual)
         every_out = (*first.out_specs, *specs)
         results = self.run(giving, first.in_specs, every_out, params, first.operands)
-        residuals = found_at(sources, first.operands, results)
-        every_in = (*found_at(sources, first.in_specs, every_out), *second.in_specs)
+        residuals = gather_residuals(sources, first.operands, results)
+        every_in = (*gather_residuals(sources, first.in_specs, every_out), *second.in_specs)
         found = self.run(taking, every_in, second.out_specs, params, [*residuals, *second.operands])
         return results[:count], found
 

@@ -12,7 +12,7 @@ from xlamini.core.tracer import Tracer
 from xlamini.primitives.sharding_constraint import moved_to, sharding_constraint_p
 from xlamini.runtime.array import ArrayImpl
 from xlamini.runtime.meshes.current_mesh import as_here, named
-from xlamini.runtime.meshes.named_sharding import NamedSharding, manual_axis_in, split_by
+from xlamini.runtime.meshes.named_sharding import NamedSharding, manual_axis_in, split_in_type
 from xlamini.runtime.sharding import Sharding
 from xlamini.transforms.sharding.device_put import device_put
 
@@ -118,7 +118,7 @@ def _constrained(x: Any, sharding: Any) -> Any:
 def _check_is_so(aval: ShapedArray, sharding: Any) -> None:
     """Along explicit axes the type says how a value lies, and a constraint only says that it is so."""
     explicit = isinstance(sharding, NamedSharding) and sharding.mesh.explicit_axes
-    if explicit and aval.split is not split_by(sharding, aval.ndim):
+    if explicit and aval.split is not split_in_type(sharding, aval.ndim):
         raise ShardingTypeError(
             f"with_sharding_constraint: {sharding.spec} is not how a value of type {aval.str_short()} is split; "
             "along axes of type Explicit it does not move values: use xlamini.reshard"

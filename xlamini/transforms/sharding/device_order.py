@@ -14,10 +14,10 @@ from xlamini.core.avals import ShapedArray
 from xlamini.core.memo import memoised
 from xlamini.core.sharding.partition_spec import PartitionSpec
 from xlamini.primitives.collectives.permute import ppermute
-from xlamini.runtime.keys import overlaid, overlay
+from xlamini.runtime.keys import as_keys, key_words
 from xlamini.runtime.meshes.mesh import Mesh
 from xlamini.runtime.meshes.named_sharding import NamedSharding
-from xlamini.runtime.to_device import ArrayImpl, assembled, device_put_value
+from xlamini.runtime.to_device import ArrayImpl, assemble_array, device_put_value
 from xlamini.runtime.to_host import parts_of
 from xlamini.staging.run.jit import jit
 from xlamini.transforms.shard_map.api import shard_map
@@ -36,7 +36,7 @@ def handed_on(x: Any, place: NamedSharding) -> Any:
     """
     if x.is_fully_addressable or place.is_fully_replicated:
         return device_put_value(x, place)
-    return overlay(_sent(overlaid(x), place), x.aval)
+    return as_keys(_sent(key_words(x), place), x.aval)
 
 
 def _sent(x: ArrayImpl, place: NamedSharding) -> ArrayImpl:
@@ -44,10 +44,10 @@ def _sent(x: ArrayImpl, place: NamedSharding) -> ArrayImpl:
     old, new = (list(s._internal_device_list) for s in (x.sharding, place))
     line = NamedSharding(Mesh(old, "device"), PartitionSpec("device"))
     rows, *rest = place.shard_shape(x.shape)
-    stacked = assembled(ShapedArray((len(old) * rows, *rest), x.dtype), line, parts_of(x))
+    stacked = assemble_array(ShapedArray((len(old) * rows, *rest), x.dtype), line, parts_of(x))
     sent = _sending(line, tuple((n, old.index(d)) for n, d in enumerate(new)))(stacked)
     on = {part.device: part for part in parts_of(sent)}
-    return assembled(x.aval, place, [on[d] for d in new if d in on])
+    return assemble_array(x.aval, place, [on[d] for d in new if d in on])
 
 
 @memoised("program: reorderings of devices", 512)

@@ -13,7 +13,7 @@ from xlamini.core.sharding.abstract_mesh import AbstractMesh
 from xlamini.core.tracer import Tracer, leaked
 from xlamini.primitives.sharding_constraint import moved_to
 from xlamini.runtime.devices.platforms import Device
-from xlamini.runtime.keys import PRNGKeyArray, overlaid
+from xlamini.runtime.keys import PRNGKeyArray, key_words
 from xlamini.runtime.meshes.current_mesh import as_here, named
 from xlamini.runtime.meshes.named_sharding import NamedSharding
 from xlamini.runtime.processes.agreement import check_same_value
@@ -113,7 +113,7 @@ def _is_computed(x: Any, place: Any) -> bool:
     The devices of a CPU share the host's memory: there it is as fast to put the parts together on the host. With
     devices of other processes the answer depends on nothing that a single process knows.
     """
-    if type(place) is not NamedSharding or not isinstance(words := overlaid(x), ArrayImpl):
+    if type(place) is not NamedSharding or not isinstance(words := key_words(x), ArrayImpl):
         return False
     own = words._sharding
     if type(own) is not NamedSharding or own is place or own.memory_kind != place.memory_kind:

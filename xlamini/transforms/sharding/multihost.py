@@ -26,7 +26,7 @@ from xlamini.runtime.meshes.array_assembly import (
 from xlamini.runtime.meshes.mesh import Mesh
 from xlamini.runtime.meshes.named_sharding import NamedSharding
 from xlamini.runtime.processes.group import here, numbered
-from xlamini.runtime.processes.leaving import finish
+from xlamini.runtime.processes.shutdown import finish
 from xlamini.staging.run.jit import jit
 
 __all__ = [

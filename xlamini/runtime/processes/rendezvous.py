@@ -1,8 +1,8 @@
-"""Connecting a process with the others: process 0 starts the coordinator, all connect to it and wait for one another.
+"""Rendezvous: process 0 starts the coordination service, all processes connect to it and wait for one another.
 
-PJRT's client ends its process where it cannot connect, unless it is given a function to call instead; the function's
-failure becomes an exception here. Once connected it would end the process so too; therefore each connects twice, the
-second time without that function: what then goes wrong is found and told by `watching`.
+PJRT's client aborts its process if it cannot connect, unless it is given a callback, whose failure becomes an exception
+here. A client with a callback would also swallow later failures, so each process connects twice, the second time
+without the callback; `heartbeat` detects and reports failures after that.
 """
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from jaxlib import utils as _jaxlib_utils
 
 from xlamini.core.errors import ProcessError
 from xlamini.runtime.devices.plugins import quiet
-from xlamini.runtime.processes.clusters import Seat
+from xlamini.runtime.processes.clusters import ProcessSpec
 from xlamini.runtime.processes.group import Group, numbered
-from xlamini.runtime.processes.roll_call import missing_as_told, missing_seen_by_coordinator
+from xlamini.runtime.processes.roll_call import missing_from_coordinator, missing_seen_by_coordinator
 
-_ROLL_CALL = 6.0
-"""Seconds of the time-out that are kept for finding out who is missing."""
+_RESERVE = 6.0
+"""Seconds of the time-out reserved for the roll call, which finds the missing processes."""
 _ERRORS, _FATAL_ONLY = 2, 3
 
 
 class Plan(NamedTuple):
-    """How a process is to join: where the coordinator is, which process this is, and how long to wait for what."""
+    """The parameters of the rendezvous: the coordinator's address, this process's rank, the time-outs in seconds."""
 
     address: str
     bind: str
@@ -42,21 +42,21 @@ class Plan(NamedTuple):
     @property
     def patience(self) -> int:
         """Seconds to wait for the others."""
-        return max(1, math.ceil(self.initialization - min(_ROLL_CALL, self.initialization / 2)))
+        return max(1, math.ceil(self.initialization - min(_RESERVE, self.initialization / 2)))
 
     def serve(self) -> Any:
-        """The coordinator; it listens from now on."""
+        """Start the coordination service."""
         return _jax.get_distributed_runtime_service(
             self.bind,
             self.num_processes,
             heartbeat_timeout=self.heartbeat,
             cluster_register_timeout=self.patience,
             shutdown_timeout=self.shutdown,
-            recoverable=True,  # else it ends all processes by a crash when one dies
+            recoverable=True,  # otherwise it aborts all processes when one dies
         )
 
     def client(self, process_id: int, patience: int | None = None, **more: Any) -> Any:
-        """A client that is not connected yet."""
+        """A client that is not connected."""
         return _jax.get_distributed_runtime_client(
             self.address,
             process_id,
@@ -69,25 +69,25 @@ class Plan(NamedTuple):
         )
 
     def careful_client(self, process_id: int) -> Any:
-        """A client for connecting: where that fails, it raises."""
+        """A client that raises if it cannot connect, in place of aborting the process."""
         return self.client(process_id, missed_heartbeat_callback=_nothing)
 
 
-def join(plan: Plan, seat: Seat) -> Group:
-    """Connect this process; ProcessError, with the numbers of those who are missing, if not all come in time."""
-    with _silent():
+def join(plan: Plan, spec: ProcessSpec) -> Group:
+    """Connect this process to the group; ProcessError, with the missing ranks, if not all connect in time."""
+    with _quiet_logs():
         service = _start(plan)
-        missing = _connected(plan, service)
+        missing = _wait_for_all(plan, service)
         if missing is None:
             client = plan.client(plan.process_id)
             client.connect()
-            _sit_down(client, plan)
-            return Group(client, service, plan.process_id, plan.num_processes, seat.local_device_ids, _own_host(plan))
-    raise ProcessError(_who_did_not_come(plan, missing))
+            _register(client, plan)
+            return Group(client, service, plan.process_id, plan.num_processes, spec.local_device_ids, _own_host(plan))
+    raise ProcessError(_missing_message(plan, missing))
 
 
-def _connected(plan: Plan, service: Any) -> list[int] | None:
-    """None once all have come; else those who have not, as far as they are known."""
+def _wait_for_all(plan: Plan, service: Any) -> list[int] | None:
+    """Wait for all processes: None once all have connected, else the missing ranks as far as they can be determined."""
     first = plan.careful_client(plan.process_id)
     try:
         first.connect()
@@ -98,8 +98,8 @@ def _connected(plan: Plan, service: Any) -> list[int] | None:
 
 
 @contextmanager
-def _silent() -> Generator[None]:
-    """Keep XLA from telling of what is told in better words here, unless it was asked to tell all."""
+def _quiet_logs() -> Generator[None]:
+    """Suppress XLA's log messages, whose contents the exceptions here repeat, unless the user asked for all logs."""
     quiet()
     tells_all = os.environ["TF_CPP_MIN_LOG_LEVEL"] == "0"
     if not tells_all:
@@ -112,7 +112,7 @@ def _silent() -> Generator[None]:
 
 
 def _start(plan: Plan) -> Any:
-    """In process 0 the coordinator, started; in the others wait until it is there."""
+    """Start the coordination service in process 0; wait for it in the others."""
     if plan.process_id:
         _wait_for_coordinator(plan)
         return None
@@ -120,10 +120,10 @@ def _start(plan: Plan) -> Any:
     return plan.serve()
 
 
-def _sit_down(client: Any, plan: Plan) -> None:
-    """ProcessError if another process says that it is the same one."""
+def _register(client: Any, plan: Plan) -> None:
+    """Register this rank; ProcessError if another process has registered it."""
     try:
-        client.key_value_set(f"xlamini/seat/{plan.process_id}", socket.gethostname())
+        client.key_value_set(f"xlamini/rank/{plan.process_id}", socket.gethostname())
     except _jax.JaxRuntimeError:
         raise ProcessError(
             f"distributed.initialize: two processes say that they are process {plan.process_id} of "
@@ -132,7 +132,7 @@ def _sit_down(client: Any, plan: Plan) -> None:
 
 
 def _own_host(plan: Plan) -> str:
-    """The address of this machine on the network where the coordinator is."""
+    """The address of this machine on the coordinator's network."""
     host, port = split_address(plan.address)
     family, _, _, _, where = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)[0]
     with socket.socket(family, socket.SOCK_DGRAM) as route:
@@ -143,17 +143,17 @@ def _own_host(plan: Plan) -> str:
 def _missing(plan: Plan, service: Any) -> list[int]:
     try:
         if service is None:
-            return missing_as_told(plan.careful_client, plan.process_id)
+            return missing_from_coordinator(plan.careful_client, plan.process_id)
         service.shutdown()
         again = plan.serve()
         found = missing_seen_by_coordinator(plan.careful_client, plan.num_processes)
         again.shutdown()
         return found
     except RuntimeError:
-        return []  # who is missing cannot be found out: process 0 has gone, or several try
+        return []  # unknown: process 0 is gone, or several processes share a rank
 
 
-def _who_did_not_come(plan: Plan, missing: list[int]) -> str:
+def _missing_message(plan: Plan, missing: list[int]) -> str:
     who = f"{numbered(missing)} did not come" if missing else "not all processes came"
     return (
         f"distributed.initialize: {who} within {plan.initialization:g} s; this is process {plan.process_id} of "
@@ -163,7 +163,7 @@ def _who_did_not_come(plan: Plan, missing: list[int]) -> str:
 
 
 def _wait_for_coordinator(plan: Plan) -> None:
-    """Wait until something listens where process 0 should."""
+    """Wait until the coordinator's address accepts connections."""
     host, port = split_address(plan.address)
     deadline = time.monotonic() + plan.initialization
     while True:
@@ -181,7 +181,7 @@ def _wait_for_coordinator(plan: Plan) -> None:
 
 
 def is_refused(address: str) -> bool:
-    """Whether a machine answers that nothing listens at an address."""
+    """Whether a connection to an address is refused, so nothing listens there."""
     try:
         socket.create_connection(split_address(address), timeout=1).close()
     except ConnectionRefusedError:
@@ -192,7 +192,7 @@ def is_refused(address: str) -> bool:
 
 
 def _check_port(bind: str) -> None:
-    """ProcessError if another program listens there already: gRPC would share the port with it."""
+    """Raise ProcessError if another program listens on the port: gRPC would share the port with it."""
     host, port = split_address(bind)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
@@ -207,7 +207,7 @@ def _check_port(bind: str) -> None:
 
 
 def split_address(address: str) -> tuple[str, int]:
-    """Host and port; ValueError for an address that has no port.
+    """The host and port of an address; ValueError without a port.
 
     >>> split_address("[::1]:1234")
     ('::1', 1234)
@@ -219,4 +219,4 @@ def split_address(address: str) -> tuple[str, int]:
 
 
 def _nothing(*_: Any) -> None:
-    """Called by the client instead of ending the process."""
+    """A no-op callback: given one, the client does not abort the process."""

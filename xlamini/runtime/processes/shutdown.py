@@ -1,4 +1,4 @@
-"""How processes that compute together end: all wait for one another, then the coordinator goes last."""
+"""Orderly shutdown of a process group: all processes wait for one another, and the coordinator ends last."""
 from __future__ import annotations
 
 from typing import Any
@@ -7,12 +7,12 @@ from jaxlib import _jax
 
 from xlamini.core.errors import ProcessError
 from xlamini.runtime.processes.group import LEFT, Group
+from xlamini.runtime.processes.heartbeat import Watch
 from xlamini.runtime.processes.roll_call import wait_for_farewells
-from xlamini.runtime.processes.watching import Watch
 
 
 def leave(group: Group, watch: Watch, clients: Any, timeout: float) -> None:
-    """Leave the others, when all have come to the same; ProcessError if one does not come in time."""
+    """Leave the group once all processes have called this; ProcessError if one does not in time."""
     for client in clients:
         finish(client)
     try:
@@ -34,7 +34,7 @@ def _say_goodbye(group: Group) -> None:
 
 
 def finish(client: Any) -> None:
-    """Wait for what this process's devices still compute: the others may need its part."""
+    """Wait for running programs on this process's devices: collectives of the others may depend on them."""
     for x in client.live_arrays():
         if not x.is_deleted():
             x.block_until_ready()
