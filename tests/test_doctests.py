@@ -37,6 +37,7 @@ NAMES = {
     "random": xlamini.random,
     "tree": xlamini.tree,
 }
+SLOW_PAGES = {"caching.md"}
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/*.md"))]
 
 
@@ -94,7 +95,11 @@ def no_new_primitives() -> Iterator[None]:
     del primitives[before:]
 
 
-@pytest.mark.parametrize("page", [p for p in PAGES if ">>>" in p.read_text()], ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [
+    pytest.param(page, id=page.name, marks=[pytest.mark.slow] if page.name in SLOW_PAGES else [])
+    for page in PAGES
+    if ">>>" in page.read_text()
+])
 def test_page(page: Path, no_new_primitives: None, cache_as_for_users: None) -> None:
     names: dict[str, Any] = {}
     for code in re.findall(r"^```python\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE):

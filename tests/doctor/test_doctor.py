@@ -174,6 +174,7 @@ def test_variable_without_a_path(examined: Doctor) -> None:
     assert found.endswith("or unset XLAMINI_PJRT_PLUGINS")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "variable", [{"XLAMINI_PLATFORMS": "cpu,"}, {"XLAMINI_PJRT_PLUGINS": "toy"}], ids=lambda given: next(iter(given))
 )
@@ -201,6 +202,7 @@ def test_jax_in_the_process(examined: Doctor, monkeypatch: pytest.MonkeyPatch) -
     assert "fix: set XLAMINI_PLATFORMS=cuda" in only(second)
 
 
+@pytest.mark.full
 @needs_compiler
 def test_plugins_that_do_not_load(examined: Doctor) -> None:
     folder = examined.folder

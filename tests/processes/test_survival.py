@@ -162,6 +162,7 @@ PROGRAMS = {
 }
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
 def test_the_process_survives(program: str) -> None:
     run = subprocess.run(

@@ -59,6 +59,7 @@ def test_a_program_written_elsewhere_is_another_one() -> None:
         assert other.eqns[0].provenance.source.code is there.__code__
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("other", [lambda x: x * 3.0, lambda x: x * 2, lambda x: 2.0 * x, lambda x: jnp.sin(x * 2.0)])
 def test_programs_that_differ(other: Callable[[Any], Any]) -> None:
     for _ in range(3):
