@@ -138,6 +138,7 @@ def test_the_table_lists_what_a_program_fills() -> None:
     assert list(rows) == sorted(rows)
 
 
+@pytest.mark.full
 def test_clear_caches_empties_every_memo() -> None:
     step = jit(grad(lambda x: jnp.sum(jnp.tanh(x[1:]) * 2.0)))
     step(RAMP), vmap(jnp.sin)(RAMP), jnp.einsum("i,i->", RAMP, RAMP), jnp.add(RAMP, 1), jnp.asarray(RAMP).at[0].set(3)
@@ -191,6 +192,7 @@ NESTINGS: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", NESTINGS)
 def test_values_stay_when_caches_are_emptied(name: str) -> None:
     x = jnp.asarray(RAMP)
@@ -201,6 +203,7 @@ def test_values_stay_when_caches_are_emptied(name: str) -> None:
         assert_close(f(x), expected, 1e-6)
 
 
+@pytest.mark.slow
 def test_caches_may_be_emptied_in_the_middle_of_a_trace() -> None:
     def emptied(fun: Callable[[Any], Any]) -> Callable[[Any], Any]:
         def inner(x: Any) -> Any:

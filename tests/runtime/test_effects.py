@@ -337,6 +337,7 @@ PROGRAMS = {
 }
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_ends(name: str) -> None:
     program, expected = PROGRAMS[name]
