@@ -1,58 +1,58 @@
-"""Options of the tests; every rewrite checks its output; which tests of rows run; snapshots of texts."""
+"""Test configuration: tiers, the compile cache of the tests, eight CPU devices, snapshots of texts."""
 from __future__ import annotations
 
-import zlib
-from collections import defaultdict
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Iterator
 
 import pytest
 
-from xlamini import config
+import xlamini
+from tests.support import tiers
+from tests.support.paths import ROOT, SNAPSHOTS
+from xlamini.runtime.files import disk_cache
 
-SNAPSHOTS = Path(__file__).parent / "snapshots"
+CACHE = ROOT / ".cache" / "xlamini"
+CACHE_FLAGS = ("compilation_cache_dir", "compilation_cache_key", "raise_persistent_cache_errors")
+PROGRAMS = 100_000
+"""The limit of entries in the cache of the tests; the full tier compiles about 20,000 programs."""
+
+pytest_plugins = ["tests.support.cpu_seconds"]
+
+xlamini.config.update("num_cpu_devices", 8)  # before the first test asks for a device
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--all-rows", action="store_true", help="all rows and expressions in all ways, not a sample")
-    parser.addoption("--update-snapshots", action="store_true", help="write tests/snapshots anew, to be reviewed")
+    tiers.add_options(parser)
+    parser.addoption("--cold", action="store_true", help="compile every program: disable the cache in .cache")
+    parser.addoption("--update-snapshots", action="store_true", help="write tests/snapshots, for review")
 
 
-def pytest_configure() -> None:
-    config.update("enable_checks", True)
+def pytest_configure(config: pytest.Config) -> None:
+    tiers.configure(config)
+    xlamini.config.update("enable_checks", True)
+    if not (config.getoption("--cold") or config.getoption("--all-rows")):
+        _enable_cache()
+
+
+def _enable_cache() -> None:
+    """Cache compiled programs by StableHLO text: an edit recompiles only what it changes, and workers share entries."""
+    disk_cache.MOST_ENTRIES = PROGRAMS
+    for name, value in zip(CACHE_FLAGS, (str(CACHE), "module", True), strict=True):
+        xlamini.config.update(name, value)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Unless --all-rows is given, leave out some of the tests of rows and expressions.
-
-    Names decide, so every run has the same ones. Of lax the values and derivatives of every operation's first row are
-    checked, batching for one in two, compositions for one in three; of what is made of them the values, and of some
-    derivatives, batching and compositions too. Of a variant, which has a name like "numpy.sum: axis", the values are
-    checked, and of some one thing more. Of the expressions one in six is tried.
-    """
-    if config.getoption("--all-rows"):
-        return
-    ways: dict[str, list[pytest.Item]] = defaultdict(list)
-    left_out = set()
-    for item in items:
-        if item.path.name == "test_rows.py" and hasattr(item, "callspec"):
-            ways[str(item.callspec.id)].append(item)
-        elif item.path.name == "test_expressions.py" and zlib.crc32(item.name.encode()) % 6:
-            left_out.add(id(item))
-    firsts = {name.partition(":")[0]: name for name in reversed(ways)}.values()
-    left_out |= {id(test) for name, tests in ways.items() for test in _left_out(name, tests, name in firsts)}
-    config.hook.pytest_deselected(items=[item for item in items if id(item) in left_out])
-    items[:] = [item for item in items if id(item) not in left_out]
+    tiers.select(config, items)
 
 
-def _left_out(name: str, tests: list[pytest.Item], first: bool) -> list[pytest.Item]:
-    chance = zlib.crc32(name.encode())
-    if first:
-        of_composites = {"derivatives": 6, "batching": 12, "compositions": 36}
-        rest = of_composites if "." in name else {"batching": 2, "compositions": 3}
-        return [test for test in tests if any(chance % rest[way] for way in rest if way in test.name)]
-    others = [test for test in tests if "values" not in test.name]
-    return [test for i, test in enumerate(others) if chance % 8 or i != chance // 8 % len(others)]
+@pytest.fixture
+def no_cache() -> Iterator[None]:
+    """The default flags of the compile cache: nothing is read from disk, and no program is lowered for its key."""
+    before = {name: xlamini.config.read(name) for name in CACHE_FLAGS}
+    for name, value in zip(CACHE_FLAGS, (None, "source", False), strict=True):
+        xlamini.config.update(name, value)
+    yield
+    for name, value in before.items():
+        xlamini.config.update(name, value)
 
 
 @pytest.fixture

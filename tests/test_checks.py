@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests import checks
 from tests.rows.row import Arg, Row, singles
+from tests.support import checks
 from xlamini import lax
 from xlamini.core.primitive import Primitive
 from xlamini.primitives.convert import convert

@@ -24,9 +24,9 @@ import xlamini.nn
 import xlamini.numpy
 import xlamini.random
 import xlamini.tree
+from tests.support.paths import ROOT
 from xlamini.core.primitive import primitives
 
-ROOT = Path(__file__).parent.parent
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 NAMES = {
     "xlamini": xlamini,
@@ -37,6 +37,7 @@ NAMES = {
     "random": xlamini.random,
     "tree": xlamini.tree,
 }
+SLOW_PAGES = {"caching.md"}
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/*.md"))]
 
 
@@ -72,8 +73,17 @@ def run(text: str, names: dict[str, Any], file: str, line: int) -> None:
     assert not failed, report.getvalue()
 
 
+@pytest.fixture
+def cache_as_for_users(request: pytest.FixtureRequest) -> None:
+    """An example about the cache starts with the cache off, as for a user."""
+    parameters = request.node.callspec.params
+    text = parameters["text"] if "text" in parameters else parameters["page"].read_text()
+    if "cache." in text:
+        request.getfixturevalue("no_cache")
+
+
 @pytest.mark.parametrize(("module", "text", "file", "line"), sessions())
-def test_docstring(module: str, text: str, file: str, line: int) -> None:
+def test_docstring(module: str, text: str, file: str, line: int, cache_as_for_users: None) -> None:
     run(text, {**NAMES, **vars(importlib.import_module(module))}, file, line)
 
 
@@ -85,8 +95,12 @@ def no_new_primitives() -> Iterator[None]:
     del primitives[before:]
 
 
-@pytest.mark.parametrize("page", [p for p in PAGES if ">>>" in p.read_text()], ids=lambda page: page.name)
-def test_page(page: Path, no_new_primitives: None) -> None:
+@pytest.mark.parametrize("page", [
+    pytest.param(page, id=page.name, marks=[pytest.mark.slow] if page.name in SLOW_PAGES else [])
+    for page in PAGES
+    if ">>>" in page.read_text()
+])
+def test_page(page: Path, no_new_primitives: None, cache_as_for_users: None) -> None:
     names: dict[str, Any] = {}
     for code in re.findall(r"^```python\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE):
         exec(compile(code, page.name, "exec", dont_inherit=True), names)

@@ -1,4 +1,4 @@
-"""Bad input: outputs, values that are not known or gone, types in place of arrays, keys. See tests/error_rows.py."""
+"""Bad input: outputs, values that are not known or gone, types in place of arrays, keys; see error_rows.py."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import xlamini
-from tests.error_rows import Custom, Row, check, doubled, ones, parameters, power_of, row, square
+from tests.support.error_rows import Custom, Row, check, doubled, ones, parameters, power_of, row, square
 from xlamini import numpy as jnp
 from xlamini import random
 from xlamini.errors import (

@@ -1,4 +1,4 @@
-"""Bad input: shapes, dtypes, axes, indices, pytrees, options. See tests/error_rows.py."""
+"""Bad input: shapes, dtypes, axes, indices, pytrees, options. See tests/support/error_rows.py."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 import xlamini
 from tests import errors as error_modules
-from tests.error_rows import Custom, Row, check, doubled, ones, parameters, power_of, row, square
+from tests.support.error_rows import Custom, Row, check, doubled, ones, parameters, power_of, row, square
 from xlamini import config, errors, lax, nn, tree, tree_util
 from xlamini import numpy as jnp
 from xlamini.errors import ConcretizationTypeError, NonConcreteBooleanIndexError, ShapeError, TypePromotionError

@@ -4,7 +4,6 @@ from __future__ import annotations
 import functools
 import json
 import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,8 +11,9 @@ import pytest
 
 import xlamini
 import xlamini.numpy
+from tests.support.paths import GOLDEN
 
-sys.path.append(str(Path(__file__).parent / "golden"))
+sys.path.append(str(GOLDEN))
 from expressions import FILES, FOLDER, Expression, described, expressions, names, needs_x64
 
 TOLERANCE = {"float32": 3e-6, "complex64": 3e-6, "float16": 2e-3, "bfloat16": 1e-2}

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from tests import house_caches
+from tests.support import house_caches
+from tests.support.paths import ROOT
 from xlamini.commands import rules
 
-ROOT = Path(__file__).parent.parent
 PACKAGE = sorted((ROOT / "xlamini").rglob("*.py"))
 CODE = [p for folder in ("xlamini", "tests", "examples", "benchmarks") for p in sorted((ROOT / folder).rglob("*.py"))]
 PAGES = [p for kind in ("*.md", "*/*.md", "pyproject.toml", ".ci/run") for p in sorted(ROOT.glob(kind))]

@@ -6,13 +6,16 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.paths import ROOT
+
 nbformat = pytest.importorskip("nbformat")
 nbclient = pytest.importorskip("nbclient")
 
-NOTEBOOKS = sorted((Path(__file__).parent.parent / "examples").glob("*.ipynb"))
+NOTEBOOKS = sorted((ROOT / "examples").glob("*.ipynb"))
 LEFT_OUT = {"install", "shell"}
 
 
+@pytest.mark.full
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_runs(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

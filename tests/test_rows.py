@@ -1,7 +1,7 @@
 """Every row of tests/rows beside its reference, finite differences and Python loops.
 
-By default each row is checked in a sample of its dtypes, shapes and batchings, the same in every run; `--all-rows`
-checks all.
+The full tier checks each row for a deterministic sample of its dtypes, shapes and batchings, the quick tier for a
+smaller one, and `--all-rows` for all.
 """
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import Any, TypeVar
 import pytest
 
 import xlamini
-from tests import checks
 from tests.rows import all_rows
 from tests.rows.row import Row, Sample
+from tests.support import checks, tiers
 from xlamini.core.primitive import primitives
 
 T = TypeVar("T")
@@ -47,10 +47,23 @@ DERIVATIVE_DTYPES = ("float64", "complex128")
 
 @pytest.fixture
 def some(request: pytest.FixtureRequest) -> Any:
-    """A function that picks a few of some things, or all of them with --all-rows."""
-    if request.config.getoption("--all-rows"):
-        return lambda row, things, count: list(things)
-    return sampled
+    """A function that selects a few of some things: all with --all-rows, the first in the quick tier."""
+    picks = {tiers.ALL: every, tiers.FULL: sampled, tiers.QUICK: only_first}
+    return picks[tiers.tier_of(request.config)]
+
+
+@pytest.fixture
+def options(request: pytest.FixtureRequest) -> dict[str, Any] | None:
+    """Compiler options for derivative programs: the quick tier compiles them without optimizations."""
+    return checks.UNOPTIMIZED if tiers.tier_of(request.config) == tiers.QUICK else None
+
+
+def every(row: Row, things: Sequence[T], count: int) -> list[T]:
+    return list(things)
+
+
+def only_first(row: Row, things: Sequence[T], count: int) -> list[T]:
+    return list(things[:1])
 
 
 def sampled(row: Row, things: Sequence[T], count: int) -> list[T]:
@@ -65,8 +78,11 @@ def few(row: Row, usual: int) -> int:
     return 1 if "." in row.name else usual
 
 
-def each_row(rows: Sequence[Row]) -> Any:
-    return pytest.mark.parametrize("row", rows, ids=lambda row: row.name)
+def each_row(rows: Sequence[Row], slow: str = "") -> Any:
+    """One test for each row; `slow` lists the names of rows to mark so, separated by commas."""
+    marked = slow.split(", ")
+    rows = [pytest.param(r, id=r.name, marks=[pytest.mark.slow] if r.name in marked else []) for r in rows]
+    return pytest.mark.parametrize("row", rows)
 
 
 def derivative_cases(row: Row) -> list[tuple[Sample, str]]:
@@ -78,19 +94,19 @@ def derivative_cases(row: Row) -> list[tuple[Sample, str]]:
 DIFFERENTIABLE = [row for row in ROWS if derivative_cases(row)]
 
 
-@each_row(ROWS)
+@each_row(ROWS, slow="igamma_grad_a, random.beta, random.f, random.t")
 def test_values_and_dtypes(row: Row, some: Any) -> None:
     count = 2 if "." in row.name else 3
     for i, (sample, dtype) in enumerate(some(row, [(s, d) for d in row.dtypes for s in row.samples], count)):
         checks.check_values(row, sample, dtype, under_jit=i == 0)
 
 
-@each_row(DIFFERENTIABLE)
-def test_derivatives(row: Row, some: Any) -> None:
-    if "." in row.name and some is sampled:  # made of operations whose second derivatives are checked
+@each_row(DIFFERENTIABLE, slow="scipy.linalg.expm: upper, scipy.stats.beta.cdf, scipy.stats.chi2.cdf")
+def test_derivatives(row: Row, some: Any, options: dict[str, Any] | None) -> None:
+    if "." in row.name and some is not every:  # made of operations whose second derivatives are checked
         row = dataclasses.replace(row, order=1)
     for sample, dtype in some(row, derivative_cases(row), few(row, 2)):
-        checks.check_derivatives(row, sample, dtype)
+        checks.check_derivatives(row, sample, dtype, options)
 
 
 @each_row([row for row in ROWS if row.batched])
@@ -102,9 +118,9 @@ def test_batching(row: Row, some: Any) -> None:
 
 
 @each_row([row for row in DIFFERENTIABLE if row.batched])
-def test_compositions_of_rewrites(row: Row, some: Any) -> None:
+def test_compositions_of_rewrites(row: Row, some: Any, options: dict[str, Any] | None) -> None:
     for sample, dtype in some(row, derivative_cases(row), 1):
-        checks.check_compositions(row, sample, dtype)
+        checks.check_compositions(row, sample, dtype, options)
 
 
 @each_row([row for row in ROWS if "." not in row.name])

@@ -10,6 +10,11 @@ from xlamini.runtime.targets.topology import Target
 SPECS = ("tpu:v5e:2x2", "gpu:h200")
 
 
+@pytest.fixture(autouse=True)
+def _compiled_anew(no_cache: None) -> None:
+    """Compilation is what these tests check."""
+
+
 def target_or_skip(spec: str) -> Target:
     try:
         return xlamini.target(spec)

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import pytest
 
 import xlamini
-from tests import checks
 from tests.rows import all_rows
 from tests.rows.row import Row
+from tests.support import checks
 from xlamini.runtime.targets.topology import Target
 
 TOGETHER = 40

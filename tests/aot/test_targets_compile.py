@@ -15,12 +15,12 @@ import pytest
 import xlamini
 import xlamini.numpy as jnp
 from tests.aot.conftest import target_or_skip
+from tests.support.paths import ROOT
 from xlamini import config, debug, lax, random
 from xlamini.errors import DeviceNotHereError, JaxRuntimeError
 from xlamini.runtime.targets.topology import Target
 from xlamini.sharding import Mesh, NamedSharding, PartitionSpec
 
-ROOT = Path(__file__).parent.parent.parent
 X = np.ones((128, 128), np.float32)
 
 

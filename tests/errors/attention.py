@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.error_rows import ones, row
+from tests.support.error_rows import ones, row
 from xlamini import nn
 from xlamini.errors import ShapeError
 

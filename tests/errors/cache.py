@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import xlamini
-from tests.error_rows import ones, row, square
+from tests.support.error_rows import ones, row, square
 from xlamini import cache, config
 from xlamini.core.config import compilation_cache_dir, raise_persistent_cache_errors
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import xlamini
-from tests.error_rows import Custom, ones, row
+from tests.support.error_rows import Custom, ones, row
 from xlamini import ShapeDtypeStruct, debug, grad, jit, pure_callback, vmap
 from xlamini.errors import CallbackError, UnexpectedTracerError
 from xlamini.experimental import io_callback

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.error_rows import ones, row
+from tests.support.error_rows import ones, row
 from xlamini import ad_checkpoint, checkpoint, checkpoint_policies, grad, jit
 from xlamini.errors import TracerBoolConversionError
 

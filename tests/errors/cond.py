@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.error_rows import Custom, ones, row, square
+from tests.support.error_rows import Custom, ones, row, square
 from xlamini import grad, jit, lax, make_jaxpr, random, vmap
 from xlamini import numpy as jnp
 from xlamini.errors import ShapeError, TracerBoolConversionError, UnexpectedTracerError

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import xlamini
-from tests.error_rows import ones, row
+from tests.support.error_rows import ones, row
 from xlamini import closure_convert, custom_gradient, custom_jvp, lax
 from xlamini import numpy as jnp
 from xlamini.custom_batching import custom_vmap

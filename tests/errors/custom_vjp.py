@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import xlamini
-from tests.error_rows import ones, row, square
+from tests.support.error_rows import ones, row, square
 from xlamini import lax
 from xlamini import numpy as jnp
 from xlamini.errors import ShapeError, UnexpectedTracerError

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tests.error_rows import ones, power_of, row, square
+from tests.support.error_rows import ones, power_of, row, square
 from xlamini import debug, dlpack, enable_x64, export, jit, load, random, vmap
 from xlamini.errors import LoadError, ShapeError
 from xlamini.experimental import serialize_executable

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.error_rows import ones, row
+from tests.support.error_rows import ones, row
 from xlamini import image, jit
 from xlamini.errors import ShapeError
 

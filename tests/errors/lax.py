@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.error_rows import ones, row
+from tests.support.error_rows import ones, row
 from xlamini import lax, make_jaxpr, vmap
 from xlamini import numpy as jnp
 

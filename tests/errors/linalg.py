@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import xlamini
-from tests.error_rows import ones, row
+from tests.support.error_rows import ones, row
 from xlamini import lax
 from xlamini import numpy as jnp
 from xlamini.errors import ShapeError

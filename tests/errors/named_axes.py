@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tests.error_rows import ones, row
+from tests.support.error_rows import ones, row
 from xlamini import lax, vmap
 from xlamini.errors import ShapeError
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.error_rows import ones, row
+from tests.support.error_rows import ones, row
 from xlamini import dlpack, flatten_util, jit, ops
 from xlamini import numpy as jnp
 from xlamini.errors import ConcretizationTypeError, ShapeError

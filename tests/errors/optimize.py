@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.error_rows import ones, row, square
+from tests.support.error_rows import ones, row, square
 from xlamini import grad
 from xlamini.errors import ShapeError
 from xlamini.scipy.optimize import minimize

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import xlamini
-from tests.error_rows import ones, row
+from tests.support.error_rows import ones, row
 from xlamini import config, profiler
 from xlamini.core import config as flags
 from xlamini.runtime.sharding import SingleDeviceSharding

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.error_rows import Custom, ones, row
+from tests.support.error_rows import Custom, ones, row
 from xlamini import grad, lax, linear_transpose, vmap
 from xlamini import numpy as jnp
 from xlamini.errors import ShapeError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.error_rows import ones, power_of, row, square
+from tests.support.error_rows import ones, power_of, row, square
 from xlamini import grad, jit, typeof, vmap
 from xlamini.errors import JaxRuntimeError
 

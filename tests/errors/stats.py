@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.error_rows import ones, row
+from tests.support.error_rows import ones, row
 from xlamini import jit
 from xlamini import numpy as jnp
 from xlamini.errors import ShapeError

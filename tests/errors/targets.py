@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.error_rows import ones, row, square
+from tests.support.error_rows import ones, row, square
 from xlamini import jit, target
 from xlamini.errors import TargetError
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 import xlamini
-from tests.error_rows import ones, row
+from tests.support.error_rows import ones, row
 from xlamini import lax
 from xlamini import numpy as jnp
 from xlamini.errors import ShapeError

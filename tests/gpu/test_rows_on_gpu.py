@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import xlamini
-from tests import checks
 from tests.rows import all_rows
 from tests.rows.row import Row, Sample
+from tests.support import checks
 
 ROWS = all_rows()
 TOLERANCE = {"float64": 1e-9, "complex128": 1e-9, "float32": 2e-4, "complex64": 2e-4}

@@ -1,4 +1,4 @@
-"""Tests of this folder need 8 devices; tests/test_multidevice.py runs them in processes that have as many."""
+"""Tests of this folder need 8 devices, which tests/conftest.py asks for on a CPU."""
 from __future__ import annotations
 
 import xlamini

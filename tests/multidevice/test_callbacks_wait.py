@@ -165,6 +165,7 @@ def test_a_process_that_ends_after_callbacks_ends_well() -> None:
     """XLA's threads have kept what the library made for them."""
     program = (
         "import numpy as np, xlamini\n"
+        "xlamini.config.update('num_cpu_devices', 8)\n"
         "from xlamini import P, pure_callback, numpy as jnp\n"
         "like = xlamini.ShapeDtypeStruct((2,), 'float32')\n"
         "call = lambda x: pure_callback(lambda v: jnp.tanh(v) + jnp.arange(2), like, x)\n"

@@ -210,6 +210,7 @@ def silent(f: Any) -> Any:
     return lambda *args: [f(*args)].clear()
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 @pytest.mark.parametrize("mesh", [LINE, MESH, REVERSED, HALF])
 def test_over_a_mesh_it_is_called_once(seen: Noting, call: Any, mesh: Any, capfd: pytest.CaptureFixture[str]) -> None:

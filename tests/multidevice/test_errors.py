@@ -1,4 +1,4 @@
-"""Bad shardings, and arrays on devices that they do not belong to. See tests/error_rows.py."""
+"""Bad shardings, and arrays on devices that they do not belong to. See tests/support/error_rows.py."""
 from __future__ import annotations
 
 from typing import Any
@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import xlamini
-from tests.error_rows import Row, check, ones, parameters, row
 from tests.multidevice.meshes import DEVICES, HALF, MESH, over, split
+from tests.support.error_rows import Row, check, ones, parameters, row
 from xlamini import NamedSharding, P, debug, device_put, errors, grad, jit, lax, make_mesh, random, sharding
 from xlamini.errors import ShardingError
 

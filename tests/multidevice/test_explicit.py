@@ -84,6 +84,7 @@ PROGRAMS: dict[str, Callable[..., Any]] = {
 SPECS = [((), ()), (("x",), ()), (("x",), (None, "y")), ((), (None, ("x", "y"))), ((("x", "y"),), ())]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("specs", SPECS, ids=str)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_numbers_are_those_of_one_device(name: str, specs: Any) -> None:
@@ -95,6 +96,7 @@ def test_numbers_are_those_of_one_device(name: str, specs: Any) -> None:
         assert xlamini.typeof(found) == make_jaxpr(program)(x, w).out_avals[0]
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("specs", SPECS[2:4], ids=str)
 @pytest.mark.parametrize("name", [n for n in PROGRAMS if n != "cond"])
 def test_derivatives_are_split_as_the_arguments(name: str, specs: Any) -> None:

@@ -111,6 +111,7 @@ def test_results_are_split_as_operands_are(row: Row) -> None:
     assert ", ".join(a.str_short(short_dtypes=False) for a in traced.out_avals) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("start", range(0, len(EVERY), AT_ONCE))
 def test_numbers_are_those_of_one_device(start: int) -> None:
     """Several rows make up one program, as each compilation takes its time."""

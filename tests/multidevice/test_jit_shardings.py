@@ -75,6 +75,7 @@ def equal(found: Any, expected: Any) -> None:
     xlamini.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=2e-5, atol=2e-5), found, expected)
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_values_are_those_of_one_device(name: str) -> None:
     program, whole = PROGRAMS[name], operands(name)
@@ -165,6 +166,7 @@ def test_shardings_under_a_set_mesh() -> None:
         assert jit(lambda x: xlamini.reshard(x, P("y")))(X).sharding == over("y")
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("spec", SPECS, ids=str)
 @pytest.mark.parametrize("draw", [random.normal, random.uniform, random.bits], ids=lambda f: f.__name__)
 def test_random_numbers_do_not_depend_on_the_sharding(spec: P, draw: Callable[..., Any]) -> None:

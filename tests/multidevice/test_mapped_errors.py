@@ -1,4 +1,4 @@
-"""Mistakes with shard_map and pmap. See tests/error_rows.py."""
+"""Mistakes with shard_map and pmap. See tests/support/error_rows.py."""
 from __future__ import annotations
 
 from typing import Any
@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.error_rows import Row, check, ones, parameters, row
 from tests.multidevice.meshes import MESH, REVERSED
+from tests.support.error_rows import Row, check, ones, parameters, row
 from xlamini import P, jit, lax, new_ref, pmap, set_mesh, shard_map, smap
 from xlamini.errors import ShardingError
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import xlamini
-from tests.error_rows import Row, check, ones, parameters, row
 from tests.multidevice.meshes import table
+from tests.support.error_rows import Row, check, ones, parameters, row
 from xlamini import NamedSharding, P, device_put, grad, jit, lax, make_jaxpr, nn, ops, random, set_mesh, shard_map, vmap
 from xlamini import numpy as jnp
 from xlamini.errors import ShardingError
@@ -134,6 +134,7 @@ def text_of(x: Any) -> str:
     return xlamini.typeof(x).str_short()
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("name", CASES)
 def test_split_as_asked(name: str) -> None:
     fun, spec, text = CASES[name]
@@ -147,6 +148,7 @@ def test_split_as_asked(name: str) -> None:
                 np.testing.assert_allclose(found.astype("float32"), expected.astype("float32"), 1e-5, 1e-5)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", [name for name in CASES if not name.startswith(("random", "initializers"))])
 def test_where_the_compiler_decides(name: str) -> None:
     """Along axes of type Auto types say nothing, but the result lies as asked; the sharding may name its mesh."""

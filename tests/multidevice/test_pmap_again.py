@@ -20,7 +20,7 @@ def same(found: Any, expected: Any) -> None:
 
 
 @pytest.fixture
-def compilations(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+def compilations(monkeypatch: pytest.MonkeyPatch, no_cache: None) -> list[Any]:
     found: list[Any] = []
 
     def compile_module(*args: Any, **kwargs: Any) -> Any:

@@ -88,6 +88,7 @@ def alone(w: Any) -> Any:
     return jnp.sum(jnp.tanh(ROWS @ w) ** 2)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("checked", [True, False])
 def test_derivatives_outside(checked: bool) -> None:
     def f(w: Any) -> Any:
@@ -210,6 +211,7 @@ def test_scan_around_and_checkpoint() -> None:
     near(results[1], results[2])
 
 
+@pytest.mark.full
 def test_random_numbers() -> None:
     key, sampled = random.key(3), random.gamma
     near(mapped(lambda k: random.normal(k, (3,)), P(), P())(key), random.normal(key, (3,)))

@@ -158,6 +158,7 @@ DERIVATIVES = {
 }
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("outer", [True, False])
 @pytest.mark.parametrize("inner", [True, False])
 @pytest.mark.parametrize("name", DERIVATIVES)
@@ -312,6 +313,7 @@ GATHERED = {
 }
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("checked", [True, False])
 @pytest.mark.parametrize("name", GATHERED)
 def test_gathered_for_all(name: str, checked: bool) -> None:

@@ -7,7 +7,7 @@
     Row("take", take, reference, samples=[[Arg((5,)), Arg((3,), domain=(0, 5), dtype="int32")]])
 
 A row of a public function is named by its path below xlamini, with what is special about it after a colon, as in
-"numpy.median: axis"; a name without a dot is one of `lax`. `python -m tests.report` counts them by that.
+"numpy.median: axis"; a name without a dot is one of `lax`. `python -m tests.support.report` counts them by that.
 
 `op` takes arrays only: what is static is bound into it with a lambda. For each row, dtype in `row.dtypes` and sample in
 `row.samples`, a test calls `row.op` on `row.arguments(sample, dtype, rng)` and compares with `row.expected(arguments)`,

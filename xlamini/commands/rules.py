@@ -12,6 +12,7 @@ import pkgutil
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import xlamini
@@ -44,9 +45,14 @@ def load_vocabulary() -> None:
     """Load every name of all public faces, so that every primitive exists."""
     for module in pkgutil.iter_modules(xlamini.__path__):
         if module.name != "rules":
-            face = importlib.import_module(f"xlamini.{module.name}")
-            for name in getattr(face, "__all__", ()):
-                getattr(face, name)
+            _load_names(importlib.import_module(f"xlamini.{module.name}"))
+
+
+def _load_names(face: ModuleType) -> None:
+    for name in getattr(face, "__all__", ()):
+        value = getattr(face, name)
+        if isinstance(value, ModuleType) and value.__name__ == f"{face.__name__}.{name}":
+            _load_names(value)
 
 
 def rows() -> list[Row]:

@@ -268,6 +268,13 @@ persistent_cache_min_compile_time_secs = Flag(
 persistent_cache_min_entry_size_bytes = Flag(
     "persistent_cache_min_entry_size_bytes", 0, "programs whose files would be smaller are not kept in the folder"
 )
+compilation_cache_key = Flag(
+    "compilation_cache_key",
+    "source",
+    "the cache key of a program: 'source' is its equations and a digest of xlamini's own source, 'module' its "
+    "StableHLO text",
+    choices=("source", "module"),
+)
 raise_persistent_cache_errors = Flag(
     "raise_persistent_cache_errors", False, "raise what goes wrong with the folder instead of warning of it"
 )
@@ -291,6 +298,11 @@ def under(values: dict[str, Any]) -> Generator[None]:
 def programs_are_kept() -> bool:
     """Whether compiled programs are kept on disk."""
     return bool(compilation_cache_dir.value) and enable_compilation_cache.value
+
+
+def programs_are_keyed_by_module() -> bool:
+    """Whether the cache key is a program's StableHLO text, for which every program is lowered."""
+    return compilation_cache_key.value == "module"
 
 
 tracing = _cells.Config("tracing", False, include_in_jit_key=True, include_in_trace_context=False)

@@ -11,6 +11,7 @@ from typing import Any
 
 from jaxlib import _hlo, _jax
 
+from xlamini.runtime.devices import device_pickling as device_pickling
 from xlamini.runtime.devices.platforms import Device, default_device
 
 Sharding = _jax.Sharding

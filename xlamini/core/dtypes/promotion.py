@@ -165,7 +165,7 @@ def short_name(dtype: Any) -> str:
 def issubdtype(a: Any, b: Any) -> bool:
     """Whether dtype or class `a` is `b`, or one of the class `b`: NumPy's function, extended to JAX's dtypes.
 
-    >>> issubdtype("bfloat16", np.floating), issubdtype(prng_key, extended)
+    >>> issubdtype("bfloat16", np.floating), issubdtype(xlamini.dtypes.prng_key, xlamini.dtypes.extended)
     (True, True)
     """
     if isinstance(a, ExtendedDType) and isinstance(b, ExtendedDType):

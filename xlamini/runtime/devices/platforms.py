@@ -121,8 +121,8 @@ def devices(backend: str | Client | None = None) -> list[Device]:
 
     Raises PlatformError, a RuntimeError, if the platform does not exist or does not start.
 
-    >>> xlamini.devices()
-    [CpuDevice(id=0)]
+    >>> xlamini.devices()[0]
+    CpuDevice(id=0)
     """
     return client(backend).devices()
 

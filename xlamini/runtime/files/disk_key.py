@@ -6,6 +6,7 @@ import functools
 import hashlib
 import json
 import os
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -15,6 +16,9 @@ import jaxlib.version
 
 from xlamini.runtime.devices.platforms import Device
 from xlamini.runtime.devices.processor import cpu
+
+_DEFINITION = re.compile(r'^ *(?:module|func\.func(?: public| private)?) (@(?:[\w.$-]+|"[^"\n]*"))', re.MULTILINE)
+_SYMBOL = re.compile(r'@(?:[\w.$-]+|"[^"\n]*")')
 
 
 class Key(NamedTuple):
@@ -51,8 +55,35 @@ def key(
         "program": program,
         "donated arguments": donated,
         "compiler options": _shown(compiler_options or {}),
+        "flags": _shown(flags),
+        "XLA_FLAGS": xla_flags(),
     }
-    return Key(name, {**own, "flags": _shown(flags), "XLA_FLAGS": xla_flags(), **_surroundings(device)})
+    return Key(name, {**own, **_surroundings(device)})
+
+
+def module_key(
+    name: str, module: str, devices: tuple[Device, ...], compiler_options: Mapping[str, Any] | None
+) -> Key:
+    """The cache key of a program from the compiler's input alone, without xlamini's own source.
+
+    Args:
+      name: the program's name.
+      module: the text of its StableHLO module.
+      devices: its devices in the order of the partitions.
+      compiler_options: XLA's options by name.
+    """
+    own = {
+        "program": f"module {hashlib.sha256(without_names(module).encode()).hexdigest()}",
+        "compiler options": _shown(compiler_options or {}),
+        "XLA_FLAGS": xla_flags(),
+    }
+    return Key(name, {**own, **_machine(*devices)})
+
+
+def without_names(module: str) -> str:
+    """Normalize a module's text: numbers replace its name and the names of its functions."""
+    numbers = {name: f"@{i}" for i, name in enumerate(dict.fromkeys(_DEFINITION.findall(module)))}
+    return _SYMBOL.sub(lambda symbol: numbers.get(symbol[0], symbol[0]), module)
 
 
 def _shown(values: Mapping[str, Any]) -> str:
@@ -70,13 +101,18 @@ def xla_flags() -> str:
 
 @functools.cache
 def _surroundings(device: Device) -> dict[str, str]:
+    return {**_machine(device), "xlamini": f"source {_source()}"}
+
+
+@functools.cache
+def _machine(*devices: Device) -> dict[str, str]:
+    device, numbers = devices[0], " ".join(str(d.id) for d in devices)
     return {
         "platform": " ".join(f"{device.client.platform} {device.client.platform_version}".split()),
-        "device": f"{device.device_kind} {getattr(device, 'compute_capability', '')} number {device.id}",
+        "device": f"{device.device_kind} {getattr(device, 'compute_capability', '')} number {numbers}",
         "cpu": cpu(),
         "threads": f"{os.environ.get('NPROC', '')} {_threads()}".strip(),
         "jaxlib": jaxlib.version.__version__,
-        "xlamini": f"source {_source()}",
     }
 
 

@@ -34,7 +34,7 @@ class Mesh(AxesOfMesh):
 
     Raises ValueError if the numbers of axes, names and types differ, or a device occurs twice.
 
-    >>> mesh = Mesh(xlamini.devices(), ("x",))
+    >>> mesh = Mesh(xlamini.devices()[:1], ("x",))
     >>> dict(mesh.shape)
     {'x': 1}
     """

@@ -11,14 +11,15 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from xlamini.core.config import persistent_cache_min_compile_time_secs
+from xlamini.core.config import persistent_cache_min_compile_time_secs, programs_are_keyed_by_module
 from xlamini.core.digest import NoDigest, digest
 from xlamini.core.errors import JaxRuntimeError
 from xlamini.core.jaxpr import Jaxpr, subjaxprs
 from xlamini.runtime.executable import Executable, check_options, load_program
 from xlamini.runtime.files import disk_cache
-from xlamini.runtime.files.disk_key import Key, key
+from xlamini.runtime.files.disk_key import Key, key, module_key
 from xlamini.runtime.host_memory import memory_needed
+from xlamini.runtime.meshes.program_placement import devices_of
 from xlamini.staging.compile.lowered_program import LoweredProgram, Options, backend_compile, interface_of
 
 
@@ -34,6 +35,8 @@ def cached_executable(program: LoweredProgram, options: Options) -> Executable:
 def key_of(program: LoweredProgram, options: Options) -> Key | None:
     """The program's key in the compile cache; None for one that calls Python functions."""
     check_options(options or {})
+    if programs_are_keyed_by_module():
+        return _module_key(program, options)
     try:
         code = digest(program.pruned)
     except NoDigest:
@@ -44,6 +47,13 @@ def key_of(program: LoweredProgram, options: Options) -> Key | None:
         code = f"module {hashlib.sha256(text.encode()).hexdigest()}"
     donated = " ".join(f"{i}->{a}" for i, a in enumerate(program.aliases) if a is not None)
     return key(program.name, code, donated, _meaning(program), program.device, options)
+
+
+def _module_key(program: LoweredProgram, options: Options) -> Key | None:
+    if program.host_callbacks:
+        return None
+    text = program.module.operation.get_asm(enable_debug_info=False)
+    return module_key(program.name, text, devices_of(program.device), options)
 
 
 def _meaning(program: LoweredProgram) -> dict[str, Any]:

@@ -5,7 +5,7 @@ import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from xlamini.core.config import outlining, programs_are_kept, trace_flags, under
+from xlamini.core.config import outlining, programs_are_kept, programs_are_keyed_by_module, trace_flags, under
 from xlamini.core.dtypes import float0
 from xlamini.core.effects import any_ordered
 from xlamini.core.errors import ShapeError
@@ -53,7 +53,7 @@ class LoweredProgram:
         self.flags, self.uses_disk_cache = trace_flags(), programs_are_kept()
         self._outline: tuple[Jaxpr, str] | None = None
         self._module: tuple[Any, list[Any]] | None = None
-        if not self.uses_disk_cache:
+        if not self.uses_disk_cache or programs_are_keyed_by_module():
             _ = self._lowered  # now, so that an error of a lowering rule is raised here
 
     def _pruned_place(self, device: Place) -> Place:

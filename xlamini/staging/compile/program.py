@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from xlamini.core.config import programs_are_keyed_by_module
 from xlamini.core.dtypes import float0
 from xlamini.core.errors import DeletedArrayError
 from xlamini.runtime.dispatch import FastPath, fast_path
@@ -41,11 +42,18 @@ def _executable_of(program: LoweredProgram, options: Options) -> Executable | Co
 
         about = {"name": program.name, "calls_python": bool(program.host_callbacks)}
         return compile_for_target(program.module, **about, **interface_of(program, options))
-    if not program.uses_disk_cache or program.spread:
+    if not _may_be_cached(program):
         return backend_compile(program, options)
     from xlamini.staging.compile.compile_cache import cached_executable
 
     return cached_executable(program, options)
+
+
+def _may_be_cached(program: LoweredProgram) -> bool:
+    if not program.uses_disk_cache or program.spread is None:
+        return program.uses_disk_cache
+    # The shardings of the inputs are part of the module's text, but not of the digest of the equations.
+    return programs_are_keyed_by_module() and not spans_processes(program.spread.devices)
 
 
 def _check_of_others(lowered: LoweredProgram) -> Callable[[], None] | None:

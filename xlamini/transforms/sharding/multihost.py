@@ -132,7 +132,7 @@ def host_local_array_to_global_array(local_inputs: Any, global_mesh: Mesh, pspec
       global_mesh: the mesh; the devices of a process must form a block of it.
       pspecs: a PartitionSpec for each array, or a tree of them that is a prefix of `local_inputs`.
 
-    >>> mesh = xlamini.sharding.Mesh(xlamini.devices(), "x")
+    >>> mesh = xlamini.sharding.Mesh(xlamini.devices()[:1], "x")
     >>> host_local_array_to_global_array(np.ones(2), mesh, PartitionSpec("x"))
     Array([1., 1.], dtype=float32)
     """
@@ -153,7 +153,7 @@ def global_array_to_host_local_array(global_inputs: Any, global_mesh: Mesh, pspe
       pspecs: a PartitionSpec for each array, or a pytree of them that is a prefix of `global_inputs`. An array with
         another sharding is resharded first.
 
-    >>> mesh = xlamini.sharding.Mesh(xlamini.devices(), "x")
+    >>> mesh = xlamini.sharding.Mesh(xlamini.devices()[:1], "x")
     >>> x = host_local_array_to_global_array(np.ones(2), mesh, PartitionSpec("x"))
     >>> global_array_to_host_local_array(x, mesh, PartitionSpec("x"))
     Array([1., 1.], dtype=float32)

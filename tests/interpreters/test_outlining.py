@@ -1,0 +1,212 @@
+"""Repeated blocks become functions: which ones, where they are cut, and that the numbers stay."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import xlamini
+import xlamini.numpy as jnp
+from xlamini.core.config import outlining
+from xlamini.interpreters.outline.repeats import Run, find_runs
+
+WIDTH = 16
+
+
+@pytest.fixture(autouse=True)
+def short_programs_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("xlamini.staging.compile.outlining.MIN_EQUATIONS", 100)
+
+
+def layer(x: Any, w: Any) -> Any:
+    centered = x - jnp.mean(x, axis=-1, keepdims=True)
+    normal = centered / jnp.sqrt(jnp.mean(centered * centered, axis=-1, keepdims=True) + 1e-5)
+    hidden = xlamini.nn.gelu(normal @ w["up"] + w["bias"])
+    return x + jnp.where(hidden > 5, hidden * 0.5, hidden) @ w["down"]
+
+
+def params(depth: int, seed: int = 0) -> list[dict[str, np.ndarray]]:
+    rng = np.random.default_rng(seed)
+
+    def one() -> dict[str, np.ndarray]:
+        up, down = rng.normal(size=(WIDTH, 32)) / 4, rng.normal(size=(32, WIDTH)) / 6
+        return {"up": up.astype("f4"), "bias": rng.normal(size=32).astype("f4"), "down": down.astype("f4")}
+
+    return [one() for _ in range(depth)]
+
+
+def model(ws: Any, x: Any) -> Any:
+    for w in ws:
+        x = layer(x, w)
+    return jnp.sum(x * x)
+
+
+X = np.linspace(-1, 1, 5 * WIDTH, dtype="f4").reshape(5, WIDTH)
+
+
+def both(fun: Callable[..., Any], *args: Any) -> tuple[Any, Any, str]:
+    """The results without and with outlining, and what the report says."""
+    plain, outlined = xlamini.jit(fun, outline=False), xlamini.jit(fun, outline=True)
+    return plain(*args), outlined(*args), outlined.lower(*args).outline_report()
+
+
+def assert_close(wanted: Any, found: Any) -> None:
+    for a, b in zip(xlamini.tree.leaves(wanted), xlamini.tree.leaves(found), strict=True):
+        scale = np.abs(a).max() + 1e-6
+        np.testing.assert_allclose(np.asarray(b) / scale, np.asarray(a) / scale, atol=2e-6)
+
+
+def report_of_equal_results(fun: Callable[..., Any], *args: Any) -> str:
+    """What the report says of a function whose blocks are called, and whose results stay."""
+    plain, outlined, report = both(fun, *args)
+    assert_close(plain, outlined)
+    assert "called" in report
+    return report
+
+
+@pytest.mark.parametrize("depth", [5, 8])
+def test_forward_and_backward_blocks_are_found(depth: int) -> None:
+    report = report_of_equal_results(xlamini.value_and_grad(model), params(depth), X)
+    assert report.count(f"called {depth} times") + report.count(f"called {depth - 1} times") == 2, report
+
+
+def test_the_gradient_does_not_keep_what_is_cheap_to_compute_again() -> None:
+    """Of a layer's 32 hidden units only what gelu's tanh takes and gives is kept, not each array between them."""
+    lowered = xlamini.jit(xlamini.grad(model)).lower(params(8), X)
+    text = lowered.as_text()
+    backward = next(line for line in text.splitlines() if "func.func private" in line and "block_1" in line)
+    taken = backward.partition("->")[0]
+    assert taken.count("tensor<5x32xf32>") <= 3, backward
+
+
+def test_calls_are_kept_apart_by_the_compiler() -> None:
+    lowered = xlamini.jit(model).lower(params(8), X)
+    text = lowered.as_text()
+    assert text.count('inlineable = "false"') in (7, 8)
+    assert text.count("stablehlo.dot_general") <= 4
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("transform", [xlamini.jit, lambda f: xlamini.vmap(f, in_axes=(None, 0))])
+def test_under_other_transformations(transform: Any) -> None:
+    x = np.stack([X, 2 * X]) if transform is not xlamini.jit else X
+    report_of_equal_results(transform(xlamini.grad(model)), params(6), x)
+
+
+@pytest.mark.full
+def test_second_derivatives() -> None:
+    def curvature(ws: Any, x: Any) -> Any:
+        return xlamini.grad(lambda y: jnp.sum(xlamini.grad(model, argnums=1)(ws, y) ** 2))(x)
+
+    report_of_equal_results(curvature, params(6), X)
+
+
+def test_a_users_jitted_layers_are_written_out_first() -> None:
+    inner = xlamini.jit(layer)
+
+    def jitted(ws: Any, x: Any) -> Any:
+        for w in ws:
+            x = inner(x, w)
+        return jnp.sum(x * x)
+
+    report_of_equal_results(xlamini.grad(jitted), params(8), X)
+
+
+@pytest.mark.full
+def test_layers_that_differ_stay() -> None:
+    def mixed(ws: Any, x: Any) -> Any:
+        for i, w in enumerate(ws):
+            x = layer(x, w) if i != 4 else jnp.tanh(layer(x, w))
+        return jnp.sum(x * x)
+
+    report_of_equal_results(xlamini.grad(mixed), params(9), X)
+
+
+@pytest.mark.full
+def test_shared_weights_and_values_that_skip_layers() -> None:
+    def skipping(ws: Any, x: Any) -> Any:
+        start, kept = x, []
+        for w in ws:
+            x = layer(x, {**w, "down": ws[0]["down"]}) + 0.1 * start
+            kept.append(x)
+        return jnp.sum(x * x) + sum(jnp.sum(k) for k in kept[::2])
+
+    report_of_equal_results(xlamini.grad(skipping), params(8), X)
+
+
+@pytest.mark.full
+def test_random_keys_and_loops_in_a_layer() -> None:
+    def noisy(ws: Any, x: Any, key: Any) -> Any:
+        for i, w in enumerate(ws):
+            kept = xlamini.random.bernoulli(xlamini.random.fold_in(key, i), 0.9, x.shape)
+            x = layer(jnp.where(kept, x, 0), w)
+            x = xlamini.lax.fori_loop(0, 3, lambda _, y: y * 0.9, x)
+        return jnp.sum(x * x)
+
+    plain, outlined, _ = both(noisy, params(6), X, xlamini.random.key(3))
+    assert_close(plain, outlined)
+
+
+def test_printing_in_a_layer_stays_in_order(capfd: pytest.CaptureFixture[str]) -> None:
+    def talking(ws: Any, x: Any) -> Any:
+        for i, w in enumerate(ws):
+            x = layer(x, w)
+            xlamini.debug.print("layer {}", i, ordered=True)
+        return x
+
+    xlamini.jit(talking, outline=True)(params(8), X)
+    xlamini.effects_barrier()
+    assert capfd.readouterr().out.split() == " ".join(f"layer {i}" for i in range(8)).split()
+
+
+def test_elementwise_chains_are_left_alone() -> None:
+    def chain(x: Any) -> Any:
+        for _ in range(100):
+            x = jnp.sin(x) * 2 + jnp.cos(x)
+        return x
+
+    assert "no block" in xlamini.jit(chain).lower(X).outline_report()
+
+
+def test_switches() -> None:
+    args = params(8), X
+    assert "switched off" in xlamini.jit(model, outline=False).lower(*args).outline_report()
+    with outlining(False):
+        assert "switched off" in xlamini.jit(model).lower(*args).outline_report()
+        assert "called" in xlamini.jit(model, outline=True).lower(*args).outline_report()
+
+
+def test_short_programs_are_left_alone() -> None:
+    assert "compile fast as they are" in xlamini.jit(model).lower(params(1), X).outline_report()
+
+
+def test_other_platforms_are_left_alone() -> None:
+    lowered = xlamini.jit(model).trace(params(8), X).lower(lowering_platforms=("cuda",))
+    assert "on cuda" in lowered.outline_report()
+
+
+@pytest.mark.full
+def test_donated_arguments() -> None:
+    def update(ws: Any, x: Any) -> Any:
+        return xlamini.tree.map(jnp.subtract, ws, xlamini.grad(model)(ws, x))
+
+    ws = xlamini.tree.map(jnp.asarray, params(8))
+    wanted = xlamini.jit(update, outline=False)(params(8), X)
+    assert_close(wanted, xlamini.jit(update, donate_argnums=0)(ws, X))
+    assert ws[0]["up"].is_deleted()
+
+
+@pytest.mark.parametrize(
+    ("symbols", "runs"),
+    [
+        ([9, *[1, 2, 3, 4] * 5, 8], [Run(1, 21, 4)]),
+        ([*range(100, 120), *[1, 2, 3, 4, 5] * 4, *range(200, 210), *[6, 7, 8] * 6], [Run(20, 40, 5), Run(50, 68, 6)]),
+        ([1, 2, 1, 3, 1, 2, 1, 4] * 4, [Run(0, 32, 8)]),
+        (list(range(50)), []),
+        ([], []),
+    ],
+)
+def test_runs(symbols: list[int], runs: list[Run]) -> None:
+    assert find_runs(symbols, 4, 3) == runs

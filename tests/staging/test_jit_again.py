@@ -1,0 +1,67 @@
+"""`jit` of the same function again, as in `jit(f)(x)` in a loop, finds what the first one has traced and compiled."""
+from __future__ import annotations
+
+import gc
+import weakref
+from typing import Any
+
+import pytest
+
+import xlamini
+import xlamini.numpy as jnp
+from xlamini.runtime.program_limit import crowd
+
+
+def counted() -> tuple[Any, list[Any]]:
+    traces: list[Any] = []
+
+    def fun(x: Any, scale: Any = 2) -> Any:
+        traces.append(x)
+        return jnp.sin(x) * scale
+
+    return fun, traces
+
+
+def test_in_a_loop_it_is_traced_and_compiled_once() -> None:
+    fun, traces = counted()
+    before = len(crowd.loaded)
+    for i in range(4):
+        assert xlamini.jit(fun)(jnp.float32(i)).shape == ()
+    assert len(traces) == 1
+    assert len(crowd.loaded) <= before + 2  # itself, and the conversion of the number
+
+
+@pytest.mark.parametrize("options", [{"static_argnums": 1}, {"outline": False}, {"donate_argnums": 0}])
+def test_other_options_are_another_program(options: dict[str, Any]) -> None:
+    fun, traces = counted()
+    xlamini.jit(fun)(jnp.ones(3), 3)
+    xlamini.jit(fun, **options)(jnp.ones(3), 3)
+    assert len(traces) == 2
+
+
+def test_clear_caches_forgets_it() -> None:
+    fun, traces = counted()
+    xlamini.jit(fun)(1.0)
+    xlamini.clear_caches()
+    xlamini.jit(fun)(1.0)
+    assert len(traces) == 2
+
+
+def test_errors_name_the_arguments_each_time() -> None:
+    fun, _ = counted()
+    for _ in range(2):
+        x = jnp.ones(3)
+        xlamini.jit(fun)(x)
+        x.delete()
+        with pytest.raises(RuntimeError, match="the argument 'x' of fun"):
+            xlamini.jit(fun, donate_argnums=())(x)
+
+
+@pytest.mark.full
+def test_it_ends_with_the_function() -> None:
+    fun, traces = counted()
+    xlamini.jit(fun)(jnp.ones(3))
+    alive = weakref.ref(fun)
+    del fun, traces
+    gc.collect()
+    assert alive() is None

@@ -1,0 +1,109 @@
+"""Test tiers: quick (the default), `--full` and `--all-rows`.
+
+Samples are chosen by a checksum of the test's name, so every run of a tier selects the same tests.
+"""
+from __future__ import annotations
+
+import zlib
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+
+import pytest
+
+QUICK, FULL, ALL = "quick", "full", "all"
+EXPRESSIONS = {QUICK: 30, FULL: 6, ALL: 1}
+"""Each tier runs one in this many expressions."""
+
+
+def add_options(parser: pytest.Parser) -> None:
+    parser.addoption("--full", action="store_true", help="all tests, with rows and expressions in a sample of all ways")
+    parser.addoption("--all-rows", action="store_true", help="all rows and expressions in all ways, not a sample")
+
+
+def configure(config: pytest.Config) -> None:
+    """If the command line names files or tests, all of their tests run; xdist passes the option on to its workers."""
+    config.addinivalue_line("markers", "full: only with --full, or if its file is named on the command line")
+    config.addinivalue_line("markers", "sample(n): the quick tier runs one in n of its parameters")
+    if config.args_source == pytest.Config.ArgsSource.ARGS and not hasattr(config, "workerinput"):
+        config.option.full = True
+
+
+def tier_of(config: pytest.Config) -> str:
+    if config.getoption("--all-rows"):
+        return ALL
+    return FULL if config.getoption("--full") else QUICK
+
+
+def select(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Deselect the tests that do not belong to the tier."""
+    tier = tier_of(config)
+    if tier == ALL:
+        return
+    left_out = {id(item) for item in items if _is_expression(item) and _chance(item.name) % EXPRESSIONS[tier]}
+    left_out |= {id(item) for item in _rows_left_out(items, tier)}
+    if tier == QUICK:
+        left_out |= {id(item) for item in items if not _is_quick(item)}
+    config.hook.pytest_deselected(items=[item for item in items if id(item) in left_out])
+    items[:] = [item for item in items if id(item) not in left_out]
+
+
+def _is_quick(item: pytest.Item) -> bool:
+    if item.get_closest_marker("slow") or item.get_closest_marker("full"):
+        return False
+    sample = item.get_closest_marker("sample")
+    return sample is None or _chance(item.name) % sample.args[0] == 0
+
+
+def _is_expression(item: pytest.Item) -> bool:
+    return item.path.name == "test_expressions.py" and hasattr(item, "callspec")
+
+
+def _chance(name: str) -> int:
+    return zlib.crc32(name.encode())
+
+
+def _rows_left_out(items: Iterable[pytest.Item], tier: str) -> list[pytest.Item]:
+    """The tests of rows that this tier deselects.
+
+    The first row of an operation has more checks than its variants, whose names are like "numpy.sum: axis". An
+    operation of lax has more checks than a function composed of operations, whose name has a dot.
+    """
+    ways: dict[str, list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        if item.path.name == "test_rows.py" and hasattr(item, "callspec"):
+            ways[str(item.callspec.id)].append(item)
+    firsts = {name.partition(":")[0]: name for name in reversed(ways)}.values()
+    left_out = _LEFT_OUT[tier]
+    return [test for name, tests in ways.items() for test in left_out(name, tests, name in firsts)]
+
+
+def _left_out_of_full(name: str, tests: list[pytest.Item], first: bool) -> list[pytest.Item]:
+    """First rows: values and a sample of the other checks. Variants: values, and for some one other check."""
+    if first:
+        of_functions = {"derivatives": 6, "batching": 12, "compositions": 36}
+        return _but_one_in(of_functions if "." in name else {"batching": 2, "compositions": 3}, name, tests)
+    chance = _chance(name)
+    others = [test for test in tests if "values" not in test.name]
+    return [test for i, test in enumerate(others) if chance % 8 or i != chance // 8 % len(others)]
+
+
+def _left_out_of_quick(name: str, tests: list[pytest.Item], first: bool) -> list[pytest.Item]:
+    """First rows of lax: values, derivatives, half of batching. Functions and variants: mainly values, sampled."""
+    if not first:
+        return _but_one_in({"values": 16, "": 2**32}, name, tests)
+    if "." in name:
+        return _but_one_in({"values": 3, "derivatives": 24, "batching": 24, "": 2**32}, name, tests)
+    return _but_one_in({"values": 1, "derivatives": 1, "batching": 2, "compositions": 12, "": 1}, name, tests)
+
+
+def _but_one_in(counts: dict[str, int], name: str, tests: list[pytest.Item]) -> list[pytest.Item]:
+    """The tests outside the sample; `counts` has n for one in n rows, by a part of the test function's name."""
+    chance = _chance(name)
+    found = [(test, next((n for way, n in counts.items() if way in test.name.partition("[")[0]), 1)) for test in tests]
+    return [test for test, n in found if chance % n]
+
+
+_LEFT_OUT: dict[str, Callable[[str, list[pytest.Item], bool], list[pytest.Item]]] = {
+    FULL: _left_out_of_full,
+    QUICK: _left_out_of_quick,
+}
