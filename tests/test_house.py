@@ -210,15 +210,15 @@ def test_memos_have_names_of_their_own() -> None:
 FILES_CROSSED = {
     "jit, first call": 49,
     "jit, second call": 0,
-    "eager grad, first call": 67,
+    "eager grad, first call": 68,
     "eager grad, third call": 38,
     "eager vmap, third call": 36,
-    "make_jaxpr(grad(scan))": 61,
+    "make_jaxpr(grad(scan))": 62,
     "device_put(ndarray)": 8,
-    "jnp.sinh, first call": 39,
+    "jnp.sinh, first call": 40,
     "jnp.sinh, second call": 1,
     "x + 1.0, second call": 4,
-    "lower one operation": 21,
+    "lower one operation": 22,
 }
 
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from xlamini.core import hooks
-from xlamini.core.dtypes import float0, short_name
+from xlamini.core.dtypes import canonicalize_dtype, dtype_of, float0, short_name
 from xlamini.core.errors import ShapeError
 from xlamini.core.sharding.abstract_mesh import ManualAxisType
 from xlamini.core.sharding.aval_sharding import AvalSharding, Names, with_entry
@@ -23,6 +23,7 @@ _MAX_BYTES = 2**60
 
 
 NOWHERE: frozenset[Any] = frozenset()
+SCALAR_TYPES = {bool, int, float, complex}
 
 
 class ShapedArray:
@@ -145,3 +146,13 @@ class ShapedArray:
     def __repr__(self) -> str:
         weak = ", weak_type=True" if self.weak_type else ""
         return f"ShapedArray({self.str_short(short_dtypes=False)}{weak})"
+
+
+def aval_of(x: Any) -> ShapedArray:
+    """The type of an array, tracer, literal or scalar."""
+    aval = getattr(x, "aval", None)
+    if aval is not None:
+        return aval
+    kind = type(x)
+    dtype = canonicalize_dtype(dtype_of(x), allow_extended_dtype=True)
+    return ShapedArray(np.shape(x), dtype, kind in SCALAR_TYPES and kind is not bool)

@@ -6,13 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.avals import ShapedArray
+from xlamini.core.avals import SCALAR_TYPES, ShapedArray, aval_of
 from xlamini.core.config import enable_x64
-from xlamini.core.dtypes import canonicalize_dtype, check_fits, dtype_of
+from xlamini.core.dtypes import check_fits
 from xlamini.core.jaxpr import Literal
 from xlamini.core.memo import Memo
 
-SCALAR_TYPES = {bool, int, float, complex}
 _literals = Memo("helper: literals", 10_000, counted=False)
 
 
@@ -40,13 +39,3 @@ def _new(x: Any, dtype: Any, weak_type: bool) -> Literal:
     if kind is int and not -(2**31) <= x < 2**31:
         check_fits(x, aval.dtype)
     return Literal(x if kind in SCALAR_TYPES else x.astype(aval.dtype), aval)
-
-
-def aval_of(x: Any) -> ShapedArray:
-    """The type of an array, tracer, literal or scalar."""
-    aval = getattr(x, "aval", None)
-    if aval is not None:
-        return aval
-    kind = type(x)
-    dtype = canonicalize_dtype(dtype_of(x), allow_extended_dtype=True)
-    return ShapedArray(np.shape(x), dtype, kind in SCALAR_TYPES and kind is not bool)

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import config, hooks
-from xlamini.core.avals import ShapedArray
+from xlamini.core.avals import SCALAR_TYPES, ShapedArray, aval_of
 from xlamini.core.equation_kind import kinds, new_kind
 from xlamini.core.errors import UnexpectedTracerError
 from xlamini.core.frames import Source, hidden_files, user_line
 from xlamini.core.gc_pause import paused_gc
 from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Literal, Provenance, Var
-from xlamini.core.literals import SCALAR_TYPES, aval_of, literal
+from xlamini.core.literals import literal
 from xlamini.core.sharding.manual_axes import missing
 from xlamini.core.sharding.propagation import refuse
 from xlamini.core.state import state
