@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from tests.support.paths import GOLDEN
-from xlamini.core import dtypes
+from xlamini.core import dtypes, hooks
 from xlamini.core.config import enable_x64, numpy_dtype_promotion
-from xlamini.core.dtypes.scalar_constructors import constructors, install_array_maker
+from xlamini.core.dtypes.scalar_constructors import constructors
 from xlamini.core.errors import TypePromotionError
 
 RECORDED = json.loads((GOLDEN / "dtypes.json").read_text())
@@ -286,8 +286,5 @@ def test_scalar_constructor_is_a_dtype():
 
 
 def test_scalar_constructor_makes_arrays(monkeypatch):
-    from xlamini.core.dtypes import scalar_constructors
-
-    monkeypatch.setattr(scalar_constructors, "_array_maker", [None])
-    install_array_maker(lambda x, dtype: np.asarray(x, dtype))
+    monkeypatch.setattr(hooks, "make_array", lambda x, dtype: np.asarray(x, dtype))
     assert constructors["bfloat16"](1.5).dtype == ml_dtypes.bfloat16

@@ -10,7 +10,7 @@ import xlamini
 from tests.multidevice.meshes import DEVICES, table
 from xlamini import numpy as jnp
 from xlamini import pmap
-from xlamini.staging.compile import compiling
+from xlamini.staging.compile import lowered_program
 
 X = table(16)
 
@@ -27,8 +27,8 @@ def compilations(monkeypatch: pytest.MonkeyPatch, no_cache: None) -> list[Any]:
         found.append(args)
         return plain(*args, **kwargs)
 
-    plain = compiling.compile_module
-    monkeypatch.setattr(compiling, "compile_module", compile_module)
+    plain = lowered_program.compile_module
+    monkeypatch.setattr(lowered_program, "compile_module", compile_module)
     return found
 
 
