@@ -6,6 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.full  # each starts a process
+
 ROOT = Path(__file__).parent.parent
 PRINTS = "for i in range(100_000): print('a line that is long enough to fill the pipe', i, flush=True)"
 

@@ -19,6 +19,8 @@ from xlamini.core.memo import Memo, OwnedMemo, memoised
 from xlamini.runtime.program_limit import crowd
 from xlamini.staging.run import program_cache
 
+pytestmark = pytest.mark.full  # each empties the caches of the whole process
+
 RAMP = np.linspace(0.1, 0.9, 4, dtype=np.float32)
 
 

@@ -15,6 +15,8 @@ from tests.support import broken_setups as broken
 from xlamini import config, doctor
 from xlamini.runtime.devices import hardware
 
+pytestmark = pytest.mark.full  # each starts a process
+
 needs_compiler = pytest.mark.skipif(broken.COMPILER is None, reason="plugins that fail are compiled with gcc")
 
 

@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.full  # each starts a process
+
 PROGRAM = """
 import resource
 import xlamini.numpy as jnp

@@ -12,6 +12,8 @@ import textwrap
 
 import pytest
 
+pytestmark = pytest.mark.full  # each starts a process
+
 BEGIN = """
 import numpy as np, pickle, sys, threading, warnings
 import xlamini

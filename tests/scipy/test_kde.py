@@ -12,6 +12,8 @@ from xlamini import numpy as jnp
 from xlamini.scipy.stats import gaussian_kde
 from xlamini.test_util import check_grads
 
+pytestmark = pytest.mark.full  # its programs take long to compile
+
 NUMBERS = np.array([1.0, 2.0, 4.0, 7.0, 7.5], "float32")
 VECTORS = np.array([[1.0, 2.0, 4.0, 7.0, 6.0], [0.0, 1.0, 1.0, 3.0, 2.0]], "float32")
 WEIGHTS = np.array([1.0, 2.0, 1.0, 1.0, 0.5], "float32")

@@ -11,6 +11,8 @@ from xlamini import enable_x64, jacfwd, jit, vmap
 from xlamini import numpy as jnp
 from xlamini.scipy.optimize import OptimizeResults, minimize
 
+pytestmark = pytest.mark.full  # loops take long to compile
+
 METHODS = ("BFGS", "l-bfgs-experimental-do-not-rely-on-this")
 SCIPYS = dict(zip(METHODS, ("BFGS", "L-BFGS-B"), strict=True))
 methods = pytest.mark.parametrize("method", METHODS)

@@ -13,6 +13,8 @@ from xlamini import numpy as jnp
 from xlamini.scipy.sparse.linalg import bicgstab, cg, gmres
 from xlamini.test_util import check_grads
 
+pytestmark = pytest.mark.full  # loops take long to compile
+
 GENERAL = {"bicgstab": bicgstab, "gmres incremental": functools.partial(gmres, solve_method="incremental")}
 SOLVERS = {"cg": cg, "bicgstab": bicgstab, "gmres": gmres}
 solvers = pytest.mark.parametrize("solver", [pytest.param(f, id=name) for name, f in SOLVERS.items()])

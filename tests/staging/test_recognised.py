@@ -19,6 +19,8 @@ from xlamini.staging.run import program_cache
 from xlamini.staging.trace import trace_cache
 from xlamini.staging.trace.tracing import trace
 
+pytestmark = pytest.mark.full  # each compiles without the cache
+
 X = np.linspace(0.5, 1.5, 4, dtype=np.float32)
 
 
