@@ -104,6 +104,7 @@ def failures(cases: Sequence[Case], target: Target) -> list[str]:
     return []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch", BATCHES, ids=lambda cases: f"{cases[0].dtype}: {cases[0].row} to {cases[-1].row}")
 def test_rows_compile(batch: list[Case], target: Target) -> None:
     left_out = REFUSED[target.platform] | NOT_TRIED[target.platform]

@@ -1,7 +1,8 @@
 """A plugin that measures the CPU time of each test: a test over `LIMIT` must have the mark `slow`.
 
 CPU time includes XLA's compiler threads and child processes that have ended. Unlike wall time, it hardly depends on the
-load of the machine. With the environment variable CI, a test over the limit without the mark fails the run.
+load of the machine. Every test over the limit without the mark is listed. With the environment variable CI, one that is
+over it by `SLACK` fails the run: machines differ in speed, and a test near the limit must not fail on the slower ones.
 """
 from __future__ import annotations
 
@@ -13,6 +14,7 @@ import pytest
 
 LIMIT = 5.0
 """Seconds of CPU time with an empty compile cache, fixtures included."""
+SLACK = 1.6
 _SHOWN = 10
 
 _start: pytest.StashKey[float] = pytest.StashKey()
@@ -58,14 +60,14 @@ class _Reports:
             seconds = dict(report.user_properties).get("CPU seconds", 0.0)
             self.measured[report.nodeid] = seconds, "slow" in report.keywords
 
-    def _too_long(self) -> list[str]:
+    def _too_long(self, limit: float = LIMIT) -> list[str]:
         if self.config.getoption("--all-rows"):
             return []
-        return [test for test, (seconds, marked) in self.measured.items() if seconds > LIMIT and not marked]
+        return [test for test, (seconds, marked) in self.measured.items() if seconds > limit and not marked]
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        if os.environ.get("CI") and not hasattr(self.config, "workerinput") and self._too_long():
+        if os.environ.get("CI") and not hasattr(self.config, "workerinput") and self._too_long(SLACK * LIMIT):
             session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:

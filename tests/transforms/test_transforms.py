@@ -173,7 +173,7 @@ def test_a_captured_ndarray_keeps_the_value_it_had() -> None:
     assert_close(np.asarray(jitted(1.0))[:3], np.ones(3), 0)
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_the_first_run_of_an_eager_program_is_like_the_later_ones() -> None:
     """The first may run its operations one by one, the later ones run it compiled."""
     call = xlamini.jit(lambda y, n: (y * n, n))
