@@ -9,15 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Var, derived
-from xlamini.core.memo import memoised
-from xlamini.core.primitive import Axis
-from xlamini.core.rewriting import rewrite
-from xlamini.core.tracer import Builder, aval_of, build
+from xlamini.core import Atom, Axis, Builder, Equation, Jaxpr, ShapedArray, Var, aval_of, memoised, rewrite
+from xlamini.core.jaxpr import derived
+from xlamini.core.tracer import build
 from xlamini.interpreters.environment import bound, builder, noted, read
 from xlamini.interpreters.rule_cache import rewrite_once_per_kind
-from xlamini.primitives.batch_ops import move_batch_dim
+from xlamini.primitives import move_batch_dim
 
 Dims = tuple[int | None, ...]
 

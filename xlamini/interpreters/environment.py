@@ -4,9 +4,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Var
+from xlamini.core import Atom, Builder, Equation, Jaxpr, Var
 from xlamini.core.state import state
-from xlamini.core.tracer import Builder
 
 
 def bound(jaxpr: Jaxpr, values: Sequence[Any]) -> dict[Var, Any]:

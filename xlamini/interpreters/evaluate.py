@@ -4,9 +4,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from xlamini.core.jaxpr import Jaxpr
+from xlamini.core import Builder, Jaxpr
 from xlamini.core.state import state
-from xlamini.core.tracer import Builder
 from xlamini.interpreters.environment import bound, read, write
 
 

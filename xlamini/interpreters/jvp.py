@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from xlamini.core.jaxpr import Equation, Jaxpr, Var, derived
-from xlamini.core.rewriting import rewrite
-from xlamini.core.tangents import Zero, is_zero, tangent_aval
-from xlamini.core.tracer import Builder, aval_of, build
+from xlamini.core import Builder, Equation, Jaxpr, Var, Zero, aval_of, is_zero, rewrite, tangent_aval
+from xlamini.core.jaxpr import derived
+from xlamini.core.tracer import build
 from xlamini.interpreters.environment import bound, builder, read
 from xlamini.interpreters.rule_cache import rewrite_once_per_kind
-from xlamini.primitives.tangent_ops import instantiated
+from xlamini.primitives import instantiated
 
 Mask = tuple[bool, ...]
 

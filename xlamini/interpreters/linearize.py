@@ -12,10 +12,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from xlamini.core.jaxpr import Equation, Jaxpr, close_over, derived
-from xlamini.core.rewriting import rewrite
-from xlamini.core.tangents import is_zero, tangent_aval
-from xlamini.core.tracer import Builder, TangentBuilder, Tracer, active
+from xlamini.core import Builder, Equation, Jaxpr, Tracer, close_over, is_zero, rewrite, tangent_aval
+from xlamini.core.jaxpr import derived
+from xlamini.core.tracer import TangentBuilder, active
 from xlamini.interpreters.environment import builder
 from xlamini.interpreters.jvp import Mask, instantiate_marked, push_forward, scatter_where, with_symbolic_zeros
 from xlamini.interpreters.residuals import gather_residuals, locate_residuals

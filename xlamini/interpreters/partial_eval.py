@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from xlamini.core.jaxpr import Jaxpr, Var, close_over, derived
-from xlamini.core.rewriting import rewrite
-from xlamini.core.tracer import Builder, TangentBuilder, Tracer, active
+from xlamini.core import Builder, Jaxpr, Tracer, Var, close_over, rewrite
+from xlamini.core.jaxpr import derived
+from xlamini.core.tracer import TangentBuilder, active
 from xlamini.interpreters.environment import read, write
 from xlamini.interpreters.jvp import Mask
 from xlamini.interpreters.residuals import gather_residuals, locate_residuals

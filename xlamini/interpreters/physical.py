@@ -10,16 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.dtypes import ExtendedDType
-from xlamini.core.jaxpr import Equation, Jaxpr, derived, subjaxprs
-from xlamini.core.primitive import Axis
-from xlamini.core.rewriting import rewrite
+from xlamini.core import Axis, Equation, ExtendedDType, Jaxpr, ShapedArray, rewrite, subjaxprs
+from xlamini.core.jaxpr import derived
 from xlamini.core.sharding.aval_sharding import AvalSharding
 from xlamini.core.tracer import build
 from xlamini.interpreters.environment import bound, builder, read, write
-from xlamini.primitives.batch_ops import move_batch_dim
-from xlamini.primitives.slice import index_in_dim
+from xlamini.primitives import index_in_dim, move_batch_dim
 
 
 @rewrite

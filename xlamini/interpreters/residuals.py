@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from xlamini.core.tracer import Builder, Tracer
+from xlamini.core import Builder, Tracer
 
 
 def locate_residuals(

@@ -11,15 +11,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Var, derived
-from xlamini.core.rewriting import rewrite
-from xlamini.core.tangents import Linear, Zero, is_zero, tangent_aval
-from xlamini.core.tracer import Builder, aval_of, build
+from xlamini.core import Atom, Builder, Equation, Jaxpr, ShapedArray, Var, Zero, aval_of, is_zero, rewrite, tangent_aval
+from xlamini.core.jaxpr import derived
+from xlamini.core.tangents import Linear
+from xlamini.core.tracer import build
 from xlamini.interpreters.environment import builder, read
 from xlamini.interpreters.jvp import Mask, instantiate_marked, scatter_where
 from xlamini.interpreters.rule_cache import rewrite_once_per_kind
-from xlamini.primitives.reshard import divided_as
+from xlamini.primitives import divided_as
 from xlamini.primitives.tangent_ops import add_tangents, of_type
 
 

@@ -11,12 +11,10 @@ from typing import Any
 import numpy as np
 from jaxlib.mlir import ir
 
-from xlamini.core.avals import Shape, ShapedArray
+from xlamini.core import ELEMENTWISE, Atom, Equation, Jaxpr, Literal, Shape, ShapedArray, Var, any_ordered, once
 from xlamini.core.config import trace_context_key
-from xlamini.core.effects import any_ordered
 from xlamini.core.frames import Source
-from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Literal, Var, once
-from xlamini.core.primitive import ELEMENTWISE, HAS_OWN_SHARDING_RULE
+from xlamini.core.primitive import HAS_OWN_SHARDING_RULE
 from xlamini.core.tracer import build
 from xlamini.lowering.fusion_cuts import noinline_calls
 from xlamini.lowering.mlir import Interned, lowering_recipes

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.avals import ShapedArray
+from xlamini.core import ShapedArray
 from xlamini.lowering.context import Context, Value
 from xlamini.lowering.mlir import element_type_text
 from xlamini.runtime.devices.ffi_targets import register_kernels

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from xlamini.core.avals import ShapedArray
+from xlamini.core import ShapedArray
 from xlamini.runtime.callbacks import HostCall
 from xlamini.runtime.collective_callbacks import CollectiveHostCall
 

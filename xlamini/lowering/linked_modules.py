@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from jaxlib.mlir import ir
 
-from xlamini.core.avals import ShapedArray
+from xlamini.core import ShapedArray
 from xlamini.lowering.context import Context, Value
 from xlamini.lowering.kernels import kernels_of
 from xlamini.lowering.mlir import interned

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from xlamini import numpy as jnp
-from xlamini.core.errors import ShapeError
+from xlamini.core import ShapeError
 from xlamini.nn.softmax import logsumexp, softmax
 from xlamini.numpy.arguments import as_index, as_operand
 from xlamini.staging.run.composite import composite

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from xlamini.core.api_boundary import api_boundary_methods
-from xlamini.core.avals import ShapedArray
+from xlamini.core import ShapedArray, api_boundary_methods
 from xlamini.primitives.elementwise import Elementwise
 
 

@@ -14,14 +14,21 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.errors import ShapeError
-from xlamini.core.primitive import Axis, Cost, Primitive
-from xlamini.core.sharding.factors import Factors, alike
-from xlamini.core.tangents import Zero, is_zero, tangent_aval
-from xlamini.core.tracer import aval_of
-from xlamini.primitives.elementwise import FLOAT, kind_of
+from xlamini.core import (
+    Axis,
+    Cost,
+    Factors,
+    Primitive,
+    ShapedArray,
+    ShapeError,
+    Zero,
+    alike,
+    aval_of,
+    is_zero,
+    tangent_aval,
+)
 from xlamini.primitives.iota import iota_p
+from xlamini.primitives.kinds import FLOAT, kind_of
 from xlamini.primitives.reorder import permuted
 from xlamini.primitives.slice import slice_in_dim
 from xlamini.primitives.sort import sort_p

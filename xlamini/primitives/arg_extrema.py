@@ -9,19 +9,27 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from xlamini.core.avals import Shape, ShapedArray
-from xlamini.core.dtypes import check_user_dtype, iinfo
-from xlamini.core.errors import ShapeError
-from xlamini.core.primitive import Axis, Cost, Primitive
-from xlamini.core.sharding.factors import Factors, reducing
-from xlamini.core.tangents import Zero, tangent_aval
-from xlamini.core.tracer import aval_of
+from xlamini.core import (
+    Axis,
+    Cost,
+    Factors,
+    Primitive,
+    Shape,
+    ShapedArray,
+    ShapeError,
+    Zero,
+    aval_of,
+    check_user_dtype,
+    iinfo,
+    reducing,
+    tangent_aval,
+)
 from xlamini.primitives.arithmetic import min
 from xlamini.primitives.bitwise import bitwise_and, bitwise_or
 from xlamini.primitives.block_extrema import block_extrema, block_size, windows
 from xlamini.primitives.comparison import eq, gt, lt, ne
 from xlamini.primitives.convert import convert
-from xlamini.primitives.elementwise import BOOL, INTEGER, REAL, kind_of
+from xlamini.primitives.kinds import BOOL, INTEGER, REAL, kind_of
 from xlamini.primitives.ordering import key_dtype
 from xlamini.primitives.reductions import Reduction, check_kind, reduce_max_p, reduce_min_p
 from xlamini.primitives.select import where

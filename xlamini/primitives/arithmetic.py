@@ -7,27 +7,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.tangents import Zero, is_zero, tangent_aval
-from xlamini.core.tracer import aval_of
+from xlamini.core import ShapedArray, Zero, aval_of, is_zero, tangent_aval
 from xlamini.primitives.comparison import eq, ge, gt, lt
 from xlamini.primitives.complex import conj, imag, part_dtype, real
 from xlamini.primitives.convert import convert
-from xlamini.primitives.elementwise import (
-    ANY,
-    COMPLEX,
-    FLOAT,
-    INTEGER,
-    REAL,
-    SIGNED,
-    UNSIGNED,
-    Elementwise,
-    elementwise,
-    kind_of,
-    like_dtypes,
-    mul,
-    neg,
-)
+from xlamini.primitives.elementwise import Elementwise, elementwise, like_dtypes, mul, neg
+from xlamini.primitives.kinds import ANY, COMPLEX, FLOAT, INTEGER, REAL, SIGNED, UNSIGNED, kind_of
 from xlamini.primitives.rounding import floor
 from xlamini.primitives.select import where
 

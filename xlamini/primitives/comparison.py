@@ -7,21 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.tracer import aval_of
+from xlamini.core import ShapedArray, aval_of
 from xlamini.primitives.bitwise import bitwise_and, bitwise_or
-from xlamini.primitives.elementwise import (
-    ANY,
-    BOOL,
-    COMPLEX,
-    EXTENDED,
-    FLOAT,
-    REAL,
-    UNSIGNED,
-    Elementwise,
-    elementwise,
-    kind_of,
-)
+from xlamini.primitives.elementwise import Elementwise, elementwise
+from xlamini.primitives.kinds import ANY, BOOL, COMPLEX, EXTENDED, FLOAT, REAL, UNSIGNED, kind_of
 from xlamini.primitives.slice import index_in_dim
 
 _BOOL = np.dtype(bool)

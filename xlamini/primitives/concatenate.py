@@ -8,13 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.avals import Shape, ShapedArray
-from xlamini.core.dtypes import itemsize_bits
-from xlamini.core.errors import ShapeError
-from xlamini.core.primitive import Cost, Primitive
-from xlamini.core.sharding.factors import Factors, alike
-from xlamini.core.tangents import is_linear
-from xlamini.core.tracer import aval_of
+from xlamini.core import (
+    Cost,
+    Factors,
+    Primitive,
+    Shape,
+    ShapedArray,
+    ShapeError,
+    alike,
+    aval_of,
+    is_linear,
+    itemsize_bits,
+)
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.linear_unary import LinearUnary
 from xlamini.primitives.shape import moveaxis

@@ -7,15 +7,24 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.dtypes import check_user_dtype, itemsize_bits
-from xlamini.core.errors import ShapeError
-from xlamini.core.primitive import Axis, Primitive
-from xlamini.core.sharding.factors import Factors, in_front
-from xlamini.core.tangents import Zero, is_differentiable, is_zero, tangent_aval
-from xlamini.core.tracer import aval_of
+from xlamini.core import (
+    Axis,
+    Factors,
+    Primitive,
+    ShapedArray,
+    ShapeError,
+    Zero,
+    aval_of,
+    check_user_dtype,
+    is_differentiable,
+    is_zero,
+    itemsize_bits,
+    tangent_aval,
+)
+from xlamini.core.sharding.factors import in_front
 from xlamini.primitives.batch_ops import with_batch_first
-from xlamini.primitives.elementwise import ANY, BOOL, COMPLEX, FLOAT, Elementwise, LinearMap, elementwise, kind_of
+from xlamini.primitives.elementwise import Elementwise, LinearMap, elementwise
+from xlamini.primitives.kinds import ANY, BOOL, COMPLEX, FLOAT, kind_of
 
 
 def convert_element_type(operand: Any, new_dtype: Any) -> Any:

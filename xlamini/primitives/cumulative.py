@@ -14,16 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.errors import ShapeError
-from xlamini.core.primitive import Axis, Primitive
-from xlamini.core.sharding.factors import Factors, alike
-from xlamini.core.tracer import aval_of, literal
+from xlamini.core import Axis, Factors, Primitive, ShapedArray, ShapeError, alike, aval_of, literal
 from xlamini.primitives.arithmetic import abs, add, max, min
 from xlamini.primitives.blocked_scan import Scan, blocked_scan
 from xlamini.primitives.comparison import lt
-from xlamini.primitives.elementwise import FLOAT, INTEGER, NUMERIC, REAL, Elementwise, Kinds, kind_of, mul
+from xlamini.primitives.elementwise import Elementwise, mul
 from xlamini.primitives.exponential import exp, log
+from xlamini.primitives.kinds import FLOAT, INTEGER, NUMERIC, REAL, Kinds, kind_of
 from xlamini.primitives.lanes import reduced_by_lanes
 from xlamini.primitives.logaddexp import logaddexp
 from xlamini.primitives.ordering import from_keys, highest, keys, lowest

@@ -4,11 +4,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.effects import Effect, Effects
-from xlamini.core.primitive import Axis, Primitive
-from xlamini.core.pytree import tree_leaves
-from xlamini.core.sharding.factors import Factors, dims
+from xlamini.core import Axis, Effects, Factors, Primitive, ShapedArray, dims, tree_leaves
+from xlamini.core.effects import Effect
 
 _effect = Effect("DceSink", observing=True)
 _TYPED = {"api_version": "4 : i32", "backend_config": "{}"}

@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.tracer import aval_of, literal
+from xlamini.core import ShapedArray, aval_of, literal
 from xlamini.primitives.arithmetic import add, sub
 from xlamini.primitives.bitwise import bitwise_and, bitwise_not, bitwise_or, shift_left
 from xlamini.primitives.comparison import eq, le, lt
 from xlamini.primitives.convert import convert
-from xlamini.primitives.elementwise import FLOAT, kind_of, mul
+from xlamini.primitives.elementwise import mul
 from xlamini.primitives.iota import iota_p
+from xlamini.primitives.kinds import FLOAT, kind_of
 from xlamini.primitives.ordering import Word, bit_order, from_total_order, halves, sort_words, total_order
 from xlamini.primitives.radix_sort import radix_sorted
 from xlamini.primitives.reorder import permuted

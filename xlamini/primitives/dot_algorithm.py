@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 import ml_dtypes
 import numpy as np
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.dtypes import check_user_dtype
+from xlamini.core import ShapedArray, check_user_dtype
 
 
 @dataclass(frozen=True)

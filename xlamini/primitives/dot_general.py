@@ -13,13 +13,24 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.avals import Shape, ShapedArray
-from xlamini.core.dtypes import check_user_dtype, itemsize_bits, result_type
-from xlamini.core.errors import ShapeError
-from xlamini.core.primitive import Axis, Cost, Primitive
-from xlamini.core.sharding.factors import Factors, dims
-from xlamini.core.tangents import Zero, is_linear, is_zero, tangent_aval
-from xlamini.core.tracer import aval_of
+from xlamini.core import (
+    Axis,
+    Cost,
+    Factors,
+    Primitive,
+    Shape,
+    ShapedArray,
+    ShapeError,
+    Zero,
+    aval_of,
+    check_user_dtype,
+    dims,
+    is_linear,
+    is_zero,
+    itemsize_bits,
+    result_type,
+    tangent_aval,
+)
 from xlamini.primitives.convert import convert
 from xlamini.primitives.dot_algorithm import Algorithm, by_recipe, followed, recipe, supports
 from xlamini.primitives.out_sharding import in_sharding

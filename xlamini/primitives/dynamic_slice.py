@@ -10,19 +10,28 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.avals import Shape, ShapedArray
-from xlamini.core.config import enable_x64
-from xlamini.core.errors import ShapeError
-from xlamini.core.primitive import Axis, Cost, Primitive
-from xlamini.core.sharding.factors import Factors, alike
-from xlamini.core.tangents import Zero, is_zero, tangent_aval
-from xlamini.core.tracer import aval_of, literal
+from xlamini.core import (
+    Axis,
+    Cost,
+    Factors,
+    Primitive,
+    Shape,
+    ShapedArray,
+    ShapeError,
+    Zero,
+    alike,
+    aval_of,
+    enable_x64,
+    is_zero,
+    literal,
+    tangent_aval,
+)
 from xlamini.primitives.arithmetic import add
 from xlamini.primitives.comparison import lt
 from xlamini.primitives.concatenate import concatenate
 from xlamini.primitives.convert import convert
-from xlamini.primitives.elementwise import INTEGER, UNSIGNED, kind_of
 from xlamini.primitives.gather import GatherDimensionNumbers, GatherScatterMode, gather_p
+from xlamini.primitives.kinds import INTEGER, UNSIGNED, kind_of
 from xlamini.primitives.select import where
 from xlamini.primitives.shape import broadcast, moveaxis, reshape, squeeze
 from xlamini.primitives.slice import checked_axis, index_in_dim, inserted, wrapped

@@ -9,12 +9,22 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.errors import ShapeError
-from xlamini.core.primitive import Axis, Cost, Primitive
-from xlamini.core.sharding.factors import Factors, dims, where_split
-from xlamini.core.tangents import Zero, is_linear, is_zero, tangent_aval
-from xlamini.core.tracer import aval_of, literal
+from xlamini.core import (
+    Axis,
+    Cost,
+    Factors,
+    Primitive,
+    ShapedArray,
+    ShapeError,
+    Zero,
+    aval_of,
+    dims,
+    is_linear,
+    is_zero,
+    literal,
+    tangent_aval,
+)
+from xlamini.core.sharding.factors import where_split
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.dynamic_slice import (
     check_starts,

@@ -17,58 +17,39 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from enum import Flag, auto
 from typing import Any, NoReturn
 
-import numpy as np
-
-from xlamini.core.api_boundary import trim
-from xlamini.core.avals import Shape, ShapedArray
-from xlamini.core.dtypes import issubdtype, scalar_type_of
-from xlamini.core.errors import MissingRule, ShapeError
+from xlamini.core import (
+    ELEMENTWISE,
+    PURE,
+    REMATERIALIZABLE,
+    Axis,
+    Cost,
+    Factors,
+    Primitive,
+    Shape,
+    ShapedArray,
+    ShapeError,
+    Zero,
+    aval_of,
+    is_differentiable,
+    is_linear,
+    is_zero,
+    literal,
+    tangent_aval,
+    trim,
+)
+from xlamini.core.dtypes import scalar_type_of
+from xlamini.core.errors import MissingRule
 from xlamini.core.frames import definition
-from xlamini.core.memo import memoised
-from xlamini.core.primitive import ELEMENTWISE, HAS_CPU_LOWERING, PURE, REMATERIALIZABLE, Axis, Cost, Primitive
-from xlamini.core.sharding.factors import Factors, broadcasting
-from xlamini.core.tangents import Linear, Zero, is_differentiable, is_linear, is_zero, tangent_aval
-from xlamini.core.tracer import aval_of, literal
+from xlamini.core.primitive import HAS_CPU_LOWERING
+from xlamini.core.sharding.factors import broadcasting
+from xlamini.core.tangents import Linear
+from xlamini.primitives.kinds import ANY, BOOL, COMPLEX, FLOAT, NUMERIC, SIGNED, UNSIGNED, Kinds, kind_of
 from xlamini.primitives.shape import broadcast_in_dim, moveaxis, reshape, sum_over
-
-
-class Kinds(Flag):
-    """Kinds of dtypes that an operation accepts."""
-
-    BOOL = auto()
-    SIGNED = auto()
-    UNSIGNED = auto()
-    FLOAT = auto()
-    COMPLEX = auto()
-    EXTENDED = auto()
-
-
-BOOL, SIGNED, UNSIGNED, FLOAT, COMPLEX, EXTENDED = Kinds
-INTEGER = SIGNED | UNSIGNED
-REAL = INTEGER | FLOAT
-NUMERIC = REAL | COMPLEX
-ANY = NUMERIC | BOOL
 
 Lowering = Callable[..., Any]
 """What writes an operation's StableHLO: `lowering(ctx, *operands)`, with operands in the shape of the result."""
-
-_KIND_OF = {
-    BOOL: np.bool_,
-    SIGNED: np.signedinteger,
-    UNSIGNED: np.unsignedinteger,
-    FLOAT: np.floating,
-    COMPLEX: np.complexfloating,
-}
-
-
-@memoised("helper: kinds of dtypes", None)
-def kind_of(dtype: Any) -> Kinds:
-    """The kind of a dtype; EXTENDED for those that hold no numbers, such as random keys."""
-    return next((k for k, t in _KIND_OF.items() if issubdtype(dtype, t)), EXTENDED)
-
 
 class Elementwise(Primitive):
     """An operation applied to each element; made by the decorator `elementwise`."""

@@ -13,12 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.avals import Shape, ShapedArray
-from xlamini.core.dtypes import issubdtype
-from xlamini.core.errors import ShapeError
-from xlamini.core.primitive import Axis, Cost
-from xlamini.core.sharding.factors import Factors, alike
-from xlamini.core.tracer import aval_of, literal
+from xlamini.core import Axis, Cost, Factors, Shape, ShapedArray, ShapeError, alike, aval_of, issubdtype, literal
 from xlamini.primitives.arithmetic import rem
 from xlamini.primitives.comparison import eq
 from xlamini.primitives.complex import conj, part_dtype, real

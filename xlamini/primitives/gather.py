@@ -7,12 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.avals import Shape, ShapedArray
-from xlamini.core.errors import ShapeError
-from xlamini.core.primitive import Axis, Cost, Primitive
-from xlamini.core.sharding.factors import Factors
-from xlamini.core.tangents import Zero, is_zero, tangent_aval
-from xlamini.core.tracer import aval_of, literal
+from xlamini.core import (
+    Axis,
+    Cost,
+    Factors,
+    Primitive,
+    Shape,
+    ShapedArray,
+    ShapeError,
+    Zero,
+    aval_of,
+    is_zero,
+    literal,
+    tangent_aval,
+)
 from xlamini.primitives.comparison import eq
 from xlamini.primitives.gather_labels import gather_factors
 from xlamini.primitives.gather_numbers import (

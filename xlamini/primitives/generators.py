@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xlamini.core.avals import Shape
-from xlamini.core.tracer import aval_of, literal
+from xlamini.core import Shape, aval_of, literal
 from xlamini.primitives.bitwise import bitwise_or, bitwise_xor, shift_left, shift_right_logical
 from xlamini.primitives.concatenate import concatenate
 from xlamini.primitives.convert import convert

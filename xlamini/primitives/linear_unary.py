@@ -4,8 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.primitive import Cost, Primitive
+from xlamini.core import Cost, Primitive, ShapedArray
 
 
 class LinearUnary(Primitive):

@@ -4,11 +4,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.primitive import Axis, Primitive
-from xlamini.core.pytree import flatten, unflatten
-from xlamini.core.sharding.factors import Factors, apart
-from xlamini.core.tangents import is_linear, is_zero
+from xlamini.core import Axis, Factors, Primitive, ShapedArray, flatten, is_linear, is_zero, unflatten
+from xlamini.core.sharding.factors import apart
 from xlamini.primitives.tangent_ops import instantiated
 
 

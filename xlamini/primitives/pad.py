@@ -10,12 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.errors import ShapeError
-from xlamini.core.primitive import Primitive
-from xlamini.core.sharding.factors import Factors, alike
-from xlamini.core.tangents import is_linear
-from xlamini.core.tracer import aval_of, literal
+from xlamini.core import Factors, Primitive, ShapedArray, ShapeError, alike, aval_of, is_linear, literal
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.elementwise import like_dtypes, neg
 from xlamini.primitives.select import select_n

@@ -10,7 +10,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xlamini.core.tracer import aval_of
+from xlamini.core import aval_of
 from xlamini.primitives.concatenate import concatenate
 from xlamini.primitives.shape import reshape
 from xlamini.primitives.slice import slice_in_dim

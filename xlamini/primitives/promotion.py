@@ -11,15 +11,21 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.avals import ShapedArray
+from xlamini.core import (
+    Literal,
+    ShapedArray,
+    ShapeError,
+    aval_of,
+    canonicalize_dtype,
+    issubdtype,
+    literal,
+    memoised,
+    result_type,
+    user_stacklevel,
+)
 from xlamini.core.config import numpy_rank_promotion
-from xlamini.core.dtypes import canonicalize_dtype, check_fits, issubdtype, result_type, scalar_type_of
-from xlamini.core.errors import ShapeError
-from xlamini.core.frames import user_stacklevel
-from xlamini.core.jaxpr import Literal
+from xlamini.core.dtypes import check_fits, scalar_type_of
 from xlamini.core.literals import interned
-from xlamini.core.memo import memoised
-from xlamini.core.tracer import aval_of, literal
 from xlamini.primitives.convert import convert
 from xlamini.primitives.shape import broadcast_in_dim
 

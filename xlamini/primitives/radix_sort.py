@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xlamini.core.tracer import aval_of, literal
+from xlamini.core import aval_of, literal
 from xlamini.primitives.arithmetic import add, sub
 from xlamini.primitives.bitwise import bitwise_and, bitwise_or, shift_right_logical
 from xlamini.primitives.convert import convert

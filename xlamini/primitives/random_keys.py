@@ -10,11 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.avals import Shape, ShapedArray
-from xlamini.core.primitive import Axis, Primitive
-from xlamini.core.sharding.factors import Factors, broadcasting, in_front
-from xlamini.core.tangents import Zero, tangent_aval
-from xlamini.core.tracer import aval_of, literal
+from xlamini.core import Axis, Factors, Primitive, Shape, ShapedArray, Zero, aval_of, literal, tangent_aval
+from xlamini.core.sharding.factors import broadcasting, in_front
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.bitwise import shift_right_logical
 from xlamini.primitives.convert import convert

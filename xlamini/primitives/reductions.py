@@ -8,15 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-from xlamini.core.avals import Shape, ShapedArray
-from xlamini.core.dtypes import iinfo
-from xlamini.core.primitive import Axis, Cost, Primitive
-from xlamini.core.sharding.factors import Factors, reducing
-from xlamini.core.tracer import aval_of, literal
+from xlamini.core import Axis, Cost, Factors, Primitive, Shape, ShapedArray, aval_of, iinfo, literal, reducing
 from xlamini.primitives.arithmetic import max, min
 from xlamini.primitives.comparison import eq
 from xlamini.primitives.convert import convert
-from xlamini.primitives.elementwise import ANY, BOOL, INTEGER, NUMERIC, Kinds, add_any, kind_of, mul
+from xlamini.primitives.elementwise import add_any, mul
+from xlamini.primitives.kinds import ANY, BOOL, INTEGER, NUMERIC, Kinds, kind_of
 from xlamini.primitives.ordering import highest, lowest
 from xlamini.primitives.out_sharding import in_sharding
 from xlamini.primitives.pad import pad

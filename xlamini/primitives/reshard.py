@@ -4,11 +4,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.primitive import HAS_OWN_SHARDING_RULE, PURE
+from xlamini.core import PURE, ShapedArray, aval_of
+from xlamini.core.primitive import HAS_OWN_SHARDING_RULE
 from xlamini.core.sharding.aval_sharding import AvalSharding, split_of
 from xlamini.core.sharding.propagation import Splits
-from xlamini.core.tracer import aval_of
 from xlamini.primitives.linear_unary import LinearUnary
 from xlamini.runtime.meshes.named_sharding import NamedSharding, type_sharding
 

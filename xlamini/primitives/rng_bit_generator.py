@@ -11,12 +11,19 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.avals import Shape, ShapedArray
-from xlamini.core.dtypes import check_user_dtype, issubdtype
-from xlamini.core.errors import ShapeError
-from xlamini.core.primitive import Axis, Primitive
-from xlamini.core.sharding.factors import Factors, dims
-from xlamini.core.tracer import aval_of, literal
+from xlamini.core import (
+    Axis,
+    Factors,
+    Primitive,
+    Shape,
+    ShapedArray,
+    ShapeError,
+    aval_of,
+    check_user_dtype,
+    dims,
+    issubdtype,
+    literal,
+)
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.dynamic_update_slice import dynamic_update_slice
 from xlamini.primitives.out_sharding import checked_sharding, split_as

@@ -9,10 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.jaxpr import Jaxpr
-from xlamini.core.tangents import Zero, is_linear, is_zero, tangent_aval
-from xlamini.core.tracer import aval_of, build, literal
+from xlamini.core import Jaxpr, ShapedArray, Zero, aval_of, is_linear, is_zero, literal, tangent_aval
+from xlamini.core.tracer import build
 from xlamini.primitives.arithmetic import add, div, mul
 from xlamini.primitives.comparison import eq
 from xlamini.primitives.convert import convert

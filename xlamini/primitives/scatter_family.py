@@ -8,11 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.errors import ShapeError
-from xlamini.core.primitive import Axis, Cost, Primitive
-from xlamini.core.sharding.factors import Factors
-from xlamini.core.tracer import aval_of
+from xlamini.core import Axis, Cost, Factors, Primitive, ShapedArray, ShapeError, aval_of
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.gather import gather_p
 from xlamini.primitives.gather_labels import scatter_factors

@@ -7,16 +7,26 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.errors import ShapeError
-from xlamini.core.primitive import PURE, REMATERIALIZABLE, Axis, Primitive
-from xlamini.core.sharding.factors import Factors, alike
-from xlamini.core.tangents import Zero, is_linear, is_zero, tangent_aval
-from xlamini.core.tracer import aval_of
+from xlamini.core import (
+    PURE,
+    REMATERIALIZABLE,
+    Axis,
+    Factors,
+    Primitive,
+    ShapedArray,
+    ShapeError,
+    Zero,
+    alike,
+    aval_of,
+    is_linear,
+    is_zero,
+    tangent_aval,
+)
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.bitwise import bitwise_and
 from xlamini.primitives.comparison import gt, lt
-from xlamini.primitives.elementwise import ANY, Elementwise, add_any, elementwise, like_dtypes, spread
+from xlamini.primitives.elementwise import Elementwise, add_any, elementwise, like_dtypes, spread
+from xlamini.primitives.kinds import ANY
 from xlamini.primitives.shape import broadcast_in_dim
 from xlamini.primitives.tangent_ops import instantiated, zeros
 

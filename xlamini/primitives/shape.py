@@ -7,13 +7,22 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.avals import Shape, ShapedArray
-from xlamini.core.dtypes import ExtendedDType
-from xlamini.core.errors import ShapeError
-from xlamini.core.primitive import PURE, REMATERIALIZABLE, Axis, Cost
-from xlamini.core.sharding.factors import Factors, alike, dims, reducing
+from xlamini.core import (
+    PURE,
+    REMATERIALIZABLE,
+    Axis,
+    Cost,
+    ExtendedDType,
+    Factors,
+    Shape,
+    ShapedArray,
+    ShapeError,
+    alike,
+    aval_of,
+    dims,
+    reducing,
+)
 from xlamini.core.sharding.propagation import Splits
-from xlamini.core.tracer import aval_of
 from xlamini.primitives.linear_unary import LinearUnary
 from xlamini.primitives.out_sharding import in_sharding
 from xlamini.primitives.reshape_sharding import splits_of_reshaped

@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.primitive import ELEMENTWISE, PURE, REMATERIALIZABLE
-from xlamini.core.sharding.factors import Factors, alike
-from xlamini.core.sharding.partition_spec import PartitionSpec
+from xlamini.core import ELEMENTWISE, PURE, REMATERIALIZABLE, Factors, PartitionSpec, ShapedArray, alike
 from xlamini.primitives.linear_unary import LinearUnary
 from xlamini.primitives.reshard import reshard_p
 from xlamini.runtime.meshes.named_sharding import NamedSharding

@@ -5,11 +5,18 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
-from xlamini.core.avals import Shape, ShapedArray
-from xlamini.core.errors import ShapeError
-from xlamini.core.primitive import PURE, REMATERIALIZABLE, Primitive
-from xlamini.core.sharding.factors import Factors, alike
-from xlamini.core.tracer import aval_of, literal
+from xlamini.core import (
+    PURE,
+    REMATERIALIZABLE,
+    Factors,
+    Primitive,
+    Shape,
+    ShapedArray,
+    ShapeError,
+    alike,
+    aval_of,
+    literal,
+)
 from xlamini.primitives.linear_unary import LinearUnary
 from xlamini.primitives.shape import squeeze
 

@@ -13,20 +13,28 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.errors import ShapeError
-from xlamini.core.primitive import Axis, Cost, Primitive
-from xlamini.core.sharding.factors import Factors, alike
-from xlamini.core.tangents import Zero, is_zero, tangent_aval
-from xlamini.core.tracer import aval_of, literal
+from xlamini.core import (
+    Axis,
+    Cost,
+    Factors,
+    Primitive,
+    ShapedArray,
+    ShapeError,
+    Zero,
+    alike,
+    aval_of,
+    is_zero,
+    literal,
+    tangent_aval,
+)
 from xlamini.primitives.arithmetic import sub
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.bitwise import bitwise_and, bitwise_or, shift_left
 from xlamini.primitives.comparison import eq, lt
 from xlamini.primitives.convert import convert
 from xlamini.primitives.digit_sort import fits_digits, sorted_by_digits
-from xlamini.primitives.elementwise import ANY, COMPLEX, INTEGER, UNSIGNED, kind_of
 from xlamini.primitives.iota import iota_p
+from xlamini.primitives.kinds import ANY, COMPLEX, INTEGER, UNSIGNED, kind_of
 from xlamini.primitives.ordering import sort_keys
 from xlamini.primitives.reductions import check_kind
 from xlamini.primitives.reorder import permuted

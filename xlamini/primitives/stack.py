@@ -5,12 +5,19 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.errors import ShapeError
-from xlamini.core.primitive import Axis, Cost, Primitive
-from xlamini.core.sharding.factors import Factors, alike, dims, reducing
-from xlamini.core.tangents import is_linear
-from xlamini.core.tracer import aval_of
+from xlamini.core import (
+    Axis,
+    Cost,
+    Factors,
+    Primitive,
+    ShapedArray,
+    ShapeError,
+    alike,
+    aval_of,
+    dims,
+    is_linear,
+    reducing,
+)
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.concatenate import concatenate_p
 from xlamini.primitives.linear_unary import LinearUnary

@@ -10,13 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.errors import ShapeError
-from xlamini.core.jaxpr import Jaxpr
-from xlamini.core.memo import memoised
-from xlamini.core.primitive import Axis, Cost, Primitive
-from xlamini.core.sharding.factors import Factors, alike
-from xlamini.core.tracer import build, literal
+from xlamini.core import Axis, Cost, Factors, Jaxpr, Primitive, ShapedArray, ShapeError, alike, literal, memoised
+from xlamini.core.tracer import build
 from xlamini.primitives.arithmetic import add
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.bitwise import bitwise_or, bitwise_xor, shift_left, shift_right_logical

@@ -5,10 +5,7 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
-from xlamini.core.avals import Shape, ShapedArray
-from xlamini.core.errors import ShapeError
-from xlamini.core.primitive import Axis
-from xlamini.core.sharding.factors import Factors, alike
+from xlamini.core import Axis, Factors, Shape, ShapedArray, ShapeError, alike
 from xlamini.primitives.linear_unary import LinearUnary
 from xlamini.primitives.shape import broadcast_in_dim, moveaxis, reshape, sum_over
 

@@ -14,27 +14,42 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.avals import Shape, ShapedArray
-from xlamini.core.dtypes import finfo
-from xlamini.core.jaxpr import Jaxpr
-from xlamini.core.memo import memoised
-from xlamini.core.primitive import Axis
-from xlamini.core.sharding.factors import Factors, alike
-from xlamini.core.tangents import Zero, is_zero, tangent_aval
-from xlamini.core.tracer import aval_of, build, literal
+from xlamini.core import (
+    Axis,
+    Factors,
+    Jaxpr,
+    Shape,
+    ShapedArray,
+    Zero,
+    alike,
+    aval_of,
+    finfo,
+    is_zero,
+    literal,
+    memoised,
+    tangent_aval,
+)
+from xlamini.core.tracer import build
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.physical import physical
+from xlamini.primitives import (
+    eq,
+    exp,
+    ge,
+    in_dtype,
+    index_in_dim,
+    le,
+    log,
+    log1p,
+    reshape,
+    split_p,
+    sqrt,
+    where,
+    with_batch_first,
+)
 from xlamini.primitives.arithmetic import mul
-from xlamini.primitives.batch_ops import with_batch_first
-from xlamini.primitives.comparison import eq, ge, le
-from xlamini.primitives.exponential import exp, log, log1p
 from xlamini.primitives.power import pow as power
-from xlamini.primitives.power import sqrt
-from xlamini.primitives.promotion import in_dtype
-from xlamini.primitives.random_keys import KeyPrimitive, split_p
-from xlamini.primitives.select import where
-from xlamini.primitives.shape import reshape
-from xlamini.primitives.slice import index_in_dim
+from xlamini.primitives.random_keys import KeyPrimitive
 from xlamini.primitives.special.incomplete_gamma_derivative import random_gamma_grad
 from xlamini.random.arguments import any_of, broadcast_shape, float_dtype, sampler, spread_to
 from xlamini.random.normal import standard_normal

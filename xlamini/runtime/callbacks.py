@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from jaxlib import _jax
 
-from xlamini.core.api_boundary import trim
-from xlamini.core.config import callback_depth, default_device, enable_x64
+from xlamini.core import enable_x64, trim
+from xlamini.core.config import callback_depth, default_device
 from xlamini.core.errors import CallbackError
 from xlamini.core.tracer import active
 from xlamini.runtime.call_failures import WrongResult, cause, record_failure

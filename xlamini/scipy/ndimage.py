@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from xlamini import numpy as jnp
+from xlamini.core import canonicalize_dtype
 from xlamini.core.api_boundary import edge_of_face as _edge_of_face
-from xlamini.core.dtypes import canonicalize_dtype
 from xlamini.numpy.arguments import as_operand
 from xlamini.runtime.array import Array
 from xlamini.staging.run.composite import composite

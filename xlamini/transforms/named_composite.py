@@ -11,10 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from xlamini.core import Axis, Jaxpr, flatten_from_user
 from xlamini.core.api_boundary import api_boundary
-from xlamini.core.jaxpr import Jaxpr
-from xlamini.core.primitive import Axis
-from xlamini.core.pytree import flatten_from_user
 from xlamini.interpreters.batch import batch
 from xlamini.staging.call.call import Call, jit_p
 from xlamini.staging.call.call_rules import Run

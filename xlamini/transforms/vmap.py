@@ -5,14 +5,10 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from xlamini.core import Axis, Jaxpr, ShapedArray, flatten_from_user, named_axis, unflatten
 from xlamini.core.api_boundary import api_boundary
-from xlamini.core.avals import ShapedArray
-from xlamini.core.jaxpr import Jaxpr
-from xlamini.core.named_axes import named_axis
-from xlamini.core.primitive import Axis
-from xlamini.core.pytree import flatten_from_user, unflatten
 from xlamini.interpreters.batch import Dims, push_batch
-from xlamini.primitives.batch_ops import move_batch_dim
+from xlamini.primitives import move_batch_dim
 from xlamini.staging.run.program_cache import transformed
 from xlamini.staging.trace.arguments import ArgNames, avals_of, check_callable, check_values, name_of
 from xlamini.staging.trace.ref_threading import Cells, retry_with_refs, store, threaded, values_of

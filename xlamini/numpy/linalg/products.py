@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from xlamini.core.errors import ShapeError
-from xlamini.core.tracer import aval_of
+from xlamini.core import ShapeError, aval_of
 from xlamini.numpy import linear_algebra, matrices, shapes
 from xlamini.numpy.arguments import as_index, as_operand
 from xlamini.numpy.cross import cross as _cross

@@ -7,9 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xlamini.core.avals import ShapedArray
+from xlamini.core import Axis, Primitive, ShapedArray
 from xlamini.core.named_axes import manual_axis, size_of_axis
-from xlamini.core.primitive import Axis, Primitive
 from xlamini.primitives.collectives.devices import is_manual, position
 from xlamini.primitives.convert import convert
 from xlamini.primitives.iota import iota

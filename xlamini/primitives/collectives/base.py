@@ -10,11 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.primitive import Axis, Primitive
-from xlamini.core.sharding.factors import Factors, alike
-from xlamini.core.tangents import is_zero
-from xlamini.core.tracer import aval_of
+from xlamini.core import Axis, Factors, Primitive, ShapedArray, alike, aval_of, is_zero
 from xlamini.primitives.batch_ops import move_batch_dim
 from xlamini.primitives.collectives.axes import Groups, names_of, unbound
 from xlamini.primitives.collectives.devices import is_manual

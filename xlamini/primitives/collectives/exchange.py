@@ -6,10 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.errors import ShapeError
-from xlamini.core.pytree import tree_map
-from xlamini.core.tracer import aval_of
+from xlamini.core import ShapedArray, ShapeError, aval_of, tree_map
 from xlamini.primitives.collectives.axes import AxisName, Participants, axis_size, dimension, participants
 from xlamini.primitives.collectives.base import LinearCollective, Stacked
 from xlamini.primitives.collectives.devices import exchange, groups_along, number

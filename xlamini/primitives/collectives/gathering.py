@@ -6,12 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.errors import ShapeError
+from xlamini.core import Factors, ShapedArray, ShapeError, aval_of, dims, reducing, tree_map
 from xlamini.core.named_axes import manual_axis
-from xlamini.core.pytree import tree_map
-from xlamini.core.sharding.factors import Factors, dims, reducing
-from xlamini.core.tracer import aval_of
 from xlamini.primitives.collectives.axes import AxisName, Participants, axis_index, axis_size, dimension, participants
 from xlamini.primitives.collectives.base import LinearCollective, Stacked
 from xlamini.primitives.collectives.devices import exchange, groups_along, number, reduction

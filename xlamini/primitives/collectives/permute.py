@@ -6,9 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.pytree import tree_map
-from xlamini.core.tracer import aval_of, literal
+from xlamini.core import ShapedArray, aval_of, literal, tree_map
 from xlamini.primitives.collectives.axes import AxisName, axis_index, axis_index_p, axis_size, names_of
 from xlamini.primitives.collectives.base import LinearCollective, Stacked, rows
 from xlamini.primitives.collectives.devices import groups_along, permuted

@@ -9,13 +9,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from xlamini.core import hooks
-from xlamini.core.avals import ShapedArray
+from xlamini.core import Axis, ShapedArray, aval_of, hooks, is_zero, tree_map
 from xlamini.core.named_axes import manual_axis
-from xlamini.core.primitive import Axis
-from xlamini.core.pytree import tree_map
-from xlamini.core.tangents import is_zero
-from xlamini.core.tracer import aval_of
 from xlamini.primitives.arithmetic import div
 from xlamini.primitives.batch_ops import move_batch_dim
 from xlamini.primitives.collectives.axes import AxisName, Participants, participants
@@ -23,7 +18,8 @@ from xlamini.primitives.collectives.base import Collective, LinearCollective, St
 from xlamini.primitives.collectives.devices import all_reduced, groups_along
 from xlamini.primitives.comparison import eq
 from xlamini.primitives.convert import convert
-from xlamini.primitives.elementwise import ANY, REAL, kind_of, mul
+from xlamini.primitives.elementwise import mul
+from xlamini.primitives.kinds import ANY, REAL, kind_of
 from xlamini.primitives.promotion import promoted_inexact
 from xlamini.primitives.reductions import reduce_max, reduce_min
 from xlamini.primitives.shape import reduce_sum_p

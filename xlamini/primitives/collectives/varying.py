@@ -10,12 +10,21 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.avals import ShapedArray
+from xlamini.core import (
+    ELEMENTWISE,
+    PURE,
+    REMATERIALIZABLE,
+    Axis,
+    Factors,
+    Primitive,
+    ShapedArray,
+    alike,
+    aval_of,
+    is_zero,
+    literal,
+)
 from xlamini.core.named_axes import size_of_axis
-from xlamini.core.primitive import ELEMENTWISE, IS_VMA_CAST, PURE, REMATERIALIZABLE, Axis, Primitive
-from xlamini.core.sharding.factors import Factors, alike
-from xlamini.core.tangents import is_zero
-from xlamini.core.tracer import aval_of, literal
+from xlamini.core.primitive import IS_VMA_CAST
 from xlamini.primitives.collectives.reductions import psum_p
 from xlamini.primitives.elementwise import mul
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from xlamini.core.tracer import aval_of
+from xlamini.core import aval_of
 from xlamini.primitives.bitwise import bitwise_and, shift_left
 from xlamini.primitives.comparison import ne
 from xlamini.primitives.convert import convert

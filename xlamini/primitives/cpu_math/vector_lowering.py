@@ -17,11 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.config import enable_x64
-from xlamini.core.jaxpr import Jaxpr
-from xlamini.core.memo import memoised
-from xlamini.core.tracer import aval_of, build
+from xlamini.core import Jaxpr, ShapedArray, aval_of, enable_x64, memoised
+from xlamini.core.tracer import build
 from xlamini.primitives.arithmetic import div
 from xlamini.primitives.bitwise import bitwise_and, bitwise_or, shift_right_logical
 from xlamini.primitives.comparison import gt, lt

@@ -10,10 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.primitive import Cost
-from xlamini.core.tangents import is_zero
-from xlamini.core.tracer import aval_of, literal
+from xlamini.core import Cost, ShapedArray, aval_of, is_zero, literal
 from xlamini.lowering.ffi_calls import foreign_call, is_gpu
 from xlamini.primitives.arithmetic import add, div, mul
 from xlamini.primitives.linalg.stacks import (

@@ -6,18 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.errors import ShapeError
-from xlamini.core.primitive import Cost
-from xlamini.core.tangents import is_zero
-from xlamini.core.tracer import aval_of, literal
+from xlamini.core import Cost, ShapedArray, ShapeError, aval_of, is_zero, literal
 from xlamini.lowering.control_flow import while_loop
 from xlamini.lowering.ffi_calls import foreign_call, is_gpu
 from xlamini.primitives.arithmetic import add, div, mul, sub
 from xlamini.primitives.comparison import eq, lt
 from xlamini.primitives.dynamic_slice import dynamic_slice_p
 from xlamini.primitives.dynamic_update_slice import dynamic_update_slice_p
-from xlamini.primitives.elementwise import FLOAT
+from xlamini.primitives.kinds import FLOAT
 from xlamini.primitives.linalg.cholesky import factor_tangent
 from xlamini.primitives.linalg.stacks import (
     MatrixOperation,

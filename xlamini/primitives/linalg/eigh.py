@@ -11,11 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.errors import ShapeError
-from xlamini.core.primitive import Cost
-from xlamini.core.tangents import Zero, is_zero
-from xlamini.core.tracer import aval_of
+from xlamini.core import Cost, ShapedArray, ShapeError, Zero, aval_of, is_zero
 from xlamini.lowering.ffi_calls import is_gpu, xla_call
 from xlamini.primitives.complex import real
 from xlamini.primitives.convert import convert

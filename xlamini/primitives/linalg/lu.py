@@ -10,10 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.primitive import Cost
-from xlamini.core.tangents import Zero, is_zero, tangent_aval
-from xlamini.core.tracer import aval_of, literal
+from xlamini.core import Cost, ShapedArray, Zero, aval_of, is_zero, literal, tangent_aval
 from xlamini.lowering.ffi_calls import foreign_call, xla_call
 from xlamini.primitives.arithmetic import add, mul, sub
 from xlamini.primitives.comparison import ge

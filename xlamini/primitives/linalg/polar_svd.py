@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.tracer import aval_of, literal
+from xlamini.core import aval_of, literal
 from xlamini.primitives.arithmetic import max, sub
 from xlamini.primitives.comparison import eq, lt
 from xlamini.primitives.complex import real

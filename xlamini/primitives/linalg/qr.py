@@ -11,10 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.primitive import Cost
-from xlamini.core.tangents import Zero, is_zero, tangent_aval
-from xlamini.core.tracer import aval_of, literal
+from xlamini.core import Cost, ShapedArray, Zero, aval_of, is_zero, literal, tangent_aval
 from xlamini.primitives.arithmetic import add, mul, sub
 from xlamini.primitives.complex import complex, imag
 from xlamini.primitives.gather import GatherDimensionNumbers, GatherScatterMode, gather

@@ -7,19 +7,16 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.errors import ShapeError
-from xlamini.core.primitive import Axis, Primitive
-from xlamini.core.sharding.factors import Factors, in_front
-from xlamini.core.tracer import aval_of, literal
+from xlamini.core import Axis, Factors, Primitive, ShapedArray, ShapeError, aval_of, literal
+from xlamini.core.sharding.factors import in_front
 from xlamini.lowering.ffi_calls import is_gpu, lapack
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.comparison import eq, ge
 from xlamini.primitives.complex import conj
 from xlamini.primitives.convert import convert
 from xlamini.primitives.dot_general import batch_matmul
-from xlamini.primitives.elementwise import COMPLEX, FLOAT, Kinds, kind_of
 from xlamini.primitives.iota import broadcasted_iota
+from xlamini.primitives.kinds import COMPLEX, FLOAT, Kinds, kind_of
 from xlamini.primitives.precision import Precision
 from xlamini.primitives.promotion import is_operand
 from xlamini.primitives.reductions import check_kind

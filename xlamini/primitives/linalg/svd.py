@@ -12,11 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.errors import ShapeError
-from xlamini.core.primitive import Cost
-from xlamini.core.tangents import Zero, is_zero
-from xlamini.core.tracer import aval_of, literal
+from xlamini.core import Cost, ShapedArray, ShapeError, Zero, aval_of, is_zero, literal
 from xlamini.lowering.ffi_calls import is_gpu
 from xlamini.primitives.arithmetic import add, div, sub
 from xlamini.primitives.comparison import eq

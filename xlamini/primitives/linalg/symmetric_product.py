@@ -4,14 +4,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.errors import ShapeError
-from xlamini.core.primitive import Cost
-from xlamini.core.tangents import is_zero
-from xlamini.core.tracer import aval_of, literal
+from xlamini.core import Cost, ShapedArray, ShapeError, aval_of, is_zero, literal
 from xlamini.lowering.ffi_calls import foreign_call, is_gpu
 from xlamini.primitives.arithmetic import add, mul
-from xlamini.primitives.elementwise import FLOAT
+from xlamini.primitives.kinds import FLOAT
 from xlamini.primitives.linalg.stacks import (
     MatrixOperation,
     as_matrices,

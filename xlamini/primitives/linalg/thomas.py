@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.tracer import aval_of, literal
+from xlamini.core import ShapedArray, aval_of, literal
 from xlamini.lowering.control_flow import while_loop
 from xlamini.primitives.arithmetic import add, div, max, mul, sub
 from xlamini.primitives.comparison import lt

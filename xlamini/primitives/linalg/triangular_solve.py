@@ -9,12 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.errors import ShapeError
-from xlamini.core.primitive import Axis, Cost
-from xlamini.core.sharding.factors import Factors, alike, in_front
-from xlamini.core.tangents import is_linear, is_zero
-from xlamini.core.tracer import aval_of
+from xlamini.core import Axis, Cost, Factors, ShapedArray, ShapeError, alike, aval_of, is_linear, is_zero
+from xlamini.core.sharding.factors import in_front
 from xlamini.lowering.ffi_calls import foreign_call
 from xlamini.primitives.arithmetic import neg
 from xlamini.primitives.batch_ops import with_batch_first

@@ -6,8 +6,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.primitive import Cost
+from xlamini.core import Cost, ShapedArray
 from xlamini.lowering.ffi_calls import is_gpu
 from xlamini.primitives.linalg.spectra import decomposed, real_dtype
 from xlamini.primitives.linalg.stacks import MatrixOperation, as_matrices, check_matrix, kernel

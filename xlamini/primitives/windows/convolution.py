@@ -12,16 +12,25 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.avals import Shape, ShapedArray
-from xlamini.core.dtypes import check_user_dtype, issubdtype
-from xlamini.core.primitive import Axis, Cost, Primitive
-from xlamini.core.sharding.factors import Factors
-from xlamini.core.tangents import Zero, is_linear, is_zero, tangent_aval
-from xlamini.core.tracer import aval_of
+from xlamini.core import (
+    Axis,
+    Cost,
+    Factors,
+    Primitive,
+    Shape,
+    ShapedArray,
+    Zero,
+    aval_of,
+    check_user_dtype,
+    is_linear,
+    is_zero,
+    issubdtype,
+    tangent_aval,
+)
 from xlamini.primitives.arithmetic import add, sub
-from xlamini.primitives.complex import complex as complex_
-from xlamini.primitives.complex import imag, real
-from xlamini.primitives.elementwise import COMPLEX, kind_of, like_dtypes
+from xlamini.primitives.complex import complex as complex_, imag, real
+from xlamini.primitives.elementwise import like_dtypes
+from xlamini.primitives.kinds import COMPLEX, kind_of
 from xlamini.primitives.out_sharding import in_sharding
 from xlamini.primitives.precision import CanonicalPrecision, canonical_precision, precision_config
 from xlamini.primitives.tangent_ops import add_tangents

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.avals import Shape
-from xlamini.core.errors import ShapeError
+from xlamini.core import Shape, ShapeError
 
 Pads = tuple[tuple[int, int], ...]
 

@@ -10,16 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-from xlamini.core.avals import Shape, ShapedArray
-from xlamini.core.errors import ShapeError
-from xlamini.core.primitive import Axis, Cost, Primitive
-from xlamini.core.sharding.factors import Factors, alike
-from xlamini.core.tracer import aval_of, literal
+from xlamini.core import Axis, Cost, Factors, Primitive, Shape, ShapedArray, ShapeError, alike, aval_of, literal
 from xlamini.primitives.arg_extrema import argmax, argmin
 from xlamini.primitives.arithmetic import add, max, min
 from xlamini.primitives.comparison import eq, ge, le
-from xlamini.primitives.elementwise import ANY, NUMERIC, Elementwise, Kinds
+from xlamini.primitives.elementwise import Elementwise
 from xlamini.primitives.iota import iota_p
+from xlamini.primitives.kinds import ANY, NUMERIC, Kinds
 from xlamini.primitives.ordering import highest, lowest
 from xlamini.primitives.pad import pad
 from xlamini.primitives.reductions import check_kind

@@ -9,12 +9,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from xlamini.core.avals import Shape, ShapedArray
-from xlamini.core.errors import ShapeError
-from xlamini.core.primitive import Axis, Cost, Primitive
-from xlamini.core.sharding.factors import Factors, alike
-from xlamini.core.tangents import Zero, is_zero, tangent_aval
-from xlamini.core.tracer import aval_of, literal
+from xlamini.core import (
+    Axis,
+    Cost,
+    Factors,
+    Primitive,
+    Shape,
+    ShapedArray,
+    ShapeError,
+    Zero,
+    alike,
+    aval_of,
+    is_zero,
+    literal,
+    tangent_aval,
+)
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.comparison import ge
 from xlamini.primitives.ordering import highest, lowest

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from xlamini import numpy as jnp
-from xlamini.core.errors import ShapeError
-from xlamini.core.memo import memoised
+from xlamini.core import ShapeError, memoised
 from xlamini.numpy.linalg import solving
 from xlamini.numpy.linalg.arguments import inexact, shown, squares
 from xlamini.primitives.linalg.schur import schur

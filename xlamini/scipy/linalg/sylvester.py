@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from xlamini import numpy as jnp
-from xlamini.core.errors import ShapeError
+from xlamini.core import ShapeError
 from xlamini.numpy.linalg import solving
 from xlamini.numpy.linalg.arguments import inexact, shown
 from xlamini.primitives.linalg.eig import eig

@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from xlamini import numpy as jnp
-from xlamini.core.errors import ShapeError
+from xlamini.core import ShapeError
 from xlamini.numpy.arguments import as_operand
 from xlamini.numpy.linalg.arguments import shown
 from xlamini.primitives.linalg.eigh import eigh

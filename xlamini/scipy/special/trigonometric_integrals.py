@@ -4,11 +4,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from xlamini.primitives.arithmetic import abs, max, min, sign
-from xlamini.primitives.comparison import eq
-from xlamini.primitives.exponential import log
-from xlamini.primitives.rounding import floor
-from xlamini.primitives.select import where
+from xlamini.primitives import abs, eq, floor, log, max, min, sign, where
 from xlamini.primitives.special.formula import horner
 from xlamini.primitives.trigonometric import cos, sin
 from xlamini.runtime.array import Array

@@ -6,8 +6,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from xlamini.core import ShapeError
 from xlamini.core.api_boundary import api_boundary
-from xlamini.core.errors import ShapeError
 from xlamini.lax.linalg import cholesky, triangular_solve
 from xlamini.numpy import broadcast_shapes, broadcast_to, diagonal, exp, log
 from xlamini.runtime.array import Array

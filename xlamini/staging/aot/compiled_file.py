@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.dtypes import float0
+from xlamini.core import ShapedArray, float0
 from xlamini.interpreters.physical import is_extended
 from xlamini.runtime.executable import CompiledModule
 from xlamini.runtime.files.file_format import Header, Kind

@@ -9,8 +9,8 @@ import os
 from collections.abc import Sequence
 from typing import Any, NamedTuple, NoReturn
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.errors import JaxRuntimeError, LoadError
+from xlamini.core import LoadError, ShapedArray
+from xlamini.core.errors import JaxRuntimeError
 from xlamini.runtime.devices.platforms import Device, local_devices
 from xlamini.runtime.executable import load_program
 from xlamini.runtime.files.file_format import read_file

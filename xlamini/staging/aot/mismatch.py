@@ -4,8 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.dtypes import canonicalize_dtype
+from xlamini.core import ShapedArray, canonicalize_dtype
 from xlamini.staging.trace.arguments import avals_of, check_values
 
 

@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.sharding.abstract_mesh import AxisType
-from xlamini.core.sharding.partition_spec import PartitionSpec
+from xlamini.core import AxisType, PartitionSpec
 from xlamini.runtime.devices.platforms import Device
 from xlamini.runtime.meshes.mesh import Mesh
 from xlamini.runtime.meshes.named_sharding import NamedSharding

@@ -9,12 +9,8 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from xlamini.core.api_boundary import api_boundary_methods
-from xlamini.core.avals import ShapedArray
-from xlamini.core.dtypes import float0
+from xlamini.core import ShapedArray, Tracer, api_boundary_methods, first_difference, flatten, float0, unflatten
 from xlamini.core.jaxpr import ClosedJaxpr
-from xlamini.core.pytree import first_difference, flatten, unflatten
-from xlamini.core.tracer import Tracer
 from xlamini.runtime.hlo.translation import hlo_cost, hlo_of, hlo_text
 from xlamini.runtime.meshes.named_sharding import type_sharding
 from xlamini.runtime.to_device import device_put_value

@@ -4,8 +4,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.dtypes import float0
+from xlamini.core import ShapedArray, float0
 from xlamini.core.dtypes.table import as_dtype
 from xlamini.primitives.generators import RBG, THREEFRY, UNSAFE_RBG
 from xlamini.runtime.keys import KeyType

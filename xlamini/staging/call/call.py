@@ -8,9 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.jaxpr import Jaxpr, close_over
-from xlamini.core.primitive import Axis, CallLike
+from xlamini.core import Axis, CallLike, Jaxpr, ShapedArray, close_over
 from xlamini.interpreters.batch import batch
 from xlamini.interpreters.dce import dce
 from xlamini.staging.call.call_rules import Run, call_jvp, call_linearize, call_partial_eval, call_transpose

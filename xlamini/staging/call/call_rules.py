@@ -7,8 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xlamini.core.jaxpr import Jaxpr
-from xlamini.core.tangents import is_linear
+from xlamini.core import Jaxpr, is_linear
 from xlamini.interpreters.jvp import jvp
 from xlamini.interpreters.linearize import linearize
 from xlamini.interpreters.partial_eval import partial_eval

@@ -8,11 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.effects import Effects
-from xlamini.core.jaxpr import Jaxpr, jaxprs_in, once
-from xlamini.core.primitive import Cost, Primitive
-from xlamini.core.tangents import Zero, is_zero, tangent_aval
+from xlamini.core import Cost, Effects, Jaxpr, Primitive, ShapedArray, Zero, is_zero, once, tangent_aval
+from xlamini.core.jaxpr import jaxprs_in
 
 Values = Sequence[Any]
 """Operands, results, tangents or cotangents."""

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Var, subjaxprs
-from xlamini.core.primitive import REMATERIALIZABLE
+from xlamini.core import REMATERIALIZABLE, Atom, Equation, Jaxpr, Var, subjaxprs
 from xlamini.staging.call.call import jit_p
 
 if TYPE_CHECKING:

@@ -4,8 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from xlamini.core.jaxpr import Jaxpr, once, subjaxprs
-from xlamini.core.sharding.partition_spec import PartitionSpec
+from xlamini.core import Jaxpr, PartitionSpec, once, subjaxprs
 from xlamini.runtime.devices.platforms import default_device, local_devices
 from xlamini.runtime.keys import key_words
 from xlamini.runtime.meshes.current_mesh import multi_device_mesh

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from xlamini.core import float0
 from xlamini.core.config import programs_are_keyed_by_module
-from xlamini.core.dtypes import float0
 from xlamini.core.errors import DeletedArrayError
 from xlamini.runtime.dispatch import FastPath, fast_path
 from xlamini.runtime.executable import Executable, is_compile_only

@@ -11,9 +11,8 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xlamini.core.api_boundary import trim
+from xlamini.core import flatten, trim
 from xlamini.core.config import callback_depth
-from xlamini.core.pytree import flatten
 from xlamini.core.state import state
 from xlamini.runtime.lifetime import release
 from xlamini.staging.trace.static_args import Selected

@@ -9,10 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.config import disable_jit
-from xlamini.core.jaxpr import Literal
-from xlamini.core.memo import OwnedMemo
-from xlamini.core.primitive import CallLike, Primitive
+from xlamini.core import CallLike, Literal, OwnedMemo, Primitive, disable_jit
 from xlamini.staging.run import program_cache
 from xlamini.staging.run.jit import jit
 

@@ -11,18 +11,15 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from xlamini.core import config
+from xlamini.core import ShapedArray, Tracer, config, flatten, flatten_from_user, leaked, unflatten, user_stacklevel
 from xlamini.core.api_boundary import api_boundary
-from xlamini.core.avals import ShapedArray
-from xlamini.core.frames import is_own, user_stacklevel
+from xlamini.core.frames import is_own
 from xlamini.core.gc_pause import paused_gc
 from xlamini.core.memo import alive, register
 from xlamini.core.named_axes import axes_here
-from xlamini.core.pytree import flatten, flatten_from_user, unflatten
 from xlamini.core.pytree.nodes import dispatch_registry
 from xlamini.core.ref_cells import RefEscaped
 from xlamini.core.state import state
-from xlamini.core.tracer import Tracer, leaked
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.runtime.dispatch import CAPACITY, cached_signatures, clear_signatures, cpp_jit
 from xlamini.runtime.keys import key_words

@@ -9,15 +9,23 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.dtypes import float0
-from xlamini.core.jaxpr import Jaxpr, Literal, Var, close_over, once
+from xlamini.core import (
+    CallLike,
+    Jaxpr,
+    Literal,
+    Primitive,
+    ShapedArray,
+    Var,
+    aval_of,
+    close_over,
+    float0,
+    once,
+    rewrite,
+)
 from xlamini.core.memo import Memo
-from xlamini.core.primitive import CallLike, Primitive
-from xlamini.core.rewriting import rewrite
 from xlamini.core.state import state
 from xlamini.core.structure import executable_key, executable_params
-from xlamini.core.tracer import aval_of, build
+from xlamini.core.tracer import build
 from xlamini.interpreters.dce import dce
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.primitives.convert import convert

@@ -7,9 +7,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from xlamini.core import OwnedMemo, flatten, unflatten
 from xlamini.core.config import outlining, trace_context_key
-from xlamini.core.memo import OwnedMemo
-from xlamini.core.pytree import flatten, unflatten
 from xlamini.core.state import state
 from xlamini.runtime.to_device import ArrayImpl
 from xlamini.staging.compile.program import Program

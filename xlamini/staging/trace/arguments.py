@@ -7,11 +7,9 @@ from typing import Any, overload
 
 import numpy as np
 
-from xlamini.core.avals import ShapedArray
+from xlamini.core import Literal, ShapedArray, Tracer, aval_of, keystr, leaked, tree_flatten_with_path, unflatten
 from xlamini.core.dtypes import check_array_dtype, is_array_dtype
-from xlamini.core.jaxpr import Literal
-from xlamini.core.pytree import keystr, tree_flatten_with_path, unflatten
-from xlamini.core.tracer import Tracer, aval_of, is_usable, leaked
+from xlamini.core.tracer import is_usable
 from xlamini.runtime.keys import key_words
 from xlamini.runtime.lifetime import deleted_error
 from xlamini.runtime.meshes.named_sharding import split_in_type

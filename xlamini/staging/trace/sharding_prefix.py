@@ -4,10 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.errors import ShardingError
-from xlamini.core.pytree import keystr, tree_flatten_with_path, unflatten
-from xlamini.core.pytree.prefix import flatten_axes
+from xlamini.core import ShapedArray, ShardingError, flatten_axes, keystr, tree_flatten_with_path, unflatten
 from xlamini.primitives.sharding_constraint import moved_to
 from xlamini.runtime.devices.platforms import Device
 from xlamini.runtime.meshes.current_mesh import as_here, named

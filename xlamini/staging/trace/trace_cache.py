@@ -10,7 +10,7 @@ import threading
 from collections.abc import Hashable
 from typing import Any
 
-from xlamini.core.jaxpr import Jaxpr
+from xlamini.core import Jaxpr
 from xlamini.core.memo import Memo
 from xlamini.core.named_axes import axes_here
 from xlamini.core.state import state

@@ -4,11 +4,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.jaxpr import Jaxpr, Literal, close_over
-from xlamini.core.pytree import flatten_from_user, unflatten
+from xlamini.core import Jaxpr, Literal, ShapedArray, Tracer, close_over, flatten_from_user, unflatten
 from xlamini.core.state import state
-from xlamini.core.tracer import Tracer, build
+from xlamini.core.tracer import build
 from xlamini.runtime.to_device import device_put_value
 from xlamini.staging.trace.arguments import ArgNames, check_outputs, name_of
 from xlamini.staging.trace.trace_cache import equal_trace

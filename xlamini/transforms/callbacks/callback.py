@@ -11,15 +11,12 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from xlamini.core.avals import ShapedArray
+from xlamini.core import Axis, Factors, Literal, Primitive, ShapedArray, Tracer, leaked
 from xlamini.core.frames import user_line
-from xlamini.core.jaxpr import Literal
-from xlamini.core.primitive import Axis, Primitive
-from xlamini.core.sharding.factors import Factors, apart
+from xlamini.core.sharding.factors import apart
 from xlamini.core.state import state
-from xlamini.core.tracer import Tracer, leaked
 from xlamini.lowering.host_calls import host_call
-from xlamini.primitives.batch_ops import with_batch_first
+from xlamini.primitives import with_batch_first
 from xlamini.runtime.callbacks import HostCall
 from xlamini.runtime.keys import key_words
 from xlamini.runtime.meshes.program_placement import replicated_on

@@ -10,10 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.effects import Effects, debug_effect, ordered_debug_effect
-from xlamini.core.memo import memoised
-from xlamini.core.pytree import flatten_from_user
-from xlamini.core.tracer import Tracer
+from xlamini.core import Effects, Tracer, flatten_from_user, memoised
+from xlamini.core.effects import debug_effect, ordered_debug_effect
 from xlamini.lowering.host_calls import is_spmd, per_device_call
 from xlamini.runtime.array import Array
 from xlamini.staging.trace.arguments import ArgNames, check_callable, check_values

@@ -6,7 +6,7 @@ import string
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from xlamini.core.tracer import aval_of
+from xlamini.core import aval_of
 
 
 def check_format(fmt: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:

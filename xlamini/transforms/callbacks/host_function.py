@@ -7,9 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.dtypes import canonicalize_dtype, is_array_dtype, result_type
-from xlamini.core.pytree import first_difference, flatten_from_user, keystr, tree_flatten_with_path, unflatten
+from xlamini.core import (
+    ShapedArray,
+    canonicalize_dtype,
+    first_difference,
+    flatten_from_user,
+    keystr,
+    result_type,
+    tree_flatten_with_path,
+    unflatten,
+)
+from xlamini.core.dtypes import is_array_dtype
 from xlamini.runtime.call_failures import WrongResult
 from xlamini.runtime.callbacks import cpu
 from xlamini.runtime.to_device import device_put_value

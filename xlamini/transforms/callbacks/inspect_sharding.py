@@ -4,13 +4,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.effects import Effects, debug_effect
-from xlamini.core.primitive import Axis, Primitive
-from xlamini.core.pytree import flatten_from_user
-from xlamini.core.sharding.factors import Factors, apart
+from xlamini.core import Axis, Effects, Factors, Primitive, ShapedArray, Tracer, flatten_from_user, leaked
+from xlamini.core.effects import debug_effect
+from xlamini.core.sharding.factors import apart
 from xlamini.core.state import state
-from xlamini.core.tracer import Tracer, leaked
 from xlamini.runtime.array import Array
 from xlamini.runtime.meshes.inspection import Inspector
 from xlamini.runtime.meshes.pictures import ColorMap, visualize_sharding

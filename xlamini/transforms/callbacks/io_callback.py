@@ -4,8 +4,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xlamini.core.effects import Effects, io_effect, ordered_io_effect
-from xlamini.core.primitive import Axis
+from xlamini.core import Axis, Effects
+from xlamini.core.effects import io_effect, ordered_io_effect
 from xlamini.transforms.callbacks.callback import Callback
 from xlamini.transforms.callbacks.manual_subset import other_axes, refuse
 from xlamini.transforms.callbacks.result_types import call_with_results

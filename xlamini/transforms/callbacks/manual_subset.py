@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-from xlamini.core.sharding.partition_spec import PartitionSpec
+from xlamini.core import PartitionSpec
 from xlamini.primitives.collectives.axes import axis_index
 from xlamini.transforms.cond.api import cond
 from xlamini.transforms.shard_map.api import shard_map

@@ -4,9 +4,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from xlamini.core.primitive import Axis
-from xlamini.primitives.batch_ops import move_batch_dim
-from xlamini.primitives.shape import expand_dims
+from xlamini.core import Axis
+from xlamini.primitives import expand_dims, move_batch_dim
 from xlamini.transforms.callbacks.callback import Callback
 from xlamini.transforms.callbacks.result_types import call_with_results
 

@@ -4,10 +4,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.config import enable_x64
-from xlamini.core.dtypes import ExtendedDType, canonicalize_dtype, check_array_dtype
-from xlamini.core.pytree import flatten, flatten_from_user, keystr, tree_flatten_with_path
+from xlamini.core import (
+    ExtendedDType,
+    ShapedArray,
+    canonicalize_dtype,
+    enable_x64,
+    flatten,
+    flatten_from_user,
+    keystr,
+    tree_flatten_with_path,
+)
+from xlamini.core.dtypes import check_array_dtype
 from xlamini.staging.trace.arguments import ArgNames, avals_of, check_callable, check_values, name_of
 from xlamini.staging.trace.tracing import rebuilt
 from xlamini.transforms.callbacks.callback import Callback

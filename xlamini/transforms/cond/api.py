@@ -6,14 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.avals import ShapedArray
+from xlamini.core import Jaxpr, ShapedArray, aval_of, disable_jit, literal
 from xlamini.core.concretization import Unknown, value_of
-from xlamini.core.config import disable_jit
-from xlamini.core.jaxpr import Jaxpr
-from xlamini.core.tracer import aval_of, literal
-from xlamini.primitives.comparison import ne
+from xlamini.primitives import clamp, ne
 from xlamini.primitives.convert import convert
-from xlamini.primitives.select import clamp
 from xlamini.staging.call.higher_order import chosen, merged
 from xlamini.staging.run.program_cache import transformed
 from xlamini.staging.trace.arguments import avals_of, check_values

@@ -10,18 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from xlamini.core import Axis, Jaxpr, aval_of, is_differentiable, literal
 from xlamini.core.effects import more_than_observing
-from xlamini.core.jaxpr import Jaxpr
-from xlamini.core.primitive import Axis
-from xlamini.core.tangents import is_differentiable
-from xlamini.core.tracer import aval_of, literal
 from xlamini.interpreters.batch import batch
 from xlamini.interpreters.evaluate import evaluate
-from xlamini.primitives.batch_ops import with_batch_first
-from xlamini.primitives.comparison import eq
+from xlamini.primitives import broadcast_in_dim, eq, with_batch_first
 from xlamini.primitives.identity import stop_gradient_p
 from xlamini.primitives.select import select_n
-from xlamini.primitives.shape import broadcast_in_dim
 
 _INT32 = np.dtype(np.int32)
 

@@ -9,11 +9,19 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from xlamini.core.avals import ShapedArray
+from xlamini.core import (
+    Jaxpr,
+    ShapedArray,
+    Tracer,
+    Var,
+    aval_of,
+    first_difference,
+    flatten_from_user,
+    keystr,
+    tree_flatten_with_path,
+    unflatten,
+)
 from xlamini.core.frames import is_own
-from xlamini.core.jaxpr import Jaxpr, Var
-from xlamini.core.pytree import first_difference, flatten_from_user, keystr, tree_flatten_with_path, unflatten
-from xlamini.core.tracer import Tracer, aval_of
 from xlamini.staging.trace.arguments import LeafNames, avals_of, brief, check_values, name_of
 from xlamini.staging.trace.tracing import Trace, trace
 

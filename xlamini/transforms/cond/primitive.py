@@ -10,11 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.effects import any_ordered
-from xlamini.core.jaxpr import Jaxpr, Literal, close_over
-from xlamini.core.primitive import Axis, Cost
-from xlamini.core.tangents import is_linear
+from xlamini.core import Axis, Cost, Jaxpr, Literal, ShapedArray, any_ordered, close_over, is_linear
 from xlamini.interpreters.batch import batch
 from xlamini.interpreters.dce import dce
 from xlamini.interpreters.jvp import jvp

@@ -4,12 +4,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.config import disable_jit
-from xlamini.core.pytree import first_difference, flatten_from_user, unflatten
-from xlamini.core.tracer import aval_of
+from xlamini.core import ShapedArray, aval_of, disable_jit, first_difference, flatten_from_user, unflatten
+from xlamini.primitives import rev
 from xlamini.primitives.prefix_scan import prefix_scan
-from xlamini.primitives.shape import rev
 from xlamini.staging.run.program_cache import as_one_program
 from xlamini.staging.trace.arguments import LeafNames, avals_of, check_values, name_of
 from xlamini.staging.trace.tracing import rebuilt

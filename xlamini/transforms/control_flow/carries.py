@@ -11,18 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.dtypes import result_type, scalar_type_of
+from xlamini.core import Jaxpr, Literal, ShapedArray, first_difference, flatten_from_user, literal, result_type, rewrite
+from xlamini.core.dtypes import scalar_type_of
 from xlamini.core.errors import TypePromotionError
-from xlamini.core.jaxpr import Jaxpr, Literal
-from xlamini.core.pytree import first_difference, flatten_from_user
-from xlamini.core.rewriting import rewrite
-from xlamini.core.tracer import build, literal
+from xlamini.core.tracer import build
 from xlamini.interpreters.evaluate import evaluate
+from xlamini.primitives import divided_as, in_dtype
 from xlamini.primitives.collectives.varying import varying_along
 from xlamini.primitives.convert import convert
-from xlamini.primitives.promotion import in_dtype
-from xlamini.primitives.reshard import divided_as
 from xlamini.staging.trace.arguments import LeafNames, avals_of, check_values, name_of, parameter_names
 from xlamini.staging.trace.tracing import Trace
 

@@ -10,18 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.avals import ShapedArray
+from xlamini.core import Jaxpr, ShapedArray, aval_of, disable_jit, issubdtype, rewrite
 from xlamini.core.concretization import Unknown, value_of
-from xlamini.core.config import disable_jit
-from xlamini.core.dtypes import issubdtype
-from xlamini.core.jaxpr import Jaxpr
 from xlamini.core.pytree import structure
-from xlamini.core.rewriting import rewrite
-from xlamini.core.tracer import aval_of, build
+from xlamini.core.tracer import build
 from xlamini.interpreters.evaluate import evaluate
-from xlamini.primitives.arithmetic import add
-from xlamini.primitives.comparison import lt
-from xlamini.primitives.promotion import in_dtype, number
+from xlamini.primitives import add, in_dtype, lt
+from xlamini.primitives.promotion import number
 from xlamini.staging.trace.arguments import avals_of, check_values
 from xlamini.staging.trace.ref_threading import Cells, retry_with_refs, store, threaded, values_of
 from xlamini.staging.trace.tracing import Trace, rebuilt, trace

@@ -6,11 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.pytree import flatten_from_user, tree_map, unflatten
-from xlamini.core.tracer import aval_of
+from xlamini.core import aval_of, flatten_from_user, tree_map, unflatten
+from xlamini.primitives import reshape, slice_in_dim
 from xlamini.primitives.concatenate import concatenate
-from xlamini.primitives.shape import reshape
-from xlamini.primitives.slice import slice_in_dim
 from xlamini.staging.trace.arguments import LeafNames, name_of
 from xlamini.transforms.control_flow.carries import check_function
 from xlamini.transforms.scan.api import Loop, looped

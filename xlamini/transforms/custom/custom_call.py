@@ -8,10 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from xlamini.core.avals import ShapedArray
+from xlamini.core import CallLike, Jaxpr, ShapedArray, Var, close_over
 from xlamini.core.errors import UnexpectedTracerError
-from xlamini.core.jaxpr import Jaxpr, Var, close_over
-from xlamini.core.primitive import CallLike
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.partial_eval import partial_eval
 from xlamini.staging.call.call_rules import call_partial_eval, call_transpose

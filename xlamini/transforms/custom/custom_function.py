@@ -10,11 +10,8 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NamedTuple
 
-from xlamini.core.api_boundary import api_boundary_methods
-from xlamini.core.jaxpr import Jaxpr
-from xlamini.core.pytree import flatten_from_user
+from xlamini.core import Jaxpr, Tracer, api_boundary_methods, flatten_from_user
 from xlamini.core.state import state
-from xlamini.core.tracer import Tracer
 from xlamini.staging.call.higher_order import Values
 from xlamini.staging.trace.arguments import ArgNames, avals_of, check_callable, check_values, name_of
 from xlamini.staging.trace.static_args import Names, Numbers, Selected

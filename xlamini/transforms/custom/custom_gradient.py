@@ -5,10 +5,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from xlamini.core.jaxpr import close_over
-from xlamini.core.pytree import flatten_from_user, unflatten
+from xlamini.core import close_over, flatten_from_user, is_differentiable, unflatten
 from xlamini.core.pytree.nodes import Partial
-from xlamini.core.tangents import is_differentiable
 from xlamini.core.tracer import build
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.staging.call.higher_order import chosen, given, inverse, merged, nonzero_of, with_none

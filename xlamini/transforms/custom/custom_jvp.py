@@ -4,12 +4,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xlamini.core.api_boundary import api_boundary_methods
-from xlamini.core.dtypes import float0
-from xlamini.core.primitive import Axis
-from xlamini.core.pytree import flatten, tree_map, unflatten
-from xlamini.core.tangents import is_differentiable, tangent_aval
-from xlamini.core.tracer import aval_of
+from xlamini.core import (
+    Axis,
+    api_boundary_methods,
+    aval_of,
+    flatten,
+    float0,
+    is_differentiable,
+    tangent_aval,
+    tree_map,
+    unflatten,
+)
 from xlamini.interpreters.batch import batch
 from xlamini.primitives.convert import convert
 from xlamini.primitives.elementwise import add_any

@@ -4,10 +4,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xlamini.core.api_boundary import api_boundary_methods
-from xlamini.core.jaxpr import Jaxpr, close_over
-from xlamini.core.primitive import Axis
-from xlamini.core.tracer import aval_of, build
+from xlamini.core import Axis, Jaxpr, api_boundary_methods, aval_of, close_over
+from xlamini.core.tracer import build
 from xlamini.interpreters.batch import batch
 from xlamini.interpreters.dce import dce
 from xlamini.interpreters.evaluate import evaluate

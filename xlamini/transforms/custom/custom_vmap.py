@@ -4,13 +4,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xlamini.core.api_boundary import api_boundary_methods
-from xlamini.core.jaxpr import Jaxpr
-from xlamini.core.primitive import Axis
-from xlamini.core.pytree import flatten, structure, tree_map, unflatten
+from xlamini.core import Axis, Jaxpr, api_boundary_methods, flatten, tree_map, unflatten
+from xlamini.core.pytree import structure
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.jvp import jvp
-from xlamini.primitives.batch_ops import with_batch_first
+from xlamini.primitives import with_batch_first
 from xlamini.staging.call.call_rules import call_jvp, call_linearize
 from xlamini.staging.call.higher_order import Dims, Values, chosen, given, inverse, merged, nonzero_of
 from xlamini.staging.trace.arguments import check_callable

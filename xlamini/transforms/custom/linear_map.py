@@ -8,16 +8,13 @@ from collections.abc import Mapping
 from itertools import repeat
 from typing import Any, NoReturn
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.jaxpr import close_over
-from xlamini.core.primitive import IS_VMA_CAST, Axis, Primitive
-from xlamini.core.tangents import is_differentiable, tangent_aval
-from xlamini.core.tracer import aval_of
+from xlamini.core import Axis, Primitive, ShapedArray, aval_of, close_over, is_differentiable, tangent_aval
+from xlamini.core.primitive import IS_VMA_CAST
 from xlamini.interpreters.batch import batched_aval
 from xlamini.interpreters.evaluate import evaluate
+from xlamini.primitives import instantiated
 from xlamini.primitives.collectives.reductions import psum_p
 from xlamini.primitives.collectives.varying import varying_along
-from xlamini.primitives.tangent_ops import instantiated
 from xlamini.staging.call.higher_order import (
     Avals,
     Dims,

@@ -13,16 +13,11 @@ from dataclasses import dataclass
 from operator import is_
 from typing import Any, NamedTuple
 
-from xlamini.core.jaxpr import Jaxpr
-from xlamini.core.named_axes import named_axis
-from xlamini.core.primitive import Axis
-from xlamini.core.pytree import unflatten
-from xlamini.core.tangents import is_differentiable
-from xlamini.core.tracer import aval_of, build
+from xlamini.core import Axis, Jaxpr, aval_of, is_differentiable, named_axis, unflatten
+from xlamini.core.tracer import build
 from xlamini.interpreters.batch import batch
 from xlamini.interpreters.evaluate import evaluate
-from xlamini.primitives.batch_ops import move_batch_dim
-from xlamini.primitives.shape import sum_over
+from xlamini.primitives import move_batch_dim, sum_over
 from xlamini.staging.call.higher_order import Mask, Values, chosen, given, inverse, merged, nonzero_of
 from xlamini.transforms.custom.call_site import CallSite, CustomRule
 from xlamini.transforms.custom.rule_contract import Contract, FwdResult

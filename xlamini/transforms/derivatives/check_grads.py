@@ -7,9 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.dtypes import float0
-from xlamini.core.pytree import first_difference, flatten_from_user, keystr, tree_flatten_with_path, unflatten
-from xlamini.core.tracer import aval_of
+from xlamini.core import aval_of, first_difference, flatten_from_user, float0, keystr, tree_flatten_with_path, unflatten
 from xlamini.transforms.derivatives.finite_differences import directional, pairing, random_tangent
 from xlamini.transforms.derivatives.jvp import jvp
 from xlamini.transforms.derivatives.vjp import vjp

@@ -5,9 +5,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xlamini.core.pytree import flatten, flatten_from_user, unflatten
-from xlamini.core.tangents import is_differentiable
-from xlamini.core.tracer import Tracer
+from xlamini.core import Tracer, flatten, flatten_from_user, is_differentiable, unflatten
 from xlamini.runtime.to_device import ArrayImpl
 from xlamini.staging.trace.arguments import ArgNames, avals_of, check_callable, check_values, name_of
 from xlamini.staging.trace.ref_threading import Cells, retry_with_refs, run_with, store, values_of

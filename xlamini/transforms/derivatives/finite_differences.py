@@ -6,9 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.dtypes import float0
-from xlamini.core.tangents import is_differentiable
+from xlamini.core import ShapedArray, float0, is_differentiable
 
 Flat = Callable[[list[Any]], Sequence[Any]]
 

@@ -12,25 +12,16 @@ from typing import Any
 
 import numpy as np
 
+from xlamini.core import Axis, Jaxpr, ShapedArray, is_differentiable, keystr, literal, tree_flatten_with_path, unflatten
 from xlamini.core.api_boundary import api_boundary
-from xlamini.core.avals import ShapedArray
-from xlamini.core.jaxpr import Jaxpr
-from xlamini.core.primitive import Axis
-from xlamini.core.pytree import keystr, tree_flatten_with_path, treedef_children, unflatten
-from xlamini.core.tangents import is_differentiable
-from xlamini.core.tracer import literal
+from xlamini.core.pytree import treedef_children
 from xlamini.interpreters.batch import batch
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.linearize import linearize
 from xlamini.interpreters.transpose import transpose
-from xlamini.primitives.arithmetic import add
-from xlamini.primitives.batch_ops import move_batch_dim
-from xlamini.primitives.comparison import eq
+from xlamini.primitives import add, broadcasted_iota, eq, full, move_batch_dim, reshape, zeros
 from xlamini.primitives.concatenate import split
 from xlamini.primitives.convert import convert
-from xlamini.primitives.iota import broadcasted_iota
-from xlamini.primitives.shape import reshape
-from xlamini.primitives.tangent_ops import full, zeros
 from xlamini.staging.call.higher_order import Mask
 from xlamini.staging.run.program_cache import transformed
 from xlamini.staging.trace.arguments import check_callable

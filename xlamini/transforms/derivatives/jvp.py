@@ -7,18 +7,22 @@ from typing import Any
 
 import numpy as np
 
+from xlamini.core import (
+    Jaxpr,
+    ShapedArray,
+    ShapeError,
+    aval_of,
+    first_difference,
+    flatten,
+    float0,
+    is_differentiable,
+    tangent_aval,
+)
 from xlamini.core.api_boundary import api_boundary
-from xlamini.core.avals import ShapedArray
-from xlamini.core.dtypes import float0
-from xlamini.core.errors import ShapeError
-from xlamini.core.jaxpr import Jaxpr
-from xlamini.core.pytree import first_difference, flatten, register_pytree_node, treedef_children
-from xlamini.core.tangents import is_differentiable, tangent_aval
-from xlamini.core.tracer import aval_of
+from xlamini.core.pytree import register_pytree_node, treedef_children
 from xlamini.interpreters.jvp import jvp as jvp_of_jaxpr
-from xlamini.interpreters.linearize import Linearized
-from xlamini.interpreters.linearize import linearize as linearize_jaxpr
-from xlamini.primitives.tangent_ops import zeros
+from xlamini.interpreters.linearize import Linearized, linearize as linearize_jaxpr
+from xlamini.primitives import zeros
 from xlamini.staging.call.higher_order import Mask
 from xlamini.staging.run.program_cache import apply, transformed
 from xlamini.staging.trace.tracing import rebuilt

@@ -6,14 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.dtypes import float0
+from xlamini.core import ShapedArray, Zero, aval_of, float0, is_differentiable, is_zero
 from xlamini.core.state import state
-from xlamini.core.tangents import Zero, is_differentiable, is_zero
-from xlamini.core.tracer import aval_of
 from xlamini.interpreters.linearize import Linearized
 from xlamini.interpreters.transpose import transpose
-from xlamini.primitives.tangent_ops import instantiated
+from xlamini.primitives import instantiated
 from xlamini.runtime.to_device import device_put_value
 from xlamini.staging.run.program_cache import apply
 

@@ -9,15 +9,11 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from xlamini.core import Jaxpr, ShapedArray, ShapeError, Zero, is_differentiable, unflatten
 from xlamini.core.api_boundary import api_boundary
-from xlamini.core.avals import ShapedArray
-from xlamini.core.errors import ShapeError
-from xlamini.core.jaxpr import Jaxpr
-from xlamini.core.pytree import unflatten
-from xlamini.core.tangents import Zero, is_differentiable
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.linearize import linearize
-from xlamini.primitives.tangent_ops import full, instantiated
+from xlamini.primitives import full, instantiated
 from xlamini.staging.call.higher_order import Mask
 from xlamini.staging.run.program_cache import transformed
 from xlamini.staging.trace.arguments import check_callable

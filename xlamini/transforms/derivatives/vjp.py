@@ -4,26 +4,29 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xlamini.core.api_boundary import api_boundary
-from xlamini.core.avals import ShapedArray
-from xlamini.core.dtypes import float0
-from xlamini.core.errors import MissingRule, ShapeError
-from xlamini.core.jaxpr import Jaxpr
-from xlamini.core.pytree import (
+from xlamini.core import (
+    Jaxpr,
+    ShapedArray,
+    ShapeError,
+    Zero,
+    aval_of,
     first_difference,
     flatten,
     flatten_from_user,
+    float0,
+    is_zero,
     keystr,
-    register_pytree_node,
+    tangent_aval,
     tree_flatten_with_path,
-    treedef_children,
 )
-from xlamini.core.tangents import NonlinearError, Zero, is_zero, tangent_aval
-from xlamini.core.tracer import aval_of
+from xlamini.core.api_boundary import api_boundary
+from xlamini.core.errors import MissingRule
+from xlamini.core.pytree import register_pytree_node, treedef_children
+from xlamini.core.tangents import NonlinearError
 from xlamini.interpreters.linearize import Linearized, linearize
 from xlamini.interpreters.transpose import transpose
+from xlamini.primitives import instantiated, zeros
 from xlamini.primitives.convert import convert
-from xlamini.primitives.tangent_ops import instantiated, zeros
 from xlamini.staging.run.program_cache import apply, transformed
 from xlamini.staging.trace.arguments import ArgNames, avals_of, check_callable, name_of
 from xlamini.staging.trace.tracing import Trace, rebuilt, trace

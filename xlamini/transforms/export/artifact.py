@@ -11,17 +11,26 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.api_boundary import api_boundary, api_boundary_methods
-from xlamini.core.avals import ShapedArray
-from xlamini.core.config import enable_x64
-from xlamini.core.dtypes import canonicalize_dtype, float0
-from xlamini.core.errors import LoadError, ShapeError
-from xlamini.core.pytree import PyTreeDef, first_difference, flatten_from_user, unflatten
+from xlamini.core import (
+    LoadError,
+    PyTreeDef,
+    ShapedArray,
+    ShapeError,
+    api_boundary_methods,
+    canonicalize_dtype,
+    enable_x64,
+    first_difference,
+    flatten_from_user,
+    float0,
+    unflatten,
+)
+from xlamini.core.api_boundary import api_boundary
 from xlamini.core.state import state
 from xlamini.core.version import __version__
 from xlamini.interpreters.physical import is_extended, physical_aval
+from xlamini.primitives import wrap_p
 from xlamini.primitives.convert import convert
-from xlamini.primitives.random_keys import unwrap_p, wrap_p
+from xlamini.primitives.random_keys import unwrap_p
 from xlamini.runtime.files.file_format import Header, Kind
 from xlamini.staging.aot import trees, types
 from xlamini.staging.aot.mismatch import differences, shown

@@ -4,8 +4,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, NoReturn
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.primitive import Axis, Primitive
+from xlamini.core import Axis, Primitive, ShapedArray
 
 
 class ExportedModule(NamedTuple):

@@ -6,12 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from xlamini.core import Jaxpr, Tracer, float0, tangent_aval
 from xlamini.core.api_boundary import api_boundary
-from xlamini.core.dtypes import float0
 from xlamini.core.effects import debug_effect, io_effect, ordered_debug_effect, ordered_io_effect
-from xlamini.core.jaxpr import Jaxpr
-from xlamini.core.tangents import tangent_aval
-from xlamini.core.tracer import Tracer
 from xlamini.interpreters.dce import dce
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.physical import physical

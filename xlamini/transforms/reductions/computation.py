@@ -11,21 +11,42 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.errors import ShapeError
-from xlamini.core.jaxpr import Jaxpr, Literal
-from xlamini.core.primitive import Axis, Primitive
-from xlamini.core.pytree import first_difference, flatten_from_user, structure, unflatten
-from xlamini.core.tracer import Tracer, aval_of, build
+from xlamini.core import (
+    Axis,
+    Jaxpr,
+    Literal,
+    Primitive,
+    ShapedArray,
+    ShapeError,
+    Tracer,
+    aval_of,
+    first_difference,
+    flatten_from_user,
+    unflatten,
+)
+from xlamini.core.pytree import structure
+from xlamini.core.tracer import build
 from xlamini.interpreters.batch import batch
 from xlamini.interpreters.evaluate import evaluate
-from xlamini.primitives.arithmetic import add, max, min
-from xlamini.primitives.bitwise import bitwise_and, bitwise_or, bitwise_xor
+from xlamini.primitives import (
+    BOOL,
+    add,
+    bitwise_and,
+    bitwise_or,
+    broadcast_in_dim,
+    highest,
+    index_in_dim,
+    kind_of,
+    lowest,
+    max,
+    min,
+    mul,
+    reshape,
+    slice_in_dim,
+)
+from xlamini.primitives.bitwise import bitwise_xor
 from xlamini.primitives.concatenate import concatenate
-from xlamini.primitives.elementwise import BOOL, kind_of, like_dtypes, mul
-from xlamini.primitives.ordering import highest, lowest
-from xlamini.primitives.shape import broadcast_in_dim, reshape
-from xlamini.primitives.slice import index_in_dim, slice_in_dim
+from xlamini.primitives.elementwise import like_dtypes
 from xlamini.staging.call.higher_order import Mask, given, nonzero_of, with_zeros
 from xlamini.staging.trace.arguments import LeafNames, avals_of, name_of
 from xlamini.staging.trace.tracing import trace

@@ -5,24 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-from xlamini.core.avals import Shape, ShapedArray
-from xlamini.core.jaxpr import Jaxpr
-from xlamini.core.primitive import Axis, Cost
-from xlamini.core.sharding.factors import Factors, apart
-from xlamini.core.tracer import aval_of
+from xlamini.core import Axis, Cost, Factors, Jaxpr, Shape, ShapedArray, aval_of
+from xlamini.core.sharding.factors import apart
 from xlamini.interpreters.jvp import jvp
-from xlamini.primitives.batch_ops import with_batch_first
-from xlamini.primitives.out_sharding import in_sharding
+from xlamini.primitives import in_sharding, reduce_or_p, reshape, transpose, with_batch_first
 from xlamini.primitives.reductions import (
     reduce_and_p,
     reduce_max_p,
     reduce_min_p,
-    reduce_or_p,
     reduce_prod_p,
     reduce_sum_p,
     reduce_xor_p,
 )
-from xlamini.primitives.shape import reduced, reshape, transpose
+from xlamini.primitives.shape import reduced
 from xlamini.staging.call.higher_order import HigherOrder, cost_of
 from xlamini.staging.trace.tracing import rebuilt
 from xlamini.transforms.reductions.computation import (

@@ -5,13 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.jaxpr import Jaxpr
-from xlamini.core.primitive import Axis, Cost
-from xlamini.core.sharding.factors import Factors, alike
-from xlamini.core.tracer import aval_of
+from xlamini.core import Axis, Cost, Factors, Jaxpr, ShapedArray, alike, aval_of
 from xlamini.interpreters.jvp import jvp
-from xlamini.primitives.batch_ops import with_batch_first
+from xlamini.primitives import with_batch_first
 from xlamini.primitives.windows.geometry import as_numbers, as_pads, dilated
 from xlamini.primitives.windows.reduce_window import (
     checked_counts,

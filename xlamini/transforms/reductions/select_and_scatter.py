@@ -9,12 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from xlamini.core.avals import Shape, ShapedArray
-from xlamini.core.errors import ShapeError
-from xlamini.core.jaxpr import Jaxpr
-from xlamini.core.primitive import Axis, Cost
-from xlamini.core.sharding.factors import Factors, alike
-from xlamini.primitives.batch_ops import with_batch_first
+from xlamini.core import Axis, Cost, Factors, Jaxpr, Shape, ShapedArray, ShapeError, alike
+from xlamini.primitives import with_batch_first
 from xlamini.primitives.windows.geometry import Pads, pads_attribute, window_counts
 from xlamini.staging.call.higher_order import HigherOrder, cost_of
 

@@ -11,12 +11,10 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from xlamini.core import Jaxpr, flatten, flatten_from_user, is_linear, unflatten
 from xlamini.core.api_boundary import api_boundary
 from xlamini.core.effects import more_than_observing
-from xlamini.core.jaxpr import Jaxpr
-from xlamini.core.pytree import flatten, flatten_from_user, unflatten
 from xlamini.core.pytree.prefix import broadcast_prefix
-from xlamini.core.tangents import is_linear
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.linearize import linearize
 from xlamini.interpreters.partial_eval import partial_eval

@@ -4,10 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.primitive import Axis, Cost, Primitive
-from xlamini.core.pytree import flatten, unflatten
-from xlamini.core.sharding.factors import Factors, alike
+from xlamini.core import Axis, Cost, Factors, Primitive, ShapedArray, alike, flatten, unflatten
 from xlamini.staging.trace.arguments import ArgNames, avals_of
 
 

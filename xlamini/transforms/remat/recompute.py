@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from xlamini.core.jaxpr import Equation, Jaxpr, Var, rewrites
-from xlamini.core.rewriting import rewrite
+from xlamini.core import Equation, Jaxpr, Var, rewrite
+from xlamini.core.jaxpr import rewrites
 from xlamini.core.tracer import build
 from xlamini.interpreters.dce import dce
 from xlamini.interpreters.environment import bound, builder, read

@@ -6,13 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.config import disable_jit
-from xlamini.core.pytree import flatten_from_user, structure, tree_map, treedef_children, unflatten
-from xlamini.core.tracer import aval_of
+from xlamini.core import ShapedArray, aval_of, disable_jit, flatten_from_user, tree_map, unflatten
+from xlamini.core.pytree import structure, treedef_children
+from xlamini.primitives import index_in_dim, reshape
 from xlamini.primitives.concatenate import concatenate
-from xlamini.primitives.shape import reshape
-from xlamini.primitives.slice import index_in_dim
 from xlamini.runtime.to_device import device_put_value
 from xlamini.staging.call.higher_order import chosen, inverse, merged
 from xlamini.staging.trace.arguments import ArgNames, name_of

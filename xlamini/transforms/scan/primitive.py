@@ -8,13 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.jaxpr import Jaxpr, close_over
-from xlamini.core.primitive import Axis, Cost
-from xlamini.core.tangents import Linear, is_linear, tangent_aval
-from xlamini.core.tracer import aval_of
-from xlamini.primitives.batch_ops import move_batch_dim
-from xlamini.primitives.tangent_ops import instantiated, zeros
+from xlamini.core import Axis, Cost, Jaxpr, ShapedArray, aval_of, close_over, is_linear, tangent_aval
+from xlamini.core.tangents import Linear
+from xlamini.primitives import instantiated, move_batch_dim, zeros
 from xlamini.staging.call.higher_order import (
     HigherOrder,
     Mask,

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from xlamini.core.jaxpr import Atom, Jaxpr
-from xlamini.core.rewriting import rewrite
+from xlamini.core import Atom, Jaxpr, rewrite
 from xlamini.core.tracer import build
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.linearize import linearize

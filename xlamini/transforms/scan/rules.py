@@ -9,10 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.jaxpr import Jaxpr
-from xlamini.core.primitive import Axis
-from xlamini.core.rewriting import rewrite
+from xlamini.core import Axis, Jaxpr, ShapedArray, rewrite
 from xlamini.core.tracer import build
 from xlamini.interpreters.batch import Dims, batch, batched_aval
 from xlamini.interpreters.dce import dce

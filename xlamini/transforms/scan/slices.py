@@ -5,7 +5,7 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
-from xlamini.core.avals import ShapedArray
+from xlamini.core import ShapedArray
 from xlamini.core.errors import ShardingTypeError
 from xlamini.staging.trace.arguments import avals_of, check_values
 

@@ -5,15 +5,18 @@ import functools
 from collections.abc import Callable, Sequence, Set
 from typing import Any, NamedTuple
 
+from xlamini.core import (
+    AbstractMesh,
+    PartitionSpec,
+    ShapedArray,
+    ShardingError,
+    flatten_axes,
+    flatten_from_user,
+    tree_map,
+)
 from xlamini.core.api_boundary import api_boundary
-from xlamini.core.avals import ShapedArray
-from xlamini.core.errors import ShardingError
-from xlamini.core.pytree import flatten_from_user, tree_map
-from xlamini.core.pytree.prefix import flatten_axes
-from xlamini.core.sharding.abstract_mesh import AbstractMesh
-from xlamini.core.sharding.partition_spec import PartitionSpec
+from xlamini.primitives import divided_as
 from xlamini.primitives.collectives.varying import varying_along
-from xlamini.primitives.reshard import divided_as
 from xlamini.runtime.meshes.current_mesh import get_abstract_mesh, get_mesh
 from xlamini.runtime.meshes.mesh import Mesh
 from xlamini.staging.trace.arguments import ArgNames, avals_of, check_callable, check_values, name_of

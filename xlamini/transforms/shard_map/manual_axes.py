@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from xlamini.core.named_axes import axes_here, named_axis
-from xlamini.core.primitive import Axis
+from xlamini.core import Axis, named_axis
+from xlamini.core.named_axes import axes_here
 from xlamini.runtime.meshes.current_mesh import manual_mesh
 
 

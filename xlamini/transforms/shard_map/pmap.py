@@ -11,11 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xlamini.core.errors import ShardingError
-from xlamini.core.pytree import flatten, flatten_from_user, unflatten
-from xlamini.core.sharding.partition_spec import PartitionSpec
-from xlamini.core.tracer import aval_of
-from xlamini.primitives.shape import expand_dims, squeeze
+from xlamini.core import PartitionSpec, ShardingError, aval_of, flatten, flatten_from_user, unflatten
+from xlamini.primitives import expand_dims, squeeze
 from xlamini.runtime.devices.platforms import Device, local_devices
 from xlamini.runtime.meshes.mesh import Mesh
 from xlamini.staging.run.structural_jit import jit_anew

@@ -13,13 +13,8 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.jaxpr import Jaxpr, close_over
-from xlamini.core.primitive import Axis, Cost
-from xlamini.core.rewriting import rewrite
+from xlamini.core import Axis, Cost, Jaxpr, PartitionSpec, ShapedArray, close_over, is_linear, rewrite
 from xlamini.core.sharding.abstract_mesh import parts_along
-from xlamini.core.sharding.partition_spec import PartitionSpec
-from xlamini.core.tangents import is_linear
 from xlamini.core.tracer import build
 from xlamini.interpreters.batch import batch
 from xlamini.interpreters.dce import dce
@@ -29,8 +24,8 @@ from xlamini.interpreters.linearize import linearize
 from xlamini.interpreters.partial_eval import partial_eval
 from xlamini.interpreters.residuals import gather_residuals
 from xlamini.interpreters.transpose import transpose
+from xlamini.primitives import expand_dims, squeeze
 from xlamini.primitives.collectives.varying import unvary_p, varying_along
-from xlamini.primitives.shape import expand_dims, squeeze
 from xlamini.runtime.meshes.mesh import Mesh
 from xlamini.runtime.meshes.named_sharding import NamedSharding
 from xlamini.staging.call.higher_order import (

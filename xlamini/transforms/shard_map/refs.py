@@ -5,10 +5,8 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xlamini.core.pytree import flatten, flatten_from_user, unflatten
-from xlamini.core.pytree.prefix import flatten_axes
+from xlamini.core import aval_of, flatten, flatten_axes, flatten_from_user, unflatten
 from xlamini.core.ref_cells import Cell, is_holder
-from xlamini.core.tracer import aval_of
 
 
 def with_parts_of_refs(

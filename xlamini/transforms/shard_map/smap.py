@@ -5,11 +5,8 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from xlamini.core import PartitionSpec, ShapedArray, ShardingError, flatten_axes
 from xlamini.core.api_boundary import api_boundary
-from xlamini.core.avals import ShapedArray
-from xlamini.core.errors import ShardingError
-from xlamini.core.pytree.prefix import flatten_axes
-from xlamini.core.sharding.partition_spec import PartitionSpec
 from xlamini.runtime.meshes.mesh import Mesh
 from xlamini.staging.trace.arguments import check_callable, name_of
 from xlamini.staging.trace.tracing import Trace

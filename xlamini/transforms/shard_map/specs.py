@@ -4,10 +4,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.sharding.abstract_mesh import AbstractMesh, parts_along
+from xlamini.core import AbstractMesh, PartitionSpec, ShapedArray
+from xlamini.core.sharding.abstract_mesh import parts_along
 from xlamini.core.sharding.aval_sharding import AvalSharding, split_into, split_of
-from xlamini.core.sharding.partition_spec import PartitionSpec
 from xlamini.runtime.meshes.current_mesh import with_manual
 from xlamini.runtime.meshes.mesh import Mesh
 from xlamini.runtime.meshes.named_sharding import NamedSharding

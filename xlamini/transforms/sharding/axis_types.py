@@ -5,12 +5,11 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from xlamini.core import AbstractMesh, AxisType, aval_of, flatten_from_user, tree_leaves, unflatten
 from xlamini.core.api_boundary import api_boundary
-from xlamini.core.pytree import flatten_from_user, tree_leaves, unflatten
-from xlamini.core.sharding.abstract_mesh import AbstractMesh, AxisName, AxisType
+from xlamini.core.sharding.abstract_mesh import AxisName
 from xlamini.core.state import state
-from xlamini.core.tracer import aval_of
-from xlamini.primitives.reshard import divided_as
+from xlamini.primitives import divided_as
 from xlamini.runtime.meshes.current_mesh import get_abstract_mesh, use_abstract_mesh
 from xlamini.staging.run.jit import jit
 from xlamini.staging.trace.arguments import check_callable

@@ -4,11 +4,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.errors import ShardingError, ShardingTypeError
-from xlamini.core.pytree import flatten_from_user, unflatten
-from xlamini.core.pytree.prefix import flatten_axes
-from xlamini.core.tracer import Tracer
+from xlamini.core import ShapedArray, ShardingError, Tracer, flatten_axes, flatten_from_user, unflatten
+from xlamini.core.errors import ShardingTypeError
 from xlamini.primitives.sharding_constraint import moved_to, sharding_constraint_p
 from xlamini.runtime.array import ArrayImpl
 from xlamini.runtime.meshes.current_mesh import as_here, named

@@ -9,9 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.memo import memoised
-from xlamini.core.sharding.partition_spec import PartitionSpec
+from xlamini.core import PartitionSpec, ShapedArray, memoised
 from xlamini.primitives.collectives.permute import ppermute
 from xlamini.runtime.keys import as_keys, key_words
 from xlamini.runtime.meshes.mesh import Mesh

@@ -6,11 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.memo import memoised
-from xlamini.core.pytree import flatten_from_user, tree_leaves, tree_map, unflatten
-from xlamini.core.pytree.prefix import flatten_axes
-from xlamini.core.sharding.abstract_mesh import AbstractMesh
-from xlamini.core.tracer import Tracer, leaked
+from xlamini.core import (
+    AbstractMesh,
+    Tracer,
+    flatten_axes,
+    flatten_from_user,
+    leaked,
+    memoised,
+    tree_leaves,
+    tree_map,
+    unflatten,
+)
 from xlamini.primitives.sharding_constraint import moved_to
 from xlamini.runtime.devices.platforms import Device
 from xlamini.runtime.keys import PRNGKeyArray, key_words

@@ -12,10 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.errors import ProcessError, ShardingError
-from xlamini.core.pytree import keystr, tree_flatten_with_path, tree_structure, tree_unflatten
+from xlamini.core import PartitionSpec, ProcessError, ShardingError, keystr, tree_flatten_with_path
+from xlamini.core.pytree import tree_structure, tree_unflatten
 from xlamini.core.pytree.prefix import broadcast_prefix
-from xlamini.core.sharding.partition_spec import PartitionSpec
 from xlamini.runtime.array import Array
 from xlamini.runtime.devices.clients import started_clients
 from xlamini.runtime.devices.platforms import devices, process_index

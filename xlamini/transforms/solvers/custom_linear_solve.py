@@ -9,14 +9,14 @@ from collections.abc import Mapping
 from itertools import chain
 from typing import Any, NamedTuple
 
+from xlamini.core import Jaxpr, flatten_from_user, is_linear, is_zero, unflatten
 from xlamini.core.errors import MissingRule
-from xlamini.core.jaxpr import Jaxpr
-from xlamini.core.pytree import flatten_from_user, unflatten
-from xlamini.core.tangents import NonlinearError, is_linear, is_zero
+from xlamini.core.tangents import NonlinearError
 from xlamini.interpreters.dce import dce
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.transpose import transpose
-from xlamini.primitives.arithmetic import neg, sub
+from xlamini.primitives import sub
+from xlamini.primitives.arithmetic import neg
 from xlamini.staging.call.higher_order import Values
 from xlamini.staging.trace.tracing import Trace
 from xlamini.transforms.derivatives.linearity import nonlinear_part

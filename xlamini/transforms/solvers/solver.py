@@ -9,17 +9,11 @@ from collections.abc import Mapping, Sequence
 from itertools import chain, islice
 from typing import Any
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.effects import Effects
-from xlamini.core.jaxpr import Jaxpr, close_over
-from xlamini.core.primitive import Axis, Cost
-from xlamini.core.pytree import unflatten
-from xlamini.core.tangents import is_differentiable, is_zero
+from xlamini.core import Axis, Cost, Effects, Jaxpr, ShapedArray, close_over, is_differentiable, is_zero, unflatten
 from xlamini.interpreters.batch import batch
 from xlamini.interpreters.dce import dce
 from xlamini.interpreters.evaluate import evaluate
-from xlamini.primitives.batch_ops import with_batch_first
-from xlamini.primitives.tangent_ops import zeros
+from xlamini.primitives import with_batch_first, zeros
 from xlamini.staging.call.call_rules import call_linearize
 from xlamini.staging.call.higher_order import Avals, Dims, HigherOrder, Values, chosen, cost_of, with_zeros
 from xlamini.staging.trace.tracing import Trace, rebuilt

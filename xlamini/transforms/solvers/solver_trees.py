@@ -4,10 +4,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.errors import ShapeError
-from xlamini.core.pytree import first_difference, flatten_from_user, treedef_tuple
-from xlamini.core.tracer import aval_of
+from xlamini.core import ShapedArray, ShapeError, aval_of, first_difference, flatten_from_user
+from xlamini.core.pytree import treedef_tuple
 from xlamini.primitives.convert import convert
 from xlamini.staging.call.higher_order import Avals, Values
 from xlamini.staging.trace.arguments import (

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.config import disable_jit
-from xlamini.core.errors import ConcretizationTypeError
+from xlamini.core import ConcretizationTypeError, disable_jit
 from xlamini.core.pytree import structure, treedef_is_leaf
 from xlamini.staging.trace.arguments import name_of
 from xlamini.staging.trace.ref_threading import Cells, retry_with_refs, store, threaded, values_of

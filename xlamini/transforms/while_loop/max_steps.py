@@ -18,20 +18,16 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.jaxpr import Jaxpr
-from xlamini.core.rewriting import rewrite
-from xlamini.core.tangents import is_differentiable, is_linear
-from xlamini.core.tracer import aval_of, build
+from xlamini.core import Jaxpr, ShapedArray, aval_of, is_differentiable, is_linear, rewrite
+from xlamini.core.tracer import build
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.partial_eval import partial_eval
+from xlamini.primitives import broadcast_in_dim, reduce_or, reshape
 from xlamini.primitives.arg_extrema import argmax
 from xlamini.primitives.convert import convert
 from xlamini.primitives.dynamic_slice import dynamic_index_in_dim
 from xlamini.primitives.identity import stop_gradient_p
-from xlamini.primitives.reductions import reduce_or
 from xlamini.primitives.select import select_n
-from xlamini.primitives.shape import broadcast_in_dim, reshape
 from xlamini.staging.call.call_rules import call_linearize, call_transpose
 from xlamini.staging.call.higher_order import chosen, inverse, with_none
 from xlamini.transforms.cond.primitive import cond_p

@@ -11,14 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.avals import ShapedArray
+from xlamini.core import Axis, Jaxpr, ShapedArray, close_over, is_linear, is_zero
 from xlamini.core.effects import more_than_observing
-from xlamini.core.jaxpr import Jaxpr, close_over
-from xlamini.core.primitive import Axis
 from xlamini.core.state import state
-from xlamini.core.tangents import is_linear, is_zero
-from xlamini.primitives.batch_ops import with_batch_first
-from xlamini.primitives.tangent_ops import instantiated
+from xlamini.primitives import instantiated, with_batch_first
 from xlamini.staging.call.higher_order import (
     HigherOrder,
     Mask,

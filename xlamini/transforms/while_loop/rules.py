@@ -8,10 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.jaxpr import Jaxpr, Var
-from xlamini.core.primitive import Axis
-from xlamini.core.rewriting import rewrite
+from xlamini.core import Axis, Jaxpr, ShapedArray, Var, rewrite
 from xlamini.interpreters.batch import Dims, batch, batched_aval
 from xlamini.interpreters.dce import dce
 from xlamini.interpreters.jvp import Mask, jvp
