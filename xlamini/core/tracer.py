@@ -17,9 +17,9 @@ from xlamini.core.avals import SCALAR_TYPES, ShapedArray, aval_of
 from xlamini.core.equation_kind import kinds, new_kind
 from xlamini.core.errors import UnexpectedTracerError
 from xlamini.core.frames import Source, hidden_files, user_line
-from xlamini.core.gc_pause import paused_gc
 from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Literal, Provenance, Var
 from xlamini.core.literals import literal
+from xlamini.core.memo import paused_gc
 from xlamini.core.sharding.manual_axes import missing
 from xlamini.core.sharding.propagation import refuse
 from xlamini.core.state import state

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from xlamini.core import ShapedArray, float0
-from xlamini.core.dtypes.table import as_dtype
+from xlamini.core.dtypes import as_dtype
 from xlamini.primitives.generators import RBG, THREEFRY, UNSAFE_RBG
 from xlamini.runtime.keys import KeyType
 

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from xlamini.core import ShapedArray, Tracer, config, flatten, flatten_from_user, leaked, unflatten, user_stacklevel
 from xlamini.core.api_boundary import api_boundary
 from xlamini.core.frames import is_own
-from xlamini.core.gc_pause import paused_gc
-from xlamini.core.memo import alive, register
+from xlamini.core.memo import alive, paused_gc, register
 from xlamini.core.named_axes import axes_here
 from xlamini.core.pytree.nodes import dispatch_registry
 from xlamini.core.ref_cells import RefEscaped
