@@ -129,6 +129,9 @@ class CustomJVPCall(RuledCall):
         start = self.num_captured(tangents, params)
         return jvp.linearized(primals[start:], tangents[start:])
 
+    def has_own_jvp(self, params: dict[str, Any]) -> bool:
+        return True
+
 
 custom_jvp_call_p = CustomJVPCall()
 

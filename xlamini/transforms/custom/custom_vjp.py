@@ -152,6 +152,9 @@ class CustomVJPCall(RuledCall):
         outs, residuals = results[: forward.count], results[forward.count :]
         return outs, linear_map(forward.backward, residuals, tangents[end:], out_avals)
 
+    def has_own_jvp(self, params: dict[str, Any]) -> bool:
+        return params["jvp"] is not None
+
     def shown_params(self, params: dict[str, Any]) -> dict[str, Any]:
         return super().shown_params({**params, "bwd": params["fwd"] and name_of(params["fwd"].bwd)})
 
