@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from xlamini.core import Tracer, Values, flatten, flatten_from_user, is_differentiable, unflatten
-from xlamini.runtime.to_device import ArrayImpl
+from xlamini.runtime import ArrayImpl
 from xlamini.staging import (
     ArgNames,
     Cells,
