@@ -42,12 +42,12 @@ def call_with_results(
     check_values(leaves, names, called)
     out_tree = flatten(result_shape_dtypes)[1]
     function = HostFunction(callback, in_tree, out_tree=out_tree)
-    avals = _declared(result_shape_dtypes, name)
+    avals = declared(result_shape_dtypes, name)
     outs = primitive.bind(*leaves, callback=function, result_avals=avals, mapped=(), **params)
     return rebuilt(out_tree, outs)
 
 
-def _declared(tree: Any, name: str) -> tuple[ShapedArray, ...]:
+def declared(tree: Any, name: str) -> tuple[ShapedArray, ...]:
     """The avals of a pytree of ShapeDtypeStructs or arrays."""
     return tuple(_aval(x, f"{name}: result_shape_dtypes{keystr(path)}") for path, x in tree_flatten_with_path(tree)[0])
 
