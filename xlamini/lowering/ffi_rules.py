@@ -70,7 +70,7 @@ def ffi_lowering(
 def _config(given: Mapping[str, Any] | str | None, params: Mapping[str, Any], version: int) -> str:
     if version == TYPED:
         if isinstance(given, str):
-            raise ValueError("ffi_lowering: backend_config must be a dict for the typed FFI (api_version=4), got a string")
+            raise ValueError("ffi_lowering: backend_config must be a dict for the typed FFI (version 4), got a string")
         return dictionary({**(given or {}), **params}, "the attributes")
     if params or isinstance(given, Mapping):
         raise ValueError(f"ffi_lowering: api_version={version} passes no attributes; pass their text as backend_config")

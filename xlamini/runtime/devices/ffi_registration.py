@@ -112,10 +112,10 @@ def register_ffi_type_id(name: str, obj: Any, platform: str = "cpu") -> NoReturn
 
 
 def register_ffi_target_as_batch_partitionable(name: str) -> None:
-    """Declare that a target works on each example by itself, so that a program on several devices splits its batch.
+    """Declare to XLA that a target works on each example by itself, so that its partitioner may split the batch.
 
-    Without it, each device gathers the operands, and computes the result for all of them. The leading dimensions of
-    operands and results must be the same batch dimensions.
+    The leading dimensions of operands and results must be the same batch dimensions. It is a permission: where the
+    partitioner makes no use of it, each device gathers the operands. To split a call for certain, use `shard_map`.
 
     >>> register_ffi_target_as_batch_partitionable("rows_of_a_table")
     """

@@ -9,6 +9,7 @@ from xlamini.core.api_boundary import api_boundary
 from xlamini.core.effects import ffi_effect
 from xlamini.lowering.ffi_attributes import dictionary, quoted
 from xlamini.lowering.ffi_calls import TYPED, custom_call
+from xlamini.lowering.host_calls import is_spmd
 from xlamini.staging.trace.arguments import avals_of, check_values
 from xlamini.transforms.callbacks.result_types import declared
 from xlamini.transforms.callbacks.vmap_methods import check_vmap_method
@@ -116,6 +117,11 @@ class FfiCall(ForeignCall):
         }
 
     def lower(self, ctx: Any, *operands: Any, target_name: str, attributes: str, **params: Any) -> list[Any]:
+        if params["has_side_effect"] and is_spmd(ctx):
+            raise NotImplementedError(
+                f"ffi_call: {target_name} has side effects, and the compiler cannot split such a call over the devices "
+                "of the program; call it in shard_map, where each device calls it with its own values"
+            )
         version = params["custom_call_api_version"]
         return custom_call(
             ctx,
