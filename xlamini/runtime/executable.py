@@ -11,7 +11,7 @@ from jaxlib import _jax
 from xlamini.core import ShapedArray
 from xlamini.runtime.collective_callbacks import check_not_nested
 from xlamini.runtime.devices import nvidia
-from xlamini.runtime.devices.ffi_targets import explained_targets, register_kernels
+from xlamini.runtime.devices.ffi_targets import explained, register_kernels
 from xlamini.runtime.devices.platforms import Device
 from xlamini.runtime.effects import run_with_callbacks
 from xlamini.runtime.meshes.named_sharding import without_trailing_none
@@ -57,8 +57,10 @@ def compile_module(
     called = [list(host_callbacks)] if host_callbacks else []  # with functions, jaxlib takes no text or bytecode
     devices = place.devices if isinstance(place, MeshPlacement) else (place,)
     options = compile_options(devices, compiler_options or {})
-    with explained_targets(place.platform):
+    try:
         loaded = place.client.compile_and_load(module, DeviceList(devices), options, *called)
+    except _jax.JaxRuntimeError as error:
+        raise explained(error, place.platform) from None
     executable = Executable(loaded, place, in_avals, out_avals, frozenset(donated))
     executable.calls_python, executable.ordered, executable.effectful = bool(host_callbacks), ordered, effectful
     return executable
@@ -89,11 +91,17 @@ def load_program(
     except _jax.JaxRuntimeError:
         # Kernels are registered when a program that calls one is lowered; a loaded program was lowered elsewhere.
         register_kernels(client.platform)
-        with explained_targets(client.platform):
-            loaded = client.deserialize_executable(serialized, DeviceList(devices), options)
+        loaded = _load_again(client, serialized, devices, options)
     executable = Executable(loaded, place, in_avals, out_avals, frozenset(donated))
     executable.serialized, executable.effectful = serialized, effectful
     return executable
+
+
+def _load_again(client: Any, serialized: bytes, devices: Sequence[Device], options: Any) -> Any:
+    try:
+        return client.deserialize_executable(serialized, DeviceList(devices), options)
+    except _jax.JaxRuntimeError as error:
+        raise explained(error, client.platform) from None
 
 
 def is_compile_only(device: Any) -> bool:

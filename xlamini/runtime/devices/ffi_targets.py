@@ -10,8 +10,7 @@ import importlib
 import re
 import threading
 import warnings
-from collections.abc import Callable, Generator, Iterable
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import jaxlib.version
@@ -76,16 +75,12 @@ def partition_along_batch(target: str) -> None:
             _jax.register_custom_call_as_batch_partitionable(target, api)
 
 
-@contextmanager
-def explained_targets(platform: str) -> Generator[None]:
-    """Turn XLA's error for a custom call to an unknown target into an FfiTargetError."""
-    try:
-        yield
-    except _jax.JaxRuntimeError as error:
-        found = _MISSING.search(str(error))
-        if found is None:
-            raise
-        raise FfiTargetError(_why_missing(found[1] or found[2], found[1] is not None, platform)) from None
+def explained(error: _jax.JaxRuntimeError, platform: str) -> _jax.JaxRuntimeError:
+    """The FfiTargetError for a program that calls an unknown target; XLA's `error` itself if it has another cause."""
+    found = _MISSING.search(str(error))
+    if found is None:
+        return error
+    return FfiTargetError(_why_missing(found[1] or found[2], found[1] is not None, platform))
 
 
 def _why_missing(target: str, typed: bool, platform: str) -> str:

@@ -8,7 +8,7 @@ from jaxlib import _jax
 
 from xlamini.core import PlatformError, ShapedArray
 from xlamini.core.errors import DeviceNotHereError
-from xlamini.runtime.devices.ffi_targets import explained_targets
+from xlamini.runtime.devices.ffi_targets import explained
 from xlamini.runtime.executable import CompiledModule, CompilerOptions, compile_options
 from xlamini.runtime.hlo.translation import optimized_cost
 from xlamini.runtime.meshes.program_placement import Place, devices_of
@@ -42,8 +42,10 @@ def compile_for_target(
         )
     devices = devices_of(place)
     options = compile_options(devices, compiler_options or {})
-    with explained_targets(place.platform):
+    try:
         made = place.client.compile(module, DeviceList(devices), options)
+    except _jax.JaxRuntimeError as error:
+        raise explained(error, place.platform) from None
     compiled = CompileOnlyModule(made, place, in_avals, out_avals, frozenset(donated), name)
     compiled.effectful = effectful
     return compiled

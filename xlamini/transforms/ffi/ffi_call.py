@@ -69,29 +69,19 @@ def ffi_call(
     _check_version(custom_call_api_version, legacy_backend_config)
     several = isinstance(result_shape_dtypes, Sequence)
     results = declared(result_shape_dtypes, "ffi_call")
-    out_layouts = layouts(output_layouts if several else (output_layouts,), results, "output_layouts")
-
-    def params(avals: Sequence[ShapedArray], attributes: Mapping[str, Any]) -> dict[str, Any]:
-        in_layouts = layouts(input_layouts, avals, "input_layouts")
-        return {
-            "target_name": target_name,
-            "attributes": _attributes(target_name, attributes, custom_call_api_version),
-            "result_avals": results,
-            "has_side_effect": bool(has_side_effect),
-            "vmap_method": vmap_method,
-            "input_layouts": in_layouts,
-            "output_layouts": out_layouts,
-            "input_output_aliases": aliases("ffi_call", input_output_aliases, avals, results, in_layouts, out_layouts),
-            "custom_call_api_version": custom_call_api_version,
-            "legacy_backend_config": legacy_backend_config or "",
-        }
+    fixed = {
+        "target_name": target_name,
+        "result_avals": results,
+        "has_side_effect": bool(has_side_effect),
+        "vmap_method": vmap_method,
+        "output_layouts": layouts(output_layouts if several else (output_layouts,), results, "output_layouts"),
+        "custom_call_api_version": custom_call_api_version,
+        "legacy_backend_config": legacy_backend_config or "",
+    }
 
     @api_boundary
     def call(*args: Any, **attributes: Any) -> Any:
-        names = [f"args[{i}]" for i in range(len(args))]
-        avals = avals_of(args, names, target_name)
-        check_values(args, names, target_name)
-        outs = ffi_call_p.bind(*args, **params(avals, attributes))
+        outs = _bind(args, attributes, input_layouts, input_output_aliases, fixed)
         if not several:
             return outs[0]
         return tuple(outs) if isinstance(result_shape_dtypes, tuple) else list(outs)
@@ -151,6 +141,35 @@ ffi_call_p = FfiCall()
 def _behind_batch(layout: Layout) -> Layout:
     """The layout of a stack of arrays, one after the other."""
     return (0, *(d + 1 for d in layout))
+
+
+def _bind(
+    args: Sequence[Any],
+    attributes: Mapping[str, Any],
+    input_layouts: Sequence[Any] | None,
+    input_output_aliases: Mapping[int, int] | None,
+    fixed: dict[str, Any],
+) -> Sequence[Any]:
+    """Bind the call for these arguments; `fixed` are the params that do not depend on them."""
+    avals = _checked(args, fixed["target_name"])
+    given = layouts(input_layouts, avals, "input_layouts")
+    return ffi_call_p.bind(
+        *args,
+        attributes=_attributes(fixed["target_name"], attributes, fixed["custom_call_api_version"]),
+        input_layouts=given,
+        input_output_aliases=aliases(
+            "ffi_call", input_output_aliases, avals, fixed["result_avals"], given, fixed["output_layouts"]
+        ),
+        **fixed,
+    )
+
+
+def _checked(args: Sequence[Any], target: str) -> Sequence[ShapedArray]:
+    """The types of the operands; TypeError for one that is no array or number."""
+    names = [f"args[{i}]" for i in range(len(args))]
+    avals = avals_of(args, names, target)
+    check_values(args, names, target)
+    return avals
 
 
 def _attributes(target: str, attributes: Mapping[str, Any], version: int) -> str:
