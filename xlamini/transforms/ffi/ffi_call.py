@@ -137,6 +137,9 @@ class FfiCall(ForeignCall):
 
 ffi_call_p = FfiCall()
 
+_RESERVED = frozenset({"SliceToDynamic", "TopK"})
+_RESERVED_PREFIXES = ("xla.sdy.", "xla_buffer_python_", "xla_ffi_")
+
 
 def _behind_batch(layout: Layout) -> Layout:
     """The layout of a stack of arrays, one after the other."""
@@ -184,6 +187,11 @@ def _attributes(target: str, attributes: Mapping[str, Any], version: int) -> str
 def _check_target(target: Any) -> None:
     if not isinstance(target, str) or not target or "\0" in target:
         raise TypeError(f"ffi_call: target_name must be a string such as 'lapack_spotrf_ffi', got {target!r}")
+    if target in _RESERVED or target.startswith(_RESERVED_PREFIXES):
+        raise ValueError(
+            f"ffi_call: {target} is reserved by XLA, which aborts where it is not used as XLA does; use the function of "
+            "the library that it belongs to, such as lax.top_k or pure_callback"
+        )
 
 
 def _check_version(version: Any, legacy_config: Any) -> None:
