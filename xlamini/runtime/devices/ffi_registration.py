@@ -51,11 +51,13 @@ def register_ffi_target(name: str, fn: Any, platform: str = "cpu", api_version: 
     >>> register_ffi_target("puts", ctypes.CDLL(None).puts)
     Traceback (most recent call last):
         ...
-    TypeError: register_ffi_target: fn is a _FuncPtr, not a capsule; write pycapsule(fn)
+    TypeError: register_ffi_target: fn is of type _FuncPtr, not a capsule; write pycapsule(fn)
     """
     traits = kwargs.pop("traits", 0)
     if kwargs:
         raise TypeError(f"register_ffi_target: unknown arguments {', '.join(kwargs)}; besides its own it takes traits")
+    if traits not in (0, 1):
+        raise ValueError(f"register_ffi_target: traits must be 0, or 1 to allow command buffers, got {traits!r}")
     where = _platform("register_ffi_target", platform)
     _check_name("register_ffi_target", name)
     if api_version not in (_UNTYPED, _TYPED):
@@ -88,7 +90,7 @@ def register_ffi_type(name: str, type_registration: Mapping[str, Any], platform:
     where = _platform("register_ffi_type", platform)
     _check_name("register_ffi_type", name)
     given = dict(type_registration) if isinstance(type_registration, Mapping) else {}
-    if "type_id" not in given or not all(map(_is_capsule, given.values())):
+    if "type_id" not in given or given.keys() - {"type_id", "type_info"} or not all(map(_is_capsule, given.values())):
         raise TypeError(
             'register_ffi_type: type_registration must be a dict of capsules, "type_id" and "type_info", got '
             f"{type_registration!r}"
@@ -139,7 +141,7 @@ def pycapsule(funcptr: Any) -> Any:
     'PyCapsule'
     """
     address = _address(funcptr)
-    if address is None or address < 0:
+    if address is None or not 0 <= address < 2**64:
         raise TypeError(
             f"pycapsule: {funcptr!r} is no function of a library; pass ctypes.CDLL(path).name, or the function's "
             "address as a number"
@@ -219,7 +221,9 @@ def _check_function(fn: Any, api_version: int) -> None:
 
 def _check_capsule(x: Any, what: str) -> None:
     if not _is_capsule(x):
-        raise TypeError(f"register_ffi_target: {what} is a {type(x).__name__}, not a capsule; write pycapsule({what})")
+        raise TypeError(
+            f"register_ffi_target: {what} is of type {type(x).__name__}, not a capsule; write pycapsule({what})"
+        )
     name = _get_name(x)
     if name not in _CAPSULE_NAMES:
         raise TypeError(

@@ -24,7 +24,7 @@ _lock = threading.Lock()
 _registered: set[str] = set()
 _MODULES = ("_solver", "_linalg", "_prng", "_sparse", "_hybrid", "_rnn", "_triton")
 _TYPED = ("_linalg", "_hybrid")  # all their functions have the typed FFI, whatever their names
-_MISSING = re.compile(r"No FFI handler registered for (\S+) on|untyped custom call to (\S+) for")
+_MISSING = re.compile(r"No FFI handler registered for (.+) on a platform|untyped custom call to (.+) for", re.DOTALL)
 
 batch_partitionable: list[str] = []
 """The targets that were declared batch partitionable, for platforms whose plugin is loaded later."""

@@ -55,9 +55,13 @@ def aliases(
     """The aliases of a call of the public function `name`, sorted by input.
 
     Raises:
+      TypeError: no dict from ints to ints.
       ValueError: an index out of range, two inputs for one output, or arrays of different types or layouts.
     """
-    pairs = tuple(sorted((int(i), int(o)) for i, o in (given or {}).items()))
+    table = {} if given is None else given
+    if not isinstance(table, Mapping) or not all(hasattr(i, "__index__") for pair in table.items() for i in pair):
+        raise TypeError(f"{name}: input_output_aliases must be a dict from inputs to outputs, {{0: 0}}, got {given!r}")
+    pairs = tuple(sorted((int(i), int(o)) for i, o in table.items()))
     for i, o in pairs:
         what = f"{name}: input_output_aliases has {i}: {o}"
         _check_indices(i, o, len(avals), len(results), what)

@@ -11,7 +11,7 @@ from xlamini.lowering.ffi_attributes import dictionary, quoted
 from xlamini.lowering.ffi_calls import TYPED, custom_call
 from xlamini.lowering.host_calls import is_spmd
 from xlamini.staging.trace.arguments import avals_of, check_values
-from xlamini.transforms.callbacks.result_types import declared
+from xlamini.transforms.callbacks.result_types import declared_aval
 from xlamini.transforms.callbacks.vmap_methods import check_vmap_method
 from xlamini.transforms.ffi.arguments import Layout, aliases, layouts
 from xlamini.transforms.ffi.foreign_call import ForeignCall
@@ -68,7 +68,8 @@ def ffi_call(
     check_vmap_method("ffi_call", vmap_method)
     _check_version(custom_call_api_version, legacy_backend_config)
     several = isinstance(result_shape_dtypes, Sequence)
-    results = declared(result_shape_dtypes, "ffi_call")
+    types = enumerate(result_shape_dtypes if several else [result_shape_dtypes])
+    results = tuple(declared_aval(x, f"ffi_call: result_shape_dtypes{f'[{i}]' if several else ''}") for i, x in types)
     fixed = {
         "target_name": target_name,
         "result_avals": results,
@@ -181,7 +182,7 @@ def _attributes(target: str, attributes: Mapping[str, Any], version: int) -> str
             f"ffi_call: {target} is called with attributes, which custom_call_api_version={version} does not pass; "
             "pass their text as legacy_backend_config"
         )
-    return dictionary(dict(sorted(attributes.items())), f"ffi_call: the attributes of {target}")
+    return dictionary(dict(sorted(attributes.items())), f"ffi_call: {target}: attributes")
 
 
 def _check_target(target: Any) -> None:
@@ -189,8 +190,8 @@ def _check_target(target: Any) -> None:
         raise TypeError(f"ffi_call: target_name must be a string such as 'lapack_spotrf_ffi', got {target!r}")
     if target in _RESERVED or target.startswith(_RESERVED_PREFIXES):
         raise ValueError(
-            f"ffi_call: {target} is reserved by XLA, which aborts where it is not used as XLA does; use the function of "
-            "the library that it belongs to, such as lax.top_k or pure_callback"
+            f"ffi_call: {target} is reserved by XLA, which aborts on calls other than its own; use the function that it "
+            "belongs to, such as lax.top_k or pure_callback"
         )
 
 
