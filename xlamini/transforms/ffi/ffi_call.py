@@ -190,8 +190,8 @@ def _check_target(target: Any) -> None:
         raise TypeError(f"ffi_call: target_name must be a string such as 'lapack_spotrf_ffi', got {target!r}")
     if target in _RESERVED or target.startswith(_RESERVED_PREFIXES):
         raise ValueError(
-            f"ffi_call: {target} is reserved by XLA, which aborts on calls other than its own; use the function that it "
-            "belongs to, such as lax.top_k or pure_callback"
+            f"ffi_call: {target} is reserved by XLA, which aborts on calls other than its own; use the function that "
+            "makes such calls, such as lax.top_k or pure_callback"
         )
 
 
