@@ -76,3 +76,6 @@ from xlamini.core.tracer import (
     leaked,
     literal,
 )
+
+# Imported for its effects: JAX's flags are defined, and variables of the environment that nothing reads are named.
+from xlamini.core import jax_flags  # isort: skip
