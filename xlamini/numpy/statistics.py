@@ -15,6 +15,7 @@ from xlamini.primitives import (
     add,
     broadcast_in_dim,
     broadcasted,
+    convert,
     full,
     gt,
     imag,
@@ -28,9 +29,8 @@ from xlamini.primitives import (
     where as select,
 )
 from xlamini.primitives.arithmetic import div
-from xlamini.primitives.convert import convert
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike, DTypeLike
 
 

@@ -4,13 +4,12 @@
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-from xlamini.core import ShapedArray, Zero, aval_of, is_zero, tangent_aval
+from xlamini.core import ShapedArray, Values, Zero, aval_of, is_zero, tangent_aval
 from xlamini.primitives.comparison import eq, ge, gt, lt
 from xlamini.primitives.complex import conj, imag, part_dtype, real
-from xlamini.primitives.convert import convert
+from xlamini.primitives.convert_element_type import convert
 from xlamini.primitives.elementwise import Elementwise, elementwise, like_dtypes, mul, neg
 from xlamini.primitives.kinds import ANY, COMPLEX, FLOAT, INTEGER, REAL, SIGNED, UNSIGNED, kind_of
 from xlamini.primitives.rounding import floor
@@ -93,7 +92,7 @@ class Abs(Elementwise):
     def result(self, aval: ShapedArray, **params: Any) -> ShapedArray:
         return aval.update(dtype=part_dtype(aval.dtype))
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         (x,), (t,) = primals, tangents
         out = abs(x)
         if is_zero(t):

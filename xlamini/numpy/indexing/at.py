@@ -12,8 +12,7 @@ from typing import Any, TypedDict, Unpack
 
 import numpy as np
 
-from xlamini.core import ShapedArray, Tracer, aval_of, memoised, result_type, user_stacklevel
-from xlamini.core.call_cache import repeated
+from xlamini.core import ShapedArray, Tracer, aval_of, memoised, repeated, result_type, user_stacklevel
 from xlamini.core.state import state
 from xlamini.numpy.arithmetic import power, true_divide
 from xlamini.numpy.indexing import operations
@@ -23,8 +22,8 @@ from xlamini.numpy.indexing.plan import Plan, Rules
 from xlamini.primitives import broadcast_in_dim, check_operands, full, in_dtype, in_sharding, where
 from xlamini.primitives.gather_numbers import GatherScatterMode
 from xlamini.primitives.promotion import PYTHON_SCALARS
-from xlamini.runtime.array import ArrayImpl
-from xlamini.staging.run.jit import jit
+from xlamini.runtime import ArrayImpl
+from xlamini.staging import jit
 
 Write = Callable[[Any, Any, str], Any]
 

@@ -19,8 +19,8 @@ from xlamini.primitives.linalg.cholesky import cholesky
 from xlamini.primitives.linalg.lu_pivots import lu_pivots_to_permutation
 from xlamini.primitives.linalg.stacks import matmul, mH
 from xlamini.primitives.linalg.triangular_solve import triangular_solve
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.transforms.solvers.custom_linear_solve import custom_linear_solve
 from xlamini.typing import ArrayLike
 

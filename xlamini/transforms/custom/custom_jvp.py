@@ -6,6 +6,8 @@ from typing import Any
 
 from xlamini.core import (
     Axis,
+    Dims,
+    Values,
     api_boundary_methods,
     aval_of,
     flatten,
@@ -16,10 +18,9 @@ from xlamini.core import (
     unflatten,
 )
 from xlamini.interpreters.batch import batch
-from xlamini.primitives.convert import convert
+from xlamini.primitives import convert
 from xlamini.primitives.elementwise import add_any
-from xlamini.staging.call.higher_order import Dims, Values
-from xlamini.staging.trace.arguments import check_callable, name_of
+from xlamini.staging import check_callable, name_of
 from xlamini.staging.trace.static_args import Names, Numbers
 from xlamini.transforms.custom.custom_call import RuledCall
 from xlamini.transforms.custom.custom_function import CustomFunction, TracedCall

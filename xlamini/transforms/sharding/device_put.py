@@ -18,15 +18,13 @@ from xlamini.core import (
     unflatten,
 )
 from xlamini.primitives.sharding_constraint import moved_to
-from xlamini.runtime.devices.platforms import Device
-from xlamini.runtime.keys import PRNGKeyArray, key_words
-from xlamini.runtime.meshes.current_mesh import as_here, named
-from xlamini.runtime.meshes.named_sharding import NamedSharding
+from xlamini.runtime import Device, NamedSharding, Sharding, device_put_value, key_words, named
+from xlamini.runtime.keys import PRNGKeyArray
+from xlamini.runtime.meshes.current_mesh import as_here
 from xlamini.runtime.processes.agreement import check_same_value
-from xlamini.runtime.sharding import Sharding
-from xlamini.runtime.to_device import ArrayImpl, device_put_value, parts_to_move
+from xlamini.runtime.to_device import ArrayImpl, parts_to_move
 from xlamini.runtime.transfer_guards import guard_state
-from xlamini.staging.run.jit import jit
+from xlamini.staging import jit
 
 
 def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = False, may_alias: Any = None) -> Any:
