@@ -35,7 +35,7 @@ class DiffArgs:
         check_callable(what, fun)
         self.what, self.fun_name = what, name_of(fun)
         self.single = isinstance(argnums, int)
-        chosen = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+        chosen = argnums if isinstance(argnums, Sequence) else (argnums,)
         self.positions = [self._position(i, len(args)) for i in chosen]
         if len({*self.positions}) < len(chosen):
             raise TypeError(f"{what}: argnums {argnums!r} names an argument twice; name each once")

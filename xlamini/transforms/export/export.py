@@ -76,6 +76,8 @@ def export(
 def _platforms(asked: Sequence[str] | None) -> tuple[str, ...]:
     if isinstance(asked, str):
         raise ValueError(f"export: platforms must be a tuple, got {asked!r}; write platforms=({asked!r},)")
+    if asked is not None and not asked:
+        raise ValueError("export: platforms is empty; name at least one, or pass None for the default backend's")
     names = tuple(dict.fromkeys(asked or (default_export_platform(),)))
     for name in names:
         if name == "gpu":
