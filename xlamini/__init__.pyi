@@ -66,7 +66,7 @@ from xlamini.transforms.derivatives.fwd_and_bwd import fwd_and_bwd as fwd_and_bw
 from xlamini.transforms.derivatives.jacobian import (
     hessian as hessian, jacfwd as jacfwd, jacobian as jacobian, jacrev as jacrev,
 )
-from xlamini.staging.run.jit import jit as jit
+from xlamini.staging.run.jit_function import jit as jit
 from xlamini.transforms.derivatives.jvp import jvp as jvp, linearize as linearize
 from xlamini.staging.run.make_jaxpr import eval_shape as eval_shape, make_jaxpr as make_jaxpr
 from xlamini.transforms.shard_map.pmap import pmap as pmap

@@ -5,7 +5,7 @@ import itertools
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -31,13 +31,19 @@ CompilerOptions = Mapping[str, str | bool | int | float]
 DIALECTS = ("stablehlo", "hlo")
 
 
-@runtime_checkable
-class Wrapped(Protocol):
-    """A jitted function: it can be called, traced and lowered."""
+P = ParamSpec("P")
+R = TypeVar("R", covariant=True)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
-    def trace(self, *args: Any, **kwargs: Any) -> Traced: ...
-    def lower(self, *args: Any, **kwargs: Any) -> Lowered: ...
+
+@runtime_checkable
+class Wrapped(Protocol[P, R]):
+    """A jitted function, with the parameters and the result of the user's: it can be called, traced and lowered."""
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
+    def trace(self, *args: P.args, **kwargs: P.kwargs) -> Traced: ...
+    def lower(self, *args: P.args, **kwargs: P.kwargs) -> Lowered: ...
+    def eval_shape(self, *args: P.args, **kwargs: P.kwargs) -> Any: ...
+    def clear_cache(self) -> None: ...
 
 
 @dataclass(frozen=True)
