@@ -65,7 +65,7 @@ def buffer_callback(
     @api_boundary
     def call(*args: Any, **kwargs: Any) -> Any:
         leaves, in_tree = flatten_from_user((args, kwargs))
-        names = ArgNames(callback, in_tree)
+        names = ArgNames(callback, in_tree, range(2, 2 + len(args)))  # behind ctx and out
         avals = avals_of(leaves, names, called)
         check_values(leaves, names, called)
         of_inputs = layouts(None, avals, "")
