@@ -91,7 +91,7 @@ def test_types() -> None:
     for wrong in (3, {}, {"type_id": 3}, {"type_id": CAPSULE, "name": CAPSULE}, CAPSULE):
         with pytest.raises(TypeError, match="type_registration must be a dict of capsules"):
             ffi.register_ffi_type("test_type", wrong)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="Type name test_counter already registered .*; choose another name"):
+    with pytest.raises(ValueError, match=r"Type name test_counter already registered .*; choose another name"):
         ffi.register_ffi_type("test_counter", {"type_id": ffi.pycapsule(ctypes.addressof(DATA))})
     with pytest.raises(ValueError, match="register_ffi_type_id is not supported by this jaxlib"):
         ffi.register_ffi_type_id("test_counter", CAPSULE)

@@ -132,7 +132,7 @@ def test_wrong_calls() -> None:
         buffer_callback(double, 3)
     with pytest.raises(TypeError, match="buffer_callback"):
         buffer_callback(3, like(X))  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="argument 'x' of double .* is 'a' of type str"):
+    with pytest.raises(TypeError, match=r"argument 'x' of double .* is 'a' of type str"):
         buffer_callback(double, like(X))("a")
 
 

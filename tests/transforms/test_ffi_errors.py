@@ -60,7 +60,7 @@ def test_export_refuses_targets_that_may_change() -> None:
     with pytest.raises(ValueError, match=r"calls kernels .*: test_rms; .*DisabledSafetyCheck.custom_call\('test_rms'"):
         export.export(jit(rms))(X)
     allowed = [export.DisabledSafetyCheck.custom_call("test_rms")]
-    with pytest.raises(NotImplementedError, match="FFI target with side effects, .* leave out has_side_effect"):
+    with pytest.raises(NotImplementedError, match=r"FFI target with side effects, .* leave out has_side_effect"):
         export.export(jit(functools.partial(rms, has_side_effect=True)), disabled_checks=allowed)(X)
 
 
