@@ -55,6 +55,12 @@ class ConcretizationTypeError(JAXTypeError):
     Declare an argument that decides shapes or Python control flow static:
 
         head = jit(lambda x, n: x[:n], static_argnames="n")
+
+    Under `grad` and the other derivatives a number is known outside of `jit`, but has no derivative:
+
+        grad(lambda x: float(x) * x)(2.0)  # fails: the derivative of float(x) would be lost
+
+    Keep it an array, or say that it is constant: `float(lax.stop_gradient(x))`.
     """
 
 
@@ -102,7 +108,8 @@ class TracerArrayConversionError(JAXTypeError):
 
         jit(lambda x: jnp.sin(x))(1.0)
 
-    Indexing a NumPy array with a traced value fails likewise: write `jnp.asarray(table)[i]`.
+    Indexing a NumPy array with a traced value fails likewise: write `jnp.asarray(table)[i]`. Under `grad` the numbers
+    are known outside of `jit`, but have no derivative: `np.asarray(lax.stop_gradient(x))` says that none is wanted.
     """
 
 

@@ -1,10 +1,10 @@
 """pure_callback: a Python function without side effects, called from a program for its results."""
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
-from xlamini.core import Axis
+from xlamini.core import Axis, Dims, Values
 from xlamini.transforms.callbacks.callback import Callback
 from xlamini.transforms.callbacks.result_types import call_with_results
 from xlamini.transforms.callbacks.vmap_methods import ONE_BY_ONE, check_vmap_method, no_method, stacked
@@ -56,7 +56,7 @@ class PureCallback(Callback):
     name = face = "pure_callback"
     side_effect = False
 
-    def batch(self, axis: Axis, operands: Sequence[Any], dims: Sequence[int | None], **params: Any) -> Any:
+    def batch(self, axis: Axis, operands: Values, dims: Dims, **params: Any) -> Any:
         method = params["vmap_method"]
         if method is None:
             raise no_method(self.name, params["callback"])

@@ -1,12 +1,13 @@
 """Callbacks with results: the declared result types, and the call."""
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from xlamini.core import (
     ExtendedDType,
     ShapedArray,
+    Values,
     canonicalize_dtype,
     enable_x64,
     flatten,
@@ -15,8 +16,7 @@ from xlamini.core import (
     tree_flatten_with_path,
 )
 from xlamini.core.dtypes import check_array_dtype
-from xlamini.staging.trace.arguments import ArgNames, avals_of, check_callable, check_values, name_of
-from xlamini.staging.trace.tracing import rebuilt
+from xlamini.staging import ArgNames, avals_of, check_callable, check_values, name_of, rebuilt
 from xlamini.transforms.callbacks.callback import Callback
 from xlamini.transforms.callbacks.host_function import HostFunction
 
@@ -25,7 +25,7 @@ def call_with_results(
     primitive: Callback,
     callback: Callable[..., Any],
     result_shape_dtypes: Any,
-    args: Sequence[Any],
+    args: Values,
     kwargs: Mapping[str, Any],
     sharding: Any,
     params: Mapping[str, Any],

@@ -1,9 +1,10 @@
 """The argument `vmap_method`: how code that is not traced is called for a batch of examples."""
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from xlamini.core import Dims, Values
 from xlamini.primitives import expand_dims, move_batch_dim
 
 VMAP_METHODS = ("sequential", "sequential_unrolled", "expand_dims", "broadcast_all", "legacy_vectorized")
@@ -25,7 +26,7 @@ def no_method(name: str, called: Any) -> NotImplementedError:
     )
 
 
-def stacked(method: str, operands: Sequence[Any], dims: Sequence[int | None], size: int) -> list[Any]:
+def stacked(method: str, operands: Values, dims: Dims, size: int) -> list[Any]:
     """The operands of one call for all examples, which are stacked along axis 0."""
     return [_STACKED[method](x, size, d) for x, d in zip(operands, dims, strict=True)]
 

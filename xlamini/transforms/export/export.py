@@ -13,12 +13,12 @@ from xlamini.interpreters.dce import dce
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.physical import physical
 from xlamini.runtime.devices.platforms import default_backend
+from xlamini.staging import Trace, jit
 from xlamini.staging.aot.captured_arrays import ndarrays
 from xlamini.staging.aot.stages import Wrapped
 from xlamini.staging.compile.placement import shardings_in
-from xlamini.staging.run.jit import jit
 from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
-from xlamini.staging.trace.tracing import Trace, TracedCall
+from xlamini.staging.trace.tracing import TracedCall
 from xlamini.transforms.derivatives.vjp import vjp
 from xlamini.transforms.export.artifact import Exported
 from xlamini.transforms.export.safety import DisabledSafetyCheck, check_kernels
@@ -76,6 +76,8 @@ def export(
 def _platforms(asked: Sequence[str] | None) -> tuple[str, ...]:
     if isinstance(asked, str):
         raise ValueError(f"export: platforms must be a tuple, got {asked!r}; write platforms=({asked!r},)")
+    if asked is not None and not asked:
+        raise ValueError("export: platforms is empty; name at least one, or pass None for the default backend's")
     names = tuple(dict.fromkeys(asked or (default_export_platform(),)))
     for name in names:
         if name == "gpu":

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from xlamini.core import ShapedArray
+from xlamini.core import Avals, ShapedArray
 from xlamini.interpreters.physical import physical_aval
 
 Layout = tuple[int, ...]
@@ -13,7 +13,7 @@ Aliases = tuple[tuple[int, int], ...]
 """Pairs of an input and the output that overwrites it."""
 
 
-def layouts(given: Any, avals: Sequence[ShapedArray], name: str) -> tuple[Layout, ...]:
+def layouts(given: Any, avals: Avals, name: str) -> tuple[Layout, ...]:
     """The layout of each array; where none is given, row-major. `name` is the argument's.
 
     Raises:
@@ -47,8 +47,8 @@ def _layout(given: Any, rank: int, what: str) -> Layout:
 def aliases(
     name: str,
     given: Mapping[int, int] | None,
-    avals: Sequence[ShapedArray],
-    results: Sequence[ShapedArray],
+    avals: Avals,
+    results: Avals,
     in_layouts: Sequence[Layout],
     out_layouts: Sequence[Layout],
 ) -> Aliases:

@@ -1,10 +1,10 @@
 """buffer_callback: a Python function that a program calls on the memory of its arrays, without copies."""
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from xlamini.core import flatten, flatten_from_user, unflatten
+from xlamini.core import Values, flatten, flatten_from_user, unflatten
 from xlamini.core.api_boundary import api_boundary
 from xlamini.core.effects import io_effect
 from xlamini.lowering.host_calls import buffer_call
@@ -88,7 +88,7 @@ def buffer_callback(
 class BufferFunction(HostFunction):
     """A function of a context and buffers: the inputs in the structure `in_tree`, the outputs in `out_tree`."""
 
-    def run(self, operands: Sequence[Any]) -> None:
+    def run(self, operands: Values) -> None:
         """Call the function; `operands` are the context, then the buffers of inputs and outputs."""
         context, *buffers = operands
         count = self.in_tree.num_leaves

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from xlamini.core import ShapedArray
+from xlamini.core import Avals, Params, Values
 from xlamini.core.api_boundary import api_boundary
 from xlamini.core.effects import ffi_effect
 from xlamini.lowering.ffi_attributes import dictionary, quoted
@@ -99,7 +99,7 @@ class FfiCall(ForeignCall):
     def called(self, params: Mapping[str, Any]) -> str:
         return f"the FFI target {params['target_name']}"
 
-    def stacked_params(self, size: int, mapped: Sequence[bool], params: Mapping[str, Any]) -> dict[str, Any]:
+    def stacked_params(self, size: int, mapped: Sequence[bool], params: Mapping[str, Any]) -> Params:
         pairs = zip(params["input_layouts"], mapped, strict=True)
         return {
             **super().stacked_params(size, mapped, params),
@@ -127,7 +127,7 @@ class FfiCall(ForeignCall):
             has_side_effect=params["has_side_effect"],
         )
 
-    def shown_params(self, params: dict[str, Any]) -> dict[str, Any]:
+    def shown_params(self, params: Params) -> Params:
         """Without what is usual: row-major layouts, and the typed interface."""
         usual = {"attributes": "{}", "custom_call_api_version": TYPED}
         for name in ("input_layouts", "output_layouts"):
@@ -148,12 +148,12 @@ def _behind_batch(layout: Layout) -> Layout:
 
 
 def _bind(
-    args: Sequence[Any],
+    args: Values,
     attributes: Mapping[str, Any],
     input_layouts: Sequence[Any] | None,
     input_output_aliases: Mapping[int, int] | None,
     fixed: dict[str, Any],
-) -> Sequence[Any]:
+) -> Values:
     """Bind the call for these arguments; `fixed` are the params that do not depend on them."""
     avals = _checked(args, fixed["target_name"])
     given = layouts(input_layouts, avals, "input_layouts")
@@ -168,7 +168,7 @@ def _bind(
     )
 
 
-def _checked(args: Sequence[Any], target: str) -> Sequence[ShapedArray]:
+def _checked(args: Values, target: str) -> Avals:
     """The types of the operands; TypeError for one that is no array or number."""
     names = [f"args[{i}]" for i in range(len(args))]
     avals = avals_of(args, names, target)

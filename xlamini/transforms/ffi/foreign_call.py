@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
-from xlamini.core import Axis, Effects, Factors, Primitive, ShapedArray
+from xlamini.core import Avals, Axis, Dims, Effects, Factors, Params, Primitive, ShapedArray, Values
 from xlamini.core.effects import Effect, no_effects
 from xlamini.core.sharding.factors import apart
 from xlamini.primitives import move_batch_dim
@@ -29,7 +29,7 @@ class ForeignCall(Primitive):
     def shape_rule(self, *avals: ShapedArray, result_avals: Any, **params: Any) -> list[ShapedArray]:
         return list(result_avals)
 
-    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+    def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
         """The sharding rule: operands and results are replicated, because the function takes whole arrays."""
         return Factors(apart(avals), [(None,) * a.ndim for a in outs])
 
@@ -39,7 +39,7 @@ class ForeignCall(Primitive):
     def transpose(self, ct: Any, *operands: Any, **params: Any) -> NoReturn:
         self._refuse(params)
 
-    def batch(self, axis: Axis, operands: Sequence[Any], dims: Sequence[int | None], **params: Any) -> Any:
+    def batch(self, axis: Axis, operands: Values, dims: Dims, **params: Any) -> Any:
         method = params["vmap_method"]
         if method is None:
             raise no_method(self.name, self.called(params))
@@ -52,24 +52,24 @@ class ForeignCall(Primitive):
             outs = self.bind(*stacked(method, operands, dims, axis.size), **params)
         return outs, [0] * len(outs)
 
-    def stacked_params(self, size: int, mapped: Sequence[bool], params: Mapping[str, Any]) -> dict[str, Any]:
+    def stacked_params(self, size: int, mapped: Sequence[bool], params: Mapping[str, Any]) -> Params:
         """The params of one call for `size` examples, where the operands marked in `mapped` have an axis in front."""
         results = tuple(a.update(shape=(size, *a.shape)) for a in params["result_avals"])
         return {**params, "result_avals": results}
 
-    def physical(self, operands: Sequence[Any], avals: Sequence[ShapedArray], **params: Any) -> Any:
+    def physical(self, operands: Values, avals: Avals, **params: Any) -> Any:
         """The function takes the uint32 words of a random key."""
         return self.bind(*operands, **params)
 
-    def effects(self, params: dict[str, Any]) -> Effects:
+    def effects(self, params: Params) -> Effects:
         return frozenset([self.effect]) if params["has_side_effect"] else no_effects
 
-    def shown_params(self, params: dict[str, Any]) -> dict[str, Any]:
+    def shown_params(self, params: Params) -> Params:
         return {k: v for k, v in sorted(params.items()) if v or k == "vmap_method"}
 
     def _in_turn(
-        self, size: int, operands: Sequence[Any], dims: Sequence[int | None], params: Mapping[str, Any]
-    ) -> Sequence[Any]:
+        self, size: int, operands: Values, dims: Dims, params: Mapping[str, Any]
+    ) -> Values:
         """The results of a call for each example, in a loop."""
         unroll = params["vmap_method"] == "sequential_unrolled"
         examples = [move_batch_dim(x, size, d, 0) for x, d in zip(operands, dims, strict=True) if d is not None]
@@ -89,7 +89,7 @@ class ForeignCall(Primitive):
 
 
 def _with_aliased(
-    size: int, operands: Sequence[Any], dims: Sequence[int | None], aliases: Sequence[tuple[int, int]]
+    size: int, operands: Values, dims: Dims, aliases: Sequence[tuple[int, int]]
 ) -> tuple[list[Any], list[int | None]]:
     """The operands with each aliased one repeated for all examples, because its result is of that shape."""
     aliased = {i for i, _ in aliases}
