@@ -62,7 +62,7 @@ WRONG: list[tuple[Any, dict[str, Any], type[Exception], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("fn", "options", "kind", "message"), WRONG, ids=lambda x: str(x)[:40])
+@pytest.mark.parametrize(("fn", "options", "kind", "message"), WRONG)
 def test_wrong_registrations(fn: Any, options: dict[str, Any], kind: type[Exception], message: str) -> None:
     with pytest.raises(kind, match=f"register_ffi_target: .*{message}"):
         ffi.register_ffi_target("test_wrong", fn, **options)
