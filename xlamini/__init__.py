@@ -11,7 +11,7 @@ from xlamini.runtime.versions import check_jaxlib, warn_of_jax
 check_jaxlib()
 warn_of_jax()
 
-from xlamini.core.gc_pause import paused_gc as _paused_gc
+from xlamini.core import paused_gc as _paused_gc
 
 with _paused_gc():  # imports make no garbage, and collecting it would take a tenth of their time
     from xlamini.core.stubs import attach_stub as _attach_stub

@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from xlamini import jit, lax, tree
-from xlamini import numpy as jnp
+from xlamini import jit, lax, numpy as jnp, tree
 from xlamini.example_libraries import optimizers as opt
 
 PARAMS = {"a": jnp.array([1.0, -2.0, 0.5]), "b": (jnp.array([[0.3, -0.4], [0.1, 0.2]]),)}

@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from xlamini import grad, jit, random, tree
-from xlamini import numpy as jnp
+from xlamini import grad, jit, numpy as jnp, random, tree
 from xlamini.example_libraries import stax
 
 KEY = random.PRNGKey(0)

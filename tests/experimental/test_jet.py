@@ -20,11 +20,10 @@ from xlamini import (
     lax,
     make_jaxpr,
     nn,
+    numpy as jnp,
     vmap,
 )
-from xlamini import numpy as jnp
-from xlamini.core.errors import MissingRule
-from xlamini.core.primitive import Primitive
+from xlamini.core import MissingRule, Primitive
 from xlamini.errors import ShapeError
 from xlamini.experimental.jet import jet
 

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 import scipy.integrate
 
-from xlamini import enable_x64, grad, jit, jvp, vmap
-from xlamini import numpy as jnp
+from xlamini import enable_x64, grad, jit, jvp, numpy as jnp, vmap
 from xlamini.errors import ShapeError
 from xlamini.experimental.ode import odeint
 from xlamini.test_util import check_grads

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from xlamini import enable_x64, grad, jit, random, vmap
-from xlamini import numpy as jnp
+from xlamini import enable_x64, grad, jit, numpy as jnp, random, vmap
 from xlamini.errors import ShapeError
 from xlamini.experimental import rnn
 from xlamini.test_util import check_grads

@@ -13,8 +13,7 @@ from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any
 
-from jaxlib._jax import config as _cells
-from jaxlib._jax import jax_jit
+from jaxlib._jax import config as _cells, jax_jit
 
 from xlamini.core.variables import near, warn_of_names, warn_of_value
 

@@ -15,14 +15,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from xlamini import numpy as jnp
+from xlamini.core import tree_leaves, tree_map
 from xlamini.core.api_boundary import edge_of_face as _edge_of_face
-from xlamini.core.pytree import (
-    register_pytree_node,
-    tree_flatten,
-    tree_leaves,
-    tree_map,
-    tree_unflatten,
-)
+from xlamini.core.pytree import register_pytree_node, tree_flatten, tree_unflatten
 from xlamini.numpy.arguments import as_operand
 
 __all__ = [
@@ -38,7 +33,7 @@ Schedule = Callable[[Any], Any]
 
 @dataclass(frozen=True)
 class OptimizerState:
-    """The state of an optimizer, a pytree: for each param the leaves of its state, and the structures of params and states."""
+    """The state of an optimizer, a pytree: the leaves of each param's state, the structures of params and of states."""
 
     packed_state: Any
     tree_def: Any

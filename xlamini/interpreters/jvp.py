@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from xlamini.core.jaxpr import Equation, Jaxpr, Var, derived
-from xlamini.core.rewriting import rewrite
-from xlamini.core.tangents import Zero, is_zero, tangent_aval
-from xlamini.core.tracer import Builder, aval_of, build
+from xlamini.core import Builder, Equation, Jaxpr, Values, Var, Zero, aval_of, is_zero, rewrite, tangent_aval
+from xlamini.core.jaxpr import derived
+from xlamini.core.tracer import build
 from xlamini.interpreters.environment import bound, builder, read
 from xlamini.interpreters.rule_cache import rewrite_once_per_kind
-from xlamini.primitives.tangent_ops import instantiated
+from xlamini.primitives import instantiated
 
 Mask = tuple[bool, ...]
 
@@ -46,7 +45,7 @@ returns the outputs and their tangents; None if the rule has to run in place."""
 
 
 def push_forward(
-    jaxpr: Jaxpr, primals: Sequence[Any], tangents: Sequence[Any], rule: str, treat: Treat
+    jaxpr: Jaxpr, primals: Values, tangents: Values, rule: str, treat: Treat
 ) -> tuple[list[Any], list[Any]]:
     """The outputs and their tangents: each equation with a tangent goes to `treat`, or to its rule."""
     env, target = bound(jaxpr, primals), builder()
@@ -99,7 +98,7 @@ def _push_equation(eqn: Equation, known: list[Any], given: list[Any], notes: lis
     return results[: len(nonzero_out)], scatter_where(nonzero_out, results[len(nonzero_out) :])
 
 
-def scatter_where(mask: Sequence[bool], values: Sequence[Any]) -> Sequence[Any]:
+def scatter_where(mask: Sequence[bool], values: Values) -> Values:
     """The values scattered to the positions where `mask` is True; None at the others."""
     if len(values) == len(mask):
         return values
@@ -112,7 +111,7 @@ def _tangent(tangent_env: dict[Var, Any], atom: Any) -> Any:
     return Zero(tangent_aval(atom.aval)) if found is None else found
 
 
-def instantiate_marked(tangents: Sequence[Any], force: Mask) -> list[Any]:
+def instantiate_marked(tangents: Values, force: Mask) -> list[Any]:
     """The tangents, with marked symbolic zeros instantiated as arrays."""
     if not force:
         return list(tangents)

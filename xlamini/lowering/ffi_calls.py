@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.avals import ShapedArray
+from xlamini.core import Avals
 from xlamini.lowering.context import Context, Value
 from xlamini.lowering.mlir import element_type_text
 from xlamini.runtime.devices.ffi_targets import register_kernels
@@ -37,7 +37,7 @@ def foreign_call(
     ctx: Context,
     target: str,
     operands: Sequence[Value],
-    results: Sequence[ShapedArray],
+    results: Avals,
     *,
     batch_dims: int | None = None,
     attributes: Mapping[str, Any] | None = None,
@@ -79,7 +79,7 @@ def xla_call(
     ctx: Context,
     target: str,
     operands: Sequence[Value],
-    results: Sequence[ShapedArray],
+    results: Avals,
     config: str = "",
     api_version: int = 1,
 ) -> list[Value]:

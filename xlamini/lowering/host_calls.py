@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from xlamini.core.avals import ShapedArray
+from xlamini.core import Avals, ShapedArray
 from xlamini.runtime.callbacks import HostCall
 from xlamini.runtime.collective_callbacks import CollectiveHostCall
 
@@ -95,7 +95,7 @@ def _target(ctx: Context, among: str) -> str:
     return f"xla_ffi_{among}python_{kind}_callback"
 
 
-def _layouts(tokens: int, avals: Sequence[ShapedArray]) -> str:
+def _layouts(tokens: int, avals: Avals) -> str:
     """Row-major layouts; a token counts as an array of rank 0."""
     ranks = [0] * tokens + [a.ndim for a in avals]
     each = [f"dense<{list(range(r))[::-1] if r else ''}> : tensor<{r}xindex>" for r in ranks]

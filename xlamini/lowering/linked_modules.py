@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from jaxlib.mlir import ir
 
-from xlamini.core.avals import ShapedArray
+from xlamini.core import Avals
 from xlamini.lowering.context import Context, Value
 from xlamini.lowering.kernels import kernels_of
 from xlamini.lowering.mlir import interned
@@ -23,7 +23,7 @@ def call_module(
     artifact: bytes,
     name: str,
     operands: Sequence[Value],
-    results: Sequence[ShapedArray],
+    results: Avals,
     number: int | None = None,
 ) -> list[Value]:
     """Call `main` of a portable artifact, which is linked into the module at its first call.

@@ -4,18 +4,24 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from xlamini.core.tracer import aval_of
+from xlamini.core import aval_of
 from xlamini.numpy.arguments import as_axes
 from xlamini.numpy.comparison import isfinite
 from xlamini.numpy.selection import where as choose
-from xlamini.primitives import exponential
-from xlamini.primitives.arithmetic import abs, sign
-from xlamini.primitives.identity import stop_gradient
-from xlamini.primitives.promotion import broadcasted, in_dtype, promoted_inexact
+from xlamini.primitives import (
+    abs,
+    broadcasted,
+    expand_dims,
+    exponential,
+    in_dtype,
+    promoted_inexact,
+    sign,
+    stop_gradient,
+    sum_over,
+)
 from xlamini.primitives.reductions import reduce_max
-from xlamini.primitives.shape import expand_dims, sum_over
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike, AxisLike
 
 

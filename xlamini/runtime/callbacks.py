@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 from jaxlib import _jax
 
-from xlamini.core.api_boundary import trim
-from xlamini.core.config import callback_depth, default_device, enable_x64
+from xlamini.core import active, enable_x64, trim
+from xlamini.core.config import callback_depth, default_device
 from xlamini.core.errors import CallbackError
-from xlamini.core.tracer import active
 from xlamini.runtime.call_failures import WrongResult, cause, record_failure
 from xlamini.runtime.devices.platforms import local_devices
 

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from jaxlib import _jax
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.pytree import flatten
+from xlamini.core import ShapedArray, flatten
 from xlamini.runtime.dlpack_devices import dlpack_device, exportable
 from xlamini.runtime.lifetime import check_alive, describe
 from xlamini.runtime.to_device import copy_of, device_put_value

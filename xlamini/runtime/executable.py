@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from jaxlib import _jax
 
-from xlamini.core.avals import ShapedArray
+from xlamini.core import ShapedArray
 from xlamini.runtime.collective_callbacks import check_not_nested
 from xlamini.runtime.devices import nvidia
 from xlamini.runtime.devices.ffi_targets import register_kernels

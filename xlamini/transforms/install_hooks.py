@@ -8,10 +8,8 @@ from typing import Any
 
 import xlamini.core.concretization  # gives tracers their conversions to Python numbers
 import xlamini.primitives.operators  # gives tracers their operators
-from xlamini.core import hooks
-from xlamini.core.api_boundary import api_boundary_methods
+from xlamini.core import Tracer, api_boundary_methods, hooks
 from xlamini.core.config import config
-from xlamini.core.tracer import Tracer
 from xlamini.primitives.dynamic_slice import dynamic_slice_p
 from xlamini.primitives.dynamic_update_slice import dynamic_update_slice_p
 from xlamini.primitives.gather import gather_p

@@ -10,8 +10,7 @@ from typing import Any
 
 from jaxlib import _jax, _profiler
 
-from xlamini.core import config
-from xlamini.core.errors import PlatformError
+from xlamini.core import PlatformError, config
 from xlamini.runtime.devices import hardware, nvidia
 from xlamini.runtime.devices.allocation import keep_freed_memory
 from xlamini.runtime.devices.client_options import gpu_options

@@ -10,18 +10,10 @@ from typing import Any
 import numpy as np
 from jaxlib import _jax
 
+from xlamini.core import AbstractMesh, AxisType
 from xlamini.core.api_boundary import api_boundary
-from xlamini.core.sharding.abstract_mesh import (
-    AbstractMesh,
-    AxesOfMesh,
-    AxisName,
-    AxisType,
-    changed_types,
-    checked_names,
-    checked_types,
-)
-from xlamini.runtime.devices.platforms import Device
-from xlamini.runtime.devices.platforms import devices as all_devices
+from xlamini.core.sharding.abstract_mesh import AxesOfMesh, AxisName, changed_types, checked_names, checked_types
+from xlamini.runtime.devices.platforms import Device, devices as all_devices
 
 
 class Mesh(AxesOfMesh):

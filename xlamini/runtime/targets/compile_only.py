@@ -6,8 +6,8 @@ from typing import Any, NoReturn
 
 from jaxlib import _jax
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.errors import DeviceNotHereError, PlatformError
+from xlamini.core import PlatformError, ShapedArray
+from xlamini.core.errors import DeviceNotHereError
 from xlamini.runtime.executable import CompiledModule, CompilerOptions, compile_options
 from xlamini.runtime.hlo.translation import optimized_cost
 from xlamini.runtime.meshes.program_placement import Place, devices_of

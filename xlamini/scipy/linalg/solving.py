@@ -10,18 +10,17 @@ from collections.abc import Callable
 from typing import Any
 
 from xlamini import numpy as jnp
-from xlamini.core.errors import ShapeError
-from xlamini.numpy.linalg import determinants
-from xlamini.numpy.linalg import solving as _solving
+from xlamini.core import ShapeError
+from xlamini.numpy.linalg import determinants, solving as _solving
 from xlamini.numpy.linalg.arguments import inexact, shown, squares
-from xlamini.primitives.identity import stop_gradient
+from xlamini.primitives import stop_gradient
 from xlamini.primitives.linalg import lu as _lu
 from xlamini.primitives.linalg.cholesky import cholesky
 from xlamini.primitives.linalg.lu_pivots import lu_pivots_to_permutation
 from xlamini.primitives.linalg.stacks import matmul, mH
 from xlamini.primitives.linalg.triangular_solve import triangular_solve
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.transforms.solvers.custom_linear_solve import custom_linear_solve
 from xlamini.typing import ArrayLike
 

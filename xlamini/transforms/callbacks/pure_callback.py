@@ -1,12 +1,11 @@
 """pure_callback: a Python function without side effects, called from a program for its results."""
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from xlamini.core.primitive import Axis
-from xlamini.primitives.batch_ops import move_batch_dim
-from xlamini.primitives.shape import expand_dims
+from xlamini.core import Axis, Dims, Values
+from xlamini.primitives import expand_dims, move_batch_dim
 from xlamini.transforms.callbacks.callback import Callback
 from xlamini.transforms.callbacks.result_types import call_with_results
 
@@ -60,7 +59,7 @@ class PureCallback(Callback):
     name = face = "pure_callback"
     side_effect = False
 
-    def batch(self, axis: Axis, operands: Sequence[Any], dims: Sequence[int | None], **params: Any) -> Any:
+    def batch(self, axis: Axis, operands: Values, dims: Dims, **params: Any) -> Any:
         method = params["vmap_method"]
         if method is None:
             raise NotImplementedError(

@@ -1,15 +1,22 @@
 """Callbacks with results: the declared result types, and the call."""
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.config import enable_x64
-from xlamini.core.dtypes import ExtendedDType, canonicalize_dtype, check_array_dtype
-from xlamini.core.pytree import flatten, flatten_from_user, keystr, tree_flatten_with_path
-from xlamini.staging.trace.arguments import ArgNames, avals_of, check_callable, check_values, name_of
-from xlamini.staging.trace.tracing import rebuilt
+from xlamini.core import (
+    ExtendedDType,
+    ShapedArray,
+    Values,
+    canonicalize_dtype,
+    enable_x64,
+    flatten,
+    flatten_from_user,
+    keystr,
+    tree_flatten_with_path,
+)
+from xlamini.core.dtypes import check_array_dtype
+from xlamini.staging import ArgNames, avals_of, check_callable, check_values, name_of, rebuilt
 from xlamini.transforms.callbacks.callback import Callback
 from xlamini.transforms.callbacks.host_function import HostFunction
 
@@ -18,7 +25,7 @@ def call_with_results(
     primitive: Callback,
     callback: Callable[..., Any],
     result_shape_dtypes: Any,
-    args: Sequence[Any],
+    args: Values,
     kwargs: Mapping[str, Any],
     sharding: Any,
     params: Mapping[str, Any],

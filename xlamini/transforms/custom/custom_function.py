@@ -10,15 +10,11 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NamedTuple
 
-from xlamini.core.api_boundary import api_boundary_methods
-from xlamini.core.jaxpr import Jaxpr
-from xlamini.core.pytree import flatten_from_user
+from xlamini.core import Jaxpr, Tracer, Values, api_boundary_methods, flatten_from_user
 from xlamini.core.state import state
-from xlamini.core.tracer import Tracer
-from xlamini.staging.call.higher_order import Values
-from xlamini.staging.trace.arguments import ArgNames, avals_of, check_callable, check_values, name_of
+from xlamini.staging import ArgNames, Trace, avals_of, check_callable, check_values, name_of, rebuilt
 from xlamini.staging.trace.static_args import Names, Numbers, Selected
-from xlamini.staging.trace.tracing import Trace, rebuilt, trace
+from xlamini.staging.trace.tracing import trace
 from xlamini.transforms.custom.call_site import CallSite, is_concrete, with_fixed
 from xlamini.transforms.custom.closure_convert import captured_names, closed_over
 from xlamini.transforms.custom.custom_call import with_unread

@@ -6,22 +6,19 @@ from typing import Any
 
 import numpy as np
 
+from xlamini.core import Jaxpr, Tracer, float0, tangent_aval
 from xlamini.core.api_boundary import api_boundary
-from xlamini.core.dtypes import float0
 from xlamini.core.effects import debug_effect, io_effect, ordered_debug_effect, ordered_io_effect
-from xlamini.core.jaxpr import Jaxpr
-from xlamini.core.tangents import tangent_aval
-from xlamini.core.tracer import Tracer
 from xlamini.interpreters.dce import dce
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.physical import physical
 from xlamini.runtime.devices.platforms import default_backend
+from xlamini.staging import Trace, jit
 from xlamini.staging.aot.captured_arrays import ndarrays
 from xlamini.staging.aot.stages import Wrapped
 from xlamini.staging.compile.placement import shardings_in
-from xlamini.staging.run.jit import jit
 from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
-from xlamini.staging.trace.tracing import Trace, TracedCall
+from xlamini.staging.trace.tracing import TracedCall
 from xlamini.transforms.derivatives.vjp import vjp
 from xlamini.transforms.export.artifact import Exported
 from xlamini.transforms.export.safety import DisabledSafetyCheck, check_kernels

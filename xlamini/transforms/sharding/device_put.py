@@ -6,20 +6,24 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.memo import memoised
-from xlamini.core.pytree import flatten_from_user, tree_leaves, tree_map, unflatten
-from xlamini.core.pytree.prefix import flatten_axes
-from xlamini.core.sharding.abstract_mesh import AbstractMesh
-from xlamini.core.tracer import Tracer, leaked
+from xlamini.core import (
+    AbstractMesh,
+    Tracer,
+    flatten_axes,
+    flatten_from_user,
+    leaked,
+    memoised,
+    tree_leaves,
+    tree_map,
+    unflatten,
+)
 from xlamini.primitives.sharding_constraint import moved_to
-from xlamini.runtime.devices.platforms import Device
-from xlamini.runtime.keys import PRNGKeyArray, key_words
-from xlamini.runtime.meshes.current_mesh import as_here, named
-from xlamini.runtime.meshes.named_sharding import NamedSharding
+from xlamini.runtime import Device, NamedSharding, Sharding, device_put_value, key_words, named
+from xlamini.runtime.keys import PRNGKeyArray
+from xlamini.runtime.meshes.current_mesh import as_here
 from xlamini.runtime.processes.agreement import check_same_value
-from xlamini.runtime.sharding import Sharding
-from xlamini.runtime.to_device import ArrayImpl, device_put_value, parts_to_move
-from xlamini.staging.run.jit import jit
+from xlamini.runtime.to_device import ArrayImpl, parts_to_move
+from xlamini.staging import jit
 
 
 def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = False, may_alias: Any = None) -> Any:
