@@ -54,6 +54,19 @@ def train() -> None:
     say(f"trained on {len(xlamini.devices())} devices")
 
 
+def preemption() -> None:
+    """One process gets SIGTERM; all stop at one step."""
+    for step in range(100):
+        if xlamini.process_index() == 1 and step == 3:
+            os.kill(os.getpid(), signal.SIGTERM)
+        if multihost.reached_preemption_sync_point(step):
+            break
+        time.sleep(0.1)
+    multihost.assert_equal(step)
+    assert 3 <= step < 99
+    say("stopped together")
+
+
 def helpers() -> None:
     """Values go between processes."""
     me, count = xlamini.process_index(), xlamini.process_count()
@@ -230,6 +243,7 @@ def harm(how: str) -> None:
 PROGRAMS: dict[str, Callable[..., None]] = {
     "train": train,
     "helpers": helpers,
+    "preemption": preemption,
     "arrays": arrays,
     "disagree": disagree,
     "different": different,
