@@ -19,7 +19,7 @@ from functools import reduce
 from math import comb
 from typing import Any, NamedTuple
 
-from xlamini.core import CallLike, Equation, Jaxpr, Var, aval_of, is_differentiable
+from xlamini.core import CallLike, Equation, Jaxpr, Values, Var, aval_of, is_differentiable
 from xlamini.core.equation_kind import as_jaxpr
 from xlamini.core.jaxpr import Provenance, derived
 from xlamini.interpreters.dce import dce
@@ -36,7 +36,7 @@ Rule = Callable[[int], Sequence[Any]]
 
 
 def push_jet(
-    jaxpr: Jaxpr, primals: Sequence[Any], series: Sequence[Sequence[Any] | None], order: int
+    jaxpr: Jaxpr, primals: Values, series: Sequence[Sequence[Any] | None], order: int
 ) -> tuple[list[Any], list[list[Any]]]:
     """The outputs and their derivatives up to `order`; an input with the series None is constant."""
     steps = Steps(jaxpr, [terms is not None for terms in series])
@@ -55,7 +55,7 @@ class Steps:
         self.curves: dict[Any, Curve] = {v: [] for v, moves in zip(jaxpr.invars, varying, strict=True) if moves}
         self.rules: list[tuple[Equation, Rule]] = []
 
-    def next_order(self, inputs: Sequence[Any]) -> list[Any]:
+    def next_order(self, inputs: Values) -> list[Any]:
         """The derivatives of the outputs, of the next order; None from order 1 on for an output that is constant.
 
         `inputs` are those of the inputs; constant ones are read at order 0 only.
@@ -73,7 +73,7 @@ class Steps:
             return read(self.env, self.jaxpr.outvars)
         return [self.curves[a][-1] if a in self.curves else None for a in self.jaxpr.outvars]
 
-    def _start(self, inputs: Sequence[Any]) -> None:
+    def _start(self, inputs: Values) -> None:
         target = builder()
         before, self.env = target.environment, bound(self.jaxpr, inputs)
         target.environment = self.env
@@ -92,12 +92,12 @@ class Steps:
         if any(found.varying):
             self.rules.append((eqn, found.rule))
 
-    def _write(self, eqn: Equation, values: Sequence[Any]) -> None:
+    def _write(self, eqn: Equation, values: Values) -> None:
         for var, value in zip(eqn.outvars, values, strict=True):
             if var in self.curves:
                 self.curves[var].append(_dense(value, var.aval))
 
-    def applied(self, eqn: Equation, operands: Sequence[Any]) -> Sequence[Any]:
+    def applied(self, eqn: Equation, operands: Values) -> Values:
         """The results of an equation on other operands."""
         target = builder()
         if self.provenance is None:
@@ -111,7 +111,7 @@ class Steps:
 class Found(NamedTuple):
     """The results of an equation, which of them vary, and the rule of their derivatives."""
 
-    outs: Sequence[Any]
+    outs: Values
     varying: Sequence[bool]
     rule: Rule
 
@@ -159,7 +159,7 @@ def _at(steps: Steps, atoms: Sequence[Any], order: int) -> list[Any]:
 def _stated(steps: Steps, eqn: Equation) -> Rule:
     """The rule that the primitive states."""
 
-    def rule(order: int) -> Sequence[Any]:
+    def rule(order: int) -> Values:
         operands = [steps.curves.get(a) or read(steps.env, [a]) for a in eqn.invars]
         builder().provenance = derived("jet", eqn)
         out = eqn.primitive.next_derivative(operands, steps.curves[eqn.outvars[0]], **eqn.params)
@@ -217,7 +217,7 @@ def _by_tangent(steps: Steps, eqn: Equation, program: Jaxpr, needed: Sequence[Ne
     """The derivatives of the tangent program, one order lower."""
     inner = Steps(program, [n.varies for n in needed], derived("jet", eqn))
 
-    def rule(order: int) -> Sequence[Any]:
+    def rule(order: int) -> Values:
         curves = steps.curves
         return inner.next_order([curves[n.var][order - 1 + n.shift] if n.varies else steps.env[n.var] for n in needed])
 
@@ -228,14 +228,14 @@ def _by_map(steps: Steps, eqn: Equation, program: Jaxpr, needed: Sequence[Needed
     """The tangent program of an equation that is linear in all that varies."""
     provenance = derived("jet", eqn)
 
-    def rule(order: int) -> Sequence[Any]:
+    def rule(order: int) -> Values:
         values = [steps.curves[n.var][order] if n.varies else steps.env[n.var] for n in needed]
         return _inlined(program, values, provenance)
 
     return rule
 
 
-def _inlined(program: Jaxpr, values: Sequence[Any], provenance: Provenance) -> list[Any]:
+def _inlined(program: Jaxpr, values: Values, provenance: Provenance) -> list[Any]:
     typed = [of_type(v.aval, x) for v, x in zip(program.invars, values, strict=True)]
     return builder().inline(program, typed, provenance)
 
@@ -261,7 +261,7 @@ def _maps_as_it_is(eqn: Equation, moving: Sequence[Var], position: int) -> bool:
 def _by_leibniz(steps: Steps, eqn: Equation) -> Rule:
     """The sum over i of comb(n, i) f(derivative i of one operand, derivative n - i of the other one)."""
 
-    def rule(order: int) -> Sequence[Any]:
+    def rule(order: int) -> Values:
         terms = [times(comb(order, i), _product(steps, eqn, i, order - i)) for i in range(order + 1)]
         return [reduce(add_tangents, terms)]
 

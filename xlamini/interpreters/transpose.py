@@ -25,6 +25,7 @@ from xlamini.core import (
     rewrite,
     tangent_aval,
 )
+from xlamini.core.errors import MissingRule
 from xlamini.core.jaxpr import derived
 from xlamini.core.tangents import Linear
 from xlamini.core.tracer import build
@@ -100,12 +101,23 @@ def _pull_back(pending: Sequence[Equation], env: dict[Var, Any], cts: Cotangents
         if given.count(None) == len(given):
             continue
         target.provenance = derived("transpose", eqn)
-        found = _pull_back_cached(target, eqn, env, given)
-        if found is None:
-            known = [env.get(a) if type(a) is Var else a for a in eqn.invars]
-            found = _by_rule(eqn, known, list(map(_or_zero, eqn.outvars, given)))
+        try:
+            found = _pull_back_cached(target, eqn, env, given)
+            if found is None:
+                known = [env.get(a) if type(a) is Var else a for a in eqn.invars]
+                found = _by_rule(eqn, known, list(map(_or_zero, eqn.outvars, given)))
+        except MissingRule as error:
+            raise _not_linear(eqn, error) from None
         _accumulate(cts, eqn.invars, found)
         target.provenance = None
+
+
+def _not_linear(eqn: Equation, error: MissingRule) -> MissingRule:
+    """The error with the line of the equation: most often a rule of custom_jvp that is not linear in its tangents."""
+    source = eqn.provenance.source if eqn.provenance else None
+    if source is None or "linear" in str(error):
+        return error
+    return MissingRule(f"{source}: {eqn.primitive.name} is not linear in a tangent, as reverse mode needs it; {error}")
 
 
 def _pull_back_cached(target: Builder, eqn: Equation, env: dict[Var, Any], cts: Values) -> Sequence[Any] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 from typing import Any
 
 import numpy as np
@@ -182,6 +183,9 @@ def _variance(
     refuse_out(name, out)
     if correction is not None and ddof:
         raise ValueError(f"{name}: `ddof` and `correction` are two names of one thing; give one of them")
+    for option, value in (("ddof", ddof), ("correction", correction)):
+        if value is not None and not isinstance(value, numbers.Real):
+            raise TypeError(f"{name}: {option} must be a number, got {value!r} of type {type(value).__name__}")
     a = as_operand(name, a)
     wide = accumulator(float_dtype(name, a, dtype))
     x = convert(a, wide)

@@ -121,16 +121,16 @@ def _(ct: Any, x: Any, *, exponent_bits: int, mantissa_bits: int) -> Any:
 def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> Any:
     """The values that a float with so many bits can hold nearest to `operand`, in the same dtype.
 
-    ValueError unless `exponent_bits` is positive and `mantissa_bits` not negative.
+    ValueError unless `exponent_bits` is from 1 to 11 and `mantissa_bits` from 0 to 52, as float64 has.
 
     >>> reduce_precision(1.01, 5, 2)
     Array(1., dtype=float32, weak_type=True)
     """
     exponent_bits, mantissa_bits = operator.index(exponent_bits), operator.index(mantissa_bits)
-    if exponent_bits < 1:
-        raise ValueError(f"reduce_precision: exponent_bits must be at least 1, got {exponent_bits}; float16 has 5")
-    if mantissa_bits < 0:
-        raise ValueError(f"reduce_precision: mantissa_bits must be at least 0, got {mantissa_bits}; float16 has 10")
+    if not 1 <= exponent_bits <= 11:
+        raise ValueError(f"reduce_precision: exponent_bits must be from 1 to 11, got {exponent_bits}; float16 has 5")
+    if not 0 <= mantissa_bits <= 52:
+        raise ValueError(f"reduce_precision: mantissa_bits must be from 0 to 52, got {mantissa_bits}; float16 has 10")
     return reduce_precision_p.bind(operand, exponent_bits=exponent_bits, mantissa_bits=mantissa_bits)
 
 

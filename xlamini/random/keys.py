@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import aval_of, enable_x64, issubdtype, literal
+from xlamini.core.jax_flags import enable_custom_prng
 from xlamini.core.state import state
 from xlamini.primitives import convert, split_p, wrap_p
 from xlamini.primitives.generators import GENERATORS
@@ -42,10 +43,13 @@ def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Any:
 def PRNGKey(seed: Any, *, impl: Any = None) -> Any:
     """The words of a random key, uint32[2]; like `key`, for programs written before keys had a dtype of their own.
 
+    Under flag `enable_custom_prng` it is the key itself.
+
     >>> xlamini.random.PRNGKey(42)
     Array([ 0, 42], dtype=uint32)
     """
-    return key_data(key(seed, impl=impl))
+    new = key(seed, impl=impl)
+    return new if enable_custom_prng.value else key_data(new)
 
 
 def _key_of_number(seed: int, kind: KeyType) -> Any:

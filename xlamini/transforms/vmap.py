@@ -51,6 +51,7 @@ def vmap(
     """
     check_callable("vmap", fun)
     _check_axis_size(axis_size)
+    _check_axis_name(axis_name)
     along = () if spmd_axis_name is None else spmd_axis_name
     along = along if isinstance(along, tuple) else (along,)
     in_axes = tuple(in_axes) if isinstance(in_axes, list) else in_axes
@@ -119,6 +120,13 @@ class MappedOutputError(ValueError):
 def _check_axis_size(axis_size: Any) -> None:
     if axis_size is not None and not (isinstance(axis_size, int) and axis_size >= 0):
         raise TypeError(f"vmap: axis_size must be an int, 0 or more, got {axis_size!r}")
+
+
+def _check_axis_name(axis_name: Any) -> None:
+    try:
+        hash(axis_name)
+    except TypeError:
+        raise TypeError(f"vmap: axis_name must be hashable, such as 'batch', got {axis_name!r}") from None
 
 
 def _trace_example(

@@ -168,9 +168,19 @@ def _read(at: AtIndex, fill_value: Any, out_sharding: Any, promises: Promises) -
 def _get(x: Any, index: Any, fill_value: Any, **promises: Unpack[Promises]) -> Any:
     rules, options = _settings_of(promises)
     if fill_value is not None:
-        options = options._replace(fill_value=fill_value if type(fill_value) in PYTHON_SCALARS else fill_value.item())
+        options = options._replace(fill_value=_number(fill_value))
     plan, leaves = plan_of(index, x.aval.shape, rules)
     return _reader(plan, options)(x, *leaves)
+
+
+def _number(fill_value: Any) -> Any:
+    if type(fill_value) in PYTHON_SCALARS:
+        return fill_value
+    if not hasattr(fill_value, "item"):
+        raise TypeError(
+            f"x.at[index].get: fill_value must be a number, got {fill_value!r} of type {type(fill_value).__name__}"
+        )
+    return fill_value.item()
 
 
 def _settings_of(promises: Promises, reading: bool = True) -> tuple[Rules, Options]:

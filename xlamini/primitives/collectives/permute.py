@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -72,6 +73,8 @@ def pbroadcast(x: Any, axis_name: AxisName, source: int) -> Any:
 
 
 def _checked_pairs(perm: Any, size: int) -> Pairs:
+    if not isinstance(perm, Iterable):
+        raise TypeError(f"ppermute: perm must be a list of pairs (source, destination), got {perm!r}")
     pairs = tuple(_pair(pair) for pair in perm)
     for which, positions in zip(("source", "destination"), zip(*pairs, strict=True), strict=False):
         for i in positions:

@@ -290,6 +290,8 @@ class Compiled(Stage):
         """Write `serialize()` to a file, for `xlamini.load`."""
         from xlamini.runtime.files.file_format import write_file
 
+        if not isinstance(path, str | os.PathLike):
+            raise TypeError(f"save: path must be a text or a path, got {path!r} of type {type(path).__name__}")
         write_file(path, self.serialize())
 
     def runtime_executable(self) -> Any:

@@ -350,6 +350,7 @@ def jit(
         options = {k: v for k, v in locals().items() if k != "fun"}
         return functools.partial(jit, **options)
     check_callable("jit", fun)
+    _check_bools(keep_unused=keep_unused, inline=inline)
     static = Selected("static", fun, static_argnums, static_argnames)
     donate = Selected("donate", fun, donate_argnums, donate_argnames)
     check_apart(fun, static, donate)
@@ -357,6 +358,12 @@ def jit(
     shardings = in_shardings, out_shardings
     options = Options(static, donate, keep_unused, inline, where, compiler_options, outline, *shardings)
     return wrapped(Jitted(fun, options))
+
+
+def _check_bools(**options: Any) -> None:
+    for name, value in options.items():
+        if not isinstance(value, bool):
+            raise TypeError(f"jit: {name} must be True or False, got {value!r} of type {type(value).__name__}")
 
 
 def dispatched(fun: Callable[..., Any], static_argnames: Names = None) -> tuple[Any, Explain]:

@@ -20,10 +20,9 @@ from xlamini.core import (
 )
 from xlamini.core.dtypes import check_array_dtype, is_array_dtype
 from xlamini.core.tracer import is_usable
-from xlamini.runtime import key_words
+from xlamini.runtime import ArrayImpl, key_words
 from xlamini.runtime.lifetime import deleted_error
 from xlamini.runtime.meshes.named_sharding import split_in_type
-from xlamini.runtime.to_device import ArrayImpl
 
 _SCALARS = (bool, int, float, complex, np.generic, np.ndarray)
 _VALUES = (ArrayImpl, Tracer, Literal)
@@ -166,6 +165,6 @@ def name_of(fun: Callable[..., Any]) -> str:
     """The name of a function in programs and messages."""
     name = getattr(fun, "__name__", None)
     if name is not None:
-        return name
+        return name if name.isascii() else name.encode(errors="replace").decode()  # C++ takes no lone surrogates
     inner = getattr(fun, "func", None)
     return name_of(inner) if inner is not None else type(fun).__name__

@@ -7,6 +7,7 @@ from typing import Any
 from xlamini.core import (
     Axis,
     Dims,
+    Params,
     Values,
     api_boundary_methods,
     aval_of,
@@ -135,7 +136,7 @@ class CustomJVPCall(RuledCall):
         start = self.num_captured(tangents, params)
         return jvp.linearized(primals[start:], tangents[start:])
 
-    def has_own_jvp(self, params: dict[str, Any]) -> bool:
+    def has_own_jvp(self, params: Params) -> bool:
         return True
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from xlamini.core import Tracer, Values, flatten, flatten_from_user, is_differentiable, unflatten
-from xlamini.runtime.to_device import ArrayImpl
+from xlamini.runtime import ArrayImpl
 from xlamini.staging import (
     ArgNames,
     Cells,
@@ -35,7 +35,7 @@ class DiffArgs:
         check_callable(what, fun)
         self.what, self.fun_name = what, name_of(fun)
         self.single = isinstance(argnums, int)
-        chosen = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+        chosen = argnums if isinstance(argnums, Sequence) else (argnums,)
         self.positions = [self._position(i, len(args)) for i in chosen]
         if len({*self.positions}) < len(chosen):
             raise TypeError(f"{what}: argnums {argnums!r} names an argument twice; name each once")
@@ -82,7 +82,10 @@ class DiffArgs:
             self._along, self._tree_along = flatten_from_user((aux, last))
             return out, [x for x in self._along if _is_array(x)]
 
-        return trace(paired, self.in_tree, self.avals, self.leaves, self.names, self.fun_name, reuse_equal=True)
+        return trace(
+            paired, self.in_tree, self.avals, self.leaves, self.names, self.fun_name, reuse_equal=True,
+            derivative_by=self.what,
+        )
 
     def split(self, traced: Trace, leaves: Values) -> tuple[Any, Any]:
         """The function's output and its auxiliary data; also stores the new values of the refs that it wrote.

@@ -59,6 +59,8 @@ def scan(
     (Array(10, dtype=int32), Array([ 0,  1,  3,  6, 10], dtype=int32))
     """
     check_function("scan", "f", f)
+    if not isinstance(reverse, bool | np.bool_ | int):
+        raise TypeError(f"scan: reverse must be True or False, got {reverse!r} of type {type(reverse).__name__}")
     return looped(Loop("scan", f, bool(reverse), unroll), init, xs, length)
 
 
