@@ -68,7 +68,7 @@ def test_equality_and_text() -> None:
     (lambda x: Format(3), TypeError, "layout must be a Layout, Layout.AUTO or None, got 3"),
     (lambda x: Format(ROWS, 3), TypeError, "sharding must be a sharding or None, got 3"),
     (lambda x: xlamini.device_put(x, Format(COLUMNS)), NotImplementedError, "device_put.* are in row-major order"),
-    (lambda x: jit(constrained, out_shardings=Format(COLUMNS))(x), NotImplementedError, "jit: out_shardings has Layout"),
+    (lambda x: jit(constrained, out_shardings=Format(COLUMNS))(x), NotImplementedError, "out_shardings has Layout"),
     (lambda x: with_layout_constraint(x, Layout((0,))), ValueError, "has 1 dimensions, the array 2"),
     (lambda x: with_layout_constraint(x, Layout.AUTO), TypeError, "a Layout is needed, got AUTO"),
     (lambda x: with_layout_constraint("a", ROWS), TypeError, "must be an array or a number, got str"),

@@ -67,6 +67,20 @@ def preemption() -> None:
     say("stopped together")
 
 
+def folders(where: str) -> None:
+    """Arrays over processes are saved in one folder, and loaded with another sharding."""
+    from xlamini.experimental.array_serialization.pytree_serialization import load, save
+
+    mesh = Mesh(xlamini.devices(), "data")
+    x, whole = batch(mesh)
+    save({"x": x, "n": 3}, where)
+    by_column = NamedSharding(mesh, PartitionSpec(None, "data"))
+    found = load(where, {"x": by_column, "n": NamedSharding(mesh, PartitionSpec())})
+    assert found["x"].sharding == by_column and int(found["n"]) == 3
+    np.testing.assert_array_equal(multihost.process_allgather(found["x"], tiled=True), whole)
+    say("saved and loaded")
+
+
 def helpers() -> None:
     """Values go between processes."""
     me, count = xlamini.process_index(), xlamini.process_count()
@@ -242,6 +256,7 @@ def harm(how: str) -> None:
 
 PROGRAMS: dict[str, Callable[..., None]] = {
     "train": train,
+    "folders": folders,
     "helpers": helpers,
     "preemption": preemption,
     "arrays": arrays,

@@ -1,6 +1,6 @@
 # The public names, for type checkers and for Python, which reads this file at import (core/stubs.py).
 from xlamini.experimental import (
-    compilation_cache as compilation_cache, jet as jet, layout as layout,
+    array_serialization as array_serialization, compilation_cache as compilation_cache, jet as jet, layout as layout,
     mesh_utils as mesh_utils, multihost_utils as multihost_utils, ode as ode, rnn as rnn,
     serialize_executable as serialize_executable, topologies as topologies, xla_metadata as xla_metadata,
 )
