@@ -114,7 +114,7 @@ def test_damage_is_an_error(tmp_path: Path) -> None:
     empty = '{"version": 1, "tree": "*", "leaves": []}'
     for text in ("", "[]", '{"version": 2}', empty, json.dumps({**index, "tree": 3})):
         (where / "index.json").write_text(text)
-        with pytest.raises(xlamini.errors.LoadError, match="no folder that save has written|is damaged"):
+        with pytest.raises(xlamini.errors.LoadError, match=r"no folder that save has written|is damaged"):
             load(where, HERE)
 
 

@@ -239,8 +239,8 @@ def sm3(step_size: float | Schedule, momentum: float = 0.9) -> Rules:
         x, mean, rows = state
         dims = range(x.ndim)
         bounds = [jnp.expand_dims(row, [d for d in dims if d != k]) for k, row in enumerate(rows)]
-        squares = functools.reduce(jnp.minimum, bounds, jnp.array(jnp.inf, x.dtype)) if bounds else 0
-        squares = squares + jnp.square(g)
+        least: Any = functools.reduce(jnp.minimum, bounds) if bounds else 0
+        squares = least + jnp.square(g)
         mean = (1 - momentum) * (g * _inverse_root(squares)) + momentum * mean
         return x - size(i) * mean, mean, [squares.max([d for d in dims if d != k]) for k in dims]
 

@@ -77,7 +77,8 @@ def GeneralConv(
 ) -> Layer:
     """A convolution plus a bias, with dimensions in the order of `dimension_numbers`; `Conv` for NHWC and HWIO."""
     strides = tuple(strides or (1,) * len(filter_shape))
-    numbers = tuple(dimension_numbers)
+    lhs, rhs, out = dimension_numbers
+    numbers = lhs, rhs, out
 
     def apply(inputs: Any, W: Any) -> Any:
         return conv_general_dilated(inputs, W, strides, padding, (1,) * len(strides), dimension_numbers=numbers)
@@ -99,7 +100,8 @@ def GeneralConvTranspose(
 ) -> Layer:
     """A transposed convolution plus a bias; `ConvTranspose` for NHWC and HWIO, `Conv1DTranspose` for NHC and HIO."""
     strides = tuple(strides or (1,) * len(filter_shape))
-    numbers = tuple(dimension_numbers)
+    lhs, rhs, out = dimension_numbers
+    numbers = lhs, rhs, out
 
     def apply(inputs: Any, W: Any) -> Any:
         return conv_transpose(inputs, W, strides, padding, dimension_numbers=numbers)
