@@ -32,7 +32,7 @@ class Moments(NamedTuple):
     spread: Any
 
 
-export.register_namedtuple_serialization(Moments, serialized_name="tests.Moments")
+export.register_namedtuple_serialization(Moments, serialized_name="tests.array_serialization.Moments")
 
 
 @pytest.mark.parametrize("before", [(), ("a",), ("b", "a"), (("a", "b"),), (None, "b")])
