@@ -1,2 +1,3 @@
 # The public names, for type checkers and for Python, which reads this file at import (core/stubs.py).
+from xlamini.experimental import sparse as sparse
 from xlamini.transforms.callbacks.io_callback import io_callback as io_callback
