@@ -31,7 +31,7 @@ class Groups(NamedTuple):
     @property
     def numbers(self) -> Any:
         """The number of each place's group."""
-        return jnp.cumsum(self.starts) - 1
+        return jnp.cumsum(self.starts, dtype=jnp.int32) - 1
 
 
 def grouped(indices: Any) -> Groups:
