@@ -95,12 +95,14 @@ def x64() -> Any:
         yield
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("name", EVERY)
 @pytest.mark.parametrize("layout", [(0, 0), (1, 0), (0, 1)], ids=str)
 def test_layouts(name: str, layout: tuple[int, int]) -> None:
     check(EVERY[name], sample(M, *layout))
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("name", {**EVERY, **MATRICES})
 def test_compressed_rows(name: str) -> None:
     mat = compressed(M)
@@ -108,6 +110,7 @@ def test_compressed_rows(name: str) -> None:
     check({**EVERY, **MATRICES}[name], mat)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", MATRICES)
 def test_matrices(name: str) -> None:
     check(MATRICES[name], sample(M))
@@ -142,12 +145,14 @@ PRODUCTS = {
 }
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", PRODUCTS)
 @pytest.mark.parametrize("swapped", [False, True])
 def test_products(name: str, swapped: bool) -> None:
     check(product(PRODUCTS[name], KERNEL, swapped)[0], sample(T, 1), product(PRODUCTS[name], KERNEL, swapped)[1])
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", ["free batch dimension", "contract sparse dimensions"])
 @pytest.mark.parametrize("layout", [(0, 0), (0, 1)], ids=str)
 def test_products_in_other_layouts(name: str, layout: tuple[int, int]) -> None:
@@ -155,6 +160,7 @@ def test_products_in_other_layouts(name: str, layout: tuple[int, int]) -> None:
     check(f, sample(T, *layout), g)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", PRODUCTS)
 def test_products_of_sparse_arrays(name: str) -> None:
     other = sample(T, 1, nse=4, seed=1)
@@ -210,12 +216,14 @@ SHAPES: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
 }
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", SHAPES)
 @pytest.mark.parametrize("n_batch", [0, 1])
 def test_shapes(name: str, n_batch: int) -> None:
     check(SHAPES[name][0], sample(T, n_batch, nse=6), SHAPES[name][1])
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("before", LAYOUTS, ids=str)
 @pytest.mark.parametrize("after", LAYOUTS, ids=str)
 def test_update_layout(before: tuple[int, int], after: tuple[int, int]) -> None:
@@ -232,6 +240,7 @@ def test_gradient_of_update_layout() -> None:
 NUMBERS = ("NHC", "HIO", "NCH")
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     "options",
     [

@@ -36,7 +36,8 @@ def joined(lhs: BCOO, rhs: BCOO, join: Join, sizes: tuple[int, ...], dtype: Any 
             tuple(c[:, None] for c in columns(left_rows)), tuple(c[None] for c in columns(right_rows))
         )
         valid &= counts
-        rows = rows_of([jnp.broadcast_to(c, valid.shape).ravel() for c in found], jnp.zeros((valid.size, 0), left_rows.dtype))
+        wide = [jnp.broadcast_to(c, valid.shape).ravel() for c in found]
+        rows = rows_of(wide, jnp.zeros((valid.size, 0), left_rows.dtype))
         data = masked(left[:, None].astype(dtype) * right.astype(dtype), valid).ravel()
         return data, padded(rows, valid.ravel(), sizes)
 
