@@ -93,7 +93,8 @@ def names(library: Any, sparse: Any) -> dict[str, Any]:
     return {
         **{"sparse": sparse, "BCOO": sparse.BCOO, "BCSR": sparse.BCSR, "jnp": library.numpy, "vmap": library.vmap},
         **{"random": library.random, "M": dense, "T": cube, "m": of(dense), "tb": of(cube, n_batch=1)},
-        **{"td": of(cube, n_dense=1), "V": np.array([0.5, 0, 2, 3], np.float32), "I": np.array([[3], [1], [3], [0]], np.int32)},
+        **{"td": of(cube, n_dense=1), "V": np.array([0.5, 0, 2, 3], np.float32)},
+        "I": np.array([[3], [1], [3], [0]], np.int32),
     }
 
 

@@ -46,7 +46,7 @@ def test_numpy_on_the_left() -> None:
 
 
 def test_integers_and_booleans() -> None:
-    mat = BCOO.fromdense(M.astype(int))
+    mat = BCOO.fromdense(M.astype(np.int32))
     assert (mat @ np.ones(4, np.int32)).dtype == np.int32
     assert (mat @ V).dtype == np.float32
     half = BCOO.fromdense(jnp.asarray(M, "bfloat16"))
@@ -76,8 +76,9 @@ def test_pytree() -> None:
     leaves, tree = xlamini.tree.flatten(mat)
     assert [x.shape for x in leaves] == [(4,), (4, 2)]
     assert tree == xlamini.tree.structure(BCOO.fromdense(M, nse=4))
-    again = xlamini.tree.unflatten(tree, xlamini.tree.leaves(xlamini.tree.unflatten(tree, [object(), None and 0])) + leaves[1:])
-    assert again.indices is leaves[1]
+    names = xlamini.tree.unflatten(tree, ["data", "indices"])
+    again = xlamini.tree.map(lambda name: getattr(mat, name), names)
+    assert again.shape == (3, 4) and again.indices is leaves[1]
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(mat)).todense(), M)
 
 
@@ -115,7 +116,8 @@ def test_extract() -> None:
     mat = BCOO((np.ones(4, np.float32), indices), shape=(3, 4))
     np.testing.assert_array_equal(sparse.bcoo_extract(mat, M).data, [1, 0, 4, 0])
     np.testing.assert_array_equal(sparse.bcoo_extract(mat, M, assume_unique=True).data, [1, 1, 4, 0])
-    np.testing.assert_array_equal(xlamini.grad(lambda x: sparse.bcoo_extract(mat, x).data @ V)(jnp.asarray(M))[0], [0, 1, 0, 0])
+    gradient = xlamini.grad(lambda x: sparse.bcoo_extract(mat, x).data @ V)(jnp.asarray(M))
+    np.testing.assert_array_equal(gradient, [[0, 1, 0, 0], [0, 0, 0, 0], [0, 0, 3, 0]])
     rows = BCSR.fromdense(M)
     np.testing.assert_array_equal(sparse.bcsr_extract(rows.indices, rows.indptr, M + 1), [2, 3, 4, 5])
 
@@ -149,10 +151,10 @@ def test_of_no_entries() -> None:
 
 
 def test_large_shapes_are_sorted_without_numbering_places() -> None:
-    shape = (2**20, 2**20, 2**20)
-    rows = np.array([[7, 2**20 - 1, 3], [1, 2, 3], [7, 2**20 - 1, 3]], np.int32)
+    shape = (2**18, 2**18, 2**18)
+    rows = np.array([[7, 2**18 - 1, 3], [1, 2, 3], [7, 2**18 - 1, 3]], np.int32)
     mat = BCOO((np.array([1, 2, 3], np.float32), rows), shape=shape).sum_duplicates()
-    np.testing.assert_array_equal(mat.indices, [[1, 2, 3], [7, 2**20 - 1, 3]])
+    np.testing.assert_array_equal(mat.indices, [[1, 2, 3], [7, 2**18 - 1, 3]])
     np.testing.assert_array_equal(mat.data, [2, 4])
     np.testing.assert_array_equal((mat * mat).data, [4, 16])
 
@@ -165,7 +167,8 @@ def test_entries_of_another_index_dtype() -> None:
 
 
 def test_sample_is_what_the_tests_take_it_for() -> None:
-    mat = sample((3, 4))
+    with xlamini.enable_x64(True):
+        mat = sample((3, 4))
     assert not mat.unique_indices and dense(mat).any()
     inside = ((np.asarray(mat.indices) >= 0) & (np.asarray(mat.indices) < [3, 4])).all(1)
     assert inside.sum() == 5 and (mat.indices[0] == mat.indices[1]).all()
