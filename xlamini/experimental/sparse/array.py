@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 from xlamini import numpy as jnp
+from xlamini.core.api_boundary import api_boundary_methods
 from xlamini.runtime.array import Array
 
 
@@ -110,6 +111,9 @@ class JAXSparse(ABC):
         if found != rank:
             self.shape = _with_batch(cls, self, rank)
         return self
+
+
+api_boundary_methods(JAXSparse)
 
 
 def _with_batch(cls: type[JAXSparse], x: JAXSparse, rank: int) -> tuple[int, ...]:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from xlamini import numpy as jnp
-from xlamini.core.api_boundary import api_boundary
+from xlamini.core.api_boundary import api_boundary, api_boundary_methods
 from xlamini.core.pytree import register_pytree_node_class
 from xlamini.experimental.sparse.batches import fits_batch
 from xlamini.experimental.sparse.conversion import bcoo_todense, count_nse, dense_entries
@@ -72,7 +72,6 @@ class BCOO(SparseOperators):
         return BCOO((data, indices), shape=self.shape if shape is None else shape, **flags)
 
     @classmethod
-    @api_boundary
     def fromdense(
         cls,
         mat: ArrayLike,
@@ -86,7 +85,6 @@ class BCOO(SparseOperators):
         return bcoo_fromdense(mat, nse=nse, index_dtype=index_dtype, n_dense=n_dense, n_batch=n_batch)
 
     @classmethod
-    @api_boundary
     def from_scipy_sparse(
         cls, mat: Any, *, index_dtype: DTypeLike | None = None, n_dense: int = 0, n_batch: int = 0
     ) -> BCOO:
@@ -117,6 +115,9 @@ class BCOO(SparseOperators):
     ) -> BCOO:
         """The array with other numbers of batch and dense dimensions; see `bcoo_update_layout`."""
         return bcoo_update_layout(self, n_batch=n_batch, n_dense=n_dense, on_inefficient=on_inefficient)
+
+
+api_boundary_methods(BCOO)
 
 
 @api_boundary

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from xlamini import numpy as jnp
-from xlamini.core.api_boundary import api_boundary
+from xlamini.core.api_boundary import api_boundary, api_boundary_methods
 from xlamini.core.pytree import register_pytree_node_class
 from xlamini.experimental.sparse.batches import fits_batch, mapped
 from xlamini.experimental.sparse.bcoo import BCOO, bcoo_fromdense
@@ -74,7 +74,6 @@ class BCSR(SparseOperators):
         return bcsr_fromdense(mat, nse=nse, index_dtype=index_dtype, n_dense=n_dense, n_batch=n_batch)
 
     @classmethod
-    @api_boundary
     def from_scipy_sparse(
         cls, mat: Any, *, index_dtype: DTypeLike | None = None, n_dense: int = 0, n_batch: int = 0
     ) -> BCSR:
@@ -100,6 +99,9 @@ class BCSR(SparseOperators):
     def sum_duplicates(self, nse: int | None = None, remove_zeros: bool = True) -> BCSR:
         """The array with one entry for each place; see `bcsr_sum_duplicates`."""
         return from_bcoo(bcoo_sum_duplicates(self.to_bcoo(), nse, remove_zeros))
+
+
+api_boundary_methods(BCSR)
 
 
 @composite()

@@ -32,11 +32,14 @@ def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
     if axis < first.n_batch:
         nse = max(x.nse for x in operands)
         buffers = [_with_nse(x, nse) for x in operands]
-        return first.like(*(jnp.concatenate(x, axis) for x in zip(*buffers, strict=True)), shape)
-    starts = itertools.accumulate((x.shape[axis] for x in operands), initial=0)
-    sizes = shape[first.n_batch : first.ndim - first.n_dense]
-    shifted = [_shifted(x, axis - first.n_batch, start, sizes) for x, start in zip(operands, starts, strict=False)]
-    return first.like(*(jnp.concatenate(x, first.n_batch) for x in zip(*shifted, strict=True)), shape)
+    else:
+        starts = itertools.accumulate((x.shape[axis] for x in operands), initial=0)
+        sizes = shape[first.n_batch : first.ndim - first.n_dense]
+        buffers = [
+            _shifted(x, axis - first.n_batch, start, sizes) for x, start in zip(operands, starts, strict=False)
+        ]
+    data, indices = (jnp.concatenate(x, min(axis, first.n_batch)) for x in zip(*buffers, strict=True))
+    return first.like(data, indices, shape)
 
 
 def _check_concatenable(operands: Sequence[BCOO], axis: int) -> None:

@@ -65,6 +65,7 @@ def value_and_grad(
     (Array(3., dtype=float32), Array([1., 2.], dtype=float32))
     """
 
+    @api_boundary
     @functools.wraps(fun)
     def value_and_grad_of(*args: Any, **named: Any) -> tuple[Any, Any]:
         parts = Parts("value_and_grad", fun, argnums, args)
@@ -84,6 +85,7 @@ def grad(fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, *
            [0., 2.]], dtype=float32)
     """
 
+    @api_boundary
     @functools.wraps(fun)
     def grad_of(*args: Any, **named: Any) -> Any:
         parts = Parts("grad", fun, argnums, args)
@@ -122,6 +124,7 @@ jacobian = jacrev
 def _jacobian_of(
     what: str, of_dense: Any, fun: Callable[..., Any], argnums: Argnums, has_aux: bool, kwargs: dict[str, Any]
 ) -> Callable[..., Any]:
+    @api_boundary
     @functools.wraps(fun)
     def jacobian_of(*args: Any, **named: Any) -> Any:
         parts = Parts(what, fun, argnums, args)

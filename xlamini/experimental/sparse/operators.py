@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn
 
 from xlamini import numpy as jnp
-from xlamini.core.api_boundary import api_boundary
+from xlamini.core.api_boundary import api_boundary, api_boundary_methods
 from xlamini.experimental.sparse import rules as rules
 from xlamini.experimental.sparse.array import JAXSparse
 from xlamini.experimental.sparse.transform import sparsify
@@ -18,7 +18,6 @@ from xlamini.typing import DTypeLike
 def _binary(fun: Callable[[Any, Any], Any], is_reflected: bool = False) -> Callable[[Any, Any], Any]:
     run = composite()(sparsify(fun))
 
-    @api_boundary
     def method(self: Any, other: Any) -> Any:
         if not (is_operand(other) or isinstance(other, JAXSparse)):
             return NotImplemented
@@ -32,7 +31,6 @@ def _unary(fun: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def _comparison(name: str) -> Callable[[Any, Any], NoReturn]:
-    @api_boundary
     def method(self: Any, other: Any) -> NoReturn:
         raise NotImplementedError(
             f"sparse: the comparison {name} has a dense result; compare dense arrays, from todense()"
@@ -66,7 +64,6 @@ def _reshape(x: Any, shape: Any) -> Any:
     return sparsify(lambda x: jnp.reshape(x, shape))(x)
 
 
-@api_boundary
 def _getitem(self: Any, index: Any) -> Any:
     return sparsify(lambda x: x[index])(self)
 
@@ -88,7 +85,6 @@ class SparseOperators(JAXSparse):
     def __pos__(self) -> Any:
         return self
 
-    @api_boundary
     def __pow__(self, exponent: Any) -> Any:
         return _power(self, exponent=exponent) if isinstance(exponent, int) else NotImplemented
 
@@ -111,4 +107,7 @@ class SparseOperators(JAXSparse):
         """The array in another shape of the same size, in which one size may be -1."""
         return _reshape(self, shape=shape[0] if len(shape) == 1 else shape)
 
-    T = property(lambda self: self.transpose(), doc="The array with its dimensions reversed.")
+    T = property(api_boundary(transpose), doc="The array with its dimensions reversed.")
+
+
+api_boundary_methods(SparseOperators)
