@@ -11,8 +11,7 @@ import pytest
 
 import xlamini
 from tests.support.error_rows import Custom, Row, check, doubled, ones, parameters, power_of, row, square
-from xlamini import numpy as jnp
-from xlamini import random
+from xlamini import numpy as jnp, random
 from xlamini.errors import (
     ConcretizationTypeError,
     DeletedArrayError,

@@ -12,8 +12,7 @@ import pytest
 import xlamini
 from tests import errors as error_modules
 from tests.support.error_rows import Custom, Row, check, doubled, ones, parameters, power_of, row, square
-from xlamini import config, errors, lax, nn, tree, tree_util
-from xlamini import numpy as jnp
+from xlamini import config, errors, lax, nn, numpy as jnp, tree, tree_util
 from xlamini.errors import ConcretizationTypeError, NonConcreteBooleanIndexError, ShapeError, TypePromotionError
 
 jit, grad, vmap = xlamini.jit, xlamini.grad, xlamini.vmap

@@ -3,10 +3,11 @@
 from xlamini.core.api_boundary import edge_of_face as _edge_of_face
 from xlamini.core.memo import memos as memos
 from xlamini.runtime.meshes.pictures import visualize_sharding as visualize_sharding
-from xlamini.transforms.callbacks.debug import callback as callback
-from xlamini.transforms.callbacks.debug import debug_print as print
-from xlamini.transforms.callbacks.inspect_sharding import inspect_array_sharding as inspect_array_sharding
-from xlamini.transforms.callbacks.inspect_sharding import visualize_array_sharding as visualize_array_sharding
+from xlamini.transforms.callbacks.debug import callback as callback, debug_print as print
+from xlamini.transforms.callbacks.inspect_sharding import (
+    inspect_array_sharding as inspect_array_sharding,
+    visualize_array_sharding as visualize_array_sharding,
+)
 
 _edge_of_face(globals())
 

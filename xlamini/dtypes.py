@@ -2,18 +2,17 @@
 
 from ml_dtypes import bfloat16
 
-from xlamini.core.dtypes import (
+from xlamini.core import (
     canonicalize_dtype,
-    extended,
     finfo,
     float0,
     iinfo,
     issubdtype,
     itemsize_bits,
-    prng_key,
     result_type,
     scalar_type_of,
 )
+from xlamini.core.dtypes import extended, prng_key
 from xlamini.core.errors import TypePromotionError
 
 __all__ = [

@@ -2,10 +2,7 @@
 
 import sys
 
-from xlamini.commands.rules import Row as Row
-from xlamini.commands.rules import load_vocabulary as load_vocabulary
-from xlamini.commands.rules import main as main
-from xlamini.commands.rules import rows as rows
+from xlamini.commands.rules import Row as Row, load_vocabulary as load_vocabulary, main as main, rows as rows
 from xlamini.runtime.command_line import run_command
 
 if __name__ == "__main__":

@@ -13,8 +13,7 @@ from transformer import Config, Params, cross_entropy, param_shapes, through_lay
 import xlamini
 import xlamini.numpy as jnp
 from xlamini import lax
-from xlamini.sharding import NamedSharding
-from xlamini.sharding import PartitionSpec as P
+from xlamini.sharding import NamedSharding, PartitionSpec as P
 
 MICROBATCHES = 4
 

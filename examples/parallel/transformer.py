@@ -14,8 +14,7 @@ import numpy as np
 
 import xlamini
 import xlamini.numpy as jnp
-from xlamini.sharding import NamedSharding
-from xlamini.sharding import PartitionSpec as P
+from xlamini.sharding import NamedSharding, PartitionSpec as P
 
 Params = dict[str, Any]
 Keep = Callable[[Any], Any]

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 import xlamini
-from xlamini import export, random, sharding
-from xlamini import numpy as jnp
+from xlamini import export, numpy as jnp, random, sharding
 from xlamini.errors import LoadError
 from xlamini.runtime.targets.topology import Target
 from xlamini.staging.aot.compiled_file import unpacked

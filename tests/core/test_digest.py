@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 import xlamini
-from xlamini import lax, make_jaxpr
-from xlamini import numpy as jnp
+from xlamini import lax, make_jaxpr, numpy as jnp
 from xlamini.core.digest import NoDigest, digest, write
 from xlamini.core.primitive import Primitive
 from xlamini.core.tracer import build

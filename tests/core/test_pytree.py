@@ -12,8 +12,7 @@ import sys
 from collections import OrderedDict, defaultdict
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from xlamini import tree, tree_util
 from xlamini.core import pytree

@@ -9,8 +9,7 @@ import pytest
 
 import xlamini
 from tests.support.checks import assert_close
-from xlamini import grad, jit, lax, vmap
-from xlamini import numpy as jnp
+from xlamini import grad, jit, lax, numpy as jnp, vmap
 from xlamini.core.literals import literal
 from xlamini.core.primitive import Primitive
 

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from tests.support.error_rows import Custom, ones, row, square
-from xlamini import grad, jit, lax, make_jaxpr, random, vmap
-from xlamini import numpy as jnp
+from xlamini import grad, jit, lax, make_jaxpr, numpy as jnp, random, vmap
 from xlamini.errors import ShapeError, TracerBoolConversionError, UnexpectedTracerError
 
 cond, switch = lax.cond, lax.switch

@@ -9,8 +9,7 @@ import numpy as np
 
 import xlamini
 from tests.support.error_rows import ones, row
-from xlamini import closure_convert, custom_gradient, custom_jvp, lax
-from xlamini import numpy as jnp
+from xlamini import closure_convert, custom_gradient, custom_jvp, lax, numpy as jnp
 from xlamini.custom_batching import custom_vmap
 from xlamini.errors import ShapeError, TracerBoolConversionError, UnexpectedTracerError
 from xlamini.test_util import check_grads

@@ -8,8 +8,7 @@ import numpy as np
 
 import xlamini
 from tests.support.error_rows import ones, row, square
-from xlamini import lax
-from xlamini import numpy as jnp
+from xlamini import lax, numpy as jnp
 from xlamini.errors import ShapeError, UnexpectedTracerError
 
 grad = xlamini.grad

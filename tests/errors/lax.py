@@ -4,8 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.support.error_rows import ones, row
-from xlamini import lax, make_jaxpr, vmap
-from xlamini import numpy as jnp
+from xlamini import lax, make_jaxpr, numpy as jnp, vmap
 
 ROWS_OF = lax.RaggedDotDimensionNumbers((([1], [1]), ([], [])), [0], [])
 

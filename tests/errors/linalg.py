@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import xlamini
 from tests.support.error_rows import ones, row
-from xlamini import lax
-from xlamini import numpy as jnp
+from xlamini import lax, numpy as jnp
 from xlamini.errors import ShapeError
 
 HALF = ones(2, 2, dtype="bfloat16")

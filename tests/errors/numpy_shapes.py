@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tests.support.error_rows import ones, row
-from xlamini import dlpack, flatten_util, jit, ops
-from xlamini import numpy as jnp
+from xlamini import dlpack, flatten_util, jit, numpy as jnp, ops
 from xlamini.errors import ConcretizationTypeError, ShapeError
 
 V = np.arange(4, dtype=np.float32)

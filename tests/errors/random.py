@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from tests.support.error_rows import ones, row
-from xlamini import jit, random
-from xlamini import numpy as jnp
+from xlamini import jit, numpy as jnp, random
 from xlamini.errors import ShapeError
 from xlamini.nn import initializers
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.support.error_rows import Custom, ones, row
-from xlamini import grad, lax, linear_transpose, vmap
-from xlamini import numpy as jnp
+from xlamini import grad, lax, linear_transpose, numpy as jnp, vmap
 from xlamini.errors import ShapeError
 
 

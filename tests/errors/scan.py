@@ -7,8 +7,7 @@ import numpy as np
 
 import xlamini
 from tests.support.error_rows import ones, row
-from xlamini import lax
-from xlamini import numpy as jnp
+from xlamini import lax, numpy as jnp
 from xlamini.errors import UnexpectedTracerError
 
 grad, jit, vmap = xlamini.grad, xlamini.jit, xlamini.vmap

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from tests.support.error_rows import ones, row
-from xlamini import grad, jit, lax, vmap
-from xlamini import numpy as jnp
+from xlamini import grad, jit, lax, numpy as jnp, vmap
 from xlamini.errors import ShapeError
 from xlamini.experimental import sparse
 from xlamini.experimental.sparse import BCOO, BCSR, SparseEfficiencyError, eye, sparsify

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from tests.support.error_rows import ones, row
-from xlamini import grad, jit, lax
-from xlamini import numpy as jnp
+from xlamini import grad, jit, lax, numpy as jnp
 from xlamini.errors import ShapeError
 from xlamini.scipy import special
 

@@ -5,8 +5,7 @@ from typing import Any
 
 import xlamini
 from tests.support.error_rows import ones, row
-from xlamini import lax
-from xlamini import numpy as jnp
+from xlamini import lax, numpy as jnp
 from xlamini.experimental import io_callback
 
 grad, jit, vmap = xlamini.grad, xlamini.jit, xlamini.vmap

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 import xlamini
-from xlamini import dlpack, export
-from xlamini import numpy as jnp
+from xlamini import dlpack, export, numpy as jnp
 
 X = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)
 

@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 
 import xlamini
-from xlamini import P, custom_jvp, custom_vjp, make_mesh
-from xlamini import numpy as jnp
+from xlamini import P, custom_jvp, custom_vjp, make_mesh, numpy as jnp
 from xlamini.sharding import Mesh, NamedSharding
 
 MESH = make_mesh((2, 4), ("x", "y"))

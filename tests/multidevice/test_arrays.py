@@ -11,8 +11,7 @@ import pytest
 
 import xlamini
 from tests.multidevice.meshes import DEVICES, HALF, MESH, REVERSED, SPECS, over, split, table
-from xlamini import NamedSharding, P, errors, lax, random
-from xlamini import numpy as jnp
+from xlamini import NamedSharding, P, errors, lax, numpy as jnp, random
 from xlamini.sharding import Mesh
 from xlamini.transforms.sharding import device_order, device_put
 

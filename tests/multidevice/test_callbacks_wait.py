@@ -12,8 +12,18 @@ import pytest
 
 import xlamini
 from tests.multidevice.meshes import DEVICES, table
-from xlamini import NamedSharding, P, ShapeDtypeStruct, debug, effects_barrier, jit, lax, pure_callback, shard_map
-from xlamini import numpy as jnp
+from xlamini import (
+    NamedSharding,
+    P,
+    ShapeDtypeStruct,
+    debug,
+    effects_barrier,
+    jit,
+    lax,
+    numpy as jnp,
+    pure_callback,
+    shard_map,
+)
 from xlamini.errors import CallbackError
 from xlamini.experimental import io_callback
 from xlamini.runtime.collective_callbacks import MAX_SKIPPED

@@ -19,12 +19,12 @@ from xlamini import (
     grad,
     jit,
     lax,
+    numpy as jnp,
     pmap,
     pure_callback,
     shard_map,
     vmap,
 )
-from xlamini import numpy as jnp
 from xlamini.experimental import io_callback
 
 LINE = xlamini.make_mesh((8,), ("x",))

@@ -19,11 +19,11 @@ from xlamini import (
     jvp,
     lax,
     make_jaxpr,
+    numpy as jnp,
     shard_map,
     smap,
     vmap,
 )
-from xlamini import numpy as jnp
 from xlamini.errors import ShardingTypeError
 from xlamini.sharding import (
     AbstractDevice,

@@ -9,8 +9,7 @@ import pytest
 
 import xlamini
 from tests.multidevice.meshes import MESH, SPECS, clipped, over, soft, split, table
-from xlamini import NamedSharding, P, checkpoint, grad, jit, jvp, lax, random, vmap
-from xlamini import numpy as jnp
+from xlamini import NamedSharding, P, checkpoint, grad, jit, jvp, lax, numpy as jnp, random, vmap
 
 X, W = table(4, 8) / 8 - 1, np.cos(table(8, 8))
 

@@ -10,8 +10,22 @@ import pytest
 import xlamini
 from tests.multidevice.meshes import table
 from tests.support.error_rows import Row, check, ones, parameters, row
-from xlamini import NamedSharding, P, device_put, grad, jit, lax, make_jaxpr, nn, ops, random, set_mesh, shard_map, vmap
-from xlamini import numpy as jnp
+from xlamini import (
+    NamedSharding,
+    P,
+    device_put,
+    grad,
+    jit,
+    lax,
+    make_jaxpr,
+    nn,
+    numpy as jnp,
+    ops,
+    random,
+    set_mesh,
+    shard_map,
+    vmap,
+)
 from xlamini.errors import ShardingError
 from xlamini.sharding import AxisType, auto_axes
 

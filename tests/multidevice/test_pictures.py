@@ -9,8 +9,7 @@ import pytest
 
 import xlamini
 from tests.multidevice.meshes import over, split, table
-from xlamini import debug, grad, jit, lax, vmap
-from xlamini import numpy as jnp
+from xlamini import debug, grad, jit, lax, numpy as jnp, vmap
 
 TILES = """\
 ┌──────────┬──────────┬──────────┬──────────┐

@@ -8,8 +8,7 @@ import pytest
 
 import xlamini
 from tests.multidevice.meshes import DEVICES
-from xlamini import grad, jit, lax, pmap, vmap
-from xlamini import numpy as jnp
+from xlamini import grad, jit, lax, numpy as jnp, pmap, vmap
 
 X = np.linspace(-1, 2, 24).astype(np.float32).reshape(8, 3)
 

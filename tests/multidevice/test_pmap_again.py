@@ -8,8 +8,7 @@ import pytest
 
 import xlamini
 from tests.multidevice.meshes import DEVICES, table
-from xlamini import numpy as jnp
-from xlamini import pmap
+from xlamini import numpy as jnp, pmap
 from xlamini.staging.compile import lowered_program
 
 X = table(16)

@@ -8,8 +8,7 @@ import pytest
 
 import xlamini
 from tests.multidevice.meshes import table
-from xlamini import NamedSharding, P, grad, jit, lax, new_ref, pmap, shard_map
-from xlamini import numpy as jnp
+from xlamini import NamedSharding, P, grad, jit, lax, new_ref, numpy as jnp, pmap, shard_map
 
 LINE = xlamini.make_mesh((8,), ("x",))
 X = table(16)

@@ -9,8 +9,21 @@ import pytest
 
 import xlamini
 from tests.multidevice.meshes import DEVICES
-from xlamini import P, checkpoint, custom_jvp, custom_vjp, grad, hessian, jit, jvp, lax, random, shard_map, vmap
-from xlamini import numpy as jnp
+from xlamini import (
+    P,
+    checkpoint,
+    custom_jvp,
+    custom_vjp,
+    grad,
+    hessian,
+    jit,
+    jvp,
+    lax,
+    numpy as jnp,
+    random,
+    shard_map,
+    vmap,
+)
 from xlamini.experimental.shard_map import shard_map as older_shard_map
 from xlamini.sharding import Mesh, NamedSharding
 

@@ -20,13 +20,13 @@ from xlamini import (
     jvp,
     lax,
     make_jaxpr,
+    numpy as jnp,
     random,
     set_mesh,
     shard_map,
     smap,
     vmap,
 )
-from xlamini import numpy as jnp
 from xlamini.sharding import AbstractMesh, AxisType, Mesh, get_abstract_mesh
 from xlamini.staging.call.higher_order import cost_of
 

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 import xlamini
-from xlamini import NamedSharding, P, jit, lax, make_mesh, shard_map
-from xlamini import numpy as jnp
+from xlamini import NamedSharding, P, jit, lax, make_mesh, numpy as jnp, shard_map
 
 MESH = make_mesh((8,), ("d",))
 RING = [(k, (k + 1) % 8) for k in range(8)]

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 import xlamini
-from xlamini import lax, nn, random
-from xlamini import numpy as jnp
+from xlamini import lax, nn, numpy as jnp, random
 
 DOT = (((1,), (1,)), ((), ()))
 

@@ -22,8 +22,7 @@ from tests.support.index_table import (
     summed,
     traced,
 )
-from xlamini import grad, jit, vmap
-from xlamini import numpy as jnp
+from xlamini import grad, jit, numpy as jnp, vmap
 from xlamini.numpy.indexing import operators
 
 

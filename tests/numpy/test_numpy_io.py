@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import xlamini
-from xlamini import dlpack
-from xlamini import numpy as jnp
+from xlamini import dlpack, numpy as jnp
 
 
 @pytest.mark.parametrize("dtype", ["int8", "bfloat16", "complex64", "bool"])

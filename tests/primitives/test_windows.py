@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import xlamini
-from xlamini import lax
-from xlamini import numpy as jnp
+from xlamini import lax, numpy as jnp
 from xlamini.core.avals import ShapedArray
 from xlamini.core.tracer import build
 from xlamini.scipy import signal

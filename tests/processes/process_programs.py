@@ -10,8 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 import xlamini
-from xlamini import multihost, random
-from xlamini import numpy as jnp
+from xlamini import multihost, numpy as jnp, random
 from xlamini.sharding import Mesh, NamedSharding, PartitionSpec
 
 HEARTBEAT = 6

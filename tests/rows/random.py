@@ -6,8 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from tests.rows.row import Arg, Row
-from xlamini import numpy as jnp
-from xlamini import random
+from xlamini import numpy as jnp, random
 from xlamini.nn import initializers
 
 _POSITIVE = [[Arg((3,), domain=(0.6, 3))]]

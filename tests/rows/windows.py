@@ -9,8 +9,7 @@ import numpy as np
 
 from tests.rows.reductions import LOOSE, REALS, distinct
 from tests.rows.row import COMPLEXES, FLOATS, INTS, Arg, Array, Row
-from xlamini import lax
-from xlamini import numpy as jnp
+from xlamini import lax, numpy as jnp
 
 WIDE = ("float32", "float64", "complex128", "int32")
 FEW = ("float32", "float64")

@@ -18,8 +18,7 @@ import pytest
 
 import xlamini
 from tests.support.paths import ROOT
-from xlamini import cache, config, lax, random
-from xlamini import numpy as jnp
+from xlamini import cache, config, lax, numpy as jnp, random
 from xlamini.runtime.executable import Executable
 from xlamini.runtime.files import disk_cache, disk_entry, disk_key
 from xlamini.staging.run import jit_caches

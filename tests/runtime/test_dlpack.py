@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 import xlamini
-from xlamini import dlpack
-from xlamini import numpy as jnp
+from xlamini import dlpack, numpy as jnp
 from xlamini.errors import TracerArrayConversionError
 from xlamini.runtime import dlpack_devices
 from xlamini.runtime.versions import DLPACK_VERSION

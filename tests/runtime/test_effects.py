@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 
 import xlamini
-from xlamini import ShapeDtypeStruct, debug, effects_barrier, grad, jit, lax, vmap
-from xlamini import numpy as jnp
+from xlamini import ShapeDtypeStruct, debug, effects_barrier, grad, jit, lax, numpy as jnp, vmap
 from xlamini.experimental import io_callback
 
 SCALAR = ShapeDtypeStruct((), "float32")

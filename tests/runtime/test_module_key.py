@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 import xlamini
-from xlamini import P, cache, config, lax, make_mesh
-from xlamini import numpy as jnp
+from xlamini import P, cache, config, lax, make_mesh, numpy as jnp
 from xlamini.runtime.files import disk_cache, disk_key
 from xlamini.sharding import Mesh, NamedSharding
 from xlamini.staging.run import jit_caches

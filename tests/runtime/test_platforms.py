@@ -17,8 +17,7 @@ import pytest
 
 import xlamini
 from tests.support import broken_setups as broken
-from xlamini import config
-from xlamini import numpy as jnp
+from xlamini import config, numpy as jnp
 from xlamini.core import config as flags
 from xlamini.errors import PlatformError
 from xlamini.runtime.devices import client_options, clients, ffi_targets, hardware, nvidia, platforms, plugins

@@ -15,8 +15,7 @@ import numpy as np
 import pytest
 
 import xlamini
-from xlamini import numpy as jnp
-from xlamini import profiler
+from xlamini import numpy as jnp, profiler
 from xlamini.runtime.profiler import perfetto
 from xlamini.runtime.profiler.recording import recorder
 

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from xlamini import enable_x64, grad, jit, random, vmap
-from xlamini import numpy as jnp
+from xlamini import enable_x64, grad, jit, numpy as jnp, random, vmap
 from xlamini.scipy.stats import gaussian_kde
 from xlamini.test_util import check_grads
 

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 import scipy.optimize
 
-from xlamini import enable_x64, jacfwd, jit, vmap
-from xlamini import numpy as jnp
+from xlamini import enable_x64, jacfwd, jit, numpy as jnp, vmap
 from xlamini.scipy.optimize import OptimizeResults, minimize
 
 pytestmark = pytest.mark.full  # loops take long to compile

@@ -9,8 +9,7 @@ import pytest
 from scipy.spatial import transform as scipy_transform
 
 import xlamini
-from xlamini import numpy as jnp
-from xlamini import random
+from xlamini import numpy as jnp, random
 from xlamini.scipy.spatial.transform import Rotation, Slerp
 
 SEQUENCES = ["".join(s) for s in itertools.product("xyz", repeat=3) if s[0] != s[1] != s[2]]

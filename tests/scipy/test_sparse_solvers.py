@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import xlamini
-from xlamini import enable_x64, grad, jit, jvp, vmap
-from xlamini import numpy as jnp
+from xlamini import enable_x64, grad, jit, jvp, numpy as jnp, vmap
 from xlamini.scipy.sparse.linalg import bicgstab, cg, gmres
 from xlamini.test_util import check_grads
 

@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 import xlamini
-from xlamini import numpy as jnp
-from xlamini import random
+from xlamini import numpy as jnp, random
 from xlamini.errors import DeletedArrayError
 
 jit = xlamini.jit

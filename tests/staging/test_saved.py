@@ -14,8 +14,7 @@ import pytest
 
 import xlamini
 from tests.support.paths import ROOT
-from xlamini import config, export, lax, random, tree_util
-from xlamini import numpy as jnp
+from xlamini import config, export, lax, numpy as jnp, random, tree_util
 from xlamini.errors import LoadError
 from xlamini.experimental import serialize_executable
 from xlamini.runtime.devices import processor

@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from xlamini import jit, lax
-from xlamini import numpy as jnp
+from xlamini import jit, lax, numpy as jnp
 
 Program = Callable[..., Any]
 

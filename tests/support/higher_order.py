@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import xlamini
-from xlamini import lax
-from xlamini import numpy as jnp
+from xlamini import lax, numpy as jnp
 from xlamini.custom_batching import custom_vmap
 from xlamini.ref import new_ref
 

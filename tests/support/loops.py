@@ -13,8 +13,7 @@ import numpy as np
 
 import xlamini
 from tests.support.checks import assert_close
-from xlamini import grad, jit, lax
-from xlamini import numpy as jnp
+from xlamini import grad, jit, lax, numpy as jnp
 
 Body = Callable[[Any, Any, Any], Any]
 

@@ -19,8 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import xlamini
-from xlamini import lax
-from xlamini import numpy as jnp
+from xlamini import lax, numpy as jnp
 
 ROOT = os.path.dirname(xlamini.__file__) + os.sep
 

@@ -9,8 +9,7 @@ import pytest
 
 import xlamini
 from tests.transforms.test_while_loop import EXACT, FINITE, POINT, close, residual_bytes, slope
-from xlamini import grad, jacfwd, jacrev, jit, jvp, lax, vmap
-from xlamini import numpy as jnp
+from xlamini import grad, jacfwd, jacrev, jit, jvp, lax, numpy as jnp, vmap
 
 
 @pytest.fixture(autouse=True)

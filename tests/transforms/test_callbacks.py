@@ -19,8 +19,7 @@ import numpy as np
 import pytest
 
 import xlamini
-from xlamini import ShapeDtypeStruct, debug, effects_barrier, grad, jit, pure_callback, vmap
-from xlamini import numpy as jnp
+from xlamini import ShapeDtypeStruct, debug, effects_barrier, grad, jit, numpy as jnp, pure_callback, vmap
 from xlamini.errors import CallbackError, TracerBoolConversionError
 from xlamini.experimental import io_callback
 

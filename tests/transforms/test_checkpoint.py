@@ -11,8 +11,7 @@ import pytest
 
 import xlamini
 from tests.support.checks import assert_close
-from xlamini import ad_checkpoint, checkpoint, checkpoint_policies, grad, jit, lax, random, vmap
-from xlamini import numpy as jnp
+from xlamini import ad_checkpoint, checkpoint, checkpoint_policies, grad, jit, lax, numpy as jnp, random, vmap
 from xlamini.ad_checkpoint import checkpoint_name, saved_residuals
 from xlamini.core.avals import ShapedArray
 from xlamini.core.effects import Effect, debug_effect

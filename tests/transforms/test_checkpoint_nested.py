@@ -10,8 +10,7 @@ import pytest
 import xlamini
 from tests.support.checks import assert_close
 from tests.transforms.test_checkpoint import POLICIES, W
-from xlamini import checkpoint, grad, jit, lax
-from xlamini import numpy as jnp
+from xlamini import checkpoint, grad, jit, lax, numpy as jnp
 from xlamini.ad_checkpoint import saved_residuals
 
 STEPS, WIDTH, FLOAT = 10, 4, 4

@@ -8,8 +8,7 @@ import pytest
 
 import xlamini
 from tests.support.checks import assert_close
-from xlamini import grad, jit, lax, make_jaxpr, random, vmap
-from xlamini import numpy as jnp
+from xlamini import grad, jit, lax, make_jaxpr, numpy as jnp, random, vmap
 from xlamini.core.jaxpr import Jaxpr
 from xlamini.experimental import io_callback
 from xlamini.interpreters.linearize import linearize

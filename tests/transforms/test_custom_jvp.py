@@ -15,8 +15,7 @@ import numpy as np
 import pytest
 
 import xlamini
-from xlamini import lax
-from xlamini import numpy as jnp
+from xlamini import lax, numpy as jnp
 from xlamini.custom_derivatives import SymbolicZero, zero_from_primal
 from xlamini.test_util import check_grads, check_jvp, check_vjp
 

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 import xlamini
-from xlamini import custom_derivatives, lax
-from xlamini import numpy as jnp
+from xlamini import custom_derivatives, lax, numpy as jnp
 
 grad, jit, vmap, jvp, vjp = xlamini.grad, xlamini.jit, xlamini.vmap, xlamini.jvp, xlamini.vjp
 

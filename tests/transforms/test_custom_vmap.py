@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 import xlamini
-from xlamini import lax
-from xlamini import numpy as jnp
+from xlamini import lax, numpy as jnp
 from xlamini.custom_batching import custom_vmap, sequential_vmap
 from xlamini.test_util import check_grads
 

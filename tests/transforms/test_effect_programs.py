@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 import xlamini
-from xlamini import ShapeDtypeStruct, debug, effects_barrier, jit, lax
-from xlamini import numpy as jnp
+from xlamini import ShapeDtypeStruct, debug, effects_barrier, jit, lax, numpy as jnp
 from xlamini.experimental import io_callback
 
 SCALAR = ShapeDtypeStruct((), "float32")

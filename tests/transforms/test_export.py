@@ -16,8 +16,7 @@ import xlamini
 from tests.golden.exported_program import ARGUMENTS, PLATFORMS, program
 from tests.staging.test_saved import PROGRAMS, same
 from tests.support.paths import GOLDEN, ROOT
-from xlamini import export, lax, random, scipy, sharding, tree_util
-from xlamini import numpy as jnp
+from xlamini import export, lax, numpy as jnp, random, scipy, sharding, tree_util
 from xlamini.errors import LoadError
 from xlamini.transforms.export import artifact
 

@@ -9,8 +9,7 @@ import pytest
 
 import xlamini
 from tests.transforms.test_while_loop import FINITE, close, slope
-from xlamini import grad, jacfwd, jacrev, jit, lax, vmap
-from xlamini import numpy as jnp
+from xlamini import grad, jacfwd, jacrev, jit, lax, numpy as jnp, vmap
 
 
 @pytest.fixture(autouse=True)

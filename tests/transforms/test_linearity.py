@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 import xlamini
-from xlamini import float0, lax
-from xlamini import numpy as jnp
+from xlamini import float0, lax, numpy as jnp
 
 grad, jit, vmap, jvp, vjp = xlamini.grad, xlamini.jit, xlamini.vmap, xlamini.jvp, xlamini.vjp
 jacfwd, jacrev, linearize = xlamini.jacfwd, xlamini.jacrev, xlamini.linearize

@@ -9,8 +9,7 @@ import pytest
 
 import xlamini
 from tests.support.checks import assert_close
-from xlamini import grad, jit, jvp, lax, make_jaxpr, random, vmap
-from xlamini import numpy as jnp
+from xlamini import grad, jit, jvp, lax, make_jaxpr, numpy as jnp, random, vmap
 from xlamini.ref import new_ref
 
 EXACT = 1e-10

@@ -8,11 +8,9 @@ import pytest
 
 import xlamini
 from tests.support.checks import assert_close
-from xlamini import lax
-from xlamini import numpy as jnp
+from xlamini import lax, numpy as jnp
 from xlamini.errors import ShapeError, UnexpectedTracerError
-from xlamini.ref import Ref, addupdate, freeze, get, new_ref, swap
-from xlamini.ref import set as set_ref
+from xlamini.ref import Ref, addupdate, freeze, get, new_ref, set as set_ref, swap
 
 RAMP = np.arange(3, dtype=np.float32)
 

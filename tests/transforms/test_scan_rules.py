@@ -9,8 +9,7 @@ import pytest
 
 import xlamini
 from tests.support.checks import assert_close
-from xlamini import debug, grad, jit, lax, make_jaxpr, vmap
-from xlamini import numpy as jnp
+from xlamini import debug, grad, jit, lax, make_jaxpr, numpy as jnp, vmap
 from xlamini.core.jaxpr import Equation, Jaxpr, close_over, subjaxprs
 from xlamini.core.primitive import Cost
 from xlamini.interpreters.dce import dce

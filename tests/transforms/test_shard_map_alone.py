@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 import xlamini
-from xlamini import P, checkpoint, grad, jit, lax, make_jaxpr, make_mesh, pmap, shard_map, vmap
-from xlamini import numpy as jnp
+from xlamini import P, checkpoint, grad, jit, lax, make_jaxpr, make_mesh, numpy as jnp, pmap, shard_map, vmap
 
 MESH = make_mesh((1, 1), ("x", "y"))
 X = np.linspace(-1, 1, 12).astype(np.float32).reshape(4, 3)

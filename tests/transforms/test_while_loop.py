@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import xlamini
-from xlamini import grad, jacfwd, jit, jvp, lax, random, vmap
-from xlamini import numpy as jnp
+from xlamini import grad, jacfwd, jit, jvp, lax, numpy as jnp, random, vmap
 from xlamini.core.jaxpr import close_over
 from xlamini.interpreters.partial_eval import partial_eval
 

@@ -16,8 +16,9 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 import xlamini
+from xlamini.core import Primitive
 from xlamini.core.frames import definition
-from xlamini.core.primitive import Primitive, primitives
+from xlamini.core.primitive import primitives
 
 RULES = ("shape_rule", "jvp", "transpose", "batch", "lower", "cost")
 ROOT = Path(xlamini.__file__).parent

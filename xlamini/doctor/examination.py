@@ -4,8 +4,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
-from xlamini.core import config
-from xlamini.core.errors import PlatformError
+from xlamini.core import PlatformError, config
 from xlamini.doctor.outcome import Outcome, try_platform
 from xlamini.doctor.problems import Problem, of_platform, of_process
 from xlamini.runtime.devices import hardware

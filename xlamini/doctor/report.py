@@ -4,7 +4,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Mapping
 
-from xlamini.core.errors import PlatformError
+from xlamini.core import PlatformError
 from xlamini.doctor import facts
 from xlamini.doctor.examination import Examination
 from xlamini.doctor.outcome import Outcome

@@ -1,11 +1,13 @@
 """`xlamini.multihost` under the name that JAX has for it."""
 
-from xlamini.multihost import assert_equal as assert_equal
-from xlamini.multihost import broadcast_one_to_all as broadcast_one_to_all
-from xlamini.multihost import global_array_to_host_local_array as global_array_to_host_local_array
-from xlamini.multihost import host_local_array_to_global_array as host_local_array_to_global_array
-from xlamini.multihost import process_allgather as process_allgather
-from xlamini.multihost import sync_global_devices as sync_global_devices
+from xlamini.multihost import (
+    assert_equal as assert_equal,
+    broadcast_one_to_all as broadcast_one_to_all,
+    global_array_to_host_local_array as global_array_to_host_local_array,
+    host_local_array_to_global_array as host_local_array_to_global_array,
+    process_allgather as process_allgather,
+    sync_global_devices as sync_global_devices,
+)
 
 __all__ = [
     "assert_equal",

@@ -4,8 +4,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Sequence
 
-from xlamini.core.jaxpr import Atom, Equation, Jaxpr
-from xlamini.core.rewriting import rewrite
+from xlamini.core import Atom, Equation, Jaxpr, rewrite
 
 
 @rewrite

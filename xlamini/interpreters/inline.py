@@ -3,9 +3,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Provenance, Var
-from xlamini.core.primitive import CallLike
-from xlamini.core.rewriting import rewrite
+from xlamini.core import Atom, CallLike, Equation, Jaxpr, Var, rewrite
+from xlamini.core.jaxpr import Provenance
 
 
 @rewrite

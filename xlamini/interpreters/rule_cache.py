@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xlamini.core.avals import ShapedArray
+from xlamini.core import Equation, Literal, ShapedArray
 from xlamini.core.config import trace_context_key
 from xlamini.core.equation_kind import as_jaxpr, derived
-from xlamini.core.jaxpr import Equation, Literal
 
 
 def rewrite_once_per_kind(rewrite: Callable[..., Any], eqn: Equation, notes: Sequence[Any], *options: Any) -> Any:

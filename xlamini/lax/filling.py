@@ -5,13 +5,10 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.dtypes import check_user_dtype
-from xlamini.core.errors import ShapeError
-from xlamini.core.tracer import aval_of
+from xlamini.core import ShapedArray, ShapeError, aval_of, check_user_dtype
+from xlamini.primitives import check_operands, checked_sharding, in_dtype
 from xlamini.primitives.identity import stage
-from xlamini.primitives.out_sharding import checked_sharding, sharding_like
-from xlamini.primitives.promotion import check_operands, in_dtype
+from xlamini.primitives.out_sharding import sharding_like
 from xlamini.primitives.shape import broadcast
 from xlamini.transforms.sharding.device_put import device_put
 from xlamini.typing import ArrayLike, DTypeLike

@@ -5,14 +5,12 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
-from xlamini.core.errors import ShapeError
-from xlamini.core.tracer import aval_of, literal
-from xlamini.primitives.arithmetic import add, rem
-from xlamini.primitives.comparison import lt
+from xlamini.core import ShapeError, aval_of, literal
+from xlamini.primitives import add, lt, where
+from xlamini.primitives.arithmetic import rem
 from xlamini.primitives.gather import GatherDimensionNumbers, GatherScatterMode, gather
-from xlamini.primitives.select import where
 from xlamini.primitives.stack import stack, unstack
-from xlamini.staging.run.composite import composite
+from xlamini.staging import composite
 
 
 def index_take(src: Any, idxs: Any, axes: Sequence[int]) -> Any:

@@ -1,21 +1,25 @@
 """The elementwise primitives by JAX's names for them; each is its own function, so that `exp_p` is `exp`."""
 
-from xlamini.primitives import arithmetic as _arithmetic
-from xlamini.primitives import bitwise as _bitwise
-from xlamini.primitives import comparison as _comparison
-from xlamini.primitives import complex as _complex
-from xlamini.primitives import exponential as _exponential
-from xlamini.primitives import hyperbolic as _hyperbolic
-from xlamini.primitives import identity as _identity
-from xlamini.primitives import power as _power
-from xlamini.primitives import rounding as _rounding
-from xlamini.primitives import trigonometric as _trigonometric
-from xlamini.primitives.special import bessel as _bessel
-from xlamini.primitives.special import error_function as _error_function
-from xlamini.primitives.special import gamma as _gamma
-from xlamini.primitives.special import incomplete_beta as _incomplete_beta
-from xlamini.primitives.special import incomplete_gamma as _incomplete_gamma
-from xlamini.primitives.special import incomplete_gamma_derivative as _incomplete_gamma_derivative
+from xlamini.primitives import (
+    arithmetic as _arithmetic,
+    bitwise as _bitwise,
+    comparison as _comparison,
+    complex as _complex,
+    exponential as _exponential,
+    hyperbolic as _hyperbolic,
+    identity as _identity,
+    power as _power,
+    rounding as _rounding,
+    trigonometric as _trigonometric,
+)
+from xlamini.primitives.special import (
+    bessel as _bessel,
+    error_function as _error_function,
+    gamma as _gamma,
+    incomplete_beta as _incomplete_beta,
+    incomplete_gamma as _incomplete_gamma,
+    incomplete_gamma_derivative as _incomplete_gamma_derivative,
+)
 
 abs_p, add_p, div_p, max_p = _arithmetic.abs, _arithmetic.add, _arithmetic.div, _arithmetic.max
 min_p, mul_p, mulhi_p, neg_p = _arithmetic.min, _arithmetic.mul, _arithmetic.mulhi, _arithmetic.neg

@@ -5,22 +5,28 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.errors import ShapeError
-from xlamini.core.tracer import aval_of, literal
+from xlamini.core import ShapeError, aval_of, literal
 from xlamini.lax.indexing import index_take
+from xlamini.primitives import (
+    add,
+    bitwise_and,
+    broadcast_in_dim,
+    broadcasted_iota,
+    check_operands,
+    convert,
+    le,
+    lt,
+    mul,
+    reduce_or,
+    reshape,
+    sub,
+    where,
+)
 from xlamini.primitives.arg_extrema import argmax
-from xlamini.primitives.arithmetic import add, mul, sub
-from xlamini.primitives.bitwise import bitwise_and
 from xlamini.primitives.collectives.axes import AxisName, Participants, axis_index, participants
 from xlamini.primitives.collectives.gathering import all_gather
-from xlamini.primitives.comparison import le, lt
-from xlamini.primitives.convert import convert
 from xlamini.primitives.dynamic_slice import dynamic_slice_in_dim
-from xlamini.primitives.iota import broadcasted_iota, iota
-from xlamini.primitives.promotion import check_operands
-from xlamini.primitives.reductions import reduce_or
-from xlamini.primitives.select import where
-from xlamini.primitives.shape import broadcast_in_dim, reshape
+from xlamini.primitives.iota import iota
 
 _INT32 = np.dtype(np.int32)
 

@@ -11,23 +11,26 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xlamini.core.api_boundary import api_boundary_methods
-from xlamini.core.dtypes import check_user_dtype, issubdtype
-from xlamini.core.errors import ShapeError
-from xlamini.core.tracer import aval_of
-from xlamini.primitives.arithmetic import sub
-from xlamini.primitives.bitwise import bitwise_and
-from xlamini.primitives.comparison import le, lt
-from xlamini.primitives.convert import convert
+from xlamini.core import ShapeError, api_boundary_methods, aval_of, check_user_dtype, issubdtype
+from xlamini.primitives import (
+    bitwise_and,
+    broadcast_in_dim,
+    broadcasted_iota,
+    check_operands,
+    convert,
+    dot_general_p,
+    in_sharding,
+    le,
+    lt,
+    moveaxis,
+    sub,
+    where,
+)
 from xlamini.primitives.cumulative import cumsum
-from xlamini.primitives.dot_general import DotDimensionNumbers, canonical_numbers, dot_general_p
-from xlamini.primitives.iota import broadcasted_iota
-from xlamini.primitives.out_sharding import in_sharding
+from xlamini.primitives.dot_general import DotDimensionNumbers, canonical_numbers
 from xlamini.primitives.precision import PrecisionLike, canonical_precision
-from xlamini.primitives.promotion import check_operands
-from xlamini.primitives.select import where
-from xlamini.primitives.shape import broadcast, broadcast_in_dim, moveaxis
-from xlamini.staging.run.composite import composite
+from xlamini.primitives.shape import broadcast
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike, DTypeLike
 
 

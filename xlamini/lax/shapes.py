@@ -8,12 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.dtypes import canonicalize_dtype, check_user_dtype
-from xlamini.core.errors import ShapeError
-from xlamini.core.tracer import aval_of
+from xlamini.core import ShapeError, aval_of, canonicalize_dtype, check_user_dtype
+from xlamini.primitives import broadcast_in_dim, reshape
 from xlamini.primitives.promotion import is_operand
-from xlamini.primitives.shape import broadcast_in_dim, reshape
-from xlamini.runtime.to_device import device_put_value
+from xlamini.runtime import device_put_value
 from xlamini.typing import ArrayLike
 
 

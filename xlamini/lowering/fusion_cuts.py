@@ -16,8 +16,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence, Set
 from typing import Any, NamedTuple
 
-from xlamini.core.jaxpr import Equation, Jaxpr, Var, once
-from xlamini.core.primitive import ELEMENTWISE, HAS_CPU_LOWERING, CallLike
+from xlamini.core import ELEMENTWISE, CallLike, Equation, Jaxpr, Var, once
+from xlamini.core.primitive import HAS_CPU_LOWERING
 
 _IN_PLACE = -1
 _LEAST_ELEMENTS = 64

@@ -18,9 +18,8 @@ from jaxlib.mlir import ir
 # The extension modules, not the dialects' Python modules, which define a class for each op and take 20 ms to import.
 from jaxlib.mlir._mlir_libs import _chlo, _jax_mlir_ext, _sdy, _stablehlo
 
-from xlamini.core.avals import ShapedArray
+from xlamini.core import OwnedMemo, ShapedArray
 from xlamini.core.frames import Source
-from xlamini.core.memo import OwnedMemo
 from xlamini.lowering.replay import Recipe
 
 MODULES_PER_CONTEXT = 500

@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 
 from jaxlib.mlir import ir
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.jaxpr import Atom, Jaxpr
+from xlamini.core import Atom, Jaxpr, ShapedArray
 
 Value = Any
 

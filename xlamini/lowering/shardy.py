@@ -7,9 +7,7 @@ from typing import Any
 import numpy as np
 from jaxlib.mlir import ir
 
-from xlamini.core.memo import memoised
-from xlamini.core.sharding.abstract_mesh import AbstractMesh, AxisType
-from xlamini.core.sharding.partition_spec import PartitionSpec
+from xlamini.core import AbstractMesh, AxisType, PartitionSpec, memoised
 from xlamini.lowering.mlir import Interned
 
 

@@ -8,22 +8,16 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from xlamini.core.tracer import aval_of
+from xlamini.core import aval_of
 from xlamini.numpy.arguments import as_axis, as_operand
 from xlamini.numpy.selection import where
 from xlamini.numpy.ufuncs.declaration import Promotion, ufunc, unpromoted
-from xlamini.primitives import exponential
-from xlamini.primitives.arithmetic import max, min
-from xlamini.primitives.comparison import gt
-from xlamini.primitives.convert import convert
+from xlamini.primitives import convert, exponential, gt, max, min, promoted, promoted_inexact, slice_in_dim, sqrt
 from xlamini.primitives.hyperbolic import tanh
 from xlamini.primitives.logaddexp import logaddexp
-from xlamini.primitives.power import sqrt
-from xlamini.primitives.promotion import promoted, promoted_inexact
-from xlamini.primitives.slice import slice_in_dim
 from xlamini.primitives.special import erfc
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike
 
 

@@ -11,10 +11,10 @@ from typing import Any, Literal
 import numpy as np
 
 from xlamini import numpy as jnp
-from xlamini.core.errors import ShapeError
+from xlamini.core import ShapeError
 from xlamini.nn.softmax import logsumexp, softmax
 from xlamini.numpy.arguments import as_index, as_operand
-from xlamini.staging.run.composite import composite
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike
 
 _NAME = "dot_product_attention"

@@ -5,20 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.dtypes import canonicalize_dtype, check_user_dtype, issubdtype
-from xlamini.core.tracer import aval_of
+from xlamini.core import aval_of, canonicalize_dtype, check_user_dtype, issubdtype
 from xlamini.numpy.arguments import as_axis
 from xlamini.numpy.construction import asarray
 from xlamini.numpy.statistics import mean as mean_of
-from xlamini.primitives.arithmetic import max
-from xlamini.primitives.convert import convert
-from xlamini.primitives.iota import broadcasted_iota
-from xlamini.primitives.operators import equal
+from xlamini.primitives import broadcast_in_dim, broadcasted_iota, convert, equal, in_dtype, max, promoted_inexact
 from xlamini.primitives.power import rsqrt
-from xlamini.primitives.promotion import in_dtype, promoted_inexact
-from xlamini.primitives.shape import broadcast_in_dim
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike, AxisLike, DTypeLike
 
 

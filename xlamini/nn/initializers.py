@@ -12,30 +12,16 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from xlamini.core.api_boundary import api_boundary
-from xlamini.core.api_boundary import edge_of_face as _edge_of_face
-from xlamini.core.dtypes import canonicalize_dtype, check_user_dtype, issubdtype
-from xlamini.core.errors import ShapeError
-from xlamini.core.tracer import literal
-from xlamini.numpy.creation import full
-from xlamini.numpy.creation import ones as all_ones
-from xlamini.numpy.creation import zeros as all_zeros
-from xlamini.primitives.complex import complex as from_parts
-from xlamini.primitives.complex import part_dtype
-from xlamini.primitives.convert import convert
-from xlamini.primitives.exponential import log
-from xlamini.primitives.out_sharding import in_sharding
-from xlamini.primitives.power import sqrt
-from xlamini.primitives.promotion import in_dtype
-from xlamini.primitives.random_keys import split_p
-from xlamini.primitives.shape import moveaxis
+from xlamini.core import ShapeError, canonicalize_dtype, check_user_dtype, issubdtype, literal
+from xlamini.core.api_boundary import api_boundary, edge_of_face as _edge_of_face
+from xlamini.numpy.creation import full, ones as all_ones, zeros as all_zeros
+from xlamini.primitives import convert, in_dtype, in_sharding, log, moveaxis, split_p, sqrt
+from xlamini.primitives.complex import complex as from_parts, part_dtype
 from xlamini.primitives.trigonometric import cos, sin
 from xlamini.random import matrices as _matrices
 from xlamini.random.arguments import checked_shape, sampler
-from xlamini.random.normal import normal_noise
-from xlamini.random.normal import truncated_normal as _truncated_normal
-from xlamini.random.uniform import halves, uniform_between
-from xlamini.random.uniform import uniform as _uniform
+from xlamini.random.normal import normal_noise, truncated_normal as _truncated_normal
+from xlamini.random.uniform import halves, uniform as _uniform, uniform_between
 
 __all__ = [
     "Initializer", "constant", "delta_orthogonal", "glorot_normal", "glorot_uniform", "he_normal", "he_uniform",

@@ -4,11 +4,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xlamini.core.errors import ShapeError
-from xlamini.core.tracer import aval_of
+from xlamini.core import ShapeError, aval_of
 from xlamini.numpy.arguments import as_axis, as_operand
-from xlamini.primitives.shape import expand_dims
-from xlamini.runtime.array import Array
+from xlamini.primitives import expand_dims
+from xlamini.runtime import Array
 from xlamini.transforms.vmap import vmap
 from xlamini.typing import ArrayLike
 

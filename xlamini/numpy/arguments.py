@@ -7,12 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.jaxpr import Literal
-from xlamini.core.tracer import Tracer
-from xlamini.primitives.promotion import is_operand, stands_for_array
-from xlamini.primitives.slice import index_in_dim
-from xlamini.runtime.array import Array, ArrayImpl
-from xlamini.runtime.to_device import device_put_value
+from xlamini.core import Literal, Tracer
+from xlamini.primitives import index_in_dim, stands_for_array
+from xlamini.primitives.promotion import is_operand
+from xlamini.runtime import Array, ArrayImpl, device_put_value
 
 _ARRAYS = (ArrayImpl, Tracer, Literal)
 

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from xlamini.core.tracer import aval_of
+from xlamini.core import aval_of
 from xlamini.numpy.arguments import as_operand
 from xlamini.numpy.ufuncs.declaration import for_kinds, ufunc, unpromoted
-from xlamini.primitives import arithmetic, operators
-from xlamini.primitives.elementwise import INTEGER, REAL, kind_of
-from xlamini.primitives.power import integer_pow
-from xlamini.primitives.power import pow as _pow
-from xlamini.primitives.power import square as _square
-from xlamini.primitives.promotion import in_dtype, promoted, promoted_inexact, promoted_numeric
-from xlamini.primitives.select import where
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.primitives import INTEGER, arithmetic, in_dtype, kind_of, operators, promoted, promoted_inexact, where
+from xlamini.primitives.kinds import REAL
+from xlamini.primitives.power import integer_pow, pow as _pow, square as _square
+from xlamini.primitives.promotion import promoted_numeric
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike
 
 

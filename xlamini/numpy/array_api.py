@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from xlamini.core.dtypes import canonicalize_dtype
+from xlamini.core import canonicalize_dtype
 from xlamini.numpy.dtypes import isdtype
 from xlamini.runtime.devices.platforms import devices
 

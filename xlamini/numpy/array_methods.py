@@ -6,13 +6,12 @@ from collections.abc import Iterable, Sequence
 from importlib import import_module
 from typing import Any
 
+from xlamini.core import Tracer, check_user_dtype, itemsize_bits
 from xlamini.core.api_boundary import api_boundary
-from xlamini.core.dtypes import check_user_dtype, itemsize_bits
-from xlamini.core.tracer import Tracer
 from xlamini.numpy import complex, construction, shapes
 from xlamini.numpy.array_api import check_version
-from xlamini.primitives.convert import bitcast_convert_type
-from xlamini.runtime.array import Array, ArrayImpl
+from xlamini.primitives import bitcast_convert_type
+from xlamini.runtime import Array, ArrayImpl
 from xlamini.transforms.sharding.device_put import device_put
 
 METHODS = {

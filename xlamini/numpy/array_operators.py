@@ -7,17 +7,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from xlamini.core.api_boundary import api_boundary, trim
-from xlamini.core.config import default_device, enable_x64
-from xlamini.core.memo import memoised
+from xlamini.core import Tracer, enable_x64, memoised, trim
+from xlamini.core.api_boundary import api_boundary
+from xlamini.core.config import default_device
 from xlamini.core.state import state
-from xlamini.core.tracer import Tracer
 from xlamini.numpy.linear_algebra import matmul
 from xlamini.numpy.rounding import round
 from xlamini.primitives.operators import BINARY, COMPARISONS, UNARY, accepts, is_static_integer, power
-from xlamini.runtime.array import ArrayImpl
-from xlamini.runtime.to_device import device_put_value
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import ArrayImpl, device_put_value
+from xlamini.staging import composite
 
 Method = Callable[..., Any]
 _NUMBERS = (int, float, complex)

@@ -5,12 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.tracer import aval_of
+from xlamini.core import aval_of
 from xlamini.numpy.ufuncs.declaration import for_kinds, ufunc
-from xlamini.primitives import bitwise, operators
-from xlamini.primitives.convert import convert
-from xlamini.primitives.elementwise import INTEGER, SIGNED, kind_of
-from xlamini.runtime.array import Array
+from xlamini.primitives import INTEGER, bitwise, convert, kind_of, operators
+from xlamini.primitives.kinds import SIGNED
+from xlamini.runtime import Array
 from xlamini.typing import ArrayLike
 
 

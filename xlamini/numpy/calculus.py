@@ -9,21 +9,22 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.dtypes import issubdtype
-from xlamini.core.errors import ShapeError
-from xlamini.core.tracer import aval_of
+from xlamini.core import ShapeError, aval_of, issubdtype
 from xlamini.numpy.arguments import as_axes, as_axis, as_operand
 from xlamini.numpy.curves import diff
 from xlamini.numpy.joining import concatenate
-from xlamini.primitives import operators
-from xlamini.primitives.convert import convert
+from xlamini.primitives import (
+    broadcast_in_dim,
+    convert,
+    in_dtype,
+    operators,
+    promoted_inexact_dtypes,
+    slice_in_dim,
+    where,
+)
 from xlamini.primitives.cumulative import cumsum
-from xlamini.primitives.promotion import in_dtype, promoted_inexact_dtypes
-from xlamini.primitives.select import where
-from xlamini.primitives.shape import broadcast_in_dim
-from xlamini.primitives.slice import slice_in_dim
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike
 
 

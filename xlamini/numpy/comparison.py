@@ -6,19 +6,31 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.tracer import aval_of
+from xlamini.core import aval_of
 from xlamini.numpy.arguments import as_operand, refuse_out
 from xlamini.numpy.ufuncs.declaration import for_kinds, ufunc, unpromoted
-from xlamini.primitives import bitwise, comparison, complex, operators
-from xlamini.primitives.arithmetic import abs
-from xlamini.primitives.convert import bitcast_convert_type, convert
-from xlamini.primitives.elementwise import BOOL, COMPLEX, FLOAT, REAL, kind_of
+from xlamini.primitives import (
+    BOOL,
+    COMPLEX,
+    FLOAT,
+    abs,
+    bitcast_convert_type,
+    bitwise,
+    broadcasted,
+    check_operands,
+    comparison,
+    complex,
+    convert,
+    kind_of,
+    operators,
+    promoted_inexact,
+)
+from xlamini.primitives.kinds import REAL
 from xlamini.primitives.operators import bitwise_and, bitwise_not, bitwise_or
-from xlamini.primitives.promotion import broadcasted, check_operands, promoted_inexact
 from xlamini.primitives.reductions import reduce_and
 from xlamini.primitives.rounding import is_finite
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike
 
 

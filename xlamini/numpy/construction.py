@@ -7,23 +7,27 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core import hooks
-from xlamini.core.config import enable_x64
-from xlamini.core.dtypes import canonicalize_dtype, check_user_dtype, dtype_of, result_type
-from xlamini.core.frames import user_stacklevel
-from xlamini.core.jaxpr import Literal
-from xlamini.core.pytree import tree_leaves
+from xlamini.core import (
+    Literal,
+    Tracer,
+    canonicalize_dtype,
+    check_user_dtype,
+    enable_x64,
+    hooks,
+    result_type,
+    tree_leaves,
+    user_stacklevel,
+)
+from xlamini.core.dtypes import dtype_of
 from xlamini.core.state import state
-from xlamini.core.tracer import Tracer
 from xlamini.numpy.arguments import as_operand
 from xlamini.numpy.joining import stack
 from xlamini.numpy.out_placement import as_place, placed
-from xlamini.primitives.convert import convert
-from xlamini.primitives.promotion import PYTHON_SCALARS, stands_for_array
-from xlamini.primitives.shape import reshape
-from xlamini.runtime.array import Array, ArrayImpl
+from xlamini.primitives import convert, reshape, stands_for_array
+from xlamini.primitives.promotion import PYTHON_SCALARS
+from xlamini.runtime import Array, ArrayImpl, device_put_value
 from xlamini.runtime.keys import PRNGKeyArray
-from xlamini.runtime.to_device import copy_of, device_put_value
+from xlamini.runtime.to_device import copy_of
 from xlamini.transforms.sharding.device_put import device_put
 from xlamini.typing import ArrayLike, DTypeLike
 

@@ -11,16 +11,22 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xlamini.core.dtypes import check_user_dtype, result_type
-from xlamini.core.errors import ShapeError
-from xlamini.core.tracer import aval_of
+from xlamini.core import ShapeError, aval_of, check_user_dtype, result_type
 from xlamini.numpy.reductions import accumulator
-from xlamini.primitives.convert import convert
-from xlamini.primitives.dot_general import dot_general, dot_general_p
-from xlamini.primitives.elementwise import mul
+from xlamini.primitives import (
+    broadcast_in_dim,
+    convert,
+    dot_general_p,
+    moveaxis,
+    mul,
+    reduce_or_p,
+    reshape,
+    squeeze,
+    sum_over,
+    transpose,
+)
+from xlamini.primitives.dot_general import dot_general
 from xlamini.primitives.precision import CanonicalPrecision, canonical_precision
-from xlamini.primitives.reductions import reduce_or_p
-from xlamini.primitives.shape import broadcast_in_dim, moveaxis, reshape, squeeze, sum_over, transpose
 from xlamini.primitives.slice import slice
 
 Labels = tuple[Hashable, ...]

@@ -5,18 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from xlamini.core.dtypes import check_user_dtype, issubdtype
-from xlamini.core.errors import ShapeError
-from xlamini.core.tracer import aval_of
+from xlamini.core import ShapeError, aval_of, check_user_dtype, issubdtype
 from xlamini.numpy.arguments import as_operand
 from xlamini.numpy.dtypes import inexact
-from xlamini.primitives.complex import conj
-from xlamini.primitives.elementwise import COMPLEX, kind_of
-from xlamini.primitives.promotion import promoted_dtypes, promoted_inexact_dtypes
-from xlamini.primitives.shape import expand_dims, reshape, rev
+from xlamini.primitives import (
+    COMPLEX,
+    conj,
+    expand_dims,
+    kind_of,
+    promoted_dtypes,
+    promoted_inexact_dtypes,
+    reshape,
+    rev,
+)
 from xlamini.primitives.windows.convolution import conv_general_dilated
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike, DTypeLike
 
 MODES = ("full", "same", "valid")

@@ -6,23 +6,25 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.dtypes import check_user_dtype, issubdtype
-from xlamini.core.tracer import aval_of
+from xlamini.core import aval_of, check_user_dtype, issubdtype
 from xlamini.numpy.arguments import as_operand
 from xlamini.numpy.creation import full
 from xlamini.numpy.joining import concatenate
 from xlamini.numpy.linear_algebra import dot
 from xlamini.numpy.matrices import diagonal
 from xlamini.numpy.shapes import atleast_2d, squeeze
-from xlamini.primitives import complex as complex_parts
-from xlamini.primitives import operators
-from xlamini.primitives.convert import convert
-from xlamini.primitives.power import sqrt
-from xlamini.primitives.promotion import in_dtype, promoted_inexact_dtypes
-from xlamini.primitives.select import clamp
-from xlamini.primitives.shape import expand_dims
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.primitives import (
+    clamp,
+    complex as complex_parts,
+    convert,
+    expand_dims,
+    in_dtype,
+    operators,
+    promoted_inexact_dtypes,
+    sqrt,
+)
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike, DTypeLike
 
 

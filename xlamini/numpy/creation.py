@@ -8,22 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.dtypes import canonicalize_dtype, check_user_dtype
-from xlamini.core.sharding.partition_spec import PartitionSpec
+from xlamini.core import PartitionSpec, ShapedArray, aval_of, canonicalize_dtype, check_user_dtype
 from xlamini.core.state import state
-from xlamini.core.tracer import aval_of
 from xlamini.numpy.arguments import as_operand, as_shape
 from xlamini.numpy.out_placement import as_place, placed
+from xlamini.primitives import broadcast_in_dim, check_operands, in_dtype, wrap_p
 from xlamini.primitives.out_sharding import sharding_like
-from xlamini.primitives.promotion import check_operands, in_dtype
-from xlamini.primitives.random_keys import wrap_p
-from xlamini.primitives.shape import broadcast_in_dim, broadcast_in_dim_p
-from xlamini.runtime.array import Array
-from xlamini.runtime.keys import KeyType
-from xlamini.runtime.meshes.named_sharding import NamedSharding
-from xlamini.runtime.to_device import device_put_value
-from xlamini.staging.run.composite import composite
+from xlamini.primitives.shape import broadcast_in_dim_p
+from xlamini.runtime import Array, KeyType, NamedSharding, device_put_value
+from xlamini.staging import composite
 from xlamini.transforms.sharding.device_put import device_put
 from xlamini.typing import ArrayLike, DTypeLike, ShapeLike
 

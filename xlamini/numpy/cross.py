@@ -3,15 +3,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from xlamini.core.errors import ShapeError
-from xlamini.core.tracer import aval_of
+from xlamini.core import ShapeError, aval_of
 from xlamini.numpy.arguments import as_axis, as_operand
 from xlamini.numpy.joining import stack
-from xlamini.primitives.promotion import promoted_dtypes
-from xlamini.primitives.shape import moveaxis
-from xlamini.primitives.tangent_ops import zeros
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.primitives import moveaxis, promoted_dtypes, zeros
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike
 
 

@@ -6,20 +6,24 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.tracer import aval_of
+from xlamini.core import aval_of
 from xlamini.numpy.arguments import as_axis, as_operand
 from xlamini.numpy.joining import concatenate
 from xlamini.numpy.repeating import broadcast_to
 from xlamini.numpy.searching import places
 from xlamini.numpy.shapes import moveaxis, ravel
 from xlamini.numpy.sorting import argsort
-from xlamini.primitives import operators
-from xlamini.primitives.promotion import check_operands, promoted_inexact, promoted_inexact_dtypes
-from xlamini.primitives.select import where
-from xlamini.primitives.shape import sum_over
-from xlamini.primitives.slice import slice_in_dim
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.primitives import (
+    check_operands,
+    operators,
+    promoted_inexact,
+    promoted_inexact_dtypes,
+    slice_in_dim,
+    sum_over,
+    where,
+)
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike
 
 

@@ -10,23 +10,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xlamini.core.dtypes import canonicalize_dtype, issubdtype
-from xlamini.core.tracer import Tracer, aval_of
+from xlamini.core import Tracer, aval_of, canonicalize_dtype, issubdtype
 from xlamini.numpy.arguments import as_axis, as_index, as_operand
 from xlamini.numpy.creation import full, zeros
 from xlamini.numpy.joining import concatenate
 from xlamini.numpy.searching import concrete_values, nonzero
 from xlamini.numpy.shapes import moveaxis, ravel
-from xlamini.primitives import operators
-from xlamini.primitives.convert import convert
+from xlamini.primitives import broadcast_in_dim, convert, in_dtype, operators, reshape, where
 from xlamini.primitives.cumulative import cumsum
 from xlamini.primitives.iota import iota
-from xlamini.primitives.promotion import in_dtype
-from xlamini.primitives.select import where
-from xlamini.primitives.shape import broadcast_in_dim, reshape
 from xlamini.primitives.sort import sort_p
-from xlamini.runtime.to_device import device_put_value
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import device_put_value
+from xlamini.staging import composite
 
 _BOOL = np.dtype(bool)
 

@@ -6,13 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core import dtypes as _dtypes
-from xlamini.core.dtypes import can_cast as can_cast
-from xlamini.core.dtypes import finfo as finfo
-from xlamini.core.dtypes import iinfo as iinfo
-from xlamini.core.dtypes import promote_types as promote_types
+from xlamini.core import dtypes as _dtypes, finfo as finfo, iinfo as iinfo, tree_leaves
+from xlamini.core.dtypes import can_cast as can_cast, promote_types as promote_types
 from xlamini.core.dtypes.scalar_constructors import constructors as _makers
-from xlamini.core.pytree import tree_leaves
 
 bool_ = _makers["bool"]
 int1 = _makers["int1"]

@@ -5,24 +5,18 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.dtypes import issubdtype
-from xlamini.core.errors import ConcretizationTypeError, ShapeError, TracerArrayConversionError
-from xlamini.core.tracer import aval_of
+from xlamini.core import ConcretizationTypeError, ShapeError, TracerArrayConversionError, aval_of, issubdtype
 from xlamini.numpy.arguments import as_axis, as_operand
 from xlamini.numpy.creation import full
 from xlamini.numpy.cumulative import cumsum
 from xlamini.numpy.indexing.take import take
 from xlamini.numpy.repeating import broadcast_to
 from xlamini.numpy.sorting import argsort, sort
-from xlamini.primitives import operators
-from xlamini.primitives.convert import convert
+from xlamini.primitives import broadcast_in_dim, convert, in_dtype, moveaxis, operators, reshape, where
 from xlamini.primitives.dynamic_slice import from_front
 from xlamini.primitives.iota import iota
-from xlamini.primitives.promotion import in_dtype
-from xlamini.primitives.select import where
-from xlamini.primitives.shape import broadcast_in_dim, moveaxis, reshape
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike
 
 _INDEX = np.dtype("int32")

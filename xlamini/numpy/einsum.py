@@ -12,9 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xlamini.core.errors import ShapeError
-from xlamini.core.memo import memoised
-from xlamini.core.tracer import aval_of
+from xlamini.core import ShapeError, aval_of, memoised
 from xlamini.numpy.arguments import as_operand
 from xlamini.numpy.contraction import (
     Arithmetic,
@@ -27,11 +25,10 @@ from xlamini.numpy.contraction import (
     summed,
     without_ones,
 )
-from xlamini.primitives.convert import convert
+from xlamini.primitives import convert, in_sharding
 from xlamini.primitives.dot_general import dot_general
-from xlamini.primitives.out_sharding import in_sharding
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike, DTypeLike
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"

@@ -9,28 +9,32 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.dtypes import check_user_dtype
+from xlamini.core import ShapedArray, aval_of, check_user_dtype
 from xlamini.core.state import state
-from xlamini.core.tracer import aval_of
 from xlamini.numpy.arguments import as_axis, as_operand
 from xlamini.numpy.indexing.operations import get
 from xlamini.numpy.indexing.parse import plan_of
 from xlamini.numpy.indexing.plan import Rules
 from xlamini.numpy.indexing.take import take
 from xlamini.numpy.repeating import broadcast_to
-from xlamini.primitives import operators
+from xlamini.primitives import (
+    broadcast_in_dim,
+    convert,
+    expand_dims,
+    full,
+    in_dtype,
+    index_in_dim,
+    moveaxis,
+    operators,
+    reshape,
+    slice_in_dim,
+    where as select,
+)
 from xlamini.primitives.concatenate import concatenate
-from xlamini.primitives.convert import convert
 from xlamini.primitives.dynamic_slice import dynamic_index_in_dim
 from xlamini.primitives.dynamic_update_slice import dynamic_update_index_in_dim
 from xlamini.primitives.iota import iota
-from xlamini.primitives.promotion import in_dtype
-from xlamini.primitives.select import where as select
-from xlamini.primitives.shape import broadcast_in_dim, expand_dims, moveaxis, reshape
-from xlamini.primitives.slice import index_in_dim, slice_in_dim
-from xlamini.primitives.tangent_ops import full
-from xlamini.staging.run.composite import composite
+from xlamini.staging import composite
 from xlamini.staging.run.make_jaxpr import eval_shape
 from xlamini.transforms.control_flow.fori_loop import fori_loop
 from xlamini.transforms.scan.api import scan

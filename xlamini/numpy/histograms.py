@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.errors import ShapeError
-from xlamini.core.tracer import aval_of
+from xlamini.core import ShapeError, aval_of
 from xlamini.numpy.arguments import as_operand
 from xlamini.numpy.creation import full, zeros
 from xlamini.numpy.curves import diff
@@ -18,13 +17,9 @@ from xlamini.numpy.ranges import linspace
 from xlamini.numpy.reductions import max, min
 from xlamini.numpy.searching import places
 from xlamini.numpy.shapes import ravel
-from xlamini.primitives import operators
-from xlamini.primitives.convert import convert
-from xlamini.primitives.promotion import check_operands, in_dtype, promoted_inexact_dtypes
-from xlamini.primitives.select import where
-from xlamini.primitives.shape import reshape
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.primitives import check_operands, convert, in_dtype, operators, promoted_inexact_dtypes, reshape, where
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike
 
 

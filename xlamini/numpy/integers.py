@@ -6,15 +6,21 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.tracer import aval_of
+from xlamini.core import aval_of
 from xlamini.numpy.ufuncs.declaration import ufunc
-from xlamini.primitives import arithmetic, operators
-from xlamini.primitives.convert import convert
-from xlamini.primitives.elementwise import INTEGER, kind_of
-from xlamini.primitives.promotion import broadcasted, check_operands, promoted
-from xlamini.primitives.select import where
-from xlamini.primitives.shape import broadcast_in_dim
-from xlamini.runtime.array import Array
+from xlamini.primitives import (
+    INTEGER,
+    arithmetic,
+    broadcast_in_dim,
+    broadcasted,
+    check_operands,
+    convert,
+    kind_of,
+    operators,
+    promoted,
+    where,
+)
+from xlamini.runtime import Array
 from xlamini.transforms.while_loop.api import while_loop
 from xlamini.typing import ArrayLike
 

@@ -4,15 +4,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xlamini.core.dtypes import check_user_dtype, result_type
-from xlamini.core.errors import ShapeError
+from xlamini.core import ShapeError, check_user_dtype, result_type
 from xlamini.numpy.arguments import as_axis, as_operand, as_operands, refuse_out
 from xlamini.numpy.shapes import atleast_1d, atleast_2d, atleast_3d, ravel
+from xlamini.primitives import expand_dims, in_dtype
 from xlamini.primitives.concatenate import concatenate as _concatenate
-from xlamini.primitives.promotion import in_dtype
-from xlamini.primitives.shape import expand_dims
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike, DTypeLike
 
 

@@ -9,19 +9,23 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.errors import ShapeError
-from xlamini.core.tracer import aval_of
+from xlamini.core import ShapeError, aval_of
 from xlamini.numpy.arguments import as_axis, as_operand
 from xlamini.numpy.contraction import Labelled, arithmetic, ordered, product, without_ones
-from xlamini.primitives.complex import conj
-from xlamini.primitives.convert import convert
-from xlamini.primitives.dot_general import check_pairs, dot_general_p
-from xlamini.primitives.elementwise import mul
-from xlamini.primitives.out_sharding import in_sharding
-from xlamini.primitives.promotion import promoted_dtypes
-from xlamini.primitives.shape import broadcast_in_dim, moveaxis, reshape
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.primitives import (
+    broadcast_in_dim,
+    conj,
+    convert,
+    dot_general_p,
+    in_sharding,
+    moveaxis,
+    mul,
+    promoted_dtypes,
+    reshape,
+)
+from xlamini.primitives.dot_general import check_pairs
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike, DTypeLike
 
 _HOW = ("precision", "preferred_element_type")

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.errors import ConcretizationTypeError, TracerArrayConversionError
+from xlamini.core import ConcretizationTypeError, TracerArrayConversionError
 from xlamini.numpy.arguments import as_axes, as_axis, as_index, as_operand, as_operands, refuse_out
 from xlamini.numpy.creation import zeros
 from xlamini.numpy.indexing.take import take, take_along_axis
@@ -16,16 +16,22 @@ from xlamini.numpy.joining import concatenate, stack
 from xlamini.numpy.repeating import broadcast_arrays
 from xlamini.numpy.searching import concrete_values, nonzero
 from xlamini.numpy.shapes import ravel
-from xlamini.primitives import operators
-from xlamini.primitives.convert import convert
-from xlamini.primitives.elementwise import INTEGER, kind_of
+from xlamini.primitives import (
+    INTEGER,
+    broadcast_in_dim,
+    clamp,
+    convert,
+    in_dtype,
+    kind_of,
+    operators,
+    promoted_dtypes,
+    reshape,
+    slice_in_dim,
+    where,
+)
 from xlamini.primitives.iota import iota
-from xlamini.primitives.promotion import in_dtype, promoted_dtypes
-from xlamini.primitives.select import clamp, where
-from xlamini.primitives.shape import broadcast_in_dim, reshape
-from xlamini.primitives.slice import slice_in_dim
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike, ShapeLike
 
 

@@ -3,19 +3,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from xlamini.core.tracer import aval_of, literal
+from xlamini.core import aval_of, literal
 from xlamini.numpy.arguments import refuse_out
 from xlamini.numpy.reductions import Axis
 from xlamini.numpy.statistics import flat_rows
-from xlamini.primitives.arithmetic import add
-from xlamini.primitives.comparison import ne
-from xlamini.primitives.elementwise import mul
-from xlamini.primitives.select import where as select
-from xlamini.primitives.shape import expand_dims
-from xlamini.primitives.slice import index_in_dim
+from xlamini.primitives import add, expand_dims, index_in_dim, mul, ne, where as select
 from xlamini.primitives.sort import sort_p
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike
 
 

@@ -6,26 +6,32 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.dtypes import issubdtype
-from xlamini.core.tracer import aval_of, literal
+from xlamini.core import aval_of, issubdtype, literal
 from xlamini.numpy.arguments import as_operand, refuse_out
 from xlamini.numpy.reductions import AND, SUM, Axis, as_mask, max, min, prod, reduce, sum
 from xlamini.numpy.sorting import argmax, argmin
 from xlamini.numpy.statistics import flat_rows, mean, std, var
-from xlamini.primitives.arithmetic import add, sub
-from xlamini.primitives.bitwise import bitwise_and, shift_right_arithmetic
-from xlamini.primitives.comparison import eq, ne
-from xlamini.primitives.convert import convert
-from xlamini.primitives.elementwise import mul
-from xlamini.primitives.ordering import highest, lowest
-from xlamini.primitives.promotion import broadcasted
+from xlamini.primitives import (
+    add,
+    bitwise_and,
+    broadcasted,
+    clamp,
+    convert,
+    eq,
+    expand_dims,
+    highest,
+    lowest,
+    mul,
+    ne,
+    squeeze,
+    sub,
+    where as select,
+)
+from xlamini.primitives.bitwise import shift_right_arithmetic
 from xlamini.primitives.reorder import permuted
-from xlamini.primitives.select import clamp
-from xlamini.primitives.select import where as select
-from xlamini.primitives.shape import expand_dims, squeeze
 from xlamini.primitives.sort import sort_p
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike, DTypeLike
 
 

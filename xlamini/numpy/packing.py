@@ -5,21 +5,30 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.dtypes import issubdtype
-from xlamini.core.tracer import aval_of
+from xlamini.core import aval_of, issubdtype
 from xlamini.numpy.arguments import as_axis, as_index, as_operand
 from xlamini.numpy.reductions import nonzero_mask
-from xlamini.primitives import operators
-from xlamini.primitives.complex import complex, imag, real
-from xlamini.primitives.convert import bitcast_convert_type, convert
-from xlamini.primitives.elementwise import BOOL, INTEGER, kind_of
+from xlamini.primitives import (
+    BOOL,
+    INTEGER,
+    bitcast_convert_type,
+    convert,
+    imag,
+    in_dtype,
+    kind_of,
+    moveaxis,
+    operators,
+    real,
+    reshape,
+    rev,
+    slice_in_dim,
+    sum_over,
+)
+from xlamini.primitives.complex import complex
 from xlamini.primitives.iota import iota
 from xlamini.primitives.pad import pad
-from xlamini.primitives.promotion import in_dtype
-from xlamini.primitives.shape import moveaxis, reshape, rev, sum_over
-from xlamini.primitives.slice import slice_in_dim
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike
 
 _BYTE = np.dtype("uint8")

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.dtypes import canonicalize_dtype, issubdtype
-from xlamini.core.tracer import aval_of
+from xlamini.core import aval_of, canonicalize_dtype, issubdtype
 from xlamini.numpy import reductions
 from xlamini.numpy.along_axes import apply_along_axis
 from xlamini.numpy.arguments import as_operand
@@ -15,14 +14,12 @@ from xlamini.numpy.medians import median
 from xlamini.numpy.rounding import round
 from xlamini.numpy.static_take import take_runs
 from xlamini.numpy.statistics import mean
+from xlamini.primitives import broadcast_in_dim, in_dtype, promoted_inexact, reshape, rev, slice_in_dim
 from xlamini.primitives.concatenate import concatenate
 from xlamini.primitives.iota import iota
 from xlamini.primitives.pad import pad as _pad
-from xlamini.primitives.promotion import in_dtype, promoted_inexact
-from xlamini.primitives.shape import broadcast_in_dim, reshape, rev
-from xlamini.primitives.slice import slice_in_dim
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike
 
 _BY_ORDER = ("edge", "reflect", "symmetric", "wrap")

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.tracer import aval_of
+from xlamini.core import aval_of
 from xlamini.numpy.arguments import as_index, as_operand
 from xlamini.numpy.convolution import convolve
 from xlamini.numpy.creation import ones, zeros
@@ -18,16 +18,23 @@ from xlamini.numpy.repeating import broadcast_to
 from xlamini.numpy.searching import concrete_values
 from xlamini.numpy.shapes import atleast_1d
 from xlamini.numpy.sorting import argsort
-from xlamini.primitives import operators
-from xlamini.primitives.convert import convert
-from xlamini.primitives.elementwise import mul
-from xlamini.primitives.iota import broadcasted_iota
+from xlamini.primitives import (
+    broadcast_in_dim,
+    broadcasted,
+    broadcasted_iota,
+    check_operands,
+    convert,
+    in_dtype,
+    mul,
+    operators,
+    promoted_dtypes,
+    promoted_inexact_dtypes,
+    rev,
+    where,
+)
 from xlamini.primitives.linalg.eig import eig
-from xlamini.primitives.promotion import broadcasted, check_operands, in_dtype, promoted_dtypes, promoted_inexact_dtypes
-from xlamini.primitives.select import where
-from xlamini.primitives.shape import broadcast_in_dim, rev
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.transforms.scan.api import scan
 from xlamini.typing import ArrayLike
 

@@ -6,26 +6,32 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.dtypes import issubdtype
-from xlamini.core.errors import ShapeError
-from xlamini.core.tracer import aval_of, literal
+from xlamini.core import ShapeError, aval_of, issubdtype, literal
 from xlamini.numpy.arguments import as_operand
 from xlamini.numpy.indexing.take import take, take_along_axis
 from xlamini.numpy.reductions import Axis
 from xlamini.numpy.shapes import moveaxis
 from xlamini.numpy.statistics import flat_rows
-from xlamini.primitives import operators
-from xlamini.primitives.convert import convert
+from xlamini.primitives import (
+    broadcast_in_dim,
+    broadcast_to,
+    clamp,
+    convert,
+    expand_dims,
+    floor,
+    in_dtype,
+    in_sharding,
+    operators,
+    promoted_inexact,
+    reshape,
+    transpose,
+    where as select,
+)
 from xlamini.primitives.cumulative import cumsum
-from xlamini.primitives.out_sharding import in_sharding
-from xlamini.primitives.promotion import broadcast_to, in_dtype, promoted_inexact
-from xlamini.primitives.rounding import ceil, floor
-from xlamini.primitives.select import clamp
-from xlamini.primitives.select import where as select
-from xlamini.primitives.shape import broadcast_in_dim, expand_dims, reshape, transpose
+from xlamini.primitives.rounding import ceil
 from xlamini.primitives.sort import sort_p
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike
 
 _STATIC = ("axis", "overwrite_input", "method", "keepdims")

@@ -8,25 +8,31 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.dtypes import canonicalize_dtype, check_user_dtype, issubdtype, result_type
+from xlamini.core import Tracer, aval_of, canonicalize_dtype, check_user_dtype, issubdtype, result_type
 from xlamini.core.state import state
-from xlamini.core.tracer import Tracer, aval_of
 from xlamini.numpy.arguments import as_axis, as_index, as_operand, as_shape
 from xlamini.numpy.creation import zeros
 from xlamini.numpy.joining import stack
 from xlamini.numpy.out_placement import as_place, placed
 from xlamini.numpy.shapes import moveaxis
-from xlamini.primitives import arithmetic, exponential, operators
+from xlamini.primitives import (
+    arithmetic,
+    broadcast_in_dim,
+    broadcasted_iota,
+    check_operands,
+    convert,
+    expand_dims,
+    exponential,
+    floor,
+    in_dtype,
+    operators,
+    promoted_inexact,
+    where,
+)
 from xlamini.primitives.concatenate import concatenate
-from xlamini.primitives.convert import convert
-from xlamini.primitives.iota import broadcasted_iota, iota
-from xlamini.primitives.promotion import check_operands, in_dtype, promoted_inexact
-from xlamini.primitives.rounding import floor
-from xlamini.primitives.select import where
-from xlamini.primitives.shape import broadcast_in_dim, expand_dims
-from xlamini.runtime.array import Array
-from xlamini.runtime.to_device import device_put_value
-from xlamini.staging.run.composite import composite
+from xlamini.primitives.iota import iota
+from xlamini.runtime import Array, device_put_value
+from xlamini.staging import composite
 from xlamini.transforms.sharding.device_put import device_put
 from xlamini.typing import ArrayLike, DTypeLike, ShapeLike
 

@@ -7,28 +7,27 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xlamini.core.dtypes import canonicalize_dtype, check_user_dtype, issubdtype
-from xlamini.core.primitive import Primitive
-from xlamini.core.tracer import aval_of, literal
+from xlamini.core import Primitive, aval_of, canonicalize_dtype, check_user_dtype, issubdtype, literal
 from xlamini.numpy.arguments import as_axes, as_operand, refuse_out
-from xlamini.primitives import arithmetic
-from xlamini.primitives.bitwise import bitwise_and, bitwise_or
-from xlamini.primitives.comparison import ne
-from xlamini.primitives.convert import convert
-from xlamini.primitives.elementwise import mul
-from xlamini.primitives.ordering import highest, lowest
-from xlamini.primitives.promotion import broadcasted, in_dtype
-from xlamini.primitives.reductions import (
-    reduce_and_p,
-    reduce_max_p,
-    reduce_min_p,
+from xlamini.primitives import (
+    arithmetic,
+    bitwise_and,
+    bitwise_or,
+    broadcasted,
+    convert,
+    expand_dims,
+    highest,
+    in_dtype,
+    lowest,
+    mul,
+    ne,
     reduce_or_p,
-    reduce_prod_p,
+    where as select,
 )
-from xlamini.primitives.select import where as select
-from xlamini.primitives.shape import expand_dims, reduce_sum_p
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.primitives.reductions import reduce_and_p, reduce_max_p, reduce_min_p, reduce_prod_p
+from xlamini.primitives.shape import reduce_sum_p
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike, DTypeLike
 
 Axis = int | Sequence[int] | None

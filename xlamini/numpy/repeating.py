@@ -7,17 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.errors import ShapeError
-from xlamini.core.tracer import Tracer
+from xlamini.core import ShapeError, Tracer
 from xlamini.numpy.arguments import as_axis, as_operand, as_shape
 from xlamini.numpy.creation import zeros
 from xlamini.numpy.shapes import ravel
+from xlamini.primitives import broadcast_in_dim, check_operands, in_sharding, reshape
 from xlamini.primitives.cumulative import cumsum
-from xlamini.primitives.out_sharding import in_sharding
-from xlamini.primitives.promotion import check_operands
-from xlamini.primitives.shape import broadcast_in_dim, reshape
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike, ShapeLike
 
 

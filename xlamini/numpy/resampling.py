@@ -12,21 +12,18 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.avals import Shape
-from xlamini.core.dtypes import finfo
-from xlamini.core.errors import ShapeError
+from xlamini.core import Shape, ShapeError, finfo
 from xlamini.lax import Precision, iota
 from xlamini.numpy.arguments import as_axes, as_operand, as_shape
-from xlamini.numpy.arithmetic import abs as absolute
-from xlamini.numpy.arithmetic import maximum, minimum, reciprocal
+from xlamini.numpy.arithmetic import abs as absolute, maximum, minimum, reciprocal
 from xlamini.numpy.einsum import einsum
 from xlamini.numpy.indexing.take import take
 from xlamini.numpy.rounding import floor
 from xlamini.numpy.selection import where
 from xlamini.numpy.trigonometric import sin
-from xlamini.primitives.promotion import promoted_inexact
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.primitives import promoted_inexact
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike
 
 __all__ = ["ResizeMethod", "resize", "scale_and_translate"]

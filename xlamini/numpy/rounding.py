@@ -7,21 +7,29 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.dtypes import finfo, issubdtype, result_type
-from xlamini.core.tracer import aval_of
+from xlamini.core import aval_of, finfo, issubdtype, result_type
 from xlamini.numpy.arguments import as_operand, refuse_out
 from xlamini.numpy.comparison import signbit
 from xlamini.numpy.ufuncs.declaration import as_strong_floats, for_kinds, ufunc, unpromoted
-from xlamini.primitives import complex, rounding
-from xlamini.primitives.arithmetic import abs, neg
-from xlamini.primitives.convert import bitcast_convert_type, convert
-from xlamini.primitives.elementwise import COMPLEX, FLOAT, kind_of
-from xlamini.primitives.identity import stop_gradient
-from xlamini.primitives.operators import bitwise_and, bitwise_not, equal, less, not_equal
-from xlamini.primitives.promotion import in_dtype, promoted_inexact
-from xlamini.primitives.select import where
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.primitives import (
+    COMPLEX,
+    FLOAT,
+    abs,
+    bitcast_convert_type,
+    complex,
+    convert,
+    equal,
+    in_dtype,
+    kind_of,
+    promoted_inexact,
+    rounding,
+    stop_gradient,
+    where,
+)
+from xlamini.primitives.arithmetic import neg
+from xlamini.primitives.operators import bitwise_and, bitwise_not, less, not_equal
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike
 
 

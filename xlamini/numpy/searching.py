@@ -5,23 +5,35 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.dtypes import canonicalize_dtype
-from xlamini.core.errors import ConcretizationTypeError, ShapeError, TracerArrayConversionError
-from xlamini.core.tracer import Tracer, aval_of
+from xlamini.core import (
+    ConcretizationTypeError,
+    ShapeError,
+    Tracer,
+    TracerArrayConversionError,
+    aval_of,
+    canonicalize_dtype,
+)
+from xlamini.core.concretization import values_for_a_shape
 from xlamini.numpy.arguments import as_operand
 from xlamini.numpy.creation import full, zeros
-from xlamini.primitives import operators
-from xlamini.primitives.convert import convert
+from xlamini.primitives import (
+    INTEGER,
+    broadcast_in_dim,
+    broadcasted_iota,
+    check_operands,
+    convert,
+    in_dtype,
+    in_sharding,
+    kind_of,
+    operators,
+    promoted_dtypes,
+    reshape,
+    rev,
+    where,
+)
 from xlamini.primitives.cumulative import cumsum
-from xlamini.primitives.elementwise import INTEGER, kind_of
-from xlamini.primitives.iota import broadcasted_iota
-from xlamini.primitives.out_sharding import in_sharding
-from xlamini.primitives.promotion import check_operands, in_dtype, promoted_dtypes
-from xlamini.primitives.select import where
-from xlamini.primitives.shape import broadcast_in_dim, reshape, rev
-from xlamini.runtime.array import Array
-from xlamini.runtime.to_device import device_put_value
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array, device_put_value
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike
 
 _INDEX = np.dtype("int32")
@@ -53,7 +65,7 @@ def concrete_values(name: str, x: Any, advice: str = "give it with the argument 
     if type(x) is not Tracer:
         return np.asarray(x)
     try:
-        return np.asarray(x)
+        return values_for_a_shape(x)
     except TracerArrayConversionError as error:
         raise ConcretizationTypeError(
             f"{name}: the length of the result depends on values that are not known while tracing; {advice}. {error}"

@@ -8,18 +8,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xlamini.core.dtypes import issubdtype
-from xlamini.core.errors import ConcretizationTypeError, ShapeError, TracerArrayConversionError
-from xlamini.core.tracer import aval_of
+from xlamini.core import ConcretizationTypeError, ShapeError, TracerArrayConversionError, aval_of, issubdtype
 from xlamini.numpy.arguments import as_operand
 from xlamini.numpy.reductions import max, min, prod, sum
+from xlamini.primitives import broadcast_in_dim, checked_sharding, highest, in_dtype, in_sharding, lowest
 from xlamini.primitives.gather_numbers import GatherScatterMode
-from xlamini.primitives.ordering import highest, lowest
-from xlamini.primitives.out_sharding import checked_sharding, in_sharding
-from xlamini.primitives.promotion import in_dtype
-from xlamini.primitives.shape import broadcast_in_dim
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike
 
 __all__ = ["segment_max", "segment_min", "segment_prod", "segment_sum"]

@@ -7,15 +7,23 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.dtypes import finfo
+from xlamini.core import finfo
 from xlamini.numpy.arguments import as_operand
-from xlamini.primitives import complex, operators
-from xlamini.primitives.convert import convert
-from xlamini.primitives.elementwise import COMPLEX, FLOAT, kind_of
-from xlamini.primitives.promotion import broadcasted, check_operands, in_dtype, promoted_dtypes
-from xlamini.primitives.select import where as _choose
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.primitives import (
+    COMPLEX,
+    FLOAT,
+    broadcasted,
+    check_operands,
+    complex,
+    convert,
+    in_dtype,
+    kind_of,
+    operators,
+    promoted_dtypes,
+    where as _choose,
+)
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike
 
 

@@ -10,21 +10,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xlamini.core.dtypes import issubdtype
-from xlamini.core.tracer import aval_of
+from xlamini.core import aval_of, issubdtype
 from xlamini.numpy.creation import full
 from xlamini.numpy.distinct import Wanted, changes, counted, distinct, in_order, starts_of
 from xlamini.numpy.joining import concatenate
 from xlamini.numpy.searching import places
 from xlamini.numpy.shapes import ravel
-from xlamini.primitives import operators
+from xlamini.primitives import check_operands, expand_dims, in_dtype, operators, promoted_dtypes, where
 from xlamini.primitives.iota import iota
-from xlamini.primitives.promotion import check_operands, in_dtype, promoted_dtypes
-from xlamini.primitives.select import where
-from xlamini.primitives.shape import expand_dims
 from xlamini.primitives.sort import sort_p
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike
 
 _BOOL = np.dtype(bool)

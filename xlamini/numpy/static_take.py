@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from xlamini.primitives import broadcast_in_dim, rev, slice_in_dim
 from xlamini.primitives.concatenate import concatenate
-from xlamini.primitives.shape import broadcast_in_dim, rev
-from xlamini.primitives.slice import slice_in_dim
 
 Run = tuple[int, int, int]
 

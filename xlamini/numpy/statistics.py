@@ -3,27 +3,34 @@
 from __future__ import annotations
 
 import math
+import numbers
 from typing import Any
 
 import numpy as np
 
-from xlamini.core.dtypes import canonicalize_dtype, check_user_dtype, issubdtype, result_type
-from xlamini.core.errors import ShapeError
-from xlamini.core.tracer import aval_of, literal
+from xlamini.core import ShapeError, aval_of, canonicalize_dtype, check_user_dtype, issubdtype, literal, result_type
 from xlamini.numpy.arguments import as_axes, as_operand, refuse_out
 from xlamini.numpy.reductions import SUM, Axis, accumulator, as_mask, reduce
-from xlamini.primitives.arithmetic import add, div, sub
-from xlamini.primitives.comparison import gt
-from xlamini.primitives.complex import imag, real
-from xlamini.primitives.convert import convert
-from xlamini.primitives.elementwise import mul
-from xlamini.primitives.power import sqrt
-from xlamini.primitives.promotion import broadcasted, in_dtype
-from xlamini.primitives.select import where as select
-from xlamini.primitives.shape import broadcast_in_dim, reshape, transpose
-from xlamini.primitives.tangent_ops import full
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.primitives import (
+    add,
+    broadcast_in_dim,
+    broadcasted,
+    convert,
+    full,
+    gt,
+    imag,
+    in_dtype,
+    mul,
+    real,
+    reshape,
+    sqrt,
+    sub,
+    transpose,
+    where as select,
+)
+from xlamini.primitives.arithmetic import div
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike, DTypeLike
 
 
@@ -176,6 +183,9 @@ def _variance(
     refuse_out(name, out)
     if correction is not None and ddof:
         raise ValueError(f"{name}: `ddof` and `correction` are two names of one thing; give one of them")
+    for option, value in (("ddof", ddof), ("correction", correction)):
+        if value is not None and not isinstance(value, numbers.Real):
+            raise TypeError(f"{name}: {option} must be a number, got {value!r} of type {type(value).__name__}")
     a = as_operand(name, a)
     wide = accumulator(float_dtype(name, a, dtype))
     x = convert(a, wide)

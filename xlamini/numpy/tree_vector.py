@@ -9,16 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from xlamini.core import PyTreeDef, ShapedArray, aval_of, flatten_from_user, result_type, unflatten
 from xlamini.core.api_boundary import api_boundary
-from xlamini.core.avals import ShapedArray
-from xlamini.core.dtypes import result_type
-from xlamini.core.pytree import PyTreeDef, flatten_from_user, unflatten
-from xlamini.core.tracer import aval_of
 from xlamini.numpy import concatenate, ravel, zeros
 from xlamini.numpy.arguments import as_operand
-from xlamini.primitives.convert import convert
-from xlamini.primitives.shape import reshape
-from xlamini.primitives.slice import slice_in_dim
+from xlamini.primitives import convert, reshape, slice_in_dim
 
 __all__ = ["ravel_pytree"]
 

@@ -5,15 +5,9 @@ import math
 from typing import Any
 
 from xlamini.numpy.ufuncs.declaration import for_kinds, ufunc
-from xlamini.primitives import hyperbolic, trigonometric
-from xlamini.primitives.arithmetic import abs, max, min
-from xlamini.primitives.comparison import eq
-from xlamini.primitives.elementwise import FLOAT
+from xlamini.primitives import FLOAT, abs, eq, hyperbolic, max, min, promoted_inexact, sqrt, trigonometric, where
 from xlamini.primitives.operators import bitwise_or
-from xlamini.primitives.power import sqrt
-from xlamini.primitives.promotion import promoted_inexact
-from xlamini.primitives.select import where
-from xlamini.runtime.array import Array
+from xlamini.runtime import Array
 from xlamini.typing import ArrayLike
 
 

@@ -12,13 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from xlamini.core import ShapeError, aval_of, memoised, tree_map
 from xlamini.core.api_boundary import api_boundary
-from xlamini.core.errors import ShapeError
-from xlamini.core.memo import memoised
-from xlamini.core.pytree import tree_map
-from xlamini.core.tracer import aval_of
 from xlamini.numpy.arguments import as_operand
-from xlamini.primitives.shape import squeeze
+from xlamini.primitives import squeeze
 from xlamini.transforms.vmap import vmap
 
 _CORE = r"\((\w+(,\w+)*)?\)"

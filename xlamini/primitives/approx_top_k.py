@@ -9,19 +9,28 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import numpy as np
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.errors import ShapeError
-from xlamini.core.primitive import Axis, Cost, Primitive
-from xlamini.core.sharding.factors import Factors, alike
-from xlamini.core.tangents import Zero, is_zero, tangent_aval
-from xlamini.core.tracer import aval_of
-from xlamini.primitives.elementwise import FLOAT, kind_of
+from xlamini.core import (
+    Avals,
+    Axis,
+    Cost,
+    Factors,
+    Params,
+    Primitive,
+    ShapedArray,
+    ShapeError,
+    Values,
+    Zero,
+    alike,
+    aval_of,
+    is_zero,
+    tangent_aval,
+)
 from xlamini.primitives.iota import iota_p
+from xlamini.primitives.kinds import FLOAT, kind_of
 from xlamini.primitives.reorder import permuted
 from xlamini.primitives.slice import slice_in_dim
 from xlamini.primitives.sort import sort_p
@@ -81,10 +90,10 @@ class ApproxTopK(Primitive):
         shape = (*x.shape[:dim], _count(x, **params), *x.shape[dim + 1 :])
         return [x.update(shape=shape), ShapedArray(shape, _INDEX)]
 
-    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+    def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
         return alike(avals, outs, [params["reduction_dimension"]])
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         values, indices = self.bind(*primals, **params)
         (tangent,) = tangents
         nothing = Zero(tangent_aval(aval_of(values)))

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from xlamini.primitives.elementwise import BOOL, INTEGER, elementwise
+from xlamini.primitives.elementwise import elementwise
+from xlamini.primitives.kinds import BOOL, INTEGER
 
 
 @elementwise(hlo="stablehlo.and", accepts=INTEGER | BOOL)

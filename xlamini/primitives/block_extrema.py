@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from xlamini.core.tracer import aval_of, literal
+from xlamini.core import aval_of, literal
 from xlamini.primitives.concatenate import concatenate
 from xlamini.primitives.dynamic_slice import dynamic_slice_p
 from xlamini.primitives.gather import gather_p

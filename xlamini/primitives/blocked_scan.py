@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.tracer import aval_of, literal
+from xlamini.core import ShapedArray, aval_of, literal
 from xlamini.primitives.arithmetic import div, rem
 from xlamini.primitives.comparison import eq
 from xlamini.primitives.dynamic_slice import dynamic_slice_p

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.tracer import aval_of
-from xlamini.primitives.elementwise import COMPLEX, FLOAT, LinearMap, elementwise, kind_of, neg
+from xlamini.core import ShapedArray, aval_of
+from xlamini.primitives.elementwise import LinearMap, elementwise, neg
+from xlamini.primitives.kinds import COMPLEX, FLOAT, kind_of
 
 _WHOLE = {np.dtype("float32"): np.dtype("complex64"), np.dtype("float64"): np.dtype("complex128")}
 _PART = {whole: part for part, whole in _WHOLE.items()}

@@ -17,58 +17,43 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from enum import Flag, auto
 from typing import Any, NoReturn
 
-import numpy as np
-
-from xlamini.core.api_boundary import trim
-from xlamini.core.avals import Shape, ShapedArray
-from xlamini.core.dtypes import issubdtype, scalar_type_of
-from xlamini.core.errors import MissingRule, ShapeError
+from xlamini.core import (
+    ELEMENTWISE,
+    PURE,
+    REMATERIALIZABLE,
+    Avals,
+    Axis,
+    Cost,
+    Dims,
+    Factors,
+    MissingRule,
+    Params,
+    Primitive,
+    Shape,
+    ShapedArray,
+    ShapeError,
+    Values,
+    Zero,
+    aval_of,
+    is_differentiable,
+    is_linear,
+    is_zero,
+    literal,
+    scalar_type_of,
+    tangent_aval,
+    trim,
+)
 from xlamini.core.frames import definition
-from xlamini.core.memo import memoised
-from xlamini.core.primitive import ELEMENTWISE, HAS_CPU_LOWERING, PURE, REMATERIALIZABLE, Axis, Cost, Primitive
-from xlamini.core.sharding.factors import Factors, broadcasting
-from xlamini.core.tangents import Linear, Zero, is_differentiable, is_linear, is_zero, tangent_aval
-from xlamini.core.tracer import aval_of, literal
+from xlamini.core.primitive import HAS_CPU_LOWERING
+from xlamini.core.sharding.factors import broadcasting
+from xlamini.core.tangents import Linear
+from xlamini.primitives.kinds import ANY, BOOL, COMPLEX, FLOAT, NUMERIC, SIGNED, UNSIGNED, Kinds, kind_of
 from xlamini.primitives.shape import broadcast_in_dim, moveaxis, reshape, sum_over
-
-
-class Kinds(Flag):
-    """Kinds of dtypes that an operation accepts."""
-
-    BOOL = auto()
-    SIGNED = auto()
-    UNSIGNED = auto()
-    FLOAT = auto()
-    COMPLEX = auto()
-    EXTENDED = auto()
-
-
-BOOL, SIGNED, UNSIGNED, FLOAT, COMPLEX, EXTENDED = Kinds
-INTEGER = SIGNED | UNSIGNED
-REAL = INTEGER | FLOAT
-NUMERIC = REAL | COMPLEX
-ANY = NUMERIC | BOOL
 
 Lowering = Callable[..., Any]
 """What writes an operation's StableHLO: `lowering(ctx, *operands)`, with operands in the shape of the result."""
-
-_KIND_OF = {
-    BOOL: np.bool_,
-    SIGNED: np.signedinteger,
-    UNSIGNED: np.unsignedinteger,
-    FLOAT: np.floating,
-    COMPLEX: np.complexfloating,
-}
-
-
-@memoised("helper: kinds of dtypes", None)
-def kind_of(dtype: Any) -> Kinds:
-    """The kind of a dtype; EXTENDED for those that hold no numbers, such as random keys."""
-    return next((k for k, t in _KIND_OF.items() if issubdtype(dtype, t)), EXTENDED)
-
 
 class Elementwise(Primitive):
     """An operation applied to each element; made by the decorator `elementwise`."""
@@ -100,7 +85,7 @@ class Elementwise(Primitive):
             trim(error)
             raise
 
-    def arguments(self, operands: Sequence[Any], named: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def arguments(self, operands: Values, named: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Operands and parameters of a call, in which operands may be given by name."""
         signature = inspect.signature(self.__wrapped__)
         try:
@@ -150,10 +135,10 @@ class Elementwise(Primitive):
         """The type of the result, from the common type of the operands."""
         return aval
 
-    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+    def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
         return broadcasting(avals, outs[0])
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         out = self.bind(*primals, **params)
         aval = aval_of(out)
         if not is_differentiable(aval):
@@ -169,7 +154,7 @@ class Elementwise(Primitive):
         terms = [spread(_term(slope, t), aval) for slope, t in slopes if not (type(slope) is int and slope == 0)]
         return out, functools.reduce(add_any.bind, terms) if terms else Zero(aval)
 
-    def transpose(self, ct: Any, *operands: Any, **params: Any) -> list[Any]:
+    def transpose(self, ct: Any, *operands: Any, **params: Any) -> Values:
         if self.linear_rule is None:
             return list(super().transpose(ct, *operands, **params))
         cts = self.linear_rule(ct, *operands, **params)
@@ -178,7 +163,7 @@ class Elementwise(Primitive):
             for c, x in zip(cts, operands, strict=True)
         ]
 
-    def batch(self, axis: Axis, operands: Sequence[Any], dims: Sequence[int | None], **params: Any) -> Any:
+    def batch(self, axis: Axis, operands: Values, dims: Dims, **params: Any) -> Any:
         placed = {(d, aval_of(x).shape) for x, d in zip(operands, dims, strict=True)} - {(None, ())}
         if len(placed) == 1:  # all equal, but for scalars
             return self.bind(*operands, **params), placed.pop()[0]
@@ -195,7 +180,7 @@ class Elementwise(Primitive):
             return self.on_cpu(ctx, *spread_out)
         return ctx.op(self.hlo, *spread_out)
 
-    def spread_out(self, ctx: Any, operands: Sequence[Any]) -> list[Any]:
+    def spread_out(self, ctx: Any, operands: Values) -> list[Any]:
         """Operands with scalars, and axes of size 1, broadcast to the shape of the result."""
         shape = ctx.aval_out.shape
         atoms = ctx.eqn.invars
@@ -221,7 +206,7 @@ class Elementwise(Primitive):
                 f"{self.name} does not accept dtype {aval.dtype.name}; it takes {accepted} (convert with .astype)"
             )
 
-    def _mismatch(self, problem: str, avals: Sequence[ShapedArray], fix: str) -> str:
+    def _mismatch(self, problem: str, avals: Avals, fix: str) -> str:
         found = ", ".join(a.str_short(short_dtypes=False) for a in avals)
         return f"{self.name}: the operands' {problem}: {found}; {fix}"
 
@@ -236,7 +221,7 @@ class Elementwise(Primitive):
 class LinearMap(Elementwise):
     """An operation that is jointly linear in all its operands: their tangents pass through it as they do."""
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         out = self.bind(*primals, **params)
         aval = tangent_aval(aval_of(out))
         if all(map(is_zero, tangents)) or not is_differentiable(aval):
@@ -265,7 +250,7 @@ def elementwise(
 # --- helpers
 
 
-def like_dtypes(operands: Sequence[Any]) -> Sequence[Any]:
+def like_dtypes(operands: Values) -> Values:
     """Operands with Python scalars in the dtype of the arrays among them, if it can hold numbers of their kind."""
     if _RANK.keys().isdisjoint(map(type, operands)):
         return operands

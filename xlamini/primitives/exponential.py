@@ -5,7 +5,8 @@ import math
 from typing import Any
 
 from xlamini.primitives.accuracy import Accuracy, Accurate, hlo_accuracy
-from xlamini.primitives.elementwise import COMPLEX, FLOAT, elementwise
+from xlamini.primitives.elementwise import elementwise
+from xlamini.primitives.kinds import COMPLEX, FLOAT
 
 TRANSCENDENTAL = 10
 """What we count for one evaluation, in floating-point operations."""

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xlamini.core.avals import Shape, ShapedArray
-from xlamini.core.sharding.factors import Factors, Labels, where_split
+from xlamini.core import Factors, Shape, ShapedArray
+from xlamini.core.sharding.factors import Labels, where_split
 from xlamini.primitives.gather_numbers import GatherDimensionNumbers, ScatterDimensionNumbers, as_gather
 
 

@@ -12,14 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xlamini.core.avals import Shape, ShapedArray
-from xlamini.core.dtypes import ExtendedDType, iinfo
-from xlamini.core.errors import ShapeError
-from xlamini.core.tangents import is_differentiable
-from xlamini.core.tracer import aval_of
+from xlamini.core import ExtendedDType, Shape, ShapedArray, ShapeError, aval_of, iinfo, is_differentiable
 from xlamini.primitives.arithmetic import max, min
 from xlamini.primitives.concatenate import concatenate
-from xlamini.primitives.elementwise import INTEGER, UNSIGNED, kind_of
+from xlamini.primitives.kinds import INTEGER, UNSIGNED, kind_of
 from xlamini.primitives.shape import broadcast_in_dim
 from xlamini.primitives.tangent_ops import full
 

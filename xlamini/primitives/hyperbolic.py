@@ -4,8 +4,9 @@ from __future__ import annotations
 from typing import Any
 
 from xlamini.primitives.accuracy import Accuracy, Accurate
-from xlamini.primitives.elementwise import COMPLEX, FLOAT, elementwise
+from xlamini.primitives.elementwise import elementwise
 from xlamini.primitives.exponential import TRANSCENDENTAL
+from xlamini.primitives.kinds import COMPLEX, FLOAT
 from xlamini.primitives.power import rsqrt, square
 
 

@@ -3,9 +3,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from xlamini.core.pytree import tree_map
-from xlamini.core.tracer import Tracer
-from xlamini.primitives.elementwise import ANY, Elementwise, LinearMap, elementwise
+from xlamini.core import Tracer, tree_map
+from xlamini.primitives.elementwise import Elementwise, LinearMap, elementwise
+from xlamini.primitives.kinds import ANY
 
 
 class Copy(LinearMap):

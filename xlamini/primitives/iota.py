@@ -6,11 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.avals import Shape, ShapedArray
-from xlamini.core.dtypes import check_user_dtype
-from xlamini.core.errors import ShapeError
-from xlamini.core.primitive import PURE, REMATERIALIZABLE, Primitive
-from xlamini.primitives.elementwise import NUMERIC, kind_of
+from xlamini.core import PURE, REMATERIALIZABLE, Primitive, Shape, ShapedArray, ShapeError, check_user_dtype
+from xlamini.primitives.kinds import NUMERIC, kind_of
 from xlamini.primitives.out_sharding import in_sharding
 
 

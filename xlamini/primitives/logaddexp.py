@@ -4,11 +4,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from xlamini.core.tracer import aval_of
+from xlamini.core import aval_of
 from xlamini.primitives.arithmetic import abs, max, neg
 from xlamini.primitives.comparison import eq
-from xlamini.primitives.elementwise import FLOAT, Elementwise, elementwise
+from xlamini.primitives.elementwise import Elementwise, elementwise
 from xlamini.primitives.exponential import TRANSCENDENTAL, exp, log1p
+from xlamini.primitives.kinds import FLOAT
 from xlamini.primitives.promotion import in_dtype
 from xlamini.primitives.select import where
 

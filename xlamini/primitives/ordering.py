@@ -6,14 +6,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xlamini.core.dtypes import finfo, iinfo
-from xlamini.core.tracer import aval_of, literal
+from xlamini.core import aval_of, finfo, iinfo, literal
 from xlamini.primitives.arithmetic import add, sub
 from xlamini.primitives.bitwise import bitwise_not, bitwise_xor, shift_right_logical
 from xlamini.primitives.comparison import eq, lt, ne
 from xlamini.primitives.complex import imag, real
-from xlamini.primitives.convert import bitcast_convert_type, convert
-from xlamini.primitives.elementwise import BOOL, COMPLEX, FLOAT, SIGNED, UNSIGNED, kind_of
+from xlamini.primitives.convert_element_type import bitcast_convert_type, convert
+from xlamini.primitives.kinds import BOOL, COMPLEX, FLOAT, SIGNED, UNSIGNED, kind_of
 from xlamini.primitives.select import where
 
 

@@ -5,15 +5,15 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.tracer import aval_of, literal
+from xlamini.core import ShapedArray, aval_of, literal
 from xlamini.primitives.accuracy import Accuracy, Accurate
 from xlamini.primitives.bitwise import bitwise_and
 from xlamini.primitives.comparison import eq
-from xlamini.primitives.convert import convert
+from xlamini.primitives.convert_element_type import convert
 from xlamini.primitives.cpu_math import formula
-from xlamini.primitives.elementwise import COMPLEX, FLOAT, INTEGER, Elementwise, elementwise, kind_of, stretched_out
+from xlamini.primitives.elementwise import Elementwise, elementwise, stretched_out
 from xlamini.primitives.exponential import TRANSCENDENTAL, log
+from xlamini.primitives.kinds import COMPLEX, FLOAT, INTEGER, kind_of
 from xlamini.primitives.select import where
 
 

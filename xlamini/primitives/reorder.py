@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from xlamini.core.tracer import aval_of
+from xlamini.core import aval_of
 from xlamini.primitives.gather import GatherDimensionNumbers, GatherScatterMode, gather
 from xlamini.primitives.shape import expand_dims
 

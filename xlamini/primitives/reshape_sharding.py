@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from xlamini.core.avals import Shape, ShapedArray
+from xlamini.core import Shape, ShapedArray
 from xlamini.core.sharding.aval_sharding import Names, split_into
 from xlamini.core.sharding.propagation import Splits
 

@@ -7,10 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.avals import Shape, ShapedArray
-from xlamini.core.errors import ShapeError
-from xlamini.core.primitive import Primitive
-from xlamini.primitives.elementwise import REAL, kind_of
+from xlamini.core import Primitive, Shape, ShapedArray, ShapeError
+from xlamini.primitives.kinds import REAL, kind_of
 
 _INT64 = np.dtype(np.int64)
 

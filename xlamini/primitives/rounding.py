@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.avals import ShapedArray
-from xlamini.primitives.elementwise import FLOAT, Elementwise, elementwise
+from xlamini.core import ShapedArray
+from xlamini.primitives.elementwise import Elementwise, elementwise
+from xlamini.primitives.kinds import FLOAT
 
 
 @elementwise(hlo="stablehlo.floor", accepts=FLOAT)

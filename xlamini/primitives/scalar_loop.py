@@ -13,10 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.jaxpr import Jaxpr, close_over
-from xlamini.core.primitive import Primitive
-from xlamini.core.tracer import aval_of, build, literal
+from xlamini.core import Jaxpr, Primitive, ShapedArray, aval_of, close_over, literal
+from xlamini.core.tracer import build
 from xlamini.lowering.control_flow import while_loop
 from xlamini.primitives.comparison import lt
 from xlamini.primitives.dynamic_slice import dynamic_slice_p

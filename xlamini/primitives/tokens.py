@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.primitive import Axis, Primitive
+from xlamini.core import Axis, Primitive, ShapedArray
 
 TOKEN = ShapedArray((0,), np.dtype(np.bool_))
 

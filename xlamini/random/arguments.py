@@ -13,17 +13,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from xlamini.core.avals import Shape, ShapedArray
+from xlamini.core import Shape, ShapedArray, aval_of, canonicalize_dtype, check_user_dtype, issubdtype
 from xlamini.core.config import default_prng_impl
-from xlamini.core.dtypes import canonicalize_dtype, check_user_dtype, issubdtype
-from xlamini.core.tracer import aval_of
+from xlamini.primitives import broadcast_in_dim, checked_sharding, in_sharding, reduce_or, wrap_p
 from xlamini.primitives.generators import GENERATORS
-from xlamini.primitives.out_sharding import checked_sharding, in_sharding
-from xlamini.primitives.random_keys import unwrap_p, wrap_p
-from xlamini.primitives.reductions import reduce_or
-from xlamini.primitives.shape import broadcast_in_dim
-from xlamini.runtime.keys import KeyType
-from xlamini.staging.run.composite import composite
+from xlamini.primitives.random_keys import unwrap_p
+from xlamini.runtime import KeyType
+from xlamini.staging import composite
 
 F = TypeVar("F", bound=Callable[..., Any])
 

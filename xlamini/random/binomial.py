@@ -6,21 +6,29 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.avals import Shape, ShapedArray
-from xlamini.core.errors import ShapeError
-from xlamini.core.tracer import aval_of
+from xlamini.core import Shape, ShapedArray, ShapeError, aval_of
 from xlamini.numpy.indexing.take import take
-from xlamini.primitives.arithmetic import abs as absolute
-from xlamini.primitives.comparison import eq, ge, gt, le, lt
-from xlamini.primitives.convert import convert
+from xlamini.primitives import (
+    abs as absolute,
+    clamp,
+    convert,
+    eq,
+    floor,
+    ge,
+    gt,
+    in_dtype,
+    le,
+    log,
+    log1p,
+    lt,
+    moveaxis,
+    split_p,
+    sqrt,
+    where,
+)
 from xlamini.primitives.cumulative import cumsum
-from xlamini.primitives.exponential import log, log1p
-from xlamini.primitives.power import sqrt
-from xlamini.primitives.promotion import in_dtype
-from xlamini.primitives.random_keys import split_p
-from xlamini.primitives.rounding import ceil, floor
-from xlamini.primitives.select import clamp, where
-from xlamini.primitives.shape import broadcast_in_dim_p, moveaxis
+from xlamini.primitives.rounding import ceil
+from xlamini.primitives.shape import broadcast_in_dim_p
 from xlamini.random.arguments import any_of, broadcast_shape, checked_shape, float_dtype, sampler, spread_to
 from xlamini.random.rejection import goes_on, until_accepted
 from xlamini.random.uniform import halves, uniform_between

@@ -6,17 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.avals import Shape
-from xlamini.core.dtypes import finfo
-from xlamini.core.tracer import literal
-from xlamini.primitives.arithmetic import abs as absolute
-from xlamini.primitives.arithmetic import sign
-from xlamini.primitives.comparison import ge, lt
-from xlamini.primitives.exponential import exp, log, log1p
+from xlamini.core import Shape, finfo, literal
+from xlamini.primitives import abs as absolute, broadcast_to, exp, ge, in_dtype, log, log1p, lt, sign, sqrt, where
 from xlamini.primitives.operators import power
-from xlamini.primitives.power import sqrt
-from xlamini.primitives.promotion import broadcast_to, in_dtype
-from xlamini.primitives.select import where
 from xlamini.primitives.trigonometric import tan
 from xlamini.random.arguments import broadcast_shape, checked_shape, float_dtype, sampler
 from xlamini.random.uniform import halves, uniform_between

@@ -6,20 +6,24 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.avals import Shape
-from xlamini.core.dtypes import canonicalize_dtype, check_user_dtype, finfo, issubdtype, result_type
-from xlamini.core.tracer import aval_of, literal
+from xlamini.core import Shape, aval_of, canonicalize_dtype, check_user_dtype, finfo, issubdtype, literal, result_type
 from xlamini.numpy.arguments import as_axis
+from xlamini.primitives import (
+    broadcast_to,
+    broadcasted_iota,
+    convert,
+    eq,
+    floor,
+    in_dtype,
+    log,
+    log1p,
+    lt,
+    moveaxis,
+    reshape,
+    slice_in_dim,
+    where,
+)
 from xlamini.primitives.arg_extrema import argmax
-from xlamini.primitives.comparison import eq, lt
-from xlamini.primitives.convert import convert
-from xlamini.primitives.exponential import log, log1p
-from xlamini.primitives.iota import broadcasted_iota
-from xlamini.primitives.promotion import broadcast_to, in_dtype
-from xlamini.primitives.rounding import floor
-from xlamini.primitives.select import where
-from xlamini.primitives.shape import moveaxis, reshape
-from xlamini.primitives.slice import slice_in_dim
 from xlamini.primitives.sort import sort_key_val
 from xlamini.random.arguments import broadcast_shape, checked_dtype, checked_shape, float_dtype, sampler
 from xlamini.random.continuous import checked_mode, gumbel_noise

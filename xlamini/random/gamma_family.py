@@ -3,18 +3,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from xlamini.core.errors import ShapeError
-from xlamini.core.tracer import aval_of, literal
-from xlamini.primitives.arithmetic import abs as absolute
-from xlamini.primitives.arithmetic import max as maximum
-from xlamini.primitives.exponential import exp
-from xlamini.primitives.identity import stop_gradient
+from xlamini.core import ShapeError, aval_of, literal
+from xlamini.primitives import (
+    abs as absolute,
+    broadcast_to,
+    exp,
+    expand_dims,
+    in_dtype,
+    max as maximum,
+    split_p,
+    sqrt,
+    stop_gradient,
+)
 from xlamini.primitives.operators import power
-from xlamini.primitives.power import sqrt
-from xlamini.primitives.promotion import broadcast_to, in_dtype
-from xlamini.primitives.random_keys import split_p
 from xlamini.primitives.reductions import reduce_max, reduce_sum
-from xlamini.primitives.shape import expand_dims
 from xlamini.random.arguments import broadcast_shape, checked_shape, float_dtype, sampler
 from xlamini.random.continuous import exponential_noise
 from xlamini.random.discrete import signs

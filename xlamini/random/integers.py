@@ -5,18 +5,23 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xlamini.core.avals import Shape
-from xlamini.core.dtypes import canonicalize_dtype, check_user_dtype, iinfo, issubdtype
-from xlamini.core.memo import memoised
-from xlamini.core.tracer import aval_of, literal
-from xlamini.primitives.arithmetic import add, mul, rem, sub
-from xlamini.primitives.arithmetic import max as maximum
-from xlamini.primitives.arithmetic import min as minimum
-from xlamini.primitives.comparison import gt, le
-from xlamini.primitives.convert import convert
-from xlamini.primitives.promotion import broadcast_to, broadcasted
-from xlamini.primitives.random_keys import bits_p, split_p
-from xlamini.primitives.select import where
+from xlamini.core import Shape, aval_of, canonicalize_dtype, check_user_dtype, iinfo, issubdtype, literal, memoised
+from xlamini.primitives import (
+    add,
+    broadcast_to,
+    broadcasted,
+    convert,
+    gt,
+    le,
+    max as maximum,
+    min as minimum,
+    mul,
+    split_p,
+    sub,
+    where,
+)
+from xlamini.primitives.arithmetic import rem
+from xlamini.primitives.random_keys import bits_p
 from xlamini.random.arguments import broadcast_shape, checked_shape, sampler
 from xlamini.random.uniform import halves
 

@@ -6,9 +6,9 @@ from typing import Any
 from xlamini.numpy.array_methods import Methods, give_methods
 from xlamini.numpy.indexing.at import At
 from xlamini.numpy.indexing.operators import getitem, iterate
-from xlamini.primitives.operators import equal
+from xlamini.primitives import equal
 from xlamini.runtime.keys import PRNGKeyArray
-from xlamini.staging.run.composite import composite
+from xlamini.staging import composite
 
 
 @composite()

@@ -5,22 +5,15 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.dtypes import issubdtype, result_type
-from xlamini.core.errors import ShapeError
-from xlamini.core.tracer import aval_of
+from xlamini.core import ShapedArray, ShapeError, aval_of, issubdtype, result_type
 from xlamini.numpy.einsum import einsum
 from xlamini.numpy.matrices import diagonal
-from xlamini.primitives.arithmetic import sign
-from xlamini.primitives.convert import convert
+from xlamini.primitives import convert, expand_dims, in_dtype, sign, sqrt
 from xlamini.primitives.linalg.cholesky import cholesky
 from xlamini.primitives.linalg.eigh import eigh
 from xlamini.primitives.linalg.qr import qr
 from xlamini.primitives.linalg.stacks import mT
 from xlamini.primitives.linalg.svd import svd
-from xlamini.primitives.power import sqrt
-from xlamini.primitives.promotion import in_dtype
-from xlamini.primitives.shape import expand_dims
 from xlamini.random.arguments import broadcast_shape, checked_shape, float_dtype, sampler
 from xlamini.random.normal import normal_dtype, normal_noise, standard_normal
 

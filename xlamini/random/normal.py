@@ -6,17 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.avals import Shape
-from xlamini.core.dtypes import issubdtype
-from xlamini.core.tracer import literal
-from xlamini.primitives.arithmetic import max as maximum
-from xlamini.primitives.arithmetic import min as minimum
-from xlamini.primitives.complex import complex as from_parts
-from xlamini.primitives.complex import part_dtype
-from xlamini.primitives.exponential import exp
-from xlamini.primitives.identity import stop_gradient
-from xlamini.primitives.promotion import in_dtype
-from xlamini.primitives.random_keys import split_p
+from xlamini.core import Shape, issubdtype, literal
+from xlamini.primitives import exp, in_dtype, max as maximum, min as minimum, split_p, stop_gradient
+from xlamini.primitives.complex import complex as from_parts, part_dtype
 from xlamini.primitives.rounding import nextafter
 from xlamini.primitives.special import erf, erf_inv
 from xlamini.random.arguments import broadcast_shape, checked_dtype, checked_shape, float_dtype, sampler

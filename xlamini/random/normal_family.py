@@ -5,14 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.avals import Shape
-from xlamini.core.tracer import literal
-from xlamini.primitives.comparison import le
-from xlamini.primitives.power import sqrt, square
-from xlamini.primitives.promotion import broadcast_to, in_dtype
-from xlamini.primitives.random_keys import split_p
+from xlamini.core import Shape, literal
+from xlamini.primitives import broadcast_to, in_dtype, le, split_p, sqrt, where
+from xlamini.primitives.power import square
 from xlamini.primitives.reductions import reduce_sum
-from xlamini.primitives.select import where
 from xlamini.random.arguments import broadcast_shape, checked_shape, float_dtype, sampler
 from xlamini.random.discrete import signs
 from xlamini.random.normal import standard_normal

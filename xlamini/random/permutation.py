@@ -7,18 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.avals import Shape
-from xlamini.core.dtypes import canonicalize_dtype, issubdtype
-from xlamini.core.tracer import aval_of
+from xlamini.core import Shape, aval_of, canonicalize_dtype, issubdtype
 from xlamini.numpy.arguments import as_axis, as_operand
 from xlamini.numpy.indexing.take import take
 from xlamini.numpy.searching import searchsorted
+from xlamini.primitives import index_in_dim, log, reshape, slice_in_dim, split_p
 from xlamini.primitives.cumulative import cumsum
-from xlamini.primitives.exponential import log
 from xlamini.primitives.iota import iota
-from xlamini.primitives.random_keys import bits_p, split_p
-from xlamini.primitives.shape import reshape
-from xlamini.primitives.slice import index_in_dim, slice_in_dim
+from xlamini.primitives.random_keys import bits_p
 from xlamini.primitives.sort import sort_key_val
 from xlamini.random.arguments import checked_shape, sampler
 from xlamini.random.continuous import checked_mode, gumbel_noise

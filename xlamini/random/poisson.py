@@ -5,15 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.primitives.arithmetic import abs as absolute
-from xlamini.primitives.comparison import ge, gt, le, lt
-from xlamini.primitives.convert import convert
-from xlamini.primitives.exponential import log
-from xlamini.primitives.power import sqrt
-from xlamini.primitives.promotion import in_dtype
-from xlamini.primitives.random_keys import split_p
-from xlamini.primitives.rounding import floor
-from xlamini.primitives.select import where
+from xlamini.primitives import abs as absolute, convert, floor, ge, gt, in_dtype, le, log, lt, split_p, sqrt, where
 from xlamini.primitives.special.gamma import lgamma
 from xlamini.random.arguments import any_of, broadcast_shape, checked_dtype, sampler, spread_to
 from xlamini.random.rejection import goes_on, until_accepted

@@ -6,12 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.avals import Shape
-from xlamini.core.dtypes import finfo, iinfo
-from xlamini.primitives.comparison import lt
-from xlamini.primitives.convert import convert
-from xlamini.primitives.random_keys import split_p
-from xlamini.primitives.select import where
+from xlamini.core import Shape, finfo, iinfo
+from xlamini.primitives import convert, lt, split_p, where
 from xlamini.random.arguments import any_of, spread_to
 from xlamini.random.uniform import thirds, uniform_between
 from xlamini.transforms.while_loop.api import while_loop

@@ -5,15 +5,18 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.avals import Shape
-from xlamini.core.dtypes import finfo
-from xlamini.core.tracer import literal
-from xlamini.primitives.arithmetic import max as maximum
-from xlamini.primitives.bitwise import bitwise_or, shift_right_logical
-from xlamini.primitives.convert import bitcast_convert_type, convert
-from xlamini.primitives.promotion import broadcast_to, in_dtype
+from xlamini.core import Shape, finfo, literal
+from xlamini.primitives import (
+    bitcast_convert_type,
+    bitwise_or,
+    broadcast_to,
+    convert,
+    in_dtype,
+    index_in_dim,
+    max as maximum,
+)
+from xlamini.primitives.bitwise import shift_right_logical
 from xlamini.primitives.random_keys import bits_p
-from xlamini.primitives.slice import index_in_dim
 from xlamini.random.arguments import broadcast_shape, checked_dtype, checked_shape, float_dtype, sampler
 
 _NUMBERS = (bool, int, float, np.number)

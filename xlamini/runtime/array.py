@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from jaxlib import _jax
 
+from xlamini.core import ShapedArray
 from xlamini.core.api_boundary import api_boundary
-from xlamini.core.avals import ShapedArray
 from xlamini.runtime.array_repr import Text
 from xlamini.runtime.conversions import Conversions
 from xlamini.runtime.devices.platforms import Device

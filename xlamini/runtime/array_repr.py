@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from xlamini.core.avals import ShapedArray
+from xlamini.core import ShapedArray
 from xlamini.runtime.conversions import Mixin
 from xlamini.runtime.lifetime import describe
 from xlamini.runtime.to_host import to_numpy

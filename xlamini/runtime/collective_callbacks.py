@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 from jaxlib import _jax
 
-from xlamini.core.avals import ShapedArray
+from xlamini.core import ShapedArray, issubdtype
 from xlamini.core.config import devices_busy
-from xlamini.core.dtypes import issubdtype
 from xlamini.runtime.callbacks import HostCall, keep_thread_state
 from xlamini.runtime.serial_execution import exclusive
 

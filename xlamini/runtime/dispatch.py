@@ -15,10 +15,8 @@ from typing import Any, NamedTuple
 
 from jaxlib import _jax
 
-from xlamini.core.api_boundary import trim
-from xlamini.core.avals import ShapedArray
+from xlamini.core import PyTreeDef, ShapedArray, trim
 from xlamini.core.errors import DeletedArrayError
-from xlamini.core.pytree import PyTreeDef
 from xlamini.core.pytree.nodes import dispatch_registry
 from xlamini.runtime.array import Array
 from xlamini.runtime.executable import CompiledModule

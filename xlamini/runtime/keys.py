@@ -11,11 +11,9 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from xlamini.core.api_boundary import api_boundary_methods
-from xlamini.core.avals import ShapedArray
-from xlamini.core.dtypes import ExtendedDType, prng_key
+from xlamini.core import ExtendedDType, PartitionSpec, ShapedArray, api_boundary_methods
+from xlamini.core.dtypes import prng_key
 from xlamini.core.pytree.nodes import dispatch_registry
-from xlamini.core.sharding.partition_spec import PartitionSpec
 from xlamini.runtime.array import Array
 from xlamini.runtime.lifetime import check_alive
 from xlamini.runtime.meshes.named_sharding import NamedSharding, split_in_type

@@ -11,11 +11,9 @@ from typing import Any
 import numpy as np
 from jaxlib import _jax
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.config import enable_x64
+from xlamini.core import ShapedArray, enable_x64, memoised
 from xlamini.core.dtypes import check_fits, dtype_of, python_scalar_dtypes
 from xlamini.core.errors import DeviceNotHereError
-from xlamini.core.memo import memoised
 from xlamini.runtime.lifetime import check_alive
 from xlamini.runtime.meshes.named_sharding import split_in_type
 from xlamini.runtime.sharding import Sharding, SingleDeviceSharding, as_sharding, default_sharding

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxlib import _jax
 
-from xlamini.core.avals import ShapedArray
+from xlamini.core import ShapedArray
 from xlamini.runtime.lifetime import deleted_error, describe
 from xlamini.runtime.placeholders import call_with_modules, placeholders
 from xlamini.runtime.sharding import make_single_device_sharding

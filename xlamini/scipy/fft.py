@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from xlamini.core import aval_of, issubdtype
 from xlamini.core.api_boundary import edge_of_face as _edge_of_face
-from xlamini.core.dtypes import issubdtype
-from xlamini.core.tracer import aval_of
 from xlamini.lax import cos, sin
 from xlamini.numpy.arguments import as_axes, as_index, as_operand
 from xlamini.numpy.fft import irfft, rfft
@@ -22,11 +21,11 @@ from xlamini.numpy.joining import concatenate
 from xlamini.numpy.padding import pad
 from xlamini.numpy.selection import where
 from xlamini.numpy.shapes import moveaxis
+from xlamini.primitives import promoted_inexact
 from xlamini.primitives.complex import complex
 from xlamini.primitives.iota import iota
-from xlamini.primitives.promotion import promoted_inexact
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike
 
 __all__ = ["dct", "dctn", "idct", "idctn"]

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from xlamini import numpy as jnp
-from xlamini.core.api_boundary import api_boundary_methods
-from xlamini.core.errors import ShapeError
+from xlamini.core import ShapeError, api_boundary_methods
 from xlamini.numpy.arguments import as_operand
-from xlamini.runtime.array import Array
+from xlamini.runtime import Array
 from xlamini.typing import ArrayLike
 
 __all__ = ["RegularGridInterpolator"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.pytree import flatten, flatten_axes, structure, tree_leaves
+from xlamini.core import Avals, ShapedArray, flatten
+from xlamini.core.pytree import flatten_axes, structure, tree_leaves
 
 
 def axis_leaves(
@@ -13,7 +13,7 @@ def axis_leaves(
     axes: Any,
     args: Any,
     kwargs: dict[str, Any] | None,
-    avals: Sequence[ShapedArray],
+    avals: Avals,
     names: Sequence[str] | None,
     fun_name: str,
     caller: str = "vmap",

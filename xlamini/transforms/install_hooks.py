@@ -8,10 +8,8 @@ from typing import Any
 
 import xlamini.core.concretization  # gives tracers their conversions to Python numbers
 import xlamini.primitives.operators  # gives tracers their operators
-from xlamini.core import hooks
-from xlamini.core.api_boundary import api_boundary_methods
+from xlamini.core import Tracer, api_boundary_methods, hooks
 from xlamini.core.config import config
-from xlamini.core.tracer import Tracer
 from xlamini.primitives.dynamic_slice import dynamic_slice_p
 from xlamini.primitives.dynamic_update_slice import dynamic_update_slice_p
 from xlamini.primitives.gather import gather_p
@@ -35,6 +33,12 @@ def _cast_varying(x: Any, axes: frozenset[Any]) -> Any:
     return varying_along(x, axes)
 
 
+def _results_with_tangents(eqn: Any) -> Any:
+    from xlamini.interpreters.jvp import results_with_tangents
+
+    return results_with_tangents(eqn)
+
+
 def _format_jaxpr(jaxpr: Any, **options: Any) -> str:
     from xlamini.core.printing import format_jaxpr
 
@@ -50,6 +54,7 @@ def _format_equation(eqn: Any) -> str:
 hooks.install(
     evaluate=evaluate_primitive,
     cast_varying=_cast_varying,
+    results_with_tangents=_results_with_tangents,
     sharding_of=sharding_of,
     format_jaxpr=_format_jaxpr,
     format_equation=_format_equation,

@@ -2,9 +2,7 @@
 
 from typing import Any
 
-from jaxlib._jax import config as config
-from jaxlib._jax import jax_jit as jax_jit
-from jaxlib._jax import pytree as pytree
+from jaxlib._jax import config as config, jax_jit as jax_jit, pytree as pytree
 
 class ArrayImpl(Any): ...
 class Client(Any): ...

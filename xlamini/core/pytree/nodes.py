@@ -19,8 +19,8 @@ from jaxlib._jax.pytree import (
     PyTreeDef,
     PyTreeRegistry,
     SequenceKey,
+    default_registry as _default_registry,
 )
-from jaxlib._jax.pytree import default_registry as _default_registry
 
 __all__ = [
     "DictKey",

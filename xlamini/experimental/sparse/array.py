@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 from xlamini import numpy as jnp
-from xlamini.core.api_boundary import api_boundary_methods
-from xlamini.runtime.array import Array
+from xlamini.core import api_boundary_methods
+from xlamini.runtime import Array
 
 
 class JAXSparse(ABC):

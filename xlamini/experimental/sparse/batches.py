@@ -4,8 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from xlamini import lax
-from xlamini import numpy as jnp
+from xlamini import lax, numpy as jnp
 from xlamini.transforms.vmap import vmap
 
 

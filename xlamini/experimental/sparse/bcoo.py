@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from xlamini import numpy as jnp
-from xlamini.core.api_boundary import api_boundary, api_boundary_methods
+from xlamini.core import api_boundary_methods
+from xlamini.core.api_boundary import api_boundary
 from xlamini.core.pytree import register_pytree_node_class
 from xlamini.experimental.sparse.batches import fits_batch
 from xlamini.experimental.sparse.conversion import bcoo_todense, count_nse, dense_entries
@@ -14,7 +15,7 @@ from xlamini.experimental.sparse.duplicates import bcoo_sort_indices, bcoo_sum_d
 from xlamini.experimental.sparse.layouts import bcoo_update_layout
 from xlamini.experimental.sparse.operators import SparseOperators
 from xlamini.numpy.arguments import as_index
-from xlamini.runtime.array import Array
+from xlamini.runtime import Array
 from xlamini.typing import ArrayLike, DTypeLike
 
 

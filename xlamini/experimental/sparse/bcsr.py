@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from xlamini import numpy as jnp
-from xlamini.core.api_boundary import api_boundary, api_boundary_methods
+from xlamini.core import api_boundary_methods
+from xlamini.core.api_boundary import api_boundary
 from xlamini.core.pytree import register_pytree_node_class
 from xlamini.experimental.sparse.batches import fits_batch, mapped
 from xlamini.experimental.sparse.bcoo import BCOO, bcoo_fromdense
@@ -19,8 +20,8 @@ from xlamini.experimental.sparse.entries import columns, padded, within
 from xlamini.experimental.sparse.operators import SparseOperators
 from xlamini.experimental.sparse.products import bcoo_dot_general
 from xlamini.lax import DotDimensionNumbers
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike, DTypeLike
 
 

@@ -5,12 +5,11 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from xlamini import lax
-from xlamini import numpy as jnp
-from xlamini.core.errors import ShapeError
+from xlamini import lax, numpy as jnp
+from xlamini.core import ShapeError
 from xlamini.experimental.sparse.conversion import unraveled
 from xlamini.experimental.sparse.entries import columns, padded, rows_of, within
-from xlamini.staging.run.composite import composite
+from xlamini.staging import composite
 
 if TYPE_CHECKING:
     from xlamini.experimental.sparse.bcoo import BCOO

@@ -9,7 +9,7 @@ from xlamini import numpy as jnp
 from xlamini.experimental.sparse.batches import full_batch
 from xlamini.experimental.sparse.entries import columns, padded, rows_of, within
 from xlamini.numpy.arguments import as_axis
-from xlamini.staging.run.composite import composite
+from xlamini.staging import composite
 
 if TYPE_CHECKING:
     from xlamini.experimental.sparse.bcoo import BCOO

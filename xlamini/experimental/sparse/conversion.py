@@ -10,8 +10,8 @@ from xlamini import numpy as jnp
 from xlamini.experimental.sparse.batches import full_batch, mapped
 from xlamini.experimental.sparse.duplicates import is_first
 from xlamini.experimental.sparse.entries import added_at, masked, rows_of, values_at
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike
 
 if TYPE_CHECKING:

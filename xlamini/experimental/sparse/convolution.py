@@ -4,13 +4,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from xlamini import lax
-from xlamini import numpy as jnp
-from xlamini.core.errors import ShapeError
+from xlamini import lax, numpy as jnp
+from xlamini.core import ShapeError
 from xlamini.experimental.sparse.layouts import with_layout
 from xlamini.experimental.sparse.pairs import joined
 from xlamini.experimental.sparse.shapes import bcoo_transpose
-from xlamini.staging.run.composite import composite
+from xlamini.staging import composite
 
 if TYPE_CHECKING:
     from xlamini.experimental.sparse.bcoo import BCOO

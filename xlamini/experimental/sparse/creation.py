@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from xlamini import numpy as jnp
-from xlamini import random
+from xlamini import numpy as jnp, random
 from xlamini.core.api_boundary import api_boundary
 from xlamini.experimental.sparse.batches import mapped
 from xlamini.experimental.sparse.bcoo import BCOO
@@ -16,7 +15,7 @@ from xlamini.experimental.sparse.bcsr import BCSR
 from xlamini.experimental.sparse.conversion import unraveled
 from xlamini.experimental.sparse.duplicates import bcoo_sort_indices, bcoo_sum_duplicates
 from xlamini.experimental.sparse.layouts import with_layout
-from xlamini.runtime.array import Array
+from xlamini.runtime import Array
 from xlamini.typing import DTypeLike
 
 FORMATS: dict[str, Callable[[BCOO], Any]] = {"bcoo": lambda mat: mat, "bcsr": BCSR.from_bcoo}

@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from xlamini import numpy as jnp
+from xlamini.core import tree_leaves, tree_map
 from xlamini.core.api_boundary import api_boundary
-from xlamini.core.pytree import tree_flatten, tree_leaves, tree_map, tree_unflatten
+from xlamini.core.pytree import tree_flatten, tree_unflatten
 from xlamini.experimental.sparse.transform import is_sparse
-from xlamini.staging.trace.arguments import check_callable
-from xlamini.transforms.derivatives import jacobian as dense_jacobian
-from xlamini.transforms.derivatives import value_and_grad as dense_gradient
+from xlamini.staging import check_callable
+from xlamini.transforms.derivatives import jacobian as dense_jacobian, value_and_grad as dense_gradient
 
 Argnums = int | Sequence[int]
 

@@ -6,13 +6,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from xlamini import lax
-from xlamini import numpy as jnp
-from xlamini.core.errors import ConcretizationTypeError
+from xlamini import lax, numpy as jnp
+from xlamini.core import ConcretizationTypeError
 from xlamini.experimental.sparse.batches import mapped
 from xlamini.experimental.sparse.entries import columns, masked, padded, rows_of, within
 from xlamini.numpy.segments import segment_sum
-from xlamini.staging.run.composite import composite
+from xlamini.staging import composite
 
 if TYPE_CHECKING:
     from xlamini.experimental.sparse.bcoo import BCOO

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import warnings
 
-from xlamini.core.frames import user_stacklevel
+from xlamini.core import user_stacklevel
 
 
 class SparseEfficiencyError(ValueError):

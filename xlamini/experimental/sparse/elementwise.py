@@ -4,12 +4,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from xlamini import numpy as jnp
-from xlamini.core.errors import ShapeError
+from xlamini.core import ShapeError
 from xlamini.experimental.sparse.batches import full_batch, mapped
 from xlamini.experimental.sparse.duplicates import lookup
 from xlamini.experimental.sparse.entries import masked, picked_columns, values_at, within
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike
 
 if TYPE_CHECKING:

@@ -4,8 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from xlamini import lax
-from xlamini import numpy as jnp
+from xlamini import lax, numpy as jnp
 
 
 def columns(indices: Any) -> tuple[Any, ...]:

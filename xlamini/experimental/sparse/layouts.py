@@ -10,7 +10,7 @@ from xlamini.experimental.sparse.batches import full_batch
 from xlamini.experimental.sparse.conversion import unraveled
 from xlamini.experimental.sparse.efficiency import object_to
 from xlamini.experimental.sparse.entries import masked, padded, within
-from xlamini.staging.run.composite import composite
+from xlamini.staging import composite
 
 if TYPE_CHECKING:
     from xlamini.experimental.sparse.bcoo import BCOO

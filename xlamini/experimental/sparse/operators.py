@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn
 
 from xlamini import numpy as jnp
-from xlamini.core.api_boundary import api_boundary, api_boundary_methods
+from xlamini.core import api_boundary_methods
+from xlamini.core.api_boundary import api_boundary
 from xlamini.experimental.sparse import rules as rules
 from xlamini.experimental.sparse.array import JAXSparse
 from xlamini.experimental.sparse.transform import sparsify
 from xlamini.primitives.promotion import is_operand
-from xlamini.staging.run.composite import composite
+from xlamini.staging import composite
 from xlamini.typing import DTypeLike
 
 

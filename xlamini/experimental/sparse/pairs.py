@@ -14,7 +14,7 @@ from xlamini.experimental.sparse.duplicates import bcoo_sum_duplicates
 from xlamini.experimental.sparse.entries import columns, masked, padded, rows_of, within
 from xlamini.experimental.sparse.layouts import with_layout
 from xlamini.experimental.sparse.shapes import bcoo_transpose
-from xlamini.staging.run.composite import composite
+from xlamini.staging import composite
 
 if TYPE_CHECKING:
     from xlamini.experimental.sparse.bcoo import BCOO

@@ -7,9 +7,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from xlamini import lax
-from xlamini import numpy as jnp
-from xlamini.core.errors import ShapeError
+from xlamini import lax, numpy as jnp
+from xlamini.core import ShapeError
 from xlamini.experimental.sparse.array import JAXSparse
 from xlamini.experimental.sparse.batches import full_batch, mapped
 from xlamini.experimental.sparse.conversion import extracted
@@ -17,8 +16,8 @@ from xlamini.experimental.sparse.entries import added_at, masked, picked_columns
 from xlamini.experimental.sparse.layouts import with_layout
 from xlamini.experimental.sparse.pairs import product_of_sparse
 from xlamini.lax import DotDimensionNumbers
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike, DTypeLike
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from xlamini import lax
 from xlamini.experimental.sparse.batches import full_batch
 from xlamini.experimental.sparse.entries import masked, padded, picked_columns, within
 from xlamini.numpy.arguments import as_axes
-from xlamini.staging.run.composite import composite
+from xlamini.staging import composite
 
 if TYPE_CHECKING:
     from xlamini.experimental.sparse.bcoo import BCOO

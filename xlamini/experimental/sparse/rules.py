@@ -4,8 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from xlamini import lax
-from xlamini import numpy as jnp
+from xlamini import lax, numpy as jnp
 from xlamini.experimental.sparse.array import JAXSparse
 from xlamini.experimental.sparse.broadcasting import bcoo_broadcast_in_dim
 from xlamini.experimental.sparse.concatenation import bcoo_concatenate

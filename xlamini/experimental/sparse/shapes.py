@@ -5,14 +5,13 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from xlamini import lax
-from xlamini import numpy as jnp
-from xlamini.core.errors import ShapeError
+from xlamini import lax, numpy as jnp
+from xlamini.core import ShapeError
 from xlamini.experimental.sparse.batches import full_batch
 from xlamini.experimental.sparse.conversion import unraveled
 from xlamini.experimental.sparse.entries import columns, masked, padded, rows_of, within
 from xlamini.numpy.arguments import as_axes
-from xlamini.staging.run.composite import composite
+from xlamini.staging import composite
 
 if TYPE_CHECKING:
     from xlamini.experimental.sparse.bcoo import BCOO

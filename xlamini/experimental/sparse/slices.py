@@ -5,15 +5,14 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from xlamini import lax
-from xlamini import numpy as jnp
-from xlamini.core.errors import ShapeError
+from xlamini import lax, numpy as jnp
+from xlamini.core import ShapeError
 from xlamini.experimental.sparse.duplicates import bcoo_sum_duplicates
 from xlamini.experimental.sparse.entries import columns, masked, padded, rows_of, within
 from xlamini.experimental.sparse.shapes import bcoo_squeeze
 from xlamini.lax import GatherDimensionNumbers, GatherScatterMode
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.transforms.vmap import vmap
 
 if TYPE_CHECKING:

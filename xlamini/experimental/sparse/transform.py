@@ -9,20 +9,17 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from xlamini.core import CallLike, Equation, Jaxpr, Literal, Primitive, ShapedArray, Tracer, aval_of
 from xlamini.core.api_boundary import api_boundary
-from xlamini.core.avals import ShapedArray
-from xlamini.core.jaxpr import Equation, Jaxpr, Literal
-from xlamini.core.primitive import CallLike, Primitive
 from xlamini.core.pytree import tree_flatten, tree_unflatten
-from xlamini.core.tracer import Tracer, aval_of
 from xlamini.experimental.sparse.array import JAXSparse
 from xlamini.interpreters.environment import bound, builder, read
 from xlamini.primitives.elementwise import ANY, elementwise
 from xlamini.primitives.identity import Copy
-from xlamini.runtime.array import Array
+from xlamini.runtime import Array
+from xlamini.staging import check_callable, rebuilt
 from xlamini.staging.run.program_cache import as_one_program
-from xlamini.staging.trace.arguments import check_callable
-from xlamini.staging.trace.tracing import rebuilt, trace, visible
+from xlamini.staging.trace.tracing import trace, visible
 
 Rule = Callable[..., Any]
 rules: dict[Primitive, Rule] = {}

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Var
+from xlamini.core import Atom, Equation, Jaxpr, Var
 from xlamini.core.structure import executable_params
 from xlamini.interpreters.outline.repeats import Run, find_runs
 

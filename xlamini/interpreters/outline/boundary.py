@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from xlamini.core.jaxpr import Equation, Literal, Var
-from xlamini.core.primitive import REMATERIALIZABLE
+from xlamini.core import REMATERIALIZABLE, Equation, Literal, Var
 from xlamini.interpreters.outline.blocks import Family, wiring
 
 Given = tuple[Var, ...]

@@ -4,8 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xlamini.core import config
-from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Literal, Var
+from xlamini.core import Atom, Equation, Jaxpr, Literal, Var, config
 from xlamini.core.rewriting import check_result
 from xlamini.interpreters.dce import dce
 from xlamini.interpreters.outline.blocks import Family, find_families, symbols_of

@@ -4,17 +4,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from xlamini.core.dtypes import canonicalize_dtype, check_user_dtype
-from xlamini.core.tracer import aval_of
+from xlamini.core import aval_of, canonicalize_dtype, check_user_dtype
 from xlamini.numpy.arguments import as_axes, as_index, as_operand
 from xlamini.numpy.arithmetic import multiply, true_divide
 from xlamini.numpy.flipping import roll
-from xlamini.primitives.arithmetic import sub
-from xlamini.primitives.comparison import gt
+from xlamini.primitives import gt, sub, where
 from xlamini.primitives.complex import part_dtype
 from xlamini.primitives.iota import iota
-from xlamini.primitives.select import where
-from xlamini.runtime.array import Array
+from xlamini.runtime import Array
 from xlamini.transforms.sharding.device_put import device_put
 from xlamini.typing import ArrayLike, DTypeLike
 

@@ -10,17 +10,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xlamini.core.avals import Shape
-from xlamini.core.config import enable_x64
-from xlamini.core.tracer import aval_of, literal
+from xlamini.core import Shape, aval_of, enable_x64, literal
 from xlamini.numpy.indexing.plan import Between, Entry, NewAxis, Plan, Point, Points, Span, bound_leaves
-from xlamini.primitives.arithmetic import add, mul
+from xlamini.primitives import add, broadcast_in_dim, broadcasted_iota, convert, mul
 from xlamini.primitives.concatenate import concatenate
-from xlamini.primitives.convert import convert
 from xlamini.primitives.dynamic_slice import from_front
 from xlamini.primitives.gather_numbers import GatherDimensionNumbers
-from xlamini.primitives.iota import broadcasted_iota
-from xlamini.primitives.shape import broadcast_in_dim
 
 
 class Frame(NamedTuple):

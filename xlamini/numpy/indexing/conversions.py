@@ -7,18 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.dtypes import check_user_dtype, issubdtype
-from xlamini.core.errors import ConcretizationTypeError, TracerArrayConversionError
-from xlamini.core.tracer import aval_of
+from xlamini.core import ConcretizationTypeError, TracerArrayConversionError, aval_of, check_user_dtype, issubdtype
 from xlamini.numpy.arguments import as_operand, as_shape
 from xlamini.numpy.arithmetic import clip, divmod, remainder
 from xlamini.numpy.creation import ones
 from xlamini.numpy.matrices import diag_indices
 from xlamini.numpy.searching import nonzero
-from xlamini.primitives.convert import convert
-from xlamini.primitives.promotion import in_dtype, promoted
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.primitives import convert, in_dtype, promoted
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike, DTypeLike, ShapeLike
 
 _MODES = ("raise", "clip", "wrap")

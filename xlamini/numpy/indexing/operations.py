@@ -8,23 +8,30 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xlamini.core.avals import Shape
-from xlamini.core.dtypes import result_type
-from xlamini.core.errors import ShapeError
-from xlamini.core.tracer import aval_of, literal
+from xlamini.core import Shape, ShapeError, aval_of, literal, result_type
 from xlamini.numpy.indexing.access import Frame, Windows, frame_of, windows
 from xlamini.numpy.indexing.plan import NewAxis, Plan, Point, Span, bound_leaves
-from xlamini.primitives import arithmetic
-from xlamini.primitives.bitwise import bitwise_and
-from xlamini.primitives.comparison import eq
+from xlamini.primitives import (
+    arithmetic,
+    bitwise_and,
+    broadcast_in_dim,
+    broadcasted_iota,
+    eq,
+    expand_dims,
+    in_dtype,
+    kind_of,
+    reshape,
+    rev,
+    squeeze,
+    where,
+    zeros,
+)
 from xlamini.primitives.dynamic_slice import dynamic_slice
 from xlamini.primitives.dynamic_update_slice import dynamic_update_slice
-from xlamini.primitives.elementwise import EXTENDED, kind_of
 from xlamini.primitives.gather import gather
 from xlamini.primitives.gather_numbers import GatherScatterMode, as_scatter
-from xlamini.primitives.iota import broadcasted_iota
+from xlamini.primitives.kinds import EXTENDED
 from xlamini.primitives.pad import pad
-from xlamini.primitives.promotion import in_dtype
 from xlamini.primitives.scatter import (
     scatter,
     scatter_add,
@@ -34,10 +41,7 @@ from xlamini.primitives.scatter import (
     scatter_mul,
     scatter_sub,
 )
-from xlamini.primitives.select import where
-from xlamini.primitives.shape import broadcast_in_dim, expand_dims, reshape, rev, squeeze
 from xlamini.primitives.slice import slice
-from xlamini.primitives.tangent_ops import zeros
 
 
 class Options(NamedTuple):

@@ -11,25 +11,20 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.api_boundary import api_boundary, api_boundary_methods
-from xlamini.core.call_cache import repeated
-from xlamini.core.memo import memoised
+from xlamini.core import Tracer, api_boundary_methods, memoised, repeated
+from xlamini.core.api_boundary import api_boundary
 from xlamini.core.sharding.aval_sharding import split_into
 from xlamini.core.state import state
-from xlamini.core.tracer import Tracer
 from xlamini.numpy.indexing.at import At, AtIndex
 from xlamini.numpy.indexing.operations import get
 from xlamini.numpy.indexing.parse import is_on_cpu, out_of_bounds, plan_of, settled_items
 from xlamini.numpy.indexing.plan import Plan, Points, Rules
+from xlamini.primitives import divided_as, index_in_dim, squeeze
 from xlamini.primitives.concatenate import split
 from xlamini.primitives.dynamic_slice import dynamic_index_in_dim
-from xlamini.primitives.reshard import divided_as
-from xlamini.primitives.shape import squeeze
-from xlamini.primitives.slice import index_in_dim
-from xlamini.runtime.array import ArrayImpl
-from xlamini.runtime.to_device import device_put_value
+from xlamini.runtime import ArrayImpl, device_put_value
 from xlamini.runtime.to_host import to_numpy
-from xlamini.staging.run.jit import jit
+from xlamini.staging import jit
 
 _EAGER, _STAGED = Rules(eager=True), Rules(eager=False)
 _PROGRAMS = 4096

@@ -6,15 +6,12 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from xlamini.core.avals import Shape
-from xlamini.core.concretization import Unknown, value_of
+from xlamini.core import Shape, Tracer, Unknown, aval_of, memoised, value_of
 from xlamini.core.errors import NonConcreteBooleanIndexError
 from xlamini.core.frames import user_line
-from xlamini.core.memo import memoised
-from xlamini.core.tracer import Tracer, aval_of
 from xlamini.numpy.indexing.plan import Between, Entry, Indexed, NewAxis, Plan, Point, Points, Rules, Span, whole
-from xlamini.primitives.elementwise import BOOL, INTEGER, kind_of
-from xlamini.runtime.array import ArrayImpl
+from xlamini.primitives import BOOL, INTEGER, kind_of
+from xlamini.runtime import ArrayImpl
 from xlamini.runtime.to_host import to_numpy
 
 _ARRAYS = frozenset({ArrayImpl, Tracer, np.ndarray})

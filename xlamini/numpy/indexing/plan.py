@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from xlamini.core.avals import Shape
+from xlamini.core import Shape
 
 
 class Span(NamedTuple):

@@ -5,22 +5,18 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.errors import ShapeError
-from xlamini.core.tracer import aval_of
+from xlamini.core import ShapeError, aval_of
 from xlamini.numpy.arguments import as_axis, as_operand, refuse_out
 from xlamini.numpy.indexing.operations import Options, get
 from xlamini.numpy.indexing.parse import plan_of
 from xlamini.numpy.indexing.plan import Rules
+from xlamini.primitives import INTEGER, broadcast_in_dim, in_dtype, kind_of, reshape, zeros
 from xlamini.primitives.arithmetic import rem
 from xlamini.primitives.dynamic_slice import from_front
-from xlamini.primitives.elementwise import INTEGER, kind_of
 from xlamini.primitives.gather import GatherDimensionNumbers, GatherScatterMode, gather
 from xlamini.primitives.gather_numbers import as_scatter
-from xlamini.primitives.promotion import in_dtype
 from xlamini.primitives.scatter import ScatterDimensionNumbers, scatter
-from xlamini.primitives.shape import broadcast_in_dim, reshape
-from xlamini.primitives.tangent_ops import zeros
-from xlamini.staging.run.composite import composite
+from xlamini.staging import composite
 
 
 @composite(static=("axis", "out", "mode", "unique_indices", "indices_are_sorted", "fill_value"))

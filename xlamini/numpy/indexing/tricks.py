@@ -8,17 +8,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from xlamini.core import aval_of, issubdtype, result_type
 from xlamini.core.api_boundary import api_boundary
-from xlamini.core.dtypes import issubdtype, result_type
-from xlamini.core.tracer import aval_of
 from xlamini.numpy.arguments import as_operand
 from xlamini.numpy.construction import asarray
 from xlamini.numpy.joining import concatenate, stack
 from xlamini.numpy.ranges import arange, linspace, meshgrid
 from xlamini.numpy.shapes import moveaxis
-from xlamini.primitives.convert import convert
-from xlamini.primitives.shape import expand_dims, reshape
-from xlamini.runtime.array import Array
+from xlamini.primitives import convert, expand_dims, reshape
+from xlamini.runtime import Array
 from xlamini.typing import ArrayLike
 
 

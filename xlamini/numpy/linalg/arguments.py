@@ -3,10 +3,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from xlamini.core.errors import ShapeError
+from xlamini.core import ShapeError
 from xlamini.numpy.arguments import as_operand
-from xlamini.primitives.promotion import promoted_inexact_dtypes
-from xlamini.runtime.array import Array
+from xlamini.primitives import promoted_inexact_dtypes
+from xlamini.runtime import Array
 
 
 def inexact(name: str, *operands: Any) -> list[Array]:

@@ -5,26 +5,33 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xlamini.core.tracer import aval_of
+from xlamini.core import aval_of
 from xlamini.numpy import reductions
 from xlamini.numpy.exponential import log
 from xlamini.numpy.linalg.arguments import squares
 from xlamini.numpy.linalg.solving import factored, solve_with
 from xlamini.numpy.matrices import diagonal, trace
-from xlamini.primitives.arithmetic import abs
-from xlamini.primitives.complex import complex, imag, real
-from xlamini.primitives.convert import convert
-from xlamini.primitives.iota import broadcasted_iota
+from xlamini.primitives import (
+    abs,
+    broadcast_in_dim,
+    broadcasted_iota,
+    convert,
+    equal,
+    expand_dims,
+    full,
+    imag,
+    real,
+    where,
+    zeros,
+)
+from xlamini.primitives.complex import complex
 from xlamini.primitives.linalg.lu import lu, rows_taken
 from xlamini.primitives.linalg.qr import qr
 from xlamini.primitives.linalg.stacks import is_complex, mT
 from xlamini.primitives.linalg.triangular_solve import triangular_solve
-from xlamini.primitives.operators import equal, less, not_equal
-from xlamini.primitives.select import where
-from xlamini.primitives.shape import broadcast_in_dim, expand_dims
-from xlamini.primitives.tangent_ops import full, zeros
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.primitives.operators import less, not_equal
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.transforms.custom.custom_jvp import custom_jvp
 from xlamini.typing import ArrayLike
 

@@ -6,23 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.errors import ShapeError
+from xlamini.core import ShapeError
 from xlamini.numpy import reductions
 from xlamini.numpy.arguments import as_axes
 from xlamini.numpy.linalg.arguments import inexact, matrices, shown
 from xlamini.numpy.linalg.factorizations import svd
 from xlamini.numpy.linalg.solving import inv
 from xlamini.numpy.shapes import expand_dims, moveaxis, reshape
-from xlamini.primitives.arithmetic import abs
-from xlamini.primitives.complex import imag, real
-from xlamini.primitives.convert import convert
+from xlamini.primitives import abs, convert, full, imag, real, sqrt, where
 from xlamini.primitives.linalg.stacks import is_complex
 from xlamini.primitives.operators import power
-from xlamini.primitives.power import sqrt
-from xlamini.primitives.select import where
-from xlamini.primitives.tangent_ops import full
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike
 
 Axes = tuple[int, ...]

@@ -5,16 +5,15 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from xlamini.core.errors import ShapeError
-from xlamini.core.tracer import aval_of
+from xlamini.core import ShapeError, aval_of
 from xlamini.numpy import linear_algebra, matrices, shapes
 from xlamini.numpy.arguments import as_index, as_operand
 from xlamini.numpy.cross import cross as _cross
 from xlamini.numpy.linalg.arguments import shown
 from xlamini.numpy.linalg.solving import inv
 from xlamini.primitives.linalg.stacks import eye
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike, DTypeLike
 
 

@@ -8,28 +8,21 @@ from typing import Any
 
 import numpy as np
 
+from xlamini.core import ShapeError, aval_of
 from xlamini.core.dtypes.limits import finfo
-from xlamini.core.errors import ShapeError
-from xlamini.core.tracer import aval_of
 from xlamini.numpy import reductions
 from xlamini.numpy.arguments import as_axis, as_index, as_operand
 from xlamini.numpy.construction import asarray
 from xlamini.numpy.linalg.arguments import inexact, matrices, shown, squares
 from xlamini.numpy.linalg.factorizations import svd
 from xlamini.numpy.shapes import moveaxis, reshape
-from xlamini.primitives.arithmetic import abs
-from xlamini.primitives.convert import convert
-from xlamini.primitives.identity import stop_gradient
+from xlamini.primitives import abs, broadcast_to, convert, expand_dims, full, squeeze, stop_gradient, where, zeros
 from xlamini.primitives.linalg.cholesky import symmetrized
 from xlamini.primitives.linalg.lu import lu, lu_solve
 from xlamini.primitives.linalg.spectra import real_dtype
 from xlamini.primitives.linalg.stacks import eye, matmul, mH
-from xlamini.primitives.promotion import broadcast_to
-from xlamini.primitives.select import where
-from xlamini.primitives.shape import expand_dims, squeeze
-from xlamini.primitives.tangent_ops import full, zeros
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.transforms.custom.custom_jvp import custom_jvp
 from xlamini.transforms.solvers.custom_linear_solve import custom_linear_solve
 from xlamini.typing import ArrayLike

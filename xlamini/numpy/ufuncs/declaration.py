@@ -16,14 +16,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from xlamini.core.dtypes import issubdtype
-from xlamini.core.jaxpr import Literal
-from xlamini.core.primitive import Primitive
-from xlamini.core.tracer import aval_of
-from xlamini.primitives.convert import convert
-from xlamini.primitives.elementwise import Kinds, kind_of
-from xlamini.primitives.promotion import check_operands, promoted, promoted_inexact
-from xlamini.staging.run.composite import composite
+from xlamini.core import Literal, Primitive, aval_of, issubdtype
+from xlamini.primitives import check_operands, convert, kind_of, promoted, promoted_inexact
+from xlamini.primitives.kinds import Kinds
+from xlamini.staging import composite
 from xlamini.staging.trace.tracing import visible
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -9,15 +9,14 @@ import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from xlamini.core.api_boundary import api_boundary, trim
+from xlamini.core import aval_of, trim
+from xlamini.core.api_boundary import api_boundary
 from xlamini.core.state import state
-from xlamini.core.tracer import aval_of
 from xlamini.numpy.arguments import as_operand, refuse_out
 from xlamini.numpy.vectorize import vectorize
-from xlamini.primitives.promotion import in_dtype, stands_for_array
-from xlamini.primitives.shape import expand_dims
-from xlamini.runtime.array import Array
-from xlamini.staging.run.jit import jit
+from xlamini.primitives import expand_dims, in_dtype, stands_for_array
+from xlamini.runtime import Array
+from xlamini.staging import jit
 from xlamini.typing import ArrayLike, DTypeLike
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.avals import ShapedArray
+from xlamini.core import ShapedArray
 
 Groups = np.ndarray
 """The numbers of devices that work together, a row for each group, in the order of their positions."""

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from xlamini.core.tracer import aval_of
+from xlamini.core import aval_of
 from xlamini.primitives.arithmetic import abs
-from xlamini.primitives.convert import convert
+from xlamini.primitives.convert_element_type import convert
 from xlamini.primitives.cpu_math.floats import FLOAT32, FLOAT64, OWN_BELOW, horner, sign_of, with_sign
 from xlamini.primitives.cpu_math.vector_lowering import vectorised
 from xlamini.primitives.power import sqrt

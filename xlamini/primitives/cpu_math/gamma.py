@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from xlamini.core.tracer import aval_of
+from xlamini.core import aval_of
 from xlamini.primitives.bitwise import bitwise_and, bitwise_or
 from xlamini.primitives.comparison import eq, ge, lt, ne
 from xlamini.primitives.cpu_math.floats import FLOAT32, FLOAT64, horner

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from xlamini.core.tracer import aval_of
+from xlamini.core import aval_of
 from xlamini.primitives.bitwise import bitwise_or, shift_left, shift_right_logical
 from xlamini.primitives.cpu_math.floats import FLOAT32, FLOAT64, bits_of, from_bits, halved_horner
 

@@ -6,24 +6,21 @@ which is how LAPACK makes them unique.
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
 from enum import Enum
 from typing import Any
 
 import numpy as np
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.primitive import Cost
-from xlamini.core.tangents import Zero, is_zero
-from xlamini.core.tracer import aval_of, literal
+from xlamini.core import Cost, ShapedArray, Values, Zero, aval_of, is_zero, literal
 from xlamini.lowering.ffi_calls import is_gpu
 from xlamini.primitives.arg_extrema import argmax
 from xlamini.primitives.arithmetic import abs, add, div, neg
 from xlamini.primitives.comparison import eq
 from xlamini.primitives.complex import complex, conj, imag, real
-from xlamini.primitives.convert import convert
-from xlamini.primitives.elementwise import COMPLEX, kind_of, mul
+from xlamini.primitives.convert_element_type import convert
+from xlamini.primitives.elementwise import mul
 from xlamini.primitives.iota import broadcasted_iota
+from xlamini.primitives.kinds import COMPLEX, kind_of
 from xlamini.primitives.linalg.lu import lu, lu_solve
 from xlamini.primitives.linalg.spectra import as_rows, decomposed, diagonal, inverse_gaps
 from xlamini.primitives.linalg.stacks import MatrixOperation, as_matrices, check_matrix, kernel, matmul, mH
@@ -91,8 +88,8 @@ class Eig(MatrixOperation):
 
     def jvp(
         self,
-        primals: Sequence[Any],
-        tangents: Sequence[Any],
+        primals: Values,
+        tangents: Values,
         *,
         compute_right_eigenvectors: bool,
         enable_eigvec_derivs: bool,

@@ -9,10 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.errors import ShapeError
-from xlamini.core.primitive import Cost
-from xlamini.core.tracer import aval_of
+from xlamini.core import Cost, ShapedArray, ShapeError, aval_of
 from xlamini.lowering.ffi_calls import foreign_call, is_gpu, xla_call
 from xlamini.primitives.arithmetic import sub
 from xlamini.primitives.iota import broadcasted_iota

@@ -6,23 +6,19 @@ whose every iteration is one pass over the permutation.
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.errors import ShapeError
-from xlamini.core.tangents import Zero, tangent_aval
-from xlamini.core.tracer import aval_of, literal
+from xlamini.core import ShapedArray, ShapeError, Values, Zero, aval_of, literal, tangent_aval
 from xlamini.lowering.control_flow import while_loop
 from xlamini.lowering.ffi_calls import foreign_call, is_gpu
 from xlamini.primitives.arithmetic import add
 from xlamini.primitives.comparison import eq, lt
 from xlamini.primitives.concatenate import concatenate
 from xlamini.primitives.dynamic_slice import dynamic_slice_p
-from xlamini.primitives.elementwise import INTEGER
 from xlamini.primitives.iota import broadcasted_iota
+from xlamini.primitives.kinds import INTEGER
 from xlamini.primitives.linalg.stacks import MatrixOperation, as_matrices, shown
 from xlamini.primitives.reductions import check_kind
 from xlamini.primitives.select import select_n
@@ -67,7 +63,7 @@ class LuPivotsToPermutation(MatrixOperation):
             )
         return ShapedArray((*pivots.shape[:-1], permutation_size), _INDEX)
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         out = self.bind(*primals, **params)
         return out, Zero(tangent_aval(aval_of(out)))
 

@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.tracer import aval_of, literal
+from xlamini.core import aval_of, literal
 from xlamini.primitives.arithmetic import max, sub
 from xlamini.primitives.comparison import eq, lt
 from xlamini.primitives.complex import real
 from xlamini.primitives.concatenate import concatenate
-from xlamini.primitives.convert import convert
+from xlamini.primitives.convert_element_type import convert
 from xlamini.primitives.elementwise import mul
 from xlamini.primitives.linalg.cholesky import symmetrized
 from xlamini.primitives.linalg.eigh import eigh

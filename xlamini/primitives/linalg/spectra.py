@@ -6,14 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.tracer import aval_of, literal
+from xlamini.core import Avals, aval_of, literal
 from xlamini.lowering.ffi_calls import foreign_call
 from xlamini.primitives.arithmetic import div, sub
 from xlamini.primitives.comparison import eq
 from xlamini.primitives.complex import part_dtype
-from xlamini.primitives.elementwise import COMPLEX, kind_of
 from xlamini.primitives.iota import broadcasted_iota
+from xlamini.primitives.kinds import COMPLEX, kind_of
 from xlamini.primitives.linalg.stacks import status_aval, succeeded
 from xlamini.primitives.select import where
 from xlamini.primitives.shape import broadcast_in_dim, reshape
@@ -67,7 +66,7 @@ def decomposed(
     ctx: Any,
     target: str,
     x: Any,
-    results: Sequence[ShapedArray],
+    results: Avals,
     attributes: Mapping[str, Any],
     overwrites: bool = True,
     row_major: bool = False,

@@ -6,8 +6,9 @@ from typing import Any
 
 from xlamini.primitives.arithmetic import abs, max, sign
 from xlamini.primitives.comparison import gt
-from xlamini.primitives.elementwise import FLOAT, elementwise
+from xlamini.primitives.elementwise import elementwise
 from xlamini.primitives.exponential import TRANSCENDENTAL, exp
+from xlamini.primitives.kinds import FLOAT
 from xlamini.primitives.power import rsqrt
 from xlamini.primitives.select import where
 from xlamini.primitives.special.formula import Formula, epsilon, horner

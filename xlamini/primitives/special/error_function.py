@@ -4,8 +4,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from xlamini.primitives.elementwise import FLOAT, elementwise
+from xlamini.primitives.elementwise import elementwise
 from xlamini.primitives.exponential import TRANSCENDENTAL, exp
+from xlamini.primitives.kinds import FLOAT
 from xlamini.primitives.power import square
 
 

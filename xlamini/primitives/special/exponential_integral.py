@@ -7,8 +7,9 @@ from typing import Any
 from xlamini.primitives.arithmetic import max
 from xlamini.primitives.bitwise import bitwise_and, bitwise_or
 from xlamini.primitives.comparison import eq, ge, gt, le
-from xlamini.primitives.elementwise import FLOAT, elementwise
+from xlamini.primitives.elementwise import elementwise
 from xlamini.primitives.exponential import TRANSCENDENTAL, exp, log
+from xlamini.primitives.kinds import FLOAT
 from xlamini.primitives.rounding import floor
 from xlamini.primitives.select import where
 from xlamini.primitives.special.formula import Formula, epsilon

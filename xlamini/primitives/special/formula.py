@@ -23,15 +23,13 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.avals import ShapedArray
+from xlamini.core import Jaxpr, Primitive, ShapedArray, aval_of, close_over, literal
 from xlamini.core.dtypes.limits import finfo
-from xlamini.core.jaxpr import Jaxpr, close_over
-from xlamini.core.primitive import Primitive
-from xlamini.core.tracer import aval_of, build, literal
+from xlamini.core.tracer import build
 from xlamini.lowering.control_flow import while_loop
 from xlamini.primitives.bitwise import bitwise_and
 from xlamini.primitives.comparison import lt
-from xlamini.primitives.convert import convert
+from xlamini.primitives.convert_element_type import convert
 from xlamini.primitives.elementwise import Elementwise
 from xlamini.primitives.reductions import reduce_or
 

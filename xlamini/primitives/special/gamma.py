@@ -3,10 +3,11 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from xlamini.core.errors import MissingRule
+from xlamini.core import MissingRule
 from xlamini.primitives.cpu_math import gamma as on_cpu
-from xlamini.primitives.elementwise import FLOAT, elementwise
+from xlamini.primitives.elementwise import elementwise
 from xlamini.primitives.exponential import TRANSCENDENTAL
+from xlamini.primitives.kinds import FLOAT
 
 
 @elementwise(hlo="chlo.lgamma", on_cpu=on_cpu.log_gamma, accepts=FLOAT, flops=TRANSCENDENTAL)

@@ -13,8 +13,9 @@ from typing import Any
 from xlamini.primitives.arithmetic import abs, max
 from xlamini.primitives.bitwise import bitwise_and, bitwise_not, bitwise_or
 from xlamini.primitives.comparison import eq, ge, gt, le, lt
-from xlamini.primitives.elementwise import FLOAT, elementwise
+from xlamini.primitives.elementwise import elementwise
 from xlamini.primitives.exponential import TRANSCENDENTAL, exp, expm1, log
+from xlamini.primitives.kinds import FLOAT
 from xlamini.primitives.select import where
 from xlamini.primitives.special.formula import Formula, epsilon, iterate
 from xlamini.primitives.special.gamma import lgamma

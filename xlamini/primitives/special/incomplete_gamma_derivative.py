@@ -11,8 +11,9 @@ from typing import Any
 from xlamini.primitives.arithmetic import abs
 from xlamini.primitives.bitwise import bitwise_and
 from xlamini.primitives.comparison import eq, ge, gt
-from xlamini.primitives.elementwise import FLOAT, elementwise
+from xlamini.primitives.elementwise import elementwise
 from xlamini.primitives.exponential import TRANSCENDENTAL, exp, log
+from xlamini.primitives.kinds import FLOAT
 from xlamini.primitives.select import where
 from xlamini.primitives.special.formula import Formula, epsilon, iterate
 from xlamini.primitives.special.gamma import digamma, lgamma, not_differentiable

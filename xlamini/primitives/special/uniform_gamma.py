@@ -11,7 +11,7 @@ import math
 from fractions import Fraction
 from typing import Any
 
-from xlamini.core.memo import memoised
+from xlamini.core import memoised
 from xlamini.primitives.arithmetic import abs, sign
 from xlamini.primitives.bitwise import bitwise_and
 from xlamini.primitives.comparison import eq, ge, lt

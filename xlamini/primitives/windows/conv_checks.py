@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.errors import ShapeError
+from xlamini.core import ShapedArray, ShapeError
 from xlamini.primitives.windows.conv_numbers import ConvDimensionNumbers
 from xlamini.primitives.windows.geometry import check_numbers
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from xlamini.core.avals import Shape
-from xlamini.core.errors import ShapeError
+from xlamini.core import Shape, ShapeError
 from xlamini.primitives.windows.geometry import as_pads, window_counts
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from xlamini.core.tracer import aval_of
+from xlamini.core import aval_of
 from xlamini.primitives.shape import moveaxis, reshape
 
 

@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from xlamini.core.tracer import aval_of
+from xlamini.core import aval_of
 from xlamini.primitives.concatenate import concatenate
 from xlamini.primitives.pad import pad
 from xlamini.primitives.shape import expand_dims

@@ -7,8 +7,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from xlamini.core import config
-from xlamini.core.errors import PlatformError
+from xlamini.core import PlatformError, config
 
 _OFF = ("false", "False", "0")
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from jaxlib import _jax
 
-from xlamini.core.errors import PlatformError
+from xlamini.core import PlatformError
 from xlamini.runtime.devices.platforms import Device, devices
 
 

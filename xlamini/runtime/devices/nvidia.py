@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import jaxlib.version
 
-from xlamini.core.errors import PlatformError
+from xlamini.core import PlatformError
 from xlamini.runtime.devices.plugins import folders, plugin
 
 KERNEL_PACKAGES = ("jax_cuda13_plugin", "jax_cuda12_plugin")

@@ -10,9 +10,7 @@ from __future__ import annotations
 import functools
 import warnings
 
-from xlamini.core import config
-from xlamini.core.errors import PlatformError
-from xlamini.core.frames import user_stacklevel
+from xlamini.core import PlatformError, config, user_stacklevel
 from xlamini.runtime.devices import hardware
 from xlamini.runtime.devices.clients import (
     Client,

@@ -16,11 +16,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import jaxlib.version
-from jaxlib import _jax
-from jaxlib import utils as _jaxlib_utils
+from jaxlib import _jax, utils as _jaxlib_utils
 
-from xlamini.core import config
-from xlamini.core.errors import PlatformError
+from xlamini.core import PlatformError, config
 from xlamini.runtime.devices import hardware
 
 

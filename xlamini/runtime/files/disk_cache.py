@@ -17,8 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from xlamini.core import config
-from xlamini.core.frames import user_stacklevel
+from xlamini.core import config, user_stacklevel
 from xlamini.runtime.files.disk_entry import Damaged, Header, packed, unpacked
 from xlamini.runtime.files.disk_key import Key
 

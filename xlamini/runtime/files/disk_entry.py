@@ -4,9 +4,7 @@ The body is machine code, so the checksum is compared before anything of the fil
 """
 from __future__ import annotations
 
-from xlamini.runtime.files.file_format import Damaged as Damaged
-from xlamini.runtime.files.file_format import Header as Header
-from xlamini.runtime.files.file_format import Kind
+from xlamini.runtime.files.file_format import Damaged as Damaged, Header as Header, Kind
 
 _ENTRY = Kind("xlamini program", 1, frozenset({"name", "made", "seconds", "parts", "about"}), "an entry")
 

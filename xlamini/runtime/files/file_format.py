@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TypeVar
 
-from xlamini.core.errors import LoadError
+from xlamini.core import LoadError
 
 _CHECKSUM_BYTES = 65
 _LONGEST_HEADER = 2**24

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import jaxlib.version
 
-from xlamini.core.errors import LoadError
+from xlamini.core import LoadError
 from xlamini.core.version import __version__
 from xlamini.runtime.devices import processor
 from xlamini.runtime.devices.platforms import Device, default_device, local_devices

@@ -6,7 +6,7 @@ from typing import Any
 
 from jaxlib import _jax
 
-from xlamini.core.errors import LoadError
+from xlamini.core import LoadError
 
 
 def artifact_of(module: Any) -> bytes:

@@ -12,9 +12,7 @@ from typing import Any
 import numpy as np
 from jaxlib import _jax
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.dtypes import canonicalize_dtype
-from xlamini.core.pytree import tree_map
+from xlamini.core import ShapedArray, canonicalize_dtype, tree_map
 from xlamini.runtime.array import Array
 from xlamini.runtime.keys import KeyType, as_keys, key_words
 from xlamini.runtime.lifetime import check_alive

@@ -12,11 +12,7 @@ from typing import Any
 import numpy as np
 from jaxlib._jax import config as _cells
 
-from xlamini.core.api_boundary import api_boundary_methods
-from xlamini.core.frames import user_stacklevel
-from xlamini.core.memo import memoised
-from xlamini.core.sharding.abstract_mesh import AbstractMesh, AxisType
-from xlamini.core.sharding.partition_spec import PartitionSpec
+from xlamini.core import AbstractMesh, AxisType, PartitionSpec, api_boundary_methods, memoised, user_stacklevel
 from xlamini.core.state import state
 from xlamini.runtime.meshes.mesh import Mesh
 from xlamini.runtime.meshes.named_sharding import NamedSharding

@@ -10,18 +10,10 @@ from typing import Any
 import numpy as np
 from jaxlib import _jax
 
+from xlamini.core import AbstractMesh, AxisType
 from xlamini.core.api_boundary import api_boundary
-from xlamini.core.sharding.abstract_mesh import (
-    AbstractMesh,
-    AxesOfMesh,
-    AxisName,
-    AxisType,
-    changed_types,
-    checked_names,
-    checked_types,
-)
-from xlamini.runtime.devices.platforms import Device
-from xlamini.runtime.devices.platforms import devices as all_devices
+from xlamini.core.sharding.abstract_mesh import AxesOfMesh, AxisName, changed_types, checked_names, checked_types
+from xlamini.runtime.devices.platforms import Device, devices as all_devices
 
 
 class Mesh(AxesOfMesh):
@@ -49,6 +41,7 @@ class Mesh(AxesOfMesh):
         grid = np.array(devices, dtype=object)
         grid.flags.writeable = False
         self.devices, self.axis_sizes = grid, grid.shape
+        _check_devices(grid)
         self.axis_names = checked_names("Mesh", axis_names, grid.ndim)
         self.axis_types = checked_types("Mesh", axis_types, grid.ndim)
         if len(set(grid.flat)) < grid.size:
@@ -118,6 +111,12 @@ class Mesh(AxesOfMesh):
 
     def __str__(self) -> str:
         return f"Mesh({self._axes_text()})"
+
+
+def _check_devices(grid: np.ndarray) -> None:
+    for x in grid.flat if grid.ndim else ():
+        if not hasattr(x, "process_index"):
+            raise TypeError(f"Mesh: devices must be devices, got {x!r} of type {type(x).__name__}; see xlamini.devices")
 
 
 def make_mesh(

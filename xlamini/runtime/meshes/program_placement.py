@@ -12,9 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxlib import _hlo
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.errors import ShardingError
-from xlamini.core.sharding.partition_spec import PartitionSpec
+from xlamini.core import PartitionSpec, ShapedArray, ShardingError
 from xlamini.runtime.devices.platforms import Device
 from xlamini.runtime.meshes.mesh import Mesh
 from xlamini.runtime.meshes.named_sharding import NamedSharding, split_in_type

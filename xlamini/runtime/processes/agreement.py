@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xlamini.core.errors import ProcessError
+from xlamini.core import ProcessError
 from xlamini.core.frames import user_line
 from xlamini.runtime.processes.group import here, numbered, spans_processes
 

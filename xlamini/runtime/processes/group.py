@@ -14,7 +14,7 @@ from typing import Any
 
 from jaxlib import _jax
 
-from xlamini.core.errors import ProcessError
+from xlamini.core import ProcessError
 
 _NAMESPACE = "xlamini"
 LEFT = f"{_NAMESPACE}/left/"

@@ -14,10 +14,9 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from jaxlib import _jax
-from jaxlib import utils as _jaxlib_utils
+from jaxlib import _jax, utils as _jaxlib_utils
 
-from xlamini.core.errors import ProcessError
+from xlamini.core import ProcessError
 from xlamini.runtime.devices.plugins import quiet
 from xlamini.runtime.processes.clusters import ProcessSpec
 from xlamini.runtime.processes.group import Group, numbered

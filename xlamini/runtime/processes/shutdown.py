@@ -5,7 +5,7 @@ from typing import Any
 
 from jaxlib import _jax
 
-from xlamini.core.errors import ProcessError
+from xlamini.core import ProcessError
 from xlamini.runtime.processes.group import LEFT, Group
 from xlamini.runtime.processes.heartbeat import Watch
 from xlamini.runtime.processes.roll_call import wait_for_farewells

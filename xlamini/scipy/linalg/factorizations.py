@@ -9,20 +9,22 @@ from typing import Any
 import numpy as np
 
 from xlamini import numpy as jnp
-from xlamini.core.errors import ShapeError
+from xlamini.core import ShapeError
 from xlamini.numpy.linalg.arguments import inexact, matrices, shown, squares
-from xlamini.primitives.linalg import cholesky as _cholesky
-from xlamini.primitives.linalg import eigh as _eigh
-from xlamini.primitives.linalg import hessenberg as _hessenberg
-from xlamini.primitives.linalg import householder as _householder
-from xlamini.primitives.linalg import lu as _lu
-from xlamini.primitives.linalg import qr as _qr
-from xlamini.primitives.linalg import schur as _schur
-from xlamini.primitives.linalg import svd as _svd
+from xlamini.primitives.linalg import (
+    cholesky as _cholesky,
+    eigh as _eigh,
+    hessenberg as _hessenberg,
+    householder as _householder,
+    lu as _lu,
+    qr as _qr,
+    schur as _schur,
+    svd as _svd,
+)
 from xlamini.primitives.linalg.qdwh import qdwh
 from xlamini.primitives.linalg.stacks import is_complex, matmul, mH, tril, triu
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike
 
 

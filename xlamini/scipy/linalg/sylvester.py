@@ -6,15 +6,15 @@ from typing import Any
 import numpy as np
 
 from xlamini import numpy as jnp
-from xlamini.core.errors import ShapeError
+from xlamini.core import ShapeError
 from xlamini.numpy.linalg import solving
 from xlamini.numpy.linalg.arguments import inexact, shown
 from xlamini.primitives.linalg.eig import eig
 from xlamini.primitives.linalg.schur import schur
 from xlamini.primitives.linalg.stacks import is_complex, matmul, mH
 from xlamini.primitives.linalg.triangular_solve import triangular_solve
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.transforms.control_flow.fori_loop import fori_loop
 from xlamini.typing import ArrayLike
 

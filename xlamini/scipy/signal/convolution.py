@@ -6,18 +6,14 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from xlamini.core.errors import ShapeError
-from xlamini.core.tracer import aval_of
+from xlamini.core import ShapeError, aval_of
 from xlamini.numpy.arguments import as_axes, as_operand
 from xlamini.numpy.convolution import check_mode, slid
 from xlamini.numpy.fft import fftn, ifftn, irfftn, rfftn
-from xlamini.primitives.complex import conj
-from xlamini.primitives.elementwise import COMPLEX, kind_of
-from xlamini.primitives.promotion import promoted_inexact_dtypes
-from xlamini.primitives.shape import rev
+from xlamini.primitives import COMPLEX, conj, kind_of, promoted_inexact_dtypes, rev
 from xlamini.primitives.slice import slice
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike
 
 

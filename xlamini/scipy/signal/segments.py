@@ -8,15 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xlamini.core.dtypes import result_type
-from xlamini.core.errors import ShapeError
-from xlamini.core.tracer import aval_of
+from xlamini.core import ShapeError, aval_of, result_type
 from xlamini.numpy.arguments import as_index, as_operand
 from xlamini.numpy.padding import pad
-from xlamini.primitives.convert import convert
+from xlamini.primitives import convert, reshape, slice_in_dim, sum_over, transpose
 from xlamini.primitives.gather import GatherDimensionNumbers, GatherScatterMode, gather
-from xlamini.primitives.shape import reshape, sum_over, transpose
-from xlamini.primitives.slice import slice_in_dim
 from xlamini.scipy.signal.window_shapes import window_of
 
 

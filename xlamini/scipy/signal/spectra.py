@@ -8,25 +8,31 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xlamini.core.errors import ShapeError
-from xlamini.core.tracer import aval_of
+from xlamini.core import ShapeError, aval_of
 from xlamini.numpy.arguments import as_axis, as_operand
 from xlamini.numpy.exponential import sqrt
 from xlamini.numpy.fft import fft, fftfreq, ifft, irfft, rfft, rfftfreq
 from xlamini.numpy.medians import median
 from xlamini.numpy.padding import pad
 from xlamini.numpy.statistics import mean
+from xlamini.primitives import (
+    COMPLEX,
+    conj,
+    convert,
+    imag,
+    kind_of,
+    moveaxis,
+    real,
+    reshape,
+    slice_in_dim,
+    transpose,
+    where,
+)
 from xlamini.primitives.complex import complex as complex_
-from xlamini.primitives.complex import conj, imag, real
-from xlamini.primitives.convert import convert
-from xlamini.primitives.elementwise import COMPLEX, kind_of
-from xlamini.primitives.select import where
-from xlamini.primitives.shape import moveaxis, reshape, transpose
-from xlamini.primitives.slice import slice_in_dim
-from xlamini.runtime.array import Array
+from xlamini.runtime import Array
 from xlamini.scipy.signal.segments import Segments, checked, complex_like, cut, overlapped, window_and_length
 from xlamini.scipy.signal.trends import without_trend
-from xlamini.staging.run.composite import composite
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike
 
 Detrend = bool | str | Callable[[Any], Any]

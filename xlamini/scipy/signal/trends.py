@@ -7,16 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.tracer import aval_of, literal
+from xlamini.core import aval_of, literal
 from xlamini.numpy.arguments import as_axis, as_operand
 from xlamini.numpy.joining import concatenate
 from xlamini.numpy.statistics import mean
+from xlamini.primitives import expand_dims, moveaxis, promoted_inexact, slice_in_dim, sum_over
 from xlamini.primitives.iota import iota
-from xlamini.primitives.promotion import promoted_inexact
-from xlamini.primitives.shape import expand_dims, moveaxis, sum_over
-from xlamini.primitives.slice import slice_in_dim
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike
 
 

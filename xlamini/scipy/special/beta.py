@@ -4,15 +4,11 @@ from __future__ import annotations
 from typing import Any
 
 from xlamini.numpy.ufuncs.declaration import ufunc
-from xlamini.primitives.arithmetic import max, min
-from xlamini.primitives.bitwise import bitwise_and
-from xlamini.primitives.exponential import exp, log, log1p
-from xlamini.primitives.promotion import promoted_inexact
-from xlamini.primitives.select import where
+from xlamini.primitives import bitwise_and, exp, log, log1p, max, min, promoted_inexact, where
 from xlamini.primitives.special.gamma import digamma, lgamma
 from xlamini.primitives.special.incomplete_beta import betainc as betainc_p
 from xlamini.primitives.special.stirling import LARGE, remainder
-from xlamini.runtime.array import Array
+from xlamini.runtime import Array
 from xlamini.scipy.special.declaration import special
 from xlamini.scipy.special.gamma import sign_of_gamma
 from xlamini.typing import ArrayLike

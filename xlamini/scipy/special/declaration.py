@@ -14,11 +14,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from xlamini.core.tracer import aval_of
+from xlamini.core import aval_of
 from xlamini.numpy.ufuncs.declaration import for_kinds, ufunc
-from xlamini.primitives.convert import convert
-from xlamini.primitives.elementwise import FLOAT, Kinds, spread
-from xlamini.primitives.promotion import promoted_inexact
+from xlamini.primitives import FLOAT, convert, promoted_inexact
+from xlamini.primitives.elementwise import spread
+from xlamini.primitives.kinds import Kinds
 from xlamini.transforms.custom.custom_jvp import custom_jvp
 
 F = TypeVar("F", bound=Callable[..., Any])

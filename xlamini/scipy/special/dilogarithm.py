@@ -4,11 +4,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from xlamini.primitives.comparison import eq, ge, gt, lt
-from xlamini.primitives.exponential import log, log1p
-from xlamini.primitives.select import where
+from xlamini.primitives import eq, ge, gt, log, log1p, lt, where
 from xlamini.primitives.special.formula import horner
-from xlamini.runtime.array import Array
+from xlamini.runtime import Array
 from xlamini.scipy.special.declaration import special
 from xlamini.typing import ArrayLike
 

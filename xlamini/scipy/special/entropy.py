@@ -4,12 +4,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from xlamini.primitives.bitwise import bitwise_and
-from xlamini.primitives.comparison import eq, gt, lt
-from xlamini.primitives.elementwise import COMPLEX, FLOAT
-from xlamini.primitives.exponential import log, log1p
-from xlamini.primitives.select import where
-from xlamini.runtime.array import Array
+from xlamini.primitives import COMPLEX, FLOAT, bitwise_and, eq, gt, log, log1p, lt, where
+from xlamini.runtime import Array
 from xlamini.scipy.special.declaration import special
 from xlamini.typing import ArrayLike
 

@@ -7,20 +7,26 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.tracer import aval_of
+from xlamini.core import aval_of
 from xlamini.numpy.ufuncs.declaration import ufunc
-from xlamini.primitives import complex as complex_ops
-from xlamini.primitives.arithmetic import abs, max, min
-from xlamini.primitives.bitwise import bitwise_and
-from xlamini.primitives.convert import convert
-from xlamini.primitives.elementwise import COMPLEX, kind_of
-from xlamini.primitives.exponential import exp
-from xlamini.primitives.promotion import check_operands, promoted_inexact
-from xlamini.primitives.rounding import floor
-from xlamini.primitives.select import where
+from xlamini.primitives import (
+    COMPLEX,
+    abs,
+    bitwise_and,
+    check_operands,
+    complex as complex_ops,
+    convert,
+    exp,
+    floor,
+    kind_of,
+    max,
+    min,
+    promoted_inexact,
+    where,
+)
 from xlamini.primitives.special import error_function
 from xlamini.primitives.special.formula import horner
-from xlamini.runtime.array import Array
+from xlamini.runtime import Array
 from xlamini.scipy.special.declaration import special
 from xlamini.scipy.special.fits import DAWSON, DAWSON_FAR, ERFCX
 from xlamini.typing import ArrayLike

@@ -4,15 +4,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from xlamini.primitives.arithmetic import max, min
-from xlamini.primitives.comparison import eq, gt, lt
+from xlamini.primitives import eq, exp, gt, log, lt, max, min, stop_gradient, where
 from xlamini.primitives.elementwise import neg
-from xlamini.primitives.exponential import exp, log
-from xlamini.primitives.identity import stop_gradient
-from xlamini.primitives.select import where
 from xlamini.primitives.special.exponential_integral import expn as expn_p
 from xlamini.primitives.special.formula import horner
-from xlamini.runtime.array import Array
+from xlamini.runtime import Array
 from xlamini.scipy.special.declaration import special
 from xlamini.scipy.special.fits import EXP1, EXPI_6, EXPI_12, EXPI_24
 from xlamini.typing import ArrayLike

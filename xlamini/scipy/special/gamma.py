@@ -6,27 +6,32 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.dtypes import issubdtype
-from xlamini.core.tracer import aval_of
+from xlamini.core import aval_of, issubdtype
 from xlamini.numpy.arguments import as_index
 from xlamini.numpy.ufuncs.declaration import ufunc
-from xlamini.primitives import complex as complex_ops
-from xlamini.primitives.arithmetic import sign
-from xlamini.primitives.comparison import eq, ne
-from xlamini.primitives.convert import convert
-from xlamini.primitives.elementwise import COMPLEX, kind_of
-from xlamini.primitives.exponential import exp, log, log1p
-from xlamini.primitives.identity import stop_gradient
-from xlamini.primitives.promotion import promoted_inexact
-from xlamini.primitives.rounding import floor
-from xlamini.primitives.select import where
+from xlamini.primitives import (
+    COMPLEX,
+    complex as complex_ops,
+    convert,
+    eq,
+    exp,
+    floor,
+    full,
+    kind_of,
+    log,
+    log1p,
+    ne,
+    promoted_inexact,
+    sign,
+    stop_gradient,
+    where,
+)
 from xlamini.primitives.special import gamma as primitives
 from xlamini.primitives.special.formula import horner
 from xlamini.primitives.special.incomplete_gamma_derivative import igamma, igammac
-from xlamini.primitives.tangent_ops import full
-from xlamini.runtime.array import Array
+from xlamini.runtime import Array
 from xlamini.scipy.special.declaration import special
-from xlamini.staging.run.composite import composite
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike
 
 

@@ -5,16 +5,11 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from xlamini.core.tracer import aval_of
-from xlamini.primitives.arithmetic import abs, max
-from xlamini.primitives.bitwise import bitwise_and
-from xlamini.primitives.comparison import eq
-from xlamini.primitives.exponential import exp, log1p
-from xlamini.primitives.reductions import reduce_or
-from xlamini.primitives.select import where
+from xlamini.core import aval_of
+from xlamini.primitives import abs, bitwise_and, eq, exp, log1p, max, reduce_or, where
 from xlamini.primitives.special.formula import epsilon
 from xlamini.primitives.special.gamma import lgamma
-from xlamini.runtime.array import Array
+from xlamini.runtime import Array
 from xlamini.scipy.special.declaration import special
 from xlamini.scipy.special.gamma import sign_of_gamma
 from xlamini.transforms.derivatives.jvp import jvp

@@ -5,14 +5,11 @@ import math
 from typing import Any
 
 from xlamini.numpy.arguments import as_index
-from xlamini.primitives.arithmetic import abs, min, sign
+from xlamini.primitives import abs, exp, log, log1p, min, sign, sqrt, where
 from xlamini.primitives.elementwise import neg
-from xlamini.primitives.exponential import exp, log, log1p
-from xlamini.primitives.power import sqrt
-from xlamini.primitives.select import where
 from xlamini.primitives.special.error_function import erfc
 from xlamini.primitives.special.formula import horner
-from xlamini.runtime.array import Array
+from xlamini.runtime import Array
 from xlamini.scipy.special.declaration import special
 from xlamini.scipy.special.error_functions import erfcx_formula
 from xlamini.typing import ArrayLike

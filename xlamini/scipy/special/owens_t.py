@@ -6,12 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.primitives.arithmetic import abs, max, min, sign
-from xlamini.primitives.comparison import eq
-from xlamini.primitives.exponential import exp
-from xlamini.primitives.select import where
+from xlamini.primitives import abs, eq, exp, max, min, sign, where
 from xlamini.primitives.special.error_function import erf, erfc
-from xlamini.runtime.array import Array
+from xlamini.runtime import Array
 from xlamini.scipy.special.declaration import special
 from xlamini.typing import ArrayLike
 

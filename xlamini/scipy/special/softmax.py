@@ -1,9 +1,8 @@
 """softmax and its logarithm, over all axes unless told otherwise."""
 from __future__ import annotations
 
-from xlamini.nn.softmax import log_softmax as nn_log_softmax
-from xlamini.nn.softmax import softmax as nn_softmax
-from xlamini.runtime.array import Array
+from xlamini.nn.softmax import log_softmax as nn_log_softmax, softmax as nn_softmax
+from xlamini.runtime import Array
 from xlamini.typing import ArrayLike, AxisLike
 
 

@@ -6,22 +6,28 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.tracer import aval_of
+from xlamini.core import aval_of
 from xlamini.numpy.arguments import as_index, as_operand
-from xlamini.primitives import complex as complex_ops
-from xlamini.primitives.arithmetic import abs, max, min
-from xlamini.primitives.comparison import eq
-from xlamini.primitives.convert import convert
+from xlamini.primitives import (
+    abs,
+    broadcasted,
+    complex as complex_ops,
+    convert,
+    eq,
+    exp,
+    log,
+    max,
+    min,
+    promoted_inexact,
+    sqrt,
+    where,
+)
 from xlamini.primitives.elementwise import spread
-from xlamini.primitives.exponential import exp, log
 from xlamini.primitives.operators import power
-from xlamini.primitives.power import sqrt
-from xlamini.primitives.promotion import broadcasted, promoted_inexact
-from xlamini.primitives.select import where
 from xlamini.primitives.special.gamma import lgamma
 from xlamini.primitives.trigonometric import cos, sin
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.transforms.control_flow.fori_loop import fori_loop
 from xlamini.typing import ArrayLike
 

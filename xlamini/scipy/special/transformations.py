@@ -4,11 +4,9 @@ from __future__ import annotations
 from typing import Any
 
 from xlamini.numpy.ufuncs.declaration import ufunc
-from xlamini.primitives.comparison import eq
-from xlamini.primitives.exponential import expm1, log, log1p, logistic
-from xlamini.primitives.promotion import promoted_inexact
-from xlamini.primitives.select import where
-from xlamini.runtime.array import Array
+from xlamini.primitives import eq, log, log1p, promoted_inexact, where
+from xlamini.primitives.exponential import expm1, logistic
+from xlamini.runtime import Array
 from xlamini.scipy.special.declaration import special
 from xlamini.typing import ArrayLike
 

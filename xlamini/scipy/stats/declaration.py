@@ -14,12 +14,11 @@ from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
 from xlamini import numpy as jnp
-from xlamini.core.tracer import aval_of
+from xlamini.core import aval_of
 from xlamini.numpy.arguments import as_operand
-from xlamini.primitives.convert import convert
-from xlamini.primitives.promotion import promoted_inexact_dtypes
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.primitives import convert, promoted_inexact_dtypes
+from xlamini.runtime import Array
+from xlamini.staging import composite
 
 F = TypeVar("F", bound=Callable[..., Any])
 P = ParamSpec("P")

@@ -5,10 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from xlamini.core.dtypes import finfo
-from xlamini.core.errors import ShapeError
+from xlamini.core import ShapeError, finfo
 from xlamini.numpy import abs, concatenate, inf, where
-from xlamini.runtime.array import Array
+from xlamini.runtime import Array
 from xlamini.scipy.special import gammaln, xlogy
 from xlamini.scipy.stats.declaration import density, distribution, inside
 from xlamini.typing import ArrayLike

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.dtypes import float0
-from xlamini.runtime.keys import key_words
+from xlamini.core import float0
+from xlamini.runtime import key_words
 from xlamini.runtime.to_host import to_numpy
 
 

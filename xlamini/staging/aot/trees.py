@@ -10,7 +10,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from xlamini.core.pytree import PyTreeDef, default_registry, structure
+from xlamini.core import PyTreeDef
+from xlamini.core.pytree import default_registry, structure
 
 T = TypeVar("T")
 

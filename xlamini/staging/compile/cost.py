@@ -1,8 +1,8 @@
 """Cost analysis of a compiled program: XLA's estimate, or a count of its equations."""
 from __future__ import annotations
 
+from xlamini.core import Jaxpr
 from xlamini.core.errors import JaxRuntimeError
-from xlamini.core.jaxpr import Jaxpr
 from xlamini.interpreters.dce import dce
 from xlamini.interpreters.physical import physical
 from xlamini.runtime.executable import CompiledModule

@@ -5,7 +5,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from xlamini.core.jaxpr import Equation, Jaxpr, subjaxprs
+from xlamini.core import Equation, Jaxpr, subjaxprs
 from xlamini.runtime.processes.agreement import check_same_program
 from xlamini.staging.compile.lowered_program import LoweredProgram
 

@@ -11,9 +11,8 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xlamini.core.api_boundary import trim
+from xlamini.core import Values, flatten, trim
 from xlamini.core.config import callback_depth
-from xlamini.core.pytree import flatten
 from xlamini.core.state import state
 from xlamini.runtime.lifetime import release
 from xlamini.staging.trace.static_args import Selected
@@ -50,7 +49,7 @@ def guarded(function: Any, explain: Explain, donate: Selected | None = None) -> 
     return call
 
 
-def _release(donate: Selected, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
+def _release(donate: Selected, args: Values, kwargs: dict[str, Any]) -> None:
     """Mark the donated arrays as deleted, so that their next use raises an error in Python."""
     given = [args[i] for i in donate.nums if i < len(args)]
     given += [kwargs[name] for name in donate.names if name in kwargs]

@@ -12,11 +12,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from xlamini.core.api_boundary import is_api_boundary, trim
-from xlamini.core.call_cache import repeated
-from xlamini.core.pytree import tree_leaves, tree_map
+from xlamini.core import repeated, tree_leaves, tree_map, trim
+from xlamini.core.api_boundary import is_api_boundary
 from xlamini.core.state import state
-from xlamini.primitives.promotion import stands_for_array
+from xlamini.primitives import stands_for_array
 from xlamini.staging.run.call_errors import Explain, guarded
 from xlamini.staging.run.jit import dispatched
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
-from xlamini.core.memo import OwnedMemo
+from xlamini.core import OwnedMemo
 
 if TYPE_CHECKING:
     from xlamini.staging.compile.program import Program

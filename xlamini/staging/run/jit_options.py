@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any, NamedTuple
 
-from xlamini.core.pytree import flatten
+from xlamini.core import flatten
 from xlamini.staging.trace.static_args import Selected
 
 

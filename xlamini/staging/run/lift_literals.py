@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Literal, Var, once
+from xlamini.core import Atom, Equation, Jaxpr, Literal, Var, once
 
 
 class NumbersApart(NamedTuple):

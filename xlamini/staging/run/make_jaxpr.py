@@ -6,9 +6,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from xlamini.core import Axis, named_axis
 from xlamini.core.api_boundary import api_boundary
-from xlamini.core.named_axes import named_axis
-from xlamini.core.primitive import Axis
 from xlamini.staging.run.jit import jit
 from xlamini.staging.trace.arguments import check_callable
 from xlamini.staging.trace.static_args import Numbers

@@ -4,12 +4,9 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.dtypes import check_user_dtype
-from xlamini.core.errors import ShapeError
-from xlamini.runtime.meshes.current_mesh import named
+from xlamini.core import ShapedArray, ShapeError, check_user_dtype
+from xlamini.runtime import Sharding, named
 from xlamini.runtime.meshes.named_sharding import split_in_type
-from xlamini.runtime.sharding import Sharding
 
 
 def _checked(shape: Any) -> tuple[int, ...]:

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from xlamini.core.avals import ShapedArray
+from xlamini.core import ShapedArray
 from xlamini.core.pytree import structure
 from xlamini.staging.trace.arguments import avals_of
 

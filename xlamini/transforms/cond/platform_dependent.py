@@ -4,9 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.config import disable_jit
-from xlamini.core.primitive import Primitive
+from xlamini.core import Primitive, ShapedArray, disable_jit
 from xlamini.core.state import state
 from xlamini.runtime.devices.platforms import default_backend
 from xlamini.transforms.cond.api import applied

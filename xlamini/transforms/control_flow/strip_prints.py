@@ -3,8 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from xlamini.core.jaxpr import Equation, Jaxpr
-from xlamini.core.rewriting import rewrite
+from xlamini.core import Equation, Jaxpr, rewrite
 
 
 @rewrite

@@ -4,17 +4,24 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xlamini.core.api_boundary import api_boundary_methods
-from xlamini.core.dtypes import float0
-from xlamini.core.primitive import Axis
-from xlamini.core.pytree import flatten, tree_map, unflatten
-from xlamini.core.tangents import is_differentiable, tangent_aval
-from xlamini.core.tracer import aval_of
+from xlamini.core import (
+    Axis,
+    Dims,
+    Params,
+    Values,
+    api_boundary_methods,
+    aval_of,
+    flatten,
+    float0,
+    is_differentiable,
+    tangent_aval,
+    tree_map,
+    unflatten,
+)
 from xlamini.interpreters.batch import batch
-from xlamini.primitives.convert import convert
+from xlamini.primitives import convert
 from xlamini.primitives.elementwise import add_any
-from xlamini.staging.call.higher_order import Dims, Values
-from xlamini.staging.trace.arguments import check_callable, name_of
+from xlamini.staging import check_callable, name_of
 from xlamini.staging.trace.static_args import Names, Numbers
 from xlamini.transforms.custom.custom_call import RuledCall
 from xlamini.transforms.custom.custom_function import CustomFunction, TracedCall
@@ -128,6 +135,9 @@ class CustomJVPCall(RuledCall):
     def linearize(self, primals: Values, tangents: Values, *, jvp: JvpRule, **params: Any) -> Any:
         start = self.num_captured(tangents, params)
         return jvp.linearized(primals[start:], tangents[start:])
+
+    def has_own_jvp(self, params: Params) -> bool:
+        return True
 
 
 custom_jvp_call_p = CustomJVPCall()

@@ -12,26 +12,31 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.dtypes import float0
-from xlamini.core.errors import ShapeError, UnexpectedTracerError
-from xlamini.core.frames import definition
-from xlamini.core.primitive import Axis
-from xlamini.core.pytree import (
+from xlamini.core import (
+    Avals,
+    Axis,
+    ShapedArray,
+    ShapeError,
+    Values,
+    Zero,
+    aval_of,
     first_difference,
     flatten_from_user,
+    float0,
+    is_differentiable,
     keystr,
-    structure,
+    tangent_aval,
     tree_flatten_with_path,
     unflatten,
 )
+from xlamini.core.errors import UnexpectedTracerError
+from xlamini.core.frames import definition
+from xlamini.core.pytree import structure
 from xlamini.core.pytree.diff import LEAF
-from xlamini.core.tangents import Zero, is_differentiable, tangent_aval
-from xlamini.core.tracer import aval_of
 from xlamini.interpreters.batch import batched_aval
-from xlamini.primitives.convert import convert
-from xlamini.staging.call.higher_order import Avals, Values
-from xlamini.staging.trace.arguments import ArgNames, check_outputs, name_of
+from xlamini.primitives import convert
+from xlamini.staging import ArgNames, name_of
+from xlamini.staging.trace.arguments import check_outputs
 from xlamini.transforms.custom.symbolic_zero import SymbolicZero
 
 

@@ -5,13 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.dtypes import float0
-from xlamini.core.pytree import structure, tree_map
-from xlamini.core.tangents import is_differentiable, tangent_aval
-from xlamini.core.tracer import aval_of
-from xlamini.primitives.tangent_ops import zeros
-from xlamini.staging.trace.tracing import rebuilt
+from xlamini.core import ShapedArray, aval_of, float0, is_differentiable, tangent_aval, tree_map
+from xlamini.core.pytree import structure
+from xlamini.primitives import zeros
+from xlamini.staging import rebuilt
 
 
 class SymbolicZero:

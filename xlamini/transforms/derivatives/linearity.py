@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xlamini.core.jaxpr import Jaxpr
+from xlamini.core import Jaxpr
 
 
 def nonlinear_part(jaxpr: Jaxpr, linear: Sequence[bool]) -> str | None:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any, NamedTuple
 
-from xlamini.primitives.dot_general import dot_general_p
-from xlamini.staging.trace.arguments import check_callable
+from xlamini.primitives import dot_general_p
+from xlamini.staging import check_callable
 from xlamini.transforms.remat.checkpoint_name import name_p
 
 Policy = Callable[..., Any]

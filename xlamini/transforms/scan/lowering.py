@@ -11,9 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.effects import any_ordered
-from xlamini.core.jaxpr import Jaxpr
+from xlamini.core import Jaxpr, ShapedArray, any_ordered
 from xlamini.lowering.context import Context, Value
 from xlamini.lowering.control_flow import while_loop
 from xlamini.primitives.concatenate import concatenate

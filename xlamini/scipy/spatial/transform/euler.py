@@ -10,7 +10,7 @@ import math
 from typing import Any
 
 from xlamini import numpy as jnp
-from xlamini.core.errors import ShapeError
+from xlamini.core import ShapeError
 from xlamini.scipy.spatial.transform.quaternions import product
 
 _DEGENERATE = 1e-7
