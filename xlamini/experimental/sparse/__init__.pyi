@@ -25,6 +25,11 @@ from xlamini.experimental.sparse.elementwise import (
     bcoo_multiply_dense as bcoo_multiply_dense, bcoo_multiply_sparse as bcoo_multiply_sparse,
 )
 from xlamini.experimental.sparse.layouts import bcoo_update_layout as bcoo_update_layout
+from xlamini.experimental.sparse.matrices import (
+    COO as COO, coo_fromdense as coo_fromdense, coo_matmat as coo_matmat, coo_matvec as coo_matvec,
+    coo_todense as coo_todense, CSC as CSC, CSR as CSR, csr_fromdense as csr_fromdense, csr_matmat as csr_matmat,
+    csr_matvec as csr_matvec, csr_todense as csr_todense,
+)
 from xlamini.experimental.sparse.products import (
     bcoo_dot_general as bcoo_dot_general, bcoo_dot_general_sampled as bcoo_dot_general_sampled,
 )

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 
 from xlamini import numpy as jnp
 from xlamini.core import api_boundary_methods
+from xlamini.core.pytree import GetAttrKey
 from xlamini.runtime import Array
 
 
@@ -100,6 +101,10 @@ class JAXSparse(ABC):
         rank = getattr(self.indices, "ndim", self._rank)
         metadata = self.shape, rank, self.indices_sorted, self.unique_indices
         return tuple(getattr(self, name) for name in self.buffers), metadata
+
+    def tree_flatten_with_keys(self) -> tuple[list[tuple[GetAttrKey, Any]], tuple[Any, ...]]:
+        buffers, metadata = self.tree_flatten()
+        return list(zip(map(GetAttrKey, self.buffers), buffers, strict=True)), metadata
 
     @classmethod
     def tree_unflatten(cls, metadata: tuple[Any, ...], buffers: Sequence[Any]) -> Self:

@@ -8,7 +8,7 @@ import numpy as np
 from xlamini import numpy as jnp
 from xlamini.core import api_boundary_methods
 from xlamini.core.api_boundary import api_boundary
-from xlamini.core.pytree import register_pytree_node_class
+from xlamini.core.pytree import register_pytree_with_keys_class
 from xlamini.experimental.sparse.batches import fits_batch
 from xlamini.experimental.sparse.conversion import bcoo_todense, count_nse, dense_entries
 from xlamini.experimental.sparse.duplicates import bcoo_sort_indices, bcoo_sum_duplicates, known_nse
@@ -19,7 +19,7 @@ from xlamini.runtime import Array
 from xlamini.typing import ArrayLike, DTypeLike
 
 
-@register_pytree_node_class
+@register_pytree_with_keys_class
 class BCOO(SparseOperators):
     """A sparse array of shape `(*batch, *sparse, *dense)`, as the elements at some rows of indices.
 

@@ -9,7 +9,7 @@ import numpy as np
 from xlamini import numpy as jnp
 from xlamini.core import api_boundary_methods
 from xlamini.core.api_boundary import api_boundary
-from xlamini.core.pytree import register_pytree_node_class
+from xlamini.core.pytree import register_pytree_with_keys_class
 from xlamini.experimental.sparse.batches import fits_batch, mapped
 from xlamini.experimental.sparse.bcoo import BCOO, bcoo_fromdense
 from xlamini.experimental.sparse.broadcasting import bcoo_broadcast_in_dim
@@ -25,7 +25,7 @@ from xlamini.staging import composite
 from xlamini.typing import ArrayLike, DTypeLike
 
 
-@register_pytree_node_class
+@register_pytree_with_keys_class
 class BCSR(SparseOperators):
     """A sparse array of shape `(*batch, rows, columns, *dense)`, as the elements of each row one after the other.
 

@@ -15,10 +15,14 @@ from xlamini.experimental.sparse.bcsr import BCSR
 from xlamini.experimental.sparse.conversion import unraveled
 from xlamini.experimental.sparse.duplicates import bcoo_sort_indices, bcoo_sum_duplicates
 from xlamini.experimental.sparse.layouts import with_layout
+from xlamini.experimental.sparse.matrices import COO, CSC, CSR
 from xlamini.runtime import Array
 from xlamini.typing import DTypeLike
 
-FORMATS: dict[str, Callable[[BCOO], Any]] = {"bcoo": lambda mat: mat, "bcsr": BCSR.from_bcoo}
+FORMATS: dict[str, Callable[[BCOO], Any]] = {
+    **{"bcoo": lambda mat: mat, "bcsr": BCSR.from_bcoo},
+    **{"coo": COO.from_bcoo, "csr": CSR.from_bcoo, "csc": CSC.from_bcoo},
+}
 
 
 def _in_format(mat: BCOO, sparse_format: str) -> Any:
@@ -37,8 +41,9 @@ def empty(
     nse: int = 0,
     n_batch: int = 0,
     n_dense: int = 0,
-) -> BCOO | BCSR:
-    """A sparse array of zeros, with `nse` entries of padding. ValueError for another format than "bcoo" or "bcsr".
+) -> Any:
+    """A sparse array of zeros, with `nse` entries of padding. `sparse_format` is "bcoo", "bcsr", "coo", "csr"
+    or "csc" (else ValueError).
 
     >>> empty((2, 3)).todense()
     Array([[0., 0., 0.],
@@ -63,8 +68,9 @@ def eye(
     *,
     n_batch: int = 0,
     n_dense: int = 0,
-) -> BCOO | BCSR:
-    """A sparse array of shape (N, M) with ones on diagonal k. ValueError for another format than "bcoo" or "bcsr".
+) -> Any:
+    """A sparse array of shape (N, M) with ones on diagonal k. `sparse_format` is "bcoo", "bcsr", "coo", "csr"
+    or "csc" (else ValueError).
 
     >>> eye(2, 3, k=1).todense()
     Array([[0., 1., 0.],
