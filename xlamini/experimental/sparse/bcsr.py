@@ -111,7 +111,8 @@ def to_bcoo(mat: BCSR) -> BCOO:
     indices, sizes = mat.indices, mat.shape[mat.n_batch : mat.n_batch + 2]
 
     def rows(found: Any, indptr: Any) -> Any:
-        row = jnp.searchsorted(indptr, jnp.arange(found.shape[0]), side="right").astype(found.dtype) - 1
+        starts = jnp.zeros(found.shape[0], jnp.int32).at[indptr].add(1, mode="drop", wrap_negative_indices=False)
+        row = (jnp.cumsum(starts, dtype=jnp.int32) - 1).astype(found.dtype)
         both = jnp.stack([row, found], -1)
         return padded(both, within(both, sizes), sizes)
 
