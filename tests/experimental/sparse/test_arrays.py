@@ -77,6 +77,7 @@ def test_pytree() -> None:
     assert [x.shape for x in leaves] == [(4,), (4, 2)]
     assert tree == xlamini.tree.structure(BCOO.fromdense(M, nse=4))
     names = xlamini.tree.unflatten(tree, ["data", "indices"])
+    assert repr(names) == "BCOO(data='data', indices='indices')"
     again = xlamini.tree.map(lambda name: getattr(mat, name), names)
     assert again.shape == (3, 4) and again.indices is leaves[1]
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(mat)).todense(), M)

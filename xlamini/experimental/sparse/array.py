@@ -93,6 +93,8 @@ class JAXSparse(ABC):
         return self.shape[0]
 
     def __repr__(self) -> str:
+        if not all(hasattr(x, "shape") for x in (self.data, self.indices)):  # a tree of other leaves
+            return f"{self._name}({', '.join(f'{name}={getattr(self, name)!r}' for name in self.buffers)})"
         counts = {"nse": self.nse, "n_batch": self.n_batch, "n_dense": self.n_dense}
         shown = [f"{name}={n}" for name, n in counts.items() if n or name == "nse"]
         return f"{self._name}({self.dtype.name}{list(self.shape)}, {', '.join(shown)})"
