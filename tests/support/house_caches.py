@@ -32,6 +32,7 @@ REGISTRIES = {
     "core/primitive.py primitives",
     "core/sharding/aval_sharding.py _interned",
     "core/variables.py ignored",
+    "experimental/sparse/transform.py rules",
     "primitives/operators.py _PLAIN",
     "runtime/call_failures.py _failures",  # until XLA reports them
     "runtime/devices/clients.py _makers",

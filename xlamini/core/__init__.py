@@ -41,6 +41,7 @@ from xlamini.core.pytree import (
     flatten_from_user,
     keystr,
     register_pytree_node,
+    tree_flatten,
     tree_flatten_with_path,
     tree_leaves,
     tree_map,

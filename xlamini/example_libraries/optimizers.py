@@ -15,9 +15,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from xlamini import numpy as jnp
-from xlamini.core import register_pytree_node, tree_leaves, tree_map, tree_unflatten
+from xlamini.core import register_pytree_node, tree_flatten, tree_leaves, tree_map, tree_unflatten
 from xlamini.core.api_boundary import edge_of_face as _edge_of_face
-from xlamini.core.pytree import tree_flatten
 from xlamini.numpy.arguments import as_operand
 
 __all__ = [
