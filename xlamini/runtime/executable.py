@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -114,10 +115,29 @@ def compile_options(devices: Sequence[Device], overrides: CompilerOptions) -> _j
     return options
 
 
+_RANGES = {"xla_cpu_parallel_codegen_split_count": range(1, 1025)}
+"""XLA checks the type of an option, but not its value: outside these it aborts or exhausts the memory."""
+
+
 def check_options(options: CompilerOptions) -> None:
-    """Raise TypeError unless the compiler options are a dict by option name."""
+    """TypeError unless the compiler options are a dict of numbers and strings; ValueError if XLA would abort on one."""
     if not isinstance(options, Mapping) or not all(isinstance(name, str) for name in options):
         raise TypeError(f"compiler_options must be a dict of options by name, got {options!r}")
+    for name, value in options.items():
+        if not isinstance(value, bool | int | float | str):
+            raise TypeError(f"compiler_options[{name!r}] must be a bool, a number or a string, got {value!r}")
+        allowed = _RANGES.get(name)
+        if allowed is not None and _number(value) not in allowed:
+            raise ValueError(
+                f"compiler_options[{name!r}] must be from {allowed.start} to {allowed.stop - 1}, got {value!r}"
+            )
+
+
+def _number(value: float | str) -> float:
+    try:
+        return float(value)
+    except ValueError:
+        return math.nan
 
 
 class CompiledModule:
