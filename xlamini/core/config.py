@@ -311,6 +311,9 @@ callback_depth = _cells.Config("callback_depth", 0, include_in_jit_key=True, inc
 """How many calls from programs into Python a thread is in. Dispatch tells the calls of one depth from those of another,
 so that a callback may call the function it is part of, even while that is compiled."""
 
+forked = _cells.Config("forked", False, include_in_jit_key=True, include_in_trace_context=False)
+"""True in a process that was forked after XLA's threads had started. There no signature is known to dispatch."""
+
 devices_busy = _cells.Config("devices_busy", False, include_in_jit_key=True, include_in_trace_context=False)
 """True in a call into Python for which the devices of a program on several wait. Dispatch tells it from other calls."""
 
