@@ -1,4 +1,4 @@
-"""Files in the cache folder that are no entries of ours: a pipe, a file that is too large, a header that was changed."""
+"""Files in the cache folder that are no entries of ours: a pipe, a huge file, a header that was changed."""
 
 from __future__ import annotations
 

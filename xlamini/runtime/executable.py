@@ -15,7 +15,7 @@ from xlamini.runtime.devices import nvidia
 from xlamini.runtime.devices.ffi_targets import register_kernels
 from xlamini.runtime.devices.platforms import Device
 from xlamini.runtime.effects import run_with_callbacks
-from xlamini.runtime.fork import check_not_forked
+from xlamini.runtime.fork import process, refuse_fork
 from xlamini.runtime.meshes.named_sharding import without_trailing_none
 from xlamini.runtime.meshes.program_placement import MeshPlacement, Place, devices_of, output_shardings
 from xlamini.runtime.program_limit import crowd
@@ -53,7 +53,8 @@ def compile_module(
     Raises:
       JaxRuntimeError: XLA cannot compile it, or an option is unknown.
     """
-    check_not_forked()
+    if process.is_forked:
+        refuse_fork()
     called = [list(host_callbacks)] if host_callbacks else []  # with functions, jaxlib takes no text or bytecode
     devices = place.devices if isinstance(place, MeshPlacement) else (place,)
     loaded = place.client.compile_and_load(
@@ -80,7 +81,8 @@ def load_program(
     Raises:
       JaxRuntimeError: this jaxlib cannot load it.
     """
-    check_not_forked()
+    if process.is_forked:
+        refuse_fork()
     client, devices = place.client, devices_of(place)
     options = compile_options(devices, compiler_options or {})
     try:
@@ -245,7 +247,8 @@ class Executable(CompiledModule):
 
         PJRT does not compare dtypes: the arrays must be of `in_avals`.
         """
-        check_not_forked()
+        if process.is_forked:
+            refuse_fork()
         if self.several:
             check_not_nested()
         if self.calls_python:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from typing import NoReturn
 
 from xlamini.core import user_stacklevel
 from xlamini.core.config import forked
@@ -25,13 +26,12 @@ class _Process:
 process = _Process()
 
 
-def check_not_forked() -> None:
-    """Raise ForkError in a process that was forked from one with XLA's threads."""
-    if process.is_forked:
-        raise ForkError(
-            "this process was forked from one that had used a device, and has none of the threads that compute; start "
-            "it with multiprocessing.get_context('spawn'), or use NumPy in it"
-        )
+def refuse_fork() -> NoReturn:
+    """Raise ForkError, where `process.is_forked`."""
+    raise ForkError(
+        "this process was forked from one that had used a device, and has none of the threads that compute; start it "
+        "with multiprocessing.get_context('spawn'), or use NumPy in it"
+    )
 
 
 def _warn() -> None:
