@@ -9,6 +9,7 @@ gives a flag its first value.
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any
@@ -32,6 +33,13 @@ flags: dict[str, Flag] = {}
 """Every flag by its name, without the `jax_` that `config.update` also takes."""
 
 
+class _Open(threading.local):
+    """The values of a flag's contexts that a thread has entered, each in a list of its own, after the value outside."""
+
+    def __init__(self) -> None:
+        self.entries: list[list[Any]] = []
+
+
 class Flag(_cells.Config):
     """One flag. `flag.value` reads it; `with flag(new_value):` changes it for this thread."""
 
@@ -48,6 +56,7 @@ class Flag(_cells.Config):
     ):
         self.help, self.choices, self.optional, self.affects = help, choices, optional, affects
         self.type = type if type is not None else default.__class__
+        self._open = _Open()
         super().__init__(
             name,
             self._from_environment(name, default),
@@ -66,11 +75,20 @@ class Flag(_cells.Config):
 
     @contextmanager
     def _override(self, value: Any) -> Generator[None]:
-        before = self.swap_local(value)
+        # The contexts of asyncio's tasks may end in another order than they began: each ends its own, not the last.
+        open_here, entry = self._open.entries, [value]
+        if not open_here:
+            open_here.append([self.swap_local(value)])  # the value outside all contexts
+        else:
+            self.set_local(value)
+        open_here.append(entry)
         try:
             yield
         finally:
-            self.set_local(before)
+            open_here[:] = [other for other in open_here if other is not entry]
+            self.set_local(open_here[-1][0])
+            if len(open_here) == 1:
+                open_here.clear()
 
     def checked(self, value: Any) -> Any:
         """The value itself if the flag can have it."""
