@@ -1,7 +1,8 @@
 # The public names, for type checkers and for Python, which reads this file at import (core/stubs.py).
 from xlamini.core.errors import (
     CallbackError as CallbackError, ConcretizationTypeError as ConcretizationTypeError,
-    DeletedArrayError as DeletedArrayError, DeviceNotHereError as DeviceNotHereError, ForkError as ForkError,
+    DeletedArrayError as DeletedArrayError, DeviceNotHereError as DeviceNotHereError, FfiTargetError as FfiTargetError,
+    ForkError as ForkError,
     JAXIndexError as JAXIndexError,
     JaxprError as JaxprError, JaxprTypeError as JaxprTypeError, JaxRuntimeError as JaxRuntimeError,
     JAXTypeError as JAXTypeError, KeyReuseError as KeyReuseError, LoadError as LoadError, MissingRule as MissingRule,

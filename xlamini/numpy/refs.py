@@ -18,7 +18,7 @@ from xlamini.core.pytree import register_pytree_node
 from xlamini.core.ref_cells import Cell, Holder
 from xlamini.numpy.construction import array as _array
 from xlamini.numpy.repeating import broadcast_to as _broadcast_to
-from xlamini.primitives.convert import convert
+from xlamini.primitives import convert
 
 Index = Any
 
