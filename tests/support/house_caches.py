@@ -46,7 +46,7 @@ REGISTRIES = {
     "runtime/targets/topology.py _by_client",
     "staging/aot/trees.py _by_class",
     "staging/aot/trees.py _by_name",
-    "staging/run/jit.py _jitted",  # of these two the memos of jitted functions are made
+    "staging/run/jit.py jitted_functions",  # of these two the memos of jitted functions are made
     "staging/run/jit_caches.py _shared",
 }
 

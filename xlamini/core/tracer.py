@@ -14,6 +14,7 @@ import numpy as np
 
 from xlamini.core import config, hooks
 from xlamini.core.avals import SCALAR_TYPES, Avals, Params, ShapedArray, Values, aval_of
+from xlamini.core.depth import make_room
 from xlamini.core.equation_kind import kinds, new_kind
 from xlamini.core.errors import UnexpectedTracerError
 from xlamini.core.frames import Source, hidden_files, user_line
@@ -51,6 +52,10 @@ class Tracer:
         raise TypeError(f"unhashable type: {self!r}; a traced value has no number to hash")
 
 
+_SHALLOW = 8
+"""The depth of nested traces that fits into Python's recursion limit."""
+
+
 class Builder:
     """Collects the equations of one jaxpr."""
 
@@ -58,6 +63,7 @@ class Builder:
         "__weakref__",
         "arg_names",
         "captured",
+        "depth",
         "derivative_by",
         "environment",
         "equations",
@@ -74,6 +80,9 @@ class Builder:
 
     def __init__(self, name: str, arg_names: Sequence[str] | None = None, derivative_by: str = ""):
         self.parent = state.builder
+        self.depth = 0 if self.parent is None else self.parent.depth + 1
+        if self.depth > _SHALLOW:
+            make_room(self.depth, name)
         self.name, self.arg_names, self.derivative_by = name, arg_names, derivative_by
         self.kept = False
         self.equations: list[Equation] = []

@@ -71,25 +71,18 @@ class CallPlan(NamedTuple):
     """The sharding asked for each leaf, None for any; empty if nothing was asked."""
 
 
-_jitted: weakref.WeakSet[Jitted] = weakref.WeakSet()
+jitted_functions: weakref.WeakSet[Jitted] = weakref.WeakSet()
 
 
 def _clear_dispatch() -> None:
     """Empty the C++ caches of all jitted functions, so that each call comes to `on_miss` again."""
     unshare()
-    for jitted in alive(_jitted):
+    for jitted in alive(jitted_functions):
         jitted.clear_dispatch()
     clear_signatures()
 
 
 register("dispatch: signatures in C++", CAPACITY, cached_signatures, _clear_dispatch)
-
-
-def forget_own() -> None:
-    """Clear the caches of the library's jitted functions: single operations and composites."""
-    for jitted in alive(_jitted):
-        if is_own(jitted.fun):
-            jitted.forget()
 
 
 class Jitted:
@@ -101,7 +94,7 @@ class Jitted:
         self.takes_static, self.donates = bool(options.static), bool(options.donate)
         self.queued = QueuedCalls()
         self.function: Any = None
-        _jitted.add(self)
+        jitted_functions.add(self)
 
     def on_miss(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
         """The outputs, and the fast path by which C++ runs this signature from now on."""
@@ -217,8 +210,8 @@ class Jitted:
 
     def _program(self, plan: CallPlan, traced: Trace, device: Any) -> Program:
         key = (traced.jaxpr, device, plan.tree, config.outlining.value)
-        program = self.caches.programs.get(key)
-        return programs.keep(self.caches, key, self.compiled(plan, traced, device)) if program is None else program
+        program = self.caches.programs.pop(key, None) or self.compiled(plan, traced, device)
+        return programs.keep(self.caches, key, program)  # as the newest: the oldest are the first to be evicted
 
     def compiled(self, plan: CallPlan, traced: Trace, device: Any) -> Program:
         """The program of this signature, compiled for a device or a mesh."""

@@ -52,7 +52,7 @@ class Routed(NamedTuple):
     routes: tuple[int, ...]
 
 
-programs = Memo("program: by structure", 2048)
+programs = Memo("program: by structure", 1024)
 equations = Memo("program: equations with jaxprs", 2048)
 met = Memo("program: hashes of programs met", 2048, counted=False)
 """The hashes of keys, since a key is as long as its program."""
