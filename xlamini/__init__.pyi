@@ -1,6 +1,6 @@
 # The public names, for type checkers and for Python, which reads this file at import (core/stubs.py).
 from xlamini import (
-    ad_checkpoint as ad_checkpoint, cache as cache, checkpoint_policies as checkpoint_policies,
+    ad as ad, ad_checkpoint as ad_checkpoint, cache as cache, checkpoint_policies as checkpoint_policies,
     custom_batching as custom_batching, custom_derivatives as custom_derivatives, debug as debug,
     distributed as distributed, dlpack as dlpack, dtypes as dtypes, errors as errors, experimental as experimental,
     export as export, flatten_util as flatten_util, image as image, lax as lax, multihost as multihost, nn as nn,
@@ -20,7 +20,9 @@ from xlamini.core.state import named_scope as named_scope
 from xlamini.core.memo import clear_caches as clear_caches
 from xlamini.core.version import __version__ as __version__
 from xlamini.doctor.facts import print_environment_info as print_environment_info
-from xlamini.ref import freeze as freeze, new_ref as new_ref, Ref as Ref
+from xlamini.ref import (
+    empty_ref as empty_ref, free_ref as free_ref, freeze as freeze, new_ref as new_ref, Ref as Ref,
+)
 from xlamini.runtime.array import Array as Array
 from xlamini.runtime.conversions import device_get as device_get
 from xlamini.runtime.devices.platforms import (

@@ -16,12 +16,12 @@ from xlamini.core import (
     Var,
     aval_of,
     first_difference,
-    flatten_from_user,
     keystr,
     tree_flatten_with_path,
     unflatten,
 )
 from xlamini.core.frames import is_own
+from xlamini.core.ref_cells import flatten_call
 from xlamini.staging.trace.arguments import LeafNames, avals_of, brief, check_values, name_of
 from xlamini.staging.trace.tracing import Trace, trace
 
@@ -52,8 +52,8 @@ def check_branches(what: str, functions: Functions) -> None:
 
 def trace_branches(what: str, functions: Functions, operands: Sequence[Any]) -> Branches:
     """Trace every function for these operands, which are pytrees; TypeError if what they return differs."""
-    leaves, in_tree = flatten_from_user((tuple(operands), {}))
-    names = LeafNames("operands", flatten_from_user(tuple(operands))[1])
+    leaves, in_tree = flatten_call((tuple(operands), {}))
+    names = LeafNames("operands", flatten_call(tuple(operands))[1])
     avals = avals_of(leaves, names, what)
     check_values(leaves, names, what)
     by_id: dict[int, Trace] = {}

@@ -8,10 +8,12 @@ import numpy as np
 
 from xlamini.core import ShapedArray, Zero, aval_of, float0, is_differentiable, is_zero
 from xlamini.core.state import state
+from xlamini.interpreters.dce import dce
 from xlamini.interpreters.linearize import Linearized
 from xlamini.interpreters.transpose import transpose
 from xlamini.primitives import instantiated
 from xlamini.runtime.to_device import device_put_value
+from xlamini.staging.call.higher_order import chosen
 from xlamini.staging.run.program_cache import apply
 
 
@@ -27,12 +29,20 @@ def _is_mutable(x: Any) -> bool:
     return isinstance(x, bool | int | float | complex | np.generic | np.ndarray)
 
 
-def pull_back(lin: Linearized, residuals: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
-    """The cotangents (arrays or symbolic zeros) of the differentiated inputs, for one cotangent of every output."""
+def pull_back(
+    lin: Linearized, residuals: Sequence[Any], cts: Sequence[Any], wanted: Sequence[bool] | None = None
+) -> list[Any]:
+    """The cotangents (arrays or symbolic zeros) of the differentiated inputs, for one cotangent of every output.
+
+    Those that are not `wanted` are not computed, and are zeros.
+    """
     nonzero_cts = [ct for ct, nz in zip(cts, lin.nonzero_out, strict=True) if nz]
     tangents = lin.tangent.in_avals[lin.num_residuals :]
     linear = (False,) * lin.num_residuals + (True,) * len(tangents)
     backward, nonzero = transpose(lin.tangent, linear, tuple(not is_zero(ct) for ct in nonzero_cts))
+    if wanted is not None:
+        backward = dce(backward, tuple(chosen(wanted, nonzero)), True)[0]
+        nonzero = [nz and w for nz, w in zip(nonzero, wanted, strict=True)]
     outs = iter(apply(backward, [*residuals, *(ct for ct in nonzero_cts if not is_zero(ct))]))
     return [next(outs) if nz else Zero(a) for nz, a in zip(nonzero, tangents, strict=True)]
 
