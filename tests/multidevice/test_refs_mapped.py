@@ -10,7 +10,7 @@ import xlamini
 from tests.multidevice.meshes import table
 from xlamini import NamedSharding, P, grad, jit, lax, new_ref, numpy as jnp, pmap, shard_map
 
-LINE = xlamini.make_mesh((8,), ("x",))
+LINE = xlamini.make_mesh((8,), ("x",), axis_types=xlamini.sharding.AxisType.Auto)
 X = table(16)
 
 

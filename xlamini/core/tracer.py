@@ -21,7 +21,7 @@ from xlamini.core.gc_pause import paused_gc
 from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Literal, Provenance, Var
 from xlamini.core.literals import literal
 from xlamini.core.sharding.manual_axes import missing
-from xlamini.core.sharding.propagation import refuse
+from xlamini.core.sharding.propagation import report
 from xlamini.core.state import state
 from xlamini.core.tangents import Linear, NonlinearError, Zero
 
@@ -109,7 +109,8 @@ class Builder:
                 return self.emit(primitive, alike, params)
             kind = new_kind(primitive, key, params, [a.aval for a in atoms])
             if kind.sharding_conflict is not None and self.provenance is None:  # no user can mend a rewrite's equations
-                refuse(kind.sharding_conflict)
+                first = kind.result_types[0] if primitive.multiple_results else kind.result_types
+                report(kind.sharding_conflict, first.split, first.ndim)
         provenance, equations, out = self.provenance or self.here(), self.equations, kind.result_types
         outvars = [Var(aval) for aval in out] if primitive.multiple_results else [Var(out)]
         equations.append(

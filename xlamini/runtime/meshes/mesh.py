@@ -114,7 +114,7 @@ class Mesh(AxesOfMesh):
 
 def make_mesh(
     axis_shapes: Sequence[int],
-    axis_names: Sequence[AxisName],
+    axis_names: AxisName | Sequence[AxisName],
     axis_types: AxisType | Sequence[AxisType] | None = None,
     *,
     devices: Sequence[Device] | None = None,
@@ -123,8 +123,9 @@ def make_mesh(
 
     Args:
       axis_shapes: the size of each axis.
-      axis_names: their names.
-      axis_types: an `AxisType` for each, or one for all; by default the compiler decides.
+      axis_names: their names; a string is one name.
+      axis_types: an `AxisType` for each, or one for all; by default Explicit: the types of values show how they are
+        sharded. Along an axis of type Auto the compiler alone decides.
       devices: the devices to use instead.
 
     Raises ValueError if there are fewer devices than the mesh needs, or an axis has size 0.
@@ -142,4 +143,4 @@ def make_mesh(
             f"CPU XLAMINI_NUM_CPU_DEVICES={count} makes as many"
         )
     grid = np.array(available[:count], dtype=object).reshape(tuple(axis_shapes))
-    return Mesh(grid, tuple(axis_names), axis_types)
+    return Mesh(grid, axis_names, AxisType.Explicit if axis_types is None else axis_types)

@@ -21,7 +21,7 @@ from xlamini.staging.trace.tracing import Trace, rebuilt, trace
 from xlamini.transforms.control_flow.carries import Carry, LeafNames, check_function
 from xlamini.transforms.scan.primitive import scan_p
 from xlamini.transforms.scan.rules import parts
-from xlamini.transforms.scan.slices import slices_of
+from xlamini.transforms.scan.slices import slices_of, unsharded
 from xlamini.transforms.sharding.device_put import device_put
 
 
@@ -100,6 +100,7 @@ def _threading(cells: Cells, loop: Loop, init: Any, xs: Any, length: Any) -> tup
 
 def _run(loop: Loop, init: Any, xs: Any, length: Any) -> tuple[Any, Any]:
     leaves, xs_tree = flatten_from_user(xs)
+    leaves = unsharded(loop.what, leaves, LeafNames("xs", xs_tree))
     slices, length = slices_of(loop.what, leaves, LeafNames("xs", xs_tree), length)
     unroll = _unroll_factor(loop, length)
     if disable_jit.value and length:
