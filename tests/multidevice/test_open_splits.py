@@ -14,7 +14,7 @@ from tests.multidevice.meshes import table
 from xlamini import NamedSharding, P, grad, jit, lax, numpy as jnp, shard_map
 from xlamini.core.config import strict_sharding
 from xlamini.errors import ShardingTypeError
-from xlamini.sharding import AbstractMesh, AxisType, Mesh
+from xlamini.sharding import AbstractMesh, AxisType, Mesh, use_abstract_mesh
 
 MESH = xlamini.make_mesh((2, 4), ("x", "y"))
 X, W = table(8, 16) / 64 - 1, np.cos(table(16, 16))
@@ -106,6 +106,49 @@ def _plain_step(params: Any, x: Any) -> Any:
         return ((jnp.tanh(x @ params["in"]) @ params["out"]) ** 2).mean()
 
     return xlamini.tree.map(lambda p, g: p - 0.1 * g, params, grad(loss)(params))
+
+
+def test_another_abstract_mesh_regroups_the_devices() -> None:
+    lines = AbstractMesh((8,), ("a",), AxisType.Explicit)
+
+    @jit
+    def doubled(x: Any) -> Any:
+        with use_abstract_mesh(lines):
+            return xlamini.reshard(x, P("a")) * 2
+
+    with xlamini.set_mesh(MESH):
+        found = doubled(split(X, "y", "x"))
+        slope = jit(grad(lambda x: (doubled(x) ** 2).sum()))(split(X, "y", "x"))
+    assert str(xlamini.typeof(found)) == "float32[8@a,16]" and found.sharding.mesh.shape == {"a": 8}
+    np.testing.assert_array_equal(found, 2 * X)
+    np.testing.assert_allclose(slope, 8 * X, rtol=1e-6)
+    assert str(xlamini.typeof(slope)) == "float32[8@y,16@x]"
+    fewer = AbstractMesh((4,), ("a",))
+    with xlamini.set_mesh(MESH), use_abstract_mesh(fewer), pytest.raises(ValueError, match="the sizes must be equal"):
+        xlamini.reshard(jnp.ones(8), P("a"))
+
+
+def test_local_data_of_a_bare_spec() -> None:
+    with xlamini.set_mesh(MESH):
+        for made in (
+            xlamini.make_array_from_process_local_data(P("x"), X),
+            xlamini.make_array_from_callback((8, 16), P("x"), lambda index: X[index]),
+        ):
+            assert made.sharding == NamedSharding(MESH, P("x"))
+            np.testing.assert_array_equal(made, X)
+    with pytest.raises(ValueError, match=r"local_data: sharding is P\('x',\), which names no mesh"):
+        xlamini.make_array_from_process_local_data(P("x"), X)
+
+
+def test_a_traced_value_says_where_its_sharding_is() -> None:
+    with pytest.raises(AttributeError, match=r"float32\[8@x,16\] has no attribute .sharding.*typeof"):
+        jit(lambda x: x.sharding)(split(X, "x"))
+
+
+def test_export_refuses_types_that_are_sharded() -> None:
+    struct = xlamini.ShapeDtypeStruct((8,), "float32", sharding=NamedSharding(MESH.abstract_mesh, P("x")))
+    with pytest.raises(NotImplementedError, match=r"the argument \[0\] is sharded as P\('x',\) over 8 devices"):
+        xlamini.export.export(jit(lambda x: x * 2))(struct)
 
 
 def test_shard_map_needs_no_in_specs() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -41,6 +41,15 @@ class Tracer:
     weak_type = property(lambda self: self.aval.weak_type)
     ndim = property(lambda self: len(self.aval.shape))
     size = property(lambda self: self.aval.size)
+
+    @property
+    def sharding(self) -> NoReturn:
+        """An AttributeError, because a traced value is on no device yet."""
+        raise AttributeError(
+            f"a traced value of type {self.aval.str_long()} has no attribute 'sharding', as the compiler chooses it "
+            "later; that along explicit axes is xlamini.typeof(x).sharding, and debug.inspect_array_sharding(x, "
+            "callback=print) prints the compiler's choice"
+        )
 
     def __repr__(self) -> str:
         weak = "~" if self.aval.weak_type else ""

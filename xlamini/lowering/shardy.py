@@ -9,6 +9,7 @@ from jaxlib.mlir import ir
 
 from xlamini.core import AbstractMesh, AxisType, PartitionSpec, memoised
 from xlamini.lowering.mlir import Interned
+from xlamini.runtime.meshes.mesh import with_axes
 
 
 class Meshes:
@@ -64,11 +65,9 @@ class Meshes:
 
     def _with_devices(self, axes: AbstractMesh) -> Any:
         """The mesh with these axes: one of the module, or else the program's devices in a grid of their sizes."""
-        for mesh in (self._mesh, *self.symbols):
-            if mesh is not None and mesh.shape_tuple == axes.shape_tuple:
-                return mesh
-        grid = np.array(self.devices, dtype=object).reshape(axes.axis_sizes)
-        return self._mesh.update(devices=grid, axis_names=axes.axis_names, axis_types=axes.axis_types)
+        known = (self._mesh, *self.symbols)
+        fitting = (mesh for mesh in known if mesh is not None and mesh.shape_tuple == axes.shape_tuple)
+        return next(fitting, None) or with_axes(self._mesh, axes)
 
     def _write(self, symbol: str, mesh: Any) -> None:
         axes = ", ".join(f'"{name}"={size}' for name, size in mesh.shape_tuple)

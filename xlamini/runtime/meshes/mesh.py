@@ -112,6 +112,15 @@ class Mesh(AxesOfMesh):
         return f"Mesh({self._axes_text()})"
 
 
+def with_axes(mesh: Mesh, axes: AbstractMesh) -> Mesh:
+    """The devices of a mesh in a grid with other axes; ValueError if the grid has another number of devices."""
+    if mesh.shape_tuple == axes.shape_tuple:
+        return mesh
+    if mesh.size != axes.size:
+        raise ValueError(f"{axes} has {axes.size} devices, but {mesh} has {mesh.size}; the sizes must be equal")
+    return mesh.update(mesh.devices.reshape(axes.axis_sizes), axes.axis_names, axes.axis_types)
+
+
 def make_mesh(
     axis_shapes: Sequence[int],
     axis_names: AxisName | Sequence[AxisName],
