@@ -1,6 +1,7 @@
 """Meshes of `make_mesh` have Explicit axes; programs for Auto axes run on them, with a warning for each line."""
 from __future__ import annotations
 
+import pickle
 import re
 import warnings
 from collections.abc import Callable
@@ -155,3 +156,20 @@ def test_shard_map_needs_no_in_specs() -> None:
     found = shard_map(lambda part: part * 2, mesh=MESH, out_specs=P("x", "y"))(split(X, "x", "y"))
     np.testing.assert_array_equal(found, 2 * X)
     assert str(xlamini.typeof(found)) == "float32[8@x,16@y]"
+
+
+def test_specs_of_partial_sums() -> None:
+    spec = P("x", None, unreduced={"y"})
+    assert repr(spec) == "P('x', None, unreduced={'y'})" and repr(P("x")) == "P('x',)" and repr(P()) == "P()"
+    assert (spec.unreduced, spec.reduced, P(reduced={"x"}).reduced) == ({"y"}, frozenset(), {"x"})
+    assert spec != P("x", None) and spec == pickle.loads(pickle.dumps(spec)) and hash(spec) == hash(P("x", None))
+    assert spec + ("z",) == P("x", None, "z", unreduced={"y"}) and ("z",) + P(reduced={"x"}) == P("z", reduced={"x"})
+    for wrong, error, text in (
+        (lambda: P("x", unreduced="y"), TypeError, "unreduced must be a set of axis names, got 'y'"),
+        (lambda: P(unreduced={None}), ValueError, "cannot contain None"),
+        (lambda: P("x", unreduced={"x"}), ValueError, "overlap with unreduced axes: both have 'x'"),
+        (lambda: P(unreduced={"x"}, reduced={"x"}), ValueError, "`unreduced` and `reduced` of a PartitionSpec overlap"),
+        (lambda: NamedSharding(MESH, spec), NotImplementedError, "is for partial sums.*lax.psum"),
+    ):
+        with pytest.raises(error, match=text):
+            wrong()

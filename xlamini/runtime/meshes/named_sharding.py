@@ -28,6 +28,11 @@ def _check_spec(mesh: Any, spec: Any) -> None:
         raise TypeError(f"NamedSharding: mesh must be a Mesh, got {mesh!r}; xlamini.make_mesh makes one")
     if not isinstance(spec, PartitionSpec):
         raise TypeError(f"NamedSharding: spec must be a PartitionSpec, got {spec!r}; write P('x', None)")
+    if spec.unreduced or spec.reduced:
+        raise NotImplementedError(
+            f"NamedSharding: {spec} is for partial sums, which no array here holds; sum at once (leave the axes out), "
+            "or write the sum with shard_map and lax.psum or lax.psum_scatter"
+        )
     names = [name for entry in spec.names_of(len(spec)) for name in entry]
     for name in names:
         if name not in mesh.axis_names:
