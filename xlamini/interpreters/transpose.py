@@ -30,6 +30,14 @@ def transpose(
 
     `force` marks linear inputs that have one in any case, instantiated as zeros if necessary.
     """
+    return transpose_at(None, jaxpr, linear, nonzero_ct, force)
+
+
+def transpose_at(
+    values: Sequence[Any] | None, jaxpr: Jaxpr, linear: Mask, nonzero_ct: Mask, force: Mask = ()
+) -> tuple[Jaxpr, Mask]:
+    """Like `transpose`, where the Python function behind a rule may read `values`, those of the known inputs and of the
+    cotangents; the result holds for other values only if no function has read them."""
     known = [v for v, is_lin in zip(jaxpr.invars, linear, strict=True) if not is_lin]
     wanted = [v for v, is_lin in zip(jaxpr.invars, linear, strict=True) if is_lin]
     nonzero_out: list[bool] = []
@@ -48,7 +56,7 @@ def transpose(
         return [ct for ct in found if not is_zero(ct)]
 
     ct_avals = [v.aval for v, nz in zip(jaxpr.outvars, nonzero_ct, strict=True) if nz]
-    result, _ = build(backward, [v.aval for v in known] + ct_avals, jaxpr.name)
+    result, _ = build(backward, [v.aval for v in known] + ct_avals, jaxpr.name, values=values)
     return result, tuple(nonzero_out)
 
 

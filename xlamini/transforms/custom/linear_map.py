@@ -9,6 +9,7 @@ from itertools import repeat
 from typing import Any, NoReturn
 
 from xlamini.core import Axis, Primitive, ShapedArray, aval_of, close_over, is_differentiable, tangent_aval
+from xlamini.core.errors import JAXTypeError
 from xlamini.core.primitive import IS_VMA_CAST
 from xlamini.interpreters.batch import batched_aval
 from xlamini.interpreters.evaluate import evaluate
@@ -28,6 +29,7 @@ from xlamini.staging.call.higher_order import (
     with_none,
     with_zeros,
 )
+from xlamini.transforms.custom.call_site import is_concrete
 from xlamini.transforms.custom.rule_contract import Contract
 from xlamini.transforms.custom.vjp_rule import Backward, BackwardRule, BatchedBackward
 
@@ -38,10 +40,7 @@ def linear_map(
     """The tangents of the outputs."""
     differentiable = [is_differentiable(a) for a in out_avals]
     if not bwd.symbolic_zeros:
-        # Traced now, while the tracers that it closes over can be captured.
-        jaxpr, nonzero = bwd.traced((True,) * sum(differentiable))
-        residuals = [*jaxpr.consts, *residuals]
-        bwd = TracedBackward(bwd.contract, Backward(close_over(jaxpr), nonzero))
+        residuals, bwd = _traced_now(residuals, bwd, (True,) * sum(differentiable))
     outs = custom_lin_p.bind(
         *residuals,
         *given(tangents),
@@ -53,13 +52,41 @@ def linear_map(
     return with_zeros(out_avals, differentiable, outs)
 
 
+def _traced_now(residuals: Values, bwd: BackwardRule, nonzero: Mask) -> tuple[Values, BackwardRule]:
+    """The rule as a jaxpr, and its residuals, while the tracers that it closes over can be captured.
+
+    A rule that asks for the value of a cotangent runs in the backward pass, which has it outside of traced functions.
+    """
+    try:
+        jaxpr, found = bwd.traced(nonzero)
+    except JAXTypeError as error:
+        if getattr(bwd, "values", None) is None:
+            raise
+        return residuals, ReadingBackward(bwd, error)
+    return [*jaxpr.consts, *residuals], TracedBackward(bwd.contract, Backward(close_over(jaxpr), found))
+
+
+class ReadingBackward(BackwardRule):
+    """A backward rule that reads the values of cotangents; `error` says what it needs where there are none."""
+
+    reads_values = True
+
+    def __init__(self, rule: BackwardRule, error: Exception):
+        self.rule, self.error, self.contract = rule, error, rule.contract
+
+    def traced(self, nonzero: Mask, cts: Values = ()) -> Backward:
+        if not (cts and is_concrete(cts)):
+            raise self.error
+        return self.rule.traced(nonzero, cts)
+
+
 class TracedBackward(BackwardRule):
     """A backward rule as a jaxpr, for cotangents of all outputs; the values it captured are the first residuals."""
 
     def __init__(self, contract: Contract, backward: Backward):
         self.contract, self.backward = contract, backward
 
-    def traced(self, nonzero: Mask) -> Backward:
+    def traced(self, nonzero: Mask, cts: Values = ()) -> Backward:
         return self.backward
 
 
@@ -69,7 +96,7 @@ class NoForwardMode(BackwardRule):
     def __init__(self, contract: Contract):
         self.contract = contract
 
-    def traced(self, nonzero: Mask) -> Backward:
+    def traced(self, nonzero: Mask, cts: Values = ()) -> Backward:
         raise _no_forward_mode(self, "")
 
 
@@ -100,7 +127,7 @@ class CustomLin(Primitive):
         self, cts: Values, *operands: Any, bwd: BackwardRule, in_zeros: Mask, num_res: int, **params: Any
     ) -> list[Any]:
         out_cts = list(cts) if bwd.symbolic_zeros else list(map(instantiated, cts))
-        jaxpr, nonzero = bwd.traced(nonzero_of(out_cts))
+        jaxpr, nonzero = bwd.traced(nonzero_of(out_cts), given(out_cts))
         in_cts = with_none(nonzero, evaluate(jaxpr, [*operands[:num_res], *given(out_cts)]))
         moving = chosen(in_cts, inverse(in_zeros))
         return [None] * num_res + [_summed(ct, x) for ct, x in zip(moving, operands[num_res:], strict=True)]

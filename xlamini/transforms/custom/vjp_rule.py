@@ -19,7 +19,7 @@ from xlamini.interpreters.batch import batch
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.primitives import move_batch_dim, sum_over
 from xlamini.staging.call.higher_order import Mask, Values, chosen, given, inverse, merged, nonzero_of
-from xlamini.transforms.custom.call_site import CallSite, CustomRule
+from xlamini.transforms.custom.call_site import CallSite, CustomRule, is_concrete
 from xlamini.transforms.custom.rule_contract import Contract, FwdResult
 from xlamini.transforms.custom.rule_finite_differences import check_vjp_rules
 from xlamini.transforms.custom.symbolic_zero import CustomVJPPrimal, zero_tangent
@@ -57,9 +57,14 @@ class BackwardRule(CustomRule):
     """The param `bwd` of a linear map (linear_map.py)."""
 
     symbolic_zeros = False
+    reads_values = False
+    """Whether the user's function reads the values of cotangents, so that it runs in each backward pass."""
 
-    def traced(self, nonzero: Mask) -> Backward:
-        """The rule for cotangents of those differentiable outputs that `nonzero` marks."""
+    def traced(self, nonzero: Mask, cts: Values = ()) -> Backward:
+        """The rule for cotangents of those differentiable outputs that `nonzero` marks.
+
+        `cts` are these cotangents, where a rule outside of traced functions may read their values.
+        """
         raise NotImplementedError
 
 
@@ -120,7 +125,7 @@ class UserBackward(BackwardRule):
         self.avals = [*site.avals[:count], *map(aval_of, arrays)]
         self.values = None if concrete is None else [*concrete[:count], *arrays]
 
-    def traced(self, nonzero: Mask) -> Backward:
+    def traced(self, nonzero: Mask, cts: Values = ()) -> Backward:
         site, types, found = self.site, self.site.types, []
         count = sum(self.is_array)
 
@@ -131,7 +136,8 @@ class UserBackward(BackwardRule):
             return given(found)
 
         ct_avals = chosen([a for a in types.out_avals if is_differentiable(a)], nonzero)
-        jaxpr = site.trace(self.contract, flat, [*self.avals, *ct_avals], self.values, further=OTHERWISE)
+        values = self.values and [*self.values, *(cts if is_concrete(cts) else ())]
+        jaxpr = site.trace(self.contract, flat, [*self.avals, *ct_avals], values, further=OTHERWISE)
         return Backward(jaxpr, nonzero_of(found))
 
     def _cotangents(self, nonzero: Mask, arrays: Values) -> list[Any]:
@@ -189,7 +195,7 @@ class BatchedBackward(BackwardRule):
     def symbolic_zeros(self) -> bool:  # type: ignore[override]
         return self.rule.symbolic_zeros
 
-    def traced(self, nonzero: Mask) -> Backward:
+    def traced(self, nonzero: Mask, cts: Values = ()) -> Backward:
         with named_axis(self.axis):
             single = self.rule.traced(nonzero)
         dims = self.residual_dims + (0,) * sum(nonzero)

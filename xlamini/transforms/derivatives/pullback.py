@@ -6,15 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core import ShapedArray, Zero, aval_of, float0, is_differentiable, is_zero
+from xlamini.core import Literal, ShapedArray, Zero, aval_of, float0, is_differentiable, is_zero
 from xlamini.core.state import state
 from xlamini.interpreters.dce import dce
 from xlamini.interpreters.linearize import Linearized
-from xlamini.interpreters.transpose import transpose
+from xlamini.interpreters.transpose import transpose, transpose_at
 from xlamini.primitives import instantiated
 from xlamini.runtime.to_device import device_put_value
 from xlamini.staging.call.higher_order import chosen
 from xlamini.staging.run.program_cache import apply
+from xlamini.staging.trace.tracing import visible
 
 
 def evaluated(lin: Linearized, inputs: Sequence[Any]) -> tuple[list[Any], list[Any]]:
@@ -45,6 +46,27 @@ def pull_back(
         nonzero = [nz and w for nz, w in zip(nonzero, wanted, strict=True)]
     outs = iter(apply(backward, [*residuals, *(ct for ct in nonzero_cts if not is_zero(ct))]))
     return [next(outs) if nz else Zero(a) for nz, a in zip(nonzero, tangents, strict=True)]
+
+
+def pull_back_at(
+    lin: Linearized, residuals: Sequence[Any], cts: Sequence[Any], wanted: Sequence[bool] | None = None
+) -> list[Any]:
+    """Like `pull_back`, outside of traced functions: a backward rule of the user's may read the values."""
+    dense = [ct for ct, nz in zip(cts, lin.nonzero_out, strict=True) if nz and not is_zero(ct)]
+    tangents = lin.tangent.in_avals[lin.num_residuals :]
+    linear = (False,) * lin.num_residuals + (True,) * len(tangents)
+    given = tuple(not is_zero(ct) for ct, nz in zip(cts, lin.nonzero_out, strict=True) if nz)
+    operands = [visible(x) if type(x) is Literal else x for x in (*residuals, *dense)]
+    backward, nonzero = transpose_at(operands, lin.tangent, linear, given)
+    outs = iter(apply(backward, operands))
+    found = [next(outs) if nz else Zero(a) for nz, a in zip(nonzero, tangents, strict=True)]
+    return [ct if wanted is None or w else Zero(a) for ct, w, a in zip(found, wanted or nonzero, tangents, strict=True)]
+
+
+def reads_values(lin: Linearized) -> bool:
+    """Whether a backward rule of the user's has asked for values, which it may read outside of traced functions."""
+    deferred = (eqn.params.get("bwd") for eqn in lin.tangent.eqns)
+    return state.builder is None and any(getattr(bwd, "reads_values", False) for bwd in deferred)
 
 
 def as_gradients(avals: Sequence[ShapedArray], cts: Sequence[Any]) -> list[Any]:

@@ -23,7 +23,7 @@ from xlamini.core import (
     unflatten,
 )
 from xlamini.core.api_boundary import api_boundary
-from xlamini.core.errors import MissingRule
+from xlamini.core.errors import JAXTypeError, MissingRule
 from xlamini.core.pytree import register_pytree_node, treedef_children
 from xlamini.core.ref_cells import Holder
 from xlamini.core.tangents import NonlinearError
@@ -45,7 +45,7 @@ from xlamini.transforms.derivatives.grad_refs import (
     without_nodes,
 )
 from xlamini.transforms.derivatives.linearity import nonlinear_part
-from xlamini.transforms.derivatives.pullback import as_gradients, evaluated, pull_back
+from xlamini.transforms.derivatives.pullback import as_gradients, evaluated, pull_back, pull_back_at, reads_values
 
 
 @api_boundary
@@ -156,7 +156,12 @@ class VJP:
         pairs = zip(entries, rule.in_avals, strict=True)
         wanted = tuple(not isinstance(entry, DontWant) for entry, aval in pairs if is_differentiable(aval))
         operands, options = [*dense, *self.residuals], (rule.lin, zero, None if all(wanted) else wanted)
-        return transformed(_run_pullback, rule.lin.tangent, options, operands, f"vjp_{rule.fun_name}")
+        try:
+            return transformed(_run_pullback, rule.lin.tangent, options, operands, f"vjp_{rule.fun_name}")
+        except JAXTypeError:
+            if not reads_values(rule.lin):
+                raise
+        return list(map(instantiated, pull_back_at(rule.lin, self.residuals, cts, options[2])))
 
     def __repr__(self) -> str:
         residuals = ", ".join(aval_of(r).str_short() for r in self.residuals)
