@@ -3,8 +3,8 @@ from xlamini import (
     ad as ad, ad_checkpoint as ad_checkpoint, cache as cache, checkpoint_policies as checkpoint_policies,
     custom_batching as custom_batching, custom_derivatives as custom_derivatives, debug as debug,
     distributed as distributed, dlpack as dlpack, dtypes as dtypes, errors as errors, experimental as experimental,
-    export as export, flatten_util as flatten_util, image as image, lax as lax, multihost as multihost, nn as nn,
-    numpy as numpy, ops as ops, profiler as profiler, random as random, ref as ref, scipy as scipy,
+    export as export, ffi as ffi, flatten_util as flatten_util, image as image, lax as lax, multihost as multihost,
+    nn as nn, numpy as numpy, ops as ops, profiler as profiler, random as random, ref as ref, scipy as scipy,
     sharding as sharding, stages as stages, test_util as test_util, tree as tree, tree_util as tree_util,
     typing as typing,
 )
@@ -13,6 +13,17 @@ from xlamini.core.config import (
     default_prng_impl as default_prng_impl, disable_jit as disable_jit, enable_checks as enable_checks,
     enable_x64 as enable_x64, numpy_dtype_promotion as numpy_dtype_promotion,
     numpy_rank_promotion as numpy_rank_promotion,
+)
+from xlamini.core.jax_flags import (
+    allow_f16_reductions as allow_f16_reductions, auto_pcast as auto_pcast,
+    check_tracer_leaks as check_tracer_leaks, checking_leaks as checking_leaks, debug_infs as debug_infs,
+    debug_key_reuse as debug_key_reuse, debug_nans as debug_nans, enable_custom_prng as enable_custom_prng,
+    explain_cache_misses as explain_cache_misses,
+    jax2tf_associative_scan_reductions as jax2tf_associative_scan_reductions, log_compiles as log_compiles,
+    no_execution as no_execution, no_tracing as no_tracing,
+    remove_size_one_mesh_axis_from_type as remove_size_one_mesh_axis_from_type,
+    softmax_custom_jvp as softmax_custom_jvp, thread_guard as thread_guard,
+    threefry_partitionable as threefry_partitionable,
 )
 from xlamini.core.dtypes import float0 as float0
 from xlamini.core.sharding.partition_spec import P as P
@@ -41,6 +52,12 @@ from xlamini.runtime.meshes.mesh import make_mesh as make_mesh
 from xlamini.runtime.meshes.named_sharding import NamedSharding as NamedSharding
 from xlamini.runtime.meshes.shards import Shard as Shard
 from xlamini.runtime.profiler.recording import live_arrays as live_arrays
+from xlamini.runtime.transfer_guards import (
+    array_garbage_collection_guard as array_garbage_collection_guard, transfer_guard as transfer_guard,
+    transfer_guard_device_to_device as transfer_guard_device_to_device,
+    transfer_guard_device_to_host as transfer_guard_device_to_host,
+    transfer_guard_host_to_device as transfer_guard_host_to_device,
+)
 from xlamini.runtime.targets.topology import Target as Target, target as target
 from xlamini.transforms.callbacks.pure_callback import pure_callback as pure_callback
 from xlamini.transforms.custom.closure_convert import closure_convert as closure_convert

@@ -17,7 +17,7 @@ def path(x: Any) -> Any:
     """Steps of Newton's method for the square root, of which each looks at its value."""
     y = x
     for _ in range(STEPS):
-        y = 0.5 * (y + x / y) if float(y) > 0 else y
+        y = 0.5 * (y + x / y) if y > 0 else y
     return y
 
 

@@ -2,6 +2,8 @@
 
 A memo is one table (`Memo`), a table on each of many objects that dies with its object (`OwnedMemo`), or the results of
 a function (`memoised`). At the limit a table drops its oldest entry; a memoised function its least recently used one.
+
+`paused_gc` keeps the garbage collector from running while programs are built.
 """
 from __future__ import annotations
 
@@ -201,3 +203,23 @@ def clear_caches() -> None:
     """
     for memo in list(_registry.values()):
         memo.clear()
+
+
+class paused_gc:
+    """`with paused_gc():` keeps the cyclic collector from running inside; it may be off already, as in nested uses.
+
+    Tracing, rewriting and lowering make many objects that all stay alive. The collector would go through them
+    again and again and find nothing; for a large program that takes as long as the work itself.
+
+    A class, as are all contexts that every trace enters: it takes a third of a generator's time.
+    """
+
+    __slots__ = ("_was_on",)
+
+    def __enter__(self) -> None:
+        self._was_on = gc.isenabled()
+        gc.disable()
+
+    def __exit__(self, *error: object) -> None:
+        if self._was_on:
+            gc.enable()

@@ -15,8 +15,8 @@ import numpy as np
 
 from xlamini.core.call_graph import call_graph, first_paths, named_apart
 from xlamini.core.frames import Source
-from xlamini.core.gc_pause import paused_gc
 from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Literal, Var
+from xlamini.core.memo import paused_gc
 from xlamini.core.pretty import Break, Comment, Doc, Group, Nest, bracketed, concat, fill, join, line, render
 from xlamini.core.primitive import CallLike
 

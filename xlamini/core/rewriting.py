@@ -11,8 +11,8 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from xlamini.core import config
 from xlamini.core.check import check_jaxpr
-from xlamini.core.gc_pause import paused_gc
 from xlamini.core.jaxpr import Jaxpr, rewrites
+from xlamini.core.memo import paused_gc
 from xlamini.core.state import state
 from xlamini.core.tracer import Tracer
 

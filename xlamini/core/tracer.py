@@ -13,19 +13,20 @@ from typing import Any, NoReturn
 import numpy as np
 
 from xlamini.core import config, hooks
-from xlamini.core.avals import SCALAR_TYPES, ShapedArray, aval_of
+from xlamini.core.avals import SCALAR_TYPES, Avals, Params, ShapedArray, Values, aval_of
 from xlamini.core.equation_kind import kinds, new_kind
 from xlamini.core.errors import UnexpectedTracerError
 from xlamini.core.frames import Source, hidden_files, user_line
-from xlamini.core.gc_pause import paused_gc
 from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Literal, Provenance, Var
 from xlamini.core.literals import literal
+from xlamini.core.memo import paused_gc
 from xlamini.core.sharding.manual_axes import missing
 from xlamini.core.sharding.propagation import report
 from xlamini.core.state import state
 from xlamini.core.tangents import Linear, NonlinearError, Zero
 
 _kinds = kinds.table
+A_RULE = "a rule"
 
 
 class Tracer:
@@ -66,6 +67,7 @@ class Builder:
         "__weakref__",
         "arg_names",
         "captured",
+        "derivative_by",
         "environment",
         "equations",
         "inputs",
@@ -79,9 +81,9 @@ class Builder:
         "sources",
     )
 
-    def __init__(self, name: str, arg_names: Sequence[str] | None = None):
+    def __init__(self, name: str, arg_names: Sequence[str] | None = None, derivative_by: str = ""):
         self.parent = state.builder
-        self.name, self.arg_names = name, arg_names
+        self.name, self.arg_names, self.derivative_by = name, arg_names, derivative_by
         self.kept = False
         self.equations: list[Equation] = []
         self.inputs: list[Var] = []
@@ -101,7 +103,7 @@ class Builder:
             self.known[var] = value
         return Tracer(self, var, aval)
 
-    def emit(self, primitive: Any, operands: Sequence[Any], params: dict[str, Any]) -> Any:
+    def emit(self, primitive: Any, operands: Values, params: Params) -> Any:
         """Add the equation `primitive[params] operands`; its output tracer, or a list of them."""
         atoms, key = [], [primitive]
         for x in operands:  # one loop, as this runs for every equation of every program
@@ -129,14 +131,14 @@ class Builder:
             return [Tracer(self, v, v.aval) for v in outvars]
         return Tracer(self, outvars[0], out)
 
-    def replay(self, eqn: Equation, operands: Sequence[Any]) -> list[Tracer]:
+    def replay(self, eqn: Equation, operands: Values) -> list[Tracer]:
         """Add a copy of an equation of another jaxpr, with its result types and its provenance."""
         atoms = [x.variable if type(x) is Tracer and x.builder is self else self.atom(x) for x in operands]
         new = eqn.copied(atoms, len(self.equations))
         self.equations.append(new)
         return [Tracer(self, v, v.aval) for v in new.outvars]
 
-    def inline(self, jaxpr: Jaxpr, operands: Sequence[Any], provenance: Provenance | None = None) -> list[Any]:
+    def inline(self, jaxpr: Jaxpr, operands: Values, provenance: Provenance | None = None) -> list[Any]:
         """Add copies of a jaxpr's equations and return its outputs; `provenance` replaces that of the equations."""
         env: dict[Atom, Atom] = {}
         for v, x in zip(jaxpr.invars, operands, strict=True):
@@ -212,6 +214,16 @@ class Builder:
         current = state.builder
         return current is not None and (current is self or current._is_within(self))
 
+    def producers_by_now(self) -> dict[Var, Equation]:
+        """The equation that computes each variable, for all equations so far."""
+        start = len(self.equations)
+        while start and not any(v in self.producers for v in self.equations[start - 1].outvars[:1]):
+            start -= 1
+        for eqn in self.equations[start:]:
+            for v in eqn.outvars:
+                self.producers[v] = eqn
+        return self.producers
+
     def here(self) -> Provenance:
         """The provenance of the user's current line."""
         frame: Any = sys._getframe(2)  # above this method and its caller
@@ -248,20 +260,20 @@ class TangentBuilder(Builder):
         self.remade: dict[Atom, Atom] = {}
         self.scanned = 0
 
-    def _owns(self, operands: Sequence[Any]) -> bool:
+    def _owns(self, operands: Values) -> bool:
         for x in operands:  # a loop, as this runs for every equation that a derivative rule makes
             if type(x) is Tracer and x.builder is self:
                 return True
         return False
 
-    def emit(self, primitive: Any, operands: Sequence[Any], params: dict[str, Any]) -> Any:
+    def emit(self, primitive: Any, operands: Values, params: Params) -> Any:
         if self._owns(operands):
             return Builder.emit(self, primitive, operands, params)
         parent: Any = self.parent
         parent.provenance = self.provenance
         return parent.emit(primitive, operands, params)
 
-    def replay(self, eqn: Equation, operands: Sequence[Any]) -> list[Tracer]:
+    def replay(self, eqn: Equation, operands: Values) -> list[Tracer]:
         if self._owns(operands):
             return super().replay(eqn, operands)
         parent: Any = self.parent
@@ -330,16 +342,18 @@ class active:
 
 def build(
     fun: Callable[..., Sequence[Any]],
-    avals: Sequence[ShapedArray],
+    avals: Avals,
     name: str = "",
     arg_names: Sequence[str] | None = None,
     values: Sequence[Any] | None = None,
+    derivative_by: str = "",
 ) -> tuple[Jaxpr, list[Any]]:
     """Trace `fun(*tracers) -> flat outputs`; the jaxpr and the values it captured.
 
-    `values` (None where unknown) lets Python control flow ask for numbers.
+    `values` (None where unknown) lets Python control flow ask for numbers. `derivative_by` names the transformation
+    that differentiates the inputs, or is `A_RULE` if the program has a rule and is never differentiated itself.
     """
-    builder = Builder(name, arg_names)
+    builder = Builder(name, arg_names, derivative_by)
     known = values if values is not None else [None] * len(avals)
     with active(builder), paused_gc():
         tracers = [builder.input(aval, value) for aval, value in zip(avals, known, strict=True)]

@@ -9,7 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from xlamini.core import Builder, Equation, Jaxpr, Var, Zero, aval_of, is_zero, rewrite, tangent_aval
+from xlamini.core import (
+    Builder,
+    Equation,
+    Jaxpr,
+    Values,
+    Var,
+    Zero,
+    aval_of,
+    is_differentiable,
+    is_zero,
+    rewrite,
+    tangent_aval,
+)
+from xlamini.core.equation_kind import as_jaxpr
 from xlamini.core.jaxpr import derived
 from xlamini.core.tracer import build
 from xlamini.interpreters.environment import bound, builder, read
@@ -45,7 +58,7 @@ returns the outputs and their tangents; None if the rule has to run in place."""
 
 
 def push_forward(
-    jaxpr: Jaxpr, primals: Sequence[Any], tangents: Sequence[Any], rule: str, treat: Treat
+    jaxpr: Jaxpr, primals: Values, tangents: Values, rule: str, treat: Treat
 ) -> tuple[list[Any], list[Any]]:
     """The outputs and their tangents: each equation with a tangent goes to `treat`, or to its rule."""
     env, target = bound(jaxpr, primals), builder()
@@ -89,6 +102,19 @@ def _by_rule(target: Builder, eqn: Equation, env: Any, tangent_env: Any, rule: s
     return made if eqn.primitive.multiple_results else [[x] for x in made]
 
 
+def results_with_tangents(eqn: Equation) -> Mask:
+    """A mask of the results that have a tangent where all differentiable operands have one.
+
+    A rule that raises, as a `custom_vjp` does in forward mode, answers for none of them, so that all are marked.
+    """
+    notes = [is_differentiable(a.aval) if type(a) is Var else a for a in eqn.invars]
+    try:
+        once = rewrite_once_per_kind(jvp, eqn, notes) or jvp(as_jaxpr(eqn), tuple(n for n in notes if type(n) is bool))
+    except Exception:
+        return (True,) * len(eqn.outvars)
+    return once[1]
+
+
 def _push_equation(eqn: Equation, known: list[Any], given: list[Any], notes: list[Any]) -> Any:
     once = rewrite_once_per_kind(jvp, eqn, notes)
     if once is None:
@@ -98,7 +124,7 @@ def _push_equation(eqn: Equation, known: list[Any], given: list[Any], notes: lis
     return results[: len(nonzero_out)], scatter_where(nonzero_out, results[len(nonzero_out) :])
 
 
-def scatter_where(mask: Sequence[bool], values: Sequence[Any]) -> Sequence[Any]:
+def scatter_where(mask: Sequence[bool], values: Values) -> Values:
     """The values scattered to the positions where `mask` is True; None at the others."""
     if len(values) == len(mask):
         return values
@@ -111,7 +137,7 @@ def _tangent(tangent_env: dict[Var, Any], atom: Any) -> Any:
     return Zero(tangent_aval(atom.aval)) if found is None else found
 
 
-def instantiate_marked(tangents: Sequence[Any], force: Mask) -> list[Any]:
+def instantiate_marked(tangents: Values, force: Mask) -> list[Any]:
     """The tangents, with marked symbolic zeros instantiated as arrays."""
     if not force:
         return list(tangents)

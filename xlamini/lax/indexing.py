@@ -10,7 +10,7 @@ from xlamini.primitives import add, lt, where
 from xlamini.primitives.arithmetic import rem
 from xlamini.primitives.gather import GatherDimensionNumbers, GatherScatterMode, gather
 from xlamini.primitives.stack import stack, unstack
-from xlamini.staging.run.composite import composite
+from xlamini.staging import composite
 
 
 def index_take(src: Any, idxs: Any, axes: Sequence[int]) -> Any:

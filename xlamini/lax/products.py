@@ -6,11 +6,10 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import ShapeError, aval_of, check_user_dtype
-from xlamini.primitives import arithmetic, broadcast_in_dim, check_operands, dot_general_p, reshape
-from xlamini.primitives.convert import convert
+from xlamini.primitives import arithmetic, broadcast_in_dim, check_operands, convert, dot_general_p, reshape
 from xlamini.primitives.dot_general import canonical_numbers
 from xlamini.primitives.elementwise import like_dtypes
-from xlamini.staging.run.composite import composite
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike, DTypeLike
 
 _BFLOAT16 = check_user_dtype("bfloat16", "scaled_dot")

@@ -17,6 +17,7 @@ from xlamini.primitives import (
     broadcast_in_dim,
     broadcasted_iota,
     check_operands,
+    convert,
     dot_general_p,
     in_sharding,
     le,
@@ -25,12 +26,11 @@ from xlamini.primitives import (
     sub,
     where,
 )
-from xlamini.primitives.convert import convert
 from xlamini.primitives.cumulative import cumsum
 from xlamini.primitives.dot_general import DotDimensionNumbers, canonical_numbers
 from xlamini.primitives.precision import PrecisionLike, canonical_precision
 from xlamini.primitives.shape import broadcast
-from xlamini.staging.run.composite import composite
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike, DTypeLike
 
 

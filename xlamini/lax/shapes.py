@@ -11,7 +11,7 @@ import numpy as np
 from xlamini.core import ShapeError, aval_of, canonicalize_dtype, check_user_dtype
 from xlamini.primitives import broadcast_in_dim, reshape
 from xlamini.primitives.promotion import is_operand
-from xlamini.runtime.to_device import device_put_value
+from xlamini.runtime import device_put_value
 from xlamini.typing import ArrayLike
 
 

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from jaxlib.mlir import ir
 
-from xlamini.core import ELEMENTWISE, Atom, Equation, Jaxpr, Literal, Shape, ShapedArray, Var, any_ordered, once
+from xlamini.core import ELEMENTWISE, Atom, Avals, Equation, Jaxpr, Literal, Shape, ShapedArray, Values, Var, once
 from xlamini.core.config import trace_context_key
+from xlamini.core.effects import any_ordered
 from xlamini.core.frames import Source
 from xlamini.core.primitive import HAS_OWN_SHARDING_RULE
 from xlamini.core.tracer import build
@@ -65,7 +66,7 @@ class Context:
         self,
         name: str,
         *operands: Value,
-        avals: Sequence[ShapedArray] | None = None,
+        avals: Avals | None = None,
         regions: Sequence[Callable[[ir.Region], None]] = (),
         **attributes: Any,
     ) -> Value:
@@ -153,7 +154,7 @@ class Context:
         return self.op("stablehlo.reshape", x, avals=[aval])
 
     def scalar_region(
-        self, avals: Sequence[ShapedArray], body: Callable[..., Sequence[Value]]
+        self, avals: Avals, body: Callable[..., Sequence[Value]]
     ) -> Callable[[ir.Region], None]:
         """A region with block arguments of the types `avals`, which returns the values of `body(*arguments)`."""
         return self.region([self.mlir.type(a) for a in avals], body)
@@ -193,11 +194,11 @@ class Context:
         body = self.scalar_region([scalar] * 2, lambda a, b: [self.op(combine, a, b, avals=[scalar])])
         return self.op("stablehlo.reduce", x, self.constant(start, scalar), regions=[body], dimensions=list(axes))
 
-    def inline(self, fun: Callable[..., Any], *operands: Value, avals: Sequence[ShapedArray] | None = None) -> Any:
+    def inline(self, fun: Callable[..., Any], *operands: Value, avals: Avals | None = None) -> Any:
         """Lower by tracing: trace `fun` on the equation's operand types and lower the resulting jaxpr inline."""
         single = False
 
-        def flat(*tracers: Any) -> Sequence[Any]:
+        def flat(*tracers: Any) -> Values:
             nonlocal single
             out = fun(*tracers)
             single = not isinstance(out, list | tuple)

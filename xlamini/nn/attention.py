@@ -14,7 +14,7 @@ from xlamini import numpy as jnp
 from xlamini.core import ShapeError
 from xlamini.nn.softmax import logsumexp, softmax
 from xlamini.numpy.arguments import as_index, as_operand
-from xlamini.staging.run.composite import composite
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike
 
 _NAME = "dot_product_attention"

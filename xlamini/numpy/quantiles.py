@@ -16,6 +16,7 @@ from xlamini.primitives import (
     broadcast_in_dim,
     broadcast_to,
     clamp,
+    convert,
     expand_dims,
     floor,
     in_dtype,
@@ -26,12 +27,11 @@ from xlamini.primitives import (
     transpose,
     where as select,
 )
-from xlamini.primitives.convert import convert
 from xlamini.primitives.cumulative import cumsum
 from xlamini.primitives.rounding import ceil
 from xlamini.primitives.sort import sort_p
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike
 
 _STATIC = ("axis", "overwrite_input", "method", "keepdims")

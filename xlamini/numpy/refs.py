@@ -18,7 +18,7 @@ from xlamini.core.ref_cells import FREED, AbstractRef, Cell, Holder
 from xlamini.numpy.construction import array as _array
 from xlamini.numpy.creation import zeros as _zeros
 from xlamini.numpy.repeating import broadcast_to as _broadcast_to
-from xlamini.primitives.convert import convert
+from xlamini.primitives import convert
 
 Index = Any
 

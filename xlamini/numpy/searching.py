@@ -13,6 +13,7 @@ from xlamini.core import (
     aval_of,
     canonicalize_dtype,
 )
+from xlamini.core.concretization import values_for_a_shape
 from xlamini.numpy.arguments import as_operand
 from xlamini.numpy.creation import full, zeros
 from xlamini.primitives import (
@@ -20,6 +21,7 @@ from xlamini.primitives import (
     broadcast_in_dim,
     broadcasted_iota,
     check_operands,
+    convert,
     in_dtype,
     in_sharding,
     kind_of,
@@ -29,11 +31,9 @@ from xlamini.primitives import (
     rev,
     where,
 )
-from xlamini.primitives.convert import convert
 from xlamini.primitives.cumulative import cumsum
-from xlamini.runtime.array import Array
-from xlamini.runtime.to_device import device_put_value
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array, device_put_value
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike
 
 _INDEX = np.dtype("int32")
@@ -65,7 +65,7 @@ def concrete_values(name: str, x: Any, advice: str = "give it with the argument 
     if type(x) is not Tracer:
         return np.asarray(x)
     try:
-        return np.asarray(x)
+        return values_for_a_shape(x)
     except TracerArrayConversionError as error:
         raise ConcretizationTypeError(
             f"{name}: the length of the result depends on values that are not known while tracing; {advice}. {error}"

@@ -19,8 +19,8 @@ from xlamini.numpy.shapes import ravel
 from xlamini.primitives import check_operands, expand_dims, in_dtype, operators, promoted_dtypes, where
 from xlamini.primitives.iota import iota
 from xlamini.primitives.sort import sort_p
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike
 
 _BOOL = np.dtype(bool)

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import numpy as np
 
 from xlamini.core import (
+    Avals,
     Axis,
     Cost,
     Factors,
+    Params,
     Primitive,
     Shape,
     ShapedArray,
     ShapeError,
+    Values,
     Zero,
     aval_of,
     check_user_dtype,
@@ -28,7 +30,7 @@ from xlamini.primitives.arithmetic import min
 from xlamini.primitives.bitwise import bitwise_and, bitwise_or
 from xlamini.primitives.block_extrema import block_extrema, block_size, windows
 from xlamini.primitives.comparison import eq, gt, lt, ne
-from xlamini.primitives.convert import convert
+from xlamini.primitives.convert_element_type import convert
 from xlamini.primitives.kinds import BOOL, INTEGER, REAL, kind_of
 from xlamini.primitives.ordering import key_dtype
 from xlamini.primitives.reductions import Reduction, check_kind, reduce_max_p, reduce_min_p
@@ -78,10 +80,10 @@ class ArgExtremum(Primitive):
             raise TypeError(f"{self.name}: index_dtype must be an integer dtype, got {index_dtype}")
         return ShapedArray((*x.shape[:axis], *x.shape[axis + 1 :]), index_dtype)
 
-    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+    def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
         return reducing(avals[0], params["axes"])
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         out = self.bind(*primals, **params)
         return out, Zero(tangent_aval(aval_of(out)))
 

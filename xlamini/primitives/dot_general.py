@@ -14,13 +14,17 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import (
+    Avals,
     Axis,
     Cost,
+    Dims,
     Factors,
+    Params,
     Primitive,
     Shape,
     ShapedArray,
     ShapeError,
+    Values,
     Zero,
     aval_of,
     check_user_dtype,
@@ -31,8 +35,9 @@ from xlamini.core import (
     result_type,
     tangent_aval,
 )
-from xlamini.primitives.convert import convert
+from xlamini.primitives.convert_element_type import convert
 from xlamini.primitives.dot_algorithm import Algorithm, by_recipe, followed, recipe, supports
+from xlamini.primitives.kinds import INTEGER, kind_of
 from xlamini.primitives.out_sharding import in_sharding
 from xlamini.primitives.precision import CanonicalPrecision, Precision, canonical_precision, precision_config, swapped
 from xlamini.primitives.shape import transpose
@@ -141,7 +146,7 @@ class DotGeneral(Primitive):
             dtype = lhs.dtype if lhs.dtype == rhs.dtype else result_type(lhs.dtype, rhs.dtype)
         return ShapedArray(shape, dtype)
 
-    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+    def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
         (lhs, rhs), numbers = avals, params["dimension_numbers"]
         (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = numbers
         partner = dict(zip((*rhs_contract, *rhs_batch), (*lhs_contract, *lhs_batch), strict=True))
@@ -149,7 +154,7 @@ class DotGeneral(Primitive):
         lhs_free, rhs_free = free_dimensions(lhs.ndim, rhs.ndim, numbers)
         return Factors([dims(lhs), right], [[*lhs_batch, *lhs_free, *(right[d] for d in rhs_free)]], lhs_contract)
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         (lhs, rhs), (lhs_dot, rhs_dot) = primals, tangents
         out = self.bind(lhs, rhs, **params)
         nothing = Zero(tangent_aval(aval_of(out)))
@@ -159,7 +164,7 @@ class DotGeneral(Primitive):
         right = nothing if is_zero(rhs_dot) else self.bind(lhs, rhs_dot, **params)
         return out, add_tangents(left, right)
 
-    def transpose(self, ct: Any, lhs: Any, rhs: Any, **params: Any) -> list[Any]:
+    def transpose(self, ct: Any, lhs: Any, rhs: Any, **params: Any) -> Values:
         if is_linear(lhs):
             return [_transposed(ct, lhs.aval, rhs, **params), None]
         (contract, batch), precision = params["dimension_numbers"], params["precision"]
@@ -173,8 +178,8 @@ class DotGeneral(Primitive):
     def batch(
         self,
         axis: Axis,
-        operands: Sequence[Any],
-        dims: Sequence[int | None],
+        operands: Values,
+        dims: Dims,
         *,
         dimension_numbers: DotDimensionNumbers,
         **params: Any,
@@ -215,7 +220,7 @@ class DotGeneral(Primitive):
             attributes["precision_config"] = precision_config((Precision.HIGHEST, Precision.HIGHEST))
         return followed(ctx, steps, operands, **attributes)
 
-    def shown_params(self, params: dict[str, Any]) -> dict[str, Any]:
+    def shown_params(self, params: Params) -> Params:
         shown = super().shown_params(params)
         pairs = tuple(tuple(map(list, pair)) for pair in params["dimension_numbers"])
         return {k: v for k, v in {**shown, "dimension_numbers": pairs}.items() if v is not None}
@@ -334,11 +339,11 @@ def _numbers_attribute(numbers: DotDimensionNumbers) -> str:
     )
 
 
-def _in_accepted_dtypes(ctx: Any, operands: Sequence[Any]) -> list[Any]:
+def _in_accepted_dtypes(ctx: Any, operands: Values) -> list[Any]:
     """Operands in dtypes that XLA multiplies into the result's: its own where they are of different kinds."""
     dtypes = [a.dtype for a in ctx.avals_in]
     out = ctx.aval_out.dtype
-    if dtypes[0] == dtypes[1] and dtypes[0].kind == out.kind and not _is_too_narrow(ctx, dtypes[0], out):
+    if dtypes[0] == dtypes[1] and _of_one_kind(dtypes[0], out) and not _is_too_narrow(ctx, dtypes[0], out):
         return list(operands)
     common = out if _are_narrow(dtypes) else result_type(*dtypes, out)
     return [
@@ -347,11 +352,16 @@ def _in_accepted_dtypes(ctx: Any, operands: Sequence[Any]) -> list[Any]:
     ]
 
 
+def _of_one_kind(dtype: Any, other: Any) -> bool:
+    """Whether both are integers, or both floats: XLA widens such operands itself, and multiplies narrow ones faster."""
+    return kind_of(dtype) is kind_of(other) or kind_of(dtype) | kind_of(other) in INTEGER
+
+
 def _are_narrow(dtypes: Sequence[Any]) -> bool:
     """True for dtypes of less than 8 bits and floats of 8, which promote with no other dtype."""
     return any(itemsize_bits(d) < 8 or d.name.startswith("float8_") for d in dtypes)
 
 
 def _is_too_narrow(ctx: Any, dtype: Any, out: Any) -> bool:
-    """True if XLA's CPU compiler fails on operands of less than 8 bits, as it does if the result is wider."""
-    return ctx.platform == "cpu" and dtype != out and itemsize_bits(dtype) < 8
+    """True if XLA's CPU compiler fails on such operands of a wider result, or rounds its terms to powers of 2."""
+    return ctx.platform == "cpu" and dtype != out and (itemsize_bits(dtype) < 8 or dtype.name == "float8_e8m0fnu")

@@ -11,25 +11,27 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import (
+    Avals,
     Axis,
     Cost,
-    Factors,
+    Dims,
     Primitive,
     Shape,
     ShapedArray,
     ShapeError,
+    Values,
     Zero,
-    alike,
     aval_of,
     enable_x64,
     is_zero,
     literal,
+    same_dimensions,
     tangent_aval,
 )
 from xlamini.primitives.arithmetic import add
 from xlamini.primitives.comparison import lt
 from xlamini.primitives.concatenate import concatenate
-from xlamini.primitives.convert import convert
+from xlamini.primitives.convert_element_type import convert
 from xlamini.primitives.gather import GatherDimensionNumbers, GatherScatterMode, gather_p
 from xlamini.primitives.kinds import INTEGER, UNSIGNED, kind_of
 from xlamini.primitives.select import where
@@ -98,20 +100,19 @@ class DynamicSlice(Primitive):
             )
         return x.update(shape=slice_sizes)
 
-    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
-        return alike(avals, outs)
+    factors = same_dimensions
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, slice_sizes: Shape) -> Any:
+    def jvp(self, primals: Values, tangents: Values, *, slice_sizes: Shape) -> Any:
         out = self.bind(*primals, slice_sizes=slice_sizes)
         if is_zero(tangents[0]):
             return out, Zero(tangent_aval(aval_of(out)))
         return out, self.bind(tangents[0], *primals[1:], slice_sizes=slice_sizes)
 
-    def transpose(self, ct: Any, x: Any, *starts: Any, slice_sizes: Shape) -> list[Any]:
+    def transpose(self, ct: Any, x: Any, *starts: Any, slice_sizes: Shape) -> Values:
         back = self.adjoint.bind(zeros(tangent_aval(x.aval)), ct, *starts)
         return [back, *(None for _ in starts)]
 
-    def batch(self, axis: Axis, operands: Sequence[Any], dims: Sequence[Any], *, slice_sizes: Shape) -> Any:
+    def batch(self, axis: Axis, operands: Values, dims: Sequence[Any], *, slice_sizes: Shape) -> Any:
         (x, *starts), (dim, *start_dims) = operands, dims
         if all(d is None for d in start_dims):
             starts = inserted(starts, dim, literal(0, aval_of(starts[0]).dtype if starts else np.int32))
@@ -166,7 +167,7 @@ def starts_in_dim(index: Any, axis: int, ndim: int) -> list[Any]:
     return [index if d == axis else 0 for d in range(ndim)]
 
 
-def check_starts(name: str, x: ShapedArray, starts: Sequence[ShapedArray]) -> None:
+def check_starts(name: str, x: ShapedArray, starts: Avals) -> None:
     """Raise unless there is one integer scalar for each dimension, all of one dtype."""
     fits = len(starts) == x.ndim and all(s.shape == () for s in starts)
     if not fits or len({s.dtype for s in starts}) > 1:
@@ -178,7 +179,7 @@ def check_starts(name: str, x: ShapedArray, starts: Sequence[ShapedArray]) -> No
         raise TypeError(f"{name}: start indices must be integers, got {starts[0].dtype}; convert with .astype(int)")
 
 
-def start_vectors(axis: Axis, starts: Sequence[Any], dims: Sequence[int | None]) -> tuple[Any, int]:
+def start_vectors(axis: Axis, starts: Values, dims: Dims) -> tuple[Any, int]:
     """Batched scalar start indices as one array, a vector of them for each example."""
     columns = [_column(i, d, axis.size) for i, d in zip(starts, dims, strict=True)]
     return concatenate(columns, 1), 0

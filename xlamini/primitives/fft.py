@@ -13,11 +13,22 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core import Axis, Cost, Factors, Shape, ShapedArray, ShapeError, alike, aval_of, issubdtype, literal
+from xlamini.core import (
+    Axis,
+    Cost,
+    Shape,
+    ShapedArray,
+    ShapeError,
+    Values,
+    aval_of,
+    issubdtype,
+    literal,
+    same_dimensions,
+)
 from xlamini.primitives.arithmetic import rem
 from xlamini.primitives.comparison import eq
 from xlamini.primitives.complex import conj, part_dtype, real
-from xlamini.primitives.convert import convert
+from xlamini.primitives.convert_element_type import convert
 from xlamini.primitives.elementwise import mul
 from xlamini.primitives.iota import broadcasted_iota
 from xlamini.primitives.linear_unary import LinearUnary
@@ -86,8 +97,7 @@ class FFT(LinearUnary):
         dtype = part_dtype(x.dtype) if fft_type is FftType.IRFFT else x.dtype
         return x.update(shape=(*outer, *fft_lengths), dtype=dtype)
 
-    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
-        return alike(avals, outs)
+    factors = same_dimensions
 
     def _check_lengths(self, x: ShapedArray, inner: Shape, fft_type: FftType, lengths: Shape) -> None:
         if not 1 <= len(lengths) <= 3:
@@ -101,7 +111,7 @@ class FFT(LinearUnary):
                 f"{(*lengths[:-1], last)}, got {x.str_short()}; pad or slice it"
             )
 
-    def transpose(self, ct: Any, x: Any, *, fft_type: FftType, fft_lengths: Shape) -> list[Any]:
+    def transpose(self, ct: Any, x: Any, *, fft_type: FftType, fft_lengths: Shape) -> Values:
         if fft_type is FftType.RFFT:
             return [_transposed_rfft(ct, fft_lengths)]
         if fft_type is FftType.IRFFT:

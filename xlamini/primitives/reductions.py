@@ -8,10 +8,24 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-from xlamini.core import Axis, Cost, Factors, Primitive, Shape, ShapedArray, aval_of, iinfo, literal, reducing
+from xlamini.core import (
+    Avals,
+    Axis,
+    Cost,
+    Factors,
+    Params,
+    Primitive,
+    Shape,
+    ShapedArray,
+    Values,
+    aval_of,
+    iinfo,
+    literal,
+    reducing,
+)
 from xlamini.primitives.arithmetic import max, min
 from xlamini.primitives.comparison import eq
-from xlamini.primitives.convert import convert
+from xlamini.primitives.convert_element_type import convert
 from xlamini.primitives.elementwise import add_any, mul
 from xlamini.primitives.kinds import ANY, BOOL, INTEGER, NUMERIC, Kinds, kind_of
 from xlamini.primitives.ordering import highest, lowest
@@ -80,10 +94,10 @@ class Reduction(Primitive):
         check_kind(self.name, x, self.accepts)
         return reduced(x, axes, self.name)
 
-    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+    def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
         return reducing(avals[0], params["axes"])
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, axes: Shape) -> Any:
+    def jvp(self, primals: Values, tangents: Values, *, axes: Shape) -> Any:
         (x,), (tangent,) = primals, tangents
         out = self.bind(x, axes=axes)
         return out, self.tangent(x, tangent, out, axes)

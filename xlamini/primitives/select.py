@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,15 +10,16 @@ from xlamini.core import (
     PURE,
     REMATERIALIZABLE,
     Axis,
-    Factors,
+    Dims,
     Primitive,
     ShapedArray,
     ShapeError,
+    Values,
     Zero,
-    alike,
     aval_of,
     is_linear,
     is_zero,
+    same_dimensions,
     tangent_aval,
 )
 from xlamini.primitives.batch_ops import with_batch_first
@@ -86,24 +86,23 @@ class SelectN(Primitive):
             raise TypeError(f"select_n: `which` must be bool with two cases, or int32; got {which.dtype}")
         return ShapedArray(first.shape, first.dtype, all(c.weak_type for c in cases))
 
-    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
-        return alike(avals, outs)
+    factors = same_dimensions
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    def jvp(self, primals: Values, tangents: Values) -> Any:
         which, *cases = primals
         out = self.bind(which, *cases)
         if all(is_zero(t) for t in tangents[1:]):
             return out, Zero(tangent_aval(aval_of(out)))
         return out, self.bind(which, *map(instantiated, tangents[1:]))
 
-    def transpose(self, ct: Any, which: Any, *cases: Any) -> list[Any]:
+    def transpose(self, ct: Any, which: Any, *cases: Any) -> Values:
         nothing = zeros(aval_of(ct))
         return [None] + [
             self.bind(which, *(ct if j == i else nothing for j in range(len(cases)))) if is_linear(c) else None
             for i, c in enumerate(cases)
         ]
 
-    def batch(self, axis: Axis, operands: Sequence[Any], dims: Sequence[int | None]) -> Any:
+    def batch(self, axis: Axis, operands: Values, dims: Dims) -> Any:
         which, *cases = operands
         if dims[0] is None and aval_of(which).ndim == 0:
             return self.bind(which, *with_batch_first(cases, dims[1:], axis.size)), 0
@@ -118,7 +117,7 @@ class SelectN(Primitive):
             return ctx.op("stablehlo.select", which, cases[1], cases[0])
         return self._among(ctx, kind, which, cases, 0)
 
-    def _among(self, ctx: Any, kind: ShapedArray, which: Any, cases: Sequence[Any], first: int) -> Any:
+    def _among(self, ctx: Any, kind: ShapedArray, which: Any, cases: Values, first: int) -> Any:
         """A binary tree of two-way selects."""
         if len(cases) == 1:
             return cases[0]
@@ -141,7 +140,7 @@ select_n_p = SelectN()
 class Clamp(Elementwise):
     """A tangent goes to the operand whose value is the result."""
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    def jvp(self, primals: Values, tangents: Values) -> Any:
         low, x, high = primals
         out = self.bind(*primals)
         aval = tangent_aval(aval_of(out))

@@ -10,17 +10,20 @@ import numpy as np
 from xlamini.core import (
     PURE,
     REMATERIALIZABLE,
+    Avals,
     Axis,
     Cost,
     ExtendedDType,
     Factors,
+    Params,
     Shape,
     ShapedArray,
     ShapeError,
-    alike,
+    Values,
     aval_of,
     dims,
     reducing,
+    same_dimensions,
 )
 from xlamini.core.sharding.propagation import Splits
 from xlamini.primitives.linear_unary import LinearUnary
@@ -54,10 +57,10 @@ class Transpose(LinearUnary):
             )
         return x.update(shape=tuple(x.shape[i] for i in permutation))
 
-    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+    def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
         return Factors([dims(avals[0])], [params["permutation"]])
 
-    def transpose(self, ct: Any, x: Any, *, permutation: Shape) -> list[Any]:
+    def transpose(self, ct: Any, x: Any, *, permutation: Shape) -> Values:
         return [transpose(ct, np.argsort(permutation).tolist())]
 
     def batch(self, axis: Axis, operands: Any, dims: Any, *, permutation: Shape) -> Any:
@@ -116,10 +119,10 @@ class BroadcastInDim(LinearUnary):
             )
         return x.update(shape=shape)
 
-    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+    def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
         return Factors([params["broadcast_dimensions"]], [dims(outs[0])])
 
-    def transpose(self, ct: Any, x: Any, *, shape: Shape, broadcast_dimensions: Shape) -> list[Any]:
+    def transpose(self, ct: Any, x: Any, *, shape: Shape, broadcast_dimensions: Shape) -> Values:
         new = [d for d in range(len(shape)) if d not in broadcast_dimensions]
         stretched = [
             d for n, d in zip(x.aval.shape, broadcast_dimensions, strict=True) if n == 1 and shape[d] != 1
@@ -135,7 +138,7 @@ class BroadcastInDim(LinearUnary):
     def lower(self, ctx: Any, x: Any, *, shape: Shape, broadcast_dimensions: Shape) -> Any:
         return ctx.broadcast(x, broadcast_dimensions, ctx.aval_out)
 
-    def shown_params(self, params: dict[str, Any]) -> dict[str, Any]:
+    def shown_params(self, params: Params) -> Params:
         dims = params["broadcast_dimensions"]
         return {"broadcast_dimensions": dims} if dims else {}
 
@@ -185,10 +188,10 @@ class Reshape(LinearUnary):
             )
         return x.update(shape=new_sizes)
 
-    def splits(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Splits:
+    def splits(self, avals: Avals, outs: Avals, params: Params) -> Splits:
         return splits_of_reshaped(avals[0], params["new_sizes"])
 
-    def transpose(self, ct: Any, x: Any, *, new_sizes: Shape) -> list[Any]:
+    def transpose(self, ct: Any, x: Any, *, new_sizes: Shape) -> Values:
         return [reshape(ct, x.aval.shape)]
 
     def batch(self, axis: Axis, operands: Any, dims: Any, *, new_sizes: Shape) -> Any:
@@ -224,10 +227,10 @@ class Squeeze(LinearUnary):
             )
         return x.update(shape=tuple(n for d, n in enumerate(x.shape) if d not in dimensions))
 
-    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+    def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
         return reducing(avals[0], params["dimensions"])
 
-    def transpose(self, ct: Any, x: Any, *, dimensions: Shape) -> list[Any]:
+    def transpose(self, ct: Any, x: Any, *, dimensions: Shape) -> Values:
         return [reshape(ct, x.aval.shape)]
 
     def batch(self, axis: Axis, operands: Any, dims: Any, *, dimensions: Shape) -> Any:
@@ -280,10 +283,9 @@ class Rev(LinearUnary):
             raise ShapeError(f"rev: dimensions {dimensions} do not fit {x.str_short()}")
         return x
 
-    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
-        return alike(avals, outs)
+    factors = same_dimensions
 
-    def transpose(self, ct: Any, x: Any, *, dimensions: Shape) -> list[Any]:
+    def transpose(self, ct: Any, x: Any, *, dimensions: Shape) -> Values:
         return [rev(ct, dimensions)]
 
     def batch(self, axis: Axis, operands: Any, dims: Any, *, dimensions: Shape) -> Any:
@@ -320,10 +322,10 @@ class ReduceSum(LinearUnary):
             raise TypeError(f"sum: elements of dtype {x.dtype.name} cannot be added")
         return reduced(x, axes, self.name)
 
-    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+    def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
         return reducing(avals[0], params["axes"])
 
-    def transpose(self, ct: Any, x: Any, *, axes: Shape) -> list[Any]:
+    def transpose(self, ct: Any, x: Any, *, axes: Shape) -> Values:
         kept = [d for d in range(x.aval.ndim) if d not in axes]
         return [broadcast_in_dim(ct, x.aval.shape, kept)]
 

@@ -8,14 +8,14 @@ from typing import Any
 from xlamini.core import (
     PURE,
     REMATERIALIZABLE,
-    Factors,
     Primitive,
     Shape,
     ShapedArray,
     ShapeError,
-    alike,
+    Values,
     aval_of,
     literal,
+    same_dimensions,
 )
 from xlamini.primitives.linear_unary import LinearUnary
 from xlamini.primitives.shape import squeeze
@@ -98,12 +98,11 @@ class Slice(LinearUnary):
                 )
         return x.update(shape=_sizes(start_indices, limit_indices, steps))
 
-    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
-        return alike(avals, outs)
+    factors = same_dimensions
 
     def transpose(
         self, ct: Any, x: Any, *, start_indices: Shape, limit_indices: Shape, strides: Shape | None
-    ) -> list[Any]:
+    ) -> Values:
         steps = strides or (1,) * len(start_indices)
         sizes = aval_of(ct).shape
         config = tuple(
@@ -147,7 +146,7 @@ def wrapped(index: int, size: int) -> int:
     return index + size if index < 0 else index
 
 
-def inserted(values: Sequence[Any], dim: int, value: Any) -> tuple[Any, ...]:
+def inserted(values: Values, dim: int, value: Any) -> tuple[Any, ...]:
     """The values with one more at `dim`."""
     return (*values[:dim], value, *values[dim:])
 

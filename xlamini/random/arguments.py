@@ -18,8 +18,8 @@ from xlamini.core.config import default_prng_impl
 from xlamini.primitives import broadcast_in_dim, checked_sharding, in_sharding, reduce_or, wrap_p
 from xlamini.primitives.generators import GENERATORS
 from xlamini.primitives.random_keys import unwrap_p
-from xlamini.runtime.keys import KeyType
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import KeyType
+from xlamini.staging import composite
 
 F = TypeVar("F", bound=Callable[..., Any])
 

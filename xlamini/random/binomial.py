@@ -11,6 +11,7 @@ from xlamini.numpy.indexing.take import take
 from xlamini.primitives import (
     abs as absolute,
     clamp,
+    convert,
     eq,
     floor,
     ge,
@@ -25,7 +26,6 @@ from xlamini.primitives import (
     sqrt,
     where,
 )
-from xlamini.primitives.convert import convert
 from xlamini.primitives.cumulative import cumsum
 from xlamini.primitives.rounding import ceil
 from xlamini.primitives.shape import broadcast_in_dim_p

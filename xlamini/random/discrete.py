@@ -11,6 +11,7 @@ from xlamini.numpy.arguments import as_axis
 from xlamini.primitives import (
     broadcast_to,
     broadcasted_iota,
+    convert,
     eq,
     floor,
     in_dtype,
@@ -23,7 +24,6 @@ from xlamini.primitives import (
     where,
 )
 from xlamini.primitives.arg_extrema import argmax
-from xlamini.primitives.convert import convert
 from xlamini.primitives.sort import sort_key_val
 from xlamini.random.arguments import broadcast_shape, checked_dtype, checked_shape, float_dtype, sampler
 from xlamini.random.continuous import checked_mode, gumbel_noise

@@ -10,16 +10,17 @@ from xlamini.primitives import (
     add,
     broadcast_to,
     broadcasted,
+    convert,
     gt,
     le,
     max as maximum,
     min as minimum,
+    mul,
     split_p,
     sub,
     where,
 )
-from xlamini.primitives.arithmetic import mul, rem
-from xlamini.primitives.convert import convert
+from xlamini.primitives.arithmetic import rem
 from xlamini.primitives.random_keys import bits_p
 from xlamini.random.arguments import broadcast_shape, checked_shape, sampler
 from xlamini.random.uniform import halves

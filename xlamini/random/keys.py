@@ -6,15 +6,15 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import aval_of, enable_x64, issubdtype, literal
+from xlamini.core.jax_flags import enable_custom_prng
 from xlamini.core.state import state
-from xlamini.primitives import split_p, wrap_p
-from xlamini.primitives.convert import convert
+from xlamini.primitives import convert, split_p, wrap_p
 from xlamini.primitives.generators import GENERATORS
 from xlamini.primitives.random_keys import clone_p, fold_in_p, seed_p, unwrap_p
 from xlamini.random.arguments import check_words, checked_shape, default_kind, is_typed, key_maker, typed
-from xlamini.runtime.keys import Generator, KeyType, PRNGKeyArray
-from xlamini.runtime.to_device import device_put_value
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import KeyType, device_put_value
+from xlamini.runtime.keys import Generator, PRNGKeyArray
+from xlamini.staging import composite
 
 _UINT32 = np.dtype(np.uint32)
 _WORD = 2**32
@@ -43,10 +43,13 @@ def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Any:
 def PRNGKey(seed: Any, *, impl: Any = None) -> Any:
     """The words of a random key, uint32[2]; like `key`, for programs written before keys had a dtype of their own.
 
+    Under flag `enable_custom_prng` it is the key itself.
+
     >>> xlamini.random.PRNGKey(42)
     Array([ 0, 42], dtype=uint32)
     """
-    return key_data(key(seed, impl=impl))
+    new = key(seed, impl=impl)
+    return new if enable_custom_prng.value else key_data(new)
 
 
 def _key_of_number(seed: int, kind: KeyType) -> Any:

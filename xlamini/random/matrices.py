@@ -8,8 +8,7 @@ import numpy as np
 from xlamini.core import ShapedArray, ShapeError, aval_of, issubdtype, result_type
 from xlamini.numpy.einsum import einsum
 from xlamini.numpy.matrices import diagonal
-from xlamini.primitives import expand_dims, in_dtype, sign, sqrt
-from xlamini.primitives.convert import convert
+from xlamini.primitives import convert, expand_dims, in_dtype, sign, sqrt
 from xlamini.primitives.linalg.cholesky import cholesky
 from xlamini.primitives.linalg.eigh import eigh
 from xlamini.primitives.linalg.qr import qr

@@ -5,8 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.primitives import abs as absolute, floor, ge, gt, in_dtype, le, log, lt, split_p, sqrt, where
-from xlamini.primitives.convert import convert
+from xlamini.primitives import abs as absolute, convert, floor, ge, gt, in_dtype, le, log, lt, split_p, sqrt, where
 from xlamini.primitives.special.gamma import lgamma
 from xlamini.random.arguments import any_of, broadcast_shape, checked_dtype, sampler, spread_to
 from xlamini.random.rejection import goes_on, until_accepted

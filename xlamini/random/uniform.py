@@ -6,9 +6,16 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import Shape, finfo, literal
-from xlamini.primitives import bitcast_convert_type, bitwise_or, broadcast_to, in_dtype, index_in_dim, max as maximum
+from xlamini.primitives import (
+    bitcast_convert_type,
+    bitwise_or,
+    broadcast_to,
+    convert,
+    in_dtype,
+    index_in_dim,
+    max as maximum,
+)
 from xlamini.primitives.bitwise import shift_right_logical
-from xlamini.primitives.convert import convert
 from xlamini.primitives.random_keys import bits_p
 from xlamini.random.arguments import broadcast_shape, checked_dtype, checked_shape, float_dtype, sampler
 

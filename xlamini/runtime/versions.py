@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from functools import partial
 from typing import Any
 
 import jaxlib.version
@@ -25,18 +26,11 @@ def check_jaxlib(version: str = jaxlib.version.__version__) -> None:
         )
 
 
-def array_result_handler(aval: Any, sharding: Any, committed: bool) -> _jax.ResultHandler:
-    """The handler that makes an Array of one output of an executable."""
-    return _result_handler(aval, sharding, committed)
-
-
-def _handler_0_10(aval: Any, sharding: Any, committed: bool) -> _jax.ResultHandler:
-    # jaxlib 0.10 calls a Python method on the new array unless a fourth argument says to skip it.
-    return _jax.array_result_handler(aval, sharding, committed, True)
-
-
-_takes_skip_checks = "_skip_checks" in (_jax.array_result_handler.__doc__ or "")
-_result_handler: Any = _handler_0_10 if _takes_skip_checks else _jax.array_result_handler
+_makes_array = _jax.array_result_handler
+# jaxlib 0.10 calls a Python method on the new array unless an argument says to skip it.
+_takes_skip_checks = "_skip_checks" in (_makes_array.__doc__ or "")
+array_result_handler: Any = partial(_makes_array, _skip_checks=True) if _takes_skip_checks else _makes_array
+"""The handler that makes an Array of one output of an executable, from its aval, sharding and committed flag."""
 
 
 def dlpack_capsule(x: Any, stream: Any, max_version: tuple[int, int] | None, copied: bool) -> Any:

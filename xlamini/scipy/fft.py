@@ -24,8 +24,8 @@ from xlamini.numpy.shapes import moveaxis
 from xlamini.primitives import promoted_inexact
 from xlamini.primitives.complex import complex
 from xlamini.primitives.iota import iota
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike
 
 __all__ = ["dct", "dctn", "idct", "idctn"]

@@ -8,6 +8,7 @@ from xlamini.core.dtypes.limits import (
     itemsize_bits,
 )
 from xlamini.core.dtypes.promotion import (
+    as_dtype,
     canonicalize_dtype,
     check_array_dtype,
     check_user_dtype,
@@ -23,7 +24,6 @@ from xlamini.core.dtypes.promotion import (
 )
 from xlamini.core.dtypes.table import (
     ExtendedDType,
-    as_dtype,
     bool_,
     complexes,
     extended,

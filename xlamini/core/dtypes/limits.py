@@ -7,7 +7,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from xlamini.core.dtypes.table import as_dtype, scalar_types
+from xlamini.core.dtypes.promotion import as_dtype
+from xlamini.core.dtypes.table import scalar_types
 
 
 def itemsize_bits(dtype: Any) -> int:

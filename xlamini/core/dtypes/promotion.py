@@ -15,7 +15,6 @@ from xlamini.core.config import enable_x64, numpy_dtype_promotion
 from xlamini.core.dtypes.lattice import join
 from xlamini.core.dtypes.table import (
     ExtendedDType,
-    as_dtype,
     bool_,
     float0,
     ml_classes,
@@ -63,6 +62,16 @@ def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
     if allow_extended_dtype:
         return dtype
     raise ValueError(f"a NumPy dtype is needed here, but got the extended dtype {dtype}")
+
+
+def as_dtype(dtype: Any) -> np.dtype:
+    """The NumPy dtype of a name, a scalar type or a dtype; TypeError where there is none."""
+    try:
+        if dtype is not None:
+            return np.dtype(dtype)
+    except TypeError:
+        pass
+    raise TypeError(f"{dtype!r} is not a dtype; write a name such as 'float32' or jnp.float32")
 
 
 def check_user_dtype(dtype: Any, name: str) -> Any:

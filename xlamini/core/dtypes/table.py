@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import ml_dtypes
 import numpy as np
 
@@ -74,13 +72,3 @@ class ExtendedDType:
 
     def __repr__(self) -> str:
         return self.name
-
-
-def as_dtype(dtype: Any) -> np.dtype:
-    """The NumPy dtype of a name, a scalar type or a dtype; TypeError where there is none."""
-    try:
-        if dtype is not None:
-            return np.dtype(dtype)
-    except TypeError:
-        pass
-    raise TypeError(f"{dtype!r} is not a dtype; write a name such as 'float32' or jnp.float32")

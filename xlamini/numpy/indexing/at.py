@@ -12,8 +12,7 @@ from typing import Any, TypedDict, Unpack
 
 import numpy as np
 
-from xlamini.core import ShapedArray, Tracer, aval_of, memoised, result_type, user_stacklevel
-from xlamini.core.call_cache import repeated
+from xlamini.core import ShapedArray, Tracer, aval_of, memoised, repeated, result_type, user_stacklevel
 from xlamini.core.state import state
 from xlamini.numpy.arithmetic import power, true_divide
 from xlamini.numpy.indexing import operations
@@ -23,8 +22,8 @@ from xlamini.numpy.indexing.plan import Plan, Rules
 from xlamini.primitives import broadcast_in_dim, check_operands, full, in_dtype, in_sharding, where
 from xlamini.primitives.gather_numbers import GatherScatterMode
 from xlamini.primitives.promotion import PYTHON_SCALARS
-from xlamini.runtime.array import ArrayImpl
-from xlamini.staging.run.jit import jit
+from xlamini.runtime import ArrayImpl
+from xlamini.staging import jit
 
 Write = Callable[[Any, Any, str], Any]
 
@@ -169,9 +168,19 @@ def _read(at: AtIndex, fill_value: Any, out_sharding: Any, promises: Promises) -
 def _get(x: Any, index: Any, fill_value: Any, **promises: Unpack[Promises]) -> Any:
     rules, options = _settings_of(promises)
     if fill_value is not None:
-        options = options._replace(fill_value=fill_value if type(fill_value) in PYTHON_SCALARS else fill_value.item())
+        options = options._replace(fill_value=_number(fill_value))
     plan, leaves = plan_of(index, x.aval.shape, rules)
     return _reader(plan, options)(x, *leaves)
+
+
+def _number(fill_value: Any) -> Any:
+    if type(fill_value) in PYTHON_SCALARS:
+        return fill_value
+    if not hasattr(fill_value, "item"):
+        raise TypeError(
+            f"x.at[index].get: fill_value must be a number, got {fill_value!r} of type {type(fill_value).__name__}"
+        )
+    return fill_value.item()
 
 
 def _settings_of(promises: Promises, reading: bool = True) -> tuple[Rules, Options]:

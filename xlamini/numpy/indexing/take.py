@@ -16,7 +16,7 @@ from xlamini.primitives.dynamic_slice import from_front
 from xlamini.primitives.gather import GatherDimensionNumbers, GatherScatterMode, gather
 from xlamini.primitives.gather_numbers import as_scatter
 from xlamini.primitives.scatter import ScatterDimensionNumbers, scatter
-from xlamini.staging.run.composite import composite
+from xlamini.staging import composite
 
 
 @composite(static=("axis", "out", "mode", "unique_indices", "indices_are_sorted", "fill_value"))

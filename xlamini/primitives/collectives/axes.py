@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xlamini.core import Axis, Primitive, ShapedArray
-from xlamini.core.named_axes import manual_axis, size_of_axis
+from xlamini.core import Axis, Params, Primitive, ShapedArray, manual_axis
+from xlamini.core.named_axes import size_of_axis
 from xlamini.primitives.collectives.devices import is_manual, position
-from xlamini.primitives.convert import convert
+from xlamini.primitives.convert_element_type import convert
 from xlamini.primitives.iota import iota
 
 AxisName = Any
@@ -55,7 +55,7 @@ class AxisIndex(Primitive):
     def batch(self, axis: Axis, operands: Any, dims: Any, *, axis_name: Any) -> Any:
         return iota(np.int32, axis.size), 0
 
-    def varying(self, vma: frozenset[Any], params: dict[str, Any]) -> frozenset[Any]:
+    def varying(self, vma: frozenset[Any], params: Params) -> frozenset[Any]:
         name = params["axis_name"]
         return vma if manual_axis(name) is None else vma | {name}
 
@@ -64,7 +64,7 @@ class AxisIndex(Primitive):
             raise unbound(self.name, axis_name)
         return position(ctx, axis_name)
 
-    def named_axes(self, params: dict[str, Any]) -> tuple[Any, ...]:
+    def named_axes(self, params: Params) -> tuple[Any, ...]:
         return (params["axis_name"],)
 
 

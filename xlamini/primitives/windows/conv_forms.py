@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import Shape, ShapeError, aval_of, check_user_dtype, literal
-from xlamini.primitives.convert import convert
+from xlamini.primitives.convert_element_type import convert
 from xlamini.primitives.dot_general import dot_general
 from xlamini.primitives.elementwise import like_dtypes
 from xlamini.primitives.shape import reshape, rev, transpose

@@ -41,6 +41,7 @@ class Mesh(AxesOfMesh):
         grid = np.array(devices, dtype=object)
         grid.flags.writeable = False
         self.devices, self.axis_sizes = grid, grid.shape
+        _check_devices(grid)
         self.axis_names = checked_names("Mesh", axis_names, grid.ndim)
         self.axis_types = checked_types("Mesh", axis_types, grid.ndim)
         if len(set(grid.flat)) < grid.size:
@@ -119,6 +120,12 @@ def with_axes(mesh: Mesh, axes: AbstractMesh) -> Mesh:
     if mesh.size != axes.size:
         raise ValueError(f"{axes} has {axes.size} devices, but {mesh} has {mesh.size}; the sizes must be equal")
     return mesh.update(mesh.devices.reshape(axes.axis_sizes), axes.axis_names, axes.axis_types)
+
+
+def _check_devices(grid: np.ndarray) -> None:
+    for x in grid.flat if grid.ndim else ():
+        if not hasattr(x, "process_index"):
+            raise TypeError(f"Mesh: devices must be devices, got {x!r} of type {type(x).__name__}; see xlamini.devices")
 
 
 def make_mesh(

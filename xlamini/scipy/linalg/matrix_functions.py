@@ -19,8 +19,8 @@ from xlamini.numpy.linalg.arguments import inexact, shown, squares
 from xlamini.primitives.linalg.schur import schur
 from xlamini.primitives.linalg.stacks import check_matrix, matmul, mH, triu
 from xlamini.primitives.linalg.triangular_solve import triangular_solve
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.transforms.cond.api import cond, switch
 from xlamini.transforms.control_flow.fori_loop import fori_loop
 from xlamini.transforms.derivatives.jvp import jvp

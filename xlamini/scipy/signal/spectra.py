@@ -15,13 +15,24 @@ from xlamini.numpy.fft import fft, fftfreq, ifft, irfft, rfft, rfftfreq
 from xlamini.numpy.medians import median
 from xlamini.numpy.padding import pad
 from xlamini.numpy.statistics import mean
-from xlamini.primitives import COMPLEX, conj, imag, kind_of, moveaxis, real, reshape, slice_in_dim, transpose, where
+from xlamini.primitives import (
+    COMPLEX,
+    conj,
+    convert,
+    imag,
+    kind_of,
+    moveaxis,
+    real,
+    reshape,
+    slice_in_dim,
+    transpose,
+    where,
+)
 from xlamini.primitives.complex import complex as complex_
-from xlamini.primitives.convert import convert
-from xlamini.runtime.array import Array
+from xlamini.runtime import Array
 from xlamini.scipy.signal.segments import Segments, checked, complex_like, cut, overlapped, window_and_length
 from xlamini.scipy.signal.trends import without_trend
-from xlamini.staging.run.composite import composite
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike
 
 Detrend = bool | str | Callable[[Any], Any]

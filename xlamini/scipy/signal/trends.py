@@ -13,8 +13,8 @@ from xlamini.numpy.joining import concatenate
 from xlamini.numpy.statistics import mean
 from xlamini.primitives import expand_dims, moveaxis, promoted_inexact, slice_in_dim, sum_over
 from xlamini.primitives.iota import iota
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike
 
 

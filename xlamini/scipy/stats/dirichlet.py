@@ -7,7 +7,7 @@ from typing import Any
 
 from xlamini.core import ShapeError, finfo
 from xlamini.numpy import abs, concatenate, inf, where
-from xlamini.runtime.array import Array
+from xlamini.runtime import Array
 from xlamini.scipy.special import gammaln, xlogy
 from xlamini.scipy.stats.declaration import density, distribution, inside
 from xlamini.typing import ArrayLike

@@ -8,8 +8,8 @@ import numpy as np
 from xlamini import numpy as jnp
 from xlamini.lax import cummax, cummin
 from xlamini.numpy.arguments import as_axis, as_operand
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike
 
 _RANKS = ("average", "min", "max", "dense", "ordinal")

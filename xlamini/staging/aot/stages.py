@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from xlamini.core import ShapedArray, Tracer, api_boundary_methods, first_difference, flatten, float0, unflatten
+from xlamini.core import ShapedArray, Tracer, Values, api_boundary_methods, first_difference, flatten, float0, unflatten
 from xlamini.core.jaxpr import ClosedJaxpr
+from xlamini.runtime import device_put_value
 from xlamini.runtime.hlo.translation import hlo_cost, hlo_of, hlo_text
 from xlamini.runtime.meshes.named_sharding import type_sharding
-from xlamini.runtime.to_device import device_put_value
 from xlamini.staging.aot.mismatch import differences, shown
 from xlamini.staging.compile.cost import CostAnalysis, cost_of_program
 from xlamini.staging.compile.lowered_program import LoweredProgram
@@ -225,7 +225,7 @@ class Compiled(Stage):
         outs = self._program([*self._captured, *leaves], names=self._call.trace.names)
         return unflatten(self.out_tree, outs)
 
-    def _check(self, leaves: Sequence[Any], tree: Any) -> None:
+    def _check(self, leaves: Values, tree: Any) -> None:
         name, names = self._call.name, self._call.trace.names
         if tree != self.in_tree:
             raise TypeError(
@@ -290,6 +290,8 @@ class Compiled(Stage):
         """Write `serialize()` to a file, for `xlamini.load`."""
         from xlamini.runtime.files.file_format import write_file
 
+        if not isinstance(path, str | os.PathLike):
+            raise TypeError(f"save: path must be a text or a path, got {path!r} of type {type(path).__name__}")
         write_file(path, self.serialize())
 
     def runtime_executable(self) -> Any:
@@ -324,7 +326,7 @@ for _stage in (Traced, Lowered, Compiled):
     api_boundary_methods(_stage)
 
 
-def _spread(mask: Sequence[bool], values: Sequence[Any]) -> list[Any]:
+def _spread(mask: Sequence[bool], values: Values) -> list[Any]:
     """One entry for each flag: the next value where it is set, else None."""
     found = iter(values)
     return [next(found) if marked else None for marked in mask]
@@ -334,7 +336,7 @@ def _without_statics(statics: Sequence[str]) -> str:
     return f"; leave out the static arguments ({', '.join(statics)}), whose values are compiled in" if statics else ""
 
 
-def _refuse_tracers(leaves: Sequence[Any], names: Sequence[str], fun_name: str) -> None:
+def _refuse_tracers(leaves: Values, names: Sequence[str], fun_name: str) -> None:
     for i, x in enumerate(leaves):
         if type(x) is Tracer:
             raise TypeError(

@@ -5,9 +5,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from xlamini.core import ShapedArray, float0
-from xlamini.core.dtypes.table import as_dtype
+from xlamini.core.dtypes import as_dtype
 from xlamini.primitives.generators import RBG, THREEFRY, UNSAFE_RBG
-from xlamini.runtime.keys import KeyType
+from xlamini.runtime import KeyType
 
 _OF_KEYS = {dtype.name: dtype for dtype in map(KeyType, (THREEFRY, RBG, UNSAFE_RBG))}
 

@@ -11,18 +11,28 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from xlamini.core import ShapedArray, Tracer, config, flatten, flatten_from_user, leaked, unflatten, user_stacklevel
+from xlamini.core import (
+    Avals,
+    Tracer,
+    Values,
+    axes_here,
+    config,
+    flatten,
+    flatten_from_user,
+    leaked,
+    paused_gc,
+    unflatten,
+    user_stacklevel,
+)
 from xlamini.core.api_boundary import api_boundary
 from xlamini.core.frames import is_own
-from xlamini.core.gc_pause import paused_gc
 from xlamini.core.memo import alive, register
-from xlamini.core.named_axes import axes_here
 from xlamini.core.pytree.nodes import dispatch_registry
 from xlamini.core.ref_cells import Holder, RefEscaped
 from xlamini.core.state import state
 from xlamini.interpreters.evaluate import evaluate
+from xlamini.runtime import key_words
 from xlamini.runtime.dispatch import CAPACITY, cached_signatures, clear_signatures, cpp_jit
-from xlamini.runtime.keys import key_words
 from xlamini.runtime.lifetime import explain_failure
 from xlamini.runtime.versions import DISPATCH_ERRORS
 from xlamini.staging.call.call import jit_p
@@ -50,10 +60,10 @@ class CallPlan(NamedTuple):
     Made once, at the top, and handed to tracing, placement, lowering and the program, so that none of them asks again.
     """
 
-    leaves: Sequence[Any]
+    leaves: Values
     tree: Any
     names: Sequence[str]
-    avals: Sequence[ShapedArray]
+    avals: Avals
     statics: StaticArgs | None
     """The static arguments, taken out; None for a function without."""
     positions: Sequence[int] | None
@@ -107,7 +117,7 @@ class Jitted:
             cells = with_touched((), touched)
         return run_with_refs(cells, self._with_ref_args, args, kwargs)
 
-    def _with_ref_args(self, cells: Cells, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Any, Any, bool]:
+    def _with_ref_args(self, cells: Cells, args: Values, kwargs: dict[str, Any]) -> tuple[Any, Any, bool]:
         """Run with the values of the touched refs as further arguments and results; C++ cannot do this by itself."""
         threading = cells[0].memo.get((self, cells))
         if threading is None:
@@ -123,7 +133,7 @@ class Jitted:
         outs = self.options.out_shardings
         return wrapped(Jitted(pure(self.fun), self.options._replace(out_shardings=outs and (outs, None))))
 
-    def _run(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Any, Any, bool]:
+    def _run(self, args: Values, kwargs: dict[str, Any]) -> tuple[Any, Any, bool]:
         plan = self.plan(args, kwargs)
         if plan.has_refs:
             return run_with_values(f"{self.name} for jit", self.of_values, args, kwargs), None, False
@@ -141,7 +151,7 @@ class Jitted:
             return out, None, False
         return out, program.fast_path(traced.captured, dispatch_registry.flatten(out)[1], where.committed), False
 
-    def _staged(self, traced: Trace, plan: CallPlan) -> Sequence[Any]:
+    def _staged(self, traced: Trace, plan: CallPlan) -> Values:
         """The outputs of the call as part of the program being traced."""
         leaves = all_moved(plan.leaves, plan.in_shardings) if plan.in_shardings else plan.leaves
         operands = [*traced.captured, *leaves]
@@ -152,7 +162,7 @@ class Jitted:
         shardings = self._out_shardings(traced)
         return all_moved(outs, shardings) if shardings else outs
 
-    def plan(self, args: Sequence[Any], kwargs: dict[str, Any]) -> CallPlan:
+    def plan(self, args: Values, kwargs: dict[str, Any]) -> CallPlan:
         """The plan of a call with these arguments."""
         statics, positions, dynamic, keywords = None, None, args, kwargs
         if self.takes_static:
@@ -169,7 +179,7 @@ class Jitted:
         shardings = flatten_shardings("in_shardings", (asked, None), tree, "args", avals)
         return CallPlan(leaves, tree, names, resharded_avals(avals, shardings), statics, positions, shardings)
 
-    def _out_shardings(self, traced: Trace) -> Sequence[Any]:
+    def _out_shardings(self, traced: Trace) -> Values:
         """The sharding asked for each output, None for any; empty if nothing was asked."""
         if (asked := self.options.out_shardings) is None:
             return ()
@@ -256,7 +266,7 @@ class Jitted:
         named = {k: _filled(v, k in donate.names) for k, v in kwargs.items()}
         return flatten((marked, named))[0]
 
-    def explain(self, error: Exception, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
+    def explain(self, error: Exception, args: Values, kwargs: dict[str, Any]) -> None:
         """Raise the typed error behind an error that C++ raised for a call with these arguments, if there is one."""
         if isinstance(error, DISPATCH_ERRORS):
             plan = self.plan(args, kwargs)  # refuses static arguments that cannot be hashed
@@ -315,7 +325,7 @@ def _filled(tree: Any, value: Any) -> Any:
     return unflatten(structure, [value] * len(leaves))
 
 
-def _refuse_leaked(leaves: Sequence[Any]) -> None:
+def _refuse_leaked(leaves: Values) -> None:
     for tracer in [x for x in leaves if type(x) is Tracer]:
         raise leaked(tracer)
 
@@ -358,6 +368,7 @@ def jit(
         options = {k: v for k, v in locals().items() if k != "fun"}
         return functools.partial(jit, **options)
     check_callable("jit", fun)
+    _check_bools(keep_unused=keep_unused, inline=inline)
     static = Selected("static", fun, static_argnums, static_argnames)
     donate = Selected("donate", fun, donate_argnums, donate_argnames)
     check_apart(fun, static, donate)
@@ -365,6 +376,12 @@ def jit(
     shardings = in_shardings, out_shardings
     options = Options(static, donate, keep_unused, inline, where, compiler_options, outline, *shardings)
     return wrapped(Jitted(fun, options))
+
+
+def _check_bools(**options: Any) -> None:
+    for name, value in options.items():
+        if not isinstance(value, bool):
+            raise TypeError(f"jit: {name} must be True or False, got {value!r} of type {type(value).__name__}")
 
 
 def dispatched(fun: Callable[..., Any], static_argnames: Names = None) -> tuple[Any, Explain]:

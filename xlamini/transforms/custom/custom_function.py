@@ -10,13 +10,13 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NamedTuple
 
-from xlamini.core import Jaxpr, Tracer, api_boundary_methods
+from xlamini.core import Jaxpr, Tracer, Values, api_boundary_methods
 from xlamini.core.ref_cells import flatten_call
 from xlamini.core.state import state
-from xlamini.staging.call.higher_order import Values
-from xlamini.staging.trace.arguments import ArgNames, avals_of, check_callable, check_values, name_of
+from xlamini.core.tracer import A_RULE
+from xlamini.staging import ArgNames, Trace, avals_of, check_callable, check_values, name_of, rebuilt
 from xlamini.staging.trace.static_args import Names, Numbers, Selected
-from xlamini.staging.trace.tracing import Trace, rebuilt, trace
+from xlamini.staging.trace.tracing import trace
 from xlamini.transforms.custom.call_site import CallSite, is_concrete, with_fixed
 from xlamini.transforms.custom.closure_convert import captured_names, closed_over
 from xlamini.transforms.custom.custom_call import with_unread
@@ -119,10 +119,15 @@ class CustomFunction:
         avals = tuple(avals_of(leaves, names, name, self.instead))
         check_values(leaves, names, name)
         values = leaves if is_concrete(leaves) else None
-        traced = trace(lambda *others: fun(*with_fixed(fixed, others)), in_tree, avals, values, names, name)
+        of_others = functools.partial(_call_with_fixed, fun, fixed)
+        traced = trace(of_others, in_tree, avals, values, names, name, derivative_by=A_RULE)
         types = CallTypes(name, in_tree, avals, traced.out_tree, tuple(traced.jaxpr.out_avals), names)
         closed = closed_over(*rules, fixed)
         return TracedCall(fun, leaves, traced, closed, CallSite(types, fixed, closed, leaves, traced))
+
+
+def _call_with_fixed(fun: Callable[..., Any], fixed: Sequence[tuple[int, Any]], *others: Any) -> Any:
+    return fun(*with_fixed(fixed, others))
 
 
 api_boundary_methods(CustomFunction)

@@ -6,6 +6,9 @@ from typing import Any
 
 from xlamini.core import (
     Axis,
+    Dims,
+    Params,
+    Values,
     api_boundary_methods,
     aval_of,
     flatten,
@@ -16,10 +19,9 @@ from xlamini.core import (
     unflatten,
 )
 from xlamini.interpreters.batch import batch
-from xlamini.primitives.convert import convert
+from xlamini.primitives import convert
 from xlamini.primitives.elementwise import add_any
-from xlamini.staging.call.higher_order import Dims, Values
-from xlamini.staging.trace.arguments import check_callable, name_of
+from xlamini.staging import check_callable, name_of
 from xlamini.staging.trace.static_args import Names, Numbers
 from xlamini.transforms.custom.custom_call import RuledCall
 from xlamini.transforms.custom.custom_function import CustomFunction, TracedCall
@@ -133,6 +135,9 @@ class CustomJVPCall(RuledCall):
     def linearize(self, primals: Values, tangents: Values, *, jvp: JvpRule, **params: Any) -> Any:
         start = self.num_captured(tangents, params)
         return jvp.linearized(primals[start:], tangents[start:])
+
+    def has_own_jvp(self, params: Params) -> bool:
+        return True
 
 
 custom_jvp_call_p = CustomJVPCall()

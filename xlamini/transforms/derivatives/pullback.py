@@ -6,19 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core import Literal, ShapedArray, Zero, aval_of, float0, is_differentiable, is_zero
+from xlamini.core import Avals, Literal, Values, Zero, aval_of, float0, is_differentiable, is_zero
 from xlamini.core.state import state
 from xlamini.interpreters.dce import dce
 from xlamini.interpreters.linearize import Linearized
 from xlamini.interpreters.transpose import transpose, transpose_at
 from xlamini.primitives import instantiated
-from xlamini.runtime.to_device import device_put_value
-from xlamini.staging.call.higher_order import chosen
+from xlamini.runtime import device_put_value
+from xlamini.staging import chosen
 from xlamini.staging.run.program_cache import apply
 from xlamini.staging.trace.tracing import visible
 
 
-def evaluated(lin: Linearized, inputs: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+def evaluated(lin: Linearized, inputs: Values) -> tuple[list[Any], list[Any]]:
     """The outputs and the residuals of a linearized program at these inputs."""
     if state.builder is None:
         # An input may be a residual. Copying it protects it from writes to the user's ndarray and fixes its dtype.
@@ -31,7 +31,7 @@ def _is_mutable(x: Any) -> bool:
 
 
 def pull_back(
-    lin: Linearized, residuals: Sequence[Any], cts: Sequence[Any], wanted: Sequence[bool] | None = None
+    lin: Linearized, residuals: Values, cts: Values, wanted: Sequence[bool] | None = None
 ) -> list[Any]:
     """The cotangents (arrays or symbolic zeros) of the differentiated inputs, for one cotangent of every output.
 
@@ -49,7 +49,7 @@ def pull_back(
 
 
 def pull_back_at(
-    lin: Linearized, residuals: Sequence[Any], cts: Sequence[Any], wanted: Sequence[bool] | None = None
+    lin: Linearized, residuals: Values, cts: Values, wanted: Sequence[bool] | None = None
 ) -> list[Any]:
     """Like `pull_back`, outside of traced functions: a backward rule of the user's may read the values."""
     dense = [ct for ct, nz in zip(cts, lin.nonzero_out, strict=True) if nz and not is_zero(ct)]
@@ -69,7 +69,7 @@ def reads_values(lin: Linearized) -> bool:
     return state.builder is None and any(getattr(bwd, "reads_values", False) for bwd in deferred)
 
 
-def as_gradients(avals: Sequence[ShapedArray], cts: Sequence[Any]) -> list[Any]:
+def as_gradients(avals: Avals, cts: Values) -> list[Any]:
     """A gradient for every input: instantiated zeros for symbolic ones, float0 zeros for integer inputs."""
     given = iter(cts)
     return [instantiated(next(given)) if is_differentiable(a) else np.zeros(a.shape, float0) for a in avals]

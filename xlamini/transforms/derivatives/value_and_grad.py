@@ -9,16 +9,13 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xlamini.core import Jaxpr, ShapedArray, ShapeError, Zero, is_differentiable, unflatten
+from xlamini.core import Jaxpr, ShapedArray, ShapeError, Values, Zero, is_differentiable, unflatten
 from xlamini.core.api_boundary import api_boundary
 from xlamini.core.errors import JAXTypeError
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.linearize import linearize
 from xlamini.primitives import full, instantiated
-from xlamini.staging.call.higher_order import Mask
-from xlamini.staging.run.program_cache import transformed
-from xlamini.staging.trace.arguments import check_callable
-from xlamini.staging.trace.tracing import Trace, rebuilt
+from xlamini.staging import Mask, Trace, check_callable, rebuilt, transformed
 from xlamini.transforms.derivatives.diff_args import Argnums, DiffArgs
 from xlamini.transforms.derivatives.pullback import as_gradients, evaluated, pull_back, pull_back_at, reads_values
 
@@ -96,7 +93,7 @@ def _differentiate(
     return value, aux, gradients[0] if diff.single else gradients
 
 
-def _flat_gradient(jaxpr: Jaxpr, nonzero: Mask, operands: Sequence[Any]) -> list[Any]:
+def _flat_gradient(jaxpr: Jaxpr, nonzero: Mask, operands: Values) -> list[Any]:
     """The outputs of `jaxpr`, and the gradient of the first one, as one program if no backward rule reads values."""
     try:
         return transformed(_with_gradient, jaxpr, (nonzero,), operands)
@@ -109,7 +106,7 @@ def _flat_gradient(jaxpr: Jaxpr, nonzero: Mask, operands: Sequence[Any]) -> list
     return [*outs, *map(instantiated, pull_back_at(lin, residuals, [full(first, 1), *map(Zero, others)]))]
 
 
-def _with_gradient(jaxpr: Jaxpr, nonzero: Mask, operands: Sequence[Any]) -> list[Any]:
+def _with_gradient(jaxpr: Jaxpr, nonzero: Mask, operands: Values) -> list[Any]:
     """The outputs of `jaxpr`, and the gradient of the first one: the cotangents of its inputs for the cotangent 1."""
     lin = linearize(jaxpr, nonzero)
     outs, residuals = lin.parted(operands, evaluate(lin.primal, operands))

@@ -6,9 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from xlamini.core import (
+    Avals,
     Jaxpr,
+    MissingRule,
     ShapedArray,
     ShapeError,
+    Values,
     Zero,
     aval_of,
     first_difference,
@@ -20,21 +23,21 @@ from xlamini.core import (
     keystr,
     tangent_aval,
     tree_flatten_with_path,
+    treedef_children,
     unflatten,
 )
 from xlamini.core.api_boundary import api_boundary
-from xlamini.core.errors import JAXTypeError, MissingRule
-from xlamini.core.pytree import register_pytree_node, treedef_children
+from xlamini.core.errors import JAXTypeError
+from xlamini.core.pytree import register_pytree_node
 from xlamini.core.ref_cells import Holder
 from xlamini.core.tangents import NonlinearError
 from xlamini.interpreters.linearize import Linearized, linearize
 from xlamini.interpreters.transpose import transpose
-from xlamini.primitives import instantiated, zeros
-from xlamini.primitives.convert import convert
-from xlamini.staging.run.program_cache import apply, transformed
-from xlamini.staging.trace.arguments import ArgNames, avals_of, check_callable, name_of
+from xlamini.primitives import convert, instantiated, zeros
+from xlamini.staging import ArgNames, Trace, avals_of, check_callable, name_of, rebuilt, transformed
+from xlamini.staging.run.program_cache import apply
 from xlamini.staging.trace.ref_arguments import OpenedRefs, is_ref_argument, pure
-from xlamini.staging.trace.tracing import Trace, rebuilt, trace
+from xlamini.staging.trace.tracing import trace
 from xlamini.transforms.derivatives.diff_args import DiffArgs, split_aux
 from xlamini.transforms.derivatives.grad_refs import (
     DontWant,
@@ -98,9 +101,9 @@ class Rule:
         self,
         lin: Linearized,
         in_tree: Any,
-        in_avals: Sequence[ShapedArray],
+        in_avals: Avals,
         out_tree: Any,
-        out_avals: Sequence[ShapedArray],
+        out_avals: Avals,
         fun_name: str,
     ):
         self.lin, self.fun_name = lin, fun_name
@@ -114,7 +117,7 @@ _VALUE = GradValue()
 class VJP:
     """A pullback: from the cotangent of the output to the cotangents of the primals. It is a pytree of residuals."""
 
-    def __init__(self, rule: Rule, residuals: Sequence[Any]):
+    def __init__(self, rule: Rule, residuals: Values):
         self.rule, self.residuals = rule, list(residuals)
 
     @api_boundary

@@ -5,17 +5,17 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
-from xlamini.core import ShapedArray
+from xlamini.core import ShapedArray, Values
 from xlamini.core.config import strict_sharding
 from xlamini.core.errors import ShardingTypeError
 from xlamini.core.sharding.aval_sharding import split_into
 from xlamini.core.sharding.propagation import warn_of_open_split
 from xlamini.primitives import divided_as
-from xlamini.staging.trace.arguments import avals_of, check_values
+from xlamini.staging import avals_of, check_values
 
 
 def slices_of(
-    what: str, leaves: Sequence[Any], names: Sequence[str], length: Any = None
+    what: str, leaves: Values, names: Sequence[str], length: Any = None
 ) -> tuple[list[ShapedArray], int]:
     """The avals of the slices, and the trip count."""
     avals = avals_of(leaves, names, what)

@@ -1,17 +1,17 @@
 """Refs as arguments of shard_map: each device has a ref of its shard, and the written shards form the new value."""
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
-from xlamini.core import flatten_axes, flatten_from_user
+from xlamini.core import Values, flatten_axes, flatten_from_user
 from xlamini.core.pytree import structure
-from xlamini.staging.trace.arguments import name_of
+from xlamini.staging import name_of
 from xlamini.staging.trace.ref_arguments import OpenedRefs, has_refs, pure
 
 
 def with_parts_of_refs(
-    run: Callable[..., Any], f: Callable[..., Any], args: Sequence[Any], in_specs: Any, out_specs: Any, **options: Any
+    run: Callable[..., Any], f: Callable[..., Any], args: Values, in_specs: Any, out_specs: Any, **options: Any
 ) -> Any:
     """`run(f, args, ...)` with refs replaced by their values; the final values are further outputs, written back."""
     refs = OpenedRefs(f"{name_of(f)} for shard_map", (tuple(args), {}))
