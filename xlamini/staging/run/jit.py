@@ -9,10 +9,9 @@ import functools
 import warnings
 import weakref
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from xlamini.core import (
-    Avals,
     Tracer,
     Values,
     axes_here,
@@ -40,6 +39,7 @@ from xlamini.staging.compile.lowered_program import LoweredProgram
 from xlamini.staging.compile.placement import Placement, asked_place, elsewhere, placement, requested_by
 from xlamini.staging.compile.program import Program, compile_lowered
 from xlamini.staging.run.call_errors import Explain, guarded
+from xlamini.staging.run.call_plan import CallPlan
 from xlamini.staging.run.jit_caches import programs, shared_caches, traces, unshare, with_refs
 from xlamini.staging.run.jit_options import Options
 from xlamini.staging.run.queued_calls import QueuedCalls
@@ -47,31 +47,11 @@ from xlamini.staging.trace.arguments import ArgNames, avals_of, check_callable, 
 from xlamini.staging.trace.ref_arguments import pure, run_with_values
 from xlamini.staging.trace.ref_threading import Cells, run_with_refs, store, threaded, values_of, with_touched
 from xlamini.staging.trace.sharding_prefix import all_moved, flatten_shardings, resharded_avals
-from xlamini.staging.trace.static_args import Names, Numbers, Selected, StaticArgs, check_apart, take_out
+from xlamini.staging.trace.static_args import Names, Numbers, Selected, check_apart, take_out
 from xlamini.staging.trace.tracing import Trace, TracedCall, rebuilt, trace
 
 if TYPE_CHECKING:
     from xlamini.staging.aot.stages import Lowered, Traced
-
-
-class CallPlan(NamedTuple):
-    """One call of a jitted function: its arguments as leaves, and what the options ask for them.
-
-    Made once, at the top, and handed to tracing, placement, lowering and the program, so that none of them asks again.
-    """
-
-    leaves: Values
-    tree: Any
-    names: Sequence[str]
-    avals: Avals
-    statics: StaticArgs | None
-    """The static arguments, taken out; None for a function without."""
-    positions: Sequence[int] | None
-    """Where the remaining positional arguments were in the user's call; None if none was taken out."""
-    in_shardings: Sequence[Any]
-    """The sharding asked for each leaf, None for any; empty if nothing was asked."""
-    has_refs: bool = False
-    """Whether a leaf is a ref; then only this field counts."""
 
 
 _jitted: weakref.WeakSet[Jitted] = weakref.WeakSet()
