@@ -54,7 +54,7 @@ def report(conflict: str, found: AvalSharding | None, ndim: int) -> None:
     if strict_sharding.value:
         raise ShardingTypeError(conflict)
     spec = PartitionSpec(*[None] * ndim) if found is None else found.spec
-    warn_of_open_split(f"{conflict}. The compiler decides; out_sharding={spec} says it, in a function that takes it")
+    warn_of_open_split(f"{conflict}. The compiler decides; out_sharding={spec} would say it")
 
 
 def warn_of_open_split(text: str) -> None:
