@@ -23,8 +23,11 @@ from xlamini.core import (
 )
 from xlamini.core.errors import JAXTypeError
 from xlamini.core.primitive import IS_VMA_CAST
+from xlamini.core.ref_cells import RefEscaped
+from xlamini.core.state import state
 from xlamini.interpreters.batch import batched_aval
 from xlamini.interpreters.evaluate import evaluate
+from xlamini.interpreters.transpose import WRITTEN
 from xlamini.primitives import instantiated
 from xlamini.primitives.collectives.reductions import psum_p
 from xlamini.primitives.collectives.varying import varying_along
@@ -63,6 +66,8 @@ def _traced_now(residuals: Values, bwd: BackwardRule, nonzero: Mask) -> tuple[Va
         if getattr(bwd, "values", None) is None:
             raise
         return residuals, ReadingBackward(bwd, error)
+    except RefEscaped as touched:
+        return residuals, WritingBackward(bwd, nonzero, touched)
     return [*jaxpr.consts, *residuals], TracedBackward(bwd.contract, Backward(close_over(jaxpr), found))
 
 
@@ -78,6 +83,37 @@ class ReadingBackward(BackwardRule):
         if not (cts and is_concrete(cts)):
             raise self.error
         return self.rule.traced(nonzero, cts)
+
+
+class WritingBackward(BackwardRule):
+    """A backward rule that writes refs. It runs in each backward pass, whose program returns their final values."""
+
+    def __init__(self, rule: Any, nonzero: Mask, touched: RefEscaped):
+        self.rule, self.contract, self.cells = rule, rule.contract, (touched.cell,)
+        while True:
+            try:
+                rule.writing(nonzero, (), self.cells)
+                return
+            except RefEscaped as another:
+                if another.cell in self.cells:
+                    raise
+                self.cells = (*self.cells, another.cell)
+
+    def cotangents(self, operands: Values, cts: Values) -> Values:
+        """The cotangents of the arguments, None for zeros; what the rule wrote is noted for the end of the pass."""
+        written = state.builder and state.builder.memo.get(WRITTEN)
+        if written is None:
+            raise JAXTypeError(
+                f"{self.contract} writes a ref, in a call that is part of a jitted function, a loop or a branch of the "
+                "function that is differentiated; make the call outside of these, or return the value"
+            )
+        nonzero = nonzero_of(cts)
+        values = [written[cell] if cell in written else cell.read() for cell in self.cells]
+        jaxpr, found = self.rule.writing(nonzero, given(cts), self.cells)
+        outs = evaluate(jaxpr, [*operands, *given(cts), *values])
+        count = len(outs) - len(self.cells)
+        written.update(zip(self.cells, outs[count:], strict=True))
+        return with_none(found, outs[:count])
 
 
 class TracedBackward(BackwardRule):
@@ -127,6 +163,9 @@ class CustomLin(Primitive):
         self, cts: Values, *operands: Any, bwd: BackwardRule, in_zeros: Mask, num_res: int, **params: Any
     ) -> Values:
         out_cts = list(cts) if bwd.symbolic_zeros else list(map(instantiated, cts))
+        if isinstance(bwd, WritingBackward):
+            moving = chosen(bwd.cotangents(operands[:num_res], out_cts), inverse(in_zeros))
+            return [None] * num_res + [_summed(ct, x) for ct, x in zip(moving, operands[num_res:], strict=True)]
         jaxpr, nonzero = bwd.traced(nonzero_of(out_cts), given(out_cts))
         in_cts = with_none(nonzero, evaluate(jaxpr, [*operands[:num_res], *given(out_cts)]))
         moving = chosen(in_cts, inverse(in_zeros))

@@ -8,17 +8,19 @@ batched jaxpr. The values that the rules close over are arguments in front of th
 """
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from operator import is_
 from typing import Any, NamedTuple
 
 from xlamini.core import Axis, Dims, Jaxpr, Values, aval_of, is_differentiable, named_axis, unflatten
+from xlamini.core.ref_cells import Cell
 from xlamini.core.tracer import build
 from xlamini.interpreters.batch import batch
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.primitives import move_batch_dim, sum_over
 from xlamini.staging import Mask, chosen, given, inverse, merged, nonzero_of
+from xlamini.staging.trace.ref_threading import run_with
 from xlamini.transforms.custom.call_site import CallSite, CustomRule, is_concrete
 from xlamini.transforms.custom.rule_contract import Contract, FwdResult
 from xlamini.transforms.custom.rule_finite_differences import check_vjp_rules
@@ -126,18 +128,24 @@ class UserBackward(BackwardRule):
         self.values = None if concrete is None else [*concrete[:count], *arrays]
 
     def traced(self, nonzero: Mask, cts: Values = ()) -> Backward:
+        return self.writing(nonzero, cts, ())
+
+    def writing(self, nonzero: Mask, cts: Values, cells: Sequence[Cell]) -> Backward:
+        """The rule as a jaxpr that also takes the values of the cells that it writes, and returns the final ones."""
         site, types, found = self.site, self.site.types, []
-        count = sum(self.is_array)
+        count, end = sum(self.is_array), sum(self.is_array) + sum(nonzero)
 
         def flat(closed: Values, inputs: Values) -> list[Any]:
             residuals = unflatten(self.tree, merged(self.is_array, inputs[:count], self.numbers))
-            cts = unflatten(types.out_tree, self._cotangents(nonzero, inputs[count:]))
-            found.extend(self.contract.bwd(self.rules.bwd(*site.before(residuals, cts))))
-            return given(found)
+            cts = unflatten(types.out_tree, self._cotangents(nonzero, inputs[count:end]))
+            result, last = run_with(cells, inputs[end:], self.rules.bwd, *site.before(residuals, cts))
+            found.extend(self.contract.bwd(result))
+            return [*given(found), *last]
 
         ct_avals = chosen([a for a in types.out_avals if is_differentiable(a)], nonzero)
         values = self.values and [*self.values, *(cts if is_concrete(cts) else ())]
-        jaxpr = site.trace(self.contract, flat, [*self.avals, *ct_avals], values, further=OTHERWISE)
+        avals = [*self.avals, *ct_avals, *(cell.aval for cell in cells)]
+        jaxpr = site.trace(self.contract, flat, avals, values, further=OTHERWISE)
         return Backward(jaxpr, nonzero_of(found))
 
     def _cotangents(self, nonzero: Mask, arrays: Values) -> list[Any]:

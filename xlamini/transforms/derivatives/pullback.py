@@ -13,7 +13,7 @@ from xlamini.interpreters.linearize import Linearized
 from xlamini.interpreters.transpose import transpose, transpose_at
 from xlamini.primitives import instantiated
 from xlamini.runtime import device_put_value
-from xlamini.staging import chosen
+from xlamini.staging import chosen, store
 from xlamini.staging.run.program_cache import apply
 from xlamini.staging.trace.tracing import visible
 
@@ -51,22 +51,27 @@ def pull_back(
 def pull_back_at(
     lin: Linearized, residuals: Values, cts: Values, wanted: Sequence[bool] | None = None
 ) -> list[Any]:
-    """Like `pull_back`, outside of traced functions: a backward rule of the user's may read the values."""
+    """Like `pull_back`, where backward rules of the user's may write refs, and outside of traced functions read values.
+    """
+    written: list[Any] = []
     dense = [ct for ct, nz in zip(cts, lin.nonzero_out, strict=True) if nz and not is_zero(ct)]
     tangents = lin.tangent.in_avals[lin.num_residuals :]
     linear = (False,) * lin.num_residuals + (True,) * len(tangents)
     given = tuple(not is_zero(ct) for ct, nz in zip(cts, lin.nonzero_out, strict=True) if nz)
     operands = [visible(x) if type(x) is Literal else x for x in (*residuals, *dense)]
-    backward, nonzero = transpose_at(operands, lin.tangent, linear, given)
+    values = operands if state.builder is None else None
+    backward, nonzero = transpose_at(values, lin.tangent, linear, given, (), written)
     outs = iter(apply(backward, operands))
     found = [next(outs) if nz else Zero(a) for nz, a in zip(nonzero, tangents, strict=True)]
+    store(written, list(outs))
     return [ct if wanted is None or w else Zero(a) for ct, w, a in zip(found, wanted or nonzero, tangents, strict=True)]
 
 
 def reads_values(lin: Linearized) -> bool:
-    """Whether a backward rule of the user's has asked for values, which it may read outside of traced functions."""
-    deferred = (eqn.params.get("bwd") for eqn in lin.tangent.eqns)
-    return state.builder is None and any(getattr(bwd, "reads_values", False) for bwd in deferred)
+    """Whether a backward rule of the user's writes refs, or reads values, as it may outside of traced functions."""
+    rules = [eqn.params.get("bwd") for eqn in lin.tangent.eqns]
+    reading = state.builder is None and any(getattr(bwd, "reads_values", False) for bwd in rules)
+    return reading or any(getattr(bwd, "cells", ()) for bwd in rules)
 
 
 def as_gradients(avals: Avals, cts: Values) -> list[Any]:
