@@ -230,8 +230,8 @@ def set(ref: Ref | RefView, idx: Index, value: Any) -> None:
     ref[idx] = value
 
 
-def swap(ref: Ref | RefView, idx: Index, value: Any) -> Any:
-    """Write a part of a Ref and return its previous value.
+def swap(ref: Ref | RefView, idx: Index, value: Any, _function_name: str = "ref_swap") -> Any:
+    """Write a part of a Ref and return its previous value; `_function_name` is accepted and ignored.
 
     >>> swap(new_ref(1.0), ..., 2.0)
     Array(1., dtype=float32, weak_type=True)
