@@ -9,7 +9,7 @@ from typing import Any
 from xlamini.core import Axis, flatten, named_axis
 from xlamini.core.api_boundary import api_boundary
 from xlamini.core.ref_cells import Holder
-from xlamini.staging.run.jit import jit
+from xlamini.staging.run.jit_function import jit
 from xlamini.staging.trace.arguments import check_callable, name_of
 from xlamini.staging.trace.ref_arguments import OpenedRefs, pure
 from xlamini.staging.trace.static_args import Numbers

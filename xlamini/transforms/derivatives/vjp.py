@@ -21,6 +21,7 @@ from xlamini.core import (
     is_differentiable,
     is_zero,
     keystr,
+    register_pytree_node,
     tangent_aval,
     tree_flatten_with_path,
     treedef_children,
@@ -28,7 +29,6 @@ from xlamini.core import (
 )
 from xlamini.core.api_boundary import api_boundary
 from xlamini.core.errors import JAXTypeError
-from xlamini.core.pytree import register_pytree_node
 from xlamini.core.ref_cells import Holder
 from xlamini.core.tangents import NonlinearError
 from xlamini.interpreters.linearize import Linearized, linearize
