@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core import Tracer, api_boundary_methods, memoised, repeated
+from xlamini.core import Tracer, api_boundary_methods, memoised, repeated, split_into
 from xlamini.core.api_boundary import api_boundary
-from xlamini.core.sharding.aval_sharding import split_into
 from xlamini.core.state import state
 from xlamini.numpy.indexing.at import At, AtIndex
 from xlamini.numpy.indexing.operations import get
