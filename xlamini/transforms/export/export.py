@@ -52,7 +52,8 @@ def export(
       disabled_checks: checks to skip; see `DisabledSafetyCheck`.
 
     Raises:
-      ValueError: the function is not jitted, the platform is unknown, or it calls kernels without a stable interface.
+      ValueError: the function is not jitted, no platform is named or one is unknown, or it calls kernels without a
+        stable interface.
       NotImplementedError: it calls Python functions, which do not exist in another process.
 
     >>> exported = export(xlamini.jit(lambda x: x * 2), platforms=("cpu", "tpu"))(1.0)
@@ -76,7 +77,9 @@ def export(
 def _platforms(asked: Sequence[str] | None) -> tuple[str, ...]:
     if isinstance(asked, str):
         raise ValueError(f"export: platforms must be a tuple, got {asked!r}; write platforms=({asked!r},)")
-    names = tuple(dict.fromkeys(asked or (default_export_platform(),)))
+    names = tuple(dict.fromkeys((default_export_platform(),) if asked is None else asked))
+    if not names:
+        raise ValueError("export: platforms names none; leave it out for the default backend, or name some")
     for name in names:
         if name == "gpu":
             raise ValueError("export: 'gpu' could be two platforms; name 'cuda' or 'rocm', or both")

@@ -48,6 +48,8 @@ def scan(
     (Array(10, dtype=int32), Array([ 0,  1,  3,  6, 10], dtype=int32))
     """
     check_function("scan", "f", f)
+    if not isinstance(reverse, bool | int | np.bool_):
+        raise TypeError(f"scan: reverse must be a bool, got {reverse!r}")
     return looped(Loop("scan", f, bool(reverse), unroll), init, xs, length)
 
 
