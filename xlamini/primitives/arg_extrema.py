@@ -34,6 +34,7 @@ from xlamini.primitives.ordering import key_dtype
 from xlamini.primitives.reductions import Reduction, check_kind, reduce_max_p, reduce_min_p
 from xlamini.primitives.select import where
 from xlamini.primitives.shape import reshape
+from xlamini.primitives.whole_bytes import has_part_bytes, in_whole_bytes
 
 SHORT, FEW = 28, 4096
 """Along longer axes of arrays with more elements the CPU looks for a block first: it is slow at reducing pairs."""
@@ -95,6 +96,9 @@ class ArgExtremum(Primitive):
 
     def lower(self, ctx: Any, x: Any, *, axes: Shape, index_dtype: Any) -> Any:
         (aval,), (axis,) = ctx.avals_in, axes
+        if has_part_bytes([aval]):
+            again = functools.partial(self.bind, axes=axes, index_dtype=index_dtype)
+            return ctx.inline(functools.partial(in_whole_bytes, again), x)
         if ctx.platform != "cpu" or aval.shape[axis] < SHORT or aval.size < FEW:
             return self._in_pairs(ctx, x, aval, axis, index_dtype)
         return self._by_blocks(ctx, x, axis, index_dtype)
