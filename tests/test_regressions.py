@@ -12,6 +12,7 @@ import pytest
 
 import xlamini as xl
 import xlamini.numpy as jnp
+from xlamini import lax
 
 
 @pytest.mark.parametrize(("x", "y", "quotient"), [(5.0, 0.0, np.inf), (-5.0, 0.0, -np.inf), (7.5, -2.0, -4.0)])
@@ -143,3 +144,23 @@ def test_transforms_of_nothing() -> None:
         for back_and_forth in (lambda x: jnp.fft.irfft(jnp.fft.rfft(x)), lambda x: jnp.fft.ifft(jnp.fft.fft(x)).real):
             assert back_and_forth(x).size == 0
             assert xl.grad(lambda x, f=back_and_forth: f(x).sum())(x).shape == shape
+
+
+def test_narrow_indices_into_longer_axes() -> None:
+    x = np.arange(300, dtype=np.int32)
+    for index in (5, -1):
+        narrow = jnp.int8(index)
+        assert jnp.asarray(x)[narrow] == xl.jit(lambda i: jnp.asarray(x)[i])(narrow) == x[index]
+        assert jnp.take(x, narrow) == jnp.asarray(x).at[narrow].get() == x[index]
+    assert lax.dynamic_slice(x, (jnp.int8(5),), (2,)).tolist() == [5, 6]
+
+
+def test_places_beyond_int32() -> None:
+    """Only the types are made, as the arrays would take gigabytes."""
+    huge = xl.ShapeDtypeStruct((2**31 + 8,), "int8")
+    assert xl.eval_shape(lambda x: x[2**31 + 3] + x[-1], huge).shape == ()
+    for wrong in (lambda x: x[x[0].astype(int)], lambda x: lax.dynamic_slice(x, (2**31 + 3,), (2,)), jnp.argmax):
+        with pytest.raises(OverflowError, match="enable_x64"):
+            xl.eval_shape(wrong, huge)
+        with xl.enable_x64(True):
+            assert xl.eval_shape(wrong, huge).dtype in ("int8", "int64")

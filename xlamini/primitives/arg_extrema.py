@@ -77,6 +77,11 @@ class ArgExtremum(Primitive):
         kind = kind_of(index_dtype)
         if kind is None or kind not in INTEGER:
             raise TypeError(f"{self.name}: index_dtype must be an integer dtype, got {index_dtype}")
+        if x.shape[axis] - 1 > iinfo(index_dtype).max:
+            raise OverflowError(
+                f"{self.name}: {np.dtype(index_dtype)} cannot count the {x.shape[axis]} elements along axis {axis}; "
+                "give a wider index_dtype (64-bit dtypes need enable_x64)"
+            )
         return ShapedArray((*x.shape[:axis], *x.shape[axis + 1 :]), index_dtype)
 
     def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
