@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import ShapeError, aval_of, issubdtype, literal
+from xlamini.core.config import numpy_rank_promotion
 from xlamini.numpy.arguments import as_operand
 from xlamini.numpy.indexing.take import take, take_along_axis
 from xlamini.numpy.reductions import Axis
@@ -188,6 +189,7 @@ def _nan(x: Any) -> Any:
     return literal(np.nan, aval_of(x).dtype)
 
 
+@numpy_rank_promotion("allow")
 def _between(x: Any, points: Any, count: Any, method: str) -> Any:
     """The quantiles of rows whose first `count` elements are numbers: a static count, or one for each row."""
     one = points * (count - 1)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import Tracer, aval_of, canonicalize_dtype, check_user_dtype, iinfo, issubdtype, result_type
+from xlamini.core.config import numpy_rank_promotion
 from xlamini.core.state import state
 from xlamini.numpy.arguments import as_axis, as_index, as_operand, as_shape
 from xlamini.numpy.creation import zeros
@@ -210,7 +211,8 @@ def _geomspace(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, axis
     sign = arithmetic.sign(start)
     along = as_axis("geomspace", axis, aval_of(start).ndim + 1)
     exponents = linspace(exponential.log(start / sign), exponential.log(stop / sign), num, endpoint)
-    points = exponential.exp(exponents) * sign
+    with numpy_rank_promotion("allow"):
+        points = exponential.exp(exponents) * sign
     ends = {0: start, -1: stop} if endpoint and num > 1 else {0: start} if num else {}
     for place, exact in ends.items():
         found = points[place]

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xlamini.core import aval_of, issubdtype
+from xlamini.core.config import numpy_rank_promotion
 from xlamini.numpy.creation import full
 from xlamini.numpy.distinct import Wanted, changes, counted, distinct, in_order, starts_of
 from xlamini.numpy.joining import concatenate
@@ -235,6 +236,7 @@ def _flat(name: str, x: Any, y: Any) -> list[Any]:
     return [ravel(v) for v in promoted_dtypes(x, y)]
 
 
+@numpy_rank_promotion("allow")
 def _occurs(x: Any, tests: Any, method: str) -> Any:
     count = aval_of(tests).shape[0]
     if not count:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xlamini.core import aval_of
+from xlamini.core.config import numpy_rank_promotion
 from xlamini.core.dtypes.limits import finfo
 from xlamini.numpy import reductions
 from xlamini.numpy.construction import asarray
@@ -112,6 +113,7 @@ def svdvals(x: ArrayLike, /) -> Array:
 
 
 @composite(static=("hermitian",))
+@numpy_rank_promotion("allow")
 def matrix_rank(
     M: ArrayLike, rtol: ArrayLike | None = None, *, hermitian: bool = False, tol: ArrayLike | None = None
 ) -> Array:

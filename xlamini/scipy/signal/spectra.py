@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xlamini.core import ShapeError, aval_of
+from xlamini.core.config import numpy_dtype_promotion, numpy_rank_promotion
 from xlamini.numpy.arguments import as_axis, as_operand
 from xlamini.numpy.exponential import sqrt
 from xlamini.numpy.fft import fft, fftfreq, ifft, irfft, rfft, rfftfreq
@@ -222,6 +223,8 @@ def _of_one_length(name: str, x: Any, y: Any, axis: int) -> list[Any]:
 
 
 @composite(static=("plan",))
+@numpy_dtype_promotion("standard")
+@numpy_rank_promotion("allow")
 def _spectra(x: Any, y: Any, window: Any, fs: Any, plan: _Plan) -> Any:
     dtype, wide = complex_like(x) if y is None else complex_like(x, y)
     window = convert(window, wide if kind_of(aval_of(window).dtype) is COMPLEX else dtype)

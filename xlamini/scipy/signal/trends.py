@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import aval_of, literal
+from xlamini.core.config import numpy_rank_promotion
 from xlamini.numpy.arguments import as_axis, as_operand
 from xlamini.numpy.joining import concatenate
 from xlamini.numpy.statistics import mean
@@ -57,6 +58,7 @@ def without_trend(x: Any, axis: int, type: str, starts: tuple[int, ...]) -> Any:
     return moveaxis(concatenate([_without_line(p) for p in pieces], -1), aval_of(x).ndim - 1, axis)
 
 
+@numpy_rank_promotion("allow")
 def _without_line(x: Any) -> Any:
     """A signal minus its least-squares line; the slope is that of the deviations from the means."""
     last, size = aval_of(x).ndim - 1, aval_of(x).shape[-1]

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xlamini import numpy as jnp
+from xlamini.core.config import numpy_rank_promotion
 from xlamini.lax import cummax, cummin
 from xlamini.numpy.arguments import as_axis, as_operand
 from xlamini.runtime.array import Array
@@ -23,6 +24,7 @@ class ModeResult(NamedTuple):
 
 
 @composite(static=("axis", "nan_policy", "keepdims"))
+@numpy_rank_promotion("allow")
 def mode(a: ArrayLike, axis: int | None = 0, nan_policy: str = "propagate", keepdims: bool = False) -> ModeResult:
     """The most common value along an axis, or of all: the smallest one of several, and how often it occurs.
 
