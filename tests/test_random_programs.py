@@ -14,7 +14,17 @@ import xlamini
 import xlamini.numpy as jnp
 from tests.support import random_programs
 from tests.support.checks import UNOPTIMIZED
-from tests.support.random_programs import DERIVATIVES, NUMPY, OURS, Program, evaluate, forms, program_of, shrunk
+from tests.support.random_programs import (
+    DERIVATIVES,
+    NUMPY,
+    OURS,
+    Program,
+    evaluate,
+    forms,
+    is_near_a_corner,
+    program_of,
+    shrunk,
+)
 from tests.support.tiers import ALL, FULL, QUICK, tier_of
 
 COUNTS = {QUICK: 12, FULL: 300, ALL: 10_000}
@@ -41,12 +51,14 @@ def compiled(fun: Callable[..., Any]) -> Callable[..., Any]:
 def disagreement(program: Program) -> str:
     """In which way a program is computed wrongly; empty if it is right everywhere."""
     fun, tolerance = ours(program), 1e-6 if forms(program) & {*DERIVATIVES} else 1e-11
+    batch = np.stack([X, X[::-1] * 0.7])
+    if any(is_near_a_corner(program, x) for x in batch):
+        return ""
     expected = in_numpy(program, X)
     if not _near(fun(jnp.asarray(X)), expected, tolerance):
         return "eager differs from NumPy"
     if not _near(compiled(fun)(X), expected, tolerance):
         return "jit differs from NumPy"
-    batch = np.stack([X, X[::-1] * 0.7])
     if not _near(compiled(xlamini.vmap(fun))(batch), np.stack([in_numpy(program, x) for x in batch]), tolerance):
         return "vmap differs from a loop"
     return _wrong_derivative(program, fun)

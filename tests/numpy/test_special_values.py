@@ -33,7 +33,7 @@ def ufuncs(count: int) -> dict[str, np.ufunc]:
     return {k: f for k, f in found.items() if (f.nin, f.nout) == (count, 1) and hasattr(jnp, k) and k not in OTHERWISE}
 
 
-OTHERWISE = {"matvec", "vecmat", "vecdot", "matmul", "ldexp"}  # not elementwise, or of a float and an integer
+OTHERWISE = {"matvec", "vecmat", "vecdot", "matmul", "ldexp"}  # not elementwise
 UNARY, BINARY = ufuncs(1), ufuncs(2)
 LOOSE = {"tan": 4, "sinh": 32, "cosh": 32, "arctanh": 8, "arcsinh": 8, "expm1": 8, "log1p": 4, "tanh": 8, "exp2": 128}
 LOOSE |= {"logaddexp2": 128}

@@ -25,7 +25,8 @@ from xlamini import lax
 Program = tuple[Any, ...]
 Env = tuple[Any, ...]
 SIZE = 3
-STEP = 2e-3
+STEPS = [2e-3]
+"""The step of finite differences, as its last element."""
 EDGE = 0.0123
 """The bound of conditions: not 0, which differences and derivatives of constants are."""
 UNEQUAL = np.array([1.0, 0.7, -0.4])
@@ -135,10 +136,9 @@ CALLS: dict[str, tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]] = 
 
 def _slopes(f: Any, x: np.ndarray) -> np.ndarray:
     """The Jacobian by finite differences of fourth order: [output, input]."""
-    columns = []
-    for e in np.eye(SIZE) * STEP:
-        columns.append((8 * (f(x + e) - f(x - e)) - f(x + 2 * e) + f(x - 2 * e)) / (12 * STEP))
-    return np.stack(columns, 1)
+    step = STEPS[-1]
+    moved = [[f(x + k * e) for k in (-2, -1, 1, 2)] for e in np.eye(SIZE) * step]
+    return np.stack([(8 * (c - b) - d + a) / (12 * step) for a, b, c, d in moved], 1)
 
 
 DERIVATIVES: dict[str, tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]] = {
@@ -160,7 +160,7 @@ def evaluate(program: Program, env: Env, meaning: int) -> Any:
     if form == "var":
         return env[parts[0] % len(env)]
     if form == "const":
-        return UNEQUAL * parts[0]
+        return (np if meaning == NUMPY else jnp).asarray(UNEQUAL * parts[0])
     if form == "cond":
         return _conditional(parts, env, meaning)
     function = TABLE[form][meaning]
@@ -175,6 +175,16 @@ def _conditional(parts: Sequence[Program], env: Env, meaning: int) -> Any:
     if meaning == NUMPY:
         return branches[0](x) if x.sum() > EDGE else branches[1](x)
     return lax.cond(x.sum() > EDGE, *branches, x)
+
+
+def is_near_a_corner(program: Program, x: np.ndarray) -> bool:
+    """Whether finite differences in the program depend on their step."""
+    coarse = evaluate(program, (x,), NUMPY)
+    STEPS.append(STEPS[-1] / 4)
+    try:
+        return not np.allclose(coarse, evaluate(program, (x,), NUMPY), 1e-7, 1e-7)
+    finally:
+        STEPS.pop()
 
 
 # --- making and shrinking them
