@@ -11,7 +11,7 @@ from tests.rows.row import Arg, Row, singles
 from tests.support import checks
 from xlamini import lax
 from xlamini.core.primitive import Primitive
-from xlamini.primitives.convert import convert
+from xlamini.primitives.convert_element_type import convert
 
 F32 = np.float32
 

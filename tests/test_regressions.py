@@ -160,7 +160,7 @@ def test_places_beyond_int32() -> None:
     huge = xl.ShapeDtypeStruct((2**31 + 8,), "int8")
     assert xl.eval_shape(lambda x: x[2**31 + 3] + x[-1], huge).shape == ()
     for wrong in (lambda x: x[x[0].astype(int)], lambda x: lax.dynamic_slice(x, (2**31 + 3,), (2,)), jnp.argmax):
-        with pytest.raises(OverflowError, match="enable_x64"):
+        with pytest.raises(OverflowError, match=r"enable_x64|out of bounds for int32"):
             xl.eval_shape(wrong, huge)
         with xl.enable_x64(True):
             assert xl.eval_shape(wrong, huge).dtype in ("int8", "int64")

@@ -11,11 +11,14 @@ from xlamini.runtime.versions import check_jaxlib, warn_of_jax
 check_jaxlib()
 warn_of_jax()
 
-from xlamini.core.memo import paused_gc as _paused_gc
+from xlamini.core import paused_gc as _paused_gc
 
 with _paused_gc():  # imports make no garbage, and collecting it would take a tenth of their time
     from xlamini.core.stubs import attach_stub as _attach_stub
     from xlamini.transforms import install_hooks as _start
     from xlamini import numpy as numpy
 
+from xlamini.core.jax_flags import warn_of_environment as _warn_of_environment
+
+_warn_of_environment()
 __getattr__, __dir__, __all__ = _attach_stub(__name__)

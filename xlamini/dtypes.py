@@ -2,8 +2,17 @@
 
 from ml_dtypes import bfloat16
 
-from xlamini.core import canonicalize_dtype, finfo, float0, iinfo, issubdtype, itemsize_bits, result_type
-from xlamini.core.dtypes import extended, prng_key, scalar_type_of
+from xlamini.core import (
+    canonicalize_dtype,
+    finfo,
+    float0,
+    iinfo,
+    issubdtype,
+    itemsize_bits,
+    result_type,
+    scalar_type_of,
+)
+from xlamini.core.dtypes import extended, prng_key
 from xlamini.core.errors import TypePromotionError
 
 __all__ = [

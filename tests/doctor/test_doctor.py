@@ -196,12 +196,9 @@ def test_jax_in_the_process(examined: Doctor, monkeypatch: pytest.MonkeyPatch) -
     jax = types.ModuleType("jax")
     jax.__file__ = "/lib/jax/__init__.py"
     monkeypatch.setitem(sys.modules, "jax", jax)
-    monkeypatch.setenv("JAX_PLATFORMS", "cuda")
-    monkeypatch.delenv("XLAMINI_PLATFORMS", raising=False)
     examined("--platform", "cpu")
-    first, second = examined.problems("jax"), examined.problems("JAX_PLATFORMS")
-    assert "/lib/jax/__init__.py" in only(first) and "separate processes" in only(first)
-    assert "fix: set XLAMINI_PLATFORMS=cuda" in only(second)
+    problems = examined.problems("jax")
+    assert "/lib/jax/__init__.py" in only(problems) and "separate processes" in only(problems)
 
 
 @pytest.mark.full

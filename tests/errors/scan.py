@@ -163,6 +163,6 @@ ROWS = [
     ),
     row(
         "reverse", lambda: lax.scan(lambda c, x: (c, x), 0.0, ones(3), reverse="no"), TypeError,  # type: ignore[arg-type]
-        "scan: reverse must be a bool",
+        "scan: reverse must be True or False",
     ),
 ]

@@ -194,5 +194,5 @@ def _computed_in(result: Any, dtype: Any) -> Any:
     return result.dtype if result.dtype.kind == "f" and np.dtype(dtype).kind in "iub" else dtype
 
 
-SHIFTS = {"left_shift", "right_shift", "bitwise_left_shift", "bitwise_right_shift", "ldexp", "pow", "power", "float_power"}
+SHIFTS = {"left_shift", "right_shift", "bitwise_left_shift", "bitwise_right_shift", "pow", "power", "float_power"}
 """They overflow in a narrow dtype, or treat their second operand in its own."""

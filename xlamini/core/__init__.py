@@ -1,10 +1,13 @@
 """Private: the language. Types, programs, primitives and the tracer; nothing here compiles or runs."""
 
 from xlamini.core.api_boundary import api_boundary_methods, trim
-from xlamini.core.avals import Shape, ShapedArray
+from xlamini.core.avals import Avals, Dims, Params, Shape, ShapedArray, Values
+from xlamini.core.call_cache import repeated
+from xlamini.core.concretization import Unknown, value_of
 from xlamini.core.config import disable_jit, enable_x64
 from xlamini.core.dtypes import (
     ExtendedDType,
+    as_dtype,
     canonicalize_dtype,
     check_user_dtype,
     finfo,
@@ -13,11 +16,13 @@ from xlamini.core.dtypes import (
     issubdtype,
     itemsize_bits,
     result_type,
+    scalar_type_of,
 )
 from xlamini.core.effects import Effects, any_ordered
 from xlamini.core.errors import (
     ConcretizationTypeError,
     LoadError,
+    MissingRule,
     PlatformError,
     ProcessError,
     ShapeError,
@@ -25,54 +30,29 @@ from xlamini.core.errors import (
     TracerArrayConversionError,
 )
 from xlamini.core.frames import user_stacklevel
-from xlamini.core.jaxpr import (
-    Atom,
-    Equation,
-    Jaxpr,
-    Literal,
-    Var,
-    close_over,
-    once,
-    subjaxprs,
-)
-from xlamini.core.memo import OwnedMemo, memoised
-from xlamini.core.named_axes import named_axis
-from xlamini.core.primitive import (
-    ELEMENTWISE,
-    PURE,
-    REMATERIALIZABLE,
-    Axis,
-    CallLike,
-    Cost,
-    Primitive,
-)
+from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Literal, Var, close_over, once, subjaxprs
+from xlamini.core.memo import OwnedMemo, memoised, paused_gc
+from xlamini.core.named_axes import axes_here, manual_axis, named_axis
+from xlamini.core.primitive import ELEMENTWISE, PURE, REMATERIALIZABLE, Axis, CallLike, Cost, Primitive
 from xlamini.core.pytree import (
     PyTreeDef,
     first_difference,
     flatten,
     flatten_from_user,
     keystr,
+    register_pytree_node,
     tree_flatten_with_path,
     tree_leaves,
     tree_map,
+    tree_unflatten,
+    treedef_children,
     unflatten,
 )
 from xlamini.core.pytree.prefix import flatten_axes
 from xlamini.core.rewriting import rewrite
 from xlamini.core.sharding.abstract_mesh import AbstractMesh, AxisType
-from xlamini.core.sharding.factors import Factors, alike, dims, reducing
+from xlamini.core.sharding.aval_sharding import AvalSharding
+from xlamini.core.sharding.factors import Factors, alike, apart, dims, in_front, reducing, same_dimensions
 from xlamini.core.sharding.partition_spec import PartitionSpec
-from xlamini.core.tangents import (
-    Zero,
-    is_differentiable,
-    is_linear,
-    is_zero,
-    tangent_aval,
-)
-from xlamini.core.tracer import (
-    Builder,
-    Tracer,
-    aval_of,
-    leaked,
-    literal,
-)
+from xlamini.core.tangents import Zero, is_differentiable, is_linear, is_zero, tangent_aval
+from xlamini.core.tracer import Builder, Tracer, active, aval_of, leaked, literal

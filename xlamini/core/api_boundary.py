@@ -8,12 +8,13 @@ from __future__ import annotations
 import functools
 import weakref
 from collections.abc import Callable
-from types import FrameType, FunctionType, TracebackType
+from types import FunctionType, TracebackType
 from typing import Any, ParamSpec, TypeVar
 
 from xlamini.core import hooks
 from xlamini.core.config import traceback_filtering
-from xlamini.core.frames import hidden_files
+from xlamini.core.frames import is_of_library
+from xlamini.core.stray_errors import name_the_call
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -88,8 +89,9 @@ _edges: dict[Any, Any] = {}
 
 
 def trim(error: BaseException) -> None:
-    """Explain an error (`hooks.explain_error`) and drop the library's frames from its traceback."""
+    """Explain an error, name the call if Python itself raised it, and drop the library's frames from its traceback."""
     hooks.explain_error(error)
+    name_the_call(error)
     if traceback_filtering.value != "off":
         error.__traceback__ = _of_user(error.__traceback__)
 
@@ -97,16 +99,10 @@ def trim(error: BaseException) -> None:
 def _of_user(traceback: TracebackType | None) -> TracebackType | None:
     frames = []
     while traceback is not None:
-        if not _is_ours(traceback.tb_frame):
+        if not is_of_library(traceback.tb_frame):
             frames.append(traceback)
         traceback = traceback.tb_next
     kept = None
     for frame in reversed(frames):
         kept = TracebackType(kept, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
     return kept
-
-
-def _is_ours(frame: FrameType) -> bool:
-    """Whether a frame runs code of the library, or code generated in one of its modules (a dataclass's `__init__`)."""
-    file = frame.f_code.co_filename
-    return hidden_files[frame.f_globals.get("__file__", file) if file == "<string>" else file]

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -156,3 +157,12 @@ def aval_of(x: Any) -> ShapedArray:
     kind = type(x)
     dtype = canonicalize_dtype(dtype_of(x), allow_extended_dtype=True)
     return ShapedArray(np.shape(x), dtype, kind in SCALAR_TYPES and kind is not bool)
+
+
+# The types in the signatures of rules.
+Avals = Sequence[ShapedArray]
+Values = Sequence[Any]
+"""Operands, results, tangents or cotangents."""
+Dims = Sequence[int | None]
+"""The batch dimension of each value, None for one that has none."""
+Params = dict[str, Any]

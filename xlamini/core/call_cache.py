@@ -7,11 +7,12 @@ the program, and get the place of the call.
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from xlamini.core.avals import Values
 from xlamini.core.config import trace_context_key
 from xlamini.core.frames import is_own, warnings_given
 from xlamini.core.jaxpr import Jaxpr, Literal
@@ -36,7 +37,7 @@ _UNSEEN: Any = object()
 calls = Memo("call: library functions", 4096)
 
 
-def repeated(fun: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+def repeated(fun: Callable[..., Any], args: Values, kwargs: Mapping[str, Any]) -> Any:
     """`fun(*args, **kwargs)`, by a copy of what the first such call has added, where that is possible."""
     builder = state.builder
     key, operands = [fun, trace_context_key()], []
@@ -67,7 +68,7 @@ def _visible(x: Any) -> Any:
     return Tracer(state.builder, x, x.aval) if type(x) is Literal else x
 
 
-def _note(values: Sequence[Any], key: list[Any], operands: list[Any]) -> bool:
+def _note(values: Values, key: list[Any], operands: list[Any]) -> bool:
     """Add to the key what a call depends on, and to `operands` what is traced; False for other values."""
     for x in values:
         kind = type(x)
@@ -99,7 +100,7 @@ def _note_named(kwargs: Mapping[str, Any], key: list[Any], operands: list[Any]) 
 
 
 def _traced(
-    fun: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], operands: Sequence[Any]
+    fun: Callable[..., Any], args: Values, kwargs: Mapping[str, Any], operands: Values
 ) -> Traced | None:
     """The call traced by itself. None if it has to be made in place: it raises, warns, looks at a value, …"""
     builder, warned = Builder(""), warnings_given.count

@@ -2,24 +2,25 @@
 
 A flag is one of jaxlib's cells, so reading `flag.value` is one C++ call, and the C++ dispatch path
 can see it. What a flag changes decides which cache keys it is part of: TRACE (what a traced program
-means), DISPATCH (how a call is run) or PROCESS (neither). The environment variable `XLAMINI_<NAME>`
-gives a flag its first value.
+means), DISPATCH (how a call is run) or PROCESS (neither). The environment variable `XLAMINI_<NAME>`,
+else JAX's `JAX_<NAME>`, gives a flag its first value.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any
 
 from jaxlib._jax import config as _cells, jax_jit
 
-from xlamini.core.variables import near, warn_of_names, warn_of_value
+from xlamini.core.variables import JAX_PREFIX, PREFIX, near, warn_of_value
 
 _REQUIRED: Any = object()
-_TRUE = frozenset({"1", "true", "yes", "on"})
-_FALSE = frozenset({"", "0", "false", "no", "off"})
+_TRUE = frozenset({"1", "true", "t", "yes", "y", "on"})
+_FALSE = frozenset({"", "0", "false", "f", "no", "n", "off"})
 _NUMBERS: dict[type, Callable[[str], Any]] = {int: int, float: float}
 _IN_WORDS = {bool: "1, true, yes or on, or 0, false, no or off", int: "an integer", float: "a number"}
 
@@ -30,6 +31,9 @@ trace_context_key: Callable[[], tuple] = _cells.trace_context
 
 flags: dict[str, Flag] = {}
 """Every flag by its name, without the `jax_` that `config.update` also takes."""
+
+ALIASES = {"platform_name": "platforms", "xla_backend": "platforms"}
+"""Flags of JAX that have another name here."""
 
 
 class Flag(_cells.Config):
@@ -48,6 +52,7 @@ class Flag(_cells.Config):
     ):
         self.help, self.choices, self.optional, self.affects = help, choices, optional, affects
         self.type = type if type is not None else default.__class__
+        self.default = default
         super().__init__(
             name,
             self._from_environment(name, default),
@@ -95,18 +100,21 @@ class Flag(_cells.Config):
         return f"{values} or None" if self.optional else values
 
     def _from_environment(self, name: str, default: Any) -> Any:
-        variable = f"XLAMINI_{name.upper()}"
-        text = os.environ.get(variable)
-        if text is None:
+        names = [name, *(alias for alias, flag in ALIASES.items() if flag == name)]
+        variables = [f"{prefix}{word.upper()}" for prefix in (PREFIX, JAX_PREFIX) for word in names]
+        variable = next((v for v in variables if v in os.environ), None)
+        if variable is None:
             return default
+        text = os.environ[variable]
         try:
-            return self._parse(text)
+            return self.parse(text)
         except ValueError:
             accepted = _IN_WORDS.get(self.type) or " or ".join(self.choices) + near(text, self.choices)
             warn_of_value(variable, text, accepted, default)
             return default
 
-    def _parse(self, text: str) -> Any:
+    def parse(self, text: str) -> Any:
+        """The value that a text from the environment or the command line stands for; ValueError if there is none."""
         if self.type is bool:
             if text.lower() not in _TRUE | _FALSE:
                 raise ValueError
@@ -136,6 +144,19 @@ class Config:
         flag = _find(name)
         flag.set_global(flag.checked(val))
 
+    def parse_flags_with_absl(self) -> None:
+        """Set flags from the command line: `--jax_enable_x64`, `--jax_platforms=cpu`; other arguments are left alone.
+
+        JAX's name; absl is not needed. ValueError for a text that the flag cannot have.
+        """
+        for argument in sys.argv[1:]:
+            name, _, text = argument.partition("=")
+            if name.startswith("--jax_"):
+                flag = _find(name[2:])
+                flag.set_global(flag.checked(flag.parse(text or "true")))
+
+    config_with_absl = parse_flags_with_absl
+
     def read(self, name: str) -> Any:
         """The flag's value in this thread."""
         return _find(name).value
@@ -150,14 +171,25 @@ class Config:
             raise AttributeError(name)
         return _find(name).value
 
+    def __repr__(self) -> str:
+        """The flags that differ from their defaults.
+
+        >>> config
+        Config()
+        """
+        return f"Config({', '.join(f'{n}={f.value!r}' for n, f in flags.items() if f.value != f.default)})"
+
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"write config.update({name!r}, {value!r}) to set a flag")
 
 
 def _find(name: str) -> Flag:
-    flag = flags.get(name.removeprefix("jax_"))
+    if not isinstance(name, str):
+        raise TypeError(f"the name of a flag is a text, but was given {name!r} of type {type(name).__name__}")
+    word = name.removeprefix("jax_")
+    flag = flags.get(ALIASES.get(word, word))
     if flag is None:
-        raise AttributeError(f"there is no flag {name!r}{near(name.removeprefix('jax_'), flags)}")
+        raise AttributeError(f"there is no flag {name!r}{near(word, flags)}")
     return flag
 
 
@@ -169,7 +201,17 @@ enable_x64 = Flag(
 outlining = Flag(
     "outlining", True, "on the CPU, compile a block that a program repeats once, as a function", affects=DISPATCH
 )
-disable_jit = Flag("disable_jit", False, "run jitted functions op by op in Python", affects=TRACE)
+
+
+class _DisableJit(Flag):
+    """The flag whose argument JAX calls `disable`."""
+
+    def __call__(self, disable: bool = True) -> AbstractContextManager[None]:  # type: ignore[override]
+        """A context manager, or a decorator, in which jitted functions run op by op in Python."""
+        return super().__call__(disable)
+
+
+disable_jit = _DisableJit("disable_jit", False, "run jitted functions op by op in Python", affects=TRACE)
 numpy_dtype_promotion = Flag(
     "numpy_dtype_promotion",
     "standard",
@@ -206,6 +248,12 @@ default_prng_impl = Flag(
     affects=TRACE,
     choices=("threefry2x32", "rbg", "unsafe_rbg"),
 )
+legacy_prng_key = Flag(
+    "legacy_prng_key",
+    "allow",
+    "what to do when random numbers are drawn with raw keys, of random.PRNGKey",
+    choices=("allow", "warn", "error"),
+)
 default_device = Flag(
     "default_device",
     None,
@@ -217,9 +265,9 @@ default_device = Flag(
 traceback_filtering = Flag(
     "traceback_filtering",
     "auto",
-    "leave xlamini's own frames out of tracebacks",
+    "leave xlamini's own frames out of tracebacks; all but 'off' mean the same",
     type=str,
-    choices=("auto", "off"),
+    choices=("auto", "off", "remove_frames", "quiet_remove_frames", "tracebackhide"),
 )
 enable_checks = Flag("enable_checks", False, "check the output of every rewrite")
 debug_custom_rules = Flag(
@@ -245,7 +293,9 @@ memory_fraction = Flag(
 preallocate = Flag(
     "preallocate", None, "whether that share of a GPU's memory is taken at the start", type=bool, optional=True
 )
-num_cpu_devices = Flag("num_cpu_devices", 1, "how many devices the CPU shows")
+num_cpu_devices = Flag(
+    "num_cpu_devices", -1, "how many devices the CPU shows; -1: as many as XLA_FLAGS says, else one"
+)
 print_start = Flag("print_start", True, "process 0 prints a line when processes have come together")
 keep_freed_memory = Flag(
     "keep_freed_memory", True, "keep what CPU programs free for the next ones; read when the CPU is first used"
@@ -322,4 +372,3 @@ def _show_to_dispatch() -> None:
 
 
 _show_to_dispatch()
-warn_of_names(os.environ, flags)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from xlamini.core.avals import ShapedArray
+from xlamini.core.avals import Avals, Params
 from xlamini.core.jaxpr import Equation, EquationKind, Jaxpr, Provenance, Var
 from xlamini.core.memo import Memo, OwnedMemo
 from xlamini.core.primitive import HAS_OWN_SHARDING_RULE
@@ -23,7 +23,7 @@ derived = OwnedMemo("kind: rewrites of one equation", 64, "derived", counted=Tru
 
 
 def new_kind(
-    primitive: Any, key: Sequence[Any], params: dict[str, Any], avals: Sequence[ShapedArray]
+    primitive: Any, key: Sequence[Any], params: Params, avals: Avals
 ) -> EquationKind:
     """The kind of an equation that is not in `kinds`, added there if other equations may share it."""
     out = result_types(primitive, primitive.shape_rule(*avals, **params), avals, params)

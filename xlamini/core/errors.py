@@ -13,6 +13,7 @@ __all__ = [
     "ConcretizationTypeError",
     "DeletedArrayError",
     "DeviceNotHereError",
+    "FfiTargetError",
     "JAXIndexError",
     "JAXTypeError",
     "JaxRuntimeError",
@@ -285,6 +286,18 @@ class CallbackError(JaxRuntimeError):
 
     def __str__(self) -> str:
         return str(self.args[0]) if self.args else ""
+
+
+class FfiTargetError(JaxRuntimeError):
+    """A program calls an FFI target that is not registered, when it is compiled or loaded.
+
+        ffi.ffi_call("rms_norm", ShapeDtypeStruct((8,), "float32"))(x)  # fails: no function has this name yet
+
+    Register the function of the compiled library under that name, for the platform the program runs on:
+
+        library = ctypes.CDLL("./librms.so")
+        ffi.register_ffi_target("rms_norm", ffi.pycapsule(library.RmsNorm), platform="cpu")
+    """
 
 
 class LoadError(ValueError):

@@ -27,6 +27,12 @@ class _HiddenFiles(dict[str, bool]):
 hidden_files = _HiddenFiles()
 
 
+def is_of_library(frame: FrameType) -> bool:
+    """Whether a frame runs code of the library, or code generated in one of its modules (a dataclass's `__init__`)."""
+    file = frame.f_code.co_filename
+    return hidden_files[frame.f_globals.get("__file__", file) if file == "<string>" else file]
+
+
 class Source:
     """A line of the user's program, as a code object and an instruction in it."""
 

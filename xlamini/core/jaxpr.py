@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, final
 
 from xlamini.core import hooks
-from xlamini.core.avals import ShapedArray
+from xlamini.core.avals import Params, ShapedArray, Values
 from xlamini.core.effects import Effects, no_effects
 from xlamini.core.frames import Source
 from xlamini.core.memo import OwnedMemo
@@ -86,7 +86,7 @@ class Equation:
         primitive: Primitive,
         invars: Sequence[Atom],
         outvars: Sequence[Var],
-        params: dict[str, Any],
+        params: Params,
         effects: Effects,
         provenance: Provenance,
         id: int,
@@ -157,7 +157,7 @@ class Jaxpr:
         outvars: Sequence[Atom],
         eqns: Sequence[Equation],
         name: str = "",
-        consts: Sequence[Any] = (),
+        consts: Values = (),
     ):
         self.constvars, self.invars, self.consts = list(constvars), list(invars), list(consts)
         self.outvars, self.eqns = list(outvars), list(eqns)
@@ -187,7 +187,7 @@ class ClosedJaxpr:
 
     __slots__ = ("consts", "jaxpr")
 
-    def __init__(self, jaxpr: Jaxpr, consts: Sequence[Any]):
+    def __init__(self, jaxpr: Jaxpr, consts: Values):
         self.jaxpr, self.consts = jaxpr, list(consts)
 
     eqns = property(lambda self: self.jaxpr.eqns)
@@ -240,7 +240,7 @@ def subjaxprs(eqn: Equation) -> list[Jaxpr]:
     return jaxprs_in(eqn.params)
 
 
-def jaxprs_in(params: dict[str, Any]) -> list[Jaxpr]:
+def jaxprs_in(params: Params) -> list[Jaxpr]:
     """The jaxprs that are params or items of tuple params, in the order of the params."""
     found = []
     for value in params.values():

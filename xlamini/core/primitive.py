@@ -16,7 +16,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple, NoReturn
 
 from xlamini.core import hooks
-from xlamini.core.avals import ShapedArray
+from xlamini.core.avals import Avals, Dims, Params, ShapedArray, Values
 from xlamini.core.effects import Effects, no_effects
 from xlamini.core.errors import MissingRule
 from xlamini.core.frames import definition
@@ -86,36 +86,36 @@ class Primitive:
             return hooks.evaluate(self, operands, params)
         return builder.emit(self, operands, params)
 
-    def varying(self, vma: frozenset[Any], params: dict[str, Any]) -> frozenset[Any] | None:
+    def varying(self, vma: frozenset[Any], params: Params) -> frozenset[Any] | None:
         """The results' varying manual axes, where `vma` are the operands'; None: those of `shape_rule`'s types."""
         return vma
 
-    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+    def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
         """Which dimensions of operands and results share a sharding; by default, no operand may be split."""
         return Factors([(None,) * a.ndim for a in avals], [(None,) * a.ndim for a in outs])
 
-    def splits(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Splits:
+    def splits(self, avals: Avals, outs: Avals, params: Params) -> Splits:
         """The results' shardings, where an operand is sharded along explicit axes."""
         return split_results(self, avals, outs, params)
 
-    def around(self, params: dict[str, Any]) -> AbstractContextManager[None]:
+    def around(self, params: Params) -> AbstractContextManager[None]:
         """The context in which the jaxprs among the params are rewritten."""
         return nullcontext()
 
-    def operand_avals(self, params: dict[str, Any]) -> Sequence[ShapedArray]:
+    def operand_avals(self, params: Params) -> Avals:
         """The input types of a higher-order primitive's jaxprs; none if their vma may differ from the operands'."""
         return ()
 
     def shape_rule(self, *avals: ShapedArray, **params: Any) -> Any:
         self._missing("shape_rule", "(self, *avals, **params) -> aval")
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         self._missing("jvp", "(self, primals, tangents, **params) -> (out, tangent_out)")
 
-    def transpose(self, ct: Any, *operands: Any, **params: Any) -> Sequence[Any]:
+    def transpose(self, ct: Any, *operands: Any, **params: Any) -> Values:
         self._missing("transpose", "(self, ct, *operands, **params) -> cotangents")
 
-    def batch(self, axis: Axis, operands: Sequence[Any], dims: Sequence[int | None], **params: Any) -> Any:
+    def batch(self, axis: Axis, operands: Values, dims: Dims, **params: Any) -> Any:
         self._missing("batch", "(self, axis, operands, dims, **params) -> (out, dim)")
 
     def lower(self, ctx: Any, *operands: Any, **params: Any) -> Any:
@@ -128,18 +128,18 @@ class Primitive:
         moved = sum(a.nbytes for a in avals) + sum(a.nbytes for a in outs)
         return Cost(sum(a.size for a in outs), moved)
 
-    def linearize(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    def linearize(self, primals: Values, tangents: Values, **params: Any) -> Any:
         """jvp under a `TangentBuilder`, which separates the linear program from the primal one.
 
         A higher-order primitive overrides it, because its jaxprs must be split too.
         """
         return self.jvp(primals, tangents, **params)
 
-    def partial_eval(self, unknown: Sequence[bool], operands: Sequence[Any], **params: Any) -> Any:
+    def partial_eval(self, unknown: Sequence[bool], operands: Values, **params: Any) -> Any:
         """Apply under a `TangentBuilder` with some operands unknown; a jaxpr among the params may be split in two."""
         return self.bind(*operands, **params)
 
-    def physical(self, operands: Sequence[Any], avals: Sequence[ShapedArray], **params: Any) -> Any:
+    def physical(self, operands: Values, avals: Avals, **params: Any) -> Any:
         """Apply to the physical arrays of random keys, which have the words of a key along a last dimension.
 
         `avals` are the logical types of the operands. None means that the batch rule applies the primitive to each
@@ -147,18 +147,25 @@ class Primitive:
         """
         return None
 
-    def dce(self, used: Sequence[bool], params: dict[str, Any]) -> tuple[list[bool], list[bool], dict] | None:
+    def dce(self, used: Sequence[bool], params: Params) -> tuple[list[bool], list[bool], dict] | None:
         """With some outputs unused: (operands that stay, outputs that stay, new params); None if all stay."""
         return None
 
-    def effects(self, params: dict[str, Any]) -> Effects:
+    def next_derivative(self, operands: Sequence[Values], out: Values, **params: Any) -> Any:
+        """In Taylor mode, the result's derivative of order `len(out)`, where the jvp would make too long a program.
+
+        Given are the derivatives from order 0 on: of each operand (only order 0 for a constant), and of the result.
+        """
+        self._missing("next_derivative", "(self, operands, out, **params) -> derivative")
+
+    def effects(self, params: Params) -> Effects:
         return no_effects
 
-    def named_axes(self, params: dict[str, Any]) -> tuple[Any, ...]:
+    def named_axes(self, params: Params) -> tuple[Any, ...]:
         """The named axes that the equation refers to."""
         return ()
 
-    def shown_params(self, params: dict[str, Any]) -> dict[str, Any]:
+    def shown_params(self, params: Params) -> Params:
         """The params that a printed equation shows, in order; a rule may leave out those that the types imply."""
         return dict(sorted(params.items()))
 
@@ -187,5 +194,9 @@ class CallLike(Primitive):
     shares_names = False
     """Whether the jaxpr is printed with the call site's variable names for its inputs and outputs."""
 
-    def operand_avals(self, params: dict[str, Any]) -> Sequence[ShapedArray]:
+    def operand_avals(self, params: Params) -> Avals:
         return params[self.called].in_avals
+
+    def has_own_jvp(self, params: Params) -> bool:
+        """Whether its tangents are what a rule says, not those of the jaxpr."""
+        return False

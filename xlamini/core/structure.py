@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from xlamini.core.avals import Params
 from xlamini.core.jaxpr import Atom, Jaxpr, Provenance, Var, once, rewrites, subjaxprs
 
 
@@ -50,7 +51,7 @@ def _place(provenance: Provenance) -> tuple:
     return id(source.code), source.instruction, provenance.scope
 
 
-def executable_params(params: dict[str, Any]) -> Hashable:
+def executable_params(params: Params) -> Hashable:
     """A key for an equation's params with jaxprs among them: equal where equations run alike."""
     return tuple([(name, _param(value, executable_key, _without_rules)) for name, value in params.items()])
 

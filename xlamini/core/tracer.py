@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import config, hooks
-from xlamini.core.avals import SCALAR_TYPES, ShapedArray, aval_of
+from xlamini.core.avals import SCALAR_TYPES, Avals, Params, ShapedArray, Values, aval_of
 from xlamini.core.equation_kind import kinds, new_kind
 from xlamini.core.errors import UnexpectedTracerError
 from xlamini.core.frames import Source, hidden_files, user_line
@@ -94,7 +94,7 @@ class Builder:
             self.known[var] = value
         return Tracer(self, var, aval)
 
-    def emit(self, primitive: Any, operands: Sequence[Any], params: dict[str, Any]) -> Any:
+    def emit(self, primitive: Any, operands: Values, params: Params) -> Any:
         """Add the equation `primitive[params] operands`; its output tracer, or a list of them."""
         atoms, key = [], [primitive]
         for x in operands:  # one loop, as this runs for every equation of every program
@@ -121,14 +121,14 @@ class Builder:
             return [Tracer(self, v, v.aval) for v in outvars]
         return Tracer(self, outvars[0], out)
 
-    def replay(self, eqn: Equation, operands: Sequence[Any]) -> list[Tracer]:
+    def replay(self, eqn: Equation, operands: Values) -> list[Tracer]:
         """Add a copy of an equation of another jaxpr, with its result types and its provenance."""
         atoms = [x.variable if type(x) is Tracer and x.builder is self else self.atom(x) for x in operands]
         new = eqn.copied(atoms, len(self.equations))
         self.equations.append(new)
         return [Tracer(self, v, v.aval) for v in new.outvars]
 
-    def inline(self, jaxpr: Jaxpr, operands: Sequence[Any], provenance: Provenance | None = None) -> list[Any]:
+    def inline(self, jaxpr: Jaxpr, operands: Values, provenance: Provenance | None = None) -> list[Any]:
         """Add copies of a jaxpr's equations and return its outputs; `provenance` replaces that of the equations."""
         env: dict[Atom, Atom] = {}
         for v, x in zip(jaxpr.invars, operands, strict=True):
@@ -250,20 +250,20 @@ class TangentBuilder(Builder):
         self.remade: dict[Atom, Atom] = {}
         self.scanned = 0
 
-    def _owns(self, operands: Sequence[Any]) -> bool:
+    def _owns(self, operands: Values) -> bool:
         for x in operands:  # a loop, as this runs for every equation that a derivative rule makes
             if type(x) is Tracer and x.builder is self:
                 return True
         return False
 
-    def emit(self, primitive: Any, operands: Sequence[Any], params: dict[str, Any]) -> Any:
+    def emit(self, primitive: Any, operands: Values, params: Params) -> Any:
         if self._owns(operands):
             return Builder.emit(self, primitive, operands, params)
         parent: Any = self.parent
         parent.provenance = self.provenance
         return parent.emit(primitive, operands, params)
 
-    def replay(self, eqn: Equation, operands: Sequence[Any]) -> list[Tracer]:
+    def replay(self, eqn: Equation, operands: Values) -> list[Tracer]:
         if self._owns(operands):
             return super().replay(eqn, operands)
         parent: Any = self.parent
@@ -296,11 +296,22 @@ def is_usable(tracer: Tracer) -> bool:
 def leaked(tracer: Tracer, name: str = "") -> UnexpectedTracerError:
     """The error for a tracer, passed as the argument `name`, that is used after its trace has ended."""
     given = f", given as {name}," if name else ""
+    if state.builder is None and state.interrupted is not None and _is_around(state.interrupted, tracer.builder):
+        return UnexpectedTracerError(
+            f"{tracer!r}{given} is used inside ensure_compile_time_eval, at {user_line()}, where a traced value has no "
+            "number yet; compute with it outside, and with arrays and numbers inside"
+        )
     return UnexpectedTracerError(
         f"{tracer!r}{given} was made while tracing {tracer.builder.name or 'a function'}, {_origin(tracer)}, and is "
         f"used after that trace ended, at {user_line()}. A traced value must not be kept in a global, an "
         "attribute or a closure: return it from the traced function instead."
     )
+
+
+def _is_around(builder: Builder | None, other: Builder) -> bool:
+    while builder is not None and builder is not other:
+        builder = builder.parent
+    return builder is not None
 
 
 def _origin(tracer: Tracer) -> str:
@@ -332,7 +343,7 @@ class active:
 
 def build(
     fun: Callable[..., Sequence[Any]],
-    avals: Sequence[ShapedArray],
+    avals: Avals,
     name: str = "",
     arg_names: Sequence[str] | None = None,
     values: Sequence[Any] | None = None,

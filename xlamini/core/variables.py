@@ -1,4 +1,4 @@
-"""Environment variables `XLAMINI_…`: warnings of values that no flag can have, and of names that nothing reads.
+"""Environment variables `XLAMINI_…` and `JAX_…`: warnings of values and of names that no flag can have.
 
 Such a variable is ignored, so that a slip in a shell's configuration stops neither a program nor the doctor that is to
 diagnose it.
@@ -9,13 +9,15 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable
 
-PREFIX = "XLAMINI_"
+PREFIX, JAX_PREFIX = "XLAMINI_", "JAX_"
 
 ignored: list[str] = []
 """The variables that this process ignores, with the reason."""
 
 # Read by `distributed.initialize` and by the benchmarks; all others are flags.
 _NOT_FLAGS = ("COORDINATOR_ADDRESS", "NUM_PROCESSES", "PROCESS_ID", "BENCH_JAX_PYTHON")
+# Read by `distributed.initialize`, as JAX's does.
+_JAX_NOT_FLAGS = ("COORDINATOR_ADDRESS", "COORDINATOR_BIND_ADDRESS", "LOCAL_DEVICE_IDS")
 
 
 def warn_of_value(variable: str, text: str, accepted: str, default: object) -> None:
@@ -24,12 +26,14 @@ def warn_of_value(variable: str, text: str, accepted: str, default: object) -> N
 
 
 def warn_of_names(environment: Iterable[str], flags: Iterable[str]) -> None:
-    """Warn of each variable that begins with XLAMINI_ and that nothing reads, with the nearest name."""
-    names = [*map(str.upper, flags), *_NOT_FLAGS]
-    for variable in sorted(v for v in environment if v.startswith(PREFIX)):
-        name = variable.removeprefix(PREFIX)
-        if name not in names:
-            _ignore(f"environment variable {variable} is ignored: there is no such flag{near(name, names, PREFIX)}")
+    """Warn of each variable that begins with XLAMINI_ or JAX_ and that nothing reads, with the nearest name."""
+    names = [*map(str.upper, flags)]
+    for prefix, others in ((PREFIX, _NOT_FLAGS), (JAX_PREFIX, _JAX_NOT_FLAGS)):
+        read = [*names, *others]
+        for variable in sorted(v for v in environment if v.startswith(prefix)):
+            name = variable.removeprefix(prefix)
+            if name not in read:
+                _ignore(f"environment variable {variable} is ignored: there is no such flag{near(name, read, prefix)}")
 
 
 def near(word: object, words: Iterable[str], prefix: str = "") -> str:

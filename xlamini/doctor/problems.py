@@ -1,7 +1,6 @@
 """Problems of an installation, each with one fix."""
 from __future__ import annotations
 
-import os
 import re
 import sys
 from collections import defaultdict
@@ -75,9 +74,6 @@ def of_process(plugins: Sequence[Plugin], outcomes: Mapping[str, Outcome | None]
         where = getattr(sys.modules["jax"], "__file__", None) or "start-up code of this Python"
         text = f"jax is imported in this process ({where}); it and xlamini set their methods on the same array class"
         yield Problem("", text, "use jax and xlamini in separate processes")
-    if os.environ.get("JAX_PLATFORMS") and not os.environ.get("XLAMINI_PLATFORMS"):
-        asked = os.environ["JAX_PLATFORMS"]
-        yield Problem("", f"JAX_PLATFORMS={asked} means nothing to xlamini", f"set XLAMINI_PLATFORMS={asked}")
     for text in variables.ignored:
         yield Problem("", text, "correct the variable, or unset it")
     yield from _duplicates(plugins)

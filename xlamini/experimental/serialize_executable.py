@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from xlamini.core import PyTreeDef
 from xlamini.core.api_boundary import edge_of_face as _edge_of_face
-from xlamini.runtime.devices.platforms import Device
+from xlamini.runtime import Device
 from xlamini.staging.aot.load import load_apart as _load_apart
 from xlamini.staging.aot.stages import Compiled
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from xlamini.core.api_boundary import edge_of_face as _edge_of_face
-from xlamini.runtime.meshes.mesh import Mesh
+from xlamini.runtime import Mesh
 from xlamini.transforms.shard_map.api import shard_map as _shard_map
 
 

@@ -9,14 +9,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from xlamini.core import Atom, Axis, Builder, Equation, Jaxpr, ShapedArray, Var, aval_of, memoised, rewrite
+from xlamini.core import (
+    Atom,
+    Axis,
+    Builder,
+    Dims,
+    Equation,
+    Jaxpr,
+    ShapedArray,
+    Values,
+    Var,
+    aval_of,
+    memoised,
+    rewrite,
+)
 from xlamini.core.jaxpr import derived
 from xlamini.core.tracer import build
 from xlamini.interpreters.environment import bound, builder, noted, read
 from xlamini.interpreters.rule_cache import rewrite_once_per_kind
 from xlamini.primitives import move_batch_dim
-
-Dims = tuple[int | None, ...]
 
 
 @rewrite
@@ -47,7 +58,7 @@ def batched_aval(aval: ShapedArray, axis: Axis, dim: int | None) -> ShapedArray:
 
 
 def push_batch(
-    jaxpr: Jaxpr, axis: Axis, operands: Sequence[Any], dims: Sequence[int | None]
+    jaxpr: Jaxpr, axis: Axis, operands: Values, dims: Dims
 ) -> tuple[list[Any], list[int | None]]:
     """The outputs and their batch dimensions, by the `batch` rule of each equation with batched operands."""
     env, dim_env, target = bound(jaxpr, operands), noted(jaxpr, dims), builder()
@@ -66,7 +77,7 @@ def push_batch(
 
 
 def _batch_equation(
-    target: Builder, eqn: Equation, axis: Axis, inputs: Sequence[Any], dims: Sequence[int | None]
+    target: Builder, eqn: Equation, axis: Axis, inputs: Values, dims: Dims
 ) -> tuple[Sequence[Any], Sequence[int | None]]:
     notes = [_note(a, x, axis, d) for a, x, d in zip(eqn.invars, inputs, dims, strict=True)]
     once = rewrite_once_per_kind(batch, eqn, notes, axis)

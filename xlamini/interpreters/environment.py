@@ -4,11 +4,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from xlamini.core import Atom, Builder, Equation, Jaxpr, Var
+from xlamini.core import Atom, Builder, Equation, Jaxpr, Values, Var
 from xlamini.core.state import state
 
 
-def bound(jaxpr: Jaxpr, values: Sequence[Any]) -> dict[Var, Any]:
+def bound(jaxpr: Jaxpr, values: Values) -> dict[Var, Any]:
     """The initial environment of a jaxpr: its inputs and its captured constants."""
     env = dict(zip(jaxpr.invars, values, strict=True))
     if jaxpr.constvars:

@@ -1,15 +1,14 @@
 """Evaluation of a jaxpr: its equations are copied into the active builder, or run one by one if there is none."""
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-from xlamini.core import Builder, Jaxpr
+from xlamini.core import Builder, Jaxpr, Values
 from xlamini.core.state import state
 from xlamini.interpreters.environment import bound, read, write
 
 
-def evaluate(jaxpr: Jaxpr, operands: Sequence[Any]) -> list[Any]:
+def evaluate(jaxpr: Jaxpr, operands: Values) -> list[Any]:
     """The outputs of `jaxpr` (without constvars) for these operands."""
     builder = state.builder
     if type(builder) is Builder:

@@ -13,6 +13,7 @@ from xlamini.core import (
     Builder,
     Equation,
     Jaxpr,
+    Values,
     Var,
     Zero,
     aval_of,
@@ -57,7 +58,7 @@ returns the outputs and their tangents; None if the rule has to run in place."""
 
 
 def push_forward(
-    jaxpr: Jaxpr, primals: Sequence[Any], tangents: Sequence[Any], rule: str, treat: Treat
+    jaxpr: Jaxpr, primals: Values, tangents: Values, rule: str, treat: Treat
 ) -> tuple[list[Any], list[Any]]:
     """The outputs and their tangents: each equation with a tangent goes to `treat`, or to its rule."""
     env, target = bound(jaxpr, primals), builder()
@@ -123,7 +124,7 @@ def _push_equation(eqn: Equation, known: list[Any], given: list[Any], notes: lis
     return results[: len(nonzero_out)], scatter_where(nonzero_out, results[len(nonzero_out) :])
 
 
-def scatter_where(mask: Sequence[bool], values: Sequence[Any]) -> Sequence[Any]:
+def scatter_where(mask: Sequence[bool], values: Values) -> Values:
     """The values scattered to the positions where `mask` is True; None at the others."""
     if len(values) == len(mask):
         return values
@@ -136,7 +137,7 @@ def _tangent(tangent_env: dict[Var, Any], atom: Any) -> Any:
     return Zero(tangent_aval(atom.aval)) if found is None else found
 
 
-def instantiate_marked(tangents: Sequence[Any], force: Mask) -> list[Any]:
+def instantiate_marked(tangents: Values, force: Mask) -> list[Any]:
     """The tangents, with marked symbolic zeros instantiated as arrays."""
     if not force:
         return list(tangents)

@@ -9,12 +9,11 @@ an input or an output of `primal` is not returned again, because a program that 
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from xlamini.core import Builder, Equation, Jaxpr, Tracer, close_over, is_zero, rewrite, tangent_aval
+from xlamini.core import Builder, Equation, Jaxpr, Tracer, Values, active, close_over, is_zero, rewrite, tangent_aval
 from xlamini.core.jaxpr import derived
-from xlamini.core.tracer import TangentBuilder, active
+from xlamini.core.tracer import TangentBuilder
 from xlamini.interpreters.environment import builder
 from xlamini.interpreters.jvp import Mask, instantiate_marked, push_forward, scatter_where, with_symbolic_zeros
 from xlamini.interpreters.residuals import gather_residuals, locate_residuals
@@ -36,7 +35,7 @@ class Linearized(NamedTuple):
     def num_residuals(self) -> int:
         return len(self.sources)
 
-    def parted(self, inputs: Sequence[Any], results: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    def parted(self, inputs: Values, results: Values) -> tuple[list[Any], list[Any]]:
         """The outputs and the residuals, from the inputs and results of `primal`."""
         return list(results[: len(self.nonzero_out)]), gather_residuals(self.sources, inputs, results)
 
@@ -57,7 +56,7 @@ def linearize(jaxpr: Jaxpr, nonzero: Mask, force: Mask = ()) -> Linearized:
 
 
 def _linearize(
-    jaxpr: Jaxpr, nonzero: Mask, force: Mask, primals: Sequence[Any]
+    jaxpr: Jaxpr, nonzero: Mask, force: Mask, primals: Values
 ) -> tuple[list[Any], Jaxpr, list[Any], tuple[bool, ...]]:
     tangent_builder = TangentBuilder(jaxpr.name)
     with active(tangent_builder):

@@ -7,12 +7,11 @@ As in linearization there are two builders: an equation with an unknown operand 
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from xlamini.core import Builder, Jaxpr, Tracer, Var, close_over, rewrite
+from xlamini.core import Builder, Jaxpr, Tracer, Values, Var, active, close_over, rewrite
 from xlamini.core.jaxpr import derived
-from xlamini.core.tracer import TangentBuilder, active
+from xlamini.core.tracer import TangentBuilder
 from xlamini.interpreters.environment import read, write
 from xlamini.interpreters.jvp import Mask
 from xlamini.interpreters.residuals import gather_residuals, locate_residuals
@@ -33,7 +32,7 @@ class Parted(NamedTuple):
     def num_residuals(self) -> int:
         return len(self.sources)
 
-    def parted(self, inputs: Sequence[Any], results: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    def parted(self, inputs: Values, results: Values) -> tuple[list[Any], list[Any]]:
         """The known outputs and the residuals, from the inputs and results of `known`."""
         count = len(self.unknown_out) - sum(self.unknown_out)
         return list(results[:count]), gather_residuals(self.sources, inputs, results)

@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from xlamini.core import Axis, Equation, ExtendedDType, Jaxpr, ShapedArray, rewrite, subjaxprs
+from xlamini.core import AvalSharding, Axis, Equation, ExtendedDType, Jaxpr, ShapedArray, Values, rewrite, subjaxprs
 from xlamini.core.jaxpr import derived
-from xlamini.core.sharding.aval_sharding import AvalSharding
 from xlamini.core.tracer import build
 from xlamini.interpreters.environment import bound, builder, read, write
 from xlamini.primitives import index_in_dim, move_batch_dim
@@ -77,7 +76,7 @@ def _push_words(jaxpr: Jaxpr, words: Sequence[Any]) -> list[Any]:
     return read(env, jaxpr.outvars)
 
 
-def _apply(eqn: Equation, inputs: Sequence[Any]) -> Any:
+def _apply(eqn: Equation, inputs: Values) -> Any:
     """The outputs of one equation, on words in place of keys."""
     if subjaxprs(eqn):
         with eqn.primitive.around(eqn.params):
@@ -93,7 +92,7 @@ def _param(value: Any) -> Any:
     return type(value)(map(_param, value)) if isinstance(value, tuple | list) else value
 
 
-def _word_by_word(eqn: Equation, inputs: Sequence[Any]) -> Any:
+def _word_by_word(eqn: Equation, inputs: Values) -> Any:
     """The outputs of an equation that only moves keys, by batching it over their words."""
     dims = [a.aval.ndim if is_extended(a.aval) else None for a in eqn.invars]
     count = next(x.shape[d] for x, d in zip(inputs, dims, strict=True) if d is not None)

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from xlamini.core import Builder, Tracer
+from xlamini.core import Builder, Tracer, Values
 
 
 def locate_residuals(
-    builder: Builder, known: Sequence[Any], residuals: Sequence[Any]
+    builder: Builder, known: Sequence[Any], residuals: Values
 ) -> tuple[list[Tracer], tuple[int, ...]]:
     """The residuals that are not among the known values, and the index of each residual in known values + new ones."""
     atoms = [builder.atom(x) for x in known]
@@ -27,7 +27,7 @@ def locate_residuals(
     return new, tuple(sources)
 
 
-def gather_residuals(sources: Sequence[int], inputs: Sequence[Any], results: Sequence[Any]) -> list[Any]:
+def gather_residuals(sources: Sequence[int], inputs: Values, results: Values) -> list[Any]:
     """The residuals, gathered from the inputs and results of the first half."""
     known = [*inputs, *results]
     return [known[i] for i in sources]

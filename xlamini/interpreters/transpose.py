@@ -11,7 +11,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from xlamini.core import Atom, Builder, Equation, Jaxpr, ShapedArray, Var, Zero, aval_of, is_zero, rewrite, tangent_aval
+from xlamini.core import (
+    Atom,
+    Builder,
+    Equation,
+    Jaxpr,
+    ShapedArray,
+    Values,
+    Var,
+    Zero,
+    aval_of,
+    is_zero,
+    rewrite,
+    tangent_aval,
+)
+from xlamini.core.errors import MissingRule
 from xlamini.core.jaxpr import derived
 from xlamini.core.tangents import Linear
 from xlamini.core.tracer import build
@@ -87,15 +101,26 @@ def _pull_back(pending: Sequence[Equation], env: dict[Var, Any], cts: Cotangents
         if given.count(None) == len(given):
             continue
         target.provenance = derived("transpose", eqn)
-        found = _pull_back_cached(target, eqn, env, given)
-        if found is None:
-            known = [env.get(a) if type(a) is Var else a for a in eqn.invars]
-            found = _by_rule(eqn, known, list(map(_or_zero, eqn.outvars, given)))
+        try:
+            found = _pull_back_cached(target, eqn, env, given)
+            if found is None:
+                known = [env.get(a) if type(a) is Var else a for a in eqn.invars]
+                found = _by_rule(eqn, known, list(map(_or_zero, eqn.outvars, given)))
+        except MissingRule as error:
+            raise _not_linear(eqn, error) from None
         _accumulate(cts, eqn.invars, found)
         target.provenance = None
 
 
-def _pull_back_cached(target: Builder, eqn: Equation, env: dict[Var, Any], cts: Sequence[Any]) -> Sequence[Any] | None:
+def _not_linear(eqn: Equation, error: MissingRule) -> MissingRule:
+    """The error with the line of the equation: most often a rule of custom_jvp that is not linear in its tangents."""
+    source = eqn.provenance.source if eqn.provenance else None
+    if source is None or "linear" in str(error):
+        return error
+    return MissingRule(f"{source}: {eqn.primitive.name} is not linear in a tangent, as reverse mode needs it; {error}")
+
+
+def _pull_back_cached(target: Builder, eqn: Equation, env: dict[Var, Any], cts: Values) -> Sequence[Any] | None:
     """The cotangents of an equation's operands by the cached rule; None if the rule has to run in place."""
     operands, notes = [], []  # the known operands; the notes on all operands: whether linear (see rule_cache.py)
     for a in eqn.invars:
@@ -139,7 +164,7 @@ def _transpose_equation(jaxpr: Jaxpr, cts: Sequence[ShapedArray | None], linear:
     return build(backward, [*known, *(ct for ct in cts if ct is not None)], jaxpr.name)[0], tuple(nonzero)
 
 
-def _by_rule(eqn: Equation, known: Sequence[Any], cts: Sequence[Any]) -> Sequence[Any]:
+def _by_rule(eqn: Equation, known: Sequence[Any], cts: Values) -> Values:
     """The operands' cotangents by the transpose rule, which gets a placeholder in place of each linear operand."""
     operands = [Linear(a.aval) if x is None else x for a, x in zip(eqn.invars, known, strict=True)]
     ct = cts if eqn.primitive.multiple_results else cts[0]

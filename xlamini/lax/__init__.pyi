@@ -68,7 +68,7 @@ from xlamini.primitives.complex import complex as complex, conj as conj, conj_p 
 from xlamini.primitives.concatenate import (
     concatenate as concatenate, concatenate_p as concatenate_p, split as split, split_p as split_p,
 )
-from xlamini.primitives.convert import (
+from xlamini.primitives.convert_element_type import (
     bitcast_convert_type as bitcast_convert_type, bitcast_convert_type_p as bitcast_convert_type_p,
     convert_element_type as convert_element_type, convert_element_type_p as convert_element_type_p,
     reduce_precision as reduce_precision, reduce_precision_p as reduce_precision_p,

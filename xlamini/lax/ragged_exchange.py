@@ -13,18 +13,18 @@ from xlamini.primitives import (
     broadcast_in_dim,
     broadcasted_iota,
     check_operands,
+    convert,
     le,
     lt,
+    mul,
     reduce_or,
     reshape,
     sub,
     where,
 )
 from xlamini.primitives.arg_extrema import argmax
-from xlamini.primitives.arithmetic import mul
 from xlamini.primitives.collectives.axes import AxisName, Participants, axis_index, participants
 from xlamini.primitives.collectives.gathering import all_gather
-from xlamini.primitives.convert import convert
 from xlamini.primitives.dynamic_slice import dynamic_slice_in_dim
 from xlamini.primitives.iota import iota
 

@@ -17,6 +17,7 @@ from xlamini.primitives import (
     broadcast_in_dim,
     broadcasted_iota,
     check_operands,
+    convert,
     dot_general_p,
     in_sharding,
     le,
@@ -25,12 +26,12 @@ from xlamini.primitives import (
     sub,
     where,
 )
-from xlamini.primitives.convert import convert
 from xlamini.primitives.cumulative import cumsum
 from xlamini.primitives.dot_general import DotDimensionNumbers, canonical_numbers
 from xlamini.primitives.precision import PrecisionLike, canonical_precision
 from xlamini.primitives.shape import broadcast
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike, DTypeLike
 
 
@@ -75,7 +76,7 @@ def ragged_dot(
     preferred_element_type: DTypeLike | None = None,
     group_offset: ArrayLike | None = None,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """The product of the rows of `lhs`, in groups, with a matrix for each group.
 
     Args:
@@ -110,7 +111,7 @@ def ragged_dot_general(
     preferred_element_type: DTypeLike | None = None,
     group_offset: ArrayLike | None = None,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """A product as of `dot_general`, with one dimension of `lhs` in groups.
 
     If it is free, `rhs` has a dimension for the groups, and each part of `lhs` is multiplied with its own part of it.

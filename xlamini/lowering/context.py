@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 from jaxlib.mlir import ir
 
-from xlamini.core import ELEMENTWISE, Atom, Equation, Jaxpr, Literal, Shape, ShapedArray, Var, any_ordered, once
+from xlamini.core import ELEMENTWISE, Atom, Avals, Equation, Jaxpr, Literal, Shape, ShapedArray, Values, Var, once
 from xlamini.core.config import trace_context_key
+from xlamini.core.effects import any_ordered
 from xlamini.core.frames import Source
 from xlamini.core.primitive import HAS_OWN_SHARDING_RULE
 from xlamini.core.tracer import build
+from xlamini.lowering.frontend_attributes import add_attributes
 from xlamini.lowering.fusion_cuts import noinline_calls
 from xlamini.lowering.mlir import Interned, lowering_recipes
 from xlamini.lowering.replay import Body, Constant, Part, Step, Tape
@@ -65,7 +67,7 @@ class Context:
         self,
         name: str,
         *operands: Value,
-        avals: Sequence[ShapedArray] | None = None,
+        avals: Avals | None = None,
         regions: Sequence[Callable[[ir.Region], None]] = (),
         **attributes: Any,
     ) -> Value:
@@ -89,9 +91,7 @@ class Context:
     ) -> list[Value]:
         """Create an operation with results of these types; returns the list of results."""
         attrs = {k: self._attribute(v) for k, v in attributes.items()} if attributes else None
-        made = ir.Operation.create(
-            name, types, operands, attrs, None, len(regions), self.location, self.insertion
-        )
+        made = ir.Operation.create(name, types, operands, attrs, None, len(regions), self.location, self.insertion)
         results, tape = list(made.results), self.tape
         if tape is None:
             for fill, region in zip(regions, made.regions, strict=True):
@@ -153,7 +153,7 @@ class Context:
         return self.op("stablehlo.reshape", x, avals=[aval])
 
     def scalar_region(
-        self, avals: Sequence[ShapedArray], body: Callable[..., Sequence[Value]]
+        self, avals: Avals, body: Callable[..., Sequence[Value]]
     ) -> Callable[[ir.Region], None]:
         """A region with block arguments of the types `avals`, which returns the values of `body(*arguments)`."""
         return self.region([self.mlir.type(a) for a in avals], body)
@@ -193,11 +193,11 @@ class Context:
         body = self.scalar_region([scalar] * 2, lambda a, b: [self.op(combine, a, b, avals=[scalar])])
         return self.op("stablehlo.reduce", x, self.constant(start, scalar), regions=[body], dimensions=list(axes))
 
-    def inline(self, fun: Callable[..., Any], *operands: Value, avals: Sequence[ShapedArray] | None = None) -> Any:
+    def inline(self, fun: Callable[..., Any], *operands: Value, avals: Avals | None = None) -> Any:
         """Lower by tracing: trace `fun` on the equation's operand types and lower the resulting jaxpr inline."""
         single = False
 
-        def flat(*tracers: Any) -> Sequence[Any]:
+        def flat(*tracers: Any) -> Values:
             nonlocal single
             out = fun(*tracers)
             single = not isinstance(out, list | tuple)
@@ -361,6 +361,11 @@ class Context:
         meshes = self.module.meshes
         self.forbid_repetition()  # the mesh is the module's
         return self.many("sdy.sharding_constraint", [x], [x.type], sharding=meshes.sharding(sharding, ndim))[0]
+
+    def add_frontend_attributes(self, x: Value, attributes: Sequence[tuple[str, str]]) -> None:
+        """Add attributes for XLA to the operation that computes a value; an argument or a constant gets none."""
+        self.forbid_repetition()
+        add_attributes(x.owner, attributes)
 
     def forbid_repetition(self) -> None:
         """Mark the rule's output as specific to this module or block, so that it is not recorded for replay."""

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 from jaxlib.mlir import ir
 
-from xlamini.core import Equation, Jaxpr
-from xlamini.core.memo import paused_gc
+from xlamini.core import Equation, Jaxpr, paused_gc
 from xlamini.lowering.context import Context
 from xlamini.lowering.mlir import Interned, interned
 from xlamini.lowering.shardy import Meshes

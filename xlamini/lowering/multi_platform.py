@@ -13,8 +13,7 @@ import numpy as np
 from jaxlib.mlir import ir
 from jaxlib.mlir.passmanager import PassManager
 
-from xlamini.core import Equation, Jaxpr, ShapedArray
-from xlamini.core.memo import paused_gc
+from xlamini.core import Equation, Jaxpr, ShapedArray, paused_gc
 from xlamini.lowering.context import Context, Value
 from xlamini.lowering.module import ModuleBuilder, identifier
 from xlamini.lowering.region_equality import equal_blocks

@@ -12,13 +12,12 @@ from xlamini.core import aval_of
 from xlamini.numpy.arguments import as_axis, as_operand
 from xlamini.numpy.selection import where
 from xlamini.numpy.ufuncs.declaration import Promotion, ufunc, unpromoted
-from xlamini.primitives import exponential, gt, max, min, promoted, promoted_inexact, slice_in_dim, sqrt
-from xlamini.primitives.convert import convert
+from xlamini.primitives import convert, exponential, gt, max, min, promoted, promoted_inexact, slice_in_dim, sqrt
 from xlamini.primitives.hyperbolic import tanh
 from xlamini.primitives.logaddexp import logaddexp
 from xlamini.primitives.special import erfc
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike
 
 

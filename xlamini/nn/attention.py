@@ -15,7 +15,8 @@ from xlamini.core import ShapeError
 from xlamini.core.config import numpy_rank_promotion
 from xlamini.nn.softmax import logsumexp, softmax
 from xlamini.numpy.arguments import as_index, as_operand
-from xlamini.staging.run.composite import composite
+from xlamini.primitives.promotion import promoting_freely
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike
 
 _NAME = "dot_product_attention"
@@ -131,7 +132,7 @@ def _by_group(what: str, x: Any, sizes: tuple[int, ...], heads: int) -> Any:
     return split.transpose(0, 1, 3, 2, 4)
 
 
-@numpy_rank_promotion("allow")
+@promoting_freely
 def _seen(mask: Any, is_causal: bool, window: Any, lengths: Any, sizes: tuple[int, ...], heads: int) -> Any:
     """The attention mask: the keys that each query may see, in the order of axes b, k, t, g, s; None for all."""
     b, _, t, s = sizes

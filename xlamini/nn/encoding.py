@@ -9,11 +9,10 @@ from xlamini.core import aval_of, canonicalize_dtype, check_user_dtype, issubdty
 from xlamini.numpy.arguments import as_axis
 from xlamini.numpy.construction import asarray
 from xlamini.numpy.statistics import mean as mean_of
-from xlamini.primitives import broadcast_in_dim, broadcasted_iota, equal, in_dtype, max, promoted_inexact
-from xlamini.primitives.convert import convert
+from xlamini.primitives import broadcast_in_dim, broadcasted_iota, convert, equal, in_dtype, max, promoted_inexact
 from xlamini.primitives.power import rsqrt
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike, AxisLike, DTypeLike
 
 

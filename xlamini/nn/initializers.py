@@ -15,9 +15,8 @@ import numpy as np
 from xlamini.core import ShapeError, canonicalize_dtype, check_user_dtype, issubdtype, literal
 from xlamini.core.api_boundary import api_boundary, edge_of_face as _edge_of_face
 from xlamini.numpy.creation import full, ones as all_ones, zeros as all_zeros
-from xlamini.primitives import in_dtype, in_sharding, log, moveaxis, split_p, sqrt
+from xlamini.primitives import convert, in_dtype, in_sharding, log, moveaxis, split_p, sqrt
 from xlamini.primitives.complex import complex as from_parts, part_dtype
-from xlamini.primitives.convert import convert
 from xlamini.primitives.trigonometric import cos, sin
 from xlamini.random import matrices as _matrices
 from xlamini.random.arguments import checked_shape, sampler

@@ -14,7 +14,7 @@ import numpy as np
 from xlamini import lax, numpy as jnp
 from xlamini.core import ShapeError, check_user_dtype, finfo
 from xlamini.numpy.arguments import as_operand
-from xlamini.runtime.array import Array
+from xlamini.runtime import Array
 from xlamini.transforms.custom.custom_vjp import custom_vjp
 from xlamini.typing import ArrayLike, DTypeLike
 

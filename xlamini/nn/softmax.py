@@ -22,8 +22,8 @@ from xlamini.primitives import (
     sum_over,
 )
 from xlamini.primitives.reductions import reduce_max
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike, AxisLike
 
 

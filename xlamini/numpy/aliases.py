@@ -2,7 +2,7 @@
 
 from xlamini.numpy.array_api import VERSION, namespace_info
 from xlamini.numpy.dtypes import bool_
-from xlamini.runtime.array import Array
+from xlamini.runtime import Array
 
 bool = bool_
 ndarray = Array

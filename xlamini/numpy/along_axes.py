@@ -7,7 +7,7 @@ from typing import Any
 from xlamini.core import ShapeError, aval_of
 from xlamini.numpy.arguments import as_axis, as_operand
 from xlamini.primitives import expand_dims
-from xlamini.runtime.array import Array
+from xlamini.runtime import Array
 from xlamini.transforms.vmap import vmap
 from xlamini.typing import ArrayLike
 

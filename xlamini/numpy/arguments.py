@@ -10,8 +10,7 @@ import numpy as np
 from xlamini.core import Literal, Tracer
 from xlamini.primitives import index_in_dim, stands_for_array
 from xlamini.primitives.promotion import is_operand
-from xlamini.runtime.array import Array, ArrayImpl
-from xlamini.runtime.to_device import device_put_value
+from xlamini.runtime import Array, ArrayImpl, device_put_value
 
 _ARRAYS = (ArrayImpl, Tracer, Literal)
 

@@ -11,8 +11,8 @@ from xlamini.primitives import INTEGER, arithmetic, in_dtype, kind_of, operators
 from xlamini.primitives.kinds import REAL
 from xlamini.primitives.power import integer_pow, pow as _pow, square as _square
 from xlamini.primitives.promotion import promoted_numeric
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike
 
 

@@ -11,7 +11,7 @@ from xlamini.core.api_boundary import api_boundary
 from xlamini.numpy import complex, construction, shapes
 from xlamini.numpy.array_api import check_version
 from xlamini.primitives import bitcast_convert_type
-from xlamini.runtime.array import Array, ArrayImpl
+from xlamini.runtime import Array, ArrayImpl
 from xlamini.transforms.sharding.device_put import device_put
 
 METHODS = {
@@ -29,7 +29,7 @@ METHODS = {
     "shapes": "ravel squeeze swapaxes",
     "sorting": "argmax argmin argpartition argsort sort",
     "statistics": "mean std var",
-    "take": "take",
+    "indexing.take": "take",
 }
 SYNONYMS = {"conj": "conjugate", "flatten": "ravel"}
 

@@ -14,9 +14,8 @@ from xlamini.core.state import state
 from xlamini.numpy.linear_algebra import matmul
 from xlamini.numpy.rounding import round
 from xlamini.primitives.operators import BINARY, COMPARISONS, UNARY, accepts, is_static_integer, power
-from xlamini.runtime.array import ArrayImpl
-from xlamini.runtime.to_device import device_put_value
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import ArrayImpl, device_put_value
+from xlamini.staging import composite
 
 Method = Callable[..., Any]
 _NUMBERS = (int, float, complex)

@@ -4,7 +4,7 @@ from __future__ import annotations
 from xlamini.numpy.ufuncs.declaration import ufunc
 from xlamini.primitives import abs, exp, promoted_inexact
 from xlamini.primitives.special.bessel import bessel_i0e
-from xlamini.runtime.array import Array
+from xlamini.runtime import Array
 from xlamini.typing import ArrayLike
 
 

@@ -7,10 +7,9 @@ import numpy as np
 
 from xlamini.core import aval_of
 from xlamini.numpy.ufuncs.declaration import for_kinds, ufunc
-from xlamini.primitives import INTEGER, bitwise, kind_of, operators
-from xlamini.primitives.convert import convert
+from xlamini.primitives import INTEGER, bitwise, convert, kind_of, operators
 from xlamini.primitives.kinds import SIGNED
-from xlamini.runtime.array import Array
+from xlamini.runtime import Array
 from xlamini.typing import ArrayLike
 
 

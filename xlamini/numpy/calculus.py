@@ -13,11 +13,18 @@ from xlamini.core import ShapeError, aval_of, issubdtype
 from xlamini.numpy.arguments import as_axes, as_axis, as_operand
 from xlamini.numpy.curves import diff
 from xlamini.numpy.joining import concatenate
-from xlamini.primitives import broadcast_in_dim, in_dtype, operators, promoted_inexact_dtypes, slice_in_dim, where
-from xlamini.primitives.convert import convert
+from xlamini.primitives import (
+    broadcast_in_dim,
+    convert,
+    in_dtype,
+    operators,
+    promoted_inexact_dtypes,
+    slice_in_dim,
+    where,
+)
 from xlamini.primitives.cumulative import cumsum
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike
 
 

@@ -20,17 +20,17 @@ from xlamini.primitives import (
     check_operands,
     comparison,
     complex,
+    convert,
     kind_of,
     operators,
     promoted_inexact,
 )
-from xlamini.primitives.convert import convert
 from xlamini.primitives.kinds import REAL
 from xlamini.primitives.operators import bitwise_and, bitwise_not, bitwise_or
 from xlamini.primitives.reductions import reduce_and
 from xlamini.primitives.rounding import is_finite
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike
 
 

@@ -9,8 +9,8 @@ from xlamini.numpy.creation import zeros_like
 from xlamini.numpy.ufuncs.declaration import as_strong_floats, ufunc, unpromoted
 from xlamini.primitives import COMPLEX, complex, kind_of
 from xlamini.primitives.trigonometric import atan2
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike
 
 

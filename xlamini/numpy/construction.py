@@ -23,12 +23,11 @@ from xlamini.core.state import state
 from xlamini.numpy.arguments import as_operand
 from xlamini.numpy.joining import stack
 from xlamini.numpy.out_placement import as_place, placed
-from xlamini.primitives import reshape, stands_for_array
-from xlamini.primitives.convert import convert
+from xlamini.primitives import convert, reshape, stands_for_array
 from xlamini.primitives.promotion import PYTHON_SCALARS
-from xlamini.runtime.array import Array, ArrayImpl
+from xlamini.runtime import Array, ArrayImpl, device_put_value
 from xlamini.runtime.keys import PRNGKeyArray
-from xlamini.runtime.to_device import copy_of, device_put_value
+from xlamini.runtime.to_device import copy_of
 from xlamini.transforms.sharding.device_put import device_put
 from xlamini.typing import ArrayLike, DTypeLike
 

@@ -15,6 +15,7 @@ from xlamini.core import ShapeError, aval_of, check_user_dtype, result_type
 from xlamini.numpy.reductions import accumulator
 from xlamini.primitives import (
     broadcast_in_dim,
+    convert,
     dot_general_p,
     moveaxis,
     mul,
@@ -24,7 +25,6 @@ from xlamini.primitives import (
     sum_over,
     transpose,
 )
-from xlamini.primitives.convert import convert
 from xlamini.primitives.dot_general import dot_general
 from xlamini.primitives.precision import CanonicalPrecision, canonical_precision
 from xlamini.primitives.slice import slice

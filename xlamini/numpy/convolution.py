@@ -19,8 +19,8 @@ from xlamini.primitives import (
     rev,
 )
 from xlamini.primitives.windows.convolution import conv_general_dilated
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike, DTypeLike
 
 MODES = ("full", "same", "valid")

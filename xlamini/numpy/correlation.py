@@ -16,15 +16,15 @@ from xlamini.numpy.shapes import atleast_2d, squeeze
 from xlamini.primitives import (
     clamp,
     complex as complex_parts,
+    convert,
     expand_dims,
     in_dtype,
     operators,
     promoted_inexact_dtypes,
     sqrt,
 )
-from xlamini.primitives.convert import convert
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike, DTypeLike
 
 

@@ -15,11 +15,8 @@ from xlamini.numpy.out_placement import as_place, placed
 from xlamini.primitives import broadcast_in_dim, check_operands, in_dtype, wrap_p
 from xlamini.primitives.out_sharding import sharding_like
 from xlamini.primitives.shape import broadcast_in_dim_p
-from xlamini.runtime.array import Array
-from xlamini.runtime.keys import KeyType
-from xlamini.runtime.meshes.named_sharding import NamedSharding
-from xlamini.runtime.to_device import device_put_value
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array, KeyType, NamedSharding, device_put_value
+from xlamini.staging import composite
 from xlamini.transforms.sharding.device_put import device_put
 from xlamini.typing import ArrayLike, DTypeLike, ShapeLike
 

@@ -7,8 +7,8 @@ from xlamini.core import ShapeError, aval_of
 from xlamini.numpy.arguments import as_axis, as_operand
 from xlamini.numpy.joining import stack
 from xlamini.primitives import moveaxis, promoted_dtypes, zeros
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike
 
 

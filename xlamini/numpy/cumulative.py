@@ -10,12 +10,11 @@ import numpy as np
 from xlamini.core import aval_of, canonicalize_dtype, check_user_dtype, issubdtype, literal
 from xlamini.numpy.arguments import as_axis, as_operand, refuse_out
 from xlamini.numpy.reductions import summed_dtype
-from xlamini.primitives import ne, reshape, where as select
-from xlamini.primitives.convert import convert
+from xlamini.primitives import convert, ne, reshape, where as select
 from xlamini.primitives.cumulative import Cumulative, cumprod_p, cumsum_p
 from xlamini.primitives.pad import pad
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike, DTypeLike
 
 

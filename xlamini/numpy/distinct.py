@@ -16,13 +16,12 @@ from xlamini.numpy.creation import full, zeros
 from xlamini.numpy.joining import concatenate
 from xlamini.numpy.searching import concrete_values, nonzero
 from xlamini.numpy.shapes import moveaxis, ravel
-from xlamini.primitives import broadcast_in_dim, in_dtype, operators, reshape, where
-from xlamini.primitives.convert import convert
+from xlamini.primitives import broadcast_in_dim, convert, in_dtype, operators, reshape, where
 from xlamini.primitives.cumulative import cumsum
 from xlamini.primitives.iota import iota
 from xlamini.primitives.sort import sort_p
-from xlamini.runtime.to_device import device_put_value
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import device_put_value
+from xlamini.staging import composite
 
 _BOOL = np.dtype(bool)
 

@@ -12,12 +12,11 @@ from xlamini.numpy.cumulative import cumsum
 from xlamini.numpy.indexing.take import take
 from xlamini.numpy.repeating import broadcast_to
 from xlamini.numpy.sorting import argsort, sort
-from xlamini.primitives import broadcast_in_dim, in_dtype, moveaxis, operators, reshape, where
-from xlamini.primitives.convert import convert
+from xlamini.primitives import broadcast_in_dim, convert, in_dtype, moveaxis, operators, reshape, where
 from xlamini.primitives.dynamic_slice import from_front
 from xlamini.primitives.iota import iota
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike
 
 _INDEX = np.dtype("int32")

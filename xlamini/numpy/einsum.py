@@ -25,11 +25,10 @@ from xlamini.numpy.contraction import (
     summed,
     without_ones,
 )
-from xlamini.primitives import in_sharding
-from xlamini.primitives.convert import convert
+from xlamini.primitives import convert, in_sharding
 from xlamini.primitives.dot_general import dot_general
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike, DTypeLike
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"

@@ -7,7 +7,7 @@ from typing import Any
 from xlamini.numpy.ufuncs.declaration import ufunc
 from xlamini.primitives import exponential, power, promoted_inexact
 from xlamini.primitives.logaddexp import logaddexp as _logaddexp
-from xlamini.runtime.array import Array
+from xlamini.runtime import Array
 from xlamini.typing import ArrayLike
 
 

@@ -7,9 +7,8 @@ from typing import IO, Any
 import ml_dtypes
 import numpy as np
 
-from xlamini.runtime.array import Array
+from xlamini.runtime import Array, device_put_value
 from xlamini.runtime.dlpack import from_dlpack as _from_dlpack
-from xlamini.runtime.to_device import device_put_value
 
 _OPAQUE = {np.dtype("V2"): np.dtype(ml_dtypes.bfloat16)}
 """What NumPy's files call the one dtype of ours that they do not know and that is told by its size."""

@@ -12,8 +12,8 @@ from xlamini.numpy.shapes import ravel, swapaxes
 from xlamini.numpy.static_take import take_runs
 from xlamini.primitives import reshape, rev
 from xlamini.primitives.iota import iota
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike, AxisLike
 
 

@@ -19,6 +19,7 @@ from xlamini.numpy.indexing.take import take
 from xlamini.numpy.repeating import broadcast_to
 from xlamini.primitives import (
     broadcast_in_dim,
+    convert,
     expand_dims,
     full,
     in_dtype,
@@ -30,11 +31,10 @@ from xlamini.primitives import (
     where as select,
 )
 from xlamini.primitives.concatenate import concatenate
-from xlamini.primitives.convert import convert
 from xlamini.primitives.dynamic_slice import dynamic_index_in_dim
 from xlamini.primitives.dynamic_update_slice import dynamic_update_index_in_dim
 from xlamini.primitives.iota import iota
-from xlamini.staging.run.composite import composite
+from xlamini.staging import composite
 from xlamini.staging.run.make_jaxpr import eval_shape
 from xlamini.transforms.control_flow.fori_loop import fori_loop
 from xlamini.transforms.scan.api import scan

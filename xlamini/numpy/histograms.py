@@ -17,10 +17,9 @@ from xlamini.numpy.ranges import linspace
 from xlamini.numpy.reductions import max, min
 from xlamini.numpy.searching import places
 from xlamini.numpy.shapes import ravel
-from xlamini.primitives import check_operands, in_dtype, operators, promoted_inexact_dtypes, reshape, where
-from xlamini.primitives.convert import convert
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.primitives import check_operands, convert, in_dtype, operators, promoted_inexact_dtypes, reshape, where
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike
 
 

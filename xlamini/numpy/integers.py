@@ -14,13 +14,13 @@ from xlamini.primitives import (
     broadcast_in_dim,
     broadcasted,
     check_operands,
+    convert,
     kind_of,
     operators,
     promoted,
     where,
 )
-from xlamini.primitives.convert import convert
-from xlamini.runtime.array import Array
+from xlamini.runtime import Array
 from xlamini.transforms.while_loop.api import while_loop
 from xlamini.typing import ArrayLike
 

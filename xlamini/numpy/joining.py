@@ -9,8 +9,8 @@ from xlamini.numpy.arguments import as_axis, as_operand, as_operands, refuse_out
 from xlamini.numpy.shapes import atleast_1d, atleast_2d, atleast_3d, ravel
 from xlamini.primitives import expand_dims, in_dtype
 from xlamini.primitives.concatenate import concatenate as _concatenate
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike, DTypeLike
 
 

@@ -15,6 +15,7 @@ from xlamini.numpy.contraction import Labelled, arithmetic, ordered, product, wi
 from xlamini.primitives import (
     broadcast_in_dim,
     conj,
+    convert,
     dot_general_p,
     in_sharding,
     moveaxis,
@@ -22,10 +23,9 @@ from xlamini.primitives import (
     promoted_dtypes,
     reshape,
 )
-from xlamini.primitives.convert import convert
 from xlamini.primitives.dot_general import check_pairs
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike, DTypeLike
 
 _HOW = ("precision", "preferred_element_type")

@@ -20,6 +20,7 @@ from xlamini.primitives import (
     INTEGER,
     broadcast_in_dim,
     clamp,
+    convert,
     in_dtype,
     kind_of,
     operators,
@@ -28,10 +29,9 @@ from xlamini.primitives import (
     slice_in_dim,
     where,
 )
-from xlamini.primitives.convert import convert
 from xlamini.primitives.iota import iota
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike, ShapeLike
 
 

@@ -9,13 +9,20 @@ import numpy as np
 from xlamini.core import aval_of, canonicalize_dtype, check_user_dtype
 from xlamini.numpy.arguments import as_axis, as_operand, refuse_out
 from xlamini.numpy.reductions import sum
-from xlamini.primitives import broadcast_in_dim, broadcasted_iota, in_dtype, moveaxis, operators, reshape, where
-from xlamini.primitives.convert import convert
+from xlamini.primitives import (
+    broadcast_in_dim,
+    broadcasted_iota,
+    convert,
+    in_dtype,
+    moveaxis,
+    operators,
+    reshape,
+    where,
+)
 from xlamini.primitives.pad import pad
 from xlamini.primitives.slice import slice
-from xlamini.runtime.array import Array
-from xlamini.runtime.to_device import device_put_value
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array, device_put_value
+from xlamini.staging import composite
 from xlamini.transforms.sharding.device_put import device_put
 from xlamini.typing import ArrayLike, DTypeLike
 

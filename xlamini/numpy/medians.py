@@ -9,8 +9,8 @@ from xlamini.numpy.reductions import Axis
 from xlamini.numpy.statistics import flat_rows
 from xlamini.primitives import add, expand_dims, index_in_dim, mul, ne, where as select
 from xlamini.primitives.sort import sort_p
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike
 
 

@@ -16,6 +16,7 @@ from xlamini.primitives import (
     bitwise_and,
     broadcasted,
     clamp,
+    convert,
     eq,
     expand_dims,
     highest,
@@ -27,11 +28,10 @@ from xlamini.primitives import (
     where as select,
 )
 from xlamini.primitives.bitwise import shift_right_arithmetic
-from xlamini.primitives.convert import convert
 from xlamini.primitives.reorder import permuted
 from xlamini.primitives.sort import sort_p
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike, DTypeLike
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from xlamini.core.state import state
 from xlamini.primitives import checked_sharding
 from xlamini.primitives.identity import stage
-from xlamini.runtime.meshes.named_sharding import NamedSharding
+from xlamini.runtime import NamedSharding
 from xlamini.transforms.sharding.device_put import device_put
 
 

@@ -12,6 +12,7 @@ from xlamini.primitives import (
     BOOL,
     INTEGER,
     bitcast_convert_type,
+    convert,
     imag,
     in_dtype,
     kind_of,
@@ -24,11 +25,10 @@ from xlamini.primitives import (
     sum_over,
 )
 from xlamini.primitives.complex import complex
-from xlamini.primitives.convert import convert
 from xlamini.primitives.iota import iota
 from xlamini.primitives.pad import pad
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike
 
 _BYTE = np.dtype("uint8")

@@ -18,8 +18,8 @@ from xlamini.primitives import broadcast_in_dim, in_dtype, promoted_inexact, res
 from xlamini.primitives.concatenate import concatenate
 from xlamini.primitives.iota import iota
 from xlamini.primitives.pad import pad as _pad
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike
 
 _BY_ORDER = ("edge", "reflect", "symmetric", "wrap")

@@ -23,6 +23,7 @@ from xlamini.primitives import (
     broadcasted,
     broadcasted_iota,
     check_operands,
+    convert,
     in_dtype,
     mul,
     operators,
@@ -31,10 +32,9 @@ from xlamini.primitives import (
     rev,
     where,
 )
-from xlamini.primitives.convert import convert
 from xlamini.primitives.linalg.eig import eig
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.transforms.scan.api import scan
 from xlamini.typing import ArrayLike
 

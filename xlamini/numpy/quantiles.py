@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import ShapeError, aval_of, issubdtype, literal
-from xlamini.core.config import numpy_rank_promotion
 from xlamini.numpy.arguments import as_operand
 from xlamini.numpy.indexing.take import take, take_along_axis
 from xlamini.numpy.reductions import Axis
@@ -17,6 +16,7 @@ from xlamini.primitives import (
     broadcast_in_dim,
     broadcast_to,
     clamp,
+    convert,
     expand_dims,
     floor,
     in_dtype,
@@ -27,12 +27,12 @@ from xlamini.primitives import (
     transpose,
     where as select,
 )
-from xlamini.primitives.convert import convert
 from xlamini.primitives.cumulative import cumsum
+from xlamini.primitives.promotion import promoting_freely
 from xlamini.primitives.rounding import ceil
 from xlamini.primitives.sort import sort_p
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike
 
 _STATIC = ("axis", "overwrite_input", "method", "keepdims")
@@ -189,7 +189,7 @@ def _nan(x: Any) -> Any:
     return literal(np.nan, aval_of(x).dtype)
 
 
-@numpy_rank_promotion("allow")
+@promoting_freely
 def _between(x: Any, points: Any, count: Any, method: str) -> Any:
     """The quantiles of rows whose first `count` elements are numbers: a static count, or one for each row."""
     one = points * (count - 1)

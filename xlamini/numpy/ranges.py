@@ -21,6 +21,7 @@ from xlamini.primitives import (
     broadcast_in_dim,
     broadcasted_iota,
     check_operands,
+    convert,
     expand_dims,
     exponential,
     floor,
@@ -30,11 +31,9 @@ from xlamini.primitives import (
     where,
 )
 from xlamini.primitives.concatenate import concatenate
-from xlamini.primitives.convert import convert
 from xlamini.primitives.iota import iota
-from xlamini.runtime.array import Array
-from xlamini.runtime.to_device import device_put_value
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array, device_put_value
+from xlamini.staging import composite
 from xlamini.transforms.sharding.device_put import device_put
 from xlamini.typing import ArrayLike, DTypeLike, ShapeLike
 

@@ -14,6 +14,7 @@ from xlamini.primitives import (
     bitwise_and,
     bitwise_or,
     broadcasted,
+    convert,
     expand_dims,
     highest,
     in_dtype,
@@ -23,11 +24,10 @@ from xlamini.primitives import (
     reduce_or_p,
     where as select,
 )
-from xlamini.primitives.convert import convert
 from xlamini.primitives.reductions import reduce_and_p, reduce_max_p, reduce_min_p, reduce_prod_p
 from xlamini.primitives.shape import reduce_sum_p
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike, DTypeLike
 
 Axis = int | Sequence[int] | None

@@ -13,8 +13,8 @@ from xlamini.numpy.creation import zeros
 from xlamini.numpy.shapes import ravel
 from xlamini.primitives import broadcast_in_dim, check_operands, in_sharding, reshape
 from xlamini.primitives.cumulative import cumsum
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike, ShapeLike
 
 

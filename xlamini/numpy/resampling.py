@@ -22,8 +22,8 @@ from xlamini.numpy.rounding import floor
 from xlamini.numpy.selection import where
 from xlamini.numpy.trigonometric import sin
 from xlamini.primitives import promoted_inexact
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike
 
 __all__ = ["ResizeMethod", "resize", "scale_and_translate"]

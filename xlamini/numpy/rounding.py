@@ -17,6 +17,7 @@ from xlamini.primitives import (
     abs,
     bitcast_convert_type,
     complex,
+    convert,
     equal,
     in_dtype,
     kind_of,
@@ -26,10 +27,9 @@ from xlamini.primitives import (
     where,
 )
 from xlamini.primitives.arithmetic import neg
-from xlamini.primitives.convert import convert
 from xlamini.primitives.operators import bitwise_and, bitwise_not, less, not_equal
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike
 
 

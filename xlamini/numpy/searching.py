@@ -21,6 +21,7 @@ from xlamini.primitives import (
     broadcast_in_dim,
     broadcasted_iota,
     check_operands,
+    convert,
     in_dtype,
     in_sharding,
     kind_of,
@@ -30,11 +31,9 @@ from xlamini.primitives import (
     rev,
     where,
 )
-from xlamini.primitives.convert import convert
 from xlamini.primitives.cumulative import cumsum
-from xlamini.runtime.array import Array
-from xlamini.runtime.to_device import device_put_value
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array, device_put_value
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike
 
 _INDEX = np.dtype("int32")

@@ -13,8 +13,8 @@ from xlamini.numpy.arguments import as_operand
 from xlamini.numpy.reductions import max, min, prod, sum
 from xlamini.primitives import broadcast_in_dim, checked_sharding, highest, in_dtype, in_sharding, lowest
 from xlamini.primitives.gather_numbers import GatherScatterMode
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike
 
 __all__ = ["segment_max", "segment_min", "segment_prod", "segment_sum"]

@@ -15,15 +15,15 @@ from xlamini.primitives import (
     broadcasted,
     check_operands,
     complex,
+    convert,
     in_dtype,
     kind_of,
     operators,
     promoted_dtypes,
     where as _choose,
 )
-from xlamini.primitives.convert import convert
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike
 
 

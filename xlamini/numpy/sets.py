@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xlamini.core import aval_of, issubdtype
-from xlamini.core.config import numpy_rank_promotion
 from xlamini.numpy.creation import full
 from xlamini.numpy.distinct import Wanted, changes, counted, distinct, in_order, starts_of
 from xlamini.numpy.joining import concatenate
@@ -19,9 +18,10 @@ from xlamini.numpy.searching import places
 from xlamini.numpy.shapes import ravel
 from xlamini.primitives import check_operands, expand_dims, in_dtype, operators, promoted_dtypes, where
 from xlamini.primitives.iota import iota
+from xlamini.primitives.promotion import promoting_freely
 from xlamini.primitives.sort import sort_p
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike
 
 _BOOL = np.dtype(bool)
@@ -236,7 +236,7 @@ def _flat(name: str, x: Any, y: Any) -> list[Any]:
     return [ravel(v) for v in promoted_dtypes(x, y)]
 
 
-@numpy_rank_promotion("allow")
+@promoting_freely
 def _occurs(x: Any, tests: Any, method: str) -> Any:
     count = aval_of(tests).shape[0]
     if not count:

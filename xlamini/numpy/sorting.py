@@ -9,14 +9,13 @@ import numpy as np
 
 from xlamini.core import ShapeError, aval_of, canonicalize_dtype, check_user_dtype, issubdtype, result_type
 from xlamini.numpy.arguments import as_axis, as_index, as_operand, as_operands, refuse_out
-from xlamini.primitives import expand_dims, reshape, rev, slice_in_dim
+from xlamini.primitives import convert, expand_dims, reshape, rev, slice_in_dim
 from xlamini.primitives.arg_extrema import ArgExtremum, argmax_p, argmin_p
 from xlamini.primitives.concatenate import concatenate
-from xlamini.primitives.convert import convert
 from xlamini.primitives.iota import iota_p
 from xlamini.primitives.sort import sort_p
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike, DTypeLike
 
 

@@ -12,7 +12,7 @@ from xlamini.core import ShapeError
 from xlamini.numpy.arguments import as_axis, as_operand
 from xlamini.primitives import squeeze
 from xlamini.primitives.concatenate import split as _split
-from xlamini.runtime.array import Array
+from xlamini.runtime import Array
 from xlamini.typing import ArrayLike
 
 Places = int | Sequence[int] | ArrayLike

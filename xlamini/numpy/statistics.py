@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from xlamini.primitives import (
     add,
     broadcast_in_dim,
     broadcasted,
+    convert,
     full,
     gt,
     imag,
@@ -27,9 +29,8 @@ from xlamini.primitives import (
     where as select,
 )
 from xlamini.primitives.arithmetic import div
-from xlamini.primitives.convert import convert
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike, DTypeLike
 
 
@@ -182,6 +183,9 @@ def _variance(
     refuse_out(name, out)
     if correction is not None and ddof:
         raise ValueError(f"{name}: `ddof` and `correction` are two names of one thing; give one of them")
+    for option, value in (("ddof", ddof), ("correction", correction)):
+        if value is not None and not isinstance(value, numbers.Real):
+            raise TypeError(f"{name}: {option} must be a number, got {value!r} of type {type(value).__name__}")
     a = as_operand(name, a)
     wide = accumulator(float_dtype(name, a, dtype))
     x = convert(a, wide)

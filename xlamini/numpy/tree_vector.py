@@ -13,8 +13,7 @@ from xlamini.core import PyTreeDef, ShapedArray, aval_of, flatten_from_user, res
 from xlamini.core.api_boundary import api_boundary
 from xlamini.numpy import concatenate, ravel, zeros
 from xlamini.numpy.arguments import as_operand
-from xlamini.primitives import reshape, slice_in_dim
-from xlamini.primitives.convert import convert
+from xlamini.primitives import convert, reshape, slice_in_dim
 
 __all__ = ["ravel_pytree"]
 

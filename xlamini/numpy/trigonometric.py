@@ -7,7 +7,7 @@ from typing import Any
 from xlamini.numpy.ufuncs.declaration import for_kinds, ufunc
 from xlamini.primitives import FLOAT, abs, eq, hyperbolic, max, min, promoted_inexact, sqrt, trigonometric, where
 from xlamini.primitives.operators import bitwise_or
-from xlamini.runtime.array import Array
+from xlamini.runtime import Array
 from xlamini.typing import ArrayLike
 
 

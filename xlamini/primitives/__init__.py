@@ -5,7 +5,7 @@ from xlamini.primitives.batch_ops import move_batch_dim, with_batch_first
 from xlamini.primitives.bitwise import bitwise_and, bitwise_or
 from xlamini.primitives.comparison import eq, ge, gt, le, lt, ne
 from xlamini.primitives.complex import conj, imag, real
-from xlamini.primitives.convert import bitcast_convert_type
+from xlamini.primitives.convert_element_type import bitcast_convert_type, convert
 from xlamini.primitives.dot_general import dot_general_p
 from xlamini.primitives.elementwise import mul
 from xlamini.primitives.exponential import exp, log, log1p
@@ -32,15 +32,6 @@ from xlamini.primitives.reductions import reduce_or, reduce_or_p
 from xlamini.primitives.reshard import divided_as
 from xlamini.primitives.rounding import floor
 from xlamini.primitives.select import clamp, where
-from xlamini.primitives.shape import (
-    broadcast_in_dim,
-    expand_dims,
-    moveaxis,
-    reshape,
-    rev,
-    squeeze,
-    sum_over,
-    transpose,
-)
+from xlamini.primitives.shape import broadcast_in_dim, expand_dims, moveaxis, reshape, rev, squeeze, sum_over, transpose
 from xlamini.primitives.slice import index_in_dim, slice_in_dim
 from xlamini.primitives.tangent_ops import full, instantiated, zeros

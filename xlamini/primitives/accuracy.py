@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from xlamini.core import ShapedArray, api_boundary_methods
+from xlamini.core import Params, ShapedArray, api_boundary_methods
 from xlamini.primitives.elementwise import Elementwise
 
 
@@ -64,7 +64,7 @@ class Accurate(Elementwise):
         assert self.hlo is not None
         return ctx.op(self.hlo, x, **hlo_accuracy(accuracy))
 
-    def shown_params(self, params: dict[str, Any]) -> dict[str, Any]:
+    def shown_params(self, params: Params) -> Params:
         return {name: value for name, value in params.items() if value is not None}
 
 

@@ -9,18 +9,20 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import numpy as np
 
 from xlamini.core import (
+    Avals,
     Axis,
     Cost,
     Factors,
+    Params,
     Primitive,
     ShapedArray,
     ShapeError,
+    Values,
     Zero,
     alike,
     aval_of,
@@ -88,10 +90,10 @@ class ApproxTopK(Primitive):
         shape = (*x.shape[:dim], _count(x, **params), *x.shape[dim + 1 :])
         return [x.update(shape=shape), ShapedArray(shape, _INDEX)]
 
-    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+    def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
         return alike(avals, outs, [params["reduction_dimension"]])
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         values, indices = self.bind(*primals, **params)
         (tangent,) = tangents
         nothing = Zero(tangent_aval(aval_of(values)))

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import numpy as np
 
 from xlamini.core import (
+    Avals,
     Axis,
     Cost,
     Factors,
+    Params,
     Primitive,
     Shape,
     ShapedArray,
     ShapeError,
+    Values,
     Zero,
     aval_of,
     check_user_dtype,
@@ -28,19 +30,20 @@ from xlamini.primitives.arithmetic import min
 from xlamini.primitives.bitwise import bitwise_and, bitwise_or
 from xlamini.primitives.block_extrema import block_extrema, block_size, windows
 from xlamini.primitives.comparison import eq, gt, lt, ne
-from xlamini.primitives.convert import convert
+from xlamini.primitives.convert_element_type import convert
 from xlamini.primitives.kinds import BOOL, INTEGER, REAL, kind_of
 from xlamini.primitives.ordering import key_dtype
 from xlamini.primitives.reductions import Reduction, check_kind, reduce_max_p, reduce_min_p
 from xlamini.primitives.select import where
 from xlamini.primitives.shape import reshape
 from xlamini.primitives.whole_bytes import has_part_bytes, in_whole_bytes
+from xlamini.runtime import Array
 
 SHORT, FEW = 28, 4096
 """Along longer axes of arrays with more elements the CPU looks for a block first: it is slow at reducing pairs."""
 
 
-def argmax(operand: Any, axis: int, index_dtype: Any) -> Any:
+def argmax(operand: Any, axis: int, index_dtype: Any) -> Array:
     """Index of the largest element along `axis`, as `index_dtype`; of the first NaN if there is one.
 
     Raises ShapeError if the operand has no such axis or no element along it, TypeError if `index_dtype` is no integer.
@@ -51,7 +54,7 @@ def argmax(operand: Any, axis: int, index_dtype: Any) -> Any:
     return argmax_p.bind(operand, axes=(axis,), index_dtype=check_user_dtype(index_dtype, "argmax"))
 
 
-def argmin(operand: Any, axis: int, index_dtype: Any) -> Any:
+def argmin(operand: Any, axis: int, index_dtype: Any) -> Array:
     """Index of the smallest element along `axis`, as `index_dtype`; of the first NaN if there is one.
 
     Raises ShapeError if the operand has no such axis or no element along it, TypeError if `index_dtype` is no integer.
@@ -84,10 +87,10 @@ class ArgExtremum(Primitive):
             )
         return ShapedArray((*x.shape[:axis], *x.shape[axis + 1 :]), index_dtype)
 
-    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+    def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
         return reducing(avals[0], params["axes"])
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         out = self.bind(*primals, **params)
         return out, Zero(tangent_aval(aval_of(out)))
 

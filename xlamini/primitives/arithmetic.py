@@ -5,12 +5,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import comb
 from typing import Any
 
-from xlamini.core import ShapedArray, Zero, aval_of, is_zero, tangent_aval
+from xlamini.core import ShapedArray, Values, Zero, aval_of, is_zero, tangent_aval
 from xlamini.primitives.comparison import eq, ge, gt, lt
 from xlamini.primitives.complex import conj, imag, part_dtype, real
-from xlamini.primitives.convert import convert
+from xlamini.primitives.convert_element_type import convert
 from xlamini.primitives.elementwise import Elementwise, elementwise, like_dtypes, mul, neg
 from xlamini.primitives.kinds import ANY, COMPLEX, FLOAT, INTEGER, REAL, SIGNED, UNSIGNED, kind_of
 from xlamini.primitives.rounding import floor
@@ -54,7 +55,20 @@ def mulhi(x: Any, y: Any, /) -> Any:
     """
 
 
-@elementwise(hlo="stablehlo.divide")
+class Quotient(Elementwise):
+    """Division; its higher derivatives follow from those of `out * y = x`."""
+
+    def next_derivative(self, operands: Sequence[Values], out: Values, **params: Any) -> Any:
+        (xs, ys), order = operands, len(out)
+        rest = xs[order] if order < len(xs) else None
+        for i in range(1, min(order + 1, len(ys))):
+            term = mul(ys[i], out[order - i])
+            term = term if comb(order, i) == 1 else mul(term, float(comb(order, i)))
+            rest = neg(term) if rest is None else sub(rest, term)
+        return div(rest, ys[0])
+
+
+@elementwise(hlo="stablehlo.divide", family=Quotient)
 def div(x: Any, y: Any) -> Any:
     """Division, elementwise; between integers it rounds towards zero.
 
@@ -93,7 +107,7 @@ class Abs(Elementwise):
     def result(self, aval: ShapedArray, **params: Any) -> ShapedArray:
         return aval.update(dtype=part_dtype(aval.dtype))
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         (x,), (t,) = primals, tangents
         out = abs(x)
         if is_zero(t):

@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from xlamini.core import Dims, Values
 from xlamini.primitives.shape import broadcast, moveaxis
 
 
@@ -15,7 +16,7 @@ def move_batch_dim(x: Any, size: int, source: int | None, destination: int) -> A
 
 
 def with_batch_first(
-    operands: Sequence[Any], dims: Sequence[int | None], size: int, marked: Sequence[bool] | None = None
+    operands: Values, dims: Dims, size: int, marked: Sequence[bool] | None = None
 ) -> list[Any]:
     """Move the batch dimension to 0, in all operands or in those marked."""
     marks = [True] * len(dims) if marked is None else marked

@@ -2,12 +2,12 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from xlamini.core import ShapedArray, aval_of
+from xlamini.core import Avals, ShapedArray, Values, aval_of
 from xlamini.primitives.bitwise import bitwise_and, bitwise_or
 from xlamini.primitives.elementwise import Elementwise, elementwise
 from xlamini.primitives.kinds import ANY, BOOL, COMPLEX, EXTENDED, FLOAT, REAL, UNSIGNED, kind_of
@@ -45,7 +45,7 @@ class TotalOrder(Comparison):
 class Equality(Comparison):
     """Equality, for random keys too, whose words are compared."""
 
-    def physical(self, operands: Sequence[Any], avals: Sequence[ShapedArray], **params: Any) -> Any:
+    def physical(self, operands: Values, avals: Avals, **params: Any) -> Any:
         count = aval_of(operands[0]).shape[-1]
         words = [[index_in_dim(x, i, axis=-1, keepdims=False) for x in operands] for i in range(count)]
         return functools.reduce(bitwise_and if self.hlo == "EQ" else bitwise_or, (self.bind(*pair) for pair in words))

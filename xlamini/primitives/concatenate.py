@@ -9,25 +9,28 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import (
+    Avals,
     Cost,
-    Factors,
+    Dims,
     Primitive,
     Shape,
     ShapedArray,
     ShapeError,
-    alike,
+    Values,
     aval_of,
     is_linear,
     itemsize_bits,
+    same_dimensions,
 )
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.linear_unary import LinearUnary
 from xlamini.primitives.shape import moveaxis
 from xlamini.primitives.slice import checked_axis, inserted, slice_in_dim
 from xlamini.primitives.tangent_ops import instantiated
+from xlamini.runtime import Array
 
 
-def concatenate(operands: Sequence[Any], dimension: int) -> Any:
+def concatenate(operands: Values, dimension: int) -> Array:
     """Join arrays one after the other along `dimension`.
 
     They share a dtype, and their shapes differ in this dimension only; else TypeError or ShapeError. ValueError if
@@ -59,21 +62,20 @@ class Concatenate(Primitive):
         shape = (*first.shape[:dimension], sum(a.shape[dimension] for a in avals), *first.shape[dimension + 1 :])
         return first.update(shape=shape, weak_type=all(a.weak_type for a in avals))
 
-    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
-        return alike(avals, outs)
+    factors = same_dimensions
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, dimension: int) -> Any:
+    def jvp(self, primals: Values, tangents: Values, *, dimension: int) -> Any:
         out = self.bind(*primals, dimension=dimension)
         return out, self.bind(*map(instantiated, tangents), dimension=dimension)
 
-    def transpose(self, ct: Any, *operands: Any, dimension: int) -> list[Any]:
+    def transpose(self, ct: Any, *operands: Any, dimension: int) -> Values:
         ends = list(itertools.accumulate(aval_of(x).shape[dimension] for x in operands))
         return [
             slice_in_dim(ct, start, end, axis=dimension) if is_linear(x) else None
             for x, start, end in zip(operands, [0, *ends], ends, strict=False)
         ]
 
-    def batch(self, axis: Any, operands: Sequence[Any], dims: Sequence[int | None], *, dimension: int) -> Any:
+    def batch(self, axis: Any, operands: Values, dims: Dims, *, dimension: int) -> Any:
         return self.bind(*with_batch_first(operands, dims, axis.size), dimension=dimension + 1), 0
 
     def lower(self, ctx: Any, *operands: Any, dimension: int) -> Any:
@@ -114,10 +116,9 @@ class Split(LinearUnary):
         others = (*x.shape[:axis], *x.shape[axis + 1 :])
         return [x.update(shape=inserted(others, axis, n)) for n in sizes]
 
-    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
-        return alike(avals, outs)
+    factors = same_dimensions
 
-    def transpose(self, cts: Sequence[Any], x: Any, *, sizes: Shape, axis: int) -> list[Any]:
+    def transpose(self, cts: Values, x: Any, *, sizes: Shape, axis: int) -> Values:
         return [concatenate(list(map(instantiated, cts)), axis)]
 
     def batch(self, _axis: Any, operands: Any, dims: Any, *, sizes: Shape, axis: int) -> Any:
@@ -146,5 +147,5 @@ def _bytes(aval: ShapedArray) -> ShapedArray:
     return aval.update(dtype=np.dtype("int8"))
 
 
-def _listed(avals: Sequence[ShapedArray]) -> str:
+def _listed(avals: Avals) -> str:
     return ", ".join(a.str_short() for a in avals)

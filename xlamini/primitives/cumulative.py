@@ -9,12 +9,24 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from xlamini.core import Axis, Factors, Primitive, ShapedArray, ShapeError, alike, aval_of, literal
+from xlamini.core import (
+    Avals,
+    Axis,
+    Factors,
+    Params,
+    Primitive,
+    ShapedArray,
+    ShapeError,
+    Values,
+    alike,
+    aval_of,
+    literal,
+)
 from xlamini.primitives.arithmetic import abs, add, max, min
 from xlamini.primitives.blocked_scan import Scan, blocked_scan
 from xlamini.primitives.comparison import lt
@@ -28,6 +40,7 @@ from xlamini.primitives.prefix_scan import prefix_scan
 from xlamini.primitives.reductions import check_kind, reduce_max_p, reduce_min_p, reduce_prod_p
 from xlamini.primitives.select import where
 from xlamini.primitives.shape import broadcast_in_dim, reduce_sum_p, reshape, rev, squeeze
+from xlamini.runtime import Array
 
 MANY, SHORT = 4096, 4
 """On the CPU an array of so many elements, whose axis is not short, is scanned in blocks: XLA's tree is slow there."""
@@ -35,7 +48,7 @@ MANY, SHORT = 4096, 4
 Total = Callable[[Any], Any]
 
 
-def cumsum(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+def cumsum(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
     """The running sum along `axis`, from its end if `reverse`; TypeError for booleans, ShapeError for a bad axis.
 
     >>> cumsum(xlamini.numpy.array([1, 2, 3]))
@@ -44,12 +57,12 @@ def cumsum(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
     return _bind(cumsum_p, operand, axis, reverse)
 
 
-def cumprod(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+def cumprod(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
     """The running product along `axis`, from its end if `reverse`; TypeError for booleans."""
     return _bind(cumprod_p, operand, axis, reverse)
 
 
-def cummax(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+def cummax(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
     """The largest element so far along `axis`, from its end if `reverse`.
 
     >>> cummax(xlamini.numpy.array([1, 3, 2]))
@@ -58,12 +71,12 @@ def cummax(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
     return _bind(cummax_p, operand, axis, reverse)
 
 
-def cummin(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+def cummin(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
     """The smallest element so far along `axis`, from its end if `reverse`."""
     return _bind(cummin_p, operand, axis, reverse)
 
 
-def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
     """The running `log(sum(exp(x)))` along `axis`, without overflow; TypeError unless the operand is floating point."""
     return _bind(cumlogsumexp_p, operand, axis, reverse)
 
@@ -86,17 +99,17 @@ class Cumulative(Primitive):
             raise ShapeError(f"{self.name}: axis {axis} does not fit {x.str_short()}; it takes 0 to {x.ndim - 1}")
         return x
 
-    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+    def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
         return alike(avals, outs, [params["axis"]])
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, axis: int, reverse: bool) -> Any:
+    def jvp(self, primals: Values, tangents: Values, *, axis: int, reverse: bool) -> Any:
         out = self.bind(*primals, axis=axis, reverse=reverse)
         turned = (lambda x: rev(x, (axis,))) if reverse else (lambda x: x)
         pairs = [turned(primals[0]), turned(tangents[0])]
         _, tangent = prefix_scan(self._combined_pairs, pairs, axis)
         return out, turned(tangent)
 
-    def _combined_pairs(self, left: Sequence[Any], right: Sequence[Any]) -> tuple[Any, Any]:
+    def _combined_pairs(self, left: Values, right: Values) -> tuple[Any, Any]:
         """`combine(x, y)` and its tangent, from pairs (x, tangent of x) and (y, tangent of y)."""
         return self.combine.jvp(*zip(left, right, strict=True))
 
@@ -134,10 +147,10 @@ class Cumulative(Primitive):
 class CumSum(Cumulative):
     """Linear: its tangent is the running sum of tangents, its transpose the running sum from the other end."""
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         return self.bind(*primals, **params), self.bind(*tangents, **params)
 
-    def transpose(self, ct: Any, x: Any, *, axis: int, reverse: bool) -> list[Any]:
+    def transpose(self, ct: Any, x: Any, *, axis: int, reverse: bool) -> Values:
         return [self.bind(ct, axis=axis, reverse=not reverse)]
 
 

@@ -1,10 +1,10 @@
 """dce_sink: values that are computed although nothing uses them, to be looked at in a jaxpr or a profile."""
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from xlamini.core import Axis, Effects, Factors, Primitive, ShapedArray, dims, tree_leaves
+from xlamini.core import Avals, Axis, Dims, Effects, Factors, Params, Primitive, ShapedArray, Values, dims, tree_leaves
 from xlamini.core.effects import Effect
 
 _effect = Effect("DceSink", observing=True)
@@ -30,13 +30,13 @@ class DceSink(Primitive):
     def shape_rule(self, x: ShapedArray, *, prevent_mlir_dce: bool) -> list[ShapedArray]:
         return []
 
-    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+    def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
         return Factors([dims(avals[0])], [])
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         return self.bind(*primals, **params), []
 
-    def batch(self, axis: Axis, operands: Sequence[Any], dims: Sequence[int | None], **params: Any) -> Any:
+    def batch(self, axis: Axis, operands: Values, dims: Dims, **params: Any) -> Any:
         return self.bind(*operands, **params), []
 
     def lower(self, ctx: Any, x: Any, *, prevent_mlir_dce: bool) -> list[Any]:
@@ -44,7 +44,7 @@ class DceSink(Primitive):
             ctx.many("stablehlo.custom_call", [x], [], call_target_name='"dce_sink"', has_side_effect=True, **_TYPED)
         return []
 
-    def effects(self, params: dict[str, Any]) -> Effects:
+    def effects(self, params: Params) -> Effects:
         return frozenset([_effect])
 
 

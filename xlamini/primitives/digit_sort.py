@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core import ShapedArray, aval_of, literal
+from xlamini.core import Avals, aval_of, literal
 from xlamini.primitives.arithmetic import add, sub
 from xlamini.primitives.bitwise import bitwise_and, bitwise_not, bitwise_or, shift_left
 from xlamini.primitives.comparison import eq, le, lt
-from xlamini.primitives.convert import convert
+from xlamini.primitives.convert_element_type import convert
 from xlamini.primitives.elementwise import mul
 from xlamini.primitives.iota import iota_p
 from xlamini.primitives.kinds import FLOAT, kind_of
@@ -35,7 +35,7 @@ ROWS_ABOVE, SIZES_ABOVE = 600, 1 << 15
 _DTYPES = "bool int8 uint8 int16 uint16 int32 uint32 int64 uint64 float16 bfloat16 float32 float64 complex64 complex128"
 
 
-def fits_digits(keys: Sequence[ShapedArray], axis: int) -> bool:
+def fits_digits(keys: Avals, axis: int) -> bool:
     """True if arrays with these keys should be sorted by digits."""
     first = keys[0]
     long = first.shape[axis] > ROWS_ABOVE and SIZES_ABOVE < first.size < 2**31

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import ml_dtypes
 import numpy as np
 
-from xlamini.core import ShapedArray, check_user_dtype
+from xlamini.core import ShapedArray, Values, check_user_dtype
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ _ON_GPU = _ON_TPU | {"f8", "bf16 f32 9", "f16 f32 1", "tf32 f32 1", "tf32 f32 3"
 _KNOWN = {"tpu": _ON_TPU, "cuda": _ON_GPU, "gpu": _ON_GPU, "rocm": _ON_GPU}
 
 
-def by_recipe(ctx: Any, recipe: Recipe, operands: Sequence[Any], **attributes: Any) -> Any:
+def by_recipe(ctx: Any, recipe: Recipe, operands: Values, **attributes: Any) -> Any:
     """The product as the platform's compiler makes it from the recipe, which takes operands in its own dtypes only."""
     names = (recipe.total, recipe.total) if recipe.products > 1 else (recipe.lhs, recipe.rhs)
     pairs = zip(operands, ctx.avals_in, names, strict=True)
@@ -146,7 +146,7 @@ def by_recipe(ctx: Any, recipe: Recipe, operands: Sequence[Any], **attributes: A
     return _product(ctx, recipe, values, algorithm=str(recipe), **attributes)
 
 
-def followed(ctx: Any, recipe: Recipe, operands: Sequence[Any], **attributes: Any) -> Any:
+def followed(ctx: Any, recipe: Recipe, operands: Values, **attributes: Any) -> Any:
     """The product of rounded operands that emulates an algorithm on platforms without it."""
     exact = recipe.products > 1
     values = [
@@ -156,7 +156,7 @@ def followed(ctx: Any, recipe: Recipe, operands: Sequence[Any], **attributes: An
     return _product(ctx, recipe, values, **attributes)
 
 
-def _product(ctx: Any, recipe: Recipe, values: Sequence[Any], **attributes: Any) -> Any:
+def _product(ctx: Any, recipe: Recipe, values: Values, **attributes: Any) -> Any:
     out = ctx.aval_out
     total = out.update(dtype=_DTYPES.get(recipe.total, out.dtype))
     product = ctx.op("stablehlo.dot_general", *values, avals=[total], **attributes)

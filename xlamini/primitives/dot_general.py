@@ -14,13 +14,17 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import (
+    Avals,
     Axis,
     Cost,
+    Dims,
     Factors,
+    Params,
     Primitive,
     Shape,
     ShapedArray,
     ShapeError,
+    Values,
     Zero,
     aval_of,
     check_user_dtype,
@@ -31,13 +35,14 @@ from xlamini.core import (
     result_type,
     tangent_aval,
 )
-from xlamini.primitives.convert import convert
+from xlamini.primitives.convert_element_type import convert
 from xlamini.primitives.dot_algorithm import Algorithm, by_recipe, followed, recipe, supports
 from xlamini.primitives.kinds import INTEGER, kind_of
 from xlamini.primitives.out_sharding import in_sharding
 from xlamini.primitives.precision import CanonicalPrecision, Precision, canonical_precision, precision_config, swapped
 from xlamini.primitives.shape import transpose
 from xlamini.primitives.tangent_ops import add_tangents
+from xlamini.runtime import Array
 
 DotDimensionNumbers = tuple[tuple[Shape, Shape], tuple[Shape, Shape]]
 
@@ -50,7 +55,7 @@ def dot_general(
     preferred_element_type: Any = None,
     *,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """Sum of products over the contracting dimensions, for each index of the batch and free dimensions.
 
     `dimension_numbers` is `((lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch))`. The result, of shape
@@ -82,7 +87,7 @@ def dot(
     precision: Any = None,
     preferred_element_type: Any = None,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """Product of vectors and matrices; with `dimension_numbers`, `dot_general`.
 
     Raises ShapeError unless both have rank 1 or 2 and the last dimension of `lhs` fits the first of `rhs`.
@@ -101,7 +106,7 @@ def dot(
     return dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type, out_sharding=out_sharding)
 
 
-def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Any:
+def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Array:
     """Matrix product of the last two dimensions; the leading ones are the batch and must be equal.
 
     >>> batch_matmul(xlamini.numpy.ones((5, 2, 3)), xlamini.numpy.ones((5, 3, 4))).shape
@@ -142,7 +147,7 @@ class DotGeneral(Primitive):
             dtype = lhs.dtype if lhs.dtype == rhs.dtype else result_type(lhs.dtype, rhs.dtype)
         return ShapedArray(shape, dtype)
 
-    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+    def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
         (lhs, rhs), numbers = avals, params["dimension_numbers"]
         (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = numbers
         partner = dict(zip((*rhs_contract, *rhs_batch), (*lhs_contract, *lhs_batch), strict=True))
@@ -150,7 +155,7 @@ class DotGeneral(Primitive):
         lhs_free, rhs_free = free_dimensions(lhs.ndim, rhs.ndim, numbers)
         return Factors([dims(lhs), right], [[*lhs_batch, *lhs_free, *(right[d] for d in rhs_free)]], lhs_contract)
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         (lhs, rhs), (lhs_dot, rhs_dot) = primals, tangents
         out = self.bind(lhs, rhs, **params)
         nothing = Zero(tangent_aval(aval_of(out)))
@@ -160,7 +165,7 @@ class DotGeneral(Primitive):
         right = nothing if is_zero(rhs_dot) else self.bind(lhs, rhs_dot, **params)
         return out, add_tangents(left, right)
 
-    def transpose(self, ct: Any, lhs: Any, rhs: Any, **params: Any) -> list[Any]:
+    def transpose(self, ct: Any, lhs: Any, rhs: Any, **params: Any) -> Values:
         if is_linear(lhs):
             return [_transposed(ct, lhs.aval, rhs, **params), None]
         (contract, batch), precision = params["dimension_numbers"], params["precision"]
@@ -174,8 +179,8 @@ class DotGeneral(Primitive):
     def batch(
         self,
         axis: Axis,
-        operands: Sequence[Any],
-        dims: Sequence[int | None],
+        operands: Values,
+        dims: Dims,
         *,
         dimension_numbers: DotDimensionNumbers,
         **params: Any,
@@ -216,7 +221,7 @@ class DotGeneral(Primitive):
             attributes["precision_config"] = precision_config((Precision.HIGHEST, Precision.HIGHEST))
         return followed(ctx, steps, operands, **attributes)
 
-    def shown_params(self, params: dict[str, Any]) -> dict[str, Any]:
+    def shown_params(self, params: Params) -> Params:
         shown = super().shown_params(params)
         pairs = tuple(tuple(map(list, pair)) for pair in params["dimension_numbers"])
         return {k: v for k, v in {**shown, "dimension_numbers": pairs}.items() if v is not None}
@@ -335,7 +340,7 @@ def _numbers_attribute(numbers: DotDimensionNumbers) -> str:
     )
 
 
-def _in_accepted_dtypes(ctx: Any, operands: Sequence[Any]) -> list[Any]:
+def _in_accepted_dtypes(ctx: Any, operands: Values) -> list[Any]:
     """Operands in dtypes that XLA multiplies into the result's: its own where they are of different kinds."""
     dtypes = [a.dtype for a in ctx.avals_in]
     out = ctx.aval_out.dtype

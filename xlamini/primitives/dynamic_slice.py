@@ -11,32 +11,35 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import (
+    Avals,
     Axis,
     Cost,
-    Factors,
+    Dims,
     Primitive,
     Shape,
     ShapedArray,
     ShapeError,
+    Values,
     Zero,
-    alike,
     aval_of,
     enable_x64,
     iinfo,
     is_zero,
     literal,
+    same_dimensions,
     tangent_aval,
 )
 from xlamini.primitives.arithmetic import add
 from xlamini.primitives.comparison import lt
 from xlamini.primitives.concatenate import concatenate
-from xlamini.primitives.convert import convert
+from xlamini.primitives.convert_element_type import convert
 from xlamini.primitives.gather import GatherDimensionNumbers, GatherScatterMode, gather_p
 from xlamini.primitives.kinds import INTEGER, UNSIGNED, kind_of
 from xlamini.primitives.select import where
 from xlamini.primitives.shape import broadcast, moveaxis, reshape, squeeze
 from xlamini.primitives.slice import checked_axis, index_in_dim, inserted, wrapped
 from xlamini.primitives.tangent_ops import zeros
+from xlamini.runtime import Array
 
 
 def dynamic_slice(
@@ -45,7 +48,7 @@ def dynamic_slice(
     slice_sizes: Sequence[int],
     *,
     allow_negative_indices: bool | Sequence[bool] = True,
-) -> Any:
+) -> Array:
     """The box of `slice_sizes` that begins at `start_indices`, moved inside the operand where it would stick out.
 
     `start_indices` are integer scalars, one for each dimension, or a vector of them; negative ones count from the end
@@ -60,7 +63,7 @@ def dynamic_slice(
 
 def dynamic_slice_in_dim(
     operand: Any, start_index: Any, slice_size: int, axis: int = 0, *, allow_negative_indices: bool = True
-) -> Any:
+) -> Array:
     """`slice_size` elements along one axis, from `start_index` on; the other axes whole.
 
     >>> dynamic_slice_in_dim(xlamini.numpy.arange(6), 2, 3)
@@ -75,7 +78,7 @@ def dynamic_slice_in_dim(
 
 def dynamic_index_in_dim(
     operand: Any, index: Any, axis: int = 0, keepdims: bool = True, *, allow_negative_indices: bool = True
-) -> Any:
+) -> Array:
     """The slice at `index` of one axis, which stays as a dimension of size 1 if `keepdims`.
 
     >>> dynamic_index_in_dim(xlamini.numpy.arange(6), 2, keepdims=False)
@@ -99,20 +102,19 @@ class DynamicSlice(Primitive):
             )
         return x.update(shape=slice_sizes)
 
-    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
-        return alike(avals, outs)
+    factors = same_dimensions
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, slice_sizes: Shape) -> Any:
+    def jvp(self, primals: Values, tangents: Values, *, slice_sizes: Shape) -> Any:
         out = self.bind(*primals, slice_sizes=slice_sizes)
         if is_zero(tangents[0]):
             return out, Zero(tangent_aval(aval_of(out)))
         return out, self.bind(tangents[0], *primals[1:], slice_sizes=slice_sizes)
 
-    def transpose(self, ct: Any, x: Any, *starts: Any, slice_sizes: Shape) -> list[Any]:
+    def transpose(self, ct: Any, x: Any, *starts: Any, slice_sizes: Shape) -> Values:
         back = self.adjoint.bind(zeros(tangent_aval(x.aval)), ct, *starts)
         return [back, *(None for _ in starts)]
 
-    def batch(self, axis: Axis, operands: Sequence[Any], dims: Sequence[Any], *, slice_sizes: Shape) -> Any:
+    def batch(self, axis: Axis, operands: Values, dims: Sequence[Any], *, slice_sizes: Shape) -> Any:
         (x, *starts), (dim, *start_dims) = operands, dims
         if all(d is None for d in start_dims):
             starts = inserted(starts, dim, literal(0, aval_of(starts[0]).dtype if starts else np.int32))
@@ -167,7 +169,7 @@ def starts_in_dim(index: Any, axis: int, ndim: int) -> list[Any]:
     return [index if d == axis else 0 for d in range(ndim)]
 
 
-def check_starts(name: str, x: ShapedArray, starts: Sequence[ShapedArray]) -> None:
+def check_starts(name: str, x: ShapedArray, starts: Avals) -> None:
     """Raise unless there is one integer scalar for each dimension, all of one dtype."""
     fits = len(starts) == x.ndim and all(s.shape == () for s in starts)
     if not fits or len({s.dtype for s in starts}) > 1:
@@ -179,7 +181,7 @@ def check_starts(name: str, x: ShapedArray, starts: Sequence[ShapedArray]) -> No
         raise TypeError(f"{name}: start indices must be integers, got {starts[0].dtype}; convert with .astype(int)")
 
 
-def start_vectors(axis: Axis, starts: Sequence[Any], dims: Sequence[int | None]) -> tuple[Any, int]:
+def start_vectors(axis: Axis, starts: Values, dims: Dims) -> tuple[Any, int]:
     """Batched scalar start indices as one array, a vector of them for each example."""
     columns = [_column(i, d, axis.size) for i, d in zip(starts, dims, strict=True)]
     return concatenate(columns, 1), 0
@@ -212,7 +214,6 @@ def _common_dtype(scalars: Sequence[Any]) -> np.dtype:
 def _start(index: Any, size: int, dtype: np.dtype, allow_negative: bool) -> Any:
     if _is_static(index):
         at = wrapped(operator.index(index), size) if allow_negative else index
-        check_counts(dtype, at)
         return literal(at, dtype)
     index = convert(index, dtype)
     return from_front(index, size) if allow_negative else index

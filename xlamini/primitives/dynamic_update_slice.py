@@ -10,12 +10,16 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import (
+    Avals,
     Axis,
     Cost,
+    Dims,
     Factors,
+    Params,
     Primitive,
     ShapedArray,
     ShapeError,
+    Values,
     Zero,
     aval_of,
     dims,
@@ -39,11 +43,12 @@ from xlamini.primitives.scatter import ScatterDimensionNumbers, scatter_p
 from xlamini.primitives.shape import broadcast, expand_dims
 from xlamini.primitives.slice import checked_axis
 from xlamini.primitives.tangent_ops import instantiated, zeros
+from xlamini.runtime import Array
 
 
 def dynamic_update_slice(
     operand: Any, update: Any, start_indices: Any, *, allow_negative_indices: bool | Sequence[bool] = True
-) -> Any:
+) -> Array:
     """The operand with the box that begins at `start_indices` replaced by `update`.
 
     A box that would stick out is moved inside. `update` has the operand's dtype and rank, and is nowhere larger; else
@@ -58,7 +63,7 @@ def dynamic_update_slice(
 
 def dynamic_update_slice_in_dim(
     operand: Any, update: Any, start_index: Any, axis: int, *, allow_negative_indices: bool = True
-) -> Any:
+) -> Array:
     """The operand with the elements from `start_index` on along one axis replaced by `update`.
 
     >>> dynamic_update_slice_in_dim(xlamini.numpy.zeros(4), xlamini.numpy.ones(2), 1, 0)
@@ -73,7 +78,7 @@ def dynamic_update_slice_in_dim(
 
 def dynamic_update_index_in_dim(
     operand: Any, update: Any, index: Any, axis: int, *, allow_negative_indices: bool = True
-) -> Any:
+) -> Array:
     """The operand with the slice at `index` of one axis replaced by `update`, which may lack that axis.
 
     >>> dynamic_update_index_in_dim(xlamini.numpy.zeros((2, 2)), xlamini.numpy.ones(2), 1, 0)
@@ -104,23 +109,23 @@ class DynamicUpdateSlice(Primitive):
             )
         return x.update(weak_type=x.weak_type and update.weak_type)
 
-    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+    def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
         x, _, *starts = avals
         return Factors([dims(x), where_split(x), *[()] * len(starts)], [dims(x)])
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    def jvp(self, primals: Values, tangents: Values) -> Any:
         out = self.bind(*primals)
         if is_zero(tangents[0]) and is_zero(tangents[1]):
             return out, Zero(tangent_aval(aval_of(out)))
         return out, self.bind(*map(instantiated, tangents[:2]), *primals[2:])
 
-    def transpose(self, ct: Any, x: Any, update: Any, *starts: Any) -> list[Any]:
+    def transpose(self, ct: Any, x: Any, update: Any, *starts: Any) -> Values:
         kept = self.bind(ct, zeros(tangent_aval(aval_of(update))), *starts) if is_linear(x) else None
         sizes = aval_of(update).shape
         given = dynamic_slice_p.bind(ct, *starts, slice_sizes=sizes) if is_linear(update) else None
         return [kept, given, *(None for _ in starts)]
 
-    def batch(self, axis: Axis, operands: Sequence[Any], dims: Sequence[int | None]) -> Any:
+    def batch(self, axis: Axis, operands: Values, dims: Dims) -> Any:
         (x, update, *starts), start_dims = operands, dims[2:]
         if all(d is None for d in start_dims):
             x, update = with_batch_first((x, update), dims[:2], axis.size)

@@ -17,36 +17,41 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from xlamini.core import (
     ELEMENTWISE,
     PURE,
     REMATERIALIZABLE,
+    Avals,
     Axis,
     Cost,
+    Dims,
     Factors,
+    MissingRule,
+    Params,
     Primitive,
     Shape,
     ShapedArray,
     ShapeError,
+    Values,
     Zero,
     aval_of,
     is_differentiable,
     is_linear,
     is_zero,
     literal,
+    scalar_type_of,
     tangent_aval,
     trim,
 )
-from xlamini.core.dtypes import scalar_type_of
-from xlamini.core.errors import MissingRule
 from xlamini.core.frames import definition
 from xlamini.core.primitive import HAS_CPU_LOWERING
 from xlamini.core.sharding.factors import broadcasting
 from xlamini.core.tangents import Linear
 from xlamini.primitives.kinds import ANY, BOOL, COMPLEX, FLOAT, NUMERIC, SIGNED, UNSIGNED, Kinds, kind_of
 from xlamini.primitives.shape import broadcast_in_dim, moveaxis, reshape, sum_over
+from xlamini.runtime import Array
 
 Lowering = Callable[..., Any]
 """What writes an operation's StableHLO: `lowering(ctx, *operands)`, with operands in the shape of the result."""
@@ -72,7 +77,7 @@ class Elementwise(Primitive):
             self.lacks = {"jvp": "of integers only"}
         super().__init__(declaration.__name__)
 
-    def __call__(self, *operands: Any, **params: Any) -> Any:
+    def __call__(self, *operands: Any, **params: Any) -> Array:
         try:
             if len(operands) != self.arity:
                 operands, params = self.arguments(operands, params)
@@ -81,7 +86,7 @@ class Elementwise(Primitive):
             trim(error)
             raise
 
-    def arguments(self, operands: Sequence[Any], named: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def arguments(self, operands: Values, named: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Operands and parameters of a call, in which operands may be given by name."""
         signature = inspect.signature(self.__wrapped__)
         try:
@@ -131,10 +136,10 @@ class Elementwise(Primitive):
         """The type of the result, from the common type of the operands."""
         return aval
 
-    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+    def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
         return broadcasting(avals, outs[0])
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         out = self.bind(*primals, **params)
         aval = aval_of(out)
         if not is_differentiable(aval):
@@ -150,7 +155,7 @@ class Elementwise(Primitive):
         terms = [spread(_term(slope, t), aval) for slope, t in slopes if not (type(slope) is int and slope == 0)]
         return out, functools.reduce(add_any.bind, terms) if terms else Zero(aval)
 
-    def transpose(self, ct: Any, *operands: Any, **params: Any) -> list[Any]:
+    def transpose(self, ct: Any, *operands: Any, **params: Any) -> Values:
         if self.linear_rule is None:
             return list(super().transpose(ct, *operands, **params))
         cts = self.linear_rule(ct, *operands, **params)
@@ -159,7 +164,7 @@ class Elementwise(Primitive):
             for c, x in zip(cts, operands, strict=True)
         ]
 
-    def batch(self, axis: Axis, operands: Sequence[Any], dims: Sequence[int | None], **params: Any) -> Any:
+    def batch(self, axis: Axis, operands: Values, dims: Dims, **params: Any) -> Any:
         placed = {(d, aval_of(x).shape) for x, d in zip(operands, dims, strict=True)} - {(None, ())}
         if len(placed) == 1:  # all equal, but for scalars
             return self.bind(*operands, **params), placed.pop()[0]
@@ -176,7 +181,7 @@ class Elementwise(Primitive):
             return self.on_cpu(ctx, *spread_out)
         return ctx.op(self.hlo, *spread_out)
 
-    def spread_out(self, ctx: Any, operands: Sequence[Any]) -> list[Any]:
+    def spread_out(self, ctx: Any, operands: Values) -> list[Any]:
         """Operands with scalars, and axes of size 1, broadcast to the shape of the result."""
         shape = ctx.aval_out.shape
         atoms = ctx.eqn.invars
@@ -202,7 +207,7 @@ class Elementwise(Primitive):
                 f"{self.name} does not accept dtype {aval.dtype.name}; it takes {accepted} (convert with .astype)"
             )
 
-    def _mismatch(self, problem: str, avals: Sequence[ShapedArray], fix: str) -> str:
+    def _mismatch(self, problem: str, avals: Avals, fix: str) -> str:
         found = ", ".join(a.str_short(short_dtypes=False) for a in avals)
         return f"{self.name}: the operands' {problem}: {found}; {fix}"
 
@@ -217,7 +222,7 @@ class Elementwise(Primitive):
 class LinearMap(Elementwise):
     """An operation that is jointly linear in all its operands: their tangents pass through it as they do."""
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         out = self.bind(*primals, **params)
         aval = tangent_aval(aval_of(out))
         if all(map(is_zero, tangents)) or not is_differentiable(aval):
@@ -226,14 +231,17 @@ class LinearMap(Elementwise):
         return out, self.bind(*numbers, **params)
 
 
+E = TypeVar("E", bound=Elementwise)
+
+
 def elementwise(
     *,
     hlo: str | None = None,
     accepts: Kinds = NUMERIC,
     flops: int = 1,
     on_cpu: Lowering | None = None,
-    family: type[Elementwise] = Elementwise,
-) -> Callable[[Callable[..., Any]], Any]:
+    family: type[E] = Elementwise,  # pyright: ignore[reportArgumentType]
+) -> Callable[[Callable[..., Any]], E]:
     """Declare an elementwise operation by its signature and docstring.
 
     `hlo` is the StableHLO (or chlo) op of the same meaning; `flops` the cost of one element; `on_cpu` the substitute
@@ -246,7 +254,7 @@ def elementwise(
 # --- helpers
 
 
-def like_dtypes(operands: Sequence[Any]) -> Sequence[Any]:
+def like_dtypes(operands: Values) -> Values:
     """Operands with Python scalars in the dtype of the arrays among them, if it can hold numbers of their kind."""
     if _RANK.keys().isdisjoint(map(type, operands)):
         return operands

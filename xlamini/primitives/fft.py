@@ -13,11 +13,22 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core import Axis, Cost, Factors, Shape, ShapedArray, ShapeError, alike, aval_of, issubdtype, literal
+from xlamini.core import (
+    Axis,
+    Cost,
+    Shape,
+    ShapedArray,
+    ShapeError,
+    Values,
+    aval_of,
+    issubdtype,
+    literal,
+    same_dimensions,
+)
 from xlamini.primitives.arithmetic import rem
 from xlamini.primitives.comparison import eq
 from xlamini.primitives.complex import conj, part_dtype, real
-from xlamini.primitives.convert import convert
+from xlamini.primitives.convert_element_type import convert
 from xlamini.primitives.elementwise import mul
 from xlamini.primitives.iota import broadcasted_iota
 from xlamini.primitives.linear_unary import LinearUnary
@@ -26,6 +37,7 @@ from xlamini.primitives.promotion import promoted_inexact
 from xlamini.primitives.select import where
 from xlamini.primitives.shape import moveaxis
 from xlamini.primitives.tangent_ops import zeros
+from xlamini.runtime import Array
 
 
 class FftType(enum.IntEnum):
@@ -50,7 +62,7 @@ _INT32 = np.dtype("int32")
 _COMPLEX = {"float32": np.dtype("complex64"), "float64": np.dtype("complex128")}
 
 
-def fft(x: Any, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Any:
+def fft(x: Any, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Array:
     """The transform of the kind `fft_type` over the last `len(fft_lengths)` dimensions of `x`, one to three of them.
 
     `fft_lengths` are the sizes of these dimensions, for IRFFT those of the result. Real numbers are made complex for
@@ -87,8 +99,7 @@ class FFT(LinearUnary):
         dtype = part_dtype(x.dtype) if fft_type is FftType.IRFFT else x.dtype
         return x.update(shape=(*outer, *fft_lengths), dtype=dtype)
 
-    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
-        return alike(avals, outs)
+    factors = same_dimensions
 
     def _check_lengths(self, x: ShapedArray, inner: Shape, fft_type: FftType, lengths: Shape) -> None:
         if not 1 <= len(lengths) <= 3:
@@ -102,7 +113,7 @@ class FFT(LinearUnary):
                 f"{(*lengths[:-1], last)}, got {x.str_short()}; pad or slice it"
             )
 
-    def transpose(self, ct: Any, x: Any, *, fft_type: FftType, fft_lengths: Shape) -> list[Any]:
+    def transpose(self, ct: Any, x: Any, *, fft_type: FftType, fft_lengths: Shape) -> Values:
         if fft_type is FftType.RFFT:
             return [_transposed_rfft(ct, fft_lengths)]
         if fft_type is FftType.IRFFT:

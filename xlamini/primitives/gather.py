@@ -8,13 +8,17 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import (
+    Avals,
     Axis,
     Cost,
+    Dims,
     Factors,
+    Params,
     Primitive,
     Shape,
     ShapedArray,
     ShapeError,
+    Values,
     Zero,
     aval_of,
     is_zero,
@@ -38,6 +42,7 @@ from xlamini.primitives.select import where
 from xlamini.primitives.shape import broadcast_in_dim, moveaxis, squeeze
 from xlamini.primitives.slice import slice_in_dim
 from xlamini.primitives.tangent_ops import zeros
+from xlamini.runtime import Array
 
 __all__ = ["GatherDimensionNumbers", "GatherScatterMode", "gather", "gather_p"]
 
@@ -52,7 +57,7 @@ def gather(
     indices_are_sorted: bool = False,
     mode: str | GatherScatterMode | None = None,
     fill_value: Any = None,
-) -> Any:
+) -> Array:
     """The windows of `slice_sizes` that begin at the index vectors along the last dimension of `start_indices`.
 
     `mode` sets the meaning of out-of-bounds indices (see GatherScatterMode): by default there is none, and "fill" gives
@@ -103,11 +108,11 @@ class Gather(Primitive):
         offsets = dimension_numbers.offset_dims
         return x.update(shape=tuple(next(window) if d in offsets else next(places) for d in range(rank)))
 
-    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+    def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
         x, indices = avals
         return gather_factors(x, indices, outs[0], params["dimension_numbers"], params["slice_sizes"])
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, fill_value: Any, **params: Any) -> Any:
+    def jvp(self, primals: Values, tangents: Values, *, fill_value: Any, **params: Any) -> Any:
         out = self.bind(*primals, fill_value=fill_value, **params)
         if is_zero(tangents[0]):
             return out, Zero(tangent_aval(aval_of(out)))
@@ -125,7 +130,7 @@ class Gather(Primitive):
         indices_are_sorted: bool,
         unique_indices: bool,
         **params: Any,
-    ) -> list[Any]:
+    ) -> Values:
         nothing = zeros(tangent_aval(x.aval))
         if aval_of(ct).size == 0:  # a window of size 1 fits no empty dimension, where the adjoint would put it
             return [nothing, None]
@@ -143,8 +148,8 @@ class Gather(Primitive):
     def batch(
         self,
         axis: Axis,
-        operands: Sequence[Any],
-        dims: Sequence[int | None],
+        operands: Values,
+        dims: Dims,
         *,
         dimension_numbers: Any,
         slice_sizes: Shape,

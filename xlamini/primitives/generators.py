@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xlamini.core import Shape, aval_of, literal
+from xlamini.core import Shape, Values, aval_of, literal
 from xlamini.primitives.bitwise import bitwise_or, bitwise_xor, shift_left, shift_right_logical
 from xlamini.primitives.concatenate import concatenate
-from xlamini.primitives.convert import convert
+from xlamini.primitives.convert_element_type import convert
 from xlamini.primitives.iota import iota, iota_p
 from xlamini.primitives.optimization_barrier import optimization_barrier
 from xlamini.primitives.promotion import broadcast_to
@@ -25,7 +25,8 @@ from xlamini.primitives.rng_bit_generator import RNG_DEFAULT, rng_bit_generator_
 from xlamini.primitives.shape import broadcast_in_dim, expand_dims, moveaxis, reshape
 from xlamini.primitives.slice import index_in_dim, slice_in_dim
 from xlamini.primitives.threefry import threefry2x32
-from xlamini.runtime.keys import Generator, KeyType
+from xlamini.runtime import KeyType
+from xlamini.runtime.keys import Generator
 
 THREEFRY = Generator("threefry2x32", "fry", 2)
 RBG = Generator("rbg", "rbg", 4)
@@ -133,7 +134,7 @@ ALGORITHMS = {
 GENERATORS = {generator.name: generator for generator in ALGORITHMS}
 
 
-def _hashed(words: Any, shape: Shape) -> Sequence[Any]:
+def _hashed(words: Any, shape: Shape) -> Values:
     """Two hashed words for each key and each counter from 0 on, the counters arranged in `shape`."""
     keys, size = aval_of(words).shape[:-1], math.prod(shape)
     whole, rank = (*keys, size), len(keys)

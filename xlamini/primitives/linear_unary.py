@@ -1,16 +1,15 @@
 """The base of primitives that are linear in their only operand."""
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-from xlamini.core import Cost, Primitive, ShapedArray
+from xlamini.core import Cost, Primitive, ShapedArray, Values
 
 
 class LinearUnary(Primitive):
     """A primitive that is linear in its only operand: its tangent goes through the same operation."""
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         out = self.bind(*primals, **params)
         return out, self.bind(*tangents, **params)
 

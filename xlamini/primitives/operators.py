@@ -10,11 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core import Literal, Tracer, aval_of, issubdtype, trim
-from xlamini.core.call_cache import repeated
+from xlamini.core import Literal, Tracer, aval_of, issubdtype, repeated, trim
 from xlamini.core.dtypes import is_weak
 from xlamini.primitives import arithmetic, bitwise, comparison, complex, rounding
-from xlamini.primitives.convert import convert
+from xlamini.primitives.convert_element_type import convert
 from xlamini.primitives.kinds import BOOL, COMPLEX, INTEGER, SIGNED, UNSIGNED, kind_of
 from xlamini.primitives.power import integer_pow, pow
 from xlamini.primitives.promotion import (

@@ -1,11 +1,23 @@
 """optimization_barrier: values that XLA computes all, and before anything that uses them; nothing is fused across."""
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-from xlamini.core import Axis, Factors, Primitive, ShapedArray, flatten, is_linear, is_zero, unflatten
-from xlamini.core.sharding.factors import apart
+from xlamini.core import (
+    Avals,
+    Axis,
+    Dims,
+    Factors,
+    Params,
+    Primitive,
+    ShapedArray,
+    Values,
+    apart,
+    flatten,
+    is_linear,
+    is_zero,
+    unflatten,
+)
 from xlamini.primitives.tangent_ops import instantiated
 
 
@@ -26,19 +38,19 @@ class OptimizationBarrier(Primitive):
     def shape_rule(self, *avals: ShapedArray) -> list[ShapedArray]:
         return list(avals)
 
-    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+    def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
         return Factors(apart(avals), apart(outs))
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    def jvp(self, primals: Values, tangents: Values) -> Any:
         given = iter(self.bind(*[t for t in tangents if not is_zero(t)]))
         return self.bind(*primals), [t if is_zero(t) else next(given) for t in tangents]
 
-    def transpose(self, cts: Sequence[Any], *operands: Any) -> list[Any]:
+    def transpose(self, cts: Values, *operands: Any) -> Values:
         linear = [is_linear(x) for x in operands]
         back = iter(self.bind(*[instantiated(ct) for ct, wanted in zip(cts, linear, strict=True) if wanted]))
         return [next(back) if wanted else None for wanted in linear]
 
-    def batch(self, axis: Axis, operands: Sequence[Any], dims: Sequence[int | None]) -> Any:
+    def batch(self, axis: Axis, operands: Values, dims: Dims) -> Any:
         return self.bind(*operands), dims
 
     def lower(self, ctx: Any, *operands: Any) -> Any:

@@ -11,7 +11,7 @@ from xlamini.primitives.arithmetic import add, sub
 from xlamini.primitives.bitwise import bitwise_not, bitwise_xor, shift_right_logical
 from xlamini.primitives.comparison import eq, lt, ne
 from xlamini.primitives.complex import imag, real
-from xlamini.primitives.convert import bitcast_convert_type, convert
+from xlamini.primitives.convert_element_type import bitcast_convert_type, convert
 from xlamini.primitives.kinds import BOOL, COMPLEX, FLOAT, SIGNED, UNSIGNED, kind_of
 from xlamini.primitives.select import where
 

@@ -9,8 +9,9 @@ from xlamini.core import aval_of, tree_map
 from xlamini.core.sharding.propagation import compiler_decides
 from xlamini.core.state import state
 from xlamini.primitives.sharding_constraint import moved_to
-from xlamini.runtime.meshes.current_mesh import as_here, named
-from xlamini.runtime.meshes.named_sharding import NamedSharding, manual_axis_in, type_sharding
+from xlamini.runtime import NamedSharding, named
+from xlamini.runtime.meshes.current_mesh import as_here
+from xlamini.runtime.meshes.named_sharding import manual_axis_in, type_sharding
 
 
 def in_sharding(out_sharding: Any, fun: Callable[..., Any], *operands: Any, **options: Any) -> Any:

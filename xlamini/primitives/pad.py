@@ -10,19 +10,29 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core import Factors, Primitive, ShapedArray, ShapeError, alike, aval_of, is_linear, literal
+from xlamini.core import (
+    Primitive,
+    ShapedArray,
+    ShapeError,
+    Values,
+    aval_of,
+    is_linear,
+    literal,
+    same_dimensions,
+)
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.elementwise import like_dtypes, neg
 from xlamini.primitives.select import select_n
 from xlamini.primitives.shape import broadcast_in_dim, moveaxis, sum_over
 from xlamini.primitives.slice import slice
 from xlamini.primitives.tangent_ops import add_tangents, full, instantiated
+from xlamini.runtime import Array
 
 Config = tuple[tuple[int, int, int], ...]
 _BOOL = np.dtype(bool)
 
 
-def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, int, int]]) -> Any:
+def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, int, int]]) -> Array:
     """Put `padding_value` before, after and between the elements of `operand`.
 
     `padding_config` has for each dimension how many to put before, after and between neighbours; a negative number
@@ -53,14 +63,13 @@ class Pad(Primitive):
             )
         return x.update(shape=shape, weak_type=x.weak_type and value.weak_type)
 
-    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
-        return alike(avals, outs)
+    factors = same_dimensions
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, padding_config: Config) -> Any:
+    def jvp(self, primals: Values, tangents: Values, *, padding_config: Config) -> Any:
         out = self.bind(*primals, padding_config=padding_config)
         return out, self.bind(*map(instantiated, tangents), padding_config=padding_config)
 
-    def transpose(self, ct: Any, x: Any, value: Any, *, padding_config: Config) -> list[Any]:
+    def transpose(self, ct: Any, x: Any, value: Any, *, padding_config: Config) -> Values:
         aval = aval_of(ct)
         outer = tuple((-lo, -hi, 0) for lo, hi, _ in padding_config)
         steps = [between + 1 for _, _, between in padding_config]

@@ -9,12 +9,13 @@ from xlamini.core import ShapedArray, aval_of, literal
 from xlamini.primitives.accuracy import Accuracy, Accurate
 from xlamini.primitives.bitwise import bitwise_and
 from xlamini.primitives.comparison import eq
-from xlamini.primitives.convert import convert
+from xlamini.primitives.convert_element_type import convert
 from xlamini.primitives.cpu_math import formula
 from xlamini.primitives.elementwise import Elementwise, elementwise, stretched_out
 from xlamini.primitives.exponential import TRANSCENDENTAL, log
 from xlamini.primitives.kinds import COMPLEX, FLOAT, INTEGER, kind_of
 from xlamini.primitives.select import where
+from xlamini.runtime import Array
 
 
 class IntegerPow(Elementwise):
@@ -53,7 +54,7 @@ def _(x: Any, *, out: Any, y: int) -> Any:
     return y * (x if y == 2 else integer_pow(x, y - 1))
 
 
-def integer_pow(x: Any, y: int) -> Any:
+def integer_pow(x: Any, y: int) -> Array:
     """Power with a fixed integer exponent, elementwise: `x ** y`.
 
     TypeError for an exponent that is no integer, or that is negative for an array of integers.
@@ -72,7 +73,7 @@ def integer_pow(x: Any, y: int) -> Any:
     return integer_pow_p.bind(x, y=y)
 
 
-def reciprocal(x: Any) -> Any:
+def reciprocal(x: Any) -> Array:
     """`1 / x`, elementwise."""
     return integer_pow(x, -1)
 

@@ -10,7 +10,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xlamini.core import aval_of
+from xlamini.core import Values, aval_of
 from xlamini.primitives.concatenate import concatenate
 from xlamini.primitives.shape import reshape
 from xlamini.primitives.slice import slice_in_dim
@@ -18,7 +18,7 @@ from xlamini.primitives.slice import slice_in_dim
 Combine = Callable[[Sequence[Any], Sequence[Any]], Sequence[Any]]
 
 
-def prefix_scan(combine: Combine, elements: Sequence[Any], axis: int) -> list[Any]:
+def prefix_scan(combine: Combine, elements: Values, axis: int) -> list[Any]:
     """Result i is `combine` of the elements 0 to i along `axis`; an element is a tuple of arrays of one length."""
     n = aval_of(elements[0]).shape[axis]
     if n < 2:
@@ -34,7 +34,7 @@ def prefix_scan(combine: Combine, elements: Sequence[Any], axis: int) -> list[An
     return [_interleaved(x, y, axis) for x, y in zip(even, odd, strict=True)]
 
 
-def _cut(elements: Sequence[Any], start: int, stop: int, stride: int = 1, *, axis: int) -> list[Any]:
+def _cut(elements: Values, start: int, stop: int, stride: int = 1, *, axis: int) -> list[Any]:
     return [slice_in_dim(x, start, stop, stride, axis) for x in elements]
 
 

@@ -5,29 +5,34 @@ one shape but for scalars. `promoted` is the way from the one to the other.
 """
 from __future__ import annotations
 
+import functools
 import warnings
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
 from xlamini.core import (
+    Avals,
     Literal,
-    ShapedArray,
     ShapeError,
+    Values,
     aval_of,
     canonicalize_dtype,
     issubdtype,
     literal,
     memoised,
     result_type,
+    scalar_type_of,
     user_stacklevel,
 )
-from xlamini.core.config import numpy_rank_promotion
-from xlamini.core.dtypes import check_fits, scalar_type_of
+from xlamini.core.config import numpy_dtype_promotion, numpy_rank_promotion
+from xlamini.core.dtypes import check_fits
 from xlamini.core.literals import interned
-from xlamini.primitives.convert import convert
+from xlamini.primitives.convert_element_type import convert
 from xlamini.primitives.shape import broadcast_in_dim
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 PYTHON_SCALARS = (bool, int, float, complex)
 _OPERANDS = (*PYTHON_SCALARS, np.generic, np.ndarray)
@@ -38,7 +43,7 @@ def is_operand(x: Any) -> bool:
     return isinstance(x, _OPERANDS) or hasattr(x, "aval")
 
 
-def check_operands(name: str, operands: Sequence[Any]) -> Sequence[Any]:
+def check_operands(name: str, operands: Values) -> Values:
     """The operands; TypeError, naming the function, for one that is no array or number and has no `__jax_array__`."""
     for position, x in enumerate(operands):
         if not is_operand(x):
@@ -56,7 +61,7 @@ def stands_for_array(x: Any) -> bool:
     return hasattr(type(x), "__jax_array__")
 
 
-def promoted(name: str, *operands: Any) -> Sequence[Any]:
+def promoted(name: str, *operands: Any) -> Values:
     """Operands in the dtype that the promotion lattice gives them, and of one shape but for scalars."""
     easy = _easy(operands)
     if easy is not None:
@@ -66,17 +71,17 @@ def promoted(name: str, *operands: Any) -> Sequence[Any]:
     return broadcasted(name, *[in_dtype(x, dtype, weak) for x in values])
 
 
-def promoted_inexact(name: str, *operands: Any) -> Sequence[Any]:
+def promoted_inexact(name: str, *operands: Any) -> Values:
     """Like `promoted`, with integers and booleans as floats."""
     return _promoted_at_least(np.inexact, float, name, operands)
 
 
-def promoted_numeric(name: str, *operands: Any) -> Sequence[Any]:
+def promoted_numeric(name: str, *operands: Any) -> Values:
     """Like `promoted`, with booleans as integers."""
     return _promoted_at_least(np.number, int, name, operands)
 
 
-def _promoted_at_least(kind: Any, default: type, name: str, operands: Sequence[Any]) -> Sequence[Any]:
+def _promoted_at_least(kind: Any, default: type, name: str, operands: Values) -> Values:
     easy = _easy(operands)
     if easy is not None and issubdtype(aval_of(easy[0]).dtype, kind):
         return easy
@@ -84,14 +89,14 @@ def _promoted_at_least(kind: Any, default: type, name: str, operands: Sequence[A
     return broadcasted(name, *_dtypes_at_least(kind, default, operands))
 
 
-def _dtypes_at_least(kind: Any, default: type, operands: Sequence[Any]) -> Sequence[Any]:
+def _dtypes_at_least(kind: Any, default: type, operands: Values) -> Values:
     dtype, weak = result_type(*operands, return_weak_type_flag=True)
     if not issubdtype(dtype, kind):
         dtype = canonicalize_dtype(default)
     return [in_dtype(x, dtype, weak) for x in operands]
 
 
-def _easy(operands: Sequence[Any]) -> Sequence[Any] | None:
+def _easy(operands: Values) -> Sequence[Any] | None:
     """The operands if nothing is to be done but to write a Python number as a literal; else None."""
     first = getattr(operands[0], "aval", None)
     if len(operands) == 2:
@@ -116,13 +121,13 @@ def _adapts(kind: type, dtype: Any) -> bool:
     return _ORDER[kind] <= _ORDER[scalar_type_of(dtype)]
 
 
-def promoted_dtypes(*operands: Any) -> Sequence[Any]:
+def promoted_dtypes(*operands: Any) -> Values:
     """Operands in the dtype that JAX's promotion lattice gives them."""
     dtype, weak = result_type(*operands, return_weak_type_flag=True)
     return [in_dtype(x, dtype, weak) for x in operands]
 
 
-def promoted_inexact_dtypes(*operands: Any) -> Sequence[Any]:
+def promoted_inexact_dtypes(*operands: Any) -> Values:
     """Like `promoted_dtypes`, with integers and booleans as floats."""
     return _dtypes_at_least(np.inexact, float, operands)
 
@@ -149,7 +154,7 @@ def _number(x: Any, dtype: Any, weak: bool) -> Literal:
     return literal(np.asarray(x).astype(dtype), dtype, weak)
 
 
-def broadcasted(name: str, *operands: Any) -> Sequence[Any]:
+def broadcasted(name: str, *operands: Any) -> Values:
     """Operands of rank 0, or of the one shape that NumPy's broadcasting gives them."""
     avals = [aval_of(x) for x in operands]
     shapes = {aval.shape for aval in avals} - {()}
@@ -166,7 +171,7 @@ def broadcasted(name: str, *operands: Any) -> Sequence[Any]:
     return [broadcast_to(x, shape) for x in operands]
 
 
-def _refuse_ranks(name: str, avals: Sequence[ShapedArray]) -> None:
+def _refuse_ranks(name: str, avals: Avals) -> None:
     message = (
         f"{name}: operands of different rank, {_listed(avals)}, and numpy_rank_promotion is "
         f"{numpy_rank_promotion.value!r}; give them one rank with x[None] or reshape"
@@ -176,7 +181,7 @@ def _refuse_ranks(name: str, avals: Sequence[ShapedArray]) -> None:
     warnings.warn(message, UserWarning, user_stacklevel())
 
 
-def _listed(avals: Sequence[ShapedArray]) -> str:
+def _listed(avals: Avals) -> str:
     return ", ".join(aval.str_short(short_dtypes=False) for aval in avals)
 
 
@@ -186,3 +191,14 @@ def broadcast_to(x: Any, shape: tuple[int, ...]) -> Any:
     if own in ((), shape):
         return x
     return broadcast_in_dim(x, shape, range(len(shape) - len(own), len(shape)))
+
+
+def promoting_freely(fun: F) -> F:
+    """Decorator: strict modes of promotion are off in the function, whose operands are no longer the user's."""
+
+    @functools.wraps(fun)
+    def free(*args: Any, **kwargs: Any) -> Any:
+        with numpy_dtype_promotion("standard"), numpy_rank_promotion("allow"):
+            return fun(*args, **kwargs)
+
+    return free  # type: ignore[return-value]

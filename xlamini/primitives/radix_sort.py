@@ -17,7 +17,7 @@ import numpy as np
 from xlamini.core import aval_of, literal
 from xlamini.primitives.arithmetic import add, sub
 from xlamini.primitives.bitwise import bitwise_and, bitwise_or, shift_right_logical
-from xlamini.primitives.convert import convert
+from xlamini.primitives.convert_element_type import convert
 from xlamini.primitives.dynamic_slice import dynamic_slice_p
 from xlamini.primitives.dynamic_update_slice import dynamic_update_slice_p
 from xlamini.primitives.pad import pad

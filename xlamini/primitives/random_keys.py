@@ -5,19 +5,34 @@ on the words that keys are made of, which is the business of their generator (ge
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from xlamini.core import Axis, Factors, Primitive, Shape, ShapedArray, Zero, aval_of, literal, tangent_aval
-from xlamini.core.sharding.factors import broadcasting, in_front
+from xlamini.core import (
+    Avals,
+    Axis,
+    Dims,
+    Factors,
+    Params,
+    Primitive,
+    Shape,
+    ShapedArray,
+    Values,
+    Zero,
+    aval_of,
+    in_front,
+    literal,
+    tangent_aval,
+)
+from xlamini.core.sharding.factors import broadcasting
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.bitwise import shift_right_logical
-from xlamini.primitives.convert import convert
+from xlamini.primitives.convert_element_type import convert
 from xlamini.primitives.generators import ALGORITHMS, Algorithm
 from xlamini.primitives.shape import broadcast_in_dim, expand_dims, moveaxis
-from xlamini.runtime.keys import Generator, KeyType
+from xlamini.runtime import KeyType
+from xlamini.runtime.keys import Generator
 
 _UINT32 = np.dtype(np.uint32)
 
@@ -25,14 +40,14 @@ _UINT32 = np.dtype(np.uint32)
 class KeyPrimitive(Primitive):
     """The base of key primitives: no derivative; a batch of keys is an array with one more leading dimension."""
 
-    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+    def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
         return in_front(avals, outs, min(avals[0].ndim, outs[0].ndim))
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         out = self.bind(*primals, **params)
         return out, Zero(tangent_aval(aval_of(out)))
 
-    def batch(self, axis: Axis, operands: Sequence[Any], dims: Sequence[int | None], **params: Any) -> Any:
+    def batch(self, axis: Axis, operands: Values, dims: Dims, **params: Any) -> Any:
         return self.bind(*with_batch_first(operands, dims, axis.size), **params), 0
 
     def lower(self, ctx: Any, *operands: Any, **params: Any) -> Any:
@@ -47,7 +62,7 @@ class Seed(KeyPrimitive):
     def shape_rule(self, seeds: ShapedArray, *, impl: Generator) -> ShapedArray:
         return ShapedArray(seeds.shape, KeyType(impl))
 
-    def physical(self, operands: Sequence[Any], avals: Sequence[ShapedArray], *, impl: Generator) -> Any:
+    def physical(self, operands: Values, avals: Avals, *, impl: Generator) -> Any:
         (seeds,) = operands
         dtype = aval_of(seeds).dtype
         low = convert(seeds, _UINT32)
@@ -65,7 +80,7 @@ class Wrap(KeyPrimitive):
     def shape_rule(self, words: ShapedArray, *, impl: Generator) -> ShapedArray:
         return ShapedArray(words.shape[:-1], KeyType(impl))
 
-    def physical(self, operands: Sequence[Any], avals: Sequence[ShapedArray], *, impl: Generator) -> Any:
+    def physical(self, operands: Values, avals: Avals, *, impl: Generator) -> Any:
         return operands[0]
 
 
@@ -77,7 +92,7 @@ class Unwrap(KeyPrimitive):
     def shape_rule(self, keys: ShapedArray) -> ShapedArray:
         return ShapedArray((*keys.shape, *keys.dtype.physical_shape), keys.dtype.physical_dtype)
 
-    def physical(self, operands: Sequence[Any], avals: Sequence[ShapedArray]) -> Any:
+    def physical(self, operands: Values, avals: Avals) -> Any:
         return operands[0]
 
 
@@ -89,7 +104,7 @@ class Clone(KeyPrimitive):
     def shape_rule(self, keys: ShapedArray) -> ShapedArray:
         return keys
 
-    def physical(self, operands: Sequence[Any], avals: Sequence[ShapedArray]) -> Any:
+    def physical(self, operands: Values, avals: Avals) -> Any:
         return operands[0]
 
 
@@ -101,7 +116,7 @@ class Split(KeyPrimitive):
     def shape_rule(self, keys: ShapedArray, *, shape: Shape) -> ShapedArray:
         return keys.update(shape=(*keys.shape, *shape))
 
-    def physical(self, operands: Sequence[Any], avals: Sequence[ShapedArray], *, shape: Shape) -> Any:
+    def physical(self, operands: Values, avals: Avals, *, shape: Shape) -> Any:
         return _algorithm(avals[0]).split(operands[0], shape)
 
 
@@ -113,15 +128,15 @@ class FoldIn(KeyPrimitive):
     def shape_rule(self, keys: ShapedArray, data: ShapedArray) -> ShapedArray:
         return keys.update(shape=np.broadcast_shapes(keys.shape, data.shape))
 
-    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+    def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
         return broadcasting(avals, outs[0])
 
-    def batch(self, axis: Axis, operands: Sequence[Any], dims: Sequence[int | None], **params: Any) -> Any:
+    def batch(self, axis: Axis, operands: Values, dims: Dims, **params: Any) -> Any:
         """Batch the operands; an unbatched one gets a dimension of size 1 at most, which some generators exploit."""
         rank = max(aval_of(x).ndim - (d is not None) for x, d in zip(operands, dims, strict=True))
         return self.bind(*(_aligned(x, d, rank) for x, d in zip(operands, dims, strict=True))), 0
 
-    def physical(self, operands: Sequence[Any], avals: Sequence[ShapedArray]) -> Any:
+    def physical(self, operands: Values, avals: Avals) -> Any:
         return _algorithm(avals[0]).fold_in(*operands)
 
 
@@ -133,7 +148,7 @@ class Bits(KeyPrimitive):
     def shape_rule(self, keys: ShapedArray, *, bit_width: int, shape: Shape) -> ShapedArray:
         return ShapedArray((*keys.shape, *shape), np.dtype(f"uint{bit_width}"))
 
-    def physical(self, operands: Sequence[Any], avals: Sequence[ShapedArray], *, bit_width: int, shape: Shape) -> Any:
+    def physical(self, operands: Values, avals: Avals, *, bit_width: int, shape: Shape) -> Any:
         return _algorithm(avals[0]).bits(operands[0], bit_width, shape)
 
 

@@ -1,15 +1,15 @@
 """The primitive behind `reshard`: it changes the sharding over explicit mesh axes, in the value and in its aval."""
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-from xlamini.core import PURE, ShapedArray, aval_of
+from xlamini.core import PURE, Avals, AvalSharding, Dims, Params, ShapedArray, Values, aval_of
 from xlamini.core.primitive import HAS_OWN_SHARDING_RULE
-from xlamini.core.sharding.aval_sharding import AvalSharding, split_of
+from xlamini.core.sharding.aval_sharding import split_of
 from xlamini.core.sharding.propagation import Splits
 from xlamini.primitives.linear_unary import LinearUnary
-from xlamini.runtime.meshes.named_sharding import NamedSharding, type_sharding
+from xlamini.runtime import NamedSharding
+from xlamini.runtime.meshes.named_sharding import type_sharding
 
 
 class Reshard(LinearUnary):
@@ -21,15 +21,15 @@ class Reshard(LinearUnary):
     def shape_rule(self, x: ShapedArray, *, dst_sharding: Any) -> ShapedArray:
         return x
 
-    def splits(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Splits:
+    def splits(self, avals: Avals, outs: Avals, params: Params) -> Splits:
         there = params["dst_sharding"]
         return Splits([None if there is None else split_of(there.mesh, there.spec, avals[0].ndim)])
 
-    def transpose(self, ct: Any, x: Any, *, dst_sharding: Any) -> list[Any]:
+    def transpose(self, ct: Any, x: Any, *, dst_sharding: Any) -> Values:
         return [ct]  # which `transpose` splits as the operand is, as it does for every primitive
 
     def batch(
-        self, axis: Any, operands: Sequence[Any], dims: Sequence[int | None], *, dst_sharding: Any
+        self, axis: Any, operands: Values, dims: Dims, *, dst_sharding: Any
     ) -> tuple[Any, int | None]:
         (x,), (dim,) = operands, dims
         if dst_sharding is not None and dim is not None:
@@ -39,7 +39,7 @@ class Reshard(LinearUnary):
     def lower(self, ctx: Any, x: Any, *, dst_sharding: Any) -> Any:
         return x if dst_sharding is None else ctx.with_sharding(x, dst_sharding, ctx.aval_out.ndim)
 
-    def shown_params(self, params: dict[str, Any]) -> dict[str, Any]:
+    def shown_params(self, params: Params) -> Params:
         """No params are printed: the result's type shows the sharding."""
         return {}
 

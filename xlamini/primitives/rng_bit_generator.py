@@ -12,12 +12,16 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import (
+    Avals,
     Axis,
+    Dims,
     Factors,
+    Params,
     Primitive,
     Shape,
     ShapedArray,
     ShapeError,
+    Values,
     aval_of,
     check_user_dtype,
     dims,
@@ -96,11 +100,11 @@ class RngBitGenerator(Primitive):
             raise TypeError(f"rng_bit_generator: dtype must be an unsigned integer such as 'uint32', got {dtype}")
         return [key.update(weak_type=False), ShapedArray(shape, dtype)]
 
-    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+    def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
         state, bits = outs
         return Factors([dims(state)], [dims(state), [None] * bits.ndim])
 
-    def batch(self, axis: Axis, operands: Sequence[Any], dims: Sequence[int | None], **params: Any) -> Any:
+    def batch(self, axis: Axis, operands: Values, dims: Dims, **params: Any) -> Any:
         """Batch by drawing the bits for all from the first state: only their independence is required."""
         (keys,) = with_batch_first(operands, dims, axis.size)
         shape = (axis.size, *params.pop("shape"))

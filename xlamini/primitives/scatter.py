@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core import Jaxpr, ShapedArray, Zero, aval_of, is_linear, is_zero, literal, tangent_aval
+from xlamini.core import Jaxpr, Params, ShapedArray, Values, Zero, aval_of, is_linear, is_zero, literal, tangent_aval
 from xlamini.core.tracer import build
 from xlamini.primitives.arithmetic import add, div, mul
 from xlamini.primitives.comparison import eq
-from xlamini.primitives.convert import convert
+from xlamini.primitives.convert_element_type import convert
 from xlamini.primitives.elementwise import like_dtypes, neg
 from xlamini.primitives.gather_numbers import GatherScatterMode, ScatterDimensionNumbers
 from xlamini.primitives.iota import broadcasted_iota
@@ -21,6 +21,7 @@ from xlamini.primitives.scatter_family import Scatter, windows_at
 from xlamini.primitives.select import where
 from xlamini.primitives.shape import reshape
 from xlamini.primitives.tangent_ops import instantiated, zeros
+from xlamini.runtime import Array
 
 
 def scatter(
@@ -32,7 +33,7 @@ def scatter(
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
     mode: str | GatherScatterMode | None = None,
-) -> Any:
+) -> Array:
     """The operand with its windows at the index vectors along the last dimension of `scatter_indices` set to `updates`.
 
     `mode` sets the meaning of out-of-bounds indices (see GatherScatterMode; by default their updates are dropped).
@@ -57,7 +58,7 @@ def scatter_apply(
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
     mode: str | GatherScatterMode | None = None,
-) -> Any:
+) -> Array:
     """The operand with `func` applied to the elements of its windows, as often as an index occurs.
 
     `update_shape` is the shape that updates would have; `func` maps a scalar to a scalar of the same dtype.
@@ -141,14 +142,14 @@ class LinearScatter(Scatter):
         super().__init__(name, combine)
         self.sign = sign
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         x, indices, updates = primals
         out = self.bind(x, indices, updates, **params)
         if is_zero(tangents[2]):
             return out, tangents[0]
         return out, self.bind(instantiated(tangents[0]), indices, tangents[2], **params)
 
-    def transpose(self, ct: Any, x: Any, indices: Any, updates: Any, **params: Any) -> list[Any]:
+    def transpose(self, ct: Any, x: Any, indices: Any, updates: Any, **params: Any) -> Values:
         given = windows_at(ct, indices, updates, **params) if is_linear(updates) else None
         if given is not None and self.sign < 0:
             given = neg(given)
@@ -158,7 +159,7 @@ class LinearScatter(Scatter):
 class ScatterSet(Scatter):
     """The updates themselves. With unique indices it is linear; else the tangent is of the update that won."""
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         x, indices, updates = primals
         if is_zero(tangents[0]) and is_zero(tangents[2]):
             return self.bind(x, indices, updates, **params), Zero(tangent_aval(aval_of(x)))
@@ -182,14 +183,14 @@ class ScatterSet(Scatter):
         won = eq(windows_at(owner, indices, updates, **params), numbers)
         return eq(owner, literal(0, np.dtype(np.uint32))), won
 
-    def transpose(self, ct: Any, x: Any, indices: Any, updates: Any, **params: Any) -> list[Any]:
+    def transpose(self, ct: Any, x: Any, indices: Any, updates: Any, **params: Any) -> Values:
         nothing = zeros(tangent_aval(aval_of(updates)))
         kept = self.bind(ct, indices, nothing, **params) if is_linear(x) else None
         given = windows_at(ct, indices, updates, **params) if is_linear(updates) else None
         return [kept, None, given]
 
 
-def _merged(kept: Any, won: Any, x: Any, indices: Any, updates: Any, params: dict[str, Any]) -> Any:
+def _merged(kept: Any, won: Any, x: Any, indices: Any, updates: Any, params: Params) -> Any:
     """The elements that no update reached, and the updates that won."""
     dtype = aval_of(x).dtype
     rest, given = where(kept, x, literal(0, dtype)), where(won, updates, literal(0, dtype))
@@ -199,7 +200,7 @@ def _merged(kept: Any, won: Any, x: Any, indices: Any, updates: Any, params: dic
 class ScatterMul(Scatter):
     """Products: linear in the elements, and in the updates where indices are unique."""
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         x, indices, updates = primals
         out = self.bind(*primals, **params)
         moved: Any = Zero(tangent_aval(aval_of(out)))
@@ -215,14 +216,14 @@ class ScatterMul(Scatter):
         change = mul(tangents[2], windows_at(x, indices, updates, **params))
         return out, scatter_add_p.bind(instantiated(moved), indices, change, **params)
 
-    def transpose(self, ct: Any, x: Any, indices: Any, updates: Any, **params: Any) -> list[Any]:
+    def transpose(self, ct: Any, x: Any, indices: Any, updates: Any, **params: Any) -> Values:
         return [self.bind(ct, indices, updates, **params), None, None]
 
 
 class ScatterExtremum(Scatter):
     """Minimum or maximum: the tangent is that of the values equal to the result, in equal parts."""
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         x, indices, updates = primals
         out = self.bind(x, indices, updates, **params)
         if is_zero(tangents[0]) and is_zero(tangents[2]):
@@ -245,7 +246,7 @@ class ScatterApply(Scatter):
     ) -> Any:
         return ctx.run(update_jaxpr, [old])[0]
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         if all(is_zero(t) for t in tangents):
             return self.bind(*primals, **params), tangents[0]
         raise NotImplementedError(

@@ -5,10 +5,9 @@ derivatives.
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-from xlamini.core import Axis, Cost, Factors, Primitive, ShapedArray, ShapeError, aval_of
+from xlamini.core import Avals, Axis, Cost, Dims, Factors, Params, Primitive, ShapedArray, ShapeError, Values, aval_of
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.gather import gather_p
 from xlamini.primitives.gather_labels import scatter_factors
@@ -44,7 +43,7 @@ class Scatter(Primitive):
         self._check_updates(x, indices, updates, dimension_numbers)
         return x.update(weak_type=x.weak_type and updates.weak_type)
 
-    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+    def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
         x, indices, updates = avals
         numbers = params["dimension_numbers"]
         return scatter_factors(x, indices, updates, numbers, window_shape(x, updates, numbers))
@@ -68,8 +67,8 @@ class Scatter(Primitive):
     def batch(
         self,
         axis: Axis,
-        operands: Sequence[Any],
-        dims: Sequence[int | None],
+        operands: Values,
+        dims: Dims,
         *,
         dimension_numbers: Any,
         indices_are_sorted: bool,

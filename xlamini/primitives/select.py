@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,15 +10,16 @@ from xlamini.core import (
     PURE,
     REMATERIALIZABLE,
     Axis,
-    Factors,
+    Dims,
     Primitive,
     ShapedArray,
     ShapeError,
+    Values,
     Zero,
-    alike,
     aval_of,
     is_linear,
     is_zero,
+    same_dimensions,
     tangent_aval,
 )
 from xlamini.primitives.batch_ops import with_batch_first
@@ -29,9 +29,10 @@ from xlamini.primitives.elementwise import Elementwise, add_any, elementwise, li
 from xlamini.primitives.kinds import ANY
 from xlamini.primitives.shape import broadcast_in_dim
 from xlamini.primitives.tangent_ops import instantiated, zeros
+from xlamini.runtime import Array
 
 
-def select_n(which: Any, *cases: Any) -> Any:
+def select_n(which: Any, *cases: Any) -> Array:
     """Element i of the result is element i of `cases[which[i]]`; `which` is bool (two cases) or int32.
 
     `which` is a scalar or has the shape of the cases, which share one shape and dtype; else ShapeError.
@@ -42,7 +43,7 @@ def select_n(which: Any, *cases: Any) -> Any:
     return select_n_p.bind(which, *like_dtypes(cases))
 
 
-def select(pred: Any, on_true: Any, on_false: Any) -> Any:
+def select(pred: Any, on_true: Any, on_false: Any) -> Array:
     """The elements of `on_true` where `pred` holds, and of `on_false` where not.
 
     `pred` is bool (or int32, where 0 does not hold): a scalar, or of the shape of the two arrays, which share one shape
@@ -86,24 +87,23 @@ class SelectN(Primitive):
             raise TypeError(f"select_n: `which` must be bool with two cases, or int32; got {which.dtype}")
         return ShapedArray(first.shape, first.dtype, all(c.weak_type for c in cases))
 
-    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
-        return alike(avals, outs)
+    factors = same_dimensions
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    def jvp(self, primals: Values, tangents: Values) -> Any:
         which, *cases = primals
         out = self.bind(which, *cases)
         if all(is_zero(t) for t in tangents[1:]):
             return out, Zero(tangent_aval(aval_of(out)))
         return out, self.bind(which, *map(instantiated, tangents[1:]))
 
-    def transpose(self, ct: Any, which: Any, *cases: Any) -> list[Any]:
+    def transpose(self, ct: Any, which: Any, *cases: Any) -> Values:
         nothing = zeros(aval_of(ct))
         return [None] + [
             self.bind(which, *(ct if j == i else nothing for j in range(len(cases)))) if is_linear(c) else None
             for i, c in enumerate(cases)
         ]
 
-    def batch(self, axis: Axis, operands: Sequence[Any], dims: Sequence[int | None]) -> Any:
+    def batch(self, axis: Axis, operands: Values, dims: Dims) -> Any:
         which, *cases = operands
         if dims[0] is None and aval_of(which).ndim == 0:
             return self.bind(which, *with_batch_first(cases, dims[1:], axis.size)), 0
@@ -118,7 +118,7 @@ class SelectN(Primitive):
             return ctx.op("stablehlo.select", which, cases[1], cases[0])
         return self._among(ctx, kind, which, cases, 0)
 
-    def _among(self, ctx: Any, kind: ShapedArray, which: Any, cases: Sequence[Any], first: int) -> Any:
+    def _among(self, ctx: Any, kind: ShapedArray, which: Any, cases: Values, first: int) -> Any:
         """A binary tree of two-way selects."""
         if len(cases) == 1:
             return cases[0]
@@ -141,7 +141,7 @@ select_n_p = SelectN()
 class Clamp(Elementwise):
     """A tangent goes to the operand whose value is the result."""
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    def jvp(self, primals: Values, tangents: Values) -> Any:
         low, x, high = primals
         out = self.bind(*primals)
         aval = tangent_aval(aval_of(out))
@@ -170,7 +170,7 @@ def clamp_p(min: Any, x: Any, max: Any) -> Any:
 clamp_p.name = "clamp"
 
 
-def clamp(min: Any, x: Any, max: Any) -> Any:
+def clamp(min: Any, x: Any, max: Any) -> Array:
     """x limited to the range from min to max; where min is above max, the result is max.
 
     Each bound is a scalar or has the shape of x (else ShapeError), and all have one dtype.

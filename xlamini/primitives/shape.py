@@ -10,27 +10,31 @@ import numpy as np
 from xlamini.core import (
     PURE,
     REMATERIALIZABLE,
+    Avals,
     Axis,
     Cost,
     ExtendedDType,
     Factors,
+    Params,
     Shape,
     ShapedArray,
     ShapeError,
-    alike,
+    Values,
     aval_of,
     dims,
     reducing,
+    same_dimensions,
 )
 from xlamini.core.sharding.propagation import Splits
 from xlamini.primitives.linear_unary import LinearUnary
 from xlamini.primitives.out_sharding import in_sharding
 from xlamini.primitives.reshape_sharding import splits_of_reshaped
+from xlamini.runtime import Array
 
 # --- transpose
 
 
-def transpose(operand: Any, permutation: Sequence[int]) -> Any:
+def transpose(operand: Any, permutation: Sequence[int]) -> Array:
     """Reorder dimensions: dimension i of the result is dimension `permutation[i]` of the operand.
 
     Raises ShapeError if `permutation` is not a permutation of the operand's dimensions.
@@ -54,10 +58,10 @@ class Transpose(LinearUnary):
             )
         return x.update(shape=tuple(x.shape[i] for i in permutation))
 
-    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+    def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
         return Factors([dims(avals[0])], [params["permutation"]])
 
-    def transpose(self, ct: Any, x: Any, *, permutation: Shape) -> list[Any]:
+    def transpose(self, ct: Any, x: Any, *, permutation: Shape) -> Values:
         return [transpose(ct, np.argsort(permutation).tolist())]
 
     def batch(self, axis: Axis, operands: Any, dims: Any, *, permutation: Shape) -> Any:
@@ -84,7 +88,7 @@ def moveaxis(x: Any, source: int, destination: int) -> Any:
 
 def broadcast_in_dim(
     operand: Any, shape: Sequence[int], broadcast_dimensions: Sequence[int], *, out_sharding: Any = None
-) -> Any:
+) -> Array:
     """Repeat an array into `shape`; dimension i of the operand becomes `broadcast_dimensions[i]` of the result.
 
     Each operand dimension must be 1 or the size of the result's dimension; else ShapeError.
@@ -116,10 +120,10 @@ class BroadcastInDim(LinearUnary):
             )
         return x.update(shape=shape)
 
-    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+    def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
         return Factors([params["broadcast_dimensions"]], [dims(outs[0])])
 
-    def transpose(self, ct: Any, x: Any, *, shape: Shape, broadcast_dimensions: Shape) -> list[Any]:
+    def transpose(self, ct: Any, x: Any, *, shape: Shape, broadcast_dimensions: Shape) -> Values:
         new = [d for d in range(len(shape)) if d not in broadcast_dimensions]
         stretched = [
             d for n, d in zip(x.aval.shape, broadcast_dimensions, strict=True) if n == 1 and shape[d] != 1
@@ -135,7 +139,7 @@ class BroadcastInDim(LinearUnary):
     def lower(self, ctx: Any, x: Any, *, shape: Shape, broadcast_dimensions: Shape) -> Any:
         return ctx.broadcast(x, broadcast_dimensions, ctx.aval_out)
 
-    def shown_params(self, params: dict[str, Any]) -> dict[str, Any]:
+    def shown_params(self, params: Params) -> Params:
         dims = params["broadcast_dimensions"]
         return {"broadcast_dimensions": dims} if dims else {}
 
@@ -156,7 +160,7 @@ def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Any = None) -
 
 def reshape(
     operand: Any, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None, *, out_sharding: Any = None
-) -> Any:
+) -> Array:
     """Reshape an array, its elements in row-major order; ShapeError if their number changes.
 
     With `dimensions`, a permutation of the operand's, they are taken in the order of the transposed array.
@@ -185,10 +189,10 @@ class Reshape(LinearUnary):
             )
         return x.update(shape=new_sizes)
 
-    def splits(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Splits:
+    def splits(self, avals: Avals, outs: Avals, params: Params) -> Splits:
         return splits_of_reshaped(avals[0], params["new_sizes"])
 
-    def transpose(self, ct: Any, x: Any, *, new_sizes: Shape) -> list[Any]:
+    def transpose(self, ct: Any, x: Any, *, new_sizes: Shape) -> Values:
         return [reshape(ct, x.aval.shape)]
 
     def batch(self, axis: Axis, operands: Any, dims: Any, *, new_sizes: Shape) -> Any:
@@ -202,7 +206,7 @@ class Reshape(LinearUnary):
 reshape_p = Reshape()
 
 
-def squeeze(array: Any, dimensions: Sequence[int]) -> Any:
+def squeeze(array: Any, dimensions: Sequence[int]) -> Array:
     """Drop dimensions of size 1; ShapeError if one of them has another size.
 
     >>> squeeze(xlamini.numpy.ones((1, 3)), (0,)).shape
@@ -224,10 +228,10 @@ class Squeeze(LinearUnary):
             )
         return x.update(shape=tuple(n for d, n in enumerate(x.shape) if d not in dimensions))
 
-    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+    def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
         return reducing(avals[0], params["dimensions"])
 
-    def transpose(self, ct: Any, x: Any, *, dimensions: Shape) -> list[Any]:
+    def transpose(self, ct: Any, x: Any, *, dimensions: Shape) -> Values:
         return [reshape(ct, x.aval.shape)]
 
     def batch(self, axis: Axis, operands: Any, dims: Any, *, dimensions: Shape) -> Any:
@@ -241,7 +245,7 @@ class Squeeze(LinearUnary):
 squeeze_p = Squeeze()
 
 
-def expand_dims(array: Any, dimensions: Sequence[int]) -> Any:
+def expand_dims(array: Any, dimensions: Sequence[int]) -> Array:
     """Insert dimensions of size 1, which become `dimensions` of the result.
 
     >>> expand_dims(xlamini.numpy.ones(3), (0,)).shape
@@ -262,7 +266,7 @@ def expand_dims(array: Any, dimensions: Sequence[int]) -> Any:
 # --- rev
 
 
-def rev(operand: Any, dimensions: Sequence[int]) -> Any:
+def rev(operand: Any, dimensions: Sequence[int]) -> Array:
     """Reverse the order of the elements along `dimensions`.
 
     >>> rev(xlamini.numpy.arange(3), (0,))
@@ -280,10 +284,9 @@ class Rev(LinearUnary):
             raise ShapeError(f"rev: dimensions {dimensions} do not fit {x.str_short()}")
         return x
 
-    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
-        return alike(avals, outs)
+    factors = same_dimensions
 
-    def transpose(self, ct: Any, x: Any, *, dimensions: Shape) -> list[Any]:
+    def transpose(self, ct: Any, x: Any, *, dimensions: Shape) -> Values:
         return [rev(ct, dimensions)]
 
     def batch(self, axis: Axis, operands: Any, dims: Any, *, dimensions: Shape) -> Any:
@@ -320,10 +323,10 @@ class ReduceSum(LinearUnary):
             raise TypeError(f"sum: elements of dtype {x.dtype.name} cannot be added")
         return reduced(x, axes, self.name)
 
-    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+    def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
         return reducing(avals[0], params["axes"])
 
-    def transpose(self, ct: Any, x: Any, *, axes: Shape) -> list[Any]:
+    def transpose(self, ct: Any, x: Any, *, axes: Shape) -> Values:
         kept = [d for d in range(x.aval.ndim) if d not in axes]
         return [broadcast_in_dim(ct, x.aval.shape, kept)]
 

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-from xlamini.core import ELEMENTWISE, PURE, REMATERIALIZABLE, Factors, PartitionSpec, ShapedArray, alike
+from xlamini.core import (
+    ELEMENTWISE,
+    PURE,
+    REMATERIALIZABLE,
+    Dims,
+    PartitionSpec,
+    ShapedArray,
+    Values,
+    same_dimensions,
+)
 from xlamini.primitives.linear_unary import LinearUnary
 from xlamini.primitives.reshard import reshard_p
-from xlamini.runtime.meshes.named_sharding import NamedSharding
+from xlamini.runtime import NamedSharding
 
 
 class ShardingConstraint(LinearUnary):
@@ -20,14 +28,13 @@ class ShardingConstraint(LinearUnary):
     def shape_rule(self, x: ShapedArray, *, sharding: Any) -> ShapedArray:
         return x
 
-    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
-        return alike(avals, outs)
+    factors = same_dimensions
 
-    def transpose(self, ct: Any, x: Any, *, sharding: Any) -> list[Any]:
+    def transpose(self, ct: Any, x: Any, *, sharding: Any) -> Values:
         return [self.bind(ct, sharding=sharding)]
 
     def batch(
-        self, axis: Any, operands: Sequence[Any], dims: Sequence[int | None], *, sharding: Any
+        self, axis: Any, operands: Values, dims: Dims, *, sharding: Any
     ) -> tuple[Any, int | None]:
         (x,), (dim,) = operands, dims
         if isinstance(sharding, NamedSharding) and dim is not None:

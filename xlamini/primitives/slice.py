@@ -8,17 +8,18 @@ from typing import Any
 from xlamini.core import (
     PURE,
     REMATERIALIZABLE,
-    Factors,
     Primitive,
     Shape,
     ShapedArray,
     ShapeError,
-    alike,
+    Values,
     aval_of,
     literal,
+    same_dimensions,
 )
 from xlamini.primitives.linear_unary import LinearUnary
 from xlamini.primitives.shape import squeeze
+from xlamini.runtime import Array
 
 
 def slice(
@@ -26,7 +27,7 @@ def slice(
     start_indices: Sequence[int],
     limit_indices: Sequence[int],
     strides: Sequence[int] | None = None,
-) -> Any:
+) -> Array:
     """The elements from `start_indices` up to, not including, `limit_indices`, every `strides`-th of them.
 
     Each argument has one number for each dimension; ShapeError for a box that does not lie in the operand.
@@ -43,7 +44,7 @@ def slice(
 
 def slice_in_dim(
     operand: Any, start_index: int | None, limit_index: int | None, stride: int = 1, axis: int = 0
-) -> Any:
+) -> Array:
     """`operand[start_index:limit_index:stride]` along one axis; the other axes whole.
 
     >>> slice_in_dim(xlamini.numpy.arange(6), 1, -1)
@@ -59,7 +60,7 @@ def slice_in_dim(
     return slice(operand, starts, limits, strides)
 
 
-def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True) -> Any:
+def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True) -> Array:
     """`operand[index]` along one axis, which stays as a dimension of size 1 if `keepdims`.
 
     Raises IndexError if `index` is not one of the axis.
@@ -98,12 +99,11 @@ class Slice(LinearUnary):
                 )
         return x.update(shape=_sizes(start_indices, limit_indices, steps))
 
-    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
-        return alike(avals, outs)
+    factors = same_dimensions
 
     def transpose(
         self, ct: Any, x: Any, *, start_indices: Shape, limit_indices: Shape, strides: Shape | None
-    ) -> list[Any]:
+    ) -> Values:
         steps = strides or (1,) * len(start_indices)
         sizes = aval_of(ct).shape
         config = tuple(
@@ -147,7 +147,7 @@ def wrapped(index: int, size: int) -> int:
     return index + size if index < 0 else index
 
 
-def inserted(values: Sequence[Any], dim: int, value: Any) -> tuple[Any, ...]:
+def inserted(values: Values, dim: int, value: Any) -> tuple[Any, ...]:
     """The values with one more at `dim`."""
     return (*values[:dim], value, *values[dim:])
 

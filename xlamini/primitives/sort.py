@@ -8,18 +8,21 @@ times faster than anything with a comparator of its own, and the sorted places s
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import numpy as np
 
 from xlamini.core import (
+    Avals,
     Axis,
     Cost,
+    Dims,
     Factors,
+    Params,
     Primitive,
     ShapedArray,
     ShapeError,
+    Values,
     Zero,
     alike,
     aval_of,
@@ -31,7 +34,7 @@ from xlamini.primitives.arithmetic import sub
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.bitwise import bitwise_and, bitwise_or, shift_left
 from xlamini.primitives.comparison import eq, lt
-from xlamini.primitives.convert import convert
+from xlamini.primitives.convert_element_type import convert
 from xlamini.primitives.digit_sort import fits_digits, sorted_by_digits
 from xlamini.primitives.iota import iota_p
 from xlamini.primitives.kinds import ANY, COMPLEX, INTEGER, UNSIGNED, kind_of
@@ -97,10 +100,10 @@ class Sort(Primitive):
             check_kind("sort", key, ANY)
         return list(avals)
 
-    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+    def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
         return alike(avals, outs, [params["dimension"]])
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         aval = aval_of(primals[0])
         axis = params["dimension"]
         places = iota_p.bind(dtype=_INDEX, shape=aval.shape, dimension=axis)
@@ -114,7 +117,7 @@ class Sort(Primitive):
         raise AssertionError("sort is not linear; its derivative is a gather")
 
     def batch(
-        self, axis: Axis, operands: Sequence[Any], dims: Sequence[int | None], *, dimension: int, **params: Any
+        self, axis: Axis, operands: Values, dims: Dims, *, dimension: int, **params: Any
     ) -> Any:
         operands = with_batch_first(operands, dims, axis.size)
         return self.bind(*operands, dimension=dimension + 1, **params), [0] * len(operands)
@@ -164,7 +167,7 @@ def _sorted_packed(*operands: Any, axis: int) -> list[Any]:
     return [permuted(x, order, axis) for x in operands]
 
 
-def _lowered_keys(ctx: Any, operands: Sequence[Any]) -> tuple[list[Any], list[ShapedArray]]:
+def _lowered_keys(ctx: Any, operands: Values) -> tuple[list[Any], list[ShapedArray]]:
     avals = ctx.avals_in[: len(operands)]
     types: list[ShapedArray] = []
 
@@ -177,7 +180,7 @@ def _lowered_keys(ctx: Any, operands: Sequence[Any]) -> tuple[list[Any], list[Sh
 
 
 def _emit(
-    ctx: Any, operands: Sequence[Any], avals: Sequence[ShapedArray], axis: int, stable: bool, num_keys: int
+    ctx: Any, operands: Values, avals: Avals, axis: int, stable: bool, num_keys: int
 ) -> Any:
     """`stablehlo.sort` by the first `num_keys` operands, which are integers."""
     scalars = [ShapedArray((), a.dtype) for a in avals for _ in range(2)]

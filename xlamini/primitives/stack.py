@@ -2,16 +2,19 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
 from typing import Any
 
 from xlamini.core import (
+    Avals,
     Axis,
     Cost,
+    Dims,
     Factors,
+    Params,
     Primitive,
     ShapedArray,
     ShapeError,
+    Values,
     alike,
     aval_of,
     dims,
@@ -24,9 +27,10 @@ from xlamini.primitives.linear_unary import LinearUnary
 from xlamini.primitives.shape import expand_dims, moveaxis
 from xlamini.primitives.slice import index_in_dim, inserted
 from xlamini.primitives.tangent_ops import instantiated
+from xlamini.runtime import Array
 
 
-def stack(operands: Sequence[Any], axis: int = 0) -> Any:
+def stack(operands: Values, axis: int = 0) -> Array:
     """Join arrays of one shape and dtype along a new axis, at `axis` of the result.
 
     ShapeError where shapes differ, TypeError where dtypes do, ValueError for no array at all.
@@ -53,17 +57,17 @@ class Stack(Primitive):
         weak = all(a.weak_type for a in avals)
         return first.update(shape=inserted(first.shape, axis, len(avals)), weak_type=weak)
 
-    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+    def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
         labels = dims(avals[0])
         return Factors([labels] * len(avals), [inserted(labels, params["axis"], None)])
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, axis: int) -> Any:
+    def jvp(self, primals: Values, tangents: Values, *, axis: int) -> Any:
         return self.bind(*primals, axis=axis), self.bind(*map(instantiated, tangents), axis=axis)
 
-    def transpose(self, ct: Any, *operands: Any, axis: int) -> list[Any]:
+    def transpose(self, ct: Any, *operands: Any, axis: int) -> Values:
         return [x if is_linear(o) else None for x, o in zip(unstack_p.bind(ct, axis=axis), operands, strict=True)]
 
-    def batch(self, _axis: Axis, operands: Sequence[Any], dims: Sequence[int | None], *, axis: int) -> Any:
+    def batch(self, _axis: Axis, operands: Values, dims: Dims, *, axis: int) -> Any:
         return self.bind(*with_batch_first(operands, dims, _axis.size), axis=axis + 1), 0
 
     def lower(self, ctx: Any, *operands: Any, axis: int) -> Any:
@@ -95,12 +99,12 @@ class Unstack(LinearUnary):
     def shape_rule(self, x: ShapedArray, *, axis: int) -> list[ShapedArray]:
         return [x.update(shape=(*x.shape[:axis], *x.shape[axis + 1 :]))] * x.shape[axis]
 
-    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+    def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
         axis = params["axis"]
         rest = reducing(avals[0], [axis], len(outs))
         return rest._replace(operands=alike(avals, [], [axis]).operands)
 
-    def transpose(self, cts: Sequence[Any], x: Any, *, axis: int) -> list[Any]:
+    def transpose(self, cts: Values, x: Any, *, axis: int) -> Values:
         return [stack_p.bind(*map(instantiated, cts), axis=axis)]
 
     def batch(self, _axis: Axis, operands: Any, dims: Any, *, axis: int) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from xlamini.core import ShapedArray, hooks, is_zero, literal
-from xlamini.primitives.convert import convert
+from xlamini.primitives.convert_element_type import convert
 from xlamini.primitives.elementwise import add_any
 from xlamini.primitives.reshard import divided_as
 from xlamini.primitives.shape import broadcast_in_dim

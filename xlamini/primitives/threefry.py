@@ -10,7 +10,19 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core import Axis, Cost, Factors, Jaxpr, Primitive, ShapedArray, ShapeError, alike, literal, memoised
+from xlamini.core import (
+    Axis,
+    Cost,
+    Dims,
+    Jaxpr,
+    Primitive,
+    ShapedArray,
+    ShapeError,
+    Values,
+    literal,
+    memoised,
+    same_dimensions,
+)
 from xlamini.core.tracer import build
 from xlamini.primitives.arithmetic import add
 from xlamini.primitives.batch_ops import with_batch_first
@@ -44,10 +56,9 @@ class Threefry2x32(Primitive):
             raise ShapeError(f"threefry2x32: operands must be uint32, scalars or of one shape, got {found}")
         return [ShapedArray(shapes.pop() if shapes else (), _UINT32)] * 2
 
-    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
-        return alike(avals, outs)
+    factors = same_dimensions
 
-    def batch(self, axis: Axis, operands: Sequence[Any], dims: Sequence[int | None]) -> Any:
+    def batch(self, axis: Axis, operands: Values, dims: Dims) -> Any:
         moved = with_batch_first(operands, dims, axis.size)
         shape = max((x.shape for x in moved), key=len)
         return self.bind(*(broadcast_in_dim(x, shape, range(x.ndim)) for x in moved)), [0, 0]

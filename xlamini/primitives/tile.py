@@ -5,12 +5,13 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
-from xlamini.core import Axis, Factors, Shape, ShapedArray, ShapeError, alike
+from xlamini.core import Avals, Axis, Factors, Params, Shape, ShapedArray, ShapeError, Values, alike
 from xlamini.primitives.linear_unary import LinearUnary
 from xlamini.primitives.shape import broadcast_in_dim, moveaxis, reshape, sum_over
+from xlamini.runtime import Array
 
 
-def tile(operand: Any, reps: Sequence[int]) -> Any:
+def tile(operand: Any, reps: Sequence[int]) -> Array:
     """The array so many times along each of its dimensions; ShapeError unless `reps` has a count for each.
 
     >>> tile(xlamini.numpy.arange(2), (3,))
@@ -30,10 +31,10 @@ class Tile(LinearUnary):
             )
         return x.update(shape=tuple(n * count for n, count in zip(x.shape, reps, strict=True)))
 
-    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+    def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
         return alike(avals, outs, [d for d, count in enumerate(params["reps"]) if count != 1])
 
-    def transpose(self, ct: Any, x: Any, *, reps: Shape) -> list[Any]:
+    def transpose(self, ct: Any, x: Any, *, reps: Shape) -> Values:
         return [sum_over(reshape(ct, _laid_out(x.aval.shape, reps)), range(0, 2 * len(reps), 2))]
 
     def batch(self, axis: Axis, operands: Any, dims: Any, *, reps: Shape) -> Any:

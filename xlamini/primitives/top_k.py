@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import numpy as np
 
 from xlamini.core import (
+    Avals,
     Axis,
     Cost,
     Factors,
+    Params,
     Primitive,
     ShapedArray,
     ShapeError,
+    Values,
     Zero,
     alike,
     aval_of,
@@ -56,10 +58,10 @@ class TopK(Primitive):
         shape = (*x.shape[:axis], k, *x.shape[axis + 1 :])
         return [x.update(shape=shape), ShapedArray(shape, np.int32)]
 
-    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+    def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
         return alike(avals, outs, [params["axis"]])
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, k: int, axis: int) -> Any:
+    def jvp(self, primals: Values, tangents: Values, *, k: int, axis: int) -> Any:
         values, indices = self.bind(*primals, k=k, axis=axis)
         (tangent,) = tangents
         moved = Zero(tangent_aval(aval_of(values))) if is_zero(tangent) else permuted(tangent, indices, axis)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import ShapedArray, aval_of, itemsize_bits
-from xlamini.primitives.convert import convert
+from xlamini.primitives.convert_element_type import convert
 from xlamini.primitives.kinds import FLOAT, SIGNED, kind_of
 
 

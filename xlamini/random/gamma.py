@@ -9,17 +9,20 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from xlamini.core import (
+    Avals,
     Axis,
+    Dims,
     Factors,
     Jaxpr,
+    Params,
     Shape,
     ShapedArray,
+    Values,
     Zero,
     alike,
     aval_of,
@@ -41,24 +44,25 @@ from xlamini.primitives import (
     le,
     log,
     log1p,
+    mul,
     reshape,
     split_p,
     sqrt,
     where,
     with_batch_first,
 )
-from xlamini.primitives.arithmetic import mul
 from xlamini.primitives.power import pow as power
 from xlamini.primitives.random_keys import KeyPrimitive
 from xlamini.primitives.special.incomplete_gamma_derivative import random_gamma_grad
 from xlamini.random.arguments import any_of, broadcast_shape, float_dtype, sampler, spread_to
 from xlamini.random.normal import standard_normal
 from xlamini.random.uniform import uniform_between
+from xlamini.runtime import Array
 from xlamini.transforms.while_loop.api import while_loop
 
 
 @sampler("shape", "dtype")
-def gamma(key: Any, a: Any, shape: Any = None, dtype: Any = None) -> Any:
+def gamma(key: Any, a: Any, shape: Any = None, dtype: Any = None) -> Array:
     """Floats from the gamma distribution with shape parameter `a` and scale 1; they can be differentiated in `a`.
 
     Without `shape` they have the shape of `a`.
@@ -71,7 +75,7 @@ def gamma(key: Any, a: Any, shape: Any = None, dtype: Any = None) -> Any:
 
 
 @sampler("shape", "dtype")
-def loggamma(key: Any, a: Any, shape: Any = None, dtype: Any = None) -> Any:
+def loggamma(key: Any, a: Any, shape: Any = None, dtype: Any = None) -> Array:
     """The logarithm of gamma distributed floats, exact also where these are too small for a float.
 
     Without `shape` they have the shape of `a`.
@@ -96,20 +100,20 @@ class RandomGamma(KeyPrimitive):
     def shape_rule(self, keys: ShapedArray, a: ShapedArray, *, log_space: bool) -> ShapedArray:
         return a.update(weak_type=False)
 
-    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+    def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
         return alike(avals, outs)
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, log_space: bool) -> Any:
+    def jvp(self, primals: Values, tangents: Values, *, log_space: bool) -> Any:
         sample = self.bind(*primals, log_space=log_space)
         tangent = tangents[1]
         if is_zero(tangent):
             return sample, Zero(tangent_aval(aval_of(sample)))
         return sample, mul(tangent, _slope(primals[1], sample, log_space))
 
-    def batch(self, axis: Axis, operands: Sequence[Any], dims: Sequence[int | None], *, log_space: bool) -> Any:
+    def batch(self, axis: Axis, operands: Values, dims: Dims, *, log_space: bool) -> Any:
         return self.bind(*with_batch_first(operands, dims, axis.size), log_space=log_space), 0
 
-    def physical(self, operands: Sequence[Any], avals: Sequence[ShapedArray], *, log_space: bool) -> Any:
+    def physical(self, operands: Values, avals: Avals, *, log_space: bool) -> Any:
         keys, a = avals
         return evaluate(_sampling(keys, a, log_space), operands)[0]
 

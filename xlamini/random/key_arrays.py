@@ -8,7 +8,7 @@ from xlamini.numpy.indexing.at import At
 from xlamini.numpy.indexing.operators import getitem, iterate
 from xlamini.primitives import equal
 from xlamini.runtime.keys import PRNGKeyArray
-from xlamini.staging.run.composite import composite
+from xlamini.staging import composite
 
 
 @composite()

@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.primitives import abs as absolute, floor, ge, gt, in_dtype, le, log, lt, split_p, sqrt, where
-from xlamini.primitives.convert import convert
+from xlamini.primitives import abs as absolute, convert, floor, ge, gt, in_dtype, le, log, lt, split_p, sqrt, where
 from xlamini.primitives.special.gamma import lgamma
 from xlamini.random.arguments import any_of, broadcast_shape, checked_dtype, sampler, spread_to
 from xlamini.random.rejection import goes_on, until_accepted
 from xlamini.random.uniform import halves, uniform_between
+from xlamini.runtime import Array
 from xlamini.transforms.while_loop.api import while_loop
 
 _FLOAT32 = np.dtype(np.float32)
@@ -19,7 +19,7 @@ _MANY = 1e5
 
 
 @sampler("shape", "dtype")
-def poisson(key: Any, lam: Any, shape: Any = None, dtype: Any = None) -> Any:
+def poisson(key: Any, lam: Any, shape: Any = None, dtype: Any = None) -> Array:
     """Integers from the Poisson distribution with mean `lam`; -1 where it is NaN.
 
     Without `shape` they have the shape of `lam`. Raises ValueError for a dtype that is no integer.

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import Shape, finfo, iinfo
-from xlamini.primitives import lt, split_p, where
-from xlamini.primitives.convert import convert
+from xlamini.primitives import convert, lt, split_p, where
 from xlamini.random.arguments import any_of, spread_to
 from xlamini.random.uniform import thirds, uniform_between
 from xlamini.transforms.while_loop.api import while_loop

@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 from jaxlib import _jax
 
-from xlamini.core import enable_x64, trim
+from xlamini.core import active, enable_x64, trim
 from xlamini.core.config import callback_depth, default_device
 from xlamini.core.errors import CallbackError
-from xlamini.core.tracer import active
 from xlamini.runtime.call_failures import WrongResult, cause, record_failure
 from xlamini.runtime.devices.platforms import local_devices
 
@@ -54,6 +53,19 @@ class HostCall:
         trim(error)
         text = "".join(traceback.format_exception(error)).rstrip()
         return f"{self.what} raised {type(error).__name__}: {error}\nIt is called at {self.place}\n{text}"
+
+
+Buffer, ExecutionContext, ExecutionStage = _jax.ffi.Buffer, _jax.ffi.ExecutionContext, _jax.ffi.ExecutionStage
+"""What XLA passes to a callback on device buffers."""
+
+
+class BufferCall(HostCall):
+    """A host callback on device buffers: wraps `run(operands)`, the context and buffers, which writes the results."""
+
+    def _results(self, operands: Sequence[Any]) -> tuple[()]:
+        with _in_call(), active(None), enable_x64(self.x64):
+            self.run(operands)
+        return ()
 
 
 def cpu() -> Any:

@@ -16,12 +16,12 @@ from xlamini.runtime.dlpack_devices import dlpack_device, exportable
 from xlamini.runtime.lifetime import check_alive, describe
 from xlamini.runtime.to_device import copy_of, device_put_value
 from xlamini.runtime.to_host import to_numpy
+from xlamini.runtime.transfer_guards import guard_state
 from xlamini.runtime.versions import dlpack_capsule
 
 if TYPE_CHECKING:
-    from jaxlib._jax import ArrayImpl as Mixin
-
     from xlamini.runtime.array import Array
+    from xlamini.runtime.array_interface import ArrayInterface as Mixin
 else:
     Mixin = object
 
@@ -143,7 +143,7 @@ def _check_on_one_device(x: Any) -> None:
         )
 
 
-def _scalar(x: Array) -> Any:
+def _scalar(x: Any) -> Any:
     if x.aval.shape:
         raise TypeError(
             f"only an array of shape () converts to a Python number, but this is {describe(x)}; "
@@ -163,6 +163,15 @@ def device_get(x: Any) -> Any:
     >>> xlamini.device_get({"a": xlamini.numpy.ones(2), "b": 3})
     {'a': array([1., 1.], dtype=float32), 'b': 3}
     """
+    guards = guard_state()
+    outer, guards.explicit_device_get = guards.explicit_device_get, True
+    try:
+        return _fetched(x)
+    finally:
+        guards.explicit_device_get = outer
+
+
+def _fetched(x: Any) -> Any:
     leaves, tree = flatten(x)
     for leaf in leaves:
         if isinstance(leaf, _jax.ArrayImpl):

@@ -14,7 +14,6 @@ import numpy as np
 
 from xlamini.core import aval_of, issubdtype
 from xlamini.core.api_boundary import edge_of_face as _edge_of_face
-from xlamini.core.config import numpy_rank_promotion
 from xlamini.lax import cos, sin
 from xlamini.numpy.arguments import as_axes, as_index, as_operand
 from xlamini.numpy.fft import irfft, rfft
@@ -25,8 +24,9 @@ from xlamini.numpy.shapes import moveaxis
 from xlamini.primitives import promoted_inexact
 from xlamini.primitives.complex import complex
 from xlamini.primitives.iota import iota
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.primitives.promotion import promoting_freely
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike
 
 __all__ = ["dct", "dctn", "idct", "idctn"]
@@ -133,13 +133,13 @@ def _orthogonal(transform: Callable[..., Any], kind: int, x: Any, n: int) -> Any
     return transform(_first_times(x, n, math.sqrt(2)) if kind == 3 else x, n)
 
 
-@numpy_rank_promotion("allow")
+@promoting_freely
 def _first_times(x: Any, n: int, factor: float) -> Any:
     k = iota(np.int32, n)
     return x * where(k == 0, factor, 1)
 
 
-@numpy_rank_promotion("allow")
+@promoting_freely
 def _ends_times(x: Any, n: int, factor: float) -> Any:
     k = iota(np.int32, n)
     return x * where(k % (n - 1) == 0, factor, 1)
@@ -152,14 +152,14 @@ def _first(x: Any, n: int) -> Any:
     return rfft(concatenate([x, x[..., -2:0:-1]], -1)).real
 
 
-@numpy_rank_promotion("allow")
+@promoting_freely
 def _second(x: Any, n: int) -> Any:
     spectrum = rfft(concatenate([x[..., ::2], x[..., 1::2][..., ::-1]], -1))
     turned = spectrum * _turn(-1, n, aval_of(spectrum).dtype) * 2
     return concatenate([turned.real, -turned.imag[..., 1 : (n + 1) // 2][..., ::-1]], -1)
 
 
-@numpy_rank_promotion("allow")
+@promoting_freely
 def _third(x: Any, n: int) -> Any:
     half = n // 2 + 1
     mirrored = pad(x[..., 1:], [(0, 0)] * (aval_of(x).ndim - 1) + [(0, 1)])[..., ::-1]

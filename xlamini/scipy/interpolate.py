@@ -10,7 +10,7 @@ import numpy as np
 from xlamini import numpy as jnp
 from xlamini.core import ShapeError, api_boundary_methods
 from xlamini.numpy.arguments import as_operand
-from xlamini.runtime.array import Array
+from xlamini.runtime import Array
 from xlamini.typing import ArrayLike
 
 __all__ = ["RegularGridInterpolator"]

@@ -11,8 +11,8 @@ from xlamini import numpy as jnp
 from xlamini.core import canonicalize_dtype
 from xlamini.core.api_boundary import edge_of_face as _edge_of_face
 from xlamini.numpy.arguments import as_operand
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike
 
 __all__ = ["map_coordinates"]

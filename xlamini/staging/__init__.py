@@ -1,1 +1,20 @@
 """Private: the life of a program. It is traced, called, compiled and run, or compiled ahead of time."""
+
+from xlamini.staging.call.higher_order import (
+    HigherOrder,
+    Mask,
+    chosen,
+    cost_of,
+    given,
+    inverse,
+    merged,
+    nonzero_of,
+    with_none,
+    with_zeros,
+)
+from xlamini.staging.run.composite import composite
+from xlamini.staging.run.jit_function import jit
+from xlamini.staging.run.program_cache import transformed
+from xlamini.staging.trace.arguments import ArgNames, LeafNames, avals_of, check_callable, check_values, name_of
+from xlamini.staging.trace.ref_threading import Cells, retry_with_refs, store, threaded, values_of
+from xlamini.staging.trace.tracing import Trace, rebuilt

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from xlamini.core import ShapedArray, flatten
+from xlamini.core import Avals, ShapedArray, flatten
 from xlamini.core.pytree import flatten_axes, structure
 
 
@@ -13,7 +13,7 @@ def axis_leaves(
     axes: Any,
     args: Any,
     kwargs: dict[str, Any] | None,
-    avals: Sequence[ShapedArray],
+    avals: Avals,
     names: Sequence[str] | None,
     fun_name: str,
     caller: str = "vmap",

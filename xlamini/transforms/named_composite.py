@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xlamini.core import Axis, Jaxpr, flatten_from_user
+from xlamini.core import Axis, Dims, Jaxpr, Params, Values, flatten_from_user
 from xlamini.core.api_boundary import api_boundary
 from xlamini.interpreters.batch import batch
+from xlamini.staging import ArgNames, avals_of, check_callable, name_of, rebuilt
 from xlamini.staging.call.call import Call, jit_p
 from xlamini.staging.call.call_rules import Run
-from xlamini.staging.trace.arguments import ArgNames, avals_of, check_callable, name_of
-from xlamini.staging.trace.tracing import rebuilt, trace
+from xlamini.staging.trace.tracing import trace
 
 Attributes = tuple[tuple[str, Any], ...]
 
@@ -63,7 +63,7 @@ class Composite(Call):
     shares_names = False
 
     def batch(
-        self, axis: Axis, operands: Sequence[Any], dims: Sequence[int | None], *, jaxpr: Jaxpr, **params: Any
+        self, axis: Axis, operands: Values, dims: Dims, *, jaxpr: Jaxpr, **params: Any
     ) -> Any:
         batched, out_dims = batch(jaxpr, axis, tuple(dims))
         return self.run(params)(batched, operands), out_dims
@@ -82,10 +82,10 @@ class Composite(Call):
             decomposition=ctx.function(jaxpr, name),
         )
 
-    def dce(self, used: Sequence[bool], params: dict[str, Any]) -> Any:
+    def dce(self, used: Sequence[bool], params: Params) -> Any:
         return None
 
-    def run(self, params: dict[str, Any]) -> Run:
+    def run(self, params: Params) -> Run:
         return lambda jaxpr, operands: jit_p.bind(*operands, jaxpr=jaxpr, name=params["name"])
 
 

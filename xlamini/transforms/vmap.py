@@ -3,27 +3,42 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
-from xlamini.core import Axis, Jaxpr, ShapedArray, flatten_from_user, named_axis, unflatten
+from xlamini.core import Avals, Axis, Jaxpr, Values, flatten_from_user, named_axis, unflatten
 from xlamini.core.api_boundary import api_boundary
 from xlamini.interpreters.batch import Dims, push_batch
 from xlamini.primitives import move_batch_dim
-from xlamini.staging.run.program_cache import transformed
-from xlamini.staging.trace.arguments import ArgNames, avals_of, check_callable, check_values, name_of
-from xlamini.staging.trace.ref_threading import Cells, retry_with_refs, store, threaded, values_of
-from xlamini.staging.trace.tracing import Trace, rebuilt, trace
+from xlamini.staging import (
+    ArgNames,
+    Cells,
+    Trace,
+    avals_of,
+    check_callable,
+    check_values,
+    name_of,
+    rebuilt,
+    retry_with_refs,
+    store,
+    threaded,
+    transformed,
+    values_of,
+)
+from xlamini.staging.trace.tracing import trace
 from xlamini.transforms.axes import axis_leaves, unbatched_aval
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 def vmap(
-    fun: Callable[..., Any],
+    fun: Callable[P, R],
     in_axes: Any = 0,
     out_axes: Any = 0,
     axis_name: Any = None,
     axis_size: int | None = None,
     spmd_axis_name: Any = None,
-) -> Callable[..., Any]:
+) -> Callable[P, R]:
     """A function that maps `fun` over an axis of its arguments.
 
     `in_axes` is the mapped axis of each positional argument (None: all examples share the argument), as an int or a
@@ -39,6 +54,7 @@ def vmap(
     """
     check_callable("vmap", fun)
     _check_axis_size(axis_size)
+    _check_axis_name(axis_name)
     along = () if spmd_axis_name is None else spmd_axis_name
     along = along if isinstance(along, tuple) else (along,)
     in_axes = tuple(in_axes) if isinstance(in_axes, list) else in_axes
@@ -63,7 +79,7 @@ class Mapping(NamedTuple):
     along: tuple[Any, ...]
 
 
-def _mapped(mapping: Mapping, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+def _mapped(mapping: Mapping, args: Values, kwargs: dict[str, Any]) -> Any:
     fun, fun_name = mapping.fun, name_of(mapping.fun)
     leaves, in_tree = flatten_from_user((args, kwargs))
     names = ArgNames(fun, in_tree)
@@ -76,7 +92,7 @@ def _mapped(mapping: Mapping, args: Sequence[Any], kwargs: dict[str, Any]) -> An
     return _run(traced, axis, leaves, dims, mapping.out_axes, fun_name)
 
 
-def _axis_sharding(avals: Sequence[ShapedArray], dims: Sequence[int | None]) -> tuple[Any, tuple[Any, ...]] | None:
+def _axis_sharding(avals: Avals, dims: Dims) -> tuple[Any, tuple[Any, ...]] | None:
     """The mesh, and its axes along which an argument's type shards the mapped axis; None if none does."""
     for aval, dim in zip(avals, dims, strict=True):
         if dim is not None and aval.split is not None and aval.split.entries[dim]:
@@ -84,7 +100,7 @@ def _axis_sharding(avals: Sequence[ShapedArray], dims: Sequence[int | None]) -> 
     return None
 
 
-def _threading(cells: Cells, mapping: Mapping, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+def _threading(cells: Cells, mapping: Mapping, args: Values, kwargs: dict[str, Any]) -> Any:
     """The call with the refs that the function reads or writes threaded through it as unmapped values."""
     fun, axes, out_axes = mapping.fun, mapping.in_axes, mapping.out_axes
     every = axes if isinstance(axes, tuple) else (axes,) * len(args)
@@ -109,12 +125,19 @@ def _check_axis_size(axis_size: Any) -> None:
         raise TypeError(f"vmap: axis_size must be an int, 0 or more, got {axis_size!r}")
 
 
+def _check_axis_name(axis_name: Any) -> None:
+    try:
+        hash(axis_name)
+    except TypeError:
+        raise TypeError(f"vmap: axis_name must be hashable, such as 'batch', got {axis_name!r}") from None
+
+
 def _trace_example(
     fun: Callable[..., Any],
     in_tree: Any,
-    leaves: Sequence[Any],
+    leaves: Values,
     avals: Sequence[Any],
-    dims: Sequence[int | None],
+    dims: Dims,
     names: Sequence[str],
     axis: Axis,
 ) -> Trace:
@@ -126,7 +149,7 @@ def _trace_example(
 
 
 def _run(
-    traced: Trace, axis: Axis, leaves: Sequence[Any], dims: Sequence[int | None], out_axes: Any, fun_name: str
+    traced: Trace, axis: Axis, leaves: Values, dims: Dims, out_axes: Any, fun_name: str
 ) -> Any:
     in_dims = (*(None,) * len(traced.captured), *dims)
     example = unflatten(traced.out_tree, [v.aval for v in traced.jaxpr.outvars])
@@ -135,7 +158,7 @@ def _run(
     return rebuilt(traced.out_tree, outs)
 
 
-def _batch(jaxpr: Jaxpr, axis: Axis, in_dims: Dims, out_dims: Dims, operands: Sequence[Any]) -> list[Any]:
+def _batch(jaxpr: Jaxpr, axis: Axis, in_dims: Dims, out_dims: Dims, operands: Values) -> list[Any]:
     """The outputs of the batched `jaxpr`, with their batch dimensions moved to `out_dims`."""
     outs, dims = push_batch(jaxpr, axis, operands, in_dims)
     return [_move(x, axis, d, out_dim, jaxpr.name) for x, d, out_dim in zip(outs, dims, out_dims, strict=True)]
@@ -153,7 +176,7 @@ def _move(x: Any, axis: Axis, dim: int | None, out_dim: int | None, fun_name: st
 
 def mapped_size(
     avals: Sequence[Any],
-    dims: Sequence[int | None],
+    dims: Dims,
     names: Sequence[str],
     axis_size: int | None,
     fun_name: str,

@@ -57,7 +57,16 @@ def tree_flatten(tree: Any, is_leaf: IsLeaf | None = None) -> tuple[list[Any], P
 
 def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
     """The tree of that structure with these leaves; ValueError if their number is wrong."""
+    _check_treedef("tree.unflatten", "treedef", treedef)
     return treedef.unflatten(leaves)
+
+
+def _check_treedef(what: str, name: str, treedef: Any) -> None:
+    if not isinstance(treedef, PyTreeDef):
+        raise TypeError(
+            f"{what}: {name} must be a tree's structure, got {treedef!r} of type {type(treedef).__name__}; write "
+            "tree.structure(...)"
+        )
 
 
 def tree_leaves(tree: Any, is_leaf: IsLeaf | None = None) -> list[Any]:
@@ -82,6 +91,8 @@ def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf | Non
     >>> tree_map(lambda x, y: x + y, {"a": 1}, {"a": 10})
     {'a': 11}
     """
+    if not callable(f):
+        raise TypeError(f"tree.map: f must be a function, got {f!r} of type {type(f).__name__}; write map(f, tree)")
     leaves, treedef = flatten_from_user(tree, is_leaf)
     others = columns(treedef, tree, rest, is_leaf, "tree.map")
     return treedef.unflatten(map(f, leaves, *others))
@@ -190,6 +201,7 @@ def tree_transpose(
     >>> tree_transpose(tree_structure([0, 0]), None, [{"a": 1}, {"a": 2}])
     {'a': [1, 2]}
     """
+    _check_treedef("tree.transpose", "outer_treedef", outer_treedef)
     try:
         rows = outer_treedef.flatten_up_to(pytree_to_transpose)
     except ValueError:

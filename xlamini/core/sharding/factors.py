@@ -5,9 +5,9 @@ Each primitive says its own; here is how most of them do.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from xlamini.core.avals import ShapedArray
+from xlamini.core.avals import Avals, Params, ShapedArray
 
 Labels = Sequence[Hashable]
 
@@ -30,7 +30,7 @@ def dims(aval: ShapedArray) -> Labels:
     return range(aval.ndim)
 
 
-def apart(avals: Sequence[ShapedArray]) -> list[Labels]:
+def apart(avals: Avals) -> list[Labels]:
     """Labels of arrays that have nothing to do with each other."""
     return [[(i, d) for d in dims(aval)] for i, aval in enumerate(avals)]
 
@@ -41,18 +41,18 @@ def where_split(x: ShapedArray) -> Labels:
     return [d if names else None for d, names in enumerate(entries)]
 
 
-def alike(avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], whole: Sequence[int] = ()) -> Factors:
+def alike(avals: Avals, outs: Avals, whole: Sequence[int] = ()) -> Factors:
     """The factors of an operation that leaves dimensions where they are; those in `whole` must not be split."""
     labels = [[None if d in whole else d for d in dims(a)] for a in (*avals, *outs)]
     return Factors(labels[: len(avals)], labels[len(avals) :])
 
 
-def in_front(avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], count: int) -> Factors:
+def in_front(avals: Avals, outs: Avals, count: int) -> Factors:
     """The factors of an operation on stacks: the first `count` dimensions stay, all others must be whole."""
     return alike(avals, outs, range(count, max(a.ndim for a in (*avals, *outs))))
 
 
-def broadcasting(avals: Sequence[ShapedArray], out: ShapedArray) -> Factors:
+def broadcasting(avals: Avals, out: ShapedArray) -> Factors:
     """The factors of an operation on elements: dimensions are paired from the last on, those of size 1 stretch."""
     operands = []
     for i, aval in enumerate(avals):
@@ -64,3 +64,8 @@ def broadcasting(avals: Sequence[ShapedArray], out: ShapedArray) -> Factors:
 def reducing(x: ShapedArray, axes: Sequence[int], results: int = 1) -> Factors:
     """The factors of an operation that computes `axes` away and leaves the other dimensions."""
     return Factors([dims(x)], [[d for d in dims(x) if d not in axes]] * results)
+
+
+def same_dimensions(self: Any, avals: Avals, outs: Avals, params: Params) -> Factors:
+    """The rule `factors` of a primitive whose operands and results have the same dimensions."""
+    return alike(avals, outs)

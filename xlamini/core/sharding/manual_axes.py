@@ -10,7 +10,7 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
-from xlamini.core.avals import NOWHERE, ShapedArray
+from xlamini.core.avals import NOWHERE, Avals, Params
 from xlamini.core.jaxpr import Atom, Var
 from xlamini.core.named_axes import axes_here, manual_axis
 from xlamini.core.primitive import IS_VMA_CAST
@@ -18,7 +18,7 @@ from xlamini.core.primitive import IS_VMA_CAST
 Axes = frozenset[Any]
 
 
-def missing(primitive: Any, atoms: Sequence[Atom], params: dict[str, Any]) -> list[Axes] | None:
+def missing(primitive: Any, atoms: Sequence[Atom], params: Params) -> list[Axes] | None:
     """For each operand the axes along which it should vary too; None if nothing is missing."""
     if primitive.traits & IS_VMA_CAST or not axes_here():
         return None
@@ -36,7 +36,7 @@ def missing(primitive: Any, atoms: Sequence[Atom], params: dict[str, Any]) -> li
     return found if any(found) else None
 
 
-def result_types(primitive: Any, out: Any, avals: Sequence[ShapedArray], params: dict[str, Any]) -> Any:
+def result_types(primitive: Any, out: Any, avals: Avals, params: Params) -> Any:
     """What a shape rule gave, varying as the operands say."""
     if primitive.higher_order:
         return out

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from jaxlib._jax import config as _cells
 
-from xlamini.core.avals import ShapedArray
+from xlamini.core.avals import Avals, Params, ShapedArray
 from xlamini.core.errors import ShardingTypeError
 from xlamini.core.sharding.aval_sharding import AvalSharding, Names, split_into
 from xlamini.core.sharding.factors import Factors, Labels
@@ -44,7 +44,7 @@ def refuse(conflict: str) -> None:
 
 
 def divided(
-    primitive: Any, out: Any, avals: Sequence[ShapedArray], params: dict[str, Any]
+    primitive: Any, out: Any, avals: Avals, params: Params
 ) -> tuple[Any, str | None]:
     """The types of an equation's results, split as its operands say, and what of these does not fit together."""
     if primitive.higher_order and primitive.written("factors") is None:
@@ -56,7 +56,7 @@ def divided(
 
 
 def split_results(
-    primitive: Any, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]
+    primitive: Any, avals: Avals, outs: Avals, params: Params
 ) -> Splits:
     """How the results are split, by the primitive's factors."""
     splits = [a.split for a in avals if a.split is not None]
@@ -73,7 +73,7 @@ def split_results(
 class _Solving:
     """Finds along which axes each label is split; what does not fit is left out, and noted."""
 
-    def __init__(self, primitive: Any, avals: Sequence[ShapedArray], factors: Factors):
+    def __init__(self, primitive: Any, avals: Avals, factors: Factors):
         self.primitive, self.avals, self.factors = primitive, avals, factors
         self.conflicts: list[str] = []
         self.found: dict[Hashable, Names] = {}

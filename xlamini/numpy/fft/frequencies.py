@@ -11,7 +11,7 @@ from xlamini.numpy.flipping import roll
 from xlamini.primitives import gt, sub, where
 from xlamini.primitives.complex import part_dtype
 from xlamini.primitives.iota import iota
-from xlamini.runtime.array import Array
+from xlamini.runtime import Array
 from xlamini.transforms.sharding.device_put import device_put
 from xlamini.typing import ArrayLike, DTypeLike
 

@@ -14,13 +14,12 @@ import numpy as np
 from xlamini.core import aval_of, canonicalize_dtype, issubdtype, literal
 from xlamini.numpy.arguments import as_axes, as_index, as_operand
 from xlamini.numpy.shapes import moveaxis
-from xlamini.primitives import conj, mul
-from xlamini.primitives.convert import convert
+from xlamini.primitives import conj, convert, mul
 from xlamini.primitives.fft import FftType, fft as transform
 from xlamini.primitives.pad import pad
 from xlamini.primitives.slice import slice
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike
 
 Norm = str | None

@@ -13,10 +13,9 @@ from xlamini.numpy.arithmetic import clip, divmod, remainder
 from xlamini.numpy.creation import ones
 from xlamini.numpy.matrices import diag_indices
 from xlamini.numpy.searching import nonzero
-from xlamini.primitives import in_dtype, promoted
-from xlamini.primitives.convert import convert
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.primitives import convert, in_dtype, promoted
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike, DTypeLike, ShapeLike
 
 _MODES = ("raise", "clip", "wrap")

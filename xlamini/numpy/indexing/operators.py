@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core import Tracer, api_boundary_methods, memoised
+from xlamini.core import Tracer, api_boundary_methods, memoised, repeated
 from xlamini.core.api_boundary import api_boundary
-from xlamini.core.call_cache import repeated
 from xlamini.core.sharding.aval_sharding import split_into
 from xlamini.core.state import state
 from xlamini.numpy.indexing.at import At, AtIndex
@@ -23,10 +22,9 @@ from xlamini.numpy.indexing.plan import Plan, Points, Rules
 from xlamini.primitives import divided_as, index_in_dim, squeeze
 from xlamini.primitives.concatenate import split
 from xlamini.primitives.dynamic_slice import dynamic_index_in_dim
-from xlamini.runtime.array import ArrayImpl
-from xlamini.runtime.to_device import device_put_value
+from xlamini.runtime import ArrayImpl, device_put_value
 from xlamini.runtime.to_host import to_numpy
-from xlamini.staging.run.jit import jit
+from xlamini.staging import jit
 
 _EAGER, _STAGED = Rules(eager=True), Rules(eager=False)
 _PROGRAMS = 4096

@@ -6,13 +6,12 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from xlamini.core import Shape, Tracer, aval_of, memoised
-from xlamini.core.concretization import Unknown, value_of
+from xlamini.core import Shape, Tracer, Unknown, aval_of, memoised, value_of
 from xlamini.core.errors import NonConcreteBooleanIndexError
 from xlamini.core.frames import user_line
 from xlamini.numpy.indexing.plan import Between, Entry, Indexed, NewAxis, Plan, Point, Points, Rules, Span, whole
 from xlamini.primitives import BOOL, INTEGER, kind_of
-from xlamini.runtime.array import ArrayImpl
+from xlamini.runtime import ArrayImpl
 from xlamini.runtime.to_host import to_numpy
 
 _ARRAYS = frozenset({ArrayImpl, Tracer, np.ndarray})

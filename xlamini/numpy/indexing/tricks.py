@@ -15,9 +15,8 @@ from xlamini.numpy.construction import asarray
 from xlamini.numpy.joining import concatenate, stack
 from xlamini.numpy.ranges import arange, linspace, meshgrid
 from xlamini.numpy.shapes import moveaxis
-from xlamini.primitives import expand_dims, reshape
-from xlamini.primitives.convert import convert
-from xlamini.runtime.array import Array
+from xlamini.primitives import convert, expand_dims, reshape
+from xlamini.runtime import Array
 from xlamini.typing import ArrayLike
 
 

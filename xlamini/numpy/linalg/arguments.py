@@ -6,7 +6,7 @@ from typing import Any
 from xlamini.core import ShapeError
 from xlamini.numpy.arguments import as_operand
 from xlamini.primitives import promoted_inexact_dtypes
-from xlamini.runtime.array import Array
+from xlamini.runtime import Array
 
 
 def inexact(name: str, *operands: Any) -> list[Array]:

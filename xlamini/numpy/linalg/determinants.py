@@ -15,6 +15,7 @@ from xlamini.primitives import (
     abs,
     broadcast_in_dim,
     broadcasted_iota,
+    convert,
     equal,
     expand_dims,
     full,
@@ -24,14 +25,13 @@ from xlamini.primitives import (
     zeros,
 )
 from xlamini.primitives.complex import complex
-from xlamini.primitives.convert import convert
 from xlamini.primitives.linalg.lu import lu, rows_taken
 from xlamini.primitives.linalg.qr import qr
 from xlamini.primitives.linalg.stacks import is_complex, mT
 from xlamini.primitives.linalg.triangular_solve import triangular_solve
 from xlamini.primitives.operators import less, not_equal
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.transforms.custom.custom_jvp import custom_jvp
 from xlamini.typing import ArrayLike
 

@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 
 from xlamini.numpy.linalg.arguments import squares
 from xlamini.primitives.linalg import eig as _eig, eigh as _eigh
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike
 
 

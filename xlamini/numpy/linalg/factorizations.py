@@ -6,20 +6,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xlamini.core import aval_of
-from xlamini.core.config import numpy_rank_promotion
 from xlamini.core.dtypes.limits import finfo
 from xlamini.numpy import reductions
 from xlamini.numpy.construction import asarray
 from xlamini.numpy.linalg.arguments import inexact, matrices, squares
-from xlamini.primitives import abs, broadcasted_iota, expand_dims, sign
-from xlamini.primitives.convert import convert
+from xlamini.primitives import abs, broadcasted_iota, convert, expand_dims, sign
 from xlamini.primitives.linalg import cholesky as _cholesky, eigh as _eigh, qr as _qr, svd as _svd
 from xlamini.primitives.linalg.householder import geqrf
 from xlamini.primitives.linalg.stacks import mH, mT
+from xlamini.primitives.promotion import promoting_freely
 from xlamini.primitives.reorder import permuted
 from xlamini.primitives.sort import sort
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike
 
 Subset = tuple[int, int]
@@ -113,7 +112,7 @@ def svdvals(x: ArrayLike, /) -> Array:
 
 
 @composite(static=("hermitian",))
-@numpy_rank_promotion("allow")
+@promoting_freely
 def matrix_rank(
     M: ArrayLike, rtol: ArrayLike | None = None, *, hermitian: bool = False, tol: ArrayLike | None = None
 ) -> Array:

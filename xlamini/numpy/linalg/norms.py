@@ -13,12 +13,11 @@ from xlamini.numpy.linalg.arguments import inexact, matrices, shown
 from xlamini.numpy.linalg.factorizations import svd
 from xlamini.numpy.linalg.solving import inv
 from xlamini.numpy.shapes import expand_dims, moveaxis, reshape
-from xlamini.primitives import abs, full, imag, real, sqrt, where
-from xlamini.primitives.convert import convert
+from xlamini.primitives import abs, convert, full, imag, real, sqrt, where
 from xlamini.primitives.linalg.stacks import is_complex
 from xlamini.primitives.operators import power
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike
 
 Axes = tuple[int, ...]

@@ -12,8 +12,8 @@ from xlamini.numpy.cross import cross as _cross
 from xlamini.numpy.linalg.arguments import shown
 from xlamini.numpy.linalg.solving import inv
 from xlamini.primitives.linalg.stacks import eye
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike, DTypeLike
 
 

@@ -16,14 +16,13 @@ from xlamini.numpy.construction import asarray
 from xlamini.numpy.linalg.arguments import inexact, matrices, shown, squares
 from xlamini.numpy.linalg.factorizations import svd
 from xlamini.numpy.shapes import moveaxis, reshape
-from xlamini.primitives import abs, broadcast_to, expand_dims, full, squeeze, stop_gradient, where, zeros
-from xlamini.primitives.convert import convert
+from xlamini.primitives import abs, broadcast_to, convert, expand_dims, full, squeeze, stop_gradient, where, zeros
 from xlamini.primitives.linalg.cholesky import symmetrized
 from xlamini.primitives.linalg.lu import lu, lu_solve
 from xlamini.primitives.linalg.spectra import real_dtype
 from xlamini.primitives.linalg.stacks import eye, matmul, mH
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.transforms.custom.custom_jvp import custom_jvp
 from xlamini.transforms.solvers.custom_linear_solve import custom_linear_solve
 from xlamini.typing import ArrayLike

@@ -17,10 +17,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from xlamini.core import Literal, Primitive, aval_of, issubdtype
-from xlamini.primitives import check_operands, kind_of, promoted, promoted_inexact
-from xlamini.primitives.convert import convert
+from xlamini.primitives import check_operands, convert, kind_of, promoted, promoted_inexact
 from xlamini.primitives.kinds import Kinds
-from xlamini.staging.run.composite import composite
+from xlamini.staging import composite
 from xlamini.staging.trace.tracing import visible
 
 F = TypeVar("F", bound=Callable[..., Any])

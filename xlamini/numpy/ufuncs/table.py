@@ -10,7 +10,7 @@ from xlamini.numpy.arguments import as_operand
 from xlamini.numpy.ufuncs.ufunc_class import Shortcuts, ufunc
 from xlamini.primitives import bitwise as bitwise_primitives, reduce_or_p
 from xlamini.primitives.reductions import reduce_and_p, reduce_xor_p
-from xlamini.staging.run.composite import composite
+from xlamini.staging import composite
 
 
 def _over(reduce: Callable[..., Any]) -> Callable[..., Any]:

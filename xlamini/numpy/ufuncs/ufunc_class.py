@@ -15,8 +15,8 @@ from xlamini.core.state import state
 from xlamini.numpy.arguments import as_operand, refuse_out
 from xlamini.numpy.vectorize import vectorize
 from xlamini.primitives import expand_dims, in_dtype, stands_for_array
-from xlamini.runtime.array import Array
-from xlamini.staging.run.jit import jit
+from xlamini.runtime import Array
+from xlamini.staging import jit
 from xlamini.typing import ArrayLike, DTypeLike
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class ufunc:
     def _parts(self) -> tuple[Any, ...]:
         return self._function, self._identity, self._nin, self._nout
 
-    def __call__(self, *operands: Any, **named: Any) -> Any:
+    def __call__(self, *operands: Any, **named: Any) -> Array:
         """The function of each element; of pairs of elements, broadcast."""
         try:  # in place of `api_boundary`, which would cost a call more
             if named:

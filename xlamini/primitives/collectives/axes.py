@@ -7,11 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xlamini.core import Axis, Primitive, ShapedArray
-from xlamini.core.named_axes import manual_axis, size_of_axis
+from xlamini.core import Axis, Params, Primitive, ShapedArray, manual_axis
+from xlamini.core.named_axes import size_of_axis
 from xlamini.primitives.collectives.devices import is_manual, position
-from xlamini.primitives.convert import convert
+from xlamini.primitives.convert_element_type import convert
 from xlamini.primitives.iota import iota
+from xlamini.runtime import Array
 
 AxisName = Any
 Groups = tuple[tuple[int, ...], ...] | None
@@ -29,7 +30,7 @@ def axis_size(axis_name: AxisName) -> int:
     return size
 
 
-def axis_index(axis_name: AxisName) -> Any:
+def axis_index(axis_name: AxisName) -> Array:
     """The position along the named axis, an int32 (along several axes, counted in row-major order).
 
     >>> xlamini.vmap(lambda x: axis_index("i"), axis_name="i")(xlamini.numpy.zeros(3))
@@ -55,7 +56,7 @@ class AxisIndex(Primitive):
     def batch(self, axis: Axis, operands: Any, dims: Any, *, axis_name: Any) -> Any:
         return iota(np.int32, axis.size), 0
 
-    def varying(self, vma: frozenset[Any], params: dict[str, Any]) -> frozenset[Any]:
+    def varying(self, vma: frozenset[Any], params: Params) -> frozenset[Any]:
         name = params["axis_name"]
         return vma if manual_axis(name) is None else vma | {name}
 
@@ -64,7 +65,7 @@ class AxisIndex(Primitive):
             raise unbound(self.name, axis_name)
         return position(ctx, axis_name)
 
-    def named_axes(self, params: dict[str, Any]) -> tuple[Any, ...]:
+    def named_axes(self, params: Params) -> tuple[Any, ...]:
         return (params["axis_name"],)
 
 

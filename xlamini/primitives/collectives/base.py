@@ -5,12 +5,12 @@ one group at a time. Batching over any other axis only shifts the dimension numb
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from xlamini.core import Axis, Factors, Primitive, ShapedArray, alike, aval_of, is_zero
+from xlamini.core import Avals, Axis, Dims, Factors, Params, Primitive, Values, alike, aval_of, is_zero
 from xlamini.primitives.batch_ops import move_batch_dim
 from xlamini.primitives.collectives.axes import Groups, names_of, unbound
 from xlamini.primitives.collectives.devices import is_manual
@@ -28,10 +28,10 @@ class Collective(Primitive):
     dimensions: tuple[str, ...] = ()
     """The params that are dimensions of the operand."""
 
-    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+    def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
         return alike(avals, outs, [params[name] for name in self.dimensions])
 
-    def batch(self, axis: Axis, operands: Sequence[Any], dims: Sequence[int | None], **params: Any) -> Any:
+    def batch(self, axis: Axis, operands: Values, dims: Dims, **params: Any) -> Any:
         first = move_batch_dim(operands[0], axis.size, dims[0], 0)
         if axis.name is not None and axis.name in self.named_axes(params):
             return in_groups(self.stacked, first, params.get("axis_index_groups"), params)
@@ -59,20 +59,20 @@ class Collective(Primitive):
         """Lower the collective over mesh axes, for devices within shard_map."""
         raise NotImplementedError(f"{self.name} does not say what devices do")
 
-    def named_axes(self, params: dict[str, Any]) -> tuple[Any, ...]:
+    def named_axes(self, params: Params) -> tuple[Any, ...]:
         return names_of(self.name, params["axis_name"])
 
 
 class LinearCollective(Collective):
     """A collective that is linear: its tangent is that of its operand, sent the same way."""
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         out = self.bind(*primals, **params)
         return out, tangents[0] if is_zero(tangents[0]) else self.bind(*tangents, **params)
 
 
 def in_groups(
-    stacked: Callable[..., Stacked], x: Any, groups: Groups, params: dict[str, Any]
+    stacked: Callable[..., Stacked], x: Any, groups: Groups, params: Params
 ) -> Stacked:
     """`stacked` of each group of positions, with the results where the positions were."""
     if groups is None:

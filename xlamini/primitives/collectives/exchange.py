@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from xlamini.core import ShapedArray, ShapeError, aval_of, tree_map
+from xlamini.core import Params, ShapedArray, ShapeError, Values, aval_of, tree_map
 from xlamini.primitives.collectives.axes import AxisName, Participants, axis_size, dimension, participants
 from xlamini.primitives.collectives.base import LinearCollective, Stacked
 from xlamini.primitives.collectives.devices import exchange, groups_along, number
@@ -123,7 +123,7 @@ class AllToAll(LinearCollective):
         shape[concat_axis] *= axis_size
         return x.update(shape=tuple(shape))
 
-    def transpose(self, ct: Any, x: Any, *, split_axis: int, concat_axis: int, **params: Any) -> list[Any]:
+    def transpose(self, ct: Any, x: Any, *, split_axis: int, concat_axis: int, **params: Any) -> Values:
         return [self.bind(ct, split_axis=concat_axis, concat_axis=split_axis, **params)]
 
     def stacked(self, x: Any, size: int, *, split_axis: int, concat_axis: int, **params: Any) -> Stacked:
@@ -137,7 +137,7 @@ class AllToAll(LinearCollective):
         dims = {"split_dimension": number(split_axis), "concat_dimension": number(concat_axis)}
         return exchange(ctx, "stablehlo.all_to_all", x, groups, split_count=number(axis_size), **dims)
 
-    def shown_params(self, params: dict[str, Any]) -> dict[str, Any]:
+    def shown_params(self, params: Params) -> Params:
         return {name: value for name, value in super().shown_params(params).items() if name != "axis_size"}
 
 

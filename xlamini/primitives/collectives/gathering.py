@@ -1,17 +1,27 @@
 """all_gather, which concatenates the operands of all positions, and its adjoint psum_scatter, which sums and splits."""
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from xlamini.core import Factors, ShapedArray, ShapeError, aval_of, dims, reducing, tree_map
-from xlamini.core.named_axes import manual_axis
+from xlamini.core import (
+    Avals,
+    Factors,
+    Params,
+    ShapedArray,
+    ShapeError,
+    Values,
+    aval_of,
+    dims,
+    manual_axis,
+    reducing,
+    tree_map,
+)
 from xlamini.primitives.collectives.axes import AxisName, Participants, axis_index, axis_size, dimension, participants
 from xlamini.primitives.collectives.base import LinearCollective, Stacked
 from xlamini.primitives.collectives.devices import exchange, groups_along, number, reduction
-from xlamini.primitives.convert import convert
+from xlamini.primitives.convert_element_type import convert
 from xlamini.primitives.dynamic_slice import dynamic_slice_in_dim
 from xlamini.primitives.elementwise import mul
 from xlamini.primitives.shape import moveaxis, reshape, squeeze, sum_over
@@ -138,13 +148,13 @@ class AllGather(LinearCollective):
             return x.update(shape=(*before, axis_size * after[0], *after[1:]))
         return x.update(shape=(*before, axis_size, *after))
 
-    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+    def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
         if params["tiled"]:
             return super().factors(avals, outs, params)
         labels, where = list(dims(avals[0])), params["all_gather_dimension"]
         return Factors([labels], [[*labels[:where], None, *labels[where:]]])
 
-    def transpose(self, ct: Any, x: Any, *, all_gather_dimension: int, **params: Any) -> list[Any]:
+    def transpose(self, ct: Any, x: Any, *, all_gather_dimension: int, **params: Any) -> Values:
         return [reduce_scatter_p.bind(ct, scatter_dimension=all_gather_dimension, **params)]
 
     def stacked(self, x: Any, size: int, *, all_gather_dimension: int, tiled: bool, **params: Any) -> Stacked:
@@ -166,13 +176,13 @@ class AllGatherInvariant(AllGather):
 
     name = "all_gather_invariant"
 
-    def transpose(self, ct: Any, x: Any, *, all_gather_dimension: int, axis_name: Any, **params: Any) -> list[Any]:
+    def transpose(self, ct: Any, x: Any, *, all_gather_dimension: int, axis_name: Any, **params: Any) -> Values:
         where, width = all_gather_dimension, aval_of(ct).shape[all_gather_dimension] // params["axis_size"]
         start = mul(axis_index(axis_name), width)
         part = dynamic_slice_in_dim(ct, start, width, where, allow_negative_indices=False)
         return [part if params["tiled"] else squeeze(part, (where,))]
 
-    def varying(self, vma: frozenset[Any], params: dict[str, Any]) -> frozenset[Any]:
+    def varying(self, vma: frozenset[Any], params: Params) -> frozenset[Any]:
         return vma.difference(params["axis_name"])
 
 
@@ -188,12 +198,12 @@ class ReduceScatter(LinearCollective):
         before, (size, *after) = x.shape[:scatter_dimension], x.shape[scatter_dimension:]
         return x.update(shape=(*before, size // axis_size, *after) if tiled else (*before, *after))
 
-    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+    def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
         if params["tiled"]:
             return super().factors(avals, outs, params)
         return reducing(avals[0], [params["scatter_dimension"]])
 
-    def transpose(self, ct: Any, x: Any, *, scatter_dimension: int, **params: Any) -> list[Any]:
+    def transpose(self, ct: Any, x: Any, *, scatter_dimension: int, **params: Any) -> Values:
         return [all_gather_p.bind(ct, all_gather_dimension=scatter_dimension, **params)]
 
     def stacked(self, x: Any, size: int, *, scatter_dimension: int, tiled: bool, **params: Any) -> Stacked:

@@ -2,18 +2,19 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-from xlamini.core import ShapedArray, aval_of, literal, tree_map
+from xlamini.core import ShapedArray, Values, aval_of, literal, tree_map
 from xlamini.primitives.collectives.axes import AxisName, axis_index, axis_index_p, axis_size, names_of
 from xlamini.primitives.collectives.base import LinearCollective, Stacked, rows
 from xlamini.primitives.collectives.devices import groups_along, permuted
 from xlamini.primitives.collectives.gathering import all_gather
 from xlamini.primitives.collectives.reductions import psum_p
 from xlamini.primitives.comparison import eq
-from xlamini.primitives.convert import convert
+from xlamini.primitives.convert_element_type import convert
 from xlamini.primitives.dynamic_slice import dynamic_index_in_dim
 from xlamini.primitives.select import where
 from xlamini.primitives.shape import broadcast_in_dim
@@ -72,6 +73,8 @@ def pbroadcast(x: Any, axis_name: AxisName, source: int) -> Any:
 
 
 def _checked_pairs(perm: Any, size: int) -> Pairs:
+    if not isinstance(perm, Iterable):
+        raise TypeError(f"ppermute: perm must be a list of pairs (source, destination), got {perm!r}")
     pairs = tuple(_pair(pair) for pair in perm)
     for which, positions in zip(("source", "destination"), zip(*pairs, strict=True), strict=False):
         for i in positions:
@@ -119,7 +122,7 @@ class Permute(LinearCollective):
     def shape_rule(self, x: ShapedArray, **params: Any) -> ShapedArray:
         return x
 
-    def transpose(self, ct: Any, x: Any, *, perm: Pairs, **params: Any) -> list[Any]:
+    def transpose(self, ct: Any, x: Any, *, perm: Pairs, **params: Any) -> Values:
         return [self.bind(ct, perm=tuple((d, s) for s, d in perm), **params)]
 
     def stacked(self, x: Any, size: int, *, perm: Pairs, **params: Any) -> Stacked:
@@ -145,7 +148,7 @@ class Broadcast(LinearCollective):
     def shape_rule(self, x: ShapedArray, **params: Any) -> ShapedArray:
         return x
 
-    def transpose(self, ct: Any, x: Any, *, axis_name: Any, source: int) -> list[Any]:
+    def transpose(self, ct: Any, x: Any, *, axis_name: Any, source: int) -> Values:
         """The source's cotangent is the sum of all, and nobody else's value is used."""
         total = psum_p.bind(ct, axes=(axis_name,), axis_index_groups=None)
         here = axis_index_p.bind(axis_name=axis_name)

@@ -4,20 +4,19 @@ Under vmap each of them becomes the ordinary reduction over the batch dimension.
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
 import numpy as np
 
-from xlamini.core import Axis, ShapedArray, aval_of, hooks, is_zero, tree_map
-from xlamini.core.named_axes import manual_axis
+from xlamini.core import Axis, Dims, Params, ShapedArray, Values, aval_of, hooks, is_zero, manual_axis, tree_map
 from xlamini.primitives.arithmetic import div
 from xlamini.primitives.batch_ops import move_batch_dim
 from xlamini.primitives.collectives.axes import AxisName, Participants, participants
 from xlamini.primitives.collectives.base import Collective, LinearCollective, Stacked, in_groups
 from xlamini.primitives.collectives.devices import all_reduced, groups_along
 from xlamini.primitives.comparison import eq
-from xlamini.primitives.convert import convert
+from xlamini.primitives.convert_element_type import convert
 from xlamini.primitives.elementwise import mul
 from xlamini.primitives.kinds import ANY, REAL, kind_of
 from xlamini.primitives.promotion import promoted_inexact
@@ -90,7 +89,7 @@ class Reduction(Collective):
         return x
 
     def batch(
-        self, axis: Axis, operands: Sequence[Any], dims: Sequence[int | None], *, axes: tuple[Any, ...], **params: Any
+        self, axis: Axis, operands: Values, dims: Dims, *, axes: tuple[Any, ...], **params: Any
     ) -> Any:
         (x,), (dim,) = operands, dims
         if axis.name is None or axis.name not in axes:
@@ -105,7 +104,7 @@ class Reduction(Collective):
     def stacked(self, x: Any, size: int, **params: Any) -> Stacked:
         return self.reduce(x, 0), None
 
-    def varying(self, vma: frozenset[Any], params: dict[str, Any]) -> frozenset[Any]:
+    def varying(self, vma: frozenset[Any], params: Params) -> frozenset[Any]:
         """The result is invariant, unless there are groups; without vma checks nothing relies on it."""
         same = [a.name for a in map(manual_axis, params["axes"]) if a is not None and a.checked]
         return vma if params["axis_index_groups"] else vma - frozenset(same)
@@ -113,7 +112,7 @@ class Reduction(Collective):
     def lower_over_mesh(self, ctx: Any, x: Any, *, axes: tuple[Any, ...], axis_index_groups: Any) -> Any:
         return all_reduced(ctx, x, groups_along(ctx, axes, axis_index_groups), self.hlo)
 
-    def named_axes(self, params: dict[str, Any]) -> tuple[Any, ...]:
+    def named_axes(self, params: Params) -> tuple[Any, ...]:
         return params["axes"]
 
     def of_leaf(self, leaf: Any, positions: Participants) -> Any:
@@ -138,7 +137,7 @@ class Sum(Reduction, LinearCollective):
     def countable(self, leaf: Any) -> Any:
         return convert(leaf, np.dtype("int32")) if aval_of(leaf).dtype == bool else leaf
 
-    def transpose(self, ct: Any, x: Any, *, axes: tuple[Any, ...], **params: Any) -> list[Any]:
+    def transpose(self, ct: Any, x: Any, *, axes: tuple[Any, ...], **params: Any) -> Values:
         shared = x.aval.vma - aval_of(ct).vma
         rest = tuple(a for a in axes if a not in shared)
         found = self.bind(ct, axes=rest, **params) if rest else ct
@@ -150,7 +149,7 @@ class Extremum(Reduction):
 
     lacks: Mapping[str, str] = {}
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         (x,), (tangent,) = primals, tangents
         out = self.bind(x, **params)
         if is_zero(tangent):

@@ -6,8 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from xlamini.core import ShapeError, aval_of, tree_map
-from xlamini.core.named_axes import manual_axis
+from xlamini.core import ShapeError, aval_of, manual_axis, tree_map
 from xlamini.primitives.collectives.axes import AxisName, axis_size, names_of
 from xlamini.primitives.collectives.permute import ppermute
 from xlamini.primitives.collectives.varying import varying_along

@@ -5,7 +5,6 @@ value that devices have the same, which nobody checks; each then has its share o
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,13 +14,15 @@ from xlamini.core import (
     PURE,
     REMATERIALIZABLE,
     Axis,
-    Factors,
+    Dims,
+    Params,
     Primitive,
     ShapedArray,
-    alike,
+    Values,
     aval_of,
     is_zero,
     literal,
+    same_dimensions,
 )
 from xlamini.core.named_axes import size_of_axis
 from xlamini.core.primitive import IS_VMA_CAST
@@ -39,14 +40,13 @@ class VaryingCast(Primitive):
     def shape_rule(self, x: ShapedArray, *, axes: Axes) -> ShapedArray:
         return x
 
-    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
-        return alike(avals, outs)
+    factors = same_dimensions
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, axes: Axes) -> Any:
+    def jvp(self, primals: Values, tangents: Values, *, axes: Axes) -> Any:
         out = self.bind(*primals, axes=axes)
         return out, tangents[0] if is_zero(tangents[0]) else self.bind(*tangents, axes=axes)
 
-    def batch(self, axis: Axis, operands: Sequence[Any], dims: Sequence[int | None], *, axes: Axes) -> Any:
+    def batch(self, axis: Axis, operands: Values, dims: Dims, *, axes: Axes) -> Any:
         return self.bind(*operands, axes=axes), dims[0]
 
     def lower(self, ctx: Any, x: Any, *, axes: Axes) -> Any:
@@ -58,10 +58,10 @@ class Vary(VaryingCast):
 
     name = "pvary"
 
-    def varying(self, vma: frozenset[Any], params: dict[str, Any]) -> frozenset[Any]:
+    def varying(self, vma: frozenset[Any], params: Params) -> frozenset[Any]:
         return vma | frozenset(params["axes"])
 
-    def transpose(self, ct: Any, x: Any, *, axes: Axes) -> list[Any]:
+    def transpose(self, ct: Any, x: Any, *, axes: Axes) -> Values:
         return [psum_p.bind(ct, axes=axes, axis_index_groups=None)]
 
 
@@ -70,10 +70,10 @@ class Unvary(VaryingCast):
 
     name = "unvary"
 
-    def varying(self, vma: frozenset[Any], params: dict[str, Any]) -> frozenset[Any]:
+    def varying(self, vma: frozenset[Any], params: Params) -> frozenset[Any]:
         return vma - frozenset(params["axes"])
 
-    def transpose(self, ct: Any, x: Any, *, axes: Axes) -> list[Any]:
+    def transpose(self, ct: Any, x: Any, *, axes: Axes) -> Values:
         share = 1 / np.prod([size_of_axis(name) for name in axes])
         return [pvary_p.bind(mul(ct, literal(share, aval_of(ct).dtype)), axes=axes)]
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from xlamini.core import aval_of
 from xlamini.primitives.arithmetic import abs
-from xlamini.primitives.convert import convert
+from xlamini.primitives.convert_element_type import convert
 from xlamini.primitives.cpu_math.floats import FLOAT32, FLOAT64, OWN_BELOW, horner, sign_of, with_sign
 from xlamini.primitives.cpu_math.vector_lowering import vectorised
 from xlamini.primitives.power import sqrt

@@ -15,7 +15,7 @@ from xlamini.core import aval_of
 from xlamini.primitives.arithmetic import abs
 from xlamini.primitives.bitwise import bitwise_and, bitwise_or
 from xlamini.primitives.comparison import eq, gt, ne
-from xlamini.primitives.convert import convert
+from xlamini.primitives.convert_element_type import convert
 from xlamini.primitives.cpu_math.floats import (
     FLOAT32,
     FLOAT64,

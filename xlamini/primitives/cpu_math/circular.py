@@ -13,7 +13,7 @@ from typing import Any
 from xlamini.core import aval_of
 from xlamini.primitives.bitwise import bitwise_and, shift_left
 from xlamini.primitives.comparison import ne
-from xlamini.primitives.convert import convert
+from xlamini.primitives.convert_element_type import convert
 from xlamini.primitives.cpu_math.floats import (
     FLOAT32,
     OWN_BELOW,

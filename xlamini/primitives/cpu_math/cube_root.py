@@ -12,7 +12,7 @@ from xlamini.core import aval_of
 from xlamini.primitives.arithmetic import abs
 from xlamini.primitives.bitwise import bitwise_or, shift_left, shift_right_logical
 from xlamini.primitives.comparison import lt
-from xlamini.primitives.convert import convert
+from xlamini.primitives.convert_element_type import convert
 from xlamini.primitives.cpu_math.floats import (
     BITS,
     BITS_OF_2_TO_52,

@@ -8,7 +8,7 @@ import numpy as np
 
 from xlamini.core import aval_of, literal
 from xlamini.primitives.bitwise import bitwise_and, bitwise_or, bitwise_xor
-from xlamini.primitives.convert import bitcast_convert_type, convert
+from xlamini.primitives.convert_element_type import bitcast_convert_type, convert
 from xlamini.primitives.select import where
 
 FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)

@@ -11,7 +11,7 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
-from xlamini.primitives.convert import convert
+from xlamini.primitives.convert_element_type import convert
 from xlamini.primitives.cpu_math.floats import FLOAT64
 from xlamini.primitives.rounding import RoundingMethod, round
 from xlamini.primitives.select import where

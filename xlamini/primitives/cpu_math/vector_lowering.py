@@ -12,17 +12,17 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from xlamini.core import Jaxpr, ShapedArray, aval_of, enable_x64, memoised
+from xlamini.core import Jaxpr, ShapedArray, Values, aval_of, enable_x64, memoised
 from xlamini.core.tracer import build
 from xlamini.primitives.arithmetic import div
 from xlamini.primitives.bitwise import bitwise_and, bitwise_or, shift_right_logical
 from xlamini.primitives.comparison import gt, lt
-from xlamini.primitives.convert import convert
+from xlamini.primitives.convert_element_type import convert
 from xlamini.primitives.cpu_math.floats import BITS, FLOAT32, FLOAT64, bits_of, from_bits
 from xlamini.primitives.elementwise import Lowering
 from xlamini.primitives.reductions import reduce_or
@@ -60,7 +60,7 @@ def vectorised(largest_float64: float | None = None, few: int = 0) -> Callable[[
 _FEW = 512
 
 
-def _vectorised(ctx: Any, formula: Formula, operands: Sequence[Any]) -> Any:
+def _vectorised(ctx: Any, formula: Formula, operands: Values) -> Any:
     aval = ShapedArray(ctx.aval_out.shape, ctx.aval_out.dtype)
     wide = aval if aval.dtype.itemsize >= 4 else aval.update(dtype=FLOAT32)
     jaxpr = _traced(formula, wide, len(operands))
@@ -87,7 +87,7 @@ def _up_to(largest: float, ctx: Any, formula: Formula, x: Any) -> Any:
     return ctx.many("stablehlo.case", [index], [ctx.mlir.type(ctx.aval_out)], regions)[0]
 
 
-def _converted(ctx: Any, values: Sequence[Any], old: ShapedArray, new: ShapedArray) -> list[Any]:
+def _converted(ctx: Any, values: Values, old: ShapedArray, new: ShapedArray) -> list[Any]:
     return list(values) if old == new else [ctx.op("stablehlo.convert", x, avals=[new]) for x in values]
 
 

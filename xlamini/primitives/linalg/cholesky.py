@@ -5,12 +5,11 @@ The derivative is `dL = L Φ(L^-1 dA L^-H)`, where Φ keeps the lower triangle a
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from xlamini.core import Cost, ShapedArray, aval_of, is_zero, literal
+from xlamini.core import Cost, ShapedArray, Values, aval_of, is_zero, literal
 from xlamini.lowering.ffi_calls import foreign_call, is_gpu
 from xlamini.primitives.arithmetic import add, div, mul
 from xlamini.primitives.linalg.stacks import (
@@ -57,7 +56,7 @@ class Cholesky(MatrixOperation):
         check_matrix("cholesky", x, square=True)
         return ShapedArray(x.shape, x.dtype)
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    def jvp(self, primals: Values, tangents: Values) -> Any:
         factor = tril(self.bind(*primals))
         (tangent,) = tangents
         if is_zero(tangent):

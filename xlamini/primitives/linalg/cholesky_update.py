@@ -1,12 +1,11 @@
 """cholesky_update: R with `R^T R = A + w w^T` from the one of A, by a rotation for every row."""
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from xlamini.core import Cost, ShapedArray, ShapeError, aval_of, is_zero, literal
+from xlamini.core import Cost, ShapedArray, ShapeError, Values, aval_of, is_zero, literal
 from xlamini.lowering.control_flow import while_loop
 from xlamini.lowering.ffi_calls import foreign_call, is_gpu
 from xlamini.primitives.arithmetic import add, div, mul, sub
@@ -55,7 +54,7 @@ class CholeskyUpdate(MatrixOperation):
             raise ShapeError(f"cholesky_update: r_matrix is {shown(r)}, w_vector is {shown(w)}; their sizes must agree")
         return ShapedArray(r.shape, r.dtype)
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    def jvp(self, primals: Values, tangents: Values) -> Any:
         out = self.bind(*primals)
         if all(map(is_zero, tangents)):
             return out, tangents[0]

@@ -6,19 +6,18 @@ which is how LAPACK makes them unique.
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
 from enum import Enum
 from typing import Any
 
 import numpy as np
 
-from xlamini.core import Cost, ShapedArray, Zero, aval_of, is_zero, literal
+from xlamini.core import Cost, ShapedArray, Values, Zero, aval_of, is_zero, literal
 from xlamini.lowering.ffi_calls import is_gpu
 from xlamini.primitives.arg_extrema import argmax
 from xlamini.primitives.arithmetic import abs, add, div, neg
 from xlamini.primitives.comparison import eq
 from xlamini.primitives.complex import complex, conj, imag, real
-from xlamini.primitives.convert import convert
+from xlamini.primitives.convert_element_type import convert
 from xlamini.primitives.elementwise import mul
 from xlamini.primitives.iota import broadcasted_iota
 from xlamini.primitives.kinds import COMPLEX, kind_of
@@ -89,8 +88,8 @@ class Eig(MatrixOperation):
 
     def jvp(
         self,
-        primals: Sequence[Any],
-        tangents: Sequence[Any],
+        primals: Values,
+        tangents: Values,
         *,
         compute_right_eigenvectors: bool,
         enable_eigvec_derivs: bool,

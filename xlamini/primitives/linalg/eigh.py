@@ -5,16 +5,15 @@ eigenvectors by V (F * B) with F[i, j] = 1 / (w[j] - w[i]), which is infinite wh
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
 from enum import Enum
 from typing import Any
 
 import numpy as np
 
-from xlamini.core import Cost, ShapedArray, ShapeError, Zero, aval_of, is_zero
+from xlamini.core import Avals, Cost, ShapedArray, ShapeError, Values, Zero, aval_of, is_zero
 from xlamini.lowering.ffi_calls import is_gpu, xla_call
 from xlamini.primitives.complex import real
-from xlamini.primitives.convert import convert
+from xlamini.primitives.convert_element_type import convert
 from xlamini.primitives.elementwise import mul
 from xlamini.primitives.linalg.cholesky import symmetrized
 from xlamini.primitives.linalg.spectra import decomposed, diagonal, inverse_gaps, real_dtype
@@ -89,7 +88,7 @@ class Eigh(MatrixOperation):
         size = end - start
         return [ShapedArray((*outer, n, size), x.dtype), ShapedArray((*outer, size), real_dtype(x.dtype))]
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, subset_by_index: Any, **params: Any) -> Any:
+    def jvp(self, primals: Values, tangents: Values, *, subset_by_index: Any, **params: Any) -> Any:
         (x,), (tangent,) = primals, tangents
         if subset_by_index not in (None, (0, aval_of(x).shape[-1])):
             raise NotImplementedError("eigh has no derivative with subset_by_index; ask for all eigenvalues, and slice")
@@ -126,7 +125,7 @@ _ON_GPU = {None: 0, EighImplementation.QR: 1, EighImplementation.JACOBI: 2}
 
 
 def _lowered(
-    ctx: Any, x: Any, types: Sequence[ShapedArray], *, algorithm: Any, lower: bool, sort_eigenvalues: bool
+    ctx: Any, x: Any, types: Avals, *, algorithm: Any, lower: bool, sort_eigenvalues: bool
 ) -> list[Any]:
     if ctx.platform == "tpu":
         _check(ctx, algorithm, EighImplementation.JACOBI)

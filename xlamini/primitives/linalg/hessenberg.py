@@ -1,12 +1,11 @@
 """hessenberg: a square matrix made zero below its first subdiagonal, by Householder reflections from both sides."""
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import numpy as np
 
-from xlamini.core import Cost, ShapedArray
+from xlamini.core import Cost, ShapedArray, Values
 from xlamini.lowering.ffi_calls import is_gpu
 from xlamini.primitives.linalg.spectra import decomposed
 from xlamini.primitives.linalg.stacks import MatrixOperation, as_matrices, check_matrix, kernel
@@ -36,7 +35,7 @@ class Hessenberg(MatrixOperation):
         *outer, n, _ = x.shape
         return [ShapedArray(x.shape, x.dtype), ShapedArray((*outer, max(n - 1, 0)), x.dtype)]
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> NoReturn:
+    def jvp(self, primals: Values, tangents: Values, **params: Any) -> NoReturn:
         raise NotImplementedError("hessenberg has no derivative")
 
     def lower(self, ctx: Any, x: Any) -> Any:

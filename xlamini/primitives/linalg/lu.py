@@ -5,16 +5,15 @@ and above it, which gives both derivatives.
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from xlamini.core import Cost, ShapedArray, Zero, aval_of, is_zero, literal, tangent_aval
+from xlamini.core import Avals, Cost, ShapedArray, Values, Zero, aval_of, is_zero, literal, tangent_aval
 from xlamini.lowering.ffi_calls import foreign_call, xla_call
 from xlamini.primitives.arithmetic import add, mul, sub
 from xlamini.primitives.comparison import ge
-from xlamini.primitives.convert import convert
+from xlamini.primitives.convert_element_type import convert
 from xlamini.primitives.gather import GatherDimensionNumbers, GatherScatterMode, gather
 from xlamini.primitives.iota import broadcasted_iota
 from xlamini.primitives.linalg.lu_pivots import inverse_permutation, lu_pivots_to_permutation_p
@@ -68,7 +67,7 @@ class Lu(MatrixOperation):
             ShapedArray((*outer, m), _INDEX),
         ]
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    def jvp(self, primals: Values, tangents: Values) -> Any:
         outs = self.bind(*primals)
         (tangent,) = tangents
         zeros = [Zero(tangent_aval(aval_of(x))) for x in outs]
@@ -157,7 +156,7 @@ def _ones_below(aval: ShapedArray, k: int) -> Any:
     return mul(eye(aval), convert(ge(rows, full(aval_of(rows), k)), aval.dtype))
 
 
-def _without_exchanges(types: Sequence[ShapedArray]) -> list[Any]:
+def _without_exchanges(types: Avals) -> list[Any]:
     return [broadcasted_iota(_INDEX, a.shape, a.ndim - 1) for a in types[1:]]
 
 

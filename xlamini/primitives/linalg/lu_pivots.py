@@ -6,12 +6,11 @@ whose every iteration is one pass over the permutation.
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from xlamini.core import ShapedArray, ShapeError, Zero, aval_of, literal, tangent_aval
+from xlamini.core import ShapedArray, ShapeError, Values, Zero, aval_of, literal, tangent_aval
 from xlamini.lowering.control_flow import while_loop
 from xlamini.lowering.ffi_calls import foreign_call, is_gpu
 from xlamini.primitives.arithmetic import add
@@ -64,7 +63,7 @@ class LuPivotsToPermutation(MatrixOperation):
             )
         return ShapedArray((*pivots.shape[:-1], permutation_size), _INDEX)
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         out = self.bind(*primals, **params)
         return out, Zero(tangent_aval(aval_of(out)))
 

@@ -10,7 +10,7 @@ from xlamini.primitives.arithmetic import max, sub
 from xlamini.primitives.comparison import eq, lt
 from xlamini.primitives.complex import real
 from xlamini.primitives.concatenate import concatenate
-from xlamini.primitives.convert import convert
+from xlamini.primitives.convert_element_type import convert
 from xlamini.primitives.elementwise import mul
 from xlamini.primitives.linalg.cholesky import symmetrized
 from xlamini.primitives.linalg.eigh import eigh

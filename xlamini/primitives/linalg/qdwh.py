@@ -17,7 +17,7 @@ from xlamini.primitives.arithmetic import abs, add, div, sub
 from xlamini.primitives.bitwise import bitwise_and
 from xlamini.primitives.comparison import eq, gt, lt
 from xlamini.primitives.concatenate import concatenate
-from xlamini.primitives.convert import convert, convert_element_type_p
+from xlamini.primitives.convert_element_type import convert, convert_element_type_p
 from xlamini.primitives.elementwise import mul
 from xlamini.primitives.iota import broadcasted_iota
 from xlamini.primitives.linalg.cholesky import cholesky, symmetrized

@@ -6,12 +6,11 @@ differentiation of linear algebra functions, 2018). The columns of Q beyond thos
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from xlamini.core import Cost, ShapedArray, Zero, aval_of, is_zero, literal, tangent_aval
+from xlamini.core import Cost, ShapedArray, Values, Zero, aval_of, is_zero, literal, tangent_aval
 from xlamini.primitives.arithmetic import add, mul, sub
 from xlamini.primitives.complex import complex, imag
 from xlamini.primitives.gather import GatherDimensionNumbers, GatherScatterMode, gather
@@ -64,7 +63,7 @@ class Qr(MatrixOperation):
         outs = [ShapedArray((*outer, m, k), x.dtype), ShapedArray((*outer, k, n), x.dtype)]
         return [*outs, ShapedArray((*outer, n), _INDEX)] if pivoting else outs
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         q, r, *order = self.bind(*primals, **params)
         (tangent,) = tangents
         none = [Zero(tangent_aval(aval_of(p))) for p in order]

@@ -1,12 +1,12 @@
 """schur: A = Z T Z^H with unitary Z and upper triangular T, which of a real matrix may have 2 x 2 blocks."""
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 import numpy as np
 
-from xlamini.core import Cost, ShapedArray
+from xlamini.core import Cost, ShapedArray, Values
 from xlamini.lowering.ffi_calls import is_gpu
 from xlamini.primitives.kinds import COMPLEX, kind_of
 from xlamini.primitives.linalg.spectra import decomposed
@@ -50,7 +50,7 @@ class Schur(MatrixOperation):
         check_matrix("schur", x, square=True)
         return [ShapedArray(x.shape, x.dtype)] * (1 + compute_schur_vectors)
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> NoReturn:
+    def jvp(self, primals: Values, tangents: Values, **params: Any) -> NoReturn:
         raise NotImplementedError("schur has no derivative; eig's eigenvalues have one")
 
     def lower(self, ctx: Any, x: Any, *, compute_schur_vectors: bool, **params: Any) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core import ShapedArray, aval_of, literal
+from xlamini.core import Avals, aval_of, literal
 from xlamini.lowering.ffi_calls import foreign_call
 from xlamini.primitives.arithmetic import div, sub
 from xlamini.primitives.comparison import eq
@@ -66,7 +66,7 @@ def decomposed(
     ctx: Any,
     target: str,
     x: Any,
-    results: Sequence[ShapedArray],
+    results: Avals,
     attributes: Mapping[str, Any],
     overwrites: bool = True,
     row_major: bool = False,

@@ -7,13 +7,25 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from xlamini.core import Axis, Factors, Primitive, ShapedArray, ShapeError, aval_of, literal
-from xlamini.core.sharding.factors import in_front
+from xlamini.core import (
+    Avals,
+    Axis,
+    Dims,
+    Factors,
+    Params,
+    Primitive,
+    ShapedArray,
+    ShapeError,
+    Values,
+    aval_of,
+    in_front,
+    literal,
+)
 from xlamini.lowering.ffi_calls import is_gpu, lapack
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.comparison import eq, ge
 from xlamini.primitives.complex import conj
-from xlamini.primitives.convert import convert
+from xlamini.primitives.convert_element_type import convert
 from xlamini.primitives.dot_general import batch_matmul
 from xlamini.primitives.iota import broadcasted_iota
 from xlamini.primitives.kinds import COMPLEX, FLOAT, Kinds, kind_of
@@ -39,13 +51,13 @@ class MatrixOperation(Primitive):
     def __init_subclass__(cls) -> None:
         cls.shape_rule = _keeping_weakness(cls.shape_rule)
 
-    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+    def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
         return in_front(avals, outs, avals[0].ndim - self.rank)
 
     def transpose(self, ct: Any, *operands: Any, **params: Any) -> NoReturn:
         raise AssertionError(f"{self.name} is not linear; its derivative is made of products and solves")
 
-    def batch(self, axis: Axis, operands: Sequence[Any], dims: Sequence[int | None], **params: Any) -> Any:
+    def batch(self, axis: Axis, operands: Values, dims: Dims, **params: Any) -> Any:
         outs = self.bind(*with_batch_first(operands, dims, axis.size), **params)
         return (outs, [0] * len(outs)) if self.multiple_results else (outs, 0)
 

@@ -6,18 +6,17 @@ what leads out of the space that they span.
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
 from enum import Enum
 from typing import Any
 
 import numpy as np
 
-from xlamini.core import Cost, ShapedArray, ShapeError, Zero, aval_of, is_zero, literal
+from xlamini.core import Avals, Cost, ShapedArray, ShapeError, Values, Zero, aval_of, is_zero, literal
 from xlamini.lowering.ffi_calls import is_gpu
 from xlamini.primitives.arithmetic import add, div, sub
 from xlamini.primitives.comparison import eq
 from xlamini.primitives.complex import real
-from xlamini.primitives.convert import convert
+from xlamini.primitives.convert_element_type import convert
 from xlamini.primitives.elementwise import mul
 from xlamini.primitives.linalg.polar_svd import svd_by_polar
 from xlamini.primitives.linalg.spectra import (
@@ -112,7 +111,7 @@ class Svd(MatrixOperation):
         return [s, u, vh] if compute_uv else [s]
 
     def jvp(
-        self, primals: Sequence[Any], tangents: Sequence[Any], *, compute_uv: bool, full_matrices: bool, **params: Any
+        self, primals: Values, tangents: Values, *, compute_uv: bool, full_matrices: bool, **params: Any
     ) -> Any:
         (x,), (tangent,) = primals, tangents
         m, n = aval_of(x).shape[-2:]
@@ -202,13 +201,13 @@ def _with_rest(du: Any, u: Any, image: Any, s: Any) -> Any:
 # --- lowering
 
 
-def _subset(outs: Sequence[Any], start: int, end: int) -> list[Any]:
+def _subset(outs: Values, start: int, end: int) -> list[Any]:
     s, u, vh = outs
     return [slice_in_dim(s, start, end, 1, -1), slice_in_dim(u, start, end, 1, -1), slice_in_dim(vh, start, end, 1, -2)]
 
 
 def _on_tpu(
-    ctx: Any, x: Any, whole: Sequence[ShapedArray], vectors: bool, full_matrices: bool, algorithm: Any
+    ctx: Any, x: Any, whole: Avals, vectors: bool, full_matrices: bool, algorithm: Any
 ) -> list[Any]:
     _chosen(ctx, {None: "", SvdAlgorithm.DEFAULT: "", SvdAlgorithm.POLAR: ""}, algorithm)
     return ctx.inline(lambda a: svd_by_polar(a, full_matrices), x)
@@ -223,7 +222,7 @@ _CPU = {
 
 
 def _on_cpu(
-    ctx: Any, x: Any, whole: Sequence[ShapedArray], vectors: bool, full_matrices: bool, algorithm: Any
+    ctx: Any, x: Any, whole: Avals, vectors: bool, full_matrices: bool, algorithm: Any
 ) -> list[Any]:
     aval = ctx.avals_in[0]
     target = kernel(ctx, _chosen(ctx, _CPU, algorithm))
@@ -235,7 +234,7 @@ _GPU = {SvdAlgorithm.QR: "gesvd", SvdAlgorithm.JACOBI: "gesvdj", SvdAlgorithm.PO
 
 
 def _on_gpu(
-    ctx: Any, x: Any, whole: Sequence[ShapedArray], vectors: bool, full_matrices: bool, algorithm: Any
+    ctx: Any, x: Any, whole: Avals, vectors: bool, full_matrices: bool, algorithm: Any
 ) -> list[Any]:
     aval = ctx.avals_in[0]
     if algorithm in (None, SvdAlgorithm.DEFAULT):
@@ -254,7 +253,7 @@ def _on_gpu(
 
 
 def _gesvd(
-    ctx: Any, target: str, x: Any, whole: Sequence[ShapedArray], vectors: bool, full_matrices: bool
+    ctx: Any, target: str, x: Any, whole: Avals, vectors: bool, full_matrices: bool
 ) -> list[Any]:
     """Lower to LAPACK's gesvd for matrices at least as tall as wide; others are passed transposed, by their layout."""
     aval = ctx.avals_in[0]
@@ -266,7 +265,7 @@ def _gesvd(
     return [s, right, left] if wide else [s, left, right]
 
 
-def _cut(u: Any, v: Any, whole: Sequence[ShapedArray]) -> list[Any]:
+def _cut(u: Any, v: Any, whole: Avals) -> list[Any]:
     """Truncate U and V to the number of vectors requested; V as V^H."""
     columns, rows = whole[1].shape[-1], whole[2].shape[-2]
     return [slice_in_dim(u, 0, columns, 1, -1), mH(slice_in_dim(v, 0, rows, 1, -1))]

@@ -1,10 +1,9 @@
 """symmetric_product: `alpha A A^T + beta C` for symmetric C; a GPU computes half of it."""
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-from xlamini.core import Cost, ShapedArray, ShapeError, aval_of, is_zero, literal
+from xlamini.core import Cost, ShapedArray, ShapeError, Values, aval_of, is_zero, literal
 from xlamini.lowering.ffi_calls import foreign_call, is_gpu
 from xlamini.primitives.arithmetic import add, mul
 from xlamini.primitives.kinds import FLOAT
@@ -51,7 +50,7 @@ class SymmetricProduct(MatrixOperation):
             )
         return ShapedArray(c.shape, c.dtype)
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, alpha: float, beta: float) -> Any:
+    def jvp(self, primals: Values, tangents: Values, *, alpha: float, beta: float) -> Any:
         (a, c), (da, dc) = primals, tangents
         out = self.bind(a, c, alpha=alpha, beta=beta)
         dtype = aval_of(out).dtype

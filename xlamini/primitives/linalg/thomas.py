@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core import ShapedArray, aval_of, literal
+from xlamini.core import Avals, ShapedArray, aval_of, literal
 from xlamini.lowering.control_flow import while_loop
 from xlamini.primitives.arithmetic import add, div, max, mul, sub
 from xlamini.primitives.comparison import lt
@@ -31,7 +31,7 @@ def thomas(ctx: Any, dl: Any, d: Any, du: Any, b: Any) -> Any:
 
 
 def _loop(
-    ctx: Any, n: int, step: Callable[..., list[Any]], state: Sequence[Any], types: Sequence[ShapedArray]
+    ctx: Any, n: int, step: Callable[..., list[Any]], state: Sequence[Any], types: Avals
 ) -> list[Any]:
     """`for i in range(n): state = step(i, *state)`."""
 

@@ -4,13 +4,25 @@ The solution is linear in B, so its transpose is another solve; in A its derivat
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from xlamini.core import Axis, Cost, Factors, ShapedArray, ShapeError, alike, aval_of, is_linear, is_zero
-from xlamini.core.sharding.factors import in_front
+from xlamini.core import (
+    Avals,
+    Axis,
+    Cost,
+    Factors,
+    Params,
+    ShapedArray,
+    ShapeError,
+    Values,
+    alike,
+    aval_of,
+    in_front,
+    is_linear,
+    is_zero,
+)
 from xlamini.lowering.ffi_calls import foreign_call
 from xlamini.primitives.arithmetic import neg
 from xlamini.primitives.batch_ops import with_batch_first
@@ -86,19 +98,19 @@ class TriangularSolve(MatrixOperation):
             )
         return ShapedArray(b.shape, b.dtype)
 
-    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+    def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
         a, b = avals
         solved = b.ndim - (2 if params["left_side"] else 1)
         columns = alike([b], outs, [solved])
         return columns._replace(operands=[*in_front([a], [], a.ndim - 2).operands, *columns.operands])
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         (a, b), (da, db) = primals, tangents
         x = self.bind(a, b, **params)
         change = db if is_zero(db) else self.bind(a, db, **params)
         return x, change if is_zero(da) else add_tangents(_of_matrix(a, x, da, **params), change)
 
-    def transpose(self, ct: Any, a: Any, b: Any, *, transpose_a: bool, **params: Any) -> list[Any]:
+    def transpose(self, ct: Any, a: Any, b: Any, *, transpose_a: bool, **params: Any) -> Values:
         assert is_linear(b)
         return [None, self.bind(a, ct, transpose_a=not transpose_a, **params)]
 

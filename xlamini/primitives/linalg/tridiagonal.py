@@ -1,12 +1,11 @@
 """tridiagonal: a Hermitian matrix made zero but for three diagonals, by Householder reflections from both sides."""
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import numpy as np
 
-from xlamini.core import Cost, ShapedArray
+from xlamini.core import Cost, ShapedArray, Values
 from xlamini.lowering.ffi_calls import is_gpu
 from xlamini.primitives.linalg.spectra import decomposed, real_dtype
 from xlamini.primitives.linalg.stacks import MatrixOperation, as_matrices, check_matrix, kernel
@@ -43,7 +42,7 @@ class Tridiagonal(MatrixOperation):
             ShapedArray(between, x.dtype),
         ]
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> NoReturn:
+    def jvp(self, primals: Values, tangents: Values, **params: Any) -> NoReturn:
         raise NotImplementedError("tridiagonal has no derivative; eigh's eigenvalues have one")
 
     def lower(self, ctx: Any, x: Any, *, lower: bool) -> Any:

@@ -5,12 +5,11 @@ The solution is linear in B, so its transpose is a solve with the outer diagonal
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from xlamini.core import Cost, ShapedArray, ShapeError, aval_of, is_linear, is_zero, literal
+from xlamini.core import Cost, ShapedArray, ShapeError, Values, aval_of, is_linear, is_zero, literal
 from xlamini.lowering.ffi_calls import foreign_call, is_gpu
 from xlamini.primitives.arithmetic import add, mul, neg
 from xlamini.primitives.linalg.stacks import (
@@ -57,7 +56,7 @@ class TridiagonalSolve(MatrixOperation):
             )
         return ShapedArray(b.shape, b.dtype)
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         *diagonals, _ = primals
         *changes, db = tangents
         x = self.bind(*primals, **params)
@@ -67,7 +66,7 @@ class TridiagonalSolve(MatrixOperation):
             right = add_tangents(neg(product(low, middle, high, x)), db)
         return x, right if is_zero(right) else self.bind(*diagonals, right, **params)
 
-    def transpose(self, ct: Any, dl: Any, d: Any, du: Any, b: Any, **params: Any) -> list[Any]:
+    def transpose(self, ct: Any, dl: Any, d: Any, du: Any, b: Any, **params: Any) -> Values:
         assert is_linear(b)
         return [None, None, None, self.bind(shifted(du, 1), d, shifted(dl, -1), ct, **params)]
 

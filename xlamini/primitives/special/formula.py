@@ -29,7 +29,7 @@ from xlamini.core.tracer import build
 from xlamini.lowering.control_flow import while_loop
 from xlamini.primitives.bitwise import bitwise_and
 from xlamini.primitives.comparison import lt
-from xlamini.primitives.convert import convert
+from xlamini.primitives.convert_element_type import convert
 from xlamini.primitives.elementwise import Elementwise
 from xlamini.primitives.reductions import reduce_or
 

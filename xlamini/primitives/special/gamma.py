@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from xlamini.core.errors import MissingRule
+from xlamini.core import MissingRule
 from xlamini.primitives.cpu_math import gamma as on_cpu
 from xlamini.primitives.elementwise import elementwise
 from xlamini.primitives.exponential import TRANSCENDENTAL

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
+from xlamini.core import Dims, Values
 from xlamini.primitives.shape import moveaxis
 from xlamini.primitives.windows.conv_numbers import ConvDimensionNumbers
 from xlamini.primitives.windows.grouping import merged_into, split_off
@@ -12,7 +13,7 @@ from xlamini.primitives.windows.grouping import merged_into, split_off
 Bind = Callable[..., Any]
 
 
-def batched(bind: Bind, size: int, operands: Sequence[Any], dims: Sequence[int | None], **params: Any) -> Any:
+def batched(bind: Bind, size: int, operands: Values, dims: Dims, **params: Any) -> Any:
     """The result, and where its batch dimension is."""
     (lhs, rhs), (left, right) = operands, dims
     if right is None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from xlamini.core import Shape, ShapedArray, aval_of
-from xlamini.primitives.convert import convert
+from xlamini.primitives.convert_element_type import convert
 from xlamini.primitives.precision import swapped
 from xlamini.primitives.shape import rev
 from xlamini.primitives.tangent_ops import zeros

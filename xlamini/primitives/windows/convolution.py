@@ -13,12 +13,16 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import (
+    Avals,
     Axis,
     Cost,
+    Dims,
     Factors,
+    Params,
     Primitive,
     Shape,
     ShapedArray,
+    Values,
     Zero,
     aval_of,
     check_user_dtype,
@@ -44,6 +48,7 @@ from xlamini.primitives.windows.conv_numbers import (
 )
 from xlamini.primitives.windows.conv_transposes import kernel_cotangent, operand_cotangent
 from xlamini.primitives.windows.geometry import Pads, as_numbers, as_pads, dilated, pads_attribute, window_counts
+from xlamini.runtime import Array
 
 
 def conv_general_dilated(
@@ -59,7 +64,7 @@ def conv_general_dilated(
     precision: Any = None,
     preferred_element_type: Any = None,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """The kernel `rhs` slid over `lhs`: sums of products over a window and the input features, as in neural networks.
 
     `lhs` has batch, features and n spatial dimensions, `rhs` output features, input features and the same spatial
@@ -128,7 +133,7 @@ class ConvGeneralDilated(Primitive):
         dtype = _result_dtype(self.name, lhs, rhs, preferred_element_type)
         return ShapedArray(placed(shape, out_spec), dtype, lhs.weak_type and rhs.weak_type)
 
-    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+    def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
         lhs_spec, rhs_spec, out_spec = params["dimension_numbers"]
         space = range(len(lhs_spec) - 2)
         one_group = params["feature_group_count"] == params["batch_group_count"] == 1
@@ -137,7 +142,7 @@ class ConvGeneralDilated(Primitive):
         lhs, out = _ordered(["batch", None, *space], lhs_spec), _ordered(["batch", features, *space], out_spec)
         return Factors([lhs, kernel], [out])
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         (lhs, rhs), (lhs_dot, rhs_dot) = primals, tangents
         out = self.bind(lhs, rhs, **params)
         nothing = Zero(tangent_aval(aval_of(out)))
@@ -145,12 +150,12 @@ class ConvGeneralDilated(Primitive):
         right = nothing if is_zero(rhs_dot) else self.bind(lhs, rhs_dot, **params)
         return out, add_tangents(left, right)
 
-    def transpose(self, ct: Any, lhs: Any, rhs: Any, **params: Any) -> list[Any]:
+    def transpose(self, ct: Any, lhs: Any, rhs: Any, **params: Any) -> Values:
         if is_linear(lhs):
             return [operand_cotangent(self.bind, ct, lhs.aval, rhs, **params), None]
         return [None, kernel_cotangent(self.bind, ct, lhs, rhs.aval, **params)]
 
-    def batch(self, axis: Axis, operands: Sequence[Any], dims: Sequence[int | None], **params: Any) -> Any:
+    def batch(self, axis: Axis, operands: Values, dims: Dims, **params: Any) -> Any:
         return batched(self.bind, axis.size, operands, dims, **params)
 
     def lower(
@@ -186,7 +191,7 @@ class ConvGeneralDilated(Primitive):
             precision_config=precision_config(precision),
         )
 
-    def _of_parts(self, x: Any, y: Any, params: dict[str, Any]) -> Any:
+    def _of_parts(self, x: Any, y: Any, params: Params) -> Any:
         """A complex convolution as three convolutions of real numbers (Gauss)."""
         wanted = params["preferred_element_type"]
         part = None if wanted is None else np.zeros((), wanted).real.dtype
@@ -197,7 +202,7 @@ class ConvGeneralDilated(Primitive):
         third = self.bind(b, add(c, d), **params)
         return complex_(sub(first, third), add(first, second))
 
-    def shown_params(self, params: dict[str, Any]) -> dict[str, Any]:
+    def shown_params(self, params: Params) -> Params:
         return dict(sorted({**params, "out_sharding": None}.items()))
 
     def cost(self, lhs: ShapedArray, rhs: ShapedArray, **params: Any) -> Cost:
@@ -212,7 +217,7 @@ conv_general_dilated_p = ConvGeneralDilated()
 # --- helpers
 
 
-def _ordered(labels: Sequence[Any], spec: Shape) -> Sequence[Any]:
+def _ordered(labels: Sequence[Any], spec: Shape) -> Values:
     """Labels in the order batch, features, space, as the dimensions lie."""
     return [labels[spec.index(d)] for d in range(len(spec))]
 

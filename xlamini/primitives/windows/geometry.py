@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core import Shape, ShapeError
+from xlamini.core import Shape, ShapeError, Values
 
 Pads = tuple[tuple[int, int], ...]
 
@@ -75,7 +75,7 @@ def as_numbers(name: str, what: str, values: Any, default: int, count: int) -> S
         raise TypeError(f"{name}: {what} must be a sequence of {count} ints, got {values!r}") from None
 
 
-def check_numbers(name: str, count: int, **arguments: Sequence[Any]) -> None:
+def check_numbers(name: str, count: int, **arguments: Values) -> None:
     """ShapeError unless each argument has a number for each dimension, and none that is below 1."""
     for what, values in arguments.items():
         if len(values) != count:

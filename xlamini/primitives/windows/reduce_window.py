@@ -10,7 +10,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-from xlamini.core import Axis, Cost, Factors, Primitive, Shape, ShapedArray, ShapeError, alike, aval_of, literal
+from xlamini.core import (
+    Axis,
+    Cost,
+    Params,
+    Primitive,
+    Shape,
+    ShapedArray,
+    ShapeError,
+    Values,
+    aval_of,
+    literal,
+    same_dimensions,
+)
 from xlamini.primitives.arg_extrema import argmax, argmin
 from xlamini.primitives.arithmetic import add, max, min
 from xlamini.primitives.comparison import eq, ge, le
@@ -54,8 +66,7 @@ class ReduceWindow(Primitive):
         check_kind(self.name, x, self.accepts)
         return x.update(shape=checked_counts(self.name, x, **params))
 
-    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
-        return alike(avals, outs)
+    factors = same_dimensions
 
     def batch(self, axis: Axis, operands: Any, dims: Any, **params: Any) -> Any:
         (x,), (dim,) = operands, dims
@@ -74,7 +85,7 @@ class ReduceWindow(Primitive):
 
 
 class WindowSum(ReduceWindow):
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         return self.bind(*primals, **params), self.bind(*tangents, **params)
 
     def transpose(
@@ -87,7 +98,7 @@ class WindowSum(ReduceWindow):
         padding: Pads,
         base_dilation: Shape,
         window_dilation: Shape,
-    ) -> list[Any]:
+    ) -> Values:
         ones = (1,) * len(window_strides)
         if window_strides == window_dimensions and base_dilation == window_dilation == ones and aval_of(ct).size:
             return [_repeated(ct, x.aval.shape, window_dimensions, padding)]
@@ -110,7 +121,7 @@ class WindowSum(ReduceWindow):
 
 
 class WindowExtremum(ReduceWindow):
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         (x,), (tangent,) = primals, tangents
         out = self.bind(x, **params)
         if any(d != 1 for d in params["window_dilation"]):
@@ -118,7 +129,7 @@ class WindowExtremum(ReduceWindow):
         compare = ge if self.start is lowest else le
         return out, select_and_gather_add_p.bind(tangent, x, select_prim=compare, **params)
 
-    def _of_places(self, x: Any, tangent: Any, params: dict[str, Any]) -> Any:
+    def _of_places(self, x: Any, tangent: Any, params: Params) -> Any:
         """The tangents at the first extrema, among the windows side by side: XLA scatters into no dilated window."""
         dtype = aval_of(x).dtype
         windows = window_views(x, literal(self.start(dtype), dtype), **params)
@@ -169,7 +180,7 @@ def checked_counts(
     return window_counts(x.shape, window_dimensions, window_strides, padding, base_dilation, window_dilation)
 
 
-def with_dimension(dim: int, params: dict[str, Any]) -> dict[str, Any]:
+def with_dimension(dim: int, params: Params) -> dict[str, Any]:
     """The params for operands with one more dimension, along which windows have one element."""
     return {
         name: (*value[:dim], (0, 0) if name == "padding" else 1, *value[dim:]) if name in _OF_DIMENSIONS else value
@@ -180,7 +191,7 @@ def with_dimension(dim: int, params: dict[str, Any]) -> dict[str, Any]:
 _OF_DIMENSIONS = ("window_dimensions", "window_strides", "padding", "base_dilation", "window_dilation")
 
 
-def window_attributes(params: dict[str, Any]) -> dict[str, Any]:
+def window_attributes(params: Params) -> dict[str, Any]:
     """The attributes of `stablehlo.reduce_window`."""
     return {
         "window_dimensions": params["window_dimensions"],

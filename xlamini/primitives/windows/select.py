@@ -6,22 +6,22 @@ minimum) picks; the second adds a cotangent to that element. They are each other
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from xlamini.core import (
     Axis,
     Cost,
-    Factors,
+    Params,
     Primitive,
     Shape,
     ShapedArray,
     ShapeError,
+    Values,
     Zero,
-    alike,
     aval_of,
     is_zero,
     literal,
+    same_dimensions,
     tangent_aval,
 )
 from xlamini.primitives.batch_ops import with_batch_first
@@ -57,15 +57,14 @@ class SelectAndGatherAdd(Primitive):
         )
         return tangents.update(shape=counts)
 
-    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
-        return alike(avals, outs)
+    factors = same_dimensions
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         return _linear_in_first(self, primals, tangents, params)
 
     def transpose(
         self, ct: Any, tangents: Any, x: Any, *, base_dilation: Shape, window_dilation: Shape, **params: Any
-    ) -> list[Any]:
+    ) -> Values:
         if any(d != 1 for d in window_dilation):
             raise NotImplementedError(
                 f"{self.name} has no transpose for window_dilation {window_dilation}; differentiate reduce_window"
@@ -134,13 +133,12 @@ class SelectAndScatterAdd(Primitive):
             raise ShapeError(f"{self.name}: source {source.str_short()} must have shape {counts}, one for each window")
         return source.update(shape=x.shape)
 
-    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
-        return alike(avals, outs)
+    factors = same_dimensions
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         return _linear_in_first(self, primals, tangents, params)
 
-    def transpose(self, ct: Any, source: Any, x: Any, **params: Any) -> list[Any]:
+    def transpose(self, ct: Any, source: Any, x: Any, **params: Any) -> Values:
         ones = (1,) * len(params["window_strides"])
         gathered = select_and_gather_add_p.bind(ct, x, base_dilation=ones, window_dilation=ones, **params)
         return [gathered, None]
@@ -197,7 +195,7 @@ def _start(select_prim: Any) -> Any:
 
 
 def _linear_in_first(
-    primitive: Primitive, primals: Sequence[Any], tangents: Sequence[Any], params: dict[str, Any]
+    primitive: Primitive, primals: Values, tangents: Values, params: Params
 ) -> Any:
     out = primitive.bind(*primals, **params)
     if is_zero(tangents[0]):
@@ -205,7 +203,7 @@ def _linear_in_first(
     return out, primitive.bind(tangents[0], primals[1], **params)
 
 
-def _batched(primitive: Primitive, axis: Axis, operands: Any, dims: Any, params: dict[str, Any]) -> Any:
+def _batched(primitive: Primitive, axis: Axis, operands: Any, dims: Any, params: Params) -> Any:
     """The operands with the batch first, along which windows have one element."""
     more = {
         name: value if name == "select_prim" else ((0, 0) if name == "padding" else 1, *value)

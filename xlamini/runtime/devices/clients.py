@@ -113,7 +113,9 @@ def _from_plugin(name: str) -> Client:
 
 def _make_cpu() -> Client:
     keep_freed_memory()
-    return _jax.get_tfrt_cpu_client(num_devices=config.num_cpu_devices.value, **processes.cpu_options())
+    asked = config.num_cpu_devices.value
+    count = None if asked < 0 else asked  # None: XLA reads --xla_force_host_platform_device_count from XLA_FLAGS
+    return _jax.get_tfrt_cpu_client(num_devices=count, **processes.cpu_options())
 
 
 register_platform("cpu", _make_cpu)

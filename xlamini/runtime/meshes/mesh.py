@@ -41,6 +41,7 @@ class Mesh(AxesOfMesh):
         grid = np.array(devices, dtype=object)
         grid.flags.writeable = False
         self.devices, self.axis_sizes = grid, grid.shape
+        _check_devices(grid)
         self.axis_names = checked_names("Mesh", axis_names, grid.ndim)
         self.axis_types = checked_types("Mesh", axis_types, grid.ndim)
         for device in grid.flat:
@@ -113,6 +114,12 @@ class Mesh(AxesOfMesh):
 
     def __str__(self) -> str:
         return f"Mesh({self._axes_text()})"
+
+
+def _check_devices(grid: np.ndarray) -> None:
+    for x in grid.flat if grid.ndim else ():
+        if not hasattr(x, "process_index"):
+            raise TypeError(f"Mesh: devices must be devices, got {x!r} of type {type(x).__name__}; see xlamini.devices")
 
 
 def make_mesh(

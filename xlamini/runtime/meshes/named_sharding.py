@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from jaxlib import _hlo, _jax
 
-from xlamini.core import AbstractMesh, PartitionSpec, ShapedArray, ShardingError, memoised
+from xlamini.core import AbstractMesh, AvalSharding, PartitionSpec, ShapedArray, ShardingError, memoised
 from xlamini.core.api_boundary import api_boundary
 from xlamini.core.sharding.abstract_mesh import AxesOfMesh, parts_along
-from xlamini.core.sharding.aval_sharding import AvalSharding, split_of
+from xlamini.core.sharding.aval_sharding import split_of
 from xlamini.runtime.devices.platforms import Device
 from xlamini.runtime.placeholders import call_with_modules, placeholders
 from xlamini.runtime.sharding import Index

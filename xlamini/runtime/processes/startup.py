@@ -40,9 +40,10 @@ def initialize(
 ) -> None:
     """Join the process group; every process calls it, before it uses a device.
 
-    Arguments left out are read from the environment of `python -m xlamini.launch`, SLURM, Open MPI, Kubernetes (an
-    Indexed Job) or Cloud TPU. Process 0 prints one line about the group. When the program ends, processes wait for one
-    another; a process that fails or dies ends the others, which report its rank and, if available, its error.
+    Arguments left out are read from JAX_COORDINATOR_ADDRESS, JAX_COORDINATOR_BIND_ADDRESS and JAX_LOCAL_DEVICE_IDS, or
+    from the environment of `python -m xlamini.launch`, SLURM, Open MPI, Kubernetes (an Indexed Job) or Cloud TPU.
+    Process 0 prints one line about the group. When the program ends, processes wait for one another; a process that
+    fails or dies ends the others, which report its rank and, if available, its error.
 
     Args:
       coordinator_address: `host:port` where process 0 listens and all others can reach it.
@@ -67,7 +68,8 @@ def initialize(
     method, found = clusters.detect(os.environ, cluster_detection_method)
     spec = _merge(found, coordinator_address, num_processes, process_id, local_device_ids)
     address = _check_spec(spec, method)
-    bind = coordinator_bind_address or f"[::]:{split_address(address)[1]}"
+    bind = coordinator_bind_address or os.environ.get("JAX_COORDINATOR_BIND_ADDRESS")
+    bind = bind or f"[::]:{split_address(address)[1]}"
     plan = Plan(
         address, bind, *_numbers(spec), initialization_timeout, heartbeat_timeout_seconds, shutdown_timeout_seconds
     )
@@ -128,13 +130,27 @@ def _merge(
     found: ProcessSpec, address: str | None, count: int | None, number: int | None, devices: int | Sequence[int] | None
 ) -> ProcessSpec:
     """The arguments, and for those left out the values from the environment."""
-    own = (devices,) if isinstance(devices, int) else devices
+    own = (devices,) if isinstance(devices, int) else _local_device_ids() if devices is None else devices
+    there = os.environ.get("JAX_COORDINATOR_ADDRESS") if address is None else address
     return ProcessSpec(
-        found.coordinator_address if address is None else address,
+        found.coordinator_address if there is None else there,
         found.num_processes if count is None else count,
         found.process_id if number is None else number,
         found.local_device_ids if own is None else tuple(own),
     )
+
+
+def _local_device_ids() -> list[int] | None:
+    """The device numbers in JAX_LOCAL_DEVICE_IDS, such as `0,1`."""
+    text = os.environ.get("JAX_LOCAL_DEVICE_IDS")
+    if not text:
+        return None
+    try:
+        return [int(word) for word in text.split(",")]
+    except ValueError:
+        raise ValueError(
+            f"distributed.initialize: JAX_LOCAL_DEVICE_IDS={text!r} must be device numbers such as '0,1'"
+        ) from None
 
 
 def _check_spec(spec: ProcessSpec, method: str | None) -> str:

@@ -6,8 +6,8 @@ from xlamini.core import ShapeError
 from xlamini.core.api_boundary import edge_of_face as _edge_of_face
 from xlamini.numpy.arguments import as_operand
 from xlamini.primitives import promoted_inexact_dtypes
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike
 
 __all__ = ["vq"]

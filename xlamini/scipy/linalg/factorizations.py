@@ -23,8 +23,8 @@ from xlamini.primitives.linalg import (
 )
 from xlamini.primitives.linalg.qdwh import qdwh
 from xlamini.primitives.linalg.stacks import is_complex, matmul, mH, tril, triu
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike
 
 

@@ -14,14 +14,14 @@ import numpy as np
 
 from xlamini import numpy as jnp
 from xlamini.core import ShapeError, memoised
-from xlamini.core.config import numpy_rank_promotion
 from xlamini.numpy.linalg import solving
 from xlamini.numpy.linalg.arguments import inexact, shown, squares
 from xlamini.primitives.linalg.schur import schur
 from xlamini.primitives.linalg.stacks import check_matrix, matmul, mH, triu
 from xlamini.primitives.linalg.triangular_solve import triangular_solve
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.primitives.promotion import promoting_freely
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.transforms.cond.api import cond, switch
 from xlamini.transforms.control_flow.fori_loop import fori_loop
 from xlamini.transforms.derivatives.jvp import jvp
@@ -86,7 +86,7 @@ def expm_frechet(A: ArrayLike, E: ArrayLike, *, method: str | None = None, compu
 
 
 @composite(static=("blocksize",))
-@numpy_rank_promotion("allow")
+@promoting_freely
 def sqrtm(A: ArrayLike, blocksize: int = 1) -> Array:
     """The complex principal square roots of matrices of shape (..., n, n). On the CPU only, without derivative.
 

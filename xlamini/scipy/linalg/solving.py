@@ -19,8 +19,8 @@ from xlamini.primitives.linalg.cholesky import cholesky
 from xlamini.primitives.linalg.lu_pivots import lu_pivots_to_permutation
 from xlamini.primitives.linalg.stacks import matmul, mH
 from xlamini.primitives.linalg.triangular_solve import triangular_solve
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.transforms.solvers.custom_linear_solve import custom_linear_solve
 from xlamini.typing import ArrayLike
 
@@ -86,7 +86,7 @@ def cho_solve(
     >>> cho_solve((jnp.array([[2.0]]), False), jnp.array([4.0]))
     Array([1.], dtype=float32)
     """
-    factor, lower = c_and_lower
+    factor, lower = _pair("cho_solve", "c_and_lower", c_and_lower, "cho_factor")
     return _cho_solve(factor, b, bool(lower))
 
 
@@ -117,8 +117,14 @@ def lu_solve(
     """
     if trans not in (0, 1, 2):
         raise ValueError(f"lu_solve: trans must be 0, 1 or 2, got {trans!r}")
-    factors, pivots = lu_and_piv
+    factors, pivots = _pair("lu_solve", "lu_and_piv", lu_and_piv, "lu_factor")
     return _lu_solve(factors, pivots, b, int(trans))
+
+
+def _pair(name: str, argument: str, value: Any, source: str) -> tuple[Any, Any]:
+    if not isinstance(value, tuple | list) or len(value) != 2:
+        raise TypeError(f"{name}: {argument} must be the pair that {source} returns, got {type(value).__name__}")
+    return value[0], value[1]
 
 
 _TRANSPOSED = {0: 0, 1: 1, 2: 2, "N": 0, "T": 1, "C": 2}

@@ -12,8 +12,8 @@ import numpy as np
 from xlamini import numpy as jnp
 from xlamini.core import ShapeError, canonicalize_dtype, check_user_dtype, issubdtype
 from xlamini.numpy.arguments import as_index, as_operand
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike, DTypeLike
 
 

@@ -13,8 +13,8 @@ from xlamini.primitives.linalg.eig import eig
 from xlamini.primitives.linalg.schur import schur
 from xlamini.primitives.linalg.stacks import is_complex, matmul, mH
 from xlamini.primitives.linalg.triangular_solve import triangular_solve
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.transforms.control_flow.fori_loop import fori_loop
 from xlamini.typing import ArrayLike
 

@@ -9,8 +9,8 @@ from xlamini.numpy.arguments import as_operand
 from xlamini.numpy.linalg.arguments import shown
 from xlamini.primitives.linalg.eigh import eigh
 from xlamini.primitives.linalg.stacks import is_complex, mH
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike
 
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from xlamini import numpy as jnp
 from xlamini.core import ShapeError
 from xlamini.numpy.arguments import as_operand
-from xlamini.runtime.array import Array
+from xlamini.runtime import Array
 from xlamini.scipy.optimize.curvature import history, matrix
 from xlamini.scipy.optimize.descent import CONVERGED, LEVEL, Limits, State, descend
 from xlamini.transforms.derivatives.value_and_grad import value_and_grad

@@ -12,8 +12,8 @@ from xlamini.numpy.convolution import check_mode, slid
 from xlamini.numpy.fft import fftn, ifftn, irfftn, rfftn
 from xlamini.primitives import COMPLEX, conj, kind_of, promoted_inexact_dtypes, rev
 from xlamini.primitives.slice import slice
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike
 
 

@@ -9,12 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xlamini.core import ShapeError, aval_of, result_type
-from xlamini.core.config import numpy_dtype_promotion
 from xlamini.numpy.arguments import as_index, as_operand
 from xlamini.numpy.padding import pad
-from xlamini.primitives import reshape, slice_in_dim, sum_over, transpose
-from xlamini.primitives.convert import convert
+from xlamini.primitives import convert, reshape, slice_in_dim, sum_over, transpose
 from xlamini.primitives.gather import GatherDimensionNumbers, GatherScatterMode, gather
+from xlamini.primitives.promotion import promoting_freely
 from xlamini.scipy.signal.window_shapes import window_of
 
 
@@ -66,7 +65,7 @@ def _given(name: str, window: Any, nperseg: Any, available: int) -> tuple[Any, i
     return array, length
 
 
-@numpy_dtype_promotion("standard")
+@promoting_freely
 def complex_like(*arrays: Any) -> tuple[Any, Any]:
     """The real and the complex dtype for spectra of these arrays."""
     wide = result_type(*(aval_of(x).dtype for x in arrays), np.complex64)

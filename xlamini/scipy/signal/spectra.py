@@ -9,20 +9,31 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xlamini.core import ShapeError, aval_of
-from xlamini.core.config import numpy_dtype_promotion, numpy_rank_promotion
 from xlamini.numpy.arguments import as_axis, as_operand
 from xlamini.numpy.exponential import sqrt
 from xlamini.numpy.fft import fft, fftfreq, ifft, irfft, rfft, rfftfreq
 from xlamini.numpy.medians import median
 from xlamini.numpy.padding import pad
 from xlamini.numpy.statistics import mean
-from xlamini.primitives import COMPLEX, conj, imag, kind_of, moveaxis, real, reshape, slice_in_dim, transpose, where
+from xlamini.primitives import (
+    COMPLEX,
+    conj,
+    convert,
+    imag,
+    kind_of,
+    moveaxis,
+    real,
+    reshape,
+    slice_in_dim,
+    transpose,
+    where,
+)
 from xlamini.primitives.complex import complex as complex_
-from xlamini.primitives.convert import convert
-from xlamini.runtime.array import Array
+from xlamini.primitives.promotion import promoting_freely
+from xlamini.runtime import Array
 from xlamini.scipy.signal.segments import Segments, checked, complex_like, cut, overlapped, window_and_length
 from xlamini.scipy.signal.trends import without_trend
-from xlamini.staging.run.composite import composite
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike
 
 Detrend = bool | str | Callable[[Any], Any]
@@ -223,8 +234,7 @@ def _of_one_length(name: str, x: Any, y: Any, axis: int) -> list[Any]:
 
 
 @composite(static=("plan",))
-@numpy_dtype_promotion("standard")
-@numpy_rank_promotion("allow")
+@promoting_freely
 def _spectra(x: Any, y: Any, window: Any, fs: Any, plan: _Plan) -> Any:
     dtype, wide = complex_like(x) if y is None else complex_like(x, y)
     window = convert(window, wide if kind_of(aval_of(window).dtype) is COMPLEX else dtype)

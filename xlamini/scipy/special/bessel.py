@@ -7,11 +7,10 @@ from xlamini.core import aval_of
 from xlamini.numpy.arguments import as_index
 from xlamini.numpy.construction import stack
 from xlamini.numpy.ufuncs.declaration import for_kinds, ufunc
-from xlamini.primitives import FLOAT, abs, exp, promoted_inexact
-from xlamini.primitives.convert import convert
+from xlamini.primitives import FLOAT, abs, convert, exp, promoted_inexact
 from xlamini.primitives.special.bessel import bessel_i0e, bessel_i1e
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike
 
 

@@ -8,7 +8,7 @@ from xlamini.primitives import bitwise_and, exp, log, log1p, max, min, promoted_
 from xlamini.primitives.special.gamma import digamma, lgamma
 from xlamini.primitives.special.incomplete_beta import betainc as betainc_p
 from xlamini.primitives.special.stirling import LARGE, remainder
-from xlamini.runtime.array import Array
+from xlamini.runtime import Array
 from xlamini.scipy.special.declaration import special
 from xlamini.scipy.special.gamma import sign_of_gamma
 from xlamini.typing import ArrayLike

@@ -11,8 +11,7 @@ from xlamini.core import canonicalize_dtype
 from xlamini.numpy.arguments import as_index
 from xlamini.primitives import bitwise_and, bitwise_or, eq, exp, where
 from xlamini.primitives.special.gamma import lgamma
-from xlamini.runtime.array import Array
-from xlamini.runtime.to_device import device_put_value
+from xlamini.runtime import Array, device_put_value
 from xlamini.scipy.special.declaration import special
 from xlamini.typing import ArrayLike
 

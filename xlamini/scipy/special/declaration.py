@@ -16,8 +16,7 @@ import numpy as np
 
 from xlamini.core import aval_of
 from xlamini.numpy.ufuncs.declaration import for_kinds, ufunc
-from xlamini.primitives import FLOAT, promoted_inexact
-from xlamini.primitives.convert import convert
+from xlamini.primitives import FLOAT, convert, promoted_inexact
 from xlamini.primitives.elementwise import spread
 from xlamini.primitives.kinds import Kinds
 from xlamini.transforms.custom.custom_jvp import custom_jvp

@@ -6,7 +6,7 @@ from typing import Any
 
 from xlamini.primitives import eq, ge, gt, log, log1p, lt, where
 from xlamini.primitives.special.formula import horner
-from xlamini.runtime.array import Array
+from xlamini.runtime import Array
 from xlamini.scipy.special.declaration import special
 from xlamini.typing import ArrayLike
 

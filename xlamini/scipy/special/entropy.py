@@ -5,7 +5,7 @@ import math
 from typing import Any
 
 from xlamini.primitives import COMPLEX, FLOAT, bitwise_and, eq, gt, log, log1p, lt, where
-from xlamini.runtime.array import Array
+from xlamini.runtime import Array
 from xlamini.scipy.special.declaration import special
 from xlamini.typing import ArrayLike
 

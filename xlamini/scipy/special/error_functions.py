@@ -15,6 +15,7 @@ from xlamini.primitives import (
     bitwise_and,
     check_operands,
     complex as complex_ops,
+    convert,
     exp,
     floor,
     kind_of,
@@ -23,10 +24,9 @@ from xlamini.primitives import (
     promoted_inexact,
     where,
 )
-from xlamini.primitives.convert import convert
 from xlamini.primitives.special import error_function
 from xlamini.primitives.special.formula import horner
-from xlamini.runtime.array import Array
+from xlamini.runtime import Array
 from xlamini.scipy.special.declaration import special
 from xlamini.scipy.special.fits import DAWSON, DAWSON_FAR, ERFCX
 from xlamini.typing import ArrayLike

@@ -8,7 +8,7 @@ from xlamini.primitives import eq, exp, gt, log, lt, max, min, stop_gradient, wh
 from xlamini.primitives.elementwise import neg
 from xlamini.primitives.special.exponential_integral import expn as expn_p
 from xlamini.primitives.special.formula import horner
-from xlamini.runtime.array import Array
+from xlamini.runtime import Array
 from xlamini.scipy.special.declaration import special
 from xlamini.scipy.special.fits import EXP1, EXPI_6, EXPI_12, EXPI_24
 from xlamini.typing import ArrayLike

@@ -12,6 +12,7 @@ from xlamini.numpy.ufuncs.declaration import ufunc
 from xlamini.primitives import (
     COMPLEX,
     complex as complex_ops,
+    convert,
     eq,
     exp,
     floor,
@@ -25,13 +26,12 @@ from xlamini.primitives import (
     stop_gradient,
     where,
 )
-from xlamini.primitives.convert import convert
 from xlamini.primitives.special import gamma as primitives
 from xlamini.primitives.special.formula import horner
 from xlamini.primitives.special.incomplete_gamma_derivative import igamma, igammac
-from xlamini.runtime.array import Array
+from xlamini.runtime import Array
 from xlamini.scipy.special.declaration import special
-from xlamini.staging.run.composite import composite
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike
 
 
@@ -162,7 +162,7 @@ def gammaincc(a: ArrayLike, x: ArrayLike) -> Array:
     ...
 
 
-def multigammaln(a: ArrayLike, d: ArrayLike) -> Array:
+def multigammaln(a: ArrayLike, d: Any) -> Array:
     """The logarithm of the multivariate gamma function of dimension d, a whole number, for a > (d - 1) / 2.
 
     >>> multigammaln(3.0, 2)

@@ -9,7 +9,7 @@ from xlamini.core import aval_of
 from xlamini.primitives import abs, bitwise_and, eq, exp, log1p, max, reduce_or, where
 from xlamini.primitives.special.formula import epsilon
 from xlamini.primitives.special.gamma import lgamma
-from xlamini.runtime.array import Array
+from xlamini.runtime import Array
 from xlamini.scipy.special.declaration import special
 from xlamini.scipy.special.gamma import sign_of_gamma
 from xlamini.transforms.derivatives.jvp import jvp

@@ -7,8 +7,8 @@ from typing import Any
 from xlamini import numpy as jnp
 from xlamini.core import ShapeError
 from xlamini.numpy.arguments import as_index, as_operand
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike
 
 

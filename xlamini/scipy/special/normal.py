@@ -9,7 +9,7 @@ from xlamini.primitives import abs, exp, log, log1p, min, sign, sqrt, where
 from xlamini.primitives.elementwise import neg
 from xlamini.primitives.special.error_function import erfc
 from xlamini.primitives.special.formula import horner
-from xlamini.runtime.array import Array
+from xlamini.runtime import Array
 from xlamini.scipy.special.declaration import special
 from xlamini.scipy.special.error_functions import erfcx_formula
 from xlamini.typing import ArrayLike

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from xlamini.nn.softmax import log_softmax as nn_log_softmax, softmax as nn_softmax
-from xlamini.runtime.array import Array
+from xlamini.runtime import Array
 from xlamini.typing import ArrayLike, AxisLike
 
 

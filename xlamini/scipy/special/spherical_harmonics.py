@@ -12,6 +12,7 @@ from xlamini.primitives import (
     abs,
     broadcasted,
     complex as complex_ops,
+    convert,
     eq,
     exp,
     log,
@@ -21,13 +22,12 @@ from xlamini.primitives import (
     sqrt,
     where,
 )
-from xlamini.primitives.convert import convert
 from xlamini.primitives.elementwise import spread
 from xlamini.primitives.operators import power
 from xlamini.primitives.special.gamma import lgamma
 from xlamini.primitives.trigonometric import cos, sin
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.transforms.control_flow.fori_loop import fori_loop
 from xlamini.typing import ArrayLike
 

@@ -6,7 +6,7 @@ from typing import Any
 from xlamini.numpy.ufuncs.declaration import ufunc
 from xlamini.primitives import eq, log, log1p, promoted_inexact, where
 from xlamini.primitives.exponential import expm1, logistic
-from xlamini.runtime.array import Array
+from xlamini.runtime import Array
 from xlamini.scipy.special.declaration import special
 from xlamini.typing import ArrayLike
 

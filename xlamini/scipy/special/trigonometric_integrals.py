@@ -7,10 +7,10 @@ from typing import Any
 from xlamini.primitives import abs, eq, floor, log, max, min, sign, where
 from xlamini.primitives.special.formula import horner
 from xlamini.primitives.trigonometric import cos, sin
-from xlamini.runtime.array import Array
+from xlamini.runtime import Array
 from xlamini.scipy.special.declaration import special
 from xlamini.scipy.special.fits import FRESNEL_F, FRESNEL_G, SICI_F, SICI_G
-from xlamini.staging.run.composite import composite
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike
 
 _EULER = 0.5772156649015329

@@ -4,7 +4,7 @@ from __future__ import annotations
 from xlamini.numpy.ufuncs.declaration import ufunc
 from xlamini.primitives import promoted_inexact
 from xlamini.primitives.special.gamma import zeta as zeta_p
-from xlamini.runtime.array import Array
+from xlamini.runtime import Array
 from xlamini.typing import ArrayLike
 
 

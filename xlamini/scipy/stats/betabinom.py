@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from xlamini.numpy import inf, log1p, where
-from xlamini.runtime.array import Array
+from xlamini.runtime import Array
 from xlamini.scipy.special import betaln
 from xlamini.scipy.stats.declaration import counting, inside, mass
 from xlamini.typing import ArrayLike

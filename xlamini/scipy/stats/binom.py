@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from xlamini.numpy import exp, inf, where
-from xlamini.runtime.array import Array
+from xlamini.runtime import Array
 from xlamini.scipy.special import gammaln, xlog1py, xlogy
 from xlamini.scipy.stats.declaration import distribution, inside
 from xlamini.typing import ArrayLike

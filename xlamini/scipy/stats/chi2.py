@@ -3,7 +3,7 @@
 # pyright: reportOperatorIssue=false, reportAttributeAccessIssue=false, reportReturnType=false
 from __future__ import annotations
 
-from xlamini.runtime.array import Array
+from xlamini.runtime import Array
 from xlamini.scipy.stats import gamma
 from xlamini.scipy.stats.declaration import distribution
 from xlamini.typing import ArrayLike

@@ -16,10 +16,9 @@ from typing import Any, ParamSpec, TypeVar
 from xlamini import numpy as jnp
 from xlamini.core import aval_of
 from xlamini.numpy.arguments import as_operand
-from xlamini.primitives import promoted_inexact_dtypes
-from xlamini.primitives.convert import convert
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.primitives import convert, promoted_inexact_dtypes
+from xlamini.runtime import Array
+from xlamini.staging import composite
 
 F = TypeVar("F", bound=Callable[..., Any])
 P = ParamSpec("P")

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from xlamini.nn import log1mexp
 from xlamini.numpy import exp, expm1, log, log1p
-from xlamini.runtime.array import Array
+from xlamini.runtime import Array
 from xlamini.scipy.stats.declaration import density, distribution
 from xlamini.typing import ArrayLike
 

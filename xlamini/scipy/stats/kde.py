@@ -8,7 +8,7 @@ from typing import Any
 from xlamini import numpy as jnp, random
 from xlamini.core import ShapeError, api_boundary_methods
 from xlamini.numpy.arguments import as_operand, as_shape
-from xlamini.runtime.array import Array
+from xlamini.runtime import Array
 from xlamini.scipy.linalg import solve_triangular
 from xlamini.scipy.special import logsumexp, ndtr
 from xlamini.tree_util import register_pytree_node_class

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from xlamini.numpy import abs, exp, log, log1p
-from xlamini.runtime.array import Array
+from xlamini.runtime import Array
 from xlamini.scipy.special import expit, logit
 from xlamini.scipy.stats.declaration import density, distribution
 from xlamini.typing import ArrayLike

@@ -10,7 +10,7 @@ from xlamini.core import ShapeError
 from xlamini.core.api_boundary import api_boundary
 from xlamini.lax.linalg import cholesky, triangular_solve
 from xlamini.numpy import broadcast_shapes, broadcast_to, diagonal, exp, log
-from xlamini.runtime.array import Array
+from xlamini.runtime import Array
 from xlamini.scipy.stats.declaration import distribution
 from xlamini.typing import ArrayLike
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 
 from xlamini.numpy import log
-from xlamini.runtime.array import Array
+from xlamini.runtime import Array
 from xlamini.scipy.special import log_ndtr, ndtr, ndtri
 from xlamini.scipy.stats.declaration import density, distribution
 from xlamini.typing import ArrayLike

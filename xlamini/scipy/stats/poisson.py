@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import math
 
-from xlamini.core.config import numpy_rank_promotion
 from xlamini.numpy import arange, exp, floor, inf, isnan, log, nan, where
-from xlamini.runtime.array import Array
+from xlamini.primitives.promotion import promoting_freely
+from xlamini.runtime import Array
 from xlamini.scipy.special import gammaincc, gammaln, xlogy
 from xlamini.scipy.stats.declaration import counting, distribution, inside
 from xlamini.typing import ArrayLike
@@ -47,7 +47,7 @@ def cdf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
 
 
 @distribution
-@numpy_rank_promotion("allow")
+@promoting_freely
 def entropy(mu: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The entropy in nats; NaN for a negative mean.
 

@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xlamini import numpy as jnp
-from xlamini.core.config import numpy_rank_promotion
 from xlamini.lax import cummax, cummin
 from xlamini.numpy.arguments import as_axis, as_operand
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.primitives.promotion import promoting_freely
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike
 
 _RANKS = ("average", "min", "max", "dense", "ordinal")
@@ -24,7 +24,7 @@ class ModeResult(NamedTuple):
 
 
 @composite(static=("axis", "nan_policy", "keepdims"))
-@numpy_rank_promotion("allow")
+@promoting_freely
 def mode(a: ArrayLike, axis: int | None = 0, nan_policy: str = "propagate", keepdims: bool = False) -> ModeResult:
     """The most common value along an axis, or of all: the smallest one of several, and how often it occurs.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from xlamini.nn import log1mexp
 from xlamini.numpy import clip, exp, inf, log, minimum, nan, where
-from xlamini.runtime.array import Array
+from xlamini.runtime import Array
 from xlamini.scipy.special import log_ndtr
 from xlamini.scipy.stats import norm
 from xlamini.scipy.stats.declaration import density, distribution, inside

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from xlamini.numpy import inf, log, nan, where
-from xlamini.runtime.array import Array
+from xlamini.runtime import Array
 from xlamini.scipy.stats.declaration import density, distribution
 from xlamini.typing import ArrayLike
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 
 from xlamini.numpy import cos, log, nan, where
-from xlamini.runtime.array import Array
+from xlamini.runtime import Array
 from xlamini.scipy.special import i0e
 from xlamini.scipy.stats.declaration import density, distribution
 from xlamini.typing import ArrayLike

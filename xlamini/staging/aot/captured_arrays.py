@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import float0
-from xlamini.runtime.keys import key_words
+from xlamini.runtime import key_words
 from xlamini.runtime.to_host import to_numpy
 
 

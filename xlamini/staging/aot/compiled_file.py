@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xlamini.core import ShapedArray, float0
+from xlamini.core import Avals, ShapedArray, Values, float0
 from xlamini.interpreters.physical import is_extended
 from xlamini.runtime.executable import CompiledModule
 from xlamini.runtime.files.file_format import Header, Kind
@@ -49,7 +49,7 @@ class Content(NamedTuple):
     """Of the machine code: `in_avals`, `out_avals`, `donated`, the mask `kept` of used inputs, and its `place`."""
 
 
-def packed(call: TracedCall, program: Program, captured: Sequence[Any], with_trees: bool) -> bytes:
+def packed(call: TracedCall, program: Program, captured: Values, with_trees: bool) -> bytes:
     """The file of a compiled function; without trees, if the caller stores the structures.
 
     Raises:
@@ -99,6 +99,7 @@ def _written_program(program: Program) -> dict[str, Any]:
         "donated": sorted(executable.donated),
         "place": placements.written(program.device, executable.in_shardings, executable.out_shardings),
         "kept": list(program.used_inputs),
+        "effectful": executable.effectful,
     }
 
 
@@ -126,11 +127,11 @@ def _content(header: Header, parts: Sequence[bytes]) -> Content:
     )
 
 
-def computed(avals: Sequence[ShapedArray]) -> tuple[bool, ...]:
+def computed(avals: Avals) -> tuple[bool, ...]:
     """For each result, whether the machine code computes it: one of dtype float0 has no elements."""
     return tuple(a.dtype != float0 for a in avals)
 
 
-def any_keys(avals: Sequence[ShapedArray]) -> bool:
+def any_keys(avals: Avals) -> bool:
     """Whether random keys are among these types."""
     return any(map(is_extended, avals))

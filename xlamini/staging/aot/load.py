@@ -9,15 +9,15 @@ import os
 from collections.abc import Sequence
 from typing import Any, NamedTuple, NoReturn
 
-from xlamini.core import LoadError, ShapedArray
+from xlamini.core import Avals, LoadError, ShapedArray, Values
 from xlamini.core.errors import JaxRuntimeError
-from xlamini.runtime.devices.platforms import Device, local_devices
+from xlamini.runtime import Device, device_put_value
+from xlamini.runtime.devices.platforms import local_devices
 from xlamini.runtime.executable import load_program
 from xlamini.runtime.files.file_format import read_file
 from xlamini.runtime.files.machine_match import matching_devices
 from xlamini.runtime.meshes.program_placement import Place, devices_of
 from xlamini.runtime.sharding import on_device
-from xlamini.runtime.to_device import device_put_value
 from xlamini.staging.aot import placements
 from xlamini.staging.aot.compiled_file import Content, Signature, any_keys, computed, unpacked
 from xlamini.staging.aot.stages import Compiled
@@ -103,7 +103,7 @@ class _Types(NamedTuple):
         raise ValueError("a program that was loaded has no equations any more; ask the function it was compiled from")
 
 
-def _traced_call(content: Content, captured: Sequence[Any]) -> TracedCall:
+def _traced_call(content: Content, captured: Values) -> TracedCall:
     signature = content.signature
     jaxpr: Any = _Types([*map(_aval, captured), *signature.in_avals], signature.out_avals)
     trace = Trace(jaxpr, list(captured), signature.out_tree, signature.names)
@@ -117,7 +117,7 @@ class _Lowered(NamedTuple):
     device: Place
     used_inputs: Sequence[bool]
     computed: Sequence[bool]
-    out_avals: Sequence[ShapedArray]
+    out_avals: Avals
     takes_keys: bool
     returns_keys: bool
     bytes_made: int = 2**62  # unknown, so XLA is asked how much memory the program needs
@@ -133,6 +133,7 @@ def _program(content: Content, place: Place) -> Program:
             in_avals=of_code["in_avals"],
             out_avals=of_code["out_avals"],
             donated=of_code["donated"],
+            effectful=of_code.get("effectful", False),
         )
     except JaxRuntimeError as error:
         raise LoadError(f"jaxlib cannot load its machine code: {error}") from None

@@ -2,9 +2,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from xlamini.core import ShapedArray, canonicalize_dtype
+from xlamini.core import Avals, ShapedArray, Values, canonicalize_dtype
 from xlamini.staging.trace.arguments import avals_of, check_values
 
 
@@ -22,7 +22,7 @@ class Difference(NamedTuple):
 
 
 def differences(
-    leaves: Sequence[Any], names: Sequence[str], wanted: Sequence[ShapedArray], fun_name: str
+    leaves: Values, names: Sequence[str], wanted: Avals, fun_name: str
 ) -> list[Difference]:
     """The arguments with a different shape or dtype; an error for one that is no array, or has no value."""
     found = avals_of(leaves, names, fun_name)

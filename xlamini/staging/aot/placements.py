@@ -11,14 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core import AxisType, PartitionSpec
-from xlamini.runtime.devices.platforms import Device
-from xlamini.runtime.meshes.mesh import Mesh
-from xlamini.runtime.meshes.named_sharding import NamedSharding
+from xlamini.core import AxisType, PartitionSpec, Values
+from xlamini.runtime import Device, Mesh, NamedSharding
 from xlamini.runtime.meshes.program_placement import MeshPlacement, Place, devices_of
 
 
-def written(place: Place, ins: Sequence[Any], outs: Sequence[Any]) -> dict[str, Any] | None:
+def written(place: Place, ins: Sequence[Any], outs: Values) -> dict[str, Any] | None:
     """The placement of a program with these input and output shardings as JSON; None for one device."""
     if not isinstance(place, MeshPlacement):
         return None

@@ -5,15 +5,16 @@ import itertools
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
-from xlamini.core import ShapedArray, Tracer, api_boundary_methods, first_difference, flatten, float0, unflatten
+from xlamini.core import ShapedArray, Tracer, Values, api_boundary_methods, first_difference, flatten, float0, unflatten
 from xlamini.core.jaxpr import ClosedJaxpr
+from xlamini.runtime import device_put_value
 from xlamini.runtime.hlo.translation import hlo_cost, hlo_of, hlo_text
+from xlamini.runtime.layout import formats_of
 from xlamini.runtime.meshes.named_sharding import type_sharding
-from xlamini.runtime.to_device import device_put_value
 from xlamini.staging.aot.mismatch import differences, shown
 from xlamini.staging.compile.cost import CostAnalysis, cost_of_program
 from xlamini.staging.compile.lowered_program import LoweredProgram
@@ -31,13 +32,19 @@ CompilerOptions = Mapping[str, str | bool | int | float]
 DIALECTS = ("stablehlo", "hlo")
 
 
-@runtime_checkable
-class Wrapped(Protocol):
-    """A jitted function: it can be called, traced and lowered."""
+P = ParamSpec("P")
+R = TypeVar("R", covariant=True)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
-    def trace(self, *args: Any, **kwargs: Any) -> Traced: ...
-    def lower(self, *args: Any, **kwargs: Any) -> Lowered: ...
+
+@runtime_checkable
+class Wrapped(Protocol[P, R]):
+    """A jitted function, with the parameters and the result of the user's: it can be called, traced and lowered."""
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
+    def trace(self, *args: P.args, **kwargs: P.kwargs) -> Traced: ...
+    def lower(self, *args: P.args, **kwargs: P.kwargs) -> Lowered: ...
+    def eval_shape(self, *args: P.args, **kwargs: P.kwargs) -> Any: ...
+    def clear_cache(self) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -225,7 +232,7 @@ class Compiled(Stage):
         outs = self._program([*self._captured, *leaves], names=self._call.trace.names)
         return unflatten(self.out_tree, outs)
 
-    def _check(self, leaves: Sequence[Any], tree: Any) -> None:
+    def _check(self, leaves: Values, tree: Any) -> None:
         name, names = self._call.name, self._call.trace.names
         if tree != self.in_tree:
             raise TypeError(
@@ -290,6 +297,8 @@ class Compiled(Stage):
         """Write `serialize()` to a file, for `xlamini.load`."""
         from xlamini.runtime.files.file_format import write_file
 
+        if not isinstance(path, str | os.PathLike):
+            raise TypeError(f"save: path must be a text or a path, got {path!r} of type {type(path).__name__}")
         write_file(path, self.serialize())
 
     def runtime_executable(self) -> Any:
@@ -306,6 +315,20 @@ class Compiled(Stage):
     def output_shardings(self) -> Any:
         """The sharding of each output; None for one of dtype float0, which has no memory."""
         return unflatten(self.out_tree, self._out_shardings())
+
+    @property
+    def input_formats(self) -> Any:
+        """The layout and sharding of each argument, as a tree `(args, kwargs)`; None for an unused one."""
+        program = self._program.executable
+        found = formats_of(program.loaded.get_parameter_layouts(), program.in_shardings)
+        return unflatten(self.in_tree, _spread(self._program.used_inputs, found)[len(self._captured) :])
+
+    @property
+    def output_formats(self) -> Any:
+        """The layout and sharding of each output; None for one of dtype float0."""
+        program = self._program.executable
+        found = formats_of(program.loaded.get_output_layouts(), program.out_shardings)
+        return unflatten(self.out_tree, _spread(self._program.computed, found))
 
     def _out_shardings(self) -> list[Any]:
         return _spread(self._program.computed, self._program.executable.out_shardings)
@@ -324,7 +347,7 @@ for _stage in (Traced, Lowered, Compiled):
     api_boundary_methods(_stage)
 
 
-def _spread(mask: Sequence[bool], values: Sequence[Any]) -> list[Any]:
+def _spread(mask: Sequence[bool], values: Values) -> list[Any]:
     """One entry for each flag: the next value where it is set, else None."""
     found = iter(values)
     return [next(found) if marked else None for marked in mask]
@@ -334,7 +357,7 @@ def _without_statics(statics: Sequence[str]) -> str:
     return f"; leave out the static arguments ({', '.join(statics)}), whose values are compiled in" if statics else ""
 
 
-def _refuse_tracers(leaves: Sequence[Any], names: Sequence[str], fun_name: str) -> None:
+def _refuse_tracers(leaves: Values, names: Sequence[str], fun_name: str) -> None:
     for i, x in enumerate(leaves):
         if type(x) is Tracer:
             raise TypeError(

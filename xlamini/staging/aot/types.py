@@ -4,10 +4,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from xlamini.core import ShapedArray, float0
-from xlamini.core.dtypes import as_dtype
+from xlamini.core import ShapedArray, as_dtype, float0
 from xlamini.primitives.generators import RBG, THREEFRY, UNSAFE_RBG
-from xlamini.runtime.keys import KeyType
+from xlamini.runtime import KeyType
 
 _OF_KEYS = {dtype.name: dtype for dtype in map(KeyType, (THREEFRY, RBG, UNSAFE_RBG))}
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from xlamini.core import Axis, CallLike, Jaxpr, ShapedArray, close_over
+from xlamini.core import Axis, CallLike, Dims, Jaxpr, Params, ShapedArray, Values, close_over
 from xlamini.interpreters.batch import batch
 from xlamini.interpreters.dce import dce
 from xlamini.staging.call.call_rules import Run, call_jvp, call_linearize, call_partial_eval, call_transpose
@@ -25,14 +25,14 @@ class Call(CallLike, HigherOrder):
     def shape_rule(self, *avals: ShapedArray, jaxpr: Jaxpr, **params: Any) -> list[ShapedArray]:
         return jaxpr.out_avals
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, jaxpr: Jaxpr, **params: Any) -> Any:
+    def jvp(self, primals: Values, tangents: Values, *, jaxpr: Jaxpr, **params: Any) -> Any:
         return call_jvp(self.run(params), jaxpr, primals, tangents)
 
-    def transpose(self, cts: Sequence[Any], *operands: Any, jaxpr: Jaxpr, **params: Any) -> list[Any]:
+    def transpose(self, cts: Values, *operands: Any, jaxpr: Jaxpr, **params: Any) -> list[Any]:
         return call_transpose(self.run(params), jaxpr, cts, operands)
 
     def batch(
-        self, axis: Axis, operands: Sequence[Any], dims: Sequence[int | None], *, jaxpr: Jaxpr, **params: Any
+        self, axis: Axis, operands: Values, dims: Dims, *, jaxpr: Jaxpr, **params: Any
     ) -> Any:
         batched, out_dims = batch(jaxpr, axis, tuple(dims))
         return self.bind(*operands, jaxpr=batched, **params), out_dims
@@ -40,24 +40,24 @@ class Call(CallLike, HigherOrder):
     def lower(self, ctx: Any, *operands: Any, jaxpr: Jaxpr, name: str, noinline: bool = False, **params: Any) -> Any:
         return ctx.call(jaxpr, operands, name, noinline)
 
-    def linearize(self, primals: Sequence[Any], tangents: Sequence[Any], *, jaxpr: Jaxpr, **params: Any) -> Any:
+    def linearize(self, primals: Values, tangents: Values, *, jaxpr: Jaxpr, **params: Any) -> Any:
         return call_linearize(self.run(params), jaxpr, primals, tangents)
 
-    def partial_eval(self, unknown: Sequence[bool], operands: Sequence[Any], *, jaxpr: Jaxpr, **params: Any) -> Any:
+    def partial_eval(self, unknown: Sequence[bool], operands: Values, *, jaxpr: Jaxpr, **params: Any) -> Any:
         return call_partial_eval(self.run(params), jaxpr, unknown, operands)
 
-    def dce(self, used: Sequence[bool], params: dict[str, Any]) -> Any:
+    def dce(self, used: Sequence[bool], params: Params) -> Any:
         jaxpr, used_inputs = dce(params["jaxpr"], tuple(used))
         return list(used_inputs), list(used), {**params, "jaxpr": jaxpr}
 
-    def with_captured(self, operands: Sequence[Any], params: dict[str, Any]) -> Any:
+    def with_captured(self, operands: Values, params: Params) -> Any:
         jaxpr = params["jaxpr"]
         return [*jaxpr.consts, *operands], {**params, "jaxpr": close_over(jaxpr)}
 
-    def shown_params(self, params: dict[str, Any]) -> dict[str, Any]:
+    def shown_params(self, params: Params) -> Params:
         return {"name": params["name"], **super().shown_params(params)}
 
-    def run(self, params: dict[str, Any]) -> Run:
+    def run(self, params: Params) -> Run:
         """The function with which the derivative rules call rewritten jaxprs."""
         return lambda jaxpr, operands: self.bind(*operands, jaxpr=jaxpr, **params)
 

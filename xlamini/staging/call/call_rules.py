@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xlamini.core import Jaxpr, is_linear
+from xlamini.core import Jaxpr, Values, is_linear
 from xlamini.interpreters.jvp import jvp
 from xlamini.interpreters.linearize import linearize
 from xlamini.interpreters.partial_eval import partial_eval
@@ -18,7 +18,7 @@ Run = Callable[[Jaxpr, Sequence[Any]], list[Any]]
 Derivative = tuple[list[Any], list[Any]]
 
 
-def call_jvp(run: Run, jaxpr: Jaxpr, primals: Sequence[Any], tangents: Sequence[Any]) -> Derivative:
+def call_jvp(run: Run, jaxpr: Jaxpr, primals: Values, tangents: Values) -> Derivative:
     """The outputs of a call and their tangents, by one run of the jvp."""
     both, nonzero_out = jvp(jaxpr, nonzero_of(tangents))
     outs = run(both, [*primals, *given(tangents)])
@@ -26,7 +26,7 @@ def call_jvp(run: Run, jaxpr: Jaxpr, primals: Sequence[Any], tangents: Sequence[
     return outs[:count], with_zeros(jaxpr.out_avals, nonzero_out, outs[count:])
 
 
-def call_linearize(run: Run, jaxpr: Jaxpr, primals: Sequence[Any], tangents: Sequence[Any]) -> Derivative:
+def call_linearize(run: Run, jaxpr: Jaxpr, primals: Values, tangents: Values) -> Derivative:
     """The outputs of a call and their tangents, by two runs: the second takes only residuals and tangents."""
     lin = linearize(jaxpr, nonzero_of(tangents))
     outs, residuals = lin.parted(primals, run(lin.primal, primals))
@@ -34,7 +34,7 @@ def call_linearize(run: Run, jaxpr: Jaxpr, primals: Sequence[Any], tangents: Seq
     return outs, with_zeros(jaxpr.out_avals, lin.nonzero_out, out_tangents)
 
 
-def call_transpose(run: Run, jaxpr: Jaxpr, cts: Sequence[Any], operands: Sequence[Any]) -> list[Any]:
+def call_transpose(run: Run, jaxpr: Jaxpr, cts: Values, operands: Values) -> list[Any]:
     """The cotangents of a call's linear operands, and None for the other operands."""
     linear = tuple(map(is_linear, operands))
     backward, nonzero_out = transpose(jaxpr, linear, nonzero_of(cts))
@@ -43,7 +43,7 @@ def call_transpose(run: Run, jaxpr: Jaxpr, cts: Sequence[Any], operands: Sequenc
 
 
 def call_partial_eval(
-    run: Run, jaxpr: Jaxpr, unknown: Sequence[bool], operands: Sequence[Any], force: Mask = ()
+    run: Run, jaxpr: Jaxpr, unknown: Sequence[bool], operands: Values, force: Mask = ()
 ) -> list[Any]:
     """The outputs of a call, by a run of its known and one of its unknown jaxpr; `force` marks outputs as unknown."""
     halves = partial_eval(jaxpr, tuple(unknown), force)

@@ -8,14 +8,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from xlamini.core import Cost, Effects, Jaxpr, Primitive, ShapedArray, Zero, is_zero, once, tangent_aval
+from xlamini.core import (
+    Avals,
+    Cost,
+    Effects,
+    Jaxpr,
+    Params,
+    Primitive,
+    ShapedArray,
+    Values,
+    Zero,
+    is_zero,
+    once,
+    tangent_aval,
+)
 from xlamini.core.jaxpr import jaxprs_in
 
-Values = Sequence[Any]
-"""Operands, results, tangents or cotangents."""
-Avals = Sequence[ShapedArray]
-Dims = Sequence[int | None]
-"""The batch dimension of each value, None for one that has none."""
 Mask = tuple[bool, ...]
 
 
@@ -36,13 +44,13 @@ class HigherOrder(Primitive):
         """The cost of running each jaxpr once."""
         return total(map(cost_of, jaxprs_in(params)))
 
-    def effects(self, params: dict[str, Any]) -> Effects:
+    def effects(self, params: Params) -> Effects:
         return frozenset().union(*[jaxpr.effects for jaxpr in jaxprs_in(params)])
 
-    def named_axes(self, params: dict[str, Any]) -> tuple[Any, ...]:
+    def named_axes(self, params: Params) -> tuple[Any, ...]:
         return tuple(dict.fromkeys(name for jaxpr in jaxprs_in(params) for name in names_in(jaxpr)))
 
-    def with_captured(self, operands: Sequence[Any], params: dict[str, Any]) -> tuple[Sequence[Any], dict[str, Any]]:
+    def with_captured(self, operands: Values, params: Params) -> tuple[Sequence[Any], dict[str, Any]]:
         """The operands and params after the values that the jaxprs captured have become operands."""
         raise NotImplementedError(f"{type(self).__name__} does not say how its jaxprs take captured values")
 
@@ -64,17 +72,17 @@ def total(costs: Iterable[Cost]) -> Cost:
     return Cost(sum(c.flops for c in every), sum(c.bytes for c in every))
 
 
-def nonzero_of(tangents: Sequence[Any]) -> Mask:
+def nonzero_of(tangents: Values) -> Mask:
     """For each tangent or cotangent, whether it is an array and no symbolic zero."""
     return tuple(not is_zero(t) for t in tangents)
 
 
-def given(tangents: Sequence[Any]) -> list[Any]:
+def given(tangents: Values) -> list[Any]:
     """The tangents without symbolic zeros: the operands of a rewritten jaxpr."""
     return [t for t in tangents if not is_zero(t)]
 
 
-def with_zeros(avals: Sequence[ShapedArray], nonzero: Sequence[bool], tangents: Iterable[Any]) -> list[Any]:
+def with_zeros(avals: Avals, nonzero: Sequence[bool], tangents: Iterable[Any]) -> list[Any]:
     """A tangent for each output: those computed, and symbolic zeros for the rest."""
     found = iter(tangents)
     return [next(found) if nz else Zero(tangent_aval(a)) for a, nz in zip(avals, nonzero, strict=True)]
@@ -86,7 +94,7 @@ def with_none(wanted: Sequence[bool], values: Iterable[Any]) -> list[Any]:
     return [next(found) if w else None for w in wanted]
 
 
-def chosen(values: Sequence[Any], mask: Sequence[bool]) -> list[Any]:
+def chosen(values: Values, mask: Sequence[bool]) -> list[Any]:
     """The values whose flags are set."""
     return [x for x, wanted in zip(values, mask, strict=True) if wanted]
 
@@ -109,11 +117,11 @@ def until_stable(step: Callable[[Mask], Sequence[bool]], marked: Sequence[bool])
     return before if after == before else until_stable(step, after)
 
 
-def tangents_of(avals: Sequence[ShapedArray], nonzero: Mask) -> list[ShapedArray]:
+def tangents_of(avals: Avals, nonzero: Mask) -> list[ShapedArray]:
     """The tangent types of the values whose flags are set."""
     return [tangent_aval(a) for a in chosen(avals, nonzero)]
 
 
-def plain_types(avals: Sequence[ShapedArray]) -> list[tuple[Any, Any]]:
+def plain_types(avals: Avals) -> list[tuple[Any, Any]]:
     """Shapes and dtypes without weak types, in which a loop's operands and its body must agree."""
     return [(a.shape, a.dtype) for a in avals]

@@ -11,10 +11,10 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from xlamini.core import Jaxpr, subjaxprs
+from xlamini.core import Jaxpr, monitoring, subjaxprs
 from xlamini.core.config import persistent_cache_min_compile_time_secs, programs_are_keyed_by_module
 from xlamini.core.digest import NoDigest, digest
-from xlamini.core.errors import JaxRuntimeError
+from xlamini.core.errors import FfiTargetError, JaxRuntimeError
 from xlamini.runtime.executable import Executable, check_options, load_program
 from xlamini.runtime.files import disk_cache
 from xlamini.runtime.files.disk_key import Key, key, module_key
@@ -29,6 +29,9 @@ def cached_executable(program: LoweredProgram, options: Options) -> Executable:
     if known is None:
         return backend_compile(program, options)
     found = _loaded(program, options, known)
+    if monitoring.listeners:
+        monitoring.record_event(monitoring.CACHE_ASKED)
+        monitoring.record_event(monitoring.CACHE_MISS if found is None else monitoring.CACHE_HIT)
     return _kept(program, options, known) if found is None else found
 
 
@@ -69,6 +72,8 @@ def _loaded(program: LoweredProgram, options: Options, known: Key) -> Executable
     header, serialized = found
     try:
         executable = load_program(serialized, **interface_of(program, options))
+    except FfiTargetError:
+        raise  # the entry is fine, and compiling would fail too
     except JaxRuntimeError as error:
         disk_cache.reject(known, error)
         return None

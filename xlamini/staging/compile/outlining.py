@@ -7,9 +7,9 @@ matrix products, are outlined.
 """
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from xlamini.core import REMATERIALIZABLE, Atom, Equation, Jaxpr, Var, subjaxprs
+from xlamini.core import REMATERIALIZABLE, Atom, Equation, Jaxpr, Params, Var, subjaxprs
 from xlamini.staging.call.call import jit_p
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def _is_kernel(eqn: Equation) -> bool:
 
 
 def _call(body: Jaxpr, operands: list[Atom], results: list[Var], first: Equation) -> Equation:
-    params: dict[str, Any] = {"jaxpr": body, "name": body.name, "noinline": True}
+    params: Params = {"jaxpr": body, "name": body.name, "noinline": True}
     return Equation(jit_p, operands, results, params, body.effects, first.provenance, first.id)
 
 

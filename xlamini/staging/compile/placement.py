@@ -4,15 +4,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from xlamini.core import Jaxpr, PartitionSpec, once, subjaxprs
+from xlamini.core import Jaxpr, PartitionSpec, Values, once, subjaxprs
+from xlamini.runtime import ArrayImpl, Mesh, NamedSharding, key_words
 from xlamini.runtime.devices.platforms import default_device, local_devices
-from xlamini.runtime.keys import key_words
 from xlamini.runtime.meshes.current_mesh import multi_device_mesh
-from xlamini.runtime.meshes.mesh import Mesh
-from xlamini.runtime.meshes.named_sharding import NamedSharding, without_trailing_none
+from xlamini.runtime.meshes.named_sharding import without_trailing_none
 from xlamini.runtime.meshes.program_placement import MeshPlacement, Place
 from xlamini.runtime.sharding import as_sharding
-from xlamini.runtime.to_device import ArrayImpl
 from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
 
 
@@ -43,7 +41,7 @@ NOTHING = Requested()
 
 
 def placement(
-    operands: Sequence[Any], names: Sequence[str], fun_name: str, requested: Requested = NOTHING
+    operands: Values, names: Sequence[str], fun_name: str, requested: Requested = NOTHING
 ) -> Placement:
     """The device or mesh on which a call of a program runs.
 
@@ -129,7 +127,7 @@ def _check_devices(shardings: Sequence[Any], mesh: Mesh, names: Sequence[str], f
             )
 
 
-def _name(names: Sequence[str], operands: Sequence[Any], i: int) -> str:
+def _name(names: Sequence[str], operands: Values, i: int) -> str:
     before = len(operands) - len(names) if hasattr(names, "__len__") else 0
     return repr(names[i - before]) if i >= before else "that it captured"
 

@@ -4,21 +4,22 @@ Unused inputs never reach the executable. A random key is passed to it, and retu
 """
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from xlamini.core import float0
+from xlamini.core import Values, float0, monitoring
 from xlamini.core.config import programs_are_keyed_by_module
 from xlamini.core.errors import DeletedArrayError
+from xlamini.runtime import device_put_value, key_words
 from xlamini.runtime.dispatch import FastPath, fast_path
 from xlamini.runtime.executable import Executable, is_compile_only
 from xlamini.runtime.host_memory import check_fits_in_memory
-from xlamini.runtime.keys import as_keys, key_words
+from xlamini.runtime.keys import as_keys
 from xlamini.runtime.lifetime import explain_failure, release
 from xlamini.runtime.processes.group import spans_processes
-from xlamini.runtime.to_device import device_put_value
 from xlamini.runtime.versions import DISPATCH_ERRORS
 from xlamini.staging.compile.lowered_program import LoweredProgram, Options, backend_compile, interface_of
 
@@ -33,7 +34,11 @@ _SMALL = 2**24
 
 def compile_lowered(lowered: LoweredProgram, options: Options = None) -> Program:
     """Compile a lowered program, or load it from the disk cache; `options` are XLA's, by name."""
-    return Program(lowered, _executable_of(lowered, options), _check_of_others(lowered))
+    start = time.time() if monitoring.listeners else None
+    executable = _executable_of(lowered, options)
+    if start is not None:
+        monitoring.record_since(monitoring.COMPILED, start, lowered.name)
+    return Program(lowered, executable, _check_of_others(lowered))
 
 
 def _executable_of(program: LoweredProgram, options: Options) -> Executable | CompileOnlyModule:
@@ -95,12 +100,12 @@ class Program:
     def runs_in_cpp(self) -> bool:
         """Whether C++ dispatch can run it by itself.
 
-        It cannot run a program that calls Python functions: their effects are waited for, and their failures explained;
-        one that is queued; and one with outputs of dtype float0, which are NumPy's.
+        It cannot run a program that calls Python functions, or FFI targets with side effects: their effects are waited
+        for, and their failures explained; one that is queued; and one with outputs of dtype float0, which are NumPy's.
         """
-        return not (self.executable.calls_python or self.executable.runs_alone) and all(self.computed)
+        return not (self.executable.is_awaited or self.executable.runs_alone) and all(self.computed)
 
-    def __call__(self, inputs: Sequence[Any], committed: bool = False, names: Sequence[str] = ()) -> list[Any]:
+    def __call__(self, inputs: Values, committed: bool = False, names: Sequence[str] = ()) -> list[Any]:
         """The outputs; `names` are the names of the last inputs, the arguments, for messages."""
         if not self._has_run:
             self._check_before_first_run()
@@ -128,18 +133,18 @@ class Program:
         if check is not None:
             check()
 
-    def _with_float0(self, outs: Sequence[Any]) -> list[Any]:
+    def _with_float0(self, outs: Values) -> list[Any]:
         """All outputs: arrays of dtype float0, which hold nothing, were not computed."""
         computed, pairs = iter(outs), zip(self.computed, self._out_avals, strict=True)
         return [next(computed) if is_computed else np.zeros(aval.shape, float0) for is_computed, aval in pairs]
 
-    def _named(self, inputs: Sequence[Any], names: Sequence[str]) -> list[tuple[str, Any]]:
+    def _named(self, inputs: Values, names: Sequence[str]) -> list[tuple[str, Any]]:
         """Each input with a description for messages."""
         captured = [f"the array that {self.name} captured"] * (len(inputs) - len(names))
         arguments = [f"the argument {name!r} of {self.name}" for name in names]
         return list(zip([*captured, *arguments], map(key_words, inputs), strict=True))
 
-    def fast_path(self, captured: Sequence[Any], out_tree: Any, committed: bool) -> FastPath:
+    def fast_path(self, captured: Values, out_tree: Any, committed: bool) -> FastPath:
         """The fast path by which C++ dispatch runs this program; `out_tree` is the output's structure there."""
         shardings = iter(self.executable.in_shardings)
         constants = [

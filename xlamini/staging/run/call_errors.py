@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xlamini.core import flatten, trim
+from xlamini.core import Values, flatten, trim
 from xlamini.core.config import callback_depth
 from xlamini.core.state import state
 from xlamini.runtime.lifetime import release
@@ -49,7 +49,7 @@ def guarded(function: Any, explain: Explain, donate: Selected | None = None) -> 
     return call
 
 
-def _release(donate: Selected, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
+def _release(donate: Selected, args: Values, kwargs: dict[str, Any]) -> None:
     """Mark the donated arrays as deleted, so that their next use raises an error in Python."""
     given = [args[i] for i in donate.nums if i < len(args)]
     given += [kwargs[name] for name in donate.names if name in kwargs]

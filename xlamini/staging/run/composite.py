@@ -12,9 +12,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from xlamini.core import tree_leaves, tree_map, trim
+from xlamini.core import repeated, tree_leaves, tree_map, trim
 from xlamini.core.api_boundary import is_api_boundary
-from xlamini.core.call_cache import repeated
 from xlamini.core.state import state
 from xlamini.primitives import stands_for_array
 from xlamini.staging.run.call_errors import Explain, guarded

@@ -4,20 +4,19 @@ Each primitive caches, for each set of params, a C++ dispatched program of its s
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from xlamini.core import CallLike, Literal, OwnedMemo, Primitive, disable_jit
+from xlamini.core import CallLike, Literal, OwnedMemo, Params, Primitive, Values, disable_jit
 from xlamini.staging.run import program_cache
-from xlamini.staging.run.jit import jit
+from xlamini.staging.run.jit_function import jit
 
 operations = OwnedMemo("program: single operations", 1024, "executables")
 """On each primitive, by its params."""
 
 
-def evaluate_primitive(primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> Any:
+def evaluate_primitive(primitive: Primitive, operands: Values, params: Params) -> Any:
     """Run one equation now."""
     values = [_number(x) if type(x) is Literal else x for x in operands]
     if isinstance(primitive, CallLike):
@@ -34,7 +33,7 @@ def evaluate_primitive(primitive: Primitive, operands: Sequence[Any], params: di
         return run(*values)
 
 
-def _program(primitive: Primitive, params: dict[str, Any]) -> Any:
+def _program(primitive: Primitive, params: Params) -> Any:
     def equation(*operands: Any) -> Any:
         return primitive.bind(*operands, **params)
 

@@ -11,31 +11,42 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from xlamini.core import ShapedArray, Tracer, config, flatten, flatten_from_user, leaked, unflatten, user_stacklevel
+from xlamini.core import (
+    Avals,
+    Tracer,
+    Values,
+    axes_here,
+    config,
+    flatten,
+    flatten_from_user,
+    leaked,
+    paused_gc,
+    unflatten,
+    user_stacklevel,
+)
 from xlamini.core.api_boundary import api_boundary
 from xlamini.core.frames import is_own
-from xlamini.core.memo import alive, paused_gc, register
-from xlamini.core.named_axes import axes_here
+from xlamini.core.memo import alive, register
 from xlamini.core.pytree.nodes import dispatch_registry
 from xlamini.core.ref_cells import RefEscaped
 from xlamini.core.state import state
 from xlamini.interpreters.evaluate import evaluate
+from xlamini.runtime import key_words
 from xlamini.runtime.dispatch import CAPACITY, cached_signatures, clear_signatures, cpp_jit
-from xlamini.runtime.keys import key_words
 from xlamini.runtime.lifetime import explain_failure
 from xlamini.runtime.versions import DISPATCH_ERRORS
 from xlamini.staging.call.call import jit_p
 from xlamini.staging.compile.lowered_program import LoweredProgram
-from xlamini.staging.compile.placement import Placement, asked_place, elsewhere, placement, requested_by
+from xlamini.staging.compile.placement import Placement, elsewhere, placement, requested_by
 from xlamini.staging.compile.program import Program, compile_lowered
 from xlamini.staging.run.call_errors import Explain, guarded
 from xlamini.staging.run.jit_caches import programs, shared_caches, traces, unshare, with_refs
 from xlamini.staging.run.jit_options import Options
 from xlamini.staging.run.queued_calls import QueuedCalls
-from xlamini.staging.trace.arguments import ArgNames, avals_of, check_callable, check_values, name_of
+from xlamini.staging.trace.arguments import ArgNames, avals_of, check_values, name_of
 from xlamini.staging.trace.ref_threading import Cells, run_with_refs, store, threaded, values_of, with_touched
 from xlamini.staging.trace.sharding_prefix import all_moved, flatten_shardings, resharded_avals
-from xlamini.staging.trace.static_args import Names, Numbers, Selected, StaticArgs, check_apart, take_out
+from xlamini.staging.trace.static_args import Names, Selected, StaticArgs, take_out
 from xlamini.staging.trace.tracing import Trace, TracedCall, rebuilt, trace
 
 if TYPE_CHECKING:
@@ -48,10 +59,10 @@ class CallPlan(NamedTuple):
     Made once, at the top, and handed to tracing, placement, lowering and the program, so that none of them asks again.
     """
 
-    leaves: Sequence[Any]
+    leaves: Values
     tree: Any
     names: Sequence[str]
-    avals: Sequence[ShapedArray]
+    avals: Avals
     statics: StaticArgs | None
     """The static arguments, taken out; None for a function without."""
     positions: Sequence[int] | None
@@ -103,7 +114,7 @@ class Jitted:
             cells = with_touched((), touched)
         return run_with_refs(cells, self._with_ref_args, args, kwargs)
 
-    def _with_ref_args(self, cells: Cells, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Any, Any, bool]:
+    def _with_ref_args(self, cells: Cells, args: Values, kwargs: dict[str, Any]) -> tuple[Any, Any, bool]:
         """Run with the values of the touched refs as further arguments and results; C++ cannot do this by itself."""
         pure = cells[0].memo.get((self, cells))
         if pure is None:
@@ -113,7 +124,7 @@ class Jitted:
         store(cells, values)
         return out, None, False
 
-    def _run(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Any, Any, bool]:
+    def _run(self, args: Values, kwargs: dict[str, Any]) -> tuple[Any, Any, bool]:
         plan = self.plan(args, kwargs)
         traced = self.trace(plan)
         if state.builder is not None:
@@ -129,7 +140,7 @@ class Jitted:
             return out, None, False
         return out, program.fast_path(traced.captured, dispatch_registry.flatten(out)[1], where.committed), False
 
-    def _staged(self, traced: Trace, plan: CallPlan) -> Sequence[Any]:
+    def _staged(self, traced: Trace, plan: CallPlan) -> Values:
         """The outputs of the call as part of the program being traced."""
         leaves = all_moved(plan.leaves, plan.in_shardings) if plan.in_shardings else plan.leaves
         operands = [*traced.captured, *leaves]
@@ -140,7 +151,7 @@ class Jitted:
         shardings = self._out_shardings(traced)
         return all_moved(outs, shardings) if shardings else outs
 
-    def plan(self, args: Sequence[Any], kwargs: dict[str, Any]) -> CallPlan:
+    def plan(self, args: Values, kwargs: dict[str, Any]) -> CallPlan:
         """The plan of a call with these arguments."""
         statics, positions, dynamic, keywords = None, None, args, kwargs
         if self.takes_static:
@@ -155,7 +166,7 @@ class Jitted:
         shardings = flatten_shardings("in_shardings", (asked, None), tree, "args", avals)
         return CallPlan(leaves, tree, names, resharded_avals(avals, shardings), statics, positions, shardings)
 
-    def _out_shardings(self, traced: Trace) -> Sequence[Any]:
+    def _out_shardings(self, traced: Trace) -> Values:
         """The sharding asked for each output, None for any; empty if nothing was asked."""
         if (asked := self.options.out_shardings) is None:
             return ()
@@ -242,7 +253,7 @@ class Jitted:
         named = {k: _filled(v, k in donate.names) for k, v in kwargs.items()}
         return flatten((marked, named))[0]
 
-    def explain(self, error: Exception, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
+    def explain(self, error: Exception, args: Values, kwargs: dict[str, Any]) -> None:
         """Raise the typed error behind an error that C++ raised for a call with these arguments, if there is one."""
         if isinstance(error, DISPATCH_ERRORS):
             plan = self.plan(args, kwargs)  # refuses static arguments that cannot be hashed
@@ -296,56 +307,9 @@ def _filled(tree: Any, value: Any) -> Any:
     return unflatten(structure, [value] * len(leaves))
 
 
-def _refuse_leaked(leaves: Sequence[Any]) -> None:
+def _refuse_leaked(leaves: Values) -> None:
     for tracer in [x for x in leaves if type(x) is Tracer]:
         raise leaked(tracer)
-
-
-def jit(
-    fun: Callable[..., Any] | None = None,
-    /,
-    *,
-    in_shardings: Any = None,
-    out_shardings: Any = None,
-    static_argnums: Numbers = None,
-    static_argnames: Names = None,
-    donate_argnums: Numbers = None,
-    donate_argnames: Names = None,
-    keep_unused: bool = False,
-    device: Any = None,
-    backend: str | None = None,
-    inline: bool = False,
-    compiler_options: dict[str, Any] | None = None,
-    outline: bool | None = None,
-) -> Any:
-    """Compile a function with XLA; it is traced once for each signature of its arguments.
-
-    Arguments are arrays, numbers, or containers of them. Arguments in `static_argnums`/`static_argnames` are passed to
-    Python unchanged, must be hashable, and are part of the signature. Outputs may reuse the memory of arguments in
-    `donate_argnums`/`donate_argnames`; those arrays cannot be used afterwards. `in_shardings` and `out_shardings` are
-    shardings, or tree prefixes of them, for the tuple of arguments without the static ones and for the output; None
-    leaves the choice to the arrays, and to the compiler. Inside another traced function the call becomes a `jit`
-    equation, or, with `inline`, its equations. On the CPU a block of equations that a long program repeats, such as a
-    layer of a model, is compiled once and called; `outline=False` turns that off, and
-    `lower(...).outline_report()` lists the blocks.
-
-    The result has the methods `trace`, `lower`, `eval_shape` and `clear_cache`. Usable as a decorator, with and without
-    options.
-
-    >>> xlamini.jit(lambda x: x + 1)(2)
-    Array(3, dtype=int32, weak_type=True)
-    """
-    if fun is None:
-        options = {k: v for k, v in locals().items() if k != "fun"}
-        return functools.partial(jit, **options)
-    check_callable("jit", fun)
-    static = Selected("static", fun, static_argnums, static_argnames)
-    donate = Selected("donate", fun, donate_argnums, donate_argnames)
-    check_apart(fun, static, donate)
-    where = asked_place(device, backend)
-    shardings = in_shardings, out_shardings
-    options = Options(static, donate, keep_unused, inline, where, compiler_options, outline, *shardings)
-    return wrapped(Jitted(fun, options))
 
 
 def dispatched(fun: Callable[..., Any], static_argnames: Names = None) -> tuple[Any, Explain]:

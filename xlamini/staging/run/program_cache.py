@@ -13,8 +13,10 @@ from xlamini.core import (
     CallLike,
     Jaxpr,
     Literal,
+    Params,
     Primitive,
     ShapedArray,
+    Values,
     Var,
     aval_of,
     close_over,
@@ -28,8 +30,8 @@ from xlamini.core.structure import executable_key, executable_params
 from xlamini.core.tracer import build
 from xlamini.interpreters.dce import dce
 from xlamini.interpreters.evaluate import evaluate
-from xlamini.primitives.convert import convert
-from xlamini.runtime.to_device import device_put_value
+from xlamini.primitives import convert
+from xlamini.runtime import device_put_value
 from xlamini.staging.compile.lowered_program import LoweredProgram
 from xlamini.staging.compile.placement import placement, requested_by
 from xlamini.staging.compile.program import Program, compile_lowered
@@ -56,7 +58,7 @@ met = Memo("program: hashes of programs met", 2048, counted=False)
 """The hashes of keys, since a key is as long as its program."""
 
 
-def apply(jaxpr: Jaxpr, operands: Sequence[Any]) -> list[Any]:
+def apply(jaxpr: Jaxpr, operands: Values) -> list[Any]:
     """A jaxpr's outputs: its equations join the program being traced, or it runs as one program.
 
     Operands may differ in weak type from the jaxpr's inputs, as tangents do that a user gave.
@@ -67,7 +69,7 @@ def apply(jaxpr: Jaxpr, operands: Sequence[Any]) -> list[Any]:
     return evaluate(jaxpr, typed)
 
 
-def as_one_program(fun: Callable[..., Sequence[Any]], operands: Sequence[Any], name: str = "") -> list[Any]:
+def as_one_program(fun: Callable[..., Sequence[Any]], operands: Values, name: str = "") -> list[Any]:
     """`fun(*operands)`, flat: inlined when tracing, else traced and run as one program."""
     if state.builder is not None:
         return list(fun(*operands))
@@ -76,7 +78,7 @@ def as_one_program(fun: Callable[..., Sequence[Any]], operands: Sequence[Any], n
 
 
 def transformed(
-    program: Callable[..., Sequence[Any]], jaxpr: Jaxpr, options: tuple, operands: Sequence[Any], name: str = ""
+    program: Callable[..., Sequence[Any]], jaxpr: Jaxpr, options: tuple, operands: Values, name: str = ""
 ) -> list[Any]:
     """`program(jaxpr, *options, operands)`, flat: inlined when tracing, else run as one program, called like the jaxpr.
 
@@ -97,18 +99,18 @@ def _whole(
     return build(lambda *operands: program(jaxpr, *options, operands), avals, name)[0]
 
 
-def run_equation(primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> list[Any]:
+def run_equation(primitive: Primitive, operands: Values, params: Params) -> list[Any]:
     """Run one higher-order equation now; equal equations share the program around it."""
     avals = tuple(map(aval_of, operands))
     key = primitive, executable_params(params), avals
 
-    def equation(*tracers: Any) -> Sequence[Any]:
+    def equation(*tracers: Any) -> Values:
         return primitive.bind(*tracers, **params)
 
     return run(equations.get_or_make(key, lambda: build(equation, avals, primitive.name)[0]), operands)
 
 
-def run(jaxpr: Jaxpr, inputs: Sequence[Any]) -> list[Any]:
+def run(jaxpr: Jaxpr, inputs: Values) -> list[Any]:
     """Run a jaxpr now; an output that is an input is returned without a copy."""
     routed = _routed(jaxpr)
     outs = _run(routed.jaxpr, inputs) if routed.jaxpr.outvars or routed.jaxpr.effects else []
@@ -126,7 +128,7 @@ def _as_array(x: Any, aval: ShapedArray) -> Any:
     return x if found is not None and found.weak_type == aval.weak_type else device_put_value(x, aval=aval)
 
 
-def _run(jaxpr: Jaxpr, inputs: Sequence[Any]) -> list[Any]:
+def _run(jaxpr: Jaxpr, inputs: Values) -> list[Any]:
     where = placement(inputs, _NUMBERED, jaxpr.name, requested_by(jaxpr))
     key = executable_key(jaxpr), where.device
     program, numbers = programs.get(key), ()

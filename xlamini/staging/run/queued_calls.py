@@ -7,10 +7,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from xlamini.core import OwnedMemo, flatten, unflatten
+from xlamini.core import OwnedMemo, Values, flatten, unflatten
 from xlamini.core.config import outlining, trace_context_key
 from xlamini.core.state import state
-from xlamini.runtime.to_device import ArrayImpl
+from xlamini.runtime import ArrayImpl
 from xlamini.staging.compile.program import Program
 
 queued_calls = OwnedMemo("program: queued calls", 256, "calls")
@@ -20,7 +20,7 @@ class QueuedCall(NamedTuple):
     """A program with its captured values, the structure of its output, and the names and shardings of its arguments."""
 
     program: Program
-    captured: Sequence[Any]
+    captured: Values
     out_tree: Any
     names: Sequence[str]
     shardings: Sequence[Any]
@@ -32,7 +32,7 @@ class QueuedCalls:
     def __init__(self) -> None:
         self.calls: dict[Any, QueuedCall] = {}
 
-    def add(self, leaves: Sequence[Any], tree: Any, program: Program, traced: Any, names: Sequence[str]) -> None:
+    def add(self, leaves: Values, tree: Any, program: Program, traced: Any, names: Sequence[str]) -> None:
         """Remember a call, unless an argument is uncommitted or no Array."""
         if not _are_committed(leaves):
             return
@@ -40,7 +40,7 @@ class QueuedCalls:
         call = QueuedCall(program, traced.captured, traced.out_tree, names, shardings)
         queued_calls.keep(self, _key(leaves, tree), call)
 
-    def run(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Any, None, bool] | None:
+    def run(self, args: Values, kwargs: dict[str, Any]) -> tuple[Any, None, bool] | None:
         """The output of a cached call, in the form that C++ expects; None for a cache miss."""
         if state.builder is not None:
             return None
@@ -52,9 +52,9 @@ class QueuedCalls:
         return unflatten(cached.out_tree, outs), None, False
 
 
-def _are_committed(leaves: Sequence[Any]) -> bool:
+def _are_committed(leaves: Values) -> bool:
     return all(type(x) is ArrayImpl and x._committed for x in leaves)
 
 
-def _key(leaves: Sequence[Any], tree: Any) -> Any:
+def _key(leaves: Values, tree: Any) -> Any:
     return tree, trace_context_key(), outlining.value, tuple([(id(x.aval), id(x._sharding)) for x in leaves])

@@ -7,13 +7,22 @@ from typing import Any, overload
 
 import numpy as np
 
-from xlamini.core import Literal, ShapedArray, Tracer, aval_of, keystr, leaked, tree_flatten_with_path, unflatten
+from xlamini.core import (
+    Literal,
+    ShapedArray,
+    Tracer,
+    Values,
+    aval_of,
+    keystr,
+    leaked,
+    tree_flatten_with_path,
+    unflatten,
+)
 from xlamini.core.dtypes import check_array_dtype, is_array_dtype
 from xlamini.core.tracer import is_usable
-from xlamini.runtime.keys import key_words
+from xlamini.runtime import ArrayImpl, key_words
 from xlamini.runtime.lifetime import deleted_error
 from xlamini.runtime.meshes.named_sharding import split_in_type
-from xlamini.runtime.to_device import ArrayImpl
 
 _SCALARS = (bool, int, float, complex, np.generic, np.ndarray)
 _VALUES = (ArrayImpl, Tracer, Literal)
@@ -86,7 +95,7 @@ def check_callable(what: str, fun: Any) -> None:
         raise TypeError(f"{what} takes a function, got {brief(fun)} of type {type(fun).__name__}")
 
 
-def avals_of(leaves: Sequence[Any], names: Sequence[str], fun_name: str, fix: str = "") -> list[ShapedArray]:
+def avals_of(leaves: Values, names: Sequence[str], fun_name: str, fix: str = "") -> list[ShapedArray]:
     """The types of the leaves; TypeError, with the advice `fix`, for a leaf that is neither an array nor a number."""
     avals = []
     for i, x in enumerate(leaves):
@@ -111,7 +120,7 @@ def _aval_like(x: Any) -> ShapedArray:
     return ShapedArray(shape, np.dtype(x.dtype), getattr(x, "weak_type", False), split=split)
 
 
-def check_values(leaves: Sequence[Any], names: Sequence[str], fun_name: str) -> None:
+def check_values(leaves: Values, names: Sequence[str], fun_name: str) -> None:
     """Raise an error for an argument without a value: a deleted array, a leaked tracer, or a type alone."""
     for i, x in enumerate(leaves):
         kind = type(x)
@@ -128,7 +137,7 @@ def check_values(leaves: Sequence[Any], names: Sequence[str], fun_name: str) -> 
             )
 
 
-def check_outputs(leaves: Sequence[Any], tree: Any, fun_name: str) -> None:
+def check_outputs(leaves: Values, tree: Any, fun_name: str) -> None:
     """TypeError, with the path, for an output that is neither an array nor a number."""
     for i, x in enumerate(leaves):
         if not _is_value(x):
@@ -156,6 +165,6 @@ def name_of(fun: Callable[..., Any]) -> str:
     """The name of a function in programs and messages."""
     name = getattr(fun, "__name__", None)
     if name is not None:
-        return name
+        return name if name.isascii() else name.encode(errors="replace").decode()  # C++ takes no lone surrogates
     inner = getattr(fun, "func", None)
     return name_of(inner) if inner is not None else type(fun).__name__

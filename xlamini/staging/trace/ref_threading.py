@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
+from xlamini.core import Values
 from xlamini.core.ref_cells import Cell, RefEscaped
 from xlamini.core.state import state
 
@@ -46,14 +47,14 @@ def values_of(cells: Cells) -> list[Any]:
     return [cell.read() for cell in cells]
 
 
-def store(cells: Cells, values: Sequence[Any]) -> None:
+def store(cells: Cells, values: Values) -> None:
     """Write these values to the cells."""
     for cell, value in zip(cells, values, strict=True):
         cell.write(value)
 
 
 def run_with(
-    cells: Cells, values: Sequence[Any], fun: Callable[..., Any], *args: Any, **kwargs: Any
+    cells: Cells, values: Values, fun: Callable[..., Any], *args: Any, **kwargs: Any
 ) -> tuple[Any, list[Any]]:
     """`fun(*args)` while the cells belong to the active builder and hold `values`; also their values afterwards."""
     before = [(cell.owner, cell.value) for cell in cells]
@@ -71,7 +72,7 @@ def threaded(fun: Callable[..., Any], cells: Cells) -> Callable[..., tuple[Any, 
     """The pure form of `fun`: takes the cells' values before its arguments, and returns their final values too."""
 
     @functools.wraps(fun)
-    def pure(values: Sequence[Any], *args: Any, **kwargs: Any) -> tuple[Any, list[Any]]:
+    def pure(values: Values, *args: Any, **kwargs: Any) -> tuple[Any, list[Any]]:
         return run_with(cells, values, fun, *args, **kwargs)
 
     pure.__signature__ = _signature_of(fun)  # type: ignore[attr-defined]

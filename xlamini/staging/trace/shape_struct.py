@@ -5,9 +5,8 @@ import operator
 from typing import Any
 
 from xlamini.core import ShapedArray, ShapeError, check_user_dtype
-from xlamini.runtime.meshes.current_mesh import named
+from xlamini.runtime import Sharding, named
 from xlamini.runtime.meshes.named_sharding import split_in_type
-from xlamini.runtime.sharding import Sharding
 
 
 def _checked(shape: Any) -> tuple[int, ...]:

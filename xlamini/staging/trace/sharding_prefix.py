@@ -4,15 +4,24 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xlamini.core import ShapedArray, ShardingError, flatten_axes, keystr, tree_flatten_with_path, unflatten
+from xlamini.core import (
+    Avals,
+    ShapedArray,
+    ShardingError,
+    Values,
+    flatten_axes,
+    keystr,
+    tree_flatten_with_path,
+    unflatten,
+)
 from xlamini.primitives.sharding_constraint import moved_to
-from xlamini.runtime.devices.platforms import Device
-from xlamini.runtime.meshes.current_mesh import as_here, named
+from xlamini.runtime import Device, Sharding, named
+from xlamini.runtime.meshes.current_mesh import as_here
 from xlamini.runtime.meshes.named_sharding import split_in_type
-from xlamini.runtime.sharding import Sharding, as_sharding
+from xlamini.runtime.sharding import as_sharding
 
 
-def flatten_shardings(name: str, shardings: Any, tree: Any, of: str, avals: Sequence[ShapedArray]) -> list[Any]:
+def flatten_shardings(name: str, shardings: Any, tree: Any, of: str, avals: Avals) -> list[Any]:
     """The sharding of each leaf, None where the user left it open; `name` is the parameter of jit, for messages.
 
     Raises TypeError for an entry that is no sharding, ValueError for a tree that is no prefix, ShardingError for a
@@ -44,18 +53,20 @@ def _checked(name: str, x: Any) -> Any:
     if x is None:
         return None
     x = named(x, f"jit: {name} has", RuntimeError)
+    if x is None:  # a format that leaves the sharding open
+        return None
     if not isinstance(x, Sharding | Device):
         raise TypeError(f"jit: {name} must be shardings or None, got {x!r}; write NamedSharding(mesh, P('x'))")
     return as_sharding(x)
 
 
-def resharded_avals(avals: Sequence[ShapedArray], shardings: Sequence[Any]) -> list[ShapedArray]:
+def resharded_avals(avals: Avals, shardings: Sequence[Any]) -> list[ShapedArray]:
     """The types of arguments after they have been moved to their shardings."""
     pairs = zip(avals, shardings, strict=True)
     return [a if s is None else a.with_sharding(split_in_type(s, a.ndim)) for a, s in pairs]
 
 
-def all_moved(values: Sequence[Any], shardings: Sequence[Any]) -> Sequence[Any]:
+def all_moved(values: Values, shardings: Sequence[Any]) -> Values:
     """Values of a program, each moved to its sharding unless that is None."""
     if not shardings:
         return values

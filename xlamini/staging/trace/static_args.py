@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from xlamini.core import Values
 from xlamini.staging.trace.arguments import name_of
 
 Numbers = int | Sequence[int] | None
@@ -101,7 +102,7 @@ class StaticArgs:
     def __init__(self, by_num: tuple, by_name: tuple):
         self.by_num, self.by_name = by_num, by_name
 
-    def restored(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+    def restored(self, args: Values, kwargs: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         """All arguments of the call, given the dynamic ones."""
         full = list(args)
         for position, value in self.by_num:
@@ -116,7 +117,7 @@ class StaticArgs:
 
 
 def take_out(
-    selected: Selected, fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
+    selected: Selected, fun: Callable[..., Any], args: Values, kwargs: dict[str, Any]
 ) -> tuple[StaticArgs, list[Any], dict[str, Any]]:
     """Split a call's arguments into static and dynamic ones; ValueError for an unhashable static argument."""
     nums = {n % len(args) if n < 0 else n for n in selected.nums} if selected.nums else ()

@@ -10,9 +10,8 @@ import threading
 from collections.abc import Hashable
 from typing import Any
 
-from xlamini.core import Jaxpr
+from xlamini.core import Jaxpr, axes_here
 from xlamini.core.memo import Memo
-from xlamini.core.named_axes import axes_here
 from xlamini.core.state import state
 from xlamini.core.structure import places, program_key, structural_key
 

@@ -1,13 +1,25 @@
 """Tracing: from a user's function of pytrees to a jaxpr of flat values."""
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from xlamini.core import Jaxpr, Literal, ShapedArray, Tracer, close_over, flatten_from_user, unflatten
+from xlamini.core import (
+    Avals,
+    Jaxpr,
+    Literal,
+    ShapedArray,
+    Tracer,
+    Values,
+    close_over,
+    flatten_from_user,
+    monitoring,
+    unflatten,
+)
 from xlamini.core.state import state
 from xlamini.core.tracer import build
-from xlamini.runtime.to_device import device_put_value
+from xlamini.runtime import device_put_value
 from xlamini.staging.trace.arguments import ArgNames, check_outputs, name_of
 from xlamini.staging.trace.trace_cache import equal_trace
 
@@ -43,7 +55,7 @@ class TracedCall(NamedTuple):
 def trace(
     fun: Callable[..., Any],
     in_tree: Any,
-    avals: Sequence[ShapedArray],
+    avals: Avals,
     values: Sequence[Any] | None = None,
     names: Sequence[str] | None = None,
     name: str | None = None,
@@ -60,7 +72,7 @@ def trace(
     fun_name = name_of(fun) if name is None else name
     names = ArgNames(fun, in_tree) if names is None else names
 
-    def flat(*tracers: Any) -> Sequence[Any]:
+    def flat(*tracers: Any) -> Values:
         nonlocal out_tree, builder
         builder = state.builder
         args, kwargs = unflatten(in_tree, tracers)
@@ -68,12 +80,15 @@ def trace(
         check_outputs(leaves, out_tree, fun_name)
         return leaves
 
+    start = time.time() if monitoring.listeners else None
     jaxpr, captured = build(flat, avals, fun_name, names, values, derivative_by)
+    if start is not None:
+        monitoring.record_since(monitoring.TRACED, start, fun_name)
     closed = equal_trace(close_over(jaxpr)) if reuse_equal else close_over(jaxpr)
     return Trace(closed, captured, out_tree, names, builder)
 
 
-def rebuilt(tree: Any, leaves: Sequence[Any]) -> Any:
+def rebuilt(tree: Any, leaves: Values) -> Any:
     """The output for the user: the leaves as a tree, with arrays or tracers in place of literals."""
     return unflatten(tree, [visible(x) if type(x) is Literal else x for x in leaves])
 

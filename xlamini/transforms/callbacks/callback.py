@@ -6,23 +6,34 @@ each vmap, innermost first, the batch size and a mask of the operands that are s
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NoReturn
 
 import numpy as np
 
-from xlamini.core import Axis, Factors, Literal, Primitive, ShapedArray, Tracer, leaked
+from xlamini.core import (
+    Avals,
+    Axis,
+    Dims,
+    Factors,
+    Literal,
+    Params,
+    Primitive,
+    ShapedArray,
+    Tracer,
+    Values,
+    apart,
+    leaked,
+)
 from xlamini.core.frames import user_line
-from xlamini.core.sharding.factors import apart
 from xlamini.core.state import state
 from xlamini.lowering.host_calls import host_call
 from xlamini.primitives import with_batch_first
+from xlamini.runtime import device_put_value, key_words
 from xlamini.runtime.callbacks import HostCall
-from xlamini.runtime.keys import key_words
 from xlamini.runtime.meshes.program_placement import replicated_on
-from xlamini.runtime.to_device import device_put_value
+from xlamini.staging import ArgNames
 from xlamini.staging.compile.placement import placement
-from xlamini.staging.trace.arguments import ArgNames
 from xlamini.transforms.callbacks.host_function import HostFunction
 
 Mapped = tuple[tuple[int, tuple[bool, ...]], ...]
@@ -45,7 +56,7 @@ class Callback(Primitive):
         sizes = tuple(size for size, _ in reversed(mapped))
         return [a.update(shape=(*sizes, *a.shape)) for a in result_avals]
 
-    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+    def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
         """The sharding rule: operands and results are replicated, because the host function takes full arrays."""
         return Factors(apart(avals), [(None,) * a.ndim for a in outs])
 
@@ -57,7 +68,7 @@ class Callback(Primitive):
         )
 
     def batch(
-        self, axis: Axis, operands: Sequence[Any], dims: Sequence[int | None], *, mapped: Mapped, **params: Any
+        self, axis: Axis, operands: Values, dims: Dims, *, mapped: Mapped, **params: Any
     ) -> Any:
         stacked = tuple(d is not None for d in dims)
         first = with_batch_first(operands, dims, axis.size, stacked)
@@ -69,14 +80,14 @@ class Callback(Primitive):
         call = self.host_call(place, **params)
         return host_call(ctx, call, operands, params.get("ordered", False), self.side_effect)
 
-    def physical(self, operands: Sequence[Any], avals: Sequence[ShapedArray], **params: Any) -> Any:
+    def physical(self, operands: Values, avals: Avals, **params: Any) -> Any:
         """The callback takes the uint32 words of a random key."""
         return self.bind(*operands, **params)
 
-    def shown_params(self, params: dict[str, Any]) -> dict[str, Any]:
+    def shown_params(self, params: Params) -> Params:
         return {k: v for k, v in sorted(params.items()) if k not in ("mapped", "result_avals") or (k == "mapped" and v)}
 
-    def _now(self, operands: Sequence[Any], **params: Any) -> list[Any]:
+    def _now(self, operands: Values, **params: Any) -> list[Any]:
         """Call the function eagerly, and put its results on the operands' device."""
         names = ArgNames(params["callback"].fun, params["callback"].in_tree)
         where = placement(operands, names, self.face)
@@ -100,7 +111,7 @@ def _value(x: Any) -> np.ndarray:
 
 
 def _looped(
-    callback: HostFunction, avals: Sequence[ShapedArray], mapped: Mapped, operands: Sequence[Any]
+    callback: HostFunction, avals: Avals, mapped: Mapped, operands: Values
 ) -> list[np.ndarray]:
     """The results of the callback for all examples, stacked."""
     if not mapped:

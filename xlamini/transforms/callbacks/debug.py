@@ -5,16 +5,16 @@ They do not affect the results of a program, so rewrites may repeat or drop them
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
-from xlamini.core import Effects, Tracer, flatten_from_user, memoised
+from xlamini.core import Effects, Params, Tracer, Values, flatten_from_user, memoised
 from xlamini.core.effects import debug_effect, ordered_debug_effect
 from xlamini.lowering.host_calls import is_spmd, per_device_call
-from xlamini.runtime.array import Array
-from xlamini.staging.trace.arguments import ArgNames, check_callable, check_values
+from xlamini.runtime import Array
+from xlamini.staging import ArgNames, check_callable, check_values
 from xlamini.transforms.callbacks.callback import Callback
 from xlamini.transforms.callbacks.format_check import check_format
 from xlamini.transforms.callbacks.host_function import HostFunction
@@ -120,7 +120,7 @@ _ARRAYS = (Array, Tracer, np.ndarray, np.generic, bool, int, float, complex)
 def _observe(
     primitive: DebugCallback,
     callback: Callable[..., Any],
-    args: Sequence[Any],
+    args: Values,
     kwargs: Mapping[str, Any],
     params: Mapping[str, Any],
 ) -> None:
@@ -140,7 +140,7 @@ class DebugCallback(Callback):
     name, face = "debug_callback", "debug.callback"
     lacks: Mapping[str, str] = {"transpose": "without results"}
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         return self.bind(*primals, **params), []
 
     def lower(self, ctx: Any, *operands: Any, **params: Any) -> Any:
@@ -158,11 +158,11 @@ class DebugCallback(Callback):
             return []
         return super().lower(ctx, *operands, **params)
 
-    def shown_params(self, params: dict[str, Any]) -> dict[str, Any]:
+    def shown_params(self, params: Params) -> Params:
         shown = super().shown_params(params)
         return {name: value for name, value in shown.items() if name != "partitioned" or value}
 
-    def effects(self, params: dict[str, Any]) -> Effects:
+    def effects(self, params: Params) -> Effects:
         return frozenset([ordered_debug_effect if params["ordered"] else debug_effect])
 
 
@@ -174,7 +174,7 @@ class DebugPrint(DebugCallback):
 
     name, face = "debug_print", "debug.print"
 
-    def shown_params(self, params: dict[str, Any]) -> dict[str, Any]:
+    def shown_params(self, params: Params) -> Params:
         return {name: value for name, value in super().shown_params(params).items() if name != "callback"}
 
 

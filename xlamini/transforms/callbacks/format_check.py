@@ -3,13 +3,13 @@ from __future__ import annotations
 
 import re
 import string
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from xlamini.core import aval_of
+from xlamini.core import Values, aval_of
 
 
-def check_format(fmt: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+def check_format(fmt: str, args: Values, kwargs: Mapping[str, Any]) -> None:
     """IndexError or KeyError for a missing value of `fmt`, ValueError for an unused one."""
     try:
         _Check(fmt).vformat(fmt, args, kwargs)
@@ -29,14 +29,14 @@ class _Check(string.Formatter):
     def __init__(self, fmt: str):
         self.fmt = fmt
 
-    def get_field(self, field_name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    def get_field(self, field_name: str, args: Values, kwargs: Mapping[str, Any]) -> Any:
         first = re.match(r"[^.\[]*", field_name)
         name = first[0] if first else field_name
         key: int | str = int(name) if name.isdigit() else name
         value = self._given(key, args, kwargs)
         return (value if name == field_name else None), key
 
-    def _given(self, key: int | str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    def _given(self, key: int | str, args: Values, kwargs: Mapping[str, Any]) -> Any:
         if isinstance(key, int):
             if key >= len(args):
                 raise IndexError(
@@ -59,7 +59,7 @@ class _Check(string.Formatter):
             )
         return ""
 
-    def check_unused_args(self, used_args: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    def check_unused_args(self, used_args: Any, args: Values, kwargs: Mapping[str, Any]) -> None:
         unused = [f"value {i}" for i in range(len(args)) if i not in used_args]
         unused += [repr(name) for name in kwargs if name not in used_args]
         if unused:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import (
+    Avals,
     ShapedArray,
     canonicalize_dtype,
     first_difference,
@@ -18,10 +19,10 @@ from xlamini.core import (
     unflatten,
 )
 from xlamini.core.dtypes import is_array_dtype
+from xlamini.runtime import device_put_value
 from xlamini.runtime.call_failures import WrongResult
 from xlamini.runtime.callbacks import cpu
-from xlamini.runtime.to_device import device_put_value
-from xlamini.staging.trace.arguments import name_of
+from xlamini.staging import name_of
 
 
 class HostFunction:
@@ -39,7 +40,7 @@ class HostFunction:
         self._key = (_identity(fun), in_tree, tuple((i, _identity(x)) for i, x in fixed), out_tree)
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is HostFunction and self._key == other._key
+        return type(other) is type(self) and self._key == other._key
 
     def __hash__(self) -> int:
         return hash(self._key)
@@ -47,7 +48,7 @@ class HostFunction:
     def __repr__(self) -> str:
         return self.__name__
 
-    def __call__(self, operands: Sequence[np.ndarray], avals: Sequence[ShapedArray]) -> list[np.ndarray]:
+    def __call__(self, operands: Sequence[np.ndarray], avals: Avals) -> list[np.ndarray]:
         """Call the function with Arrays on the CPU; WrongResult unless the results have the types `avals`."""
         leaves = [device_put_value(x, cpu()) for x in operands]
         for i, x in self.fixed:
@@ -56,7 +57,7 @@ class HostFunction:
         out = self.fun(*args, **kwargs)
         return [] if self.out_tree is None else self._check_results(out, avals)
 
-    def _check_results(self, out: Any, avals: Sequence[ShapedArray]) -> list[np.ndarray]:
+    def _check_results(self, out: Any, avals: Avals) -> list[np.ndarray]:
         example = unflatten(self.out_tree, range(len(avals)))
         paths = _paths(example)
         if _paths(out) != paths:  # a list is accepted for a tuple, since their paths are equal

@@ -1,19 +1,31 @@
 """debug.inspect_array_sharding: the sharding that the compiler chose for a value."""
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from xlamini.core import Axis, Effects, Factors, Primitive, ShapedArray, Tracer, flatten_from_user, leaked
+from xlamini.core import (
+    Avals,
+    Axis,
+    Dims,
+    Effects,
+    Factors,
+    Params,
+    Primitive,
+    ShapedArray,
+    Tracer,
+    Values,
+    apart,
+    flatten_from_user,
+    leaked,
+)
 from xlamini.core.effects import debug_effect
-from xlamini.core.sharding.factors import apart
 from xlamini.core.state import state
-from xlamini.runtime.array import Array
+from xlamini.runtime import Array, Sharding, device_put_value
 from xlamini.runtime.meshes.inspection import Inspector
 from xlamini.runtime.meshes.pictures import ColorMap, visualize_sharding
-from xlamini.runtime.sharding import Sharding, default_sharding
-from xlamini.runtime.to_device import device_put_value
-from xlamini.staging.trace.arguments import check_callable
+from xlamini.runtime.sharding import default_sharding
+from xlamini.staging import check_callable
 
 
 def inspect_array_sharding(value: Any, *, callback: Callable[[Sharding], Any]) -> None:
@@ -87,14 +99,14 @@ class InspectSharding(Primitive):
     def shape_rule(self, *avals: ShapedArray, callback: Inspector) -> list[ShapedArray]:
         return []
 
-    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+    def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
         return Factors(apart(avals), [])
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, callback: Inspector) -> Any:
+    def jvp(self, primals: Values, tangents: Values, *, callback: Inspector) -> Any:
         return self.bind(*primals, callback=callback), []
 
     def batch(
-        self, axis: Axis, operands: Sequence[Any], dims: Sequence[int | None], *, callback: Inspector
+        self, axis: Axis, operands: Values, dims: Dims, *, callback: Inspector
     ) -> tuple[list[Any], list[int]]:
         return self.bind(*operands, callback=callback), []
 
@@ -114,7 +126,7 @@ class InspectSharding(Primitive):
         )
         return []
 
-    def effects(self, params: dict[str, Any]) -> Effects:
+    def effects(self, params: Params) -> Effects:
         return frozenset([debug_effect])
 
 

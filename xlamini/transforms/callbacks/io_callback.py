@@ -1,10 +1,10 @@
 """io_callback: a Python function with side effects, called from a program exactly as often as the program says."""
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
-from xlamini.core import Axis, Effects
+from xlamini.core import Axis, Dims, Effects, Params, Values
 from xlamini.core.effects import io_effect, ordered_io_effect
 from xlamini.transforms.callbacks.callback import Callback
 from xlamini.transforms.callbacks.manual_subset import other_axes, refuse
@@ -55,7 +55,7 @@ class IoCallback(Callback):
 
     name = face = "io_callback"
 
-    def batch(self, axis: Axis, operands: Sequence[Any], dims: Sequence[int | None], **params: Any) -> Any:
+    def batch(self, axis: Axis, operands: Values, dims: Dims, **params: Any) -> Any:
         if params["ordered"]:
             raise ValueError(
                 f"io_callback: the calls of {params['callback']} for the examples of vmap have no order; write "
@@ -69,7 +69,7 @@ class IoCallback(Callback):
             refuse(self.face, others)
         return super().lower(ctx, *operands, **params)
 
-    def effects(self, params: dict[str, Any]) -> Effects:
+    def effects(self, params: Params) -> Effects:
         return frozenset([ordered_io_effect if params["ordered"] else io_effect])
 
 

@@ -6,10 +6,10 @@ depend on the partitioning.
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NoReturn
 
-from xlamini.core import PartitionSpec
+from xlamini.core import PartitionSpec, Values
 from xlamini.primitives.collectives.axes import axis_index
 from xlamini.transforms.cond.api import cond
 from xlamini.transforms.shard_map.api import shard_map
@@ -24,7 +24,7 @@ def other_axes(ctx: Any) -> list[Any]:
     return [name for name in mesh.axis_names if name not in ctx.module.manual_axes and mesh.shape[name] > 1]
 
 
-def refuse(face: str, others: Sequence[Any]) -> NoReturn:
+def refuse(face: str, others: Values) -> NoReturn:
     """NotImplementedError for a callback with effects."""
     names = ", ".join(map(repr, others))
     raise NotImplementedError(
@@ -33,7 +33,7 @@ def refuse(face: str, others: Sequence[Any]) -> NoReturn:
     )
 
 
-def call_by_first(ctx: Any, call: Callable[..., Any], operands: Sequence[Any], others: Sequence[Any]) -> None:
+def call_by_first(ctx: Any, call: Callable[..., Any], operands: Values, others: Values) -> None:
     """Lower `call`, of the operands of the current equation, for the first device along the other axes."""
     mesh = ctx.module.manual
 

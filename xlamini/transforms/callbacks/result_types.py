@@ -1,12 +1,13 @@
 """Callbacks with results: the declared result types, and the call."""
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from xlamini.core import (
     ExtendedDType,
     ShapedArray,
+    Values,
     canonicalize_dtype,
     enable_x64,
     flatten,
@@ -15,8 +16,7 @@ from xlamini.core import (
     tree_flatten_with_path,
 )
 from xlamini.core.dtypes import check_array_dtype
-from xlamini.staging.trace.arguments import ArgNames, avals_of, check_callable, check_values, name_of
-from xlamini.staging.trace.tracing import rebuilt
+from xlamini.staging import ArgNames, avals_of, check_callable, check_values, name_of, rebuilt
 from xlamini.transforms.callbacks.callback import Callback
 from xlamini.transforms.callbacks.host_function import HostFunction
 
@@ -25,7 +25,7 @@ def call_with_results(
     primitive: Callback,
     callback: Callable[..., Any],
     result_shape_dtypes: Any,
-    args: Sequence[Any],
+    args: Values,
     kwargs: Mapping[str, Any],
     sharding: Any,
     params: Mapping[str, Any],
@@ -42,22 +42,24 @@ def call_with_results(
     check_values(leaves, names, called)
     out_tree = flatten(result_shape_dtypes)[1]
     function = HostFunction(callback, in_tree, out_tree=out_tree)
-    avals = _declared(result_shape_dtypes, name)
+    avals = declared(result_shape_dtypes, name)
     outs = primitive.bind(*leaves, callback=function, result_avals=avals, mapped=(), **params)
     return rebuilt(out_tree, outs)
 
 
-def _declared(tree: Any, name: str) -> tuple[ShapedArray, ...]:
+def declared(tree: Any, name: str) -> tuple[ShapedArray, ...]:
     """The avals of a pytree of ShapeDtypeStructs or arrays."""
-    return tuple(_aval(x, f"{name}: result_shape_dtypes{keystr(path)}") for path, x in tree_flatten_with_path(tree)[0])
+    leaves = tree_flatten_with_path(tree)[0]
+    return tuple(declared_aval(x, f"{name}: result_shape_dtypes{keystr(path)}") for path, x in leaves)
 
 
-def _aval(x: Any, what: str) -> ShapedArray:
+def declared_aval(x: Any, what: str) -> ShapedArray:
+    """The aval of a ShapeDtypeStruct or an array, which is called `what` in messages."""
     shape, dtype = getattr(x, "shape", None), getattr(x, "dtype", None)
     if shape is None or dtype is None:
         raise TypeError(f"{what} is {x!r}, without shape and dtype; write ShapeDtypeStruct(shape, dtype)")
     if isinstance(dtype, ExtendedDType):
-        raise TypeError(f"{what} is of dtype {dtype}; a callback returns numbers, such as the words of a key")
+        raise TypeError(f"{what} is of dtype {dtype}; the called function returns numbers, such as the words of a key")
     check_array_dtype(dtype, what)
     if canonicalize_dtype(dtype) != dtype:
         raise ValueError(

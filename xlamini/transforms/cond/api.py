@@ -6,15 +6,21 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core import Jaxpr, ShapedArray, aval_of, disable_jit, literal
-from xlamini.core.concretization import Unknown, value_of
-from xlamini.primitives import clamp, ne
-from xlamini.primitives.convert import convert
-from xlamini.staging.call.higher_order import chosen, merged
-from xlamini.staging.run.program_cache import transformed
-from xlamini.staging.trace.arguments import avals_of, check_values
-from xlamini.staging.trace.ref_threading import Cells, retry_with_refs, store, threaded, values_of
-from xlamini.staging.trace.tracing import rebuilt
+from xlamini.core import Jaxpr, ShapedArray, Unknown, Values, aval_of, disable_jit, literal, value_of
+from xlamini.primitives import clamp, convert, ne
+from xlamini.staging import (
+    Cells,
+    avals_of,
+    check_values,
+    chosen,
+    merged,
+    rebuilt,
+    retry_with_refs,
+    store,
+    threaded,
+    transformed,
+    values_of,
+)
 from xlamini.transforms.cond.branches import Branches, check_branches, forwarded_inputs, trace_branches
 from xlamini.transforms.cond.primitive import INT32, clamped, cond_p
 
@@ -123,7 +129,7 @@ def _bind_cond(
     fixed: tuple[Any, ...],
     count: int,
     params: tuple[tuple[str, Any], ...],
-    operands: Sequence[Any],
+    operands: Values,
 ) -> list[Any]:
     index = index_of(*fixed, *operands[:count])
     return cond_p.bind(index, *operands[count:], branches=branches, **dict(params))

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core import Axis, Jaxpr, aval_of, is_differentiable, literal
+from xlamini.core import Axis, Dims, Jaxpr, Values, aval_of, is_differentiable, literal
 from xlamini.core.effects import more_than_observing
 from xlamini.interpreters.batch import batch
 from xlamini.interpreters.evaluate import evaluate
@@ -21,7 +21,7 @@ from xlamini.primitives.select import select_n
 _INT32 = np.dtype(np.int32)
 
 
-def run_all(axis: Axis, operands: Sequence[Any], dims: Sequence[int | None], branches: tuple[Jaxpr, ...]) -> Any:
+def run_all(axis: Axis, operands: Values, dims: Dims, branches: tuple[Jaxpr, ...]) -> Any:
     """The outputs of the branch that each example chose, and their batch dimensions; `operands[0]` is the index."""
     _check_effects(branches)
     mapped = [d is not None or is_differentiable(aval_of(x)) for x, d in zip(operands, dims, strict=True)]
@@ -32,7 +32,7 @@ def run_all(axis: Axis, operands: Sequence[Any], dims: Sequence[int | None], bra
 
 
 def _run_branch(
-    axis: Axis, number: int, index: Any, operands: Sequence[Any], dims: Sequence[int | None], branch: Jaxpr
+    axis: Axis, number: int, index: Any, operands: Values, dims: Dims, branch: Jaxpr
 ) -> list[Any]:
     """The outputs of one branch for all examples, with batch dimension 0."""
     batched, _ = batch(branch, axis, tuple(dims), (True,) * len(branch.outvars))
@@ -46,7 +46,7 @@ def _stop_others(chose: Any, x: Any) -> Any:
     return select_n(_broadcast(chose, x), stop_gradient_p(x), x)
 
 
-def _select(index: Any, cases: Sequence[Any]) -> Any:
+def _select(index: Any, cases: Values) -> Any:
     return select_n(_broadcast(index, cases[0]), *cases)
 
 

@@ -10,9 +10,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from xlamini.core import (
+    Avals,
     Jaxpr,
     ShapedArray,
     Tracer,
+    Values,
     Var,
     aval_of,
     first_difference,
@@ -22,8 +24,9 @@ from xlamini.core import (
     unflatten,
 )
 from xlamini.core.frames import is_own
-from xlamini.staging.trace.arguments import LeafNames, avals_of, brief, check_values, name_of
-from xlamini.staging.trace.tracing import Trace, trace
+from xlamini.staging import LeafNames, Trace, avals_of, check_values, name_of
+from xlamini.staging.trace.arguments import brief
+from xlamini.staging.trace.tracing import trace
 
 SHOWN = 5
 """How many differing leaves an error lists."""
@@ -50,7 +53,7 @@ def check_branches(what: str, functions: Functions) -> None:
             )
 
 
-def trace_branches(what: str, functions: Functions, operands: Sequence[Any]) -> Branches:
+def trace_branches(what: str, functions: Functions, operands: Values) -> Branches:
     """Trace every function for these operands, which are pytrees; TypeError if what they return differs."""
     leaves, in_tree = flatten_from_user((tuple(operands), {}))
     names = LeafNames("operands", flatten_from_user(tuple(operands))[1])
@@ -81,7 +84,7 @@ def with_common_captured(
     return tuple(widened), list(values.values())
 
 
-def widen_inputs(jaxpr: Jaxpr, avals: Sequence[ShapedArray], places: Sequence[int]) -> Jaxpr:
+def widen_inputs(jaxpr: Jaxpr, avals: Avals, places: Sequence[int]) -> Jaxpr:
     """The jaxpr with leading inputs of these types; its own leading inputs are at `places` among them."""
     if list(places) == list(range(len(avals))):
         return jaxpr
@@ -96,7 +99,7 @@ def joined_avals(jaxprs: Sequence[Jaxpr]) -> list[ShapedArray]:
     return list(map(_joined, zip(*[j.out_avals for j in jaxprs], strict=True)))
 
 
-def _joined(avals: Sequence[ShapedArray]) -> ShapedArray:
+def _joined(avals: Avals) -> ShapedArray:
     weak, vma = all(a.weak_type for a in avals), frozenset().union(*[a.vma for a in avals])
     split = next((a.split for a in avals if a.split is not None), None)
     first = avals[0].varying(vma).with_sharding(split)
@@ -122,7 +125,7 @@ def _identity(value: Any) -> Any:
 
 
 def _trace(
-    what: str, label: str, fun: Any, operands: Sequence[Any], in_tree: Any, avals: Sequence[ShapedArray]
+    what: str, label: str, fun: Any, operands: Values, in_tree: Any, avals: Avals
 ) -> Trace:
     try:
         return trace(fun, in_tree, avals, reuse_equal=True)
@@ -131,7 +134,7 @@ def _trace(
         raise
 
 
-def _check_call(what: str, label: str, fun: Any, operands: Sequence[Any]) -> None:
+def _check_call(what: str, label: str, fun: Any, operands: Values) -> None:
     """TypeError if the signature of the function does not accept the operands."""
     try:
         signature = inspect.signature(fun)

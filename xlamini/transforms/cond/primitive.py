@@ -10,7 +10,20 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core import Axis, Cost, Jaxpr, Literal, ShapedArray, any_ordered, close_over, is_linear
+from xlamini.core import (
+    Avals,
+    Axis,
+    Cost,
+    Dims,
+    Jaxpr,
+    Literal,
+    Params,
+    ShapedArray,
+    Values,
+    any_ordered,
+    close_over,
+    is_linear,
+)
 from xlamini.interpreters.batch import batch
 from xlamini.interpreters.dce import dce
 from xlamini.interpreters.jvp import jvp
@@ -18,7 +31,7 @@ from xlamini.interpreters.linearize import linearize
 from xlamini.interpreters.partial_eval import partial_eval
 from xlamini.interpreters.transpose import transpose
 from xlamini.lowering.control_flow import case
-from xlamini.staging.call.higher_order import (
+from xlamini.staging import (
     HigherOrder,
     Mask,
     chosen,
@@ -45,7 +58,7 @@ class Cond(HigherOrder):
 
     name = "cond"
 
-    def operand_avals(self, params: dict[str, Any]) -> Sequence[ShapedArray]:
+    def operand_avals(self, params: Params) -> Avals:
         return [_INDEX, *params["branches"][0].in_avals]
 
     def shape_rule(
@@ -59,14 +72,14 @@ class Cond(HigherOrder):
         return joined_avals(branches)
 
     def jvp(
-        self, primals: Sequence[Any], tangents: Sequence[Any], *, branches: tuple[Jaxpr, ...], **params: Any
+        self, primals: Values, tangents: Values, *, branches: tuple[Jaxpr, ...], **params: Any
     ) -> Any:
         jvps, nonzero_out = _rewrite_all(jvp, branches, (nonzero_of(tangents[1:]),), lambda f: f[1])
         outs = self.bind(*primals, *given(tangents), branches=tuple(jaxpr for jaxpr, _ in jvps), **params)
         avals = joined_avals(branches)
         return outs[: len(avals)], with_zeros(avals, nonzero_out, outs[len(avals) :])
 
-    def transpose(self, cts: Sequence[Any], *operands: Any, branches: tuple[Jaxpr, ...], **params: Any) -> list[Any]:
+    def transpose(self, cts: Values, *operands: Any, branches: tuple[Jaxpr, ...], **params: Any) -> Values:
         index, *others = operands
         linear = tuple(map(is_linear, others))
         transposes, nonzero_out = _rewrite_all(transpose, branches, (linear, nonzero_of(cts)), lambda f: f[1])
@@ -75,7 +88,7 @@ class Cond(HigherOrder):
         return [None, *with_none(linear, with_none(nonzero_out, outs))]
 
     def batch(
-        self, axis: Axis, operands: Sequence[Any], dims: Sequence[int | None], *, branches: Any, **params: Any
+        self, axis: Axis, operands: Values, dims: Dims, *, branches: Any, **params: Any
     ) -> Any:
         if dims[0] is not None:
             return run_all(axis, operands, dims, branches)
@@ -106,7 +119,7 @@ class Cond(HigherOrder):
         return max(map(cost_of, branches))
 
     def linearize(
-        self, primals: Sequence[Any], tangents: Sequence[Any], *, branches: tuple[Jaxpr, ...], **params: Any
+        self, primals: Values, tangents: Values, *, branches: tuple[Jaxpr, ...], **params: Any
     ) -> Any:
         index, *operands = primals
         nonzero = (nonzero_of(tangents[1:]),)
@@ -117,7 +130,7 @@ class Cond(HigherOrder):
         return outs, with_zeros(joined_avals(branches), nonzero_out, out_tangents)
 
     def partial_eval(
-        self, unknown: Sequence[bool], operands: Sequence[Any], *, branches: tuple[Jaxpr, ...], **params: Any
+        self, unknown: Sequence[bool], operands: Values, *, branches: tuple[Jaxpr, ...], **params: Any
     ) -> Any:
         if unknown[0]:
             return self.bind(*operands, branches=branches, **params)
@@ -129,7 +142,7 @@ class Cond(HigherOrder):
         later = self.bind(index, *residuals, *chosen(others, inner), branches=split.second, **params)
         return merged(unknown_out, later, outs)
 
-    def dce(self, used: Sequence[bool], params: dict[str, Any]) -> Any:
+    def dce(self, used: Sequence[bool], params: Params) -> Any:
         branches = params["branches"]
         live = _union(dce(b, tuple(used))[1] for b in branches)
         pruned = tuple(_with_inputs(dce(b, tuple(used), True)[0], live) for b in branches)
@@ -137,12 +150,12 @@ class Cond(HigherOrder):
             return None
         return [True, *live], list(used), {**params, "branches": pruned}
 
-    def with_captured(self, operands: Sequence[Any], params: dict[str, Any]) -> Any:
+    def with_captured(self, operands: Values, params: Params) -> Any:
         branches = params["branches"]
         closed, values = with_common_captured([close_over(b) for b in branches], [b.consts for b in branches])
         return [operands[0], *values, *operands[1:]], {**params, "branches": closed}
 
-    def shown_params(self, params: dict[str, Any]) -> dict[str, Any]:
+    def shown_params(self, params: Params) -> Params:
         return {name: value for name, value in super().shown_params(params).items() if value is not None}
 
 
@@ -179,12 +192,12 @@ def _with_inputs(jaxpr: Jaxpr, live: Mask) -> Jaxpr:
     return jaxpr if all(live) else jaxpr.replace(invars=chosen(jaxpr.invars, live))
 
 
-def _check_types(what: str, avals: Sequence[ShapedArray], against: str, others: Sequence[ShapedArray]) -> None:
+def _check_types(what: str, avals: Avals, against: str, others: Avals) -> None:
     if len(avals) != len(others) or not all(map(same_type, avals, others)):
         raise TypeError(f"cond: {what} {_short(avals)}, but {against} {_short(others)}")
 
 
-def _short(avals: Sequence[ShapedArray]) -> str:
+def _short(avals: Avals) -> str:
     return f"({', '.join(a.str_short() for a in avals)})"
 
 

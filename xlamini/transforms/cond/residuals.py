@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from xlamini.core import Atom, Jaxpr, ShapedArray
+from xlamini.core import Atom, Jaxpr, ShapedArray, Values
 from xlamini.core.tracer import build
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.linearize import Linearized
@@ -33,7 +33,7 @@ class SplitBranches(NamedTuple):
     sources: tuple[int, ...]
     num_slots: int
 
-    def outs_and_residuals(self, inputs: Sequence[Any], results: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    def outs_and_residuals(self, inputs: Values, results: Values) -> tuple[list[Any], list[Any]]:
         """The outputs and the residuals, from the inputs and results of the first cond."""
         values = [*inputs, *results]
         return list(results[: len(results) - self.num_slots]), [values[i] for i in self.sources]

@@ -4,12 +4,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xlamini.core import ShapedArray, aval_of, disable_jit, first_difference, flatten_from_user, unflatten
+from xlamini.core import (
+    Avals,
+    Values,
+    aval_of,
+    disable_jit,
+    first_difference,
+    flatten_from_user,
+    unflatten,
+)
 from xlamini.primitives import rev
 from xlamini.primitives.prefix_scan import prefix_scan
+from xlamini.staging import LeafNames, avals_of, check_values, name_of, rebuilt
 from xlamini.staging.run.program_cache import as_one_program
-from xlamini.staging.trace.arguments import LeafNames, avals_of, check_values, name_of
-from xlamini.staging.trace.tracing import rebuilt
 from xlamini.transforms.control_flow.carries import check_function
 
 
@@ -37,7 +44,7 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
     return rebuilt(tree, outs)
 
 
-def _check_axis(leaves: Sequence[Any], tree: Any, axis: int) -> int:
+def _check_axis(leaves: Values, tree: Any, axis: int) -> int:
     """The nonnegative axis; ValueError unless all leaves have one length along it."""
     names = LeafNames("elems", tree)
     avals = avals_of(leaves, names, "associative_scan")
@@ -61,7 +68,7 @@ def _check_axis(leaves: Sequence[Any], tree: Any, axis: int) -> int:
 def _combine_leaves(fn: Callable[[Any, Any], Any], tree: Any) -> Callable[[Sequence[Any], Sequence[Any]], list[Any]]:
     """`fn` as a function of flat leaves, with a check of the structure and types that it returns."""
 
-    def combine(left: Sequence[Any], right: Sequence[Any]) -> list[Any]:
+    def combine(left: Values, right: Values) -> list[Any]:
         outs, out_tree = flatten_from_user(fn(unflatten(tree, left), unflatten(tree, right)))
         where = first_difference(tree, out_tree, ("elems", f"the output of {name_of(fn)}"))
         if where is not None:
@@ -73,7 +80,7 @@ def _combine_leaves(fn: Callable[[Any, Any], Any], tree: Any) -> Callable[[Seque
 
 
 def _check_types(
-    fn: Callable[..., Any], tree: Any, taken: Sequence[ShapedArray], returned: Sequence[ShapedArray]
+    fn: Callable[..., Any], tree: Any, taken: Avals, returned: Avals
 ) -> None:
     names = LeafNames("", tree)
     lines = [

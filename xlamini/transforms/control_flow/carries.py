@@ -8,19 +8,28 @@ both types of every such leaf.
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
-from xlamini.core import Jaxpr, Literal, ShapedArray, first_difference, flatten_from_user, literal, result_type, rewrite
-from xlamini.core.dtypes import scalar_type_of
+from xlamini.core import (
+    Avals,
+    Jaxpr,
+    Literal,
+    ShapedArray,
+    first_difference,
+    flatten_from_user,
+    literal,
+    result_type,
+    rewrite,
+    scalar_type_of,
+)
 from xlamini.core.errors import TypePromotionError
 from xlamini.core.tracer import build
 from xlamini.interpreters.evaluate import evaluate
-from xlamini.primitives import divided_as, in_dtype
+from xlamini.primitives import convert, divided_as, in_dtype
 from xlamini.primitives.collectives.varying import varying_along
-from xlamini.primitives.convert import convert
-from xlamini.staging.trace.arguments import LeafNames, avals_of, check_values, name_of, parameter_names
-from xlamini.staging.trace.tracing import Trace
+from xlamini.staging import LeafNames, Trace, avals_of, check_values, name_of
+from xlamini.staging.trace.arguments import parameter_names
 
 SHOWN = 10
 """How many differing leaves an error lists."""
@@ -56,7 +65,7 @@ class Carry:
         return parameter_names(self.body)(self.position)
 
     def trace_body(
-        self, trace_for: Callable[[Sequence[ShapedArray]], Trace], part: Callable[[Any], Any] = lambda tree: tree
+        self, trace_for: Callable[[Avals], Trace], part: Callable[[Any], Any] = lambda tree: tree
     ) -> tuple[list[Any], Trace]:
         """The initial leaves, converted to the loop's types, and the trace of the body for these types.
 
@@ -86,7 +95,7 @@ class Carry:
                 f"{where}; return the same containers as it takes, or start from {self.given_as} of the other structure"
             )
 
-    def _check_types(self, avals: Sequence[ShapedArray], returned: Sequence[ShapedArray]) -> None:
+    def _check_types(self, avals: Avals, returned: Avals) -> None:
         wrong = [i for i, a in enumerate(avals) if not _fits(a, returned[i])]
         if not wrong:
             return

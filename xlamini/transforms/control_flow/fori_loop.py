@@ -5,21 +5,19 @@ With bounds that are concrete while tracing it is a `scan`, which has a reverse-
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from xlamini.core import Jaxpr, ShapedArray, aval_of, disable_jit, issubdtype, rewrite
-from xlamini.core.concretization import Unknown, value_of
+from xlamini.core import Jaxpr, ShapedArray, Unknown, Values, aval_of, disable_jit, issubdtype, rewrite, value_of
 from xlamini.core.pytree import structure
 from xlamini.core.tracer import build
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.primitives import add, in_dtype, lt
 from xlamini.primitives.promotion import number
-from xlamini.staging.trace.arguments import avals_of, check_values
-from xlamini.staging.trace.ref_threading import Cells, retry_with_refs, store, threaded, values_of
-from xlamini.staging.trace.tracing import Trace, rebuilt, trace
+from xlamini.staging import Cells, Trace, avals_of, check_values, rebuilt, retry_with_refs, store, threaded, values_of
+from xlamini.staging.trace.tracing import trace
 from xlamini.transforms.control_flow.carries import Carry, check_function
 from xlamini.transforms.scan.primitive import scan_p
 from xlamini.transforms.sharding.device_put import device_put
@@ -82,7 +80,7 @@ def _fori_loop(lower: Any, upper: Any, body_fun: Callable, init_val: Any, unroll
     return rebuilt(carry.tree, _bind_scan(lower, body, init, length, factor))
 
 
-def _bind_scan(lower: Any, body: Trace, init: Sequence[Any], length: int, unroll: int) -> list[Any]:
+def _bind_scan(lower: Any, body: Trace, init: Values, length: int, unroll: int) -> list[Any]:
     """The last carry of a loop with a static trip count."""
     captured = len(body.captured)
     _, *outs = scan_p.bind(
@@ -99,7 +97,7 @@ def _bind_scan(lower: Any, body: Trace, init: Sequence[Any], length: int, unroll
     return outs
 
 
-def _bind_while(lower: Any, upper: Any, body: Trace, init: Sequence[Any]) -> list[Any]:
+def _bind_while(lower: Any, upper: Any, body: Trace, init: Values) -> list[Any]:
     """The last carry of a loop with traced bounds; the upper bound is part of the carry."""
     captured, bound = len(body.captured), aval_of(upper)
     counting = _counting(body.jaxpr, captured, (bound,))

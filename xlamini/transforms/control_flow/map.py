@@ -1,15 +1,15 @@
 """The public function `map`: a function applied to one slice, or with vmap to a block of slices, at a time."""
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from xlamini.core import aval_of, flatten_from_user, tree_map, unflatten
+from xlamini.core import Values, aval_of, flatten_from_user, tree_map, unflatten
 from xlamini.primitives import reshape, slice_in_dim
 from xlamini.primitives.concatenate import concatenate
-from xlamini.staging.trace.arguments import LeafNames, name_of
+from xlamini.staging import LeafNames, name_of
 from xlamini.transforms.control_flow.carries import check_function
 from xlamini.transforms.scan.api import Loop, looped
 from xlamini.transforms.scan.slices import slices_of
@@ -43,7 +43,7 @@ def _one_by_one(f: Callable[[Any], Any], xs: Any) -> Any:
     return looped(Loop("map", body), (), xs)[1]
 
 
-def _in_blocks(f: Callable[[Any], Any], leaves: Sequence[Any], tree: Any, blocks: int, size: int) -> Any:
+def _in_blocks(f: Callable[[Any], Any], leaves: Values, tree: Any, blocks: int, size: int) -> Any:
     """The results of all full blocks, followed by the results of a last, smaller block."""
     whole = blocks * size
     mapped = vmap(f)

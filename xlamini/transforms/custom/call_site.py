@@ -5,13 +5,11 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xlamini.core import Jaxpr, Tracer, config
+from xlamini.core import Avals, Jaxpr, Tracer, Values, config
 from xlamini.core.state import state
 from xlamini.core.structure import RewriteRule
 from xlamini.core.tracer import build
-from xlamini.staging.call.higher_order import Avals, Values
-from xlamini.staging.trace.arguments import name_of
-from xlamini.staging.trace.tracing import Trace
+from xlamini.staging import Trace, name_of
 from xlamini.transforms.custom.closure_convert import current, stand_for
 from xlamini.transforms.custom.rule_contract import CallTypes, Contract
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from xlamini.core import (
     Tracer,
+    Values,
     aval_of,
     first_difference,
     flatten_from_user,
@@ -25,11 +26,21 @@ from xlamini.core import (
 from xlamini.core.api_boundary import api_boundary
 from xlamini.core.state import state
 from xlamini.core.tracer import is_usable
-from xlamini.runtime.to_device import ArrayImpl
-from xlamini.staging.call.higher_order import Values, chosen, inverse, merged
+from xlamini.runtime import ArrayImpl
+from xlamini.staging import (
+    ArgNames,
+    Trace,
+    avals_of,
+    check_callable,
+    check_values,
+    chosen,
+    inverse,
+    merged,
+    name_of,
+    rebuilt,
+)
 from xlamini.staging.run.program_cache import apply
-from xlamini.staging.trace.arguments import ArgNames, avals_of, check_callable, check_values, name_of
-from xlamini.staging.trace.tracing import Trace, rebuilt, trace
+from xlamini.staging.trace.tracing import trace
 
 _MAX_OBJECTS = 1000
 """How many objects are searched for tracers."""

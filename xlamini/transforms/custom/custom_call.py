@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from xlamini.core import CallLike, Jaxpr, ShapedArray, Var, close_over
+from xlamini.core import Avals, CallLike, Jaxpr, Params, ShapedArray, Values, Var, close_over
 from xlamini.core.errors import UnexpectedTracerError
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.partial_eval import partial_eval
+from xlamini.staging import HigherOrder, chosen, nonzero_of
 from xlamini.staging.call.call_rules import call_partial_eval, call_transpose
-from xlamini.staging.call.higher_order import Avals, HigherOrder, Values, chosen, nonzero_of
 from xlamini.transforms.custom.closure_convert import captured_names
 
 
@@ -26,7 +26,7 @@ class RuledCall(CallLike, HigherOrder):
     def shape_rule(self, *avals: ShapedArray, **params: Any) -> list[ShapedArray]:
         return params[self.called].out_avals
 
-    def transpose(self, cts: Values, *operands: Any, **params: Any) -> list[Any]:
+    def transpose(self, cts: Values, *operands: Any, **params: Any) -> Values:
         """The transpose of the function itself, since a rule gives derivatives, not transposes."""
         return call_transpose(evaluate, params[self.called], cts, operands)
 
@@ -42,7 +42,7 @@ class RuledCall(CallLike, HigherOrder):
             return self.bind(*operands, **params)
         return call_partial_eval(evaluate, jaxpr, unknown, operands)
 
-    def num_captured(self, tangents: Values, params: dict[str, Any]) -> int:
+    def num_captured(self, tangents: Values, params: Params) -> int:
         """How many values the function captured; an error if one of them is being differentiated."""
         captured = params["captured"]
         moving = chosen(captured, nonzero_of(tangents[: len(captured)]))
@@ -50,12 +50,12 @@ class RuledCall(CallLike, HigherOrder):
             raise closes_over(self, params["name"], moving[0])
         return len(captured)
 
-    def with_captured(self, operands: Values, params: dict[str, Any]) -> Any:
+    def with_captured(self, operands: Values, params: Params) -> Any:
         jaxpr = params[self.called]
         captured = (*captured_names(None, jaxpr.consts), *params["captured"])
         return [*jaxpr.consts, *operands], {**params, self.called: close_over(jaxpr), "captured": captured}
 
-    def shown_params(self, params: dict[str, Any]) -> dict[str, Any]:
+    def shown_params(self, params: Params) -> Params:
         names = sorted(params.keys() - self.hidden, key=lambda name: (name != "name", name))
         return {name: params[name] for name in names}
 

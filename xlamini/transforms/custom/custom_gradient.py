@@ -9,8 +9,7 @@ from xlamini.core import close_over, flatten_from_user, is_differentiable, unfla
 from xlamini.core.pytree.nodes import Partial
 from xlamini.core.tracer import build
 from xlamini.interpreters.evaluate import evaluate
-from xlamini.staging.call.higher_order import chosen, given, inverse, merged, nonzero_of, with_none
-from xlamini.staging.trace.arguments import check_callable, name_of
+from xlamini.staging import check_callable, chosen, given, inverse, merged, name_of, nonzero_of, with_none
 from xlamini.transforms.custom.custom_vjp import custom_vjp
 from xlamini.transforms.custom.rule_contract import CallTypes, Contract, types_of
 from xlamini.transforms.custom.symbolic_zero import zero_tangent

@@ -6,6 +6,9 @@ from typing import Any
 
 from xlamini.core import (
     Axis,
+    Dims,
+    Params,
+    Values,
     api_boundary_methods,
     aval_of,
     flatten,
@@ -16,19 +19,18 @@ from xlamini.core import (
     unflatten,
 )
 from xlamini.interpreters.batch import batch
-from xlamini.primitives.convert import convert
+from xlamini.primitives import convert
 from xlamini.primitives.elementwise import add_any
-from xlamini.staging.call.higher_order import Dims, Values
-from xlamini.staging.trace.arguments import check_callable, name_of
+from xlamini.staging import check_callable, name_of
 from xlamini.staging.trace.static_args import Names, Numbers
 from xlamini.transforms.custom.custom_call import RuledCall
-from xlamini.transforms.custom.custom_function import CustomFunction, TracedCall
+from xlamini.transforms.custom.custom_function import CustomFunction, P, R, TracedCall
 from xlamini.transforms.custom.jvp_rule import BatchedJvp, JvpRule, UserJvp
 from xlamini.transforms.custom.rule_contract import Contract, types_of
 from xlamini.transforms.custom.symbolic_zero import SymbolicZero, zero_tangent
 
 
-class custom_jvp(CustomFunction):
+class custom_jvp(CustomFunction[P, R]):
     """A function whose derivative is given by a rule, set with `defjvp` or `defjvps`. A decorator.
 
     The positional arguments in `nondiff_argnums` (or named in `nondiff_argnames`) are passed to Python as they are:
@@ -133,6 +135,9 @@ class CustomJVPCall(RuledCall):
     def linearize(self, primals: Values, tangents: Values, *, jvp: JvpRule, **params: Any) -> Any:
         start = self.num_captured(tangents, params)
         return jvp.linearized(primals[start:], tangents[start:])
+
+    def has_own_jvp(self, params: Params) -> bool:
+        return True
 
 
 custom_jvp_call_p = CustomJVPCall()

@@ -4,26 +4,25 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xlamini.core import Axis, Jaxpr, api_boundary_methods, aval_of, close_over
+from xlamini.core import Axis, Dims, Jaxpr, Params, Values, api_boundary_methods, aval_of, close_over
 from xlamini.core.tracer import build
 from xlamini.interpreters.batch import batch
 from xlamini.interpreters.dce import dce
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.partial_eval import partial_eval
+from xlamini.staging import check_callable, given, name_of, nonzero_of, with_zeros
 from xlamini.staging.call.call import Call, jit_p
 from xlamini.staging.call.call_rules import Run
-from xlamini.staging.call.higher_order import Dims, Values, given, nonzero_of, with_zeros
-from xlamini.staging.trace.arguments import check_callable, name_of
 from xlamini.staging.trace.static_args import Names, Numbers
 from xlamini.transforms.custom.custom_call import RuledCall, closes_over, with_unread
-from xlamini.transforms.custom.custom_function import CustomFunction, TracedCall
+from xlamini.transforms.custom.custom_function import CustomFunction, P, R, TracedCall
 from xlamini.transforms.custom.jvp_rule import BatchedJvp, UserJvp
 from xlamini.transforms.custom.linear_map import linear_map
 from xlamini.transforms.custom.rule_contract import Contract
 from xlamini.transforms.custom.vjp_rule import BatchedForward, Forward, UserForward, VjpRules
 
 
-class custom_vjp(CustomFunction):
+class custom_vjp(CustomFunction[P, R]):
     """A function whose reverse-mode derivative is given by rules, set with `defvjp`. A decorator.
 
     The positional arguments in `nondiff_argnums` (or named in `nondiff_argnames`) are passed to Python as they are:
@@ -150,7 +149,10 @@ class CustomVJPCall(RuledCall):
         outs, residuals = results[: forward.count], results[forward.count :]
         return outs, linear_map(forward.backward, residuals, tangents[end:], out_avals)
 
-    def shown_params(self, params: dict[str, Any]) -> dict[str, Any]:
+    def has_own_jvp(self, params: Params) -> bool:
+        return params["jvp"] is not None
+
+    def shown_params(self, params: Params) -> Params:
         return super().shown_params({**params, "bwd": params["fwd"] and name_of(params["fwd"].bwd)})
 
 
@@ -188,14 +190,14 @@ class RematOpt(Call):
         primal, _ = batch(params["primal"], axis, tuple(dims), (True,) * len(params["primal"].outvars))
         return self.bind(*operands, **{**params, "jaxpr": batched, "primal": primal}), out_dims
 
-    def dce(self, used: Sequence[bool], params: dict[str, Any]) -> Any:
+    def dce(self, used: Sequence[bool], params: Params) -> Any:
         count = len(params["primal"].outvars)
         if any(used[count:]):
             return None
         primal, used_inputs = dce(params["primal"], tuple(used[:count]))
         return list(used_inputs), list(used), {**params, "jaxpr": primal, "primal": primal}
 
-    def with_captured(self, operands: Values, params: dict[str, Any]) -> Any:
+    def with_captured(self, operands: Values, params: Params) -> Any:
         jaxpr, primal = params["jaxpr"], params["primal"]
         first, second = ([v.aval for v in each.constvars] for each in (jaxpr, primal))
         closed = {
@@ -204,7 +206,7 @@ class RematOpt(Call):
         }
         return [*jaxpr.consts, *primal.consts, *operands], {**params, **closed}
 
-    def run(self, params: dict[str, Any]) -> Run:
+    def run(self, params: Params) -> Run:
         """Derivatives are those of a call of `jaxpr` alone."""
         return jit_p.run({"name": params["name"]})
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xlamini.core import Axis, Jaxpr, api_boundary_methods, flatten, tree_map, unflatten
+from xlamini.core import Axis, Dims, Jaxpr, Params, Values, api_boundary_methods, flatten, tree_map, unflatten
 from xlamini.core.pytree import structure
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.jvp import jvp
 from xlamini.primitives import with_batch_first
+from xlamini.staging import check_callable, chosen, given, inverse, merged, nonzero_of
 from xlamini.staging.call.call_rules import call_jvp, call_linearize
-from xlamini.staging.call.higher_order import Dims, Values, chosen, given, inverse, merged, nonzero_of
-from xlamini.staging.trace.arguments import check_callable
 from xlamini.transforms.control_flow.map import map as map_loop
 from xlamini.transforms.custom.closure_convert import captured_names
 from xlamini.transforms.custom.custom_call import RuledCall
@@ -112,7 +111,7 @@ class CustomVmapCall(RuledCall):
     def linearize(self, primals: Values, tangents: Values, *, call: Jaxpr, **params: Any) -> Any:
         return call_linearize(evaluate, call, primals, tangents)
 
-    def shown_params(self, params: dict[str, Any]) -> dict[str, Any]:
+    def shown_params(self, params: Params) -> Params:
         """With `in_tree` as in JAX: of the captured values too."""
         in_tree = params["in_tree"]
         whole = [0] * len(params["captured"]), unflatten(in_tree, range(in_tree.num_leaves))

@@ -9,27 +9,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from xlamini.core import Axis, Jaxpr, OwnedMemo, Tracer, config, named_axis
-from xlamini.core.named_axes import axes_here
+from xlamini.core import Axis, Dims, Jaxpr, OwnedMemo, Tracer, Values, axes_here, config, named_axis
 from xlamini.core.tracer import build
 from xlamini.interpreters.batch import batch
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.partial_eval import partial_eval
-from xlamini.primitives import index_in_dim
-from xlamini.primitives.convert import convert
+from xlamini.primitives import convert, index_in_dim
+from xlamini.staging import Mask, chosen, given, inverse, merged, nonzero_of, with_zeros
 from xlamini.staging.call.call_rules import call_partial_eval
-from xlamini.staging.call.higher_order import (
-    Dims,
-    Mask,
-    Values,
-    chosen,
-    given,
-    inverse,
-    merged,
-    nonzero_of,
-    tangents_of,
-    with_zeros,
-)
+from xlamini.staging.call.higher_order import tangents_of
 from xlamini.transforms.custom.call_site import CallSite, CustomRule
 from xlamini.transforms.custom.rule_contract import Contract
 from xlamini.transforms.custom.rule_finite_differences import check_jvp_rule

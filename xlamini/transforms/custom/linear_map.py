@@ -8,26 +8,26 @@ from collections.abc import Mapping
 from itertools import repeat
 from typing import Any, NoReturn
 
-from xlamini.core import Axis, Primitive, ShapedArray, aval_of, close_over, is_differentiable, tangent_aval
+from xlamini.core import (
+    Avals,
+    Axis,
+    Dims,
+    Params,
+    Primitive,
+    ShapedArray,
+    Values,
+    aval_of,
+    close_over,
+    is_differentiable,
+    tangent_aval,
+)
 from xlamini.core.primitive import IS_VMA_CAST
 from xlamini.interpreters.batch import batched_aval
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.primitives import instantiated
 from xlamini.primitives.collectives.reductions import psum_p
 from xlamini.primitives.collectives.varying import varying_along
-from xlamini.staging.call.higher_order import (
-    Avals,
-    Dims,
-    Mask,
-    Values,
-    chosen,
-    given,
-    inverse,
-    merged,
-    nonzero_of,
-    with_none,
-    with_zeros,
-)
+from xlamini.staging import Mask, chosen, given, inverse, merged, nonzero_of, with_none, with_zeros
 from xlamini.transforms.custom.rule_contract import Contract
 from xlamini.transforms.custom.vjp_rule import Backward, BackwardRule, BatchedBackward
 
@@ -87,7 +87,7 @@ class CustomLin(Primitive):
     def shape_rule(self, *avals: ShapedArray, out_avals: Avals, **params: Any) -> list[ShapedArray]:
         return list(out_avals)
 
-    def varying(self, vma: frozenset[Any], params: dict[str, Any]) -> None:
+    def varying(self, vma: frozenset[Any], params: Params) -> None:
         return None
 
     def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
@@ -98,7 +98,7 @@ class CustomLin(Primitive):
 
     def transpose(
         self, cts: Values, *operands: Any, bwd: BackwardRule, in_zeros: Mask, num_res: int, **params: Any
-    ) -> list[Any]:
+    ) -> Values:
         out_cts = list(cts) if bwd.symbolic_zeros else list(map(instantiated, cts))
         jaxpr, nonzero = bwd.traced(nonzero_of(out_cts))
         in_cts = with_none(nonzero, evaluate(jaxpr, [*operands[:num_res], *given(out_cts)]))
@@ -117,7 +117,7 @@ class CustomLin(Primitive):
         source = ctx.eqn.provenance.source
         raise _no_forward_mode(bwd, f", called at {source}," if source else "")
 
-    def shown_params(self, params: dict[str, Any]) -> dict[str, Any]:
+    def shown_params(self, params: Params) -> Params:
         shown = {**params, "in_zeros": list(params["in_zeros"]), "symbolic_zeros": params["bwd"].symbolic_zeros}
         return {k: v for k, v in sorted(shown.items()) if k != "out_avals"}
 

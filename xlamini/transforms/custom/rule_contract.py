@@ -13,9 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xlamini.core import (
+    Avals,
     Axis,
     ShapedArray,
     ShapeError,
+    Values,
     Zero,
     aval_of,
     first_difference,
@@ -32,9 +34,9 @@ from xlamini.core.frames import definition
 from xlamini.core.pytree import structure
 from xlamini.core.pytree.diff import LEAF
 from xlamini.interpreters.batch import batched_aval
-from xlamini.primitives.convert import convert
-from xlamini.staging.call.higher_order import Avals, Values
-from xlamini.staging.trace.arguments import ArgNames, check_outputs, name_of
+from xlamini.primitives import convert
+from xlamini.staging import ArgNames, name_of
+from xlamini.staging.trace.arguments import check_outputs
 from xlamini.transforms.custom.symbolic_zero import SymbolicZero
 
 

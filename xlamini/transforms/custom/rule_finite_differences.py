@@ -9,10 +9,20 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core import Jaxpr, ShapedArray, Tracer, aval_of, close_over, float0, is_differentiable
-from xlamini.core.concretization import Unknown, value_of
-from xlamini.core.tracer import active
-from xlamini.staging.call.higher_order import Mask, Values, chosen, with_none
+from xlamini.core import (
+    Jaxpr,
+    ShapedArray,
+    Tracer,
+    Unknown,
+    Values,
+    active,
+    aval_of,
+    close_over,
+    float0,
+    is_differentiable,
+    value_of,
+)
+from xlamini.staging import Mask, chosen, with_none
 from xlamini.staging.run import program_cache
 from xlamini.transforms.custom.call_site import CallSite
 from xlamini.transforms.custom.rule_contract import Contract, path_of

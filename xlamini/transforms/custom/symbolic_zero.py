@@ -8,7 +8,7 @@ import numpy as np
 from xlamini.core import ShapedArray, aval_of, float0, is_differentiable, tangent_aval, tree_map
 from xlamini.core.pytree import structure
 from xlamini.primitives import zeros
-from xlamini.staging.trace.tracing import rebuilt
+from xlamini.staging import rebuilt
 
 
 class SymbolicZero:

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from operator import is_
 from typing import Any, NamedTuple
 
-from xlamini.core import Axis, Jaxpr, aval_of, is_differentiable, named_axis, unflatten
+from xlamini.core import Axis, Dims, Jaxpr, Values, aval_of, is_differentiable, named_axis, unflatten
 from xlamini.core.tracer import build
 from xlamini.interpreters.batch import batch
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.primitives import move_batch_dim, sum_over
-from xlamini.staging.call.higher_order import Mask, Values, chosen, given, inverse, merged, nonzero_of
+from xlamini.staging import Mask, chosen, given, inverse, merged, nonzero_of
 from xlamini.transforms.custom.call_site import CallSite, CustomRule
 from xlamini.transforms.custom.rule_contract import Contract, FwdResult
 from xlamini.transforms.custom.rule_finite_differences import check_vjp_rules
@@ -178,7 +178,7 @@ class BatchedBackward(BackwardRule):
 
     rule: BackwardRule
     axis: Axis
-    residual_dims: tuple[int | None, ...]
+    residual_dims: Dims
     dims: tuple[int | None, ...]
 
     @property
@@ -192,7 +192,7 @@ class BatchedBackward(BackwardRule):
     def traced(self, nonzero: Mask) -> Backward:
         with named_axis(self.axis):
             single = self.rule.traced(nonzero)
-        dims = self.residual_dims + (0,) * sum(nonzero)
+        dims = (*self.residual_dims, *(0,) * sum(nonzero))
         batched, _ = batch(single.jaxpr, self.axis, dims, (True,) * sum(single.nonzero))
         ct_dims = chosen(self.dims, single.nonzero)
 

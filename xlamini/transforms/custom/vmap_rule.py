@@ -6,13 +6,13 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from xlamini.core import Axis, Jaxpr, ShapedArray
+from xlamini.core import Avals, Axis, Jaxpr, ShapedArray, Values
 from xlamini.core.tracer import build
 from xlamini.interpreters.batch import batched_aval
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.jvp import jvp
 from xlamini.primitives import move_batch_dim
-from xlamini.staging.call.higher_order import Avals, Mask, Values, chosen
+from xlamini.staging import Mask, chosen
 from xlamini.transforms.custom.call_site import CallSite, CustomRule
 from xlamini.transforms.custom.rule_contract import Contract
 

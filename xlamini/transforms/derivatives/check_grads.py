@@ -7,7 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core import aval_of, first_difference, flatten_from_user, float0, keystr, tree_flatten_with_path, unflatten
+from xlamini.core import (
+    Values,
+    aval_of,
+    first_difference,
+    flatten_from_user,
+    float0,
+    keystr,
+    tree_flatten_with_path,
+    unflatten,
+)
 from xlamini.transforms.derivatives.finite_differences import directional, pairing, random_tangent
 from xlamini.transforms.derivatives.jvp import jvp
 from xlamini.transforms.derivatives.vjp import vjp
@@ -18,7 +27,7 @@ EPS = 1e-4
 
 def check_grads(
     f: Callable[..., Any],
-    args: Sequence[Any],
+    args: Values,
     order: int,
     modes: Sequence[str] = ("fwd", "rev"),
     atol: float | None = None,
@@ -72,7 +81,7 @@ def _with_derivative(tangents: Any) -> list[Any]:
 def check_jvp(
     f: Callable[..., Any],
     f_jvp: Callable[..., Any],
-    args: Sequence[Any],
+    args: Values,
     atol: float | None = None,
     rtol: float | None = None,
     eps: float = EPS,
@@ -92,7 +101,7 @@ def check_jvp(
 def check_vjp(
     f: Callable[..., Any],
     f_vjp: Callable[..., Any],
-    args: Sequence[Any],
+    args: Values,
     atol: float | None = None,
     rtol: float | None = None,
     eps: float = EPS,
@@ -113,7 +122,7 @@ def check_vjp(
     _check_close(np.asarray(actual), np.asarray(expected), f"{err_msg}: pairing", atol, rtol, dtypes)
 
 
-def numerical_jvp(f: Callable[..., Any], args: Sequence[Any], tangents: Sequence[Any], eps: float = EPS) -> Any:
+def numerical_jvp(f: Callable[..., Any], args: Values, tangents: Values, eps: float = EPS) -> Any:
     """The tangents of the outputs of `f(*args)` by central differences."""
     leaves, tree = flatten_from_user(tuple(args))
 

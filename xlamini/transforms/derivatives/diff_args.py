@@ -5,11 +5,23 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xlamini.core import Tracer, flatten, flatten_from_user, is_differentiable, unflatten
-from xlamini.runtime.to_device import ArrayImpl
-from xlamini.staging.trace.arguments import ArgNames, avals_of, check_callable, check_values, name_of
-from xlamini.staging.trace.ref_threading import Cells, retry_with_refs, run_with, store, values_of
-from xlamini.staging.trace.tracing import Trace, rebuilt, trace
+from xlamini.core import Tracer, Values, flatten, flatten_from_user, is_differentiable, unflatten
+from xlamini.runtime import ArrayImpl
+from xlamini.staging import (
+    ArgNames,
+    Cells,
+    Trace,
+    avals_of,
+    check_callable,
+    check_values,
+    name_of,
+    rebuilt,
+    retry_with_refs,
+    store,
+    values_of,
+)
+from xlamini.staging.trace.ref_threading import run_with
+from xlamini.staging.trace.tracing import trace
 
 Argnums = int | Sequence[int]
 
@@ -18,12 +30,12 @@ class DiffArgs:
     """The flat arguments `argnums` of a call, and the function with all other arguments fixed."""
 
     def __init__(
-        self, fun: Callable[..., Any], argnums: Argnums, args: Sequence[Any], kwargs: dict[str, Any], what: str
+        self, fun: Callable[..., Any], argnums: Argnums, args: Values, kwargs: dict[str, Any], what: str
     ):
         check_callable(what, fun)
         self.what, self.fun_name = what, name_of(fun)
         self.single = isinstance(argnums, int)
-        chosen = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+        chosen = argnums if isinstance(argnums, Sequence) else (argnums,)
         self.positions = [self._position(i, len(args)) for i in chosen]
         if len({*self.positions}) < len(chosen):
             raise TypeError(f"{what}: argnums {argnums!r} names an argument twice; name each once")
@@ -75,7 +87,7 @@ class DiffArgs:
             derivative_by=self.what,
         )
 
-    def split(self, traced: Trace, leaves: Sequence[Any]) -> tuple[Any, Any]:
+    def split(self, traced: Trace, leaves: Values) -> tuple[Any, Any]:
         """The function's output and its auxiliary data; also stores the new values of the refs that it wrote.
 
         The traced program computes only the arrays of the auxiliary data; other leaves are those of the trace.

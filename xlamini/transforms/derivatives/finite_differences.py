@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core import ShapedArray, float0, is_differentiable
+from xlamini.core import ShapedArray, Values, float0, is_differentiable
 
 Flat = Callable[[list[Any]], Sequence[Any]]
 
@@ -45,13 +45,13 @@ def tolerance_of(*dtypes: Any) -> float:
     return _TOLERANCES[min(map(_width, dtypes))]
 
 
-def directional(fun: Flat, primals: Sequence[Any], tangents: Sequence[Any], eps: float) -> list[Any]:
+def directional(fun: Flat, primals: Values, tangents: Values, eps: float) -> list[Any]:
     """The derivative of each output along the tangents, by central differences; float0 for integers."""
     ahead, behind = (fun(_moved(primals, tangents, step)) for step in (eps, -eps))
     return [_slope(np.asarray(x), np.asarray(y), eps) for x, y in zip(ahead, behind, strict=True)]
 
 
-def _moved(primals: Sequence[Any], tangents: Sequence[Any], step: float) -> list[Any]:
+def _moved(primals: Values, tangents: Values, step: float) -> list[Any]:
     return [
         x if t.dtype == float0 else (np.asarray(x) + step * t).astype(x.dtype)
         for x, t in zip(map(np.asarray, primals), tangents, strict=True)
@@ -65,7 +65,7 @@ def _slope(ahead: np.ndarray, behind: np.ndarray, eps: float) -> np.ndarray:
     return (ahead.astype(wide) - behind.astype(wide)) / (2 * eps)
 
 
-def pairing(xs: Sequence[Any], ys: Sequence[Any]) -> float:
+def pairing(xs: Values, ys: Values) -> float:
     """The real pairing of cotangents with tangents; float0 pairs to zero."""
     pairs = [(np.asarray(x), np.asarray(y)) for x, y in zip(xs, ys, strict=True)]
     return float(sum(np.sum(_wide(x) * _wide(y)).real for x, y in pairs if float0 not in (x.dtype, y.dtype)))

@@ -7,8 +7,7 @@ from typing import Any
 
 from xlamini.core import unflatten
 from xlamini.core.api_boundary import api_boundary
-from xlamini.staging.run.jit import jit
-from xlamini.staging.trace.arguments import check_callable, name_of
+from xlamini.staging import check_callable, jit, name_of
 from xlamini.transforms.derivatives.diff_args import Argnums, DiffArgs
 from xlamini.transforms.derivatives.vjp import VJP, vjp
 

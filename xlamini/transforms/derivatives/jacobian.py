@@ -7,31 +7,40 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, ParamSpec
 
 import numpy as np
 
-from xlamini.core import Axis, Jaxpr, ShapedArray, is_differentiable, keystr, literal, tree_flatten_with_path, unflatten
+from xlamini.core import (
+    Avals,
+    Axis,
+    Jaxpr,
+    ShapedArray,
+    Values,
+    is_differentiable,
+    keystr,
+    literal,
+    tree_flatten_with_path,
+    treedef_children,
+    unflatten,
+)
 from xlamini.core.api_boundary import api_boundary
-from xlamini.core.pytree import treedef_children
 from xlamini.interpreters.batch import batch
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.linearize import linearize
 from xlamini.interpreters.transpose import transpose
-from xlamini.primitives import add, broadcasted_iota, eq, full, move_batch_dim, reshape, zeros
+from xlamini.primitives import add, broadcasted_iota, convert, eq, full, move_batch_dim, reshape, zeros
 from xlamini.primitives.concatenate import split
-from xlamini.primitives.convert import convert
-from xlamini.staging.call.higher_order import Mask
-from xlamini.staging.run.program_cache import transformed
-from xlamini.staging.trace.arguments import check_callable
-from xlamini.staging.trace.tracing import rebuilt
+from xlamini.staging import Mask, check_callable, rebuilt, transformed
 from xlamini.transforms.derivatives.diff_args import Argnums, DiffArgs
+
+P = ParamSpec("P")
 
 
 def jacfwd(
-    fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False
-) -> Callable[..., Any]:
+    fun: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False
+) -> Callable[P, Any]:
     """The Jacobian of `fun` in the arguments `argnums`, column by column in forward mode.
 
     For an output of shape `m` and an argument of shape `n` it has shape `(*m, *n)`; good for few inputs.
@@ -54,12 +63,12 @@ def jacfwd(
 
 
 def jacrev(
-    fun: Callable[..., Any],
+    fun: Callable[P, Any],
     argnums: Argnums = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
-) -> Callable[..., Any]:
+) -> Callable[P, Any]:
     """The Jacobian of `fun` in the arguments `argnums`, row by row in reverse mode.
 
     For an output of shape `m` and an argument of shape `n` it has shape `(*m, *n)`; good for few outputs.
@@ -85,8 +94,8 @@ jacobian = jacrev
 
 
 def hessian(
-    fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False
-) -> Callable[..., Any]:
+    fun: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False
+) -> Callable[P, Any]:
     """The matrix of second derivatives of `fun`: `jacfwd` of `jacrev`.
 
     >>> xlamini.hessian(lambda x: x @ x)(xlamini.numpy.ones(2))
@@ -137,7 +146,7 @@ def _check_inputs(diff: DiffArgs, holomorphic: bool, allow_int: bool = False) ->
             )
 
 
-def _check_outputs(diff: DiffArgs, out_tree: Any, out_avals: Sequence[ShapedArray], holomorphic: bool) -> None:
+def _check_outputs(diff: DiffArgs, out_tree: Any, out_avals: Avals, holomorphic: bool) -> None:
     """TypeError for an output without such a Jacobian; jacfwd accepts any, as its basis is of arguments."""
     what = diff.what
     for i, aval in enumerate(out_avals):
@@ -156,7 +165,7 @@ def _is_real(aval: ShapedArray) -> bool:
     return is_differentiable(aval) and aval.dtype.kind != "c"
 
 
-def _by_columns(jaxpr: Jaxpr, nonzero: Mask, count: int, operands: Sequence[Any]) -> list[Any]:
+def _by_columns(jaxpr: Jaxpr, nonzero: Mask, count: int, operands: Values) -> list[Any]:
     """The outputs of `jaxpr`, and the Jacobian blocks of the first `count`, by a jvp along every input coordinate."""
     lin = linearize(jaxpr, nonzero)
     outs, residuals = lin.parted(operands, evaluate(lin.primal, operands))
@@ -173,7 +182,7 @@ def _by_columns(jaxpr: Jaxpr, nonzero: Mask, count: int, operands: Sequence[Any]
     return [*outs, *map(reshape, blocks, shapes)]
 
 
-def _by_rows(jaxpr: Jaxpr, nonzero: Mask, count: int, operands: Sequence[Any]) -> list[Any]:
+def _by_rows(jaxpr: Jaxpr, nonzero: Mask, count: int, operands: Values) -> list[Any]:
     """The outputs of `jaxpr`, and the Jacobian blocks of the first `count`, by a vjp along every output coordinate."""
     lin = linearize(jaxpr, nonzero)
     outs, residuals = lin.parted(operands, evaluate(lin.primal, operands))
@@ -196,8 +205,8 @@ def _by_rows(jaxpr: Jaxpr, nonzero: Mask, count: int, operands: Sequence[Any]) -
 
 def _map_basis(
     linear: Jaxpr,
-    residuals: Sequence[Any],
-    avals: Sequence[ShapedArray],
+    residuals: Values,
+    avals: Avals,
     nonzero: Iterable[bool] = itertools.repeat(True),
 ) -> tuple[Iterator[tuple[Any, int | None]], Axis]:
     """The outputs of a linear program batched over the standard basis, each with its batch dimension."""
@@ -207,7 +216,7 @@ def _map_basis(
     return zip(evaluate(mapped, [*residuals, *basis]), dims, strict=True), axis
 
 
-def _basis(total: int, avals: Sequence[ShapedArray]) -> list[Any]:
+def _basis(total: int, avals: Avals) -> list[Any]:
     """The standard basis of values of these types: arrays with a leading axis over the elements of all of them."""
     if total == 1:
         return [full(a.update(shape=(a.size, *a.shape)), 1) for a in avals]
@@ -222,6 +231,6 @@ def _unit_vectors(total: int, start: int, aval: ShapedArray) -> Any:
     return reshape(convert(ones, aval.dtype, aval.weak_type), (total, *aval.shape))
 
 
-def _cut(x: Any, axis: int, avals: Sequence[ShapedArray]) -> list[Any]:
+def _cut(x: Any, axis: int, avals: Avals) -> list[Any]:
     """Split the axis over all elements into one part for each value."""
     return [x] if len(avals) == 1 else split(x, [a.size for a in avals], axis)

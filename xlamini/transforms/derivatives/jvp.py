@@ -8,30 +8,32 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import (
+    Avals,
     Jaxpr,
     ShapedArray,
     ShapeError,
+    Values,
     aval_of,
     first_difference,
     flatten,
     float0,
     is_differentiable,
+    register_pytree_node,
     tangent_aval,
+    treedef_children,
 )
 from xlamini.core.api_boundary import api_boundary
-from xlamini.core.pytree import register_pytree_node, treedef_children
 from xlamini.interpreters.jvp import jvp as jvp_of_jaxpr
 from xlamini.interpreters.linearize import Linearized, linearize as linearize_jaxpr
 from xlamini.primitives import zeros
-from xlamini.staging.call.higher_order import Mask
-from xlamini.staging.run.program_cache import apply, transformed
-from xlamini.staging.trace.tracing import rebuilt
+from xlamini.staging import Mask, rebuilt, transformed
+from xlamini.staging.run.program_cache import apply
 from xlamini.transforms.derivatives.diff_args import DiffArgs
 from xlamini.transforms.derivatives.pullback import evaluated
 
 
 @api_boundary
-def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False) -> Any:
+def jvp(fun: Callable[..., Any], primals: Values, tangents: Values, has_aux: bool = False) -> Any:
     """The outputs of `fun(*primals)` and their tangents, for tangents of the primals.
 
     `tangents` has the structure, shapes and dtypes of `primals` (float0 for integers). Returns `(outputs, tangents)`,
@@ -80,16 +82,16 @@ class LinearRule:
 
     lin: Linearized
     tree: Any
-    avals: Sequence[ShapedArray]
+    avals: Avals
     names: Sequence[str]
     out_tree: Any
-    out_avals: Sequence[ShapedArray]
+    out_avals: Avals
 
 
 class LinearMap:
     """The derivative of a function at a point, as a function of tangents. It is a pytree of its residuals."""
 
-    def __init__(self, rule: LinearRule, residuals: Sequence[Any]):
+    def __init__(self, rule: LinearRule, residuals: Values):
         self._rule, self._residuals = rule, list(residuals)
 
     @property
@@ -115,13 +117,13 @@ class LinearMap:
 register_pytree_node(LinearMap, lambda m: (m._residuals, m._rule), LinearMap)
 
 
-def _all_arguments(fun: Callable[..., Any], primals: Sequence[Any], what: str) -> DiffArgs:
+def _all_arguments(fun: Callable[..., Any], primals: Values, what: str) -> DiffArgs:
     if not isinstance(primals, tuple | list):
         raise TypeError(f"{what}: primals must be a tuple or list of arguments, got {type(primals).__name__}")
     return DiffArgs(fun, tuple(range(len(primals))), primals, {}, what)
 
 
-def matching_tangents(what: str, sides: DiffArgs | LinearRule, tangents: Sequence[Any]) -> list[Any]:
+def matching_tangents(what: str, sides: DiffArgs | LinearRule, tangents: Values) -> list[Any]:
     """The flat tangents; TypeError unless each has the tangent type of its primal."""
     if not isinstance(tangents, tuple | list):
         raise TypeError(f"{what}: tangents must be a tuple or list, one for each primal, got {type(tangents).__name__}")
@@ -156,7 +158,7 @@ def _check_tangent(what: str, name: str, tangent: Any, primal: ShapedArray) -> N
         )
 
 
-def _with_tangents(jaxpr: Jaxpr, nonzero: Mask, operands: Sequence[Any]) -> list[Any]:
+def _with_tangents(jaxpr: Jaxpr, nonzero: Mask, operands: Values) -> list[Any]:
     """The outputs of `jaxpr`, and the dense tangents of its differentiable outputs."""
     pushed, nonzero_out = jvp_of_jaxpr(jaxpr, nonzero)
     flat = apply(pushed, operands)
@@ -168,7 +170,7 @@ def _with_tangents(jaxpr: Jaxpr, nonzero: Mask, operands: Sequence[Any]) -> list
     ]
 
 
-def as_tangents(avals: Sequence[ShapedArray], dense: Sequence[Any]) -> list[Any]:
+def as_tangents(avals: Avals, dense: Values) -> list[Any]:
     """A tangent for every output: the dense ones, and float0 zeros for outputs that are not differentiable."""
     given = iter([t for t in dense if t is not None])
     return [next(given) if is_differentiable(a) else np.zeros(a.shape, float0) for a in avals]

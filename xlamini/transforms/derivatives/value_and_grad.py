@@ -7,29 +7,29 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
-from xlamini.core import Jaxpr, ShapedArray, ShapeError, Zero, is_differentiable, unflatten
+from xlamini.core import Jaxpr, ShapedArray, ShapeError, Values, Zero, is_differentiable, unflatten
 from xlamini.core.api_boundary import api_boundary
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.linearize import linearize
 from xlamini.primitives import full, instantiated
-from xlamini.staging.call.higher_order import Mask
-from xlamini.staging.run.program_cache import transformed
-from xlamini.staging.trace.arguments import check_callable
-from xlamini.staging.trace.tracing import Trace, rebuilt
+from xlamini.staging import Mask, Trace, check_callable, rebuilt, transformed
 from xlamini.transforms.derivatives.diff_args import Argnums, DiffArgs
 from xlamini.transforms.derivatives.pullback import as_gradients, pull_back
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
 
 def value_and_grad(
-    fun: Callable[..., Any],
+    fun: Callable[P, R],
     argnums: Argnums = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
     reduce_axes: Sequence[Any] = (),
-) -> Callable[..., tuple[Any, Any]]:
+) -> Callable[P, tuple[R, Any]]:
     """A function that returns the value of `fun` and its gradient in the arguments `argnums`.
 
     `fun` returns a scalar, or with `has_aux` a pair (scalar, auxiliary data). A gradient has the structure, shapes and
@@ -53,13 +53,13 @@ def value_and_grad(
 
 
 def grad(
-    fun: Callable[..., Any],
+    fun: Callable[P, Any],
     argnums: Argnums = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
     reduce_axes: Sequence[Any] = (),
-) -> Callable[..., Any]:
+) -> Callable[P, Any]:
     """A function that returns the gradient of `fun`: `value_and_grad` without the value.
 
     With `has_aux` it returns a pair (gradient, auxiliary data).
@@ -95,7 +95,7 @@ def _differentiate(
     return value, aux, gradients[0] if diff.single else gradients
 
 
-def _with_gradient(jaxpr: Jaxpr, nonzero: Mask, operands: Sequence[Any]) -> list[Any]:
+def _with_gradient(jaxpr: Jaxpr, nonzero: Mask, operands: Values) -> list[Any]:
     """The outputs of `jaxpr`, and the gradient of the first one: the cotangents of its inputs for the cotangent 1."""
     lin = linearize(jaxpr, nonzero)
     outs, residuals = lin.parted(operands, evaluate(lin.primal, operands))

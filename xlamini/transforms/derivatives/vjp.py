@@ -5,9 +5,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from xlamini.core import (
+    Avals,
     Jaxpr,
+    MissingRule,
     ShapedArray,
     ShapeError,
+    Values,
     Zero,
     aval_of,
     first_difference,
@@ -16,20 +19,19 @@ from xlamini.core import (
     float0,
     is_zero,
     keystr,
+    register_pytree_node,
     tangent_aval,
     tree_flatten_with_path,
+    treedef_children,
 )
 from xlamini.core.api_boundary import api_boundary
-from xlamini.core.errors import MissingRule
-from xlamini.core.pytree import register_pytree_node, treedef_children
 from xlamini.core.tangents import NonlinearError
 from xlamini.interpreters.linearize import Linearized, linearize
 from xlamini.interpreters.transpose import transpose
-from xlamini.primitives import instantiated, zeros
-from xlamini.primitives.convert import convert
-from xlamini.staging.run.program_cache import apply, transformed
-from xlamini.staging.trace.arguments import ArgNames, avals_of, check_callable, name_of
-from xlamini.staging.trace.tracing import Trace, rebuilt, trace
+from xlamini.primitives import convert, instantiated, zeros
+from xlamini.staging import ArgNames, Trace, avals_of, check_callable, name_of, rebuilt, transformed
+from xlamini.staging.run.program_cache import apply
+from xlamini.staging.trace.tracing import trace
 from xlamini.transforms.derivatives.diff_args import DiffArgs
 from xlamini.transforms.derivatives.linearity import nonlinear_part
 from xlamini.transforms.derivatives.pullback import as_gradients, evaluated, pull_back
@@ -62,9 +64,9 @@ class Rule:
         self,
         lin: Linearized,
         in_tree: Any,
-        in_avals: Sequence[ShapedArray],
+        in_avals: Avals,
         out_tree: Any,
-        out_avals: Sequence[ShapedArray],
+        out_avals: Avals,
         fun_name: str,
     ):
         self.lin, self.fun_name = lin, fun_name
@@ -75,7 +77,7 @@ class Rule:
 class VJP:
     """A pullback: from the cotangent of the output to the cotangents of the primals. It is a pytree of residuals."""
 
-    def __init__(self, rule: Rule, residuals: Sequence[Any]):
+    def __init__(self, rule: Rule, residuals: Values):
         self.rule, self.residuals = rule, list(residuals)
 
     @api_boundary
@@ -103,7 +105,7 @@ class VJP:
 register_pytree_node(VJP, lambda v: (v.residuals, v.rule), lambda rule, residuals: VJP(rule, residuals))
 
 
-def _run_pullback(jaxpr: Jaxpr, lin: Linearized, zero: Sequence[Any], operands: Sequence[Any]) -> list[Any]:
+def _run_pullback(jaxpr: Jaxpr, lin: Linearized, zero: Sequence[Any], operands: Values) -> list[Any]:
     """The cotangents of the inputs; `operands` are the nonzero output cotangents and the residuals.
 
     `zero` has, for each output, the aval of a zero cotangent, or None for a nonzero one.

@@ -12,10 +12,12 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import (
+    Avals,
     LoadError,
     PyTreeDef,
     ShapedArray,
     ShapeError,
+    Values,
     api_boundary_methods,
     canonicalize_dtype,
     enable_x64,
@@ -28,8 +30,7 @@ from xlamini.core.api_boundary import api_boundary
 from xlamini.core.state import state
 from xlamini.core.version import __version__
 from xlamini.interpreters.physical import is_extended, physical_aval
-from xlamini.primitives import wrap_p
-from xlamini.primitives.convert import convert
+from xlamini.primitives import convert, wrap_p
 from xlamini.primitives.random_keys import unwrap_p
 from xlamini.runtime.files.file_format import Header, Kind
 from xlamini.staging.aot import trees, types
@@ -144,7 +145,7 @@ class Exported:
         typed = [_typed(x, aval) for x, aval in zip(leaves, self.in_avals, strict=True)]
         return unflatten(self.out_tree, self._flat(typed))
 
-    def _flat(self, leaves: Sequence[Any]) -> list[Any]:
+    def _flat(self, leaves: Values) -> list[Any]:
         """The flat results for flat arguments; values of dtype float0 are not passed to the module."""
         given = [x for x, aval in zip(leaves, self.in_avals, strict=True) if aval.dtype != float0]
         run = self._run if state.builder is None else self._differentiable
@@ -167,7 +168,7 @@ class Exported:
         def run(*given: Any) -> tuple[Any, ...]:
             return self._run(*given)
 
-        def pullback(given: Sequence[Any], cotangents: Sequence[Any]) -> tuple[Any, ...]:
+        def pullback(given: Sequence[Any], cotangents: Values) -> tuple[Any, ...]:
             leaves = [*_with_float0(given, self.in_avals), *_with_float0(cotangents, self.out_avals)]
             pairs = zip(self.vjp()._flat(leaves), self.in_avals, strict=True)
             return tuple(None if ct.dtype == float0 else ct for ct, aval in pairs if aval.dtype != float0)
@@ -187,13 +188,13 @@ class Exported:
         return f"Exported(fun_name={self.fun_name}, ...)"
 
 
-def _with_float0(values: Sequence[Any], avals: Sequence[ShapedArray]) -> list[Any]:
+def _with_float0(values: Values, avals: Avals) -> list[Any]:
     """The values with the missing ones, of dtype float0, inserted."""
     given = iter(values)
     return [np.zeros(aval.shape, float0) if aval.dtype == float0 else next(given) for aval in avals]
 
 
-def _check(exported: Exported, leaves: Sequence[Any], tree: PyTreeDef) -> None:
+def _check(exported: Exported, leaves: Values, tree: PyTreeDef) -> None:
     """ShapeError or ValueError for arguments of other types than those it was exported for."""
     name = exported.fun_name
     if tree != exported.in_tree:
@@ -210,7 +211,7 @@ def _check(exported: Exported, leaves: Sequence[Any], tree: PyTreeDef) -> None:
         raise ValueError(f"exported {name} was called with other dtypes: {of}; {_remedy([d.wanted for d in wrong])}")
 
 
-def _remedy(expected: Sequence[ShapedArray]) -> str:
+def _remedy(expected: Avals) -> str:
     if any(map(is_extended, expected)):
         return "make such keys with random.key(seed, impl=...)"
     if not enable_x64.value and any(canonicalize_dtype(aval.dtype) != aval.dtype for aval in expected):

@@ -1,10 +1,10 @@
 """The primitive that calls an exported module; lowering links the module into the calling program."""
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple, NoReturn
 
-from xlamini.core import Axis, Primitive, ShapedArray
+from xlamini.core import Axis, Dims, Params, Primitive, ShapedArray, Values
 
 
 class ExportedModule(NamedTuple):
@@ -34,13 +34,13 @@ class CallExported(Primitive):
     def shape_rule(self, *avals: ShapedArray, module: ExportedModule) -> list[ShapedArray]:
         return list(module.out_avals)
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, module: ExportedModule) -> NoReturn:
+    def jvp(self, primals: Values, tangents: Values, *, module: ExportedModule) -> NoReturn:
         raise TypeError(
             f"{module.name} was exported, and forward mode cannot differentiate that; differentiate, then export"
         )
 
     def batch(
-        self, axis: Axis, operands: Sequence[Any], dims: Sequence[int | None], *, module: ExportedModule
+        self, axis: Axis, operands: Values, dims: Dims, *, module: ExportedModule
     ) -> NoReturn:
         raise NotImplementedError(
             f"vmap: {module.name} was exported for arrays of one shape; export vmap of it, or call it in lax.map"
@@ -54,7 +54,7 @@ class CallExported(Primitive):
         number = index if len(module.platforms) > 1 else None
         return call_module(ctx, module.artifact, module.name, operands, module.out_avals, number)
 
-    def shown_params(self, params: dict[str, Any]) -> dict[str, Any]:
+    def shown_params(self, params: Params) -> Params:
         return {"name": params["module"].name, "platforms": params["module"].platforms}
 
 

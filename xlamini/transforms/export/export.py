@@ -8,17 +8,17 @@ import numpy as np
 
 from xlamini.core import Jaxpr, Tracer, float0, tangent_aval
 from xlamini.core.api_boundary import api_boundary
-from xlamini.core.effects import debug_effect, io_effect, ordered_debug_effect, ordered_io_effect
+from xlamini.core.effects import debug_effect, ffi_effect, io_effect, ordered_debug_effect, ordered_io_effect
 from xlamini.interpreters.dce import dce
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.physical import physical
 from xlamini.runtime.devices.platforms import default_backend
+from xlamini.staging import Trace, jit
 from xlamini.staging.aot.captured_arrays import ndarrays
 from xlamini.staging.aot.stages import Wrapped
 from xlamini.staging.compile.placement import shardings_in
-from xlamini.staging.run.jit import jit
 from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
-from xlamini.staging.trace.tracing import Trace, TracedCall
+from xlamini.staging.trace.tracing import TracedCall
 from xlamini.transforms.derivatives.vjp import vjp
 from xlamini.transforms.export.artifact import Exported
 from xlamini.transforms.export.safety import DisabledSafetyCheck, check_kernels
@@ -77,9 +77,9 @@ def export(
 def _platforms(asked: Sequence[str] | None) -> tuple[str, ...]:
     if isinstance(asked, str):
         raise ValueError(f"export: platforms must be a tuple, got {asked!r}; write platforms=({asked!r},)")
-    names = tuple(dict.fromkeys((default_export_platform(),) if asked is None else asked))
-    if not names:
-        raise ValueError("export: platforms names none; leave it out for the default backend, or name some")
+    if asked is not None and not asked:
+        raise ValueError("export: platforms is empty; name at least one, or pass None for the default backend's")
+    names = tuple(dict.fromkeys(asked or (default_export_platform(),)))
     for name in names:
         if name == "gpu":
             raise ValueError("export: 'gpu' could be two platforms; name 'cuda' or 'rocm', or both")
@@ -117,6 +117,11 @@ def _check(name: str, trace: Trace) -> None:
         )
     if _OF_PYTHON & trace.jaxpr.effects:
         _refuse_python(name)
+    if ffi_effect in trace.jaxpr.effects:
+        raise NotImplementedError(
+            f"export: {name} calls an FFI target with side effects, which a caller of the result might drop; "
+            "leave out has_side_effect, and use the target's results"
+        )
     if shardings_in(trace.jaxpr):
         raise NotImplementedError(
             f"export: {name} has shardings over a mesh, and an exported function is for one device; leave out "

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xlamini.core import (
+    Avals,
     Axis,
     Jaxpr,
     Literal,
@@ -19,6 +20,7 @@ from xlamini.core import (
     ShapedArray,
     ShapeError,
     Tracer,
+    Values,
     aval_of,
     first_difference,
     flatten_from_user,
@@ -47,8 +49,7 @@ from xlamini.primitives import (
 from xlamini.primitives.bitwise import bitwise_xor
 from xlamini.primitives.concatenate import concatenate
 from xlamini.primitives.elementwise import like_dtypes
-from xlamini.staging.call.higher_order import Mask, given, nonzero_of, with_zeros
-from xlamini.staging.trace.arguments import LeafNames, avals_of, name_of
+from xlamini.staging import LeafNames, Mask, avals_of, given, name_of, nonzero_of, with_zeros
 from xlamini.staging.trace.tracing import trace
 from xlamini.transforms.control_flow.carries import check_function
 
@@ -114,7 +115,7 @@ def monoids_of(**reductions: Primitive) -> dict[Primitive, Monoid]:
     return {_OPERATIONS[name][0]: Monoid(_OPERATIONS[name][1], reduction) for name, reduction in reductions.items()}
 
 
-def folded(jaxpr: Jaxpr, captured: Sequence[Any], rows: Sequence[Any], starts: Sequence[Any]) -> list[Any]:
+def folded(jaxpr: Jaxpr, captured: Values, rows: Sequence[Any], starts: Values) -> list[Any]:
     """Reduce dimension 0 of the rows by pairs, in logarithmic depth, with scalar initial values."""
     first = [
         broadcast_in_dim(start, (1, *aval_of(x).shape[1:]), ()) for start, x in zip(starts, rows, strict=True)
@@ -132,7 +133,7 @@ def folded(jaxpr: Jaxpr, captured: Sequence[Any], rows: Sequence[Any], starts: S
 
 
 def tangents_by(
-    plain: Callable[..., list[Any]], jvp: Any, primals: Sequence[Any], tangents: Sequence[Any]
+    plain: Callable[..., list[Any]], jvp: Any, primals: Values, tangents: Values
 ) -> list[Any]:
     """The tangents of `plain(*primals)`, where `plain` is the reduction expanded to elementwise operations."""
     jaxpr, _ = build(plain, [aval_of(x) for x in primals])
@@ -141,7 +142,7 @@ def tangents_by(
     return with_zeros(jaxpr.out_avals, nonzero_out, outs[len(jaxpr.outvars) :])
 
 
-def batched_by(plain: Callable[..., list[Any]], axis: Axis, operands: Sequence[Any], dims: Any) -> Any:
+def batched_by(plain: Callable[..., list[Any]], axis: Axis, operands: Values, dims: Any) -> Any:
     """The batched outputs of `plain(*operands)`, and their batch dimensions."""
     avals = [a if d is None else a.without(d) for a, d in zip(map(aval_of, operands), dims, strict=True)]
     jaxpr, _ = build(plain, avals)
@@ -171,7 +172,7 @@ def _is_identity(start: Any, neutral: Any, dtype: Any) -> bool:
     return False if infinite else bool(np.asarray(value) == np.asarray(neutral))
 
 
-def _elementwise(jaxpr: Jaxpr, captured: Sequence[Any], arrays: Sequence[Any]) -> list[Any]:
+def _elementwise(jaxpr: Jaxpr, captured: Values, arrays: Values) -> list[Any]:
     """Apply a jaxpr of scalars elementwise to arrays of one shape."""
     aval = aval_of(arrays[0])
     flat = [reshape(x, (aval.size,)) for x in arrays]
@@ -182,7 +183,7 @@ def _elementwise(jaxpr: Jaxpr, captured: Sequence[Any], arrays: Sequence[Any]) -
 
 
 def _check_types(
-    what: str, avals: Sequence[ShapedArray], starts: Sequence[ShapedArray], names: Sequence[str]
+    what: str, avals: Avals, starts: Avals, names: Sequence[str]
 ) -> None:
     for i, (aval, start) in enumerate(zip(avals, starts, strict=True)):
         if aval.shape != avals[0].shape:
@@ -197,7 +198,7 @@ def _check_types(
             )
 
 
-def _check_results(what: str, name: str, outs: Sequence[ShapedArray], scalars: Sequence[ShapedArray]) -> None:
+def _check_results(what: str, name: str, outs: Avals, scalars: Avals) -> None:
     for out, scalar in zip(outs, scalars, strict=True):
         if out.shape or out.dtype != scalar.dtype:
             raise TypeError(

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-from xlamini.core import Axis, Cost, Factors, Jaxpr, Shape, ShapedArray, aval_of
-from xlamini.core.sharding.factors import apart
+from xlamini.core import Avals, Axis, Cost, Dims, Factors, Jaxpr, Params, Shape, ShapedArray, Values, apart, aval_of
 from xlamini.interpreters.jvp import jvp
 from xlamini.primitives import in_sharding, reduce_or_p, reshape, transpose, with_batch_first
 from xlamini.primitives.reductions import (
@@ -18,8 +17,7 @@ from xlamini.primitives.reductions import (
     reduce_xor_p,
 )
 from xlamini.primitives.shape import reduced
-from xlamini.staging.call.higher_order import HigherOrder, cost_of
-from xlamini.staging.trace.tracing import rebuilt
+from xlamini.staging import HigherOrder, cost_of, rebuilt
 from xlamini.transforms.reductions.computation import (
     batched_by,
     folded,
@@ -77,20 +75,20 @@ class Reduce(HigherOrder):
             for x, start in zip(arrays, starts, strict=True)
         ]
 
-    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+    def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
         axes, arrays = params["dimensions"], apart(avals[: len(outs)])
         return Factors(
             [*arrays, *[()] * len(outs)], [[x for d, x in enumerate(labels) if d not in axes] for labels in arrays]
         )
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         outs = self.bind(*primals, **params)
         return outs, tangents_by(lambda *operands: _plain(operands, **params), jvp, primals, tangents)
 
-    def transpose(self, cts: Sequence[Any], *operands: Any, **params: Any) -> NoReturn:
+    def transpose(self, cts: Values, *operands: Any, **params: Any) -> NoReturn:
         raise AssertionError("reduce is not linear; its derivative is made of other primitives")
 
-    def batch(self, axis: Axis, operands: Sequence[Any], dims: Sequence[int | None], **params: Any) -> Any:
+    def batch(self, axis: Axis, operands: Values, dims: Dims, **params: Any) -> Any:
         count = len(operands) // 2
         if any(d is not None for d in dims[count:]):
             return batched_by(lambda *operands: _plain(operands, **params), axis, operands, dims)
@@ -136,6 +134,6 @@ def _rows(x: Any, axes: Shape) -> Any:
     return reshape(moved, (count, *(shape[d] for d in kept)))
 
 
-def _plain(operands: Sequence[Any], *, dimensions: Shape, jaxpr: Jaxpr) -> list[Any]:
+def _plain(operands: Values, *, dimensions: Shape, jaxpr: Jaxpr) -> list[Any]:
     count = len(operands) // 2
     return folded(jaxpr, (), [_rows(x, dimensions) for x in operands[:count]], operands[count:])

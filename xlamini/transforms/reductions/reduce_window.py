@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-from xlamini.core import Axis, Cost, Factors, Jaxpr, ShapedArray, alike, aval_of
+from xlamini.core import (
+    Axis,
+    Cost,
+    Dims,
+    Jaxpr,
+    Params,
+    ShapedArray,
+    Values,
+    aval_of,
+    same_dimensions,
+)
 from xlamini.interpreters.jvp import jvp
 from xlamini.primitives import with_batch_first
 from xlamini.primitives.windows.geometry import as_numbers, as_pads, dilated
@@ -18,8 +28,7 @@ from xlamini.primitives.windows.reduce_window import (
     with_dimension,
 )
 from xlamini.primitives.windows.views import window_views
-from xlamini.staging.call.higher_order import HigherOrder, cost_of
-from xlamini.staging.trace.tracing import rebuilt
+from xlamini.staging import HigherOrder, cost_of, rebuilt
 from xlamini.transforms.reductions.computation import (
     batched_by,
     folded,
@@ -78,17 +87,16 @@ class GeneralReduceWindow(HigherOrder):
             for x, start in zip(arrays, starts, strict=True)
         ]
 
-    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
-        return alike(avals, outs)
+    factors = same_dimensions
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         outs = self.bind(*primals, **params)
         return outs, tangents_by(lambda *operands: _plain(operands, **params), jvp, primals, tangents)
 
-    def transpose(self, cts: Sequence[Any], *operands: Any, **params: Any) -> NoReturn:
+    def transpose(self, cts: Values, *operands: Any, **params: Any) -> NoReturn:
         raise AssertionError("reduce_window is not linear; its derivative is made of other primitives")
 
-    def batch(self, axis: Axis, operands: Sequence[Any], dims: Sequence[int | None], **params: Any) -> Any:
+    def batch(self, axis: Axis, operands: Values, dims: Dims, **params: Any) -> Any:
         count = len(operands) // 2
         if any(d is not None for d in dims[count:]):
             return batched_by(lambda *operands: _plain(operands, **params), axis, operands, dims)
@@ -101,7 +109,7 @@ class GeneralReduceWindow(HigherOrder):
         types = [ctx.mlir.type(a) for a in ctx.avals_out]
         return ctx.many("stablehlo.reduce_window", operands, types, [body], **window_attributes(params))
 
-    def shown_params(self, params: dict[str, Any]) -> dict[str, Any]:
+    def shown_params(self, params: Params) -> Params:
         return dict(sorted({**params, "consts": ()}.items()))
 
     def cost(self, *avals: ShapedArray, jaxpr: Jaxpr, **params: Any) -> Cost:
@@ -134,7 +142,7 @@ def _window(
     return {**given, "padding": around}
 
 
-def _plain(operands: Sequence[Any], *, jaxpr: Jaxpr, **params: Any) -> list[Any]:
+def _plain(operands: Values, *, jaxpr: Jaxpr, **params: Any) -> list[Any]:
     count = len(operands) // 2
     arrays, starts = operands[:count], operands[count:]
     rows = [window_views(x, start, **params) for x, start in zip(arrays, starts, strict=True)]

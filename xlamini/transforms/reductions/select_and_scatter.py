@@ -6,13 +6,23 @@ primitive `select_and_scatter_add`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from xlamini.core import Axis, Cost, Factors, Jaxpr, Shape, ShapedArray, ShapeError, alike
+from xlamini.core import (
+    Axis,
+    Cost,
+    Dims,
+    Jaxpr,
+    Shape,
+    ShapedArray,
+    ShapeError,
+    Values,
+    same_dimensions,
+)
 from xlamini.primitives import with_batch_first
 from xlamini.primitives.windows.geometry import Pads, pads_attribute, window_counts
-from xlamini.staging.call.higher_order import HigherOrder, cost_of
+from xlamini.staging import HigherOrder, cost_of
 
 
 class SelectAndScatter(HigherOrder):
@@ -42,10 +52,9 @@ class SelectAndScatter(HigherOrder):
             )
         return x
 
-    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
-        return alike(avals, outs)
+    factors = same_dimensions
 
-    def batch(self, axis: Axis, operands: Sequence[Any], dims: Sequence[int | None], **params: Any) -> Any:
+    def batch(self, axis: Axis, operands: Values, dims: Dims, **params: Any) -> Any:
         if dims[2] is not None:
             raise NotImplementedError(f"{self.name}: the initial value cannot be batched; it is one for all")
         x, source = with_batch_first(operands[:2], dims[:2], axis.size)

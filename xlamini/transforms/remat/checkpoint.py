@@ -11,20 +11,37 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from xlamini.core import Jaxpr, flatten, flatten_from_user, is_linear, unflatten
+from xlamini.core import Jaxpr, Params, Values, flatten, flatten_from_user, is_linear, unflatten
 from xlamini.core.api_boundary import api_boundary
 from xlamini.core.effects import more_than_observing
 from xlamini.core.pytree.prefix import broadcast_prefix
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.linearize import linearize
 from xlamini.interpreters.partial_eval import partial_eval
+from xlamini.staging import (
+    ArgNames,
+    Cells,
+    Mask,
+    avals_of,
+    check_callable,
+    check_values,
+    chosen,
+    given,
+    inverse,
+    merged,
+    name_of,
+    nonzero_of,
+    rebuilt,
+    retry_with_refs,
+    store,
+    threaded,
+    values_of,
+    with_zeros,
+)
 from xlamini.staging.call.call import Call
-from xlamini.staging.call.higher_order import Mask, chosen, given, inverse, merged, nonzero_of, with_zeros
-from xlamini.staging.trace.arguments import ArgNames, avals_of, check_callable, check_values, name_of
-from xlamini.staging.trace.ref_threading import Cells, retry_with_refs, store, threaded, values_of
 from xlamini.staging.trace.static_args import Names, Numbers, Selected, take_out
 from xlamini.staging.trace.trace_cache import equal_in_trace
-from xlamini.staging.trace.tracing import rebuilt, trace
+from xlamini.staging.trace.tracing import trace
 from xlamini.transforms.remat.policies import Policy, check_policy
 from xlamini.transforms.remat.recompute import Cut, cut
 
@@ -75,7 +92,7 @@ def checkpoint(
 
 
 def _threading(
-    cells: Cells, fun: Callable[..., Any], options: Options, args: Sequence[Any], kwargs: dict[str, Any]
+    cells: Cells, fun: Callable[..., Any], options: Options, args: Values, kwargs: dict[str, Any]
 ) -> Any:
     """The call with the refs that `fun` reads or writes threaded through it as values."""
     guards = options.prevent_cse if isinstance(options.prevent_cse, bool) else (True, *options.prevent_cse)
@@ -85,7 +102,7 @@ def _threading(
     return out
 
 
-def _call(fun: Callable[..., Any], options: Options, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+def _call(fun: Callable[..., Any], options: Options, args: Values, kwargs: dict[str, Any]) -> Any:
     """Trace `fun` and bind the primitive; every call traces, because the closure of `fun` may have changed."""
     statics, dynamic, keywords = take_out(options.static, fun, args, kwargs)
     leaves, tree = flatten_from_user((tuple(dynamic), keywords))
@@ -143,11 +160,11 @@ class Checkpoint(Call):
     name = "remat2"
     shares_names = False
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         guards = [*_each(params, primals), *(True for _ in given(tangents))]
         return super().jvp(primals, tangents, **_with(params, guards))
 
-    def transpose(self, cts: Sequence[Any], *operands: Any, **params: Any) -> list[Any]:
+    def transpose(self, cts: Values, *operands: Any, **params: Any) -> Values:
         known = [not is_linear(x) for x in operands]
         guards = [*chosen(_each(params, operands), known), *(True for _ in given(cts))]
         return super().transpose(cts, *operands, **_with(params, guards))
@@ -162,14 +179,14 @@ class Checkpoint(Call):
             operands = tuple(merged(guards, held, chosen(operands, inverse(guards))))
         return ctx.call(jaxpr, operands, jaxpr.name)
 
-    def linearize(self, primals: Sequence[Any], tangents: Sequence[Any], *, jaxpr: Jaxpr, **params: Any) -> Any:
+    def linearize(self, primals: Values, tangents: Values, *, jaxpr: Jaxpr, **params: Any) -> Any:
         _check_effects(jaxpr)
         lin = linearize(jaxpr, nonzero_of(tangents))
         parts = cut(lin.primal, lin.tangent, len(jaxpr.outvars), lin.sources, params["policy"])
         outs, out_tangents = self._in_two(parts, primals, given(tangents), params)
         return outs, with_zeros(jaxpr.out_avals, lin.nonzero_out, out_tangents)
 
-    def partial_eval(self, unknown: Sequence[bool], operands: Sequence[Any], *, jaxpr: Jaxpr, **params: Any) -> Any:
+    def partial_eval(self, unknown: Sequence[bool], operands: Values, *, jaxpr: Jaxpr, **params: Any) -> Any:
         _check_effects(jaxpr)
         halves = partial_eval(jaxpr, tuple(unknown))
         count = len(jaxpr.outvars) - sum(halves.unknown_out)
@@ -179,19 +196,19 @@ class Checkpoint(Call):
         outs, later = self._in_two(parts, chosen(operands, known), chosen(operands, unknown), of_known)
         return merged(halves.unknown_out, later, outs)
 
-    def dce(self, used: Sequence[bool], params: dict[str, Any]) -> Any:
+    def dce(self, used: Sequence[bool], params: Params) -> Any:
         ins, outs, slim = super().dce(used, params)
         return ins, outs, _with(slim, chosen(_each(params, ins), ins))
 
-    def with_captured(self, operands: Sequence[Any], params: dict[str, Any]) -> Any:
+    def with_captured(self, operands: Values, params: Params) -> Any:
         every, closed = super().with_captured(operands, params)
         return every, _with(closed, [True] * (len(every) - len(operands)) + _each(params, operands))
 
-    def shown_params(self, params: dict[str, Any]) -> dict[str, Any]:
+    def shown_params(self, params: Params) -> Params:
         return dict(sorted(params.items()))
 
     def _in_two(
-        self, parts: Cut, known: Sequence[Any], own: Sequence[Any], params: dict[str, Any]
+        self, parts: Cut, known: Sequence[Any], own: Sequence[Any], params: Params
     ) -> tuple[list[Any], list[Any]]:
         """The outputs of both programs. The first one runs inline unless it is a recomputation itself."""
         if params["differentiated"]:
@@ -209,13 +226,13 @@ class Checkpoint(Call):
 checkpoint_p = Checkpoint()
 
 
-def _each(params: dict[str, Any], operands: Sequence[Any]) -> list[bool]:
+def _each(params: Params, operands: Values) -> list[bool]:
     """`prevent_cse` as one bool for each operand."""
     guards = params["prevent_cse"]
     return list(guards) if isinstance(guards, tuple) else [guards] * len(operands)
 
 
-def _with(params: dict[str, Any], guards: Sequence[bool]) -> dict[str, Any]:
+def _with(params: Params, guards: Sequence[bool]) -> dict[str, Any]:
     """The params for operands with these guards."""
     return {**params, "prevent_cse": _uniform(guards)} if isinstance(params["prevent_cse"], tuple) else params
 

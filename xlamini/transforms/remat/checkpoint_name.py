@@ -1,11 +1,20 @@
 """checkpoint_name: an identity that names a value, so that checkpoint policies can select it."""
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-from xlamini.core import Axis, Cost, Factors, Primitive, ShapedArray, alike, flatten, unflatten
-from xlamini.staging.trace.arguments import ArgNames, avals_of
+from xlamini.core import (
+    Axis,
+    Cost,
+    Dims,
+    Primitive,
+    ShapedArray,
+    Values,
+    flatten,
+    same_dimensions,
+    unflatten,
+)
+from xlamini.staging import ArgNames, avals_of
 
 
 def checkpoint_name(x: Any, name: str) -> Any:
@@ -31,16 +40,15 @@ class Name(Primitive):
     def shape_rule(self, x: ShapedArray, *, name: str) -> ShapedArray:
         return x
 
-    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
-        return alike(avals, outs)
+    factors = same_dimensions
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, name: str) -> Any:
+    def jvp(self, primals: Values, tangents: Values, *, name: str) -> Any:
         return self.bind(*primals, name=name), tangents[0]
 
-    def transpose(self, ct: Any, x: Any, *, name: str) -> Sequence[Any]:
+    def transpose(self, ct: Any, x: Any, *, name: str) -> Values:
         return (ct,)
 
-    def batch(self, axis: Axis, operands: Sequence[Any], dims: Sequence[int | None], *, name: str) -> Any:
+    def batch(self, axis: Axis, operands: Values, dims: Dims, *, name: str) -> Any:
         return self.bind(*operands, name=name), dims[0]
 
     def lower(self, ctx: Any, x: Any, *, name: str) -> Any:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Iterable
 from typing import Any, NamedTuple
 
 from xlamini.primitives import dot_general_p
-from xlamini.staging.trace.arguments import check_callable
+from xlamini.staging import check_callable
 from xlamini.transforms.remat.checkpoint_name import name_p
 
 Policy = Callable[..., Any]

@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from xlamini.core import Equation, Jaxpr, Var, rewrite
+from xlamini.core import Equation, Jaxpr, Values, Var, rewrite
 from xlamini.core.jaxpr import rewrites
 from xlamini.core.tracer import build
 from xlamini.interpreters.dce import dce
 from xlamini.interpreters.environment import bound, builder, read
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.residuals import gather_residuals
+from xlamini.staging import chosen
 from xlamini.staging.call.call import jit_p
-from xlamini.staging.call.higher_order import chosen
 from xlamini.transforms.remat.checkpoint_name import name_p
 from xlamini.transforms.remat.policies import Policy, is_saved
 
@@ -36,7 +36,7 @@ class Cut(NamedTuple):
     saved: int
     sources: tuple[int, ...]
 
-    def outs_and_stored(self, inputs: Sequence[Any], results: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    def outs_and_stored(self, inputs: Values, results: Values) -> tuple[list[Any], list[Any]]:
         """The outputs and the stored values, from the inputs and results of `first`."""
         return list(results[: self.count]), gather_residuals(self.sources, inputs, results)
 
@@ -72,7 +72,7 @@ def _recomputing(
     return pruned.replace(outvars=pruned.outvars[: len(whole.outvars)]), used[: len(stored)]
 
 
-def _recompute(first: Jaxpr, saveable: Sequence[Var], values: Sequence[Any]) -> list[Any]:
+def _recompute(first: Jaxpr, saveable: Sequence[Var], values: Values) -> list[Any]:
     """The inputs and results of `first`, recomputed from the saved values and the inputs."""
     env = bound(first, values[len(saveable) :])
     env.update(zip(saveable, values, strict=False))
@@ -113,7 +113,7 @@ def _inline_mixed(jaxpr: Jaxpr, policy: Policy) -> Jaxpr:
     return build(lambda *operands: _evaluate_inline(jaxpr, operands, policy), jaxpr.in_avals, jaxpr.name)[0]
 
 
-def _evaluate_inline(jaxpr: Jaxpr, operands: Sequence[Any], policy: Policy) -> list[Any]:
+def _evaluate_inline(jaxpr: Jaxpr, operands: Values, policy: Policy) -> list[Any]:
     env = bound(jaxpr, operands)
     for eqn in jaxpr.eqns:
         inputs = read(env, eqn.invars)

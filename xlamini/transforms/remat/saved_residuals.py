@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 from xlamini.core import Atom, CallLike, Equation, Jaxpr, ShapedArray, Var, flatten_from_user, is_differentiable
 from xlamini.core.jaxpr import Provenance
 from xlamini.interpreters.linearize import linearize
-from xlamini.staging.trace.arguments import ArgNames, avals_of, check_callable, name_of
+from xlamini.staging import ArgNames, Trace, avals_of, check_callable, name_of
 from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
-from xlamini.staging.trace.tracing import Trace, trace
+from xlamini.staging.trace.tracing import trace
 from xlamini.transforms.remat.checkpoint import checkpoint_p
 from xlamini.transforms.remat.checkpoint_name import name_p
 

@@ -6,15 +6,26 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xlamini.core import ShapedArray, aval_of, disable_jit, flatten_from_user, tree_map, unflatten
-from xlamini.core.pytree import structure, treedef_children
+from xlamini.core import Avals, Values, aval_of, disable_jit, flatten_from_user, tree_map, treedef_children, unflatten
+from xlamini.core.pytree import structure
 from xlamini.primitives import index_in_dim, reshape
 from xlamini.primitives.concatenate import concatenate
-from xlamini.runtime.to_device import device_put_value
-from xlamini.staging.call.higher_order import chosen, inverse, merged
-from xlamini.staging.trace.arguments import ArgNames, name_of
-from xlamini.staging.trace.ref_threading import Cells, retry_with_refs, store, threaded, values_of
-from xlamini.staging.trace.tracing import Trace, rebuilt, trace
+from xlamini.runtime import device_put_value
+from xlamini.staging import (
+    ArgNames,
+    Cells,
+    Trace,
+    chosen,
+    inverse,
+    merged,
+    name_of,
+    rebuilt,
+    retry_with_refs,
+    store,
+    threaded,
+    values_of,
+)
+from xlamini.staging.trace.tracing import trace
 from xlamini.transforms.control_flow.carries import Carry, LeafNames, check_function
 from xlamini.transforms.scan.primitive import scan_p
 from xlamini.transforms.scan.rules import parts
@@ -48,8 +59,8 @@ def scan(
     (Array(10, dtype=int32), Array([ 0,  1,  3,  6, 10], dtype=int32))
     """
     check_function("scan", "f", f)
-    if not isinstance(reverse, bool | int | np.bool_):
-        raise TypeError(f"scan: reverse must be a bool, got {reverse!r}")
+    if not isinstance(reverse, bool | np.bool_ | int):
+        raise TypeError(f"scan: reverse must be True or False, got {reverse!r} of type {type(reverse).__name__}")
     return looped(Loop("scan", f, bool(reverse), unroll), init, xs, length)
 
 
@@ -94,7 +105,7 @@ def _run(loop: Loop, init: Any, xs: Any, length: Any) -> tuple[Any, Any]:
     def paired(carry: Any, x: Any) -> Any:
         return _pair(loop, loop.f(carry, x))
 
-    def trace_for(avals: Sequence[ShapedArray]) -> Trace:
+    def trace_for(avals: Avals) -> Trace:
         return trace(paired, in_tree, [*avals, *slices], None, names, name_of(loop.f), reuse_equal=True)
 
     start, traced = carry.trace_body(trace_for, lambda tree: treedef_children(tree)[0])
@@ -102,7 +113,7 @@ def _run(loop: Loop, init: Any, xs: Any, length: Any) -> tuple[Any, Any]:
     return rebuilt(carry.tree, last), rebuilt(treedef_children(traced.out_tree)[1], ys)
 
 
-def _bind(traced: Trace, init: Sequence[Any], xs: Sequence[Any], **params: Any) -> tuple[list[Any], list[Any]]:
+def _bind(traced: Trace, init: Values, xs: Values, **params: Any) -> tuple[list[Any], list[Any]]:
     """Bind `scan_p` for a traced body, after two simplifications that save loop state.
 
     A carry that the body returns unchanged becomes a constant; an output that is a slice of an input is that input.
@@ -166,7 +177,7 @@ def _unroll_factor(loop: Loop, length: int) -> int:
     return int(unroll)
 
 
-def _rows(leaves: Sequence[Any], length: int) -> list[list[Any]]:
+def _rows(leaves: Values, length: int) -> list[list[Any]]:
     return [[index_in_dim(x, i, keepdims=False) for x in leaves] for i in range(length)]
 
 

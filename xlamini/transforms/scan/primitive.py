@@ -8,10 +8,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from xlamini.core import Axis, Cost, Jaxpr, ShapedArray, aval_of, close_over, is_linear, tangent_aval
+from xlamini.core import (
+    Avals,
+    Axis,
+    Cost,
+    Dims,
+    Jaxpr,
+    Params,
+    ShapedArray,
+    Values,
+    aval_of,
+    close_over,
+    is_linear,
+    tangent_aval,
+)
 from xlamini.core.tangents import Linear
 from xlamini.primitives import instantiated, move_batch_dim, zeros
-from xlamini.staging.call.higher_order import (
+from xlamini.staging import (
     HigherOrder,
     Mask,
     chosen,
@@ -20,10 +33,10 @@ from xlamini.staging.call.higher_order import (
     inverse,
     merged,
     nonzero_of,
-    plain_types,
     with_none,
     with_zeros,
 )
+from xlamini.staging.call.higher_order import plain_types
 from xlamini.transforms.scan.lowering import Lowering, Steps
 from xlamini.transforms.scan.residuals import SplitBody, linearize_body, partial_eval_body
 from xlamini.transforms.scan.rules import Parts, batch_body, jvp_body, live_masks, parts, stack_of, transpose_body
@@ -35,7 +48,7 @@ class Scan(HigherOrder):
 
     name = "scan"
 
-    def operand_avals(self, params: dict[str, Any]) -> Sequence[ShapedArray]:
+    def operand_avals(self, params: Params) -> Avals:
         return params["jaxpr"].in_avals
 
     def shape_rule(
@@ -49,7 +62,7 @@ class Scan(HigherOrder):
             raise TypeError(f"scan: its operands are {list(avals)}, but its body takes {expected}")
         return _out_avals(jaxpr, length, num_carry)
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         values, along = _parts(primals, params), _parts(tangents, params)
         pushed = jvp_body(params["jaxpr"], *map(nonzero_of, along))
         initial = _initial_tangents(along, pushed.carry)
@@ -58,7 +71,7 @@ class Scan(HigherOrder):
         carry, carry_t, ys, ys_t = ([next(outs) for _ in range(n)] for n in sizes)
         return [*carry, *ys], _with_zeros(params, (*pushed.carry, *pushed.ys), [*carry_t, *ys_t])
 
-    def transpose(self, cts: Sequence[Any], *operands: Any, **params: Any) -> list[Any]:
+    def transpose(self, cts: Values, *operands: Any, **params: Any) -> Values:
         values = _parts(operands, params)
         linear = Parts(*([*map(is_linear, part)] for part in values))
         if not all(linear.carry):
@@ -74,7 +87,7 @@ class Scan(HigherOrder):
         of_consts, of_xs = with_none(back.consts, cts_in.consts), with_none(back.xs, cts_in.xs)
         return [*with_none(consts, of_consts), *with_none(back.carry, cts_in.carry), *with_none(xs, of_xs)]
 
-    def batch(self, axis: Axis, operands: Sequence[Any], dims: Sequence[int | None], **params: Any) -> Any:
+    def batch(self, axis: Axis, operands: Values, dims: Dims, **params: Any) -> Any:
         values, at = _parts(operands, params), _parts(dims, params)
         consts, carry, xs = (tuple(d is not None for d in part) for part in at)
         made = batch_body(params["jaxpr"], axis, consts, carry, xs)
@@ -98,7 +111,7 @@ class Scan(HigherOrder):
         body = cost_of(jaxpr)
         return Cost(length * body.flops, length * body.bytes)
 
-    def linearize(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    def linearize(self, primals: Values, tangents: Values, **params: Any) -> Any:
         along = _parts(tangents, params)
         lin = linearize_body(params["jaxpr"], *map(nonzero_of, along))
         results, residuals = self._run_first(lin.split, _parts(primals, params), params)
@@ -106,14 +119,14 @@ class Scan(HigherOrder):
         nonzero = (*lin.carry, *lin.ys)
         return results[: len(nonzero)], _with_zeros(params, nonzero, out_tangents)
 
-    def partial_eval(self, unknown: Sequence[bool], operands: Sequence[Any], **params: Any) -> Any:
+    def partial_eval(self, unknown: Sequence[bool], operands: Values, **params: Any) -> Any:
         values = _parts(operands, params)
         partial = partial_eval_body(params["jaxpr"], *map(tuple, _parts(unknown, params)))
         results, residuals = self._run_first(partial.split, partial.known_operands(values), params)
         later = self._scan(partial.split.second, residuals.then(partial.unknown_operands(values)), params)
         return merged(partial.unknown_out, later, results)
 
-    def dce(self, used: Sequence[bool], params: dict[str, Any]) -> Any:
+    def dce(self, used: Sequence[bool], params: Params) -> Any:
         body = params["jaxpr"]
         ins, outs = live_masks(body, params["num_consts"], params["num_carry"], used)
         smaller = prune(body, outs, ins)
@@ -123,16 +136,16 @@ class Scan(HigherOrder):
         numbers = {"num_carry": sum(of_ins.carry), "num_consts": sum(of_ins.consts)}
         return list(ins), list(outs), {**params, "jaxpr": smaller, **numbers}
 
-    def with_captured(self, operands: Sequence[Any], params: dict[str, Any]) -> Any:
+    def with_captured(self, operands: Values, params: Params) -> Any:
         body = params["jaxpr"]
         number = params["num_consts"] + len(body.consts)
         return [*body.consts, *operands], {**params, "jaxpr": close_over(body), "num_consts": number}
 
-    def _scan(self, body: Jaxpr, operands: Parts, params: dict[str, Any]) -> list[Any]:
+    def _scan(self, body: Jaxpr, operands: Parts, params: Params) -> list[Any]:
         """Bind a scan of this body; the other params are copied."""
         return self.bind(*operands.flat(), **_with(params, body, operands))
 
-    def _run_first(self, split: SplitBody, operands: Parts, params: dict[str, Any]) -> tuple[list[Any], Parts]:
+    def _run_first(self, split: SplitBody, operands: Parts, params: Params) -> tuple[list[Any], Parts]:
         """The results of a scan of the first body, and the residuals as operands for a scan of the second."""
         consts, const_residuals = split.hoisted(operands.consts)
         results = self._scan(split.first, operands._replace(consts=consts), params)
@@ -140,7 +153,7 @@ class Scan(HigherOrder):
         return results, Parts(const_residuals, [], stacked)
 
     def _transpose_linear_part(
-        self, cts: Sequence[Any], values: Parts, linear: Parts, params: dict[str, Any]
+        self, cts: Values, values: Parts, linear: Parts, params: Params
     ) -> list[Any]:
         """The transpose of a scan that is linear in some carries only; a first scan computes the other carries."""
         partial = partial_eval_body(params["jaxpr"], *map(tuple, linear))
@@ -158,11 +171,11 @@ class Scan(HigherOrder):
 scan_p = Scan()
 
 
-def _parts(values: Sequence[Any], params: dict[str, Any]) -> Parts:
+def _parts(values: Values, params: Params) -> Parts:
     return parts(values, params["num_consts"], params["num_carry"])
 
 
-def _with(params: dict[str, Any], body: Jaxpr, operands: Parts) -> dict[str, Any]:
+def _with(params: Params, body: Jaxpr, operands: Parts) -> dict[str, Any]:
     return {**params, "jaxpr": body, "num_carry": len(operands.carry), "num_consts": len(operands.consts)}
 
 
@@ -178,7 +191,7 @@ def _out_avals(jaxpr: Jaxpr, length: int, num_carry: int) -> list[ShapedArray]:
     return [*outs[:num_carry], *(stack_of(a, length) for a in outs[num_carry:])]
 
 
-def _with_zeros(params: dict[str, Any], nonzero: Sequence[bool], tangents: Sequence[Any]) -> list[Any]:
+def _with_zeros(params: Params, nonzero: Sequence[bool], tangents: Values) -> list[Any]:
     """A tangent for every output of the scan: arrays where `nonzero`, symbolic zeros otherwise."""
     return with_zeros(_out_avals(params["jaxpr"], params["length"], params["num_carry"]), nonzero, tangents)
 

@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from xlamini.core import Atom, Jaxpr, rewrite
+from xlamini.core import Atom, Jaxpr, Values, rewrite
 from xlamini.core.tracer import build
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.linearize import linearize
 from xlamini.interpreters.partial_eval import partial_eval
-from xlamini.staging.call.higher_order import Mask, chosen, inverse, until_stable
+from xlamini.staging import Mask, chosen, inverse
+from xlamini.staging.call.higher_order import until_stable
 from xlamini.transforms.control_flow.carries import with_outputs_of
 from xlamini.transforms.scan.rules import Parts, parts
 
@@ -48,12 +49,12 @@ class SplitBody(NamedTuple):
     fixed: tuple[int, ...]
     slices: tuple[int, ...]
 
-    def hoisted(self, consts: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    def hoisted(self, consts: Values) -> tuple[list[Any], list[Any]]:
         """Run `before`: the consts of `first`, and the loop-invariant residuals."""
         values = [*consts, *evaluate(self.before, consts)]
         return [values[i] for i in self.taken], [values[i] for i in self.fixed]
 
-    def stacked_residuals(self, xs: Sequence[Any], ys: Sequence[Any]) -> list[Any]:
+    def stacked_residuals(self, xs: Values, ys: Values) -> list[Any]:
         """The residuals that differ between iterations."""
         values = [*xs, *ys]
         return [values[i] for i in self.slices]

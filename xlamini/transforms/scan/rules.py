@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from xlamini.core import Axis, Jaxpr, ShapedArray, rewrite
+from xlamini.core import Axis, Jaxpr, ShapedArray, Values, rewrite
 from xlamini.core.tracer import build
 from xlamini.interpreters.batch import Dims, batch, batched_aval
 from xlamini.interpreters.dce import dce
@@ -17,7 +17,8 @@ from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.jvp import Mask, jvp
 from xlamini.interpreters.transpose import transpose
 from xlamini.primitives.tangent_ops import add_tangents
-from xlamini.staging.call.higher_order import chosen, inverse, tangents_of, until_stable
+from xlamini.staging import chosen, inverse
+from xlamini.staging.call.higher_order import tangents_of, until_stable
 from xlamini.transforms.control_flow.carries import with_outputs_of
 
 
@@ -36,7 +37,7 @@ class Parts(NamedTuple):
         return Parts(*([*first, *second] for first, second in zip(self, own, strict=True)))
 
 
-def parts(values: Sequence[Any], num_consts: int, num_carry: int) -> Parts:
+def parts(values: Values, num_consts: int, num_carry: int) -> Parts:
     start = num_consts + num_carry
     return Parts(list(values[:num_consts]), list(values[num_consts:start]), list(values[start:]))
 

@@ -5,13 +5,13 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
-from xlamini.core import ShapedArray
+from xlamini.core import Avals, ShapedArray, Values
 from xlamini.core.errors import ShardingTypeError
-from xlamini.staging.trace.arguments import avals_of, check_values
+from xlamini.staging import avals_of, check_values
 
 
 def slices_of(
-    what: str, leaves: Sequence[Any], names: Sequence[str], length: Any = None
+    what: str, leaves: Values, names: Sequence[str], length: Any = None
 ) -> tuple[list[ShapedArray], int]:
     """The avals of the slices, and the trip count."""
     avals = avals_of(leaves, names, what)
@@ -40,7 +40,7 @@ def slices_of(
     return [a.without(0) for a in avals], count
 
 
-def _check_unsharded(what: str, avals: Sequence[ShapedArray], names: Sequence[str]) -> None:
+def _check_unsharded(what: str, avals: Avals, names: Sequence[str]) -> None:
     for i, aval in enumerate(avals):
         if aval.split is not None and aval.split.entries[0]:
             raise ShardingTypeError(

@@ -7,9 +7,12 @@ from typing import Any, NamedTuple
 
 from xlamini.core import (
     AbstractMesh,
+    Avals,
+    Params,
     PartitionSpec,
     ShapedArray,
     ShardingError,
+    Values,
     flatten_axes,
     flatten_from_user,
     tree_map,
@@ -17,10 +20,10 @@ from xlamini.core import (
 from xlamini.core.api_boundary import api_boundary
 from xlamini.primitives import divided_as
 from xlamini.primitives.collectives.varying import varying_along
+from xlamini.runtime import Mesh
 from xlamini.runtime.meshes.current_mesh import get_abstract_mesh, get_mesh
-from xlamini.runtime.meshes.mesh import Mesh
-from xlamini.staging.trace.arguments import ArgNames, avals_of, check_callable, check_values, name_of
-from xlamini.staging.trace.tracing import Trace, rebuilt, trace
+from xlamini.staging import ArgNames, Trace, avals_of, check_callable, check_values, name_of, rebuilt
+from xlamini.staging.trace.tracing import trace
 from xlamini.transforms.shard_map.manual_axes import manual_axes, manual_here
 from xlamini.transforms.shard_map.primitive import shard_map_p, varying_as
 from xlamini.transforms.shard_map.refs import with_parts_of_refs
@@ -79,7 +82,7 @@ def shard_map(
 
 def _mapped(
     f: Callable[..., Any],
-    args: Sequence[Any],
+    args: Values,
     mesh: Mesh | AbstractMesh | None,
     in_specs: Any,
     out_specs: Any,
@@ -103,14 +106,14 @@ def _mapped(
 class Operands(NamedTuple):
     """The flat arguments of a call, with their names and the function's name for error messages."""
 
-    leaves: Sequence[Any]
+    leaves: Values
     tree: Any
     names: Sequence[str]
-    avals: Sequence[ShapedArray]
+    avals: Avals
     fun_name: str
 
 
-def operands_of(f: Callable[..., Any], args: Sequence[Any]) -> Operands:
+def operands_of(f: Callable[..., Any], args: Values) -> Operands:
     """The flat positional arguments of a call; an error for one that is no array, or has no value."""
     leaves, tree = flatten_from_user((args, {}))
     names, fun_name = ArgNames(f, tree), name_of(f)
@@ -124,7 +127,7 @@ def on_each(
     operands: Operands,
     ins: Sequence[PartitionSpec],
     outs_of: Callable[[Trace], Sequence[PartitionSpec]],
-    params: dict[str, Any],
+    params: Params,
 ) -> Any:
     """Run `f` on each device's shards of the operands; `outs_of(trace)` returns the specs of the outputs."""
     leaves, tree, names, avals, name = operands
@@ -171,7 +174,7 @@ def _manual(axis_names: frozenset[Any], mesh: Mesh) -> frozenset[Any]:
 
 
 def _traced(
-    f: Callable[..., Any], in_tree: Any, parts: Sequence[ShapedArray], names: Any, name: str, params: dict[str, Any]
+    f: Callable[..., Any], in_tree: Any, parts: Avals, names: Any, name: str, params: Params
 ) -> Trace:
     """Trace the per-device function; without check_vma all its inputs are marked as varying."""
 
@@ -183,7 +186,7 @@ def _traced(
         return trace(f if params["check_vma"] else of_varying, in_tree, parts, None, names, name)
 
 
-def inferred(said: str, avals: Sequence[ShapedArray], params: dict[str, Any]) -> list[PartitionSpec]:
+def inferred(said: str, avals: Avals, params: Params) -> list[PartitionSpec]:
     """The specs from the arguments' types; ValueError unless all manual axes are of type Explicit.
 
     `said` names the argument that was left out, for error messages.
@@ -198,7 +201,7 @@ def inferred(said: str, avals: Sequence[ShapedArray], params: dict[str, Any]) ->
     return [said_by(aval, manual) for aval in avals]
 
 
-def _specs(argument: str, specs: Any, tree: Any, of: str, params: dict[str, Any]) -> list[PartitionSpec]:
+def _specs(argument: str, specs: Any, tree: Any, of: str, params: Params) -> list[PartitionSpec]:
     """The spec of each leaf; error messages name the `argument` of shard_map."""
     found = flatten_axes("shard_map", specs, tree, (argument, of))
     for spec in found:
@@ -218,7 +221,7 @@ def _why_not(axis: Any, manual: frozenset[Any]) -> str:
     return f"{axis!r} is none of the axes {known}" if known else f"{axis!r} is no axis of the mesh"
 
 
-def _part(aval: ShapedArray, spec: PartitionSpec, params: dict[str, Any], name: str) -> ShapedArray:
+def _part(aval: ShapedArray, spec: PartitionSpec, params: Params, name: str) -> ShapedArray:
     try:
         return local_aval(aval, params["mesh"], params["manual"], spec)
     except ShardingError as error:
@@ -226,7 +229,7 @@ def _part(aval: ShapedArray, spec: PartitionSpec, params: dict[str, Any], name: 
 
 
 def _allowed(
-    traced: Trace, specs: Sequence[PartitionSpec], params: dict[str, Any], name: str
+    traced: Trace, specs: Sequence[PartitionSpec], params: Params, name: str
 ) -> tuple[frozenset[Any], ...]:
     """The axes along which each output may vary by its spec; ValueError for an output that varies along others."""
     avals = traced.jaxpr.out_avals

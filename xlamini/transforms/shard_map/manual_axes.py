@@ -5,13 +5,12 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from xlamini.core import Axis, named_axis
-from xlamini.core.named_axes import axes_here
+from xlamini.core import Axis, Params, axes_here, named_axis
 from xlamini.runtime.meshes.current_mesh import manual_mesh
 
 
 @contextmanager
-def manual_axes(params: dict[str, Any]) -> Iterator[None]:
+def manual_axes(params: Params) -> Iterator[None]:
     """Let collectives refer to the `manual` axes of the `mesh`; with `check_vma` values track the axes they vary along.
 
     In a nested shard_map the manual axes of the outer one stay manual.

@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xlamini.core import PartitionSpec, ShardingError, aval_of, flatten, flatten_from_user, unflatten
+from xlamini.core import PartitionSpec, ShardingError, Values, aval_of, flatten, flatten_from_user, unflatten
 from xlamini.primitives import expand_dims, squeeze
-from xlamini.runtime.devices.platforms import Device, local_devices
-from xlamini.runtime.meshes.mesh import Mesh
+from xlamini.runtime import Device, Mesh
+from xlamini.runtime.devices.platforms import local_devices
+from xlamini.staging import ArgNames, avals_of, check_callable, name_of
 from xlamini.staging.run.structural_jit import jit_anew
-from xlamini.staging.trace.arguments import ArgNames, avals_of, check_callable, name_of
 from xlamini.staging.trace.static_args import Selected
 from xlamini.transforms.axes import axis_leaves
 from xlamini.transforms.shard_map.api import Operands, checked_mesh, on_each
@@ -134,7 +134,7 @@ def _spec(mapping: Mapping, dim: Dim) -> PartitionSpec:
 class _Inside:
     """The per-device function: it squeezes the mapped axis of inputs, expands outputs, and records their specs."""
 
-    def __init__(self, mapping: Mapping, args: Sequence[Any], dynamic: Sequence[int], dims: Sequence[Dim]):
+    def __init__(self, mapping: Mapping, args: Values, dynamic: Sequence[int], dims: Sequence[Dim]):
         self.mapping, self.args, self.dynamic, self.dims = mapping, list(args), dynamic, dims
         self.out_specs: list[PartitionSpec] = []
 

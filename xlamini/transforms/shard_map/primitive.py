@@ -13,7 +13,20 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
-from xlamini.core import Axis, Cost, Jaxpr, PartitionSpec, ShapedArray, close_over, is_linear, rewrite
+from xlamini.core import (
+    Avals,
+    Axis,
+    Cost,
+    Dims,
+    Jaxpr,
+    Params,
+    PartitionSpec,
+    ShapedArray,
+    Values,
+    close_over,
+    is_linear,
+    rewrite,
+)
 from xlamini.core.sharding.abstract_mesh import parts_along
 from xlamini.core.tracer import build
 from xlamini.interpreters.batch import batch
@@ -26,19 +39,8 @@ from xlamini.interpreters.residuals import gather_residuals
 from xlamini.interpreters.transpose import transpose
 from xlamini.primitives import expand_dims, squeeze
 from xlamini.primitives.collectives.varying import unvary_p, varying_along
-from xlamini.runtime.meshes.mesh import Mesh
-from xlamini.runtime.meshes.named_sharding import NamedSharding
-from xlamini.staging.call.higher_order import (
-    HigherOrder,
-    chosen,
-    cost_of,
-    given,
-    inverse,
-    merged,
-    nonzero_of,
-    with_none,
-    with_zeros,
-)
+from xlamini.runtime import Mesh, NamedSharding
+from xlamini.staging import HigherOrder, chosen, cost_of, given, inverse, merged, nonzero_of, with_none, with_zeros
 from xlamini.transforms.shard_map.manual_axes import manual_axes
 from xlamini.transforms.shard_map.specs import Spec, allowed_axes, global_aval, moved, placed_within, stacked_spec
 
@@ -55,7 +57,7 @@ class ShardMap(HigherOrder):
     ) -> list[ShapedArray]:
         return [global_aval(a, mesh, manual, spec) for a, spec in zip(jaxpr.out_avals, out_specs, strict=True)]
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, jaxpr: Jaxpr, **params: Any) -> Any:
+    def jvp(self, primals: Values, tangents: Values, *, jaxpr: Jaxpr, **params: Any) -> Any:
         nonzero, ins, outs = nonzero_of(tangents), params["in_specs"], params["out_specs"]
         with manual_axes(params):
             both, nonzero_out = jvp(jaxpr, nonzero)
@@ -63,7 +65,7 @@ class ShardMap(HigherOrder):
         found = self.run(both, every_in, every_out, params, [*primals, *given(tangents)])
         return found[: len(outs)], self._with_zeros(jaxpr, params, nonzero_out, found[len(outs) :])
 
-    def linearize(self, primals: Sequence[Any], tangents: Sequence[Any], *, jaxpr: Jaxpr, **params: Any) -> Any:
+    def linearize(self, primals: Values, tangents: Values, *, jaxpr: Jaxpr, **params: Any) -> Any:
         nonzero, ins, outs = nonzero_of(tangents), params["in_specs"], params["out_specs"]
         with manual_axes(params):
             lin = linearize(jaxpr, nonzero)
@@ -72,7 +74,7 @@ class ShardMap(HigherOrder):
         results, found = self._run_both(params, first, second, lin.sources)
         return results, self._with_zeros(jaxpr, params, lin.nonzero_out, found)
 
-    def partial_eval(self, unknown: Sequence[bool], operands: Sequence[Any], *, jaxpr: Jaxpr, **params: Any) -> Any:
+    def partial_eval(self, unknown: Sequence[bool], operands: Values, *, jaxpr: Jaxpr, **params: Any) -> Any:
         known, ins, outs = inverse(unknown), params["in_specs"], params["out_specs"]
         with manual_axes(params):
             halves = partial_eval(jaxpr, tuple(unknown))
@@ -82,7 +84,7 @@ class ShardMap(HigherOrder):
         results, later = self._run_both(params, first, second, halves.sources)
         return merged(halves.unknown_out, later, results)
 
-    def transpose(self, cts: Sequence[Any], *operands: Any, jaxpr: Jaxpr, **params: Any) -> list[Any]:
+    def transpose(self, cts: Values, *operands: Any, jaxpr: Jaxpr, **params: Any) -> Values:
         linear, nonzero, ins = tuple(map(is_linear, operands)), nonzero_of(cts), params["in_specs"]
         with manual_axes(params):
             backward, nonzero_out = transpose(jaxpr, linear, nonzero)
@@ -93,7 +95,7 @@ class ShardMap(HigherOrder):
         return with_none(linear, with_none(nonzero_out, found))
 
     def batch(
-        self, axis: Axis, operands: Sequence[Any], dims: Sequence[int | None], *, jaxpr: Jaxpr, **params: Any
+        self, axis: Axis, operands: Values, dims: Dims, *, jaxpr: Jaxpr, **params: Any
     ) -> Any:
         if axis.name in params["manual"]:
             axis = axis._replace(name=None)  # inside, the mesh axis shadows vmap's axis of this name
@@ -115,10 +117,10 @@ class ShardMap(HigherOrder):
         finally:
             module.manual, module.manual_axes = before
 
-    def around(self, params: dict[str, Any]) -> AbstractContextManager[None]:
+    def around(self, params: Params) -> AbstractContextManager[None]:
         return manual_axes(params)
 
-    def dce(self, used: Sequence[bool], params: dict[str, Any]) -> Any:
+    def dce(self, used: Sequence[bool], params: Params) -> Any:
         with manual_axes(params):
             jaxpr, used_inputs = dce(params["jaxpr"], tuple(used))
         specs = {
@@ -127,7 +129,7 @@ class ShardMap(HigherOrder):
         }
         return list(used_inputs), list(used), {**params, **specs, "jaxpr": jaxpr}
 
-    def operand_avals(self, params: dict[str, Any]) -> list[ShapedArray]:
+    def operand_avals(self, params: Params) -> list[ShapedArray]:
         """The avals of the jaxpr's inputs without `manual` axes; operands vary along the axes of an outer shard_map."""
         return [a.varying(a.vma - params["manual"]) for a in params["jaxpr"].in_avals]
 
@@ -136,13 +138,13 @@ class ShardMap(HigherOrder):
         one, count = cost_of(jaxpr), parts_along(mesh, manual)
         return Cost(one.flops * count, one.bytes * count)
 
-    def shown_params(self, params: dict[str, Any]) -> dict[str, Any]:
+    def shown_params(self, params: Params) -> Params:
         return dict(sorted({**params, "manual": tuple(sorted(params["manual"], key=str))}.items()))
 
-    def named_axes(self, params: dict[str, Any]) -> tuple[Any, ...]:
+    def named_axes(self, params: Params) -> tuple[Any, ...]:
         return tuple(name for name in super().named_axes(params) if name not in params["manual"])
 
-    def with_captured(self, operands: Sequence[Any], params: dict[str, Any]) -> Any:
+    def with_captured(self, operands: Values, params: Params) -> Any:
         """Captured values become operands that are replicated on every device."""
         jaxpr = params["jaxpr"]
         specs = (*(PartitionSpec(),) * len(jaxpr.consts), *params["in_specs"])
@@ -153,8 +155,8 @@ class ShardMap(HigherOrder):
         jaxpr: Jaxpr,
         in_specs: Sequence[Spec],
         out_specs: Sequence[Spec],
-        params: dict[str, Any],
-        operands: Sequence[Any],
+        params: Params,
+        operands: Values,
     ) -> list[Any]:
         """Bind a shard_map of another jaxpr over this mesh; its outputs vary along the axes of their specs."""
         allowed = allowed_axes(jaxpr.out_avals, out_specs, params["manual"])
@@ -164,7 +166,7 @@ class ShardMap(HigherOrder):
         return self.bind(*operands, **{**params, **specs, "jaxpr": fitting})
 
     def _run_both(
-        self, params: dict[str, Any], first: Half, second: Half, sources: Sequence[int]
+        self, params: Params, first: Half, second: Half, sources: Sequence[int]
     ) -> tuple[list[Any], list[Any]]:
         """The results of two shard_maps; the second takes the residuals at `sources`, then its own operands."""
         mesh, manual, count = params["mesh"], params["manual"], len(first.out_specs)
@@ -179,7 +181,7 @@ class ShardMap(HigherOrder):
         return results[:count], found
 
     def _with_zeros(
-        self, jaxpr: Jaxpr, params: dict[str, Any], nonzero: Sequence[bool], tangents: Sequence[Any]
+        self, jaxpr: Jaxpr, params: Params, nonzero: Sequence[bool], tangents: Values
     ) -> list[Any]:
         return with_zeros(self.shape_rule(jaxpr=jaxpr, **params), nonzero, tangents)
 
@@ -188,7 +190,7 @@ class Half(NamedTuple):
     """One of the two programs of linearize or partial evaluation: jaxpr, own operands, and input and output specs."""
 
     jaxpr: Jaxpr
-    operands: Sequence[Any]
+    operands: Values
     in_specs: Sequence[Spec]
     out_specs: Sequence[Spec]
 
@@ -244,18 +246,18 @@ def _rebuilt(jaxpr: Jaxpr, change: Callable[[list[Any]], list[Any]]) -> Jaxpr:
 
 
 def _on_each(
-    ctx: Any, jaxpr: Jaxpr, operands: Sequence[Any], mesh: Mesh, manual: frozenset[Any], ins: Specs, outs: Specs
+    ctx: Any, jaxpr: Jaxpr, operands: Values, mesh: Mesh, manual: frozenset[Any], ins: Specs, outs: Specs
 ) -> list[Any]:
     """The `sdy.manual_computation` operation: a region that each device runs on its shards."""
     meshes, names = ctx.module.meshes, ", ".join(f'"{name}"' for name in mesh.axis_names if name in manual)
     is_open = len(ctx.module.manual_axes) < len(mesh.axis_names)
 
-    def shardings(specs: Specs, avals: Sequence[ShapedArray]) -> str:
+    def shardings(specs: Specs, avals: Avals) -> str:
         pairs = zip(specs, avals, strict=True)
         each = (str(meshes.sharding(NamedSharding(mesh, s), a.ndim, is_open)) for s, a in pairs)
         return f"#sdy.sharding_per_value<[{', '.join(text.removeprefix('#sdy.sharding') for text in each)}]>"
 
-    def body(*arguments: Any) -> Sequence[Any]:
+    def body(*arguments: Any) -> Values:
         ctx.constants = {}  # the region is isolated: it cannot use constants from outside
         return ctx.body(jaxpr, arguments, "shard_map")
 

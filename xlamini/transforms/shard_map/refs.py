@@ -5,12 +5,12 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xlamini.core import aval_of, flatten, flatten_axes, flatten_from_user, unflatten
+from xlamini.core import Values, aval_of, flatten, flatten_axes, flatten_from_user, unflatten
 from xlamini.core.ref_cells import Cell, is_holder
 
 
 def with_parts_of_refs(
-    run: Callable[..., Any], f: Callable[..., Any], args: Sequence[Any], in_specs: Any, out_specs: Any, **options: Any
+    run: Callable[..., Any], f: Callable[..., Any], args: Values, in_specs: Any, out_specs: Any, **options: Any
 ) -> Any:
     """`run(f, args, ...)` with refs replaced by their values; the final values are further outputs, written back."""
     leaves, tree = flatten_from_user((tuple(args), {}), is_holder)

@@ -2,14 +2,13 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
-from xlamini.core import PartitionSpec, ShapedArray, ShardingError, flatten_axes
+from xlamini.core import PartitionSpec, ShapedArray, ShardingError, Values, flatten_axes
 from xlamini.core.api_boundary import api_boundary
-from xlamini.runtime.meshes.mesh import Mesh
-from xlamini.staging.trace.arguments import check_callable, name_of
-from xlamini.staging.trace.tracing import Trace
+from xlamini.runtime import Mesh
+from xlamini.staging import Trace, check_callable, name_of
 from xlamini.transforms.shard_map.api import checked_mesh, inferred, on_each, operands_of
 from xlamini.transforms.shard_map.manual_axes import manual_here
 from xlamini.transforms.shard_map.refs import refuse_refs
@@ -66,7 +65,7 @@ def _check_options(in_axes: Any, out_axes: Any, axis_name: Any) -> None:
         )
 
 
-def _mapped(f: Callable[..., Any], args: Sequence[Any], in_axes: Any, out_axes: Any, axis_name: Any) -> Any:
+def _mapped(f: Callable[..., Any], args: Values, in_axes: Any, out_axes: Any, axis_name: Any) -> Any:
     name = name_of(f)
     mesh = checked_mesh("smap", None, name)
     _check_axis(axis_name, mesh)

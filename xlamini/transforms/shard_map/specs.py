@@ -4,12 +4,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from xlamini.core import AbstractMesh, PartitionSpec, ShapedArray
+from xlamini.core import AbstractMesh, Avals, AvalSharding, PartitionSpec, ShapedArray
 from xlamini.core.sharding.abstract_mesh import parts_along
-from xlamini.core.sharding.aval_sharding import AvalSharding, split_into, split_of
+from xlamini.core.sharding.aval_sharding import split_into, split_of
+from xlamini.runtime import Mesh, NamedSharding
 from xlamini.runtime.meshes.current_mesh import with_manual
-from xlamini.runtime.meshes.mesh import Mesh
-from xlamini.runtime.meshes.named_sharding import NamedSharding
 from xlamini.transforms.shard_map.manual_axes import manual_here
 
 Spec = PartitionSpec
@@ -78,7 +77,7 @@ def moved(spec: Spec, dim: int | None) -> Spec:
 
 
 def allowed_axes(
-    avals: Sequence[ShapedArray], specs: Sequence[Spec], manual: frozenset[Any]
+    avals: Avals, specs: Sequence[Spec], manual: frozenset[Any]
 ) -> tuple[frozenset[Any], ...]:
     """The axes along which outputs may vary: the axes of their specs, and the manual axes of an outer shard_map."""
     return tuple(spec.axes | (aval.vma - manual) for aval, spec in zip(avals, specs, strict=True))

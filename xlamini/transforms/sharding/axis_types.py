@@ -5,14 +5,13 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xlamini.core import AbstractMesh, AxisType, aval_of, flatten_from_user, tree_leaves, unflatten
+from xlamini.core import AbstractMesh, AxisType, Values, aval_of, flatten_from_user, tree_leaves, unflatten
 from xlamini.core.api_boundary import api_boundary
 from xlamini.core.sharding.abstract_mesh import AxisName
 from xlamini.core.state import state
 from xlamini.primitives import divided_as
 from xlamini.runtime.meshes.current_mesh import get_abstract_mesh, use_abstract_mesh
-from xlamini.staging.run.jit import jit
-from xlamini.staging.trace.arguments import check_callable
+from xlamini.staging import check_callable, jit
 from xlamini.transforms.sharding.constraint import reshard
 
 
@@ -110,7 +109,7 @@ def explicit_axes(
 def _on_mesh(face: str, changed: Callable[..., Any]) -> Callable[..., Any]:
     """`changed(args, kwargs, mesh, said)` with the current mesh, jitted unless it is called while tracing."""
 
-    def with_leaves(args: Any, kwargs: Any, mesh: AbstractMesh, leaves: Sequence[Any], tree: Any) -> Any:
+    def with_leaves(args: Any, kwargs: Any, mesh: AbstractMesh, leaves: Values, tree: Any) -> Any:
         return changed(args, kwargs, mesh, unflatten(tree, leaves))
 
     run = jit(with_leaves, static_argnums=(2, 3, 4))

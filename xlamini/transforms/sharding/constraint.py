@@ -7,10 +7,9 @@ from typing import Any
 from xlamini.core import ShapedArray, ShardingError, Tracer, flatten_axes, flatten_from_user, unflatten
 from xlamini.core.errors import ShardingTypeError
 from xlamini.primitives.sharding_constraint import moved_to, sharding_constraint_p
-from xlamini.runtime.array import ArrayImpl
-from xlamini.runtime.meshes.current_mesh import as_here, named
-from xlamini.runtime.meshes.named_sharding import NamedSharding, manual_axis_in, split_in_type
-from xlamini.runtime.sharding import Sharding
+from xlamini.runtime import ArrayImpl, NamedSharding, Sharding, named
+from xlamini.runtime.meshes.current_mesh import as_here
+from xlamini.runtime.meshes.named_sharding import manual_axis_in, split_in_type
 from xlamini.transforms.sharding.device_put import device_put
 
 

@@ -11,12 +11,11 @@ import numpy as np
 
 from xlamini.core import PartitionSpec, ShapedArray, memoised
 from xlamini.primitives.collectives.permute import ppermute
-from xlamini.runtime.keys import as_keys, key_words
-from xlamini.runtime.meshes.mesh import Mesh
-from xlamini.runtime.meshes.named_sharding import NamedSharding
-from xlamini.runtime.to_device import ArrayImpl, assemble_array, device_put_value
+from xlamini.runtime import ArrayImpl, Mesh, NamedSharding, device_put_value, key_words
+from xlamini.runtime.keys import as_keys
+from xlamini.runtime.to_device import assemble_array
 from xlamini.runtime.to_host import parts_of
-from xlamini.staging.run.jit import jit
+from xlamini.staging import jit
 from xlamini.transforms.shard_map.api import shard_map
 
 

@@ -18,14 +18,14 @@ from xlamini.core import (
     unflatten,
 )
 from xlamini.primitives.sharding_constraint import moved_to
-from xlamini.runtime.devices.platforms import Device
-from xlamini.runtime.keys import PRNGKeyArray, key_words
-from xlamini.runtime.meshes.current_mesh import as_here, named
-from xlamini.runtime.meshes.named_sharding import NamedSharding
+from xlamini.runtime import ArrayImpl, Device, NamedSharding, Sharding, device_put_value, key_words, named
+from xlamini.runtime.keys import PRNGKeyArray
+from xlamini.runtime.memory_space import Space, in_space
+from xlamini.runtime.meshes.current_mesh import as_here
 from xlamini.runtime.processes.agreement import check_same_value
-from xlamini.runtime.sharding import Sharding
-from xlamini.runtime.to_device import ArrayImpl, device_put_value, parts_to_move
-from xlamini.staging.run.jit import jit
+from xlamini.runtime.to_device import parts_to_move
+from xlamini.runtime.transfer_guards import guard_state
+from xlamini.staging import jit
 
 
 def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = False, may_alias: Any = None) -> Any:
@@ -34,8 +34,8 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
     Args:
       x: a pytree of arrays and numbers.
       device: a device of any platform, a sharding, which includes a memory kind, a PartitionSpec, which refers to the
-        mesh that `set_mesh` set, or a pytree of these that is a prefix of `x`. None does not move arrays, and puts
-        other values on the default device.
+        mesh that `set_mesh` set, a `memory.Space`, or a pytree of these that is a prefix of `x`. None does not move
+        arrays, and puts other values on the default device.
       src: the source of the values; accepted for compatibility with JAX and ignored.
       donate: whether a moved Array releases its memory at once; a bool, or a pytree of bools.
       may_alias: False copies an Array that is already in place.
@@ -55,8 +55,18 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
     """
     if donate is True and may_alias is True:
         raise ValueError("device_put: donate and may_alias cannot both be True; an array that is donated is gone")
-    if donate is False and may_alias is not False and (device is None or isinstance(device, (Device, Sharding))):
-        return tree_map(lambda leaf: _put(leaf, device), x)
+    guards = guard_state()
+    outer, guards.explicit_device_put = guards.explicit_device_put, True
+    try:
+        if donate is False and may_alias is not False and (device is None or isinstance(device, (Device, Sharding))):
+            return tree_map(lambda leaf: _put(leaf, device), x)
+        return _put_tree(x, device, donate, may_alias)
+    finally:
+        guards.explicit_device_put = outer
+
+
+def _put_tree(x: Any, device: Any, donate: Any, may_alias: bool | None) -> Any:
+    """Move each leaf to its place of a pytree of places."""
     leaves, tree = flatten_from_user(x)
     places, donated = (flatten_axes("device_put", y, tree, ("device", "x")) for y in (device, donate))
     places = [named(place, "device_put: device has") for place in places]
@@ -85,6 +95,7 @@ def _shares_memory(x: Any, there: Any) -> bool:
 def _put(x: Any, place: Any, donated: bool = False) -> Any:
     if type(x) is Tracer:
         return _staged(x, place)
+    place = in_space(x, place) if type(place) is Space else place
     if type(place) is NamedSharding and isinstance(place.mesh, AbstractMesh):
         raise ValueError(f"device_put: {place.mesh} has no devices to put a value on; use a Mesh of devices")
     if not _is_computed(x, place):

@@ -12,21 +12,19 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core import PartitionSpec, ProcessError, ShardingError, keystr, tree_flatten_with_path
-from xlamini.core.pytree import tree_structure, tree_unflatten
+from xlamini.core import PartitionSpec, ProcessError, ShardingError, keystr, tree_flatten_with_path, tree_unflatten
+from xlamini.core.pytree import tree_structure
 from xlamini.core.pytree.prefix import broadcast_prefix
-from xlamini.runtime.array import Array
+from xlamini.runtime import Array, Mesh, NamedSharding
 from xlamini.runtime.devices.clients import started_clients
 from xlamini.runtime.devices.platforms import devices, process_index
 from xlamini.runtime.meshes.array_assembly import (
     make_array_from_process_local_data,
     make_array_from_single_device_arrays,
 )
-from xlamini.runtime.meshes.mesh import Mesh
-from xlamini.runtime.meshes.named_sharding import NamedSharding
 from xlamini.runtime.processes.group import here, numbered
 from xlamini.runtime.processes.shutdown import finish
-from xlamini.staging.run.jit import jit
+from xlamini.staging import jit
 
 __all__ = [
     "assert_equal",

@@ -9,16 +9,14 @@ from collections.abc import Mapping
 from itertools import chain
 from typing import Any, NamedTuple
 
-from xlamini.core import Jaxpr, flatten_from_user, is_linear, is_zero, unflatten
-from xlamini.core.errors import MissingRule
+from xlamini.core import Jaxpr, MissingRule, Params, Values, flatten_from_user, is_linear, is_zero, unflatten
 from xlamini.core.tangents import NonlinearError
 from xlamini.interpreters.dce import dce
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.transpose import transpose
 from xlamini.primitives import sub
 from xlamini.primitives.arithmetic import neg
-from xlamini.staging.call.higher_order import Values
-from xlamini.staging.trace.tracing import Trace
+from xlamini.staging import Trace
 from xlamini.transforms.derivatives.linearity import nonlinear_part
 from xlamini.transforms.solvers.solver import Consts, Solver, dense
 from xlamini.transforms.solvers.solver_trees import (
@@ -132,7 +130,7 @@ class LinearSolve(Solver):
         solve = _without_aux(params["solve"], len(x))
         return self.bind(*operands[: sum(params["const_lengths"])], *rhs, **{**params, "solve": solve})
 
-    def transpose(self, cts: Values, *operands: Any, **params: Any) -> list[Any]:
+    def transpose(self, cts: Values, *operands: Any, **params: Any) -> Values:
         """A solve of the transposed system: each function and its transpose are exchanged."""
         consts, b = self.parted(operands, params["const_lengths"])
         self._check_transposable(consts, params)
@@ -144,7 +142,7 @@ class LinearSolve(Solver):
         b_cts = [ct if is_linear(x) else None for x, ct in zip(b, outs, strict=True)]
         return [None] * sum(params["const_lengths"]) + b_cts
 
-    def _check_transposable(self, consts: Consts, params: dict[str, Any]) -> None:
+    def _check_transposable(self, consts: Consts, params: Params) -> None:
         if any(map(is_linear, chain(*consts.values()))):
             raise NotImplementedError(f"{self.name} is linear in b alone, not in what matvec closes over")
         if params["transpose_solve"] is None:

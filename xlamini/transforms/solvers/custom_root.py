@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple, NoReturn
 
+from xlamini.core import Values
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.primitives.arithmetic import neg
+from xlamini.staging import Trace
 from xlamini.staging.call.call_rules import call_partial_eval
-from xlamini.staging.call.higher_order import Values
-from xlamini.staging.trace.tracing import Trace
 from xlamini.transforms.derivatives.jvp import linearize
 from xlamini.transforms.solvers.solver import Consts, Solver
 from xlamini.transforms.solvers.solver_trees import (

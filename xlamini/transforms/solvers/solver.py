@@ -9,14 +9,27 @@ from collections.abc import Mapping, Sequence
 from itertools import chain, islice
 from typing import Any
 
-from xlamini.core import Axis, Cost, Effects, Jaxpr, ShapedArray, close_over, is_differentiable, is_zero, unflatten
+from xlamini.core import (
+    Avals,
+    Axis,
+    Cost,
+    Dims,
+    Effects,
+    Jaxpr,
+    Params,
+    ShapedArray,
+    Values,
+    close_over,
+    is_differentiable,
+    is_zero,
+    unflatten,
+)
 from xlamini.interpreters.batch import batch
 from xlamini.interpreters.dce import dce
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.primitives import with_batch_first, zeros
+from xlamini.staging import HigherOrder, Trace, chosen, cost_of, rebuilt, with_zeros
 from xlamini.staging.call.call_rules import call_linearize
-from xlamini.staging.call.higher_order import Avals, Dims, HigherOrder, Values, chosen, cost_of, with_zeros
-from xlamini.staging.trace.tracing import Trace, rebuilt
 from xlamini.transforms.solvers.solver_trees import Vector
 
 Consts = dict[str, list[Any]]
@@ -81,7 +94,7 @@ class Solver(HigherOrder):
     def cost(self, *avals: ShapedArray, solve: Jaxpr, **params: Any) -> Cost:
         return cost_of(solve)
 
-    def dce(self, used: Sequence[bool], params: dict[str, Any]) -> Any:
+    def dce(self, used: Sequence[bool], params: Params) -> Any:
         """Unused auxiliary outputs are removed; the solution stays whole."""
         solve, lengths = params["solve"], params["const_lengths"]
         count = len(solve.invars) - lengths[self.jaxprs._fields.index("solve")]
@@ -89,10 +102,10 @@ class Solver(HigherOrder):
         slim, _ = dce(solve, tuple(kept), True)
         return [True] * (sum(lengths) + count), kept, {**params, "solve": slim}
 
-    def effects(self, params: dict[str, Any]) -> Effects:
+    def effects(self, params: Params) -> Effects:
         return params["solve"].effects
 
-    def with_captured(self, operands: Values, params: dict[str, Any]) -> Any:
+    def with_captured(self, operands: Values, params: Params) -> Any:
         consts, vector = self.parted(operands, params["const_lengths"])
         new = dict(params)
         for name, jaxpr in self._traced(params):
@@ -100,7 +113,7 @@ class Solver(HigherOrder):
         new["const_lengths"] = tuple(map(len, consts.values()))
         return [*chain(*consts.values()), *vector], new
 
-    def shown_params(self, params: dict[str, Any]) -> dict[str, Any]:
+    def shown_params(self, params: Params) -> Params:
         return {**super().shown_params(params), "const_lengths": self.jaxprs(*params["const_lengths"])}
 
     def solution(self, traces: Sequence[Trace | None], vector: Vector, has_aux: bool) -> Any:
@@ -123,7 +136,7 @@ class Solver(HigherOrder):
         consts = {name: list(islice(rest, n)) for name, n in zip(self.jaxprs._fields, lengths, strict=True)}
         return consts, list(rest)
 
-    def _traced(self, params: dict[str, Any]) -> list[tuple[str, Jaxpr]]:
+    def _traced(self, params: Params) -> list[tuple[str, Jaxpr]]:
         return [(name, params[name]) for name in self.jaxprs._fields if params[name] is not None]
 
 

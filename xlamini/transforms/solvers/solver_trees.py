@@ -4,20 +4,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from xlamini.core import ShapedArray, ShapeError, aval_of, first_difference, flatten_from_user
+from xlamini.core import Avals, ShapedArray, ShapeError, Values, aval_of, first_difference, flatten_from_user
 from xlamini.core.pytree import treedef_tuple
 from xlamini.core.tracer import A_RULE
-from xlamini.primitives.convert import convert
-from xlamini.staging.call.higher_order import Avals, Values
-from xlamini.staging.trace.arguments import (
-    LeafNames,
-    avals_of,
-    check_callable,
-    check_outputs,
-    check_values,
-    name_of,
-)
-from xlamini.staging.trace.tracing import Trace, trace
+from xlamini.primitives import convert
+from xlamini.staging import LeafNames, Trace, avals_of, check_callable, check_values, name_of
+from xlamini.staging.trace.arguments import check_outputs
+from xlamini.staging.trace.tracing import trace
 
 Function = Callable[..., Any]
 

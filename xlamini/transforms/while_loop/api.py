@@ -9,9 +9,8 @@ import numpy as np
 
 from xlamini.core import ConcretizationTypeError, disable_jit
 from xlamini.core.pytree import structure, treedef_is_leaf
-from xlamini.staging.trace.arguments import name_of
-from xlamini.staging.trace.ref_threading import Cells, retry_with_refs, store, threaded, values_of
-from xlamini.staging.trace.tracing import Trace, rebuilt, trace
+from xlamini.staging import Cells, Trace, name_of, rebuilt, retry_with_refs, store, threaded, values_of
+from xlamini.staging.trace.tracing import trace
 from xlamini.transforms.control_flow.carries import Carry, check_function
 from xlamini.transforms.sharding.device_put import device_put
 from xlamini.transforms.while_loop.max_steps import bounded_while_p

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xlamini.core import Jaxpr, ShapedArray, any_ordered
+from xlamini.core import Avals, Jaxpr, ShapedArray, any_ordered
 from xlamini.lowering.context import Context, Value
 from xlamini.lowering.control_flow import while_loop
 
@@ -45,7 +45,7 @@ def lower_while(ctx: Context, cond: Jaxpr, body: Jaxpr, operands: Any, limit: in
     return last[len(last) - len(operands.carry) :]
 
 
-def _with_predicate(ctx: Context, predicate: ShapedArray, avals: Sequence[ShapedArray], loop: Loop) -> Loop:
+def _with_predicate(ctx: Context, predicate: ShapedArray, avals: Avals, loop: Loop) -> Loop:
     """The loop with the predicate in its state; where a batched predicate is false, the carry is not updated."""
 
     def iteration(p: Value, *carry: Value) -> Sequence[Value]:

@@ -18,18 +18,17 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core import Jaxpr, ShapedArray, aval_of, is_differentiable, is_linear, rewrite
+from xlamini.core import Avals, Jaxpr, Params, Values, aval_of, is_differentiable, is_linear, rewrite
 from xlamini.core.tracer import build
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.partial_eval import partial_eval
-from xlamini.primitives import broadcast_in_dim, reduce_or, reshape
+from xlamini.primitives import broadcast_in_dim, convert, reduce_or, reshape
 from xlamini.primitives.arg_extrema import argmax
-from xlamini.primitives.convert import convert
 from xlamini.primitives.dynamic_slice import dynamic_index_in_dim
 from xlamini.primitives.identity import stop_gradient_p
 from xlamini.primitives.select import select_n
+from xlamini.staging import chosen, inverse, with_none
 from xlamini.staging.call.call_rules import call_linearize, call_transpose
-from xlamini.staging.call.higher_order import chosen, inverse, with_none
 from xlamini.transforms.cond.primitive import cond_p
 from xlamini.transforms.remat.checkpoint import checkpoint_p
 from xlamini.transforms.scan.primitive import scan_p
@@ -45,7 +44,7 @@ class BoundedWhile(While):
 
     name = "bounded_while"
 
-    def transpose(self, cts: Sequence[Any], *operands: Any, **params: Any) -> list[Any]:
+    def transpose(self, cts: Values, *operands: Any, **params: Any) -> Values:
         """The transpose of a loop that is linear in some operands: recompute the known values, then transpose."""
         linear = tuple(map(is_linear, operands))
         halves = partial_eval(_in_blocks(params), linear)
@@ -58,7 +57,7 @@ class BoundedWhile(While):
     def lower(self, ctx: Any, *operands: Any, max_steps: int, **params: Any) -> Any:
         return lower_while(ctx, params["cond_jaxpr"], params["body_jaxpr"], self._parts(operands, params), max_steps)
 
-    def linearize(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    def linearize(self, primals: Values, tangents: Values, **params: Any) -> Any:
         if not any(self._nonzero(tangents, params)):
             return self._without_tangents(primals, params)
         return call_linearize(evaluate, _in_blocks(params), primals, tangents)
@@ -67,7 +66,7 @@ class BoundedWhile(While):
 bounded_while_p = BoundedWhile()
 
 
-def _in_blocks(params: dict[str, Any]) -> Jaxpr:
+def _in_blocks(params: Params) -> Jaxpr:
     nums = params["cond_nconsts"], params["body_nconsts"]
     return in_blocks(params["body_jaxpr"], params["cond_jaxpr"], *nums, params["max_steps"])
 
@@ -95,7 +94,7 @@ def in_blocks(body: Jaxpr, cond: Jaxpr, cond_nconsts: int, body_nconsts: int, ma
     return build(blocks, [*cond.in_avals[:cond_nconsts], *body.in_avals], body.name)[0]
 
 
-def _bind_scan(jaxpr: Jaxpr, consts: Sequence[Any], state: Sequence[Any], length: int) -> list[Any]:
+def _bind_scan(jaxpr: Jaxpr, consts: Values, state: Sequence[Any], length: int) -> list[Any]:
     return scan_p.bind(
         *consts,
         *state,
@@ -108,7 +107,7 @@ def _bind_scan(jaxpr: Jaxpr, consts: Sequence[Any], state: Sequence[Any], length
     )
 
 
-def _block(step: Jaxpr, num_consts: int, size: int, avals: Sequence[ShapedArray]) -> Jaxpr:
+def _block(step: Jaxpr, num_consts: int, size: int, avals: Avals) -> Jaxpr:
     """A checkpointed block of `size` steps; it runs nothing if the loop is over.
 
     `differentiated` marks it as a recomputation, so that higher derivatives do not store residuals of its forward pass.
@@ -127,7 +126,7 @@ def _block(step: Jaxpr, num_consts: int, size: int, avals: Sequence[ShapedArray]
     return build(checkpointed, avals, "block")[0]
 
 
-def _if_going(going: Any, jaxpr: Jaxpr, num_consts: int, operands: Sequence[Any]) -> list[Any]:
+def _if_going(going: Any, jaxpr: Jaxpr, num_consts: int, operands: Values) -> list[Any]:
     """The state after `jaxpr` if the loop continues for any example, else the unchanged state."""
     dims = tuple(range(aval_of(going).ndim))
     index = convert(reduce_or(going, dims) if dims else going, _INT32)
@@ -135,14 +134,14 @@ def _if_going(going: Any, jaxpr: Jaxpr, num_consts: int, operands: Sequence[Any]
     return cond_p.bind(index, *operands, branches=(unchanged, jaxpr))
 
 
-def _step(body: Jaxpr, cond: Jaxpr, cond_nconsts: int, body_nconsts: int, avals: Sequence[ShapedArray]) -> Jaxpr:
+def _step(body: Jaxpr, cond: Jaxpr, cond_nconsts: int, body_nconsts: int, avals: Avals) -> Jaxpr:
     """One step: consts, predicate, carry -> predicate, carry.
 
     The state of a batched loop has a second carry: the last one for which the predicate was true.
     """
     num_consts, num_carry = cond_nconsts + body_nconsts, len(body.outvars)
 
-    def after(consts: Sequence[Any], carry: Sequence[Any]) -> list[Any]:
+    def after(consts: Values, carry: Values) -> list[Any]:
         values = evaluate(body, [*consts[cond_nconsts:], *carry])
         return [*evaluate(cond, [*consts[:cond_nconsts], *values]), *values]
 

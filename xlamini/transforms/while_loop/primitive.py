@@ -11,20 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core import Axis, Jaxpr, ShapedArray, close_over, is_linear, is_zero
+from xlamini.core import Avals, Axis, Dims, Jaxpr, Params, ShapedArray, Values, close_over, is_linear, is_zero
 from xlamini.core.effects import more_than_observing
 from xlamini.core.state import state
 from xlamini.primitives import instantiated, with_batch_first
-from xlamini.staging.call.higher_order import (
-    HigherOrder,
-    Mask,
-    chosen,
-    given,
-    inverse,
-    nonzero_of,
-    plain_types,
-    with_zeros,
-)
+from xlamini.staging import HigherOrder, Mask, chosen, given, inverse, nonzero_of, with_zeros
+from xlamini.staging.call.higher_order import plain_types
 from xlamini.transforms.control_flow.strip_prints import silent
 from xlamini.transforms.while_loop.lowering import lower_while
 from xlamini.transforms.while_loop.rules import (
@@ -44,7 +36,7 @@ class While(HigherOrder):
 
     name = "while"
 
-    def operand_avals(self, params: dict[str, Any]) -> Sequence[ShapedArray]:
+    def operand_avals(self, params: Params) -> Avals:
         return [*params["cond_jaxpr"].in_avals[: params["cond_nconsts"]], *params["body_jaxpr"].in_avals]
 
     def shape_rule(
@@ -68,7 +60,7 @@ class While(HigherOrder):
             raise TypeError(f"{self.name}: the predicate {predicate} does not fit the carry {operands.carry}")
         return carry
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         nonzero = self._nonzero(tangents, params)
         if not any(nonzero):
             return self._without_tangents(primals, params)
@@ -76,7 +68,7 @@ class While(HigherOrder):
         count = len(nonzero)
         return outs[:count], with_zeros(_carry_avals(params), nonzero, outs[count:])
 
-    def transpose(self, cts: Sequence[Any], *operands: Any, **params: Any) -> list[Any]:
+    def transpose(self, cts: Values, *operands: Any, **params: Any) -> Values:
         live, _, _ = self.dce([not is_zero(ct) for ct in cts], params)
         if not any(is_linear(x) for x in chosen(operands, live)):
             return [None] * len(operands)
@@ -89,7 +81,7 @@ class While(HigherOrder):
             "bounds that are Python ints, or scan; forward mode (jvp, jacfwd) works as it is"
         )
 
-    def batch(self, axis: Axis, operands: Sequence[Any], dims: Sequence[int | None], **params: Any) -> Any:
+    def batch(self, axis: Axis, operands: Values, dims: Dims, **params: Any) -> Any:
         values, at = self._parts(operands, params), self._parts(dims, params)
         made = batch_jaxprs(params["cond_jaxpr"], params["body_jaxpr"], axis, at)
         if made.cond.out_avals[0].ndim:
@@ -101,7 +93,7 @@ class While(HigherOrder):
     def lower(self, ctx: Any, *operands: Any, **params: Any) -> Any:
         return lower_while(ctx, params["cond_jaxpr"], params["body_jaxpr"], self._parts(operands, params), None)
 
-    def linearize(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    def linearize(self, primals: Values, tangents: Values, **params: Any) -> Any:
         """Linearize without residuals: the tangent program recomputes the loop from the initial carry, as a jvp."""
         outs, zeros = self._without_tangents(primals, params)
         nonzero = self._nonzero(tangents, params)
@@ -112,7 +104,7 @@ class While(HigherOrder):
         recomputed = self.outs_and_tangents(primals, tangents, quiet)
         return outs, with_zeros(_carry_avals(params), nonzero, recomputed[len(outs) :])
 
-    def partial_eval(self, unknown: Sequence[bool], operands: Sequence[Any], **params: Any) -> Any:
+    def partial_eval(self, unknown: Sequence[bool], operands: Values, **params: Any) -> Any:
         """Compute the known carries in a loop of their own; the unknown loop computes all carries again.
 
         Residuals of every iteration could not be stored, because the trip count is unknown.
@@ -126,7 +118,7 @@ class While(HigherOrder):
         every = self.bind(*operands, **params)
         return [b if u else a for a, b, u in zip(known, every, carry, strict=True)]
 
-    def dce(self, used: Sequence[bool], params: dict[str, Any]) -> Any:
+    def dce(self, used: Sequence[bool], params: Params) -> Any:
         cond, body = params["cond_jaxpr"], params["body_jaxpr"]
         live = live_operands(cond, body, params["cond_nconsts"], params["body_nconsts"], used)
         pruned = {
@@ -138,13 +130,13 @@ class While(HigherOrder):
         }
         return [*live.cond, *live.body, *live.carry], list(live.carry), pruned
 
-    def with_captured(self, operands: Sequence[Any], params: dict[str, Any]) -> Any:
+    def with_captured(self, operands: Values, params: Params) -> Any:
         cond, body = params["cond_jaxpr"], params["body_jaxpr"]
         values = self._parts(operands, params)
         every = Parts([*cond.consts, *values.cond], [*body.consts, *values.body], values.carry)
         return [x for part in every for x in part], _with(params, close_over(cond), close_over(body), every)
 
-    def outs_and_tangents(self, primals: Sequence[Any], tangents: Sequence[Any], params: dict[str, Any]) -> list[Any]:
+    def outs_and_tangents(self, primals: Values, tangents: Values, params: Params) -> list[Any]:
         """The jvp as one loop: its results, then their nonzero tangents."""
         values, along = self._parts(primals, params), self._parts(tangents, params)
         body, nonzero = jvp_body(params["body_jaxpr"], nonzero_of(along.body), nonzero_of(along.carry))
@@ -152,26 +144,26 @@ class While(HigherOrder):
         carry = [*values.carry, *map(instantiated, chosen(along.carry, nonzero))]
         return self._loop(cond, body, Parts(values.cond, [*values.body, *given(along.body)], carry), params)
 
-    def _nonzero(self, tangents: Sequence[Any], params: dict[str, Any]) -> Mask:
+    def _nonzero(self, tangents: Values, params: Params) -> Mask:
         along = self._parts(tangents, params)
         return jvp_body(params["body_jaxpr"], nonzero_of(along.body), nonzero_of(along.carry))[1]
 
-    def _without_tangents(self, primals: Sequence[Any], params: dict[str, Any]) -> tuple[list[Any], list[Any]]:
+    def _without_tangents(self, primals: Values, params: Params) -> tuple[list[Any], list[Any]]:
         avals = _carry_avals(params)
         return self.bind(*primals, **params), with_zeros(avals, [False] * len(avals), ())
 
-    def _loop(self, cond: Jaxpr, body: Jaxpr, operands: Parts, params: dict[str, Any]) -> list[Any]:
+    def _loop(self, cond: Jaxpr, body: Jaxpr, operands: Parts, params: Params) -> list[Any]:
         """Bind a loop of these jaxprs; the other params are copied."""
         return self.bind(*(x for part in operands for x in part), **_with(params, cond, body, operands))
 
-    def _parts(self, values: Sequence[Any], params: dict[str, Any]) -> Parts:
+    def _parts(self, values: Values, params: Params) -> Parts:
         return parts(values, params["cond_nconsts"], params["body_nconsts"])
 
 
 while_p = While()
 
 
-def _with(params: dict[str, Any], cond: Jaxpr, body: Jaxpr, operands: Parts) -> dict[str, Any]:
+def _with(params: Params, cond: Jaxpr, body: Jaxpr, operands: Parts) -> dict[str, Any]:
     return {
         **params,
         "body_jaxpr": body,
@@ -181,16 +173,16 @@ def _with(params: dict[str, Any], cond: Jaxpr, body: Jaxpr, operands: Parts) -> 
     }
 
 
-def _carry_avals(params: dict[str, Any]) -> list[ShapedArray]:
+def _carry_avals(params: Params) -> list[ShapedArray]:
     return params["body_jaxpr"].out_avals
 
 
-def _check_types(what: str, avals: Sequence[ShapedArray], carry: Sequence[ShapedArray]) -> None:
+def _check_types(what: str, avals: Avals, carry: Avals) -> None:
     if list(avals) != list(carry):
         raise TypeError(f"while: {what} is {list(avals)}, but the carry is {list(carry)}")
 
 
-def _check_repeatable(params: dict[str, Any], why: str) -> None:
+def _check_repeatable(params: Params, why: str) -> None:
     effects = more_than_observing(params["cond_jaxpr"].effects | params["body_jaxpr"].effects)
     if effects:
         raise NotImplementedError(

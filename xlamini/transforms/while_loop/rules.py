@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from xlamini.core import Axis, Jaxpr, ShapedArray, Var, rewrite
+from xlamini.core import Axis, Jaxpr, ShapedArray, Values, Var, rewrite
 from xlamini.interpreters.batch import Dims, batch, batched_aval
 from xlamini.interpreters.dce import dce
 from xlamini.interpreters.jvp import Mask, jvp
 from xlamini.interpreters.partial_eval import partial_eval
-from xlamini.staging.call.higher_order import chosen, tangents_of, until_stable
+from xlamini.staging import chosen
+from xlamini.staging.call.higher_order import tangents_of, until_stable
 from xlamini.transforms.control_flow.carries import with_outputs_of
 
 
@@ -25,7 +26,7 @@ class Parts(NamedTuple):
     carry: list[Any]
 
 
-def parts(values: Sequence[Any], cond_nconsts: int, body_nconsts: int) -> Parts:
+def parts(values: Values, cond_nconsts: int, body_nconsts: int) -> Parts:
     start = cond_nconsts + body_nconsts
     return Parts(list(values[:cond_nconsts]), list(values[cond_nconsts:start]), list(values[start:]))
 

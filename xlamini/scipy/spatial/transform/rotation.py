@@ -8,7 +8,7 @@ from typing import Any
 from xlamini import numpy as jnp, random as _random
 from xlamini.core import ShapeError, api_boundary_methods
 from xlamini.numpy.arguments import as_operand
-from xlamini.runtime.array import Array
+from xlamini.runtime import Array
 from xlamini.scipy.spatial.transform import euler, quaternions
 from xlamini.tree_util import register_dataclass
 from xlamini.typing import ArrayLike, DTypeLike

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from xlamini import numpy as jnp
 from xlamini.core import ShapeError, api_boundary_methods
 from xlamini.numpy.arguments import as_operand
-from xlamini.runtime.array import Array
+from xlamini.runtime import Array
 from xlamini.scipy.spatial.transform.rotation import Rotation
 from xlamini.tree_util import register_dataclass
 from xlamini.typing import ArrayLike

@@ -2,32 +2,36 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from xlamini.core import (
+    Avals,
     Axis,
+    Dims,
     Factors,
+    Params,
     Primitive,
     ShapedArray,
     ShapeError,
+    Values,
     Zero,
     aval_of,
     check_user_dtype,
+    in_front,
     is_differentiable,
     is_zero,
     itemsize_bits,
     tangent_aval,
 )
-from xlamini.core.sharding.factors import in_front
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.elementwise import Elementwise, LinearMap, elementwise
 from xlamini.primitives.kinds import ANY, BOOL, COMPLEX, FLOAT, kind_of
+from xlamini.runtime import Array
 
 
-def convert_element_type(operand: Any, new_dtype: Any) -> Any:
+def convert_element_type(operand: Any, new_dtype: Any) -> Array:
     """Convert an array to another dtype.
 
     Floats lose their fraction in an integer dtype, complex numbers their imaginary part in a real one. A 64-bit dtype
@@ -115,19 +119,19 @@ def _(ct: Any, x: Any, *, exponent_bits: int, mantissa_bits: int) -> Any:
     return (reduce_precision(ct, exponent_bits, mantissa_bits),)
 
 
-def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> Any:
+def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> Array:
     """The values that a float with so many bits can hold nearest to `operand`, in the same dtype.
 
-    ValueError unless `exponent_bits` is positive and `mantissa_bits` not negative.
+    ValueError unless `exponent_bits` is from 1 to 11 and `mantissa_bits` from 0 to 52, as float64 has.
 
     >>> reduce_precision(1.01, 5, 2)
     Array(1., dtype=float32, weak_type=True)
     """
     exponent_bits, mantissa_bits = operator.index(exponent_bits), operator.index(mantissa_bits)
-    if exponent_bits < 1:
-        raise ValueError(f"reduce_precision: exponent_bits must be at least 1, got {exponent_bits}; float16 has 5")
-    if mantissa_bits < 0:
-        raise ValueError(f"reduce_precision: mantissa_bits must be at least 0, got {mantissa_bits}; float16 has 10")
+    if not 1 <= exponent_bits <= 11:
+        raise ValueError(f"reduce_precision: exponent_bits must be from 1 to 11, got {exponent_bits}; float16 has 5")
+    if not 0 <= mantissa_bits <= 52:
+        raise ValueError(f"reduce_precision: mantissa_bits must be from 0 to 52, got {mantissa_bits}; float16 has 10")
     return reduce_precision_p.bind(operand, exponent_bits=exponent_bits, mantissa_bits=mantissa_bits)
 
 
@@ -142,14 +146,14 @@ class BitcastConvertType(Primitive):
             )
         return ShapedArray(_bitcast_shape(x, new_dtype), new_dtype)
 
-    def factors(self, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: dict[str, Any]) -> Factors:
+    def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
         return in_front(avals, outs, min(avals[0].ndim, outs[0].ndim))
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, new_dtype: Any) -> Any:
+    def jvp(self, primals: Values, tangents: Values, *, new_dtype: Any) -> Any:
         out = self.bind(*primals, new_dtype=new_dtype)
         return out, Zero(tangent_aval(aval_of(out)))
 
-    def batch(self, axis: Axis, operands: Sequence[Any], dims: Sequence[int | None], *, new_dtype: Any) -> Any:
+    def batch(self, axis: Axis, operands: Values, dims: Dims, *, new_dtype: Any) -> Any:
         (x,) = with_batch_first(operands, dims, axis.size)
         return self.bind(x, new_dtype=new_dtype), 0
 
@@ -176,7 +180,7 @@ def _bitcast_shape(x: ShapedArray, new_dtype: Any) -> tuple[int, ...]:
     )
 
 
-def bitcast_convert_type(operand: Any, new_dtype: Any) -> Any:
+def bitcast_convert_type(operand: Any, new_dtype: Any) -> Array:
     """The bits of an array, read as another dtype.
 
     A dtype of half the width gives the result a new last axis of size 2, one of twice the width takes such an axis

@@ -1,0 +1,203 @@
+"""JAX's other flags: one table of what each of them does here.
+
+The flags in config.py have JAX's names and meanings. JAX has a hundred more. A flag of `NO_MEANING` is accepted in
+silence, because nothing that a program computes or reports depends on it here. A flag of `NO_EFFECT` asks for something
+that xlamini does not do, so a value other than JAX's default is accepted with one warning.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from contextlib import AbstractContextManager
+from typing import Any
+
+from xlamini.core.config import ALIASES, TRACE, Flag, flags
+from xlamini.core.frames import user_stacklevel
+from xlamini.core.variables import warn_of_names
+
+_STABLE = "all code paths are the new ones"
+_REMOTE = "there is no transfer server between hosts"
+_PGLE = "there is no profile-guided compilation"
+_PALLAS = "there is no Pallas"
+_MESSAGES = "errors name one line of the program"
+_FOUND = "nothing looks for it yet"
+_LOGGED = "nothing is logged yet"
+_COMPILER = "pass compiler_options= to jit or compile"
+
+NO_MEANING: dict[str, tuple[Any, str]] = {
+    "allow_f16_reductions": (True, "sums in float16 are always allowed"),
+    "auto_pcast": (True, "values are cast to varying where they meet"),
+    "bcoo_cusparse_lowering": (False, "sparse products are gathers and sums"),
+    "check_proxy_envs": (True, "no proxy is used"),
+    "check_static_indices": (False, "a static index out of bounds is always an error"),
+    "check_vma": (False, "an argument of shard_map"),
+    "compilation_cache_expect_pgle": (False, _PGLE),
+    "compilation_cache_include_metadata_in_key": (False, "locations are never part of the key"),
+    "compiler_detailed_logging_min_ops": (10, "the compiler logs nothing"),
+    "cpu_enable_async_dispatch": (True, "XLA decides"),
+    "cpu_get_global_topology_timeout_minutes": (5, "the timeouts of distributed.initialize apply"),
+    "cpu_get_local_topology_timeout_minutes": (2, "the timeouts of distributed.initialize apply"),
+    "cross_host_transfer_socket_address": ("", _REMOTE),
+    "cross_host_transfer_timeout_seconds": (None, _REMOTE),
+    "cross_host_transfer_transfer_size": (None, _REMOTE),
+    "cross_host_transport_addresses": ("", _REMOTE),
+    "custom_vjp3": (False, _STABLE),
+    "debug_leaked_clients_on_clear_backends": (False, "clients live as long as the process"),
+    "debug_log_modules": ("", "the library logs nothing"),
+    "disable_vmap_shmap_error": (False, "vmap of shard_map has no such check"),
+    "disallow_mesh_context_manager": (False, "a mesh is set by set_mesh"),
+    "eager_constant_folding": (False, "operations on known values are computed while tracing"),
+    "embedded_constants_max_bytes": (32, "captured arrays are arguments of the program"),
+    "enable_preemption_service": (True, "the service starts with the process group"),
+    "force_dcn_cross_host_transfers": (False, _REMOTE),
+    "include_debug_info_in_dumps": (True, "nothing is dumped"),
+    "include_full_tracebacks_in_locations": (True, "a location is one line of the program"),
+    "jax2tf_associative_scan_reductions": (False, "there is no jax2tf"),
+    "jax2tf_default_native_serialization": (True, "there is no jax2tf"),
+    "logging_level": ("NOTSET", "the library logs nothing"),
+    "mosaic_allow_hlo": (False, _PALLAS),
+    "pallas_enable_debug_checks": (False, _PALLAS),
+    "pallas_poison_buffers": (False, _PALLAS),
+    "pallas_use_mosaic_gpu": (True, _PALLAS),
+    "pallas_verbose_errors": (False, _PALLAS),
+    "persistent_cache_enable_xla_caches": ("xla_gpu_per_fusion_autotune_cache_dir", "programs alone are cached"),
+    "pgle_aggregation_percentile": (90, _PGLE),
+    "pgle_profiling_runs": (3, _PGLE),
+    "pprint_use_color": (True, "printed programs have no colors"),
+    "ragged_dot_use_gpu_pallas_triton_lowering": (False, _PALLAS),
+    "ragged_dot_use_ragged_dot_instruction": (True, "the lowering decides by platform"),
+    "refs_to_pins": (False, "refs become arguments and results"),
+    "remat3": (False, _STABLE),
+    "remove_custom_partitioning_ptr_from_cache_key": (False, "keys hold no addresses"),
+    "remove_size_one_mesh_axis_from_type": (False, "types name every mesh axis"),
+    "scan3": (False, _STABLE),
+    "send_traceback_to_runtime": ("off", "the runtime gets no tracebacks"),
+    "serialization_version": (0, "exported files have one version"),
+    "share_binary_between_hosts_timeout_ms": (1_200_000, "each process compiles"),
+    "softmax_custom_jvp": (False, "the derivative of softmax is always the stable one"),
+    "source_url_schema": (None, "no HTML is written"),
+    "threefry_gpu_kernel_lowering": (False, "random bits are lowered to StableHLO"),
+    "traceback_in_locations_limit": (100, "a location is one line of the program"),
+    "tracer_error_num_traceback_frames": (5, _MESSAGES),
+    "use_direct_linearize": (True, _STABLE),
+    "use_emit_pipeline_primitive": (False, _PALLAS),
+    "use_magma": ("auto", "there is no MAGMA"),
+    "use_shardy_partitioner": (True, "Shardy is the partitioner"),
+    "use_simplified_jaxpr_constants": (False, _STABLE),
+    "xla_profile_version": (0, _PGLE),
+}
+"""Flags that change nothing here: JAX's default, and why."""
+
+NO_EFFECT: dict[str, tuple[Any, str]] = {
+    "backend_target": ("", "there are no remote services"),
+    "captured_constants_report_frames": (0, _FOUND),
+    "captured_constants_warn_bytes": (2_000_000_000, _FOUND),
+    "check_tracer_leaks": (False, "a leaked tracer is an error when it is used, not when its trace ends"),
+    "compilation_cache_check_contents": (False, "entries have checksums"),
+    "compiler_enable_remat_pass": (True, _COMPILER),
+    "cpu_collectives_implementation": ("gloo", "collectives of CPUs are gloo's"),
+    "cuda_visible_devices": ("all", "set the environment variable CUDA_VISIBLE_DEVICES"),
+    "debug_infs": (False, _FOUND),
+    "debug_key_reuse": (False, _FOUND),
+    "debug_nans": (False, _FOUND),
+    "disable_bwd_checks": (False, "the results of custom_vjp rules are always checked"),
+    "disable_most_optimizations": (False, _COMPILER),
+    "distributed_debug": (False, _LOGGED),
+    "dump_ir_modes": ("stablehlo", "write jit(f).lower(x).as_text() to a file"),
+    "dump_ir_to": ("", "write jit(f).lower(x).as_text() to a file"),
+    "enable_pgle": (False, _PGLE),
+    "enable_recoverability": (False, "a process group ends with its first lost process"),
+    "error_checking_behavior_divide": ("ignore", _FOUND),
+    "error_checking_behavior_nan": ("ignore", _FOUND),
+    "error_checking_behavior_oob": ("ignore", _FOUND),
+    "exec_time_optimization_effort": (0.0, _COMPILER),
+    "experimental_unsafe_xla_runtime_errors": (False, "programs raise no errors of their own"),
+    "explain_cache_misses": (False, _LOGGED),
+    "explicit_x64_dtypes": ("warn", "a 64-bit dtype is narrowed with a warning while enable_x64 is off"),
+    "export_calling_convention_version": (10, "exported files have one version"),
+    "export_ignore_forward_compatibility": (False, "programs are exported as they are lowered"),
+    "high_dynamic_range_gumbel": (False, 'pass mode="high" to random.gumbel'),
+    "hlo_source_file_canonicalization_regex": (None, "locations hold the paths of files"),
+    "log_checkpoint_residuals": (False, "call ad_checkpoint.print_saved_residuals"),
+    "log_compiles": (False, _LOGGED),
+    "memory_fitting_effort": (0.0, _COMPILER),
+    "memory_fitting_level": ("O2", _COMPILER),
+    "mock_gpu_topology": ("", "compile for a target: xlamini.target"),
+    "mock_num_gpu_processes": (0, "compile for a target: xlamini.target"),
+    "mutable_array_checks": (True, "aliased refs are followed"),
+    "no_execution": (False, "programs run"),
+    "no_tracing": (False, "functions are traced"),
+    "oneapi_visible_devices": ("all", "there is no oneAPI"),
+    "optimization_level": ("UNKNOWN", _COMPILER),
+    "pjrt_client_create_options": (None, "set memory_fraction, preallocate or allocator"),
+    "random_seed_offset": (0, "add it to the seed"),
+    "rocm_visible_devices": ("all", "set the environment variable ROCR_VISIBLE_DEVICES"),
+    "share_binary_between_hosts": (False, "each process compiles"),
+    "sort_devices_by_process_index": (True, "devices have the client's order"),
+    "thread_guard": (False, "threads are not checked"),
+    "threefry_partitionable": (True, "random numbers are those of threefry_partitionable=True"),
+}
+"""Flags that ask for what is not done here: JAX's default, and what there is."""
+
+class AcceptedFlag(Flag):
+    """A flag of JAX that is read back as it was set, and does nothing; it warns of that once, if `warns`."""
+
+    def __init__(self, name: str, default: Any, note: str, warns: bool):
+        self.warns = False  # while the environment is read
+        kind = object if default is None else type(default)
+        super().__init__(name, default, f"no effect: {note}", type=kind, optional=True)
+        self.warns, self.note = warns, note
+        self.checked(self.value)
+
+    def checked(self, value: Any) -> Any:
+        value = super().checked(_plain(value))
+        if self.warns and value != self.default:
+            self.warns = False
+            text = f"flag jax_{self.name} is accepted but has no effect in xlamini: {self.note}"
+            warnings.warn(text, UserWarning, stacklevel=user_stacklevel())
+        return value
+
+
+def _plain(value: Any) -> Any:
+    """The text of an enum's member, which JAX takes beside the text."""
+    return getattr(value, "value", value)
+
+
+def _define(table: dict[str, tuple[Any, str]], warns: bool) -> None:
+    for name, (default, note) in table.items():
+        if name not in flags:
+            AcceptedFlag(name, default, note, warns)
+
+
+enable_custom_prng = Flag("enable_custom_prng", False, "random.PRNGKey returns a typed key", affects=TRACE)
+
+_define(NO_MEANING, warns=False)
+_define(NO_EFFECT, warns=True)
+
+# The context managers of JAX's root
+allow_f16_reductions = flags["allow_f16_reductions"]
+auto_pcast = flags["auto_pcast"]
+check_tracer_leaks = flags["check_tracer_leaks"]
+debug_infs = flags["debug_infs"]
+debug_key_reuse = flags["debug_key_reuse"]
+debug_nans = flags["debug_nans"]
+explain_cache_misses = flags["explain_cache_misses"]
+jax2tf_associative_scan_reductions = flags["jax2tf_associative_scan_reductions"]
+log_compiles = flags["log_compiles"]
+no_execution = flags["no_execution"]
+no_tracing = flags["no_tracing"]
+remove_size_one_mesh_axis_from_type = flags["remove_size_one_mesh_axis_from_type"]
+softmax_custom_jvp = flags["softmax_custom_jvp"]
+thread_guard = flags["thread_guard"]
+threefry_partitionable = flags["threefry_partitionable"]
+
+
+def checking_leaks() -> AbstractContextManager[None]:
+    """A context manager in which flag `check_tracer_leaks` is set."""
+    return check_tracer_leaks(True)
+
+
+def warn_of_environment() -> None:
+    """Warn of each variable `XLAMINI_…` and `JAX_…` that no flag reads; called when all flags are defined."""
+    warn_of_names(os.environ, [*flags, *ALIASES])

@@ -1,0 +1,92 @@
+"""Errors of Python itself inside the library: `'int' object is not iterable`, from a line that the user did not write.
+
+A check of an argument raises an error that names the argument. Where a check is missing, Python raises its own error
+somewhere inside. It gets the name of the public function in front, and the arguments that are no arrays behind.
+"""
+
+from __future__ import annotations
+
+import dis
+import inspect
+import re
+from collections.abc import Iterator
+from types import FrameType, TracebackType
+from typing import Any
+
+from xlamini.core.frames import hidden_files, is_of_library
+
+_KINDS = (TypeError, ValueError, AttributeError, OverflowError, ZeroDivisionError, IndexError)
+_RAISES = {dis.opmap["RAISE_VARARGS"], dis.opmap["RERAISE"]}
+_WRONG_CALL = re.compile(r"\(\) (missing|takes|got)")
+_LONGEST = 60
+_ENDLESS = "maximum recursion depth exceeded"
+_LOOPS = (
+    "a traced function that calls itself must end by values known while tracing; for a loop over traced values use "
+    "lax.while_loop"
+)
+
+
+def name_the_call(error: BaseException) -> None:
+    """Add the public function and its arguments to an error that Python raised in a line of the library.
+
+    An error that leaves several functions of the library is looked at once, before its traceback is cut.
+    """
+    if len(error.args) != 1 or not isinstance(error.args[0], str) or vars(error).get("_is_looked_at"):
+        return
+    error._is_looked_at = True  # type: ignore[attr-defined]
+    if type(error) is RecursionError and error.args[0].startswith(_ENDLESS) and "cyclical" not in error.args[0]:
+        error.args = (f"{error.args[0]}; {_LOOPS}",)
+    if type(error) not in _KINDS:
+        return
+    entries = list(_entries(error.__traceback__))
+    if not entries or not _is_stray(entries[-1]) or _WRONG_CALL.search(error.args[0]):
+        return
+    edge = _edge(entries)
+    call = _call(edge) if edge is not entries[-1].tb_frame else None
+    if call is not None:
+        name, given = call
+        error.args = (f"{name}: {error.args[0]}{f'; it was given {given}' if given else ''}",)
+
+
+def _entries(traceback: TracebackType | None) -> Iterator[TracebackType]:
+    while traceback is not None:
+        yield traceback
+        traceback = traceback.tb_next
+
+
+def _is_stray(entry: TracebackType) -> bool:
+    """Whether the last frame is the library's, and no `raise` of it raised the error."""
+    return is_of_library(entry.tb_frame) and entry.tb_frame.f_code.co_code[entry.tb_lasti] not in _RAISES
+
+
+def _edge(entries: list[TracebackType]) -> FrameType:
+    """The first frame of the library after the user's last one."""
+    first = len(entries)
+    while first and is_of_library(entries[first - 1].tb_frame):
+        first -= 1
+    return entries[first].tb_frame
+
+
+def _call(edge: FrameType) -> tuple[str, str] | None:
+    """The public function's name, and its arguments that are no arrays; None for a frame of another kind."""
+    values = edge.f_locals
+    fun = values.get("fun")
+    if not inspect.isfunction(fun) or not hidden_files[fun.__code__.co_filename]:
+        return None
+    try:
+        arguments = inspect.signature(fun).bind(*values["args"], **values["kwargs"]).arguments
+    except (KeyError, TypeError):
+        return None
+    shown = (f"{n}={_brief(v)}" for n, v in arguments.items() if n != "self" and not _is_array(v))
+    return fun.__name__.strip("_"), ", ".join(shown)
+
+
+def _is_array(x: Any) -> bool:
+    return hasattr(x, "shape") and hasattr(x, "dtype")
+
+
+def _brief(x: Any) -> str:
+    if callable(x):
+        return getattr(x, "__name__", type(x).__name__)
+    text = repr(x)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
