@@ -106,8 +106,8 @@ def _pairs(shift: Any, axis: Any, ndim: int) -> list[tuple[Any, int]]:
     if len(shifts) != len(axes) and 1 not in (len(shifts), len(axes)):
         raise ValueError(f"roll: {len(shifts)} shifts do not go with {len(axes)} axes")
     count = max(len(shifts), len(axes)) if shifts and axes else 0
-    shifts, axes = (x * count if len(x) == 1 else x for x in (shifts, axes))
-    return list(zip(shifts[:count], axes[:count], strict=True))
+    shifts = shifts * count if len(shifts) == 1 else shifts[:count]
+    return list(zip(shifts, axes * count if len(axes) == 1 else axes[:count], strict=True))
 
 
 def _along(x: Any, shift: Any, axis: int, static: bool) -> Any:
