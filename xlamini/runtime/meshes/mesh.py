@@ -44,6 +44,9 @@ class Mesh(AxesOfMesh):
         _check_devices(grid)
         self.axis_names = checked_names("Mesh", axis_names, grid.ndim)
         self.axis_types = checked_types("Mesh", axis_types, grid.ndim)
+        for device in grid.flat:
+            if isinstance(device, str | int | float):
+                raise TypeError(f"Mesh: devices must be devices, got {device!r}; see xlamini.devices()")
         if len(set(grid.flat)) < grid.size:
             raise ValueError("Mesh: a device is there twice; list each device once")
         self._hash = hash((tuple(grid.flat), self.shape_tuple, self.axis_types))

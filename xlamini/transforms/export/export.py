@@ -53,7 +53,8 @@ def export(
       disabled_checks: checks to skip; see `DisabledSafetyCheck`.
 
     Raises:
-      ValueError: the function is not jitted, the platform is unknown, or it calls kernels without a stable interface.
+      ValueError: the function is not jitted, no platform is named or one is unknown, or it calls kernels without a
+        stable interface.
       NotImplementedError: it calls Python functions, which do not exist in another process.
 
     >>> exported = export(xlamini.jit(lambda x: x * 2), platforms=("cpu", "tpu"))(1.0)
