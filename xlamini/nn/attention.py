@@ -15,7 +15,7 @@ from xlamini.core import ShapeError
 from xlamini.core.config import numpy_rank_promotion
 from xlamini.nn.softmax import logsumexp, softmax
 from xlamini.numpy.arguments import as_index, as_operand
-from xlamini.primitives.promotion import promoting_freely
+from xlamini.primitives import promoting_freely
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike
 

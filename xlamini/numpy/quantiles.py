@@ -23,12 +23,12 @@ from xlamini.primitives import (
     in_sharding,
     operators,
     promoted_inexact,
+    promoting_freely,
     reshape,
     transpose,
     where as select,
 )
 from xlamini.primitives.cumulative import cumsum
-from xlamini.primitives.promotion import promoting_freely
 from xlamini.primitives.rounding import ceil
 from xlamini.primitives.sort import sort_p
 from xlamini.runtime import Array

@@ -16,9 +16,16 @@ from xlamini.numpy.distinct import Wanted, changes, counted, distinct, in_order,
 from xlamini.numpy.joining import concatenate
 from xlamini.numpy.searching import places
 from xlamini.numpy.shapes import ravel
-from xlamini.primitives import check_operands, expand_dims, in_dtype, operators, promoted_dtypes, where
+from xlamini.primitives import (
+    check_operands,
+    expand_dims,
+    in_dtype,
+    operators,
+    promoted_dtypes,
+    promoting_freely,
+    where,
+)
 from xlamini.primitives.iota import iota
-from xlamini.primitives.promotion import promoting_freely
 from xlamini.primitives.sort import sort_p
 from xlamini.runtime import Array
 from xlamini.staging import composite

@@ -5,17 +5,17 @@ the compiler fails. Every number of fewer than 8 bits has its place in a wider d
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from xlamini.core import ShapedArray, aval_of, itemsize_bits
+from xlamini.core import Avals, aval_of, itemsize_bits
 from xlamini.primitives.convert_element_type import convert
 from xlamini.primitives.kinds import FLOAT, SIGNED, kind_of
 
 
-def has_part_bytes(avals: Sequence[ShapedArray]) -> bool:
+def has_part_bytes(avals: Avals) -> bool:
     """Whether some operand's elements have fewer than 8 bits."""
     return any(a.dtype != np.bool_ and itemsize_bits(a.dtype) < 8 for a in avals)
 

@@ -21,10 +21,9 @@ from xlamini.numpy.joining import concatenate
 from xlamini.numpy.padding import pad
 from xlamini.numpy.selection import where
 from xlamini.numpy.shapes import moveaxis
-from xlamini.primitives import promoted_inexact
+from xlamini.primitives import promoted_inexact, promoting_freely
 from xlamini.primitives.complex import complex
 from xlamini.primitives.iota import iota
-from xlamini.primitives.promotion import promoting_freely
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike

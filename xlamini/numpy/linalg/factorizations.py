@@ -10,11 +10,10 @@ from xlamini.core.dtypes.limits import finfo
 from xlamini.numpy import reductions
 from xlamini.numpy.construction import asarray
 from xlamini.numpy.linalg.arguments import inexact, matrices, squares
-from xlamini.primitives import abs, broadcasted_iota, convert, expand_dims, sign
+from xlamini.primitives import abs, broadcasted_iota, convert, expand_dims, promoting_freely, sign
 from xlamini.primitives.linalg import cholesky as _cholesky, eigh as _eigh, qr as _qr, svd as _svd
 from xlamini.primitives.linalg.householder import geqrf
 from xlamini.primitives.linalg.stacks import mH, mT
-from xlamini.primitives.promotion import promoting_freely
 from xlamini.primitives.reorder import permuted
 from xlamini.primitives.sort import sort
 from xlamini.runtime import Array

@@ -16,10 +16,10 @@ from xlamini import numpy as jnp
 from xlamini.core import ShapeError, memoised
 from xlamini.numpy.linalg import solving
 from xlamini.numpy.linalg.arguments import inexact, shown, squares
+from xlamini.primitives import promoting_freely
 from xlamini.primitives.linalg.schur import schur
 from xlamini.primitives.linalg.stacks import check_matrix, matmul, mH, triu
 from xlamini.primitives.linalg.triangular_solve import triangular_solve
-from xlamini.primitives.promotion import promoting_freely
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.transforms.cond.api import cond, switch

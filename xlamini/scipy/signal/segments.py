@@ -11,9 +11,8 @@ import numpy as np
 from xlamini.core import ShapeError, aval_of, result_type
 from xlamini.numpy.arguments import as_index, as_operand
 from xlamini.numpy.padding import pad
-from xlamini.primitives import convert, reshape, slice_in_dim, sum_over, transpose
+from xlamini.primitives import convert, promoting_freely, reshape, slice_in_dim, sum_over, transpose
 from xlamini.primitives.gather import GatherDimensionNumbers, GatherScatterMode, gather
-from xlamini.primitives.promotion import promoting_freely
 from xlamini.scipy.signal.window_shapes import window_of
 
 

@@ -22,6 +22,7 @@ from xlamini.primitives import (
     imag,
     kind_of,
     moveaxis,
+    promoting_freely,
     real,
     reshape,
     slice_in_dim,
@@ -29,7 +30,6 @@ from xlamini.primitives import (
     where,
 )
 from xlamini.primitives.complex import complex as complex_
-from xlamini.primitives.promotion import promoting_freely
 from xlamini.runtime import Array
 from xlamini.scipy.signal.segments import Segments, checked, complex_like, cut, overlapped, window_and_length
 from xlamini.scipy.signal.trends import without_trend

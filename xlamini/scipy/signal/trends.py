@@ -11,9 +11,8 @@ from xlamini.core import aval_of, literal
 from xlamini.numpy.arguments import as_axis, as_operand
 from xlamini.numpy.joining import concatenate
 from xlamini.numpy.statistics import mean
-from xlamini.primitives import expand_dims, moveaxis, promoted_inexact, slice_in_dim, sum_over
+from xlamini.primitives import expand_dims, moveaxis, promoted_inexact, promoting_freely, slice_in_dim, sum_over
 from xlamini.primitives.iota import iota
-from xlamini.primitives.promotion import promoting_freely
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 
 from xlamini.numpy import arange, exp, floor, inf, isnan, log, nan, where
-from xlamini.primitives.promotion import promoting_freely
+from xlamini.primitives import promoting_freely
 from xlamini.runtime import Array
 from xlamini.scipy.special import gammaincc, gammaln, xlogy
 from xlamini.scipy.stats.declaration import counting, distribution, inside

@@ -8,7 +8,7 @@ import numpy as np
 from xlamini import numpy as jnp
 from xlamini.lax import cummax, cummin
 from xlamini.numpy.arguments import as_axis, as_operand
-from xlamini.primitives.promotion import promoting_freely
+from xlamini.primitives import promoting_freely
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike
