@@ -29,13 +29,15 @@ from xlamini.core.dtypes import float0 as float0
 from xlamini.core.sharding.partition_spec import P as P
 from xlamini.core.state import named_scope as named_scope
 from xlamini.core.memo import clear_caches as clear_caches
-from xlamini.core.version import __version__ as __version__
+from xlamini.core.user_context import make_user_context as make_user_context
+from xlamini.core.version import __version__ as __version__, __version_info__ as __version_info__
 from xlamini.doctor.facts import print_environment_info as print_environment_info
 from xlamini.ref import freeze as freeze, new_ref as new_ref, Ref as Ref
 from xlamini.runtime.array import Array as Array
-from xlamini.runtime.conversions import device_get as device_get
+from xlamini.runtime.conversions import copy_to_host_async as copy_to_host_async, device_get as device_get
 from xlamini.runtime.devices.platforms import (
     default_backend as default_backend, Device as Device, device_count as device_count, devices as devices,
+    host_count as host_count, host_id as host_id, host_ids as host_ids,
     local_device_count as local_device_count, local_devices as local_devices, process_count as process_count,
     process_index as process_index, process_indices as process_indices,
 )

@@ -29,6 +29,7 @@ REGISTRIES = {
     "core/config.py flags",
     "core/memo.py _registry",
     "core/primitive.py primitives",
+    "core/pytree/nodes.py _registered",
     "core/sharding/aval_sharding.py _interned",
     "core/variables.py ignored",
     "primitives/operators.py _PLAIN",

@@ -190,6 +190,7 @@ class ClosedJaxpr:
     def __init__(self, jaxpr: Jaxpr, consts: Values):
         self.jaxpr, self.consts = jaxpr, list(consts)
 
+    literals = property(lambda self: self.consts, doc="The captured values, by JAX's older name.")
     eqns = property(lambda self: self.jaxpr.eqns)
     effects = property(lambda self: self.jaxpr.effects)
     in_avals = property(lambda self: self.jaxpr.in_avals)

@@ -42,6 +42,14 @@ class Tracer:
     ndim = property(lambda self: len(self.aval.shape))
     size = property(lambda self: self.aval.size)
 
+    @property
+    def sharding(self) -> Any:
+        """No attribute of a traced value: its type has the sharding."""
+        raise AttributeError(
+            f"The 'sharding' attribute is not available on a traced array, {self.aval.str_short(short_dtypes=False)}; "
+            "its type has one: xlamini.typeof(x).sharding"
+        )
+
     def __repr__(self) -> str:
         weak = "~" if self.aval.weak_type else ""
         return f"JitTracer({weak}{self.aval.str_short(short_dtypes=False)})"

@@ -153,6 +153,18 @@ def _scalar(x: Array) -> Any:
     return to_numpy(x).item()
 
 
+def copy_to_host_async(x: Any) -> Any:
+    """Start copying the Arrays of a pytree to the host, so that a later `device_get` waits less; returns `x`.
+
+    >>> xlamini.copy_to_host_async(xlamini.numpy.ones(2))
+    Array([1., 1.], dtype=float32)
+    """
+    for leaf in flatten(x)[0]:
+        if isinstance(leaf, _jax.ArrayImpl):
+            leaf.copy_to_host_async()
+    return x
+
+
 def device_get(x: Any) -> Any:
     """Copy a pytree to the host: its Arrays become ndarrays, other leaves stay unchanged.
 
@@ -168,10 +180,7 @@ def device_get(x: Any) -> Any:
 
 
 def _fetched(x: Any) -> Any:
-    leaves, tree = flatten(x)
-    for leaf in leaves:
-        if isinstance(leaf, _jax.ArrayImpl):
-            leaf.copy_to_host_async()
+    leaves, tree = flatten(copy_to_host_async(x))
     return tree.unflatten(
         [
             leaf.__array__() if hasattr(leaf, "__array__") and not hasattr(leaf, "put_words") else leaf

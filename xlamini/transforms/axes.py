@@ -5,27 +5,31 @@ from collections.abc import Sequence
 from typing import Any
 
 from xlamini.core import Avals, ShapedArray, flatten
-from xlamini.core.pytree import flatten_axes, structure
+from xlamini.core.pytree import PyTreeDef, flatten_axes, treedef_children
 
 
 def axis_leaves(
     what: str,
     axes: Any,
-    args: Any,
+    tree: PyTreeDef,
     kwargs: dict[str, Any] | None,
     avals: Avals,
     names: Sequence[str] | None,
     fun_name: str,
     caller: str = "vmap",
 ) -> list[int | None]:
-    """One nonnegative axis (or None) per leaf, from a pytree of axes that is a prefix of the arguments or outputs."""
-    if what == "in_axes" and isinstance(axes, tuple) and len(axes) != len(args):
+    """One nonnegative axis (or None) per leaf, from a pytree of axes that is a prefix of the arguments or outputs.
+
+    `tree` is their structure. No node is made of types here: a user's class may check its fields.
+    """
+    count = len(treedef_children(tree)) if what == "in_axes" else 0
+    if what == "in_axes" and isinstance(axes, tuple) and len(axes) != count:
         raise ValueError(
-            f"{caller}: in_axes has {len(axes)} entries but {fun_name} was called with {len(args)} "
+            f"{caller}: in_axes has {len(axes)} entries but {fun_name} was called with {count} "
             f"positional arguments: {axes!r}"
         )
     names_of_trees = (what, f"the {_side(what)} of {fun_name}")
-    leaves = flatten_axes(caller, axes, structure(args), names_of_trees)
+    leaves = flatten_axes(caller, axes, tree, names_of_trees)
     leaves += [0] * len(flatten(kwargs)[0]) if kwargs else []
     pairs = enumerate(zip(leaves, avals, strict=True))
     return [_axis(f"{caller}: {what}", d, a, i, names, fun_name) for i, (d, a) in pairs]

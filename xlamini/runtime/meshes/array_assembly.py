@@ -16,6 +16,7 @@ from xlamini.core import ShapedArray, canonicalize_dtype, tree_map
 from xlamini.runtime.array import Array
 from xlamini.runtime.keys import KeyType, as_keys, key_words
 from xlamini.runtime.lifetime import check_alive
+from xlamini.runtime.meshes.current_mesh import named
 from xlamini.runtime.sharding import Index, Sharding
 from xlamini.runtime.to_device import assemble_array, device_put_value
 
@@ -86,7 +87,7 @@ def make_array_from_process_local_data(sharding: Sharding, local_data: Any, glob
     """A sharded array assemble_array from each process's local data, for example its part of a batch.
 
     Args:
-      sharding: which device holds which part.
+      sharding: which device holds which part; a PartitionSpec refers to the mesh of `set_mesh`.
       local_data: the shards of this process's devices, concatenated along each dimension; or, along a dimension of the
         whole array's length, all of it. It may be a pytree of arrays.
       global_shape: the shape of the whole array, or a pytree of shapes. A length that is None, or a shape left out, is
@@ -99,6 +100,7 @@ def make_array_from_process_local_data(sharding: Sharding, local_data: Any, glob
     Array([1., 1.], dtype=float32)
     """
     name = "make_array_from_process_local_data"
+    sharding = named(sharding, f"{name}: sharding is", TypeError)
     _check_sharding(name, sharding)
     if _is_shape(global_shape):
         return tree_map(lambda x: _from_local(name, sharding, x, global_shape), local_data)

@@ -121,7 +121,7 @@ def _check_devices(grid: np.ndarray) -> None:
 
 def make_mesh(
     axis_shapes: Sequence[int],
-    axis_names: Sequence[AxisName],
+    axis_names: AxisName | Sequence[AxisName],
     axis_types: AxisType | Sequence[AxisType] | None = None,
     *,
     devices: Sequence[Device] | None = None,
@@ -130,7 +130,7 @@ def make_mesh(
 
     Args:
       axis_shapes: the size of each axis.
-      axis_names: their names.
+      axis_names: their names; a text is one name.
       axis_types: an `AxisType` for each, or one for all; by default the compiler decides.
       devices: the devices to use instead.
 
@@ -149,4 +149,4 @@ def make_mesh(
             f"CPU XLAMINI_NUM_CPU_DEVICES={count} makes as many"
         )
     grid = np.array(available[:count], dtype=object).reshape(tuple(axis_shapes))
-    return Mesh(grid, tuple(axis_names), axis_types)
+    return Mesh(grid, axis_names, axis_types)

@@ -5,6 +5,7 @@ C++ dispatch caches the signatures that it has seen. A cache miss, or a call mad
 """
 from __future__ import annotations
 
+import copy
 import functools
 import warnings
 import weakref
@@ -43,7 +44,7 @@ from xlamini.staging.run.call_errors import Explain, guarded
 from xlamini.staging.run.jit_caches import programs, shared_caches, traces, unshare, with_refs
 from xlamini.staging.run.jit_options import Options
 from xlamini.staging.run.queued_calls import QueuedCalls
-from xlamini.staging.trace.arguments import ArgNames, avals_of, check_callable, check_values, name_of
+from xlamini.staging.trace.arguments import ArgNames, avals_of, check_bools, check_callable, check_values, name_of
 from xlamini.staging.trace.ref_threading import Cells, run_with_refs, store, threaded, values_of, with_touched
 from xlamini.staging.trace.sharding_prefix import all_moved, flatten_shardings, resharded_avals
 from xlamini.staging.trace.static_args import Names, Numbers, Selected, StaticArgs, check_apart, take_out
@@ -113,6 +114,11 @@ class Jitted:
         except RefEscaped as touched:
             cells = with_touched((), touched)
         return run_with_refs(cells, self._with_ref_args, args, kwargs)
+
+    def deep_copy(self, memo: dict[int, Any]) -> Any:
+        """The jitted function itself, as a function is copied; that of a bound method is bound to the object's copy."""
+        fun = copy.deepcopy(self.fun, memo)
+        return self.function() if fun is self.fun else wrapped(Jitted(fun, self.options))
 
     def _with_ref_args(self, cells: Cells, args: Values, kwargs: dict[str, Any]) -> tuple[Any, Any, bool]:
         """Run with the values of the touched refs as further arguments and results; C++ cannot do this by itself."""
@@ -350,7 +356,7 @@ def jit(
         options = {k: v for k, v in locals().items() if k != "fun"}
         return functools.partial(jit, **options)
     check_callable("jit", fun)
-    _check_bools(keep_unused=keep_unused, inline=inline)
+    check_bools("jit", keep_unused=keep_unused, inline=inline)
     static = Selected("static", fun, static_argnums, static_argnames)
     donate = Selected("donate", fun, donate_argnums, donate_argnames)
     check_apart(fun, static, donate)
@@ -358,12 +364,6 @@ def jit(
     shardings = in_shardings, out_shardings
     options = Options(static, donate, keep_unused, inline, where, compiler_options, outline, *shardings)
     return wrapped(Jitted(fun, options))
-
-
-def _check_bools(**options: Any) -> None:
-    for name, value in options.items():
-        if not isinstance(value, bool):
-            raise TypeError(f"jit: {name} must be True or False, got {value!r} of type {type(value).__name__}")
 
 
 def dispatched(fun: Callable[..., Any], static_argnames: Names = None) -> tuple[Any, Explain]:
@@ -379,7 +379,7 @@ def wrapped(jitted: Jitted) -> Any:
     if static or donate:
         function = guarded(function, jitted.explain, donate)
     function.trace, function.lower, function.eval_shape = jitted.traced, jitted.lowered, jitted.eval_shape
-    function.clear_cache = jitted.forget
+    function.clear_cache, function.__deepcopy__ = jitted.forget, jitted.deep_copy
     return function
 
 

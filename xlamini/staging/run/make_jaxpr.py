@@ -6,10 +6,12 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from xlamini.core import Axis, named_axis
+from xlamini.core import Axis, named_axis, tree_map
 from xlamini.core.api_boundary import api_boundary
+from xlamini.primitives.tangent_ops import full
 from xlamini.staging.run.jit import jit
-from xlamini.staging.trace.arguments import check_callable
+from xlamini.staging.trace.arguments import OutputTypeError, check_callable
+from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
 from xlamini.staging.trace.static_args import Numbers
 
 
@@ -42,10 +44,25 @@ def make_jaxpr(
 
 @api_boundary
 def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """The types of the outputs of `fun`, as `ShapeDtypeStruct`s; nothing is computed.
+    """The types of the outputs of `fun`, as `ShapeDtypeStruct`s; nothing is computed. `fun` may return such types too.
 
     >>> xlamini.eval_shape(lambda x: x * 2, xlamini.ShapeDtypeStruct((3,), "float32"))
     ShapeDtypeStruct(shape=(3,), dtype=float32)
     """
     check_callable("eval_shape", fun)
-    return jit(fun).eval_shape(*args, **kwargs)
+    try:
+        return jit(fun).eval_shape(*args, **kwargs)
+    except OutputTypeError as error:
+        if not isinstance(error.value, ShapeDtypeStruct):
+            raise
+    return jit(_with_arrays(fun)).eval_shape(*args, **kwargs)
+
+
+def _with_arrays(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """The function with an array in the place of each type that it returns."""
+
+    @functools.wraps(fun)
+    def of_arrays(*args: Any, **kwargs: Any) -> Any:
+        return tree_map(lambda x: full(x.aval, 0) if isinstance(x, ShapeDtypeStruct) else x, fun(*args, **kwargs))
+
+    return of_arrays

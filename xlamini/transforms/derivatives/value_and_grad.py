@@ -14,7 +14,7 @@ from xlamini.core.api_boundary import api_boundary
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.linearize import linearize
 from xlamini.primitives import full, instantiated
-from xlamini.staging import Mask, Trace, check_callable, rebuilt, transformed
+from xlamini.staging import Mask, Trace, check_callable, describe_as, name_of, rebuilt, transformed
 from xlamini.transforms.derivatives.diff_args import Argnums, DiffArgs
 from xlamini.transforms.derivatives.pullback import as_gradients, pull_back
 
@@ -46,7 +46,8 @@ def value_and_grad(
         value, aux, gradient = _differentiate(diff, has_aux, holomorphic, allow_int)
         return ((value, aux) if has_aux else value), gradient
 
-    return value_and_grad_of
+    text = f"The value of {name_of(fun)} and its gradient with respect to the positional argument(s) {argnums}."
+    return describe_as(value_and_grad_of, f"{text} It takes the same arguments.", fun)
 
 
 def grad(
@@ -74,7 +75,8 @@ def grad(
         _, aux, gradient = _differentiate(diff, has_aux, holomorphic, allow_int)
         return (gradient, aux) if has_aux else gradient
 
-    return grad_of
+    text = f"The gradient of {name_of(fun)} with respect to the positional argument(s) {argnums}."
+    return describe_as(grad_of, f"{text} It takes the same arguments.", fun)
 
 
 def _differentiate(
