@@ -233,6 +233,6 @@ def mapped_size(
         return f"axis {dims[i]} of {names[i]} ({avals[i].str_short(short_dtypes=False)})"
 
     sizes = "; ".join(f"{where(i)} has size {size}" for size, i in first.items())
-    raise ValueError(f"{caller}: the mapped axes of {fun_name}'s arguments differ in size: {sizes}")
+    raise ValueError(f"{caller} got inconsistent sizes for array axes to be mapped, of {fun_name}'s arguments: {sizes}")
 
 

@@ -113,7 +113,7 @@ def _check_inputs(diff: DiffArgs, holomorphic: bool, allow_int: bool) -> None:
             )
         if not (allow_int or is_differentiable(aval)):
             raise TypeError(
-                f"grad needs float or complex arguments, but {diff.names[i]!r} of {diff.fun_name} is "
+                f"grad requires real- or complex-valued inputs, but {diff.names[i]!r} of {diff.fun_name} is "
                 f"{aval.str_short(short_dtypes=False)}; pass a float, choose other argnums, or allow_int=True"
             )
 
@@ -124,8 +124,8 @@ def _check_value(diff: DiffArgs, traced: Trace, holomorphic: bool) -> None:
     value, _ = unflatten(tree, range(tree.num_leaves))
     if not isinstance(value, int):
         raise TypeError(
-            f"grad: {diff.fun_name} must return a scalar, but it returned a {type(value).__name__}; return one number, "
-            "and other results as auxiliary data with has_aux=True"
+            f"Gradient only defined for scalar-output functions: {diff.fun_name} must return a scalar, but it returned "
+            f"a {type(value).__name__}; return one number, and other results as auxiliary data with has_aux=True"
         )
     _check_scalar(diff, traced.jaxpr.outvars[0].aval, holomorphic)
 
@@ -134,15 +134,17 @@ def _check_scalar(diff: DiffArgs, aval: ShapedArray, holomorphic: bool) -> None:
     shown = aval.str_short(short_dtypes=False)
     if aval.shape != ():
         raise ShapeError(
-            f"grad: {diff.fun_name} must return a scalar, but it returned {shown}; reduce it, for example with "
-            ".sum() or .mean(), or use xlamini.jacobian or xlamini.vjp"
+            f"Gradient only defined for scalar-output functions: {diff.fun_name} must return a scalar, but it returned "
+            f"{shown}; reduce it, for example with .sum() or .mean(), or use xlamini.jacobian or xlamini.vjp"
         )
     if holomorphic and aval.dtype.kind != "c":
         raise TypeError(f"grad with holomorphic=True needs a complex output, but {diff.fun_name} returned {shown}")
     if aval.dtype.kind == "c" and not holomorphic:
         raise TypeError(
-            f"grad needs a real output, but {diff.fun_name} returned {shown}; take its real part, or pass "
+            f"grad requires real-valued outputs, but {diff.fun_name} returned {shown}; take its real part, or pass "
             "holomorphic=True if the function is holomorphic"
         )
     if not is_differentiable(aval):
-        raise TypeError(f"grad needs a float output, but {diff.fun_name} returned {shown}; convert it with .astype")
+        raise TypeError(
+            f"grad requires real-valued outputs, but {diff.fun_name} returned {shown}; convert it with .astype"
+        )
