@@ -3,8 +3,8 @@ from xlamini import (
     ad_checkpoint as ad_checkpoint, cache as cache, checkpoint_policies as checkpoint_policies,
     custom_batching as custom_batching, custom_derivatives as custom_derivatives, debug as debug,
     distributed as distributed, dlpack as dlpack, dtypes as dtypes, errors as errors, experimental as experimental,
-    export as export, flatten_util as flatten_util, image as image, lax as lax, multihost as multihost, nn as nn,
-    numpy as numpy, ops as ops, profiler as profiler, random as random, ref as ref, scipy as scipy,
+    export as export, ffi as ffi, flatten_util as flatten_util, image as image, lax as lax, multihost as multihost,
+    nn as nn, numpy as numpy, ops as ops, profiler as profiler, random as random, ref as ref, scipy as scipy,
     sharding as sharding, stages as stages, test_util as test_util, tree as tree, tree_util as tree_util,
     typing as typing,
 )

@@ -1,7 +1,8 @@
 # The public names, for type checkers and for Python, which reads this file at import (core/stubs.py).
 from xlamini.core.errors import (
     CallbackError as CallbackError, ConcretizationTypeError as ConcretizationTypeError,
-    DeletedArrayError as DeletedArrayError, DeviceNotHereError as DeviceNotHereError, JAXIndexError as JAXIndexError,
+    DeletedArrayError as DeletedArrayError, DeviceNotHereError as DeviceNotHereError, FfiTargetError as FfiTargetError,
+    JAXIndexError as JAXIndexError,
     JaxprError as JaxprError, JaxprTypeError as JaxprTypeError, JaxRuntimeError as JaxRuntimeError,
     JAXTypeError as JAXTypeError, KeyReuseError as KeyReuseError, LoadError as LoadError, MissingRule as MissingRule,
     NonConcreteBooleanIndexError as NonConcreteBooleanIndexError, PlatformError as PlatformError,

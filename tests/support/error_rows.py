@@ -16,7 +16,6 @@ import pytest
 from tests.support.paths import TESTS
 from xlamini import numpy as jnp
 
-
 SCREEN, WIDTH = 8, 120
 """A message has at most so many lines of a terminal of this width; the user's line comes before it, its fix is last."""
 

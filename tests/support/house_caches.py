@@ -36,7 +36,10 @@ REGISTRIES = {
     "runtime/call_failures.py _failures",  # until XLA reports them
     "runtime/devices/clients.py _makers",
     "runtime/devices/clients.py _started",
+    "runtime/devices/ffi_registration.py _functions",
+    "runtime/devices/ffi_registration.py _untyped",
     "runtime/devices/ffi_targets.py _registered",
+    "runtime/devices/ffi_targets.py batch_partitionable",
     "runtime/devices/platforms.py _default_names",
     "runtime/devices/plugins.py _loaded",
     "runtime/targets/topology.py _by_client",

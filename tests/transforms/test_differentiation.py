@@ -252,7 +252,7 @@ def branching(x: Any) -> Any:
 
 
 def halving(x: Any) -> Any:
-    while float(x) > 1:
+    while x > 1:
         x = x / 2
     return x
 
@@ -263,7 +263,7 @@ def indexing(x: Any) -> Any:
 
 
 def rounding_up(x: Any) -> Any:
-    return x * math.ceil(float(x)) + np.asarray(lax.stop_gradient(x)) * 0
+    return x * math.ceil(float(lax.floor(x)) + 0.5) + np.asarray(lax.stop_gradient(x)) * 0
 
 
 CONTROL_FLOW = [

@@ -29,27 +29,10 @@ from xlamini.core.errors import (
     TracerArrayConversionError,
 )
 from xlamini.core.frames import user_stacklevel
-from xlamini.core.jaxpr import (
-    Atom,
-    Equation,
-    Jaxpr,
-    Literal,
-    Var,
-    close_over,
-    once,
-    subjaxprs,
-)
+from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Literal, Var, close_over, once, subjaxprs
 from xlamini.core.memo import OwnedMemo, memoised, paused_gc
 from xlamini.core.named_axes import axes_here, manual_axis, named_axis
-from xlamini.core.primitive import (
-    ELEMENTWISE,
-    PURE,
-    REMATERIALIZABLE,
-    Axis,
-    CallLike,
-    Cost,
-    Primitive,
-)
+from xlamini.core.primitive import ELEMENTWISE, PURE, REMATERIALIZABLE, Axis, CallLike, Cost, Primitive
 from xlamini.core.pytree import (
     PyTreeDef,
     first_difference,
@@ -68,21 +51,5 @@ from xlamini.core.sharding.abstract_mesh import AbstractMesh, AxisType
 from xlamini.core.sharding.aval_sharding import AvalSharding
 from xlamini.core.sharding.factors import Factors, alike, apart, dims, in_front, reducing, same_dimensions
 from xlamini.core.sharding.partition_spec import PartitionSpec
-from xlamini.core.tangents import (
-    Zero,
-    is_differentiable,
-    is_linear,
-    is_zero,
-    tangent_aval,
-)
-from xlamini.core.tracer import (
-    Builder,
-    Tracer,
-    active,
-    aval_of,
-    leaked,
-    literal,
-)
-
-# Imported for its effects: JAX's flags are defined, and variables of the environment that nothing reads are named.
-from xlamini.core import jax_flags  # isort: skip
+from xlamini.core.tangents import Zero, is_differentiable, is_linear, is_zero, tangent_aval
+from xlamini.core.tracer import Builder, Tracer, active, aval_of, leaked, literal

@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from xlamini.core.activity import differentiated_input
 from xlamini.core.api_boundary import api_boundary
 from xlamini.core.effects import more_than_observing
 from xlamini.core.errors import (
@@ -41,7 +42,6 @@ def value_of(x: Any) -> Any:
 
 def _evaluate(builder: Builder, var: Atom) -> Any:
     captured = dict(builder.captured.values())
-    _index_new_equations(builder)
     with active(None):
         for eqn in _needed(builder, captured, var):
             inputs = [_read(builder, captured, a) for a in eqn.invars]
@@ -51,26 +51,16 @@ def _evaluate(builder: Builder, var: Atom) -> Any:
         return _read(builder, captured, var)
 
 
-def _index_new_equations(builder: Builder) -> None:
-    """Note which equation makes which variable, for equations that came since the last question."""
-    equations = builder.equations
-    start = len(equations)
-    while start and not any(v in builder.producers for v in equations[start - 1].outvars[:1]):
-        start -= 1
-    for eqn in equations[start:]:
-        for v in eqn.outvars:
-            builder.producers[v] = eqn
-
-
 def _needed(builder: Builder, captured: dict[Var, Any], var: Atom) -> list[Equation]:
     """The equations that lead to `var` from what is known, in program order."""
     found: dict[int, Equation] = {}
     pending: list[Atom] = [var]
+    producers = builder.producers_by_now()
     while pending:
         atom = pending.pop()
         if type(atom) is not Var or atom in builder.known or atom in captured:
             continue
-        eqn = builder.producers.get(atom)
+        eqn = producers.get(atom)
         if eqn is None or more_than_observing(eqn.effects):  # an effect must not happen twice
             raise Unknown(builder, atom)
         if eqn.id not in found:
@@ -89,7 +79,11 @@ def _read(builder: Builder, captured: dict[Var, Any], atom: Atom) -> Any:
 # --- what Python asks for, and what it is told
 
 
-def _asking(error: type[JAXTypeError], wish: str, fix: str, convert: Callable[..., Any]) -> Any:
+def _asking(
+    error: type[JAXTypeError], wish: str, fix: str, convert: Callable[..., Any], has_derivative: bool = False
+) -> Any:
+    """A method that converts the value; `has_derivative`: its result is a number that would lose a derivative."""
+
     @api_boundary
     def method(self: Tracer, *args: Any, **options: Any) -> Any:
         try:
@@ -97,10 +91,26 @@ def _asking(error: type[JAXTypeError], wish: str, fix: str, convert: Callable[..
         except Unknown as unknown:
             cause = unknown
         else:
+            if has_derivative:
+                _check_inactive(error, self, wish)
             return convert(value, *args, **options)
         _refuse(error, self, cause, wish, fix)
 
     return method
+
+
+def _check_inactive(error: type[JAXTypeError], tracer: Tracer, wish: str) -> None:
+    """Raise `error` for a value that depends on what is differentiated: as a number it is a constant."""
+    found = differentiated_input(tracer)
+    if found is None:
+        return
+    builder, var = found
+    raise error(
+        f"{wish} of a traced value of type {tracer.aval.str_short(short_dtypes=False)} is needed at {user_line()}, but "
+        f"{builder.derivative_by} differentiates {_context(builder)}{_dependence(builder, var)}, and a number has no "
+        "derivative. Keep it an array (use the function of xlamini.numpy, or .astype); for the number without its "
+        "derivative, take it of lax.stop_gradient(x)."
+    ) from None
 
 
 def _refuse(error: type[JAXTypeError], tracer: Tracer, unknown: Unknown, wish: str, fix: str) -> NoReturn:
@@ -109,7 +119,7 @@ def _refuse(error: type[JAXTypeError], tracer: Tracer, unknown: Unknown, wish: s
     aval = tracer.aval.str_short(short_dtypes=False)
     raise error(
         f"{wish} of a traced value of type {aval} is needed at {user_line()}, but the value is not known while "
-        f"{_context(unknown.builder)} is traced{_dependence(unknown)}. {fix}"
+        f"{_context(unknown.builder)} is traced{_dependence(unknown.builder, unknown.var)}. {fix}"
     ) from None
 
 
@@ -117,11 +127,10 @@ def _context(builder: Builder) -> str:
     return builder.name or "the function"
 
 
-def _dependence(unknown: Unknown) -> str:
-    builder = unknown.builder
+def _dependence(builder: Builder, var: Var) -> str:
     names = builder.arg_names
-    for i, var in enumerate(builder.inputs):
-        if var is unknown.var and names is not None:
+    for i, known in enumerate(builder.inputs):
+        if known is var and names is not None:
             return f"; it depends on the argument {names[i]!r}"
     return ""
 
@@ -145,12 +154,14 @@ _METHODS: dict[str, Any] = {
         "The float",
         f"Keep it an array, for example with .astype('float32'), {_STATIC}.",
         float,
+        has_derivative=True,
     ),
     "__complex__": _asking(
         ConcretizationTypeError,
         "The complex number",
         f"Keep it an array, for example with .astype('complex64'), {_STATIC}.",
         complex,
+        has_derivative=True,
     ),
     "__index__": _asking(
         TracerIntegerConversionError,
@@ -164,24 +175,39 @@ _METHODS: dict[str, Any] = {
         "A NumPy array",
         "Use the function of xlamini.numpy in place of NumPy's, or compute with NumPy outside.",
         lambda value, dtype=None, copy=None: np.asarray(value, dtype),
+        has_derivative=True,
     ),
     "__dlpack__": _asking(
         TracerArrayConversionError,
         "The memory",
         _OF_THE_LIBRARY,
         lambda value, **options: _array_of(value).__dlpack__(**options),
+        has_derivative=True,
     ),
     "__dlpack_device__": _asking(
         TracerArrayConversionError, "The device", _OF_THE_LIBRARY, lambda value: _array_of(value).__dlpack_device__()
     ),
-    "item": _asking(ConcretizationTypeError, "The number", _RETURN_IT, lambda value: value.item()),
-    "tolist": _asking(ConcretizationTypeError, "A list", _RETURN_IT, lambda value: value.tolist()),
+    "item": _asking(
+        ConcretizationTypeError, "The number", _RETURN_IT, lambda value, *index: value.item(*index), has_derivative=True
+    ),
+    "tolist": _asking(
+        ConcretizationTypeError, "A list", _RETURN_IT, lambda value: value.tolist(), has_derivative=True
+    ),
 }
 
 
 def _array_of(value: Any) -> Any:
     return value if hasattr(value, "__dlpack__") else np.asarray(value)
 
+
+
+values_for_a_shape = _asking(
+    TracerArrayConversionError,
+    "A NumPy array",
+    "Use the function of xlamini.numpy in place of NumPy's, or compute with NumPy outside.",
+    np.asarray,
+)
+"""The values of a tracer as an ndarray, from which the library takes a shape, so that no derivative is lost."""
 
 
 _type_alone = Tracer.__repr__

@@ -24,6 +24,7 @@ io_effect = Effect("IO")
 ordered_io_effect = Effect("IO", ordered=True)
 debug_effect = Effect("debug", observing=True)
 ordered_debug_effect = Effect("debug", ordered=True, observing=True)
+ffi_effect = Effect("FFI")
 
 
 Effects = frozenset

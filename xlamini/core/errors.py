@@ -13,6 +13,7 @@ __all__ = [
     "ConcretizationTypeError",
     "DeletedArrayError",
     "DeviceNotHereError",
+    "FfiTargetError",
     "JAXIndexError",
     "JAXTypeError",
     "JaxRuntimeError",
@@ -54,6 +55,12 @@ class ConcretizationTypeError(JAXTypeError):
     Declare an argument that decides shapes or Python control flow static:
 
         head = jit(lambda x, n: x[:n], static_argnames="n")
+
+    Under `grad` and the other derivatives a number is known outside of `jit`, but has no derivative:
+
+        grad(lambda x: float(x) * x)(2.0)  # fails: the derivative of float(x) would be lost
+
+    Keep it an array, or say that it is constant: `float(lax.stop_gradient(x))`.
     """
 
 
@@ -101,7 +108,8 @@ class TracerArrayConversionError(JAXTypeError):
 
         jit(lambda x: jnp.sin(x))(1.0)
 
-    Indexing a NumPy array with a traced value fails likewise: write `jnp.asarray(table)[i]`.
+    Indexing a NumPy array with a traced value fails likewise: write `jnp.asarray(table)[i]`. Under `grad` the numbers
+    are known outside of `jit`, but have no derivative: `np.asarray(lax.stop_gradient(x))` says that none is wanted.
     """
 
 
@@ -278,6 +286,18 @@ class CallbackError(JaxRuntimeError):
 
     def __str__(self) -> str:
         return str(self.args[0]) if self.args else ""
+
+
+class FfiTargetError(JaxRuntimeError):
+    """A program calls an FFI target that is not registered, when it is compiled or loaded.
+
+        ffi.ffi_call("rms_norm", ShapeDtypeStruct((8,), "float32"))(x)  # fails: no function has this name yet
+
+    Register the function of the compiled library under that name, for the platform the program runs on:
+
+        library = ctypes.CDLL("./librms.so")
+        ffi.register_ffi_target("rms_norm", ffi.pycapsule(library.RmsNorm), platform="cpu")
+    """
 
 
 class LoadError(ValueError):

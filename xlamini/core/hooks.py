@@ -41,6 +41,10 @@ evict_programs: Callable[[], None] = _not_installed("evict_programs")
 """Drop the cached programs of single operations, when the process holds too many programs."""
 
 
+results_with_tangents: Callable[[Any], Sequence[bool]] = _not_installed("results_with_tangents")
+"""`results_with_tangents(eqn)`: a mask of the results that have a tangent where all operands have one."""
+
+
 def explain_error(error: BaseException) -> None:
     """Put the cause of an error into it before the user sees it; does nothing until it is installed.
 

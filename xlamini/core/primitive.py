@@ -151,6 +151,13 @@ class Primitive:
         """With some outputs unused: (operands that stay, outputs that stay, new params); None if all stay."""
         return None
 
+    def next_derivative(self, operands: Sequence[Sequence[Any]], out: Sequence[Any], **params: Any) -> Any:
+        """In Taylor mode, the result's derivative of order `len(out)`, where the jvp would make too long a program.
+
+        Given are the derivatives from order 0 on: of each operand (only order 0 for a constant), and of the result.
+        """
+        self._missing("next_derivative", "(self, operands, out, **params) -> derivative")
+
     def effects(self, params: Params) -> Effects:
         return no_effects
 
@@ -189,3 +196,7 @@ class CallLike(Primitive):
 
     def operand_avals(self, params: Params) -> Avals:
         return params[self.called].in_avals
+
+    def has_own_jvp(self, params: Params) -> bool:
+        """Whether its tangents are what a rule says, not those of the jaxpr."""
+        return False

@@ -26,6 +26,7 @@ from xlamini.core.state import state
 from xlamini.core.tangents import Linear, NonlinearError, Zero
 
 _kinds = kinds.table
+A_RULE = "a rule"
 
 
 class Tracer:
@@ -65,6 +66,7 @@ class Builder:
         "__weakref__",
         "arg_names",
         "captured",
+        "derivative_by",
         "environment",
         "equations",
         "inputs",
@@ -78,9 +80,9 @@ class Builder:
         "sources",
     )
 
-    def __init__(self, name: str, arg_names: Sequence[str] | None = None):
+    def __init__(self, name: str, arg_names: Sequence[str] | None = None, derivative_by: str = ""):
         self.parent = state.builder
-        self.name, self.arg_names = name, arg_names
+        self.name, self.arg_names, self.derivative_by = name, arg_names, derivative_by
         self.kept = False
         self.equations: list[Equation] = []
         self.inputs: list[Var] = []
@@ -210,6 +212,16 @@ class Builder:
         current = state.builder
         return current is not None and (current is self or current._is_within(self))
 
+    def producers_by_now(self) -> dict[Var, Equation]:
+        """The equation that computes each variable, for all equations so far."""
+        start = len(self.equations)
+        while start and not any(v in self.producers for v in self.equations[start - 1].outvars[:1]):
+            start -= 1
+        for eqn in self.equations[start:]:
+            for v in eqn.outvars:
+                self.producers[v] = eqn
+        return self.producers
+
     def here(self) -> Provenance:
         """The provenance of the user's current line."""
         frame: Any = sys._getframe(2)  # above this method and its caller
@@ -332,12 +344,14 @@ def build(
     name: str = "",
     arg_names: Sequence[str] | None = None,
     values: Sequence[Any] | None = None,
+    derivative_by: str = "",
 ) -> tuple[Jaxpr, list[Any]]:
     """Trace `fun(*tracers) -> flat outputs`; the jaxpr and the values it captured.
 
-    `values` (None where unknown) lets Python control flow ask for numbers.
+    `values` (None where unknown) lets Python control flow ask for numbers. `derivative_by` names the transformation
+    that differentiates the inputs, or is `A_RULE` if the program has a rule and is never differentiated itself.
     """
-    builder = Builder(name, arg_names)
+    builder = Builder(name, arg_names, derivative_by)
     known = values if values is not None else [None] * len(avals)
     with active(builder), paused_gc():
         tracers = [builder.input(aval, value) for aval, value in zip(avals, known, strict=True)]

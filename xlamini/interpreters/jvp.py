@@ -9,7 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from xlamini.core import Builder, Equation, Jaxpr, Values, Var, Zero, aval_of, is_zero, rewrite, tangent_aval
+from xlamini.core import (
+    Builder,
+    Equation,
+    Jaxpr,
+    Values,
+    Var,
+    Zero,
+    aval_of,
+    is_differentiable,
+    is_zero,
+    rewrite,
+    tangent_aval,
+)
+from xlamini.core.equation_kind import as_jaxpr
 from xlamini.core.jaxpr import derived
 from xlamini.core.tracer import build
 from xlamini.interpreters.environment import bound, builder, read
@@ -87,6 +100,19 @@ def _by_rule(target: Builder, eqn: Equation, env: Any, tangent_env: Any, rule: s
     made = getattr(eqn.primitive, rule)(read(env, eqn.invars), zeros_too, **eqn.params)
     target.provenance = None
     return made if eqn.primitive.multiple_results else [[x] for x in made]
+
+
+def results_with_tangents(eqn: Equation) -> Mask:
+    """A mask of the results that have a tangent where all differentiable operands have one.
+
+    A rule that raises, as a `custom_vjp` does in forward mode, answers for none of them, so that all are marked.
+    """
+    notes = [is_differentiable(a.aval) if type(a) is Var else a for a in eqn.invars]
+    try:
+        once = rewrite_once_per_kind(jvp, eqn, notes) or jvp(as_jaxpr(eqn), tuple(n for n in notes if type(n) is bool))
+    except Exception:
+        return (True,) * len(eqn.outvars)
+    return once[1]
 
 
 def _push_equation(eqn: Equation, known: list[Any], given: list[Any], notes: list[Any]) -> Any:

@@ -12,8 +12,14 @@ import numpy as np
 
 from xlamini.core import Avals
 from xlamini.lowering.context import Context, Value
-from xlamini.lowering.mlir import element_type_text
-from xlamini.runtime.devices.ffi_targets import register_kernels
+from xlamini.lowering.ffi_attributes import dictionary, quoted
+from xlamini.runtime.devices.ffi_targets import require_target
+
+Layout = Sequence[int]
+"""The dimensions of an array, minor one first."""
+
+TYPED = 4
+"""The version of custom calls with typed attributes, in the numbers of StableHLO."""
 
 _PREFIXES = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
 _COMPLEX = {pair[:2]: pair[3:] for pair in ("or un", "sy he")}
@@ -57,21 +63,53 @@ def foreign_call(
       aliases: `{result: operand}`, the operand that each result overwrites; XLA copies the operand if necessary.
       row_major: whether matrices are in row-major layout, as NumPy's.
     """
-    register_kernels(ctx.platform)
     ranks = [v.type.rank for v in operands]
     batch = ranks[0] - 2 if batch_dims is None else batch_dims
     matrix = -1 if row_major else batch + 2
-    aliasing: dict[str, Any] = _aliasing(aliases or {}, len(results))
+    return custom_call(
+        ctx,
+        target,
+        operands,
+        [ctx.mlir.type(a) for a in results],
+        config=dictionary(attributes or {}),
+        operand_layouts=[_layout(rank, matrix) for rank in ranks],
+        result_layouts=[_layout(a.ndim, matrix) for a in results],
+        aliases=aliases,
+    )
+
+
+def custom_call(
+    ctx: Context,
+    target: str,
+    operands: Sequence[Value],
+    types: Sequence[Any],
+    *,
+    config: str = "{}",
+    operand_layouts: Sequence[Layout] | None = None,
+    result_layouts: Sequence[Layout] | None = None,
+    aliases: Mapping[int, int] | None = None,
+    api_version: int = TYPED,
+    has_side_effect: bool = False,
+) -> list[Value]:
+    """Call an FFI target; returns the list of its results, of the MLIR types `types`.
+
+    `config` is MLIR's text of the attributes, a dictionary, or of a string for versions of the interface before the
+    typed one. Layouts are minor dimension first; None leaves them to XLA. `aliases` is `{result: operand}`.
+    """
+    require_target(target, ctx.platform)
+    rest: dict[str, Any] = _aliasing(aliases or {}, len(types))
+    if operand_layouts is not None and result_layouts is not None:
+        rest |= {"operand_layouts": _layouts(operand_layouts), "result_layouts": _layouts(result_layouts)}
+    if has_side_effect:
+        rest["has_side_effect"] = True
     return ctx.many(
         "stablehlo.custom_call",
         operands,
-        [ctx.mlir.type(a) for a in results],
-        call_target_name=f'"{target}"',
-        api_version="4 : i32",
-        backend_config=_dictionary(attributes or {}),
-        operand_layouts=_layouts(ranks, matrix),
-        result_layouts=_layouts([a.ndim for a in results], matrix),
-        **aliasing,
+        types,
+        call_target_name=quoted(target),
+        api_version=f"{api_version} : i32",
+        backend_config=config,
+        **rest,
     )
 
 
@@ -88,29 +126,25 @@ def xla_call(
         "stablehlo.custom_call",
         operands,
         [ctx.mlir.type(a) for a in results],
-        call_target_name=f'"{target}"',
+        call_target_name=quoted(target),
         api_version=f"{api_version} : i32",
-        backend_config=f'"{config}"',
+        backend_config=quoted(config),
     )
 
 
-def _dictionary(attributes: Mapping[str, Any]) -> str:
-    return "{" + ", ".join(f"{name} = {_attribute(value)}" for name, value in attributes.items()) + "}"
+def _layout(rank: int, matrix: int) -> Layout:
+    """The layout, minor dimension first; an array of rank `matrix` is column-major in its last two dimensions."""
+    order = row_major_layout(rank)
+    return [order[1], order[0], *order[2:]] if rank == matrix else order
 
 
-def _attribute(value: Any) -> str:
-    if isinstance(value, bool | np.bool_):
-        return str(bool(value)).lower()
-    if isinstance(value, str):
-        return f'"{value}"'
-    return f"{value.item()!r} : {element_type_text(value.dtype)}"
+def row_major_layout(rank: int) -> Layout:
+    """The layout of NumPy's arrays, minor dimension first."""
+    return list(range(rank))[::-1]
 
 
-def _layouts(ranks: Sequence[int], matrix: int) -> str:
-    """The layouts, minor dimension first; arrays of rank `matrix` are column-major in their last two dimensions."""
-    orders = [list(range(rank))[::-1] for rank in ranks]
-    turned = [[order[1], order[0], *order[2:]] if len(order) == matrix else order for order in orders]
-    each = [f"dense<{order or ''}> : tensor<{len(order)}xindex>" for order in turned]
+def _layouts(layouts: Sequence[Layout]) -> str:
+    each = [f"dense<{list(order) or ''}> : tensor<{len(order)}xindex>" for order in layouts]
     return f"[{', '.join(each)}]"
 
 

@@ -5,11 +5,11 @@ In an SPMD program the first device calls, with replicated operands, and broadca
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from xlamini.core import Avals, ShapedArray
-from xlamini.runtime.callbacks import HostCall
+from xlamini.runtime.callbacks import BufferCall, HostCall
 from xlamini.runtime.collective_callbacks import CollectiveHostCall
 
 if TYPE_CHECKING:  # primitives import this file, and so would MLIR's bindings with it
@@ -52,6 +52,43 @@ def per_device_call(ctx: Context, function: HostCall, operands: Sequence[Value])
     _custom_call(ctx, function, [], operands, "partitioned_", **{"sdy.sharding": shardings, "has_side_effect": True})
 
 
+def buffer_call(
+    ctx: Context,
+    function: BufferCall,
+    operands: Sequence[Value],
+    aliases: Mapping[int, int],
+    side_effect: bool,
+    recordable: bool,
+) -> list[Value]:
+    """Call a Python function on the buffers of operands and results.
+
+    `aliases` is `{result: operand}`; a `recordable` call may be recorded in a GPU's command buffer.
+    """
+    # Imported here because MLIR's bindings cost 0.1 s.
+    from xlamini.lowering.ffi_calls import custom_call, row_major_layout
+
+    ctx.forbid_repetition()
+    if ctx.module.spans_devices:
+        raise NotImplementedError(
+            f"{function.what}: a program on several devices cannot call it; use pure_callback, or call it on one device"
+        )
+    kind = _kind(ctx)
+    target = f"xla_buffer_python_{kind}_callback{'_cmd_buffer' if recordable and kind == 'gpu' else ''}"
+    index = len(ctx.module.host_callbacks)
+    ctx.module.host_callbacks.append(function)
+    return custom_call(
+        ctx,
+        target,
+        operands,
+        [ctx.mlir.type(a) for a in ctx.avals_out],
+        config=f"{{index = {index} : ui64}}",
+        operand_layouts=[row_major_layout(a.ndim) for a in ctx.avals_in],
+        result_layouts=[row_major_layout(a.ndim) for a in ctx.avals_out],
+        aliases=aliases,
+        has_side_effect=side_effect,
+    )
+
+
 def _custom_call(
     ctx: Context, function: HostCall, token: list[Value], operands: Sequence[Value], among: str = "", **attributes: Any
 ) -> list[Value]:
@@ -89,10 +126,15 @@ def _replicate(ctx: Context, x: Value, aval: ShapedArray) -> Value:
 
 
 def _target(ctx: Context, among: str) -> str:
+    return f"xla_ffi_{among}python_{_kind(ctx)}_callback"
+
+
+def _kind(ctx: Context) -> str:
+    """The kind of platform in the names of XLA's kernels that call Python."""
     kind = _KINDS.get(ctx.platform)
     if kind is None:
         raise NotImplementedError(f"{ctx.eqn.primitive}: programs on {ctx.platform} cannot call Python functions")
-    return f"xla_ffi_{among}python_{kind}_callback"
+    return kind
 
 
 def _layouts(tokens: int, avals: Avals) -> str:

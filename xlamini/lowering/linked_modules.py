@@ -14,7 +14,7 @@ from xlamini.lowering.mlir import interned
 from xlamini.lowering.module import ModuleBuilder
 from xlamini.lowering.multi_platform import INDEX
 from xlamini.lowering.select_platform import choose_platform
-from xlamini.runtime.devices.ffi_targets import register_kernels
+from xlamini.runtime.devices.ffi_targets import require_target
 from xlamini.runtime.files.portable import module_of
 
 
@@ -52,8 +52,8 @@ def _include(ctx: Context, artifact: bytes, name: str, number: int | None) -> st
     module = module_of(artifact, builder.mlir.context)
     if number is not None:
         choose_platform(module, number)
-    if kernels_of(module):
-        register_kernels(ctx.platform)
+    for target in kernels_of(module):
+        require_target(target, ctx.platform)
     functions: list[Any] = [op.operation for op in module.body.operations]
     names = {f: ir.StringAttr(f.attributes["sym_name"]).value for f in functions}
     found = {old: builder.unused(f"{name}.{old}") for old in names.values()}

@@ -4,9 +4,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from xlamini.core import aval_of
+from xlamini.core import aval_of, finfo
 from xlamini.numpy.arguments import as_axes
-from xlamini.numpy.comparison import isfinite
+from xlamini.numpy.comparison import isfinite, logical_not
+from xlamini.numpy.complex import real
+from xlamini.numpy.repeating import broadcast_arrays
 from xlamini.numpy.selection import where as choose
 from xlamini.primitives import (
     abs,
@@ -62,17 +64,24 @@ def logsumexp(
 ) -> Any:
     """`log(sum(b * exp(a)))` along an axis, several, or all; minus infinity for no element.
 
-    With `return_sign` the logarithm of the sum's absolute value, and its sign; without, NaN for a negative sum.
-    Elements where `where` does not hold are left out.
+    An element whose weight in `b` is 0 is left out, even if it is infinite or NaN. With `return_sign` the logarithm of
+    the sum's absolute value, and its sign (for complex numbers its phase); without, NaN for a negative sum. Elements
+    where `where` does not hold are left out.
 
     >>> logsumexp(xlamini.numpy.array([1000.0, 1000.0]))
     Array(1000.6932, dtype=float32)
     """
+    a, weights = (a, None) if b is None else broadcast_arrays(*promoted_inexact("logsumexp", a, b))
     array, axes = _prepared("logsumexp", a, axis, where)
-    largest = _largest(array, axes)
-    largest = choose(isfinite(largest), largest, in_dtype(0, largest.dtype))
-    powers = exponential.exp(array - largest)
-    total = _summed(powers if b is None else _weighted(powers, b), axes)
+    found = real(_largest(array if weights is None else _left_out(array, weights == 0), axes))
+    largest = choose(isfinite(found), found, in_dtype(0, found.dtype))
+    shifted = array - largest
+    if weights is not None:
+        # The others of weight 0 stay: the derivative in their weight is not 0.
+        none = found == -math.inf
+        shifted = _left_out(shifted, (weights == 0) & (none | _overflows(shifted)))
+    powers = exponential.exp(shifted)
+    total = _summed(powers if weights is None else weights * powers, axes)
     signs = sign(total)
     out = exponential.log(abs(total) if return_sign else total) + largest
     if not keepdims:
@@ -99,7 +108,7 @@ def _prepared(name: str, x: Any, axis: AxisLike, where: Any) -> tuple[Any, tuple
     """The operand as floats, minus infinity where it is left out, and the axes."""
     (x,) = promoted_inexact(name, x)
     if where is not None:
-        x = choose(where, x, in_dtype(-math.inf, aval_of(x).dtype))
+        x = _left_out(x, logical_not(where))
     return x, as_axes(name, axis, aval_of(x).ndim)
 
 
@@ -117,9 +126,13 @@ def _summed(x: Any, axes: tuple[int, ...]) -> Any:
     return expand_dims(sum_over(x, axes), axes)
 
 
-def _weighted(powers: Any, weights: Any) -> Any:
-    """`weights * powers`, where a weight of 0 leaves even an infinite power out."""
-    powers, weights = promoted_inexact("logsumexp", powers, weights)
-    return weights * choose(weights == 0, in_dtype(0, aval_of(powers).dtype), powers)
+def _left_out(x: Any, mask: Any) -> Any:
+    """The exponents with minus infinity where the mask holds."""
+    return choose(mask, in_dtype(-math.inf, x.dtype), x)
+
+
+def _overflows(exponents: Any) -> Any:
+    """A mask of the exponents whose power is infinite or NaN."""
+    return ~(exponents < math.log(float(finfo(exponents.dtype).max)))
 
 

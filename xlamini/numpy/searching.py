@@ -13,6 +13,7 @@ from xlamini.core import (
     aval_of,
     canonicalize_dtype,
 )
+from xlamini.core.concretization import values_for_a_shape
 from xlamini.numpy.arguments import as_operand
 from xlamini.numpy.creation import full, zeros
 from xlamini.primitives import (
@@ -64,7 +65,7 @@ def concrete_values(name: str, x: Any, advice: str = "give it with the argument 
     if type(x) is not Tracer:
         return np.asarray(x)
     try:
-        return np.asarray(x)
+        return values_for_a_shape(x)
     except TracerArrayConversionError as error:
         raise ConcretizationTypeError(
             f"{name}: the length of the result depends on values that are not known while tracing; {advice}. {error}"

@@ -32,15 +32,6 @@ from xlamini.primitives.reductions import reduce_or, reduce_or_p
 from xlamini.primitives.reshard import divided_as
 from xlamini.primitives.rounding import floor
 from xlamini.primitives.select import clamp, where
-from xlamini.primitives.shape import (
-    broadcast_in_dim,
-    expand_dims,
-    moveaxis,
-    reshape,
-    rev,
-    squeeze,
-    sum_over,
-    transpose,
-)
+from xlamini.primitives.shape import broadcast_in_dim, expand_dims, moveaxis, reshape, rev, squeeze, sum_over, transpose
 from xlamini.primitives.slice import index_in_dim, slice_in_dim
 from xlamini.primitives.tangent_ops import full, instantiated, zeros

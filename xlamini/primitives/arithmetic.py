@@ -4,6 +4,8 @@
 """
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import comb
 from typing import Any
 
 from xlamini.core import ShapedArray, Values, Zero, aval_of, is_zero, tangent_aval
@@ -53,7 +55,20 @@ def mulhi(x: Any, y: Any, /) -> Any:
     """
 
 
-@elementwise(hlo="stablehlo.divide")
+class Quotient(Elementwise):
+    """Division; its higher derivatives follow from those of `out * y = x`."""
+
+    def next_derivative(self, operands: Sequence[Sequence[Any]], out: Sequence[Any], **params: Any) -> Any:
+        (xs, ys), order = operands, len(out)
+        rest = xs[order] if order < len(xs) else None
+        for i in range(1, min(order + 1, len(ys))):
+            term = mul(ys[i], out[order - i])
+            term = term if comb(order, i) == 1 else mul(term, float(comb(order, i)))
+            rest = neg(term) if rest is None else sub(rest, term)
+        return div(rest, ys[0])
+
+
+@elementwise(hlo="stablehlo.divide", family=Quotient)
 def div(x: Any, y: Any) -> Any:
     """Division, elementwise; between integers it rounds towards zero.
 

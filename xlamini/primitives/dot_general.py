@@ -37,6 +37,7 @@ from xlamini.core import (
 )
 from xlamini.primitives.convert_element_type import convert
 from xlamini.primitives.dot_algorithm import Algorithm, by_recipe, followed, recipe, supports
+from xlamini.primitives.kinds import INTEGER, kind_of
 from xlamini.primitives.out_sharding import in_sharding
 from xlamini.primitives.precision import CanonicalPrecision, Precision, canonical_precision, precision_config, swapped
 from xlamini.primitives.shape import transpose
@@ -342,7 +343,7 @@ def _in_accepted_dtypes(ctx: Any, operands: Values) -> list[Any]:
     """Operands in dtypes that XLA multiplies into the result's: its own where they are of different kinds."""
     dtypes = [a.dtype for a in ctx.avals_in]
     out = ctx.aval_out.dtype
-    if dtypes[0] == dtypes[1] and dtypes[0].kind == out.kind and not _is_too_narrow(ctx, dtypes[0], out):
+    if dtypes[0] == dtypes[1] and _of_one_kind(dtypes[0], out) and not _is_too_narrow(ctx, dtypes[0], out):
         return list(operands)
     common = out if _are_narrow(dtypes) else result_type(*dtypes, out)
     return [
@@ -351,11 +352,16 @@ def _in_accepted_dtypes(ctx: Any, operands: Values) -> list[Any]:
     ]
 
 
+def _of_one_kind(dtype: Any, other: Any) -> bool:
+    """Whether both are integers, or both floats: XLA widens such operands itself, and multiplies narrow ones faster."""
+    return kind_of(dtype) is kind_of(other) or kind_of(dtype) | kind_of(other) in INTEGER
+
+
 def _are_narrow(dtypes: Sequence[Any]) -> bool:
     """True for dtypes of less than 8 bits and floats of 8, which promote with no other dtype."""
     return any(itemsize_bits(d) < 8 or d.name.startswith("float8_") for d in dtypes)
 
 
 def _is_too_narrow(ctx: Any, dtype: Any, out: Any) -> bool:
-    """True if XLA's CPU compiler fails on operands of less than 8 bits, as it does if the result is wider."""
-    return ctx.platform == "cpu" and dtype != out and itemsize_bits(dtype) < 8
+    """True if XLA's CPU compiler fails on such operands of a wider result, or rounds its terms to powers of 2."""
+    return ctx.platform == "cpu" and dtype != out and (itemsize_bits(dtype) < 8 or dtype.name == "float8_e8m0fnu")

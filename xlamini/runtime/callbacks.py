@@ -55,6 +55,19 @@ class HostCall:
         return f"{self.what} raised {type(error).__name__}: {error}\nIt is called at {self.place}\n{text}"
 
 
+Buffer, ExecutionContext, ExecutionStage = _jax.ffi.Buffer, _jax.ffi.ExecutionContext, _jax.ffi.ExecutionStage
+"""What XLA passes to a callback on device buffers."""
+
+
+class BufferCall(HostCall):
+    """A host callback on device buffers: wraps `run(operands)`, the context and buffers, which writes the results."""
+
+    def _results(self, operands: Sequence[Any]) -> tuple[()]:
+        with _in_call(), active(None), enable_x64(self.x64):
+            self.run(operands)
+        return ()
+
+
 def cpu() -> Any:
     """The device of a callback's operands and of its own computations."""
     return local_devices(backend="cpu")[0]

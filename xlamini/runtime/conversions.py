@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from jaxlib import _jax
 
-from xlamini.core import ShapedArray, flatten
+from xlamini.core import ShapedArray, Tracer, flatten
 from xlamini.runtime.dlpack_devices import dlpack_device, exportable
 from xlamini.runtime.lifetime import check_alive, describe
 from xlamini.runtime.to_device import copy_of, device_put_value
@@ -165,8 +165,13 @@ def copy_to_host_async(x: Any) -> Any:
     return x
 
 
+def _stays(leaf: Any) -> bool:
+    """Whether `device_get` returns a leaf as it is: traced values, and random keys."""
+    return type(leaf) is Tracer or hasattr(leaf, "put_words")
+
+
 def device_get(x: Any) -> Any:
-    """Copy a pytree to the host: its Arrays become ndarrays, other leaves stay unchanged.
+    """Copy a pytree to the host: its Arrays become ndarrays; traced values and other leaves stay as they are.
 
     >>> xlamini.device_get({"a": xlamini.numpy.ones(2), "b": 3})
     {'a': array([1., 1.], dtype=float32), 'b': 3}
@@ -183,7 +188,7 @@ def _fetched(x: Any) -> Any:
     leaves, tree = flatten(copy_to_host_async(x))
     return tree.unflatten(
         [
-            leaf.__array__() if hasattr(leaf, "__array__") and not hasattr(leaf, "put_words") else leaf
+            leaf.__array__() if hasattr(leaf, "__array__") and not _stays(leaf) else leaf
             for leaf in leaves
         ]
     )

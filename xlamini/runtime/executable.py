@@ -11,7 +11,7 @@ from jaxlib import _jax
 from xlamini.core import ShapedArray
 from xlamini.runtime.collective_callbacks import check_not_nested
 from xlamini.runtime.devices import nvidia
-from xlamini.runtime.devices.ffi_targets import register_kernels
+from xlamini.runtime.devices.ffi_targets import explained, register_kernels
 from xlamini.runtime.devices.platforms import Device
 from xlamini.runtime.effects import run_with_callbacks
 from xlamini.runtime.meshes.named_sharding import without_trailing_none
@@ -35,6 +35,7 @@ def compile_module(
     compiler_options: CompilerOptions | None = None,
     host_callbacks: Sequence[Callable[..., Any]] = (),
     ordered: bool = False,
+    effectful: bool = False,
 ) -> Executable:
     """Compile a StableHLO module for a device, or for the devices of a mesh, and load it there.
 
@@ -47,17 +48,21 @@ def compile_module(
       compiler_options: XLA's compiler options by name, such as {"xla_backend_optimization_level": 1}.
       host_callbacks: the Python functions that the module calls, by their index in the module.
       ordered: whether it has ordered effects, so that it runs after earlier ordered programs.
+      effectful: whether it calls FFI targets with side effects, for which effects_barrier waits.
 
     Raises:
+      FfiTargetError: it calls an FFI target that is not registered.
       JaxRuntimeError: XLA cannot compile it, or an option is unknown.
     """
     called = [list(host_callbacks)] if host_callbacks else []  # with functions, jaxlib takes no text or bytecode
     devices = place.devices if isinstance(place, MeshPlacement) else (place,)
-    loaded = place.client.compile_and_load(
-        module, DeviceList(devices), compile_options(devices, compiler_options or {}), *called
-    )
+    options = compile_options(devices, compiler_options or {})
+    try:
+        loaded = place.client.compile_and_load(module, DeviceList(devices), options, *called)
+    except _jax.JaxRuntimeError as error:
+        raise explained(error, place.platform) from None
     executable = Executable(loaded, place, in_avals, out_avals, frozenset(donated))
-    executable.calls_python, executable.ordered = bool(host_callbacks), ordered
+    executable.calls_python, executable.ordered, executable.effectful = bool(host_callbacks), ordered, effectful
     return executable
 
 
@@ -69,12 +74,14 @@ def load_program(
     out_avals: Sequence[ShapedArray],
     donated: Iterable[int] = (),
     compiler_options: CompilerOptions | None = None,
+    effectful: bool = False,
 ) -> Executable:
     """Load the bytes of `Executable.serialize`, on the devices it was compiled for; arguments as `compile_module`.
 
     The bytes are machine code that runs unchecked, so they must come from a place that nobody else can write to.
 
     Raises:
+      FfiTargetError: it calls an FFI target that is not registered.
       JaxRuntimeError: this jaxlib cannot load it.
     """
     client, devices = place.client, devices_of(place)
@@ -84,10 +91,17 @@ def load_program(
     except _jax.JaxRuntimeError:
         # Kernels are registered when a program that calls one is lowered; a loaded program was lowered elsewhere.
         register_kernels(client.platform)
-        loaded = client.deserialize_executable(serialized, DeviceList(devices), options)
+        loaded = _load_again(client, serialized, devices, options)
     executable = Executable(loaded, place, in_avals, out_avals, frozenset(donated))
-    executable.serialized = serialized
+    executable.serialized, executable.effectful = serialized, effectful
     return executable
+
+
+def _load_again(client: Any, serialized: bytes, devices: Sequence[Device], options: Any) -> Any:
+    try:
+        return client.deserialize_executable(serialized, DeviceList(devices), options)
+    except _jax.JaxRuntimeError as error:
+        raise explained(error, client.platform) from None
 
 
 def is_compile_only(device: Any) -> bool:
@@ -135,6 +149,7 @@ class CompiledModule:
         "_runs_alone",
         "calls_python",
         "donated",
+        "effectful",
         "in_avals",
         "in_shardings",
         "loaded",
@@ -155,7 +170,7 @@ class CompiledModule:
         donated: frozenset[int],
     ):
         self.loaded, self.donated = loaded, donated
-        self.calls_python = self.ordered = False
+        self.calls_python = self.ordered = self.effectful = False
         self.several = isinstance(place, MeshPlacement) and len(place.devices) > 1
         self._runs_alone = None if self.several and place.platform == "cpu" else False
         self.memory_needed: int | None = None
@@ -174,6 +189,11 @@ class CompiledModule:
         if self._runs_alone is None:
             self._runs_alone = exchanges_data(self.loaded)
         return self._runs_alone
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether effects_barrier waits for its runs: it calls Python functions, or FFI targets with side effects."""
+        return self.calls_python or self.effectful
 
     def cost_analysis(self) -> dict[str, float]:
         """XLA's cost estimates: `flops`, `bytes accessed`, …; a loop's body counts once."""
@@ -224,7 +244,7 @@ class Executable(CompiledModule):
         """
         if self.several:
             check_not_nested()
-        if self.calls_python:
+        if self.is_awaited:
             results = run_with_callbacks(self.loaded, arrays, self.ordered, self.several)
         elif self.runs_alone:
             results = run_alone(self.loaded, arrays)

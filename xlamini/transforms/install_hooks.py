@@ -33,6 +33,12 @@ def _cast_varying(x: Any, axes: frozenset[Any]) -> Any:
     return varying_along(x, axes)
 
 
+def _results_with_tangents(eqn: Any) -> Any:
+    from xlamini.interpreters.jvp import results_with_tangents
+
+    return results_with_tangents(eqn)
+
+
 def _format_jaxpr(jaxpr: Any, **options: Any) -> str:
     from xlamini.core.printing import format_jaxpr
 
@@ -48,6 +54,7 @@ def _format_equation(eqn: Any) -> str:
 hooks.install(
     evaluate=evaluate_primitive,
     cast_varying=_cast_varying,
+    results_with_tangents=_results_with_tangents,
     sharding_of=sharding_of,
     format_jaxpr=_format_jaxpr,
     format_equation=_format_equation,

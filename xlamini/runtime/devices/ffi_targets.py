@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import re
 import threading
 import warnings
 from collections.abc import Callable, Iterable
@@ -15,6 +16,7 @@ from typing import Any, NamedTuple
 import jaxlib.version
 from jaxlib import _jax
 
+from xlamini.core.errors import FfiTargetError
 from xlamini.runtime.devices.nvidia import KERNEL_PACKAGES
 from xlamini.runtime.devices.plugins import loaded_plugin
 
@@ -22,6 +24,10 @@ _lock = threading.Lock()
 _registered: set[str] = set()
 _MODULES = ("_solver", "_linalg", "_prng", "_sparse", "_hybrid", "_rnn", "_triton")
 _TYPED = ("_linalg", "_hybrid")  # all their functions have the typed FFI, whatever their names
+_MISSING = re.compile(r"No FFI handler registered for (.+) on a platform|untyped custom call to (.+) for", re.DOTALL)
+
+batch_partitionable: list[str] = []
+"""The targets that were declared batch partitionable, for platforms whose plugin is loaded later."""
 
 
 class Kernels(NamedTuple):
@@ -49,6 +55,52 @@ def register_kernels(platform: str) -> None:
             _registered.add(name)
 
 
+def require_target(target: str, platform: str) -> None:
+    """Register jaxlib's kernels, unless the target is one that others have registered."""
+    if platform != "cpu" or target not in _targets():
+        register_kernels(platform)
+
+
+def _targets() -> dict[str, Any]:
+    """The targets that are registered for the CPU, by name."""
+    return _jax.custom_call_targets("Host")
+
+
+def partition_along_batch(target: str) -> None:
+    """Declare a target batch partitionable, to XLA and to the plugins that have been loaded."""
+    _jax.register_custom_call_as_batch_partitionable(target)
+    for name in _GPUS:
+        api = loaded_plugin(name)
+        if api is not None:
+            _jax.register_custom_call_as_batch_partitionable(target, api)
+
+
+def explained(error: _jax.JaxRuntimeError, platform: str) -> _jax.JaxRuntimeError:
+    """The FfiTargetError for a program that calls an unknown target; XLA's `error` itself if it has another cause."""
+    found = _MISSING.search(str(error))
+    if found is None:
+        return error
+    return FfiTargetError(_why_missing(found[1] or found[2], found[1] is not None, platform))
+
+
+def _why_missing(target: str, typed: bool, platform: str) -> str:
+    if platform != "cpu":
+        return f"no FFI target {target!r} is registered for {platform}; {_remedy(target, platform)}"
+    register_kernels("cpu")
+    known = _targets()
+    if target in known and not typed:
+        return f"the FFI target {target!r} is typed; leave out custom_call_api_version"
+    names = ", ".join(sorted(n for n in known if not n.startswith(("lapack_", "xla_"))))
+    return (
+        f"no FFI target {target!r} is registered for the CPU; there are {names}, and LAPACK's such as "
+        f"lapack_spotrf_ffi; {_remedy(target, platform)}"
+    )
+
+
+def _remedy(target: str, platform: str) -> str:
+    return f"call register_ffi_target({target!r}, fn, platform={platform!r}) before the program is compiled or loaded"
+
+
 def _register(name: str) -> bool:
     """Register a platform's kernels; False if its plugin has not been loaded yet, so that a later call retries."""
     if name == "cpu":
@@ -70,12 +122,22 @@ def _register_gpu(name: str, kernels: Kernels) -> bool:
     for type_name, type_id in extension.ffi_types().items():
         extension.register_custom_type(api, type_name, type_id)
     register = functools.partial(extension.register_custom_call_target, api)
+    _register_of_users(kernels.target, register, functools.partial(extension.register_custom_type, api))
+    for target in batch_partitionable:
+        _jax.register_custom_call_as_batch_partitionable(target, api)
     _register_each(register, kernels.target, extension.ffi_handlers(), typed=True)
     for part in _MODULES:
         module = _module(f"{package}.{part}")
         if module is not None:
             _register_each(register, kernels.target, module.registrations(), typed=part in _TYPED)
     return True
+
+
+def _register_of_users(platform: str, register: Callable[..., None], register_type: Callable[..., None]) -> None:
+    """Let `xla_client` pass users' registrations for this platform on, those made so far and later ones."""
+    client = importlib.import_module("jaxlib.xla_client")
+    client.register_custom_type_handler(platform, register_type)
+    client.register_custom_call_handler(platform, register)
 
 
 def _fitting_package(kernels: Kernels) -> str | None:

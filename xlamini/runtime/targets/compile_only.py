@@ -8,6 +8,7 @@ from jaxlib import _jax
 
 from xlamini.core import PlatformError, ShapedArray
 from xlamini.core.errors import DeviceNotHereError
+from xlamini.runtime.devices.ffi_targets import explained
 from xlamini.runtime.executable import CompiledModule, CompilerOptions, compile_options
 from xlamini.runtime.hlo.translation import optimized_cost
 from xlamini.runtime.meshes.program_placement import Place, devices_of
@@ -25,11 +26,13 @@ def compile_for_target(
     out_avals: Sequence[ShapedArray],
     donated: Iterable[int],
     compiler_options: CompilerOptions | None,
+    effectful: bool,
 ) -> CompileOnlyModule:
     """Compile a StableHLO module for the compile-only devices of a target; the arguments are as in `compile_module`.
 
     Raises:
       PlatformError: it calls Python functions, which another machine does not have.
+      FfiTargetError: it calls an FFI target that is not registered.
       JaxRuntimeError: XLA cannot compile it, or does not know an option.
     """
     if calls_python:
@@ -38,8 +41,14 @@ def compile_for_target(
             "of another machine cannot; leave these calls out of what is compiled for a target"
         )
     devices = devices_of(place)
-    made = place.client.compile(module, DeviceList(devices), compile_options(devices, compiler_options or {}))
-    return CompileOnlyModule(made, place, in_avals, out_avals, frozenset(donated), name)
+    options = compile_options(devices, compiler_options or {})
+    try:
+        made = place.client.compile(module, DeviceList(devices), options)
+    except _jax.JaxRuntimeError as error:
+        raise explained(error, place.platform) from None
+    compiled = CompileOnlyModule(made, place, in_avals, out_avals, frozenset(donated), name)
+    compiled.effectful = effectful
+    return compiled
 
 
 class CompileOnlyModule(CompiledModule):

@@ -99,6 +99,7 @@ def _written_program(program: Program) -> dict[str, Any]:
         "donated": sorted(executable.donated),
         "place": placements.written(program.device, executable.in_shardings, executable.out_shardings),
         "kept": list(program.used_inputs),
+        "effectful": executable.effectful,
     }
 
 

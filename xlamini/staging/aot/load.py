@@ -133,6 +133,7 @@ def _program(content: Content, place: Place) -> Program:
             in_avals=of_code["in_avals"],
             out_avals=of_code["out_avals"],
             donated=of_code["donated"],
+            effectful=of_code.get("effectful", False),
         )
     except JaxRuntimeError as error:
         raise LoadError(f"jaxlib cannot load its machine code: {error}") from None

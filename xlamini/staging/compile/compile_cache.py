@@ -14,7 +14,7 @@ from typing import Any
 from xlamini.core import Jaxpr, subjaxprs
 from xlamini.core.config import persistent_cache_min_compile_time_secs, programs_are_keyed_by_module
 from xlamini.core.digest import NoDigest, digest
-from xlamini.core.errors import JaxRuntimeError
+from xlamini.core.errors import FfiTargetError, JaxRuntimeError
 from xlamini.runtime.executable import Executable, check_options, load_program
 from xlamini.runtime.files import disk_cache
 from xlamini.runtime.files.disk_key import Key, key, module_key
@@ -69,6 +69,8 @@ def _loaded(program: LoweredProgram, options: Options, known: Key) -> Executable
     header, serialized = found
     try:
         executable = load_program(serialized, **interface_of(program, options))
+    except FfiTargetError:
+        raise  # the entry is fine, and compiling would fail too
     except JaxRuntimeError as error:
         disk_cache.reject(known, error)
         return None

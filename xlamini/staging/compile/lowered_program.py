@@ -7,6 +7,7 @@ from typing import Any
 
 from xlamini.core import Jaxpr, ShapeError, any_ordered, float0, once, subjaxprs
 from xlamini.core.config import outlining, programs_are_kept, programs_are_keyed_by_module, trace_flags, under
+from xlamini.core.effects import ffi_effect
 from xlamini.interpreters.dce import dce
 from xlamini.interpreters.physical import is_extended, physical
 from xlamini.runtime.executable import Executable, compile_module
@@ -145,4 +146,5 @@ def interface_of(program: LoweredProgram, options: Options) -> dict[str, Any]:
         "out_avals": placed_avals(program.device, out_avals) if program.spread else out_avals,
         "donated": [i for i, a in enumerate(program.aliases) if a is not None],
         "compiler_options": options,
+        "effectful": ffi_effect in program.pruned.effects,
     }

@@ -5,13 +5,12 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from xlamini.core import Jaxpr, PartitionSpec, Values, once, subjaxprs
-from xlamini.runtime import Mesh, NamedSharding, key_words
+from xlamini.runtime import ArrayImpl, Mesh, NamedSharding, key_words
 from xlamini.runtime.devices.platforms import default_device, local_devices
 from xlamini.runtime.meshes.current_mesh import multi_device_mesh
 from xlamini.runtime.meshes.named_sharding import without_trailing_none
 from xlamini.runtime.meshes.program_placement import MeshPlacement, Place
 from xlamini.runtime.sharding import as_sharding
-from xlamini.runtime.to_device import ArrayImpl
 from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
 
 

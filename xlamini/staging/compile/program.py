@@ -95,10 +95,10 @@ class Program:
     def runs_in_cpp(self) -> bool:
         """Whether C++ dispatch can run it by itself.
 
-        It cannot run a program that calls Python functions: their effects are waited for, and their failures explained;
-        one that is queued; and one with outputs of dtype float0, which are NumPy's.
+        It cannot run a program that calls Python functions, or FFI targets with side effects: their effects are waited
+        for, and their failures explained; one that is queued; and one with outputs of dtype float0, which are NumPy's.
         """
-        return not (self.executable.calls_python or self.executable.runs_alone) and all(self.computed)
+        return not (self.executable.is_awaited or self.executable.runs_alone) and all(self.computed)
 
     def __call__(self, inputs: Values, committed: bool = False, names: Sequence[str] = ()) -> list[Any]:
         """The outputs; `names` are the names of the last inputs, the arguments, for messages."""

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from xlamini.core import OwnedMemo, Values, flatten, unflatten
 from xlamini.core.config import outlining, trace_context_key
 from xlamini.core.state import state
-from xlamini.runtime.to_device import ArrayImpl
+from xlamini.runtime import ArrayImpl
 from xlamini.staging.compile.program import Program
 
 queued_calls = OwnedMemo("program: queued calls", 256, "calls")

@@ -20,10 +20,9 @@ from xlamini.core import (
 )
 from xlamini.core.dtypes import check_array_dtype, is_array_dtype
 from xlamini.core.tracer import is_usable
-from xlamini.runtime import key_words
+from xlamini.runtime import ArrayImpl, key_words
 from xlamini.runtime.lifetime import deleted_error
 from xlamini.runtime.meshes.named_sharding import split_in_type
-from xlamini.runtime.to_device import ArrayImpl
 
 _SCALARS = (bool, int, float, complex, np.generic, np.ndarray)
 _VALUES = (ArrayImpl, Tracer, Literal)

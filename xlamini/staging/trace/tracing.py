@@ -48,11 +48,12 @@ def trace(
     names: Sequence[str] | None = None,
     name: str | None = None,
     reuse_equal: bool = False,
+    derivative_by: str = "",
 ) -> Trace:
     """Trace `fun(*args, **kwargs)` for leaves of these types; `in_tree` is the tree of `(args, kwargs)`.
 
-    `values` are the concrete values that Python control flow may read, None for a leaf without. `anew`: the caller
-    traces on every call, so the trace cache is consulted.
+    `values` are the concrete values that Python control flow may read, None for a leaf without; `derivative_by` is as
+    in `build`. `reuse_equal`: the caller traces on every call, so the trace cache is consulted.
     """
     out_tree: Any = None
     builder: Any = None
@@ -67,7 +68,7 @@ def trace(
         check_outputs(leaves, out_tree, fun_name)
         return leaves
 
-    jaxpr, captured = build(flat, avals, fun_name, names, values)
+    jaxpr, captured = build(flat, avals, fun_name, names, values, derivative_by)
     closed = equal_trace(close_over(jaxpr)) if reuse_equal else close_over(jaxpr)
     return Trace(closed, captured, out_tree, names, builder)
 

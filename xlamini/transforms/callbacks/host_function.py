@@ -40,7 +40,7 @@ class HostFunction:
         self._key = (_identity(fun), in_tree, tuple((i, _identity(x)) for i, x in fixed), out_tree)
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is HostFunction and self._key == other._key
+        return type(other) is type(self) and self._key == other._key
 
     def __hash__(self) -> int:
         return hash(self._key)

@@ -1,15 +1,13 @@
 """pure_callback: a Python function without side effects, called from a program for its results."""
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from xlamini.core import Axis, Dims, Values
-from xlamini.primitives import expand_dims, move_batch_dim
 from xlamini.transforms.callbacks.callback import Callback
 from xlamini.transforms.callbacks.result_types import call_with_results
-
-VMAP_METHODS = ("sequential", "sequential_unrolled", "expand_dims", "broadcast_all", "legacy_vectorized")
+from xlamini.transforms.callbacks.vmap_methods import ONE_BY_ONE, check_vmap_method, no_method, stacked
 
 
 def pure_callback(
@@ -47,8 +45,7 @@ def pure_callback(
     >>> xlamini.jit(lambda x: xlamini.pure_callback(np.sort, like_x, x) + 1)(np.float32([3, 1, 2]))
     Array([2., 3., 4.], dtype=float32)
     """
-    if vmap_method is not None and vmap_method not in VMAP_METHODS:
-        raise ValueError(f"pure_callback: vmap_method must be one of {', '.join(VMAP_METHODS)}, got {vmap_method!r}")
+    check_vmap_method("pure_callback", vmap_method)
     params = {"vmap_method": vmap_method}
     return call_with_results(pure_callback_p, callback, result_shape_dtypes, args, kwargs, sharding, params)
 
@@ -62,35 +59,12 @@ class PureCallback(Callback):
     def batch(self, axis: Axis, operands: Values, dims: Dims, **params: Any) -> Any:
         method = params["vmap_method"]
         if method is None:
-            raise NotImplementedError(
-                f"pure_callback: under vmap it must be known how to call {params['callback']}: pass vmap_method, "
-                "'sequential' to call it for each example, 'expand_dims' or 'broadcast_all' if it takes stacks of them"
-            )
-        if method in _ONE_BY_ONE:
+            raise no_method(self.name, params["callback"])
+        if method in ONE_BY_ONE:
             return super().batch(axis, operands, dims, **params)
-        stacked = [_STACKED[method](x, axis.size, d) for x, d in zip(operands, dims, strict=True)]
         results = tuple(a.update(shape=(axis.size, *a.shape)) for a in params["result_avals"])
-        outs = self.bind(*stacked, **{**params, "result_avals": results})
+        outs = self.bind(*stacked(method, operands, dims, axis.size), **{**params, "result_avals": results})
         return outs, [0] * len(outs)
 
-
-def _with_axis(x: Any, size: int, dim: int | None) -> Any:
-    return expand_dims(x, (0,)) if dim is None else move_batch_dim(x, size, dim, 0)
-
-
-def _where_batched(x: Any, size: int, dim: int | None) -> Any:
-    return x if dim is None else move_batch_dim(x, size, dim, 0)
-
-
-def _broadcast(x: Any, size: int, dim: int | None) -> Any:
-    return move_batch_dim(x, size, dim, 0)
-
-
-_ONE_BY_ONE = ("sequential", "sequential_unrolled")
-_STACKED: Mapping[str, Callable[..., Any]] = {
-    "expand_dims": _with_axis,
-    "legacy_vectorized": _where_batched,
-    "broadcast_all": _broadcast,
-}
 
 pure_callback_p = PureCallback()

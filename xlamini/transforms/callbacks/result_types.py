@@ -42,22 +42,24 @@ def call_with_results(
     check_values(leaves, names, called)
     out_tree = flatten(result_shape_dtypes)[1]
     function = HostFunction(callback, in_tree, out_tree=out_tree)
-    avals = _declared(result_shape_dtypes, name)
+    avals = declared(result_shape_dtypes, name)
     outs = primitive.bind(*leaves, callback=function, result_avals=avals, mapped=(), **params)
     return rebuilt(out_tree, outs)
 
 
-def _declared(tree: Any, name: str) -> tuple[ShapedArray, ...]:
+def declared(tree: Any, name: str) -> tuple[ShapedArray, ...]:
     """The avals of a pytree of ShapeDtypeStructs or arrays."""
-    return tuple(_aval(x, f"{name}: result_shape_dtypes{keystr(path)}") for path, x in tree_flatten_with_path(tree)[0])
+    leaves = tree_flatten_with_path(tree)[0]
+    return tuple(declared_aval(x, f"{name}: result_shape_dtypes{keystr(path)}") for path, x in leaves)
 
 
-def _aval(x: Any, what: str) -> ShapedArray:
+def declared_aval(x: Any, what: str) -> ShapedArray:
+    """The aval of a ShapeDtypeStruct or an array, which is called `what` in messages."""
     shape, dtype = getattr(x, "shape", None), getattr(x, "dtype", None)
     if shape is None or dtype is None:
         raise TypeError(f"{what} is {x!r}, without shape and dtype; write ShapeDtypeStruct(shape, dtype)")
     if isinstance(dtype, ExtendedDType):
-        raise TypeError(f"{what} is of dtype {dtype}; a callback returns numbers, such as the words of a key")
+        raise TypeError(f"{what} is of dtype {dtype}; the called function returns numbers, such as a key's words")
     check_array_dtype(dtype, what)
     if canonicalize_dtype(dtype) != dtype:
         raise ValueError(

@@ -26,7 +26,7 @@ from xlamini.core import (
 from xlamini.core.api_boundary import api_boundary
 from xlamini.core.state import state
 from xlamini.core.tracer import is_usable
-from xlamini.runtime.to_device import ArrayImpl
+from xlamini.runtime import ArrayImpl
 from xlamini.staging import (
     ArgNames,
     Trace,

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from xlamini.core import Jaxpr, Tracer, Values, api_boundary_methods, flatten_from_user
 from xlamini.core.state import state
+from xlamini.core.tracer import A_RULE
 from xlamini.staging import ArgNames, Trace, avals_of, check_callable, check_values, name_of, rebuilt
 from xlamini.staging.trace.static_args import Names, Numbers, Selected
 from xlamini.staging.trace.tracing import trace
@@ -117,10 +118,15 @@ class CustomFunction:
         avals = tuple(avals_of(leaves, names, name, self.instead))
         check_values(leaves, names, name)
         values = leaves if is_concrete(leaves) else None
-        traced = trace(lambda *others: fun(*with_fixed(fixed, others)), in_tree, avals, values, names, name)
+        of_others = functools.partial(_call_with_fixed, fun, fixed)
+        traced = trace(of_others, in_tree, avals, values, names, name, derivative_by=A_RULE)
         types = CallTypes(name, in_tree, avals, traced.out_tree, tuple(traced.jaxpr.out_avals), names)
         closed = closed_over(*rules, fixed)
         return TracedCall(fun, leaves, traced, closed, CallSite(types, fixed, closed, leaves, traced))
+
+
+def _call_with_fixed(fun: Callable[..., Any], fixed: Sequence[tuple[int, Any]], *others: Any) -> Any:
+    return fun(*with_fixed(fixed, others))
 
 
 api_boundary_methods(CustomFunction)

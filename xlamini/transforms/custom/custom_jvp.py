@@ -7,6 +7,7 @@ from typing import Any
 from xlamini.core import (
     Axis,
     Dims,
+    Params,
     Values,
     api_boundary_methods,
     aval_of,
@@ -134,6 +135,9 @@ class CustomJVPCall(RuledCall):
     def linearize(self, primals: Values, tangents: Values, *, jvp: JvpRule, **params: Any) -> Any:
         start = self.num_captured(tangents, params)
         return jvp.linearized(primals[start:], tangents[start:])
+
+    def has_own_jvp(self, params: Params) -> bool:
+        return True
 
 
 custom_jvp_call_p = CustomJVPCall()

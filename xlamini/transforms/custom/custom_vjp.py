@@ -149,6 +149,9 @@ class CustomVJPCall(RuledCall):
         outs, residuals = results[: forward.count], results[forward.count :]
         return outs, linear_map(forward.backward, residuals, tangents[end:], out_avals)
 
+    def has_own_jvp(self, params: Params) -> bool:
+        return params["jvp"] is not None
+
     def shown_params(self, params: Params) -> Params:
         return super().shown_params({**params, "bwd": params["fwd"] and name_of(params["fwd"].bwd)})
 

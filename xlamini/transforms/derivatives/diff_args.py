@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from xlamini.core import Tracer, Values, flatten, flatten_from_user, is_differentiable, unflatten
-from xlamini.runtime.to_device import ArrayImpl
+from xlamini.runtime import ArrayImpl
 from xlamini.staging import (
     ArgNames,
     Cells,
@@ -82,7 +82,10 @@ class DiffArgs:
             self._along, self._tree_along = flatten_from_user((aux, last))
             return out, [x for x in self._along if _is_array(x)]
 
-        return trace(paired, self.in_tree, self.avals, self.leaves, self.names, self.fun_name, reuse_equal=True)
+        return trace(
+            paired, self.in_tree, self.avals, self.leaves, self.names, self.fun_name, reuse_equal=True,
+            derivative_by=self.what,
+        )
 
     def split(self, traced: Trace, leaves: Values) -> tuple[Any, Any]:
         """The function's output and its auxiliary data; also stores the new values of the refs that it wrote.

@@ -8,7 +8,7 @@ import numpy as np
 
 from xlamini.core import Jaxpr, Tracer, float0, tangent_aval
 from xlamini.core.api_boundary import api_boundary
-from xlamini.core.effects import debug_effect, io_effect, ordered_debug_effect, ordered_io_effect
+from xlamini.core.effects import debug_effect, ffi_effect, io_effect, ordered_debug_effect, ordered_io_effect
 from xlamini.interpreters.dce import dce
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.physical import physical
@@ -116,6 +116,11 @@ def _check(name: str, trace: Trace) -> None:
         )
     if _OF_PYTHON & trace.jaxpr.effects:
         _refuse_python(name)
+    if ffi_effect in trace.jaxpr.effects:
+        raise NotImplementedError(
+            f"export: {name} calls an FFI target with side effects, which a caller of the result might drop; "
+            "leave out has_side_effect, and use the target's results"
+        )
     if shardings_in(trace.jaxpr):
         raise NotImplementedError(
             f"export: {name} has shardings over a mesh, and an exported function is for one device; leave out "

@@ -18,11 +18,11 @@ from xlamini.core import (
     unflatten,
 )
 from xlamini.primitives.sharding_constraint import moved_to
-from xlamini.runtime import Device, NamedSharding, Sharding, device_put_value, key_words, named
+from xlamini.runtime import ArrayImpl, Device, NamedSharding, Sharding, device_put_value, key_words, named
 from xlamini.runtime.keys import PRNGKeyArray
 from xlamini.runtime.meshes.current_mesh import as_here
 from xlamini.runtime.processes.agreement import check_same_value
-from xlamini.runtime.to_device import ArrayImpl, parts_to_move
+from xlamini.runtime.to_device import parts_to_move
 from xlamini.runtime.transfer_guards import guard_state
 from xlamini.staging import jit
 

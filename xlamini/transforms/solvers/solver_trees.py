@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from xlamini.core import Avals, ShapedArray, ShapeError, Values, aval_of, first_difference, flatten_from_user
 from xlamini.core.pytree import treedef_tuple
+from xlamini.core.tracer import A_RULE
 from xlamini.primitives import convert
 from xlamini.staging import LeafNames, Trace, avals_of, check_callable, check_values, name_of
 from xlamini.staging.trace.arguments import check_outputs
@@ -57,15 +58,17 @@ def trace_solve(which: str, solve: Function, function: Function, vector: Vector,
         found, aux = _with_aux(which, solve(function, x), has_aux)
         return conformed(which, found, vector), aux
 
-    return trace_function(which, solution, vector, values=vector.leaves)
+    return trace_function(which, solution, vector, values=vector.leaves, derivative_by=A_RULE)
 
 
-def trace_function(which: str, fun: Function, *vectors: Vector, values: Values | None = None) -> Trace:
+def trace_function(
+    which: str, fun: Function, *vectors: Vector, values: Values | None = None, derivative_by: str = ""
+) -> Trace:
     """The trace of a function of vectors."""
     trees = treedef_tuple([treedef_tuple([v.tree for v in vectors]), flatten_from_user({})[1]])
     avals = [a for v in vectors for a in v.avals]
     names = [name for v in vectors for name in v.leaf_names]
-    return trace(fun, trees, avals, values, names, which)
+    return trace(fun, trees, avals, values, names, which, derivative_by=derivative_by)
 
 
 def conformed(which: str, result: Any, due: Vector) -> list[Any]:

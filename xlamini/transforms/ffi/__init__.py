@@ -1,0 +1,1 @@
+"""Private: calls of foreign functions: compiled FFI targets, and Python functions of device buffers."""
