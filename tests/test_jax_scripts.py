@@ -176,8 +176,23 @@ def test_types_and_programs_have_the_names_of_jax() -> None:
     assert [x is table for x in xlamini.make_jaxpr(lambda i: table[i])(0).literals] == [True]
     assert xlamini.typeof(jnp.ones(2, int)).to_tangent_aval().dtype == xlamini.float0
     assert xlamini.typeof(jnp.ones(2, "bfloat16")).to_tangent_aval() is xlamini.typeof(jnp.ones(2, "bfloat16"))
+    assert xlamini.core.ShapedArray([2], np.dtype("float32"), sharding=None) is xlamini.typeof(jnp.ones(2))
+    sharding = jnp.ones(2).sharding
+    assert sharding._device_assignment == sharding._addressable_device_assignment == (xlamini.devices()[0],)
     dtypes = xlamini.dtypes
     assert not dtypes.issubdtype(None, dtypes.prng_key) and dtypes.issubdtype(None, np.floating)
+
+
+def test_equations_are_read_as_those_of_jax() -> None:
+    closed = xlamini.make_jaxpr(xlamini.jit(lambda x: jnp.sin(x) + 1))(1.0)
+    call = closed.eqns[0]
+    inner = call.params["jaxpr"]
+    assert inner.jaxpr is inner and list(inner.consts) == inner.literals == []
+    sine = inner.eqns[0]
+    assert (sine.primitive.call_primitive, sine.primitive.map_primitive) == (False, False)
+    assert sine.source_info is sine.provenance
+    other = sine.replace(primitive=inner.eqns[1].primitive)
+    assert other.primitive.name == "add" and other.invars is sine.invars and sine.primitive.name == "sin"
 
 
 def test_the_sharding_of_a_traced_value_is_in_its_type() -> None:

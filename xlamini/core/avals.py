@@ -52,7 +52,13 @@ class ShapedArray:
         weak_type: bool = False,
         vma: frozenset[Any] = NOWHERE,
         split: AvalSharding | None = None,
+        *,
+        sharding: None = None,
     ) -> ShapedArray:
+        if type(shape) is list:
+            shape = tuple(shape)
+        if sharding is not None:
+            raise TypeError(f"ShapedArray: sharding must be None, got {sharding!r}; pass a ShapeDtypeStruct with it")
         key = (shape, dtype, weak_type, vma, split)
         aval = cls._interned.get(key)
         return aval if aval is not None else cls._intern(key)
