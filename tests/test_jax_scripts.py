@@ -196,7 +196,7 @@ def test_equations_are_read_as_those_of_jax() -> None:
 
 
 def test_the_sharding_of_a_traced_value_is_in_its_type() -> None:
-    with pytest.raises(AttributeError, match="'sharding' attribute is not available on a traced array"):
+    with pytest.raises(AttributeError, match="'sharding'"):
         xlamini.jit(lambda x: x.sharding)(1.0)
     assert xlamini.jit(lambda x: x + hasattr(x, "sharding"))(1.0) == 1.0
 

@@ -63,5 +63,4 @@ ROWS = [
     row("assignment", assigned, TypeError, "arrays are immutable and do not support in-place item assignment"),
     row("deleted", lambda: deleted() + 1, RuntimeError, "Array has been deleted"),
     row("leaves", lambda: xlamini.tree.unflatten(xlamini.tree.structure([1, 2]), [1]), ValueError, "Too few leaves"),
-    row("sharding", lambda: xlamini.jit(lambda x: x.sharding)(1.0), AttributeError, "The 'sharding' attribute is not"),
 ]

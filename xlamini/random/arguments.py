@@ -142,7 +142,7 @@ def one_key(name: str, key: Any) -> Any:
 
 def checked_shape(name: str, shape: Any) -> Shape:
     """A shape from an int or a sequence of ints; TypeError or ValueError for anything else."""
-    sizes = shape if isinstance(shape, Iterable) and not hasattr(shape, "dtype") else (shape,)
+    sizes: Any = shape if isinstance(shape, Iterable) and not hasattr(shape, "dtype") else (shape,)
     try:
         checked = tuple([operator.index(n) for n in sizes])
     except TypeError:

@@ -34,12 +34,12 @@ def log(
     return call if fmt is None else call(fmt, *args, **kwargs)
 
 
-def _log(options: dict[str, bool], skip_format_check: bool, fmt: str, /, *args: Any, **kwargs: Any) -> None:
+def _log(options: dict[str, Any], skip_format_check: bool, fmt: str, /, *args: Any, **kwargs: Any) -> None:
     if not isinstance(fmt, str):
         raise TypeError(f"debug.log: the first argument is the format, a string, but got {fmt!r}; write '{{}}'")
     if not skip_format_check:
         check_format(fmt, args, kwargs)
-    callback(**options)(_writer(fmt), *args, **kwargs)
+    callback(None, **options)(_writer(fmt), *args, **kwargs)
 
 
 @memoised("helper: writers of debug.log", 512)
