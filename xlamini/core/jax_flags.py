@@ -120,7 +120,6 @@ NO_EFFECT: dict[str, tuple[Any, str]] = {
     "hlo_source_file_canonicalization_regex": (None, "locations hold the paths of files"),
     "legacy_prng_key": ("allow", "keys without a dtype of their own are allowed"),
     "log_checkpoint_residuals": (False, "call ad_checkpoint.print_saved_residuals"),
-    "log_compiles": (False, _LOGGED),
     "memory_fitting_effort": (0.0, _COMPILER),
     "memory_fitting_level": ("O2", _COMPILER),
     "mock_gpu_topology": ("", "compile for a target: xlamini.target"),
@@ -170,6 +169,7 @@ def _define(table: dict[str, tuple[Any, str]], warns: bool) -> None:
             AcceptedFlag(name, default, note, warns)
 
 
+log_compiles = Flag("log_compiles", False, "log each program that XLA compiles, at level WARNING")
 enable_custom_prng = Flag("enable_custom_prng", False, "random.PRNGKey returns a typed key", affects=TRACE)
 
 _define(NO_MEANING, warns=False)
@@ -184,7 +184,6 @@ debug_key_reuse = flags["debug_key_reuse"]
 debug_nans = flags["debug_nans"]
 explain_cache_misses = flags["explain_cache_misses"]
 jax2tf_associative_scan_reductions = flags["jax2tf_associative_scan_reductions"]
-log_compiles = flags["log_compiles"]
 no_execution = flags["no_execution"]
 no_tracing = flags["no_tracing"]
 remove_size_one_mesh_axis_from_type = flags["remove_size_one_mesh_axis_from_type"]
