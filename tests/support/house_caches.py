@@ -28,6 +28,7 @@ REGISTRIES = {
     "core/avals.py _interned",  # types are compared by identity, and so are their shardings
     "core/config.py flags",
     "core/memo.py _registry",
+    "core/monitoring.py listeners",
     "core/primitive.py primitives",
     "core/pytree/nodes.py _registered",
     "core/sharding/aval_sharding.py _interned",

@@ -13,7 +13,7 @@ from xlamini.staging.call.higher_order import (
     with_zeros,
 )
 from xlamini.staging.run.composite import composite
-from xlamini.staging.run.jit import jit
+from xlamini.staging.run.jit_function import jit
 from xlamini.staging.run.program_cache import transformed
 from xlamini.staging.trace.arguments import (
     ArgNames,

@@ -169,18 +169,18 @@ def process_indices(backend: str | Client | None = None) -> list[int]:
 
 
 def host_id(backend: str | Client | None = None) -> int:
-    """JAX's older name of `process_index`."""
+    """`process_index` under its older name."""
     return process_index(backend)
 
 
-def host_count(backend: str | Client | None = None) -> int:
-    """JAX's older name of `process_count`."""
-    return process_count(backend)
-
-
 def host_ids(backend: str | Client | None = None) -> list[int]:
-    """JAX's older name of `process_indices`."""
+    """`process_indices` under its older name."""
     return process_indices(backend)
+
+
+def host_count(backend: str | Client | None = None) -> int:
+    """`process_count` under its older name."""
+    return process_count(backend)
 
 
 def default_device() -> Device:

@@ -9,7 +9,7 @@ from typing import Any
 from xlamini.core import Axis, named_axis, tree_map
 from xlamini.core.api_boundary import api_boundary
 from xlamini.primitives.tangent_ops import full
-from xlamini.staging.run.jit import jit
+from xlamini.staging.run.jit_function import jit
 from xlamini.staging.trace.arguments import OutputTypeError, check_callable
 from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
 from xlamini.staging.trace.static_args import Numbers

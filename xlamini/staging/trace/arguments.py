@@ -95,13 +95,6 @@ def check_callable(what: str, fun: Any) -> None:
         raise TypeError(f"{what} takes a function, got {brief(fun)} of type {type(fun).__name__}")
 
 
-def check_bools(what: str, **options: Any) -> None:
-    """TypeError for an option that is neither True nor False."""
-    for name, value in options.items():
-        if not isinstance(value, bool):
-            raise TypeError(f"{what}: {name} must be True or False, got {value!r} of type {type(value).__name__}")
-
-
 def avals_of(leaves: Values, names: Sequence[str], fun_name: str, fix: str = "") -> list[ShapedArray]:
     """The types of the leaves; TypeError, with the advice `fix`, for a leaf that is neither an array nor a number."""
     avals = []
