@@ -19,12 +19,13 @@ jit, grad, vmap = xlamini.jit, xlamini.grad, xlamini.vmap
 
 SHAPES = [
     row(
-        "add", lambda: ones(3) + ones(4), ShapeError, "add: shapes do not broadcast: float32[3], float32[4]",
+        "add", lambda: ones(3) + ones(4), ShapeError,
+        "add: Incompatible shapes for broadcasting: float32[3], float32[4]",
         "equal or 1",
     ),
     row("lax.add", lambda: lax.add(ones(3), ones(4)), ShapeError, "add: the operands' shapes differ", "broadcast_to"),
-    row("add in jit", lambda: jit(lambda x, y: x + y)(ones(3), ones(4)), ShapeError, "add: shapes", "float32[4]"),
-    row("add in grad", lambda: grad(lambda x: (x + ones(4)).sum())(ones(3)), ShapeError, "add: shapes", "float32[4]"),
+    row("add in jit", lambda: jit(lambda x, y: x + y)(ones(3), ones(4)), ShapeError, "add: Incomp", "float32[4]"),
+    row("add in grad", lambda: grad(lambda x: (x + ones(4)).sum())(ones(3)), ShapeError, "add: Incomp", "float32[4]"),
     row("add in vmap", lambda: vmap(lambda x: x + ones(4))(ones(2, 3)), ShapeError, "float32[3], float32[4]"),
     row("add in all", lambda: jit(vmap(grad(lambda x: (x + ones(4)).sum())))(ones(2, 3)), ShapeError, "float32[3]"),
     row(
@@ -40,7 +41,8 @@ SHAPES = [
         "dot_general: a dimension of lhs is named twice",
     ),
     row(
-        "dot_general numbers", lambda: lax.dot_general(ones(3), ones(3), 3), TypeError, "dimension_numbers is 3",  # type: ignore[arg-type]
+        "dot_general numbers", lambda: lax.dot_general(ones(3), ones(3), 3), TypeError,
+        "dimension_numbers is 3",  # type: ignore[arg-type]
         "write ((",
     ),
     row("concatenate", lambda: jnp.concatenate([ones(2, 3), ones(2, 4)]), ShapeError, "concatenate", "(2, 3), (2, 4)"),
@@ -61,7 +63,10 @@ SHAPES = [
     row(
         "broadcast_to", lambda: jnp.broadcast_to(ones(2, 3), (3, 3)), ShapeError, "(2, 3) does not broadcast to (3, 3)"
     ),
-    row("where", lambda: jnp.where(ones(3) > 0, ones(4), 0), ShapeError, "where: shapes do not broadcast", "bool[3]"),
+    row(
+        "where", lambda: jnp.where(ones(3) > 0, ones(4), 0),
+        ShapeError, "where: Incompatible shapes for broadcasting", "bool[3]",
+    ),
     row("where half", lambda: jnp.where(ones(3) > 0, ones(3)), TypeError, "where: both x and y are needed"),
     row(
         "einsum", lambda: jnp.einsum("ij,jk->ik", ones(2, 3), ones(2, 3)), ShapeError,
@@ -89,15 +94,21 @@ SHAPES = [
 
 DTYPES = [
     row(
-        "grad of int", lambda: grad(square)(3), TypeError, "grad needs float or complex arguments",
+        "grad of int", lambda: grad(square)(3), TypeError, "grad requires real- or complex-valued inputs",
         "'x' of square is int32[]",
     ),
     row(
         "grad of a leaf", lambda: grad(doubled)({"w": 3}), TypeError, "\"state['w']\" of doubled is int32[]",
         "allow_int=True",
     ),
-    row("grad to int", lambda: grad(lambda x: 3)(1.0), TypeError, "grad needs a float output", "returned int32[]"),
-    row("grad to complex", lambda: grad(square)(1j), TypeError, "grad needs a real output", "holomorphic=True"),
+    row(
+        "grad to int", lambda: grad(lambda x: 3)(1.0),
+        TypeError, "grad requires real-valued outputs", "returned int32[]",
+    ),
+    row(
+        "grad to complex", lambda: grad(square)(1j),
+        TypeError, "grad requires real-valued outputs", "holomorphic=True",
+    ),
     row("sin of bool", lambda: lax.sin(ones(3) > 0), TypeError, "sin does not accept dtype bool", ".astype"),
     row(
         "text", lambda: jnp.sin("abc"), TypeError, "argument 'x' of sin is 'abc' of type str, not an array or a number"
@@ -133,7 +144,8 @@ DTYPES = [
     row("object dtype", lambda: jnp.zeros(3, object), TypeError, "zeros: no array can have dtype object"),
     row("negative power", lambda: jnp.arange(3) ** -1, TypeError, "integers have no power -1", "int32[3]", ".astype"),
     row(
-        "half power", lambda: lax.integer_pow(ones(3), 1.5), TypeError, "the exponent must be an integer, got 1.5",  # type: ignore[arg-type]
+        "half power", lambda: lax.integer_pow(ones(3), 1.5), TypeError,
+        "the exponent must be an integer, got 1.5",  # type: ignore[arg-type]
         "lax.pow",
     ),
     row("large int", lambda: jnp.array(2**40), OverflowError, "1099511627776 does not fit in int32", "a float"),
@@ -294,7 +306,10 @@ MAPPED = [
     ),
     row("nothing", lambda: vmap(square, in_axes=None)(ones(3)), ValueError, "vmap: nothing is mapped", "axis_size"),
     row("no arguments", lambda: vmap(lambda: 1.0)(), ValueError, "vmap: nothing is mapped"),
-    row("axis_size", lambda: vmap(square, axis_size=4)(ones(3)), ValueError, "differ in size", "axis_size has size 4"),
+    row(
+        "axis_size", lambda: vmap(square, axis_size=4)(ones(3)),
+        ValueError, "got inconsistent sizes for array axes to be mapped", "axis_size has size 4",
+    ),
     row(
         "negative axis_size", lambda: vmap(square, axis_size=-1), TypeError,
         "axis_size must be an int, 0 or more, got -1",
@@ -330,7 +345,8 @@ OPTIONS = [
     row("no number", lambda: jit(power_of, static_argnums="n"), TypeError, "static_argnums must be an int", "got 'n'"),
     row("name", lambda: jit(power_of, static_argnames="m"), ValueError, "has no such argument; it takes x, n"),
     row(
-        "no name", lambda: jit(power_of, static_argnames=1), TypeError, "static_argnames must be a name",  # type: ignore[arg-type]
+        "no name", lambda: jit(power_of, static_argnames=1), TypeError,
+        "static_argnames must be a name",  # type: ignore[arg-type]
         "got 1",
     ),
     row("donated", lambda: jit(power_of, donate_argnums=7), ValueError, "donate_argnums has 7"),
@@ -339,7 +355,8 @@ OPTIONS = [
         "'n' of power_of is both",
     ),
     row(
-        "compiler", lambda: jit(square, compiler_options=[3])(1.0), TypeError, "compiler_options must be a dict",  # type: ignore[arg-type]
+        "compiler", lambda: jit(square, compiler_options=[3])(1.0), TypeError,
+        "compiler_options must be a dict",  # type: ignore[arg-type]
         "got [3]",
     ),
     row(

@@ -32,13 +32,14 @@ from xlamini.core.sharding.partition_spec import P as P
 from xlamini.core.compile_time import ensure_compile_time_eval as ensure_compile_time_eval
 from xlamini.core.state import named_call as named_call, named_scope as named_scope
 from xlamini.core.memo import clear_caches as clear_caches
+from xlamini.core.user_context import make_user_context as make_user_context
 from xlamini.core.version import __version__ as __version__, __version_info__ as __version_info__
 from xlamini.doctor.facts import print_environment_info as print_environment_info
 from xlamini.ref import (
     empty_ref as empty_ref, free_ref as free_ref, freeze as freeze, new_ref as new_ref, Ref as Ref,
 )
 from xlamini.runtime.array import Array as Array
-from xlamini.runtime.conversions import device_get as device_get
+from xlamini.runtime.conversions import copy_to_host_async as copy_to_host_async, device_get as device_get
 from xlamini.runtime.devices.platforms import (
     default_backend as default_backend, Device as Device, device_count as device_count, devices as devices,
     host_count as host_count, host_id as host_id, host_ids as host_ids,

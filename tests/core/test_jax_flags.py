@@ -153,6 +153,17 @@ def test_the_command_line(monkeypatch):
     assert (config.enable_x64, config.numpy_rank_promotion) == (True, "warn")
 
 
+def test_compilations_are_logged(caplog, no_cache):
+    f = xlamini.jit(lambda x: x * 3 - 1, compiler_options={"xla_cpu_enable_fast_math": False})
+    with xlamini.log_compiles():
+        f(np.ones((2, 3), np.float32))
+        f(np.ones((2, 3), np.float32))
+    f(np.ones(4, np.float32))
+    first, second = [m for m in caplog.messages if "<lambda>" in m]
+    assert first == "Compiling jit(<lambda>) with global shapes and types [f32[2,3]]"
+    assert second.startswith("Finished XLA compilation of jit(<lambda>) in ")
+
+
 def test_custom_prng_gives_typed_keys():
     assert xlamini.random.PRNGKey(0).shape == (2,)
     with xlamini.enable_custom_prng(True):

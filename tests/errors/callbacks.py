@@ -86,7 +86,7 @@ ROWS = [
     ),
     row(
         "announced a key", lambda: pure_callback(host, xlamini.random.key(0), 1.0), TypeError, "key<fry>",
-        "the words of a key",
+        "words",
     ),
     row(
         "no function", lambda: pure_callback(3, SCALAR, 1.0), TypeError, "pure_callback takes a function, got 3",  # type: ignore[arg-type]

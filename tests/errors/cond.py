@@ -37,7 +37,8 @@ def leak(x: Any) -> Any:
 
 ROWS = [
     row(
-        "shapes", lambda: cond(True, one, other_shape, 1.0), TypeError, "cond: all branches must return the same types",
+        "shapes", lambda: cond(True, one, other_shape, 1.0), TypeError,
+        "cond branches must have equal output types but they differ",
         "output['w'][1] is float32[] from true_fun, float32[2] from false_fun", "true_fun is one at", "errors/cond.py:",
         "false_fun is other_shape", "jnp.broadcast_to(x, ())",
     ),
@@ -55,7 +56,7 @@ ROWS = [
     ),
     row(
         "structures", lambda: cond(True, lambda x: {"a": x}, lambda x: {"b": x}, 1.0), TypeError,
-        "cond: all branches must return the same containers", "the output of true_fun has the keys 'a'",
+        "cond branch outputs must have the same pytree structure", "the output of true_fun has the keys 'a'",
         "false_fun has 'b'", "return the same structure",
     ),
     row(
@@ -64,7 +65,7 @@ ROWS = [
     ),
     row(
         "switch shapes", lambda: switch(1, [square, square, lambda x: ones(3)], 1.0), TypeError,
-        "switch: all branches", "output is float32[] from branches[0], float32[3] from branches[2]",
+        "switch branches must have", "output is float32[] from branches[0], float32[3] from branches[2]",
     ),
     row("output", lambda: cond(True, lambda: "a", lambda: "b"), TypeError, "<lambda> returned 'a' of type str"),
     row(

@@ -39,7 +39,7 @@ def kept_tracer() -> Any:
 ROWS = [
     row(
         "carry types", lambda: lax.scan(step, START, ones(3, 2)), TypeError,
-        "scan: step must return a carry of the types it takes, but",
+        "step must return a carry of the types it takes, but",
         "c['n'] is given as int32[], returned as float32[]",
         "Return .astype('int32') of it from step, or start from init['n'] of dtype float32",
     ),
@@ -51,13 +51,13 @@ ROWS = [
     ),
     row(
         "carry tree", lambda: lax.scan(lambda c, x: ((c, x), None), 0.0, ones(3)), TypeError,
-        "scan: <lambda> must return a carry with the structure of the one it takes",
+        "<lambda> must return a carry with the structure of the one it takes",
         "c is a leaf, but the returned c is a tuple of length 2",
     ),
     row(
         "carry in all",
         lambda: jit(vmap(grad(lambda h: lax.scan(lambda c, x: (c[None], None), h, ones(3))[0])))(ones(2)),
-        TypeError, "scan: <lambda> must return a carry", "float32[1]",
+        TypeError, "<lambda> must return a carry", "float32[1]",
     ),
     row(
         "one value", lambda: lax.scan(lambda c, x: c + x, 0.0, ones(3)), TypeError,

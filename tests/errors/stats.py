@@ -14,7 +14,7 @@ ROWS = [
     row("no array", lambda: stats.norm.pdf("x"), TypeError, "argument 'x' of pdf is 'x' of type str"),
     row(
         "shapes", lambda: stats.norm.pdf(ones(2), ones(3)), ShapeError,
-        "shapes do not broadcast", "float32[2], float32[3]",
+        "Incompatible shapes for broadcasting", "float32[2], float32[3]",
     ),
     row("dirichlet", lambda: stats.dirichlet.pdf(ones(4), ones(2)), ShapeError, "alpha (2,) and x (4,)"),
     row(

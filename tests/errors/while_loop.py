@@ -33,7 +33,7 @@ def told(x: Any) -> Any:
 ROWS = [
     row(
         "while_loop types", lambda: lax.while_loop(until_five, step, START), TypeError,
-        "while_loop: step must return a carry of the types it takes, but",
+        "step must return a carry of the types it takes, but",
         "c['w'] is given as float32[3], returned as float32[1,3]",
         "c['b'] is given as int32[], returned as float32[]",
         "Return .astype('int32') of it from step, or start from init_val['b'] of dtype float32",
@@ -48,11 +48,11 @@ ROWS = [
     ),
     row(
         "while_loop many", lambda: lax.while_loop(lambda c: True, lambda c: [x[None] for x in c], [ones(2)] * 14),
-        TypeError, "c[9] is given as float32[2]", "and 4 more",
+        TypeError, "c[3] is given as float32[2]", "and 10 more",
     ),
     row(
         "while_loop tree", lambda: lax.while_loop(lambda c: True, lambda c: (c, c), ones(3)), TypeError,
-        "while_loop: <lambda> must return a carry with the structure of the one it takes",
+        "<lambda> must return a carry with the structure of the one it takes",
         "c is a leaf, but the returned c is a tuple of length 2", "init_val",
     ),
     row(
@@ -94,9 +94,9 @@ ROWS = [
         "argument \"init_val['a']\" of while_loop is 'b' of type str",
     ),
     row(
-        "while_loop reverse", lambda: grad(halved)(0.5), ValueError, "while_loop at ", "(halved)",
-        "has no derivative in reverse mode", "trip count is unknown", "max_steps=N", "fori_loop", "scan",
-        "jvp",
+        "while_loop reverse", lambda: grad(halved)(0.5), ValueError, "(halved)",
+        "Reverse-mode differentiation does not work for lax.while_loop", "trip count is unknown", "max_steps=N",
+        "fori_loop", "scan", "jvp",
     ),
     row(
         "while_loop reverse in all", lambda: jit(vmap(grad(halved)))(ones(2) / 2), ValueError, "(halved)",
@@ -104,7 +104,7 @@ ROWS = [
     ),
     row(
         "fori_loop reverse", lambda: jit(grad(lambda x, n: lax.fori_loop(0, n, lambda i, c: c * x, x)))(2.0, 3),
-        ValueError, "has no derivative in reverse mode", "bounds that are Python ints",
+        ValueError, "Reverse-mode differentiation does not work for lax.while_loop", "bounds that are Python ints",
     ),
     row(
         "while_loop effects", lambda: vmap(lambda x: lax.while_loop(lambda c: c < 3, told, x))(jnp.arange(2)),
@@ -128,7 +128,7 @@ ROWS = [
     row(
         "fori_loop types", lambda: lax.fori_loop(0, 3, lambda i, val: (val[0], val[1] * 0.5), (0, jnp.int8(1))),
         TypeError,
-        "fori_loop: <lambda> must return", "val[1] is given as int8[], returned as float32[]",
+        "fori_loop body function", "<lambda> must return", "val[1] is given as int8[], returned as float32[]",
         "init_val[1] of dtype float32",
     ),
     row(

@@ -161,8 +161,8 @@ SMAP = [
 PMAP = [
     row("rows", lambda: pmap(same)(ones(9)), ShardingError, "same is mapped over 9 entries", "has 8", "at most 8"),
     row("devices", lambda: pmap(same, devices=MESH.devices[0])(ones(8)), ShardingError, "8 entries", "devices has 4"),
-    row("sizes", lambda: pmap(lambda a, b: a)(ones(8), ones(4)), ValueError, "pmap: the mapped axes", "a (float32[8])"),
-    row("axis_size", lambda: pmap(same, axis_size=4)(ones(8)), ValueError, "pmap: ", "axis_size has size 4"),
+    row("sizes", lambda: pmap(lambda a, b: a)(ones(8), ones(4)), ValueError, "pmap got inconsistent", "a (float32[8])"),
+    row("axis_size", lambda: pmap(same, axis_size=4)(ones(8)), ValueError, "pmap got ", "axis_size has size 4"),
     row("nothing", lambda: pmap(same, in_axes=None)(ones(8)), ValueError, "pmap: nothing is mapped", "axis_size"),
     row("scalar", lambda: pmap(same)(1.0), ValueError, "pmap: in_axes is 0 for x of same", "use None"),
     row("in_axes", lambda: pmap(same, in_axes="x")(ones(8)), TypeError, "pmap: in_axes must be ints", "'x'"),

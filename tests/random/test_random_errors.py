@@ -134,7 +134,7 @@ ERRORS = {
     "gradient": (
         lambda k: xlamini.grad(random.normal)(k),
         TypeError,
-        r"grad needs float or complex arguments, but 'key' of normal is key<fry>\[\]",
+        r"grad requires real- or complex-valued inputs, but 'key' of normal is key<fry>\[\]",
     ),
     "sharding": (lambda k: random.normal(k, out_sharding=1), TypeError, "normal: out_sharding must be a Part.*, got 1"),
 }

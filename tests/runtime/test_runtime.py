@@ -286,7 +286,7 @@ def test_explain_failure_names_the_argument():
     error = explain_failure(
         ValueError("INVALID_ARGUMENT: Buffer has been deleted or donated."), [("x", alive), ("y", dead)]
     )
-    assert isinstance(error, DeletedArrayError) and str(error).startswith("y, an array float32[], was deleted")
+    assert isinstance(error, DeletedArrayError) and str(error).startswith("Array has been deleted: y, an array")
     assert explain_failure(ValueError("other"), [("y", dead)]) is None
 
 

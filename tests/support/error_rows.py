@@ -16,6 +16,9 @@ import pytest
 from tests.support.paths import TESTS
 from xlamini import numpy as jnp
 
+SCREEN, WIDTH = 8, 120
+"""A message has at most so many lines of a terminal of this width; the user's line comes before it, its fix is last."""
+
 
 class Row(NamedTuple):
     """A program that fails, how, and what the message says."""
@@ -41,6 +44,7 @@ def check(case: Row) -> None:
         case.program()
     found = str(raised.value)
     assert [text for text in case.texts if text not in found] == [], found
+    assert sum(1 + len(line) // WIDTH for line in found.splitlines()) <= SCREEN, f"more than one screen: {found}"
     last = traceback.extract_tb(raised.value.__traceback__)[-1]
     assert TESTS in Path(last.filename).parents, f"the traceback ends in {last.filename}:{last.lineno}"
 

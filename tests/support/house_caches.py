@@ -30,6 +30,7 @@ REGISTRIES = {
     "core/memo.py _registry",
     "core/monitoring.py listeners",
     "core/primitive.py primitives",
+    "core/pytree/nodes.py _registered",
     "core/sharding/aval_sharding.py _interned",
     "core/variables.py ignored",
     "experimental/sparse/transform.py rules",

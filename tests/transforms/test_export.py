@@ -221,7 +221,7 @@ def test_what_has_no_derivative() -> None:
         xlamini.grad(again(found).call)(1.0)
     with pytest.raises(ValueError, match="vjp_order"):
         xlamini.grad(xlamini.grad(again(found, 1).call))(1.0)
-    with pytest.raises(TypeError, match=r"forward mode \(jvp, jacfwd, linearize\) does not apply"):
+    with pytest.raises(TypeError, match=r"can't apply forward-mode autodiff \(jvp\)"):
         xlamini.jvp(found.call, (1.0,), (1.0,))
     with pytest.raises(NotImplementedError, match=r"vmap: .* was exported for arrays of one shape; export vmap of it"):
         xlamini.vmap(found.call)(X[0])

@@ -330,7 +330,7 @@ def test_an_output_that_does_not_depend_on_the_batch_is_repeated() -> None:
     [
         (lambda: xlamini.vmap(lambda x: x, in_axes=2)(RAMP), "has axes 0 to 1"),
         (lambda: xlamini.vmap(lambda x: x)(1.0), "no axis to map"),
-        (lambda: xlamini.vmap(lambda x, y: x)(RAMP, RAMP.T), "differ in size"),
+        (lambda: xlamini.vmap(lambda x, y: x)(RAMP, RAMP.T), "got inconsistent sizes for array axes to be mapped"),
         (lambda: xlamini.vmap(lambda x: x, in_axes=None)(RAMP), "nothing is mapped"),
         (lambda: xlamini.vmap(lambda x: x, out_axes=None)(RAMP), "out_axes is None"),
         (lambda: xlamini.vmap(lambda x: x, in_axes=(0, 0))(RAMP), "in_axes has 2 entries"),

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from xlamini.core import hooks
-from xlamini.core.dtypes import canonicalize_dtype, dtype_of, float0, short_name
+from xlamini.core.dtypes import canonicalize_dtype, dtype_of, float0, issubdtype, short_name
 from xlamini.core.errors import ShapeError
 from xlamini.core.sharding.abstract_mesh import ManualAxisType
 from xlamini.core.sharding.aval_sharding import AvalSharding, Names, with_entry
@@ -52,7 +52,13 @@ class ShapedArray:
         weak_type: bool = False,
         vma: frozenset[Any] = NOWHERE,
         split: AvalSharding | None = None,
+        *,
+        sharding: None = None,
     ) -> ShapedArray:
+        if type(shape) is list:
+            shape = tuple(shape)
+        if sharding is not None:
+            raise TypeError(f"ShapedArray: sharding must be None, got {sharding!r}; pass a ShapeDtypeStruct with it")
         key = (shape, dtype, weak_type, vma, split)
         aval = cls._interned.get(key)
         return aval if aval is not None else cls._intern(key)
@@ -80,6 +86,11 @@ class ShapedArray:
     def sharding(self) -> Any:
         """The sharding as a NamedSharding over an AbstractMesh, which has no axes if the value is not split."""
         return hooks.sharding_of(self)
+
+    def to_tangent_aval(self) -> ShapedArray:
+        """The type of tangents: the same for floats and complex numbers, float0 for other dtypes."""
+        inexact = issubdtype(self.dtype, np.inexact)
+        return self if inexact else ShapedArray(self.shape, float0, False, self.vma, self.split)
 
     @property
     def manual_axis_type(self) -> ManualAxisType:

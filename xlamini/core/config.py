@@ -190,11 +190,7 @@ class Config:
         return _find(name).value
 
     def __repr__(self) -> str:
-        """The flags that differ from their defaults.
-
-        >>> config
-        Config()
-        """
+        """The flags that differ from their defaults: `Config(enable_x64=True)`."""
         return f"Config({', '.join(f'{n}={f.value!r}' for n, f in flags.items() if f.value != f.default)})"
 
     def __setattr__(self, name: str, value: Any) -> None:

@@ -21,7 +21,6 @@ _REMOTE = "there is no transfer server between hosts"
 _PGLE = "there is no profile-guided compilation"
 _PALLAS = "there is no Pallas"
 _MESSAGES = "errors name one line of the program"
-_FOUND = "nothing looks for it yet"
 _LOGGED = "nothing is logged yet"
 _COMPILER = "pass compiler_options= to jit or compile"
 
@@ -91,16 +90,16 @@ NO_MEANING: dict[str, tuple[Any, str]] = {
 
 NO_EFFECT: dict[str, tuple[Any, str]] = {
     "backend_target": ("", "there are no remote services"),
-    "captured_constants_report_frames": (0, _FOUND),
-    "captured_constants_warn_bytes": (2_000_000_000, _FOUND),
+    "captured_constants_report_frames": (0, "captured arrays are not measured yet"),
+    "captured_constants_warn_bytes": (2_000_000_000, "captured arrays are not measured yet"),
     "check_tracer_leaks": (False, "a leaked tracer is an error when it is used, not when its trace ends"),
     "compilation_cache_check_contents": (False, "entries have checksums"),
     "compiler_enable_remat_pass": (True, _COMPILER),
     "cpu_collectives_implementation": ("gloo", "collectives of CPUs are gloo's"),
     "cuda_visible_devices": ("all", "set the environment variable CUDA_VISIBLE_DEVICES"),
-    "debug_infs": (False, _FOUND),
-    "debug_key_reuse": (False, _FOUND),
-    "debug_nans": (False, _FOUND),
+    "debug_infs": (False, "infinities are not searched for yet"),
+    "debug_key_reuse": (False, "a second use of a key is not noticed yet"),
+    "debug_nans": (False, "NaNs are not searched for yet"),
     "disable_bwd_checks": (False, "the results of custom_vjp rules are always checked"),
     "disable_most_optimizations": (False, _COMPILER),
     "distributed_debug": (False, _LOGGED),
@@ -108,9 +107,9 @@ NO_EFFECT: dict[str, tuple[Any, str]] = {
     "dump_ir_to": ("", "write jit(f).lower(x).as_text() to a file"),
     "enable_pgle": (False, _PGLE),
     "enable_recoverability": (False, "a process group ends with its first lost process"),
-    "error_checking_behavior_divide": ("ignore", _FOUND),
-    "error_checking_behavior_nan": ("ignore", _FOUND),
-    "error_checking_behavior_oob": ("ignore", _FOUND),
+    "error_checking_behavior_divide": ("ignore", "divisions are not checked yet"),
+    "error_checking_behavior_nan": ("ignore", "NaNs are not searched for yet"),
+    "error_checking_behavior_oob": ("ignore", "traced indices are not checked yet"),
     "exec_time_optimization_effort": (0.0, _COMPILER),
     "experimental_unsafe_xla_runtime_errors": (False, "programs raise no errors of their own"),
     "explain_cache_misses": (False, _LOGGED),
@@ -120,7 +119,6 @@ NO_EFFECT: dict[str, tuple[Any, str]] = {
     "high_dynamic_range_gumbel": (False, 'pass mode="high" to random.gumbel'),
     "hlo_source_file_canonicalization_regex": (None, "locations hold the paths of files"),
     "log_checkpoint_residuals": (False, "call ad_checkpoint.print_saved_residuals"),
-    "log_compiles": (False, _LOGGED),
     "memory_fitting_effort": (0.0, _COMPILER),
     "memory_fitting_level": ("O2", _COMPILER),
     "mock_gpu_topology": ("", "compile for a target: xlamini.target"),
@@ -170,6 +168,7 @@ def _define(table: dict[str, tuple[Any, str]], warns: bool) -> None:
             AcceptedFlag(name, default, note, warns)
 
 
+log_compiles = Flag("log_compiles", False, "log each program that XLA compiles, at level WARNING")
 enable_custom_prng = Flag("enable_custom_prng", False, "random.PRNGKey returns a typed key", affects=TRACE)
 
 _define(NO_MEANING, warns=False)
@@ -184,7 +183,6 @@ debug_key_reuse = flags["debug_key_reuse"]
 debug_nans = flags["debug_nans"]
 explain_cache_misses = flags["explain_cache_misses"]
 jax2tf_associative_scan_reductions = flags["jax2tf_associative_scan_reductions"]
-log_compiles = flags["log_compiles"]
 no_execution = flags["no_execution"]
 no_tracing = flags["no_tracing"]
 remove_size_one_mesh_axis_from_type = flags["remove_size_one_mesh_axis_from_type"]

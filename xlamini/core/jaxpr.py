@@ -102,6 +102,16 @@ class Equation:
         place = provenance or self.provenance
         return Equation(self.primitive, invars, outvars, self.params, self.effects, place, id, self.kind)
 
+    @property
+    def source_info(self) -> Provenance:
+        """The provenance, by JAX's name."""
+        return self.provenance
+
+    def replace(self, **changes: Any) -> Equation:
+        """A new equation with some fields changed; it shares its kind with no other."""
+        fields = ("primitive", "invars", "outvars", "params", "effects", "provenance", "id")
+        return Equation(**{**{f: getattr(self, f) for f in fields}, **changes})
+
     def __repr__(self) -> str:
         return hooks.format_equation(self)
 
@@ -166,6 +176,16 @@ class Jaxpr:
         self.memo: dict[Any, Any] = {}
 
     @property
+    def jaxpr(self) -> Jaxpr:
+        """The jaxpr itself: programs among params have no captured values, so they are read as closed jaxprs too."""
+        return self
+
+    @property
+    def literals(self) -> list[Any]:
+        """The captured values, by JAX's older name."""
+        return self.consts
+
+    @property
     def in_avals(self) -> list[ShapedArray]:
         return [v.aval for v in self.invars]
 
@@ -190,6 +210,7 @@ class ClosedJaxpr:
     def __init__(self, jaxpr: Jaxpr, consts: Values):
         self.jaxpr, self.consts = jaxpr, list(consts)
 
+    literals = property(lambda self: self.consts, doc="The captured values, by JAX's older name.")
     eqns = property(lambda self: self.jaxpr.eqns)
     effects = property(lambda self: self.jaxpr.effects)
     in_avals = property(lambda self: self.jaxpr.in_avals)

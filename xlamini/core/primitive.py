@@ -63,6 +63,8 @@ class Primitive:
     """Whether its params contain jaxprs."""
     traits = PURE
     """What holds of every equation of it, as an int: `PURE | REMATERIALIZABLE`."""
+    call_primitive = map_primitive = False
+    """JAX's marks of older kinds of calls, of which there are none."""
     lacks: Mapping[str, str] = {}
     """The rules that it does not have by design, each with the reason."""
 

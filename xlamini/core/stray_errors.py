@@ -9,6 +9,7 @@ from __future__ import annotations
 import dis
 import inspect
 import re
+import reprlib
 from collections.abc import Iterator
 from types import FrameType, TracebackType
 from typing import Any
@@ -18,7 +19,8 @@ from xlamini.core.frames import hidden_files, is_of_library
 _KINDS = (TypeError, ValueError, AttributeError, OverflowError, ZeroDivisionError, IndexError)
 _RAISES = {dis.opmap["RAISE_VARARGS"], dis.opmap["RERAISE"]}
 _WRONG_CALL = re.compile(r"\(\) (missing|takes|got)")
-_LONGEST = 60
+_short = reprlib.Repr()
+_short.maxstring, _short.maxother = 40, 60
 _ENDLESS = "maximum recursion depth exceeded"
 _LOOPS = (
     "a traced function that calls itself must end by values known while tracing; for a loop over traced values use "
@@ -88,5 +90,4 @@ def _is_array(x: Any) -> bool:
 def _brief(x: Any) -> str:
     if callable(x):
         return getattr(x, "__name__", type(x).__name__)
-    text = repr(x)
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+    return _short.repr(x)

@@ -130,4 +130,6 @@ def _param(value: Any, kind: Callable[[Jaxpr], Hashable], seen_as: Callable[[Any
         return kind(value)
     if found is tuple and Jaxpr in map(type, value):
         return tuple([_param(v, kind, seen_as) for v in value])
+    if found is list:
+        return list, tuple([_param(v, kind, seen_as) for v in value])
     return seen_as(value)

@@ -24,6 +24,8 @@ def attach_stub(package: str) -> Attached:
     function is then an edge, which keeps the library's frames out of tracebacks. Modules that must be imported for
     their effects, the face imports itself.
 
+    `dir()` lists the names of the stub alone, so that completion and `help` show no module of the inside.
+
     One kind of name is eager: a function called like the submodule that defines it, as `einsum` in `numpy/einsum.py`.
     A later import of that submodule would replace the function by the module.
     """
@@ -41,7 +43,7 @@ def attach_stub(package: str) -> Attached:
         return namespace[name]
 
     def names() -> list[str]:
-        return sorted({*namespace, *modules})
+        return sorted([name for name in namespace if name.startswith("__")] + [*modules])
 
     for name, module in modules.items():
         if module == f"{package}.{name}":

@@ -48,9 +48,9 @@ class Tracer:
     def sharding(self) -> NoReturn:
         """An AttributeError, because a traced value is on no device yet."""
         raise AttributeError(
-            f"a traced value of type {self.aval.str_long()} has no attribute 'sharding', as the compiler chooses it "
-            "later; that along explicit axes is xlamini.typeof(x).sharding, and debug.inspect_array_sharding(x, "
-            "callback=print) prints the compiler's choice"
+            f"The 'sharding' attribute is not available on a traced array, {self.aval.str_long()}: the compiler "
+            "chooses it later; that along explicit axes is xlamini.typeof(x).sharding, and debug.inspect_array_sharding("
+            "x, callback=print) prints the compiler's choice"
         )
 
     def __repr__(self) -> str:

@@ -25,7 +25,8 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
     except ValueError:
         found = ", ".join(str(tuple(shape)) for shape in shapes)
         raise ShapeError(
-            f"broadcast_shapes: {found} do not broadcast; sizes must be equal or 1, counted from the last axis"
+            f"broadcast_shapes: Incompatible shapes for broadcasting: {found}; sizes must be equal or 1, counted from "
+            "the last axis"
         ) from None
 
 

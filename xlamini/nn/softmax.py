@@ -7,7 +7,7 @@ from typing import Any
 from xlamini.core import aval_of, finfo
 from xlamini.numpy.arguments import as_axes
 from xlamini.numpy.comparison import isfinite, logical_not
-from xlamini.numpy.complex import real
+from xlamini.numpy.complex_parts import real
 from xlamini.numpy.repeating import broadcast_arrays
 from xlamini.numpy.selection import where as choose
 from xlamini.primitives import (

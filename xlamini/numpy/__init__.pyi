@@ -24,7 +24,7 @@ from xlamini.numpy.comparison import (
     isnan as isnan, isneginf as isneginf, isposinf as isposinf, isreal as isreal, less as less,
     less_equal as less_equal, logical_not as logical_not, not_equal as not_equal, signbit as signbit,
 )
-from xlamini.numpy.complex import angle as angle, conj as conj, conjugate as conjugate, imag as imag, real as real
+from xlamini.numpy.complex_parts import angle as angle, conj as conj, conjugate as conjugate, imag as imag, real as real
 from xlamini.numpy.constants import (
     ComplexWarning as ComplexWarning, e as e, euler_gamma as euler_gamma, inf as inf, nan as nan, newaxis as newaxis,
     pi as pi,

@@ -8,7 +8,7 @@ from typing import Any
 
 from xlamini.core import Tracer, check_user_dtype, itemsize_bits
 from xlamini.core.api_boundary import api_boundary
-from xlamini.numpy import complex, construction, shapes
+from xlamini.numpy import complex_parts, construction, shapes
 from xlamini.numpy.array_api import check_version
 from xlamini.primitives import bitcast_convert_type
 from xlamini.runtime import Array, ArrayImpl
@@ -16,7 +16,7 @@ from xlamini.transforms.sharding.device_put import device_put
 
 METHODS = {
     "arithmetic": "clip",
-    "complex": "conjugate",
+    "complex_parts": "conjugate",
     "construction": "copy",
     "cumulative": "cumprod cumsum",
     "linear_algebra": "dot",
@@ -89,8 +89,8 @@ class Methods:
 
     T = property(shapes.transpose, doc="The axes in reverse order.")
     mT = property(shapes.matrix_transpose, doc="The last two axes exchanged.")
-    real = property(complex.real, doc="The real part.")
-    imag = property(complex.imag, doc="The imaginary part.")
+    real = property(complex_parts.real, doc="The real part.")
+    imag = property(complex_parts.imag, doc="The imaginary part.")
 
 
 class Protocols:

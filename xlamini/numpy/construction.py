@@ -12,7 +12,6 @@ from xlamini.core import (
     Tracer,
     canonicalize_dtype,
     check_user_dtype,
-    enable_x64,
     hooks,
     result_type,
     tree_leaves,
@@ -46,9 +45,9 @@ def asarray(
     """An array of a number, an array, nested lists of these, or anything NumPy can make an array of.
 
     An Array of the right dtype is returned itself, unless `copy`. The result lies on `device`, or is split over a mesh
-    as `out_sharding` says, a PartitionSpec or NamedSharding. With x64 off a 64-bit NumPy array is narrowed, with a
-    warning if no dtype is given. TypeError for values that are no numbers, ValueError for nested lists of uneven
-    length, OverflowError for integers out of range.
+    as `out_sharding` says, a PartitionSpec or NamedSharding. With x64 off a 64-bit NumPy array is narrowed; without a
+    dtype there is a warning for floats, and for integers that do not fit. TypeError for values that are no numbers,
+    ValueError for nested lists of uneven length, OverflowError for integers out of range.
 
     >>> asarray([[1, 2], [3, 4.5]])
     Array([[1. , 2. ],
@@ -118,13 +117,10 @@ def _value(name: str, x: Any, dtype: Any) -> Any:
     return _foreign(name, x, wanted)
 
 
-_WIDE = tuple(map(np.dtype, ("int64", "uint64", "float64", "complex128")))
-
-
 def _warned_of(name: str, x: np.ndarray) -> np.ndarray:
-    """The array, which is narrowed when it is put onto a device, with a warning if it will be."""
-    if x.dtype in _WIDE and not enable_x64.value:
-        narrow = canonicalize_dtype(x.dtype)
+    """The array, which is narrowed when it is put onto a device, with a warning if digits or values are lost."""
+    narrow = canonicalize_dtype(x.dtype)
+    if x.dtype != narrow and not _fits(x, narrow):
         warnings.warn(
             f"{name}: the {x.dtype} array is narrowed to {narrow}, because 64-bit dtypes are off. Pass "
             f"dtype={str(narrow)!r} to say that this is meant, or turn them on with "
@@ -133,6 +129,14 @@ def _warned_of(name: str, x: np.ndarray) -> np.ndarray:
             user_stacklevel(),
         )
     return x
+
+
+def _fits(x: np.ndarray, narrow: np.dtype) -> bool:
+    """Whether the narrower dtype holds every value of an array of integers; floats lose digits."""
+    if x.dtype.kind not in "iu":
+        return False
+    limits = np.iinfo(narrow)
+    return not x.size or bool(limits.min <= x.min() and x.max() <= limits.max)
 
 
 def _foreign(name: str, x: Any, wanted: Any) -> Any:

@@ -49,7 +49,9 @@ def broadcast_shapes(*shapes: ShapeLike) -> tuple[int, ...]:
         return np.broadcast_shapes(*given)
     except ValueError:
         listed = ", ".join(map(str, given))
-        raise ShapeError(f"broadcast_shapes: {listed} do not broadcast; sizes must be equal or 1") from None
+        raise ShapeError(
+            f"broadcast_shapes: Incompatible shapes for broadcasting: {listed}; sizes must be equal or 1"
+        ) from None
 
 
 def broadcast_arrays(*args: ArrayLike) -> list[Array]:

@@ -164,7 +164,8 @@ def broadcasted(name: str, *operands: Any) -> Values:
         shape = np.broadcast_shapes(*shapes)
     except ValueError:
         raise ShapeError(
-            f"{name}: shapes do not broadcast: {_listed(avals)}; sizes must be equal or 1, counted from the last axis"
+            f"{name}: Incompatible shapes for broadcasting: {_listed(avals)}; sizes must be equal or 1, counted from "
+            "the last axis"
         ) from None
     if numpy_rank_promotion.value != "allow" and len({len(s) for s in shapes}) > 1:
         _refuse_ranks(name, avals)

@@ -9,7 +9,7 @@ import functools
 import inspect
 import operator
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -153,9 +153,9 @@ def one_key(name: str, key: Any) -> Any:
 
 def checked_shape(name: str, shape: Any) -> Shape:
     """A shape from an int or a sequence of ints; TypeError or ValueError for anything else."""
-    sizes = shape if isinstance(shape, Sequence) else (shape,)
+    sizes: Any = shape if isinstance(shape, Iterable) and not hasattr(shape, "dtype") else (shape,)
     try:
-        checked = tuple(map(operator.index, sizes))
+        checked = tuple([operator.index(n) for n in sizes])
     except TypeError:
         raise TypeError(f"{name}: shape must be an int or a tuple of ints known while tracing, got {shape!r}") from None
     if any(n < 0 for n in checked):

@@ -177,7 +177,7 @@ class Array(Conversions, Text, metaclass=ABCMeta):
     def __setitem__(self, index: Any, value: Any) -> None:
         """Not possible: arrays are immutable."""
         raise TypeError(
-            "an Array is immutable, so x[index] = value cannot work; "
+            "arrays are immutable and do not support in-place item assignment; "
             f"write x = x.at[{_index_text(index)}].set(value), or .add(value) for x[index] += value"
         )
 

@@ -155,6 +155,18 @@ def _scalar(x: Any) -> Any:
     return to_numpy(x).item()
 
 
+def copy_to_host_async(x: Any) -> Any:
+    """Start copying the Arrays of a pytree to the host, so that a later `device_get` waits less; returns `x`.
+
+    >>> xlamini.copy_to_host_async(xlamini.numpy.ones(2))
+    Array([1., 1.], dtype=float32)
+    """
+    for leaf in flatten(x)[0]:
+        if isinstance(leaf, _jax.ArrayImpl):
+            leaf.copy_to_host_async()
+    return x
+
+
 def _stays(leaf: Any) -> bool:
     """Whether `device_get` returns a leaf as it is: traced values, and random keys."""
     return type(leaf) is Tracer or hasattr(leaf, "put_words")
@@ -175,10 +187,7 @@ def device_get(x: Any) -> Any:
 
 
 def _fetched(x: Any) -> Any:
-    leaves, tree = flatten(x)
-    for leaf in leaves:
-        if isinstance(leaf, _jax.ArrayImpl):
-            leaf.copy_to_host_async()
+    leaves, tree = flatten(copy_to_host_async(x))
     return tree.unflatten(
         [
             leaf.__array__() if hasattr(leaf, "__array__") and not _stays(leaf) else leaf

@@ -20,8 +20,8 @@ def deleted_error(x: Any, name: str = "") -> DeletedArrayError:
     """The error for a use of the deleted array `x`, which is `name` in the user's call."""
     what = f"{name}, an array {describe(x)}," if name else f"the array {describe(x)}"
     return DeletedArrayError(
-        f"{what} was deleted or donated, and its memory holds something else by now; use what the "
-        "function it was donated to returned, or leave it out of donate_argnums"
+        f"Array has been deleted: {what} was deleted or donated, and its memory holds something else by now; "
+        "use what the function it was donated to returned, or leave it out of donate_argnums"
     )
 
 

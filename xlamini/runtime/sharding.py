@@ -122,6 +122,8 @@ _SHARED: dict[str, Any] = {
     "device_set": property(_device_set),
     "addressable_devices": property(_addressable_devices),
     "is_fully_addressable": property(_is_fully_addressable),
+    "_device_assignment": property(lambda self: tuple(self._internal_device_list)),
+    "_addressable_device_assignment": property(lambda self: tuple(self._internal_device_list.addressable_device_list)),
     "is_equivalent_to": _is_equivalent_to,
     "num_devices": property(lambda self: len(self._internal_device_list)),
     "memory_kind": property(lambda self: self._memory_kind),

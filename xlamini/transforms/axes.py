@@ -5,33 +5,43 @@ from collections.abc import Sequence
 from typing import Any
 
 from xlamini.core import Avals, ShapedArray, flatten
-from xlamini.core.pytree import flatten_axes, structure, tree_leaves
+from xlamini.core.pytree import PyTreeDef, flatten_axes, structure, tree_leaves, treedef_children, unflatten
 
 
 def axis_leaves(
     what: str,
     axes: Any,
-    args: Any,
+    tree: PyTreeDef,
     kwargs: dict[str, Any] | None,
     avals: Avals,
     names: Sequence[str] | None,
     fun_name: str,
     caller: str = "vmap",
 ) -> list[int | None]:
-    """One nonnegative axis (or None) per leaf, from a pytree of axes that is a prefix of the arguments or outputs."""
-    if what == "in_axes" and isinstance(axes, tuple) and len(axes) != len(args):
+    """One nonnegative axis (or None) per leaf, from a pytree of axes that is a prefix of the arguments or outputs.
+
+    `tree` is their structure. No node is made of types here: a user's class may check its fields.
+    """
+    count = len(treedef_children(tree)) if what == "in_axes" else 0
+    if what == "in_axes" and isinstance(axes, tuple) and len(axes) != count:
         raise ValueError(
-            f"{caller}: in_axes has {len(axes)} entries but {fun_name} was called with {len(args)} "
+            f"{caller}: in_axes has {len(axes)} entries but {fun_name} was called with {count} "
             f"positional arguments: {axes!r}"
         )
     names_of_trees = (what, f"the {_side(what)} of {fun_name}")
-    leaves = flatten_axes(caller, axes, structure(args), names_of_trees)
+    leaves = flatten_axes(caller, axes, tree, names_of_trees)
     leaves += [0] * len(flatten(kwargs)[0]) if kwargs else []
     pairs = enumerate(zip(leaves, avals, strict=True))
     found = [_axis(f"{caller}: {what}", d, a, i, names, fun_name) for i, (d, a) in pairs]
-    if any(found):
-        _check_containers(f"{caller}: {what}", args, found)
+    if any(found) and _has_checks(tree):
+        _check_containers(f"{caller}: {what}", unflatten(tree, avals), found)
     return found
+
+
+def _has_checks(tree: PyTreeDef) -> bool:
+    """Whether some container in a tree restricts the axes along which it is mapped."""
+    node = tree.node_data()
+    return node is not None and (hasattr(node[0], "check_mapped") or any(map(_has_checks, treedef_children(tree))))
 
 
 def _check_containers(what: str, args: Any, axes: Sequence[int | None]) -> None:

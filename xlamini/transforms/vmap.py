@@ -5,8 +5,20 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
-from xlamini.core import Avals, Axis, Holder, Jaxpr, Values, flatten, flatten_from_user, named_axis, unflatten
+from xlamini.core import (
+    Avals,
+    Axis,
+    Holder,
+    Jaxpr,
+    Values,
+    flatten,
+    flatten_axes,
+    flatten_from_user,
+    named_axis,
+    unflatten,
+)
 from xlamini.core.api_boundary import api_boundary
+from xlamini.core.pytree import structure
 from xlamini.interpreters.batch import Dims, push_batch
 from xlamini.primitives import move_batch_dim
 from xlamini.staging import (
@@ -16,6 +28,7 @@ from xlamini.staging import (
     avals_of,
     check_callable,
     check_values,
+    describe_as,
     name_of,
     rebuilt,
     retry_with_refs,
@@ -24,6 +37,7 @@ from xlamini.staging import (
     transformed,
     values_of,
 )
+from xlamini.staging.trace.arguments import brief
 from xlamini.staging.trace.ref_arguments import OpenedRefs, pure
 from xlamini.staging.trace.tracing import trace
 from xlamini.transforms.axes import axis_leaves, unbatched_aval
@@ -68,7 +82,8 @@ def vmap(
             return _with_refs_mapped(mapping, args, kwargs)
         return retry_with_refs(_mapped, _threading, mapping, args, kwargs)
 
-    return vmapped
+    text = f"{name_of(fun)} mapped over the axes {in_axes} of its arguments, which are batches of what it takes."
+    return describe_as(vmapped, text, fun)
 
 
 class Mapping(NamedTuple):
@@ -88,7 +103,7 @@ def _with_refs_mapped(mapping: Mapping, args: Values, kwargs: dict[str, Any]) ->
     args, kwargs = refs.tree
     leaves, in_tree = flatten(refs.tree)
     avals = avals_of(leaves, names := ArgNames(mapping.fun, in_tree), name_of(mapping.fun))
-    dims = axis_leaves("in_axes", mapping.in_axes, args, kwargs, avals, names, name_of(mapping.fun))
+    dims = axis_leaves("in_axes", mapping.in_axes, structure(args), kwargs, avals, names, name_of(mapping.fun))
     of_refs = [dim for dim, is_ref in zip(dims, refs.mask, strict=True) if is_ref]
     of_values = mapping._replace(fun=pure(mapping.fun), out_axes=(mapping.out_axes, of_refs))
     with refs.passed():
@@ -115,14 +130,45 @@ def _unmapped_ref(error: Exception, fun: Callable[..., Any]) -> ValueError:
 def _mapped(mapping: Mapping, args: Values, kwargs: dict[str, Any]) -> Any:
     fun, fun_name = mapping.fun, name_of(mapping.fun)
     leaves, in_tree = flatten_from_user((args, kwargs))
+    if not all(map(_is_operand, leaves)):
+        return _without_objects(mapping, args, kwargs)
     names = ArgNames(fun, in_tree)
     avals = avals_of(leaves, names, fun_name, ", or close over it")
     check_values(leaves, names, fun_name)
-    dims = axis_leaves("in_axes", mapping.in_axes, args, kwargs, avals, names, fun_name)
+    dims = axis_leaves("in_axes", mapping.in_axes, structure(args), kwargs, avals, names, fun_name)
     size = mapped_size(avals, dims, names, mapping.axis_size, fun_name)
     axis = Axis(size, mapping.axis_name, along=mapping.along, placed=_axis_sharding(avals, dims))
     traced = _trace_example(fun, in_tree, leaves, avals, dims, names, axis)
     return _run(traced, axis, leaves, dims, mapping.out_axes, fun_name)
+
+
+def _is_operand(x: Any) -> bool:
+    return isinstance(x, bool | int | float | complex) or hasattr(x, "dtype")
+
+
+def _without_objects(mapping: Mapping, args: Values, kwargs: dict[str, Any]) -> Any:
+    """The call with the leaves that are no arrays, which nobody maps, fixed: functions, texts, objects."""
+    leaves, tree = flatten_from_user((args, kwargs))
+    names = ArgNames(mapping.fun, tree)
+    dims = flatten_axes("vmap", mapping.in_axes, structure(args)) + [0] * structure(kwargs).num_leaves
+    for i, (x, dim) in enumerate(zip(leaves, dims, strict=True)):
+        if dim is not None and not _is_operand(x):
+            raise TypeError(
+                f"argument {names[i]!r} of {name_of(mapping.fun)} is {brief(x)} of type {type(x).__name__}, not an "
+                "array or a number; pass an array, give it the axis None, or close over it"
+            )
+    arrays = [i for i, x in enumerate(leaves) if _is_operand(x)]
+
+    def of_arrays(*given: Any) -> Any:
+        every = list(leaves)
+        for i, x in zip(arrays, given, strict=True):
+            every[i] = x
+        args, kwargs = unflatten(tree, every)
+        return mapping.fun(*args, **kwargs)
+
+    of_arrays.__name__ = name_of(mapping.fun)
+    pure = mapping._replace(fun=of_arrays, in_axes=tuple(dims[i] for i in arrays))
+    return _mapped(pure, tuple(leaves[i] for i in arrays), {})
 
 
 def _axis_sharding(avals: Avals, dims: Dims) -> tuple[Any, tuple[Any, ...]] | None:
@@ -182,8 +228,7 @@ def _run(
     traced: Trace, axis: Axis, leaves: Values, dims: Dims, out_axes: Any, fun_name: str
 ) -> Any:
     in_dims = (*(None,) * len(traced.captured), *dims)
-    example = unflatten(traced.out_tree, [v.aval for v in traced.jaxpr.outvars])
-    out_dims = axis_leaves("out_axes", out_axes, example, None, traced.jaxpr.out_avals, None, fun_name)
+    out_dims = axis_leaves("out_axes", out_axes, traced.out_tree, None, traced.jaxpr.out_avals, None, fun_name)
     outs = transformed(_batch, traced.jaxpr, (axis, in_dims, tuple(out_dims)), [*traced.captured, *leaves])
     return rebuilt(traced.out_tree, outs)
 
@@ -232,6 +277,6 @@ def mapped_size(
         return f"axis {dims[i]} of {names[i]} ({avals[i].str_short(short_dtypes=False)})"
 
     sizes = "; ".join(f"{where(i)} has size {size}" for size, i in first.items())
-    raise ValueError(f"{caller}: the mapped axes of {fun_name}'s arguments differ in size: {sizes}")
+    raise ValueError(f"{caller} got inconsistent sizes for array axes to be mapped, of {fun_name}'s arguments: {sizes}")
 
 

@@ -9,6 +9,7 @@ import collections
 import dataclasses
 import functools
 import sys
+import weakref
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, TypeVar
 
@@ -56,6 +57,10 @@ dispatch_registry = PyTreeRegistry(
 """What C++ dispatch takes arguments apart with: it sees through leaves that overlay an Array too."""
 
 
+_registered: weakref.WeakSet[type] = weakref.WeakSet()
+"""The classes registered here; jaxlib's registry counts every NamedTuple as a node."""
+
+
 def register_pytree_node(
     nodetype: type[T],
     flatten_func: Callable[[T], tuple[Iterable[Any], Hashable]],
@@ -66,7 +71,7 @@ def register_pytree_node(
 
     `flatten_func(node)` gives (children, metadata), `unflatten_func(metadata, children)` the node
     again, and `flatten_with_keys_func` ((key, child) pairs, metadata). ValueError when the class
-    is a node already.
+    has been registered before; a NamedTuple may be, and its fields then count no more.
 
     >>> class Pair:
     ...     def __init__(self, a, b): self.a, self.b = a, b
@@ -75,12 +80,13 @@ def register_pytree_node(
     _check_new(nodetype)
     for registry in (default_registry, dispatch_registry):
         registry.register_node(nodetype, flatten_func, unflatten_func, flatten_with_keys_func)
+    _registered.add(nodetype)
 
 
 def _check_new(nodetype: type) -> None:
     if not isinstance(nodetype, type):
         raise TypeError(f"only a class can be a pytree node, but got {nodetype!r}")
-    if default_registry.is_node(nodetype):
+    if nodetype in _registered or (default_registry.is_node(nodetype) and not hasattr(nodetype, "_fields")):
         raise ValueError(f"{nodetype.__qualname__} is a pytree node already; register it once only")
 
 

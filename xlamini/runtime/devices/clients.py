@@ -81,8 +81,8 @@ def is_known(name: str) -> bool:
 def _make_client(name: str) -> Client:
     if not is_known(name):
         raise PlatformError(
-            f"there is no platform {name!r}; xlamini knows {', '.join(known_platforms())}, and more by "
-            f"XLAMINI_PJRT_PLUGINS={name}:/path/to/plugin.so"
+            f"Unknown backend {name}: there is no platform {name!r}; xlamini knows {', '.join(known_platforms())}, and "
+            f"more by XLAMINI_PJRT_PLUGINS={name}:/path/to/plugin.so"
         )
     quiet()
     try:

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import itertools
+import logging
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -9,11 +10,14 @@ from typing import Any
 from xlamini.core import Jaxpr, ShapeError, any_ordered, float0, monitoring, once, subjaxprs
 from xlamini.core.config import outlining, programs_are_kept, programs_are_keyed_by_module, trace_flags, under
 from xlamini.core.effects import ffi_effect
+from xlamini.core.jax_flags import log_compiles
 from xlamini.interpreters.dce import dce
 from xlamini.interpreters.physical import is_extended, physical
 from xlamini.runtime.executable import Executable, compile_module
 from xlamini.runtime.meshes.program_placement import MeshPlacement, Place, placed_avals
 from xlamini.staging.compile.outlining import outlined
+
+_logger = logging.getLogger("xlamini")
 
 Options = Mapping[str, Any] | None
 """Options of XLA, by name."""
@@ -131,14 +135,21 @@ def _unusable(donated: Sequence[bool], used: Sequence[bool], aliases: Sequence[i
 
 
 def backend_compile(program: LoweredProgram, options: Options) -> Executable:
-    """Call XLA's compiler for a lowered program."""
-    effects = program.pruned.effects
-    return compile_module(
+    """Call XLA's compiler for a lowered program; under flag `log_compiles` two messages say so."""
+    effects, logs = program.pruned.effects, log_compiles.value
+    if logs:
+        types = ", ".join(aval.str_short() for aval in program.pruned.in_avals)
+        _logger.warning("Compiling jit(%s) with global shapes and types [%s]", program.name, types)
+    start = time.monotonic()
+    executable = compile_module(
         program.module,
         host_callbacks=program.host_callbacks,
         ordered=bool(effects) and any_ordered(effects),
         **interface_of(program, options),
     )
+    if logs:
+        _logger.warning("Finished XLA compilation of jit(%s) in %.3f sec", program.name, time.monotonic() - start)
+    return executable
 
 
 def interface_of(program: LoweredProgram, options: Options) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -81,11 +81,15 @@ def _acceptable(fun: Any, static: Sequence[str], args: Any, kwargs: Any) -> insp
 def _is_hashable(x: Any) -> bool:
     if isinstance(x, tuple):
         return all(map(_is_hashable, x))
-    return not isinstance(x, list | np.ndarray)
+    return isinstance(x, Hashable)
 
 
 def _frozen(x: Any) -> Any:
     """A list or an ndarray (of axes, for example) as a tuple, which can be part of a signature."""
     if isinstance(x, np.ndarray):
         return _frozen(x.tolist())
-    return tuple(map(_frozen, x)) if isinstance(x, list | tuple) else x
+    return tuple(map(_frozen, x)) if isinstance(x, tuple) or _is_unhashable_sequence(x) else x
+
+
+def _is_unhashable_sequence(x: Any) -> bool:
+    return isinstance(x, Sequence) and not isinstance(x, Hashable)

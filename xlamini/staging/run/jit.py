@@ -5,6 +5,7 @@ C++ dispatch caches the signatures that it has seen. A cache miss, or a call mad
 """
 from __future__ import annotations
 
+import copy
 import functools
 import warnings
 import weakref
@@ -90,6 +91,11 @@ class Jitted:
         except RefEscaped as touched:
             cells = with_touched((), touched)
         return run_with_refs(cells, self._with_ref_args, args, kwargs)
+
+    def deep_copy(self, memo: dict[int, Any]) -> Any:
+        """The jitted function itself, as a function is copied; that of a bound method is bound to the object's copy."""
+        fun = copy.deepcopy(self.fun, memo)
+        return self.function() if fun is self.fun else wrapped(Jitted(fun, self.options))
 
     def _with_ref_args(self, cells: Cells, args: Values, kwargs: dict[str, Any]) -> tuple[Any, Any, bool]:
         """Run with the values of the touched refs as further arguments and results; C++ cannot do this by itself."""
@@ -317,7 +323,7 @@ def wrapped(jitted: Jitted) -> Any:
     if static or donate:
         function = guarded(function, jitted.explain, donate)
     function.trace, function.lower, function.eval_shape = jitted.traced, jitted.lowered, jitted.eval_shape
-    function.clear_cache = jitted.forget
+    function.clear_cache, function.__deepcopy__ = jitted.forget, jitted.deep_copy
     return function
 
 

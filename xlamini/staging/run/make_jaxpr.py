@@ -6,11 +6,13 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from xlamini.core import Axis, Holder, Values, flatten, named_axis
+from xlamini.core import Axis, Holder, Values, flatten, named_axis, tree_map
 from xlamini.core.api_boundary import api_boundary
+from xlamini.primitives.tangent_ops import full
 from xlamini.staging.run.jit_function import jit
-from xlamini.staging.trace.arguments import check_callable, name_of
+from xlamini.staging.trace.arguments import OutputTypeError, check_callable, name_of
 from xlamini.staging.trace.ref_arguments import OpenedRefs, pure
+from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
 from xlamini.staging.trace.static_args import Numbers
 
 
@@ -46,7 +48,7 @@ def make_jaxpr(
 
 @api_boundary
 def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """The types of the outputs of `fun`, as `ShapeDtypeStruct`s; nothing is computed.
+    """The types of the outputs of `fun`, as `ShapeDtypeStruct`s; nothing is computed. `fun` may return such types too.
 
     >>> xlamini.eval_shape(lambda x: x * 2, xlamini.ShapeDtypeStruct((3,), "float32"))
     ShapeDtypeStruct(shape=(3,), dtype=float32)
@@ -54,7 +56,12 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     check_callable("eval_shape", fun)
     if any(isinstance(x, Holder) for x in flatten((args, kwargs))[0]):
         return _traced_with_refs(fun, (), args, kwargs).out_info[0]
-    return jit(fun).eval_shape(*args, **kwargs)
+    try:
+        return jit(fun).eval_shape(*args, **kwargs)
+    except OutputTypeError as error:
+        if not isinstance(error.value, ShapeDtypeStruct):
+            raise
+    return jit(_with_arrays(fun)).eval_shape(*args, **kwargs)
 
 
 def _traced_with_refs(fun: Callable[..., Any], static: Numbers, args: Values, kwargs: dict[str, Any]) -> Any:
@@ -63,3 +70,13 @@ def _traced_with_refs(fun: Callable[..., Any], static: Numbers, args: Values, kw
     args, kwargs = refs.tree
     with refs.passed():
         return jit(pure(fun), static_argnums=static).trace(*args, **kwargs)
+
+
+def _with_arrays(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """The function with an array in the place of each type that it returns."""
+
+    @functools.wraps(fun)
+    def of_arrays(*args: Any, **kwargs: Any) -> Any:
+        return tree_map(lambda x: full(x.aval, 0) if isinstance(x, ShapeDtypeStruct) else x, fun(*args, **kwargs))
+
+    return of_arrays

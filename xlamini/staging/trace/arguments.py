@@ -139,6 +139,14 @@ def check_values(leaves: Values, names: Sequence[str], fun_name: str) -> None:
             )
 
 
+class OutputTypeError(TypeError):
+    """A traced function returned something else than arrays."""
+
+    def __init__(self, message: str, value: Any):
+        super().__init__(message)
+        self.value = value
+
+
 def check_outputs(leaves: Values, tree: Any, fun_name: str) -> None:
     """TypeError, with the path, for an output that is neither an array nor a number."""
     for i, x in enumerate(leaves):
@@ -146,10 +154,10 @@ def check_outputs(leaves: Values, tree: Any, fun_name: str) -> None:
             path, _ = tree_flatten_with_path(unflatten(tree, range(tree.num_leaves)))[0][i]
             if isinstance(x, Holder):
                 raise _returned_ref(fun_name, keystr(path), x)
-            raise TypeError(
-                f"{fun_name} returned {brief(x)} of type {type(x).__name__} at output{keystr(path)}; "
-                "a traced function "
-                "must return arrays, numbers, or containers of them"
+            raise OutputTypeError(
+                f"{fun_name} returned {brief(x)} of type {type(x).__name__} at output{keystr(path)}; a traced function "
+                "must return arrays, numbers, or containers of them",
+                x,
             )
 
 
@@ -164,6 +172,13 @@ def _is_value(x: Any) -> bool:
     if isinstance(x, np.ndarray | np.generic):
         return is_array_dtype(x.dtype)
     return isinstance(x, (*_SCALARS, *_VALUES)) or key_words(x) is not x
+
+
+def describe_as(made: Callable[..., Any], text: str, fun: Callable[..., Any]) -> Callable[..., Any]:
+    """A transformed function with documentation of its own, before that of the function."""
+    doc = getattr(fun, "__doc__", None)
+    made.__doc__ = f"{text}\n\nDocumentation of {name_of(fun)}:\n\n{doc}" if doc else text
+    return made
 
 
 def brief(x: Any) -> str:

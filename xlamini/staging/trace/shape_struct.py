@@ -4,7 +4,7 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-from xlamini.core import ShapedArray, ShapeError, check_user_dtype
+from xlamini.core import ShapedArray, ShapeError, aval_of, check_user_dtype
 from xlamini.runtime import Sharding, named
 from xlamini.runtime.meshes.named_sharding import split_in_type
 
@@ -53,6 +53,17 @@ class ShapeDtypeStruct:
     @property
     def aval(self) -> ShapedArray:
         return ShapedArray(self.shape, self.dtype, self.weak_type, split=split_in_type(self.sharding, len(self.shape)))
+
+    @classmethod
+    def like(cls, x: Any) -> ShapeDtypeStruct:
+        """The type of an array, or of anything that converts to one.
+
+        >>> xlamini.ShapeDtypeStruct.like(xlamini.numpy.ones(3))
+        ShapeDtypeStruct(shape=(3,), dtype=float32)
+        """
+        aval = aval_of(x)
+        committed = getattr(x, "committed", False)
+        return cls(aval.shape, aval.dtype, sharding=x.sharding if committed else None, weak_type=aval.weak_type)
 
     def update(self, **changes: Any) -> ShapeDtypeStruct:
         """A copy with some fields changed."""

@@ -38,15 +38,24 @@ def cond(
 
     `pred` is a bool, a number (which holds unless it is 0) or a scalar array of them. Operands and outputs are pytrees
     of arrays; the functions may use arrays and traced values from around them too. Both are traced, and must return
-    the same structure, shapes and dtypes (else TypeError). `operand=x` is an older way to pass a single operand.
+    the same structure, shapes and dtypes (else TypeError). Two older forms are taken too: `operand=x` for a single
+    operand, and `cond(pred, true_operand, true_fun, false_operand, false_fun)`.
 
     Under `vmap` over the predicate both functions run, and each example selects.
 
     >>> cond(True, lambda x: x + 1, lambda x: x - 1, 3.0)
     Array(4., dtype=float32, weak_type=True)
     """
+    if len(operands) == 2 and callable(false_fun) and callable(operands[1]) and not callable(true_fun):
+        return _of_own_operands(pred, (true_fun, operands[0]), (false_fun, operands[1]))
     operands = _operands("cond", operands, operand)
     return _with_refs(lambda true, false, *given: _cond(pred, true, false, given), (true_fun, false_fun), operands)
+
+
+def _of_own_operands(pred: Any, operands: tuple[Any, Any], funs: tuple[Callable[..., Any], Callable[..., Any]]) -> Any:
+    """The older form, in which each function has an operand of its own."""
+    true_fun, false_fun = funs
+    return cond(pred, lambda true, _: true_fun(true), lambda _, false: false_fun(false), *operands)
 
 
 def _cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], operands: tuple[Any, ...]) -> Any:

@@ -28,7 +28,7 @@ from xlamini.staging import LeafNames, Trace, avals_of, check_values, name_of
 from xlamini.staging.trace.arguments import brief
 from xlamini.staging.trace.tracing import trace
 
-SHOWN = 5
+SHOWN = 4
 """How many differing leaves an error lists."""
 
 Functions = Mapping[str, Callable[..., Any]]
@@ -157,7 +157,7 @@ def _check_agreement(what: str, functions: Functions, traces: Mapping[str, Trace
         where = first_difference(a.out_tree, b.out_tree, (f"the output of {first}", f"that of {other}"))
         if where is not None:
             raise TypeError(
-                f"{what}: all branches must return the same containers, but {where}\n"
+                f"{what} branch outputs must have the same pytree structure, but {where}\n"
                 f"{_who(functions, first, other)}; make both return the same structure"
             )
         _check_types(what, functions, (first, other), traces)
@@ -178,7 +178,7 @@ def _check_types(what: str, functions: Functions, labels: tuple[str, str], trace
         lines[SHOWN:] = [f"  and {len(lines) - SHOWN} more"]
     listed = "\n".join(lines)
     raise TypeError(
-        f"{what}: all branches must return the same types, but\n{listed}\n{_who(functions, first, other)}; "
+        f"{what} branches must have equal output types but they differ:\n{listed}\n{_who(functions, first, other)}; "
         f"{_fix(avals[wrong[0]], others[wrong[0]], other)}"
     )
 

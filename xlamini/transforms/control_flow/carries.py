@@ -31,7 +31,7 @@ from xlamini.primitives.collectives.varying import varying_along
 from xlamini.staging import LeafNames, Trace, avals_of, check_values, name_of
 from xlamini.staging.trace.arguments import parameter_names
 
-SHOWN = 10
+SHOWN = 4
 """How many differing leaves an error lists."""
 
 
@@ -91,7 +91,8 @@ class Carry:
         where = first_difference(self.tree, returned, (self.name, f"the returned {self.name}"))
         if where is not None:
             raise TypeError(
-                f"{self.what}: {self.body_name} must return a carry with the structure of the one it takes, but "
+                f"{self.what} body function carry input and carry output must have the same pytree structure: "
+                f"{self.body_name} must return a carry with the structure of the one it takes, but "
                 f"{where}; return the same containers as it takes, or start from {self.given_as} of the other structure"
             )
 
@@ -105,7 +106,8 @@ class Carry:
             lines[SHOWN:] = [f"  and {len(lines) - SHOWN} more"]
         listed, first = "\n".join(lines), wrong[0]
         raise TypeError(
-            f"{self.what}: {self.body_name} must return a carry of the types it takes, but\n{listed}\n"
+            f"{self.what} body function carry input and carry output must have equal types: {self.body_name} must "
+            f"return a carry of the types it takes, but\n{listed}\n"
             f"{self._fix(avals[first], returned[first], names[first])}"
         )
 

@@ -199,7 +199,7 @@ def _summed(ct: Any, x: Any) -> Any:
 
 def _no_forward_mode(bwd: BackwardRule, where: str) -> TypeError:
     return TypeError(
-        f"custom_vjp: forward mode (jvp, jacfwd, linearize) does not apply to the function whose backward rule is "
+        "can't apply forward-mode autodiff (jvp) to a custom_vjp function: the one whose backward rule is "
         f"{bwd!r}{where} as that rule is all that is known of its derivative; add a rule for forward mode with "
         ".defjvp(rule), or write the function with custom_jvp, which serves both modes"
     )

@@ -32,7 +32,7 @@ from xlamini.interpreters.linearize import linearize
 from xlamini.interpreters.transpose import transpose
 from xlamini.primitives import add, broadcasted_iota, convert, eq, full, move_batch_dim, reshape, zeros
 from xlamini.primitives.concatenate import split
-from xlamini.staging import Mask, check_callable, rebuilt, transformed
+from xlamini.staging import Mask, check_callable, describe_as, name_of, rebuilt, transformed
 from xlamini.transforms.derivatives.diff_args import Argnums, DiffArgs
 
 P = ParamSpec("P")
@@ -59,7 +59,8 @@ def jacfwd(
         _check_inputs(diff, holomorphic)
         return _jacobian(diff, _by_columns, has_aux, holomorphic)
 
-    return jacobian_of
+    text = f"The Jacobian of {name_of(fun)} with respect to the positional argument(s) {argnums}."
+    return describe_as(jacobian_of, f"{text} It takes the same arguments.", fun)
 
 
 def jacrev(
@@ -87,7 +88,8 @@ def jacrev(
         _check_inputs(diff, holomorphic, allow_int)
         return _jacobian(diff, _by_rows, has_aux, holomorphic)
 
-    return jacobian_of
+    text = f"The Jacobian of {name_of(fun)} with respect to the positional argument(s) {argnums}."
+    return describe_as(jacobian_of, f"{text} It takes the same arguments.", fun)
 
 
 jacobian = jacrev

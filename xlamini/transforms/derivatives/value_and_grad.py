@@ -15,7 +15,7 @@ from xlamini.core.errors import JAXTypeError
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.linearize import linearize
 from xlamini.primitives import full, instantiated
-from xlamini.staging import Mask, Trace, check_callable, rebuilt, transformed
+from xlamini.staging import Mask, Trace, check_callable, describe_as, name_of, rebuilt, transformed
 from xlamini.transforms.derivatives.diff_args import Argnums, DiffArgs
 from xlamini.transforms.derivatives.pullback import as_gradients, evaluated, pull_back, pull_back_at, reads_values
 
@@ -50,7 +50,8 @@ def value_and_grad(
         value, aux, gradient = _differentiate(diff, has_aux, holomorphic, allow_int)
         return ((value, aux) if has_aux else value), gradient
 
-    return value_and_grad_of
+    text = f"The value of {name_of(fun)} and its gradient with respect to the positional argument(s) {argnums}."
+    return describe_as(value_and_grad_of, f"{text} It takes the same arguments.", fun)
 
 
 def grad(
@@ -78,7 +79,8 @@ def grad(
         _, aux, gradient = _differentiate(diff, has_aux, holomorphic, allow_int)
         return (gradient, aux) if has_aux else gradient
 
-    return grad_of
+    text = f"The gradient of {name_of(fun)} with respect to the positional argument(s) {argnums}."
+    return describe_as(grad_of, f"{text} It takes the same arguments.", fun)
 
 
 def _differentiate(
@@ -128,7 +130,7 @@ def _check_inputs(diff: DiffArgs, holomorphic: bool, allow_int: bool) -> None:
             )
         if not (allow_int or is_differentiable(aval)):
             raise TypeError(
-                f"grad needs float or complex arguments, but {diff.names[i]!r} of {diff.fun_name} is "
+                f"grad requires real- or complex-valued inputs, but {diff.names[i]!r} of {diff.fun_name} is "
                 f"{aval.str_short(short_dtypes=False)}; pass a float, choose other argnums, or allow_int=True"
             )
 
@@ -139,8 +141,8 @@ def _check_value(diff: DiffArgs, traced: Trace, holomorphic: bool) -> None:
     value, _ = unflatten(tree, range(tree.num_leaves))
     if not isinstance(value, int):
         raise TypeError(
-            f"grad: {diff.fun_name} must return a scalar, but it returned a {type(value).__name__}; return one number, "
-            "and other results as auxiliary data with has_aux=True"
+            f"Gradient only defined for scalar-output functions: {diff.fun_name} must return a scalar, but it returned "
+            f"a {type(value).__name__}; return one number, and other results as auxiliary data with has_aux=True"
         )
     _check_scalar(diff, traced.jaxpr.outvars[0].aval, holomorphic)
 
@@ -149,15 +151,17 @@ def _check_scalar(diff: DiffArgs, aval: ShapedArray, holomorphic: bool) -> None:
     shown = aval.str_short(short_dtypes=False)
     if aval.shape != ():
         raise ShapeError(
-            f"grad: {diff.fun_name} must return a scalar, but it returned {shown}; reduce it, for example with "
-            ".sum() or .mean(), or use xlamini.jacobian or xlamini.vjp"
+            f"Gradient only defined for scalar-output functions: {diff.fun_name} must return a scalar, but it returned "
+            f"{shown}; reduce it, for example with .sum() or .mean(), or use xlamini.jacobian or xlamini.vjp"
         )
     if holomorphic and aval.dtype.kind != "c":
         raise TypeError(f"grad with holomorphic=True needs a complex output, but {diff.fun_name} returned {shown}")
     if aval.dtype.kind == "c" and not holomorphic:
         raise TypeError(
-            f"grad needs a real output, but {diff.fun_name} returned {shown}; take its real part, or pass "
+            f"grad requires real-valued outputs, but {diff.fun_name} returned {shown}; take its real part, or pass "
             "holomorphic=True if the function is holomorphic"
         )
     if not is_differentiable(aval):
-        raise TypeError(f"grad needs a float output, but {diff.fun_name} returned {shown}; convert it with .astype")
+        raise TypeError(
+            f"grad requires real-valued outputs, but {diff.fun_name} returned {shown}; convert it with .astype"
+        )

@@ -62,14 +62,15 @@ def checkpoint(
     policy: Policy | None = None,
     static_argnums: Numbers = (),
     static_argnames: Names = (),
+    concrete: bool = False,
 ) -> Any:
     """A function like `fun` whose derivative stores only its arguments, and recomputes the rest in the backward pass.
 
     `policy` selects further values to store; see `checkpoint_policies`. Arguments in `static_argnums`/`static_argnames`
     are passed to Python unchanged. With `prevent_cse=False` there is no optimization barrier, so that XLA may eliminate
     the recomputation; inside a loop, where it cannot, this is faster. `prevent_cse` may also be a tuple with one entry
-    for each argument that is not static: a bool, or a container of bools like the argument. `remat` is an alias. Usable
-    as a decorator, with and without options.
+    for each argument that is not static: a bool, or a container of bools like the argument. `concrete=True`, which JAX
+    has given up too, raises NotImplementedError. `remat` is an alias. Usable as a decorator, with and without options.
 
     >>> xlamini.grad(checkpoint(lambda x: xlamini.numpy.sin(xlamini.numpy.sin(x))))(2.0)
     Array(-0.25563914, dtype=float32, weak_type=True)
@@ -78,6 +79,8 @@ def checkpoint(
         options = {k: v for k, v in locals().items() if k != "fun"}
         return functools.partial(checkpoint, **options)
     check_callable("checkpoint", fun)
+    if concrete:
+        raise NotImplementedError("checkpoint: concrete must be False; name static arguments in static_argnums instead")
     static = Selected("static", fun, static_argnums, static_argnames, "checkpoint")
     if policy is not None:
         check_policy("checkpoint", policy)

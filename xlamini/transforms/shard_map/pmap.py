@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xlamini.core import PartitionSpec, ShardingError, Values, aval_of, flatten, flatten_from_user, unflatten
+from xlamini.core.pytree import structure
 from xlamini.primitives import expand_dims, squeeze
 from xlamini.runtime import Device, Mesh
 from xlamini.runtime.devices.platforms import local_devices
@@ -96,7 +97,7 @@ def _mapped(mapping: Mapping, *args: Any, **kwargs: Any) -> Any:
     names = ArgNames(mapping.fun, tree, dynamic)
     avals = avals_of(leaves, names, fun_name)
     in_axes = _of_dynamic(mapping.in_axes, dynamic, len(args))
-    dims = axis_leaves("in_axes", in_axes, given, kwargs, avals, names, fun_name, "pmap")
+    dims = axis_leaves("in_axes", in_axes, structure(given), kwargs, avals, names, fun_name, "pmap")
     size = mapped_size(avals, dims, names, mapping.axis_size, fun_name, "pmap")
     devices = np.array(_devices(mapping, size, fun_name))
     mesh = checked_mesh("pmap", Mesh(devices, (mapping.axis_name,)), fun_name)
@@ -151,6 +152,6 @@ class _Inside:
         fun_name = name_of(self.mapping.fun)
         leaves, tree = flatten_from_user(out)
         avals = list(map(aval_of, leaves))
-        dims = axis_leaves("out_axes", self.mapping.out_axes, out, None, avals, None, fun_name, "pmap")
+        dims = axis_leaves("out_axes", self.mapping.out_axes, tree, None, avals, None, fun_name, "pmap")
         self.out_specs = [_spec(self.mapping, d) for d in dims]
         return unflatten(tree, [x if d is None else expand_dims(x, (d,)) for x, d in zip(leaves, dims, strict=True)])

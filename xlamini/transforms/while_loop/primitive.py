@@ -76,9 +76,10 @@ class While(HigherOrder):
         made_by = state.builder.provenance
         where = f" at {made_by.source}" if made_by is not None else ""
         raise ValueError(
-            f"while_loop{where} has no derivative in reverse mode: that needs the values of every iteration, and the "
-            "trip count is unknown while tracing. Bound it with while_loop(..., max_steps=N), use fori_loop with "
-            "bounds that are Python ints, or scan; forward mode (jvp, jacfwd) works as it is"
+            "Reverse-mode differentiation does not work for lax.while_loop or lax.fori_loop with dynamic start/stop "
+            f"values{where}: it needs the values of every iteration, and the trip count is unknown while tracing. "
+            "Bound it with while_loop(..., max_steps=N), use fori_loop with bounds that are Python ints, or scan; "
+            "forward mode (jvp, jacfwd) works as it is"
         )
 
     def batch(self, axis: Axis, operands: Values, dims: Dims, **params: Any) -> Any:
