@@ -8,7 +8,7 @@ batched jaxpr. The values that the rules close over are arguments in front of th
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from operator import is_
 from typing import Any, NamedTuple
@@ -129,7 +129,7 @@ class UserBackward(BackwardRule):
     def traced(self, nonzero: Mask, cts: Values = ()) -> Backward:
         return self.writing(nonzero, cts, ())
 
-    def writing(self, nonzero: Mask, cts: Values, cells: Sequence[Cell]) -> Backward:
+    def writing(self, nonzero: Mask, cts: Values, cells: tuple[Cell, ...]) -> Backward:
         """The rule as a jaxpr that also takes the values of the cells that it writes, and returns the final ones."""
         site, types, found = self.site, self.site.types, []
         count, end = sum(self.is_array), sum(self.is_array) + sum(nonzero)

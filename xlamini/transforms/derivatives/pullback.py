@@ -63,7 +63,7 @@ def pull_back_at(
     backward, nonzero = transpose_at(values, lin.tangent, linear, given, (), written)
     outs = iter(apply(backward, operands))
     found = [next(outs) if nz else Zero(a) for nz, a in zip(nonzero, tangents, strict=True)]
-    store(written, list(outs))
+    store(tuple(written), list(outs))
     return [ct if wanted is None or w else Zero(a) for ct, w, a in zip(found, wanted or nonzero, tangents, strict=True)]
 
 
