@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import time
 from itertools import pairwise
+from typing import Any
 
 import matplotlib
 import numpy as np
@@ -39,7 +40,7 @@ REPORT_EVERY = 20
 
 def load_data(key):
     """Return (train images, train labels), (test images, test labels), shuffled by `key`."""
-    digits = load_digits()
+    digits: Any = load_digits()
     order = np.asarray(random.permutation(key, len(digits.target)))
     images = jnp.asarray(digits.data[order] / 16.0, dtype=jnp.float32)
     labels = jnp.asarray(digits.target[order], dtype=jnp.int32)
@@ -153,10 +154,11 @@ def train(params, key, train_data, test_data, *, steps, learning_rate):
     state = adam_init(params)
     history = []
     progress = tqdm(range(1, steps + 1), unit="step")
+    images, labels = train_data
     for i in progress:
         rate = learning_rate * (1 - (i - 1) / steps)
         step_key = random.fold_in(key, i)
-        params, state, value = train_step(params, state, step_key, *train_data, rate)
+        params, state, value = train_step(params, state, step_key, images, labels, rate)
         if i % REPORT_EVERY == 0 or i == steps:
             history.append((i, float(value), float(accuracy(params, *test_data))))
             progress.set_postfix(loss=f"{history[-1][1]:.4f}", accuracy=f"{history[-1][2]:.4f}")
@@ -199,7 +201,7 @@ def plot_mistakes(figure, params, images, labels, columns=4, rows=3):
 def save_picture(path, params, history, test_data):
     """Write the learning curve and the misclassified digits to the PNG file `path`."""
     figure = plt.figure(figsize=(11, 5.5), layout="constrained")
-    left, right = figure.subfigures(1, 2)
+    left, right = figure.subfigures(1, 2, squeeze=False)[0]
     plot_history(left, history)
     plot_mistakes(right, params, *test_data)
     figure.savefig(path, dpi=120)
@@ -216,7 +218,7 @@ def show_ir(params, images, labels):
 
 def parse_args(argv=None):
     """Read the command line."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--steps", type=int, default=1000, help="training steps (%(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="random seed (%(default)s)")
     parser.add_argument(

@@ -24,6 +24,7 @@ import xlamini.nn
 import xlamini.numpy
 import xlamini.random
 import xlamini.tree
+from tests.support.ffi_library import COMPILER
 from tests.support.paths import ROOT
 from xlamini.core.primitive import primitives
 
@@ -95,16 +96,30 @@ def no_new_primitives() -> Iterator[None]:
     del primitives[before:]
 
 
+@pytest.fixture
+def files_of_page(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The page's C++ files, named by their first line, are in the current directory, for the page to compile."""
+    sources = re.findall(r"^```cpp\n// (\S+)\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE)
+    if not sources:
+        return
+    if COMPILER is None:
+        pytest.skip("no g++ to compile the page's example with")
+    monkeypatch.chdir(tmp_path)
+    for name, code in sources:
+        (tmp_path / name).write_text(code)
+
+
 @pytest.mark.parametrize("page", [
     pytest.param(page, id=page.name, marks=[pytest.mark.slow] if page.name in SLOW_PAGES else [])
     for page in PAGES
     if ">>>" in page.read_text()
 ])
-def test_page(page: Path, no_new_primitives: None, cache_as_for_users: None) -> None:
+def test_page(page: Path, no_new_primitives: None, cache_as_for_users: None, files_of_page: None) -> None:
     names: dict[str, Any] = {}
     for code in re.findall(r"^```python\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE):
         exec(compile(code, page.name, "exec", dont_inherit=True), names)
-    session = re.sub(r"^```.*$", "", page.read_text(), flags=re.MULTILINE)
+    text = re.sub(r"^```cpp\n.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    session = re.sub(r"^```.*$", "", text, flags=re.MULTILINE)
     run(session, names, str(page), 0)
 
 

@@ -20,7 +20,7 @@ from xlamini.core.stubs import read_stub
 from xlamini.numpy.reductions import sum as inner_sum
 
 ROOT = Path(__file__).parent.parent
-STUBS = sorted((ROOT / "xlamini").rglob("*.pyi"))
+STUBS = sorted(stub for stub in (ROOT / "xlamini").rglob("*.pyi") if stub.with_suffix(".py").exists())
 
 
 def face_of(stub: Path) -> str:

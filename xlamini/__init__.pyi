@@ -1,18 +1,19 @@
 # The public names, for type checkers and for Python, which reads this file at import (core/stubs.py).
 from xlamini import (
-    ad_checkpoint as ad_checkpoint, cache as cache, checkpoint_policies as checkpoint_policies,
+    ad_checkpoint as ad_checkpoint, api_util as api_util, cache as cache, checkpoint_policies as checkpoint_policies,
     custom_batching as custom_batching, custom_derivatives as custom_derivatives, debug as debug,
-    distributed as distributed, dlpack as dlpack, dtypes as dtypes, errors as errors, experimental as experimental,
-    export as export, ffi as ffi, flatten_util as flatten_util, image as image, lax as lax, multihost as multihost,
-    nn as nn, numpy as numpy, ops as ops, profiler as profiler, random as random, ref as ref, scipy as scipy,
-    sharding as sharding, stages as stages, test_util as test_util, tree as tree, tree_util as tree_util,
-    typing as typing,
+    distributed as distributed, dlpack as dlpack, dtypes as dtypes, errors as errors,
+    example_libraries as example_libraries, experimental as experimental, export as export, ffi as ffi,
+    flatten_util as flatten_util, image as image, lax as lax, memory as memory, monitoring as monitoring,
+    multihost as multihost, nn as nn, numpy as numpy, ops as ops, profiler as profiler, random as random, ref as ref,
+    scipy as scipy, sharding as sharding, stages as stages, test_util as test_util, tree as tree,
+    tree_util as tree_util, typing as typing, version as version,
 )
 from xlamini.core.config import (
     config as config, default_device as default_device, default_matmul_precision as default_matmul_precision,
     default_prng_impl as default_prng_impl, disable_jit as disable_jit, enable_checks as enable_checks,
-    enable_x64 as enable_x64, numpy_dtype_promotion as numpy_dtype_promotion,
-    numpy_rank_promotion as numpy_rank_promotion,
+    enable_x64 as enable_x64, legacy_prng_key as legacy_prng_key,
+    numpy_dtype_promotion as numpy_dtype_promotion, numpy_rank_promotion as numpy_rank_promotion,
 )
 from xlamini.core.jax_flags import (
     allow_f16_reductions as allow_f16_reductions, auto_pcast as auto_pcast,
@@ -27,15 +28,17 @@ from xlamini.core.jax_flags import (
 )
 from xlamini.core.dtypes import float0 as float0
 from xlamini.core.sharding.partition_spec import P as P
-from xlamini.core.state import named_scope as named_scope
+from xlamini.core.compile_time import ensure_compile_time_eval as ensure_compile_time_eval
+from xlamini.core.state import named_call as named_call, named_scope as named_scope
 from xlamini.core.memo import clear_caches as clear_caches
-from xlamini.core.version import __version__ as __version__
+from xlamini.core.version import __version__ as __version__, __version_info__ as __version_info__
 from xlamini.doctor.facts import print_environment_info as print_environment_info
 from xlamini.ref import freeze as freeze, new_ref as new_ref, Ref as Ref
 from xlamini.runtime.array import Array as Array
 from xlamini.runtime.conversions import device_get as device_get
 from xlamini.runtime.devices.platforms import (
     default_backend as default_backend, Device as Device, device_count as device_count, devices as devices,
+    host_count as host_count, host_id as host_id, host_ids as host_ids,
     local_device_count as local_device_count, local_devices as local_devices, process_count as process_count,
     process_index as process_index, process_indices as process_indices,
 )
@@ -66,7 +69,7 @@ from xlamini.transforms.derivatives.fwd_and_bwd import fwd_and_bwd as fwd_and_bw
 from xlamini.transforms.derivatives.jacobian import (
     hessian as hessian, jacfwd as jacfwd, jacobian as jacobian, jacrev as jacrev,
 )
-from xlamini.staging.run.jit import jit as jit
+from xlamini.staging.run.jit_function import jit as jit
 from xlamini.transforms.derivatives.jvp import jvp as jvp, linearize as linearize
 from xlamini.staging.run.make_jaxpr import eval_shape as eval_shape, make_jaxpr as make_jaxpr
 from xlamini.transforms.shard_map.pmap import pmap as pmap

@@ -1,4 +1,5 @@
 # The public names, for type checkers and for Python, which reads this file at import (core/stubs.py).
+from xlamini.runtime.processes.preemption import reached_preemption_sync_point as reached_preemption_sync_point
 from xlamini.transforms.sharding.multihost import (
     assert_equal as assert_equal,
     broadcast_one_to_all as broadcast_one_to_all,

@@ -30,7 +30,7 @@ def compiled_for(target: Any, config: Config, sequences: int) -> Any:
 
 def main() -> None:
     """Print one row per slice, and the collectives of the last one."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--chip", default="v5e")
     parser.add_argument("--slices", nargs="+", default=["2x2", "4x4", "8x8", "16x16"])
     parser.add_argument("--sequences", type=int, default=1, help="sequences of 2,048 tokens for each chip")
@@ -39,6 +39,7 @@ def main() -> None:
     config = SEVEN_BILLION._replace(layers=args.layers)
     print("| chips | compiled in | arguments a chip | temporaries a chip | sent a chip and step | predicted step |")
     print("|---|---|---|---|---|---|")
+    compiled = None
     for name in args.slices:
         target = xlamini.target(f"tpu:{args.chip}:{name}")
         start = time.perf_counter()
@@ -52,7 +53,8 @@ def main() -> None:
         shown = " | ".join(f"{size / 1e9:.2f} GB" for size in sizes)
         predicted = compiled.prediction().seconds
         print(f"| {len(target.devices)} | {seconds:.0f} s | {shown} | {predicted:.2f} s |", flush=True)
-    print(compiled.collectives())
+    if compiled is not None:
+        print(compiled.collectives())
 
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ def losses(step: Any, config: Config, steps: int) -> list[float]:
 
 def main() -> None:
     """Print the first and the last loss of each kind of parallelism, and compare all of them."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--steps", type=int, default=20)
     steps, config = parser.parse_args().steps, Config(layers=8)
     expected = losses(xlamini.jit(make_step(config)), config, steps)

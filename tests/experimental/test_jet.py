@@ -23,8 +23,7 @@ from xlamini import (
     numpy as jnp,
     vmap,
 )
-from xlamini.core.errors import MissingRule
-from xlamini.core.primitive import Primitive
+from xlamini.core import MissingRule, Primitive
 from xlamini.errors import ShapeError
 from xlamini.experimental.jet import jet
 

@@ -52,6 +52,17 @@ def test_vmap_is_a_loop_in_both_orders_with_grad(in_axes: tuple[int | None, int 
         np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.parametrize("in_axes", [(0, None), (None, 0), (0, 0), (2, 1)])
+def test_vmap_of_stacks_puts_the_mapped_axis_first(in_axes: tuple[int | None, int | None]) -> None:
+    """Of unequal sizes, so that a misplaced axis shows in the shape."""
+    operands = (random(4, 2, 3), random(4, 3, 5))
+    mapped = [x if a is None else np.stack([x, 2 * x, -x, x + 1, x - 1, 0 * x], a)
+              for x, a in zip(operands, in_axes, strict=True)]
+    product = xlamini.vmap(lambda x, y: lax.dot_general(x, y, (((2,), (1,)), ((0,), (0,)))), in_axes)(*mapped)
+    each = [[x if a is None else np.take(x, i, a) for x, a in zip(mapped, in_axes, strict=True)] for i in range(6)]
+    np.testing.assert_allclose(product, np.stack([x @ y for x, y in each]), rtol=1e-5)
+
+
 def test_derivatives_against_finite_differences() -> None:
     x, y, step = random(2, 3, 4), random(4, 2, 5), 1e-6
     gradients = xlamini.grad(weighted, argnums=(0, 1))(x, y)

@@ -54,6 +54,33 @@ def train() -> None:
     say(f"trained on {len(xlamini.devices())} devices")
 
 
+def preemption() -> None:
+    """One process gets SIGTERM; all stop at one step."""
+    for step in range(100):
+        if xlamini.process_index() == 1 and step == 3:
+            os.kill(os.getpid(), signal.SIGTERM)
+        if multihost.reached_preemption_sync_point(step):
+            break
+        time.sleep(0.1)
+    multihost.assert_equal(step)
+    assert 3 <= step < 99
+    say("stopped together")
+
+
+def folders(where: str) -> None:
+    """Arrays over processes are saved in one folder, and loaded with another sharding."""
+    from xlamini.experimental.array_serialization.pytree_serialization import load, save
+
+    mesh = Mesh(xlamini.devices(), "data")
+    x, whole = batch(mesh)
+    save({"x": x, "n": 3}, where)
+    by_column = NamedSharding(mesh, PartitionSpec(None, "data"))
+    found = load(where, {"x": by_column, "n": NamedSharding(mesh, PartitionSpec())})
+    assert found["x"].sharding == by_column and int(found["n"]) == 3
+    np.testing.assert_array_equal(multihost.process_allgather(found["x"], tiled=True), whole)
+    say("saved and loaded")
+
+
 def helpers() -> None:
     """Values go between processes."""
     me, count = xlamini.process_index(), xlamini.process_count()
@@ -229,7 +256,9 @@ def harm(how: str) -> None:
 
 PROGRAMS: dict[str, Callable[..., None]] = {
     "train": train,
+    "folders": folders,
     "helpers": helpers,
+    "preemption": preemption,
     "arrays": arrays,
     "disagree": disagree,
     "different": different,

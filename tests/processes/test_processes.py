@@ -108,6 +108,16 @@ def test_values_go_between_processes() -> None:
     assert (ended.code, ended.text.count("helped")) == (0, 2), ended.text
 
 
+def test_arrays_are_saved_in_one_folder(tmp_path: Path) -> None:
+    ended = launched(2, "folders", str(tmp_path / "state"), devices=2)
+    assert (ended.code, ended.text.count("saved and loaded")) == (0, 2), ended.text
+
+
+def test_preempted_processes_stop_at_one_step() -> None:
+    ended = launched(2, "preemption")
+    assert (ended.code, ended.text.count("stopped together")) == (0, 2), ended.text
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("count", "devices"), [(2, 2), (4, 1)])
 def test_arrays_over_processes(count: int, devices: int) -> None:

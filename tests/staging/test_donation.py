@@ -124,3 +124,11 @@ def test_the_function_keeps_its_methods() -> None:
     assert donating.eval_shape(ramp()).shape == (3,)
     donating.clear_cache()
     assert xlamini.grad(lambda x: donating(x).sum())(ramp()).tolist() == [1, 1, 1]
+
+
+def test_what_the_function_captured_is_not_donated() -> None:
+    x, given = ramp(), ramp()
+    f = jit(lambda y: x + y, donate_argnums=0)
+    assert f(given).tolist() == [0, 2, 4]
+    assert f(ramp()).tolist() == [0, 2, 4]  # the C++ fast path
+    assert given.is_deleted() and x.tolist() == [0, 1, 2]

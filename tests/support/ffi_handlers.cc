@@ -102,7 +102,9 @@ extern "C" void* counter_info() { return &Counter::info; }
 // A side effect: what is noted, newest last.
 static std::atomic<int64_t> noted{0};
 ffi::Error Note(ffi::Buffer<ffi::F32> x) {
-  noted = noted * 10 + int64_t(*x.typed_data());
+  int64_t before = noted;
+  while (!noted.compare_exchange_weak(before, before * 10 + int64_t(*x.typed_data()))) {
+  }
   return ffi::Error::Success();
 }
 XLA_FFI_DEFINE_HANDLER_SYMBOL(note, Note, ffi::Ffi::Bind().Arg<ffi::Buffer<ffi::F32>>());

@@ -28,9 +28,11 @@ REGISTRIES = {
     "core/avals.py _interned",  # types are compared by identity, and so are their shardings
     "core/config.py flags",
     "core/memo.py _registry",
+    "core/monitoring.py listeners",
     "core/primitive.py primitives",
     "core/sharding/aval_sharding.py _interned",
     "core/variables.py ignored",
+    "experimental/sparse/transform.py rules",
     "primitives/operators.py _PLAIN",
     "runtime/call_failures.py _failures",  # until XLA reports them
     "runtime/devices/clients.py _makers",

@@ -131,7 +131,7 @@ OPTIONS: list[tuple[dict[str, Any], type[Exception], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("options", "kind", "message"), OPTIONS, ids=lambda x: str(x)[:40])
+@pytest.mark.parametrize(("options", "kind", "message"), OPTIONS)
 def test_wrong_options(options: dict[str, Any], kind: type[Exception], message: str) -> None:
     with pytest.raises(kind, match=message):
         rms(X, **options)

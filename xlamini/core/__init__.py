@@ -7,6 +7,7 @@ from xlamini.core.concretization import Unknown, value_of
 from xlamini.core.config import disable_jit, enable_x64
 from xlamini.core.dtypes import (
     ExtendedDType,
+    as_dtype,
     canonicalize_dtype,
     check_user_dtype,
     finfo,
@@ -39,9 +40,12 @@ from xlamini.core.pytree import (
     flatten,
     flatten_from_user,
     keystr,
+    register_pytree_node,
+    tree_flatten,
     tree_flatten_with_path,
     tree_leaves,
     tree_map,
+    tree_unflatten,
     treedef_children,
     unflatten,
 )

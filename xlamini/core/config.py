@@ -266,6 +266,12 @@ default_prng_impl = Flag(
     affects=TRACE,
     choices=("threefry2x32", "rbg", "unsafe_rbg"),
 )
+legacy_prng_key = Flag(
+    "legacy_prng_key",
+    "allow",
+    "what to do when random numbers are drawn with raw keys, of random.PRNGKey",
+    choices=("allow", "warn", "error"),
+)
 default_device = Flag(
     "default_device",
     None,

@@ -119,7 +119,6 @@ NO_EFFECT: dict[str, tuple[Any, str]] = {
     "export_ignore_forward_compatibility": (False, "programs are exported as they are lowered"),
     "high_dynamic_range_gumbel": (False, 'pass mode="high" to random.gumbel'),
     "hlo_source_file_canonicalization_regex": (None, "locations hold the paths of files"),
-    "legacy_prng_key": ("allow", "keys without a dtype of their own are allowed"),
     "log_checkpoint_residuals": (False, "call ad_checkpoint.print_saved_residuals"),
     "log_compiles": (False, _LOGGED),
     "memory_fitting_effort": (0.0, _COMPILER),

@@ -15,7 +15,7 @@ from xlamini.core.memo import Memo
 _literals = Memo("helper: literals", 10_000, counted=False)
 
 
-def literal(x: Any, dtype: Any = None, weak_type: bool = False) -> Literal:
+def literal(x: Any, dtype: Any = None, weak_type: bool = False) -> Any:
     """A literal for a Python scalar (weakly typed) or a NumPy scalar; with `dtype`, of that dtype."""
     scalar = type(x) in SCALAR_TYPES or isinstance(x, np.number | np.bool_)
     return interned(_new, x, dtype, weak_type) if scalar else _new(x, dtype, weak_type)

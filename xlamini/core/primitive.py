@@ -151,7 +151,7 @@ class Primitive:
         """With some outputs unused: (operands that stay, outputs that stay, new params); None if all stay."""
         return None
 
-    def next_derivative(self, operands: Sequence[Sequence[Any]], out: Sequence[Any], **params: Any) -> Any:
+    def next_derivative(self, operands: Sequence[Values], out: Values, **params: Any) -> Any:
         """In Taylor mode, the result's derivative of order `len(out)`, where the jvp would make too long a program.
 
         Given are the derivatives from order 0 on: of each operand (only order 0 for a constant), and of the result.

@@ -1,17 +1,24 @@
 """The tracing state of a thread: the active builder and the name scopes."""
 from __future__ import annotations
 
+import functools
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar, cast
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class _State(threading.local):
-    """The builder that equations go to, None for eager execution; and the names of `named_scope`, outermost first."""
+    """The builder that equations go to, None for eager execution; and the names of `named_scope`, outermost first.
+
+    `interrupted` is the builder that `ensure_compile_time_eval` takes over from.
+    """
 
     builder: Any = None  # a `Builder`, whose module imports this one
     scope: tuple[str, ...] = ()
+    interrupted: Any = None
 
 
 state = _State()
@@ -25,3 +32,24 @@ def named_scope(name: str) -> Iterator[None]:
         yield
     finally:
         state.scope = before
+
+
+def named_call(fun: F, *, name: str | None = None) -> F:
+    """The function with its operations under its name, or `name`, in profiles and StableHLO; see `named_scope`.
+
+    >>> @xlamini.named_call
+    ... def layer(x):
+    ...     return 2 * x
+    >>> layer(3)
+    6
+    """
+    if not callable(fun):
+        raise TypeError(f"named_call takes a function, got {fun!r} of type {type(fun).__name__}")
+    scope = getattr(fun, "__name__", type(fun).__name__) if name is None else name
+
+    @functools.wraps(fun)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        with named_scope(scope):
+            return fun(*args, **kwargs)
+
+    return cast(F, call)

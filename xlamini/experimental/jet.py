@@ -6,20 +6,13 @@ from math import factorial
 from typing import Any
 
 from xlamini import numpy as jnp
+from xlamini.core import Jaxpr, Literal, ShapeError, aval_of, flatten_from_user, is_differentiable, unflatten
 from xlamini.core.api_boundary import edge_of_face as _edge_of_face
-from xlamini.core.errors import ShapeError
-from xlamini.core.jaxpr import Jaxpr, Literal
-from xlamini.core.pytree import flatten_from_user, unflatten
-from xlamini.core.tangents import is_differentiable
-from xlamini.core.tracer import aval_of
 from xlamini.interpreters.jet import push_jet
 from xlamini.numpy.arguments import as_operand
-from xlamini.primitives.arithmetic import mul
-from xlamini.primitives.convert_element_type import convert
-from xlamini.primitives.shape import broadcast_in_dim
-from xlamini.staging.run.program_cache import transformed
-from xlamini.staging.trace.arguments import ArgNames, avals_of, check_callable, check_values, name_of
-from xlamini.staging.trace.tracing import Trace, rebuilt, trace, visible
+from xlamini.primitives import broadcast_in_dim, convert, mul
+from xlamini.staging import ArgNames, Trace, avals_of, check_callable, check_values, name_of, rebuilt, transformed
+from xlamini.staging.trace.tracing import trace, visible
 
 __all__ = ["jet"]
 

@@ -6,6 +6,7 @@ from xlamini.multihost import (
     global_array_to_host_local_array as global_array_to_host_local_array,
     host_local_array_to_global_array as host_local_array_to_global_array,
     process_allgather as process_allgather,
+    reached_preemption_sync_point as reached_preemption_sync_point,
     sync_global_devices as sync_global_devices,
 )
 
@@ -15,5 +16,6 @@ __all__ = [
     "global_array_to_host_local_array",
     "host_local_array_to_global_array",
     "process_allgather",
+    "reached_preemption_sync_point",
     "sync_global_devices",
 ]

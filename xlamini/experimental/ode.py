@@ -6,15 +6,21 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from xlamini import numpy as jnp
+from xlamini.core import (
+    ShapeError,
+    aval_of,
+    first_difference,
+    is_differentiable,
+    tree_flatten,
+    tree_leaves,
+    tree_unflatten,
+)
 from xlamini.core.api_boundary import edge_of_face as _edge_of_face
-from xlamini.core.errors import ShapeError
-from xlamini.core.pytree import first_difference, tree_flatten, tree_leaves, tree_structure, tree_unflatten
-from xlamini.core.tangents import is_differentiable
-from xlamini.core.tracer import aval_of
+from xlamini.core.pytree import tree_structure
 from xlamini.experimental.dormand_prince import Limits, integrate
 from xlamini.numpy.arguments import as_operand
 from xlamini.numpy.tree_vector import ravel_pytree
-from xlamini.runtime.array import Array
+from xlamini.runtime import Array
 from xlamini.transforms.custom.closure_convert import closure_convert
 from xlamini.transforms.custom.custom_vjp import custom_vjp
 from xlamini.transforms.derivatives.vjp import vjp

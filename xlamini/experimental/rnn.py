@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from xlamini import numpy as jnp
+from xlamini.core import ShapeError
 from xlamini.core.api_boundary import edge_of_face as _edge_of_face
-from xlamini.core.errors import ShapeError
 from xlamini.nn.activations import sigmoid
 from xlamini.random.uniform import uniform
-from xlamini.runtime.array import Array
-from xlamini.staging.run.composite import composite
+from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.transforms.scan.api import scan
 
 __all__ = [

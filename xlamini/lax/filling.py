@@ -10,13 +10,14 @@ from xlamini.primitives import check_operands, checked_sharding, in_dtype
 from xlamini.primitives.identity import stage
 from xlamini.primitives.out_sharding import sharding_like
 from xlamini.primitives.shape import broadcast
+from xlamini.runtime import Array
 from xlamini.transforms.sharding.device_put import device_put
 from xlamini.typing import ArrayLike, DTypeLike
 
 
 def full(
     shape: Sequence[int], fill_value: ArrayLike, dtype: DTypeLike | None = None, *, sharding: Any = None
-) -> Any:
+) -> Array:
     """An array of `shape` filled with a scalar, in `dtype` or else the scalar's own.
 
     ShapeError for a value that is no scalar, or a negative size.
@@ -35,7 +36,7 @@ def full_like(
     dtype: DTypeLike | None = None,
     shape: Sequence[int] | None = None,
     sharding: Any = None,
-) -> Any:
+) -> Array:
     """An array filled with a scalar, of the shape and dtype of `x`, where no others are given.
 
     `x` is an array or a number, or has a `shape` and a `dtype`. Without `shape` and `sharding` the array is split over

@@ -10,10 +10,11 @@ from xlamini.primitives import add, lt, where
 from xlamini.primitives.arithmetic import rem
 from xlamini.primitives.gather import GatherDimensionNumbers, GatherScatterMode, gather
 from xlamini.primitives.stack import stack, unstack
+from xlamini.runtime import Array
 from xlamini.staging import composite
 
 
-def index_take(src: Any, idxs: Any, axes: Sequence[int]) -> Any:
+def index_take(src: Any, idxs: Any, axes: Sequence[int]) -> Array:
     """The slices of `src` at one index along each of `axes`, stacked along a new first axis.
 
     `idxs` has a vector of indices for each axis; they wrap around. Axes are in ascending order. Raises ShapeError for

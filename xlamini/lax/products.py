@@ -9,6 +9,7 @@ from xlamini.core import ShapeError, aval_of, check_user_dtype
 from xlamini.primitives import arithmetic, broadcast_in_dim, check_operands, convert, dot_general_p, reshape
 from xlamini.primitives.dot_general import canonical_numbers
 from xlamini.primitives.elementwise import like_dtypes
+from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike, DTypeLike
 
@@ -16,7 +17,7 @@ _BFLOAT16 = check_user_dtype("bfloat16", "scaled_dot")
 _MATRICES = (((1,), (0,)), ((), ()))
 
 
-def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DTypeLike | None = None) -> Any:
+def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DTypeLike | None = None) -> Array:
     """Multiplication, elementwise: `x * y`; of the operands converted to `out_dtype`, if it is given.
 
     >>> mul(xlamini.numpy.int8(100), xlamini.numpy.int8(100), out_dtype="int32")
@@ -36,7 +37,7 @@ def scaled_dot(
     rhs_scale: ArrayLike | None = None,
     dimension_numbers: Any = None,
     preferred_element_type: DTypeLike | None = None,
-) -> Any:
+) -> Array:
     """The product of two arrays of narrow numbers, each multiplied by scales that blocks of its elements share.
 
     A scale has its operand's shape, but for the contracted dimension, in which each scale counts for as many elements

@@ -30,6 +30,7 @@ from xlamini.primitives.cumulative import cumsum
 from xlamini.primitives.dot_general import DotDimensionNumbers, canonical_numbers
 from xlamini.primitives.precision import PrecisionLike, canonical_precision
 from xlamini.primitives.shape import broadcast
+from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike, DTypeLike
 
@@ -75,7 +76,7 @@ def ragged_dot(
     preferred_element_type: DTypeLike | None = None,
     group_offset: ArrayLike | None = None,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """The product of the rows of `lhs`, in groups, with a matrix for each group.
 
     Args:
@@ -110,7 +111,7 @@ def ragged_dot_general(
     preferred_element_type: DTypeLike | None = None,
     group_offset: ArrayLike | None = None,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """A product as of `dot_general`, with one dimension of `lhs` in groups.
 
     If it is free, `rhs` has a dimension for the groups, and each part of `lhs` is multiplied with its own part of it.

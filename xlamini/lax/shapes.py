@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import ShapeError, aval_of, canonicalize_dtype, check_user_dtype
-from xlamini.primitives import broadcast_in_dim, reshape
-from xlamini.primitives.promotion import is_operand
-from xlamini.runtime import device_put_value
+from xlamini.primitives import broadcast_in_dim, is_operand, reshape
+from xlamini.runtime import Array, device_put_value
 from xlamini.typing import ArrayLike
 
 
@@ -30,7 +29,7 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
         ) from None
 
 
-def broadcast_to_rank(x: ArrayLike, rank: int) -> Any:
+def broadcast_to_rank(x: Any, rank: int) -> Array:
     """The array with dimensions of size 1 in front, so that it has `rank`; itself if it has as many already.
 
     >>> broadcast_to_rank(xlamini.numpy.ones(3), 2).shape
@@ -41,7 +40,7 @@ def broadcast_to_rank(x: ArrayLike, rank: int) -> Any:
     return x if missing <= 0 else broadcast_in_dim(x, (1,) * missing + shape, range(missing, rank))
 
 
-def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Any:
+def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:
     """The array `arr` broadcast to the shape of `like_arr`, by NumPy's rules; ShapeError where it does not fit.
 
     >>> broadcast_like(xlamini.numpy.arange(2), xlamini.numpy.ones((2, 2)))
@@ -54,7 +53,7 @@ def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Any:
     return broadcast_in_dim(arr, shape, range(len(shape) - len(own), len(shape)))
 
 
-def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = None) -> Any:
+def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = None) -> Array:
     """The array with the dimensions from `start_dimension` up to `stop_dimension` (not included) as one.
 
     They are counted as in a slice of the shape. ShapeError if the first comes after the second.

@@ -18,6 +18,7 @@ from xlamini.core.frames import Source
 from xlamini.core.primitive import HAS_OWN_SHARDING_RULE
 from xlamini.core.tracer import build
 from xlamini.lowering.call_depth import is_too_deep
+from xlamini.lowering.frontend_attributes import add_attributes
 from xlamini.lowering.fusion_cuts import noinline_calls
 from xlamini.lowering.mlir import Interned, lowering_recipes
 from xlamini.lowering.replay import Body, Constant, Part, Step, Tape
@@ -91,9 +92,7 @@ class Context:
     ) -> list[Value]:
         """Create an operation with results of these types; returns the list of results."""
         attrs = {k: self._attribute(v) for k, v in attributes.items()} if attributes else None
-        made = ir.Operation.create(
-            name, types, operands, attrs, None, len(regions), self.location, self.insertion
-        )
+        made = ir.Operation.create(name, types, operands, attrs, None, len(regions), self.location, self.insertion)
         results, tape = list(made.results), self.tape
         if tape is None:
             for fill, region in zip(regions, made.regions, strict=True):
@@ -364,6 +363,11 @@ class Context:
         meshes = self.module.meshes
         self.forbid_repetition()  # the mesh is the module's
         return self.many("sdy.sharding_constraint", [x], [x.type], sharding=meshes.sharding(sharding, ndim))[0]
+
+    def add_frontend_attributes(self, x: Value, attributes: Sequence[tuple[str, str]]) -> None:
+        """Add attributes for XLA to the operation that computes a value; an argument or a constant gets none."""
+        self.forbid_repetition()
+        add_attributes(x.owner, attributes)
 
     def forbid_repetition(self) -> None:
         """Mark the rule's output as specific to this module or block, so that it is not recorded for replay."""

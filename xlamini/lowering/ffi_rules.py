@@ -37,9 +37,7 @@ def ffi_lowering(
     Raises:
       TypeError: an unknown argument.
 
-    >>> class Sink(Primitive):
-    ...     name = "sink"
-    ...     lower = staticmethod(ffi_lowering("dce_sink"))
+    >>> lower = staticmethod(ffi_lowering("dce_sink", has_side_effect=True))
     """
     options = {"api_version": TYPED, "has_side_effect": False, "operand_output_aliases": {}}
     unknown = [name for name in lowering_args if name not in options]

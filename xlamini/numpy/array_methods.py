@@ -29,7 +29,7 @@ METHODS = {
     "shapes": "ravel squeeze swapaxes",
     "sorting": "argmax argmin argpartition argsort sort",
     "statistics": "mean std var",
-    "take": "take",
+    "indexing.take": "take",
 }
 SYNONYMS = {"conj": "conjugate", "flatten": "ravel"}
 

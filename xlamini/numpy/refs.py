@@ -13,8 +13,7 @@ from __future__ import annotations
 from types import EllipsisType
 from typing import Any
 
-from xlamini.core import ShapedArray, ShapeError, api_boundary_methods, aval_of, result_type
-from xlamini.core.pytree import register_pytree_node
+from xlamini.core import ShapedArray, ShapeError, api_boundary_methods, aval_of, register_pytree_node, result_type
 from xlamini.core.ref_cells import Cell, Holder
 from xlamini.numpy.construction import array as _array
 from xlamini.numpy.repeating import broadcast_to as _broadcast_to

@@ -3,14 +3,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
 from xlamini.core import ShapeError
 from xlamini.numpy.arguments import as_axes, as_axis, as_index, as_operand
-from xlamini.primitives import in_sharding, shape as _shape
-from xlamini.primitives.promotion import is_operand
+from xlamini.primitives import in_sharding, is_operand, shape as _shape
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike, AxisLike, ShapeLike
@@ -164,16 +163,28 @@ def squeeze(a: ArrayLike, axis: AxisLike = None) -> Array:
     return _shape.squeeze(x, axes)
 
 
+@overload
+def atleast_1d(ary: ArrayLike, /) -> Array: ...
+@overload
+def atleast_1d(first: ArrayLike, second: ArrayLike, /, *rest: ArrayLike) -> list[Array]: ...
 def atleast_1d(*arys: ArrayLike) -> Array | list[Array]:
     """Each array with at least one dimension."""
     return _each("atleast_1d", arys, lambda x: _shape.reshape(x, (1,)) if x.ndim == 0 else x)
 
 
+@overload
+def atleast_2d(ary: ArrayLike, /) -> Array: ...
+@overload
+def atleast_2d(first: ArrayLike, second: ArrayLike, /, *rest: ArrayLike) -> list[Array]: ...
 def atleast_2d(*arys: ArrayLike) -> Array | list[Array]:
     """Each array with at least two dimensions; new ones come first."""
     return _each("atleast_2d", arys, lambda x: _shape.reshape(x, (1,) * (2 - x.ndim) + x.shape) if x.ndim < 2 else x)
 
 
+@overload
+def atleast_3d(ary: ArrayLike, /) -> Array: ...
+@overload
+def atleast_3d(first: ArrayLike, second: ArrayLike, /, *rest: ArrayLike) -> list[Array]: ...
 def atleast_3d(*arys: ArrayLike) -> Array | list[Array]:
     """Each array with at least three dimensions: `n` becomes `(1, n, 1)`, `(m, n)` becomes `(m, n, 1)`."""
     new = {0: (0, 1, 2), 1: (0, 2), 2: (2,)}

@@ -36,12 +36,13 @@ from xlamini.primitives.ordering import key_dtype
 from xlamini.primitives.reductions import Reduction, check_kind, reduce_max_p, reduce_min_p
 from xlamini.primitives.select import where
 from xlamini.primitives.shape import reshape
+from xlamini.runtime import Array
 
 SHORT, FEW = 28, 4096
 """Along longer axes of arrays with more elements the CPU looks for a block first: it is slow at reducing pairs."""
 
 
-def argmax(operand: Any, axis: int, index_dtype: Any) -> Any:
+def argmax(operand: Any, axis: int, index_dtype: Any) -> Array:
     """Index of the largest element along `axis`, as `index_dtype`; of the first NaN if there is one.
 
     Raises ShapeError if the operand has no such axis or no element along it, TypeError if `index_dtype` is no integer.
@@ -52,7 +53,7 @@ def argmax(operand: Any, axis: int, index_dtype: Any) -> Any:
     return argmax_p.bind(operand, axes=(axis,), index_dtype=check_user_dtype(index_dtype, "argmax"))
 
 
-def argmin(operand: Any, axis: int, index_dtype: Any) -> Any:
+def argmin(operand: Any, axis: int, index_dtype: Any) -> Array:
     """Index of the smallest element along `axis`, as `index_dtype`; of the first NaN if there is one.
 
     Raises ShapeError if the operand has no such axis or no element along it, TypeError if `index_dtype` is no integer.

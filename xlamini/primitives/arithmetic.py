@@ -58,7 +58,7 @@ def mulhi(x: Any, y: Any, /) -> Any:
 class Quotient(Elementwise):
     """Division; its higher derivatives follow from those of `out * y = x`."""
 
-    def next_derivative(self, operands: Sequence[Sequence[Any]], out: Sequence[Any], **params: Any) -> Any:
+    def next_derivative(self, operands: Sequence[Values], out: Values, **params: Any) -> Any:
         (xs, ys), order = operands, len(out)
         rest = xs[order] if order < len(xs) else None
         for i in range(1, min(order + 1, len(ys))):

@@ -13,6 +13,7 @@ import numpy as np
 from xlamini.core import ShapedArray, aval_of
 from xlamini.primitives.elementwise import LinearMap, elementwise, neg
 from xlamini.primitives.kinds import COMPLEX, FLOAT, kind_of
+from xlamini.runtime import Array
 
 _WHOLE = {np.dtype("float32"): np.dtype("complex64"), np.dtype("float64"): np.dtype("complex128")}
 _PART = {whole: part for part, whole in _WHOLE.items()}
@@ -103,7 +104,7 @@ def _(ct: Any, x: Any, *, input_dtype: Any) -> Any:
     return (back if kind_of(input_dtype) in COMPLEX else real(back),)
 
 
-def conj(x: Any) -> Any:
+def conj(x: Any) -> Array:
     """The complex conjugate of an array, elementwise; the result is complex also if x is real.
 
     >>> conj(1 + 2j)

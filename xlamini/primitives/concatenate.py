@@ -28,9 +28,10 @@ from xlamini.primitives.optimization_barrier import optimization_barrier_p
 from xlamini.primitives.shape import moveaxis
 from xlamini.primitives.slice import checked_axis, inserted, slice_in_dim
 from xlamini.primitives.tangent_ops import instantiated
+from xlamini.runtime import Array
 
 
-def concatenate(operands: Values, dimension: int) -> Any:
+def concatenate(operands: Values, dimension: int) -> Array:
     """Join arrays one after the other along `dimension`.
 
     They share a dtype, and their shapes differ in this dimension only; else TypeError or ShapeError. ValueError if

@@ -28,9 +28,10 @@ from xlamini.core import (
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.elementwise import Elementwise, LinearMap, elementwise
 from xlamini.primitives.kinds import ANY, BOOL, COMPLEX, FLOAT, kind_of
+from xlamini.runtime import Array
 
 
-def convert_element_type(operand: Any, new_dtype: Any) -> Any:
+def convert_element_type(operand: Any, new_dtype: Any) -> Array:
     """Convert an array to another dtype.
 
     Floats lose their fraction in an integer dtype, complex numbers their imaginary part in a real one. A 64-bit dtype
@@ -118,7 +119,7 @@ def _(ct: Any, x: Any, *, exponent_bits: int, mantissa_bits: int) -> Any:
     return (reduce_precision(ct, exponent_bits, mantissa_bits),)
 
 
-def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> Any:
+def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> Array:
     """The values that a float with so many bits can hold nearest to `operand`, in the same dtype.
 
     ValueError unless `exponent_bits` is from 1 to 11 and `mantissa_bits` from 0 to 52, as float64 has.
@@ -179,7 +180,7 @@ def _bitcast_shape(x: ShapedArray, new_dtype: Any) -> tuple[int, ...]:
     )
 
 
-def bitcast_convert_type(operand: Any, new_dtype: Any) -> Any:
+def bitcast_convert_type(operand: Any, new_dtype: Any) -> Array:
     """The bits of an array, read as another dtype.
 
     A dtype of half the width gives the result a new last axis of size 2, one of twice the width takes such an axis

@@ -40,6 +40,7 @@ from xlamini.primitives.prefix_scan import prefix_scan
 from xlamini.primitives.reductions import check_kind, reduce_max_p, reduce_min_p, reduce_prod_p
 from xlamini.primitives.select import where
 from xlamini.primitives.shape import broadcast_in_dim, reduce_sum_p, reshape, rev, squeeze
+from xlamini.runtime import Array
 
 MANY, SHORT = 4096, 4
 """On the CPU an array of so many elements, whose axis is not short, is scanned in blocks: XLA's tree is slow there."""
@@ -47,7 +48,7 @@ MANY, SHORT = 4096, 4
 Total = Callable[[Any], Any]
 
 
-def cumsum(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+def cumsum(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
     """The running sum along `axis`, from its end if `reverse`; TypeError for booleans, ShapeError for a bad axis.
 
     >>> cumsum(xlamini.numpy.array([1, 2, 3]))
@@ -56,12 +57,12 @@ def cumsum(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
     return _bind(cumsum_p, operand, axis, reverse)
 
 
-def cumprod(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+def cumprod(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
     """The running product along `axis`, from its end if `reverse`; TypeError for booleans."""
     return _bind(cumprod_p, operand, axis, reverse)
 
 
-def cummax(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+def cummax(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
     """The largest element so far along `axis`, from its end if `reverse`.
 
     >>> cummax(xlamini.numpy.array([1, 3, 2]))
@@ -70,12 +71,12 @@ def cummax(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
     return _bind(cummax_p, operand, axis, reverse)
 
 
-def cummin(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+def cummin(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
     """The smallest element so far along `axis`, from its end if `reverse`."""
     return _bind(cummin_p, operand, axis, reverse)
 
 
-def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
     """The running `log(sum(exp(x)))` along `axis`, without overflow; TypeError unless the operand is floating point."""
     return _bind(cumlogsumexp_p, operand, axis, reverse)
 

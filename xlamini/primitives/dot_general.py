@@ -42,6 +42,7 @@ from xlamini.primitives.out_sharding import in_sharding
 from xlamini.primitives.precision import CanonicalPrecision, Precision, canonical_precision, precision_config, swapped
 from xlamini.primitives.shape import transpose
 from xlamini.primitives.tangent_ops import add_tangents
+from xlamini.runtime import Array
 
 DotDimensionNumbers = tuple[tuple[Shape, Shape], tuple[Shape, Shape]]
 
@@ -54,7 +55,7 @@ def dot_general(
     preferred_element_type: Any = None,
     *,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """Sum of products over the contracting dimensions, for each index of the batch and free dimensions.
 
     `dimension_numbers` is `((lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch))`. The result, of shape
@@ -86,7 +87,7 @@ def dot(
     precision: Any = None,
     preferred_element_type: Any = None,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """Product of vectors and matrices; with `dimension_numbers`, `dot_general`.
 
     Raises ShapeError unless both have rank 1 or 2 and the last dimension of `lhs` fits the first of `rhs`.
@@ -105,7 +106,7 @@ def dot(
     return dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type, out_sharding=out_sharding)
 
 
-def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Any:
+def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Array:
     """Matrix product of the last two dimensions; the leading ones are the batch and must be equal.
 
     >>> batch_matmul(xlamini.numpy.ones((5, 2, 3)), xlamini.numpy.ones((5, 3, 4))).shape

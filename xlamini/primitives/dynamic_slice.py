@@ -38,6 +38,7 @@ from xlamini.primitives.select import where
 from xlamini.primitives.shape import broadcast, moveaxis, reshape, squeeze
 from xlamini.primitives.slice import checked_axis, index_in_dim, inserted, wrapped
 from xlamini.primitives.tangent_ops import zeros
+from xlamini.runtime import Array
 
 
 def dynamic_slice(
@@ -46,7 +47,7 @@ def dynamic_slice(
     slice_sizes: Sequence[int],
     *,
     allow_negative_indices: bool | Sequence[bool] = True,
-) -> Any:
+) -> Array:
     """The box of `slice_sizes` that begins at `start_indices`, moved inside the operand where it would stick out.
 
     `start_indices` are integer scalars, one for each dimension, or a vector of them; negative ones count from the end
@@ -61,7 +62,7 @@ def dynamic_slice(
 
 def dynamic_slice_in_dim(
     operand: Any, start_index: Any, slice_size: int, axis: int = 0, *, allow_negative_indices: bool = True
-) -> Any:
+) -> Array:
     """`slice_size` elements along one axis, from `start_index` on; the other axes whole.
 
     >>> dynamic_slice_in_dim(xlamini.numpy.arange(6), 2, 3)
@@ -76,7 +77,7 @@ def dynamic_slice_in_dim(
 
 def dynamic_index_in_dim(
     operand: Any, index: Any, axis: int = 0, keepdims: bool = True, *, allow_negative_indices: bool = True
-) -> Any:
+) -> Array:
     """The slice at `index` of one axis, which stays as a dimension of size 1 if `keepdims`.
 
     >>> dynamic_index_in_dim(xlamini.numpy.arange(6), 2, keepdims=False)

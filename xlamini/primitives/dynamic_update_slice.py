@@ -43,11 +43,12 @@ from xlamini.primitives.scatter import ScatterDimensionNumbers, scatter_p
 from xlamini.primitives.shape import broadcast, expand_dims
 from xlamini.primitives.slice import checked_axis
 from xlamini.primitives.tangent_ops import instantiated, zeros
+from xlamini.runtime import Array
 
 
 def dynamic_update_slice(
     operand: Any, update: Any, start_indices: Any, *, allow_negative_indices: bool | Sequence[bool] = True
-) -> Any:
+) -> Array:
     """The operand with the box that begins at `start_indices` replaced by `update`.
 
     A box that would stick out is moved inside. `update` has the operand's dtype and rank, and is nowhere larger; else
@@ -62,7 +63,7 @@ def dynamic_update_slice(
 
 def dynamic_update_slice_in_dim(
     operand: Any, update: Any, start_index: Any, axis: int, *, allow_negative_indices: bool = True
-) -> Any:
+) -> Array:
     """The operand with the elements from `start_index` on along one axis replaced by `update`.
 
     >>> dynamic_update_slice_in_dim(xlamini.numpy.zeros(4), xlamini.numpy.ones(2), 1, 0)
@@ -77,7 +78,7 @@ def dynamic_update_slice_in_dim(
 
 def dynamic_update_index_in_dim(
     operand: Any, update: Any, index: Any, axis: int, *, allow_negative_indices: bool = True
-) -> Any:
+) -> Array:
     """The operand with the slice at `index` of one axis replaced by `update`, which may lack that axis.
 
     >>> dynamic_update_index_in_dim(xlamini.numpy.zeros((2, 2)), xlamini.numpy.ones(2), 1, 0)

@@ -17,7 +17,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from xlamini.core import (
     ELEMENTWISE,
@@ -51,6 +51,7 @@ from xlamini.core.sharding.factors import broadcasting
 from xlamini.core.tangents import Linear
 from xlamini.primitives.kinds import ANY, BOOL, COMPLEX, FLOAT, NUMERIC, SIGNED, UNSIGNED, Kinds, kind_of
 from xlamini.primitives.shape import broadcast_in_dim, moveaxis, reshape, sum_over
+from xlamini.runtime import Array
 
 Lowering = Callable[..., Any]
 """What writes an operation's StableHLO: `lowering(ctx, *operands)`, with operands in the shape of the result."""
@@ -76,7 +77,7 @@ class Elementwise(Primitive):
             self.lacks = {"jvp": "of integers only"}
         super().__init__(declaration.__name__)
 
-    def __call__(self, *operands: Any, **params: Any) -> Any:
+    def __call__(self, *operands: Any, **params: Any) -> Array:
         try:
             if len(operands) != self.arity:
                 operands, params = self.arguments(operands, params)
@@ -230,14 +231,17 @@ class LinearMap(Elementwise):
         return out, self.bind(*numbers, **params)
 
 
+E = TypeVar("E", bound=Elementwise)
+
+
 def elementwise(
     *,
     hlo: str | None = None,
     accepts: Kinds = NUMERIC,
     flops: int = 1,
     on_cpu: Lowering | None = None,
-    family: type[Elementwise] = Elementwise,
-) -> Callable[[Callable[..., Any]], Any]:
+    family: type[E] = Elementwise,  # pyright: ignore[reportArgumentType]
+) -> Callable[[Callable[..., Any]], E]:
     """Declare an elementwise operation by its signature and docstring.
 
     `hlo` is the StableHLO (or chlo) op of the same meaning; `flops` the cost of one element; `on_cpu` the substitute

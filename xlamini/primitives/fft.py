@@ -36,6 +36,7 @@ from xlamini.primitives.pad import pad
 from xlamini.primitives.promotion import promoted_inexact
 from xlamini.primitives.select import where
 from xlamini.primitives.shape import moveaxis
+from xlamini.runtime import Array
 
 
 class FftType(enum.IntEnum):
@@ -60,7 +61,7 @@ _INT32 = np.dtype("int32")
 _COMPLEX = {"float32": np.dtype("complex64"), "float64": np.dtype("complex128")}
 
 
-def fft(x: Any, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Any:
+def fft(x: Any, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Array:
     """The transform of the kind `fft_type` over the last `len(fft_lengths)` dimensions of `x`, one to three of them.
 
     `fft_lengths` are the sizes of these dimensions, for IRFFT those of the result. Real numbers are made complex for

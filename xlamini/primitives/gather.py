@@ -42,6 +42,7 @@ from xlamini.primitives.select import where
 from xlamini.primitives.shape import broadcast_in_dim, moveaxis, squeeze
 from xlamini.primitives.slice import slice_in_dim
 from xlamini.primitives.tangent_ops import zeros
+from xlamini.runtime import Array
 
 __all__ = ["GatherDimensionNumbers", "GatherScatterMode", "gather", "gather_p"]
 
@@ -56,7 +57,7 @@ def gather(
     indices_are_sorted: bool = False,
     mode: str | GatherScatterMode | None = None,
     fill_value: Any = None,
-) -> Any:
+) -> Array:
     """The windows of `slice_sizes` that begin at the index vectors along the last dimension of `start_indices`.
 
     `mode` sets the meaning of out-of-bounds indices (see GatherScatterMode): by default there is none, and "fill" gives

@@ -9,9 +9,10 @@ import numpy as np
 from xlamini.core import PURE, REMATERIALIZABLE, Primitive, Shape, ShapedArray, ShapeError, check_user_dtype
 from xlamini.primitives.kinds import NUMERIC, kind_of
 from xlamini.primitives.out_sharding import in_sharding
+from xlamini.runtime import Array
 
 
-def iota(dtype: Any, size: int) -> Any:
+def iota(dtype: Any, size: int) -> Array:
     """The numbers 0, 1, …, size - 1.
 
     >>> iota(np.int32, 3)
@@ -20,7 +21,7 @@ def iota(dtype: Any, size: int) -> Any:
     return broadcasted_iota(dtype, (size,), 0)
 
 
-def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int, *, out_sharding: Any = None) -> Any:
+def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int, *, out_sharding: Any = None) -> Array:
     """An array of this shape in which each element is its index along `dimension`.
 
     Raises TypeError for a dtype that cannot count, ShapeError for a shape or dimension that does not exist.

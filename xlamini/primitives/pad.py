@@ -26,12 +26,13 @@ from xlamini.primitives.select import select_n
 from xlamini.primitives.shape import broadcast_in_dim, moveaxis, sum_over
 from xlamini.primitives.slice import slice
 from xlamini.primitives.tangent_ops import add_tangents, full, instantiated
+from xlamini.runtime import Array
 
 Config = tuple[tuple[int, int, int], ...]
 _BOOL = np.dtype(bool)
 
 
-def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, int, int]]) -> Any:
+def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, int, int]]) -> Array:
     """Put `padding_value` before, after and between the elements of `operand`.
 
     `padding_config` has for each dimension how many to put before, after and between neighbours; a negative number

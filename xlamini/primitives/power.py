@@ -15,6 +15,7 @@ from xlamini.primitives.elementwise import Elementwise, elementwise, stretched_o
 from xlamini.primitives.exponential import TRANSCENDENTAL, log
 from xlamini.primitives.kinds import COMPLEX, FLOAT, INTEGER, kind_of
 from xlamini.primitives.select import where
+from xlamini.runtime import Array
 
 
 class IntegerPow(Elementwise):
@@ -53,7 +54,7 @@ def _(x: Any, *, out: Any, y: int) -> Any:
     return y * (x if y == 2 else integer_pow(x, y - 1))
 
 
-def integer_pow(x: Any, y: int) -> Any:
+def integer_pow(x: Any, y: int) -> Array:
     """Power with a fixed integer exponent, elementwise: `x ** y`.
 
     TypeError for an exponent that is no integer, or that is negative for an array of integers.
@@ -72,7 +73,7 @@ def integer_pow(x: Any, y: int) -> Any:
     return integer_pow_p.bind(x, y=y)
 
 
-def reciprocal(x: Any) -> Any:
+def reciprocal(x: Any) -> Array:
     """`1 / x`, elementwise."""
     return integer_pow(x, -1)
 

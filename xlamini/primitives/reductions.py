@@ -35,9 +35,10 @@ from xlamini.primitives.select import where
 from xlamini.primitives.shape import broadcast_in_dim, reduce_sum_p, reduced, reshape, sum_over
 from xlamini.primitives.slice import slice_in_dim
 from xlamini.primitives.tangent_ops import zeros
+from xlamini.runtime import Array
 
 
-def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Any:
+def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Array:
     """The sum over `axes`, in the operand's dtype; TypeError for booleans.
 
     >>> reduce_sum(xlamini.numpy.ones((2, 3)), (0,))
@@ -49,12 +50,12 @@ def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -
     return reduce_sum_p.bind(operand, axes=tuple(axes))
 
 
-def reduce_prod(operand: Any, axes: Sequence[int]) -> Any:
+def reduce_prod(operand: Any, axes: Sequence[int]) -> Array:
     """The product over `axes`, in the operand's dtype; TypeError for booleans."""
     return reduce_prod_p.bind(operand, axes=tuple(axes))
 
 
-def reduce_max(operand: Any, axes: Sequence[int]) -> Any:
+def reduce_max(operand: Any, axes: Sequence[int]) -> Array:
     """The largest element over `axes`; NaN if one is NaN; the dtype's lowest value where there is no element.
 
     >>> reduce_max(xlamini.numpy.array([[1, 5], [3, 2]]), (1,))
@@ -63,22 +64,22 @@ def reduce_max(operand: Any, axes: Sequence[int]) -> Any:
     return reduce_max_p.bind(operand, axes=tuple(axes))
 
 
-def reduce_min(operand: Any, axes: Sequence[int]) -> Any:
+def reduce_min(operand: Any, axes: Sequence[int]) -> Array:
     """The smallest element over `axes`; NaN if one is NaN; the dtype's highest value where there is no element."""
     return reduce_min_p.bind(operand, axes=tuple(axes))
 
 
-def reduce_and(operand: Any, axes: Sequence[int]) -> Any:
+def reduce_and(operand: Any, axes: Sequence[int]) -> Array:
     """The bits that all elements over `axes` have; for booleans, whether all hold."""
     return reduce_and_p.bind(operand, axes=tuple(axes))
 
 
-def reduce_or(operand: Any, axes: Sequence[int]) -> Any:
+def reduce_or(operand: Any, axes: Sequence[int]) -> Array:
     """The bits that some element over `axes` has; for booleans, whether one holds."""
     return reduce_or_p.bind(operand, axes=tuple(axes))
 
 
-def reduce_xor(operand: Any, axes: Sequence[int]) -> Any:
+def reduce_xor(operand: Any, axes: Sequence[int]) -> Array:
     """The bits that an odd number of elements over `axes` have; for booleans, whether an odd number holds."""
     return reduce_xor_p.bind(operand, axes=tuple(axes))
 

@@ -9,11 +9,12 @@ import numpy as np
 
 from xlamini.core import Primitive, Shape, ShapedArray, ShapeError
 from xlamini.primitives.kinds import REAL, kind_of
+from xlamini.runtime import Array
 
 _INT64 = np.dtype(np.int64)
 
 
-def rng_uniform(a: Any, b: Any, shape: Sequence[int]) -> Any:
+def rng_uniform(a: Any, b: Any, shape: Sequence[int]) -> Array:
     """Numbers of `shape`, uniform between the scalars `a` (included) and `b` (not), of their dtype.
 
     They cannot be repeated: `random.uniform`, which takes a key, is what programs want. ShapeError for bounds that are

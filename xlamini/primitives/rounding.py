@@ -10,6 +10,7 @@ import numpy as np
 from xlamini.core import ShapedArray
 from xlamini.primitives.elementwise import Elementwise, elementwise
 from xlamini.primitives.kinds import FLOAT
+from xlamini.runtime import Array
 
 
 @elementwise(hlo="stablehlo.floor", accepts=FLOAT)
@@ -52,7 +53,7 @@ round_p.name = "round"
 round_p.derivatives(lambda x, out, rounding_method: 0)
 
 
-def round(x: Any, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO) -> Any:
+def round(x: Any, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO) -> Array:
     """The nearest whole number, elementwise; `rounding_method` decides between two that are equally near.
 
     >>> round(2.5), round(2.5, RoundingMethod.TO_NEAREST_EVEN)

@@ -21,6 +21,7 @@ from xlamini.primitives.scatter_family import Scatter, windows_at
 from xlamini.primitives.select import where
 from xlamini.primitives.shape import reshape
 from xlamini.primitives.tangent_ops import instantiated, zeros
+from xlamini.runtime import Array
 
 
 def scatter(
@@ -32,7 +33,7 @@ def scatter(
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
     mode: str | GatherScatterMode | None = None,
-) -> Any:
+) -> Array:
     """The operand with its windows at the index vectors along the last dimension of `scatter_indices` set to `updates`.
 
     `mode` sets the meaning of out-of-bounds indices (see GatherScatterMode; by default their updates are dropped).
@@ -57,7 +58,7 @@ def scatter_apply(
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
     mode: str | GatherScatterMode | None = None,
-) -> Any:
+) -> Array:
     """The operand with `func` applied to the elements of its windows, as often as an index occurs.
 
     `update_shape` is the shape that updates would have; `func` maps a scalar to a scalar of the same dtype.

@@ -29,9 +29,10 @@ from xlamini.primitives.elementwise import Elementwise, add_any, elementwise, li
 from xlamini.primitives.kinds import ANY
 from xlamini.primitives.shape import broadcast_in_dim
 from xlamini.primitives.tangent_ops import instantiated, zeros
+from xlamini.runtime import Array
 
 
-def select_n(which: Any, *cases: Any) -> Any:
+def select_n(which: Any, *cases: Any) -> Array:
     """Element i of the result is element i of `cases[which[i]]`; `which` is bool (two cases) or int32.
 
     `which` is a scalar or has the shape of the cases, which share one shape and dtype; else ShapeError.
@@ -42,7 +43,7 @@ def select_n(which: Any, *cases: Any) -> Any:
     return select_n_p.bind(which, *like_dtypes(cases))
 
 
-def select(pred: Any, on_true: Any, on_false: Any) -> Any:
+def select(pred: Any, on_true: Any, on_false: Any) -> Array:
     """The elements of `on_true` where `pred` holds, and of `on_false` where not.
 
     `pred` is bool (or int32, where 0 does not hold): a scalar, or of the shape of the two arrays, which share one shape
@@ -169,7 +170,7 @@ def clamp_p(min: Any, x: Any, max: Any) -> Any:
 clamp_p.name = "clamp"
 
 
-def clamp(min: Any, x: Any, max: Any) -> Any:
+def clamp(min: Any, x: Any, max: Any) -> Array:
     """x limited to the range from min to max; where min is above max, the result is max.
 
     Each bound is a scalar or has the shape of x (else ShapeError), and all have one dtype.

@@ -29,11 +29,12 @@ from xlamini.core.sharding.propagation import Splits
 from xlamini.primitives.linear_unary import LinearUnary
 from xlamini.primitives.out_sharding import in_sharding
 from xlamini.primitives.reshape_sharding import splits_of_reshaped
+from xlamini.runtime import Array
 
 # --- transpose
 
 
-def transpose(operand: Any, permutation: Sequence[int]) -> Any:
+def transpose(operand: Any, permutation: Sequence[int]) -> Array:
     """Reorder dimensions: dimension i of the result is dimension `permutation[i]` of the operand.
 
     Raises ShapeError if `permutation` is not a permutation of the operand's dimensions.
@@ -87,7 +88,7 @@ def moveaxis(x: Any, source: int, destination: int) -> Any:
 
 def broadcast_in_dim(
     operand: Any, shape: Sequence[int], broadcast_dimensions: Sequence[int], *, out_sharding: Any = None
-) -> Any:
+) -> Array:
     """Repeat an array into `shape`; dimension i of the operand becomes `broadcast_dimensions[i]` of the result.
 
     Each operand dimension must be 1 or the size of the result's dimension; else ShapeError.
@@ -159,7 +160,7 @@ def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Any = None) -
 
 def reshape(
     operand: Any, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None, *, out_sharding: Any = None
-) -> Any:
+) -> Array:
     """Reshape an array, its elements in row-major order; ShapeError if their number changes.
 
     With `dimensions`, a permutation of the operand's, they are taken in the order of the transposed array.
@@ -205,7 +206,7 @@ class Reshape(LinearUnary):
 reshape_p = Reshape()
 
 
-def squeeze(array: Any, dimensions: Sequence[int]) -> Any:
+def squeeze(array: Any, dimensions: Sequence[int]) -> Array:
     """Drop dimensions of size 1; ShapeError if one of them has another size.
 
     >>> squeeze(xlamini.numpy.ones((1, 3)), (0,)).shape
@@ -244,7 +245,7 @@ class Squeeze(LinearUnary):
 squeeze_p = Squeeze()
 
 
-def expand_dims(array: Any, dimensions: Sequence[int]) -> Any:
+def expand_dims(array: Any, dimensions: Sequence[int]) -> Array:
     """Insert dimensions of size 1, which become `dimensions` of the result.
 
     >>> expand_dims(xlamini.numpy.ones(3), (0,)).shape
@@ -265,7 +266,7 @@ def expand_dims(array: Any, dimensions: Sequence[int]) -> Any:
 # --- rev
 
 
-def rev(operand: Any, dimensions: Sequence[int]) -> Any:
+def rev(operand: Any, dimensions: Sequence[int]) -> Array:
     """Reverse the order of the elements along `dimensions`.
 
     >>> rev(xlamini.numpy.arange(3), (0,))

@@ -19,6 +19,7 @@ from xlamini.core import (
 )
 from xlamini.primitives.linear_unary import LinearUnary
 from xlamini.primitives.shape import squeeze
+from xlamini.runtime import Array
 
 
 def slice(
@@ -26,7 +27,7 @@ def slice(
     start_indices: Sequence[int],
     limit_indices: Sequence[int],
     strides: Sequence[int] | None = None,
-) -> Any:
+) -> Array:
     """The elements from `start_indices` up to, not including, `limit_indices`, every `strides`-th of them.
 
     Each argument has one number for each dimension; ShapeError for a box that does not lie in the operand.
@@ -43,7 +44,7 @@ def slice(
 
 def slice_in_dim(
     operand: Any, start_index: int | None, limit_index: int | None, stride: int = 1, axis: int = 0
-) -> Any:
+) -> Array:
     """`operand[start_index:limit_index:stride]` along one axis; the other axes whole.
 
     >>> slice_in_dim(xlamini.numpy.arange(6), 1, -1)
@@ -59,7 +60,7 @@ def slice_in_dim(
     return slice(operand, starts, limits, strides)
 
 
-def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True) -> Any:
+def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True) -> Array:
     """`operand[index]` along one axis, which stays as a dimension of size 1 if `keepdims`.
 
     Raises IndexError if `index` is not one of the axis.

@@ -27,9 +27,10 @@ from xlamini.primitives.linear_unary import LinearUnary
 from xlamini.primitives.shape import expand_dims, moveaxis
 from xlamini.primitives.slice import index_in_dim, inserted
 from xlamini.primitives.tangent_ops import instantiated
+from xlamini.runtime import Array
 
 
-def stack(operands: Values, axis: int = 0) -> Any:
+def stack(operands: Values, axis: int = 0) -> Array:
     """Join arrays of one shape and dtype along a new axis, at `axis` of the result.
 
     ShapeError where shapes differ, TypeError where dtypes do, ValueError for no array at all.

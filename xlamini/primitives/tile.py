@@ -8,9 +8,10 @@ from typing import Any
 from xlamini.core import Avals, Axis, Factors, Params, Shape, ShapedArray, ShapeError, Values, alike
 from xlamini.primitives.linear_unary import LinearUnary
 from xlamini.primitives.shape import broadcast_in_dim, moveaxis, reshape, sum_over
+from xlamini.runtime import Array
 
 
-def tile(operand: Any, reps: Sequence[int]) -> Any:
+def tile(operand: Any, reps: Sequence[int]) -> Array:
     """The array so many times along each of its dimensions; ShapeError unless `reps` has a count for each.
 
     >>> tile(xlamini.numpy.arange(2), (3,))

@@ -8,13 +8,14 @@ from __future__ import annotations
 import functools
 import inspect
 import operator
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
 
-from xlamini.core import Shape, ShapedArray, aval_of, canonicalize_dtype, check_user_dtype, issubdtype
-from xlamini.core.config import default_prng_impl
+from xlamini.core import Shape, ShapedArray, aval_of, canonicalize_dtype, check_user_dtype, issubdtype, user_stacklevel
+from xlamini.core.config import default_prng_impl, legacy_prng_key
 from xlamini.primitives import broadcast_in_dim, checked_sharding, in_sharding, reduce_or, wrap_p
 from xlamini.primitives.generators import GENERATORS
 from xlamini.primitives.random_keys import unwrap_p
@@ -107,6 +108,16 @@ def check_array(name: str, key: Any) -> None:
         raise TypeError(
             f"{name}: a key is needed, got {key!r} of type {type(key).__name__}; make one with random.key(0)"
         )
+    if legacy_prng_key.value != "allow" and not is_typed(key):
+        _refuse_raw(name)
+
+
+def _refuse_raw(name: str) -> None:
+    """Warn of a raw key, or raise ValueError, as the flag `legacy_prng_key` says."""
+    text = f"{name}: a raw key was passed, while the flag legacy_prng_key is {legacy_prng_key.value!r}; make keys with "
+    if legacy_prng_key.value == "error":
+        raise ValueError(f"{text}random.key, not random.PRNGKey")
+    warnings.warn(f"{text}random.key, not random.PRNGKey", stacklevel=user_stacklevel())
 
 
 def check_words(name: str, words: Any, kind: KeyType) -> None:

@@ -32,6 +32,7 @@ from xlamini.primitives.shape import broadcast_in_dim_p
 from xlamini.random.arguments import any_of, broadcast_shape, checked_shape, float_dtype, sampler, spread_to
 from xlamini.random.rejection import goes_on, until_accepted
 from xlamini.random.uniform import halves, uniform_between
+from xlamini.runtime import Array
 from xlamini.transforms.scan.api import scan
 from xlamini.transforms.while_loop.api import while_loop
 
@@ -40,7 +41,7 @@ _INT32 = np.dtype(np.int32)
 
 
 @sampler("shape", "dtype")
-def binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: Any = None) -> Any:
+def binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: Any = None) -> Array:
     """Counts, as floats, of successes in `n` trials of probability `p`; NaN where these are negative or NaN.
 
     Without `shape` they have the shape that the parameters broadcast to.
@@ -146,7 +147,7 @@ def multinomial(
     shape: Any = None,
     dtype: Any = None,
     unroll: int | bool = 1,
-) -> Any:
+) -> Array:
     """Counts, as floats, of each outcome in `n` trials; the outcomes' probabilities `p` lie along its last axis.
 
     `shape` is that of the result, with the outcomes last; by default what `n` and `p` without its last axis broadcast

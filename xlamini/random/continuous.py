@@ -12,10 +12,11 @@ from xlamini.primitives.operators import power
 from xlamini.primitives.trigonometric import tan
 from xlamini.random.arguments import broadcast_shape, checked_shape, float_dtype, sampler
 from xlamini.random.uniform import halves, uniform_between
+from xlamini.runtime import Array
 
 
 @sampler("shape", "dtype")
-def exponential(key: Any, shape: Any = (), dtype: Any = None) -> Any:
+def exponential(key: Any, shape: Any = (), dtype: Any = None) -> Array:
     """Floats from the exponential distribution with rate 1.
 
     >>> xlamini.random.exponential(xlamini.random.key(0), (2,)).shape
@@ -26,7 +27,7 @@ def exponential(key: Any, shape: Any = (), dtype: Any = None) -> Any:
 
 
 @sampler("shape", "dtype")
-def laplace(key: Any, shape: Any = (), dtype: Any = None) -> Any:
+def laplace(key: Any, shape: Any = (), dtype: Any = None) -> Array:
     """Floats from the Laplace distribution with location 0 and scale 1.
 
     >>> xlamini.random.laplace(xlamini.random.key(0), (2,)).shape
@@ -39,7 +40,7 @@ def laplace(key: Any, shape: Any = (), dtype: Any = None) -> Any:
 
 
 @sampler("shape", "dtype")
-def logistic(key: Any, shape: Any = (), dtype: Any = None) -> Any:
+def logistic(key: Any, shape: Any = (), dtype: Any = None) -> Array:
     """Floats from the logistic distribution with location 0 and scale 1.
 
     >>> xlamini.random.logistic(xlamini.random.key(0), (2,)).shape
@@ -51,7 +52,7 @@ def logistic(key: Any, shape: Any = (), dtype: Any = None) -> Any:
 
 
 @sampler("shape", "dtype")
-def cauchy(key: Any, shape: Any = (), dtype: Any = None) -> Any:
+def cauchy(key: Any, shape: Any = (), dtype: Any = None) -> Array:
     """Floats from the Cauchy distribution with location 0 and scale 1.
 
     >>> xlamini.random.cauchy(xlamini.random.key(0), (2,)).shape
@@ -63,7 +64,7 @@ def cauchy(key: Any, shape: Any = (), dtype: Any = None) -> Any:
 
 
 @sampler("shape", "dtype")
-def pareto(key: Any, b: Any, shape: Any = None, dtype: Any = None) -> Any:
+def pareto(key: Any, b: Any, shape: Any = None, dtype: Any = None) -> Array:
     """Floats from the Pareto distribution with shape parameter `b` and least value 1.
 
     Without `shape` they have the shape of `b`.
@@ -77,7 +78,7 @@ def pareto(key: Any, b: Any, shape: Any = None, dtype: Any = None) -> Any:
 
 
 @sampler("shape", "dtype")
-def rayleigh(key: Any, scale: Any, shape: Any = None, dtype: Any = None) -> Any:
+def rayleigh(key: Any, scale: Any, shape: Any = None, dtype: Any = None) -> Array:
     """Floats from the Rayleigh distribution with this scale.
 
     Without `shape` they have the shape of `scale`.
@@ -92,7 +93,7 @@ def rayleigh(key: Any, scale: Any, shape: Any = None, dtype: Any = None) -> Any:
 
 
 @sampler("shape", "dtype")
-def weibull_min(key: Any, scale: Any, concentration: Any, shape: Any = (), dtype: Any = None) -> Any:
+def weibull_min(key: Any, scale: Any, concentration: Any, shape: Any = (), dtype: Any = None) -> Array:
     """Floats from the Weibull distribution of minima with this scale and concentration.
 
     `shape` is that of the uniform numbers drawn, each of which serves for all parameters that it broadcasts with.
@@ -107,7 +108,7 @@ def weibull_min(key: Any, scale: Any, concentration: Any, shape: Any = (), dtype
 
 
 @sampler("shape", "dtype")
-def triangular(key: Any, left: Any, mode: Any, right: Any, shape: Any = None, dtype: Any = None) -> Any:
+def triangular(key: Any, left: Any, mode: Any, right: Any, shape: Any = None, dtype: Any = None) -> Array:
     """Floats from the triangular distribution on [left, right], whose density is greatest at `mode`.
 
     Without `shape` they have the shape that the parameters broadcast to.
@@ -126,7 +127,7 @@ def triangular(key: Any, left: Any, mode: Any, right: Any, shape: Any = None, dt
 
 
 @sampler("shape", "dtype", "mode")
-def gumbel(key: Any, shape: Any = (), dtype: Any = None, mode: str | None = None) -> Any:
+def gumbel(key: Any, shape: Any = (), dtype: Any = None, mode: str | None = None) -> Array:
     """Floats from the Gumbel distribution with location 0 and scale 1.
 
     >>> xlamini.random.gumbel(xlamini.random.key(0), (2,)).shape

@@ -28,10 +28,11 @@ from xlamini.primitives.sort import sort_key_val
 from xlamini.random.arguments import broadcast_shape, checked_dtype, checked_shape, float_dtype, sampler
 from xlamini.random.continuous import checked_mode, gumbel_noise
 from xlamini.random.uniform import halves, uniform_between
+from xlamini.runtime import Array
 
 
 @sampler("shape", "mode")
-def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low") -> Any:
+def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low") -> Array:
     """Booleans that are True with probability `p`, which is a float or an array of floats.
 
     Without `shape` they have the shape of `p`. Raises TypeError for a `p` that is no float.
@@ -51,7 +52,7 @@ def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low") -> A
 
 
 @sampler("shape", "dtype")
-def rademacher(key: Any, shape: Any = (), dtype: Any = None) -> Any:
+def rademacher(key: Any, shape: Any = (), dtype: Any = None) -> Array:
     """Signs, 1 and -1, each with probability 1/2.
 
     >>> xlamini.random.rademacher(xlamini.random.key(0), (3,))
@@ -69,7 +70,7 @@ def signs(key: Any, shape: Shape, dtype: np.dtype) -> Any:
 
 
 @sampler("shape", "dtype")
-def geometric(key: Any, p: Any, shape: Any = None, dtype: Any = None) -> Any:
+def geometric(key: Any, p: Any, shape: Any = None, dtype: Any = None) -> Array:
     """Integers from the geometric distribution: the number of trials up to the first success of probability `p`.
 
     Without `shape` they have the shape of `p`. Raises ValueError for a dtype that is no integer.
@@ -95,7 +96,7 @@ def categorical(
     mode: str | None = None,
     *,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """Indices along `axis`, drawn with probabilities softmax(logits).
 
     `shape` ends with, or broadcasts from, the shape of the logits without that axis, which is the default. Without

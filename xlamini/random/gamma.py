@@ -57,11 +57,12 @@ from xlamini.primitives.special.incomplete_gamma_derivative import random_gamma_
 from xlamini.random.arguments import any_of, broadcast_shape, float_dtype, sampler, spread_to
 from xlamini.random.normal import standard_normal
 from xlamini.random.uniform import uniform_between
+from xlamini.runtime import Array
 from xlamini.transforms.while_loop.api import while_loop
 
 
 @sampler("shape", "dtype")
-def gamma(key: Any, a: Any, shape: Any = None, dtype: Any = None) -> Any:
+def gamma(key: Any, a: Any, shape: Any = None, dtype: Any = None) -> Array:
     """Floats from the gamma distribution with shape parameter `a` and scale 1; they can be differentiated in `a`.
 
     Without `shape` they have the shape of `a`.
@@ -74,7 +75,7 @@ def gamma(key: Any, a: Any, shape: Any = None, dtype: Any = None) -> Any:
 
 
 @sampler("shape", "dtype")
-def loggamma(key: Any, a: Any, shape: Any = None, dtype: Any = None) -> Any:
+def loggamma(key: Any, a: Any, shape: Any = None, dtype: Any = None) -> Array:
     """The logarithm of gamma distributed floats, exact also where these are too small for a float.
 
     Without `shape` they have the shape of `a`.

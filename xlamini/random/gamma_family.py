@@ -23,10 +23,11 @@ from xlamini.random.discrete import signs
 from xlamini.random.gamma import gamma_noise
 from xlamini.random.normal import standard_normal
 from xlamini.random.uniform import halves
+from xlamini.runtime import Array
 
 
 @sampler("shape", "dtype")
-def beta(key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = None) -> Any:
+def beta(key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = None) -> Array:
     """Floats from the beta distribution with these parameters; they can be differentiated in both.
 
     Without `shape` they have the shape that the parameters broadcast to.
@@ -44,7 +45,7 @@ def beta(key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = None) -> Any:
 
 
 @sampler("shape", "dtype")
-def dirichlet(key: Any, alpha: Any, shape: Any = None, dtype: Any = None) -> Any:
+def dirichlet(key: Any, alpha: Any, shape: Any = None, dtype: Any = None) -> Array:
     """Vectors from the Dirichlet distribution with parameters `alpha` along the last axis; each sums to 1.
 
     `shape` is that of the array of vectors, by default that of `alpha` without its last axis. They can be
@@ -65,7 +66,7 @@ def dirichlet(key: Any, alpha: Any, shape: Any = None, dtype: Any = None) -> Any
 
 
 @sampler("shape", "dtype")
-def chisquare(key: Any, df: Any, shape: Any = None, dtype: Any = None) -> Any:
+def chisquare(key: Any, df: Any, shape: Any = None, dtype: Any = None) -> Array:
     """Floats from the chi-square distribution with `df` degrees of freedom; they can be differentiated in `df`.
 
     Without `shape` they have the shape of `df`.
@@ -83,7 +84,7 @@ def _chisquare(key: Any, df: Any, shape: Any, dtype: Any) -> Any:
 
 
 @sampler("shape", "dtype")
-def f(key: Any, dfnum: Any, dfden: Any, shape: Any = None, dtype: Any = None) -> Any:
+def f(key: Any, dfnum: Any, dfden: Any, shape: Any = None, dtype: Any = None) -> Array:
     """Floats from the F distribution with degrees of freedom `dfnum` and `dfden`; differentiable in both.
 
     Without `shape` they have the shape that the parameters broadcast to.
@@ -99,7 +100,7 @@ def f(key: Any, dfnum: Any, dfden: Any, shape: Any = None, dtype: Any = None) ->
 
 
 @sampler("shape", "dtype")
-def t(key: Any, df: Any, shape: Any = None, dtype: Any = None) -> Any:
+def t(key: Any, df: Any, shape: Any = None, dtype: Any = None) -> Array:
     """Floats from Student's t distribution with `df` degrees of freedom; they can be differentiated in `df`.
 
     Without `shape` they have the shape of `df`.
@@ -116,7 +117,7 @@ def t(key: Any, df: Any, shape: Any = None, dtype: Any = None) -> Any:
 
 
 @sampler("shape", "dtype")
-def generalized_normal(key: Any, p: Any, shape: Any = (), dtype: Any = None) -> Any:
+def generalized_normal(key: Any, p: Any, shape: Any = (), dtype: Any = None) -> Array:
     """Floats whose density is proportional to `exp(-abs(x) ** p)`, for a positive number `p`.
 
     >>> xlamini.random.generalized_normal(xlamini.random.key(0), 1.5, (2,)).shape
@@ -136,7 +137,7 @@ def _generalized_normal(key: Any, p: Any, shape: Any, dtype: Any) -> Any:
 
 
 @sampler("d", "shape", "dtype")
-def ball(key: Any, d: int, p: Any = 2, shape: Any = (), dtype: Any = None) -> Any:
+def ball(key: Any, d: int, p: Any = 2, shape: Any = (), dtype: Any = None) -> Array:
     """Points of the unit ball of dimension `d` in the norm of order `p`, each as likely as the next.
 
     The result has a last axis of size `d`. Source: Barthe, Guédon, Mendelson, Naor, "A probabilistic approach to the

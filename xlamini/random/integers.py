@@ -24,11 +24,12 @@ from xlamini.primitives.arithmetic import rem
 from xlamini.primitives.random_keys import bits_p
 from xlamini.random.arguments import broadcast_shape, checked_shape, sampler
 from xlamini.random.uniform import halves
+from xlamini.runtime import Array
 
 _INT32 = np.dtype(np.int32)
 
 
-def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None, *, out_sharding: Any = None) -> Any:
+def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Integers from minval up to, not including, maxval, by default of the dtype of Python's int.
 
     Bounds are ints or arrays that broadcast to `shape`; where the range is empty the result is `minval`. Bounds beyond

@@ -12,7 +12,7 @@ from xlamini.primitives import convert, split_p, wrap_p
 from xlamini.primitives.generators import GENERATORS
 from xlamini.primitives.random_keys import clone_p, fold_in_p, seed_p, unwrap_p
 from xlamini.random.arguments import check_words, checked_shape, default_kind, is_typed, key_maker, typed
-from xlamini.runtime import KeyType, device_put_value
+from xlamini.runtime import Array, KeyType, device_put_value
 from xlamini.runtime.keys import Generator, PRNGKeyArray
 from xlamini.staging import composite
 
@@ -20,7 +20,7 @@ _UINT32 = np.dtype(np.uint32)
 _WORD = 2**32
 
 
-def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Any:
+def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Array:
     """A random key, of shape () and dtype key<fry>, from an integer seed.
 
     Without 64-bit types only the low 32 bits of the seed count. `impl` (or `dtype`) names the generator:
@@ -37,10 +37,10 @@ def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Any:
     _check_seed(seed)
     if state.builder is not None:
         return seed_p.bind(seed, impl=kind.generator)
-    return PRNGKeyArray(kind, _words_of_seed(seed, impl=kind.generator))
+    return PRNGKeyArray(kind, _words_of_seed(seed, impl=kind.generator))  # type: ignore[return-value]
 
 
-def PRNGKey(seed: Any, *, impl: Any = None) -> Any:
+def PRNGKey(seed: Any, *, impl: Any = None) -> Array:
     """The words of a random key, uint32[2]; like `key`, for programs written before keys had a dtype of their own.
 
     Under flag `enable_custom_prng` it is the key itself.
@@ -81,7 +81,7 @@ def _words_of_seed(seed: Any, impl: Generator) -> Any:
     return unwrap_p.bind(seed_p.bind(seed, impl=impl))
 
 
-def split(key: Any, num: int | tuple[int, ...] = 2) -> Any:
+def split(key: Any, num: int | tuple[int, ...] = 2) -> Array:
     """New keys from one, `num` of them, or an array of this shape; use each key once.
 
     A raw key gives raw keys, with the words along a last dimension. Raises ValueError for a negative number, and for an
@@ -97,7 +97,7 @@ def _split(key: Any, shape: tuple[int, ...]) -> Any:
     return split_p.bind(key, shape=shape)
 
 
-def fold_in(key: Any, data: Any) -> Any:
+def fold_in(key: Any, data: Any) -> Array:
     """A new key from a key and an integer scalar, taken as uint32: the iteration of a loop, for example.
 
     Raises OverflowError for a Python int that does not fit into uint32, TypeError for data that is no scalar.
@@ -117,15 +117,15 @@ def _fold_in(key: Any, data: Any) -> Any:
     return fold_in_p.bind(key, convert(data, _UINT32))
 
 
-def clone(key: Any) -> Any:
+def clone(key: Any) -> Array:
     """A copy of the key, declared to be used a second time on purpose."""
     if not is_typed(key):
         check_words("clone", key, default_kind())
         return key
-    return clone_p.bind(key) if state.builder is not None else PRNGKeyArray(key.dtype, key.words)
+    return clone_p.bind(key) if state.builder is not None else PRNGKeyArray(key.dtype, key.words)  # type: ignore[return-value]
 
 
-def key_data(keys: Any) -> Any:
+def key_data(keys: Any) -> Array:
     """The words that keys are made of: uint32, with shape (*keys.shape, 2), or 4 in place of 2 for 'rbg'.
 
     >>> xlamini.random.key_data(xlamini.random.key(42))
@@ -137,7 +137,7 @@ def key_data(keys: Any) -> Any:
     return keys.words if type(keys) is PRNGKeyArray and state.builder is None else unwrap_p.bind(keys)
 
 
-def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -> Any:
+def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -> Array:
     """Keys from their words, uint32 with a last dimension of 2, or 4 for 'rbg'; TypeError for anything else.
 
     >>> xlamini.random.wrap_key_data(xlamini.numpy.array([0, 42], dtype="uint32"))
@@ -148,7 +148,7 @@ def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -
     check_words("wrap_key_data", key_bits_array, kind)
     if state.builder is not None:
         return wrap_p.bind(key_bits_array, impl=kind.generator)
-    return PRNGKeyArray(kind, device_put_value(key_bits_array))
+    return PRNGKeyArray(kind, device_put_value(key_bits_array))  # type: ignore[return-value]
 
 
 def key_impl(keys: Any) -> str:

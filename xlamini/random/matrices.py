@@ -16,6 +16,7 @@ from xlamini.primitives.linalg.stacks import mT
 from xlamini.primitives.linalg.svd import svd
 from xlamini.random.arguments import broadcast_shape, checked_shape, float_dtype, sampler
 from xlamini.random.normal import normal_dtype, normal_noise, standard_normal
+from xlamini.runtime import Array
 
 _METHODS = ("cholesky", "eigh", "svd")
 _SINGLE = np.dtype(np.float32)
@@ -24,7 +25,7 @@ _SINGLE = np.dtype(np.float32)
 @sampler("shape", "dtype", "method")
 def multivariate_normal(
     key: Any, mean: Any, cov: Any, shape: Any = None, dtype: Any = None, method: str = "cholesky"
-) -> Any:
+) -> Array:
     """Vectors from the normal distribution with mean `mean` [..., n] and covariance `cov` [..., n, n].
 
     `shape` is that of the array of vectors, by default what `mean` and `cov` broadcast to without their last axes.
@@ -71,7 +72,7 @@ def _root(cov: Any, method: str) -> Any:
 
 
 @sampler("n", "shape", "dtype", "m")
-def orthogonal(key: Any, n: int, shape: Any = (), dtype: Any = None, m: int | None = None) -> Any:
+def orthogonal(key: Any, n: int, shape: Any = (), dtype: Any = None, m: int | None = None) -> Array:
     """Orthogonal matrices of size `n` by `m` (by default `n`), or unitary ones, uniform in Haar's measure.
 
     Where they are not square their rows, or columns, are orthonormal. The result has `shape` followed by the sizes.

@@ -13,10 +13,11 @@ from xlamini.primitives.rounding import nextafter
 from xlamini.primitives.special import erf, erf_inv
 from xlamini.random.arguments import broadcast_shape, checked_dtype, checked_shape, float_dtype, sampler
 from xlamini.random.uniform import halves, uniform_between
+from xlamini.runtime import Array
 
 
 @sampler("shape", "dtype")
-def normal(key: Any, shape: Any = (), dtype: Any = None) -> Any:
+def normal(key: Any, shape: Any = (), dtype: Any = None) -> Array:
     """Floats, or complex numbers, from the normal distribution with mean 0 and variance 1.
 
     >>> xlamini.random.normal(xlamini.random.key(0), (3,))
@@ -51,7 +52,7 @@ def _complex(key: Any, shape: Shape, dtype: np.dtype) -> Any:
 
 
 @sampler("shape", "dtype")
-def truncated_normal(key: Any, lower: Any, upper: Any, shape: Any = None, dtype: Any = None) -> Any:
+def truncated_normal(key: Any, lower: Any, upper: Any, shape: Any = None, dtype: Any = None) -> Array:
     """Floats from the standard normal distribution cut to the open interval (lower, upper).
 
     Without `shape` they have the shape that the bounds broadcast to.
@@ -71,7 +72,7 @@ def truncated_normal(key: Any, lower: Any, upper: Any, shape: Any = None, dtype:
 
 
 @sampler("shape", "dtype")
-def lognormal(key: Any, sigma: Any = 1.0, shape: Any = None, dtype: Any = None) -> Any:
+def lognormal(key: Any, sigma: Any = 1.0, shape: Any = None, dtype: Any = None) -> Array:
     """The exponential of normal floats with mean 0 and standard deviation `sigma`.
 
     >>> xlamini.random.lognormal(xlamini.random.key(0), 0.5, (2,)).shape

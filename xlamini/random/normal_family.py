@@ -13,10 +13,11 @@ from xlamini.random.arguments import broadcast_shape, checked_shape, float_dtype
 from xlamini.random.discrete import signs
 from xlamini.random.normal import standard_normal
 from xlamini.random.uniform import halves, uniform_between
+from xlamini.runtime import Array
 
 
 @sampler("shape", "dtype")
-def maxwell(key: Any, shape: Any = (), dtype: Any = None) -> Any:
+def maxwell(key: Any, shape: Any = (), dtype: Any = None) -> Array:
     """Floats from Maxwell's distribution with scale 1: the length of a vector of three normal numbers.
 
     >>> xlamini.random.maxwell(xlamini.random.key(0), (2,)).shape
@@ -26,7 +27,7 @@ def maxwell(key: Any, shape: Any = (), dtype: Any = None) -> Any:
 
 
 @sampler("shape", "dtype")
-def double_sided_maxwell(key: Any, loc: Any, scale: Any, shape: Any = (), dtype: Any = None) -> Any:
+def double_sided_maxwell(key: Any, loc: Any, scale: Any, shape: Any = (), dtype: Any = None) -> Array:
     """Floats `loc + scale * m` where m is from Maxwell's distribution with a random sign.
 
     Their shape is `shape` followed by the shape that `loc` and `scale` broadcast to.
@@ -49,7 +50,7 @@ def _lengths(key: Any, shape: Shape, dtype: np.dtype) -> Any:
 
 
 @sampler("shape", "dtype")
-def wald(key: Any, mean: Any, shape: Any = None, dtype: Any = None) -> Any:
+def wald(key: Any, mean: Any, shape: Any = None, dtype: Any = None) -> Array:
     """Floats from Wald's distribution, the inverse Gaussian one, with this mean and scale 1.
 
     Without `shape` they have the shape of `mean`.

@@ -20,9 +20,10 @@ from xlamini.random.arguments import checked_shape, sampler
 from xlamini.random.continuous import checked_mode, gumbel_noise
 from xlamini.random.integers import randint
 from xlamini.random.uniform import halves, uniform_between
+from xlamini.runtime import Array
 
 
-def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *, out_sharding: Any = None) -> Any:
+def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *, out_sharding: Any = None) -> Array:
     """The numbers 0, 1, …, x - 1 in random order, or the slices of an array `x` along `axis`.
 
     With `independent` each row along the axis has an order of its own. Raises TypeError for a scalar that is no
@@ -71,7 +72,7 @@ def choice(
     p: Any = None,
     axis: int = 0,
     mode: str | None = None,
-) -> Any:
+) -> Array:
     """Elements of `a` along `axis`, or numbers below the int `a`, drawn with probabilities `p` (by default the same for
     all).
 

@@ -10,6 +10,7 @@ from xlamini.primitives.special.gamma import lgamma
 from xlamini.random.arguments import any_of, broadcast_shape, checked_dtype, sampler, spread_to
 from xlamini.random.rejection import goes_on, until_accepted
 from xlamini.random.uniform import halves, uniform_between
+from xlamini.runtime import Array
 from xlamini.transforms.while_loop.api import while_loop
 
 _FLOAT32 = np.dtype(np.float32)
@@ -18,7 +19,7 @@ _MANY = 1e5
 
 
 @sampler("shape", "dtype")
-def poisson(key: Any, lam: Any, shape: Any = None, dtype: Any = None) -> Any:
+def poisson(key: Any, lam: Any, shape: Any = None, dtype: Any = None) -> Array:
     """Integers from the Poisson distribution with mean `lam`; -1 where it is NaN.
 
     Without `shape` they have the shape of `lam`. Raises ValueError for a dtype that is no integer.

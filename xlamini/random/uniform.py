@@ -18,12 +18,13 @@ from xlamini.primitives import (
 from xlamini.primitives.bitwise import shift_right_logical
 from xlamini.primitives.random_keys import bits_p
 from xlamini.random.arguments import broadcast_shape, checked_dtype, checked_shape, float_dtype, sampler
+from xlamini.runtime import Array
 
 _NUMBERS = (bool, int, float, np.number)
 
 
 @sampler("shape", "dtype")
-def bits(key: Any, shape: Any = (), dtype: Any = None) -> Any:
+def bits(key: Any, shape: Any = (), dtype: Any = None) -> Array:
     """Random bits as unsigned integers, by default as wide as Python's int.
 
     >>> xlamini.random.bits(xlamini.random.key(0), (3,))
@@ -34,7 +35,7 @@ def bits(key: Any, shape: Any = (), dtype: Any = None) -> Any:
 
 
 @sampler("shape", "dtype")
-def uniform(key: Any, shape: Any = (), dtype: Any = None, minval: Any = 0.0, maxval: Any = 1.0) -> Any:
+def uniform(key: Any, shape: Any = (), dtype: Any = None, minval: Any = 0.0, maxval: Any = 1.0) -> Array:
     """Floats from [minval, maxval), each as likely as the next; the bounds broadcast to `shape`.
 
     Raises ValueError for a dtype that is no float, and for bounds that do not broadcast to `shape`.

@@ -19,6 +19,7 @@ from xlamini.core.api_boundary import api_boundary
 from xlamini.runtime.array_repr import Text
 from xlamini.runtime.conversions import Conversions
 from xlamini.runtime.devices.platforms import Device
+from xlamini.runtime.layout import Format, Layout
 from xlamini.runtime.lifetime import check_alive
 from xlamini.runtime.meshes.shards import Shard, addressable_shards, global_shards
 from xlamini.runtime.sharding import Sharding
@@ -83,6 +84,12 @@ class Array(Conversions, Text, metaclass=ABCMeta):
     def sharding(self) -> Sharding:
         """The sharding: the assignment of shards to devices."""
         return self._sharding
+
+    @property
+    def format(self) -> Format:
+        """The layout of the shards in memory, and the sharding."""
+        check_alive(self)
+        return Format(Layout.from_pjrt_layout(self._pjrt_layout), self.sharding)
 
     @property
     def committed(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
@@ -11,9 +11,6 @@ from xlamini.core import ShapedArray
 from xlamini.runtime.conversions import Mixin
 from xlamini.runtime.lifetime import describe
 from xlamini.runtime.to_host import to_numpy
-
-if TYPE_CHECKING:
-    from xlamini.runtime.array import Array
 
 _PREFIX = "Array("
 
@@ -48,12 +45,12 @@ class Text(Mixin):
         return format(value if value.shape else value[()], format_spec)
 
 
-def _is_readable(x: Array) -> bool:
+def _is_readable(x: Any) -> bool:
     """Whether this process can read all elements: no shard is only on devices of other processes."""
     return x.is_fully_addressable or x.is_fully_replicated
 
 
-def _elements(x: Array) -> str:
+def _elements(x: Any) -> str:
     if not x.aval.size:
         return f"[], shape={x.aval.shape}"
     return np.array2string(to_numpy(x), prefix=_PREFIX, suffix=",", separator=", ")

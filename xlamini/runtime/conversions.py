@@ -20,9 +20,8 @@ from xlamini.runtime.transfer_guards import guard_state
 from xlamini.runtime.versions import dlpack_capsule
 
 if TYPE_CHECKING:
-    from jaxlib._jax import ArrayImpl as Mixin
-
     from xlamini.runtime.array import Array
+    from xlamini.runtime.array_interface import ArrayInterface as Mixin
 else:
     Mixin = object
 
@@ -147,7 +146,7 @@ def _check_on_one_device(x: Any) -> None:
         )
 
 
-def _scalar(x: Array) -> Any:
+def _scalar(x: Any) -> Any:
     if x.aval.shape:
         raise TypeError(
             f"only an array of shape () converts to a Python number, but this is {describe(x)}; "

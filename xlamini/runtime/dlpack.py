@@ -8,8 +8,7 @@ from typing import Any, NoReturn
 import numpy as np
 from jaxlib import _jax
 
-from xlamini.core import canonicalize_dtype, enable_x64
-from xlamini.core.dtypes import as_dtype
+from xlamini.core import as_dtype, canonicalize_dtype, enable_x64
 from xlamini.runtime.array import Array, ArrayImpl
 from xlamini.runtime.devices.platforms import Device
 from xlamini.runtime.dlpack_devices import ON_HOST, device_of

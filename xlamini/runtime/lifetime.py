@@ -10,7 +10,7 @@ from jaxlib import _jax
 from xlamini.core.errors import DeletedArrayError
 
 
-def check_alive(x: _jax.ArrayImpl) -> None:
+def check_alive(x: Any) -> None:
     """Raise DeletedArrayError if the array was deleted or donated."""
     if x.is_deleted():
         raise deleted_error(x)

@@ -188,7 +188,7 @@ def assemble_array(aval: ShapedArray, sharding: Any, parts: list[ArrayImpl]) -> 
     return ArrayImpl(aval.with_sharding(split_in_type(sharding, aval.ndim)), sharding, parts, True, True)
 
 
-def copy_of(x: ArrayImpl) -> ArrayImpl:
+def copy_of(x: Any) -> ArrayImpl:
     """A copy of `x` in new memory on the same devices."""
     check_alive(x)
     devices = list(x._sharding._internal_device_list.addressable_device_list)

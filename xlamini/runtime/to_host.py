@@ -20,10 +20,10 @@ from xlamini.runtime.placeholders import call_with_modules, placeholders
 from xlamini.runtime.sharding import make_single_device_sharding
 
 if TYPE_CHECKING:
-    from xlamini.runtime.array import Array
+    pass
 
 
-def to_numpy(x: Array) -> np.ndarray:
+def to_numpy(x: Any) -> np.ndarray:
     """The value as a read-only ndarray; waits until it has been computed."""
     if x.is_deleted():
         raise deleted_error(x)
@@ -44,12 +44,12 @@ _fetch = _jax.ArrayImpl._single_device_array_to_np_array_did_copy
 _arrays_of: Any = operator.attrgetter("_arrays")
 
 
-def buffers_of(x: Array) -> list[Any]:
+def buffers_of(x: Any) -> list[Any]:
     """The PJRT buffers of an array's addressable shards."""
     return without_jax(_arrays_of, x)
 
 
-def parts_of(x: Array) -> list[Any]:
+def parts_of(x: Any) -> list[Any]:
     """The addressable shards of an array, each as an array on its device."""
     sharding = x._sharding
     aval = ShapedArray(sharding.shard_shape(x.aval.shape), x.aval.dtype, x.aval.weak_type)
@@ -58,7 +58,7 @@ def parts_of(x: Array) -> list[Any]:
     return [_jax.ArrayImpl(aval, place, [held], True, True) for place, held in places]
 
 
-def _assemble(x: Array) -> np.ndarray:
+def _assemble(x: Any) -> np.ndarray:
     """The value assemble_array from the shards, each distinct shard read once."""
     sharding = x._sharding
     if sharding.is_fully_replicated:
@@ -78,7 +78,7 @@ def _assemble(x: Array) -> np.ndarray:
     return value
 
 
-def without_jax(method: Callable[[Array], Any], x: Array) -> Any:
+def without_jax(method: Callable[[Any], Any], x: Any) -> Any:
     """Call a C++ `method(x)` that transfers a value to the host and imports a sharding class from modules of jax.
 
     If jax is installed, that would load it, and jax would overwrite xlamini's methods; if not, the failing import costs

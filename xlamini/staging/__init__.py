@@ -13,7 +13,7 @@ from xlamini.staging.call.higher_order import (
     with_zeros,
 )
 from xlamini.staging.run.composite import composite
-from xlamini.staging.run.jit import jit
+from xlamini.staging.run.jit_function import jit
 from xlamini.staging.run.program_cache import transformed
 from xlamini.staging.trace.arguments import ArgNames, LeafNames, avals_of, check_callable, check_values, name_of
 from xlamini.staging.trace.ref_threading import Cells, retry_with_refs, store, threaded, values_of

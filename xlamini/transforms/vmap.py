@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from xlamini.core import Avals, Axis, Jaxpr, Values, flatten_from_user, named_axis, unflatten
 from xlamini.core.api_boundary import api_boundary
@@ -27,15 +27,18 @@ from xlamini.staging import (
 from xlamini.staging.trace.tracing import trace
 from xlamini.transforms.axes import axis_leaves, unbatched_aval
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
 
 def vmap(
-    fun: Callable[..., Any],
+    fun: Callable[P, R],
     in_axes: Any = 0,
     out_axes: Any = 0,
     axis_name: Any = None,
     axis_size: int | None = None,
     spmd_axis_name: Any = None,
-) -> Callable[..., Any]:
+) -> Callable[P, R]:
     """A function that maps `fun` over an axis of its arguments.
 
     `in_axes` is the mapped axis of each positional argument (None: all examples share the argument), as an int or a

@@ -22,7 +22,7 @@ from xlamini.numpy.indexing.plan import Plan, Rules
 from xlamini.primitives import broadcast_in_dim, check_operands, full, in_dtype, in_sharding, where
 from xlamini.primitives.gather_numbers import GatherScatterMode
 from xlamini.primitives.promotion import PYTHON_SCALARS
-from xlamini.runtime import ArrayImpl
+from xlamini.runtime import Array, ArrayImpl
 from xlamini.staging import jit
 
 Write = Callable[[Any, Any, str], Any]
@@ -81,45 +81,45 @@ class AtIndex:
     def __repr__(self) -> str:
         return f"AtIndex({self.array!r}, {self.index!r})"
 
-    def set(self, values: Any, *, out_sharding: Any = None, **promises: Unpack[Promises]) -> Any:
+    def set(self, values: Any, *, out_sharding: Any = None, **promises: Unpack[Promises]) -> Array:
         """The array with `values` in the place of its elements; where an index repeats one of its values wins."""
         return _updated(self, "set", values, out_sharding, promises)
 
-    def add(self, values: Any, *, out_sharding: Any = None, **promises: Unpack[Promises]) -> Any:
+    def add(self, values: Any, *, out_sharding: Any = None, **promises: Unpack[Promises]) -> Array:
         """The array with `values` added; all of them where an index repeats."""
         return _updated(self, "add", values, out_sharding, promises)
 
-    def subtract(self, values: Any, *, out_sharding: Any = None, **promises: Unpack[Promises]) -> Any:
+    def subtract(self, values: Any, *, out_sharding: Any = None, **promises: Unpack[Promises]) -> Array:
         """The array with `values` subtracted; all of them where an index repeats."""
         return _updated(self, "subtract", values, out_sharding, promises)
 
-    def multiply(self, values: Any, *, out_sharding: Any = None, **promises: Unpack[Promises]) -> Any:
+    def multiply(self, values: Any, *, out_sharding: Any = None, **promises: Unpack[Promises]) -> Array:
         """The array with its elements multiplied by `values`; by all of them where an index repeats."""
         return _updated(self, "multiply", values, out_sharding, promises)
 
     mul = multiply
 
-    def divide(self, values: Any, *, out_sharding: Any = None, **promises: Unpack[Promises]) -> Any:
+    def divide(self, values: Any, *, out_sharding: Any = None, **promises: Unpack[Promises]) -> Array:
         """The array with its elements divided by `values`; of integers, an array of floats."""
         return _updated(self, "divide", values, out_sharding, promises)
 
-    def power(self, values: Any, *, out_sharding: Any = None, **promises: Unpack[Promises]) -> Any:
+    def power(self, values: Any, *, out_sharding: Any = None, **promises: Unpack[Promises]) -> Array:
         """The array with its elements to the power of `values`."""
         return _updated(self, "power", values, out_sharding, promises)
 
-    def min(self, values: Any, *, out_sharding: Any = None, **promises: Unpack[Promises]) -> Any:
+    def min(self, values: Any, *, out_sharding: Any = None, **promises: Unpack[Promises]) -> Array:
         """The array with larger elements replaced by `values`."""
         return _updated(self, "min", values, out_sharding, promises)
 
-    def max(self, values: Any, *, out_sharding: Any = None, **promises: Unpack[Promises]) -> Any:
+    def max(self, values: Any, *, out_sharding: Any = None, **promises: Unpack[Promises]) -> Array:
         """The array with smaller elements replaced by `values`."""
         return _updated(self, "max", values, out_sharding, promises)
 
-    def apply(self, func: Callable[[Any], Any], **promises: Unpack[Promises]) -> Any:
+    def apply(self, func: Callable[[Any], Any], **promises: Unpack[Promises]) -> Array:
         """The array with `func` applied to the elements; as often as an index occurs."""
         return _applied(self, func, promises)
 
-    def get(self, *, fill_value: Any = None, out_sharding: Any = None, **promises: Unpack[Promises]) -> Any:
+    def get(self, *, fill_value: Any = None, out_sharding: Any = None, **promises: Unpack[Promises]) -> Array:
         """The elements; with mode "fill" `fill_value` (NaN, or the dtype's extreme) for those out of bounds."""
         return _read(self, fill_value, out_sharding, promises)
 

@@ -16,6 +16,7 @@ from xlamini.primitives.dynamic_slice import from_front
 from xlamini.primitives.gather import GatherDimensionNumbers, GatherScatterMode, gather
 from xlamini.primitives.gather_numbers import as_scatter
 from xlamini.primitives.scatter import ScatterDimensionNumbers, scatter
+from xlamini.runtime import Array
 from xlamini.staging import composite
 
 
@@ -29,7 +30,7 @@ def take(
     unique_indices: bool = False,
     indices_are_sorted: bool = False,
     fill_value: Any = None,
-) -> Any:
+) -> Array:
     """The elements of `a` at integer `indices` along an axis, or, if that is None, of all of them in a row.
 
     `mode` sets the meaning of out-of-bounds indices: "fill", the default, gives `fill_value` (NaN, or the dtype's
@@ -54,7 +55,7 @@ def take(
 
 
 @composite(static=("mode", "inplace"))
-def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = True) -> Any:
+def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = True) -> Array:
     """A copy of `a` with its elements at `ind`, counted in a row, set to those of `v`, repeated as often as needed.
 
     Arrays are immutable, so `inplace` must be given as False, else ValueError. Indices out of bounds are clipped, or
@@ -88,7 +89,7 @@ def take_along_axis(
     fill_value: Any = None,
     *,
     wrap_negative_indices: bool | None = None,
-) -> Any:
+) -> Array:
     """Take the element of `arr` for each index along `axis`, at the index's own position on the other axes.
 
     The other axes broadcast. With axis None `arr` is taken as one row. `mode` and `fill_value` as in `take`; negative
@@ -112,7 +113,7 @@ def take_along_axis(
 @composite(static=("axis", "inplace", "mode"))
 def put_along_axis(
     arr: Any, indices: Any, values: Any, axis: int | None, inplace: bool = True, *, mode: str | None = None
-) -> Any:
+) -> Array:
     """A copy of `arr` with the elements of `take_along_axis(arr, indices, axis)` set to `values`, which broadcast.
 
     Arrays are immutable, so `inplace` must be given as False, else ValueError. Indices out of bounds are ignored, or

@@ -98,7 +98,7 @@ class ufunc:
     def _parts(self) -> tuple[Any, ...]:
         return self._function, self._identity, self._nin, self._nout
 
-    def __call__(self, *operands: Any, **named: Any) -> Any:
+    def __call__(self, *operands: Any, **named: Any) -> Array:
         """The function of each element; of pairs of elements, broadcast."""
         try:  # in place of `api_boundary`, which would cost a call more
             if named:

@@ -12,6 +12,7 @@ from xlamini.core.named_axes import size_of_axis
 from xlamini.primitives.collectives.devices import is_manual, position
 from xlamini.primitives.convert_element_type import convert
 from xlamini.primitives.iota import iota
+from xlamini.runtime import Array
 
 AxisName = Any
 Groups = tuple[tuple[int, ...], ...] | None
@@ -29,7 +30,7 @@ def axis_size(axis_name: AxisName) -> int:
     return size
 
 
-def axis_index(axis_name: AxisName) -> Any:
+def axis_index(axis_name: AxisName) -> Array:
     """The position along the named axis, an int32 (along several axes, counted in row-major order).
 
     >>> xlamini.vmap(lambda x: axis_index("i"), axis_name="i")(xlamini.numpy.zeros(3))

@@ -19,6 +19,7 @@ from xlamini.primitives.select import where
 from xlamini.primitives.special.formula import Formula, epsilon, iterate
 from xlamini.primitives.special.gamma import lgamma, not_differentiable
 from xlamini.primitives.special.stirling import LARGE, deviation, remainder
+from xlamini.runtime import Array
 
 MOST_TERMS = 2000
 
@@ -28,7 +29,7 @@ def regularized_incomplete_beta(a: Any, b: Any, x: Any) -> Any:
     """The regularised incomplete beta function, elementwise, for a > 0, b > 0 and x in [0, 1]; else NaN."""
 
 
-def betainc(a: Any, b: Any, x: Any) -> Any:
+def betainc(a: Any, b: Any, x: Any) -> Array:
     """The regularised incomplete beta function, elementwise, for a > 0, b > 0 and x in [0, 1]; else NaN.
 
     The operands are of one shape and dtype. It has a derivative in x only.

@@ -21,6 +21,7 @@ from xlamini.primitives.windows.conv_numbers import (
 from xlamini.primitives.windows.convolution import conv_general_dilated
 from xlamini.primitives.windows.geometry import as_numbers, as_pads, check_numbers, dilated
 from xlamini.primitives.windows.views import window_views
+from xlamini.runtime import Array
 
 _CHANNELS_LAST = {
     3: ("NHC", "HIO", "NHC"),
@@ -36,7 +37,7 @@ def conv(
     padding: str,
     precision: Any = None,
     preferred_element_type: Any = None,
-) -> Any:
+) -> Array:
     """`conv_general_dilated` without dilation, of (N, C, space…) with (O, C, space…), which gives (N, O, space…).
 
     >>> conv(xlamini.numpy.ones((1, 1, 4)), xlamini.numpy.ones((2, 1, 3)), (1,), "VALID").shape
@@ -56,7 +57,7 @@ def conv_with_general_padding(
     rhs_dilation: Sequence[int] | None,
     precision: Any = None,
     preferred_element_type: Any = None,
-) -> Any:
+) -> Array:
     """`conv_general_dilated` with its dimensions in the order (N, C, space…) and (O, I, space…).
 
     >>> x, kernel = xlamini.numpy.ones((1, 1, 4)), xlamini.numpy.ones((1, 1, 2))
@@ -86,7 +87,7 @@ def conv_transpose(
     precision: Any = None,
     preferred_element_type: Any = None,
     use_consistent_padding: bool = False,
-) -> Any:
+) -> Array:
     """A convolution of `lhs` with `strides - 1` holes between its elements, which enlarges as a convolution shrinks.
 
     `padding` by name is that of the convolution whose size it undoes; pairs are padding of the dilated `lhs`, or, with
@@ -132,7 +133,7 @@ def conv_general_dilated_patches(
     dimension_numbers: ConvGeneralDilatedDimensionNumbers = None,
     precision: Any = None,
     preferred_element_type: Any = None,
-) -> Any:
+) -> Array:
     """The windows that a convolution sees, each flattened into the features of the result.
 
     A window is flattened in the order of input features, then the spatial dimensions as the kernel has them. The
@@ -163,7 +164,7 @@ def conv_general_dilated_local(
     rhs_dilation: Sequence[int] | None = None,
     dimension_numbers: ConvGeneralDilatedDimensionNumbers = None,
     precision: Any = None,
-) -> Any:
+) -> Array:
     """A convolution with a kernel of its own at each place of the result, as in a locally connected layer.
 
     The spatial dimensions of `rhs` are those of the result; its input features are a whole window, flattened as

@@ -48,6 +48,7 @@ from xlamini.primitives.windows.conv_numbers import (
 )
 from xlamini.primitives.windows.conv_transposes import kernel_cotangent, operand_cotangent
 from xlamini.primitives.windows.geometry import Pads, as_numbers, as_pads, dilated, pads_attribute, window_counts
+from xlamini.runtime import Array
 
 
 def conv_general_dilated(
@@ -63,7 +64,7 @@ def conv_general_dilated(
     precision: Any = None,
     preferred_element_type: Any = None,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """The kernel `rhs` slid over `lhs`: sums of products over a window and the input features, as in neural networks.
 
     `lhs` has batch, features and n spatial dimensions, `rhs` output features, input features and the same spatial

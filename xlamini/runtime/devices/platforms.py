@@ -168,6 +168,21 @@ def process_indices(backend: str | Client | None = None) -> list[int]:
     return sorted({d.process_index for d in devices(backend)})
 
 
+def host_id(backend: str | Client | None = None) -> int:
+    """`process_index` under its older name."""
+    return process_index(backend)
+
+
+def host_ids(backend: str | Client | None = None) -> list[int]:
+    """`process_indices` under its older name."""
+    return process_indices(backend)
+
+
+def host_count(backend: str | Client | None = None) -> int:
+    """`process_count` under its older name."""
+    return process_count(backend)
+
+
 def default_device() -> Device:
     """The device of new arrays: flag `default_device` if it is set, else the first local device."""
     device = config.default_device.value

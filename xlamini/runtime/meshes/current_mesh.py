@@ -14,6 +14,7 @@ from jaxlib._jax import config as _cells
 
 from xlamini.core import AbstractMesh, AxisType, PartitionSpec, api_boundary_methods, memoised, user_stacklevel
 from xlamini.core.state import state
+from xlamini.runtime.layout import Format, sharding_of
 from xlamini.runtime.meshes.mesh import Mesh
 from xlamini.runtime.meshes.named_sharding import NamedSharding
 
@@ -164,10 +165,12 @@ def multi_device_mesh() -> Mesh | None:
 
 
 def named(where: Any, what: str, error: type[Exception] = ValueError) -> Any:
-    """Resolve a PartitionSpec to a sharding over the current mesh; any other value is returned unchanged.
+    """Resolve a PartitionSpec to a sharding over the current mesh, and a Format to its sharding.
 
-    Without a mesh it raises `error`, whose message begins with `what`.
+    Any other value is returned unchanged. Without a mesh it raises `error`, whose message begins with `what`.
     """
+    if isinstance(where, Format):
+        return sharding_of(where, what)
     if not isinstance(where, PartitionSpec):
         return where
     mesh = _mesh.value or _abstract_mesh.value

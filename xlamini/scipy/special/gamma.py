@@ -162,7 +162,7 @@ def gammaincc(a: ArrayLike, x: ArrayLike) -> Array:
     ...
 
 
-def multigammaln(a: ArrayLike, d: ArrayLike) -> Array:
+def multigammaln(a: ArrayLike, d: Any) -> Array:
     """The logarithm of the multivariate gamma function of dimension d, a whole number, for a > (d - 1) / 2.
 
     >>> multigammaln(3.0, 2)

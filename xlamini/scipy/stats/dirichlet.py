@@ -23,7 +23,7 @@ def logpdf(x: ArrayLike, alpha: ArrayLike) -> Array:
     Array(0., dtype=float32)
     """
     x = _complete(x, alpha)
-    there = (x >= 0).all(0) & (abs(x.sum(0) - 1) < 10 * float(finfo(x.dtype).eps) * len(alpha))
+    there = (x >= 0).all(0) & (abs(x.sum(0) - 1) < 10 * float(finfo(x.dtype).eps) * alpha.size)
     powers = xlogy(alpha.reshape(-1, *(1,) * (x.ndim - 1)) - 1, inside(x >= 0, x)).sum(0)
     return where(there, powers - gammaln(alpha).sum() + gammaln(alpha.sum()), -inf)
 

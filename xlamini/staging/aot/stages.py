@@ -5,7 +5,7 @@ import itertools
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from xlamini.core import ShapedArray, Tracer, Values, api_boundary_methods, firs
 from xlamini.core.jaxpr import ClosedJaxpr
 from xlamini.runtime import device_put_value
 from xlamini.runtime.hlo.translation import hlo_cost, hlo_of, hlo_text
+from xlamini.runtime.layout import formats_of
 from xlamini.runtime.meshes.named_sharding import type_sharding
 from xlamini.staging.aot.mismatch import differences, shown
 from xlamini.staging.compile.cost import CostAnalysis, cost_of_program
@@ -31,13 +32,19 @@ CompilerOptions = Mapping[str, str | bool | int | float]
 DIALECTS = ("stablehlo", "hlo")
 
 
-@runtime_checkable
-class Wrapped(Protocol):
-    """A jitted function: it can be called, traced and lowered."""
+P = ParamSpec("P")
+R = TypeVar("R", covariant=True)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
-    def trace(self, *args: Any, **kwargs: Any) -> Traced: ...
-    def lower(self, *args: Any, **kwargs: Any) -> Lowered: ...
+
+@runtime_checkable
+class Wrapped(Protocol[P, R]):
+    """A jitted function, with the parameters and the result of the user's: it can be called, traced and lowered."""
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
+    def trace(self, *args: P.args, **kwargs: P.kwargs) -> Traced: ...
+    def lower(self, *args: P.args, **kwargs: P.kwargs) -> Lowered: ...
+    def eval_shape(self, *args: P.args, **kwargs: P.kwargs) -> Any: ...
+    def clear_cache(self) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -308,6 +315,20 @@ class Compiled(Stage):
     def output_shardings(self) -> Any:
         """The sharding of each output; None for one of dtype float0, which has no memory."""
         return unflatten(self.out_tree, self._out_shardings())
+
+    @property
+    def input_formats(self) -> Any:
+        """The layout and sharding of each argument, as a tree `(args, kwargs)`; None for an unused one."""
+        program = self._program.executable
+        found = formats_of(program.loaded.get_parameter_layouts(), program.in_shardings)
+        return unflatten(self.in_tree, _spread(self._program.used_inputs, found)[len(self._captured) :])
+
+    @property
+    def output_formats(self) -> Any:
+        """The layout and sharding of each output; None for one of dtype float0."""
+        program = self._program.executable
+        found = formats_of(program.loaded.get_output_layouts(), program.out_shardings)
+        return unflatten(self.out_tree, _spread(self._program.computed, found))
 
     def _out_shardings(self) -> list[Any]:
         return _spread(self._program.computed, self._program.executable.out_shardings)

@@ -4,8 +4,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from xlamini.core import ShapedArray, float0
-from xlamini.core.dtypes import as_dtype
+from xlamini.core import ShapedArray, as_dtype, float0
 from xlamini.primitives.generators import RBG, THREEFRY, UNSAFE_RBG
 from xlamini.runtime import KeyType
 

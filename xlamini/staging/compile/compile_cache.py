@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from xlamini.core import Jaxpr, subjaxprs
+from xlamini.core import Jaxpr, monitoring, subjaxprs
 from xlamini.core.config import persistent_cache_min_compile_time_secs, programs_are_keyed_by_module
 from xlamini.core.digest import NoDigest, digest
 from xlamini.core.errors import FfiTargetError, JaxRuntimeError
@@ -29,6 +29,9 @@ def cached_executable(program: LoweredProgram, options: Options) -> Executable:
     if known is None:
         return backend_compile(program, options)
     found = _loaded(program, options, known)
+    if monitoring.listeners:
+        monitoring.record_event(monitoring.CACHE_ASKED)
+        monitoring.record_event(monitoring.CACHE_MISS if found is None else monitoring.CACHE_HIT)
     return _kept(program, options, known) if found is None else found
 
 

@@ -2,10 +2,11 @@
 from __future__ import annotations
 
 import itertools
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from xlamini.core import Jaxpr, ShapeError, any_ordered, float0, once, subjaxprs
+from xlamini.core import Jaxpr, ShapeError, any_ordered, float0, monitoring, once, subjaxprs
 from xlamini.core.config import outlining, programs_are_kept, programs_are_keyed_by_module, trace_flags, under
 from xlamini.core.effects import ffi_effect
 from xlamini.interpreters.dce import dce
@@ -81,8 +82,11 @@ class LoweredProgram:
             # Imported here because MLIR's bindings cost 0.1 s, which a user who only looks at jaxprs should not pay.
             from xlamini.lowering.module import lower_jaxpr
 
+            start = time.time() if monitoring.listeners else None
             with under(self.flags):
                 self._module = lower_jaxpr(self.jaxpr, self.name, self.device.platform, self.aliases, (), self.spread)
+            if start is not None:
+                monitoring.record_since(monitoring.LOWERED, start, self.name)
         return self._module
 
     jaxpr = property(lambda self: self._outlined[0], doc="The program as it is lowered.")

@@ -4,12 +4,13 @@ Unused inputs never reach the executable. A random key is passed to it, and retu
 """
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from xlamini.core import Values, float0
+from xlamini.core import Values, float0, monitoring
 from xlamini.core.config import programs_are_keyed_by_module
 from xlamini.core.errors import DeletedArrayError
 from xlamini.runtime import device_put_value, key_words
@@ -33,7 +34,11 @@ _SMALL = 2**24
 
 def compile_lowered(lowered: LoweredProgram, options: Options = None) -> Program:
     """Compile a lowered program, or load it from the disk cache; `options` are XLA's, by name."""
-    return Program(lowered, _executable_of(lowered, options), _check_of_others(lowered))
+    start = time.time() if monitoring.listeners else None
+    executable = _executable_of(lowered, options)
+    if start is not None:
+        monitoring.record_since(monitoring.COMPILED, start, lowered.name)
+    return Program(lowered, executable, _check_of_others(lowered))
 
 
 def _executable_of(program: LoweredProgram, options: Options) -> Executable | CompileOnlyModule:

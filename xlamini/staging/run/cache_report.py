@@ -23,7 +23,7 @@ from xlamini.runtime.files.file_format import open_regular
 from xlamini.staging.aot.stages import Wrapped
 from xlamini.staging.compile.compile_cache import about, key_of
 from xlamini.staging.compile.lowered_program import LoweredProgram
-from xlamini.staging.run.jit import jit
+from xlamini.staging.run.jit_function import jit
 from xlamini.staging.trace.arguments import check_callable
 
 Path = str | os.PathLike[str]

@@ -10,7 +10,7 @@ import numpy as np
 
 from xlamini.core import CallLike, Literal, OwnedMemo, Params, Primitive, Values, disable_jit
 from xlamini.staging.run import program_cache
-from xlamini.staging.run.jit import jit
+from xlamini.staging.run.jit_function import jit
 
 operations = OwnedMemo("program: single operations", 1024, "executables")
 """On each primitive, by its params."""

@@ -37,16 +37,16 @@ from xlamini.runtime.lifetime import explain_failure
 from xlamini.runtime.versions import DISPATCH_ERRORS
 from xlamini.staging.call.call import jit_p
 from xlamini.staging.compile.lowered_program import LoweredProgram
-from xlamini.staging.compile.placement import Placement, asked_place, elsewhere, placement, requested_by
+from xlamini.staging.compile.placement import Placement, elsewhere, placement, requested_by
 from xlamini.staging.compile.program import Program, compile_lowered
 from xlamini.staging.run.call_errors import Explain, guarded
 from xlamini.staging.run.jit_caches import programs, shared_caches, traces, unshare, with_refs
 from xlamini.staging.run.jit_options import Options
 from xlamini.staging.run.queued_calls import QueuedCalls
-from xlamini.staging.trace.arguments import ArgNames, avals_of, check_callable, check_values, name_of
+from xlamini.staging.trace.arguments import ArgNames, avals_of, check_values, name_of
 from xlamini.staging.trace.ref_threading import Cells, run_with_refs, store, threaded, values_of, with_touched
 from xlamini.staging.trace.sharding_prefix import all_moved, flatten_shardings, resharded_avals
-from xlamini.staging.trace.static_args import Names, Numbers, Selected, StaticArgs, check_apart, take_out
+from xlamini.staging.trace.static_args import Names, Selected, StaticArgs, take_out
 from xlamini.staging.trace.tracing import Trace, TracedCall, rebuilt, trace
 
 if TYPE_CHECKING:
@@ -303,60 +303,6 @@ def _filled(tree: Any, value: Any) -> Any:
 def _refuse_leaked(leaves: Values) -> None:
     for tracer in [x for x in leaves if type(x) is Tracer]:
         raise leaked(tracer)
-
-
-def jit(
-    fun: Callable[..., Any] | None = None,
-    /,
-    *,
-    in_shardings: Any = None,
-    out_shardings: Any = None,
-    static_argnums: Numbers = None,
-    static_argnames: Names = None,
-    donate_argnums: Numbers = None,
-    donate_argnames: Names = None,
-    keep_unused: bool = False,
-    device: Any = None,
-    backend: str | None = None,
-    inline: bool = False,
-    compiler_options: dict[str, Any] | None = None,
-    outline: bool | None = None,
-) -> Any:
-    """Compile a function with XLA; it is traced once for each signature of its arguments.
-
-    Arguments are arrays, numbers, or containers of them. Arguments in `static_argnums`/`static_argnames` are passed to
-    Python unchanged, must be hashable, and are part of the signature. Outputs may reuse the memory of arguments in
-    `donate_argnums`/`donate_argnames`; those arrays cannot be used afterwards. `in_shardings` and `out_shardings` are
-    shardings, or tree prefixes of them, for the tuple of arguments without the static ones and for the output; None
-    leaves the choice to the arrays, and to the compiler. Inside another traced function the call becomes a `jit`
-    equation, or, with `inline`, its equations. On the CPU a block of equations that a long program repeats, such as a
-    layer of a model, is compiled once and called; `outline=False` turns that off, and
-    `lower(...).outline_report()` lists the blocks.
-
-    The result has the methods `trace`, `lower`, `eval_shape` and `clear_cache`. Usable as a decorator, with and without
-    options.
-
-    >>> xlamini.jit(lambda x: x + 1)(2)
-    Array(3, dtype=int32, weak_type=True)
-    """
-    if fun is None:
-        options = {k: v for k, v in locals().items() if k != "fun"}
-        return functools.partial(jit, **options)
-    check_callable("jit", fun)
-    _check_bools(keep_unused=keep_unused, inline=inline)
-    static = Selected("static", fun, static_argnums, static_argnames)
-    donate = Selected("donate", fun, donate_argnums, donate_argnames)
-    check_apart(fun, static, donate)
-    where = asked_place(device, backend)
-    shardings = in_shardings, out_shardings
-    options = Options(static, donate, keep_unused, inline, where, compiler_options, outline, *shardings)
-    return wrapped(Jitted(fun, options))
-
-
-def _check_bools(**options: Any) -> None:
-    for name, value in options.items():
-        if not isinstance(value, bool):
-            raise TypeError(f"jit: {name} must be True or False, got {value!r} of type {type(value).__name__}")
 
 
 def dispatched(fun: Callable[..., Any], static_argnames: Names = None) -> tuple[Any, Explain]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from xlamini.core import Axis, named_axis
 from xlamini.core.api_boundary import api_boundary
-from xlamini.staging.run.jit import jit
+from xlamini.staging.run.jit_function import jit
 from xlamini.staging.trace.arguments import check_callable
 from xlamini.staging.trace.static_args import Numbers
 

@@ -53,6 +53,8 @@ def _checked(name: str, x: Any) -> Any:
     if x is None:
         return None
     x = named(x, f"jit: {name} has", RuntimeError)
+    if x is None:  # a format that leaves the sharding open
+        return None
     if not isinstance(x, Sharding | Device):
         raise TypeError(f"jit: {name} must be shardings or None, got {x!r}; write NamedSharding(mesh, P('x'))")
     return as_sharding(x)

@@ -1,10 +1,22 @@
 """Tracing: from a user's function of pytrees to a jaxpr of flat values."""
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from xlamini.core import Avals, Jaxpr, Literal, ShapedArray, Tracer, Values, close_over, flatten_from_user, unflatten
+from xlamini.core import (
+    Avals,
+    Jaxpr,
+    Literal,
+    ShapedArray,
+    Tracer,
+    Values,
+    close_over,
+    flatten_from_user,
+    monitoring,
+    unflatten,
+)
 from xlamini.core.state import state
 from xlamini.core.tracer import build
 from xlamini.runtime import device_put_value
@@ -68,7 +80,10 @@ def trace(
         check_outputs(leaves, out_tree, fun_name)
         return leaves
 
+    start = time.time() if monitoring.listeners else None
     jaxpr, captured = build(flat, avals, fun_name, names, values, derivative_by)
+    if start is not None:
+        monitoring.record_since(monitoring.TRACED, start, fun_name)
     closed = equal_trace(close_over(jaxpr)) if reuse_equal else close_over(jaxpr)
     return Trace(closed, captured, out_tree, names, builder)
 

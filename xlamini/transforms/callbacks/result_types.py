@@ -59,7 +59,7 @@ def declared_aval(x: Any, what: str) -> ShapedArray:
     if shape is None or dtype is None:
         raise TypeError(f"{what} is {x!r}, without shape and dtype; write ShapeDtypeStruct(shape, dtype)")
     if isinstance(dtype, ExtendedDType):
-        raise TypeError(f"{what} is of dtype {dtype}; the called function returns numbers, such as a key's words")
+        raise TypeError(f"{what} is of dtype {dtype}; the called function returns numbers, such as the words of a key")
     check_array_dtype(dtype, what)
     if canonicalize_dtype(dtype) != dtype:
         raise ValueError(

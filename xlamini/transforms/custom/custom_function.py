@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Generic, NamedTuple, ParamSpec, TypeVar
 
 from xlamini.core import Jaxpr, Tracer, Values, api_boundary_methods, flatten_from_user
 from xlamini.core.state import state
@@ -20,6 +20,9 @@ from xlamini.transforms.custom.call_site import CallSite, is_concrete, with_fixe
 from xlamini.transforms.custom.closure_convert import captured_names, closed_over
 from xlamini.transforms.custom.custom_call import with_unread
 from xlamini.transforms.custom.rule_contract import CallTypes
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class TracedCall(NamedTuple):
@@ -47,7 +50,7 @@ class TracedCall(NamedTuple):
         return with_unread(self.traced.jaxpr, len(self.traced.captured), [x.aval for x in self.closed])
 
 
-class CustomFunction:
+class CustomFunction(Generic[P, R]):
     """A function whose calls are equations with rules. A subclass binds the equation, in `_bind`."""
 
     what: ClassVar[str]
@@ -56,13 +59,13 @@ class CustomFunction:
     instead: ClassVar[str] = ", or list it in nondiff_argnums"
     """What to do with an argument that is no array."""
 
-    def __init__(self, fun: Callable[..., Any], nondiff_argnums: Numbers = (), nondiff_argnames: Names = ()):
+    def __init__(self, fun: Callable[P, R], nondiff_argnums: Numbers = (), nondiff_argnames: Names = ()):
         check_callable(self.what, fun)
         functools.update_wrapper(self, fun)
         self.fun = fun
         self.nondiff_argnums = Selected("nondiff", fun, nondiff_argnums, nondiff_argnames, self.what).nums
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         name, rules = name_of(self.fun), self._rules()
         if not rules:
             raise AttributeError(
@@ -70,7 +73,7 @@ class CustomFunction:
             )
         positional = self._positional(name, args, kwargs)
         if state.builder is None:
-            return self.fun(*positional)
+            return self.fun(*positional)  # type: ignore[call-arg]
         call = self._traced(positional, rules)
         return rebuilt(call.traced.out_tree, self._bind(call))
 

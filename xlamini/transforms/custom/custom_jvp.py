@@ -24,13 +24,13 @@ from xlamini.primitives.elementwise import add_any
 from xlamini.staging import check_callable, name_of
 from xlamini.staging.trace.static_args import Names, Numbers
 from xlamini.transforms.custom.custom_call import RuledCall
-from xlamini.transforms.custom.custom_function import CustomFunction, TracedCall
+from xlamini.transforms.custom.custom_function import CustomFunction, P, R, TracedCall
 from xlamini.transforms.custom.jvp_rule import BatchedJvp, JvpRule, UserJvp
 from xlamini.transforms.custom.rule_contract import Contract, types_of
 from xlamini.transforms.custom.symbolic_zero import SymbolicZero, zero_tangent
 
 
-class custom_jvp(CustomFunction):
+class custom_jvp(CustomFunction[P, R]):
     """A function whose derivative is given by a rule, set with `defjvp` or `defjvps`. A decorator.
 
     The positional arguments in `nondiff_argnums` (or named in `nondiff_argnames`) are passed to Python as they are:

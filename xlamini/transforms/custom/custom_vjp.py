@@ -15,14 +15,14 @@ from xlamini.staging.call.call import Call, jit_p
 from xlamini.staging.call.call_rules import Run
 from xlamini.staging.trace.static_args import Names, Numbers
 from xlamini.transforms.custom.custom_call import RuledCall, closes_over, with_unread
-from xlamini.transforms.custom.custom_function import CustomFunction, TracedCall
+from xlamini.transforms.custom.custom_function import CustomFunction, P, R, TracedCall
 from xlamini.transforms.custom.jvp_rule import BatchedJvp, UserJvp
 from xlamini.transforms.custom.linear_map import linear_map
 from xlamini.transforms.custom.rule_contract import Contract
 from xlamini.transforms.custom.vjp_rule import BatchedForward, Forward, UserForward, VjpRules
 
 
-class custom_vjp(CustomFunction):
+class custom_vjp(CustomFunction[P, R]):
     """A function whose reverse-mode derivative is given by rules, set with `defvjp`. A decorator.
 
     The positional arguments in `nondiff_argnums` (or named in `nondiff_argnames`) are passed to Python as they are:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, ParamSpec
 
 import numpy as np
 
@@ -35,10 +35,12 @@ from xlamini.primitives.concatenate import split
 from xlamini.staging import Mask, check_callable, rebuilt, transformed
 from xlamini.transforms.derivatives.diff_args import Argnums, DiffArgs
 
+P = ParamSpec("P")
+
 
 def jacfwd(
-    fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False
-) -> Callable[..., Any]:
+    fun: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False
+) -> Callable[P, Any]:
     """The Jacobian of `fun` in the arguments `argnums`, column by column in forward mode.
 
     For an output of shape `m` and an argument of shape `n` it has shape `(*m, *n)`; good for few inputs.
@@ -61,12 +63,12 @@ def jacfwd(
 
 
 def jacrev(
-    fun: Callable[..., Any],
+    fun: Callable[P, Any],
     argnums: Argnums = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
-) -> Callable[..., Any]:
+) -> Callable[P, Any]:
     """The Jacobian of `fun` in the arguments `argnums`, row by row in reverse mode.
 
     For an output of shape `m` and an argument of shape `n` it has shape `(*m, *n)`; good for few outputs.
@@ -92,8 +94,8 @@ jacobian = jacrev
 
 
 def hessian(
-    fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False
-) -> Callable[..., Any]:
+    fun: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False
+) -> Callable[P, Any]:
     """The matrix of second derivatives of `fun`: `jacfwd` of `jacrev`.
 
     >>> xlamini.hessian(lambda x: x @ x)(xlamini.numpy.ones(2))

@@ -18,11 +18,11 @@ from xlamini.core import (
     flatten,
     float0,
     is_differentiable,
+    register_pytree_node,
     tangent_aval,
     treedef_children,
 )
 from xlamini.core.api_boundary import api_boundary
-from xlamini.core.pytree import register_pytree_node
 from xlamini.interpreters.jvp import jvp as jvp_of_jaxpr
 from xlamini.interpreters.linearize import Linearized, linearize as linearize_jaxpr
 from xlamini.primitives import zeros

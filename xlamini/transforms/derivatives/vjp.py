@@ -19,12 +19,12 @@ from xlamini.core import (
     float0,
     is_zero,
     keystr,
+    register_pytree_node,
     tangent_aval,
     tree_flatten_with_path,
     treedef_children,
 )
 from xlamini.core.api_boundary import api_boundary
-from xlamini.core.pytree import register_pytree_node
 from xlamini.core.tangents import NonlinearError
 from xlamini.interpreters.linearize import Linearized, linearize
 from xlamini.interpreters.transpose import transpose

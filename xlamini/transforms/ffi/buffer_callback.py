@@ -65,7 +65,7 @@ def buffer_callback(
     @api_boundary
     def call(*args: Any, **kwargs: Any) -> Any:
         leaves, in_tree = flatten_from_user((args, kwargs))
-        names = ArgNames(callback, in_tree)
+        names = ArgNames(callback, in_tree, range(2, 2 + len(args)))  # behind ctx and out
         avals = avals_of(leaves, names, called)
         check_values(leaves, names, called)
         of_inputs = layouts(None, avals, "")
@@ -88,12 +88,13 @@ def buffer_callback(
 class BufferFunction(HostFunction):
     """A function of a context and buffers: the inputs in the structure `in_tree`, the outputs in `out_tree`."""
 
-    def run(self, operands: Values) -> None:
+    def run(self, operands: Values) -> tuple[()]:
         """Call the function; `operands` are the context, then the buffers of inputs and outputs."""
         context, *buffers = operands
         count = self.in_tree.num_leaves
         args, kwargs = unflatten(self.in_tree, buffers[:count])
         self.fun(context, unflatten(self.out_tree, buffers[count:]), *args, **kwargs)
+        return ()
 
 
 class BufferCallback(ForeignCall):

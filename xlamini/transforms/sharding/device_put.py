@@ -20,6 +20,7 @@ from xlamini.core import (
 from xlamini.primitives.sharding_constraint import moved_to
 from xlamini.runtime import ArrayImpl, Device, NamedSharding, Sharding, device_put_value, key_words, named
 from xlamini.runtime.keys import PRNGKeyArray
+from xlamini.runtime.memory_space import Space, in_space
 from xlamini.runtime.meshes.current_mesh import as_here
 from xlamini.runtime.processes.agreement import check_same_value
 from xlamini.runtime.to_device import parts_to_move
@@ -33,8 +34,8 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
     Args:
       x: a pytree of arrays and numbers.
       device: a device of any platform, a sharding, which includes a memory kind, a PartitionSpec, which refers to the
-        mesh that `set_mesh` set, or a pytree of these that is a prefix of `x`. None does not move arrays, and puts
-        other values on the default device.
+        mesh that `set_mesh` set, a `memory.Space`, or a pytree of these that is a prefix of `x`. None does not move
+        arrays, and puts other values on the default device.
       src: the source of the values; accepted for compatibility with JAX and ignored.
       donate: whether a moved Array releases its memory at once; a bool, or a pytree of bools.
       may_alias: False copies an Array that is already in place.
@@ -94,6 +95,7 @@ def _shares_memory(x: Any, there: Any) -> bool:
 def _put(x: Any, place: Any, donated: bool = False) -> Any:
     if type(x) is Tracer:
         return _staged(x, place)
+    place = in_space(x, place) if type(place) is Space else place
     if type(place) is NamedSharding and isinstance(place.mesh, AbstractMesh):
         raise ValueError(f"device_put: {place.mesh} has no devices to put a value on; use a Mesh of devices")
     if not _is_computed(x, place):

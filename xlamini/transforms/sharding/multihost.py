@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core import PartitionSpec, ProcessError, ShardingError, keystr, tree_flatten_with_path
-from xlamini.core.pytree import tree_structure, tree_unflatten
+from xlamini.core import PartitionSpec, ProcessError, ShardingError, keystr, tree_flatten_with_path, tree_unflatten
+from xlamini.core.pytree import tree_structure
 from xlamini.core.pytree.prefix import broadcast_prefix
 from xlamini.runtime import Array, Mesh, NamedSharding
 from xlamini.runtime.devices.clients import started_clients

@@ -1,0 +1,1 @@
+"""Tests of `xlamini.example_libraries`."""

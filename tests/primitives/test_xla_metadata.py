@@ -1,0 +1,78 @@
+"""Frontend attributes in StableHLO and in the compiled program, and under every transformation."""
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+from xlamini import enable_checks, grad, jit, lax, numpy as jnp, vmap
+from xlamini.experimental.xla_metadata import set_xla_metadata
+
+
+def marked(a: Any, b: Any) -> Any:
+    with set_xla_metadata(kind="b", n=3, flag=True):
+        y = jnp.tan(a) * b
+    return set_xla_metadata(y + 1, outer="x")
+
+
+def attributes(text: str) -> list[tuple[str, str]]:
+    return re.findall(r"stablehlo\.(\w+) .*frontend_attributes = {(.*?)}}", text)
+
+
+def test_operations_have_the_attributes() -> None:
+    """As in JAX 0.10.2's StableHLO."""
+    inside = 'flag = "true", kind = "b", n = "3"'
+    found = attributes(jit(marked).lower(1, 2.0).as_text())
+    assert [a for a in found if a[0] != "convert"] == [("tan", inside), ("multiply", inside), ("add", 'outer = "x"')]
+    assert 'frontend_attributes={flag="true",kind="b",n="3"}' in jit(marked).lower(1.0, 2.0).compile().as_text()
+
+
+def test_values_and_derivatives_are_unchanged() -> None:
+    def plain(a: Any, b: Any) -> Any:
+        return jnp.tan(a) * b + 1
+
+    x = jnp.array([0.2, 0.5])
+    with enable_checks(True):
+        for by in (lambda f: f, jit, lambda f: vmap(jit(f)), lambda f: jit(vmap(f)), lambda f: vmap(grad(f))):
+            np.testing.assert_allclose(by(marked)(x, 2 * x), by(plain)(x, 2 * x), rtol=1e-6)
+        slope = jit(grad(lambda x: vmap(marked)(x, x).sum()))
+        np.testing.assert_allclose(slope(x), grad(lambda x: plain(x, x).sum())(x), rtol=1e-6)
+    assert 'kind = "b"' in slope.lower(x).as_text()
+
+
+def test_programs_that_differ_in_metadata_are_compiled_apart() -> None:
+    texts = [
+        jit(lambda x, kind=kind: set_xla_metadata(x * 2, kind=kind)).lower(1.0).compile().as_text() for kind in "ab"
+    ]
+    assert ['kind="a"' in text for text in texts] == [True, False]
+
+
+def test_loops_and_calls_are_marked_and_their_bodies_are_not() -> None:
+    def loop(x: Any) -> Any:
+        with set_xla_metadata(where="loop"):
+            return lax.scan(lambda c, _: (jnp.tanh(c), None), x, None, length=3)[0]
+
+    found = jit(loop).lower(1.0).as_text()
+    assert found.count("where") == 1 and "tanh" in found
+
+
+def test_attributes_add_up_and_arguments_have_none() -> None:
+    def f(x: Any) -> Any:
+        x = set_xla_metadata(x, of_argument=1)
+        with set_xla_metadata(a=1):
+            y = set_xla_metadata(-x, b=2)
+        return {"y": y}
+
+    text = jit(f).lower(1.0).as_text()
+    assert attributes(text) == [("negate", 'a = "1", b = "2"')] and "of_argument" not in text
+
+
+def test_without_a_trace_nothing_happens() -> None:
+    x = jnp.ones(2)
+    assert set_xla_metadata(x, a=1) is x
+    with set_xla_metadata(a=1):
+        assert float((x * 2).sum()) == 4
+    with pytest.raises(TypeError, match=r"set_xla_metadata: a must be a string, a number or a bool, got \[1\]"):
+        set_xla_metadata(x, a=[1])

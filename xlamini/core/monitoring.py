@@ -1,0 +1,132 @@
+"""Events for monitoring: listeners, and the events that tracing, lowering and compiling record.
+
+The events of the library have the names that JAX gives them:
+
+    /jax/core/compile/jaxpr_trace_duration              a function is traced, for jit or a derivative (fun_name)
+    /jax/core/compile/jaxpr_to_mlir_module_duration     its program is lowered to StableHLO           (fun_name)
+    /jax/core/compile/backend_compile_duration          XLA compiles it, or it is read from the disk  (fun_name)
+    /jax/compilation_cache/compile_requests_use_cache   the persistent cache is asked
+    /jax/compilation_cache/cache_hits, cache_misses     its answer
+
+The first three are durations and time spans. Nothing is recorded, or measured, while there are no listeners, and a call
+of a compiled function never records anything.
+"""
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+Listener = Callable[..., None]
+
+TRACED = "/jax/core/compile/jaxpr_trace_duration"
+LOWERED = "/jax/core/compile/jaxpr_to_mlir_module_duration"
+COMPILED = "/jax/core/compile/backend_compile_duration"
+CACHE_ASKED = "/jax/compilation_cache/compile_requests_use_cache"
+CACHE_HIT, CACHE_MISS = "/jax/compilation_cache/cache_hits", "/jax/compilation_cache/cache_misses"
+
+
+class _Registered(NamedTuple):
+    kind: str
+    listener: Listener
+
+
+listeners: list[_Registered] = []
+"""All listeners; what is to be measured asks first whether there are any."""
+
+
+def register_event_listener(callback: Listener) -> None:
+    """Call `callback(event, **metadata)` for every event.
+
+    >>> from xlamini import monitoring
+    >>> monitoring.register_event_listener(lambda event, **metadata: print(event, metadata))
+    >>> monitoring.record_event("/my/event", step=3)
+    /my/event {'step': 3}
+    >>> monitoring.clear_event_listeners()
+    """
+    _register("event", callback)
+
+
+def register_event_duration_secs_listener(callback: Listener) -> None:
+    """Call `callback(event, seconds, **metadata)` for every duration."""
+    _register("duration", callback)
+
+
+def register_event_time_span_listener(callback: Listener) -> None:
+    """Call `callback(event, start, end, **metadata)` for every time span; both are seconds, as of `time.time()`."""
+    _register("span", callback)
+
+
+def register_scalar_listener(callback: Listener) -> None:
+    """Call `callback(event, value, **metadata)` for every scalar."""
+    _register("scalar", callback)
+
+
+def unregister_event_listener(callback: Listener) -> None:
+    """Undo `register_event_listener`; ValueError for a function that is not registered."""
+    _unregister("event", callback)
+
+
+def unregister_event_duration_listener(callback: Listener) -> None:
+    """Undo `register_event_duration_secs_listener`; ValueError for a function that is not registered."""
+    _unregister("duration", callback)
+
+
+def unregister_event_time_span_listener(callback: Listener) -> None:
+    """Undo `register_event_time_span_listener`; ValueError for a function that is not registered."""
+    _unregister("span", callback)
+
+
+def unregister_scalar_listener(callback: Listener) -> None:
+    """Undo `register_scalar_listener`; ValueError for a function that is not registered."""
+    _unregister("scalar", callback)
+
+
+def clear_event_listeners() -> None:
+    """Remove the listeners of all kinds."""
+    listeners.clear()
+
+
+def record_event(event: str, **kwargs: str | int) -> None:
+    """Report an event to its listeners, with metadata."""
+    _call("event", event, (), kwargs)
+
+
+def record_event_duration_secs(event: str, duration: float, **kwargs: str | int) -> None:
+    """Report how long something took, in seconds."""
+    _call("duration", event, (duration,), kwargs)
+
+
+def record_event_time_span(event: str, start_time: float, end_time: float, **kwargs: str | int) -> None:
+    """Report when something began and ended, in seconds, as of `time.time()`."""
+    _call("span", event, (start_time, end_time), kwargs)
+
+
+def record_scalar(event: str, value: float | int, **kwargs: str | int) -> None:
+    """Report a number."""
+    _call("scalar", event, (value,), kwargs)
+
+
+def record_since(event: str, start: float, name: str) -> None:
+    """Report the work of the library on a function: its duration, and its time span."""
+    end = time.time()
+    record_event_duration_secs(event, end - start, fun_name=name)
+    record_event_time_span(event, start, end, fun_name=name)
+
+
+def _register(kind: str, callback: Listener) -> None:
+    if not callable(callback):
+        raise TypeError(f"monitoring: a listener must be a function, got {callback!r}")
+    listeners.append(_Registered(kind, callback))
+
+
+def _unregister(kind: str, callback: Listener) -> None:
+    if (kind, callback) not in listeners:
+        raise ValueError(f"monitoring: {callback!r} is not registered for this kind of event")
+    listeners.remove(_Registered(kind, callback))
+
+
+def _call(kind: str, event: str, values: tuple[Any, ...], metadata: dict[str, Any]) -> None:
+    for registered in list(listeners):
+        if registered.kind == kind:
+            registered.listener(event, *values, **metadata)

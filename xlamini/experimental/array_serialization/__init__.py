@@ -1,0 +1,5 @@
+"""Pytrees of sharded arrays in folders: `pytree_serialization.save` and `load`."""
+
+from xlamini.core.stubs import attach_stub as _attach_stub
+
+__getattr__, __dir__, __all__ = _attach_stub(__name__)

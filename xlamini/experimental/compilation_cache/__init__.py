@@ -1,0 +1,5 @@
+"""The persistent compilation cache under the name that JAX has for it; `xlamini.cache` has more."""
+
+from xlamini.core.stubs import attach_stub as _attach_stub
+
+__getattr__, __dir__, __all__ = _attach_stub(__name__)

@@ -1,0 +1,102 @@
+"""Metadata for XLA: frontend attributes of the operations that compute a value, which name no meaning of their own.
+
+An identity says which attributes the operation before it gets. As an equation it is part of the program's structure, so
+that programs which differ in their metadata are compiled apart.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from xlamini.core import Builder, Equation, Var, tree_map
+from xlamini.core.state import state
+from xlamini.primitives.elementwise import elementwise
+from xlamini.primitives.identity import Copy
+from xlamini.primitives.kinds import ANY, kind_of
+
+Attributes = tuple[tuple[str, str], ...]
+
+
+class XlaMetadataValue(Copy):
+    """Nothing is computed; tangents and cotangents are marked too."""
+
+    def lower(self, ctx: Any, x: Any, *, xla_metadata_kvs: Attributes) -> Any:
+        ctx.add_frontend_attributes(x, xla_metadata_kvs)
+        return x
+
+
+@elementwise(family=XlaMetadataValue, accepts=ANY, flops=0)
+def xla_metadata_value_p(x: Any, *, xla_metadata_kvs: Attributes) -> Any:
+    """An identity whose operand's operation has these frontend attributes."""
+
+
+xla_metadata_value_p.name = "xla_metadata_value"
+
+
+@xla_metadata_value_p.transposed
+def _(ct: Any, x: Any, *, xla_metadata_kvs: Attributes) -> Any:
+    return (xla_metadata_value_p.bind(ct, xla_metadata_kvs=xla_metadata_kvs),)
+
+
+def set_xla_metadata(x: Any = None, **kwargs: Any) -> Any:
+    """Frontend attributes for XLA, by name: of the operations that compute the leaves of `x`, or of a `with` block.
+
+    Without `x` it is a context manager: every operation traced inside gets the attributes, but not those inside loops
+    and functions that are called there. Values are strings, numbers or bools. Outside of tracing nothing happens.
+
+    >>> def f(x):
+    ...     with set_xla_metadata(group=1):
+    ...         x = xlamini.numpy.negative(x)
+    ...     return set_xla_metadata(x + 1, last=True)
+    >>> text = xlamini.jit(f).lower(1.0).as_text()
+    >>> [line.partition("{")[2] for line in text.splitlines() if "frontend" in line]
+    ['mhlo.frontend_attributes = {group = "1"}} : tensor<f32>', \
+'mhlo.frontend_attributes = {last = "true"}} : tensor<f32>']
+    """
+    kvs = tuple(sorted((name, _text(name, value)) for name, value in kwargs.items()))
+    if x is None:
+        return _marked(kvs)
+    return tree_map(lambda leaf: _mark(leaf, kvs), x)
+
+
+def _text(name: str, value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if not isinstance(value, str | int | float):
+        raise TypeError(f"set_xla_metadata: {name} must be a string, a number or a bool, got {value!r}")
+    return str(value)
+
+
+def _mark(x: Any, kvs: Attributes) -> Any:
+    return x if state.builder is None else xla_metadata_value_p.bind(x, xla_metadata_kvs=kvs)
+
+
+@contextmanager
+def _marked(kvs: Attributes) -> Iterator[None]:
+    builder = state.builder
+    start = 0 if builder is None else len(builder.equations)
+    yield
+    if builder is not None and kvs:
+        _mark_equations(builder, start, kvs)
+
+
+def _mark_equations(builder: Builder, start: int, kvs: Attributes) -> None:
+    """Insert an identity behind each result of the equations from `start` on."""
+    inside = builder.equations[start:]
+    del builder.equations[start:]
+    for eqn in inside:
+        eqn.id = len(builder.equations)
+        builder.equations.append(eqn)
+        if eqn.primitive is xla_metadata_value_p:
+            continue
+        for i, var in enumerate(eqn.outvars):
+            if kind_of(var.aval.dtype) in ANY:
+                raw = Var(var.aval)
+                eqn.outvars = [*eqn.outvars[:i], raw, *eqn.outvars[i + 1 :]]
+                builder.equations.append(_identity(raw, var, kvs, eqn, len(builder.equations)))
+
+
+def _identity(raw: Var, var: Var, kvs: Attributes, eqn: Equation, number: int) -> Equation:
+    params = {"xla_metadata_kvs": kvs}
+    return Equation(xla_metadata_value_p, [raw], [var], params, frozenset(), eqn.provenance, number)
