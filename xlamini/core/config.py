@@ -294,6 +294,12 @@ debug_custom_rules = Flag(
     "compare the rules of custom_jvp and custom_vjp with finite differences when they are first used",
     affects=TRACE,
 )
+strict_sharding = Flag(
+    "strict_sharding",
+    False,
+    "where types along explicit mesh axes leave open how a result is split, raise an error in place of a warning",
+    affects=TRACE,
+)
 platforms = Flag(
     "platforms", None, "platforms to use, best first: 'cuda,cpu'; the first must work", affects=DISPATCH, type=str,
     optional=True,

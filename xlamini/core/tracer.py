@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Literal, Provenance, Var
 from xlamini.core.literals import literal
 from xlamini.core.memo import paused_gc
 from xlamini.core.sharding.manual_axes import missing
-from xlamini.core.sharding.propagation import refuse
+from xlamini.core.sharding.propagation import report
 from xlamini.core.state import state
 from xlamini.core.tangents import Linear, NonlinearError, Zero
 
@@ -43,6 +43,15 @@ class Tracer:
     weak_type = property(lambda self: self.aval.weak_type)
     ndim = property(lambda self: len(self.aval.shape))
     size = property(lambda self: self.aval.size)
+
+    @property
+    def sharding(self) -> NoReturn:
+        """An AttributeError, because a traced value is on no device yet."""
+        raise AttributeError(
+            f"a traced value of type {self.aval.str_long()} has no attribute 'sharding', as the compiler chooses it "
+            "later; that along explicit axes is xlamini.typeof(x).sharding, and debug.inspect_array_sharding(x, "
+            "callback=print) prints the compiler's choice"
+        )
 
     def __repr__(self) -> str:
         weak = "~" if self.aval.weak_type else ""
@@ -120,7 +129,8 @@ class Builder:
                 return self.emit(primitive, alike, params)
             kind = new_kind(primitive, key, params, [a.aval for a in atoms])
             if kind.sharding_conflict is not None and self.provenance is None:  # no user can mend a rewrite's equations
-                refuse(kind.sharding_conflict)
+                first = kind.result_types[0] if primitive.multiple_results else kind.result_types
+                report(kind.sharding_conflict, first.split, first.ndim)
         provenance, equations, out = self.provenance or self.here(), self.equations, kind.result_types
         outvars = [Var(aval) for aval in out] if primitive.multiple_results else [Var(out)]
         equations.append(

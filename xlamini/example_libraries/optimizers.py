@@ -9,7 +9,6 @@ A step size is a number, or a schedule: a function from the step to a number.
 from __future__ import annotations
 
 import functools
-import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -334,7 +333,7 @@ def l2_norm(tree: Any) -> Any:
     >>> float(l2_norm({"a": jnp.array([3.0]), "b": 4.0}))
     5.0
     """
-    return jnp.sqrt(functools.reduce(operator.add, (jnp.vdot(x, x) for x in tree_leaves(tree)), 0))
+    return jnp.sqrt(sum(jnp.vdot(x, x) for x in tree_leaves(tree)))
 
 
 def clip_grads(grad_tree: Any, max_norm: float) -> Any:

@@ -1,7 +1,6 @@
 """The lowering context: the interface between a primitive's `lower` rule and the MLIR builder.
 
-A rule names an operation (`ctx.op("stablehlo.tanh", x)`); the context supplies the block, the location, the types of
-the equation's outputs, and the platform.
+A rule names an operation (`ctx.op("stablehlo.tanh", x)`); the context adds block, location, output types and platform.
 """
 from __future__ import annotations
 

@@ -16,7 +16,15 @@ from xlamini.numpy.distinct import Wanted, changes, counted, distinct, in_order,
 from xlamini.numpy.joining import concatenate
 from xlamini.numpy.searching import places
 from xlamini.numpy.shapes import ravel
-from xlamini.primitives import check_operands, expand_dims, in_dtype, operators, promoted_dtypes, where
+from xlamini.primitives import (
+    check_operands,
+    expand_dims,
+    in_dtype,
+    operators,
+    promoted_dtypes,
+    promoting_freely,
+    where,
+)
 from xlamini.primitives.iota import iota
 from xlamini.primitives.sort import sort_p
 from xlamini.runtime import Array
@@ -235,6 +243,7 @@ def _flat(name: str, x: Any, y: Any) -> list[Any]:
     return [ravel(v) for v in promoted_dtypes(x, y)]
 
 
+@promoting_freely
 def _occurs(x: Any, tests: Any, method: str) -> Any:
     count = aval_of(tests).shape[0]
     if not count:

@@ -100,7 +100,7 @@ _WIDEST, _GROUP = 256, 64
 """The operands of one operation, and of each in the tree that replaces a wider one."""
 
 
-def _joined_in_groups(arrays: Sequence[Any], dimension: int) -> Any:
+def _joined_in_groups(arrays: Values, dimension: int) -> Any:
     """Arrays joined by a tree: XLA compiles one operation of n operands in a time that grows as n * n.
 
     The barriers stop XLA from making one operation of the tree.

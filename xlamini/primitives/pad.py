@@ -103,7 +103,7 @@ class Pad(Primitive):
 pad_p = Pad()
 
 
-def _padded(shape: Sequence[int], config: Config) -> tuple[int, ...]:
+def _padded(shape: Sequence[int], config: Sequence[tuple[int, int, int]]) -> tuple[int, ...]:
     return tuple(
         lo + n + hi + max(0, n - 1) * between for n, (lo, hi, between) in zip(shape, config, strict=True)
     )

@@ -154,6 +154,6 @@ def _check_code(executable: Executable) -> None:
         raise LoadError("its machine code takes or returns other arrays than its header says; save it again")
 
 
-def _bytes_of(avals: Sequence[ShapedArray]) -> int:
+def _bytes_of(avals: Avals) -> int:
     """The least bytes that arrays of these types take, of which one of 4 bits takes half a byte."""
     return sum(aval.size * itemsize_bits(aval.dtype) // 8 for aval in avals)
