@@ -82,10 +82,9 @@ class Flag(_cells.Config):
     def _override(self, value: Any) -> Generator[None]:
         # The contexts of asyncio's tasks may end in another order than they began: each ends its own, not the last.
         open_here, entry = self._open.entries, [value]
+        before = self.swap_local(value)
         if not open_here:
-            open_here.append([self.swap_local(value)])  # the value outside all contexts
-        else:
-            self.set_local(value)
+            open_here.append([before])  # the value outside all contexts
         open_here.append(entry)
         try:
             yield

@@ -217,8 +217,7 @@ class Context:
 
         XLA inlines the call, unless `noinline` is set or the result has formulas that are read at several indices
         (fusion_cuts.py): then the function is optimized separately, once.
-        A jaxpr with ordered effects is inlined here, because XLA of jaxlib 0.12 aborts on some functions with a token;
-        and one that is too deep (call_depth.py).
+        Inlined here: a jaxpr too deep (call_depth.py); one with ordered effects, on which XLA of jaxlib 0.12 may abort.
         """
         if any_ordered(jaxpr.effects) or is_too_deep(jaxpr):
             return self.body(jaxpr, operands, name)

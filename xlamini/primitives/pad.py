@@ -62,7 +62,7 @@ class Pad(Primitive):
                 "for each dimension, between not negative, and may not cut off more than there is"
             )
         # XLA pads first and cuts off afterwards, so the array in between needs a valid size too.
-        x.update(shape=_padded(x.shape, [(max(lo, 0), max(hi, 0), between) for lo, hi, between in padding_config]))
+        x.update(shape=_padded(x.shape, tuple((max(lo, 0), max(hi, 0), gap) for lo, hi, gap in padding_config)))
         return x.update(shape=shape, weak_type=x.weak_type and value.weak_type)
 
     factors = same_dimensions

@@ -124,6 +124,8 @@ class Slice(LinearUnary):
         self, ctx: Any, x: Any, *, start_indices: Shape, limit_indices: Shape, strides: Shape | None
     ) -> Any:
         steps = strides or (1,) * len(start_indices)
+        # A stride beyond the end takes one element, and XLA's sum of it and the limit could overflow.
+        steps = [min(step, max(limit, 1)) for step, limit in zip(steps, limit_indices, strict=True)]
         return ctx.op(
             "stablehlo.slice", x, start_indices=start_indices, limit_indices=limit_indices, strides=steps
         )

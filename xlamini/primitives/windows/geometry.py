@@ -83,6 +83,8 @@ def check_numbers(name: str, count: int, **arguments: Values) -> None:
             raise ShapeError(f"{name}: {what} must have {count} entries, one for each dimension, got {values}")
         if any(v < 1 for v in values):
             raise ShapeError(f"{name}: {what} must be 1 or more in each dimension, got {values}")
+        if any(v >= 2**63 for v in values):
+            raise ShapeError(f"{name}: {what} must be below 2**63 in each dimension, got {values}")
 
 
 def dilated(sizes: Sequence[int], dilation: Sequence[int]) -> Shape:
