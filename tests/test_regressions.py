@@ -12,6 +12,7 @@ import pytest
 
 import xlamini as xl
 import xlamini.numpy as jnp
+from xlamini import lax
 
 
 @pytest.mark.parametrize(("x", "y", "quotient"), [(5.0, 0.0, np.inf), (-5.0, 0.0, -np.inf), (7.5, -2.0, -4.0)])
@@ -111,3 +112,55 @@ def test_an_update_drops_what_is_out_of_range_traced_or_not() -> None:
     places = jnp.array([0, 0, 9])
     for add in (padded, xl.jit(padded)):
         np.testing.assert_array_equal(add(places), [2, 0, 0, 0])
+
+
+def test_results_that_are_constants_while_tracing_are_arrays() -> None:
+    nothing = np.zeros((0, 0), np.float32)
+    assert xl.jit(lambda x: jnp.linalg.det(x).size)(nothing) == 1
+    assert xl.jit(lambda x: jnp.linalg.det(x).sum() + x.size)(nothing) == 1
+    assert xl.grad(lambda x: jnp.linalg.det(x).astype(float))(nothing).shape == (0, 0)
+    assert xl.vmap(lambda x: jnp.linalg.det(x)[None])(np.zeros((3, 0, 0))).tolist() == [[1.0]] * 3
+
+
+def test_interp_of_a_wider_place() -> None:
+    x, heights = np.arange(3, dtype=np.float16) + np.float16(0.5), jnp.arange(4.0, dtype=jnp.float16)
+    found = jnp.interp(x, jnp.arange(4.0), heights)
+    assert found.dtype == "float32" and found.tolist() == [0.5, 1.5, 2.5]
+    with xl.enable_x64(True):
+        wide = jnp.interp(jnp.arange(3.0), np.arange(3, dtype=np.float32), np.arange(3, dtype=np.float32), period=3)
+    assert wide.dtype == "float64" and wide.tolist() == [0.0, 1.0, 2.0]
+
+
+def test_shifts_of_no_axis() -> None:
+    x = np.arange(6).reshape(2, 3)
+    for shift, axis in (((), ()), (1, ()), ((), 0), ((1, 2), (0, 1)), ((1,), (0, 1)), (2, (0, 1))):
+        assert jnp.roll(x, shift, axis).tolist() == np.roll(x, shift, axis).tolist()
+    assert jnp.fft.fftshift(jnp.float32(2)) == 2 == jnp.fft.ifftshift(jnp.float32(2))
+
+
+def test_transforms_of_nothing() -> None:
+    for shape in ((0,), (2, 0), (0, 3)):
+        x = np.ones(shape, np.float32)
+        for back_and_forth in (lambda x: jnp.fft.irfft(jnp.fft.rfft(x)), lambda x: jnp.fft.ifft(jnp.fft.fft(x)).real):
+            assert back_and_forth(x).size == 0
+            assert xl.grad(lambda x, f=back_and_forth: f(x).sum())(x).shape == shape
+
+
+def test_narrow_indices_into_longer_axes() -> None:
+    x = np.arange(300, dtype=np.int32)
+    for index in (5, -1):
+        narrow = jnp.int8(index)
+        assert jnp.asarray(x)[narrow] == xl.jit(lambda i: jnp.asarray(x)[i])(narrow) == x[index]
+        assert jnp.take(x, narrow) == jnp.asarray(x).at[narrow].get() == x[index]
+    assert lax.dynamic_slice(x, (jnp.int8(5),), (2,)).tolist() == [5, 6]
+
+
+def test_places_beyond_int32() -> None:
+    """Only the types are made, as the arrays would take gigabytes."""
+    huge = xl.ShapeDtypeStruct((2**31 + 8,), "int8")
+    assert xl.eval_shape(lambda x: x[2**31 + 3] + x[-1], huge).shape == ()
+    for wrong in (lambda x: x[x[0].astype(int)], lambda x: lax.dynamic_slice(x, (2**31 + 3,), (2,)), jnp.argmax):
+        with pytest.raises(OverflowError, match=r"enable_x64|out of bounds for int32"):
+            xl.eval_shape(wrong, huge)
+        with xl.enable_x64(True):
+            assert xl.eval_shape(wrong, huge).dtype in ("int8", "int64")

@@ -1,6 +1,7 @@
 # The public names, for type checkers and for Python, which reads this file at import (core/stubs.py).
 from xlamini import (
-    ad_checkpoint as ad_checkpoint, api_util as api_util, cache as cache, checkpoint_policies as checkpoint_policies,
+    ad as ad, ad_checkpoint as ad_checkpoint, api_util as api_util, cache as cache,
+    checkpoint_policies as checkpoint_policies,
     custom_batching as custom_batching, custom_derivatives as custom_derivatives, debug as debug,
     distributed as distributed, dlpack as dlpack, dtypes as dtypes, errors as errors,
     example_libraries as example_libraries, experimental as experimental, export as export, ffi as ffi,
@@ -34,7 +35,9 @@ from xlamini.core.memo import clear_caches as clear_caches
 from xlamini.core.user_context import make_user_context as make_user_context
 from xlamini.core.version import __version__ as __version__, __version_info__ as __version_info__
 from xlamini.doctor.facts import print_environment_info as print_environment_info
-from xlamini.ref import freeze as freeze, new_ref as new_ref, Ref as Ref
+from xlamini.ref import (
+    empty_ref as empty_ref, free_ref as free_ref, freeze as freeze, new_ref as new_ref, Ref as Ref,
+)
 from xlamini.runtime.array import Array as Array
 from xlamini.runtime.conversions import copy_to_host_async as copy_to_host_async, device_get as device_get
 from xlamini.runtime.devices.platforms import (

@@ -1,6 +1,7 @@
 """Functions on pytrees: `tree.map(f, params)`, `tree.leaves(params)`, ..."""
 
 from xlamini.core import (
+    tree_flatten as flatten,
     tree_flatten_with_path as flatten_with_path,
     tree_leaves as leaves,
     tree_map as map,
@@ -11,7 +12,6 @@ from xlamini.core.pytree import (
     static,
     tree_all as all,
     tree_broadcast as broadcast,
-    tree_flatten as flatten,
     tree_leaves_with_path as leaves_with_path,
     tree_map_with_path as map_with_path,
     tree_reduce as reduce,

@@ -13,6 +13,7 @@ from pipeline import pipelined_step
 from transformer import Config, init_params, make_step, sharded_step
 
 import xlamini
+from xlamini.sharding import AxisType
 
 AXES = {"data": "data", "tensor": "model", "fully sharded": "data", "pipeline": "stage"}
 
@@ -40,7 +41,7 @@ def main() -> None:
     expected = losses(xlamini.jit(make_step(config)), config, steps)
     print(f"{'one device':14} {expected[0]:.4f} -> {expected[-1]:.4f}")
     for how, axis in AXES.items():
-        mesh = xlamini.make_mesh((xlamini.device_count(),), (axis,))
+        mesh = xlamini.make_mesh((xlamini.device_count(),), (axis,), axis_types=AxisType.Auto)
         step = pipelined_step(mesh, config) if how == "pipeline" else sharded_step(how, mesh, config)
         actual = losses(step, config, steps)
         print(f"{how:14} {actual[0]:.4f} -> {actual[-1]:.4f} on {mesh.size} devices")

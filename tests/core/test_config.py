@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 import sys
@@ -194,3 +195,21 @@ def test_every_flag_explains_itself():
 def test_reading_is_cheap():
     best = min(timeit.repeat(lambda: num_cpu_devices.value, number=1000, repeat=20)) / 1000
     assert best < 1e-6
+
+
+def test_contexts_of_tasks_that_overlap_leave_nothing_behind() -> None:
+    async def task(value: bool, begin: float, end: float) -> None:
+        await asyncio.sleep(begin)
+        with enable_x64(value):
+            assert enable_x64.value is value
+            await asyncio.sleep(end - begin)
+
+    async def tasks() -> None:
+        await asyncio.gather(task(True, 0, 0.04), task(False, 0.01, 0.06), task(True, 0.02, 0.03))
+
+    before = enable_x64.value
+    asyncio.run(tasks())
+    assert enable_x64.value is before
+    with enable_x64(True):
+        assert enable_x64.value
+    assert enable_x64.value is before

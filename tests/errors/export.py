@@ -131,6 +131,7 @@ ROWS = [
         ),
         ValueError, "builtins.object is no pytree node", "register_pytree_node first",
     ),
+    row("no platform", lambda: exported(platforms=[]), ValueError, "export: platforms is empty", "at least one"),
     row(
         "no copy", lambda: dlpack.from_dlpack(np.ones(9, np.float32)[::2], copy=False), ValueError,
         "from_dlpack: this array must be copied, but copy=False",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from tests.support.error_rows import ones, row
 from xlamini import jit, numpy as jnp, random
 from xlamini.errors import ShapeError
@@ -65,4 +67,13 @@ ROWS = [
         "delta", lambda: initializers.delta_orthogonal()(key(), (3, 4, 2)), ShapeError,
         "delta_orthogonal: shape must be", "got (3, 4, 2)",
     ),
+    row("randint high", lambda: random.randint(key(), (2,), 0, 2**70), OverflowError, f"maxval is {2**70}", "int32"),
+    row("randint low", lambda: random.randint(key(), (2,), -(2**31) - 1, 0), OverflowError, "minval is -2147483649"),
+    row("randint start", lambda: random.randint(key(), (2,), 2**31, 2**31), OverflowError, "minval is 2147483648"),
+    row("randint uint32", lambda: random.randint(key(), (2,), 0, 2**33, "uint32"), OverflowError, "uint32 holds 0 to"),
+    row("randint float", lambda: random.randint(key(), (2,), 0, 1e12), OverflowError, "maxval is 1000000000000.0"),
+    row("randint wide", lambda: random.randint(key(), (2,), 0, np.int64(2**40)), OverflowError, "maxval is 10995"),
+    row("randint array", lambda: random.randint(key(), (2,), 0, np.array([9, 2**40])), OverflowError, "maxval is 1"),
+    row("choice of many", lambda: random.choice(key(), 2**40), OverflowError, "choice: 1099511627776 numbers", "x64"),
+    row("order of many", lambda: random.permutation(key(), np.int64(2**31)), OverflowError, "permutation: 2147483648"),
 ]

@@ -161,4 +161,8 @@ ROWS = [
         "associative_scan shapes", lambda: lax.associative_scan(lambda a, b: (a + b).sum(), np.ones(4, np.float32)),
         TypeError, "a is float32[2], output is float32[]", "combines them elementwise", "vmap",
     ),
+    row(
+        "reverse", lambda: lax.scan(lambda c, x: (c, x), 0.0, ones(3), reverse="no"), TypeError,  # type: ignore[arg-type]
+        "scan: reverse must be True or False",
+    ),
 ]

@@ -9,7 +9,7 @@ import xlamini
 from xlamini import P, custom_jvp, custom_vjp, make_mesh, numpy as jnp
 from xlamini.sharding import Mesh, NamedSharding
 
-MESH = make_mesh((2, 4), ("x", "y"))
+MESH = make_mesh((2, 4), ("x", "y"), axis_types=xlamini.sharding.AxisType.Auto)
 DEVICES = xlamini.devices()
 REVERSED = Mesh(np.array(DEVICES[::-1]).reshape(2, 4), ("x", "y"))
 HALF = Mesh(np.array(DEVICES[4:]).reshape(2, 2), ("x", "y"))

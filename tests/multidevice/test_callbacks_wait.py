@@ -28,7 +28,7 @@ from xlamini.errors import CallbackError
 from xlamini.experimental import io_callback
 from xlamini.runtime.collective_callbacks import MAX_SKIPPED
 
-LINE = xlamini.make_mesh((8,), ("x",))
+LINE = xlamini.make_mesh((8,), ("x",), axis_types=xlamini.sharding.AxisType.Auto)
 X = table(16)
 
 
@@ -179,7 +179,7 @@ def test_a_process_that_ends_after_callbacks_ends_well() -> None:
         "from xlamini import P, pure_callback, numpy as jnp\n"
         "like = xlamini.ShapeDtypeStruct((2,), 'float32')\n"
         "call = lambda x: pure_callback(lambda v: jnp.tanh(v) + jnp.arange(2), like, x)\n"
-        "mesh = xlamini.make_mesh((8,), ('x',))\n"
+        "mesh = xlamini.make_mesh((8,), ('x',), xlamini.sharding.AxisType.Auto)\n"
         "print(xlamini.shard_map(call, mesh=mesh, in_specs=P('x'), out_specs=P('x'))(np.ones(16, 'f')).sum())\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)

@@ -27,7 +27,7 @@ from xlamini import (
 )
 from xlamini.experimental import io_callback
 
-LINE = xlamini.make_mesh((8,), ("x",))
+LINE = xlamini.make_mesh((8,), ("x",), axis_types=xlamini.sharding.AxisType.Auto)
 X = table(16)
 PARTS = [[2.0 * i, 2.0 * i + 1] for i in range(8)]
 ON_LINE = NamedSharding(LINE, P("x"))
@@ -279,7 +279,7 @@ def test_both_ways_in_one_program(seen: Noting) -> None:
 def test_what_observes_is_not_ordered_on_several_devices(seen: Noting, run: Any, observe: Any) -> None:
     with pytest.raises(ValueError, match="ordered=True is for programs on one device, and this one runs on 8"):
         run(lambda x: observe(seen, x, ordered=True))(spread())
-    one = xlamini.make_mesh((1,), ("x",), devices=DEVICES[:1])
+    one = xlamini.make_mesh((1,), ("x",), xlamini.sharding.AxisType.Auto, devices=DEVICES[:1])
     shard_map(lambda x: observed(seen, x, ordered=True), mesh=one, in_specs=P("x"), out_specs=P("x"))(X)
     effects_barrier()
     assert seen == [[X.tolist()]]

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from xlamini import (
     smap,
     vmap,
 )
+from xlamini.core.config import strict_sharding
 from xlamini.errors import ShardingTypeError
 from xlamini.sharding import (
     AbstractDevice,
@@ -35,9 +36,16 @@ from xlamini.sharding import (
     set_mesh,
 )
 
+
+@pytest.fixture(autouse=True)
+def strict() -> Iterator[None]:
+    with strict_sharding(True):
+        yield
+
+
 MESH = xlamini.make_mesh((2, 4), ("x", "y"), axis_types=AxisType.Explicit)
 MIXED = xlamini.make_mesh((2, 4), ("x", "y"), axis_types=(AxisType.Explicit, AxisType.Auto))
-AUTO = xlamini.make_mesh((2, 4), ("x", "y"))
+AUTO = xlamini.make_mesh((2, 4), ("x", "y"), axis_types=AxisType.Auto)
 X, W = table(8, 16) / 64 - 1, np.cos(table(16, 16))
 
 

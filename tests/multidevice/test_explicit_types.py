@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from math import inf
 from typing import Any
@@ -13,9 +13,17 @@ import pytest
 import xlamini
 from tests.multidevice.split_types import AS_IN_JAX, MORE_THAN_JAX, REFUSED
 from xlamini import P, lax, make_mesh, nn, numpy as jnp, random, vmap
+from xlamini.core.config import strict_sharding
 from xlamini.errors import ShardingTypeError
 from xlamini.sharding import AxisType, NamedSharding
 from xlamini.tree_util import tree_leaves
+
+
+@pytest.fixture(autouse=True)
+def strict() -> Iterator[None]:
+    with strict_sharding(True):
+        yield
+
 
 MESH = make_mesh((2, 4), ("x", "y"), axis_types=(AxisType.Explicit,) * 2)
 

@@ -1,7 +1,7 @@
 """`out_sharding=` of functions: what they return is split as asked, has the numbers of one device, or is refused."""
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -26,12 +26,20 @@ from xlamini import (
     shard_map,
     vmap,
 )
+from xlamini.core.config import strict_sharding
 from xlamini.errors import ShardingError
 from xlamini.sharding import AxisType, auto_axes
 
+
+@pytest.fixture(autouse=True)
+def strict() -> Iterator[None]:
+    with strict_sharding(True):
+        yield
+
+
 MESH = xlamini.make_mesh((2, 4), ("x", "y"), axis_types=AxisType.Explicit)
 MIXED = xlamini.make_mesh((2, 4), ("x", "y"), axis_types=(AxisType.Explicit, AxisType.Auto))
-AUTO = xlamini.make_mesh((2, 4), ("x", "y"))
+AUTO = xlamini.make_mesh((2, 4), ("x", "y"), axis_types=AxisType.Auto)
 X, KEY = table(8, 16) / 64 - 1, random.key(0)
 IDS, TWICE = np.arange(8) % 4, np.array([1, 3] * 4)
 GROUPS, STACK = np.array([2, 2, 4]), np.cos(table(3, 16, 4))

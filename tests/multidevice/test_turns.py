@@ -12,7 +12,7 @@ import pytest
 import xlamini
 from xlamini import NamedSharding, P, jit, lax, make_mesh, numpy as jnp, shard_map
 
-MESH = make_mesh((8,), ("d",))
+MESH = make_mesh((8,), ("d",), axis_types=xlamini.sharding.AxisType.Auto)
 RING = [(k, (k + 1) % 8) for k in range(8)]
 ROWS, WHOLE = NamedSharding(MESH, P("d")), NamedSharding(MESH, P())
 

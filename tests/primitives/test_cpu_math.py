@@ -150,12 +150,24 @@ def test_special_points(dtype: str) -> None:
     y, x = (v.ravel() for v in np.meshgrid(special(dtype), special(dtype)))
     with np.errstate(under="ignore"):
         expected = np.arctan2(y.astype(np.float64), x.astype(np.float64)).astype(dtype)
-    flushed = np.abs(expected) < np.finfo(dtype).tiny  # XLA's results are never subnormal
-    expected = np.where(flushed, np.copysign(0, expected), expected).astype(dtype)
     found = computed("atan2", y, x)
     assert ulps(found, expected) <= 1
+    exact = np.abs(expected) < np.finfo(dtype).tiny  # subnormal angles are correctly rounded
+    np.testing.assert_array_equal(found[exact], expected[exact])
     numbers = ~np.isnan(expected)
     np.testing.assert_array_equal(np.signbit(found)[numbers], np.signbit(expected)[numbers])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_subnormal_angles(dtype: str) -> None:
+    digits, chosen = np.finfo(dtype), np.random.default_rng(2)
+    x = np.exp2(chosen.uniform(-3, digits.maxexp - 1, 3000)).astype(dtype)
+    angle = np.exp2(chosen.uniform(np.log2(float(digits.smallest_subnormal)) - 1, digits.minexp, 3000))
+    y = (angle * x).astype(dtype)
+    found = computed("atan2", y, x)
+    expected = np.arctan2(y.astype(np.longdouble), x.astype(np.longdouble)).astype(dtype)
+    assert np.abs(found - expected).max() <= (0 if dtype == "float32" else digits.smallest_subnormal)
+    assert (found > 0).sum() > 2800
 
 
 def test_a_float64_beyond_the_reduction_spoils_no_other() -> None:

@@ -46,6 +46,32 @@ PROGRAMS = {
         ):
             raises((ShapeError, OverflowError), program)
     """,
+    "sums of sizes beyond 63 bits": """
+        x, image, kernel, far = jnp.ones(3), jnp.ones((1, 1, 5, 5)), jnp.ones((1, 1, 3, 3)), 2**62
+        conv, window = lax.conv_general_dilated, lax.reduce_window
+        for program in (
+            lambda: lax.pad(x, 0.0, [(-far, far, 0)]),
+            lambda: lax.pad(x, 0.0, [(far, -far, 0)]),
+            lambda: lax.pad(x, 0.0, [(far, -far, 1)]),
+            lambda: xlamini.grad(lambda x: lax.pad(x, 0.0, [(far, -far, 0)]).sum())(x),
+            lambda: conv(image, kernel, (1, 1), "SAME", rhs_dilation=(far, 1)),
+            lambda: conv(image, kernel, (far, 1), [(far, far), (0, 0)]),
+            lambda: conv(image, kernel, (1, 1), [(-far, far), (0, 0)]),
+            lambda: window(x, 0.0, lax.add, (far,), (1,), "SAME"),
+            lambda: window(x, 0.0, lax.add, (2**40,), (1,), "SAME"),
+            lambda: window(x, -jnp.inf, lax.max, (2,), (1,), [(0, 0)], window_dilation=(far,)),
+            lambda: xlamini.grad(lambda x: window(x, -jnp.inf, lax.max, (2,), (far,), [(far, -far)]).sum())(x),
+        ):
+            raises(ShapeError, program)
+    """,
+    "compiler options": """
+        name = "xla_cpu_parallel_codegen_split_count"
+        for value in (-1, 0, 2**31 - 1, "-1", 2**70):
+            f = xlamini.jit(lambda x: x + 1, compiler_options={name: value})
+            assert "must be from 1 to" in raises(ValueError, lambda: f(1.0))
+        assert "must be a bool" in raises(TypeError, lambda: xlamini.jit(abs, compiler_options={name: None})(1.0))
+        assert xlamini.jit(abs, compiler_options={name: 2})(-1.0) == 1
+    """,
     "more than the machine's memory": """
         row, column = jnp.zeros((1, 2**21), int), jnp.zeros((2**21, 1), int)
         for program in (lambda: row + column, lambda: jnp.zeros(2**45), lambda: lax.iota(int, 2**40)):
@@ -144,7 +170,9 @@ PROGRAMS = {
     "many dimensions": """
         x = jnp.ones((1,) * 64)
         assert (x + 1).sum() == 2
-        raises(ValueError, lambda: np.asarray(x[None]))
+        assert x[None].ndim == 65 and x[None].sum() == 1
+        for read in (np.asarray, repr, xlamini.device_get, lambda x: x.item()):
+            assert "NumPy has no array of 65 dimensions" in raises(ValueError, lambda: read(x[None]))
     """,
     "threads": """
         f, failed = xlamini.jit(lambda x: x * 2 + 1), []

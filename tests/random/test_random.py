@@ -446,3 +446,15 @@ def test_under_vmap_other_generators_draw_from_the_first_key():
     np.testing.assert_array_equal(found, expected)
     folded = xlamini.vmap(random.fold_in, (0, None))(keys, 2)
     np.testing.assert_array_equal(words(folded)[0], [2682945473, 3744231012] * 2)
+
+
+def test_ranges_up_to_the_ends_of_a_dtype() -> None:
+    key = random.key(0)
+    whole = np.asarray(random.randint(key, (4000,), -(2**31), 2**31)).astype(float)
+    assert whole.min() < -2.1e9 and whole.max() > 2.1e9 and abs(whole.mean()) < 1e8
+    unsigned = np.asarray(random.randint(key, (4000,), 0, 2**32, "uint32")).astype(float)
+    assert unsigned.max() > 4.2e9 and abs(unsigned.mean() - 2**31) < 1e8
+    floats = random.randint(key, (4000,), 0, jnp.float32(5))
+    assert set(np.asarray(floats).tolist()) == {0, 1, 2, 3, 4}
+    with xlamini.enable_x64(True):
+        assert int(random.randint(key, (9,), 0, 2**40).max()) > 2**38

@@ -19,6 +19,7 @@ from tests.rows.row import (
     to_dtype,
 )
 from xlamini import lax
+from xlamini.experimental.sparse import todense
 from xlamini.primitives.comparison import eq_to, le_to, lt_to
 from xlamini.primitives.elementwise import add_any
 from xlamini.primitives.identity import copy
@@ -324,6 +325,7 @@ CONVERSIONS = [
     Row("stage", lax.stage, lambda x: x, dtypes=ALL, linear=True, exact=True),
     Row("dtype", lambda x: lax.full_like(x, 1, lax.dtype(x)), np.ones_like, dtypes=ALL, differentiable=False),
     Row("copy", copy, lambda x: x, dtypes=ALL, linear=True, exact=True),
+    Row("experimental.sparse.todense", todense, lambda x: x, dtypes=ALL, linear=True, exact=True),
     Row("stop_gradient", lax.stop_gradient, lambda x: x, dtypes=ALL, differentiable=False, exact=True),
 ]
 

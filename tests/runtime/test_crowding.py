@@ -7,7 +7,12 @@ import pytest
 
 import xlamini
 import xlamini.numpy as np
+from xlamini.core.frames import is_own
+from xlamini.core.memo import alive
 from xlamini.runtime.program_limit import Crowd, crowd
+from xlamini.staging.run import eviction
+from xlamini.staging.run.eviction import evict_programs
+from xlamini.staging.run.jit import jitted_functions
 
 
 @pytest.fixture
@@ -49,3 +54,47 @@ def test_programs_of_functions_that_are_gone_do_not_count(small_room: Crowd) -> 
         xlamini.jit(lambda x, n=n: x + n)(1.0)
     gc.collect()
     assert len(small_room.loaded) == start
+
+
+@pytest.mark.slow
+def test_the_oldest_programs_of_a_function_with_many_shapes_go() -> None:
+    @xlamini.jit
+    def once(x: xlamini.Array) -> xlamini.Array:
+        traced.append(("once", x.shape))
+        return x - 1
+
+    @xlamini.jit
+    def double(x: xlamini.Array) -> xlamini.Array:
+        traced.append(("double", x.shape))
+        return x * 2
+
+    traced: list[tuple[str, tuple[int, ...]]] = []
+    held = sum(len(caches.programs) for caches in {f.caches for f in alive(jitted_functions) if not is_own(f.fun)})
+    arguments = [np.ones(5001 + n) for n in range(12)]
+    gc.collect()
+    before = len(crowd.loaded)
+    assert once(3.0) == 2
+    for x in arguments:
+        double(x)
+    evict_programs(held + 1 + 8)
+    assert len(crowd.loaded) <= before + 9
+    traced.clear()
+    assert once(3.0) == 2
+    for x in [*arguments[-8:], *arguments[:4]]:
+        assert double(x)[0] == 2
+    assert traced == [("double", x.shape) for x in arguments[:4]]
+
+
+@pytest.mark.full
+def test_a_function_with_very_many_programs_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(eviction, "_MANY", 3)
+
+    @xlamini.jit
+    def triple(x: xlamini.Array) -> xlamini.Array:
+        return x * 3
+
+    for n in range(4):
+        triple(np.ones(6001 + n))
+    with pytest.warns(UserWarning, match="triple has 4 programs.*Pad its arguments"):
+        evict_programs(0)
+    evict_programs(0)

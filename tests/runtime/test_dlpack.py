@@ -10,7 +10,7 @@ import pytest
 
 import xlamini
 from xlamini import dlpack, numpy as jnp
-from xlamini.errors import TracerArrayConversionError
+from xlamini.errors import DeletedArrayError, TracerArrayConversionError
 from xlamini.runtime import dlpack_devices
 from xlamini.runtime.versions import DLPACK_VERSION
 
@@ -257,3 +257,32 @@ def test_torch_shapes_and_layouts(torch: Any) -> None:
 def test_torch_tensors_that_cannot_be_shared(torch: Any, make: Any, said: str) -> None:
     with pytest.raises(BufferError, match=said):
         dlpack.from_dlpack(make(torch))
+
+
+# Arrays that are deleted or donated while another library shares them.
+
+
+@pytest.mark.parametrize("share", [np.from_dlpack, dlpack.from_dlpack, memoryview, np.asarray])
+def test_the_sharer_keeps_the_memory_of_a_deleted_array(share: Any) -> None:
+    x = jnp.arange(3.0) + 0
+    shared = share(x)
+    x.delete()
+    assert x.is_deleted()
+    with pytest.raises(DeletedArrayError, match="deleted or donated"):
+        x + 1
+    np.testing.assert_array_equal(np.asarray(shared), [0, 1, 2])
+
+
+@pytest.mark.parametrize("share", [np.from_dlpack, np.asarray])
+def test_the_sharer_keeps_the_memory_of_a_donated_array(share: Any) -> None:
+    x = jnp.arange(3.0) + 0
+    shared = share(x)
+    np.testing.assert_array_equal(xlamini.jit(lambda x: x + 1, donate_argnums=0)(x), [1, 2, 3])
+    np.testing.assert_array_equal(shared, [0, 1, 2])
+
+
+def test_a_capsule_that_nobody_takes_outlives_its_array() -> None:
+    x = jnp.arange(3.0) + 0
+    capsule = x.__dlpack__()
+    x.delete()
+    del capsule

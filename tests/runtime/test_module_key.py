@@ -115,7 +115,7 @@ def over_a_mesh(mesh: Mesh) -> Any:
 
 
 def test_programs_over_a_mesh(folder: Path) -> None:
-    mesh = make_mesh((8,), ("x",))
+    mesh = make_mesh((8,), ("x",), axis_types=xlamini.sharding.AxisType.Auto)
     first = over_a_mesh(mesh)
     misses = cache.stats().misses
     assert first[0] == 140 and first[3] == 8 and misses > 0

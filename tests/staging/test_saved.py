@@ -18,7 +18,7 @@ from xlamini import config, export, lax, numpy as jnp, random, tree_util
 from xlamini.errors import LoadError
 from xlamini.experimental import serialize_executable
 from xlamini.runtime.devices import processor
-from xlamini.runtime.files import machine_match
+from xlamini.runtime.files import file_format, machine_match
 from xlamini.staging.aot import compiled_file, trees
 
 X = np.linspace(-1, 1, 6, dtype=np.float32).reshape(2, 3)
@@ -352,3 +352,48 @@ def test_nothing_is_unpickled(blob: bytes) -> None:
     assert b"pickle" not in blob
     sources = (ROOT / "xlamini/staging/aot").glob("*.py")
     assert [path.name for path in sources if "import pickle" in path.read_text()] == []
+
+
+def test_a_save_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, link = tmp_path / "step", tmp_path / "link"
+    program, other = compiled(lambda x: x * 2, 1.0), compiled(lambda x: x * 3, 1.0)
+    program.save(path)
+    link.symlink_to(path)
+
+    def full(*args: Any) -> None:
+        raise OSError("no space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(file_format.os, "replace", full)
+        with pytest.raises(OSError, match="no space left"):
+            other.save(link)
+    assert xlamini.load(path)(2.0) == 4
+    other.save(link)
+    assert link.is_symlink()
+    assert xlamini.load(path)(2.0) == 6
+    assert sorted(tmp_path.iterdir()) == [link, path]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"kept": [True, True]},
+        {"kept": [1]},
+        {"donated": [3]},
+        {"donated": ["0"]},
+        {"in_avals": [["float32", [3], False]]},
+        {"out_avals": [["float32", [2], False]]},
+        {"place": {"axes": []}},
+    ],
+)
+def test_a_header_is_compared_with_its_program(changes: dict[str, Any]) -> None:
+    header, body = compiled_file.FILE.unpacked(compiled(lambda x: x * 2, 1.0).serialize())
+    with pytest.raises(LoadError, match=r"^load: "):
+        xlamini.load(compiled_file.FILE.packed({**header, "program": {**header["program"], **changes}}, body))
+
+
+def test_machine_code_for_other_arrays_is_refused() -> None:
+    header, _ = compiled_file.FILE.unpacked(compiled(lambda x: x * 2, np.ones(3, np.float32)).serialize())
+    _, body = compiled_file.FILE.unpacked(compiled(lambda x: x * 2, 1.0).serialize())
+    with pytest.raises(LoadError, match="takes or returns other arrays than its header says"):
+        xlamini.load(compiled_file.FILE.packed({**header, "sizes": [len(body)]}, body))

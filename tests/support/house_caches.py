@@ -33,6 +33,7 @@ REGISTRIES = {
     "core/pytree/nodes.py _registered",
     "core/sharding/aval_sharding.py _interned",
     "core/variables.py ignored",
+    "experimental/sparse/transform.py rules",
     "primitives/operators.py _PLAIN",
     "runtime/call_failures.py _failures",  # until XLA reports them
     "runtime/devices/clients.py _makers",
@@ -46,7 +47,7 @@ REGISTRIES = {
     "runtime/targets/topology.py _by_client",
     "staging/aot/trees.py _by_class",
     "staging/aot/trees.py _by_name",
-    "staging/run/jit.py _jitted",  # of these two the memos of jitted functions are made
+    "staging/run/jit.py jitted_functions",  # of these two the memos of jitted functions are made
     "staging/run/jit_caches.py _shared",
 }
 

@@ -6,11 +6,13 @@ import os
 import re
 import subprocess
 import sys
+import tracemalloc
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from jaxlib.mlir import ir
 
 import xlamini
 from tests.golden.exported_program import ARGUMENTS, PLATFORMS, program
@@ -18,6 +20,9 @@ from tests.staging.test_saved import PROGRAMS, same
 from tests.support.paths import GOLDEN, ROOT
 from xlamini import export, lax, numpy as jnp, random, scipy, sharding, tree_util
 from xlamini.errors import LoadError
+from xlamini.lowering import module_check
+from xlamini.lowering.mlir import Interned
+from xlamini.runtime.files.portable import artifact_of
 from xlamini.transforms.export import artifact
 
 X = np.linspace(-1, 1, 6, dtype=np.float32).reshape(2, 3)
@@ -312,7 +317,8 @@ def test_kernels_are_checked() -> None:
     )  # fmt: skip
     with pytest.raises(ValueError, match=r"kernels that later versions may not have: dce_sink; .*custom_call"):
         exported(sunk, X)
-    assert again(exported(sunk, X, disabled_checks=[check])).disabled_safety_checks == (check,)
+    made = exported(sunk, X, disabled_checks=[check]).serialize()
+    assert export.deserialize(made, trusted=True).disabled_safety_checks == (check,)
 
 
 def sunk(x: Any) -> Any:
@@ -356,8 +362,17 @@ def changed(blob: bytes, **changes: Any) -> bytes:
         (lambda b: b.replace(b"format 1", b"format 2", 1), "it is in format 2, not 1"),
         (lambda b: changed(b, convention=11), "has calling convention 11, but here are 9 to 10; .* by xlamini"),
         (lambda b: changed(b, in_avals=[["float99", [], False]]), "deserialize: "),
-        (lambda b: changed(b, in_avals=None), "its header cannot be read"),
-        (lambda b: changed(b, sizes=[1]), "has parts of other sizes"),
+        (lambda b: changed(b, in_avals=None), "has a header whose field 'in_avals' cannot be 'None'"),
+        (lambda b: changed(b, in_avals=[3]), "its header cannot be read"),
+        (lambda b: changed(b, in_avals=[["int32", [], False]]), "other argument or result types than the header says"),
+        (lambda b: changed(b, out_avals=[["float32", [3], False]]), "other argument or result types than the header"),
+        (lambda b: changed(b, kept=[3]), "does not fit its 1 arguments"),
+        (lambda b: changed(b, kept=[True]), "its header cannot be read"),
+        (lambda b: changed(b, names=[]), "does not fit its 1 arguments"),
+        (lambda b: changed(b, platforms=[]), "does not fit its 1 arguments"),
+        (lambda b: changed(b, in_tree=None), "is not the structure of the 1 arrays"),
+        (lambda b: changed(b, sizes=[1]), "has a body of another size"),
+        (lambda b: changed(b, sizes=["1"]), "has a header with sizes that are none"),
         (lambda b: changed(b, in_tree={"node": ["never registered", "", []]}), "'never registered', which is not"),
         (lambda b: xlamini.jit(jnp.sin).lower(1.0).compile().serialize(), "does not begin as a file of Exported"),
     ],
@@ -369,9 +384,46 @@ def test_files_that_are_none(blob: bytes, change: Any, said: str) -> None:
 
 def test_stablehlo_that_is_none(blob: bytes) -> None:
     header, _ = artifact.FILE.unpacked(blob)
-    found = export.deserialize(artifact.FILE.packed({**header, "sizes": [4]}, b"code"))
-    with pytest.raises(LoadError, match="the StableHLO cannot be read by this jaxlib"):
-        found.call(1.0)
+    for trusted in (False, True):
+        with pytest.raises(LoadError, match="deserialize: <lambda>: the StableHLO cannot be read by this jaxlib"):
+            export.deserialize(artifact.FILE.packed({**header, "sizes": [4]}, b"code"), trusted=trusted)
+
+
+def test_a_body_is_decompressed_no_further_than_its_header_says(blob: bytes) -> None:
+    header, _ = artifact.FILE.unpacked(blob)
+    zeros = artifact.FILE.packed({**header, "sizes": [8]}, bytes(2**26))
+    tracemalloc.start()
+    with pytest.raises(LoadError, match="has a body of another size than its header says"):
+        export.deserialize(zeros)
+    assert tracemalloc.get_traced_memory()[1] < 2**23
+    tracemalloc.stop()
+
+
+def test_kernels_of_others_are_not_called(blob: bytes) -> None:
+    kernel = "xla_ffi_python_cpu_callback"
+    text = f"""
+        func.func public @main(%x: tensor<f32>) -> tensor<f32> {{
+          %y = stablehlo.custom_call @{kernel}(%x) {{api_version = 4 : i32}} : (tensor<f32>) -> tensor<f32>
+          return %y : tensor<f32>
+        }}"""
+    header, _ = artifact.FILE.unpacked(blob)
+    with Interned().context as context, ir.Location.unknown(context):
+        code = artifact_of(ir.Module.parse(text))
+    header = {**header, "sizes": [len(code)], "checks": [f"custom_call:{kernel}"]}
+    made = artifact.FILE.packed(header, code)
+    with pytest.raises(LoadError, match=f"kernels without a stable interface, {kernel}; .* pass trusted=True"):
+        export.deserialize(made)
+    assert export.deserialize(made, trusted=True).disabled_safety_checks
+    with pytest.raises(LoadError, match="kernels without a stable interface"):
+        export.deserialize(artifact.FILE.packed({**header, "checks": []}, code), trusted=True)
+
+
+def test_bytes_that_crash_the_reader_crash_another_process(blob: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module_check, "_PROGRAM", "import os; os.abort()")
+    header, code = artifact.FILE.unpacked(blob)
+    module_check.checked.clear()
+    with pytest.raises(LoadError, match="makes the reader of this jaxlib crash"):
+        export.deserialize(artifact.FILE.packed(header, code))
 
 
 # Files of other versions, recorded by tests/golden/record_exported.py.

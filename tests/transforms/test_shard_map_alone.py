@@ -9,7 +9,7 @@ import pytest
 import xlamini
 from xlamini import P, checkpoint, grad, jit, lax, make_jaxpr, make_mesh, numpy as jnp, pmap, shard_map, vmap
 
-MESH = make_mesh((1, 1), ("x", "y"))
+MESH = make_mesh((1, 1), ("x", "y"), axis_types=xlamini.sharding.AxisType.Auto)
 X = np.linspace(-1, 1, 12).astype(np.float32).reshape(4, 3)
 
 

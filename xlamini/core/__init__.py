@@ -41,6 +41,7 @@ from xlamini.core.pytree import (
     flatten_from_user,
     keystr,
     register_pytree_node,
+    tree_flatten,
     tree_flatten_with_path,
     tree_leaves,
     tree_map,
@@ -49,9 +50,10 @@ from xlamini.core.pytree import (
     unflatten,
 )
 from xlamini.core.pytree.prefix import flatten_axes
+from xlamini.core.ref_cells import Cell, Holder, flatten_call
 from xlamini.core.rewriting import rewrite
 from xlamini.core.sharding.abstract_mesh import AbstractMesh, AxisType
-from xlamini.core.sharding.aval_sharding import AvalSharding
+from xlamini.core.sharding.aval_sharding import AvalSharding, split_into
 from xlamini.core.sharding.factors import Factors, alike, apart, dims, in_front, reducing, same_dimensions
 from xlamini.core.sharding.partition_spec import PartitionSpec
 from xlamini.core.tangents import Zero, is_differentiable, is_linear, is_zero, tangent_aval

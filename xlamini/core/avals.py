@@ -19,8 +19,8 @@ from xlamini.core.sharding.aval_sharding import AvalSharding, Names, with_entry
 
 Shape = tuple[int, ...]
 
-_MAX_BYTES = 2**60
-"""Far more than any machine has; XLA aborts the process where a size leaves 63 bits."""
+MAX_EXTENT = 2**60
+"""A limit on sizes and bytes, far more than any machine has; XLA aborts the process where a size leaves 63 bits."""
 
 
 NOWHERE: frozenset[Any] = frozenset()
@@ -79,7 +79,7 @@ class ShapedArray:
     def _check_size(self) -> None:
         if min(self.shape, default=0) < 0:
             raise ShapeError(f"shape {self.shape} has a negative size; sizes are 0 or more")
-        if max(self.shape, default=0) > _MAX_BYTES or self.nbytes > _MAX_BYTES:
+        if max(self.shape, default=0) > MAX_EXTENT or self.nbytes > MAX_EXTENT:
             raise ShapeError(f"an array {self.str_short(False)} is larger than any memory; make its shape smaller")
 
     @property

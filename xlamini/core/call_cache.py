@@ -32,6 +32,7 @@ class Traced(NamedTuple):
     tree: Any
 
 
+_OF_A_PROGRAM = frozenset({Tracer, Literal})
 _UNSEEN: Any = object()
 calls = Memo("call: library functions", 4096)
 
@@ -40,16 +41,31 @@ def repeated(fun: Callable[..., Any], args: Values, kwargs: Mapping[str, Any]) -
     """`fun(*args, **kwargs)`, by a copy of what the first such call has added, where that is possible."""
     builder = state.builder
     key, operands = [fun, trace_context_key()], []
-    if type(builder) is not Builder or not (_note(args, key, operands) and _note_named(kwargs, key, operands)):
+    if type(builder) is not Builder:  # within a derivative rule
         return fun(*args, **kwargs)
+    if not (_note(args, key, operands) and _note_named(kwargs, key, operands)):
+        return _without_literals(fun(*args, **kwargs))
     call = tuple(key)
     traced = calls.get(call, _UNSEEN)
     if traced is _UNSEEN:
         traced = calls.keep(call, _traced(fun, args, kwargs, operands))
     if traced is None:
-        return fun(*args, **kwargs)
-    outs = builder.inline(traced.jaxpr, operands, builder.provenance or builder.here())
+        return _without_literals(fun(*args, **kwargs))
+    outs = list(map(_visible, builder.inline(traced.jaxpr, operands, builder.provenance or builder.here())))
     return outs[0] if traced.tree is None else tree_unflatten(traced.tree, outs)
+
+
+def _without_literals(out: Any) -> Any:
+    """The result of a call in place, for the user."""
+    if type(out) is Tracer:
+        return out
+    leaves, tree = tree_flatten(out)
+    return tree_unflatten(tree, map(_visible, leaves)) if Literal in map(type, leaves) else out
+
+
+def _visible(x: Any) -> Any:
+    """A literal as a traced value, which has an array's methods."""
+    return Tracer(state.builder, x, x.aval) if type(x) is Literal else x
 
 
 def _note(values: Values, key: list[Any], operands: list[Any]) -> bool:
@@ -94,8 +110,8 @@ def _traced(
             out = fun(*_with(args, inputs), **dict(zip(kwargs, _with(kwargs.values(), inputs), strict=True)))
         except Exception:
             return None
-        leaves, tree = ([out], None) if type(out) is Tracer else tree_flatten(out)
-        if not all(type(x) is Tracer for x in leaves):
+        leaves, tree = ([out], None) if type(out) in _OF_A_PROGRAM else tree_flatten(out)
+        if not all(type(x) in _OF_A_PROGRAM for x in leaves):
             return None
         jaxpr, consts = builder.finish(leaves)
     scopes = {eqn.provenance.scope for eqn in jaxpr.eqns} - {state.scope}

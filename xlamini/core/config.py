@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any
@@ -36,6 +37,13 @@ ALIASES = {"platform_name": "platforms", "xla_backend": "platforms"}
 """Flags of JAX that have another name here."""
 
 
+class _Open(threading.local):
+    """The values of a flag's contexts that a thread has entered, each in a list of its own, after the value outside."""
+
+    def __init__(self) -> None:
+        self.entries: list[list[Any]] = []
+
+
 class Flag(_cells.Config):
     """One flag. `flag.value` reads it; `with flag(new_value):` changes it for this thread."""
 
@@ -52,6 +60,7 @@ class Flag(_cells.Config):
     ):
         self.help, self.choices, self.optional, self.affects = help, choices, optional, affects
         self.type = type if type is not None else default.__class__
+        self._open = _Open()
         self.default = default
         super().__init__(
             name,
@@ -71,11 +80,20 @@ class Flag(_cells.Config):
 
     @contextmanager
     def _override(self, value: Any) -> Generator[None]:
-        before = self.swap_local(value)
+        # The contexts of asyncio's tasks may end in another order than they began: each ends its own, not the last.
+        open_here, entry = self._open.entries, [value]
+        if not open_here:
+            open_here.append([self.swap_local(value)])  # the value outside all contexts
+        else:
+            self.set_local(value)
+        open_here.append(entry)
         try:
             yield
         finally:
-            self.set_local(before)
+            open_here[:] = [other for other in open_here if other is not entry]
+            self.set_local(open_here[-1][0])
+            if len(open_here) == 1:
+                open_here.clear()
 
     def checked(self, value: Any) -> Any:
         """The value itself if the flag can have it."""
@@ -272,6 +290,12 @@ debug_custom_rules = Flag(
     "compare the rules of custom_jvp and custom_vjp with finite differences when they are first used",
     affects=TRACE,
 )
+strict_sharding = Flag(
+    "strict_sharding",
+    False,
+    "where types along explicit mesh axes leave open how a result is split, raise an error in place of a warning",
+    affects=TRACE,
+)
 platforms = Flag(
     "platforms", None, "platforms to use, best first: 'cuda,cpu'; the first must work", affects=DISPATCH, type=str,
     optional=True,
@@ -356,6 +380,9 @@ tracing = _cells.Config("tracing", False, include_in_jit_key=True, include_in_tr
 callback_depth = _cells.Config("callback_depth", 0, include_in_jit_key=True, include_in_trace_context=False)
 """How many calls from programs into Python a thread is in. Dispatch tells the calls of one depth from those of another,
 so that a callback may call the function it is part of, even while that is compiled."""
+
+forked = _cells.Config("forked", False, include_in_jit_key=True, include_in_trace_context=False)
+"""True in a process that was forked after XLA's threads had started. There no signature is known to dispatch."""
 
 devices_busy = _cells.Config("devices_busy", False, include_in_jit_key=True, include_in_trace_context=False)
 """True in a call into Python for which the devices of a program on several wait. Dispatch tells it from other calls."""

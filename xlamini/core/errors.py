@@ -288,6 +288,22 @@ class CallbackError(JaxRuntimeError):
         return str(self.args[0]) if self.args else ""
 
 
+class ForkError(RuntimeError):
+    """An operation in a process that was forked after its parent had used a device.
+
+        jnp.ones(3)  # starts XLA's threads
+        if os.fork() == 0:
+            jnp.ones(3) + 1  # fails: the threads that would compute it are the parent's
+
+    Start processes anew, which also multiprocessing and PyTorch's DataLoader can:
+
+        multiprocessing.get_context("spawn").Process(target=work).start()
+        DataLoader(data, num_workers=4, multiprocessing_context="spawn")
+
+    or use NumPy in the child; reading arrays that the parent has computed works.
+    """
+
+
 class FfiTargetError(JaxRuntimeError):
     """A program calls an FFI target that is not registered, when it is compiled or loaded.
 

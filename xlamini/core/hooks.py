@@ -38,7 +38,7 @@ format_equation: Callable[[Any], str] = _not_installed("format_equation")
 """`format_equation(eqn)`: the text of one equation."""
 
 evict_programs: Callable[[], None] = _not_installed("evict_programs")
-"""Drop the cached programs of single operations, when the process holds too many programs."""
+"""Drop programs that can be compiled again, when the process holds too many."""
 
 
 results_with_tangents: Callable[[Any], Sequence[bool]] = _not_installed("results_with_tangents")

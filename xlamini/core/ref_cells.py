@@ -7,10 +7,14 @@ and an extra result.
 """
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, NoReturn
 
 from xlamini.core.avals import ShapedArray
 from xlamini.core.frames import user_line
+from xlamini.core.pytree import flatten, flatten_from_user, register_pytree_node, unflatten
 from xlamini.core.state import state
 from xlamini.core.tracer import Builder
 
@@ -27,28 +31,47 @@ class RefEscaped(TypeError):
         )
 
 
+FREED: Any = object()
+"""The value of a cell whose memory was released."""
+
+
 class Cell:
     """A mutable value of a fixed type."""
 
-    __slots__ = ("__weakref__", "aval", "memo", "owner", "value")
+    __slots__ = ("__weakref__", "aval", "memo", "owner", "passed_to", "value")
 
     def __init__(self, value: Any, aval: ShapedArray):
         self.value, self.aval, self.owner = value, aval, state.builder
         self.memo: dict[Any, Any] = {}
+        self.passed_to: str | None = None
+        """The function that is being called with this ref as an argument."""
 
     def read(self) -> Any:
         """The value; RefEscaped in a trace that later calls reuse, because the value may have changed by then."""
-        for builder in self._builders_inside():
+        inside = self._builders_inside()
+        if inside:
+            self._check_not_passed()
+        for builder in inside:
             if builder.kept:
                 raise RefEscaped(self, builder)
+        if self.value is FREED:
+            raise ValueError(f"a ref of type {AbstractRef(self.aval)} is used after free_ref; free it later")
         return self.value
 
     def write(self, value: Any) -> None:
         """Replace the value; RefEscaped in a trace inside the one that the cell belongs to."""
         inside = self._builders_inside()
         if inside:
+            self._check_not_passed()
             raise RefEscaped(self, inside[0])
         self.value = value
+
+    def _check_not_passed(self) -> None:
+        if self.passed_to is not None:
+            raise ValueError(
+                f"when tracing {self.passed_to}, a mutable array reference of type {AbstractRef(self.aval)} was both "
+                f"closed over, at {user_line()}, and passed as an argument; use the argument in the function"
+            )
 
     def _builders_inside(self) -> list[Builder]:
         """The builders from just inside the cell's own to the active one, outermost first."""
@@ -72,6 +95,75 @@ class Holder:
     def cell(self) -> Cell:
         """The cell."""
         return self._cell
+
+    @property
+    def aval(self) -> NoReturn:
+        """A TypeError, as whatever asks a value for its aval is about to compute with it."""
+        self.__array__()
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
+        raise TypeError(
+            f"a ref of type {AbstractRef(self._cell.aval)} is used where an array is expected, at {user_line()}; read "
+            "its value with ref[...]"
+        )
+
+
+@dataclass(frozen=True, repr=False)
+class AbstractRef:
+    """The type of a ref, as `typeof` gives it; it prints as `Ref{float32[3]}`."""
+
+    inner_aval: ShapedArray
+    memory_space: Any = None
+    kind: Any = None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the value."""
+        return self.inner_aval.shape
+
+    @property
+    def dtype(self) -> Any:
+        """The dtype of the value."""
+        return self.inner_aval.dtype
+
+    def __repr__(self) -> str:
+        return f"Ref{{{self.inner_aval.str_long()}}}"
+
+
+class _ClosedOver:
+    """A pytree node without leaves in place of a ref."""
+
+    __slots__ = ("ref",)
+
+    def __init__(self, ref: Any):
+        self.ref = ref
+
+
+register_pytree_node(_ClosedOver, lambda node: ((), node.ref), lambda ref, _: ref)
+
+
+def flatten_call(tree: Any) -> tuple[list[Any], Any]:
+    """The leaves and the treedef of a call's arguments, in which a ref is no leaf: it is passed on as it is.
+
+    The function that is called uses it like a ref that it closes over.
+    """
+    leaves, treedef = flatten_from_user(tree)
+    if not any(map(is_holder, leaves)):
+        return leaves, treedef
+    return flatten(unflatten(treedef, [_ClosedOver(x) if is_holder(x) else x for x in leaves]))
+
+
+@contextmanager
+def passed_to(name: str, cells: Sequence[Cell]) -> Iterator[None]:
+    """A context manager for the call of a function with these cells: inside of it they must not be closed over."""
+    before = [cell.passed_to for cell in cells]
+    for cell in cells:
+        cell.passed_to = name
+    try:
+        yield
+    finally:
+        for cell, outer in zip(cells, before, strict=True):
+            cell.passed_to = outer
 
 
 def is_holder(x: Any) -> bool:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from xlamini.core import config, hooks
 from xlamini.core.avals import SCALAR_TYPES, Avals, Params, ShapedArray, Values, aval_of
+from xlamini.core.depth import make_room
 from xlamini.core.equation_kind import kinds, new_kind
 from xlamini.core.errors import UnexpectedTracerError
 from xlamini.core.frames import Source, hidden_files, user_line
@@ -21,7 +22,7 @@ from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Literal, Provenance, Var
 from xlamini.core.literals import literal
 from xlamini.core.memo import paused_gc
 from xlamini.core.sharding.manual_axes import missing
-from xlamini.core.sharding.propagation import refuse
+from xlamini.core.sharding.propagation import report
 from xlamini.core.state import state
 from xlamini.core.tangents import Linear, NonlinearError, Zero
 
@@ -44,11 +45,12 @@ class Tracer:
     size = property(lambda self: self.aval.size)
 
     @property
-    def sharding(self) -> Any:
-        """No attribute of a traced value: its type has the sharding."""
+    def sharding(self) -> NoReturn:
+        """An AttributeError, because a traced value is on no device yet."""
         raise AttributeError(
-            f"The 'sharding' attribute is not available on a traced array, {self.aval.str_short(short_dtypes=False)}; "
-            "its type has one: xlamini.typeof(x).sharding"
+            f"a traced value of type {self.aval.str_long()} has no attribute 'sharding', as the compiler chooses it "
+            "later; that along explicit axes is xlamini.typeof(x).sharding, and debug.inspect_array_sharding(x, "
+            "callback=print) prints the compiler's choice"
         )
 
     def __repr__(self) -> str:
@@ -59,6 +61,10 @@ class Tracer:
         raise TypeError(f"unhashable type: {self!r}; a traced value has no number to hash")
 
 
+_SHALLOW = 8
+"""The depth of nested traces that fits into Python's recursion limit."""
+
+
 class Builder:
     """Collects the equations of one jaxpr."""
 
@@ -66,6 +72,7 @@ class Builder:
         "__weakref__",
         "arg_names",
         "captured",
+        "depth",
         "derivative_by",
         "environment",
         "equations",
@@ -82,6 +89,9 @@ class Builder:
 
     def __init__(self, name: str, arg_names: Sequence[str] | None = None, derivative_by: str = ""):
         self.parent = state.builder
+        self.depth = 0 if self.parent is None else self.parent.depth + 1
+        if self.depth > _SHALLOW:
+            make_room(self.depth, name)
         self.name, self.arg_names, self.derivative_by = name, arg_names, derivative_by
         self.kept = False
         self.equations: list[Equation] = []
@@ -119,7 +129,8 @@ class Builder:
                 return self.emit(primitive, alike, params)
             kind = new_kind(primitive, key, params, [a.aval for a in atoms])
             if kind.sharding_conflict is not None and self.provenance is None:  # no user can mend a rewrite's equations
-                refuse(kind.sharding_conflict)
+                first = kind.result_types[0] if primitive.multiple_results else kind.result_types
+                report(kind.sharding_conflict, first.split, first.ndim)
         provenance, equations, out = self.provenance or self.here(), self.equations, kind.result_types
         outvars = [Var(aval) for aval in out] if primitive.multiple_results else [Var(out)]
         equations.append(

@@ -9,15 +9,13 @@ A step size is a number, or a schedule: a function from the step to a number.
 from __future__ import annotations
 
 import functools
-import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from xlamini import numpy as jnp
-from xlamini.core import register_pytree_node, tree_leaves, tree_map, tree_unflatten
+from xlamini.core import register_pytree_node, tree_flatten, tree_leaves, tree_map, tree_unflatten
 from xlamini.core.api_boundary import edge_of_face as _edge_of_face
-from xlamini.core.pytree import tree_flatten
 from xlamini.numpy.arguments import as_operand
 
 __all__ = [
@@ -335,7 +333,7 @@ def l2_norm(tree: Any) -> Any:
     >>> float(l2_norm({"a": jnp.array([3.0]), "b": 4.0}))
     5.0
     """
-    return jnp.sqrt(functools.reduce(operator.add, (jnp.vdot(x, x) for x in tree_leaves(tree)), 0))
+    return jnp.sqrt(sum(jnp.vdot(x, x) for x in tree_leaves(tree)))
 
 
 def clip_grads(grad_tree: Any, max_norm: float) -> Any:

@@ -358,7 +358,7 @@ def parallel(*layers: Layer) -> Layer:
     return init_fun, apply_fun
 
 
-def _keys(kwargs: dict[str, Any], count: int) -> Sequence[Any]:
+def _keys(kwargs: dict[str, Any], count: int) -> Any:
     """A key for each layer from the argument `rng`, taken out of `kwargs`; None for each without one."""
     rng = kwargs.pop("rng", None)
     return (None,) * count if rng is None else split(rng, count)

@@ -6,9 +6,17 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from xlamini import numpy as jnp
-from xlamini.core import ShapeError, aval_of, first_difference, is_differentiable, tree_leaves, tree_unflatten
+from xlamini.core import (
+    ShapeError,
+    aval_of,
+    first_difference,
+    is_differentiable,
+    tree_flatten,
+    tree_leaves,
+    tree_unflatten,
+)
 from xlamini.core.api_boundary import edge_of_face as _edge_of_face
-from xlamini.core.pytree import tree_flatten, tree_structure
+from xlamini.core.pytree import tree_structure
 from xlamini.experimental.dormand_prince import Limits, integrate
 from xlamini.numpy.arguments import as_operand
 from xlamini.numpy.tree_vector import ravel_pytree

@@ -44,6 +44,26 @@ def transpose(
 
     `force` marks linear inputs that have one in any case, instantiated as zeros if necessary.
     """
+    return transpose_at(None, jaxpr, linear, nonzero_ct, force)
+
+
+WRITTEN = "the cells that transpose rules write"
+"""The key in the memo of a builder; see `transpose_at`."""
+
+
+def transpose_at(
+    values: Sequence[Any] | None,
+    jaxpr: Jaxpr,
+    linear: Mask,
+    nonzero_ct: Mask,
+    force: Mask = (),
+    written: list[Any] | None = None,
+) -> tuple[Jaxpr, Mask]:
+    """Like `transpose`, where the Python function behind a rule may read `values`, those of the known inputs and of the
+    cotangents; the result holds for other values only if no function has read them.
+
+    With `written`, a rule may write refs: their cells are added to this list, and their final values to the outputs.
+    """
     known = [v for v, is_lin in zip(jaxpr.invars, linear, strict=True) if not is_lin]
     wanted = [v for v, is_lin in zip(jaxpr.invars, linear, strict=True) if is_lin]
     nonzero_out: list[bool] = []
@@ -52,6 +72,8 @@ def transpose(
         env: dict[Var, Any] = dict(zip(jaxpr.constvars, jaxpr.consts, strict=True))
         env.update(zip(known, tracers, strict=False))
         builder().environment = env
+        if written is not None:
+            builder().memo[WRITTEN] = {}
         pending = _run_forward(jaxpr, env)
         cts: Cotangents = {}
         given = [v for v, nz in zip(jaxpr.outvars, nonzero_ct, strict=True) if nz]
@@ -59,10 +81,13 @@ def transpose(
         _pull_back(pending, env, cts)
         found = instantiate_marked([of_type(v.aval, _or_zero(v, cts.get(v))) for v in wanted], force)
         nonzero_out.extend(not is_zero(ct) for ct in found)
-        return [ct for ct in found if not is_zero(ct)]
+        final = builder().memo.get(WRITTEN, {})
+        if written is not None:
+            written.extend(final)
+        return [*(ct for ct in found if not is_zero(ct)), *final.values()]
 
     ct_avals = [v.aval for v, nz in zip(jaxpr.outvars, nonzero_ct, strict=True) if nz]
-    result, _ = build(backward, [v.aval for v in known] + ct_avals, jaxpr.name)
+    result, _ = build(backward, [v.aval for v in known] + ct_avals, jaxpr.name, values=values)
     return result, tuple(nonzero_out)
 
 

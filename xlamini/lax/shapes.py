@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import ShapeError, aval_of, canonicalize_dtype, check_user_dtype
-from xlamini.primitives import broadcast_in_dim, reshape
-from xlamini.primitives.promotion import is_operand
+from xlamini.primitives import broadcast_in_dim, is_operand, reshape
 from xlamini.runtime import Array, device_put_value
 from xlamini.typing import ArrayLike
 

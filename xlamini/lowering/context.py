@@ -1,7 +1,6 @@
 """The lowering context: the interface between a primitive's `lower` rule and the MLIR builder.
 
-A rule names an operation (`ctx.op("stablehlo.tanh", x)`); the context supplies the block, the location, the types of
-the equation's outputs, and the platform.
+A rule names an operation (`ctx.op("stablehlo.tanh", x)`); the context adds block, location, output types and platform.
 """
 from __future__ import annotations
 
@@ -17,6 +16,7 @@ from xlamini.core.effects import any_ordered
 from xlamini.core.frames import Source
 from xlamini.core.primitive import HAS_OWN_SHARDING_RULE
 from xlamini.core.tracer import build
+from xlamini.lowering.call_depth import is_too_deep
 from xlamini.lowering.frontend_attributes import add_attributes
 from xlamini.lowering.fusion_cuts import noinline_calls
 from xlamini.lowering.mlir import Interned, lowering_recipes
@@ -217,9 +217,10 @@ class Context:
 
         XLA inlines the call, unless `noinline` is set or the result has formulas that are read at several indices
         (fusion_cuts.py): then the function is optimized separately, once.
-        A jaxpr with ordered effects is inlined here, because XLA of jaxlib 0.12 aborts on some functions with a token.
+        A jaxpr with ordered effects is inlined here, because XLA of jaxlib 0.12 aborts on some functions with a token;
+        and one that is too deep (call_depth.py).
         """
-        if any_ordered(jaxpr.effects):
+        if any_ordered(jaxpr.effects) or is_too_deep(jaxpr):
             return self.body(jaxpr, operands, name)
         types = [self.mlir.type(a) for a in jaxpr.out_avals]
         attributes = _NOINLINE if noinline or self.is_noinline() else {}

@@ -9,6 +9,7 @@ from jaxlib.mlir import ir
 
 from xlamini.core import AbstractMesh, AxisType, PartitionSpec, memoised
 from xlamini.lowering.mlir import Interned
+from xlamini.runtime.meshes.mesh import with_axes
 
 
 class Meshes:
@@ -55,12 +56,18 @@ class Meshes:
         return np.array([self.devices.index(d) for d in mesh.devices.flat])
 
     def _symbol(self, mesh: Any) -> str:
-        mesh = _untyped(self._mesh if isinstance(mesh, AbstractMesh) else mesh)  # an AbstractMesh has no devices
+        mesh = _untyped(self._with_devices(mesh) if isinstance(mesh, AbstractMesh) else mesh)
         known = self.symbols.get(mesh)
         if known is None:
             known = self.symbols[mesh] = f"mesh_{len(self.symbols)}" if self.symbols else "mesh"
             self._write(known, mesh)
         return known
+
+    def _with_devices(self, axes: AbstractMesh) -> Any:
+        """The mesh with these axes: one of the module, or else the program's devices in a grid of their sizes."""
+        known = (self._mesh, *self.symbols)
+        fitting = (mesh for mesh in known if mesh is not None and mesh.shape_tuple == axes.shape_tuple)
+        return next(fitting, None) or with_axes(self._mesh, axes)
 
     def _write(self, symbol: str, mesh: Any) -> None:
         axes = ", ".join(f'"{name}"={size}' for name, size in mesh.shape_tuple)

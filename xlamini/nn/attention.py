@@ -12,8 +12,10 @@ import numpy as np
 
 from xlamini import numpy as jnp
 from xlamini.core import ShapeError
+from xlamini.core.config import numpy_rank_promotion
 from xlamini.nn.softmax import logsumexp, softmax
 from xlamini.numpy.arguments import as_index, as_operand
+from xlamini.primitives.promotion import promoting_freely
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike
 
@@ -69,7 +71,9 @@ def dot_product_attention(
     sizes = (q.shape[0], q.shape[2], q.shape[1], k.shape[1])
     fit = _fits(q, k, bias, scale, sizes)
     seen = _seen(mask, is_causal, local_window_size, key_value_seq_lengths, sizes, k.shape[2])
-    fit = fit if seen is None else jnp.where(seen, fit, _NEVER)
+    if seen is not None:
+        with numpy_rank_promotion("allow"):
+            fit = jnp.where(seen, fit, _NEVER)
     mean = _weighted(softmax(fit, axis=-1).astype(k.dtype), v)
     if query_seq_lengths is not None:
         there = jnp.arange(q.shape[1]) < _lengths("query_seq_lengths", query_seq_lengths, q.shape[0])
@@ -128,6 +132,7 @@ def _by_group(what: str, x: Any, sizes: tuple[int, ...], heads: int) -> Any:
     return split.transpose(0, 1, 3, 2, 4)
 
 
+@promoting_freely
 def _seen(mask: Any, is_causal: bool, window: Any, lengths: Any, sizes: tuple[int, ...], heads: int) -> Any:
     """The attention mask: the keys that each query may see, in the order of axes b, k, t, g, s; None for all."""
     b, _, t, s = sizes

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import Literal, Tracer
-from xlamini.primitives import index_in_dim, stands_for_array
-from xlamini.primitives.promotion import is_operand
+from xlamini.primitives import index_in_dim, is_operand, stands_for_array
 from xlamini.runtime import Array, ArrayImpl, device_put_value
 
 _ARRAYS = (ArrayImpl, Tracer, Literal)

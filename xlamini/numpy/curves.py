@@ -160,7 +160,8 @@ def _between(at: Any, points: Any, heights: Any) -> Any:
     x0, x1, y0, y1 = points[low], points[low + 1], heights[low], heights[low + 1]
     width = x1 - x0
     steep = operators.equal(width, 0)
-    return where(steep, y0, y0 + (at - x0) / where(steep, 1, width) * (y1 - y0))
+    line = y0 + (at - x0) / where(steep, 1, width) * (y1 - y0)
+    return where(steep, *promoted_inexact("interp", y0, line))
 
 
 def _outside(at: Any, points: Any, heights: Any, between: Any, ends: Any, go_on: tuple[bool, bool]) -> Any:

@@ -105,8 +105,9 @@ def _pairs(shift: Any, axis: Any, ndim: int) -> list[tuple[Any, int]]:
     shifts = list(shift) if several else [shift]
     if len(shifts) != len(axes) and 1 not in (len(shifts), len(axes)):
         raise ValueError(f"roll: {len(shifts)} shifts do not go with {len(axes)} axes")
-    count = max(len(shifts), len(axes))
-    return list(zip(shifts * (count // len(shifts)), axes * (count // len(axes)), strict=True))
+    count = max(len(shifts), len(axes)) if shifts and axes else 0
+    shifts = shifts * count if len(shifts) == 1 else shifts[:count]
+    return list(zip(shifts, axes * count if len(axes) == 1 else axes[:count], strict=True))
 
 
 def _along(x: Any, shift: Any, axis: int, static: bool) -> Any:

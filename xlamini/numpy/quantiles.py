@@ -28,6 +28,7 @@ from xlamini.primitives import (
     where as select,
 )
 from xlamini.primitives.cumulative import cumsum
+from xlamini.primitives.promotion import promoting_freely
 from xlamini.primitives.rounding import ceil
 from xlamini.primitives.sort import sort_p
 from xlamini.runtime import Array
@@ -188,6 +189,7 @@ def _nan(x: Any) -> Any:
     return literal(np.nan, aval_of(x).dtype)
 
 
+@promoting_freely
 def _between(x: Any, points: Any, count: Any, method: str) -> Any:
     """The quantiles of rows whose first `count` elements are numbers: a static count, or one for each row."""
     one = points * (count - 1)

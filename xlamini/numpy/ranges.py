@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core import Tracer, aval_of, canonicalize_dtype, check_user_dtype, issubdtype, result_type
+from xlamini.core import Tracer, aval_of, canonicalize_dtype, check_user_dtype, iinfo, issubdtype, result_type
+from xlamini.core.config import numpy_rank_promotion
 from xlamini.core.state import state
 from xlamini.numpy.arguments import as_axis, as_index, as_operand, as_shape
 from xlamini.numpy.creation import zeros
@@ -50,7 +51,7 @@ def arange(
 
     The bounds must be concrete while tracing. The dtype is that of the bounds, if none is given. The numbers lie on
     `device`, or are split over a mesh as `out_sharding` says, a PartitionSpec or NamedSharding. Raises ValueError for
-    complex numbers, ZeroDivisionError for a step of 0.
+    complex numbers, ZeroDivisionError for a step of 0, OverflowError for integers that the dtype does not hold.
 
     >>> arange(3), arange(1, 2, 0.5)
     (Array([0, 1, 2], dtype=int32), Array([1. , 1.5], dtype=float32))
@@ -83,11 +84,19 @@ def _concrete(bound: Any) -> int | float:
     return bound if isinstance(bound, int | float) else np.asarray(bound).item()
 
 
+def _in_dtype(values: np.ndarray, dtype: Any) -> np.ndarray:
+    if len(values) and issubdtype(dtype, np.integer):
+        for end in (values[0], values[-1]):
+            if not iinfo(dtype).min <= end <= iinfo(dtype).max:
+                raise OverflowError(f"arange: {end} does not fit in {dtype}; give a wider dtype (see enable_x64)")
+    return values.astype(dtype)
+
+
 def _counted(start: Any, stop: Any, step: Any, dtype: Any, place: Any) -> Any:
     length = max(0, math.ceil((stop - start) / step))
     if state.builder is not None and (start, step) == (0, 1):
         return placed(iota(dtype, length), place)
-    values = (start + np.arange(length) * step if length else np.zeros(0)).astype(dtype)
+    values = _in_dtype(start + np.arange(length) * step if length else np.zeros(0), dtype)
     return device_put_value(values, place) if state.builder is None else placed(device_put_value(values), place)
 
 
@@ -201,7 +210,8 @@ def _geomspace(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, axis
     sign = arithmetic.sign(start)
     along = as_axis("geomspace", axis, aval_of(start).ndim + 1)
     exponents = linspace(exponential.log(start / sign), exponential.log(stop / sign), num, endpoint)
-    points = exponential.exp(exponents) * sign
+    with numpy_rank_promotion("allow"):
+        points = exponential.exp(exponents) * sign
     ends = {0: start, -1: stop} if endpoint and num > 1 else {0: start} if num else {}
     for place, exact in ends.items():
         found = points[place]

@@ -13,9 +13,10 @@ from __future__ import annotations
 from types import EllipsisType
 from typing import Any
 
-from xlamini.core import ShapedArray, ShapeError, api_boundary_methods, aval_of, register_pytree_node, result_type
-from xlamini.core.ref_cells import Cell, Holder
+from xlamini.core import Cell, Holder, ShapedArray, ShapeError, api_boundary_methods, aval_of, result_type
+from xlamini.core.ref_cells import FREED, AbstractRef
 from xlamini.numpy.construction import array as _array
+from xlamini.numpy.creation import zeros as _zeros
 from xlamini.numpy.repeating import broadcast_to as _broadcast_to
 from xlamini.primitives import convert
 
@@ -26,17 +27,25 @@ class Ref(Holder):
     """A mutable array of fixed shape and dtype; made by `new_ref`.
 
     `ref[index]` reads, `ref[index] = value` writes, `ref[index] += value` adds; an index is what an array takes, `...`
-    for all of it. A ref may be closed over or passed as an argument; it has no arithmetic of its own.
+    for all of it. A ref may be closed over or passed as an argument, and is a leaf of pytrees; it has no arithmetic of
+    its own.
     """
 
     __slots__ = ()
     __hash__ = object.__hash__
 
-    aval = property(lambda self: self._cell.aval)
     shape = property(lambda self: self._cell.aval.shape)
     dtype = property(lambda self: self._cell.aval.dtype)
     ndim = property(lambda self: len(self._cell.aval.shape))
     size = property(lambda self: self._cell.aval.size)
+    sharding = property(lambda self: self._cell.read().sharding, doc="The sharding of the value.")
+    committed = property(lambda self: self._cell.read().committed, doc="Whether the value is committed to its devices.")
+    format = property(lambda self: self._cell.read().format, doc="The layout and the sharding of the value.")
+
+    @property
+    def at(self) -> RefAt:
+        """`ref.at[index]` is a part of the ref, which is read and written like the ref."""
+        return RefAt(self)
 
     def __getitem__(self, index: Index) -> Any:
         value = self._cell.read()
@@ -52,13 +61,81 @@ class Ref(Holder):
             new = self._cell.read().at[index].set(value)
         self._cell.write(convert(new, aval.dtype, aval.weak_type))
 
+    def addupdate(self, x: Any, idx: Index | EllipsisType = ...) -> None:
+        """Add to the ref, or to a part of it: `ref[idx] += x`."""
+        addupdate(self, idx, x)
+
+    def unsafe_buffer_pointer(self) -> int:
+        """The address of the value in memory; the next write may move it."""
+        return self._cell.read().unsafe_buffer_pointer()
+
     def __len__(self) -> int:
         if not self.shape:
             raise TypeError("len() of a ref to a scalar; read it with ref[...]")
         return self.shape[0]
 
     def __repr__(self) -> str:
-        return f"Ref({self._cell.value!r})" if self._cell.owner is None else f"Ref{{{self.aval.str_short()}}}"
+        if self._cell.owner is not None or self._cell.value is FREED:
+            return repr(AbstractRef(self._cell.aval))
+        return "Ref" + repr(self._cell.value).removeprefix("Array")
+
+
+class RefAt:
+    """`ref.at`; index it."""
+
+    __slots__ = ("_ref",)
+
+    def __init__(self, ref: Ref | RefView):
+        self._ref = ref
+
+    def __getitem__(self, index: Index) -> RefView:
+        return RefView(self._ref, index)
+
+
+class RefView:
+    """`ref.at[index]`: a part of a ref. It is indexed like a ref, and has the methods of `x.at[index]` of an array.
+
+    These write to the ref and return None, but for `get`, which reads.
+
+    >>> r = new_ref(xlamini.numpy.zeros(3))
+    >>> r.at[1:].add(2.0)
+    >>> r.at[1:].at[0].get(), r
+    (Array(2., dtype=float32), Ref([0., 2., 2.], dtype=float32))
+    """
+
+    __slots__ = ("_index", "_ref")
+
+    def __init__(self, ref: Ref | RefView, index: Index):
+        self._ref, self._index = ref, index
+
+    at = property(lambda self: RefAt(self))
+
+    def get(self, **options: Any) -> Any:
+        """The part's value; the options are those of `x.at[index].get`."""
+        return self._ref[...].at[self._index].get(**options)
+
+    def __getitem__(self, index: Index) -> Any:
+        part = self._ref[self._index]
+        return part if index is ... else part[index]
+
+    def __setitem__(self, index: Index, value: Any) -> None:
+        self._ref[self._index] = value if index is ... else self[...].at[index].set(value)
+
+    def __repr__(self) -> str:
+        return f"{self._ref!r}.at[{self._index!r}]"
+
+
+def _update(name: str) -> Any:
+    def update(self: RefView, *values: Any, **options: Any) -> None:
+        changed = getattr(self._ref[...].at[self._index], name)(*values, **options)
+        self._ref[...] = changed
+
+    update.__name__, update.__doc__ = name, f"Write what `x.at[index].{name}` gives for the ref's value."
+    return update
+
+
+for _name in ("set", "add", "subtract", "multiply", "mul", "divide", "power", "min", "max", "apply"):
+    setattr(RefView, _name, _update(_name))
 
 
 def _check_dtype(aval: ShapedArray, value: Any) -> None:
@@ -84,12 +161,10 @@ def _spread(aval: ShapedArray, value: Any) -> Any:
     return typed if aval_of(typed).shape == aval.shape else _broadcast_to(typed, aval.shape)
 
 
-# A ref among arguments is part of their structure: what it holds is threaded, not passed.
-register_pytree_node(Ref, lambda ref: ((), ref), lambda ref, children: ref)
-
-
-def new_ref(init_val: Any) -> Ref:
+def new_ref(init_val: Any, *, memory_space: Any = None, kind: str | None = None) -> Ref:
     """A ref that holds an array, or a number, for a start.
+
+    `memory_space` and `kind` are None: a ref is in the memory of its array. Other values raise NotImplementedError.
 
     >>> r = new_ref(xlamini.numpy.zeros(3))
     >>> r[1] = 5.0
@@ -98,8 +173,32 @@ def new_ref(init_val: Any) -> Ref:
     """
     if isinstance(init_val, Ref):
         raise TypeError("new_ref takes an array, got a ref; read it with ref[...]")
+    _check_plain("new_ref", memory_space, kind)
     value = _array(init_val)
     return Ref(Cell(value, value.aval))
+
+
+def empty_ref(ty: Any, memory_space: Any = None) -> Ref:
+    """A ref for values of the type `ty` (anything with a shape and a dtype); it holds zeros until it is written.
+
+    >>> empty_ref(xlamini.ShapeDtypeStruct((2,), "int32"))
+    Ref([0, 0], dtype=int32)
+    """
+    _check_plain("empty_ref", memory_space, None)
+    return new_ref(_zeros(ty.shape, ty.dtype))
+
+
+def _check_plain(what: str, memory_space: Any, kind: Any) -> None:
+    if memory_space is not None or kind is not None:
+        raise NotImplementedError(f"{what}: memory_space and kind must be None; a ref is in the memory of its array")
+
+
+def free_ref(ref: Ref) -> None:
+    """Release the value of a ref; ValueError if the ref is used afterwards.
+
+    >>> free_ref(new_ref(1.0))
+    """
+    ref.cell.write(FREED)
 
 
 def freeze(ref: Ref) -> Any:
@@ -111,7 +210,7 @@ def freeze(ref: Ref) -> Any:
     return get(ref)
 
 
-def get(ref: Ref, idx: Index | EllipsisType = ...) -> Any:
+def get(ref: Ref | RefView, idx: Index | EllipsisType = ...) -> Any:
     """The value, or a part of it: `ref[idx]`.
 
     >>> get(new_ref(xlamini.numpy.arange(3)), 1)
@@ -120,19 +219,19 @@ def get(ref: Ref, idx: Index | EllipsisType = ...) -> Any:
     return ref[idx]
 
 
-def set(ref: Ref, idx: Index, value: Any) -> None:
+def set(ref: Ref | RefView, idx: Index, value: Any) -> None:
     """Write a part: `ref[idx] = value`.
 
     >>> r = new_ref(xlamini.numpy.zeros(2))
     >>> set(r, 0, 1.0)
     >>> r
-    Ref(Array([1., 0.], dtype=float32))
+    Ref([1., 0.], dtype=float32)
     """
     ref[idx] = value
 
 
-def swap(ref: Ref, idx: Index, value: Any) -> Any:
-    """Write a part of a Ref and return its previous value.
+def swap(ref: Ref | RefView, idx: Index, value: Any, _function_name: str = "ref_swap") -> Any:
+    """Write a part of a Ref and return its previous value; `_function_name` is accepted and ignored.
 
     >>> swap(new_ref(1.0), ..., 2.0)
     Array(1., dtype=float32, weak_type=True)
@@ -142,7 +241,7 @@ def swap(ref: Ref, idx: Index, value: Any) -> Any:
     return before
 
 
-def addupdate(ref: Ref, idx: Index, x: Any) -> None:
+def addupdate(ref: Ref | RefView, idx: Index, x: Any) -> None:
     """Add to a part: `ref[idx] += x`.
 
     >>> r = new_ref(xlamini.numpy.zeros(2))
@@ -154,3 +253,4 @@ def addupdate(ref: Ref, idx: Index, x: Any) -> None:
 
 
 api_boundary_methods(Ref)
+api_boundary_methods(RefView)

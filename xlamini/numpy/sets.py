@@ -18,6 +18,7 @@ from xlamini.numpy.searching import places
 from xlamini.numpy.shapes import ravel
 from xlamini.primitives import check_operands, expand_dims, in_dtype, operators, promoted_dtypes, where
 from xlamini.primitives.iota import iota
+from xlamini.primitives.promotion import promoting_freely
 from xlamini.primitives.sort import sort_p
 from xlamini.runtime import Array
 from xlamini.staging import composite
@@ -235,6 +236,7 @@ def _flat(name: str, x: Any, y: Any) -> list[Any]:
     return [ravel(v) for v in promoted_dtypes(x, y)]
 
 
+@promoting_freely
 def _occurs(x: Any, tests: Any, method: str) -> Any:
     count = aval_of(tests).shape[0]
     if not count:

@@ -9,8 +9,7 @@ import numpy as np
 
 from xlamini.core import ShapeError
 from xlamini.numpy.arguments import as_axes, as_axis, as_index, as_operand
-from xlamini.primitives import in_sharding, shape as _shape
-from xlamini.primitives.promotion import is_operand
+from xlamini.primitives import in_sharding, is_operand, shape as _shape
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike, AxisLike, ShapeLike

@@ -21,6 +21,7 @@ from xlamini.primitives.promotion import (
     broadcasted,
     check_operands,
     in_dtype,
+    is_operand,
     promoted,
     promoted_dtypes,
     promoted_inexact,

@@ -36,6 +36,7 @@ from xlamini.primitives.ordering import key_dtype
 from xlamini.primitives.reductions import Reduction, check_kind, reduce_max_p, reduce_min_p
 from xlamini.primitives.select import where
 from xlamini.primitives.shape import reshape
+from xlamini.primitives.whole_bytes import has_part_bytes, in_whole_bytes
 from xlamini.runtime import Array
 
 SHORT, FEW = 28, 4096
@@ -79,6 +80,11 @@ class ArgExtremum(Primitive):
         kind = kind_of(index_dtype)
         if kind is None or kind not in INTEGER:
             raise TypeError(f"{self.name}: index_dtype must be an integer dtype, got {index_dtype}")
+        if x.shape[axis] - 1 > iinfo(index_dtype).max:
+            raise OverflowError(
+                f"{self.name}: {np.dtype(index_dtype)} cannot count the {x.shape[axis]} elements along axis {axis}; "
+                "give a wider index_dtype (64-bit dtypes need enable_x64)"
+            )
         return ShapedArray((*x.shape[:axis], *x.shape[axis + 1 :]), index_dtype)
 
     def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
@@ -98,6 +104,9 @@ class ArgExtremum(Primitive):
 
     def lower(self, ctx: Any, x: Any, *, axes: Shape, index_dtype: Any) -> Any:
         (aval,), (axis,) = ctx.avals_in, axes
+        if has_part_bytes([aval]):
+            again = functools.partial(self.bind, axes=axes, index_dtype=index_dtype)
+            return ctx.inline(functools.partial(in_whole_bytes, again), x)
         if ctx.platform != "cpu" or aval.shape[axis] < SHORT or aval.size < FEW:
             return self._in_pairs(ctx, x, aval, axis, index_dtype)
         return self._by_blocks(ctx, x, axis, index_dtype)

@@ -24,6 +24,7 @@ from xlamini.core import (
 )
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.linear_unary import LinearUnary
+from xlamini.primitives.optimization_barrier import optimization_barrier_p
 from xlamini.primitives.shape import moveaxis
 from xlamini.primitives.slice import checked_axis, inserted, slice_in_dim
 from xlamini.primitives.tangent_ops import instantiated
@@ -80,6 +81,8 @@ class Concatenate(Primitive):
 
     def lower(self, ctx: Any, *operands: Any, dimension: int) -> Any:
         (out,) = ctx.avals_out
+        if len(operands) > _WIDEST:
+            return ctx.inline(lambda *arrays: _joined_in_groups(arrays, dimension), *operands)
         if itemsize_bits(out.dtype) != 2 or ctx.platform != "cpu":
             return ctx.op("stablehlo.concatenate", *operands, dimension=f"{dimension} : i64")
         # XLA's CPU compiler aborts the process for elements of 2 bits; as bytes they join.
@@ -92,6 +95,20 @@ class Concatenate(Primitive):
 
 
 concatenate_p = Concatenate()
+
+_WIDEST, _GROUP = 256, 64
+"""The operands of one operation, and of each in the tree that replaces a wider one."""
+
+
+def _joined_in_groups(arrays: Values, dimension: int) -> Any:
+    """Arrays joined by a tree: XLA compiles one operation of n operands in a time that grows as n * n.
+
+    The barriers stop XLA from making one operation of the tree.
+    """
+    while len(arrays) > 1:
+        groups = [arrays[i : i + _GROUP] for i in range(0, len(arrays), _GROUP)]
+        arrays = optimization_barrier_p.bind(*[concatenate(group, dimension) for group in groups])
+    return arrays[0]
 
 
 def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Any]:

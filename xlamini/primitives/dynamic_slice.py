@@ -23,6 +23,7 @@ from xlamini.core import (
     Zero,
     aval_of,
     enable_x64,
+    iinfo,
     is_zero,
     literal,
     same_dimensions,
@@ -159,7 +160,7 @@ def start_scalars(operand: Any, starts: Any, allow_negative: bool | Sequence[boo
             f"{len(shape)} dimensions; give one for each"
         )
     allowed = [allow_negative] * len(shape) if isinstance(allow_negative, bool) else allow_negative
-    dtype = _common_dtype(scalars)
+    dtype = _reaching(_common_dtype(scalars), max(shape, default=0))
     return [_start(i, n, dtype, ok) for i, n, ok in zip(scalars, shape, allowed, strict=True)]
 
 
@@ -212,7 +213,8 @@ def _common_dtype(scalars: Sequence[Any]) -> np.dtype:
 
 def _start(index: Any, size: int, dtype: np.dtype, allow_negative: bool) -> Any:
     if _is_static(index):
-        return literal(wrapped(operator.index(index), size) if allow_negative else index, dtype)
+        at = wrapped(operator.index(index), size) if allow_negative else index
+        return literal(at, dtype)
     index = convert(index, dtype)
     return from_front(index, size) if allow_negative else index
 
@@ -222,7 +224,26 @@ def from_front(index: Any, size: int) -> Any:
     aval = aval_of(index)
     if kind_of(aval.dtype) in UNSIGNED:
         return index
-    return where(lt(index, literal(0, aval.dtype)), add(index, literal(size, aval.dtype)), index)
+    dtype = _reaching(aval.dtype, size)
+    check_counts(dtype, size)
+    index = convert(index, dtype)
+    return where(lt(index, literal(0, dtype)), add(index, literal(size, dtype)), index)
+
+
+def check_counts(dtype: np.dtype, size: int) -> None:
+    """Raise OverflowError unless indices of this dtype reach the end of an axis."""
+    if size > iinfo(dtype).max:
+        raise OverflowError(
+            f"an axis of {size} elements cannot be indexed with {dtype}, which ends at {iinfo(dtype).max}; turn on "
+            "enable_x64 and convert the index with .astype('int64')"
+        )
+
+
+def _reaching(dtype: np.dtype, size: int) -> np.dtype:
+    """An index dtype that reaches the end of an axis: a wider one than `dtype`, if there is one."""
+    if size <= iinfo(dtype).max:
+        return dtype
+    return np.dtype(np.int64 if enable_x64.value and size > iinfo(np.int32).max else np.int32)
 
 
 def _is_static(index: Any) -> bool:

@@ -36,6 +36,7 @@ from xlamini.primitives.pad import pad
 from xlamini.primitives.promotion import promoted_inexact
 from xlamini.primitives.select import where
 from xlamini.primitives.shape import moveaxis
+from xlamini.primitives.tangent_ops import zeros
 from xlamini.runtime import Array
 
 
@@ -157,6 +158,8 @@ def _transposed_irfft(ct: Any, lengths: Shape) -> Any:
     """The transpose of irfft: numbers of the half count twice, but for the first and, in even lengths, the last."""
     half = fft_p.bind(ct, fft_type=FftType.RFFT, fft_lengths=lengths)
     aval = aval_of(half)
+    if not aval.size or not math.prod(lengths):
+        return zeros(aval)
     n, share = lengths[-1], 1 / math.prod(lengths)
     k = broadcasted_iota(_INT32, aval.shape, aval.ndim - 1)
     single = eq(rem(k, literal(n // 2, _INT32)), literal(0, _INT32)) if n % 2 == 0 else eq(k, literal(0, _INT32))

@@ -61,6 +61,8 @@ class Pad(Primitive):
                 f"pad: padding_config {padding_config} does not fit {x.str_short()}; it takes (before, after, between) "
                 "for each dimension, between not negative, and may not cut off more than there is"
             )
+        # XLA pads first and cuts off afterwards, so the array in between needs a valid size too.
+        x.update(shape=_padded(x.shape, [(max(lo, 0), max(hi, 0), between) for lo, hi, between in padding_config]))
         return x.update(shape=shape, weak_type=x.weak_type and value.weak_type)
 
     factors = same_dimensions
@@ -101,7 +103,7 @@ class Pad(Primitive):
 pad_p = Pad()
 
 
-def _padded(shape: Sequence[int], config: Config) -> tuple[int, ...]:
+def _padded(shape: Sequence[int], config: Sequence[tuple[int, int, int]]) -> tuple[int, ...]:
     return tuple(
         lo + n + hi + max(0, n - 1) * between for n, (lo, hi, between) in zip(shape, config, strict=True)
     )

@@ -8,8 +8,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from xlamini.core import Shape, ShapedArray
-from xlamini.core.sharding.aval_sharding import Names, split_into
+from xlamini.core import Shape, ShapedArray, split_into
+from xlamini.core.sharding.aval_sharding import Names
 from xlamini.core.sharding.propagation import Splits
 
 Group = tuple[Sequence[int], Sequence[int]]

@@ -41,6 +41,7 @@ from xlamini.primitives.kinds import ANY, COMPLEX, INTEGER, UNSIGNED, kind_of
 from xlamini.primitives.ordering import sort_keys
 from xlamini.primitives.reductions import check_kind
 from xlamini.primitives.reorder import permuted
+from xlamini.primitives.whole_bytes import has_part_bytes, in_whole_bytes
 
 PACKED_ABOVE = 32
 """Shorter axes are not worth the packing."""
@@ -123,6 +124,9 @@ class Sort(Primitive):
 
     def lower(self, ctx: Any, *operands: Any, dimension: int, is_stable: bool, num_keys: int) -> list[Any]:
         key = ctx.avals_in[0]
+        if has_part_bytes(ctx.avals_in):
+            again = functools.partial(self.bind, dimension=dimension, is_stable=is_stable, num_keys=num_keys)
+            return ctx.inline(functools.partial(in_whole_bytes, again), *operands)
         size = key.shape[dimension]
         if ctx.platform == "cpu" and fits_digits(ctx.avals_in[:num_keys], dimension):
             return ctx.inline(functools.partial(sorted_by_digits, axis=dimension, num_keys=num_keys), *operands)

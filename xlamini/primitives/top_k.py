@@ -24,10 +24,11 @@ from xlamini.core import (
     tangent_aval,
 )
 from xlamini.primitives.digit_sort import fits_digits, largest_by_digits
-from xlamini.primitives.kinds import REAL
+from xlamini.primitives.kinds import BOOL, REAL
 from xlamini.primitives.reductions import check_kind
 from xlamini.primitives.reorder import permuted
 from xlamini.primitives.shape import moveaxis
+from xlamini.primitives.whole_bytes import has_part_bytes, in_whole_bytes
 
 
 def top_k(operand: Any, k: int, *, axis: int = -1) -> tuple[Any, Any]:
@@ -49,7 +50,7 @@ class TopK(Primitive):
     multiple_results = True
 
     def shape_rule(self, x: ShapedArray, *, k: int, axis: int) -> list[ShapedArray]:
-        check_kind("top_k", x, REAL)
+        check_kind("top_k", x, REAL | BOOL)
         if not 0 <= axis < x.ndim:
             raise ShapeError(f"top_k: axis {axis} does not fit {x.str_short()}; the operand needs rank 1 at least")
         if not 0 <= k <= x.shape[axis]:
@@ -77,6 +78,9 @@ class TopK(Primitive):
         (aval,) = ctx.avals_in
         if axis != aval.ndim - 1:
             return ctx.inline(functools.partial(self._moved, k=k, axis=axis), x)
+        if has_part_bytes([aval]):
+            again = functools.partial(self.bind, k=k, axis=axis)
+            return ctx.inline(functools.partial(in_whole_bytes, again), x)
         if ctx.platform == "cpu" and fits_digits([aval], axis) and not _is_quick(aval, k):
             return ctx.inline(functools.partial(largest_by_digits, k=k), x)
         return ctx.op("chlo.top_k", x, k=f"{k} : i64")

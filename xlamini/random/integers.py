@@ -32,16 +32,17 @@ _INT32 = np.dtype(np.int32)
 def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Integers from minval up to, not including, maxval, by default of the dtype of Python's int.
 
-    Bounds are ints or arrays that broadcast to `shape`; where the range is empty the result is `minval`. Bounds beyond
-    the dtype are moved to its ends. Raises TypeError for a dtype that is no integer, ValueError for bounds that do not
-    broadcast.
+    Bounds are ints or arrays that broadcast to `shape`; where the range is empty the result is `minval`. Arrays beyond
+    the dtype, and for a dtype of fewer than 32 bits numbers too, are moved to its ends. Raises OverflowError for
+    numbers beyond the range of the dtype, or of int32 if it is narrower; TypeError for a dtype that is no integer,
+    ValueError for bounds that do not broadcast.
 
     >>> xlamini.random.randint(xlamini.random.key(0), (3,), 0, 9)
     Array([4, 3, 2], dtype=int32)
     """
     found = canonicalize_dtype(int) if dtype is None else check_user_dtype(dtype, "randint")
     limits = _limits(found)
-    low, high = limits.number(minval, limits.last), limits.number(maxval, limits.end)
+    low, high = limits.number("minval", minval, limits.last), limits.number("maxval", maxval, limits.end)
     full = isinstance(maxval, int) and limits.exceeded_by(maxval)
     return _randint(key, checked_shape("randint", shape), low, high, full, found, out_sharding=out_sharding)  # type: ignore[call-arg]
 
@@ -54,11 +55,23 @@ class _Limits(NamedTuple):
     last: int
     end: int
 
-    def number(self, bound: Any, greatest: int) -> Any:
-        """A Python number within the limits; arrays come later, in one program with the draw."""
+    def number(self, name: str, bound: Any, greatest: int) -> Any:
+        """A number of Python or NumPy within the limits; arrays come later, in one program with the draw."""
+        if isinstance(bound, np.generic | np.ndarray) and bound.size:
+            self._check(name, bound.min().item(), bound.max().item())
         if not isinstance(bound, int | float):
             return bound
+        self._check(name, bound, bound)
         return self.drawn.type(min(max(int(bound), self.first), greatest))
+
+    def _check(self, name: str, least: Any, most: Any) -> None:
+        """Raise OverflowError for a bound that the drawn dtype does not hold; `maxval` may lie one beyond it."""
+        info = iinfo(self.drawn)
+        if not (info.min <= least and most <= info.max + (name == "maxval")):
+            raise OverflowError(
+                f"randint: {name} is {least if least < info.min else most}, but {info.dtype} holds {info.min} to "
+                f"{info.max}; give a wider dtype (64-bit dtypes need enable_x64)"
+            )
 
     def array(self, bound: Any, greatest: int) -> Any:
         """A bound of any integer dtype within the limits."""
@@ -72,7 +85,10 @@ class _Limits(NamedTuple):
         """True if a range up to `bound` has more numbers than one up to the greatest bound."""
         if (isinstance(bound, int) and bound <= self.end) or self.end > self.last:
             return False
-        return True if isinstance(bound, int) else gt(bound, _nearest(self.end, aval_of(bound).dtype))
+        if isinstance(bound, int):
+            return True
+        own = aval_of(bound).dtype
+        return gt(bound, _nearest(self.end, own) if issubdtype(own, np.integer) else literal(self.end, own))
 
 
 @memoised("helper: limits of integer dtypes", None)

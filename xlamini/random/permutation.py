@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core import Shape, aval_of, canonicalize_dtype, issubdtype
+from xlamini.core import Shape, aval_of, canonicalize_dtype, iinfo, issubdtype
 from xlamini.numpy.arguments import as_axis, as_operand
 from xlamini.numpy.indexing.take import take
 from xlamini.numpy.searching import searchsorted
@@ -32,7 +32,7 @@ def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *, o
     >>> xlamini.random.permutation(xlamini.random.key(0), 4)
     Array([0, 1, 3, 2], dtype=int32)
     """
-    x = as_operand("permutation", x) if not isinstance(x, int) else x
+    x = _count_or_array("permutation", x)
     aval = aval_of(x)
     if aval.ndim:
         axis = as_axis("permutation", axis, aval.ndim)
@@ -76,18 +76,29 @@ def choice(
     """Elements of `a` along `axis`, or numbers below the int `a`, drawn with probabilities `p` (by default the same for
     all).
 
-    Without `replace` no element is drawn twice. Raises ValueError where there is nothing to draw, or not enough of it,
+    Without `replace` no element is drawn twice. Raises OverflowError for a number that the dtype of ints does not hold,
+    ValueError where there is nothing to draw, or not enough of it,
     and for a `p` that does not have one probability for each element.
 
     >>> xlamini.random.choice(xlamini.random.key(0), 7, (4,)).shape
     (4,)
     """
-    a = as_operand("choice", a) if not isinstance(a, int) else a
+    a = _count_or_array("choice", a)
     aval, shape = aval_of(a), checked_shape("choice", shape)
     axis = as_axis("choice", axis, aval.ndim) if aval.ndim else 0
     count = aval.shape[axis] if aval.ndim else operator.index(a)
     _check_choice(count, math.prod(shape), replace, p)
     return _choice(key, a if aval.ndim else None, p, count, shape, bool(replace), axis, mode)
+
+
+def _count_or_array(name: str, x: Any) -> Any:
+    """The array, or the number of integers; OverflowError if the dtype of Python's ints does not hold it."""
+    if not isinstance(x, int | np.integer):
+        return as_operand(name, x)
+    dtype = canonicalize_dtype(int)
+    if x > iinfo(dtype).max:
+        raise OverflowError(f"{name}: {x} numbers are more than {dtype.name} can count; turn on enable_x64")
+    return int(x)
 
 
 def _check_choice(count: int, draws: int, replace: bool, p: Any) -> None:

@@ -12,6 +12,7 @@ class ArrayInterface:
     aval: Any
     _sharding: Any
     _committed: bool
+    _pjrt_layout: Any
     @property
     def T(self) -> Array: ...
     @property

@@ -15,7 +15,7 @@ from xlamini.core import ShapedArray, Tracer, flatten
 from xlamini.runtime.dlpack_devices import dlpack_device, exportable
 from xlamini.runtime.lifetime import check_alive, describe
 from xlamini.runtime.to_device import copy_of, device_put_value
-from xlamini.runtime.to_host import to_numpy
+from xlamini.runtime.to_host import parts_of, to_numpy
 from xlamini.runtime.transfer_guards import guard_state
 from xlamini.runtime.versions import dlpack_capsule
 
@@ -122,6 +122,9 @@ class Conversions(Mixin):
         check_alive(self)
         _check_on_one_device(self)
         array, copied = exportable(self, dl_device, copy)
+        if not copied:
+            # The capsule keeps this second Array alive, so the memory outlives `delete`; else jaxlib aborts.
+            array = parts_of(array)[0]
         try:
             return dlpack_capsule(array, stream, max_version, copied)
         except _jax.JaxRuntimeError as error:

@@ -10,7 +10,7 @@ from typing import Any
 from jaxlib import _jax
 
 from xlamini.core.api_boundary import api_boundary
-from xlamini.core.config import callback_depth
+from xlamini.core.config import callback_depth, forked
 from xlamini.runtime.call_failures import MAX_FAILURES, failure_of
 from xlamini.runtime.collective_callbacks import run_with_collective_callbacks
 
@@ -101,4 +101,9 @@ def _is_reported(error: BaseException) -> bool:
     return failure is not None and failure.reported
 
 
-atexit.register(effects_barrier)
+def _wait_at_exit() -> None:
+    if not forked.value:  # the programs that a parent started do not end in its child
+        effects_barrier()
+
+
+atexit.register(_wait_at_exit)

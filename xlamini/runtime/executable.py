@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ from xlamini.runtime.devices import nvidia
 from xlamini.runtime.devices.ffi_targets import explained, register_kernels
 from xlamini.runtime.devices.platforms import Device
 from xlamini.runtime.effects import run_with_callbacks
+from xlamini.runtime.fork import process, refuse_fork
 from xlamini.runtime.meshes.named_sharding import without_trailing_none
 from xlamini.runtime.meshes.program_placement import MeshPlacement, Place, devices_of, output_shardings
 from xlamini.runtime.program_limit import crowd
@@ -54,6 +56,8 @@ def compile_module(
       FfiTargetError: it calls an FFI target that is not registered.
       JaxRuntimeError: XLA cannot compile it, or an option is unknown.
     """
+    if process.is_forked:
+        refuse_fork()
     called = [list(host_callbacks)] if host_callbacks else []  # with functions, jaxlib takes no text or bytecode
     devices = place.devices if isinstance(place, MeshPlacement) else (place,)
     options = compile_options(devices, compiler_options or {})
@@ -84,6 +88,8 @@ def load_program(
       FfiTargetError: it calls an FFI target that is not registered.
       JaxRuntimeError: this jaxlib cannot load it.
     """
+    if process.is_forked:
+        refuse_fork()
     client, devices = place.client, devices_of(place)
     options = compile_options(devices, compiler_options or {})
     try:
@@ -128,10 +134,29 @@ def compile_options(devices: Sequence[Device], overrides: CompilerOptions) -> _j
     return options
 
 
+_RANGES = {"xla_cpu_parallel_codegen_split_count": range(1, 1025)}
+"""XLA checks the type of an option, but not its value: outside these it aborts or exhausts the memory."""
+
+
 def check_options(options: CompilerOptions) -> None:
-    """Raise TypeError unless the compiler options are a dict by option name."""
+    """TypeError unless the compiler options are a dict of numbers and strings; ValueError if XLA would abort on one."""
     if not isinstance(options, Mapping) or not all(isinstance(name, str) for name in options):
         raise TypeError(f"compiler_options must be a dict of options by name, got {options!r}")
+    for name, value in options.items():
+        if not isinstance(value, bool | int | float | str):
+            raise TypeError(f"compiler_options[{name!r}] must be a bool, a number or a string, got {value!r}")
+        allowed = _RANGES.get(name)
+        if allowed is not None and _number(value) not in allowed:
+            raise ValueError(
+                f"compiler_options[{name!r}] must be from {allowed.start} to {allowed.stop - 1}, got {value!r}"
+            )
+
+
+def _number(value: float | str) -> float:
+    try:
+        return float(value)
+    except ValueError:
+        return math.nan
 
 
 class CompiledModule:
@@ -242,6 +267,8 @@ class Executable(CompiledModule):
 
         PJRT does not compare dtypes: the arrays must be of `in_avals`.
         """
+        if process.is_forked:
+            refuse_fork()
         if self.several:
             check_not_nested()
         if self.is_awaited:

@@ -1,8 +1,8 @@
 """A limit on the programs that a process holds.
 
-A program compiled for the CPU takes three memory maps, of which Linux allows a process 65,530; when they run out, the
-compiler aborts. So after every few thousand programs the caches drop the programs of single operations, which are cheap
-to compile again; the programs of the user's functions stay.
+A program compiled for the CPU takes three to ten memory maps, of which Linux allows a process 65,530; when they run
+out, the compiler aborts. So after every few thousand programs the caches drop those of single operations, which are
+cheap to compile again, and, where one function was called with thousands of shapes, its oldest.
 """
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from xlamini.core import hooks
 
 ROOM = 2048
 """The number of new programs between two evictions; they take about 6,000 memory maps and 400 MB."""
+MOST_OF_USER = 2048
+"""The number of programs of the user's functions that an eviction leaves."""
 
 
 class Crowd:

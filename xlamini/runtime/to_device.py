@@ -14,6 +14,7 @@ from jaxlib import _jax
 from xlamini.core import ShapedArray, enable_x64, memoised
 from xlamini.core.dtypes import check_fits, dtype_of, python_scalar_dtypes
 from xlamini.core.errors import DeviceNotHereError
+from xlamini.runtime.fork import process, refuse_fork
 from xlamini.runtime.lifetime import check_alive
 from xlamini.runtime.meshes.named_sharding import split_in_type
 from xlamini.runtime.sharding import Sharding, SingleDeviceSharding, as_sharding, default_sharding
@@ -52,6 +53,8 @@ def device_put_value(
         return _put_array(x, where, committed, aval)
     if hasattr(x, "put_words"):
         return x.put_words(where, committed)
+    if process.is_forked:
+        refuse_fork()
     sharding = default_sharding() if where is None else as_sharding(where)
     bound = where is not None if committed is None else committed
     if isinstance(x, _NUMPY):

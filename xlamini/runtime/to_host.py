@@ -29,6 +29,8 @@ def to_numpy(x: Any) -> np.ndarray:
         raise deleted_error(x)
     value = x._npy_value
     if value is None:
+        if len(x.aval.shape) > _MOST_DIMENSIONS:
+            raise ValueError(f"NumPy has no array of {len(x.aval.shape)} dimensions, but at most 64; reshape it before")
         is_whole = len(x._sharding._internal_device_list) == 1
         value, copied = without_jax(_fetch, x) if is_whole else (_assemble(x), True)
         value.flags.writeable = False
@@ -37,6 +39,7 @@ def to_numpy(x: Any) -> np.ndarray:
     return value
 
 
+_MOST_DIMENSIONS = 64  # NumPy's NPY_MAXDIMS
 _fetch = _jax.ArrayImpl._single_device_array_to_np_array_did_copy
 _arrays_of: Any = operator.attrgetter("_arrays")
 

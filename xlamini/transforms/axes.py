@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from xlamini.core import Avals, ShapedArray, flatten
-from xlamini.core.pytree import PyTreeDef, flatten_axes, treedef_children
+from xlamini.core.pytree import PyTreeDef, flatten_axes, structure, tree_leaves, treedef_children, unflatten
 
 
 def axis_leaves(
@@ -32,7 +32,25 @@ def axis_leaves(
     leaves = flatten_axes(caller, axes, tree, names_of_trees)
     leaves += [0] * len(flatten(kwargs)[0]) if kwargs else []
     pairs = enumerate(zip(leaves, avals, strict=True))
-    return [_axis(f"{caller}: {what}", d, a, i, names, fun_name) for i, (d, a) in pairs]
+    found = [_axis(f"{caller}: {what}", d, a, i, names, fun_name) for i, (d, a) in pairs]
+    if any(found) and _has_checks(tree):
+        _check_containers(f"{caller}: {what}", unflatten(tree, avals), found)
+    return found
+
+
+def _has_checks(tree: PyTreeDef) -> bool:
+    """Whether some container in a tree restricts the axes along which it is mapped."""
+    node = tree.node_data()
+    return node is not None and (hasattr(node[0], "check_mapped") or any(map(_has_checks, treedef_children(tree))))
+
+
+def _check_containers(what: str, args: Any, axes: Sequence[int | None]) -> None:
+    """Let the containers that restrict the axes along which they are mapped check them, by `check_mapped`."""
+    remaining = iter(axes)
+    for x in tree_leaves(args, is_leaf=lambda x: hasattr(type(x), "check_mapped")):
+        own = [next(remaining) for _ in range(structure(x).num_leaves)]
+        if hasattr(type(x), "check_mapped"):
+            x.check_mapped(what, own)
 
 
 def _side(what: str) -> str:

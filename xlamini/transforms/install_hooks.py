@@ -20,7 +20,7 @@ from xlamini.runtime.call_failures import explain
 from xlamini.runtime.dispatch import set_tracer_class
 from xlamini.runtime.meshes.named_sharding import sharding_of
 from xlamini.staging.run.eager import evaluate_primitive
-from xlamini.staging.run.jit import forget_own
+from xlamini.staging.run.eviction import evict_programs
 from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
 
 # The functions below import when they are called, because most programs call none of them and the import would be paid
@@ -58,7 +58,7 @@ hooks.install(
     sharding_of=sharding_of,
     format_jaxpr=_format_jaxpr,
     format_equation=_format_equation,
-    evict_programs=forget_own,
+    evict_programs=evict_programs,
     explain_error=explain,
 )
 set_tracer_class(Tracer)

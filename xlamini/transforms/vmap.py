@@ -5,7 +5,18 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
-from xlamini.core import Avals, Axis, Jaxpr, Values, flatten_axes, flatten_from_user, named_axis, unflatten
+from xlamini.core import (
+    Avals,
+    Axis,
+    Holder,
+    Jaxpr,
+    Values,
+    flatten,
+    flatten_axes,
+    flatten_from_user,
+    named_axis,
+    unflatten,
+)
 from xlamini.core.api_boundary import api_boundary
 from xlamini.core.pytree import structure
 from xlamini.interpreters.batch import Dims, push_batch
@@ -27,6 +38,7 @@ from xlamini.staging import (
     values_of,
 )
 from xlamini.staging.trace.arguments import brief
+from xlamini.staging.trace.ref_arguments import OpenedRefs, pure
 from xlamini.staging.trace.tracing import trace
 from xlamini.transforms.axes import axis_leaves, unbatched_aval
 
@@ -66,6 +78,8 @@ def vmap(
     @api_boundary
     @functools.wraps(fun)
     def vmapped(*args: Any, **kwargs: Any) -> Any:
+        if any(isinstance(x, Holder) for x in flatten((args, kwargs))[0]):
+            return _with_refs_mapped(mapping, args, kwargs)
         return retry_with_refs(_mapped, _threading, mapping, args, kwargs)
 
     text = f"{name_of(fun)} mapped over the axes {in_axes} of its arguments, which are batches of what it takes."
@@ -81,6 +95,36 @@ class Mapping(NamedTuple):
     axis_name: Any
     axis_size: int | None
     along: tuple[Any, ...]
+
+
+def _with_refs_mapped(mapping: Mapping, args: Values, kwargs: dict[str, Any]) -> Any:
+    """The call, with the refs among the arguments mapped as `in_axes` says: each example has a ref of its part."""
+    refs = OpenedRefs(f"{name_of(mapping.fun)} for vmap", (tuple(args), kwargs))
+    args, kwargs = refs.tree
+    leaves, in_tree = flatten(refs.tree)
+    avals = avals_of(leaves, names := ArgNames(mapping.fun, in_tree), name_of(mapping.fun))
+    dims = axis_leaves("in_axes", mapping.in_axes, structure(args), kwargs, avals, names, name_of(mapping.fun))
+    of_refs = [dim for dim, is_ref in zip(dims, refs.mask, strict=True) if is_ref]
+    of_values = mapping._replace(fun=pure(mapping.fun), out_axes=(mapping.out_axes, of_refs))
+    with refs.passed():
+        out, values = retry_with_refs(_of_values, _threading, of_values, args, kwargs)
+    refs.store(values)
+    return out
+
+
+def _of_values(mapping: Mapping, args: Values, kwargs: dict[str, Any]) -> Any:
+    try:
+        return _mapped(mapping, args, kwargs)
+    except MappedOutputError as error:
+        raise _unmapped_ref(error, mapping.fun) from None
+
+
+def _unmapped_ref(error: Exception, fun: Callable[..., Any]) -> ValueError:
+    return ValueError(
+        f"{error}. So is a ref, where {name_of(fun)} is performing a set/swap operation with vmapped value on an "
+        "unbatched array reference. Move the array reference to be an argument to the vmapped function, with an axis "
+        "in in_axes"
+    )
 
 
 def _mapped(mapping: Mapping, args: Values, kwargs: dict[str, Any]) -> Any:
@@ -143,10 +187,7 @@ def _threading(cells: Cells, mapping: Mapping, args: Values, kwargs: dict[str, A
     try:
         out, values = _mapped(pure, (values_of(cells), *args), kwargs)
     except MappedOutputError as error:
-        raise ValueError(
-            f"{error}. A ref made outside of {name_of(fun)} is such an output where a mapped value is written to it: "
-            "return the value instead"
-        ) from None
+        raise _unmapped_ref(error, fun) from None
     store(cells, values)
     return out
 

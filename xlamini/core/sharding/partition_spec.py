@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from typing import Any, Final
 
 
@@ -29,7 +29,7 @@ class PartitionSpec:
     P('x', None, ('y', 'z'))
     """
 
-    __slots__ = ("partitions",)
+    __slots__ = ("partitions", "reduced", "unreduced")
     __match_args__ = ("partitions",)
 
     UNCONSTRAINED: Final = _UNCONSTRAINED
@@ -37,8 +37,26 @@ class PartitionSpec:
     partitions: tuple[Any, ...]
     """The entries; a tuple of one name is that name, an empty one None."""
 
-    def __init__(self, *partitions: Any):
+    unreduced: frozenset[Any]
+    """The axes over which the parts are still to be summed. No array here is unreduced; see `NamedSharding`."""
+    reduced: frozenset[Any]
+    """The axes over which the parts were summed."""
+
+    def __init__(self, *partitions: Any, unreduced: Set[Any] = frozenset(), reduced: Set[Any] = frozenset()):
         self.partitions = tuple(map(_entry, partitions))
+        self.unreduced, self.reduced = _NONE, _NONE
+        if unreduced or reduced:
+            self.unreduced, self.reduced = _names("unreduced", unreduced), _names("reduced", reduced)
+            self._check_apart()
+
+    def _check_apart(self) -> None:
+        both = self.unreduced & self.reduced
+        if both:
+            raise ValueError(f"`unreduced` and `reduced` of a PartitionSpec overlap: both have {_listed(both)}")
+        for what, names in (("unreduced", self.unreduced), ("reduced", self.reduced)):
+            twice = self.axes & names
+            if twice:
+                raise ValueError(f"PartitionSpec: partitions overlap with {what} axes: both have {_listed(twice)}")
 
     def names_of(self, ndim: int) -> list[tuple[str, ...]]:
         """For each of an array's dimensions the names of the axes it is split along."""
@@ -57,7 +75,7 @@ class PartitionSpec:
         P('x', None, 'y')
         """
         entries = [*self.partitions, *[None] * (dim - len(self))]
-        return PartitionSpec(*entries[:dim], partition, *entries[dim:])
+        return PartitionSpec(*entries[:dim], partition, *entries[dim:], unreduced=self.unreduced, reduced=self.reduced)
 
     def index(self, value: Any) -> int:
         """The first dimension with this entry; ValueError if there is none."""
@@ -79,23 +97,52 @@ class PartitionSpec:
     def __add__(self, other: Any) -> PartitionSpec:
         if not isinstance(other, PartitionSpec | tuple):
             return NotImplemented
-        return PartitionSpec(*self.partitions, *other)
+        more = other if isinstance(other, PartitionSpec) else PartitionSpec(*other)
+        sums = {"unreduced": self.unreduced | more.unreduced, "reduced": self.reduced | more.reduced}
+        return PartitionSpec(*self.partitions, *more.partitions, **sums)
 
     def __radd__(self, other: Any) -> PartitionSpec:
-        return PartitionSpec(*other, *self.partitions) if isinstance(other, tuple) else NotImplemented
+        return PartitionSpec(*other) + self if isinstance(other, tuple) else NotImplemented
 
     def __eq__(self, other: object) -> bool:
-        return self.partitions == other.partitions if isinstance(other, PartitionSpec) else NotImplemented
+        if not isinstance(other, PartitionSpec):
+            return NotImplemented
+        return self.partitions == other.partitions and self._sums == other._sums
+
+    @property
+    def _sums(self) -> tuple[frozenset[Any], frozenset[Any]]:
+        return self.unreduced, self.reduced
 
     def __hash__(self) -> int:
         return hash(self.partitions)
 
     def __reduce__(self) -> Any:
-        return PartitionSpec, self.partitions
+        return _restored, (self.partitions, *self._sums)
 
     def __repr__(self) -> str:
-        body = repr(self.partitions) if len(self.partitions) != 1 else f"({self.partitions[0]!r},)"
-        return f"P{body}"
+        entries = [repr(p) for p in self.partitions]
+        pairs = (("unreduced", self.unreduced), ("reduced", self.reduced))
+        sums = [f"{what}={{{_listed(names)}}}" for what, names in pairs if names]
+        return f"P({', '.join(entries + sums)}{',' if len(entries) == 1 and not sums else ''})"
+
+
+_NONE: frozenset[Any] = frozenset()
+
+
+def _restored(partitions: tuple[Any, ...], unreduced: frozenset[Any], reduced: frozenset[Any]) -> PartitionSpec:
+    return PartitionSpec(*partitions, unreduced=unreduced, reduced=reduced)
+
+
+def _names(what: str, given: Any) -> frozenset[Any]:
+    if not isinstance(given, Set):
+        raise TypeError(f"PartitionSpec: {what} must be a set of axis names, got {given!r}; write {{'x'}}")
+    if None in given:
+        raise ValueError(f"PartitionSpec: {what} cannot contain None; name axes of the mesh")
+    return frozenset(given)
+
+
+def _listed(names: Set[Any]) -> str:
+    return ", ".join(sorted(map(repr, names)))
 
 
 P = PartitionSpec

@@ -1,11 +1,13 @@
 """Sharding propagation along explicit mesh axes: from the operands of an equation to its results.
 
-A primitive's factors say which dimensions of operands and results belong to each other; these get one sharding, and
-a conflict is refused. An equation that a rewrite made is never refused, because no user could mend it: its results are
-sharded as far as the operands agree, and the compiler chooses the rest.
+A primitive's factors say which dimensions of operands and results belong to each other; these get one sharding. Where
+operands conflict, the results are sharded as far as they agree, the compiler chooses the rest, and a warning names the
+line; under the flag `strict_sharding` a conflict is an error. There is neither for an equation that a rewrite made,
+because no user could mend it.
 """
 from __future__ import annotations
 
+import warnings
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -13,10 +15,15 @@ from typing import Any, NamedTuple
 from jaxlib._jax import config as _cells
 
 from xlamini.core.avals import Avals, Params, ShapedArray
+from xlamini.core.config import strict_sharding
 from xlamini.core.errors import ShardingTypeError
+from xlamini.core.frames import user_line, user_stacklevel
+from xlamini.core.memo import Memo
 from xlamini.core.sharding.aval_sharding import AvalSharding, Names, split_into
 from xlamini.core.sharding.factors import Factors, Labels
+from xlamini.core.sharding.partition_spec import PartitionSpec
 
+_reported = Memo("sharding: lines that were warned of", 1024, counted=False)
 _is_open = _cells.Config("splits_left_open", False, include_in_jit_key=True, include_in_trace_context=True)
 
 
@@ -37,10 +44,26 @@ class Splits(NamedTuple):
     sharding_conflict: str | None = None
 
 
-def refuse(conflict: str) -> None:
-    """ShardingTypeError for operands that do not fit together, but not within `compiler_decides`."""
-    if not _is_open.value:
+def report(conflict: str, found: AvalSharding | None, ndim: int) -> None:
+    """The warning, or ShardingTypeError, for operands that do not fit together, but not within `compiler_decides`.
+
+    `found` is how the result is sharded as far as the operands agree.
+    """
+    if _is_open.value:
+        return
+    if strict_sharding.value:
         raise ShardingTypeError(conflict)
+    spec = PartitionSpec(*[None] * ndim) if found is None else found.spec
+    warn_of_open_split(f"{conflict}. The compiler decides; out_sharding={spec} would say it")
+
+
+def warn_of_open_split(text: str) -> None:
+    """A warning at the user's line, one for each line."""
+    line = user_line()
+    if line in _reported.table:
+        return
+    _reported.keep(line, True)
+    warnings.warn(f"{text} (config.update('strict_sharding', True) makes this an error)", stacklevel=user_stacklevel())
 
 
 def divided(

@@ -11,13 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core import Tracer, api_boundary_methods, memoised, repeated
+from xlamini.core import Tracer, api_boundary_methods, memoised, repeated, split_into
 from xlamini.core.api_boundary import api_boundary
-from xlamini.core.sharding.aval_sharding import split_into
 from xlamini.core.state import state
 from xlamini.numpy.indexing.at import At, AtIndex
 from xlamini.numpy.indexing.operations import get
-from xlamini.numpy.indexing.parse import is_on_cpu, out_of_bounds, plan_of, settled_items
+from xlamini.numpy.indexing.parse import GREATEST_OPERAND, is_on_cpu, out_of_bounds, plan_of, settled_items
 from xlamini.numpy.indexing.plan import Plan, Points, Rules
 from xlamini.primitives import divided_as, index_in_dim, squeeze
 from xlamini.primitives.concatenate import split
@@ -36,7 +35,9 @@ def getitem(x: Any, index: Any) -> Any:
     if state.builder is not None:
         return repeated(_staged, (x, index), {})
     if type(index) is int:
-        return _row(x, _checked_row(index, x.aval.shape))
+        row = _checked_row(index, x.aval.shape)
+        if row <= GREATEST_OPERAND:
+            return _row(x, row)
     if type(index) is ArrayImpl and not index.aval.shape and index.aval.dtype.kind == "i" and is_on_cpu(index):
         return getitem(x, to_numpy(index).item())
     plan, leaves = plan_of(index, x.aval.shape, _EAGER)

@@ -18,6 +18,9 @@ _ARRAYS = frozenset({ArrayImpl, Tracer, np.ndarray})
 _PLAIN = frozenset({int, type(None), type(Ellipsis)})
 _BOUNDS = frozenset({int, type(None)})
 
+GREATEST_OPERAND = 2**31 - 1
+"""The greatest number that is an operand of an eager program, where a static one would compile another."""
+
 
 def plan_of(index: Any, shape: Shape, rules: Rules) -> Indexed:
     """The plan and the leaves of an index into an array of this shape.
@@ -47,7 +50,6 @@ def _key(index: Any) -> tuple[Any, ...] | None:
 def _plan_of_key(key: tuple[Any, ...], shape: Shape, rules: Rules) -> Indexed:
     items = tuple(slice(*item) if type(item) is tuple else item for item in key)
     return _Reader(shape, rules).read(settled_items(items))
-
 
 class _Reader:
     """One pass over the items of an index, axis by axis."""
@@ -100,15 +102,16 @@ class _Reader:
             raise out_of_bounds(index, self.axis, size)
         if not safe and rules.clip and size:
             at, safe = min(max(at, 0), size - 1), True
-        if rules.eager and safe:
+        operand = rules.eager and safe and at <= GREATEST_OPERAND
+        if operand:
             self.leaves.append(at)
-        self.entries.append(Point(None if rules.eager and safe else at if safe else size, safe, False))
+        self.entries.append(Point(None if operand else at if safe else size, safe, False))
         self.axis += 1
 
     def span(self, item: slice) -> None:
         size = self.shape[self.axis]
         start, count, step = _bounds(item, size, self.axis)
-        if self.rules.eager and 0 < count < size:
+        if self.rules.eager and 0 < count < size and start <= GREATEST_OPERAND:
             self.leaves.append(start)
             self.entries.append(Span(count, step, None))
         else:

@@ -14,6 +14,7 @@ from xlamini.primitives import abs, broadcasted_iota, convert, expand_dims, sign
 from xlamini.primitives.linalg import cholesky as _cholesky, eigh as _eigh, qr as _qr, svd as _svd
 from xlamini.primitives.linalg.householder import geqrf
 from xlamini.primitives.linalg.stacks import mH, mT
+from xlamini.primitives.promotion import promoting_freely
 from xlamini.primitives.reorder import permuted
 from xlamini.primitives.sort import sort
 from xlamini.runtime import Array
@@ -111,6 +112,7 @@ def svdvals(x: ArrayLike, /) -> Array:
 
 
 @composite(static=("hermitian",))
+@promoting_freely
 def matrix_rank(
     M: ArrayLike, rtol: ArrayLike | None = None, *, hermitian: bool = False, tol: ArrayLike | None = None
 ) -> Array:

@@ -191,7 +191,7 @@ class ufunc:
         self._check_binary("outer")
         x, y = as_operand(f"{self.__name__}.outer", A), as_operand(f"{self.__name__}.outer", B)
         rank = aval_of(x).ndim
-        return self(expand_dims(x, range(rank, rank + aval_of(y).ndim)), y)
+        return self(expand_dims(x, range(rank, rank + aval_of(y).ndim)), expand_dims(y, range(rank)))
 
     @api_boundary
     def reduceat(

@@ -26,6 +26,7 @@ from xlamini.primitives.cpu_math.floats import (
     minus_where,
     remainder,
     sign_of,
+    to_subnormal,
     with_sign,
 )
 from xlamini.primitives.cpu_math.vector_lowering import vectorised
@@ -47,6 +48,8 @@ _DOUBLE = (
     0.07692302097587565, -0.06666567843795562, 0.05881160139329385, -0.05253028608512965, 0.047004310132347515,
     -0.0407987512858522, 0.03164551772986479, -0.018595137891223364, 0.005853234395900158,
 )
+
+_SMALLEST_NORMAL = {FLOAT32: 2.0**-126, FLOAT64: 2.0**-1022}
 
 # pi / 4 as a sum of two numbers, the first so short that small multiples of it are exact.
 _EIGHTH, _EIGHTH_LOW = 0.7853981633974483, 3.061616997868383e-17
@@ -72,12 +75,18 @@ def arctangent_of_point(y: Any, x: Any) -> Any:
     if dtype == FLOAT32:
         near, far = from_subnormal(near), from_subnormal(far)
         equal = bitwise_and(eq(near, far), gt(far, 0.0))  # also of two infinities
-        angle = _single(where(equal, 1.0, near / (far + 1e-300)), steep, behind)  # 0 / 0 is to be 0
+        ratio = where(equal, 1.0, near / (far + 1e-300))  # 0 / 0 is to be 0
+        angle, small = _single(ratio, steep, behind), ratio * 2.0**149
     else:
         # The sum must not overflow, and the numbers must not be subnormal.
         scale = where(far < 2.0**400, 2.0**600, 0.25)
-        angle = _double(from_subnormal(near, scale), from_subnormal(far, scale), steep, behind)
-    return with_sign(convert(angle, dtype), sign_of(y))
+        near, far = from_subnormal(near, scale), from_subnormal(far, scale)
+        angle = _double(near, far, steep, behind)
+        in_between = bitwise_and(far > 0.0, far < math.inf)
+        small = where(in_between, near * 2.0**500 / far * 2.0**574, 0.0)
+    # A subnormal angle is the ratio, as neither quadrant nor octant has changed it.
+    found = where(angle < _SMALLEST_NORMAL[dtype], to_subnormal(small, dtype), convert(angle, dtype))
+    return with_sign(found, sign_of(y))
 
 
 def _single(ratio: Any, steep: Any, behind: Any = None) -> Any:

@@ -93,6 +93,12 @@ def subnormal_multiple(x: Any) -> Any:
     return from_bits(bitwise_or(bits_of(x), BITS_OF_2_TO_52)) - 2.0**52
 
 
+def to_subnormal(multiple: Any, dtype: np.dtype) -> Any:
+    """The subnormal float of this dtype that is the nearest to a float64, in units of its smallest number."""
+    bits = bits_of(multiple + 2.0**52) - literal(BITS_OF_2_TO_52, BITS[FLOAT64].dtype)
+    return from_bits(convert(bits, BITS[dtype].dtype))
+
+
 BITS_OF_2_TO_52 = 0x4330000000000000
 
 # Adding it to a float64 of magnitude up to 2**51 leaves the nearest whole number in the lowest bits of the sum.

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import Shape, ShapeError, Values
+from xlamini.core.avals import MAX_EXTENT
 
 Pads = tuple[tuple[int, int], ...]
 
@@ -97,13 +98,28 @@ def window_counts(
     base_dilation: Sequence[int] | None = None,
     window_dilation: Sequence[int] | None = None,
 ) -> Shape:
-    """The number of windows along each dimension."""
+    """The number of windows along each dimension; ShapeError where XLA's sums of the sizes would overflow."""
     base = sizes if base_dilation is None else dilated(sizes, base_dilation)
     reach = windows if window_dilation is None else dilated(windows, window_dilation)
+    _check_extents(base, reach, padding)
     return tuple(
         max(0, (low + n + high - window) // stride + 1)
         for n, window, stride, (low, high) in zip(base, reach, strides, padding, strict=True)
     )
+
+
+MOST_PLACES = 2**36
+"""More than any window has: XLA's CPU backend visits one place of a window after another."""
+
+
+def _check_extents(base: Sequence[int], reach: Sequence[int], padding: Sequence[tuple[int, int]]) -> None:
+    around = [abs(n) for pair in padding for n in pair]
+    for what, extents in (("an operand", base), ("a window", reach), ("padding", around)):
+        if max(extents, default=0) > MAX_EXTENT:
+            raise ShapeError(
+                f"{what} of size {max(extents)}, with its dilation, is larger than any array; make the sizes, the "
+                "padding or the dilation smaller"
+            )
 
 
 def pads_attribute(padding: Pads) -> str:

@@ -7,6 +7,7 @@ is that of the first element that is the maximum (`select.py`).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
@@ -34,7 +35,14 @@ from xlamini.primitives.pad import pad
 from xlamini.primitives.reductions import check_kind
 from xlamini.primitives.select import where
 from xlamini.primitives.shape import broadcast_in_dim, reshape, sum_over
-from xlamini.primitives.windows.geometry import Pads, check_numbers, dilated, pads_attribute, window_counts
+from xlamini.primitives.windows.geometry import (
+    MOST_PLACES,
+    Pads,
+    check_numbers,
+    dilated,
+    pads_attribute,
+    window_counts,
+)
 from xlamini.primitives.windows.select import select_and_gather_add_p
 from xlamini.primitives.windows.views import window_views
 
@@ -177,6 +185,8 @@ def checked_counts(
     )
     if len(padding) != x.ndim:
         raise ShapeError(f"{name}: padding must have {x.ndim} pairs, one for each dimension, got {padding}")
+    if math.prod(window_dimensions) > MOST_PLACES:
+        raise ShapeError(f"{name}: a window {window_dimensions} has too many places; make window_dimensions smaller")
     return window_counts(x.shape, window_dimensions, window_strides, padding, base_dilation, window_dilation)
 
 

@@ -20,10 +20,12 @@ from typing import Any, NamedTuple
 from xlamini.core import config, user_stacklevel
 from xlamini.runtime.files.disk_entry import Damaged, Header, packed, unpacked
 from xlamini.runtime.files.disk_key import Key
+from xlamini.runtime.files.file_format import open_regular, replace_file
 
 SUFFIX = ".xlamini"
 MOST_ENTRIES = 20_000
 """A limit on files, because scanning a larger folder is slow."""
+_LARGEST_ENTRY = 2**31
 _ABANDONED_AFTER = 3600.0
 _FULL_TO = 0.9
 
@@ -99,7 +101,7 @@ def find(key: Key) -> tuple[Header, bytes] | None:
 def _read(path: str) -> bytes | None:
     """The bytes of a file; None if it does not exist. Raises Damaged if another user may have written it."""
     try:
-        with open(path, "rb") as file:
+        with open_regular(path, _LARGEST_ENTRY) as file:
             _check_owner(os.fstat(file.fileno()))
             return file.read()
     except FileNotFoundError:
@@ -162,14 +164,7 @@ def store(key: Key, program: bytes, seconds: float, about: dict[str, Any]) -> No
 
 def _write(where: str, path: str, data: bytes) -> None:
     temporary = f"{where}/writing-{os.getpid()}-{threading.get_ident()}-{time.time_ns()}.tmp"
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
-    try:
-        with open(descriptor, "wb") as file:
-            file.write(data)
-        os.replace(temporary, path)
-    except BaseException:
-        _remove(temporary)
-        raise
+    replace_file(path, data, temporary, 0o600)
 
 
 class CacheFile(NamedTuple):

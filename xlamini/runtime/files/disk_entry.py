@@ -6,7 +6,8 @@ from __future__ import annotations
 
 from xlamini.runtime.files.file_format import Damaged as Damaged, Header as Header, Kind
 
-_ENTRY = Kind("xlamini program", 1, frozenset({"name", "made", "seconds", "parts", "about"}), "an entry")
+_FIELDS = {"name": str, "made": (int, float), "seconds": (int, float), "parts": dict, "about": dict}
+_ENTRY = Kind("xlamini program", 1, _FIELDS, "an entry")
 
 MAGIC = _ENTRY.magic
 packed, unpacked, read_header = _ENTRY.packed, _ENTRY.unpacked, _ENTRY.read_header

@@ -6,7 +6,8 @@
     the body, compressed
 
 The checksum is compared before anything but the first line is parsed, and reading never executes code, as unpickling
-would.
+would. The checksum protects from damage, not from malice: so the types of the header's fields are checked, and the body
+is decompressed no further than the header says.
 """
 from __future__ import annotations
 
@@ -14,15 +15,20 @@ import hashlib
 import itertools
 import json
 import os
+import stat
+import threading
+import time
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TypeVar
 
 from xlamini.core import LoadError
 
 _CHECKSUM_BYTES = 65
-_LONGEST_HEADER = 2**24
+_LARGEST_BODY = 2**36
+"""More bytes than any program and its arrays have; for files whose header does not say how many there are."""
 
 Header = dict[str, Any]
 T = TypeVar("T")
@@ -32,12 +38,15 @@ class Damaged(Exception):
     """The file is corrupt, truncated or of another kind."""
 
 
+Field = type | tuple[type, ...]
+
+
 class Kind(NamedTuple):
-    """A kind of file: its title, format version, required header fields, and the noun for it in error messages."""
+    """A kind of file: its title, format version, required header fields by type, and its noun in error messages."""
 
     title: str
     version: int
-    fields: frozenset[str]
+    fields: Mapping[str, Field]
     noun: str
 
     @property
@@ -59,10 +68,8 @@ class Kind(NamedTuple):
         if data[len(self.magic) : start] != _checksum(rest):
             raise Damaged("has another checksum than it should")
         header, _, body = rest.partition(b"\n")
-        try:
-            return self._parse(header), zlib.decompress(body)
-        except zlib.error as error:
-            raise Damaged(f"cannot be decompressed: {error}") from None
+        fields = self._parse(header)
+        return fields, _inflated(body, _length(fields))
 
     def read(self, data: bytes, build: Callable[[Header, list[bytes]], T], again: str, begin: str = "") -> T:
         """Parse a file: the result of `build` on the header and the parts of the body, whose sizes the header lists.
@@ -76,16 +83,18 @@ class Kind(NamedTuple):
             raise
         except Damaged as error:
             raise LoadError(f"{begin}it {error}; {again}, or copy it anew") from None
-        except (KeyError, TypeError, AttributeError) as error:
+        except (KeyError, TypeError, AttributeError, IndexError, OverflowError, RecursionError) as error:
             raise LoadError(f"{begin}its header cannot be read: {error!r}") from None
         except ValueError as error:
             raise LoadError(f"{begin}{error}") from None
 
     def read_header(self, file: BinaryIO) -> Header:
-        """The header alone, for display; the checksum is not compared."""
+        """The header alone, for display."""
         self._check_magic(file.read(len(self.magic)))
-        file.read(_CHECKSUM_BYTES)
-        return self._parse(file.readline(_LONGEST_HEADER))
+        checksum, rest = file.read(_CHECKSUM_BYTES), file.read()
+        if checksum != _checksum(rest):
+            raise Damaged("has another checksum than it should")
+        return self._parse(rest.partition(b"\n")[0])
 
     def _check_magic(self, line: bytes) -> None:
         if line == self.magic:
@@ -100,9 +109,36 @@ class Kind(NamedTuple):
             header = json.loads(line)
         except (ValueError, RecursionError):
             raise Damaged("has a header that cannot be read") from None
-        if not isinstance(header, dict) or not header.keys() >= self.fields:
+        if not isinstance(header, dict) or not header.keys() >= self.fields.keys():
             raise Damaged("has a header that is not complete")
+        for name, kind in self.fields.items():
+            number = kind is int or kind == (int, float)
+            if not isinstance(header[name], kind) or (number and isinstance(header[name], bool)):
+                raise Damaged(f"has a header whose field {name!r} cannot be {str(header[name])[:40]!r}")
         return header
+
+
+def _length(header: Header) -> int:
+    sizes = header.get("sizes")
+    if sizes is None:
+        return _LARGEST_BODY
+    if not all(type(size) is int and 0 <= size <= _LARGEST_BODY for size in sizes):
+        raise Damaged("has a header with sizes that are none")
+    return sum(sizes)
+
+
+def _inflated(body: bytes, most: int) -> bytes:
+    """The decompressed body; Damaged if it has more than `most` bytes, of which no more are decompressed."""
+    inflate = zlib.decompressobj()
+    try:
+        found = inflate.decompress(body, most + 1)
+    except zlib.error as error:
+        raise Damaged(f"cannot be decompressed: {error}") from None
+    except MemoryError:
+        raise Damaged("needs more memory than there is") from None
+    if len(found) > most or not inflate.eof:
+        raise Damaged("has a body of another size than its header says")
+    return found
 
 
 def split_body(body: bytes, sizes: Sequence[int]) -> list[bytes]:
@@ -121,12 +157,40 @@ def read_file(path: str | os.PathLike[str]) -> bytes:
         raise error.with_traceback(None) from None
 
 
+def open_regular(path: str, most: int = _LARGEST_BODY) -> BinaryIO:
+    """Open a file for reading; Damaged for a pipe, on which a read would wait, and for more than `most` bytes."""
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode) or status.st_size > most:
+        os.close(descriptor)
+        raise Damaged("is no regular file" if status.st_size <= most else "is larger than any program")
+    return os.fdopen(descriptor, "rb")
+
+
 def write_file(path: str | os.PathLike[str], data: bytes) -> None:
-    """Write a file; an OSError has no frames of the standard library."""
+    """Write a file, whole or not at all; an OSError has no frames of the standard library."""
     try:
-        Path(path).write_bytes(data)
+        replace_file(os.fspath(path), data)
     except OSError as error:
         raise error.with_traceback(None) from None
+
+
+def replace_file(path: str, data: bytes, temporary: str | None = None, mode: int = 0o666) -> None:
+    """Write under a temporary name in the same folder, then rename: a reader sees all of the old file or of the new."""
+    path = os.path.realpath(path)  # a link stays a link
+    if os.path.exists(path) and not os.path.isfile(path):
+        Path(path).write_bytes(data)  # a device or a pipe
+        return
+    temporary = temporary or f"{path}.{os.getpid()}-{threading.get_ident()}-{time.time_ns()}.tmp"
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
+    try:
+        with open(descriptor, "wb") as file:
+            file.write(data)
+        os.replace(temporary, path)
+    except BaseException:
+        with suppress(OSError):
+            os.remove(temporary)
+        raise
 
 
 def _checksum(body: bytes) -> bytes:

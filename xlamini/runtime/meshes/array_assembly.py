@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from jaxlib import _jax
 
-from xlamini.core import ShapedArray, canonicalize_dtype, tree_map
+from xlamini.core import PartitionSpec, ShapedArray, canonicalize_dtype, tree_map
 from xlamini.runtime.array import Array
 from xlamini.runtime.keys import KeyType, as_keys, key_words
 from xlamini.runtime.lifetime import check_alive
@@ -25,13 +25,13 @@ _VALUES = (Array, np.ndarray, np.generic, bool, int, float, complex)
 
 
 def make_array_from_callback(
-    shape: Sequence[int], sharding: Sharding, data_callback: Callable[[Index], Any], dtype: Any = None
+    shape: Sequence[int], sharding: Sharding | PartitionSpec, data_callback: Callable[[Index], Any], dtype: Any = None
 ) -> Any:
     """A sharded array whose shards a callback returns; each process makes only those of its own devices.
 
     Args:
       shape: the shape of the whole array.
-      sharding: which device holds which part.
+      sharding: which device holds which part; a PartitionSpec refers to the mesh that `set_mesh` set.
       data_callback: `data_callback(index)` returns the part that a tuple of slices, one for each dimension, selects:
         an array or a number. It is called once for each different part.
       dtype: the dtype of the shards; required in a process that holds none of them.
@@ -45,7 +45,7 @@ def make_array_from_callback(
     Array([0., 1., 2., 3.], dtype=float32)
     """
     name, shape = "make_array_from_callback", tuple(shape)
-    _check_sharding(name, sharding)
+    sharding = _checked_sharding(name, sharding)
     wanted = sharding.addressable_devices_indices_map(shape)
     made: dict[str, Any] = {}
     for index in wanted.values():
@@ -56,13 +56,13 @@ def make_array_from_callback(
 
 
 def make_array_from_single_device_arrays(
-    shape: Sequence[int], sharding: Sharding, arrays: Sequence[Any], *, dtype: Any = None
+    shape: Sequence[int], sharding: Sharding | PartitionSpec, arrays: Sequence[Any], *, dtype: Any = None
 ) -> Any:
     """A sharded array made of arrays that are already on their devices, without a copy.
 
     Args:
       shape: the shape of the whole array.
-      sharding: which device holds which part.
+      sharding: which device holds which part; a PartitionSpec refers to the mesh that `set_mesh` set.
       arrays: one array on each device of this process in `sharding`, in any order.
       dtype: their dtype; required in a process that has none of these devices.
 
@@ -73,7 +73,7 @@ def make_array_from_single_device_arrays(
     Array([1., 1.], dtype=float32)
     """
     name = "make_array_from_single_device_arrays"
-    _check_sharding(name, sharding)
+    sharding = _checked_sharding(name, sharding)
     if not isinstance(arrays, list | tuple):
         raise TypeError(f"{name}: arrays must be a list of arrays, got {type(arrays).__name__}; write [x]")
     for i, x in enumerate(arrays):
@@ -83,11 +83,13 @@ def make_array_from_single_device_arrays(
     return _assemble(name, tuple(shape), sharding, arrays, dtype)
 
 
-def make_array_from_process_local_data(sharding: Sharding, local_data: Any, global_shape: Any = None) -> Any:
+def make_array_from_process_local_data(
+    sharding: Sharding | PartitionSpec, local_data: Any, global_shape: Any = None
+) -> Any:
     """A sharded array assemble_array from each process's local data, for example its part of a batch.
 
     Args:
-      sharding: which device holds which part; a PartitionSpec refers to the mesh of `set_mesh`.
+      sharding: which device holds which part; a PartitionSpec refers to the mesh that `set_mesh` set.
       local_data: the shards of this process's devices, concatenated along each dimension; or, along a dimension of the
         whole array's length, all of it. It may be a pytree of arrays.
       global_shape: the shape of the whole array, or a pytree of shapes. A length that is None, or a shape left out, is
@@ -100,8 +102,7 @@ def make_array_from_process_local_data(sharding: Sharding, local_data: Any, glob
     Array([1., 1.], dtype=float32)
     """
     name = "make_array_from_process_local_data"
-    sharding = named(sharding, f"{name}: sharding is", TypeError)
-    _check_sharding(name, sharding)
+    sharding = _checked_sharding(name, sharding)
     if _is_shape(global_shape):
         return tree_map(lambda x: _from_local(name, sharding, x, global_shape), local_data)
     return tree_map(lambda x, shape: _from_local(name, sharding, x, shape), local_data, global_shape, is_leaf=_is_shape)
@@ -170,9 +171,12 @@ def _selector(
     return select
 
 
-def _check_sharding(name: str, sharding: Any) -> None:
+def _checked_sharding(name: str, sharding: Any) -> Sharding:
+    """The sharding; a PartitionSpec refers to the mesh that `set_mesh` set."""
+    sharding = named(sharding, f"{name}: sharding is")
     if not isinstance(sharding, Sharding):
         raise TypeError(f"{name}: sharding must be a sharding, got {sharding!r}; write NamedSharding(mesh, P('x'))")
+    return sharding
 
 
 def _check_value(value: Any, index: Index) -> Any:

@@ -15,7 +15,7 @@ from jaxlib._jax import config as _cells
 from xlamini.core import AbstractMesh, AxisType, PartitionSpec, api_boundary_methods, memoised, user_stacklevel
 from xlamini.core.state import state
 from xlamini.runtime.layout import Format, sharding_of
-from xlamini.runtime.meshes.mesh import Mesh
+from xlamini.runtime.meshes.mesh import Mesh, with_axes
 from xlamini.runtime.meshes.named_sharding import NamedSharding
 
 _NO_DEVICES = Mesh(np.empty((), dtype=object), ())
@@ -173,7 +173,10 @@ def named(where: Any, what: str, error: type[Exception] = ValueError) -> Any:
         return sharding_of(where, what)
     if not isinstance(where, PartitionSpec):
         return where
-    mesh = _mesh.value or _abstract_mesh.value
+    mesh, here = _mesh.value, _abstract_mesh.value
+    if mesh is not None and here is not None:
+        mesh = with_axes(mesh, here)
+    mesh = mesh or here
     if mesh is None:
         raise error(
             f"{what} {where}, which names no mesh; write NamedSharding(mesh, {where}), or set one with "

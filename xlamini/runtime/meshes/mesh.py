@@ -44,6 +44,9 @@ class Mesh(AxesOfMesh):
         _check_devices(grid)
         self.axis_names = checked_names("Mesh", axis_names, grid.ndim)
         self.axis_types = checked_types("Mesh", axis_types, grid.ndim)
+        for device in grid.flat:
+            if isinstance(device, str | int | float):
+                raise TypeError(f"Mesh: devices must be devices, got {device!r}; see xlamini.devices()")
         if len(set(grid.flat)) < grid.size:
             raise ValueError("Mesh: a device is there twice; list each device once")
         self._hash = hash((tuple(grid.flat), self.shape_tuple, self.axis_types))
@@ -113,6 +116,15 @@ class Mesh(AxesOfMesh):
         return f"Mesh({self._axes_text()})"
 
 
+def with_axes(mesh: Mesh, axes: AbstractMesh) -> Mesh:
+    """The devices of a mesh in a grid with other axes; ValueError if the grid has another number of devices."""
+    if mesh.shape_tuple == axes.shape_tuple:
+        return mesh
+    if mesh.size != axes.size:
+        raise ValueError(f"{axes} has {axes.size} devices, but {mesh} has {mesh.size}; the sizes must be equal")
+    return mesh.update(mesh.devices.reshape(axes.axis_sizes), axes.axis_names, axes.axis_types)
+
+
 def _check_devices(grid: np.ndarray) -> None:
     for x in grid.flat if grid.ndim else ():
         if not hasattr(x, "process_index"):
@@ -130,8 +142,9 @@ def make_mesh(
 
     Args:
       axis_shapes: the size of each axis.
-      axis_names: their names; a text is one name.
-      axis_types: an `AxisType` for each, or one for all; by default the compiler decides.
+      axis_names: their names; a string is one name.
+      axis_types: an `AxisType` for each, or one for all; by default Explicit: the types of values show how they are
+        sharded. Along an axis of type Auto the compiler alone decides.
       devices: the devices to use instead.
 
     Raises ValueError if there are fewer devices than the mesh needs, or an axis has size 0.
@@ -149,4 +162,4 @@ def make_mesh(
             f"CPU XLAMINI_NUM_CPU_DEVICES={count} makes as many"
         )
     grid = np.array(available[:count], dtype=object).reshape(tuple(axis_shapes))
-    return Mesh(grid, axis_names, axis_types)
+    return Mesh(grid, axis_names, AxisType.Explicit if axis_types is None else axis_types)

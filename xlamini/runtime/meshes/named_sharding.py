@@ -28,6 +28,11 @@ def _check_spec(mesh: Any, spec: Any) -> None:
         raise TypeError(f"NamedSharding: mesh must be a Mesh, got {mesh!r}; xlamini.make_mesh makes one")
     if not isinstance(spec, PartitionSpec):
         raise TypeError(f"NamedSharding: spec must be a PartitionSpec, got {spec!r}; write P('x', None)")
+    if spec.unreduced or spec.reduced:
+        raise NotImplementedError(
+            f"NamedSharding: {spec} is for partial sums, which no array here holds; sum at once (leave the axes out), "
+            "or write the sum with shard_map and lax.psum or lax.psum_scatter"
+        )
     names = [name for entry in spec.names_of(len(spec)) for name in entry]
     for name in names:
         if name not in mesh.axis_names:
@@ -137,6 +142,11 @@ def _equals(self: NamedSharding, other: object) -> bool:
     return self is other or mine == others
 
 
+def _repr(self: NamedSharding) -> str:
+    memory = "" if self.memory_kind is None else f", memory_kind={self.memory_kind}"
+    return f"NamedSharding(mesh={self.mesh!s}, spec={self.spec}{memory})"
+
+
 def manual_axis_in(sharding: NamedSharding) -> Any:
     """The first axis of type Manual that a sharding's spec names; None if there is none."""
     return next((name for name in sharding.mesh.manual_axes if name in sharding.spec.axes), None)
@@ -183,7 +193,7 @@ _MEMBERS: dict[str, Any] = {
     "_to_xla_hlo_sharding": _to_xla_hlo_sharding,
     "__eq__": _equals,
     "__hash__": lambda self: hash((self.mesh, self.spec, self.memory_kind)),
-    "__repr__": lambda self: f"NamedSharding(mesh={self.mesh!s}, spec={self.spec}, memory_kind={self.memory_kind})",
+    "__repr__": _repr,
     "__reduce__": lambda self: (NamedSharding, (self.mesh, self.spec, self._memory_kind)),
 }
 

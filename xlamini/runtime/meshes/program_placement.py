@@ -14,7 +14,7 @@ from jaxlib import _hlo
 
 from xlamini.core import PartitionSpec, ShapedArray, ShardingError
 from xlamini.runtime.devices.platforms import Device
-from xlamini.runtime.meshes.mesh import Mesh
+from xlamini.runtime.meshes.mesh import Mesh, with_axes
 from xlamini.runtime.meshes.named_sharding import NamedSharding, split_in_type
 from xlamini.runtime.sharding import on_device
 
@@ -71,6 +71,8 @@ def _padded(shardings: Sequence[NamedSharding | None], count: int) -> list[Named
 
 def _as_typed(mesh: Mesh, aval: ShapedArray) -> NamedSharding:
     """The sharding in a type; over an AbstractMesh if the compiler chooses along some axes."""
+    if aval.split is not None:
+        mesh = with_axes(mesh, aval.split.mesh)
     return NamedSharding(mesh if mesh.are_all_axes_explicit else mesh.abstract_mesh, aval.sharding.spec)
 
 

@@ -33,7 +33,7 @@ def vq(obs: ArrayLike, code_book: ArrayLike, check_finite: bool = True) -> tuple
         )
     if points.ndim == 1:
         points, codes = points[:, None], codes[:, None]
-    distances = jnp.sqrt((abs(points[:, None, :] - codes) ** 2).sum(-1))
+    distances = jnp.sqrt((abs(points[:, None] - codes[None]) ** 2).sum(-1))
     return distances.argmin(1), distances.min(1)
 
 

@@ -208,7 +208,7 @@ def schur(a: ArrayLike, output: str = "real") -> tuple[Array, Array]:
     if output not in ("real", "complex"):
         raise ValueError(f"schur: output must be 'real' or 'complex', got {output!r}")
     x = squares("schur", a)
-    form, vectors = _schur.schur(x.astype(jnp.result_type(x, np.complex64)) if output == "complex" else x)
+    form, vectors = _schur.schur(x.astype(np.result_type(x.dtype, np.complex64)) if output == "complex" else x)
     return form, vectors
 
 

@@ -19,6 +19,7 @@ from xlamini.numpy.linalg.arguments import inexact, shown, squares
 from xlamini.primitives.linalg.schur import schur
 from xlamini.primitives.linalg.stacks import check_matrix, matmul, mH, triu
 from xlamini.primitives.linalg.triangular_solve import triangular_solve
+from xlamini.primitives.promotion import promoting_freely
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.transforms.cond.api import cond, switch
@@ -85,6 +86,7 @@ def expm_frechet(A: ArrayLike, E: ArrayLike, *, method: str | None = None, compu
 
 
 @composite(static=("blocksize",))
+@promoting_freely
 def sqrtm(A: ArrayLike, blocksize: int = 1) -> Array:
     """The complex principal square roots of matrices of shape (..., n, n). On the CPU only, without derivative.
 
@@ -97,7 +99,7 @@ def sqrtm(A: ArrayLike, blocksize: int = 1) -> Array:
     if blocksize != 1:
         raise NotImplementedError("sqrtm: there is no blocked algorithm; leave out blocksize")
     a = squares("sqrtm", A)
-    form, vectors = schur(a.astype(jnp.result_type(a, np.complex64)))
+    form, vectors = schur(a.astype(np.result_type(a.dtype, np.complex64)))
     root = _by_columns(jnp.sqrt(_diagonal(form)), functools.partial(_root_column, form), form)
     return matmul(matmul(vectors, root), mH(vectors))
 
@@ -115,7 +117,7 @@ def funm(A: ArrayLike, func: Callable[[Array], Array], disp: bool = True) -> Any
     (a,) = inexact("funm", A)
     if a.ndim != 2 or a.shape[0] != a.shape[1]:
         raise ShapeError(f"funm: a square matrix is needed, got {shown(a)}; use vmap for a stack of them")
-    form, vectors = schur(a.astype(jnp.result_type(a, np.complex64)))
+    form, vectors = schur(a.astype(np.result_type(a.dtype, np.complex64)))
     values = func(_diagonal(form)).astype(form.dtype)
     found = _by_columns(values, functools.partial(_parlett_column, form, values), form)
     result = matmul(matmul(vectors, found), mH(vectors))
@@ -137,7 +139,7 @@ def rsf2csf(T: ArrayLike, Z: ArrayLike, check_finite: bool = True) -> tuple[Arra
     if z.ndim < 2 or z.shape[-2:] != t.shape[-2:]:
         raise ShapeError(f"rsf2csf: Z must be of the size of T, got {shown(z)} and {shown(t)}")
     outer = jnp.broadcast_shapes(t.shape[:-2], z.shape[:-2])
-    t, z = (jnp.broadcast_to(x, (*outer, *x.shape[-2:])).astype(jnp.result_type(x, np.complex64)) for x in (t, z))
+    t, z = (jnp.broadcast_to(x, (*outer, *x.shape[-2:])).astype(np.result_type(x.dtype, np.complex64)) for x in (t, z))
     n = t.shape[-1]
     t, z = fori_loop(0, max(n - 1, 0), lambda i, both: _rotated(n - 1 - i, *both), (t, z))
     return triu(t), z

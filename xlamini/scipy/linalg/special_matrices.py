@@ -223,7 +223,7 @@ def hilbert(n: int) -> Array:
            [0.5       , 0.33333334]], dtype=float32)
     """
     i = jnp.arange(as_index("hilbert", "n", n), dtype=float)
-    return 1 / (i[:, None] + i + 1)
+    return 1 / (i[:, None] + i[None] + 1)
 
 
 def invhilbert(n: int) -> Array:

@@ -55,7 +55,7 @@ def _checked(a: Any, b: Any, c: Any) -> list[Any]:
 
 def _by_schur(a: Any, b: Any, c: Any, tol: Any) -> Any:
     """Solve R Y + Y S = U^H C V column by column, for the complex Schur forms A = U R U^H and B = V S V^H."""
-    whole = jnp.result_type(a, np.complex64)
+    whole = np.result_type(a.dtype, np.complex64)
     r, u = schur(a.astype(whole))
     s, v = schur(b.astype(whole))
     right = matmul(matmul(mH(u), c.astype(whole)), v)

@@ -29,6 +29,7 @@ from xlamini.primitives import (
     where,
 )
 from xlamini.primitives.complex import complex as complex_
+from xlamini.primitives.promotion import promoting_freely
 from xlamini.runtime import Array
 from xlamini.scipy.signal.segments import Segments, checked, complex_like, cut, overlapped, window_and_length
 from xlamini.scipy.signal.trends import without_trend
@@ -233,6 +234,7 @@ def _of_one_length(name: str, x: Any, y: Any, axis: int) -> list[Any]:
 
 
 @composite(static=("plan",))
+@promoting_freely
 def _spectra(x: Any, y: Any, window: Any, fs: Any, plan: _Plan) -> Any:
     dtype, wide = complex_like(x) if y is None else complex_like(x, y)
     window = convert(window, wide if kind_of(aval_of(window).dtype) is COMPLEX else dtype)

@@ -13,6 +13,7 @@ from xlamini.numpy.joining import concatenate
 from xlamini.numpy.statistics import mean
 from xlamini.primitives import expand_dims, moveaxis, promoted_inexact, slice_in_dim, sum_over
 from xlamini.primitives.iota import iota
+from xlamini.primitives.promotion import promoting_freely
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike
@@ -57,6 +58,7 @@ def without_trend(x: Any, axis: int, type: str, starts: tuple[int, ...]) -> Any:
     return moveaxis(concatenate([_without_line(p) for p in pieces], -1), aval_of(x).ndim - 1, axis)
 
 
+@promoting_freely
 def _without_line(x: Any) -> Any:
     """A signal minus its least-squares line; the slope is that of the deviations from the means."""
     last, size = aval_of(x).ndim - 1, aval_of(x).shape[-1]

@@ -72,7 +72,7 @@ def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:
     ratio, even = 0 * x, 0 * x
     for k in range(max(as_index("bessel_jn", "n_iter", n_iter), last + 1), 0, -1):
         ratio = x / (2 * k - x * ratio)
-        even = ratio * (even + (k % 2 == 0))
+        even = ratio * (even + int(k % 2 == 0))
         ratios.append(ratio)
     found = [1 / (1 + 2 * even)]
     for ratio in ratios[: -last - 1 : -1]:

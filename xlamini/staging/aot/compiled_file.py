@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xlamini.core import Avals, ShapedArray, Values, float0
-from xlamini.interpreters.physical import is_extended
+from xlamini.core import Avals, LoadError, ShapedArray, Values, float0
+from xlamini.interpreters.physical import is_extended, physical_aval
 from xlamini.runtime.executable import CompiledModule
 from xlamini.runtime.files.file_format import Header, Kind
 from xlamini.runtime.files.machine_match import Requirements, requirements_of
@@ -21,7 +21,10 @@ from xlamini.staging.aot.captured_arrays import ndarrays
 from xlamini.staging.compile.program import Program
 from xlamini.staging.trace.tracing import TracedCall
 
-_FIELDS = frozenset({"name", "made", "home", "signature", "program", "captured", "sizes"})
+_FIELDS = {
+    **{"name": str, "made": (int, float), "home": dict},
+    **{"signature": dict, "program": dict, "captured": list, "sizes": list},
+}
 FILE = Kind("xlamini compiled function", 1, _FIELDS, "a file of Compiled.serialize()")
 
 
@@ -109,22 +112,52 @@ def unpacked(data: bytes) -> Content:
 
 
 def _content(header: Header, parts: Sequence[bytes]) -> Content:
-    signature, program, avals = header["signature"], header["program"], types.read(header["captured"])
+    written, program, avals = header["signature"], header["program"], types.read(header["captured"])
     captured = [np.frombuffer(x, a.dtype).reshape(a.shape) for x, a in zip(parts[1:], avals, strict=True)]
-    return Content(
-        Requirements(**header["home"]),
-        Signature(
-            name=header["name"],
-            in_avals=types.read(signature["in_avals"]),
-            out_avals=types.read(signature["out_avals"]),
-            in_tree=trees.read_optional(signature["in_tree"]),
-            out_tree=trees.read_optional(signature["out_tree"]),
-            **{name: signature[name] for name in ("names", "donated", "statics")},
-        ),
-        parts[0],
-        captured,
-        {**program, **{name: types.read(program[name]) for name in ("in_avals", "out_avals")}},
+    signature = Signature(
+        name=header["name"],
+        in_avals=types.read(written["in_avals"]),
+        out_avals=types.read(written["out_avals"]),
+        in_tree=trees.read_optional(written["in_tree"]),
+        out_tree=trees.read_optional(written["out_tree"]),
+        names=list_of(str, written["names"]),
+        donated=list_of(bool, written["donated"]),
+        statics=list_of(str, written["statics"]),
     )
+    program = {**program, **{name: types.read(program[name]) for name in ("in_avals", "out_avals")}}
+    check_signature(signature)
+    _check_program(signature, program, len(captured))
+    return Content(Requirements(**header["home"]), signature, parts[0], captured, program)
+
+
+def check_signature(signature: Signature) -> None:
+    """LoadError unless the structures, names and donations are as many as the types."""
+    for tree, avals in ((signature.in_tree, signature.in_avals), (signature.out_tree, signature.out_avals)):
+        if tree is not None and tree.num_leaves != len(avals):
+            raise LoadError(f"{tree} is not the structure of the {len(avals)} arrays of {signature.name}")
+    if not len(signature.names) == len(signature.donated) == len(signature.in_avals):
+        raise LoadError(f"its header has not as many names and donations as {signature.name} has arguments")
+
+
+def _check_program(signature: Signature, program: dict[str, Any], captured: int) -> None:
+    """LoadError unless the description of the machine code fits the signature."""
+    kept, donated = list_of(bool, program["kept"]), list_of(int, program["donated"])
+    outs = [a for a in signature.out_avals if a.dtype != float0]
+    fits = (
+        len(kept) == captured + len(signature.in_avals)
+        and sum(kept) == len(program["in_avals"])
+        and all(0 <= i < len(program["in_avals"]) for i in donated)
+        and program["out_avals"] == [physical_aval(a) for a in outs]
+    )
+    if not fits:
+        raise LoadError(f"its header describes another program than {signature.name}")
+
+
+def list_of(kind: type, values: Any) -> list[Any]:
+    """The values; TypeError unless they are a list of this type."""
+    if not isinstance(values, list) or any(type(x) is not kind for x in values):
+        raise TypeError(f"a list of {kind.__name__} is needed, not {str(values)[:40]}")
+    return values
 
 
 def computed(avals: Avals) -> tuple[bool, ...]:

@@ -9,17 +9,17 @@ import os
 from collections.abc import Sequence
 from typing import Any, NamedTuple, NoReturn
 
-from xlamini.core import Avals, LoadError, ShapedArray, Values
+from xlamini.core import Avals, LoadError, ShapedArray, Values, itemsize_bits
 from xlamini.core.errors import JaxRuntimeError
 from xlamini.runtime import Device, device_put_value
 from xlamini.runtime.devices.platforms import local_devices
-from xlamini.runtime.executable import load_program
+from xlamini.runtime.executable import Executable, load_program
 from xlamini.runtime.files.file_format import read_file
 from xlamini.runtime.files.machine_match import matching_devices
 from xlamini.runtime.meshes.program_placement import Place, devices_of
 from xlamini.runtime.sharding import on_device
 from xlamini.staging.aot import placements
-from xlamini.staging.aot.compiled_file import Content, Signature, any_keys, computed, unpacked
+from xlamini.staging.aot.compiled_file import Content, any_keys, check_signature, computed, unpacked
 from xlamini.staging.aot.stages import Compiled
 from xlamini.staging.compile.program import Program
 from xlamini.staging.trace.tracing import Trace, TracedCall
@@ -57,16 +57,10 @@ def load_apart(
     try:
         content = unpacked(data)
         signature = content.signature._replace(in_tree=in_tree, out_tree=out_tree)
-        _check_structures(signature)
+        check_signature(signature)
         return _restored(content._replace(signature=signature), asked)
     except LoadError as error:
         raise LoadError(f"deserialize_and_load: {error}") from None
-
-
-def _check_structures(signature: Signature) -> None:
-    for tree, avals in ((signature.in_tree, signature.in_avals), (signature.out_tree, signature.out_avals)):
-        if tree.num_leaves != len(avals):
-            raise LoadError(f"{tree} is not the structure of the {len(avals)} arrays of {signature.name}")
 
 
 def _read(source: Any) -> tuple[str, bytes]:
@@ -80,8 +74,13 @@ def _read(source: Any) -> tuple[str, bytes]:
 
 
 def _restored(content: Content, asked: Device | None) -> Compiled:
-    found = content.program["place"]
-    place = placements.read(found, matching_devices(content.home, placements.devices_needed(found), asked))
+    try:
+        found = content.program["place"]
+        place = placements.read(found, matching_devices(content.home, placements.devices_needed(found), asked))
+    except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
+        if isinstance(error, LoadError):
+            raise
+        raise LoadError(f"its header cannot be read: {error!r}") from None
     where = on_device(devices_of(place)[0])
     captured = [device_put_value(x, where, committed=False, aval=_aval(x)) for x in content.captured]
     return Compiled(_traced_call(content, captured), _program(content, place))
@@ -137,7 +136,24 @@ def _program(content: Content, place: Place) -> Program:
         )
     except JaxRuntimeError as error:
         raise LoadError(f"jaxlib cannot load its machine code: {error}") from None
+    _check_code(executable)
     signature, outs = content.signature, content.signature.out_avals
     keys = any_keys(signature.in_avals), any_keys(outs)
     lowered: Any = _Lowered(signature.name, place, of_code["kept"], computed(outs), outs, *keys)
     return Program(lowered, executable)
+
+
+def _check_code(executable: Executable) -> None:
+    """LoadError if the machine code takes or returns other arrays than the header says."""
+    if executable.several:
+        return  # each device has a part of them
+    needed, loaded = executable.memory_analysis(), executable.loaded
+    ins, outs = executable.in_avals, executable.out_avals
+    counts = len(loaded.get_parameter_layouts()) == len(ins) and len(loaded.get_output_layouts()) == len(outs)
+    if not counts or needed.argument_size_in_bytes < _bytes_of(ins) or needed.output_size_in_bytes < _bytes_of(outs):
+        raise LoadError("its machine code takes or returns other arrays than its header says; save it again")
+
+
+def _bytes_of(avals: Avals) -> int:
+    """The least bytes that arrays of these types take, of which one of 4 bits takes half a byte."""
+    return sum(aval.size * itemsize_bits(aval.dtype) // 8 for aval in avals)

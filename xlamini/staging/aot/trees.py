@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import base64
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from xlamini.core import PyTreeDef
@@ -160,6 +160,14 @@ def _made(kind: type, metadata: Any, children: Sequence[Any]) -> PyTreeDef:
     return PyTreeDef.from_node_data_and_children(default_registry, (kind, metadata), list(map(read, children)))
 
 
+def _in_order(keys: Iterable[Any]) -> list[Any]:
+    """The keys of a dict, which a pytree has in their order; ValueError or TypeError for others."""
+    found = list(keys)
+    if found != sorted(set(found)):
+        raise ValueError(f"{str(found)[:60]} are not the keys of a dict in their order")
+    return found
+
+
 def _keyed(kind: type, order: Callable[[Any], Any]) -> Callable[[Any], PyTreeDef]:
     return lambda pairs: _made(kind, order(key for key, _ in pairs), [child for _, child in pairs])
 
@@ -182,7 +190,7 @@ def _read_node(inside: Any) -> PyTreeDef:
 _READERS: dict[str, Callable[[Any], PyTreeDef]] = {
     "tuple": lambda children: _made(tuple, None, children),
     "list": lambda children: _made(list, None, children),
-    "dict": _keyed(dict, list),
+    "dict": _keyed(dict, _in_order),
     "OrderedDict": _keyed(OrderedDict, tuple),
     "node": _read_node,
 }

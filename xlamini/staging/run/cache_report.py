@@ -19,6 +19,7 @@ from xlamini.runtime.files import disk_cache as _disk
 from xlamini.runtime.files.disk_cache import Stats as Stats
 from xlamini.runtime.files.disk_entry import Damaged, read_header
 from xlamini.runtime.files.disk_key import Key
+from xlamini.runtime.files.file_format import open_regular
 from xlamini.staging.aot.stages import Wrapped
 from xlamini.staging.compile.compile_cache import about, key_of
 from xlamini.staging.compile.lowered_program import LoweredProgram
@@ -176,7 +177,7 @@ def _where(what: str, given: Path | None) -> str:
 
 def _entry(item: _disk.CacheFile) -> Entry | None:
     try:
-        with open(item.path, "rb") as file:
+        with open_regular(item.path) as file:
             header = read_header(file)
     except (OSError, Damaged):
         return None

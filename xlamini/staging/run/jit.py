@@ -10,10 +10,10 @@ import functools
 import warnings
 import weakref
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from xlamini.core import (
-    Avals,
+    Holder,
     Tracer,
     Values,
     axes_here,
@@ -41,56 +41,33 @@ from xlamini.staging.compile.lowered_program import LoweredProgram
 from xlamini.staging.compile.placement import Placement, elsewhere, placement, requested_by
 from xlamini.staging.compile.program import Program, compile_lowered
 from xlamini.staging.run.call_errors import Explain, guarded
+from xlamini.staging.run.call_plan import CallPlan
 from xlamini.staging.run.jit_caches import programs, shared_caches, traces, unshare, with_refs
 from xlamini.staging.run.jit_options import Options
 from xlamini.staging.run.queued_calls import QueuedCalls
 from xlamini.staging.trace.arguments import ArgNames, avals_of, check_values, name_of
+from xlamini.staging.trace.ref_arguments import pure, run_with_values
 from xlamini.staging.trace.ref_threading import Cells, run_with_refs, store, threaded, values_of, with_touched
 from xlamini.staging.trace.sharding_prefix import all_moved, flatten_shardings, resharded_avals
-from xlamini.staging.trace.static_args import Names, Selected, StaticArgs, take_out
+from xlamini.staging.trace.static_args import Names, Selected, take_out
 from xlamini.staging.trace.tracing import Trace, TracedCall, rebuilt, trace
 
 if TYPE_CHECKING:
     from xlamini.staging.aot.stages import Lowered, Traced
 
 
-class CallPlan(NamedTuple):
-    """One call of a jitted function: its arguments as leaves, and what the options ask for them.
-
-    Made once, at the top, and handed to tracing, placement, lowering and the program, so that none of them asks again.
-    """
-
-    leaves: Values
-    tree: Any
-    names: Sequence[str]
-    avals: Avals
-    statics: StaticArgs | None
-    """The static arguments, taken out; None for a function without."""
-    positions: Sequence[int] | None
-    """Where the remaining positional arguments were in the user's call; None if none was taken out."""
-    in_shardings: Sequence[Any]
-    """The sharding asked for each leaf, None for any; empty if nothing was asked."""
-
-
-_jitted: weakref.WeakSet[Jitted] = weakref.WeakSet()
+jitted_functions: weakref.WeakSet[Jitted] = weakref.WeakSet()
 
 
 def _clear_dispatch() -> None:
     """Empty the C++ caches of all jitted functions, so that each call comes to `on_miss` again."""
     unshare()
-    for jitted in alive(_jitted):
+    for jitted in alive(jitted_functions):
         jitted.clear_dispatch()
     clear_signatures()
 
 
 register("dispatch: signatures in C++", CAPACITY, cached_signatures, _clear_dispatch)
-
-
-def forget_own() -> None:
-    """Clear the caches of the library's jitted functions: single operations and composites."""
-    for jitted in alive(_jitted):
-        if is_own(jitted.fun):
-            jitted.forget()
 
 
 class Jitted:
@@ -102,7 +79,7 @@ class Jitted:
         self.takes_static, self.donates = bool(options.static), bool(options.donate)
         self.queued = QueuedCalls()
         self.function: Any = None
-        _jitted.add(self)
+        jitted_functions.add(self)
 
     def on_miss(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
         """The outputs, and the fast path by which C++ runs this signature from now on."""
@@ -122,16 +99,24 @@ class Jitted:
 
     def _with_ref_args(self, cells: Cells, args: Values, kwargs: dict[str, Any]) -> tuple[Any, Any, bool]:
         """Run with the values of the touched refs as further arguments and results; C++ cannot do this by itself."""
-        pure = cells[0].memo.get((self, cells))
-        if pure is None:
-            threading = Jitted(threaded(self.fun, cells), self.options.shifted())
-            pure = with_refs.keep(cells[0], (self, cells), wrapped(threading))
-        out, values = pure(values_of(cells), *args, **kwargs)
+        threading = cells[0].memo.get((self, cells))
+        if threading is None:
+            jitted = Jitted(threaded(self.fun, cells), self.options.shifted())
+            threading = with_refs.keep(cells[0], (self, cells), wrapped(jitted))
+        out, values = threading(values_of(cells), *args, **kwargs)
         store(cells, values)
         return out, None, False
 
+    @functools.cached_property
+    def of_values(self) -> Any:
+        """The jitted function of opened arguments, which returns the final values of the refs among them besides."""
+        outs = self.options.out_shardings
+        return wrapped(Jitted(pure(self.fun), self.options._replace(out_shardings=outs and (outs, None))))
+
     def _run(self, args: Values, kwargs: dict[str, Any]) -> tuple[Any, Any, bool]:
         plan = self.plan(args, kwargs)
+        if plan.has_refs:
+            return run_with_values(f"{self.name} for jit", self.of_values, args, kwargs), None, False
         traced = self.trace(plan)
         if state.builder is not None:
             return rebuilt(traced.out_tree, self._staged(traced, plan)), None, False
@@ -165,6 +150,8 @@ class Jitted:
             taken = {position for position, _ in statics.by_num}
             positions = [i for i in range(len(args)) if i not in taken]
         leaves, tree = flatten_from_user((tuple(dynamic), keywords))
+        if any(isinstance(x, Holder) for x in leaves):
+            return CallPlan(leaves, tree, (), (), statics, positions, (), True)
         names = ArgNames(self.fun, tree, positions)
         avals, asked = avals_of(leaves, names, self.name, self._or_static), self.options.in_shardings
         if asked is None:
@@ -223,8 +210,8 @@ class Jitted:
 
     def _program(self, plan: CallPlan, traced: Trace, device: Any) -> Program:
         key = (traced.jaxpr, device, plan.tree, config.outlining.value)
-        program = self.caches.programs.get(key)
-        return programs.keep(self.caches, key, self.compiled(plan, traced, device)) if program is None else program
+        program = self.caches.programs.pop(key, None) or self.compiled(plan, traced, device)
+        return programs.keep(self.caches, key, program)  # as the newest: the oldest are the first to be evicted
 
     def compiled(self, plan: CallPlan, traced: Trace, device: Any) -> Program:
         """The program of this signature, compiled for a device or a mesh."""
@@ -276,6 +263,11 @@ class Jitted:
         from xlamini.staging.aot.stages import Traced  # for those who look only
 
         plan = self.plan(args, kwargs)
+        if plan.has_refs:
+            raise TypeError(
+                f"{self.name}: an argument is a ref; the stages of compilation take its value, ref[...], so write the "
+                "function to return the new one"
+            )
         traced = self.trace(plan)
 
         def lower(where: Any) -> LoweredProgram:

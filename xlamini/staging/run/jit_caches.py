@@ -23,9 +23,10 @@ class SharedCaches:
     def __init__(self) -> None:
         self.traces: dict[Any, Trace] = {}
         self.programs: dict[Any, Program] = {}
+        self.said_many = False
 
 
-traces = OwnedMemo("program: traces of jitted functions", None, "traces")
+traces = OwnedMemo("program: traces of jitted functions", 4096, "traces")
 programs = OwnedMemo("program: jitted functions", None, "programs")
 with_refs = OwnedMemo("program: jitted functions with refs", None, "memo")
 """On the first ref cell that a function touches: the function with its refs as arguments and results."""

@@ -6,11 +6,12 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from xlamini.core import Axis, named_axis, tree_map
+from xlamini.core import Axis, Holder, Values, flatten, named_axis, tree_map
 from xlamini.core.api_boundary import api_boundary
 from xlamini.primitives.tangent_ops import full
 from xlamini.staging.run.jit_function import jit
-from xlamini.staging.trace.arguments import OutputTypeError, check_callable
+from xlamini.staging.trace.arguments import OutputTypeError, check_callable, name_of
+from xlamini.staging.trace.ref_arguments import OpenedRefs, pure
 from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
 from xlamini.staging.trace.static_args import Numbers
 
@@ -22,7 +23,7 @@ def make_jaxpr(
 
     Arguments are arrays, numbers, or `ShapeDtypeStruct`s; nothing is computed. With `return_shape` it returns a pair,
     the jaxpr and the types of the outputs. `axis_env` is a list of pairs (name, size), the axes that collectives may
-    refer to.
+    refer to. Of a ref among the arguments the jaxpr takes the value, and returns the final one after the outputs.
 
     >>> print(xlamini.make_jaxpr(lambda x: x * x)(2.0))
     { lambda ; a:f32[]. let b:f32[] = mul a a in (b,) }
@@ -36,6 +37,9 @@ def make_jaxpr(
         with contextlib.ExitStack() as axes:
             for name, size in axis_env or ():
                 axes.enter_context(named_axis(Axis(size, name)))
+            if any(isinstance(x, Holder) for x in flatten((args, kwargs))[0]):
+                traced = _traced_with_refs(fun, static_argnums, args, kwargs)
+                return (traced.jaxpr, traced.out_info[0]) if return_shape else traced.jaxpr
             traced = traced_once.trace(*args, **kwargs)
         return (traced.jaxpr, traced.out_info) if return_shape else traced.jaxpr
 
@@ -50,6 +54,8 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     ShapeDtypeStruct(shape=(3,), dtype=float32)
     """
     check_callable("eval_shape", fun)
+    if any(isinstance(x, Holder) for x in flatten((args, kwargs))[0]):
+        return _traced_with_refs(fun, (), args, kwargs).out_info[0]
     try:
         return jit(fun).eval_shape(*args, **kwargs)
     except OutputTypeError as error:
@@ -66,3 +72,11 @@ def _with_arrays(fun: Callable[..., Any]) -> Callable[..., Any]:
         return tree_map(lambda x: full(x.aval, 0) if isinstance(x, ShapeDtypeStruct) else x, fun(*args, **kwargs))
 
     return of_arrays
+
+
+def _traced_with_refs(fun: Callable[..., Any], static: Numbers, args: Values, kwargs: dict[str, Any]) -> Any:
+    """The trace of the pure form of `fun`, which takes the values of the refs among the arguments."""
+    refs = OpenedRefs(name_of(fun), (tuple(args), kwargs))
+    args, kwargs = refs.tree
+    with refs.passed():
+        return jit(pure(fun), static_argnums=static).trace(*args, **kwargs)

@@ -2,10 +2,12 @@
 
 `grad(f)(x)` outside jit traces and rewrites on every call, but compiles only programs of a new structure. A program
 that Python control flow produces only once is not worth compiling: the first time, it runs operation by operation if
-most of its operations are compiled already.
+most of its operations are compiled already. A large one, such as the path of an adaptive solver, runs so until that
+has taken as long as it is estimated to compile; so the total is at most about twice that of the better choice.
 """
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
@@ -52,10 +54,10 @@ class Routed(NamedTuple):
     routes: tuple[int, ...]
 
 
-programs = Memo("program: by structure", 2048)
+programs = Memo("program: by structure", 1024)
 equations = Memo("program: equations with jaxprs", 2048)
 met = Memo("program: hashes of programs met", 2048, counted=False)
-"""The hashes of keys, since a key is as long as its program."""
+"""The milliseconds that each program has run operation by operation. By hash, since a key is as long as its program."""
 
 
 def apply(jaxpr: Jaxpr, operands: Values) -> list[Any]:
@@ -135,8 +137,18 @@ def _run(jaxpr: Jaxpr, inputs: Values) -> list[Any]:
     if program is None:
         program, numbers = _found_or_made(jaxpr, key)
     if program is None:
-        return evaluate(_needed(jaxpr), inputs)
+        return _timed(jaxpr, key, inputs)
     return program([*inputs, *numbers], where.committed)
+
+
+def _timed(jaxpr: Jaxpr, key: Key, inputs: Values) -> list[Any]:
+    """The outputs, operation by operation; the time is added to the program's entry in `met`."""
+    start = time.thread_time()
+    outs = evaluate(_needed(jaxpr), inputs)
+    spent = 1000 * (time.thread_time() - start)
+    for known in (hash(key), hash((executable_key(numbers_apart(jaxpr)[0]), key[1]))):
+        met.keep(known, met.table.get(known, 0.0) + spent)
+    return outs
 
 
 def _found_or_made(jaxpr: Jaxpr, key: Key) -> tuple[Program | None, Sequence[Any]]:
@@ -145,12 +157,16 @@ def _found_or_made(jaxpr: Jaxpr, key: Key) -> tuple[Program | None, Sequence[Any
     The first one of its structure has its numbers as constants. When others come there is one that takes any numbers.
     """
     general, numbers = numbers_apart(jaxpr)
-    general_key, is_new = (executable_key(general), key[1]), hash(key) not in met.table
-    if numbers and (general_key in programs.table or (is_new and hash(general_key) in met.table)):
-        return programs.get(general_key) or _compiled(general, general_key), numbers
-    met.keep(hash(key), True)
-    met.keep(hash(general_key), True)
-    return (None if is_new and _better_one_by_one(jaxpr) else _compiled(jaxpr, key)), ()
+    general_key = executable_key(general), key[1]
+    spent, spent_alike = met.table.get(hash(key)), met.table.get(hash(general_key))
+    if numbers and general_key in programs.table:
+        return programs.get(general_key), numbers
+    if numbers and spent is None and spent_alike is not None and not _better_again(jaxpr, spent_alike):
+        return _compiled(general, general_key), numbers
+    met.keep(hash(key), spent or 0.0)
+    met.keep(hash(general_key), spent_alike or 0.0)
+    one_by_one = _better_one_by_one(jaxpr) if spent is None else _better_again(jaxpr, spent)
+    return (None if one_by_one else _compiled(jaxpr, key)), ()
 
 
 def _compiled(jaxpr: Jaxpr, key: Key) -> Program:
@@ -173,6 +189,9 @@ _NUMBERED: Any = _Numbered()
 # Milliseconds on a laptop CPU: a program's compile time, an equation's share of it, one operation's compile time.
 _PROGRAM_MS, _EQUATION_MS, _OPERATION_MS = 15.0, 1.0, 10.0
 
+_LARGE_MS = 250.0
+"""A program that compiles faster is compiled when it comes again: the delay is hardly noticed."""
+
 
 def _better_one_by_one(jaxpr: Jaxpr) -> bool:
     """Whether running this program once costs less equation by equation than compiled whole."""
@@ -183,7 +202,18 @@ def _better_one_by_one(jaxpr: Jaxpr) -> bool:
         params = tuple(eqn.params.items())
         if params not in eqn.primitive.executables:
             new.add((eqn.primitive, params))
-    return len(new) * _OPERATION_MS < _PROGRAM_MS + len(jaxpr.eqns) * _EQUATION_MS
+    return len(new) * _OPERATION_MS < _compile_ms(jaxpr)
+
+
+def _compile_ms(jaxpr: Jaxpr) -> float:
+    """An estimate of the program's compile time."""
+    return _PROGRAM_MS + len(jaxpr.eqns) * _EQUATION_MS
+
+
+def _better_again(jaxpr: Jaxpr, spent: float) -> bool:
+    """Whether a large program that has run operation by operation for `spent` milliseconds should do so once more."""
+    estimate = _compile_ms(jaxpr)
+    return spent < estimate > _LARGE_MS and _better_one_by_one(jaxpr)
 
 
 @once

@@ -11,7 +11,8 @@ from typing import Any
 from xlamini.core import config
 from xlamini.core.structure import executable_key
 from xlamini.staging.compile.program import Program
-from xlamini.staging.run.jit import CallPlan, Jitted, wrapped
+from xlamini.staging.run.call_plan import CallPlan
+from xlamini.staging.run.jit import Jitted, wrapped
 from xlamini.staging.run.jit_options import Options
 from xlamini.staging.run.program_cache import programs
 from xlamini.staging.trace.static_args import Numbers, Selected, check_apart

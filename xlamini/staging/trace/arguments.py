@@ -8,6 +8,7 @@ from typing import Any, overload
 import numpy as np
 
 from xlamini.core import (
+    Holder,
     Literal,
     ShapedArray,
     Tracer,
@@ -19,6 +20,7 @@ from xlamini.core import (
     unflatten,
 )
 from xlamini.core.dtypes import check_array_dtype, is_array_dtype
+from xlamini.core.ref_cells import AbstractRef
 from xlamini.core.tracer import is_usable
 from xlamini.runtime import ArrayImpl, key_words
 from xlamini.runtime.lifetime import deleted_error
@@ -54,7 +56,7 @@ class ArgNames(Sequence[str]):
     def _all(self) -> list[str]:
         paths, _ = tree_flatten_with_path(unflatten(self.tree, range(self.tree.num_leaves)))
         parameters = parameter_names(self.fun)
-        return [_name(path, parameters, self.positions) for path, _ in paths]
+        return [_name(path, parameters, self.positions) for path, leaf in paths if not isinstance(leaf, Holder)]
 
 
 class LeafNames(Sequence[str]):
@@ -68,7 +70,7 @@ class LeafNames(Sequence[str]):
 
     def __getitem__(self, index: Any) -> Any:
         paths, _ = tree_flatten_with_path(unflatten(self.tree, range(len(self))))
-        return self.root + keystr(paths[index][0])
+        return self.root + keystr([path for path, leaf in paths if not isinstance(leaf, Holder)][index])
 
 
 def parameter_names(fun: Callable[..., Any]) -> Callable[[int], str]:
@@ -150,11 +152,20 @@ def check_outputs(leaves: Values, tree: Any, fun_name: str) -> None:
     for i, x in enumerate(leaves):
         if not _is_value(x):
             path, _ = tree_flatten_with_path(unflatten(tree, range(tree.num_leaves)))[0][i]
+            if isinstance(x, Holder):
+                raise _returned_ref(fun_name, keystr(path), x)
             raise OutputTypeError(
                 f"{fun_name} returned {brief(x)} of type {type(x).__name__} at output{keystr(path)}; a traced function "
                 "must return arrays, numbers, or containers of them",
                 x,
             )
+
+
+def _returned_ref(fun_name: str, path: str, ref: Any) -> ValueError:
+    return ValueError(
+        f"{fun_name} returned a mutable array reference of type {AbstractRef(ref.cell.aval)} at output{path}, but "
+        "mutable array references cannot be returned; return its value, ref[...]"
+    )
 
 
 def _is_value(x: Any) -> bool:

@@ -10,8 +10,8 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from xlamini.core import Values
-from xlamini.core.ref_cells import Cell, RefEscaped
+from xlamini.core import Cell, Values
+from xlamini.core.ref_cells import RefEscaped
 from xlamini.core.state import state
 
 Cells = tuple[Cell, ...]
@@ -82,10 +82,12 @@ def threaded(fun: Callable[..., Any], cells: Cells) -> Callable[..., tuple[Any, 
 
 def _signature_of(fun: Callable[..., Any]) -> inspect.Signature:
     """The signature of `fun` with a parameter for the cells' values in front."""
-    values = inspect.Parameter("ref_values", inspect.Parameter.POSITIONAL_ONLY)
     try:
         rest = list(inspect.signature(fun).parameters.values())
     except (TypeError, ValueError):
         kinds = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
         rest = [inspect.Parameter(name, kind) for name, kind in zip(("args", "kwargs"), kinds, strict=True)]
-    return inspect.Signature([values, *rest])
+    name = "ref_values"
+    while any(name == p.name for p in rest):  # of a function whose refs are threaded already
+        name += "_"
+    return inspect.Signature([inspect.Parameter(name, inspect.Parameter.POSITIONAL_ONLY), *rest])

@@ -5,11 +5,14 @@ from typing import Any
 
 from xlamini.core import ShapedArray
 from xlamini.core.pytree import structure
+from xlamini.core.ref_cells import AbstractRef, is_holder
 from xlamini.staging.trace.arguments import avals_of
 
 
-def typeof(x: Any) -> ShapedArray:
+def typeof(x: Any) -> ShapedArray | AbstractRef:
     """The aval of an array, a tracer, a number or a `ShapeDtypeStruct`; it prints as `float32[3]`.
+
+    That of a ref prints as `Ref{float32[3]}`.
 
     Raises TypeError for anything else; for the types of a container's leaves, use `tree.map`.
 
@@ -18,4 +21,6 @@ def typeof(x: Any) -> ShapedArray:
     """
     if structure(x).num_leaves != 1 or structure(x).num_nodes != 1:
         raise TypeError(f"typeof: {x!r} is a container; ask for its leaves' types: tree.map(typeof, x)")
+    if is_holder(x):
+        return AbstractRef(x.cell.aval)
     return avals_of([x], ["x"], "typeof")[0]

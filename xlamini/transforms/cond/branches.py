@@ -18,7 +18,7 @@ from xlamini.core import (
     Var,
     aval_of,
     first_difference,
-    flatten_from_user,
+    flatten_call,
     keystr,
     tree_flatten_with_path,
     unflatten,
@@ -55,8 +55,8 @@ def check_branches(what: str, functions: Functions) -> None:
 
 def trace_branches(what: str, functions: Functions, operands: Values) -> Branches:
     """Trace every function for these operands, which are pytrees; TypeError if what they return differs."""
-    leaves, in_tree = flatten_from_user((tuple(operands), {}))
-    names = LeafNames("operands", flatten_from_user(tuple(operands))[1])
+    leaves, in_tree = flatten_call((tuple(operands), {}))
+    names = LeafNames("operands", flatten_call(tuple(operands))[1])
     avals = avals_of(leaves, names, what)
     check_values(leaves, names, what)
     by_id: dict[int, Trace] = {}

@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Generic, NamedTuple, ParamSpec, TypeVar
 
-from xlamini.core import Jaxpr, Tracer, Values, api_boundary_methods, flatten_from_user
+from xlamini.core import Jaxpr, Tracer, Values, api_boundary_methods, flatten_call
 from xlamini.core.state import state
 from xlamini.core.tracer import A_RULE
 from xlamini.staging import ArgNames, Trace, avals_of, check_callable, check_values, name_of, rebuilt
@@ -116,7 +116,7 @@ class CustomFunction(Generic[P, R]):
         taken = sorted({n % len(args) if n < 0 else n for n in self.nondiff_argnums})
         fixed = [(i, args[i]) for i in taken if i < len(args)]
         positions = [i for i in range(len(args)) if i not in taken]
-        leaves, in_tree = flatten_from_user((tuple(args[i] for i in positions), {}))
+        leaves, in_tree = flatten_call((tuple(args[i] for i in positions), {}))
         names = ArgNames(fun, in_tree, positions)
         avals = tuple(avals_of(leaves, names, name, self.instead))
         check_values(leaves, names, name)

@@ -21,13 +21,18 @@ from xlamini.core import (
     is_differentiable,
     tangent_aval,
 )
+from xlamini.core.errors import JAXTypeError
 from xlamini.core.primitive import IS_VMA_CAST
+from xlamini.core.ref_cells import RefEscaped
+from xlamini.core.state import state
 from xlamini.interpreters.batch import batched_aval
 from xlamini.interpreters.evaluate import evaluate
+from xlamini.interpreters.transpose import WRITTEN
 from xlamini.primitives import instantiated
 from xlamini.primitives.collectives.reductions import psum_p
 from xlamini.primitives.collectives.varying import varying_along
 from xlamini.staging import Mask, chosen, given, inverse, merged, nonzero_of, with_none, with_zeros
+from xlamini.transforms.custom.call_site import is_concrete
 from xlamini.transforms.custom.rule_contract import Contract
 from xlamini.transforms.custom.vjp_rule import Backward, BackwardRule, BatchedBackward
 
@@ -38,10 +43,7 @@ def linear_map(
     """The tangents of the outputs."""
     differentiable = [is_differentiable(a) for a in out_avals]
     if not bwd.symbolic_zeros:
-        # Traced now, while the tracers that it closes over can be captured.
-        jaxpr, nonzero = bwd.traced((True,) * sum(differentiable))
-        residuals = [*jaxpr.consts, *residuals]
-        bwd = TracedBackward(bwd.contract, Backward(close_over(jaxpr), nonzero))
+        residuals, bwd = _traced_now(residuals, bwd, (True,) * sum(differentiable))
     outs = custom_lin_p.bind(
         *residuals,
         *given(tangents),
@@ -53,13 +55,74 @@ def linear_map(
     return with_zeros(out_avals, differentiable, outs)
 
 
+def _traced_now(residuals: Values, bwd: BackwardRule, nonzero: Mask) -> tuple[Values, BackwardRule]:
+    """The rule as a jaxpr, and its residuals, while the tracers that it closes over can be captured.
+
+    A rule that asks for the value of a cotangent runs in the backward pass, which has it outside of traced functions.
+    """
+    try:
+        jaxpr, found = bwd.traced(nonzero)
+    except JAXTypeError as error:
+        if getattr(bwd, "values", None) is None:
+            raise
+        return residuals, ReadingBackward(bwd, error)
+    except RefEscaped as touched:
+        return residuals, WritingBackward(bwd, nonzero, touched)
+    return [*jaxpr.consts, *residuals], TracedBackward(bwd.contract, Backward(close_over(jaxpr), found))
+
+
+class ReadingBackward(BackwardRule):
+    """A backward rule that reads the values of cotangents; `error` says what it needs where there are none."""
+
+    reads_values = True
+
+    def __init__(self, rule: BackwardRule, error: Exception):
+        self.rule, self.error, self.contract = rule, error, rule.contract
+
+    def traced(self, nonzero: Mask, cts: Values = ()) -> Backward:
+        if not (cts and is_concrete(cts)):
+            raise self.error
+        return self.rule.traced(nonzero, cts)
+
+
+class WritingBackward(BackwardRule):
+    """A backward rule that writes refs. It runs in each backward pass, whose program returns their final values."""
+
+    def __init__(self, rule: Any, nonzero: Mask, touched: RefEscaped):
+        self.rule, self.contract, self.cells = rule, rule.contract, (touched.cell,)
+        while True:
+            try:
+                rule.writing(nonzero, (), self.cells)
+                return
+            except RefEscaped as another:
+                if another.cell in self.cells:
+                    raise
+                self.cells = (*self.cells, another.cell)
+
+    def cotangents(self, operands: Values, cts: Values) -> Values:
+        """The cotangents of the arguments, None for zeros; what the rule wrote is noted for the end of the pass."""
+        written = state.builder and state.builder.memo.get(WRITTEN)
+        if written is None:
+            raise JAXTypeError(
+                f"{self.contract} writes a ref, in a call that is part of a jitted function, a loop or a branch of the "
+                "function that is differentiated; make the call outside of these, or return the value"
+            )
+        nonzero = nonzero_of(cts)
+        values = [written[cell] if cell in written else cell.read() for cell in self.cells]
+        jaxpr, found = self.rule.writing(nonzero, given(cts), self.cells)
+        outs = evaluate(jaxpr, [*operands, *given(cts), *values])
+        count = len(outs) - len(self.cells)
+        written.update(zip(self.cells, outs[count:], strict=True))
+        return with_none(found, outs[:count])
+
+
 class TracedBackward(BackwardRule):
     """A backward rule as a jaxpr, for cotangents of all outputs; the values it captured are the first residuals."""
 
     def __init__(self, contract: Contract, backward: Backward):
         self.contract, self.backward = contract, backward
 
-    def traced(self, nonzero: Mask) -> Backward:
+    def traced(self, nonzero: Mask, cts: Values = ()) -> Backward:
         return self.backward
 
 
@@ -69,7 +132,7 @@ class NoForwardMode(BackwardRule):
     def __init__(self, contract: Contract):
         self.contract = contract
 
-    def traced(self, nonzero: Mask) -> Backward:
+    def traced(self, nonzero: Mask, cts: Values = ()) -> Backward:
         raise _no_forward_mode(self, "")
 
 
@@ -100,7 +163,10 @@ class CustomLin(Primitive):
         self, cts: Values, *operands: Any, bwd: BackwardRule, in_zeros: Mask, num_res: int, **params: Any
     ) -> Values:
         out_cts = list(cts) if bwd.symbolic_zeros else list(map(instantiated, cts))
-        jaxpr, nonzero = bwd.traced(nonzero_of(out_cts))
+        if isinstance(bwd, WritingBackward):
+            moving = chosen(bwd.cotangents(operands[:num_res], out_cts), inverse(in_zeros))
+            return [None] * num_res + [_summed(ct, x) for ct, x in zip(moving, operands[num_res:], strict=True)]
+        jaxpr, nonzero = bwd.traced(nonzero_of(out_cts), given(out_cts))
         in_cts = with_none(nonzero, evaluate(jaxpr, [*operands[:num_res], *given(out_cts)]))
         moving = chosen(in_cts, inverse(in_zeros))
         return [None] * num_res + [_summed(ct, x) for ct, x in zip(moving, operands[num_res:], strict=True)]

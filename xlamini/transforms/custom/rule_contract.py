@@ -21,6 +21,8 @@ from xlamini.core import (
     Zero,
     aval_of,
     first_difference,
+    flatten,
+    flatten_call,
     flatten_from_user,
     float0,
     is_differentiable,
@@ -102,7 +104,7 @@ class Contract(NamedTuple):
         """From (output, residuals): their leaves."""
         out, residuals = self._pair(result, "output, residuals")
         outs = self._outputs(out)
-        leaves, tree = flatten_from_user(residuals)
+        leaves, tree = flatten_call(residuals)
         check_outputs(leaves, tree, f"{self}, as residuals,")
         return FwdResult(outs, leaves, tree)
 
@@ -196,7 +198,7 @@ class Contract(NamedTuple):
         for leaf, subtree in zip(leaves, subtrees, strict=False):
             if (leaf is not None and subtree is not LEAF) or not isinstance(result, tuple):
                 raise self._unlike_arguments(due, result)
-            flat.extend([leaf] * structure(subtree).num_leaves)
+            flat.extend([leaf] * sum(x is LEAF for x in flatten(subtree)[0]))  # a ref has no cotangent
         return flat
 
     def _unlike_arguments(self, due: Any, result: Any) -> TypeError:

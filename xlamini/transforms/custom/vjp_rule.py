@@ -8,18 +8,19 @@ batched jaxpr. The values that the rules close over are arguments in front of th
 """
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from operator import is_
 from typing import Any, NamedTuple
 
-from xlamini.core import Axis, Dims, Jaxpr, Values, aval_of, is_differentiable, named_axis, unflatten
+from xlamini.core import Axis, Cell, Dims, Jaxpr, Values, aval_of, is_differentiable, named_axis, unflatten
 from xlamini.core.tracer import build
 from xlamini.interpreters.batch import batch
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.primitives import move_batch_dim, sum_over
 from xlamini.staging import Mask, chosen, given, inverse, merged, nonzero_of
-from xlamini.transforms.custom.call_site import CallSite, CustomRule
+from xlamini.staging.trace.ref_threading import run_with
+from xlamini.transforms.custom.call_site import CallSite, CustomRule, is_concrete
 from xlamini.transforms.custom.rule_contract import Contract, FwdResult
 from xlamini.transforms.custom.rule_finite_differences import check_vjp_rules
 from xlamini.transforms.custom.symbolic_zero import CustomVJPPrimal, zero_tangent
@@ -57,9 +58,14 @@ class BackwardRule(CustomRule):
     """The param `bwd` of a linear map (linear_map.py)."""
 
     symbolic_zeros = False
+    reads_values = False
+    """Whether the user's function reads the values of cotangents, so that it runs in each backward pass."""
 
-    def traced(self, nonzero: Mask) -> Backward:
-        """The rule for cotangents of those differentiable outputs that `nonzero` marks."""
+    def traced(self, nonzero: Mask, cts: Values = ()) -> Backward:
+        """The rule for cotangents of those differentiable outputs that `nonzero` marks.
+
+        `cts` are these cotangents, where a rule outside of traced functions may read their values.
+        """
         raise NotImplementedError
 
 
@@ -120,18 +126,25 @@ class UserBackward(BackwardRule):
         self.avals = [*site.avals[:count], *map(aval_of, arrays)]
         self.values = None if concrete is None else [*concrete[:count], *arrays]
 
-    def traced(self, nonzero: Mask) -> Backward:
+    def traced(self, nonzero: Mask, cts: Values = ()) -> Backward:
+        return self.writing(nonzero, cts, ())
+
+    def writing(self, nonzero: Mask, cts: Values, cells: Sequence[Cell]) -> Backward:
+        """The rule as a jaxpr that also takes the values of the cells that it writes, and returns the final ones."""
         site, types, found = self.site, self.site.types, []
-        count = sum(self.is_array)
+        count, end = sum(self.is_array), sum(self.is_array) + sum(nonzero)
 
         def flat(closed: Values, inputs: Values) -> list[Any]:
             residuals = unflatten(self.tree, merged(self.is_array, inputs[:count], self.numbers))
-            cts = unflatten(types.out_tree, self._cotangents(nonzero, inputs[count:]))
-            found.extend(self.contract.bwd(self.rules.bwd(*site.before(residuals, cts))))
-            return given(found)
+            cts = unflatten(types.out_tree, self._cotangents(nonzero, inputs[count:end]))
+            result, last = run_with(cells, inputs[end:], self.rules.bwd, *site.before(residuals, cts))
+            found.extend(self.contract.bwd(result))
+            return [*given(found), *last]
 
         ct_avals = chosen([a for a in types.out_avals if is_differentiable(a)], nonzero)
-        jaxpr = site.trace(self.contract, flat, [*self.avals, *ct_avals], self.values, further=OTHERWISE)
+        values = self.values and [*self.values, *(cts if is_concrete(cts) else ())]
+        avals = [*self.avals, *ct_avals, *(cell.aval for cell in cells)]
+        jaxpr = site.trace(self.contract, flat, avals, values, further=OTHERWISE)
         return Backward(jaxpr, nonzero_of(found))
 
     def _cotangents(self, nonzero: Mask, arrays: Values) -> list[Any]:
@@ -189,7 +202,7 @@ class BatchedBackward(BackwardRule):
     def symbolic_zeros(self) -> bool:  # type: ignore[override]
         return self.rule.symbolic_zeros
 
-    def traced(self, nonzero: Mask) -> Backward:
+    def traced(self, nonzero: Mask, cts: Values = ()) -> Backward:
         with named_axis(self.axis):
             single = self.rule.traced(nonzero)
         dims = (*self.residual_dims, *(0,) * sum(nonzero))

@@ -5,7 +5,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xlamini.core import Tracer, Values, flatten, flatten_from_user, is_differentiable, unflatten
+from xlamini.core import Holder, Tracer, Values, flatten, flatten_from_user, is_differentiable, unflatten
 from xlamini.runtime import ArrayImpl
 from xlamini.staging import (
     ArgNames,
@@ -41,6 +41,11 @@ class DiffArgs:
             raise TypeError(f"{what}: argnums {argnums!r} names an argument twice; name each once")
         chosen_args = tuple(args[i] for i in self.positions)
         self.leaves, self.tree = flatten_from_user(chosen_args)
+        if any(isinstance(x, Holder) for x in self.leaves):
+            raise TypeError(
+                f"{what}: an argument of {self.fun_name} to differentiate is a ref, whose gradient is accumulated into "
+                "a ref; write xlamini.vjp(f, ref)[1].with_refs(grad_ref)(cotangent)"
+            )
         self.in_tree = flatten((chosen_args, {}))[1]
         self._fun, self._args, self._kwargs = fun, list(args), kwargs
         self._along: list[Any] = []

@@ -1,17 +1,21 @@
 """The pullback of a linearized program, which all reverse-mode transformations share."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from xlamini.core import Avals, Values, Zero, aval_of, float0, is_differentiable, is_zero
+from xlamini.core import Avals, Literal, Values, Zero, aval_of, float0, is_differentiable, is_zero
 from xlamini.core.state import state
+from xlamini.interpreters.dce import dce
 from xlamini.interpreters.linearize import Linearized
-from xlamini.interpreters.transpose import transpose
+from xlamini.interpreters.transpose import transpose, transpose_at
 from xlamini.primitives import instantiated
 from xlamini.runtime import device_put_value
+from xlamini.staging import chosen, store
 from xlamini.staging.run.program_cache import apply
+from xlamini.staging.trace.tracing import visible
 
 
 def evaluated(lin: Linearized, inputs: Values) -> tuple[list[Any], list[Any]]:
@@ -26,14 +30,48 @@ def _is_mutable(x: Any) -> bool:
     return isinstance(x, bool | int | float | complex | np.generic | np.ndarray)
 
 
-def pull_back(lin: Linearized, residuals: Values, cts: Values) -> list[Any]:
-    """The cotangents (arrays or symbolic zeros) of the differentiated inputs, for one cotangent of every output."""
+def pull_back(
+    lin: Linearized, residuals: Values, cts: Values, wanted: Sequence[bool] | None = None
+) -> list[Any]:
+    """The cotangents (arrays or symbolic zeros) of the differentiated inputs, for one cotangent of every output.
+
+    Those that are not `wanted` are not computed, and are zeros.
+    """
     nonzero_cts = [ct for ct, nz in zip(cts, lin.nonzero_out, strict=True) if nz]
     tangents = lin.tangent.in_avals[lin.num_residuals :]
     linear = (False,) * lin.num_residuals + (True,) * len(tangents)
     backward, nonzero = transpose(lin.tangent, linear, tuple(not is_zero(ct) for ct in nonzero_cts))
+    if wanted is not None:
+        backward = dce(backward, tuple(chosen(wanted, nonzero)), True)[0]
+        nonzero = [nz and w for nz, w in zip(nonzero, wanted, strict=True)]
     outs = iter(apply(backward, [*residuals, *(ct for ct in nonzero_cts if not is_zero(ct))]))
     return [next(outs) if nz else Zero(a) for nz, a in zip(nonzero, tangents, strict=True)]
+
+
+def pull_back_at(
+    lin: Linearized, residuals: Values, cts: Values, wanted: Sequence[bool] | None = None
+) -> list[Any]:
+    """Like `pull_back`, where backward rules of the user's may write refs, and outside of traced functions read values.
+    """
+    written: list[Any] = []
+    dense = [ct for ct, nz in zip(cts, lin.nonzero_out, strict=True) if nz and not is_zero(ct)]
+    tangents = lin.tangent.in_avals[lin.num_residuals :]
+    linear = (False,) * lin.num_residuals + (True,) * len(tangents)
+    given = tuple(not is_zero(ct) for ct, nz in zip(cts, lin.nonzero_out, strict=True) if nz)
+    operands = [visible(x) if type(x) is Literal else x for x in (*residuals, *dense)]
+    values = operands if state.builder is None else None
+    backward, nonzero = transpose_at(values, lin.tangent, linear, given, (), written)
+    outs = iter(apply(backward, operands))
+    found = [next(outs) if nz else Zero(a) for nz, a in zip(nonzero, tangents, strict=True)]
+    store(written, list(outs))
+    return [ct if wanted is None or w else Zero(a) for ct, w, a in zip(found, wanted or nonzero, tangents, strict=True)]
+
+
+def reads_values(lin: Linearized) -> bool:
+    """Whether a backward rule of the user's writes refs, or reads values, as it may outside of traced functions."""
+    rules = [eqn.params.get("bwd") for eqn in lin.tangent.eqns]
+    reading = state.builder is None and any(getattr(bwd, "reads_values", False) for bwd in rules)
+    return reading or any(getattr(bwd, "cells", ()) for bwd in rules)
 
 
 def as_gradients(avals: Avals, cts: Values) -> list[Any]:

@@ -11,12 +11,13 @@ from typing import Any, ParamSpec, TypeVar
 
 from xlamini.core import Jaxpr, ShapedArray, ShapeError, Values, Zero, is_differentiable, unflatten
 from xlamini.core.api_boundary import api_boundary
+from xlamini.core.errors import JAXTypeError
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.linearize import linearize
 from xlamini.primitives import full, instantiated
 from xlamini.staging import Mask, Trace, check_callable, describe_as, name_of, rebuilt, transformed
 from xlamini.transforms.derivatives.diff_args import Argnums, DiffArgs
-from xlamini.transforms.derivatives.pullback import as_gradients, pull_back
+from xlamini.transforms.derivatives.pullback import as_gradients, evaluated, pull_back, pull_back_at, reads_values
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -89,12 +90,25 @@ def _differentiate(
     _check_inputs(diff, holomorphic, allow_int)
     traced = diff.trace(has_aux)
     _check_value(diff, traced, holomorphic)
-    flat = transformed(_with_gradient, traced.jaxpr, (diff.nonzero(traced),), diff.operands(traced))
+    flat = _flat_gradient(traced.jaxpr, diff.nonzero(traced), diff.operands(traced))
     count = len(traced.jaxpr.outvars)
     outs, cts = flat[:count], flat[count:]
     gradients = rebuilt(diff.tree, as_gradients(diff.avals, cts))
     value, aux = diff.split(traced, outs)
     return value, aux, gradients[0] if diff.single else gradients
+
+
+def _flat_gradient(jaxpr: Jaxpr, nonzero: Mask, operands: Values) -> list[Any]:
+    """The outputs of `jaxpr`, and the gradient of the first one, as one program if no backward rule reads values."""
+    try:
+        return transformed(_with_gradient, jaxpr, (nonzero,), operands)
+    except JAXTypeError:
+        lin = linearize(jaxpr, nonzero)
+        if not reads_values(lin):
+            raise
+    outs, residuals = evaluated(lin, operands)
+    first, *others = jaxpr.out_avals
+    return [*outs, *map(instantiated, pull_back_at(lin, residuals, [full(first, 1), *map(Zero, others)]))]
 
 
 def _with_gradient(jaxpr: Jaxpr, nonzero: Mask, operands: Values) -> list[Any]:

@@ -1,11 +1,13 @@
 """Reverse mode for functions with any output: vjp, and linear_transpose for linear functions."""
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from xlamini.core import (
     Avals,
+    Holder,
     Jaxpr,
     MissingRule,
     ShapedArray,
@@ -17,24 +19,36 @@ from xlamini.core import (
     flatten,
     flatten_from_user,
     float0,
+    is_differentiable,
     is_zero,
     keystr,
     register_pytree_node,
     tangent_aval,
     tree_flatten_with_path,
     treedef_children,
+    unflatten,
 )
 from xlamini.core.api_boundary import api_boundary
+from xlamini.core.errors import JAXTypeError
 from xlamini.core.tangents import NonlinearError
 from xlamini.interpreters.linearize import Linearized, linearize
 from xlamini.interpreters.transpose import transpose
 from xlamini.primitives import convert, instantiated, zeros
 from xlamini.staging import ArgNames, Trace, avals_of, check_callable, name_of, rebuilt, transformed
 from xlamini.staging.run.program_cache import apply
+from xlamini.staging.trace.ref_arguments import OpenedRefs, is_ref_argument, pure
 from xlamini.staging.trace.tracing import trace
-from xlamini.transforms.derivatives.diff_args import DiffArgs
+from xlamini.transforms.derivatives.diff_args import DiffArgs, split_aux
+from xlamini.transforms.derivatives.grad_refs import (
+    DontWant,
+    GradValue,
+    check_refs_have_refs,
+    checked_entries,
+    delivered,
+    without_nodes,
+)
 from xlamini.transforms.derivatives.linearity import nonlinear_part
-from xlamini.transforms.derivatives.pullback import as_gradients, evaluated, pull_back
+from xlamini.transforms.derivatives.pullback import as_gradients, evaluated, pull_back, pull_back_at, reads_values
 
 
 @api_boundary
@@ -47,6 +61,16 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, reduce_ax
     >>> pullback(1.0)
     (Array(1., dtype=float32, weak_type=True),)
     """
+    if not any(isinstance(x, Holder) for x in flatten(primals)[0]):
+        return _vjp(fun, primals, has_aux)
+    refs = OpenedRefs("vjp", primals)
+    with refs.passed():
+        out, pullback, (aux, values) = _vjp(_of_values(fun, has_aux), refs.tree, True)
+    refs.store(values)
+    return (out, pullback, aux) if has_aux else (out, pullback)
+
+
+def _vjp(fun: Callable[..., Any], primals: Values, has_aux: bool) -> Any:
     diff = DiffArgs(fun, tuple(range(len(primals))), primals, {}, "vjp")
     traced = diff.trace(has_aux)
     lin = linearize(traced.jaxpr, diff.nonzero(traced))
@@ -55,6 +79,19 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, reduce_ax
     rule = Rule(lin, diff.tree, diff.avals, out_tree, traced.jaxpr.out_avals, diff.fun_name)
     out, aux = diff.split(traced, outs)
     return (out, VJP(rule, residuals), aux) if has_aux else (out, VJP(rule, residuals))
+
+
+def _of_values(fun: Callable[..., Any], has_aux: bool) -> Callable[..., Any]:
+    """`fun` of opened arguments; the final values of the refs are auxiliary data."""
+    of_values = pure(fun)
+
+    @functools.wraps(fun)
+    def paired(*opened: Any) -> Any:
+        result, values = of_values(*opened)
+        out, aux = split_aux(result, "vjp", name_of(fun)) if has_aux else (result, None)
+        return out, (aux, values)
+
+    return paired
 
 
 class Rule:
@@ -74,6 +111,9 @@ class Rule:
         self.out_tree, self.out_avals = out_tree, out_avals
 
 
+_VALUE = GradValue()
+
+
 class VJP:
     """A pullback: from the cotangent of the output to the cotangents of the primals. It is a pytree of residuals."""
 
@@ -82,6 +122,29 @@ class VJP:
 
     @api_boundary
     def __call__(self, *cotangents: Any) -> Any:
+        return self._delivered([_VALUE] * self.rule.in_tree.num_leaves, cotangents)
+
+    @api_boundary
+    def with_refs(self, *entries: Any) -> Callable[..., Any]:
+        """The pullback that adds gradients to refs, with one entry for each argument of the function.
+
+        An entry is a ref, to which the gradient is added, `ad.GradValue()` for a gradient that is returned, or
+        `ad.DontWant()` for one that is not computed; or a container of these like the argument.
+        """
+        checked = checked_entries(entries, self.rule.in_tree, self.rule.fun_name)
+        return api_boundary(lambda *cotangents: self._delivered(checked, cotangents))
+
+    def _delivered(self, entries: Sequence[Any], cotangents: Values) -> Any:
+        """The gradients for these cotangents, where they are returned, and markers for the others."""
+        rule = self.rule
+        nodes = flatten(unflatten(rule.in_tree, range(len(entries))), is_ref_argument)[0]
+        check_refs_have_refs(entries, nodes, rule.fun_name)
+        gradients = as_gradients(rule.in_avals, self._cotangents_in(entries, cotangents))
+        found = [delivered(*each) for each in zip(entries, gradients, rule.in_avals, strict=True)]
+        return without_nodes(rebuilt(rule.in_tree, found))
+
+    def _cotangents_in(self, entries: Sequence[Any], cotangents: Values) -> list[Any]:
+        """The cotangents of the differentiable inputs."""
         if len(cotangents) != 1:
             raise TypeError(
                 f"vjp: the pullback of {self.rule.fun_name} takes one argument, a cotangent with the structure of the "
@@ -93,9 +156,15 @@ class VJP:
         cts = [*out_cts, *(Zero(tangent_aval(a)) for a in rest)]
         dense = [ct for ct in cts if not is_zero(ct)]
         zero = tuple(ct.aval if is_zero(ct) else None for ct in cts)
-        operands = [*dense, *self.residuals]
-        in_cts = transformed(_run_pullback, rule.lin.tangent, (rule.lin, zero), operands, f"vjp_{rule.fun_name}")
-        return rebuilt(rule.in_tree, as_gradients(rule.in_avals, in_cts))
+        pairs = zip(entries, rule.in_avals, strict=True)
+        wanted = tuple(not isinstance(entry, DontWant) for entry, aval in pairs if is_differentiable(aval))
+        operands, options = [*dense, *self.residuals], (rule.lin, zero, None if all(wanted) else wanted)
+        try:
+            return transformed(_run_pullback, rule.lin.tangent, options, operands, f"vjp_{rule.fun_name}")
+        except JAXTypeError:
+            if not reads_values(rule.lin):
+                raise
+        return list(map(instantiated, pull_back_at(rule.lin, self.residuals, cts, options[2])))
 
     def __repr__(self) -> str:
         residuals = ", ".join(aval_of(r).str_short() for r in self.residuals)
@@ -105,7 +174,9 @@ class VJP:
 register_pytree_node(VJP, lambda v: (v.residuals, v.rule), lambda rule, residuals: VJP(rule, residuals))
 
 
-def _run_pullback(jaxpr: Jaxpr, lin: Linearized, zero: Sequence[Any], operands: Values) -> list[Any]:
+def _run_pullback(
+    jaxpr: Jaxpr, lin: Linearized, zero: Sequence[Any], wanted: Sequence[bool] | None, operands: Values
+) -> list[Any]:
     """The cotangents of the inputs; `operands` are the nonzero output cotangents and the residuals.
 
     `zero` has, for each output, the aval of a zero cotangent, or None for a nonzero one.
@@ -113,7 +184,7 @@ def _run_pullback(jaxpr: Jaxpr, lin: Linearized, zero: Sequence[Any], operands: 
     count = len(operands) - lin.num_residuals
     dense = iter(operands[:count])
     cts = [next(dense) if aval is None else Zero(aval) for aval in zero]
-    return list(map(instantiated, pull_back(lin, operands[count:], cts)))
+    return list(map(instantiated, pull_back(lin, operands[count:], cts, wanted)))
 
 
 class _CotangentNames(Sequence[str]):

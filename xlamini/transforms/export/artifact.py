@@ -34,10 +34,11 @@ from xlamini.primitives import convert, wrap_p
 from xlamini.primitives.random_keys import unwrap_p
 from xlamini.runtime.files.file_format import Header, Kind
 from xlamini.staging.aot import trees, types
+from xlamini.staging.aot.compiled_file import list_of
 from xlamini.staging.aot.mismatch import differences, shown
 from xlamini.transforms.custom.custom_vjp import custom_vjp
 from xlamini.transforms.export.call_primitive import ExportedModule, call_exported_p
-from xlamini.transforms.export.safety import DisabledSafetyCheck
+from xlamini.transforms.export.safety import DisabledSafetyCheck, check_kernels
 
 CALLING_CONVENTION = 10
 """The version of the calling convention of `main`, which is JAX's convention."""
@@ -46,8 +47,11 @@ LEAST_CONVENTION = 9
 minimum_supported_calling_convention_version = LEAST_CONVENTION
 maximum_supported_calling_convention_version = CALLING_CONVENTION
 
-_FIELDS = "name xlamini convention in_avals out_avals in_tree out_tree names platforms checks kept sizes"
-FILE = Kind("xlamini exported function", 1, frozenset(_FIELDS.split()), "a file of Exported.serialize()")
+_FIELDS = {
+    **{"name": str, "xlamini": str, "convention": int, "in_tree": object, "out_tree": object},
+    **dict.fromkeys("in_avals out_avals names platforms checks kept sizes".split(), list),
+}
+FILE = Kind("xlamini exported function", 1, _FIELDS, "a file of Exported.serialize()")
 
 
 @dataclass(frozen=True)
@@ -230,6 +234,7 @@ def _file_of(exported: Exported, vjp_order: int) -> bytes:
     """The file of an exported function, with derivatives of it up to this order."""
     what = f"serialize: {exported.fun_name}"
     parts = [exported.mlir_module_serialized]
+    _summary(parts[0], trusted=True)  # so that this process may read its own files without a child
     if vjp_order:
         parts.append(_file_of(exported.vjp(), vjp_order - 1))
     header = {
@@ -250,11 +255,16 @@ def _file_of(exported: Exported, vjp_order: int) -> bytes:
 
 
 @api_boundary
-def deserialize(blob: bytes | bytearray) -> Exported:
+def deserialize(blob: bytes | bytearray, *, trusted: bool = False) -> Exported:
     """The exported function that `Exported.serialize` wrote.
 
-    LoadError for bytes that are damaged, are something else, or come from a version that is too new to be read; and for
-    containers of a class that is not registered here under the name it had.
+    Nothing of it is run, but MLIR, which reads the StableHLO, can crash on bytes that are made for it. So another
+    process reads it first, which takes some 0.5 s for each new content. `trusted=True` says that you know who made it:
+    it is read here, and may call the kernels that its maker allowed, not only those that jaxlib keeps stable.
+
+    LoadError for bytes that are damaged, are something else, or come from a version that is too new to be read; for a
+    module of other types than its header says; and for containers of a class that is not registered here under the name
+    it had.
 
     >>> blob = xlamini.export.export(xlamini.jit(lambda x: x * 2))(1.0).serialize()
     >>> deserialize(blob).call(21.0)
@@ -262,31 +272,76 @@ def deserialize(blob: bytes | bytearray) -> Exported:
     """
     if not isinstance(blob, bytes | bytearray | memoryview):
         raise TypeError(f"deserialize: bytes of Exported.serialize() are needed, got a {type(blob).__name__}")
-    return FILE.read(bytes(blob), _exported, "serialize it again", "deserialize: ")
+    build = functools.partial(_exported, trusted=trusted)
+    found = FILE.read(bytes(blob), build, "serialize it again", "deserialize: ")
+    try:
+        _check_module(found, trusted)
+    except LoadError as error:
+        raise LoadError(f"deserialize: {found.fun_name}: {error}") from None
+    return found
 
 
-def _exported(header: Header, parts: Sequence[bytes]) -> Exported:
+def _summary(artifact: bytes, trusted: bool) -> Any:
+    # Imported here because MLIR's bindings cost 0.1 s.
+    from xlamini.lowering.module_check import summary
+
+    return summary(artifact, trusted)
+
+
+def _check_module(exported: Exported, trusted: bool) -> None:
+    """LoadError unless the module takes and returns what the header says, and calls only kernels that may be called."""
+    # Imported here because MLIR's bindings cost 0.1 s.
+    from xlamini.lowering.module_check import type_text
+
+    found = _summary(exported.mlir_module_serialized, trusted)
+    index = ["tensor<i32>"] if exported.uses_global_constants else []
+    arguments = [type_text(physical_aval(exported.in_avals[i])) for i in exported.module_kept_var_idx]
+    results = [type_text(physical_aval(a)) for a in exported.out_avals if a.dtype != float0]
+    if found.arguments != index + arguments or found.results != results:
+        raise LoadError("the StableHLO has other argument or result types than the header says; serialize it again")
+    try:
+        check_kernels(exported.fun_name, found.kernels, exported.disabled_safety_checks if trusted else ())
+    except ValueError:
+        raise LoadError(
+            f"it calls kernels without a stable interface, {', '.join(found.kernels)}; if you know who made the file, "
+            "pass trusted=True"
+        ) from None
+
+
+def _exported(header: Header, parts: Sequence[bytes], trusted: bool) -> Exported:
     convention = header["convention"]
     if not LEAST_CONVENTION <= convention <= CALLING_CONVENTION:
         raise LoadError(
             f"deserialize: {header['name']} has calling convention {convention}, but here are {LEAST_CONVENTION} to "
             f"{CALLING_CONVENTION}; it was written by xlamini {header['xlamini']}"
         )
-    return Exported(
+    read = Exported(
         fun_name=header["name"],
         in_tree=trees.read(header["in_tree"]),
         in_avals=tuple(types.read(header["in_avals"])),
         out_tree=trees.read(header["out_tree"]),
         out_avals=tuple(types.read(header["out_avals"])),
-        platforms=tuple(header["platforms"]),
-        disabled_safety_checks=tuple(map(DisabledSafetyCheck, header["checks"])),
+        platforms=tuple(list_of(str, header["platforms"])),
+        disabled_safety_checks=tuple(map(DisabledSafetyCheck, list_of(str, header["checks"]))),
         mlir_module_serialized=parts[0],
-        module_kept_var_idx=tuple(header["kept"]),
+        module_kept_var_idx=tuple(list_of(int, header["kept"])),
         calling_convention_version=convention,
-        _names=tuple(header["names"]),
-        _get_vjp=_reader(parts[1]) if len(parts) > 1 else None,
+        _names=tuple(list_of(str, header["names"])),
+        _get_vjp=_reader(parts[1], trusted) if len(parts) > 1 else None,
     )
+    _check_header(read)
+    return read
 
 
-def _reader(blob: bytes) -> Any:
-    return lambda _: deserialize(blob)
+def _check_header(read: Exported) -> None:
+    """LoadError unless the header's structures, names and indices fit its types."""
+    for tree, avals in ((read.in_tree, read.in_avals), (read.out_tree, read.out_avals)):
+        if tree.num_leaves != len(avals):
+            raise LoadError(f"deserialize: {tree} is not the structure of the {len(avals)} arrays of {read.fun_name}")
+    kept, count = read.module_kept_var_idx, len(read.in_avals)
+    if not read.platforms or len(read._names) != count or any(not 0 <= i < count for i in kept):
+        raise LoadError(f"deserialize: the header of {read.fun_name} does not fit its {count} arguments")
+
+
+def _reader(blob: bytes, trusted: bool) -> Any:
+    return lambda _: deserialize(blob, trusted=trusted)

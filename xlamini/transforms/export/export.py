@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core import Jaxpr, Tracer, float0, tangent_aval
+from xlamini.core import Jaxpr, Tracer, float0, keystr, tangent_aval, tree_flatten_with_path
 from xlamini.core.api_boundary import api_boundary
 from xlamini.core.effects import debug_effect, ffi_effect, io_effect, ordered_debug_effect, ordered_io_effect
 from xlamini.interpreters.dce import dce
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.physical import physical
 from xlamini.runtime.devices.platforms import default_backend
+from xlamini.runtime.meshes.named_sharding import NamedSharding
 from xlamini.staging import Trace, jit
 from xlamini.staging.aot.captured_arrays import ndarrays
 from xlamini.staging.aot.stages import Wrapped
@@ -52,7 +53,8 @@ def export(
       disabled_checks: checks to skip; see `DisabledSafetyCheck`.
 
     Raises:
-      ValueError: the function is not jitted, the platform is unknown, or it calls kernels without a stable interface.
+      ValueError: the function is not jitted, no platform is named or one is unknown, or it calls kernels without a
+        stable interface.
       NotImplementedError: it calls Python functions, which do not exist in another process.
 
     >>> exported = export(xlamini.jit(lambda x: x * 2), platforms=("cpu", "tpu"))(1.0)
@@ -67,6 +69,7 @@ def export(
 
     @api_boundary
     def exporting(*args: Any, **kwargs: Any) -> Exported:
+        _refuse_sharded(args, kwargs)
         traced: Any = fun_jit.trace(*args, **kwargs)
         return _exported(traced._call, names, checks)
 
@@ -126,6 +129,16 @@ def _check(name: str, trace: Trace) -> None:
             f"export: {name} has shardings over a mesh, and an exported function is for one device; leave out "
             "with_sharding_constraint"
         )
+
+
+def _refuse_sharded(args: Any, kwargs: dict[str, Any]) -> None:
+    for path, x in tree_flatten_with_path((args, kwargs))[0]:
+        sharding = getattr(x, "sharding", None)
+        if isinstance(sharding, NamedSharding) and sharding.mesh.size > 1:
+            raise NotImplementedError(
+                f"export: the argument {keystr(path[1:])} is sharded as {sharding.spec} over {sharding.mesh.size} "
+                "devices, and an exported function is for one device; leave the sharding out of its type"
+            )
 
 
 def _refuse_python(name: str) -> None:

@@ -11,7 +11,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from xlamini.core import Jaxpr, Params, Values, flatten, flatten_from_user, is_linear, unflatten
+from xlamini.core import Jaxpr, Params, Values, flatten, flatten_call, is_linear, unflatten
 from xlamini.core.api_boundary import api_boundary
 from xlamini.core.effects import more_than_observing
 from xlamini.core.pytree.prefix import broadcast_prefix
@@ -108,7 +108,7 @@ def _threading(
 def _call(fun: Callable[..., Any], options: Options, args: Values, kwargs: dict[str, Any]) -> Any:
     """Trace `fun` and bind the primitive; every call traces, because the closure of `fun` may have changed."""
     statics, dynamic, keywords = take_out(options.static, fun, args, kwargs)
-    leaves, tree = flatten_from_user((tuple(dynamic), keywords))
+    leaves, tree = flatten_call((tuple(dynamic), keywords))
     taken = {position for position, _ in statics.by_num}
     names = ArgNames(fun, tree, [i for i in range(len(args)) if i not in taken])
     avals = avals_of(leaves, names, name_of(fun), ", or mark it static with static_argnames or static_argnums")

@@ -1,12 +1,24 @@
 """The public function `scan`: a loop with a static trip count, a carry, stacked inputs (xs) and outputs (ys)."""
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from xlamini.core import Avals, Values, aval_of, disable_jit, flatten_from_user, tree_map, treedef_children, unflatten
+from xlamini.core import (
+    Avals,
+    Holder,
+    Values,
+    aval_of,
+    disable_jit,
+    flatten,
+    flatten_from_user,
+    tree_map,
+    treedef_children,
+    unflatten,
+)
 from xlamini.core.pytree import structure
 from xlamini.primitives import index_in_dim, reshape
 from xlamini.primitives.concatenate import concatenate
@@ -25,11 +37,12 @@ from xlamini.staging import (
     threaded,
     values_of,
 )
+from xlamini.staging.trace.ref_arguments import OpenedRefs, closed
 from xlamini.staging.trace.tracing import trace
 from xlamini.transforms.control_flow.carries import Carry, LeafNames, check_function
 from xlamini.transforms.scan.primitive import scan_p
 from xlamini.transforms.scan.rules import parts
-from xlamini.transforms.scan.slices import slices_of
+from xlamini.transforms.scan.slices import slices_of, unsharded
 from xlamini.transforms.sharding.device_put import device_put
 
 
@@ -74,8 +87,24 @@ class Loop(NamedTuple):
 
 
 def looped(loop: Loop, init: Any, xs: Any, length: Any = None) -> tuple[Any, Any]:
-    """The last carry and the stacked results; refs that the function writes are threaded through the carry."""
-    return retry_with_refs(_run, _threading, loop, init, xs, length)
+    """The last carry and the stacked results; refs that the function writes are threaded through the carry.
+
+    A ref in `xs` is sliced like an array: each iteration has a ref of its slice.
+    """
+    if not any(isinstance(x, Holder) for x in flatten(xs)[0]):
+        return retry_with_refs(_run, _threading, loop, init, xs, length)
+    refs = OpenedRefs(f"{name_of(loop.f)} for {loop.what}", xs)
+
+    @functools.wraps(loop.f)
+    def body(carry: Any, x: Any) -> Any:
+        x, cells = closed(x)
+        new, y = _pair(loop, loop.f(carry, x))
+        return new, (y, [cell.read() for cell in cells])
+
+    with refs.passed():
+        last, (ys, values) = retry_with_refs(_run, _threading, loop._replace(f=body), init, refs.tree, length)
+    refs.store(values)
+    return last, ys
 
 
 def _threading(cells: Cells, loop: Loop, init: Any, xs: Any, length: Any) -> tuple[Any, Any]:
@@ -94,6 +123,7 @@ def _threading(cells: Cells, loop: Loop, init: Any, xs: Any, length: Any) -> tup
 
 def _run(loop: Loop, init: Any, xs: Any, length: Any) -> tuple[Any, Any]:
     leaves, xs_tree = flatten_from_user(xs)
+    leaves = unsharded(loop.what, leaves, LeafNames("xs", xs_tree))
     slices, length = slices_of(loop.what, leaves, LeafNames("xs", xs_tree), length)
     unroll = _unroll_factor(loop, length)
     if disable_jit.value and length:

@@ -5,8 +5,11 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
-from xlamini.core import Avals, ShapedArray, Values
+from xlamini.core import ShapedArray, Values, split_into
+from xlamini.core.config import strict_sharding
 from xlamini.core.errors import ShardingTypeError
+from xlamini.core.sharding.propagation import warn_of_open_split
+from xlamini.primitives import divided_as
 from xlamini.staging import avals_of, check_values
 
 
@@ -36,17 +39,28 @@ def slices_of(
             f"{what}: xs has no arrays, so the trip count is unknown; pass at least one array, or call lax.scan with "
             "length=n"
         )
-    _check_unsharded(what, avals, names)
     return [a.without(0) for a in avals], count
 
 
-def _check_unsharded(what: str, avals: Avals, names: Sequence[str]) -> None:
-    for i, aval in enumerate(avals):
-        if aval.split is not None and aval.split.entries[0]:
-            raise ShardingTypeError(
-                f"{what}: dimension 0 of {names[i]}, {aval.str_short(short_dtypes=False)}, is scanned over and must "
-                "not be sharded; xlamini.reshard it to a spec that begins with None"
-            )
+def unsharded(what: str, leaves: Values, names: Sequence[str]) -> list[Any]:
+    """The arrays, not sharded along dimension 0; one that is, is resharded with a warning, or a ShardingTypeError."""
+    return [_unsharded(what, x, names[i]) if _is_sharded(x) else x for i, x in enumerate(leaves)]
+
+
+def _is_sharded(x: Any) -> bool:
+    split = getattr(getattr(x, "aval", None), "split", None)
+    return split is not None and bool(split.entries) and bool(split.entries[0])
+
+
+def _unsharded(what: str, x: Any, name: str) -> Any:
+    problem = (
+        f"{what}: dimension 0 of {name}, {x.aval.str_long()}, is scanned over and must not be sharded; xlamini.reshard "
+        "it to a spec that begins with None"
+    )
+    if strict_sharding.value:
+        raise ShardingTypeError(problem)
+    warn_of_open_split(f"{problem}, which happens here")
+    return divided_as(x, split_into(x.aval.split.mesh, ((), *x.aval.split.entries[1:])))
 
 
 def _length(what: str, length: Any) -> int | None:

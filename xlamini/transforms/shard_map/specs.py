@@ -4,9 +4,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from xlamini.core import AbstractMesh, Avals, AvalSharding, PartitionSpec, ShapedArray
+from xlamini.core import AbstractMesh, Avals, AvalSharding, PartitionSpec, ShapedArray, split_into
 from xlamini.core.sharding.abstract_mesh import parts_along
-from xlamini.core.sharding.aval_sharding import split_into, split_of
+from xlamini.core.sharding.aval_sharding import split_of
 from xlamini.runtime import Mesh, NamedSharding
 from xlamini.runtime.meshes.current_mesh import with_manual
 from xlamini.transforms.shard_map.manual_axes import manual_here

@@ -5,7 +5,9 @@ from collections.abc import Callable
 from typing import Any
 
 from xlamini.core import ShapedArray, ShardingError, Tracer, flatten_axes, flatten_from_user, unflatten
+from xlamini.core.config import strict_sharding
 from xlamini.core.errors import ShardingTypeError
+from xlamini.core.sharding.propagation import warn_of_open_split
 from xlamini.primitives.sharding_constraint import moved_to, sharding_constraint_p
 from xlamini.runtime import ArrayImpl, NamedSharding, Sharding, named
 from xlamini.runtime.meshes.current_mesh import as_here
@@ -22,8 +24,10 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
         PartitionSpec refers to the mesh that `set_mesh` set.
 
     Outside a traced function it moves arrays as `device_put` does. Under `vmap` the compiler chooses the sharding of
-    the mapped axis. Along axes of type Explicit it is an assertion: ShardingTypeError if the value has another
-    sharding. TypeError for values that are no shardings, RuntimeError for a PartitionSpec while no mesh is set,
+    the mapped axis. Along axes of type Explicit it is an assertion: a value with another sharding is moved, with a
+    warning, or under the flag `strict_sharding` a ShardingTypeError.
+
+    TypeError for values that are no shardings, RuntimeError for a PartitionSpec while no mesh is set,
     ShardingError for a dimension that cannot be sharded so.
 
     >>> with_sharding_constraint(xlamini.numpy.arange(2), xlamini.numpy.ones(()).sharding)
@@ -103,19 +107,23 @@ def _moved(x: Any, sharding: Any) -> Any:
 def _constrained(x: Any, sharding: Any) -> Any:
     if type(x) is Tracer:
         there = _there("with_sharding_constraint", x, sharding)
-        _check_is_so(x.aval, there)
-        return sharding_constraint_p.bind(x, sharding=there)
+        return sharding_constraint_p.bind(x, sharding=there) if _is_so(x.aval, there) else moved_to(x, there)
     if type(x) is ArrayImpl and isinstance(x.sharding, NamedSharding):
         sharding.shard_shape(x.shape)
-        _check_is_so(x.aval, sharding)
+        _is_so(x.aval, sharding)
     return device_put(x, sharding)
 
 
-def _check_is_so(aval: ShapedArray, sharding: Any) -> None:
-    """ShardingTypeError unless the explicit axes of a constraint agree with the value's type."""
+def _is_so(aval: ShapedArray, sharding: Any) -> bool:
+    """Whether the explicit axes of a constraint agree with the value's type; if not, a warning or ShardingTypeError."""
     explicit = isinstance(sharding, NamedSharding) and sharding.mesh.explicit_axes
-    if explicit and aval.split is not split_in_type(sharding, aval.ndim):
-        raise ShardingTypeError(
-            f"with_sharding_constraint: {sharding.spec} is not how a value of type {aval.str_short()} is split; "
-            "along axes of type Explicit it does not move values: use xlamini.reshard"
-        )
+    if not explicit or aval.split is split_in_type(sharding, aval.ndim):
+        return True
+    problem = (
+        f"with_sharding_constraint: {sharding.spec} is not how a value of type {aval.str_short()} is split; along axes "
+        "of type Explicit "
+    )
+    if strict_sharding.value:
+        raise ShardingTypeError(f"{problem}it does not move values: use xlamini.reshard")
+    warn_of_open_split(f"{problem}moving a value is for xlamini.reshard, which runs here")
+    return False

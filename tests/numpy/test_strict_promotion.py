@@ -1,0 +1,79 @@
+"""Strict modes of promotion check the operands that the user gives, not what a function of the library does with them.
+
+Every row whose arguments have one dtype and one rank is traced with `numpy_dtype_promotion="strict"` and
+`numpy_rank_promotion="raise"`. Nothing is compiled.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+import xlamini
+import xlamini.numpy as jnp
+from tests.rows import all_rows
+from tests.rows.row import Row
+from xlamini.errors import MissingRule
+
+OWN_OPERANDS = {
+    "axis_index", "lax.linalg.eig", "lax.linalg.lu: product", "numpy.sum: where", "numpy.prod: where",
+    "numpy.mean: where", "numpy.digitize", "numpy.histogram", "scipy.linalg.schur", "scipy.linalg.rsf2csf",
+    "scipy.linalg.solve_sylvester: schur", "scipy.stats.multinomial.logpmf",
+    "scipy.stats.multinomial.pmf", "convert_element_type: float16",
+}  # fmt: skip
+"""Rows that combine operands of several dtypes or ranks themselves."""
+
+
+def calls(dtype: str) -> Iterator[tuple[Row, Sequence[np.ndarray]]]:
+    """The rows with arguments of one dtype and rank."""
+    for row in all_rows():
+        if dtype not in row.dtypes or row.x64 or row.name in OWN_OPERANDS:
+            continue
+        for sample in row.samples[:2]:
+            arguments = row.arguments(sample, dtype, np.random.default_rng(0))
+            if len({(x.dtype, x.ndim) for x in arguments}) < 2:
+                yield row, arguments
+
+
+def failures(dtype: str, transformed: Callable[[Row, Sequence[np.ndarray]], Callable[..., Any]]) -> list[str]:
+    """What is raised while the rows are traced in strict modes."""
+    found = []
+    with xlamini.numpy_dtype_promotion("strict"), xlamini.numpy_rank_promotion("raise"):
+        for row, arguments in calls(dtype):
+            try:
+                xlamini.eval_shape(transformed(row, arguments), *arguments)
+            except (MissingRule, TypeError, ValueError) as error:
+                if "has no derivative" not in str(error):
+                    found.append(f"{row.name}: {error}")
+    return found
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32", "complex64"])
+def test_no_function_promotes_its_own_values(dtype: str) -> None:
+    assert sum(1 for _ in calls(dtype)) > 150
+    assert failures(dtype, lambda row, arguments: row.op) == []
+
+
+@pytest.mark.slow
+def test_no_derivative_promotes_its_own_values() -> None:
+    def gradient(row: Row, arguments: Sequence[np.ndarray]) -> Callable[..., Any]:
+        if not row.differentiable:
+            return row.op
+
+        def total(*args: Any) -> Any:
+            leaves = [x for x in xlamini.tree.leaves(row.op(*args)) if jnp.issubdtype(x.dtype, np.floating)]
+            return sum((x.astype("float32").sum() for x in leaves), jnp.float32(0))
+
+        return xlamini.grad(total, argnums=tuple(range(len(arguments))))
+
+    assert failures("float32", gradient) == []
+
+
+def test_the_user_s_operands_are_still_checked() -> None:
+    x = np.ones((2, 3), np.float32)
+    with xlamini.numpy_rank_promotion("raise"), pytest.raises(ValueError, match="numpy_rank_promotion"):
+        jnp.hypot(x, x[0])
+    with xlamini.numpy_dtype_promotion("strict"), pytest.raises(ValueError, match="numpy_dtype_promotion"):
+        jnp.where(x > 0, x, x.astype(np.int32))

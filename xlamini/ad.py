@@ -1,0 +1,5 @@
+"""Markers for the gradients of `vjp(...)[1].with_refs(...)`: returned, added to a ref, or not wanted."""
+
+from xlamini.core.stubs import attach_stub as _attach_stub
+
+__getattr__, __dir__, __all__ = _attach_stub(__name__)

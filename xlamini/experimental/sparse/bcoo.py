@@ -1,0 +1,144 @@
+"""BCOO: sparse arrays in the format of coordinates, with batch dimensions and dense ones."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from xlamini import numpy as jnp
+from xlamini.core import api_boundary_methods
+from xlamini.core.api_boundary import api_boundary
+from xlamini.core.pytree import register_pytree_with_keys_class
+from xlamini.experimental.sparse.batches import fits_batch
+from xlamini.experimental.sparse.conversion import bcoo_todense, count_nse, dense_entries
+from xlamini.experimental.sparse.duplicates import bcoo_sort_indices, bcoo_sum_duplicates, known_nse
+from xlamini.experimental.sparse.layouts import bcoo_update_layout
+from xlamini.experimental.sparse.operators import SparseOperators
+from xlamini.numpy.arguments import as_index
+from xlamini.runtime import Array
+from xlamini.typing import ArrayLike, DTypeLike
+
+
+@register_pytree_with_keys_class
+class BCOO(SparseOperators):
+    """A sparse array of shape `(*batch, *sparse, *dense)`, as the elements at some rows of indices.
+
+    `BCOO((data, indices), shape=shape)` takes `data` of shape `(*batch, nse, *dense)`, and `indices` of shape
+    `(*batch, nse, n_sparse)`; a batch dimension may be 1 in either. Elements at the same row are added; rows out of
+    bounds have no effect. `indices_sorted` and `unique_indices` are promises, on which functions rely. ValueError for
+    shapes that do not fit.
+
+    >>> m = BCOO((jnp.array([2.0, 3.0]), jnp.array([[0, 1], [1, 0]])), shape=(2, 2))
+    >>> m @ jnp.array([1.0, 10.0])
+    Array([20.,  3.], dtype=float32)
+    >>> (m * 2).todense()
+    Array([[0., 4.],
+           [6., 0.]], dtype=float32)
+    """
+
+    buffers = ("data", "indices")
+    index_rank = 2
+
+    n_sparse = property(lambda self: self.indices.shape[-1], doc="The number of sparse dimensions.")
+    sparse_shape = property(
+        lambda self: self.shape[self.n_batch : self.n_batch + self.n_sparse], doc="The sizes of the sparse dimensions."
+    )
+
+    def _check(self) -> None:
+        data, indices, shape = self.data, self.indices, self.shape
+        if not jnp.issubdtype(indices.dtype, jnp.integer):
+            raise ValueError(f"BCOO: indices must be integers, got {indices.dtype}")
+        n = self.n_batch
+        fits = n >= 0 and n + self.n_sparse <= len(shape)
+        if fits:
+            expected = (*shape[:n], self.nse, *shape[n + self.n_sparse :])
+            fits = fits_batch(data.shape, expected, n) and fits_batch(indices.shape[:-1], expected[: n + 1], n)
+        if not fits:
+            raise ValueError(
+                f"BCOO: data of shape {data.shape} and indices of shape {indices.shape} do not fit an array of shape "
+                f"{shape}; they must be (*batch, nse, *dense) and (*batch, nse, n_sparse)"
+            )
+
+    def like(
+        self,
+        data: Any,
+        indices: Any,
+        shape: tuple[int, ...] | None = None,
+        *,
+        indices_sorted: bool = False,
+        unique_indices: bool = False,
+    ) -> BCOO:
+        """An array of other buffers, by default of the same shape."""
+        flags = {"indices_sorted": indices_sorted, "unique_indices": unique_indices}
+        return BCOO((data, indices), shape=self.shape if shape is None else shape, **flags)
+
+    @classmethod
+    def fromdense(
+        cls,
+        mat: ArrayLike,
+        *,
+        nse: int | None = None,
+        index_dtype: DTypeLike = np.int32,
+        n_dense: int = 0,
+        n_batch: int = 0,
+    ) -> BCOO:
+        """The array with the nonzero elements of a dense one; see `bcoo_fromdense`."""
+        return bcoo_fromdense(mat, nse=nse, index_dtype=index_dtype, n_dense=n_dense, n_batch=n_batch)
+
+    @classmethod
+    def from_scipy_sparse(
+        cls, mat: Any, *, index_dtype: DTypeLike | None = None, n_dense: int = 0, n_batch: int = 0
+    ) -> BCOO:
+        """The array of a matrix of scipy.sparse. NotImplementedError for batch or dense dimensions."""
+        if n_dense or n_batch:
+            raise NotImplementedError("BCOO.from_scipy_sparse: SciPy's matrices have no batch and no dense dimensions")
+        coo = mat.tocoo()
+        rows = np.stack([coo.row, coo.col], axis=1).astype(index_dtype or np.int32)
+        return cls((coo.data, rows), shape=coo.shape)
+
+    def todense(self) -> Array:
+        """The dense array."""
+        return bcoo_todense(self)
+
+    def to_bcoo(self) -> BCOO:
+        return self
+
+    def sort_indices(self) -> BCOO:
+        """The array with sorted indices; see `bcoo_sort_indices`."""
+        return bcoo_sort_indices(self)
+
+    def sum_duplicates(self, nse: int | None = None, remove_zeros: bool = True) -> BCOO:
+        """The array with one entry for each place; see `bcoo_sum_duplicates`."""
+        return bcoo_sum_duplicates(self, nse=nse, remove_zeros=remove_zeros)
+
+    def update_layout(
+        self, *, n_batch: int | None = None, n_dense: int | None = None, on_inefficient: str | None = "error"
+    ) -> BCOO:
+        """The array with other numbers of batch and dense dimensions; see `bcoo_update_layout`."""
+        return bcoo_update_layout(self, n_batch=n_batch, n_dense=n_dense, on_inefficient=on_inefficient)
+
+
+api_boundary_methods(BCOO)
+
+
+@api_boundary
+def bcoo_fromdense(
+    mat: ArrayLike, *, nse: int | None = None, n_batch: int = 0, n_dense: int = 0, index_dtype: DTypeLike = np.int32
+) -> BCOO:
+    """The sparse array with the nonzero elements of a dense one, in order.
+
+    `nse` is their number in each batch: elements beyond it are left out, and padding fills up. By default it is the
+    number needed; as it depends on values, it has to be given under `jit` and `vmap` (else ValueError).
+
+    >>> bcoo_fromdense(jnp.array([[0, 5], [6, 0]])).indices
+    Array([[0, 1],
+           [1, 0]], dtype=int32)
+    """
+    dense = jnp.asarray(mat)
+    if n_batch < 0 or n_dense < 0 or n_batch + n_dense > dense.ndim:
+        raise ValueError(f"fromdense: n_batch={n_batch} and n_dense={n_dense} do not fit an array of rank {dense.ndim}")
+    if nse is None:
+        nse = known_nse("fromdense", count_nse(dense, n_batch, n_dense))
+    count, dtype = as_index("fromdense", "nse", nse), np.dtype(index_dtype)
+    entries = dense_entries(dense, nse=count, n_batch=n_batch, n_dense=n_dense, index_dtype=dtype)
+    return BCOO(entries, shape=dense.shape, indices_sorted=True, unique_indices=True)

@@ -1,0 +1,226 @@
+"""BCSR: sparse arrays with compressed rows, and their functions, which go by way of coordinates."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from xlamini import numpy as jnp
+from xlamini.core import api_boundary_methods
+from xlamini.core.api_boundary import api_boundary
+from xlamini.core.pytree import register_pytree_with_keys_class
+from xlamini.experimental.sparse.batches import fits_batch, mapped
+from xlamini.experimental.sparse.bcoo import BCOO, bcoo_fromdense
+from xlamini.experimental.sparse.broadcasting import bcoo_broadcast_in_dim
+from xlamini.experimental.sparse.concatenation import bcoo_concatenate
+from xlamini.experimental.sparse.conversion import extracted
+from xlamini.experimental.sparse.duplicates import bcoo_sort_indices, bcoo_sum_duplicates
+from xlamini.experimental.sparse.entries import columns, padded, within
+from xlamini.experimental.sparse.operators import SparseOperators
+from xlamini.experimental.sparse.products import bcoo_dot_general
+from xlamini.lax import DotDimensionNumbers
+from xlamini.runtime import Array
+from xlamini.staging import composite
+from xlamini.typing import ArrayLike, DTypeLike
+
+
+@register_pytree_with_keys_class
+class BCSR(SparseOperators):
+    """A sparse array of shape `(*batch, rows, columns, *dense)`, as the elements of each row one after the other.
+
+    `BCSR((data, indices, indptr), shape=shape)` takes `data` of shape `(*batch, nse, *dense)`, the column of each
+    element in `indices` of shape `(*batch, nse)`, and in `indptr` of shape `(*batch, rows + 1)` where each row starts
+    and the last one ends; what comes after is padding. A batch dimension may be 1 in each. Operations other than on the
+    data alone return a BCOO. ValueError for shapes that do not fit.
+
+    >>> m = BCSR((jnp.array([2.0, 3.0]), jnp.array([1, 0]), jnp.array([0, 1, 2])), shape=(2, 2))
+    >>> m @ jnp.array([1.0, 10.0])
+    Array([20.,  3.], dtype=float32)
+    """
+
+    buffers = ("data", "indices", "indptr")
+    index_rank = 1
+    n_sparse = 2
+    indptr: Array
+
+    def _check(self) -> None:
+        for name, x in (("indices", self.indices), ("indptr", self.indptr)):
+            if not jnp.issubdtype(x.dtype, jnp.integer):
+                raise ValueError(f"BCSR: {name} must be integers, got {x.dtype}")
+        n, shape = self.n_batch, self.shape
+        fits = 0 <= n <= len(shape) - 2
+        if fits:
+            expected = (self.nse, *shape[n + 2 :]), (self.nse,), (shape[n] + 1,)
+            buffers = self.data, self.indices, self.indptr
+            fits = all(fits_batch(x.shape, (*shape[:n], *own), n) for x, own in zip(buffers, expected, strict=True))
+        if not fits:
+            raise ValueError(
+                f"BCSR: data, indices and indptr of shapes {self.data.shape}, {self.indices.shape} and "
+                f"{self.indptr.shape} do not fit an array of shape {shape}; they must be (*batch, nse, *dense), "
+                "(*batch, nse) and (*batch, rows + 1)"
+            )
+
+    @classmethod
+    def fromdense(
+        cls,
+        mat: ArrayLike,
+        *,
+        nse: int | None = None,
+        index_dtype: DTypeLike = np.int32,
+        n_dense: int = 0,
+        n_batch: int = 0,
+    ) -> BCSR:
+        """The array with the nonzero elements of a dense one; see `bcsr_fromdense`."""
+        return bcsr_fromdense(mat, nse=nse, index_dtype=index_dtype, n_dense=n_dense, n_batch=n_batch)
+
+    @classmethod
+    def from_scipy_sparse(
+        cls, mat: Any, *, index_dtype: DTypeLike | None = None, n_dense: int = 0, n_batch: int = 0
+    ) -> BCSR:
+        """The array of a matrix of scipy.sparse. NotImplementedError for batch or dense dimensions."""
+        if n_dense or n_batch:
+            raise NotImplementedError("BCSR.from_scipy_sparse: SciPy's matrices have no batch and no dense dimensions")
+        csr, dtype = mat.tocsr(), index_dtype or np.int32
+        return cls((csr.data, csr.indices.astype(dtype), csr.indptr.astype(dtype)), shape=csr.shape)
+
+    @classmethod
+    def from_bcoo(cls, arr: BCOO) -> BCSR:
+        """The array of a BCOO with two sparse dimensions (else ValueError), its entries sorted."""
+        return from_bcoo(arr)
+
+    def to_bcoo(self) -> BCOO:
+        """The array in the format of coordinates."""
+        return to_bcoo(self)
+
+    def todense(self) -> Array:
+        """The dense array."""
+        return self.to_bcoo().todense()
+
+    def sum_duplicates(self, nse: int | None = None, remove_zeros: bool = True) -> BCSR:
+        """The array with one entry for each place; see `bcsr_sum_duplicates`."""
+        return from_bcoo(bcoo_sum_duplicates(self.to_bcoo(), nse, remove_zeros))
+
+
+api_boundary_methods(BCSR)
+
+
+@composite()
+def to_bcoo(mat: BCSR) -> BCOO:
+    """The array in the format of coordinates: an entry is in the last row that starts at or before it."""
+    indices, sizes = mat.indices, mat.shape[mat.n_batch : mat.n_batch + 2]
+
+    def rows(found: Any, indptr: Any) -> Any:
+        starts = jnp.zeros(found.shape[0], jnp.int32).at[indptr].add(1, mode="drop", wrap_negative_indices=False)
+        row = (jnp.cumsum(starts, dtype=jnp.int32) - 1).astype(found.dtype)
+        both = jnp.stack([row, found], -1)
+        return padded(both, within(both, sizes), sizes)
+
+    flags = {"indices_sorted": mat.indices_sorted, "unique_indices": mat.unique_indices}
+    return BCOO((mat.data, mapped(rows, mat.n_batch, indices, mat.indptr)), shape=mat.shape, **flags)
+
+
+@composite()
+def from_bcoo(arr: BCOO) -> BCSR:
+    """The array of coordinates with compressed rows."""
+    if arr.n_sparse != 2:
+        raise ValueError(f"BCSR: the array must have two sparse dimensions, got {arr!r}; call update_layout")
+    n, sizes = arr.n_batch, arr.sparse_shape
+    if not arr.indices_sorted:
+        arr = bcoo_sort_indices(arr.like(arr.data, padded(arr.indices, within(arr.indices, sizes), sizes)))
+
+    def starts(row: Any) -> Any:
+        return jnp.searchsorted(row, jnp.arange(sizes[0] + 1, dtype=row.dtype)).astype(row.dtype)
+
+    row, column = columns(arr.indices)
+    buffers = (arr.data, column, mapped(starts, n, row))
+    return BCSR(buffers, shape=arr.shape, indices_sorted=True, unique_indices=arr.unique_indices)
+
+
+@api_boundary
+def bcsr_fromdense(
+    mat: ArrayLike, *, nse: int | None = None, n_batch: int = 0, n_dense: int = 0, index_dtype: DTypeLike = np.int32
+) -> BCSR:
+    """The sparse array with the nonzero elements of a dense one, as `bcoo_fromdense`.
+
+    ValueError unless two dimensions are sparse.
+
+    >>> bcsr_fromdense(jnp.array([[0, 5], [6, 0]])).indptr
+    Array([0, 1, 2], dtype=int32)
+    """
+    return from_bcoo(bcoo_fromdense(mat, nse=nse, n_batch=n_batch, n_dense=n_dense, index_dtype=index_dtype))
+
+
+def bcsr_todense(mat: BCSR) -> Array:
+    """The dense array.
+
+    >>> bcsr_todense(bcsr_fromdense(jnp.array([[0, 5], [6, 0]])))
+    Array([[0, 5],
+           [6, 0]], dtype=int32)
+    """
+    return mat.todense()
+
+
+@composite()
+def bcsr_extract(indices: ArrayLike, indptr: ArrayLike, mat: ArrayLike) -> Array:
+    """The elements of a dense array at the columns `indices` of the rows that `indptr` delimits.
+
+    >>> bcsr_extract(jnp.array([1, 0]), jnp.array([0, 1, 2]), jnp.array([[1, 5], [6, 1]]))
+    Array([5, 6], dtype=int32)
+    """
+    found, dense = jnp.asarray(indices), jnp.asarray(mat)
+    n_batch = found.ndim - 1
+    data = jnp.zeros((*found.shape, *dense.shape[n_batch + 2 :]), dense.dtype)
+    rows = to_bcoo(BCSR((data, found, jnp.asarray(indptr)), shape=dense.shape)).indices
+    return extracted(rows, dense, assume_unique=True)
+
+
+@api_boundary
+def bcsr_dot_general(
+    lhs: BCSR | ArrayLike,
+    rhs: ArrayLike,
+    *,
+    dimension_numbers: DotDimensionNumbers,
+    precision: Any = None,
+    preferred_element_type: DTypeLike | None = None,
+    out_sharding: Any = None,
+) -> Any:
+    """The product of two arrays as `bcoo_dot_general`.
+
+    >>> m = bcsr_fromdense(jnp.array([[0.0, 5.0], [6.0, 0.0]]))
+    >>> bcsr_dot_general(m, jnp.ones(2), dimension_numbers=(((1,), (0,)), ((), ())))
+    Array([5., 6.], dtype=float32)
+    """
+    operands = [x.to_bcoo() if isinstance(x, BCSR) else x for x in (lhs, rhs)]
+    options = {"precision": precision, "preferred_element_type": preferred_element_type, "out_sharding": out_sharding}
+    return bcoo_dot_general(*operands, dimension_numbers=dimension_numbers, **options)
+
+
+@api_boundary
+def bcsr_broadcast_in_dim(mat: BCSR, *, shape: Sequence[int], broadcast_dimensions: Sequence[int]) -> BCSR:
+    """The array with new or larger dimensions, as `bcoo_broadcast_in_dim`.
+
+    >>> bcsr_broadcast_in_dim(bcsr_fromdense(jnp.eye(2)), shape=(3, 2, 2), broadcast_dimensions=(1, 2))
+    BCSR(float32[3, 2, 2], nse=2, n_batch=1)
+    """
+    return from_bcoo(bcoo_broadcast_in_dim(mat.to_bcoo(), shape=shape, broadcast_dimensions=broadcast_dimensions))
+
+
+@api_boundary
+def bcsr_concatenate(operands: Sequence[BCSR], *, dimension: int) -> BCSR:
+    """The arrays one after the other along a batch or sparse dimension, as `bcoo_concatenate`.
+
+    >>> bcsr_concatenate([bcsr_fromdense(jnp.eye(2))] * 2, dimension=1).shape
+    (2, 4)
+    """
+    return from_bcoo(bcoo_concatenate([x.to_bcoo() for x in operands], dimension=dimension))
+
+
+@api_boundary
+def bcsr_sum_duplicates(mat: BCSR, nse: int | None = None, remove_zeros: bool = True) -> BCSR:
+    """The array with one entry for each place, as `bcoo_sum_duplicates`.
+
+    >>> bcsr_sum_duplicates(bcsr_fromdense(jnp.eye(2)), nse=3).nse
+    3
+    """
+    return mat.sum_duplicates(nse, remove_zeros)

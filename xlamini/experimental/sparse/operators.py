@@ -1,0 +1,114 @@
+"""Python's operators on sparse arrays: what `sparsify` makes of the operators of arrays, as one program each."""
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NoReturn
+
+from xlamini import numpy as jnp
+from xlamini.core import api_boundary_methods
+from xlamini.core.api_boundary import api_boundary
+from xlamini.experimental.sparse import rules as rules
+from xlamini.experimental.sparse.array import JAXSparse
+from xlamini.experimental.sparse.transform import sparsify
+from xlamini.primitives import is_operand
+from xlamini.staging import composite
+from xlamini.typing import DTypeLike
+
+
+def _binary(fun: Callable[[Any, Any], Any], is_reflected: bool = False) -> Callable[[Any, Any], Any]:
+    run = composite()(sparsify(fun))
+
+    def method(self: Any, other: Any) -> Any:
+        if not (is_operand(other) or isinstance(other, JAXSparse)):
+            return NotImplemented
+        return run(other, self) if is_reflected else run(self, other)
+
+    return method
+
+
+def _unary(fun: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return composite()(sparsify(fun))
+
+
+def _comparison(name: str) -> Callable[[Any, Any], NoReturn]:
+    def method(self: Any, other: Any) -> NoReturn:
+        raise NotImplementedError(
+            f"sparse: the comparison {name} has a dense result; compare dense arrays, from todense()"
+        )
+
+    return method
+
+
+@composite(static=("exponent",))
+def _power(x: Any, exponent: int) -> Any:
+    return sparsify(lambda x: x**exponent)(x)
+
+
+@composite(static=("axes",))
+def _sum(x: Any, axes: Any) -> Any:
+    return sparsify(lambda x: x.sum(axes))(x)
+
+
+@composite(static=("dtype",))
+def _astype(x: Any, dtype: Any) -> Any:
+    return sparsify(lambda x: x.astype(dtype))(x)
+
+
+@composite(static=("axes",))
+def _transpose(x: Any, axes: Any) -> Any:
+    return sparsify(lambda x: jnp.transpose(x, axes))(x)
+
+
+@composite(static=("shape",))
+def _reshape(x: Any, shape: Any) -> Any:
+    return sparsify(lambda x: jnp.reshape(x, shape))(x)
+
+
+def _getitem(self: Any, index: Any) -> Any:
+    return sparsify(lambda x: x[index])(self)
+
+
+class SparseOperators(JAXSparse):
+    """Operators, with the semantics of `sparsify`: a result is sparse where the zeros are preserved."""
+
+    __add__, __radd__ = _binary(operator.add), _binary(operator.add, True)
+    __sub__, __rsub__ = _binary(operator.sub), _binary(operator.sub, True)
+    __mul__, __rmul__ = _binary(operator.mul), _binary(operator.mul, True)
+    __truediv__, __rtruediv__ = _binary(operator.truediv), _binary(operator.truediv, True)
+    __matmul__, __rmatmul__ = _binary(jnp.matmul), _binary(jnp.matmul, True)
+    __neg__, __abs__ = _unary(operator.neg), _unary(operator.abs)
+    __eq__, __ne__ = _comparison("=="), _comparison("!=")  # type: ignore[assignment]
+    __lt__, __le__, __gt__, __ge__ = (_comparison(name) for name in ("<", "<=", ">", ">="))
+    __hash__: Any = None
+    __getitem__ = _getitem
+
+    def __pos__(self) -> Any:
+        return self
+
+    def __pow__(self, exponent: Any) -> Any:
+        return _power(self, exponent=exponent) if isinstance(exponent, int) else NotImplemented
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[i] for i in range(len(self)))
+
+    def sum(self, axes: int | Sequence[int] | None = None) -> Any:
+        """The sum over some dimensions, by default over all: a sparse array, or a dense scalar."""
+        return _sum(self, axes=axes)
+
+    def astype(self, dtype: DTypeLike) -> Any:
+        """The array with elements of this dtype."""
+        return _astype(self, dtype=dtype)
+
+    def transpose(self, axes: Sequence[int] | None = None) -> Any:
+        """The array with its dimensions permuted, by default reversed."""
+        return _transpose(self, axes=axes)
+
+    def reshape(self, *shape: Any) -> Any:
+        """The array in another shape of the same size, in which one size may be -1."""
+        return _reshape(self, shape=shape[0] if len(shape) == 1 else shape)
+
+    T = property(api_boundary(transpose), doc="The array with its dimensions reversed.")
+
+
+api_boundary_methods(SparseOperators)

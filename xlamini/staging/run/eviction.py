@@ -1,0 +1,67 @@
+"""Eviction: which programs go when the process holds too many (runtime/program_limit.py).
+
+Those of single operations and composites go first. Of the user's functions, those with the most programs lose their
+oldest: such a function is called with ever new shapes, while one that is compiled once stays. C++ holds programs too,
+so the signatures of such a function are cleared; its next call finds what was left.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+from xlamini.core import user_stacklevel
+from xlamini.core.frames import is_own
+from xlamini.core.memo import alive
+from xlamini.runtime.program_limit import MOST_OF_USER
+from xlamini.staging.run.jit import Jitted, jitted_functions
+from xlamini.staging.run.jit_caches import SharedCaches
+
+_MANY = 1024
+"""The number of one function's programs that is worth a warning when the oldest are dropped."""
+
+
+def evict_programs(most: int = MOST_OF_USER) -> None:
+    """Drop the library's own programs, and so many of the user's that `most` are left."""
+    functions = alive(jitted_functions)
+    for jitted in functions:
+        if is_own(jitted.fun):
+            jitted.forget()
+    by_caches: dict[SharedCaches, list[Jitted]] = {}
+    for jitted in functions:
+        by_caches.setdefault(jitted.caches, []).append(jitted)
+    surplus = sum(len(caches.programs) for caches in by_caches) - most
+    for caches in sorted(by_caches, key=lambda caches: -len(caches.programs)):
+        if surplus <= 0:
+            return
+        _warn_of_many(by_caches[caches][0].name, caches)
+        count = len(caches.programs)
+        surplus -= _drop_oldest(caches, min(count - count // 2, surplus))
+        for jitted in by_caches[caches]:
+            jitted.queued.calls.clear()
+            jitted.clear_dispatch()
+
+
+def _drop_oldest(caches: SharedCaches, count: int) -> int:
+    """Drop the `count` oldest programs with their traces; returns how many they were."""
+    oldest = list(caches.programs)[:count]
+    jaxprs = {key[0] for key in oldest}
+    for key in oldest:
+        caches.programs.pop(key, None)
+    for key, traced in list(caches.traces.items()):
+        if traced.jaxpr in jaxprs:
+            caches.traces.pop(key, None)
+    return len(oldest)
+
+
+def _warn_of_many(name: str, caches: SharedCaches) -> None:
+    count = len(caches.programs)
+    if count < _MANY or caches.said_many:
+        return
+    caches.said_many = True
+    warnings.warn(
+        f"{name} has {count} programs, one for each combination of shapes, dtypes and static arguments that it was "
+        "called with; from now on the oldest are dropped, and compiled again if they are needed. Pad its arguments to "
+        "a few shapes",
+        UserWarning,
+        user_stacklevel(),
+    )

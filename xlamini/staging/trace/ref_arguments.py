@@ -1,0 +1,117 @@
+"""Refs among the arguments of a call: their values become arguments, and their final values become results.
+
+A transformation that takes refs opens them, runs the pure form of its function, and stores the final values:
+
+    refs = OpenedRefs("vmap", (args, kwargs))
+    with refs.passed():
+        out, values = run(pure(f), *refs.args)
+    refs.store(values)
+
+In the opened arguments a node `RefArgument` with the value as its child replaces each ref, so that tree prefixes
+(`in_axes`, `in_shardings`) still fit, and so that a trace serves all refs of one type.
+"""
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+from xlamini.core import Cell, Holder, Values, aval_of, flatten, flatten_from_user, unflatten
+from xlamini.core.pytree import GetAttrKey, register_pytree_node
+from xlamini.core.ref_cells import is_holder, passed_to
+from xlamini.staging.trace.arguments import check_outputs, name_of
+
+
+class RefArgument:
+    """The pytree node in place of a ref, with the value of the ref as its child."""
+
+    __slots__ = ("kind", "value")
+
+    def __init__(self, kind: type[Holder], value: Any):
+        self.kind, self.value = kind, value
+
+
+register_pytree_node(
+    RefArgument,
+    lambda node: ((node.value,), node.kind),
+    lambda kind, children: RefArgument(kind, *children),
+    lambda node: (((GetAttrKey("value"), node.value),), node.kind),
+)
+
+
+def is_ref_argument(x: Any) -> bool:
+    """Whether this node replaces a ref."""
+    return type(x) is RefArgument
+
+
+class OpenedRefs:
+    """The refs among the leaves of a tree, and the tree with their values in place of them.
+
+    ValueError if a ref is there twice: which of two final values it should get is not clear.
+    """
+
+    def __init__(self, what: str, tree: Any):
+        leaves, treedef = flatten_from_user(tree)
+        self.refs = [x for x in leaves if is_holder(x)]
+        self.cells: list[Cell] = [ref.cell for ref in self.refs]
+        self.what = what
+        if len(set(map(id, self.cells))) < len(self.cells):
+            raise ValueError(
+                f"{what}: only one reference to a mutable array may be passed as an argument to a function, but the "
+                "same ref is passed twice; pass it once"
+            )
+        opened = [RefArgument(type(x), x.cell.read()) if is_holder(x) else x for x in leaves] if self.refs else leaves
+        self.tree = unflatten(treedef, opened)
+
+    @property
+    def mask(self) -> list[bool]:
+        """For each leaf of the opened tree, whether it is the value of a ref."""
+        nodes = flatten(self.tree, is_ref_argument)[0]
+        return [is_ref_argument(x) for x in nodes]
+
+    def passed(self) -> AbstractContextManager[None]:
+        """A context manager for the call of the function; in it these refs must not be closed over."""
+        return passed_to(self.what, self.cells)
+
+    def store(self, values: Values) -> None:
+        """Write the final values to the refs."""
+        for cell, value in zip(self.cells, values, strict=True):
+            cell.write(value)
+
+
+def closed(tree: Any) -> tuple[Any, list[Cell]]:
+    """An opened tree with new refs that hold the values, and the cells of these refs."""
+    nodes, treedef = flatten(tree, is_ref_argument)
+    found = [x.kind(Cell(x.value, aval_of(x.value))) if is_ref_argument(x) else x for x in nodes]
+    return unflatten(treedef, found), [ref.cell for ref, x in zip(found, nodes, strict=True) if is_ref_argument(x)]
+
+
+def pure(fun: Callable[..., Any]) -> Callable[..., tuple[Any, list[Any]]]:
+    """`fun` as a function of opened arguments, which returns the final values of the refs as a second result."""
+
+    @functools.wraps(fun)
+    def of_values(*args: Any, **kwargs: Any) -> tuple[Any, list[Any]]:
+        (args, kwargs), cells = closed((args, kwargs))
+        out = fun(*args, **kwargs)
+        check_outputs(*flatten_from_user(out), name_of(fun))
+        return out, [cell.read() for cell in cells]
+
+    return of_values
+
+
+def run_with_values(
+    what: str, run: Callable[..., tuple[Any, Sequence[Any]]], args: Values, kwargs: dict[str, Any]
+) -> Any:
+    """The first result of `run(*args, **kwargs)` on opened arguments, of which the second is stored in the refs."""
+    refs = OpenedRefs(what, (tuple(args), kwargs))
+    opened, named = refs.tree
+    with refs.passed():
+        out, values = run(*opened, **named)
+    refs.store(values)
+    return out
+
+
+def has_refs(leaves: Values) -> bool:
+    """Whether one of these is a ref."""
+    return any(map(is_holder, leaves))
