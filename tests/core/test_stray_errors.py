@@ -15,7 +15,7 @@ def endless(x: Any) -> Any:
 
 
 def test_a_traced_function_that_calls_itself() -> None:
-    with pytest.raises(RecursionError, match="a traced function that calls itself must end by values known"):
+    with pytest.raises(RecursionError, match="calls itself"):
         xlamini.jit(endless)(1.0)
 
 
