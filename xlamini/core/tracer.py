@@ -49,8 +49,8 @@ class Tracer:
         """An AttributeError, because a traced value is on no device yet."""
         raise AttributeError(
             f"The 'sharding' attribute is not available on a traced array, {self.aval.str_long()}: the compiler "
-            "chooses it later; xlamini.typeof(x).sharding is that along explicit axes, and debug.inspect_array_sharding("
-            "x, callback=print) prints the compiler's choice"
+            "chooses it later; xlamini.typeof(x).sharding is that along explicit axes, and "
+            "debug.inspect_array_sharding(x, callback=print) prints the compiler's choice"
         )
 
     def __repr__(self) -> str:

@@ -21,7 +21,7 @@ from xlamini.runtime.versions import dlpack_capsule
 
 if TYPE_CHECKING:
     from xlamini.runtime.array import Array
-    from xlamini.runtime.array_interface import ArrayInterface as Mixin
+    from xlamini.runtime.array_interface import ArrayInterface as Mixin  # pyright: ignore[reportMissingModuleSource]
 else:
     Mixin = object
 
