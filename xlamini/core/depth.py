@@ -9,13 +9,17 @@ from __future__ import annotations
 
 import sys
 
-DEEPEST = 1000
-_FRAMES = 50
-"""The frames that one level may take, on top of those that Python allows anyway."""
+DEEPEST = 550
+_FRAMES = 25
+"""The frames that one level may take, on top of those that Python allows anyway.
+
+At the deepest level the limit is 14,750. C code that Python's limit stops, as jaxlib's walk over a container that holds
+itself, overflows a stack of 8 MB between 20,000 and 26,000.
+"""
 
 
 def make_room(depth: int, name: str) -> None:
-    """Raise Python's recursion limit for traces nested `depth` deep; RecursionError, naming the function, at 1,000."""
+    """Raise Python's recursion limit for traces nested `depth` deep; RecursionError, naming the function, beyond `DEEPEST`."""
     if depth > DEEPEST:
         raise RecursionError(
             f"{name or 'a function'} is traced inside {depth} others: one that calls itself is traced without end, for "

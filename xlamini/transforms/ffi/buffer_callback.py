@@ -102,7 +102,7 @@ class BufferCallback(ForeignCall):
     traits = 0
     effect = io_effect
 
-    def called(self, params: Mapping[str, Any]) -> str:
+    def name_of_call(self, params: Mapping[str, Any]) -> str:
         return f"{params['callback']}"
 
     def lower(self, ctx: Any, *operands: Any, callback: BufferFunction, **params: Any) -> list[Any]:

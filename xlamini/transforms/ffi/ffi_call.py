@@ -96,7 +96,7 @@ class FfiCall(ForeignCall):
     name = "ffi_call"
     effect = ffi_effect
 
-    def called(self, params: Mapping[str, Any]) -> str:
+    def name_of_call(self, params: Mapping[str, Any]) -> str:
         return f"the FFI target {params['target_name']}"
 
     def stacked_params(self, size: int, mapped: Sequence[bool], params: Mapping[str, Any]) -> Params:

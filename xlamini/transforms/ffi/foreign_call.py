@@ -22,7 +22,7 @@ class ForeignCall(Primitive):
     effect: Effect
     """The effect of a call with `has_side_effect`."""
 
-    def called(self, params: Mapping[str, Any]) -> str:
+    def name_of_call(self, params: Mapping[str, Any]) -> str:
         """A name for the called function, for messages."""
         raise NotImplementedError
 
@@ -42,7 +42,7 @@ class ForeignCall(Primitive):
     def batch(self, axis: Axis, operands: Values, dims: Dims, **params: Any) -> Any:
         method = params["vmap_method"]
         if method is None:
-            raise no_method(self.name, self.called(params))
+            raise no_method(self.name, self.name_of_call(params))
         if method in ONE_BY_ONE:
             outs = self._in_turn(axis.size, operands, dims, params)
         else:
@@ -83,7 +83,7 @@ class ForeignCall(Primitive):
 
     def _refuse(self, params: Mapping[str, Any]) -> NoReturn:
         raise ValueError(
-            f"{self.name}: {self.called(params)} cannot be differentiated; give what calls it a derivative with "
+            f"{self.name}: {self.name_of_call(params)} cannot be differentiated; give what calls it a derivative with "
             "custom_vjp or custom_jvp, or take its arguments out of the derivative with lax.stop_gradient"
         )
 
