@@ -201,7 +201,7 @@ def test_traced_values_have_no_memory() -> None:
         xlamini.jit(lambda x: np.from_dlpack(x))(1.0)
     with pytest.raises(TracerArrayConversionError, match=r"xlamini\.numpy in place of the other library"):
         xlamini.jit(lambda x: dlpack.from_dlpack(x))(1.0)
-    with pytest.raises(TracerArrayConversionError, match="it depends on the argument 'x', and a number has no derivative"):
+    with pytest.raises(TracerArrayConversionError, match="depends on the argument 'x', and a number has no derivative"):
         xlamini.grad(lambda x: x * float(np.from_dlpack(x)))(3.0)
 
 

@@ -19,7 +19,7 @@ itself, overflows a stack of 8 MB between 20,000 and 26,000.
 
 
 def make_room(depth: int, name: str) -> None:
-    """Raise Python's recursion limit for traces nested `depth` deep; RecursionError, naming the function, beyond `DEEPEST`."""
+    """Raise Python's recursion limit for traces nested `depth` deep; beyond `DEEPEST` RecursionError, with the name."""
     if depth > DEEPEST:
         raise RecursionError(
             f"{name or 'a function'} is traced inside {depth} others: one that calls itself is traced without end, for "
