@@ -9,6 +9,8 @@ import pytest
 from xlamini import jit, lax, numpy as jnp, tree
 from xlamini.example_libraries import optimizers as opt
 
+pytestmark = pytest.mark.sample(4)
+
 PARAMS = {"a": jnp.array([1.0, -2.0, 0.5]), "b": (jnp.array([[0.3, -0.4], [0.1, 0.2]]),)}
 
 # Three steps of x -> x * 2 + sin(x * 3 + i), recorded from JAX 0.10.2.

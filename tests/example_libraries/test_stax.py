@@ -9,6 +9,8 @@ import pytest
 from xlamini import grad, jit, numpy as jnp, random, tree
 from xlamini.example_libraries import stax
 
+pytestmark = pytest.mark.sample(4)
+
 KEY = random.PRNGKey(0)
 
 

@@ -19,6 +19,8 @@ from xlamini.experimental.array_serialization.pytree_serialization import (
     save,
 )
 
+pytestmark = pytest.mark.sample(3)
+
 MESH = xlamini.make_mesh((4, 2), ("a", "b"))
 HERE = xlamini.devices()[0]
 

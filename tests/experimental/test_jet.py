@@ -27,6 +27,8 @@ from xlamini.core import MissingRule, Primitive
 from xlamini.errors import ShapeError
 from xlamini.experimental.jet import jet
 
+pytestmark = pytest.mark.sample(4)
+
 POINT = 0.7
 MATRIX, OTHER = np.array([[2.0, 0.2], [0.3, 3.0]]), np.array([[1.0, 2.0], [3.0, 5.0]])
 VECTOR = np.arange(3.0)

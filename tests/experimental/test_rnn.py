@@ -12,6 +12,8 @@ from xlamini.errors import ShapeError
 from xlamini.experimental import rnn
 from xlamini.test_util import check_grads
 
+pytestmark = pytest.mark.sample(4)
+
 INPUTS, HIDDEN, LAYERS = 3, 2, 2
 LENGTHS = np.array([4, 2], "int32")
 directions = pytest.mark.parametrize("bidirectional", [False, True])

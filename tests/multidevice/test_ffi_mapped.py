@@ -14,7 +14,7 @@ from xlamini import P, ShapeDtypeStruct, effects_barrier, jit, shard_map
 from xlamini.experimental.buffer_callback import buffer_callback
 from xlamini.ffi import ffi_call
 
-pytestmark = needs_compiler
+pytestmark = [needs_compiler, pytest.mark.full]
 EPS = np.float32(0.25)
 
 

@@ -16,6 +16,8 @@ import xlamini
 import xlamini.numpy as jnp
 from tests.support.checks import UNOPTIMIZED
 
+pytestmark = pytest.mark.sample(4)
+
 DIGITS = np.finfo(np.float32)
 VALUES = np.array(
     [

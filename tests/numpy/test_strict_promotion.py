@@ -17,6 +17,8 @@ from tests.rows import all_rows
 from tests.rows.row import Row
 from xlamini.errors import MissingRule
 
+pytestmark = pytest.mark.sample(3)
+
 OWN_OPERANDS = {
     "axis_index", "lax.linalg.eig", "lax.linalg.lu: product", "numpy.sum: where", "numpy.prod: where",
     "numpy.mean: where", "numpy.digitize", "numpy.histogram", "scipy.linalg.schur", "scipy.linalg.rsf2csf",

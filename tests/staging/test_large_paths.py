@@ -4,11 +4,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 
 import xlamini
 from tests.support.checks import assert_close
 from xlamini import numpy as jnp
 from xlamini.staging.run.program_cache import met, programs
+
+pytestmark = pytest.mark.full
 
 STEPS = 45
 

@@ -6,6 +6,8 @@ import pytest
 
 from tests.support import mutations
 
+pytestmark = pytest.mark.sample(3)
+
 
 @pytest.mark.sample(60)
 @pytest.mark.parametrize("seed", range(60))

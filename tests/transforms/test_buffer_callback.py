@@ -13,6 +13,8 @@ from xlamini import ShapeDtypeStruct, effects_barrier, export, grad, jit, lax, n
 from xlamini.errors import CallbackError
 from xlamini.experimental.buffer_callback import Buffer, ExecutionContext, ExecutionStage, buffer_callback
 
+pytestmark = pytest.mark.sample(3)
+
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 METHODS = ("sequential", "sequential_unrolled", "expand_dims", "broadcast_all", "legacy_vectorized")
 

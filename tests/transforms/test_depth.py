@@ -12,6 +12,8 @@ import pytest
 import xlamini
 from xlamini import lax
 
+pytestmark = pytest.mark.sample(3)
+
 WRAPS: dict[str, Callable[[Any], Any]] = {
     "jit": lambda f: xlamini.jit(lambda x: f(x) + 1),
     "checkpoint": lambda f: xlamini.checkpoint(lambda x: f(x) + 1),

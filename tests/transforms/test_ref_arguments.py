@@ -14,6 +14,8 @@ from xlamini import lax, numpy as jnp
 from xlamini.ad import DidntWant, DontWant, GradRef, GradValue
 from xlamini.ref import AbstractRef, Ref, addupdate, empty_ref, free_ref, get, new_ref
 
+pytestmark = pytest.mark.sample(3)
+
 RAMP = np.arange(3, dtype=np.float32)
 
 

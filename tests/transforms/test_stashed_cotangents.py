@@ -11,6 +11,8 @@ from tests.support.checks import assert_close
 from xlamini import custom_vjp, grad, jit, lax, new_ref, numpy as jnp, vjp, vmap
 from xlamini.errors import JAXTypeError
 
+pytestmark = pytest.mark.sample(3)
+
 
 @custom_vjp
 def stash(ref: Any, x: Any) -> Any:

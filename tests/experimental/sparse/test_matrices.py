@@ -12,6 +12,8 @@ import xlamini.numpy as jnp
 from xlamini.experimental import sparse
 from xlamini.experimental.sparse import BCOO, COO, CSC, CSR
 
+pytestmark = pytest.mark.sample(5)
+
 M = np.array([[0, 1, 0, 2], [0, 0, 0, 0], [3, 0, 4, 0]], np.float32)
 V = np.array([1, 2, 3, 4], np.float32)
 every_format = pytest.mark.parametrize("kind", [COO, CSR, CSC])

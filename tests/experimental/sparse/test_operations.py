@@ -14,6 +14,8 @@ from xlamini import lax
 from xlamini.experimental import sparse
 from xlamini.experimental.sparse import BCOO, sparsify
 
+pytestmark = pytest.mark.sample(5)
+
 M, T = (3, 4), (2, 3, 4)
 V = np.array([0.5, -1.0, 2.0, 3.0])
 W = np.arange(12.0).reshape(3, 4) - 5
