@@ -92,7 +92,7 @@ def _left_out_of_quick(name: str, tests: list[pytest.Item], first: bool) -> list
     if not first:
         return _but_one_in({"values": 16, "": 2**32}, name, tests)
     if "." in name:
-        return _but_one_in({"values": 4, "derivatives": 36, "batching": 36, "": 2**32}, name, tests)
+        return _but_one_in({"values": 6, "derivatives": 36, "batching": 36, "": 2**32}, name, tests)
     return _but_one_in({"values": 1, "derivatives": 1, "batching": 2, "compositions": 12, "": 1}, name, tests)
 
 

@@ -23,7 +23,7 @@ EPS = np.float32(0.25)
 METHODS = ("sequential", "sequential_unrolled", "expand_dims", "broadcast_all", "legacy_vectorized")
 SCALAR = ShapeDtypeStruct((), "float32")
 
-pytestmark = needs_compiler
+pytestmark = [needs_compiler, pytest.mark.sample(3)]
 
 
 @pytest.fixture(autouse=True)

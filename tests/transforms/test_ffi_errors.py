@@ -18,7 +18,7 @@ from xlamini import effects_barrier, export, jit
 from xlamini.errors import FfiTargetError, JaxRuntimeError
 from xlamini.ffi import ffi_call
 
-pytestmark = needs_compiler
+pytestmark = [needs_compiler, pytest.mark.sample(3)]
 __all__ = ["handlers"]  # a fixture of every test here
 
 # Files.

@@ -15,7 +15,7 @@ from xlamini import lax
 from xlamini.experimental import sparse
 from xlamini.experimental.sparse import BCOO, BCSR
 
-pytestmark = pytest.mark.sample(5)
+pytestmark = pytest.mark.sample(8)
 
 M = np.array([[0, 1, 0, 2], [0, 0, 0, 0], [3, 0, 4, 0]], np.float32)
 T = np.stack([M, 2 * M[::-1]])

@@ -11,7 +11,7 @@ import xlamini.numpy as jnp
 from xlamini.experimental import sparse
 from xlamini.experimental.sparse import BCOO, BCSR
 
-pytestmark = pytest.mark.sample(5)
+pytestmark = pytest.mark.sample(8)
 
 M = np.array([[0, 1, 0, 2], [0, 0, 0, 0], [3, 0, 4, 0]], np.float32)
 V = np.array([1, 2, 3, 4], np.float32)

@@ -14,7 +14,7 @@ from xlamini import lax
 from xlamini.experimental import sparse
 from xlamini.experimental.sparse import BCOO, sparsify
 
-pytestmark = pytest.mark.sample(5)
+pytestmark = pytest.mark.sample(8)
 
 M, T = (3, 4), (2, 3, 4)
 V = np.array([0.5, -1.0, 2.0, 3.0])
@@ -225,7 +225,7 @@ def test_shapes(name: str, n_batch: int) -> None:
     check(SHAPES[name][0], sample(T, n_batch, nse=6), SHAPES[name][1])
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("before", LAYOUTS, ids=str)
 @pytest.mark.parametrize("after", LAYOUTS, ids=str)
 def test_update_layout(before: tuple[int, int], after: tuple[int, int]) -> None:

@@ -16,7 +16,7 @@ from xlamini.experimental import sparse
 sys.path.append(str(GOLDEN))
 from sparse_arrays import EXPRESSIONS, described, names
 
-pytestmark = pytest.mark.sample(5)
+pytestmark = pytest.mark.sample(8)
 
 RECORDS = json.loads((GOLDEN / "sparse_arrays.json").read_text())
 

@@ -13,7 +13,7 @@ from xlamini import lax
 from xlamini.experimental import sparse
 from xlamini.experimental.sparse import BCOO, sparsify
 
-pytestmark = pytest.mark.sample(5)
+pytestmark = pytest.mark.sample(8)
 
 M = np.array([[0, 1, 0, 2], [0, 0, 0, 0], [3, 0, 4, 0]], np.float32) / 5
 V = np.array([1, 2, 3, 4], np.float32)
