@@ -206,6 +206,13 @@ WRONG: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         r"interp: xp and fp must be .*\(3,\) and",
     ),
     "interp outside": (lambda: jnp.interp(0.5, X[0], X[0], left="x"), ValueError, r"interp: 'x' says nothing"),
+    "nonzero of more elements than int32 counts": (
+        lambda: xlamini.eval_shape(
+            lambda x: jnp.nonzero(x, size=3), xlamini.ShapeDtypeStruct((2**31 + 1,), np.dtype(bool))
+        ),
+        OverflowError,
+        r"nonzero: 2147483649 elements are more than int32 can count; search it in parts",
+    ),
     "nonzero of a scalar": (lambda: jnp.nonzero(1), ValueError, r"nonzero: at least one dimension"),
     "select": (lambda: jnp.select([X > 0], [X, X]), ValueError, r"select: 1 conditions, but 2 choices"),
     "odd glu": (lambda: nn.glu(X), ValueError, r"glu: axis 1 of shape \(2, 3\) does not part into halves"),

@@ -55,9 +55,18 @@ def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) ->
     if x.ndim == 0:
         raise ValueError("nonzero: at least one dimension is needed, got a scalar; use atleast_1d")
     if size is not None:
+        _check_counts(_INDEX, x.size, "search it in parts")
         fills = tuple(fill_value) if np.ndim(fill_value) else (0 if fill_value is None else fill_value,) * x.ndim
         return _nonzero(x, size, fills)
-    return tuple(device_put_value(i.astype(canonicalize_dtype(int))) for i in np.nonzero(concrete_values("nonzero", x)))
+    index = canonicalize_dtype(int)
+    _check_counts(index, max(x.shape), "turn on enable_x64")
+    return tuple(device_put_value(i.astype(index)) for i in np.nonzero(concrete_values("nonzero", x)))
+
+
+def _check_counts(index: np.dtype, size: int, fix: str) -> None:
+    """Raise OverflowError where indices of this dtype would wrap around."""
+    if size > np.iinfo(index).max:
+        raise OverflowError(f"nonzero: {size} elements are more than {index} can count; {fix}")
 
 
 def concrete_values(name: str, x: Any, advice: str = "give it with the argument `size`") -> np.ndarray:
