@@ -30,7 +30,7 @@ from tests.support.ffi_library import library
 from xlamini import export
 x = np.linspace(-2, 3, 12, dtype=np.float32).reshape(3, 4)
 def load(): return xlamini.load({compiled!r})
-def call(): return export.deserialize(open({exported!r}, "rb").read()).call
+def call(): return export.deserialize(open({exported!r}, "rb").read(), trusted=True).call
 for made in (load, lambda: call()(x)):
     try:
         made()
@@ -72,6 +72,7 @@ def test_a_saved_program_keeps_its_side_effects(handlers: Any) -> None:
     assert handlers.take_noted() == 7
 
 
+@pytest.mark.slow
 def test_the_disk_cache_keeps_its_entry_without_the_target(tmp_path: Path, no_cache: None) -> None:
     xlamini.config.update("compilation_cache_dir", str(tmp_path))
     before = xlamini.config.read("persistent_cache_min_compile_time_secs")

@@ -235,6 +235,7 @@ def test_cotangents_that_are_zero_stay_symbolic() -> None:
 # --- programs
 
 
+@pytest.mark.slow
 def test_a_fresh_function_in_each_turn_compiles_once() -> None:
     xlamini.clear_caches()
     for i in range(5):

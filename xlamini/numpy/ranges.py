@@ -51,7 +51,8 @@ def arange(
 
     The bounds must be concrete while tracing. The dtype is that of the bounds, if none is given. The numbers lie on
     `device`, or are split over a mesh as `out_sharding` says, a PartitionSpec or NamedSharding. Raises ValueError for
-    complex numbers, ZeroDivisionError for a step of 0, OverflowError for integers that the dtype does not hold.
+    complex numbers, ZeroDivisionError for a step of 0, OverflowError where no dtype is given
+    and the integers do not fit in the one of the bounds; in a given dtype they wrap around.
 
     >>> arange(3), arange(1, 2, 0.5)
     (Array([0, 1, 2], dtype=int32), Array([1. , 1.5], dtype=float32))
@@ -63,6 +64,8 @@ def arange(
     if not issubdtype(wanted, np.integer) and not issubdtype(wanted, np.floating):
         raise ValueError(f"arange: dtype {wanted} cannot count; ask for integers or floats with `dtype`")
     low, high, by = _bounds(start, stop, step)
+    if dtype is None:
+        _check_fit(low, high, by, wanted)
     return _counted(low, high, by, wanted, place)
 
 
@@ -84,19 +87,19 @@ def _concrete(bound: Any) -> int | float:
     return bound if isinstance(bound, int | float) else np.asarray(bound).item()
 
 
-def _in_dtype(values: np.ndarray, dtype: Any) -> np.ndarray:
-    if len(values) and issubdtype(dtype, np.integer):
-        for end in (values[0], values[-1]):
-            if not iinfo(dtype).min <= end <= iinfo(dtype).max:
-                raise OverflowError(f"arange: {end} does not fit in {dtype}; give a wider dtype (see enable_x64)")
-    return values.astype(dtype)
+def _check_fit(start: Any, stop: Any, step: Any, dtype: Any) -> None:
+    """OverflowError unless the first and the last of the integers fit in the dtype."""
+    last = start + max(0, math.ceil((stop - start) / step) - 1) * step
+    for end in (start, last) if issubdtype(dtype, np.integer) else ():
+        if not iinfo(dtype).min <= end <= iinfo(dtype).max:
+            raise OverflowError(f"arange: {end} does not fit in {dtype}; give a wider dtype (see enable_x64)")
 
 
 def _counted(start: Any, stop: Any, step: Any, dtype: Any, place: Any) -> Any:
     length = max(0, math.ceil((stop - start) / step))
     if state.builder is not None and (start, step) == (0, 1):
         return placed(iota(dtype, length), place)
-    values = _in_dtype(start + np.arange(length) * step if length else np.zeros(0), dtype)
+    values = (start + np.arange(length) * step if length else np.zeros(0)).astype(dtype)
     return device_put_value(values, place) if state.builder is None else placed(device_put_value(values), place)
 
 
