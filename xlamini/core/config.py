@@ -131,7 +131,7 @@ class Flag(_cells.Config):
             return default
 
     def parse(self, text: str) -> Any:
-        """The value that a text from the environment or the command line stands for; ValueError if there is none."""
+        """The value of a text from the environment or the command line; ValueError if there is none."""
         if self.type is bool:
             if text.lower() not in _TRUE | _FALSE:
                 raise ValueError

@@ -269,7 +269,7 @@ Identity: Layer = elementwise(lambda x: x)
 
 
 def Dropout(rate: float, mode: str = "train") -> Layer:
-    """Elements kept with the probability `rate`, and divided by it; the others are zero.
+    """Dropout: an element survives with the probability `rate`, divided by it; the others are zero.
 
     In the mode "train" apply_fun needs a random key, `apply_fun(params, inputs, rng=key)`; in any other one it changes
     nothing.

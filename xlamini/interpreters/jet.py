@@ -117,7 +117,7 @@ class Found(NamedTuple):
 
 
 def _dense(value: Any, aval: Any) -> Any:
-    """A derivative as an array; None stands for zeros."""
+    """A derivative as an array; None means zeros."""
     return zeros(aval) if value is None and is_differentiable(aval) else value
 
 

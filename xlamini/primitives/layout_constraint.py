@@ -4,11 +4,8 @@ from __future__ import annotations
 from typing import Any
 
 from xlamini.core import (
-    Avals,
     Axis,
     Dims,
-    Factors,
-    Params,
     Primitive,
     ShapedArray,
     Values,
@@ -16,9 +13,9 @@ from xlamini.core import (
     flatten_axes,
     flatten_from_user,
     is_zero,
+    same_dimensions,
     unflatten,
 )
-from xlamini.core.sharding.factors import alike
 from xlamini.primitives.batch_ops import move_batch_dim
 from xlamini.primitives.promotion import check_operands
 from xlamini.runtime.layout import Layout
@@ -57,8 +54,7 @@ class LayoutConstraint(Primitive):
     def shape_rule(self, aval: ShapedArray, *, layout: Layout) -> ShapedArray:
         return aval
 
-    def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
-        return alike(avals, outs)
+    factors = same_dimensions
 
     def jvp(self, primals: Values, tangents: Values, *, layout: Layout) -> Any:
         (t,) = tangents

@@ -17,19 +17,17 @@ from xlamini.core import (
     Avals,
     Axis,
     Dims,
-    Factors,
     Jaxpr,
-    Params,
     Shape,
     ShapedArray,
     Values,
     Zero,
-    alike,
     aval_of,
     finfo,
     is_zero,
     literal,
     memoised,
+    same_dimensions,
     tangent_aval,
 )
 from xlamini.core.tracer import build
@@ -100,8 +98,7 @@ class RandomGamma(KeyPrimitive):
     def shape_rule(self, keys: ShapedArray, a: ShapedArray, *, log_space: bool) -> ShapedArray:
         return a.update(weak_type=False)
 
-    def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
-        return alike(avals, outs)
+    factors = same_dimensions
 
     def jvp(self, primals: Values, tangents: Values, *, log_space: bool) -> Any:
         sample = self.bind(*primals, log_space=log_space)
