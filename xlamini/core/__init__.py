@@ -32,7 +32,7 @@ from xlamini.core.errors import (
 from xlamini.core.frames import user_stacklevel
 from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Literal, Var, close_over, once, subjaxprs
 from xlamini.core.memo import OwnedMemo, memoised, paused_gc
-from xlamini.core.named_axes import axes_here, manual_axis, named_axis
+from xlamini.core.named_axes import manual_axis, named_axis
 from xlamini.core.primitive import ELEMENTWISE, PURE, REMATERIALIZABLE, Axis, CallLike, Cost, Primitive
 from xlamini.core.pytree import (
     PyTreeDef,

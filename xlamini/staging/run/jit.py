@@ -16,7 +16,6 @@ from xlamini.core import (
     Holder,
     Tracer,
     Values,
-    axes_here,
     config,
     flatten,
     flatten_from_user,
@@ -173,7 +172,7 @@ class Jitted:
     def trace(self, plan: CallPlan) -> Trace:
         """The trace of this signature, made once."""
         statics = None if plan.statics is None else plan.statics.key
-        key = (plan.tree, tuple(plan.avals), statics, config.trace_context_key(), axes_here())
+        key = (plan.tree, tuple(plan.avals), statics, config.trace_context_key(), state.axes)
         cached = self.caches.traces.get(key)
         if cached is not None:
             return cached._replace(names=plan.names)

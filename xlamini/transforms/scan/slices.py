@@ -19,11 +19,11 @@ def slices_of(
     """The avals of the slices, and the trip count."""
     avals = avals_of(leaves, names, what)
     check_values(leaves, names, what)
-    for name, aval in zip(names, avals, strict=True):
+    for i, aval in enumerate(avals):
         if not aval.shape:
             raise ValueError(
-                f"{what}: {name} is a scalar, {aval.str_short(short_dtypes=False)}, which has no slices; close over "
-                "a value that all iterations share, or repeat it with jnp.broadcast_to"
+                f"{what}: {names[i]} is a scalar, {aval.str_short(short_dtypes=False)}, which has no slices; close "
+                "over a value that all iterations share, or repeat it with jnp.broadcast_to"
             )
     count = _length(what, length)
     for i, aval in enumerate(avals):
