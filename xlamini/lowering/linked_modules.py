@@ -79,12 +79,11 @@ def _symbol(op: Any) -> str:
 
 def _include_mesh(mesh: Any, module: ir.Module, builder: ModuleBuilder) -> None:
     """Move a mesh into the module under construction, or refer to the equal mesh that it has."""
-    symbol = _symbol(mesh)
-    known = builder.meshes.linked(symbol, mesh.attributes["mesh"])
-    if known == symbol:
+    symbol, known = builder.meshes.linked(mesh.attributes["mesh"])
+    ir.SymbolTable.replace_all_symbol_uses(_symbol(mesh), symbol, module.operation)
+    if not known:
+        ir.SymbolTable.set_symbol_name(mesh, symbol)
         builder.module.body.append(mesh)
-    else:
-        ir.SymbolTable.replace_all_symbol_uses(symbol, known, module.operation)
 
 
 def _renumber_channels(module: ir.Module, builder: ModuleBuilder) -> None:

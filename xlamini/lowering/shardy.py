@@ -24,7 +24,7 @@ class Meshes:
         self.symbols: dict[Any, str] = {}
         """The symbol of each mesh, in order of emission."""
         self._defined: dict[ir.Attribute, str] = {}
-        self._has_first = False
+        self._first: str | None = None
 
     def sharding(self, sharding: Any, ndim: int, is_open: bool = False) -> ir.Attribute:
         """The attribute `#sdy.sharding<@mesh, [{"x"}, {}]>` for an array of rank `ndim`.
@@ -51,25 +51,29 @@ class Meshes:
 
     def on_first(self, count: int) -> ir.Attribute:
         """The shardings of an operation's results if only the first device computes it."""
-        if not self._has_first:
-            self._has_first = True
-            self._define("first_device", "<[], device_ids=[0]>")
-        return self._mlir.parse(f"#sdy.sharding_per_value<[{', '.join(['<@first_device, []>'] * count)}]>")
+        if self._first is None:
+            self._first = self._define("first_device", "<[], device_ids=[0]>")
+        return self._mlir.parse(f"#sdy.sharding_per_value<[{', '.join([f'<@{self._first}, []>'] * count)}]>")
 
     def numbers(self, mesh: Any) -> np.ndarray:
         """The program's device numbers of a mesh's devices, in the mesh's order."""
         mesh = self._with_devices(mesh)
         return np.array([self.devices.index(d) for d in _devices_of(mesh)])
 
-    def linked(self, symbol: str, mesh: ir.Attribute) -> str:
-        """The symbol for the mesh of a module that is linked into this one: that of an equal mesh, else `symbol`."""
-        return self._defined.setdefault(mesh, symbol)
+    def linked(self, mesh: ir.Attribute) -> tuple[str, bool]:
+        """The symbol for a mesh of a module that is linked into this one, and whether the module has that mesh."""
+        known = mesh in self._defined
+        return self._defined.setdefault(mesh, self._unused()), known
+
+    def _unused(self) -> str:
+        count = len(self._defined) - (self._first is not None)
+        return f"mesh_{count}" if count else "mesh"
 
     def _symbol(self, mesh: Any) -> str:
         mesh = _untyped(self._with_devices(mesh))
         known = self.symbols.get(mesh)
         if known is None:
-            known = self.symbols[mesh] = self._write(f"mesh_{len(self.symbols)}" if self.symbols else "mesh", mesh)
+            known = self.symbols[mesh] = self._write(mesh)
         return known
 
     def _with_devices(self, axes: Any) -> Any:
@@ -80,11 +84,11 @@ class Meshes:
         fitting = (mesh for mesh in known if mesh is not None and mesh.shape_tuple == axes.shape_tuple)
         return next(fitting, None) or with_axes(self._mesh, axes)
 
-    def _write(self, symbol: str, mesh: Any) -> str:
+    def _write(self, mesh: Any) -> str:
         axes = ", ".join(f'"{name}"={size}' for name, size in mesh.shape_tuple)
         numbers = self.numbers(mesh).tolist()
         order = "" if numbers == sorted(numbers) else f", device_ids={numbers}"
-        return self._define(symbol, f"<[{axes}]{order}>")
+        return self._define(self._unused(), f"<[{axes}]{order}>")
 
     def _define(self, symbol: str, text: str) -> str:
         """The symbol of a mesh, which is emitted unless the module has it, linked from another, under another name."""

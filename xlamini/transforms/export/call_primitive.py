@@ -1,7 +1,7 @@
 """The primitive that calls an exported module; lowering links the module into the calling program."""
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 from xlamini.core import (
@@ -76,16 +76,16 @@ class CallExported(Primitive):
             f"vmap: {module.name} was exported for arrays of one shape; export vmap of it, or call it in lax.map"
         )
 
-    def lower(self, ctx: Any, *operands: Any, module: ExportedModule, mesh: Any) -> list[Any]:
+    def lower(self, ctx: Any, *operands: Any, module: ExportedModule, mesh: Any) -> Sequence[Any]:
         # Imported here because MLIR's bindings cost 0.1 s.
         from xlamini.lowering.linked_modules import call_module
 
         _check_devices(module, ctx.module)
         index = _platform_index(module, ctx.platform)
         number = index if len(module.platforms) > 1 else None
-        operands = _constrained(ctx, operands, module.ins, ctx.avals_in)
+        operands = _constrained(ctx, module, operands, module.ins, ctx.avals_in)
         outs = call_module(ctx, module.artifact, module.name, operands, module.out_avals, number)
-        return _constrained(ctx, outs, module.outs, module.out_avals)
+        return _constrained(ctx, module, outs, module.outs, module.out_avals)
 
     def shown_params(self, params: Params) -> Params:
         return {"name": params["module"].name, "platforms": params["module"].platforms}
@@ -124,8 +124,12 @@ def _check_devices(module: ExportedModule, caller: Any) -> None:
         )
 
 
-def _constrained(ctx: Any, values: Values, shardings: Shardings, avals: Avals) -> list[Any]:
-    """The values, constrained to the shardings that the module has for them."""
+def _constrained(
+    ctx: Any, module: ExportedModule, values: Values, shardings: Shardings, avals: Avals
+) -> Sequence[Any]:
+    """The values, constrained to the shardings that a module for several devices has for them."""
+    if module.device_count == 1:
+        return values
     each = zip(values, shardings, avals, strict=True)
     return [x if s is None else ctx.with_sharding(x, s, aval.ndim) for x, s, aval in each]
 

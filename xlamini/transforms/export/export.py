@@ -10,6 +10,7 @@ import numpy as np
 from xlamini.core import Jaxpr, Tracer, float0, tangent_aval
 from xlamini.core.api_boundary import api_boundary
 from xlamini.core.effects import debug_effect, ffi_effect, io_effect, ordered_debug_effect, ordered_io_effect
+from xlamini.core.frames import is_own
 from xlamini.interpreters.dce import dce
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.physical import physical
@@ -50,7 +51,8 @@ def export(
     and in the program. The mesh may be an AbstractMesh, as its devices are not recorded.
 
     Args:
-      fun_jit: what `jit` returned. Arrays that it captures are written into the module.
+      fun_jit: what `jit` returned, or a function of the library such as `jnp.cos`. Arrays that it captures are
+        written into the module.
       platforms: the target platforms, of cpu, cuda, rocm and tpu; by default the default backend. If platforms need
         different operations, the module contains all of them, and the compiler selects.
       disabled_checks: checks to skip; see `DisabledSafetyCheck`.
@@ -66,6 +68,8 @@ def export(
     >>> exported.call(21.0)
     Array(42., dtype=float32, weak_type=True)
     """
+    if not isinstance(fun_jit, Wrapped) and is_own(fun_jit):
+        fun_jit = jit(fun_jit)  # in JAX the functions of jax.numpy are jitted
     if not isinstance(fun_jit, Wrapped):
         raise ValueError(f"export: the function must be jitted, got {fun_jit!r}; write export(jit(f))(...)")
     names, checks = _platforms(platforms), tuple(disabled_checks)

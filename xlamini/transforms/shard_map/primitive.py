@@ -24,6 +24,7 @@ from xlamini.core import (
     Params,
     PartitionSpec,
     ShapedArray,
+    ShardingError,
     Values,
     close_over,
     is_linear,
@@ -112,6 +113,11 @@ class ShardMap(HigherOrder):
     def lower(self, ctx: Any, *operands: Any, jaxpr: Jaxpr, mesh: Mesh, manual: frozenset[Any], **params: Any) -> Any:
         ctx.forbid_repetition()
         module = ctx.module
+        if mesh.size not in (1, module.device_count):
+            raise ShardingError(
+                f"shard_map: its mesh has {mesh.size} devices, {mesh}, but the program runs on {module.device_count}; "
+                f"move the arguments to a mesh of {mesh.size} devices"
+            )
         before = module.manual, module.manual_axes
         module.manual, module.manual_axes = mesh, module.manual_axes | manual
         try:
