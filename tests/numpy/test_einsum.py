@@ -130,7 +130,7 @@ ERRORS: list[tuple[Callable[[], Any], type, str]] = [
     (lambda: jnp.einsum("i", X), ValueError, "name each axis, or write ... for the others"),
     (lambda: jnp.einsum("ij->k", X), ValueError, "the output of 'ij->k' has 'k', which no operand has"),
     (lambda: jnp.einsum("ij->ii", X), ValueError, "the output of 'ij->ii' names a label twice"),
-    (lambda: jnp.einsum("i1", X), ValueError, "'i1' in 'i1' must be letters"),
+    (lambda: jnp.einsum("i.", X), ValueError, "'i.' in 'i.' must be labels"),
     (lambda: jnp.einsum(X, [0, 99]), ValueError, "[0, 99] is no list of labels"),
     (lambda: jnp.einsum("ij", X, out=X), NotImplementedError, "einsum: `out` must be None, because"),
     (lambda: jnp.einsum("ij", X, precision="exact"), ValueError, "einsum: unknown precision 'exact'"),
