@@ -32,6 +32,8 @@ from xlamini.staging import composite
 from xlamini.typing import ArrayLike, DTypeLike
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_RESERVED = frozenset(".->")
+"""What cannot be a label; any other character can, also a digit."""
 Path = Sequence[tuple[int, ...]]
 
 
@@ -169,8 +171,8 @@ def _term_labels(term: str, rank: int, subscripts: str) -> Labels:
 
 def _labels(term: str, hidden: int, subscripts: str) -> Labels:
     before, dots, after = term.partition("...")
-    if not (before + after).isalpha() and before + after:
-        raise ValueError(f"einsum: '{term}' in '{subscripts}' must be letters, with one '...' at most")
+    if not _RESERVED.isdisjoint(before + after):
+        raise ValueError(f"einsum: '{term}' in '{subscripts}' must be labels, with one '...' at most")
     return (*before, *(range(-hidden, 0) if dots else ()), *after)
 
 

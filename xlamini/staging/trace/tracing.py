@@ -19,6 +19,7 @@ from xlamini.core import (
 )
 from xlamini.core.state import state
 from xlamini.core.tracer import build
+from xlamini.primitives.xla_metadata import mark_all, metadata_around
 from xlamini.runtime import device_put_value
 from xlamini.staging.trace.arguments import ArgNames, check_outputs, name_of
 from xlamini.staging.trace.trace_cache import equal_trace
@@ -80,9 +81,11 @@ def trace(
 
     def flat(*tracers: Any) -> Values:
         nonlocal out_tree, builder
-        builder = state.builder
+        builder, metadata = state.builder, metadata_around.value
         args, kwargs = unflatten(in_tree, tracers)
         leaves, out_tree = flatten_from_user(fun(*args, **kwargs))
+        if metadata:
+            mark_all(builder, metadata)
         check_outputs(leaves, out_tree, fun_name)
         return leaves
 
