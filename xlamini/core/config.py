@@ -211,9 +211,6 @@ config = Config()
 enable_x64 = Flag(
     "enable_x64", False, "keep 64-bit dtypes instead of narrowing them", affects=TRACE
 )
-outlining = Flag(
-    "outlining", True, "on the CPU, compile a block that a program repeats once, as a function", affects=DISPATCH
-)
 
 
 class _DisableJit(Flag):

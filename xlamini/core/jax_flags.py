@@ -22,7 +22,6 @@ _PGLE = "there is no profile-guided compilation"
 _PALLAS = "there is no Pallas"
 _MESSAGES = "errors name one line of the program"
 _LOGGED = "nothing is logged yet"
-_COMPILER = "pass compiler_options= to jit or compile"
 
 NO_MEANING: dict[str, tuple[Any, str]] = {
     "allow_f16_reductions": (True, "sums in float16 are always allowed"),
@@ -94,14 +93,12 @@ NO_EFFECT: dict[str, tuple[Any, str]] = {
     "captured_constants_warn_bytes": (2_000_000_000, "captured arrays are not measured yet"),
     "check_tracer_leaks": (False, "a leaked tracer is an error when it is used, not when its trace ends"),
     "compilation_cache_check_contents": (False, "entries have checksums"),
-    "compiler_enable_remat_pass": (True, _COMPILER),
     "cpu_collectives_implementation": ("gloo", "collectives of CPUs are gloo's"),
     "cuda_visible_devices": ("all", "set the environment variable CUDA_VISIBLE_DEVICES"),
     "debug_infs": (False, "infinities are not searched for yet"),
     "debug_key_reuse": (False, "a second use of a key is not noticed yet"),
     "debug_nans": (False, "NaNs are not searched for yet"),
     "disable_bwd_checks": (False, "the results of custom_vjp rules are always checked"),
-    "disable_most_optimizations": (False, _COMPILER),
     "distributed_debug": (False, _LOGGED),
     "dump_ir_modes": ("stablehlo", "write jit(f).lower(x).as_text() to a file"),
     "dump_ir_to": ("", "write jit(f).lower(x).as_text() to a file"),
@@ -110,7 +107,6 @@ NO_EFFECT: dict[str, tuple[Any, str]] = {
     "error_checking_behavior_divide": ("ignore", "divisions are not checked yet"),
     "error_checking_behavior_nan": ("ignore", "NaNs are not searched for yet"),
     "error_checking_behavior_oob": ("ignore", "traced indices are not checked yet"),
-    "exec_time_optimization_effort": (0.0, _COMPILER),
     "experimental_unsafe_xla_runtime_errors": (False, "programs raise no errors of their own"),
     "explain_cache_misses": (False, _LOGGED),
     "explicit_x64_dtypes": ("warn", "a 64-bit dtype is narrowed with a warning while enable_x64 is off"),
@@ -119,15 +115,12 @@ NO_EFFECT: dict[str, tuple[Any, str]] = {
     "high_dynamic_range_gumbel": (False, 'pass mode="high" to random.gumbel'),
     "hlo_source_file_canonicalization_regex": (None, "locations hold the paths of files"),
     "log_checkpoint_residuals": (False, "call ad_checkpoint.print_saved_residuals"),
-    "memory_fitting_effort": (0.0, _COMPILER),
-    "memory_fitting_level": ("O2", _COMPILER),
     "mock_gpu_topology": ("", "compile for a target: xlamini.target"),
     "mock_num_gpu_processes": (0, "compile for a target: xlamini.target"),
     "mutable_array_checks": (True, "aliased refs are followed"),
     "no_execution": (False, "programs run"),
     "no_tracing": (False, "functions are traced"),
     "oneapi_visible_devices": ("all", "there is no oneAPI"),
-    "optimization_level": ("UNKNOWN", _COMPILER),
     "pjrt_client_create_options": (None, "set memory_fraction, preallocate or allocator"),
     "random_seed_offset": (0, "add it to the seed"),
     "rocm_visible_devices": ("all", "set the environment variable ROCR_VISIBLE_DEVICES"),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from xlamini.core import Values, float0, monitoring
+from xlamini.core.compile_flags import compile_key, options_of
 from xlamini.core.config import programs_are_keyed_by_module
 from xlamini.core.errors import DeletedArrayError
 from xlamini.runtime import device_put_value, key_words
@@ -33,9 +34,10 @@ _SMALL = 2**24
 
 
 def compile_lowered(lowered: LoweredProgram, options: Options = None) -> Program:
-    """Compile a lowered program, or load it from the disk cache; `options` are XLA's, by name."""
+    """Compile a lowered program, or load it from the disk cache; `options` are XLA's, by name, besides the flags'."""
     start = time.time() if monitoring.listeners else None
-    executable = _executable_of(lowered, options)
+    by_flags = options_of(compile_key())
+    executable = _executable_of(lowered, {**by_flags, **(options or {})} if by_flags else options)
     if start is not None:
         monitoring.record_since(monitoring.COMPILED, start, lowered.name)
     return Program(lowered, executable, _check_of_others(lowered))

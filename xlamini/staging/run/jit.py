@@ -26,6 +26,7 @@ from xlamini.core import (
     user_stacklevel,
 )
 from xlamini.core.api_boundary import api_boundary
+from xlamini.core.compile_flags import compile_key
 from xlamini.core.frames import is_own
 from xlamini.core.memo import alive, register
 from xlamini.core.pytree.nodes import dispatch_registry
@@ -209,7 +210,7 @@ class Jitted:
         return placement([*traced.captured, *plan.leaves], plan.names, self.name, requested)
 
     def _program(self, plan: CallPlan, traced: Trace, device: Any) -> Program:
-        key = (traced.jaxpr, device, plan.tree, config.outlining.value)
+        key = (traced.jaxpr, device, plan.tree, compile_key())
         program = self.caches.programs.pop(key, None) or self.compiled(plan, traced, device)
         return programs.keep(self.caches, key, program)  # as the newest: the oldest are the first to be evicted
 
