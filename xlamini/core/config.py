@@ -31,6 +31,9 @@ TRACE, DISPATCH, PROCESS = "trace", "dispatch", "process"
 trace_context_key: Callable[[], tuple] = _cells.trace_context
 """This thread's values of all TRACE flags, as one hashable tuple."""
 
+trace_context_names: Callable[[], tuple[str, ...]] = _cells.trace_context_names
+"""The names of these values."""
+
 flags: dict[str, Flag] = {}
 """Every flag by its name, without the `jax_` that `config.update` also takes."""
 

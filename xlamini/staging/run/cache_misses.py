@@ -11,9 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from types import ModuleType
 from typing import Any
 
-from jaxlib._jax import config as _cells
-
 from xlamini.core import ShapedArray, first_difference
+from xlamini.core.config import trace_context_names
 from xlamini.core.frames import is_own, user_line
 from xlamini.core.memo import Memo
 from xlamini.staging.run.call_plan import CallPlan
@@ -78,7 +77,7 @@ def _differences(before: tuple, now: tuple, plan: CallPlan) -> Iterator[str]:
             if old != new:
                 yield f"{name} is {_type(new)}, before {_type(old)}"
     yield from _of_statics(statics, new_statics)
-    for name, old, new in zip(_cells.trace_context_names(), flags, new_flags, strict=True):
+    for name, old, new in zip(trace_context_names(), flags, new_flags, strict=True):
         if old != new:
             yield f"flag or context {name} is {new!r}, before {old!r}"
     if axes != new_axes:
