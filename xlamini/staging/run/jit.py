@@ -25,7 +25,9 @@ from xlamini.core import (
     user_stacklevel,
 )
 from xlamini.core.api_boundary import api_boundary
+from xlamini.core.compile_flags import compile_key
 from xlamini.core.frames import is_own
+from xlamini.core.jax_flags import explain_cache_misses
 from xlamini.core.memo import alive, register
 from xlamini.core.pytree.nodes import dispatch_registry
 from xlamini.core.ref_cells import RefEscaped
@@ -43,6 +45,7 @@ from xlamini.staging.run.call_errors import Explain, guarded
 from xlamini.staging.run.call_plan import CallPlan
 from xlamini.staging.run.jit_caches import programs, shared_caches, traces, unshare, with_refs
 from xlamini.staging.run.jit_options import Options
+from xlamini.staging.run.large_captures import warn_of_large_captures
 from xlamini.staging.run.queued_calls import QueuedCalls
 from xlamini.staging.trace.arguments import ArgNames, avals_of, check_values, name_of
 from xlamini.staging.trace.ref_arguments import pure, run_with_values
@@ -189,6 +192,10 @@ class Jitted:
             full_args, full_kwargs = plan.statics.restored(args, kwargs)
             return self.fun(*full_args, **full_kwargs)
 
+        if explain_cache_misses.value:
+            from xlamini.staging.run.cache_misses import log_miss  # for those who look only
+
+            log_miss(self.fun, self.name, key, list(self.caches.traces), plan)
         traced = trace(of_dynamic, plan.tree, plan.avals, None, plan.names, self.name)
         if any(type(x) is Tracer for x in traced.captured):
             # Captured tracers belong to the enclosing trace; the next one captures its own.
@@ -208,7 +215,7 @@ class Jitted:
         return placement([*traced.captured, *plan.leaves], plan.names, self.name, requested)
 
     def _program(self, plan: CallPlan, traced: Trace, device: Any) -> Program:
-        key = (traced.jaxpr, device, plan.tree, config.outlining.value)
+        key = (traced.jaxpr, device, plan.tree, compile_key())
         program = self.caches.programs.pop(key, None) or self.compiled(plan, traced, device)
         return programs.keep(self.caches, key, program)  # as the newest: the oldest are the first to be evicted
 
@@ -222,6 +229,8 @@ class Jitted:
         options = self.options
         with paused_gc():
             lowered = LoweredProgram(traced.jaxpr, self.name, device, donated, options.keep_unused, options.outline)
+        if captured:
+            warn_of_large_captures(self.name, traced.jaxpr, traced.captured)
         if lowered.unusable:
             self._warn_of_unusable(plan, [i - captured for i in lowered.unusable])
         return lowered

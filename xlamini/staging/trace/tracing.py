@@ -17,6 +17,7 @@ from xlamini.core import (
     monitoring,
     unflatten,
 )
+from xlamini.core.jax_flags import check_tracer_leaks, no_tracing
 from xlamini.core.state import state
 from xlamini.core.tracer import build
 from xlamini.primitives.xla_metadata import mark_all, metadata_around
@@ -72,12 +73,15 @@ def trace(
     """Trace `fun(*args, **kwargs)` for leaves of these types; `in_tree` is the tree of `(args, kwargs)`.
 
     `values` are the concrete values that Python control flow may read, None for a leaf without; `derivative_by` is as
-    in `build`. `reuse_equal`: the caller traces on every call, so the trace cache is consulted.
+    in `build`. `reuse_equal`: the caller traces on every call, so the trace cache is consulted. Raises RuntimeError
+    under flag `no_tracing`, UnexpectedTracerError for a tracer that outlives the trace under `check_tracer_leaks`.
     """
     out_tree: Any = None
     builder: Any = None
     fun_name = name_of(fun) if name is None else name
     names = ArgNames(fun, in_tree) if names is None else names
+    if no_tracing.value:
+        raise RuntimeError(f"{fun_name} would be traced for arguments of new types, but flag no_tracing is set")
 
     def flat(*tracers: Any) -> Values:
         nonlocal out_tree, builder
@@ -91,6 +95,10 @@ def trace(
 
     start = time.time() if monitoring.listeners else None
     jaxpr, captured = build(flat, avals, fun_name, names, values, derivative_by)
+    if check_tracer_leaks.value:
+        from xlamini.core.leaks import refuse_leaks  # for those who look for one
+
+        refuse_leaks(builder)
     if start is not None:
         monitoring.record_since(monitoring.TRACED, start, fun_name)
     closed = equal_trace(close_over(jaxpr)) if reuse_equal else close_over(jaxpr)
