@@ -25,7 +25,7 @@ from xlamini.numpy.contraction import (
     summed,
     without_ones,
 )
-from xlamini.primitives import convert, in_sharding
+from xlamini.primitives import cast, in_sharding
 from xlamini.primitives.dot_general import dot_general
 from xlamini.runtime import Array
 from xlamini.staging import composite
@@ -111,7 +111,7 @@ def _einsum(
     else:
         path = [tuple(range(len(inputs)))]
     result = _along(path, without_ones(inputs, sizes), output, how)
-    return convert(ordered(result, output), how.dtype, weak)
+    return cast(ordered(result, output), how.out, weak)
 
 
 def _along(path: Path, operands: list[Labelled], output: Labels, how: Arithmetic) -> Labelled:

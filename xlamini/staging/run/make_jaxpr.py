@@ -4,11 +4,12 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Never, overload
 
 from xlamini.core import Axis, Holder, Values, flatten, named_axis, tree_map
 from xlamini.core.api_boundary import api_boundary
 from xlamini.primitives.tangent_ops import full
+from xlamini.runtime import Array
 from xlamini.staging.run.jit_function import jit
 from xlamini.staging.trace.arguments import OutputTypeError, check_callable, name_of
 from xlamini.staging.trace.ref_arguments import OpenedRefs, pure
@@ -51,6 +52,12 @@ def make_jaxpr(
     return jaxpr_of
 
 
+@overload
+def eval_shape(fun: Callable[..., Never], *args: Any, **kwargs: Any) -> Any: ...
+@overload
+def eval_shape(fun: Callable[..., Array], *args: Any, **kwargs: Any) -> ShapeDtypeStruct: ...
+@overload
+def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any: ...
 @api_boundary
 def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """The types of the outputs of `fun`, as `ShapeDtypeStruct`s; nothing is computed. `fun` may return such types too.

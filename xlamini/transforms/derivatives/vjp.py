@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal, TypeVar, overload
 
 from xlamini.core import (
     Avals,
@@ -50,7 +50,20 @@ from xlamini.transforms.derivatives.grad_refs import (
 from xlamini.transforms.derivatives.linearity import nonlinear_part
 from xlamini.transforms.derivatives.pullback import as_gradients, evaluated, pull_back, pull_back_at, reads_values
 
+R = TypeVar("R")
+A = TypeVar("A")
 
+
+@overload
+def vjp(
+    fun: Callable[..., R], *primals: Any, has_aux: Literal[False] = False, reduce_axes: Sequence[Any] = ()
+) -> tuple[R, VJP]: ...
+@overload
+def vjp(
+    fun: Callable[..., tuple[R, A]], *primals: Any, has_aux: Literal[True], reduce_axes: Sequence[Any] = ()
+) -> tuple[R, VJP, A]: ...
+@overload
+def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool, reduce_axes: Sequence[Any] = ()) -> Any: ...
 @api_boundary
 def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, reduce_axes: Sequence[Any] = ()) -> Any:
     """The outputs of `fun(*primals)`, and the pullback: from cotangents of the outputs to cotangents of the primals.
@@ -121,7 +134,7 @@ class VJP:
         self.rule, self.residuals = rule, list(residuals)
 
     @api_boundary
-    def __call__(self, *cotangents: Any) -> Any:
+    def __call__(self, *cotangents: Any) -> tuple[Any, ...]:
         return self._delivered([_VALUE] * self.rule.in_tree.num_leaves, cotangents)
 
     @api_boundary

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence, Set
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, ParamSpec, Required, TypedDict, TypeVar, Unpack, overload
 
 from xlamini.core import (
     AbstractMesh,
@@ -29,7 +29,26 @@ from xlamini.transforms.shard_map.primitive import shard_map_p, varying_as
 from xlamini.transforms.shard_map.refs import with_parts_of_refs
 from xlamini.transforms.shard_map.specs import allowed_axes, local_aval, placed_for, said_by
 
+P = ParamSpec("P")
+R = TypeVar("R")
 
+
+class ShardMapOptions(TypedDict, total=False):
+    """The keyword arguments of `shard_map`."""
+
+    out_specs: Required[Any]
+    in_specs: Any
+    mesh: Mesh | AbstractMesh | None
+    axis_names: Set[Any]
+    check_vma: bool
+
+
+@overload
+def shard_map(f: Callable[P, R], /, **options: Unpack[ShardMapOptions]) -> Callable[P, R]: ...
+@overload
+def shard_map(
+    f: None = None, /, **options: Unpack[ShardMapOptions]
+) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
 def shard_map(
     f: Callable[..., Any] | None = None,
     /,
