@@ -6,7 +6,7 @@ from math import factorial
 from typing import Any
 
 from xlamini import numpy as jnp
-from xlamini.core import Jaxpr, Literal, ShapeError, aval_of, flatten_from_user, is_differentiable, unflatten
+from xlamini.core import Jaxpr, ShapeError, aval_of, flatten_from_user, is_differentiable, unflatten
 from xlamini.core.api_boundary import edge_of_face as _edge_of_face
 from xlamini.interpreters.jet import push_jet
 from xlamini.numpy.arguments import as_operand
@@ -55,7 +55,7 @@ Array(0., dtype=float32, weak_type=True), Array(-1., dtype=float32, weak_type=Tr
 def _split(traced: Trace, flat: Sequence[Any], order: int) -> tuple[Any, Any]:
     """The outputs, and the list of the derivatives of each."""
     count = len(traced.jaxpr.outvars)
-    rest = [visible(x) if type(x) is Literal else x for x in flat[count:]]
+    rest = visible(flat[count:])
     by_leaf = [rest[i * order : (i + 1) * order] for i in range(count)]
     return rebuilt(traced.out_tree, flat[:count]), unflatten(traced.out_tree, by_leaf)
 

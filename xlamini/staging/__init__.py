@@ -22,6 +22,7 @@ from xlamini.staging.trace.arguments import (
     check_callable,
     check_values,
     describe_as,
+    has_refs,
     name_of,
 )
 from xlamini.staging.trace.ref_threading import Cells, retry_with_refs, store, threaded, values_of

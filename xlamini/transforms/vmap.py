@@ -8,7 +8,6 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar
 from xlamini.core import (
     Avals,
     Axis,
-    Holder,
     Jaxpr,
     Values,
     flatten,
@@ -29,6 +28,7 @@ from xlamini.staging import (
     check_callable,
     check_values,
     describe_as,
+    has_refs,
     name_of,
     rebuilt,
     retry_with_refs,
@@ -78,7 +78,7 @@ def vmap(
     @api_boundary
     @functools.wraps(fun)
     def vmapped(*args: Any, **kwargs: Any) -> Any:
-        if any(isinstance(x, Holder) for x in flatten((args, kwargs))[0]):
+        if has_refs(flatten((args, kwargs))[0]):
             return _with_refs_mapped(mapping, args, kwargs)
         return retry_with_refs(_mapped, _threading, mapping, args, kwargs)
 

@@ -9,9 +9,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from xlamini import numpy as jnp
-from xlamini.experimental.sparse.batches import mapped
 from xlamini.experimental.sparse.duplicates import bcoo_sum_duplicates
-from xlamini.experimental.sparse.entries import columns, masked, padded, rows_of, within
+from xlamini.experimental.sparse.entries import columns, mapped, masked, padded, rows_of, within
 from xlamini.experimental.sparse.layouts import with_layout
 from xlamini.experimental.sparse.shapes import bcoo_transpose
 from xlamini.staging import composite
@@ -31,15 +30,11 @@ def joined(lhs: BCOO, rhs: BCOO, join: Join, sizes: tuple[int, ...], dtype: Any 
     dtype = dtype or jnp.result_type(lhs.data, rhs.data)
 
     def products(left: Any, left_rows: Any, right: Any, right_rows: Any) -> tuple[Any, Any]:
-        valid = within(left_rows, lhs.sparse_shape)[:, None] & within(right_rows, rhs.sparse_shape)
-        counts, found = join(
-            tuple(c[:, None] for c in columns(left_rows)), tuple(c[None] for c in columns(right_rows))
-        )
-        valid &= counts
-        wide = [jnp.broadcast_to(c, valid.shape).ravel() for c in found]
-        rows = rows_of(wide, jnp.zeros((valid.size, 0), left_rows.dtype))
-        data = masked(left[:, None].astype(dtype) * right.astype(dtype), valid).ravel()
-        return data, padded(rows, valid.ravel(), sizes)
+        counts, found = join(columns(left_rows[:, None]), columns(right_rows[None]))
+        valid = within(left_rows, lhs.sparse_shape)[:, None] & within(right_rows, rhs.sparse_shape) & counts
+        rows = padded(rows_of(found, valid.shape, left_rows.dtype), sizes, valid)
+        data = masked(left[:, None].astype(dtype) * right.astype(dtype), valid)
+        return data.ravel(), rows.reshape((valid.size, len(sizes)))
 
     data, indices = mapped(products, lhs.n_batch, lhs.data, lhs.indices, rhs.data, rhs.indices)
     shape = (*jnp.broadcast_shapes(lhs.shape[: lhs.n_batch], rhs.shape[: rhs.n_batch]), *sizes)

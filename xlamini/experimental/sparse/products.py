@@ -10,9 +10,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from xlamini import lax, numpy as jnp
 from xlamini.core import ShapeError
 from xlamini.experimental.sparse.array import JAXSparse
-from xlamini.experimental.sparse.batches import full_batch, mapped
 from xlamini.experimental.sparse.conversion import extracted
-from xlamini.experimental.sparse.entries import added_at, masked, picked_columns, values_at, within
+from xlamini.experimental.sparse.entries import (
+    added_at,
+    full_batch,
+    mapped,
+    masked,
+    picked_columns,
+    values_at,
+    within,
+)
 from xlamini.experimental.sparse.layouts import with_layout
 from xlamini.experimental.sparse.pairs import product_of_sparse
 from xlamini.lax import DotDimensionNumbers

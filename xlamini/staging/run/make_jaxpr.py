@@ -6,11 +6,11 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from xlamini.core import Axis, Holder, Values, flatten, named_axis, tree_map
+from xlamini.core import Axis, Values, flatten, named_axis, tree_map
 from xlamini.core.api_boundary import api_boundary
 from xlamini.primitives.tangent_ops import full
 from xlamini.staging.run.jit_function import jit
-from xlamini.staging.trace.arguments import OutputTypeError, check_callable, name_of
+from xlamini.staging.trace.arguments import OutputTypeError, check_callable, has_refs, name_of
 from xlamini.staging.trace.ref_arguments import OpenedRefs, pure
 from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
 from xlamini.staging.trace.static_args import Numbers
@@ -37,7 +37,7 @@ def make_jaxpr(
         with contextlib.ExitStack() as axes:
             for name, size in axis_env or ():
                 axes.enter_context(named_axis(Axis(size, name)))
-            if any(isinstance(x, Holder) for x in flatten((args, kwargs))[0]):
+            if has_refs(flatten((args, kwargs))[0]):
                 traced = _traced_with_refs(fun, static_argnums, args, kwargs)
                 return (traced.jaxpr, traced.out_info[0]) if return_shape else traced.jaxpr
             traced = traced_once.trace(*args, **kwargs)
@@ -54,7 +54,7 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     ShapeDtypeStruct(shape=(3,), dtype=float32)
     """
     check_callable("eval_shape", fun)
-    if any(isinstance(x, Holder) for x in flatten((args, kwargs))[0]):
+    if has_refs(flatten((args, kwargs))[0]):
         return _traced_with_refs(fun, (), args, kwargs).out_info[0]
     try:
         return jit(fun).eval_shape(*args, **kwargs)

@@ -7,7 +7,6 @@ from typing import Any
 
 from xlamini.core import (
     Avals,
-    Holder,
     Jaxpr,
     MissingRule,
     ShapedArray,
@@ -34,7 +33,7 @@ from xlamini.core.tangents import NonlinearError
 from xlamini.interpreters.linearize import Linearized, linearize
 from xlamini.interpreters.transpose import transpose
 from xlamini.primitives import convert, instantiated, zeros
-from xlamini.staging import ArgNames, Trace, avals_of, check_callable, name_of, rebuilt, transformed
+from xlamini.staging import ArgNames, Trace, avals_of, check_callable, has_refs, name_of, rebuilt, transformed
 from xlamini.staging.run.program_cache import apply
 from xlamini.staging.trace.ref_arguments import OpenedRefs, is_ref_argument, pure
 from xlamini.staging.trace.tracing import trace
@@ -61,7 +60,7 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, reduce_ax
     >>> pullback(1.0)
     (Array(1., dtype=float32, weak_type=True),)
     """
-    if not any(isinstance(x, Holder) for x in flatten(primals)[0]):
+    if not has_refs(flatten(primals)[0]):
         return _vjp(fun, primals, has_aux)
     refs = OpenedRefs("vjp", primals)
     with refs.passed():
