@@ -113,18 +113,15 @@ def _with_refs_mapped(mapping: Mapping, args: Values, kwargs: dict[str, Any]) ->
 
 
 def _of_values(mapping: Mapping, args: Values, kwargs: dict[str, Any]) -> Any:
+    """The outputs and the final values of refs, among which a mapped one without an axis has an error of its own."""
     try:
         return _mapped(mapping, args, kwargs)
     except MappedOutputError as error:
-        raise _unmapped_ref(error, mapping.fun) from None
-
-
-def _unmapped_ref(error: Exception, fun: Callable[..., Any]) -> ValueError:
-    return ValueError(
-        f"{error}. So is a ref, where {name_of(fun)} is performing a set/swap operation with vmapped value on an "
-        "unbatched array reference. Move the array reference to be an argument to the vmapped function, with an axis "
-        "in in_axes"
-    )
+        raise ValueError(
+            f"{error}. So is a ref, where {name_of(mapping.fun)} is performing a set/swap operation with vmapped value "
+            "on an unbatched array reference. Move the array reference to be an argument to the vmapped function, with "
+            "an axis in in_axes"
+        ) from None
 
 
 def _mapped(mapping: Mapping, args: Values, kwargs: dict[str, Any]) -> Any:
@@ -181,13 +178,11 @@ def _axis_sharding(avals: Avals, dims: Dims) -> tuple[Any, tuple[Any, ...]] | No
 
 def _threading(cells: Cells, mapping: Mapping, args: Values, kwargs: dict[str, Any]) -> Any:
     """The call with the refs that the function reads or writes threaded through it as unmapped values."""
-    fun, axes, out_axes = mapping.fun, mapping.in_axes, mapping.out_axes
-    every = axes if isinstance(axes, tuple) else (axes,) * len(args)
-    pure = mapping._replace(fun=threaded(fun, cells), in_axes=(None, *every), out_axes=(out_axes, None))
-    try:
-        out, values = _mapped(pure, (values_of(cells), *args), kwargs)
-    except MappedOutputError as error:
-        raise _unmapped_ref(error, fun) from None
+    axes = mapping.in_axes if isinstance(mapping.in_axes, tuple) else (mapping.in_axes,) * len(args)
+    pure = mapping._replace(
+        fun=threaded(mapping.fun, cells), in_axes=(None, *axes), out_axes=(mapping.out_axes, None)
+    )
+    out, values = _of_values(pure, (values_of(cells), *args), kwargs)
     store(cells, values)
     return out
 

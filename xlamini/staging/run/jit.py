@@ -209,8 +209,8 @@ class Jitted:
 
     def _program(self, plan: CallPlan, traced: Trace, device: Any) -> Program:
         key = (traced.jaxpr, device, plan.tree, config.outlining.value)
-        program = self.caches.programs.pop(key, None) or self.compiled(plan, traced, device)
-        return programs.keep(self.caches, key, program)  # as the newest: the oldest are the first to be evicted
+        program = programs.newest(self.caches, key)  # the oldest are the first to be evicted
+        return programs.keep(self.caches, key, self.compiled(plan, traced, device)) if program is None else program
 
     def compiled(self, plan: CallPlan, traced: Trace, device: Any) -> Program:
         """The program of this signature, compiled for a device or a mesh."""

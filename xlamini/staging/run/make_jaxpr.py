@@ -29,7 +29,7 @@ def make_jaxpr(
     { lambda ; a:f32[]. let b:f32[] = mul a a in (b,) }
     """
     check_callable("make_jaxpr", fun)
-    traced_once = jit(fun, static_argnums=static_argnums)
+    jit(fun, static_argnums=static_argnums)  # for its checks
 
     @api_boundary
     @functools.wraps(fun)
@@ -37,11 +37,8 @@ def make_jaxpr(
         with contextlib.ExitStack() as axes:
             for name, size in axis_env or ():
                 axes.enter_context(named_axis(Axis(size, name)))
-            if has_refs(flatten((args, kwargs))[0]):
-                traced = _traced_with_refs(fun, static_argnums, args, kwargs)
-                return (traced.jaxpr, traced.out_info[0]) if return_shape else traced.jaxpr
-            traced = traced_once.trace(*args, **kwargs)
-        return (traced.jaxpr, traced.out_info) if return_shape else traced.jaxpr
+            jaxpr, out_info = _traced(fun, static_argnums, args, kwargs)
+        return (jaxpr, out_info) if return_shape else jaxpr
 
     return jaxpr_of
 
@@ -54,22 +51,24 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     ShapeDtypeStruct(shape=(3,), dtype=float32)
     """
     check_callable("eval_shape", fun)
-    if has_refs(flatten((args, kwargs))[0]):
-        return _traced_with_refs(fun, (), args, kwargs).out_info[0]
     try:
-        return jit(fun).eval_shape(*args, **kwargs)
+        return _traced(fun, (), args, kwargs)[1]
     except OutputTypeError as error:
         if not isinstance(error.value, ShapeDtypeStruct):
             raise
-    return jit(_with_arrays(fun)).eval_shape(*args, **kwargs)
+    return _traced(_with_arrays(fun), (), args, kwargs)[1]
 
 
-def _traced_with_refs(fun: Callable[..., Any], static: Numbers, args: Values, kwargs: dict[str, Any]) -> Any:
-    """The trace of the pure form of `fun`, which takes the values of the refs among the arguments."""
+def _traced(fun: Callable[..., Any], static: Numbers, args: Values, kwargs: dict[str, Any]) -> tuple[Any, Any]:
+    """The jaxpr, of the pure form of `fun` if there are refs among the arguments, and the types of its outputs."""
+    if not has_refs(flatten((args, kwargs))[0]):
+        traced = jit(fun, static_argnums=static).trace(*args, **kwargs)
+        return traced.jaxpr, traced.out_info
     refs = OpenedRefs(name_of(fun), (tuple(args), kwargs))
     args, kwargs = refs.tree
     with refs.passed():
-        return jit(pure(fun), static_argnums=static).trace(*args, **kwargs)
+        traced = jit(pure(fun), static_argnums=static).trace(*args, **kwargs)
+    return traced.jaxpr, traced.out_info[0]
 
 
 def _with_arrays(fun: Callable[..., Any]) -> Callable[..., Any]:
