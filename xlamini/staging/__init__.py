@@ -21,6 +21,7 @@ from xlamini.staging.trace.arguments import (
     avals_of,
     check_callable,
     check_values,
+    checked_avals,
     describe_as,
     has_refs,
     name_of,

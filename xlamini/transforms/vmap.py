@@ -26,7 +26,7 @@ from xlamini.staging import (
     Trace,
     avals_of,
     check_callable,
-    check_values,
+    checked_avals,
     describe_as,
     has_refs,
     name_of,
@@ -130,8 +130,7 @@ def _mapped(mapping: Mapping, args: Values, kwargs: dict[str, Any]) -> Any:
     if not all(map(_is_operand, leaves)):
         return _without_objects(mapping, args, kwargs)
     names = ArgNames(fun, in_tree)
-    avals = avals_of(leaves, names, fun_name, ", or close over it")
-    check_values(leaves, names, fun_name)
+    avals = checked_avals(leaves, names, fun_name, ", or close over it")
     dims = axis_leaves("in_axes", mapping.in_axes, structure(args), kwargs, avals, names, fun_name)
     size = mapped_size(avals, dims, names, mapping.axis_size, fun_name)
     axis = Axis(size, mapping.axis_name, along=mapping.along, placed=_axis_sharding(avals, dims))

@@ -13,7 +13,7 @@ from xlamini.core.pytree import register_pytree_with_keys_class
 from xlamini.experimental.sparse.bcoo import BCOO, bcoo_fromdense
 from xlamini.experimental.sparse.conversion import extracted
 from xlamini.experimental.sparse.duplicates import bcoo_sort_indices, bcoo_sum_duplicates
-from xlamini.experimental.sparse.entries import columns, fits_batch, mapped, padded
+from xlamini.experimental.sparse.entries import columns, mapped, padded
 from xlamini.experimental.sparse.operators import SparseOperators
 from xlamini.experimental.sparse.products import bcoo_dot_general
 from xlamini.experimental.sparse.shapes import bcoo_broadcast_in_dim, bcoo_concatenate
@@ -38,26 +38,13 @@ class BCSR(SparseOperators):
     """
 
     buffers = ("data", "indices", "indptr")
+    shapes = "(*batch, nse, *dense), (*batch, nse) and (*batch, rows + 1)"
     index_rank = 1
     n_sparse = 2
     indptr: Array
 
-    def _check(self) -> None:
-        for name, x in (("indices", self.indices), ("indptr", self.indptr)):
-            if not jnp.issubdtype(x.dtype, jnp.integer):
-                raise ValueError(f"BCSR: {name} must be integers, got {x.dtype}")
-        n, shape = self.n_batch, self.shape
-        fits = 0 <= n <= len(shape) - 2
-        if fits:
-            expected = (self.nse, *shape[n + 2 :]), (self.nse,), (shape[n] + 1,)
-            buffers = self.data, self.indices, self.indptr
-            fits = all(fits_batch(x.shape, (*shape[:n], *own), n) for x, own in zip(buffers, expected, strict=True))
-        if not fits:
-            raise ValueError(
-                f"BCSR: data, indices and indptr of shapes {self.data.shape}, {self.indices.shape} and "
-                f"{self.indptr.shape} do not fit an array of shape {shape}; they must be (*batch, nse, *dense), "
-                "(*batch, nse) and (*batch, rows + 1)"
-            )
+    def _own_shapes(self, sizes: tuple[int, ...]) -> Sequence[tuple[int, ...]]:
+        return (self.nse, *sizes[2:]), (self.nse,), (sizes[0] + 1,)
 
     @classmethod
     def fromdense(

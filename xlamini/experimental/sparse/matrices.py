@@ -1,6 +1,7 @@
 """COO, CSR and CSC: matrices in the formats of SciPy, without batch and dense dimensions, and their functions."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -19,20 +20,20 @@ from xlamini.typing import ArrayLike, DTypeLike
 class Matrix(SparseOperators):
     """A sparse matrix; operations other than on the data alone return a BCOO."""
 
+    shapes = "vectors of one length, with an indptr of one more than its dimension"
     index_rank = 1
     n_sparse = 2
 
     pointers: int | None = None
     """The dimension whose rows, or columns, `indptr` delimits; None for coordinates."""
 
+    def _own_shapes(self, sizes: tuple[int, ...]) -> Sequence[tuple[int, ...]]:
+        return (self.nse,), (self.nse,), (self.nse if self.pointers is None else sizes[self.pointers] + 1,)
+
     def _check(self) -> None:
-        found = [getattr(self, name).shape for name in self.buffers]
-        last = (self.shape[self.pointers] + 1,) if self.pointers is not None and len(self.shape) == 2 else found[0]
-        if len(self.shape) != 2 or len(found[0]) != 1 or found != [found[0], found[0], last]:
-            raise ValueError(
-                f"{self._name}: {', '.join(self.buffers)} of shapes {found} do not fit the shape {self.shape}; there "
-                "must be two dimensions, and vectors of one length, but for an indptr of one more than its dimension"
-            )
+        super()._check()
+        if self.ndim != 2:
+            raise ValueError(f"{self._name}: shape must be that of a matrix, got {self.shape}")
 
     @classmethod
     def from_bcoo(cls, mat: BCOO) -> Self:

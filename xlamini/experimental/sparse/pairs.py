@@ -18,6 +18,8 @@ from xlamini.staging import composite
 if TYPE_CHECKING:
     from xlamini.experimental.sparse.bcoo import BCOO
 
+Numbers = tuple[tuple[tuple[int, ...], tuple[int, ...]], tuple[tuple[int, ...], tuple[int, ...]]]
+"""`((lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch))`"""
 Join = Callable[[tuple[Any, ...], tuple[Any, ...]], tuple[Any, list[Any]]]
 """From the columns of both entries of pairs: which pairs count, and the columns of their products."""
 
@@ -42,7 +44,7 @@ def joined(lhs: BCOO, rhs: BCOO, join: Join, sizes: tuple[int, ...], dtype: Any 
 
 
 @composite(static=("numbers", "preferred_element_type"))
-def product_of_sparse(lhs: BCOO, rhs: BCOO, *, numbers: Any, preferred_element_type: Any) -> BCOO:
+def product_of_sparse(lhs: BCOO, rhs: BCOO, *, numbers: Numbers, preferred_element_type: Any) -> BCOO:
     """The product of two sparse arrays; batch dimensions of the layout that are not of the product become sparse."""
     (lhs_along, rhs_along), (lhs_batch, rhs_batch) = numbers
     left, left_along, left_free = _arranged(lhs, lhs_batch, lhs_along)
@@ -60,12 +62,22 @@ def product_of_sparse(lhs: BCOO, rhs: BCOO, *, numbers: Any, preferred_element_t
 
 def _arranged(mat: BCOO, batch: Sequence[int], along: Sequence[int]) -> tuple[BCOO, list[int], list[int]]:
     """The array with just these batch dimensions, all others sparse; the sparse ones contracted, and the free ones."""
+    check_batch(mat, batch)
+    order = (*batch, *free_dims(mat.ndim, batch))
+    new = with_layout(bcoo_transpose(mat, permutation=order), n_batch=len(batch), n_dense=0)
+    contracted = [order.index(d) - len(batch) for d in along]
+    return new, contracted, free_dims(new.n_sparse, contracted)
+
+
+def free_dims(ndim: int, *taken: Sequence[int]) -> list[int]:
+    """The dimensions that are neither contracted nor batch dimensions of a product."""
+    return [d for d in range(ndim) if not any(d in dims for dims in taken)]
+
+
+def check_batch(mat: BCOO, batch: Sequence[int]) -> None:
+    """NotImplementedError unless the batch dimensions of a product are ones of the array's layout."""
     if any(d >= mat.n_batch for d in batch):
         raise NotImplementedError(
             f"bcoo_dot_general: batch dimensions {tuple(batch)} of {mat!r} must be batch dimensions of its layout; "
             "call update_layout(n_batch=...) first"
         )
-    order = (*batch, *(d for d in range(mat.ndim) if d not in batch))
-    new = with_layout(bcoo_transpose(mat, permutation=order), n_batch=len(batch), n_dense=0)
-    contracted = [order.index(d) - len(batch) for d in along]
-    return new, contracted, [i for i in range(new.n_sparse) if i not in contracted]

@@ -148,6 +148,13 @@ def check_values(leaves: Values, names: Sequence[str], fun_name: str) -> None:
             )
 
 
+def checked_avals(leaves: Values, names: Sequence[str], fun_name: str, fix: str = "") -> list[ShapedArray]:
+    """The types of the leaves, all of which must have values: `avals_of` and `check_values`."""
+    avals = avals_of(leaves, names, fun_name, fix)
+    check_values(leaves, names, fun_name)
+    return avals
+
+
 class OutputTypeError(TypeError):
     """A traced function returned something else than arrays."""
 

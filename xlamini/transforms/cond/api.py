@@ -10,8 +10,7 @@ from xlamini.core import Jaxpr, ShapedArray, Unknown, Values, aval_of, disable_j
 from xlamini.primitives import clamp, convert, ne
 from xlamini.staging import (
     Cells,
-    avals_of,
-    check_values,
+    checked_avals,
     chosen,
     merged,
     rebuilt,
@@ -200,8 +199,7 @@ def _check_index(index: Any) -> None:
 
 
 def _scalar(what: str, name: str, value: Any, fix: str) -> ShapedArray:
-    (aval,) = avals_of([value], [name], what, fix)
-    check_values([value], [name], what)
+    (aval,) = checked_avals([value], [name], what, fix)
     return aval
 
 

@@ -11,9 +11,8 @@ from xlamini.staging import (
     ArgNames,
     Cells,
     Trace,
-    avals_of,
     check_callable,
-    check_values,
+    checked_avals,
     has_refs,
     name_of,
     rebuilt,
@@ -52,8 +51,7 @@ class DiffArgs:
         self._along: list[Any] = []
         self._tree_along: Any = None
         self.names = ArgNames(fun, self.in_tree, self.positions)
-        self.avals = avals_of(self.leaves, self.names, self.fun_name, ", or choose other argnums")
-        check_values(self.leaves, self.names, self.fun_name)
+        self.avals = checked_avals(self.leaves, self.names, self.fun_name, ", or choose other argnums")
 
     def _position(self, argnum: int, count: int) -> int:
         if not isinstance(argnum, int):
