@@ -1,7 +1,7 @@
 """Private: the language. Types, programs, primitives and the tracer; nothing here compiles or runs."""
 
 from xlamini.core.api_boundary import api_boundary_methods, trim
-from xlamini.core.avals import Avals, Dims, Params, Shape, ShapedArray, Values
+from xlamini.core.avals import Avals, Dims, Params, Shape, ShapedArray, Values, has_shape_and_dtype
 from xlamini.core.call_cache import repeated
 from xlamini.core.concretization import Unknown, value_of
 from xlamini.core.config import disable_jit, enable_x64

@@ -13,7 +13,6 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from xlamini.core import (
-    Holder,
     Tracer,
     Values,
     config,
@@ -47,7 +46,7 @@ from xlamini.staging.run.jit_caches import programs, shared_caches, traces, unsh
 from xlamini.staging.run.jit_options import Options
 from xlamini.staging.run.large_captures import warn_of_large_captures
 from xlamini.staging.run.queued_calls import QueuedCalls
-from xlamini.staging.trace.arguments import ArgNames, avals_of, check_values, name_of
+from xlamini.staging.trace.arguments import ArgNames, avals_of, check_values, has_refs, name_of
 from xlamini.staging.trace.ref_arguments import pure, run_with_values
 from xlamini.staging.trace.ref_threading import Cells, run_with_refs, store, threaded, values_of, with_touched
 from xlamini.staging.trace.sharding_prefix import all_moved, flatten_shardings, resharded_avals
@@ -152,7 +151,7 @@ class Jitted:
             taken = {position for position, _ in statics.by_num}
             positions = [i for i in range(len(args)) if i not in taken]
         leaves, tree = flatten_from_user((tuple(dynamic), keywords))
-        if any(isinstance(x, Holder) for x in leaves):
+        if has_refs(leaves):
             return CallPlan(leaves, tree, (), (), statics, positions, (), True)
         names = ArgNames(self.fun, tree, positions)
         avals, asked = avals_of(leaves, names, self.name, self._or_static), self.options.in_shardings
@@ -216,8 +215,8 @@ class Jitted:
 
     def _program(self, plan: CallPlan, traced: Trace, device: Any) -> Program:
         key = (traced.jaxpr, device, plan.tree, compile_key())
-        program = self.caches.programs.pop(key, None) or self.compiled(plan, traced, device)
-        return programs.keep(self.caches, key, program)  # as the newest: the oldest are the first to be evicted
+        program = programs.newest(self.caches, key)  # the oldest are the first to be evicted
+        return programs.keep(self.caches, key, self.compiled(plan, traced, device)) if program is None else program
 
     def compiled(self, plan: CallPlan, traced: Trace, device: Any) -> Program:
         """The program of this signature, compiled for a device or a mesh."""

@@ -107,11 +107,15 @@ def trace(
 
 def rebuilt(tree: Any, leaves: Values) -> Any:
     """The output for the user: the leaves as a tree, with arrays or tracers in place of literals."""
-    return unflatten(tree, [visible(x) if type(x) is Literal else x for x in leaves])
+    return unflatten(tree, visible(leaves))
 
 
-def visible(literal: Literal) -> Any:
-    """A literal as a value for the user: an array, or while tracing a tracer."""
+def visible(values: Values) -> list[Any]:
+    """The values for the user, with an array in place of a literal, or while tracing a tracer."""
+    return [_of_literal(x) if type(x) is Literal else x for x in values]
+
+
+def _of_literal(literal: Literal) -> Any:
     builder = state.builder
     if builder is None:
         return device_put_value(literal.val, aval=literal.aval)

@@ -24,9 +24,8 @@ from xlamini.staging import (
     ArgNames,
     Cells,
     Mask,
-    avals_of,
     check_callable,
-    check_values,
+    checked_avals,
     chosen,
     given,
     inverse,
@@ -132,8 +131,7 @@ def _call(fun: Callable[..., Any], options: Options, args: Values, kwargs: dict[
     leaves, tree = flatten_call((tuple(dynamic), keywords))
     taken = {position for position, _ in statics.by_num}
     names = ArgNames(fun, tree, [i for i in range(len(args)) if i not in taken])
-    avals = avals_of(leaves, names, name_of(fun), ", or mark it static with static_argnames or static_argnums")
-    check_values(leaves, names, name_of(fun))
+    avals = checked_avals(leaves, names, name_of(fun), ", or mark it static with static_argnames or static_argnums")
     guards = _guards(options.prevent_cse, tree)
 
     def of_dynamic(*dynamic: Any, **keywords: Any) -> Any:

@@ -10,15 +10,14 @@ from xlamini.core.config import strict_sharding
 from xlamini.core.errors import ShardingTypeError
 from xlamini.core.sharding.propagation import warn_of_open_split
 from xlamini.primitives import divided_as
-from xlamini.staging import avals_of, check_values
+from xlamini.staging import checked_avals
 
 
 def slices_of(
     what: str, leaves: Values, names: Sequence[str], length: Any = None
 ) -> tuple[list[ShapedArray], int]:
     """The avals of the slices, and the trip count."""
-    avals = avals_of(leaves, names, what)
-    check_values(leaves, names, what)
+    avals = checked_avals(leaves, names, what)
     for i, aval in enumerate(avals):
         if not aval.shape:
             raise ValueError(

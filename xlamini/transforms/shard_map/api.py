@@ -22,7 +22,7 @@ from xlamini.primitives import divided_as
 from xlamini.primitives.collectives.varying import varying_along
 from xlamini.runtime import Mesh
 from xlamini.runtime.meshes.current_mesh import get_abstract_mesh, get_mesh
-from xlamini.staging import ArgNames, Trace, avals_of, check_callable, check_values, name_of, rebuilt
+from xlamini.staging import ArgNames, Trace, check_callable, checked_avals, name_of, rebuilt
 from xlamini.staging.trace.tracing import trace
 from xlamini.transforms.shard_map.manual_axes import manual_axes, manual_here
 from xlamini.transforms.shard_map.primitive import shard_map_p, varying_as
@@ -137,8 +137,7 @@ def operands_of(f: Callable[..., Any], args: Values) -> Operands:
     """The flat positional arguments of a call; an error for one that is no array, or has no value."""
     leaves, tree = flatten_from_user((args, {}))
     names, fun_name = ArgNames(f, tree), name_of(f)
-    avals = avals_of(leaves, names, fun_name)
-    check_values(leaves, names, fun_name)
+    avals = checked_avals(leaves, names, fun_name)
     return Operands(leaves, tree, names, avals, fun_name)
 
 
