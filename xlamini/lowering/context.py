@@ -342,12 +342,14 @@ class Context:
     def _constrain(self, eqn: Equation, outs: Sequence[Value]) -> Sequence[Value]:
         """The results of an equation, constrained to the shardings in their types.
 
-        Elementwise equations need no constraint, because the compiler propagates shardings through them.
+        Elementwise equations need no constraint, because the compiler propagates shardings through them, but not that
+        values are unreduced.
         """
         traits, kind = eqn.primitive.traits, eqn.kind
         if traits & HAS_OWN_SHARDING_RULE or (kind is not None and kind.sharding_conflict is not None):
             return outs
-        known = {a.aval.split for a in eqn.invars} if traits & ELEMENTWISE else set()
+        splits = {a.aval.split for a in eqn.invars} if traits & ELEMENTWISE else set()
+        known = {s for s in splits if s is None or not s.unreduced}
         avals = [v.aval for v in eqn.outvars]
         return [
             x if a.split is None or a.split in known else self.with_sharding(x, a.split, a.ndim)

@@ -123,6 +123,7 @@ def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Array:
 
 class DotGeneral(Primitive):
     name = "dot_general"
+    mixes_reduced = True
 
     def shape_rule(
         self,

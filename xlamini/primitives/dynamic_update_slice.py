@@ -22,6 +22,7 @@ from xlamini.core import (
     Values,
     Zero,
     aval_of,
+    cotangent_aval,
     dims,
     is_linear,
     is_zero,
@@ -94,6 +95,7 @@ def dynamic_update_index_in_dim(
 
 class DynamicUpdateSlice(Primitive):
     name = "dynamic_update_slice"
+    linear = (slice(0, 2),)
 
     def shape_rule(self, x: ShapedArray, update: ShapedArray, *starts: ShapedArray) -> ShapedArray:
         check_starts(self.name, x, starts)
@@ -120,7 +122,7 @@ class DynamicUpdateSlice(Primitive):
         return out, self.bind(*map(instantiated, tangents[:2]), *primals[2:])
 
     def transpose(self, ct: Any, x: Any, update: Any, *starts: Any) -> Values:
-        kept = self.bind(ct, zeros(tangent_aval(aval_of(update))), *starts) if is_linear(x) else None
+        kept = self.bind(ct, zeros(cotangent_aval(aval_of(update))), *starts) if is_linear(x) else None
         sizes = aval_of(update).shape
         given = dynamic_slice_p.bind(ct, *starts, slice_sizes=sizes) if is_linear(update) else None
         return [kept, given, *(None for _ in starts)]

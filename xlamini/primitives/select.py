@@ -73,6 +73,7 @@ def where(condition: Any, x: Any, y: Any) -> Any:
 class SelectN(Primitive):
     traits = PURE | REMATERIALIZABLE
     name = "select_n"
+    linear = (slice(1, None),)
 
     def shape_rule(self, which: ShapedArray, *cases: ShapedArray) -> ShapedArray:
         first = cases[0]

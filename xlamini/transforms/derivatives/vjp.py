@@ -15,6 +15,7 @@ from xlamini.core import (
     Values,
     Zero,
     aval_of,
+    cotangent_aval,
     first_difference,
     flatten,
     flatten_from_user,
@@ -23,7 +24,6 @@ from xlamini.core import (
     is_zero,
     keystr,
     register_pytree_node,
-    tangent_aval,
     tree_flatten_with_path,
     treedef_children,
     unflatten,
@@ -34,6 +34,7 @@ from xlamini.core.tangents import NonlinearError
 from xlamini.interpreters.linearize import Linearized, linearize
 from xlamini.interpreters.transpose import transpose
 from xlamini.primitives import convert, instantiated, zeros
+from xlamini.primitives.reshard import divided_as
 from xlamini.staging import ArgNames, Trace, avals_of, check_callable, name_of, rebuilt, transformed
 from xlamini.staging.run.program_cache import apply
 from xlamini.staging.trace.ref_arguments import OpenedRefs, is_ref_argument, pure
@@ -153,7 +154,7 @@ class VJP:
         rule, (out_ct,) = self.rule, cotangents
         out_cts = _check_cotangents(rule, out_ct)
         rest = rule.out_avals[len(out_cts) :]
-        cts = [*out_cts, *(Zero(tangent_aval(a)) for a in rest)]
+        cts = [*out_cts, *(Zero(cotangent_aval(a)) for a in rest)]
         dense = [ct for ct in cts if not is_zero(ct)]
         zero = tuple(ct.aval if is_zero(ct) else None for ct in cts)
         pairs = zip(entries, rule.in_avals, strict=True)
@@ -209,17 +210,22 @@ def _check_cotangents(rule: Rule, out_ct: Any) -> list[Any]:
         raise TypeError(f"vjp: the cotangent must have the structure of the output of {rule.fun_name}: {where}")
     checked = []
     for i, (ct, aval) in enumerate(zip(leaves, rule.out_avals, strict=False)):
-        actual, expected = aval_of(ct), tangent_aval(aval)
+        actual, expected = aval_of(ct), cotangent_aval(aval)
         if not _fits(actual, expected):
             path = keystr(tree_flatten_with_path(out_ct)[0][i][0])
             raise ShapeError(
                 f"vjp: the cotangent{path} is {actual.str_long()}, but the output of {rule.fun_name} there is "
                 f"{aval.str_long()}"
-                + ("; they must be of one type" if expected is aval else ", so that it must be float0 or an integer")
+                + ("; they must be of one type" if expected.dtype == aval.dtype else _AN_INTEGER)
             )
         dense = ct if actual.dtype == expected.dtype else convert(ct, expected.dtype)
+        if expected.split is not None and (expected.split.unreduced or expected.split.reduced):
+            dense = divided_as(dense, expected.split)
         checked.append(Zero(expected) if expected.dtype == float0 else dense)
     return checked
+
+
+_AN_INTEGER = ", so that it must be float0 or an integer"
 
 
 def _fits(actual: ShapedArray, expected: ShapedArray) -> bool:
