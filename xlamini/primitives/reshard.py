@@ -46,8 +46,11 @@ class Reshard(LinearUnary):
             return x
         (aval,), terms = ctx.avals_in, dst_sharding.spec.unreduced
         own = sums_of(aval).unreduced
-        if own - terms and terms - own:  # Shardy aborts the process where terms along one axis become those of another
-            x = ctx.with_sharding(x, AvalSharding(aval.split.mesh, aval.split.entries, own & terms), aval.ndim)
+        if terms - own:
+            # Shardy would take the operand's operation for one that gives terms, and it aborts where terms along one
+            # axis become those of another.
+            split = aval.split or AvalSharding(dst_sharding.mesh.abstract_mesh, ((),) * aval.ndim)
+            x = ctx.with_sharding(x, AvalSharding(split.mesh, split.entries, own & terms), aval.ndim)
         return ctx.with_sharding(x, dst_sharding, aval.ndim)
 
     def shown_params(self, params: Params) -> Params:

@@ -10,10 +10,13 @@ An equation that a rewrite makes is not refused, as no user could mend it: its o
 """
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from xlamini.core.avals import NOWHERE, Avals, Params, ShapedArray
+from jaxlib._jax import config as _cells
+
+from xlamini.core.avals import NOWHERE, Avals, Params, ShapedArray, aval_of
 from xlamini.core.sharding.aval_sharding import AvalSharding
 from xlamini.core.tangents import is_differentiable
 
@@ -33,6 +36,38 @@ class Sums(NamedTuple):
 
     unreduced: Axes = NOWHERE
     reduced: Axes = NOWHERE
+
+
+_left_open = _cells.Config("sums_left_open", None, include_in_jit_key=True, include_in_trace_context=True)
+
+
+@contextmanager
+def sums_left_open(axes: Axes | None) -> Iterator[None]:
+    """Within it sums over dimensions that are split along exactly these axes are not taken: results are unreduced."""
+    before = _left_open.swap_local(axes)
+    try:
+        yield
+    finally:
+        _left_open.set_local(before)
+
+
+def left_open(params: Params, splits: Iterable[Axes]) -> Params:
+    """The params of a primitive that sums over dimensions, which `splits` split in each of its operands.
+
+    `unreduced` among them are the axes along which the sum is not taken: as given, or by `sums_left_open`. It is left
+    out unless the dimensions are split along these axes.
+    """
+    axes = params.get("unreduced", _left_open.value)
+    if axes is None:
+        return params
+    rest = {name: value for name, value in params.items() if name != "unreduced"}
+    return {**rest, "unreduced": axes} if all(names == axes for names in splits) else rest
+
+
+def split_along(x: Any, dimensions: Iterable[int]) -> Axes:
+    """The axes that split these dimensions of a value."""
+    split = aval_of(x).split
+    return NOWHERE if split is None else NOWHERE.union(*[split.entries[d] for d in dimensions])
 
 
 class Misfit(NamedTuple):
