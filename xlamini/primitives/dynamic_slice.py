@@ -31,6 +31,7 @@ from xlamini.core import (
     tangent_aval,
 )
 from xlamini.core.sharding.partial_sums import IN_FIRST
+from xlamini.lowering.terms import on_terms
 from xlamini.primitives.arithmetic import add
 from xlamini.primitives.comparison import lt
 from xlamini.primitives.concatenate import concatenate
@@ -141,7 +142,7 @@ class DynamicSlice(Primitive):
         )
 
     def lower(self, ctx: Any, x: Any, *starts: Any, slice_sizes: Shape) -> Any:
-        return ctx.op("stablehlo.dynamic_slice", x, *starts, slice_sizes=slice_sizes)
+        return on_terms(ctx, "stablehlo.dynamic_slice", x, *starts, out=ctx.aval_out, slice_sizes=slice_sizes)
 
     def cost(self, x: ShapedArray, *starts: ShapedArray, slice_sizes: Shape) -> Cost:
         return Cost(0, 2 * x.update(shape=slice_sizes).nbytes)

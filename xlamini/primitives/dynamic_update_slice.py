@@ -30,6 +30,7 @@ from xlamini.core import (
     tangent_aval,
 )
 from xlamini.core.sharding.factors import where_split
+from xlamini.lowering.terms import on_terms
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.dynamic_slice import (
     check_starts,
@@ -146,7 +147,7 @@ class DynamicUpdateSlice(Primitive):
         )
 
     def lower(self, ctx: Any, x: Any, update: Any, *starts: Any) -> Any:
-        return ctx.op("stablehlo.dynamic_update_slice", x, update, *starts)
+        return on_terms(ctx, "stablehlo.dynamic_update_slice", x, update, *starts, out=ctx.aval_out)
 
     def cost(self, x: ShapedArray, update: ShapedArray, *starts: ShapedArray) -> Cost:
         return Cost(0, 2 * update.nbytes)

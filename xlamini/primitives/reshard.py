@@ -50,7 +50,8 @@ class Reshard(LinearUnary):
             # Shardy would take the operand's operation for one that gives terms, and it aborts where terms along one
             # axis become those of another.
             split = aval.split or AvalSharding(dst_sharding.mesh.abstract_mesh, ((),) * aval.ndim)
-            x = ctx.with_sharding(x, AvalSharding(split.mesh, split.entries, own & terms), aval.ndim)
+            entries = tuple(() if len(names) > 1 and terms.intersection(names) else names for names in split.entries)
+            x = ctx.with_sharding(x, AvalSharding(split.mesh, entries, own & terms), aval.ndim)
         return ctx.with_sharding(x, dst_sharding, aval.ndim)
 
     def shown_params(self, params: Params) -> Params:
