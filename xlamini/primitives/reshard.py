@@ -78,3 +78,15 @@ def divided_as(x: Any, split: AvalSharding | None) -> Any:
     if there is None and own is not None and own.unreduced:
         there = NamedSharding(own.mesh, PartitionSpec())  # a sum has to be taken, not left to the compiler
     return reshard_p.bind(x, dst_sharding=there)
+
+
+def scalars_as_sums(values: Values) -> Values:
+    """The values, of which those that are scalars become unreduced and reduced as the first one that is either.
+
+    So they can be broadcast beside it; a reshard of a scalar moves nothing.
+    """
+    splits = (aval_of(x).split for x in values)
+    like = next((s for s in splits if s is not None and (s.unreduced or s.reduced)), None)
+    if like is None:
+        return values
+    return [divided_as(x, like.of_scalar()) if aval_of(x).ndim == 0 else x for x in values]
