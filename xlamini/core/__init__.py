@@ -56,5 +56,5 @@ from xlamini.core.sharding.abstract_mesh import AbstractMesh, AxisType
 from xlamini.core.sharding.aval_sharding import AvalSharding, split_into
 from xlamini.core.sharding.factors import Factors, alike, apart, dims, in_front, reducing, same_dimensions
 from xlamini.core.sharding.partition_spec import PartitionSpec
-from xlamini.core.tangents import Zero, is_differentiable, is_linear, is_zero, tangent_aval
+from xlamini.core.tangents import Zero, cotangent_aval, is_differentiable, is_linear, is_zero, tangent_aval
 from xlamini.core.tracer import Builder, Tracer, active, aval_of, leaked, literal

@@ -5,7 +5,7 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
-from xlamini.core import ShapedArray, Values, split_into
+from xlamini.core import ShapedArray, Values
 from xlamini.core.config import strict_sharding
 from xlamini.core.errors import ShardingTypeError
 from xlamini.core.sharding.propagation import warn_of_open_split
@@ -59,7 +59,7 @@ def _unsharded(what: str, x: Any, name: str) -> Any:
     if strict_sharding.value:
         raise ShardingTypeError(problem)
     warn_of_open_split(f"{problem}, which happens here")
-    return divided_as(x, split_into(x.aval.split.mesh, ((), *x.aval.split.entries[1:])))
+    return divided_as(x, x.aval.split.with_entries(((), *x.aval.split.entries[1:])))
 
 
 def _length(what: str, length: Any) -> int | None:
