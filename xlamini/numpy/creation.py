@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core import PartitionSpec, ShapedArray, aval_of, canonicalize_dtype, check_user_dtype
+from xlamini.core import PartitionSpec, ShapedArray, aval_of, canonicalize_dtype, check_user_dtype, has_shape_and_dtype
 from xlamini.core.state import state
 from xlamini.numpy.arguments import as_operand, as_shape
 from xlamini.numpy.out_placement import as_place, placed
@@ -155,7 +155,7 @@ def _place_like(a: Any, shape: Any, place: Any) -> Any:
 
 def _like(name: str, a: Any, dtype: Any, shape: Any) -> ShapedArray:
     """The type of an array like `a`, which may be anything with a shape and a dtype."""
-    if not (hasattr(a, "shape") and hasattr(a, "dtype")):
+    if not has_shape_and_dtype(a):
         check_operands(name, (a,))
     weak = dtype is None and bool(getattr(a, "weak_type", type(a) in (int, float, complex)))
     sizes = aval_of(a).shape if shape is None else as_shape(name, shape)

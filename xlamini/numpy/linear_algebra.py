@@ -18,13 +18,13 @@ from xlamini.primitives import (
     conj,
     convert,
     dot_general_p,
-    in_sharding,
     moveaxis,
     mul,
     promoted_dtypes,
     reshape,
 )
 from xlamini.primitives.dot_general import check_pairs
+from xlamini.primitives.out_sharding import summed_in_sharding
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike, DTypeLike
@@ -53,7 +53,7 @@ def dot(
     """
     if out_sharding is not None:
         how = {"precision": precision, "preferred_element_type": preferred_element_type}
-        return in_sharding(out_sharding, dot, a, b, **how)
+        return summed_in_sharding(out_sharding, dot, a, b, **how)
     a, b = as_operand("dot", a), as_operand("dot", b)
     left, right = aval_of(a).ndim, aval_of(b).ndim
     pairs = ((), ()) if not left or not right else ((left - 1,), (max(right - 2, 0),))
@@ -79,7 +79,7 @@ def matmul(
     """
     if out_sharding is not None:
         how = {"precision": precision, "preferred_element_type": preferred_element_type}
-        return in_sharding(out_sharding, matmul, a, b, **how)
+        return summed_in_sharding(out_sharding, matmul, a, b, **how)
     a, b = as_operand("matmul", a), as_operand("matmul", b)
     left, right = aval_of(a), aval_of(b)
     for side, aval in (("a", left), ("b", right)):
@@ -198,7 +198,7 @@ def tensordot(
     """
     if out_sharding is not None:
         how = {"precision": precision, "preferred_element_type": preferred_element_type}
-        return in_sharding(out_sharding, tensordot, a, b, axes, **how)
+        return summed_in_sharding(out_sharding, tensordot, a, b, axes, **how)
     a, b = as_operand("tensordot", a), as_operand("tensordot", b)
     pairs = _paired_axes(axes, aval_of(a).ndim, aval_of(b).ndim)
     return _contracted("tensordot", a, b, pairs, precision, preferred_element_type)

@@ -22,6 +22,7 @@ from xlamini.primitives import (
     promoted_dtypes,
     where as _choose,
 )
+from xlamini.primitives.reshard import scalars_as_sums
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike
@@ -65,7 +66,8 @@ def where(
 @composite()
 def _where(condition: Any, x: Any, y: Any) -> Any:
     check_operands("where", (condition, x, y))
-    return _choose(*broadcasted("where", convert(condition, np.dtype(bool)), *promoted_dtypes(x, y)))
+    x, y = scalars_as_sums(promoted_dtypes(x, y))
+    return _choose(*broadcasted("where", convert(condition, np.dtype(bool)), x, y))
 
 
 @composite()

@@ -20,7 +20,7 @@ from xlamini.primitives.iota import broadcasted_iota
 from xlamini.primitives.kinds import BOOL, COMPLEX, FLOAT, INTEGER, kind_of
 from xlamini.primitives.operators import equal
 from xlamini.primitives.ordering import highest, lowest
-from xlamini.primitives.out_sharding import checked_sharding, in_sharding
+from xlamini.primitives.out_sharding import checked_sharding, in_sharding, summed_in_sharding
 from xlamini.primitives.power import sqrt
 from xlamini.primitives.promotion import (
     broadcast_to,

@@ -27,6 +27,7 @@ from xlamini.core import (
     tangent_aval,
     user_stacklevel,
 )
+from xlamini.core.sharding.partial_sums import JOINTLY, Groups
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.elementwise import Elementwise, LinearMap, elementwise
 from xlamini.primitives.kinds import ANY, BOOL, COMPLEX, FLOAT, kind_of
@@ -53,6 +54,9 @@ def _requested(new_dtype: Any, name: str) -> Any:
 
 class Convert(Elementwise):
     """Linear between floating-point types; the derivative stops at the others."""
+
+    def linear_groups(self, avals: Avals, params: Params) -> Groups:
+        return JOINTLY if is_differentiable(avals[0].update(dtype=params["new_dtype"])) else ()
 
     def result(self, aval: ShapedArray, *, new_dtype: Any, weak_type: bool) -> ShapedArray:
         return ShapedArray(aval.shape, new_dtype, weak_type)

@@ -11,8 +11,7 @@ from xlamini.primitives import clamp, convert, ne
 from xlamini.runtime import Array
 from xlamini.staging import (
     Cells,
-    avals_of,
-    check_values,
+    checked_avals,
     chosen,
     merged,
     rebuilt,
@@ -215,8 +214,7 @@ def _check_index(index: Any) -> None:
 
 
 def _scalar(what: str, name: str, value: Any, fix: str) -> ShapedArray:
-    (aval,) = avals_of([value], [name], what, fix)
-    check_values([value], [name], what)
+    (aval,) = checked_avals([value], [name], what, fix)
     return aval
 
 

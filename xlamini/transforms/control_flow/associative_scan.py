@@ -15,7 +15,7 @@ from xlamini.core import (
 )
 from xlamini.primitives import rev
 from xlamini.primitives.prefix_scan import prefix_scan
-from xlamini.staging import LeafNames, avals_of, check_values, name_of, rebuilt
+from xlamini.staging import LeafNames, checked_avals, name_of, rebuilt
 from xlamini.staging.run.program_cache import as_one_program
 from xlamini.transforms.control_flow.carries import check_function
 
@@ -53,8 +53,7 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
 def _check_axis(leaves: Values, tree: Any, axis: int) -> int:
     """The nonnegative axis; ValueError unless all leaves have one length along it."""
     names = LeafNames("elems", tree)
-    avals = avals_of(leaves, names, "associative_scan")
-    check_values(leaves, names, "associative_scan")
+    avals = checked_avals(leaves, names, "associative_scan")
     if not avals:
         raise ValueError("associative_scan: elems has no arrays; give at least one")
     ndim = avals[0].ndim

@@ -32,7 +32,7 @@ from xlamini.staging import (
     Trace,
     avals_of,
     check_callable,
-    check_values,
+    checked_avals,
     chosen,
     inverse,
     merged,
@@ -93,8 +93,7 @@ def _checked(fun: Callable[..., Any], in_tree: Any, args: Values, traced: Trace,
             f"closure_convert: the converted {name_of(fun)} takes {count} arguments of the structure of example_args, "
             f"and then {len(traced.captured)} values at most that it closed over: {where}"
         )
-    avals = avals_of(leaves, traced.names, name_of(fun))
-    check_values(leaves, traced.names, name_of(fun))
+    avals = checked_avals(leaves, traced.names, name_of(fun))
     for i, (found, wanted) in enumerate(zip(avals, traced.jaxpr.in_avals[len(traced.captured) :], strict=True)):
         if (found.shape, found.dtype) != (wanted.shape, wanted.dtype):
             raise TypeError(

@@ -9,7 +9,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, ParamSpec, TypeVar, overload
 
-from xlamini.core import Jaxpr, ShapedArray, ShapeError, Values, Zero, is_differentiable, unflatten
+from xlamini.core import Jaxpr, ShapedArray, ShapeError, Values, Zero, cotangent_aval, is_differentiable, unflatten
 from xlamini.core.api_boundary import api_boundary
 from xlamini.core.errors import JAXTypeError
 from xlamini.interpreters.evaluate import evaluate
@@ -127,7 +127,7 @@ def _flat_gradient(jaxpr: Jaxpr, nonzero: Mask, operands: Values) -> list[Any]:
         if not reads_values(lin):
             raise
     outs, residuals = evaluated(lin, operands)
-    first, *others = jaxpr.out_avals
+    first, *others = map(cotangent_aval, jaxpr.out_avals)
     return [*outs, *map(instantiated, pull_back_at(lin, residuals, [full(first, 1), *map(Zero, others)]))]
 
 
@@ -135,7 +135,7 @@ def _with_gradient(jaxpr: Jaxpr, nonzero: Mask, operands: Values) -> list[Any]:
     """The outputs of `jaxpr`, and the gradient of the first one: the cotangents of its inputs for the cotangent 1."""
     lin = linearize(jaxpr, nonzero)
     outs, residuals = lin.parted(operands, evaluate(lin.primal, operands))
-    first, *others = jaxpr.out_avals
+    first, *others = map(cotangent_aval, jaxpr.out_avals)
     cts = [full(first, 1), *map(Zero, others)]
     return [*outs, *map(instantiated, pull_back(lin, residuals, cts))]
 

@@ -9,7 +9,6 @@ import numpy as np
 
 from xlamini.core import (
     Avals,
-    Holder,
     Values,
     aval_of,
     disable_jit,
@@ -28,6 +27,7 @@ from xlamini.staging import (
     Cells,
     Trace,
     chosen,
+    has_refs,
     inverse,
     merged,
     name_of,
@@ -125,7 +125,7 @@ def looped(loop: Loop, init: Any, xs: Any, length: Any = None) -> tuple[Any, Any
 
     A ref in `xs` is sliced like an array: each iteration has a ref of its slice.
     """
-    if not any(isinstance(x, Holder) for x in flatten(xs)[0]):
+    if not has_refs(flatten(xs)[0]):
         return retry_with_refs(_run, _threading, loop, init, xs, length)
     refs = OpenedRefs(f"{name_of(loop.f)} for {loop.what}", xs)
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from xlamini.core import (
     AbstractMesh,
+    PartitionSpec,
     Tracer,
     flatten_axes,
     flatten_from_user,
@@ -118,6 +119,11 @@ def _put(x: Any, place: Any, donated: bool = False) -> Any:
     place = in_space(x, place) if type(place) is Space else place
     if type(place) is NamedSharding and isinstance(place.mesh, AbstractMesh):
         raise ValueError(f"device_put: {place.mesh} has no devices to put a value on; use a Mesh of devices")
+    if _has_terms(x):
+        x = _summed(x, place)
+    if type(place) is NamedSharding and place.spec.unreduced:
+        plain = place.update(spec=PartitionSpec(*place.spec.partitions, reduced=place.spec.reduced))
+        return x if getattr(x, "sharding", None) == place else _program(place, donated)(_put(x, plain))
     if not _is_computed(x, place):
         _check_agreed(x, place)
         return device_put_value(x, place)
@@ -126,6 +132,22 @@ def _put(x: Any, place: Any, donated: bool = False) -> Any:
     from xlamini.transforms.sharding.device_order import handed_on, numbered_as  # few arrays move so
 
     return handed_on(_program(numbered_as(x.sharding, place), donated)(x), place)
+
+
+def _has_terms(x: Any) -> bool:
+    """Whether it is an array whose devices have terms of its value."""
+    own = x._sharding if type(x) is ArrayImpl else None
+    return type(own) is NamedSharding and bool(own.spec.unreduced)
+
+
+def _summed(x: Any, place: Any) -> Any:
+    """An unreduced array, its sum taken, where it goes to a place in which it is another."""
+    own = x._sharding
+    if place is None or own == place:
+        return x
+    if type(place) is NamedSharding and _on_same_devices(own, place) and own.mesh == place.mesh:
+        return _program(place, False)(x)
+    return _program(own.update(spec=PartitionSpec(*own.spec.partitions)), False)(x)
 
 
 def _check_agreed(x: Any, place: Any) -> None:
