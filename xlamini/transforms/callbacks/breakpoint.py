@@ -14,7 +14,7 @@ from xlamini.core.effects import no_effects
 from xlamini.core.frames import is_hidden, user_frame
 from xlamini.core.pytree import structure
 from xlamini.core.tracer import build, is_usable
-from xlamini.staging import LeafNames, avals_of, check_values
+from xlamini.staging import LeafNames, checked_avals
 from xlamini.transforms.callbacks.debug import DebugCallback
 from xlamini.transforms.callbacks.debugger import Frame, Prompt
 from xlamini.transforms.callbacks.host_function import HostFunction
@@ -67,9 +67,7 @@ def breakpoint(
     if ordered and token is not None:
         raise ValueError("debug.breakpoint: ordered and token exclude each other; a token is an order of its own")
     leaves, tree = flatten_from_user(token)
-    names = LeafNames("token", tree)
-    avals_of(leaves, names, "debug.breakpoint")
-    check_values(leaves, names, "debug.breakpoint")
+    checked_avals(leaves, LeafNames("token", tree), "debug.breakpoint")
     frames = list(_frames(filter_frames))[:num_frames]
     return unflatten(tree, _bound(Stop(frames, len(leaves), kwargs), leaves, bool(ordered)))
 
