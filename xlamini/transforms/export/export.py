@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core import Jaxpr, Tracer, float0, tangent_aval
+from xlamini.core import Jaxpr, Tracer, float0, keystr, tangent_aval, tree_flatten_with_path, unflatten
 from xlamini.core.api_boundary import api_boundary
 from xlamini.core.effects import debug_effect, ffi_effect, io_effect, ordered_debug_effect, ordered_io_effect
 from xlamini.core.frames import is_own
@@ -110,6 +110,8 @@ def _exported(
     ins = (*[None] * len(constants), *compress(place.ins, used[count:]))
     of_main = place._replace(ins=ins, outs=tuple(compress(place.outs, computed)))
     ins, outs = without_devices(place.ins), without_devices(place.outs)
+    kept = tuple(i for i, u in enumerate(used[count:]) if u)
+    names = [trace.names[i] for i in kept], list(compress(_result_names(trace), computed))
     return Exported(
         fun_name=name,
         in_tree=call.in_tree,
@@ -118,14 +120,20 @@ def _exported(
         out_avals=typed(trace.jaxpr.out_avals, outs),
         platforms=platforms,
         disabled_safety_checks=checks,
-        mlir_module_serialized=_artifact(pruned, name, platforms, constants, checks, of_main),
-        module_kept_var_idx=tuple(i for i, u in enumerate(used[count:]) if u),
+        mlir_module_serialized=_artifact(pruned, name, platforms, constants, checks, of_main, names),
+        module_kept_var_idx=kept,
         nr_devices=place.device_count,
         _in_named_shardings=ins,
         _out_named_shardings=outs,
         _names=tuple(trace.names),
         _get_vjp=lambda primal: _exported_vjp(primal, trace, place.mesh),
     )
+
+
+def _result_names(trace: Trace) -> list[str]:
+    """The names of the results, such as `result['y'][0]`."""
+    paths, _ = tree_flatten_with_path(unflatten(trace.out_tree, range(trace.out_tree.num_leaves)))
+    return [f"result{keystr(path)}" for path, _ in paths]
 
 
 def _check(name: str, trace: Trace) -> None:
@@ -156,8 +164,10 @@ def _artifact(
     constants: Sequence[np.ndarray],
     checks: Sequence[DisabledSafetyCheck],
     place: ExportPlacement,
+    names: tuple[Sequence[str], Sequence[str]],
 ) -> bytes:
     # Imported here because MLIR's bindings cost 0.1 s.
+    from xlamini.lowering.interface_names import name_interface
     from xlamini.lowering.kernels import kernels_of
     from xlamini.lowering.module import lower_jaxpr
     from xlamini.lowering.multi_platform import lower_multi_platform
@@ -171,6 +181,7 @@ def _artifact(
     if callbacks:
         _refuse_python(name)
     check_kernels(name, kernels_of(module), checks)
+    name_interface(module, *names)
     return artifact_of(module)
 
 
