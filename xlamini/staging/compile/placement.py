@@ -58,6 +58,8 @@ def placement(
     if mesh is None:
         return _on_one_device(held, names, fun_name)
     _check_devices(held, mesh, names, fun_name)
+    for i, sharding in enumerate(requested.outs):
+        _check_order(f"{fun_name}: output {i}", sharding, mesh)
     return Placement(MeshPlacement(mesh, tuple(held), tuple(requested.outs)), True)
 
 
@@ -135,6 +137,16 @@ def _check_devices(shardings: Sequence[Any], mesh: Mesh, names: Sequence[str], f
                 f"the program runs on the {mesh.size} of {mesh}; move it with "
                 "xlamini.device_put(x, NamedSharding(mesh, P()))"
             )
+        _check_order(f"{fun_name}: the argument {_name(names, shardings, i)}", s, mesh)
+
+
+def _check_order(what: str, sharding: Any, mesh: Mesh) -> None:
+    """ValueError for a sharding that numbers the devices in another order: XLA runs a program in one order."""
+    if sharding is not None and sharding._internal_device_list != mesh._internal_device_list:
+        raise ValueError(
+            f"{what} has its devices in another order than {mesh}: {list(sharding._internal_device_list)}; use one "
+            "mesh, or move it with xlamini.device_put"
+        )
 
 
 def _name(names: Sequence[str], operands: Values, i: int) -> str:
