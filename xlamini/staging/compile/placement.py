@@ -63,7 +63,25 @@ def placement(
     return Placement(MeshPlacement(mesh, tuple(held), tuple(requested.outs)), True)
 
 
-def own_sharding(x: Any) -> Any:
+class AskedShardings(NamedTuple):
+    """The shardings of a call's arguments and outputs that are known before it is placed; None for any.
+
+    They may be over an AbstractMesh.
+    """
+
+    ins: Shardings
+    outs: Shardings
+
+
+def asked_shardings(leaves: Values, ins: Shardings, jaxpr: Jaxpr, outs: Shardings) -> AskedShardings:
+    """The shardings of the arguments, those asked of `jit` or else their own, and those asked for the outputs."""
+    pairs = zip(leaves, ins or [None] * len(leaves), strict=True)
+    return AskedShardings(
+        [_own_sharding(x) if s is None else s for x, s in pairs], outs or [None] * len(jaxpr.out_avals)
+    )
+
+
+def _own_sharding(x: Any) -> Any:
     """The sharding of a committed Array or of a ShapeDtypeStruct, also over an AbstractMesh; else None."""
     if type(x) is not ArrayImpl:
         x = key_words(x)
@@ -74,7 +92,7 @@ def own_sharding(x: Any) -> Any:
 
 def _held(x: Any) -> Any:
     """The sharding of a committed operand; None for one that may be moved."""
-    sharding = own_sharding(x)
+    sharding = _own_sharding(x)
     return None if isinstance(x, ShapeDtypeStruct) and not _names_devices(sharding) else sharding
 
 

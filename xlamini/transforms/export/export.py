@@ -17,9 +17,8 @@ from xlamini.interpreters.physical import physical
 from xlamini.runtime.devices.platforms import default_backend
 from xlamini.staging import Trace, jit
 from xlamini.staging.aot.captured_arrays import ndarrays
-from xlamini.staging.aot.stages import Wrapped
+from xlamini.staging.aot.stages import Traced, Wrapped
 from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
-from xlamini.staging.trace.tracing import TracedCall
 from xlamini.transforms.derivatives.vjp import vjp
 from xlamini.transforms.export.artifact import Exported
 from xlamini.transforms.export.safety import DisabledSafetyCheck, check_kernels
@@ -77,7 +76,7 @@ def export(
     @api_boundary
     def exporting(*args: Any, **kwargs: Any) -> Exported:
         traced: Any = fun_jit.trace(*args, **kwargs)
-        return _exported(traced._call, names, checks, mesh_of(traced._call))
+        return _exported(traced, names, checks, mesh_of(traced._call, traced._asked()))
 
     return exporting
 
@@ -97,12 +96,12 @@ def _platforms(asked: Sequence[str] | None) -> tuple[str, ...]:
 
 
 def _exported(
-    call: TracedCall, platforms: tuple[str, ...], checks: tuple[DisabledSafetyCheck, ...], mesh: Any
+    traced: Traced, platforms: tuple[str, ...], checks: tuple[DisabledSafetyCheck, ...], mesh: Any
 ) -> Exported:
     """The exported function of a call, for the devices of a mesh, or for one device if that is None."""
-    name, trace = call.name, call.trace
+    call, name, trace = traced._call, traced.fun_name, traced._call.trace
     _check(name, trace)
-    place = placement_of(call, mesh)
+    place = placement_of(call, traced._asked(), mesh)
     computed = tuple(a.dtype != float0 for a in trace.jaxpr.out_avals)
     pruned, used = dce(physical(trace.jaxpr), computed, False)
     count = len(trace.captured)
@@ -203,4 +202,4 @@ def _exported_vjp(primal: Exported, trace: Trace, mesh: Any) -> Exported:
     pairs = zip(avals, (*ins, *primal._out_named_shardings), strict=True)
     types = [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type, sharding=s) for a, s in pairs]
     traced: Any = jit(pullback, out_shardings=ins if any(ins) else None).trace(*types)
-    return _exported(traced._call, primal.platforms, primal.disabled_safety_checks, mesh)
+    return _exported(traced, primal.platforms, primal.disabled_safety_checks, mesh)
