@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -36,14 +37,16 @@ class Meshes:
         if isinstance(mesh, AbstractMesh) and mesh.auto_axes and mesh.explicit_axes:
             return self._of_type(sharding, ndim)
         entries = [_entry(p, is_open) for p in (*sharding.spec, *[None] * (ndim - len(sharding.spec)))]
-        return self._mlir.parse(f"#sdy.sharding<@{self._symbol(mesh)}, [{', '.join(entries)}]>")
+        terms = _listed("unreduced", sharding.spec.unreduced)
+        return self._mlir.parse(f"#sdy.sharding<@{self._symbol(mesh)}, [{', '.join(entries)}]{terms}>")
 
     def _of_type(self, sharding: Any, ndim: int) -> ir.Attribute:
         names = sharding.spec.names_of(ndim)
-        whole = ", ".join(f'"{n}"' for n in sharding.mesh.explicit_axes if not any(n in axes for axes in names))
+        used = sharding.spec.unreduced.union(*names)
         entries = ", ".join(_entry(axes, True) for axes in names)
-        others = f", replicated={{{whole}}}" if whole else ""
-        return self._mlir.parse(f"#sdy.sharding<@{self._symbol(sharding.mesh)}, [{entries}]{others}>")
+        others = _listed("replicated", [n for n in sharding.mesh.explicit_axes if n not in used])
+        terms = _listed("unreduced", sharding.spec.unreduced)
+        return self._mlir.parse(f"#sdy.sharding<@{self._symbol(sharding.mesh)}, [{entries}]{others}{terms}>")
 
     def whole(self, ndim: int) -> ir.Attribute:
         """The sharding of a replicated array."""
@@ -115,6 +118,12 @@ def _devices_of(mesh: Any) -> list[Any]:
 def _untyped(mesh: Any) -> Any:
     """A mesh with all axes of type Auto, because Shardy has no axis types."""
     return mesh.update_axis_types(dict.fromkeys(mesh.axis_names, AxisType.Auto))
+
+
+def _listed(what: str, axes: Iterable[Any]) -> str:
+    """A further field of a sharding attribute: `, unreduced={"x"}`; nothing if there are no axes."""
+    names = ", ".join(sorted(f'"{name}"' for name in axes))
+    return f", {what}={{{names}}}" if names else ""
 
 
 def _entry(partition: Any, is_open: bool) -> str:

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence, Set
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, ParamSpec, Required, TypedDict, TypeVar, Unpack, overload
 
 from xlamini.core import (
     AbstractMesh,
@@ -22,14 +22,33 @@ from xlamini.primitives import divided_as
 from xlamini.primitives.collectives.varying import varying_along
 from xlamini.runtime import Mesh
 from xlamini.runtime.meshes.current_mesh import get_abstract_mesh, get_mesh
-from xlamini.staging import ArgNames, Trace, avals_of, check_callable, check_values, name_of, rebuilt
+from xlamini.staging import ArgNames, Trace, check_callable, checked_avals, name_of, rebuilt
 from xlamini.staging.trace.tracing import trace
 from xlamini.transforms.shard_map.manual_axes import manual_axes, manual_here
 from xlamini.transforms.shard_map.primitive import shard_map_p, varying_as
 from xlamini.transforms.shard_map.refs import with_parts_of_refs
 from xlamini.transforms.shard_map.specs import allowed_axes, local_aval, placed_for, said_by
 
+P = ParamSpec("P")
+R = TypeVar("R")
 
+
+class ShardMapOptions(TypedDict, total=False):
+    """The keyword arguments of `shard_map`."""
+
+    out_specs: Required[Any]
+    in_specs: Any
+    mesh: Mesh | AbstractMesh | None
+    axis_names: Set[Any]
+    check_vma: bool
+
+
+@overload
+def shard_map(f: Callable[P, R], /, **options: Unpack[ShardMapOptions]) -> Callable[P, R]: ...
+@overload
+def shard_map(
+    f: None = None, /, **options: Unpack[ShardMapOptions]
+) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
 def shard_map(
     f: Callable[..., Any] | None = None,
     /,
@@ -118,8 +137,7 @@ def operands_of(f: Callable[..., Any], args: Values) -> Operands:
     """The flat positional arguments of a call; an error for one that is no array, or has no value."""
     leaves, tree = flatten_from_user((args, {}))
     names, fun_name = ArgNames(f, tree), name_of(f)
-    avals = avals_of(leaves, names, fun_name)
-    check_values(leaves, names, fun_name)
+    avals = checked_avals(leaves, names, fun_name)
     return Operands(leaves, tree, names, avals, fun_name)
 
 
