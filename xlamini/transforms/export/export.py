@@ -22,7 +22,14 @@ from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
 from xlamini.transforms.derivatives.vjp import vjp
 from xlamini.transforms.export.artifact import Exported
 from xlamini.transforms.export.safety import DisabledSafetyCheck, check_kernels
-from xlamini.transforms.export.shardings import ExportPlacement, mesh_of, placement_of, typed, without_devices
+from xlamini.transforms.export.shardings import (
+    ExportPlacement,
+    mesh_of,
+    of_cotangents,
+    placement_of,
+    typed,
+    without_devices,
+)
 
 PLATFORMS = ("cpu", "cuda", "rocm", "tpu")
 _OF_PYTHON = {io_effect, ordered_io_effect, debug_effect, ordered_debug_effect}
@@ -187,7 +194,7 @@ def _artifact(
 def _exported_vjp(primal: Exported, trace: Trace, mesh: Any) -> Exported:
     """The pullback of an exported function, exported for the same platforms and devices.
 
-    Cotangents are sharded as what they belong to.
+    Cotangents are sharded as what they are the cotangents of.
     """
     count = len(primal.in_avals)
 
@@ -198,8 +205,8 @@ def _exported_vjp(primal: Exported, trace: Trace, mesh: Any) -> Exported:
 
     pullback.__name__ = f"{primal.fun_name}_vjp"
     avals = (*primal.in_avals, *map(tangent_aval, primal.out_avals))
-    ins = primal._in_named_shardings
-    pairs = zip(avals, (*ins, *primal._out_named_shardings), strict=True)
+    ins, outs = primal._in_named_shardings, of_cotangents(primal._in_named_shardings)
+    pairs = zip(avals, (*ins, *of_cotangents(primal._out_named_shardings)), strict=True)
     types = [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type, sharding=s) for a, s in pairs]
-    traced: Any = jit(pullback, out_shardings=ins if any(ins) else None).trace(*types)
+    traced: Any = jit(pullback, out_shardings=outs if any(outs) else None).trace(*types)
     return _exported(traced, primal.platforms, primal.disabled_safety_checks, mesh)

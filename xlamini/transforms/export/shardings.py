@@ -119,6 +119,15 @@ def without_devices(shardings: Shardings) -> Shardings:
     return tuple(s and NamedSharding(s.mesh.abstract_mesh, s.spec) for s in shardings)
 
 
+def of_cotangents(shardings: Shardings) -> Shardings:
+    """The shardings of cotangents: unreduced where the primal is reduced, and the reverse."""
+    return tuple(s and s.update(spec=_dual(s.spec)) for s in shardings)
+
+
+def _dual(spec: PartitionSpec) -> PartitionSpec:
+    return PartitionSpec(*spec.partitions, unreduced=spec.reduced, reduced=spec.unreduced)
+
+
 def typed(avals: Avals, shardings: Shardings) -> tuple[ShapedArray, ...]:
     """The types of arrays with these shardings, whose part along explicit axes they show."""
     pairs = zip(avals, shardings, strict=True)
@@ -132,6 +141,8 @@ def over(name: str, sharding: NamedSharding | None, mesh: Any, ndim: int) -> Nam
     if sharding.mesh.shape_tuple == mesh.shape_tuple:
         return NamedSharding(mesh, sharding.spec)
     try:
+        if sharding.spec.unreduced or sharding.spec.reduced:
+            raise ShardingError("partial sums are along axes with names")
         return named_sharding(sharding._to_xla_hlo_sharding(ndim), mesh, ndim)
     except ShardingError:
         axes = dict(sharding.mesh.shape_tuple)
