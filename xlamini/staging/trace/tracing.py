@@ -20,6 +20,7 @@ from xlamini.core import (
 from xlamini.core.jax_flags import check_tracer_leaks, no_tracing
 from xlamini.core.state import state
 from xlamini.core.tracer import build
+from xlamini.primitives.xla_metadata import mark_all, metadata_around
 from xlamini.runtime import device_put_value
 from xlamini.staging.trace.arguments import ArgNames, check_outputs, name_of
 from xlamini.staging.trace.trace_cache import equal_trace
@@ -39,13 +40,19 @@ class Trace(NamedTuple):
 
 
 class TracedCall(NamedTuple):
-    """The trace of one call of a jitted function, with what its signature does not show: donation, static arguments."""
+    """The trace of one call of a jitted function, with what its signature does not show: donation, static arguments.
+
+    `in_shardings` are the shardings of the arguments, those asked of `jit` or else their own, and `out_shardings` those
+    asked for the outputs; None for any.
+    """
 
     trace: Trace
     in_tree: Any
     name: str
     donated: Sequence[bool]
     statics: Sequence[str] = ()
+    in_shardings: Sequence[Any] = ()
+    out_shardings: Sequence[Any] = ()
 
     @property
     def avals(self) -> list[ShapedArray]:
@@ -78,9 +85,11 @@ def trace(
 
     def flat(*tracers: Any) -> Values:
         nonlocal out_tree, builder
-        builder = state.builder
+        builder, metadata = state.builder, metadata_around.value
         args, kwargs = unflatten(in_tree, tracers)
         leaves, out_tree = flatten_from_user(fun(*args, **kwargs))
+        if metadata:
+            mark_all(builder, metadata)
         check_outputs(leaves, out_tree, fun_name)
         return leaves
 
@@ -98,11 +107,15 @@ def trace(
 
 def rebuilt(tree: Any, leaves: Values) -> Any:
     """The output for the user: the leaves as a tree, with arrays or tracers in place of literals."""
-    return unflatten(tree, [visible(x) if type(x) is Literal else x for x in leaves])
+    return unflatten(tree, visible(leaves))
 
 
-def visible(literal: Literal) -> Any:
-    """A literal as a value for the user: an array, or while tracing a tracer."""
+def visible(values: Values) -> list[Any]:
+    """The values for the user, with an array in place of a literal, or while tracing a tracer."""
+    return [_of_literal(x) if type(x) is Literal else x for x in values]
+
+
+def _of_literal(literal: Literal) -> Any:
     builder = state.builder
     if builder is None:
         return device_put_value(literal.val, aval=literal.aval)

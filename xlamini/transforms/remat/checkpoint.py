@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import logging
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, ParamSpec, TypedDict, TypeVar, Unpack, overload
 
 from xlamini.core import Jaxpr, Params, Values, flatten, flatten_call, is_linear, unflatten
 from xlamini.core.api_boundary import api_boundary
@@ -24,9 +24,8 @@ from xlamini.staging import (
     ArgNames,
     Cells,
     Mask,
-    avals_of,
     check_callable,
-    check_values,
+    checked_avals,
     chosen,
     given,
     inverse,
@@ -47,15 +46,34 @@ from xlamini.staging.trace.tracing import trace
 from xlamini.transforms.remat.policies import Policy, check_policy
 from xlamini.transforms.remat.recompute import Cut, cut
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class CheckpointOptions(TypedDict, total=False):
+    """The keyword arguments of `checkpoint`."""
+
+    prevent_cse: bool | Sequence[Any]
+    policy: Policy | None
+    static_argnums: Numbers
+    static_argnames: Names
+    concrete: bool
+
 
 class Options(NamedTuple):
-    """The options of a `checkpoint` call."""
+    """The options of a `checkpoint` call, checked."""
 
     static: Selected
     prevent_cse: Any
     policy: Policy | None
 
 
+@overload
+def checkpoint(fun: Callable[P, R], /, **options: Unpack[CheckpointOptions]) -> Callable[P, R]: ...
+@overload
+def checkpoint(
+    fun: None = None, /, **options: Unpack[CheckpointOptions]
+) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
 def checkpoint(
     fun: Callable[..., Any] | None = None,
     /,
@@ -113,8 +131,7 @@ def _call(fun: Callable[..., Any], options: Options, args: Values, kwargs: dict[
     leaves, tree = flatten_call((tuple(dynamic), keywords))
     taken = {position for position, _ in statics.by_num}
     names = ArgNames(fun, tree, [i for i in range(len(args)) if i not in taken])
-    avals = avals_of(leaves, names, name_of(fun), ", or mark it static with static_argnames or static_argnums")
-    check_values(leaves, names, name_of(fun))
+    avals = checked_avals(leaves, names, name_of(fun), ", or mark it static with static_argnames or static_argnums")
     guards = _guards(options.prevent_cse, tree)
 
     def of_dynamic(*dynamic: Any, **keywords: Any) -> Any:
