@@ -13,7 +13,7 @@ from xlamini.core.api_boundary import api_boundary
 from xlamini.core.pytree import register_pytree_with_keys_class
 from xlamini.experimental.sparse.conversion import bcoo_todense, count_nse, dense_entries
 from xlamini.experimental.sparse.duplicates import bcoo_sort_indices, bcoo_sum_duplicates, known_nse
-from xlamini.experimental.sparse.entries import full_batch
+from xlamini.experimental.sparse.entries import fitting, full_batch
 from xlamini.experimental.sparse.layouts import bcoo_update_layout
 from xlamini.experimental.sparse.operators import SparseOperators
 from xlamini.numpy.arguments import as_index
@@ -47,7 +47,8 @@ class Batched(SparseOperators):
                 f"{cls.__name__}.from_scipy_sparse: SciPy's matrices have no batch and no dense dimensions"
             )
         data, *indices = cls._of_scipy(mat)
-        return cls((data, *(x.astype(index_dtype or np.int32) for x in indices)), shape=mat.shape)
+        dtype = fitting(index_dtype or np.int32, (*mat.shape, mat.nnz))
+        return cls((data, *(x.astype(dtype) for x in indices)), shape=mat.shape)
 
     @classmethod
     @abstractmethod

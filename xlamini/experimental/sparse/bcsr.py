@@ -13,7 +13,7 @@ from xlamini.core.pytree import register_pytree_with_keys_class
 from xlamini.experimental.sparse.bcoo import BCOO, Batched, bcoo_fromdense
 from xlamini.experimental.sparse.conversion import extracted
 from xlamini.experimental.sparse.duplicates import bcoo_sort_indices, bcoo_sum_duplicates
-from xlamini.experimental.sparse.entries import columns, mapped, padded
+from xlamini.experimental.sparse.entries import columns, fitting, mapped, padded
 from xlamini.experimental.sparse.products import bcoo_dot_general
 from xlamini.experimental.sparse.shapes import bcoo_broadcast_in_dim, bcoo_concatenate
 from xlamini.lax import DotDimensionNumbers
@@ -74,7 +74,7 @@ def to_bcoo(mat: BCSR) -> BCOO:
 
     def rows(found: Any, indptr: Any) -> Any:
         starts = jnp.zeros(found.shape[0], jnp.int32).at[indptr].add(1, mode="drop", wrap_negative_indices=False)
-        row = (jnp.cumsum(starts, dtype=jnp.int32) - 1).astype(found.dtype)
+        row = (jnp.cumsum(starts, dtype=jnp.int32) - 1).astype(fitting(found.dtype, sizes))
         return padded(jnp.stack([row, found], -1), sizes)
 
     flags = {"indices_sorted": mat.indices_sorted, "unique_indices": mat.unique_indices}
@@ -90,7 +90,8 @@ def from_bcoo(arr: BCOO) -> BCSR:
         arr = bcoo_sort_indices(arr.like(arr.data, padded(arr.indices, arr.sparse_shape)))
 
     def starts(row: Any) -> Any:
-        return jnp.searchsorted(row, jnp.arange(arr.sparse_shape[0] + 1, dtype=row.dtype)).astype(row.dtype)
+        dtype = fitting(row.dtype, (*arr.sparse_shape, arr.nse))
+        return jnp.searchsorted(row, jnp.arange(arr.sparse_shape[0] + 1, dtype=dtype)).astype(dtype)
 
     row, column = columns(arr.indices)
     buffers = arr.data, column, mapped(starts, arr.n_batch, row)
