@@ -143,10 +143,11 @@ class ShapedArray:
         """`f32[3,4]`, or `float32[3,4]` with the dtype's full name."""
         name = short_name(self.dtype) if short_dtypes or self.dtype == float0 else self.dtype.name
         varies = f"{{V:{','.join(sorted(map(str, self.vma)))}}}" if self.vma else ""
-        sizes = list(map(str, self.shape))
+        sizes, sums = list(map(str, self.shape)), ""
         if self.split is not None:
             sizes = [f"{size}{mark}" for size, mark in zip(sizes, self.split.marks(), strict=True)]
-        return f"{name}[{','.join(sizes)}]{varies}"
+            sums = self.split.sum_marks()
+        return f"{name}[{','.join(sizes)}]{varies}{sums}"
 
     def str_long(self) -> str:
         """`float32[3,4]`: the type as error messages write it."""

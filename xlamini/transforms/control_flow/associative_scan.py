@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar, overload
 
 from xlamini.core import (
     Avals,
@@ -19,7 +19,13 @@ from xlamini.staging import LeafNames, checked_avals, name_of, rebuilt
 from xlamini.staging.run.program_cache import as_one_program
 from xlamini.transforms.control_flow.carries import check_function
 
+T = TypeVar("T")
 
+
+@overload
+def associative_scan(fn: Callable[[T, T], T], elems: T, reverse: bool = False, axis: int = 0) -> T: ...
+@overload
+def associative_scan(fn: Callable[[Any, Any], T], elems: Any, reverse: bool = False, axis: int = 0) -> T: ...
 def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = False, axis: int = 0) -> Any:
     """The prefix scan of `elems` along `axis` by `fn`: result i combines elements 0 to i (`reverse`: the last to i).
 

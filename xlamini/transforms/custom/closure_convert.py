@@ -9,7 +9,7 @@ import functools
 import inspect
 from collections.abc import Callable, Sequence
 from types import FunctionType, MethodType, ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -42,11 +42,13 @@ from xlamini.staging import (
 from xlamini.staging.run.program_cache import apply
 from xlamini.staging.trace.tracing import trace
 
+R = TypeVar("R")
+
 _MAX_OBJECTS = 1000
 """How many objects are searched for tracers."""
 
 
-def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Callable[..., Any], list[Any]]:
+def closure_convert(fun: Callable[..., R], *example_args: Any) -> tuple[Callable[..., R], list[Any]]:
     """A function like `fun` that takes what `fun` closes over after its own arguments, and a list of these values.
 
     The values are tracers of floats: those in which somebody may want a derivative, which a rule (of `custom_vjp`, say)

@@ -23,6 +23,7 @@ from xlamini.transforms.custom.rule_contract import CallTypes
 
 P = ParamSpec("P")
 R = TypeVar("R")
+Rule = TypeVar("Rule", bound=Callable[..., tuple[Any, Any]])
 
 
 class TracedCall(NamedTuple):

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal, TypeVar, overload
 
 from xlamini.core import (
     Avals,
@@ -14,6 +14,7 @@ from xlamini.core import (
     Values,
     Zero,
     aval_of,
+    cotangent_aval,
     first_difference,
     flatten,
     flatten_from_user,
@@ -21,7 +22,6 @@ from xlamini.core import (
     is_differentiable,
     is_zero,
     register_pytree_node,
-    tangent_aval,
     treedef_children,
     unflatten,
 )
@@ -31,6 +31,7 @@ from xlamini.core.tangents import NonlinearError
 from xlamini.interpreters.linearize import Linearized, linearize
 from xlamini.interpreters.transpose import transpose
 from xlamini.primitives import convert, instantiated, zeros
+from xlamini.primitives.reshard import divided_as
 from xlamini.staging import (
     ArgNames,
     LeafNames,
@@ -57,7 +58,20 @@ from xlamini.transforms.derivatives.grad_refs import (
 from xlamini.transforms.derivatives.linearity import nonlinear_part
 from xlamini.transforms.derivatives.pullback import as_gradients, evaluated, pull_back, pull_back_at, reads_values
 
+R = TypeVar("R")
+A = TypeVar("A")
 
+
+@overload
+def vjp(
+    fun: Callable[..., R], *primals: Any, has_aux: Literal[False] = False, reduce_axes: Sequence[Any] = ()
+) -> tuple[R, VJP]: ...
+@overload
+def vjp(
+    fun: Callable[..., tuple[R, A]], *primals: Any, has_aux: Literal[True], reduce_axes: Sequence[Any] = ()
+) -> tuple[R, VJP, A]: ...
+@overload
+def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool, reduce_axes: Sequence[Any] = ()) -> Any: ...
 @api_boundary
 def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, reduce_axes: Sequence[Any] = ()) -> Any:
     """The outputs of `fun(*primals)`, and the pullback: from cotangents of the outputs to cotangents of the primals.
@@ -128,7 +142,7 @@ class VJP:
         self.rule, self.residuals = rule, list(residuals)
 
     @api_boundary
-    def __call__(self, *cotangents: Any) -> Any:
+    def __call__(self, *cotangents: Any) -> tuple[Any, ...]:
         return self._delivered([_VALUE] * self.rule.in_tree.num_leaves, cotangents)
 
     @api_boundary
@@ -160,7 +174,7 @@ class VJP:
         rule, (out_ct,) = self.rule, cotangents
         out_cts = _check_cotangents(rule, out_ct)
         rest = rule.out_avals[len(out_cts) :]
-        cts = [*out_cts, *(Zero(tangent_aval(a)) for a in rest)]
+        cts = [*out_cts, *(Zero(cotangent_aval(a)) for a in rest)]
         dense = [ct for ct in cts if not is_zero(ct)]
         zero = tuple(ct.aval if is_zero(ct) else None for ct in cts)
         pairs = zip(entries, rule.in_avals, strict=True)
@@ -204,16 +218,21 @@ def _check_cotangents(rule: Rule, out_ct: Any) -> list[Any]:
         raise TypeError(f"vjp: the cotangent must have the structure of the output of {rule.fun_name}: {where}")
     checked = []
     for i, (ct, aval) in enumerate(zip(leaves, rule.out_avals, strict=False)):
-        actual, expected = aval_of(ct), tangent_aval(aval)
+        actual, expected = aval_of(ct), cotangent_aval(aval)
         if not _fits(actual, expected):
             raise ShapeError(
                 f"vjp: the {names[i]} is {actual.str_long()}, but the output of {rule.fun_name} there is "
                 f"{aval.str_long()}"
-                + ("; they must be of one type" if expected is aval else ", so that it must be float0 or an integer")
+                + ("; they must be of one type" if expected.dtype == aval.dtype else _AN_INTEGER)
             )
         dense = ct if actual.dtype == expected.dtype else convert(ct, expected.dtype)
+        if expected.split is not None and (expected.split.unreduced or expected.split.reduced):
+            dense = divided_as(dense, expected.split)
         checked.append(Zero(expected) if expected.dtype == float0 else dense)
     return checked
+
+
+_AN_INTEGER = ", so that it must be float0 or an integer"
 
 
 def _fits(actual: ShapedArray, expected: ShapedArray) -> bool:

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar, overload
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from xlamini.core import (
 from xlamini.core.pytree import structure
 from xlamini.primitives import index_in_dim, reshape
 from xlamini.primitives.concatenate import concatenate
-from xlamini.runtime import device_put_value
+from xlamini.runtime import Array, device_put_value
 from xlamini.staging import (
     ArgNames,
     Cells,
@@ -45,7 +45,41 @@ from xlamini.transforms.scan.rules import parts
 from xlamini.transforms.scan.slices import slices_of, unsharded
 from xlamini.transforms.sharding.device_put import device_put
 
+C = TypeVar("C")
+X = TypeVar("X")
+Y = TypeVar("Y")
 
+
+@overload
+def scan(
+    f: Callable[[Array, X], tuple[C, Y]],
+    init: complex,
+    xs: X,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int | bool = 1,
+    _split_transpose: bool = False,
+) -> tuple[C, Y]: ...
+@overload
+def scan(
+    f: Callable[[C, X], tuple[C, Y]],
+    init: C,
+    xs: X,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int | bool = 1,
+    _split_transpose: bool = False,
+) -> tuple[C, Y]: ...
+@overload
+def scan(
+    f: Callable[[Any, Any], tuple[C, Y]],
+    init: Any,
+    xs: Any = None,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int | bool = 1,
+    _split_transpose: bool = False,
+) -> tuple[C, Y]: ...
 def scan(
     f: Callable[[Any, Any], tuple[Any, Any]],
     init: Any,
