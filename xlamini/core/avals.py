@@ -143,10 +143,11 @@ class ShapedArray:
         """`f32[3,4]`, or `float32[3,4]` with the dtype's full name."""
         name = short_name(self.dtype) if short_dtypes or self.dtype == float0 else self.dtype.name
         varies = f"{{V:{','.join(sorted(map(str, self.vma)))}}}" if self.vma else ""
-        sizes = list(map(str, self.shape))
+        sizes, sums = list(map(str, self.shape)), ""
         if self.split is not None:
             sizes = [f"{size}{mark}" for size, mark in zip(sizes, self.split.marks(), strict=True)]
-        return f"{name}[{','.join(sizes)}]{varies}"
+            sums = self.split.sum_marks()
+        return f"{name}[{','.join(sizes)}]{varies}{sums}"
 
     def str_long(self) -> str:
         """`float32[3,4]`: the type as error messages write it."""
@@ -168,6 +169,11 @@ def aval_of(x: Any) -> ShapedArray:
     kind = type(x)
     dtype = canonicalize_dtype(dtype_of(x), allow_extended_dtype=True)
     return ShapedArray(np.shape(x), dtype, kind in SCALAR_TYPES and kind is not bool)
+
+
+def has_shape_and_dtype(x: Any) -> bool:
+    """Whether a value describes an array: an array of any library, or a type such as ShapeDtypeStruct."""
+    return hasattr(x, "shape") and hasattr(x, "dtype")
 
 
 # The types in the signatures of rules.

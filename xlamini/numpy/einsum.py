@@ -25,8 +25,9 @@ from xlamini.numpy.contraction import (
     summed,
     without_ones,
 )
-from xlamini.primitives import convert, in_sharding
+from xlamini.primitives import cast
 from xlamini.primitives.dot_general import dot_general
+from xlamini.primitives.out_sharding import summed_in_sharding
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike, DTypeLike
@@ -99,7 +100,7 @@ def _einsum(
 ) -> Any:
     if out_sharding is not None:
         options = subscripts, optimize, precision, preferred_element_type, dot
-        return in_sharding(out_sharding, _einsum, operands, *options)
+        return summed_in_sharding(out_sharding, _einsum, operands, *options)
     operands = [as_operand("einsum", x) for x in operands]
     terms, output = parse(subscripts, tuple(aval_of(x).ndim for x in operands))
     sizes = _sizes(terms, operands)
@@ -111,7 +112,7 @@ def _einsum(
     else:
         path = [tuple(range(len(inputs)))]
     result = _along(path, without_ones(inputs, sizes), output, how)
-    return convert(ordered(result, output), how.dtype, weak)
+    return cast(ordered(result, output), how.out, weak)
 
 
 def _along(path: Path, operands: list[Labelled], output: Labels, how: Arithmetic) -> Labelled:

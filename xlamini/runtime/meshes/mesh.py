@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from jaxlib import _jax
@@ -124,12 +124,17 @@ class Mesh(AxesOfMesh):
         return f"Mesh({self._axes_text()})"
 
 
-def with_axes(mesh: Mesh, axes: AbstractMesh) -> Mesh:
+MeshOrAxes = TypeVar("MeshOrAxes", Mesh, AbstractMesh)
+
+
+def with_axes(mesh: MeshOrAxes, axes: AbstractMesh) -> MeshOrAxes:
     """The devices of a mesh in a grid with other axes; ValueError if the grid has another number of devices."""
     if mesh.shape_tuple == axes.shape_tuple:
         return mesh
     if mesh.size != axes.size:
         raise ValueError(f"{axes} has {axes.size} devices, but {mesh} has {mesh.size}; the sizes must be equal")
+    if isinstance(mesh, AbstractMesh):
+        return axes
     return mesh.update(mesh.devices.reshape(axes.axis_sizes), axes.axis_names, axes.axis_types)
 
 

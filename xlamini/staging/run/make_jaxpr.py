@@ -4,13 +4,14 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Never, overload
 
-from xlamini.core import Axis, Holder, Values, flatten, named_axis, tree_map
+from xlamini.core import Axis, Values, flatten, named_axis, tree_map
 from xlamini.core.api_boundary import api_boundary
 from xlamini.primitives.tangent_ops import full
+from xlamini.runtime import Array
 from xlamini.staging.run.jit_function import jit
-from xlamini.staging.trace.arguments import OutputTypeError, check_callable, name_of
+from xlamini.staging.trace.arguments import OutputTypeError, check_callable, has_refs, name_of
 from xlamini.staging.trace.ref_arguments import OpenedRefs, pure
 from xlamini.staging.trace.ref_threading import Cells, of_captured_values, retry_with_refs
 from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
@@ -34,7 +35,7 @@ def make_jaxpr(
     { lambda ; a:f32[]. let b:f32[] = mul a a in (b,) }
     """
     check_callable("make_jaxpr", fun)
-    jitted = jit(fun, static_argnums=static_argnums)
+    jit(fun, static_argnums=static_argnums)  # for its checks
 
     @api_boundary
     @functools.wraps(fun)
@@ -42,15 +43,18 @@ def make_jaxpr(
         with contextlib.ExitStack() as axes:
             for name, size in axis_env or ():
                 axes.enter_context(named_axis(Axis(size, name)))
-            if any(isinstance(x, Holder) for x in flatten((args, kwargs))[0]):
-                found = _traced_with_refs(fun, static_argnums, args, kwargs)
-            else:
-                found = _traced(jitted, fun, static_argnums, args, kwargs)
+            found = _traced(fun, static_argnums, args, kwargs)
         return (found.traced.jaxpr, found.out_info()) if return_shape else found.traced.jaxpr
 
     return jaxpr_of
 
 
+@overload
+def eval_shape(fun: Callable[..., Never], *args: Any, **kwargs: Any) -> Any: ...
+@overload
+def eval_shape(fun: Callable[..., Array], *args: Any, **kwargs: Any) -> ShapeDtypeStruct: ...
+@overload
+def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any: ...
 @api_boundary
 def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """The types of the outputs of `fun`, as `ShapeDtypeStruct`s; nothing is computed. `fun` may return such types too.
@@ -59,10 +63,8 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     ShapeDtypeStruct(shape=(3,), dtype=float32)
     """
     check_callable("eval_shape", fun)
-    if any(isinstance(x, Holder) for x in flatten((args, kwargs))[0]):
-        return _traced_with_refs(fun, (), args, kwargs).out_info()
     try:
-        return _traced(jit(fun), fun, (), args, kwargs).out_info()
+        return _traced(fun, (), args, kwargs).out_info()
     except OutputTypeError as error:
         if not isinstance(error.value, ShapeDtypeStruct):
             raise
@@ -83,29 +85,28 @@ class _Found(NamedTuple):
         return info
 
 
-def _traced(
-    jitted: Any, fun: Callable[..., Any], static: Numbers, args: Values, kwargs: dict[str, Any]
-) -> _Found:
-    """The trace of `fun`, which `jitted` calls. It may close over refs."""
+def _traced(fun: Callable[..., Any], static: Numbers, args: Values, kwargs: dict[str, Any]) -> _Found:
+    """The trace of `fun`, or of its pure form if there are refs among the arguments. It may close over refs."""
+    if not has_refs(flatten((args, kwargs))[0]):
+        return _traced_with_captures(fun, static, args, kwargs)
+    refs = OpenedRefs(name_of(fun), (tuple(args), kwargs))
+    args, kwargs = refs.tree
+    with refs.passed():
+        found = _traced_with_captures(pure(fun), static, args, kwargs)
+    return found._replace(pairs=found.pairs + 1)
 
+
+def _traced_with_captures(
+    fun: Callable[..., Any], static: Numbers, args: Values, kwargs: dict[str, Any]
+) -> _Found:
     def plain() -> _Found:
-        return _Found(jitted.trace(*args, **kwargs), 0)
+        return _Found(jit(fun, static_argnums=static).trace(*args, **kwargs), 0)
 
     def with_values(cells: Cells) -> _Found:
         captured = jit(of_captured_values(fun, cells), static_argnums=static)
         return _Found(captured.trace(*args, **kwargs), 1)
 
     return retry_with_refs(plain, with_values)
-
-
-def _traced_with_refs(fun: Callable[..., Any], static: Numbers, args: Values, kwargs: dict[str, Any]) -> _Found:
-    """The trace of the pure form of `fun`, which takes the values of the refs among the arguments."""
-    refs = OpenedRefs(name_of(fun), (tuple(args), kwargs))
-    args, kwargs = refs.tree
-    of_values = pure(fun)
-    with refs.passed():
-        found = _traced(jit(of_values, static_argnums=static), of_values, static, args, kwargs)
-    return found._replace(pairs=found.pairs + 1)
 
 
 def _with_arrays(fun: Callable[..., Any]) -> Callable[..., Any]:
