@@ -28,7 +28,8 @@ def showing_values(
     f: Callable[..., Any], leaves: Values, in_specs: Sequence[PartitionSpec], params: Params
 ) -> Callable[..., Any]:
     """`f`, whose values print as those of each device; `f` itself where arguments or devices are out of reach."""
-    if state.builder is not None or params["mesh"].is_multi_process:
+    mesh = params["mesh"]
+    if state.builder is not None or not isinstance(mesh, Mesh) or mesh.is_multi_process:
         return f
 
     def text(tracer: Tracer) -> str | None:
