@@ -26,6 +26,7 @@ from xlamini.staging import ArgNames, Trace, check_callable, checked_avals, name
 from xlamini.staging.trace.tracing import trace
 from xlamini.transforms.shard_map.manual_axes import manual_axes, manual_here
 from xlamini.transforms.shard_map.primitive import shard_map_p, varying_as
+from xlamini.transforms.shard_map.printing import showing_values
 from xlamini.transforms.shard_map.refs import with_parts_of_refs
 from xlamini.transforms.shard_map.specs import allowed_axes, local_aval, placed_for, said_by
 
@@ -155,7 +156,7 @@ def on_each(
     leaves = list(map(divided_as, leaves, places))
     placed = [aval.with_sharding(split) for aval, split in zip(avals, places, strict=True)]
     parts = [_part(aval, spec, params, names[i]) for i, (aval, spec) in enumerate(zip(placed, ins, strict=True))]
-    traced = _traced(f, tree, parts, names, name, params)
+    traced = _traced(showing_values(f, leaves, ins, params), tree, parts, names, name, params)
     outs = outs_of(traced)
     allowed = _allowed(traced, outs, params, name)
     with manual_axes(params):
