@@ -350,19 +350,18 @@ class Context:
             return outs
         is_open = kind is not None and kind.sharding_conflict is not None
         known = {None, *(a.aval.split for a in eqn.invars)} if traits & ELEMENTWISE else {None}
-        pairs = [(x, v.aval) for x, v in zip(outs, eqn.outvars, strict=True)]
         return [
             as_terms(self, x, a) if is_open or a.split in known else self.with_sharding(x, a.split, a.ndim)
-            for x, a in pairs
+            for x, a in ((x, v.aval) for x, v in zip(outs, eqn.outvars, strict=True))
         ]
 
     def with_sharding(self, x: Value, sharding: Any, ndim: int) -> Value:
         """An array of rank `ndim` with a sharding constraint for the partitioner."""
-        if not self.module.spans_devices:
+        if not self.module.spans_devices or self.module.manual_axes.issuperset(sharding.mesh.axis_names):
             return x
-        meshes = self.module.meshes
         self.forbid_repetition()  # the mesh is the module's
-        return self.many("sdy.sharding_constraint", [x], [x.type], sharding=meshes.sharding(sharding, ndim))[0]
+        there = self.module.meshes.sharding(sharding, ndim)
+        return self.many("sdy.sharding_constraint", [x], [x.type], sharding=there)[0]
 
     def add_frontend_attributes(self, x: Value, attributes: Sequence[tuple[str, str]]) -> None:
         """Add attributes for XLA to the operation that computes a value; an argument or a constant gets none."""

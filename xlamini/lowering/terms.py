@@ -16,7 +16,7 @@ def on_terms(ctx: Any, name: str, *operands: Any, out: ShapedArray, **attributes
     Operands that are not scalars are split and unreduced as the result is.
     """
     split = out.split
-    if split is None or not split.unreduced or not ctx.module.spans_devices:
+    if split is None or not ctx.module.spans_devices or split.unreduced <= ctx.module.manual_axes:
         return ctx.op(name, *operands, avals=[out], **attributes)
     meshes = ctx.module.meshes
 

@@ -1,7 +1,8 @@
-"""Casts between varying and invariant along axes of shard_map's mesh; they change the aval and compute nothing.
+"""Casts between varying, invariant, unreduced and reduced along axes of shard_map's mesh; they compute nothing.
 
-`pvary` makes what devices share a value that may differ; its transpose sums what has become of it. `unvary` claims of a
-value that devices have the same, which nobody checks; each then has its share of the cotangent.
+`pvary` makes what devices share a value that may differ; its transpose sums what has become of it, or, where devices
+share a reduced value, leaves that an unreduced one. `unvary` claims of a value that devices have the same, which nobody
+checks; each then has its share of the cotangent. `unreduce` takes values that vary for terms of a sum.
 """
 from __future__ import annotations
 
@@ -9,60 +10,31 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core import (
-    ELEMENTWISE,
-    PURE,
-    REMATERIALIZABLE,
-    Axis,
-    Dims,
-    Params,
-    Primitive,
-    ShapedArray,
-    Values,
-    aval_of,
-    is_zero,
-    literal,
-    same_dimensions,
-)
+from xlamini.core import Avals, Params, Values, aval_of, literal
 from xlamini.core.named_axes import size_of_axis
-from xlamini.core.primitive import IS_VMA_CAST
+from xlamini.core.sharding.partial_sums import Sums, sums_of
+from xlamini.primitives.collectives.casts import Axes, SumCast, VaryingCast, terms_along
 from xlamini.primitives.collectives.reductions import psum_p
 from xlamini.primitives.elementwise import mul
 
-Axes = tuple[Any, ...]
-
-
-class VaryingCast(Primitive):
-    """A cast that returns its operand; `axes` are those along which it becomes varying or invariant."""
-
-    traits = PURE | IS_VMA_CAST | ELEMENTWISE | REMATERIALIZABLE
-
-    def shape_rule(self, x: ShapedArray, *, axes: Axes) -> ShapedArray:
-        return x
-
-    factors = same_dimensions
-
-    def jvp(self, primals: Values, tangents: Values, *, axes: Axes) -> Any:
-        out = self.bind(*primals, axes=axes)
-        return out, tangents[0] if is_zero(tangents[0]) else self.bind(*tangents, axes=axes)
-
-    def batch(self, axis: Axis, operands: Values, dims: Dims, *, axes: Axes) -> Any:
-        return self.bind(*operands, axes=axes), dims[0]
-
-    def lower(self, ctx: Any, x: Any, *, axes: Axes) -> Any:
-        return x
-
 
 class Vary(VaryingCast):
-    """A cast to a value that varies along the axes too."""
+    """A cast to a value that varies along the axes too, and is reduced along none of them."""
 
     name = "pvary"
 
     def varying(self, vma: frozenset[Any], params: Params) -> frozenset[Any]:
         return vma | frozenset(params["axes"])
 
+    def sums(self, avals: Avals, outs: Avals, params: Params) -> list[Sums]:
+        unreduced, reduced = sums_of(avals[0])
+        return [Sums(unreduced, reduced.difference(params["axes"]))]
+
     def transpose(self, ct: Any, x: Any, *, axes: Axes) -> Values:
-        return [psum_p.bind(ct, axes=axes, axis_index_groups=None)]
+        reduced = sums_of(x.aval).reduced
+        ct = unreduce_p.cast(ct, tuple(name for name in axes if name in reduced))
+        summed = tuple(name for name in axes if name not in reduced)
+        return [psum_p.bind(ct, axes=summed, axis_index_groups=None) if summed else ct]
 
 
 class Unvary(VaryingCast):
@@ -78,8 +50,39 @@ class Unvary(VaryingCast):
         return [pvary_p.bind(mul(ct, literal(share, aval_of(ct).dtype)), axes=axes)]
 
 
+class Unreduce(SumCast):
+    """Values that vary as the terms of an unreduced one."""
+
+    name = "varying_to_unreduced"
+
+    def varying(self, vma: frozenset[Any], params: Params) -> frozenset[Any]:
+        return vma.difference(params["axes"])
+
+    def sums(self, avals: Avals, outs: Avals, params: Params) -> list[Sums]:
+        unreduced, reduced = sums_of(avals[0])
+        return [Sums(unreduced.union(params["axes"]), reduced)]
+
+    def transpose(self, ct: Any, x: Any, *, axes: Axes, mesh: Any) -> Values:
+        return [varying_along(ct, frozenset(axes))]
+
+
+class Reduce(SumCast):
+    """A value that devices share as a reduced one, whose cotangent is unreduced."""
+
+    name = "invarying_to_reduced"
+
+    def sums(self, avals: Avals, outs: Avals, params: Params) -> list[Sums]:
+        unreduced, reduced = sums_of(avals[0])
+        return [Sums(unreduced, reduced.union(params["axes"]))]
+
+    def transpose(self, ct: Any, x: Any, *, axes: Axes, mesh: Any) -> Values:
+        return [psum_p.bind(terms_along(ct, axes), axes=axes, axis_index_groups=None)]
+
+
 pvary_p = Vary()
 unvary_p = Unvary()
+unreduce_p = Unreduce()
+reduce_p = Reduce()
 
 
 def varying_along(x: Any, axes: frozenset[Any]) -> Any:
