@@ -6,16 +6,21 @@ checks; each then has its share of the cotangent. `unreduce` takes values that v
 """
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
 
-from xlamini.core import Avals, Params, Values, aval_of, literal
+from xlamini.core import Avals, AvalSharding, Params, Values, aval_of, literal
 from xlamini.core.named_axes import size_of_axis
-from xlamini.core.sharding.partial_sums import Sums, sums_of
+from xlamini.core.sharding.partial_sums import NO_SUMS, Sums, sums_of
+from xlamini.primitives.bitwise import bitwise_and
+from xlamini.primitives.collectives.axes import axis_index
 from xlamini.primitives.collectives.casts import Axes, SumCast, VaryingCast, terms_along
 from xlamini.primitives.collectives.reductions import psum_p
+from xlamini.primitives.comparison import eq
 from xlamini.primitives.elementwise import mul
+from xlamini.primitives.select import where
 
 
 class Vary(VaryingCast):
@@ -79,13 +84,50 @@ class Reduce(SumCast):
         return [psum_p.bind(terms_along(ct, axes), axes=axes, axis_index_groups=None)]
 
 
+class Share(SumCast):
+    """A reduced value as one that devices share, of whose cotangent then one device has all."""
+
+    name = "reduced_to_invarying"
+
+    def sums(self, avals: Avals, outs: Avals, params: Params) -> list[Sums]:
+        unreduced, reduced = sums_of(avals[0])
+        return [Sums(unreduced, reduced.difference(params["axes"]))]
+
+    def transpose(self, ct: Any, x: Any, *, axes: Axes, mesh: Any) -> Values:
+        return [_on_first(ct, axes)]
+
+
 pvary_p = Vary()
 unvary_p = Unvary()
 unreduce_p = Unreduce()
 reduce_p = Reduce()
+share_p = Share()
 
 
 def varying_along(x: Any, axes: frozenset[Any]) -> Any:
     """A value that varies along these axes and those along which it did."""
     more = axes - aval_of(x).vma
     return pvary_p.bind(x, axes=tuple(sorted(more, key=str))) if more else x
+
+
+def with_sums(x: Any, split: AvalSharding | None) -> Any:
+    """A value unreduced and reduced along manual axes as a type's sharding says; it is summed where it needs to be."""
+    own, wanted = aval_of(x).split, NO_SUMS if split is None else Sums(split.unreduced, split.reduced)
+    manual = frozenset(name for s in (own, split) if s is not None for name in s.mesh.manual_axes)
+    unreduced, reduced = sums_of(aval_of(x))
+    taken = tuple((unreduced - wanted.unreduced) & manual)
+    if taken:
+        x = psum_p.bind(terms_along(x, taken), axes=taken, axis_index_groups=None)
+    x = share_p.cast(x, tuple((reduced - wanted.reduced) & manual))
+    x = _on_first(x, tuple((wanted.unreduced - unreduced) & manual))
+    return reduce_p.cast(x, tuple((wanted.reduced - reduced) & manual))
+
+
+def _on_first(x: Any, axes: Axes) -> Any:
+    """A value as an unreduced one: what devices share is the term of the first, and zero that of the others."""
+    shared = tuple(name for name in axes if name not in aval_of(x).vma)
+    if shared:
+        is_first = functools.reduce(bitwise_and, [eq(axis_index(name), 0) for name in shared])
+        varying = varying_along(x, frozenset(shared))
+        x = where(is_first, varying, 0)
+    return unreduce_p.cast(x, axes)
