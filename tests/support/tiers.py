@@ -25,7 +25,7 @@ def add_options(parser: pytest.Parser) -> None:
 def configure(config: pytest.Config) -> None:
     """If the command line names files or tests, all of their tests run; xdist passes the option on to its workers."""
     config.addinivalue_line("markers", "full: only with --full, or if its file is named on the command line")
-    config.addinivalue_line("markers", f"sample(n): the quick tier runs one in n of its parameters, not in {PARAMETERS}")
+    config.addinivalue_line("markers", "sample(n): the quick tier runs one in n of its parameters")
     if config.args_source == pytest.Config.ArgsSource.ARGS and not hasattr(config, "workerinput"):
         config.option.full = True
 
