@@ -34,6 +34,12 @@ def _cast_varying(x: Any, axes: frozenset[Any]) -> Any:
     return varying_along(x, axes)
 
 
+def _cast_sums(x: Any, split: Any) -> Any:
+    from xlamini.primitives.collectives.varying import with_sums
+
+    return with_sums(x, split)
+
+
 def _results_with_tangents(eqn: Any) -> Any:
     from xlamini.interpreters.jvp import results_with_tangents
 
@@ -64,6 +70,7 @@ hooks.install(
     evaluate=evaluate_primitive,
     evaluate_jaxpr=_evaluate_jaxpr,
     cast_varying=_cast_varying,
+    cast_sums=_cast_sums,
     divided_as=divided_as,
     results_with_tangents=_results_with_tangents,
     sharding_of=sharding_of,
