@@ -9,7 +9,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import FrameType
 from typing import Any, NamedTuple
 
-from xlamini.core import Axis, Dims, Effects, Params, ShapedArray, Tracer, Values, flatten, flatten_from_user, unflatten
+from xlamini.core import (
+    Avals,
+    Axis,
+    Dims,
+    Effects,
+    Factors,
+    Params,
+    ShapedArray,
+    Tracer,
+    Values,
+    apart,
+    flatten,
+    flatten_from_user,
+    unflatten,
+)
 from xlamini.core.effects import no_effects
 from xlamini.core.frames import is_hidden, user_frame
 from xlamini.core.pytree import structure
@@ -150,6 +164,11 @@ class Breakpoint(DebugCallback):
 
     def shape_rule(self, *avals: ShapedArray, num_token: int, **params: Any) -> list[ShapedArray]:
         return list(avals[:num_token])
+
+    def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
+        """The sharding rule: the callback takes full arrays, and what is returned stays as it is."""
+        labels = apart(avals)
+        return Factors(labels, labels[: len(outs)])
 
     def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         return self.bind(*primals, **params), list(tangents[: params["num_token"]])
