@@ -95,6 +95,7 @@ def doubled(x):
 doubled.defvjp(lambda x: (x * 2, x), lambda residual, g: (2 * g + 0 * residual,))
 
 
+@pytest.mark.slow
 def test_programs_without_leaks_pass():
     inner = xlamini.jit(lambda x: x * 3)
 
