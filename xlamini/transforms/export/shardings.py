@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from xlamini.core import AbstractMesh, Avals, LoadError, PartitionSpec, ShapedArray, ShardingError
 from xlamini.runtime import Mesh, NamedSharding
 from xlamini.runtime.meshes.current_mesh import multi_device_mesh
+from xlamini.runtime.meshes.mesh import AnyMesh
 from xlamini.runtime.meshes.named_sharding import split_in_type, type_sharding
 from xlamini.runtime.meshes.program_placement import named_sharding
 from xlamini.staging.aot import placements
@@ -19,7 +20,7 @@ Shardings = tuple[NamedSharding | None, ...]
 class ExportPlacement(NamedTuple):
     """The mesh that a program is exported for, None for one device, with the shardings of its inputs and outputs."""
 
-    mesh: Mesh | AbstractMesh | None
+    mesh: AnyMesh | None
     ins: Shardings
     outs: Shardings
 
@@ -37,7 +38,7 @@ class ExportPlacement(NamedTuple):
         return self.outs
 
 
-def mesh_of(call: TracedCall, asked: AskedShardings) -> Mesh | AbstractMesh | None:
+def mesh_of(call: TracedCall, asked: AskedShardings) -> AnyMesh | None:
     """The mesh to export a call for: the first with devices, which orders them, else the first AbstractMesh.
 
     It is sought in the arguments, the options of `jit` and the program itself; without any, it is the current mesh.
@@ -57,7 +58,7 @@ def _is_over_axes(sharding: Any) -> bool:
     return isinstance(sharding, NamedSharding) and not sharding.mesh.empty
 
 
-def placement_of(call: TracedCall, asked: AskedShardings, mesh: Mesh | AbstractMesh | None) -> ExportPlacement:
+def placement_of(call: TracedCall, asked: AskedShardings, mesh: AnyMesh | None) -> ExportPlacement:
     """The placement of a call over a mesh.
 
     Raises ValueError for a sharding over another number of devices or another order, and ShardingError for an array
