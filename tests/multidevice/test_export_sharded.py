@@ -275,7 +275,7 @@ def test_partial_sums() -> None:
         np.testing.assert_allclose(xlamini.reshard(out, P()), X @ W, rtol=1e-5, atol=1e-5)
         slope = xlamini.jit(xlamini.grad(lambda a: jnp.sum(xlamini.reshard(found.call(a, b), P()) ** 2)))(a)
         np.testing.assert_allclose(slope, 2 * (X @ W) @ W.T, rtol=1e-4, atol=1e-4)
-    with pytest.raises(ShardingError, match="which no PartitionSpec of .* says; use a mesh with these axes"):
+    with pytest.raises(ShardingError, match=r"which no PartitionSpec of .* says; use a mesh"):
         found.out_shardings_jax(xlamini.make_mesh((8,), ("line",)))
 
 

@@ -111,7 +111,9 @@ class ShardMap(HigherOrder):
         ins, outs = (tuple(map(moved, params[name], ds)) for name, ds in (("in_specs", dims), ("out_specs", out_dims)))
         return self.run(batched, ins, outs, params, operands), out_dims
 
-    def lower(self, ctx: Any, *operands: Any, jaxpr: Jaxpr, mesh: AnyMesh, manual: frozenset[Any], **params: Any) -> Any:
+    def lower(
+        self, ctx: Any, *operands: Any, jaxpr: Jaxpr, mesh: AnyMesh, manual: frozenset[Any], **params: Any
+    ) -> Any:
         ctx.forbid_repetition()
         module = ctx.module
         if mesh.size not in (1, module.device_count):
