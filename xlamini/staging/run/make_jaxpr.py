@@ -35,7 +35,7 @@ def make_jaxpr(
     { lambda ; a:f32[]. let b:f32[] = mul a a in (b,) }
     """
     check_callable("make_jaxpr", fun)
-    jit(fun, static_argnums=static_argnums)  # for its checks
+    jitted = jit(fun, static_argnums=static_argnums)
 
     @api_boundary
     @functools.wraps(fun)
@@ -43,7 +43,7 @@ def make_jaxpr(
         with contextlib.ExitStack() as axes:
             for name, size in axis_env or ():
                 axes.enter_context(named_axis(Axis(size, name)))
-            found = _traced(fun, static_argnums, args, kwargs)
+            found = _traced(jitted, fun, static_argnums, args, kwargs)
         return (found.traced.jaxpr, found.out_info()) if return_shape else found.traced.jaxpr
 
     return jaxpr_of
@@ -64,7 +64,7 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """
     check_callable("eval_shape", fun)
     try:
-        return _traced(fun, (), args, kwargs).out_info()
+        return _traced(jit(fun), fun, (), args, kwargs).out_info()
     except OutputTypeError as error:
         if not isinstance(error.value, ShapeDtypeStruct):
             raise
@@ -85,22 +85,24 @@ class _Found(NamedTuple):
         return info
 
 
-def _traced(fun: Callable[..., Any], static: Numbers, args: Values, kwargs: dict[str, Any]) -> _Found:
+def _traced(
+    jitted: Any, fun: Callable[..., Any], static: Numbers, args: Values, kwargs: dict[str, Any]
+) -> _Found:
     """The trace of `fun`, or of its pure form if there are refs among the arguments. It may close over refs."""
     if not has_refs(flatten((args, kwargs))[0]):
-        return _traced_with_captures(fun, static, args, kwargs)
-    refs = OpenedRefs(name_of(fun), (tuple(args), kwargs))
+        return _traced_with_captures(jitted, fun, static, args, kwargs)
+    refs, of_values = OpenedRefs(name_of(fun), (tuple(args), kwargs)), pure(fun)
     args, kwargs = refs.tree
     with refs.passed():
-        found = _traced_with_captures(pure(fun), static, args, kwargs)
+        found = _traced_with_captures(jit(of_values, static_argnums=static), of_values, static, args, kwargs)
     return found._replace(pairs=found.pairs + 1)
 
 
 def _traced_with_captures(
-    fun: Callable[..., Any], static: Numbers, args: Values, kwargs: dict[str, Any]
+    jitted: Any, fun: Callable[..., Any], static: Numbers, args: Values, kwargs: dict[str, Any]
 ) -> _Found:
     def plain() -> _Found:
-        return _Found(jit(fun, static_argnums=static).trace(*args, **kwargs), 0)
+        return _Found(jitted.trace(*args, **kwargs), 0)
 
     def with_values(cells: Cells) -> _Found:
         captured = jit(of_captured_values(fun, cells), static_argnums=static)

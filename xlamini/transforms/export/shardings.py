@@ -13,6 +13,7 @@ from xlamini.runtime.meshes.program_placement import named_sharding
 from xlamini.staging.aot import placements
 from xlamini.staging.compile.placement import AskedShardings, named_shardings_in
 from xlamini.staging.trace.tracing import TracedCall
+from xlamini.transforms.shard_map.specs import dual
 
 Shardings = tuple[NamedSharding | None, ...]
 
@@ -122,11 +123,7 @@ def without_devices(shardings: Shardings) -> Shardings:
 
 def of_cotangents(shardings: Shardings) -> Shardings:
     """The shardings of cotangents: unreduced where the primal is reduced, and the reverse."""
-    return tuple(s and s.update(spec=_dual(s.spec)) for s in shardings)
-
-
-def _dual(spec: PartitionSpec) -> PartitionSpec:
-    return PartitionSpec(*spec.partitions, unreduced=spec.reduced, reduced=spec.unreduced)
+    return tuple(s and s.update(spec=dual(s.spec)) for s in shardings)
 
 
 def typed(avals: Avals, shardings: Shardings) -> tuple[ShapedArray, ...]:
