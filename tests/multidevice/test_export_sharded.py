@@ -208,6 +208,14 @@ def test_collectives_among_others(platforms: Any) -> None:
     np.testing.assert_allclose(twice(split(X, "x")), summed_by_hand(X).sum() + 2 * wanted, rtol=1e-5)
 
 
+def test_a_shard_map_over_axes_runs_on_the_devices_of_its_arguments() -> None:
+    total = summed(AXES)
+    for run in (total, xlamini.jit(total)):
+        np.testing.assert_allclose(run(split(X, "x")), summed_by_hand(X), rtol=1e-6)
+    with xlamini.set_mesh(MESH):
+        np.testing.assert_allclose(total(X), summed_by_hand(X), rtol=1e-6)
+
+
 def test_meshes_of_both_programs() -> None:
     """Equal meshes are one mesh of the module; others keep their devices."""
     lines = AbstractMesh((8,), ("line",))
