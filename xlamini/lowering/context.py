@@ -154,9 +154,7 @@ class Context:
     def reshape(self, x: Value, aval: ShapedArray) -> Value:
         return self.op("stablehlo.reshape", x, avals=[aval])
 
-    def scalar_region(
-        self, avals: Avals, body: Callable[..., Sequence[Value]]
-    ) -> Callable[[ir.Region], None]:
+    def scalar_region(self, avals: Avals, body: Callable[..., Sequence[Value]]) -> Callable[[ir.Region], None]:
         """A region with block arguments of the types `avals`, which returns the values of `body(*arguments)`."""
         return self.region([self.mlir.type(a) for a in avals], body)
 

@@ -179,8 +179,13 @@ class Exported:
     def _flat(self, leaves: Values) -> list[Any]:
         """The flat results for flat arguments; values of dtype float0 are not passed to the module."""
         given = [x for x, aval in zip(leaves, self.in_avals, strict=True) if aval.dtype != float0]
-        run = self._program if state.builder is None else self._traced
-        return _with_float0(run(*given), self.out_avals)
+        return _with_float0(self._function(given)(*given), self.out_avals)
+
+    def _function(self, given: Values) -> Callable[..., Any]:
+        if state.builder is not None:
+            return self._traced
+        # One equation is compiled once for all equal modules.
+        return self._run if explicit_mesh(given) is None else self._program
 
     @functools.cached_property
     def _program(self) -> Any:
