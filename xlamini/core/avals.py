@@ -174,6 +174,11 @@ def aval_of(x: Any) -> ShapedArray:
     return ShapedArray(np.shape(x), dtype, kind in SCALAR_TYPES and kind is not bool)
 
 
+def has_shape_and_dtype(x: Any) -> bool:
+    """Whether a value describes an array: an array of any library, or a type such as ShapeDtypeStruct."""
+    return hasattr(x, "shape") and hasattr(x, "dtype")
+
+
 # The types in the signatures of rules.
 Avals = Sequence[ShapedArray]
 Values = Sequence[Any]

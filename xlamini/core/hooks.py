@@ -22,6 +22,9 @@ def _not_installed(name: str) -> Callable[..., NoReturn]:
 evaluate: Callable[[Any, Sequence[Any], dict[str, Any]], Any] = _not_installed("evaluate")
 """`evaluate(primitive, operands, params)`: run a primitive eagerly."""
 
+evaluate_jaxpr: Callable[[Any, Sequence[Any]], list[Any]] = _not_installed("evaluate_jaxpr")
+"""`evaluate_jaxpr(jaxpr, operands)`: the outputs of a jaxpr without constvars, for the user."""
+
 cast_varying: Callable[[Any, frozenset[Any]], Any] = _not_installed("cast_varying")
 """`cast_varying(x, axes)`: the value typed as varying along these manual axes too."""
 

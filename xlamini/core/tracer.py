@@ -332,7 +332,7 @@ def leaked(tracer: Tracer, name: str = "") -> UnexpectedTracerError:
             "number yet; compute with it outside, and with arrays and numbers inside"
         )
     return UnexpectedTracerError(
-        f"{tracer!r}{given} was made while tracing {tracer.builder.name or 'a function'}, {_origin(tracer)}, and is "
+        f"{tracer!r}{given} was made while tracing {tracer.builder.name or 'a function'}, {origin_of(tracer)}, and is "
         f"used after that trace ended, at {user_line()}. A traced value must not be kept in a global, an "
         "attribute or a closure: return it from the traced function instead."
     )
@@ -344,7 +344,7 @@ def _is_around(builder: Builder | None, other: Builder) -> bool:
     return builder is not None
 
 
-def _origin(tracer: Tracer) -> str:
+def origin_of(tracer: Tracer) -> str:
     """The origin of a tracer, in words: an argument of the traced function, or a line."""
     builder, var = tracer.builder, tracer.variable
     for i, known in enumerate(builder.inputs):

@@ -34,6 +34,7 @@ class Context:
     eqn: Equation
     here: tuple[Jaxpr, int] | None = None
     """The jaxpr being lowered, and the id of its equation that `eqn` is, or is part of; None in a part's body."""
+    leading: Sequence[Value] = ()  # of the function's leading arguments (`ModuleBuilder.leading`)
 
     def __init__(self, module: Any, mlir: Interned, block: ir.Block, scope: str, prefix: str):
         self.module, self.mlir = module, mlir

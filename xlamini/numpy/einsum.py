@@ -25,7 +25,7 @@ from xlamini.numpy.contraction import (
     summed,
     without_ones,
 )
-from xlamini.primitives import convert
+from xlamini.primitives import cast
 from xlamini.primitives.dot_general import dot_general
 from xlamini.primitives.out_sharding import summed_in_sharding
 from xlamini.runtime import Array
@@ -33,6 +33,8 @@ from xlamini.staging import composite
 from xlamini.typing import ArrayLike, DTypeLike
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_RESERVED = frozenset(".->")
+"""What cannot be a label; any other character can, also a digit."""
 Path = Sequence[tuple[int, ...]]
 
 
@@ -110,7 +112,7 @@ def _einsum(
     else:
         path = [tuple(range(len(inputs)))]
     result = _along(path, without_ones(inputs, sizes), output, how)
-    return convert(ordered(result, output), how.dtype, weak)
+    return cast(ordered(result, output), how.out, weak)
 
 
 def _along(path: Path, operands: list[Labelled], output: Labels, how: Arithmetic) -> Labelled:
@@ -170,8 +172,8 @@ def _term_labels(term: str, rank: int, subscripts: str) -> Labels:
 
 def _labels(term: str, hidden: int, subscripts: str) -> Labels:
     before, dots, after = term.partition("...")
-    if not (before + after).isalpha() and before + after:
-        raise ValueError(f"einsum: '{term}' in '{subscripts}' must be letters, with one '...' at most")
+    if not _RESERVED.isdisjoint(before + after):
+        raise ValueError(f"einsum: '{term}' in '{subscripts}' must be labels, with one '...' at most")
     return (*before, *(range(-hidden, 0) if dots else ()), *after)
 
 

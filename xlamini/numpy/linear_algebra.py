@@ -14,6 +14,7 @@ from xlamini.numpy.arguments import as_axis, as_operand
 from xlamini.numpy.contraction import Labelled, arithmetic, ordered, product, without_ones
 from xlamini.primitives import (
     broadcast_in_dim,
+    cast,
     conj,
     convert,
     dot_general_p,
@@ -228,7 +229,7 @@ def _contracted(name: str, a: Any, b: Any, pairs: Any, precision: Any, dtype: An
     check_pairs(name, "contracting", aval_of(a), aval_of(b), *pairs)
     how, weak = arithmetic(name, [a, b], precision, dtype)
     if not pairs[0] and 0 in (aval_of(a).ndim, aval_of(b).ndim):
-        return mul(convert(a, how.dtype, weak), convert(b, how.dtype, weak))
+        return cast(mul(convert(a, how.dtype, weak), convert(b, how.dtype, weak)), how.out, weak)
     result = dot_general_p.bind(
         a,
         b,
@@ -236,7 +237,7 @@ def _contracted(name: str, a: Any, b: Any, pairs: Any, precision: Any, dtype: An
         precision=how.precision,
         preferred_element_type=how.dtype,
     )
-    return convert(result, how.dtype, weak)
+    return cast(result, how.out, weak)
 
 
 def _stacked(name: str, a: Any, b: Any, left: Any, right: Any, precision: Any, dtype: Any) -> Any:
@@ -262,7 +263,7 @@ def _stacked(name: str, a: Any, b: Any, left: Any, right: Any, precision: Any, d
     how, weak = arithmetic(name, [a, b], precision, dtype)
     kept = (*stack, *(label for label in (*left, *right) if label != "sum"))
     x, y = without_ones(operands, sizes)
-    return convert(ordered(product(x, y, kept, how), kept), how.dtype, weak)
+    return cast(ordered(product(x, y, kept, how), kept), how.out, weak)
 
 
 def _parted(x: Any, core: Sequence[str]) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -28,6 +28,14 @@ from xlamini.staging import composite
 from xlamini.typing import ArrayLike
 
 
+@overload
+def where(
+    condition: ArrayLike, x: ArrayLike, y: ArrayLike, /, *, size: int | None = None, fill_value: Any = None
+) -> Array: ...
+@overload
+def where(
+    condition: ArrayLike, x: None = None, y: None = None, /, *, size: int | None = None, fill_value: Any = None
+) -> tuple[Array, ...]: ...
 def where(
     condition: ArrayLike,
     x: ArrayLike | None = None,

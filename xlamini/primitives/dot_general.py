@@ -38,7 +38,7 @@ from xlamini.core import (
 )
 from xlamini.core.avals import NOWHERE
 from xlamini.core.sharding.partial_sums import Sums, left_open, split_along, sums_left_open
-from xlamini.primitives.convert_element_type import convert
+from xlamini.primitives.convert_element_type import cast
 from xlamini.primitives.dot_algorithm import Algorithm, by_recipe, followed, recipe, supports
 from xlamini.primitives.kinds import INTEGER, kind_of
 from xlamini.primitives.out_sharding import summed_in_sharding
@@ -347,7 +347,7 @@ def _transposed(
         )
     # The product's dimensions are batch, free, and the contracted ones in the order of the other operand.
     order = (*batch, *free, *(contract[other_contract.index(d)] for d in kept))
-    return convert(transpose(product, np.argsort(order).tolist()), target.dtype)
+    return cast(transpose(product, np.argsort(order).tolist()), target.dtype)
 
 
 def _numbers_attribute(numbers: DotDimensionNumbers) -> str:

@@ -17,7 +17,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn, TypedDict, TypeVar, Unpack, overload
 
 from xlamini.core import (
     ELEMENTWISE,
@@ -245,6 +245,20 @@ class LinearMap(Elementwise):
 E = TypeVar("E", bound=Elementwise)
 
 
+class Declared(TypedDict, total=False):
+    """The keyword arguments of `elementwise`, but for the family."""
+
+    hlo: str | None
+    accepts: Kinds
+    flops: int
+    on_cpu: Lowering | None
+    linear: Groups
+
+
+@overload
+def elementwise(*, family: type[E], **declared: Unpack[Declared]) -> Callable[[Callable[..., Any]], E]: ...
+@overload
+def elementwise(**declared: Unpack[Declared]) -> Callable[[Callable[..., Any]], Elementwise]: ...
 def elementwise(
     *,
     hlo: str | None = None,
@@ -252,8 +266,8 @@ def elementwise(
     flops: int = 1,
     on_cpu: Lowering | None = None,
     linear: Groups = (),
-    family: type[E] = Elementwise,  # pyright: ignore[reportArgumentType]
-) -> Callable[[Callable[..., Any]], E]:
+    family: type[Elementwise] = Elementwise,
+) -> Callable[[Callable[..., Any]], Any]:
     """Declare an elementwise operation by its signature and docstring.
 
     `hlo` is the StableHLO (or chlo) op of the same meaning; `flops` the cost of one element; `on_cpu` the substitute

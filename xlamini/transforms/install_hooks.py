@@ -46,6 +46,14 @@ def _results_with_tangents(eqn: Any) -> Any:
     return results_with_tangents(eqn)
 
 
+def _evaluate_jaxpr(jaxpr: Any, operands: Any) -> list[Any]:
+    from xlamini.core import Literal
+    from xlamini.interpreters.evaluate import evaluate
+    from xlamini.staging.trace.tracing import visible
+
+    return [visible(x) if type(x) is Literal else x for x in evaluate(jaxpr, operands)]
+
+
 def _format_jaxpr(jaxpr: Any, **options: Any) -> str:
     from xlamini.core.printing import format_jaxpr
 
@@ -60,6 +68,7 @@ def _format_equation(eqn: Any) -> str:
 
 hooks.install(
     evaluate=evaluate_primitive,
+    evaluate_jaxpr=_evaluate_jaxpr,
     cast_varying=_cast_varying,
     cast_sums=_cast_sums,
     divided_as=divided_as,

@@ -25,7 +25,7 @@ from xlamini.core import (
 )
 from xlamini.core.frames import is_own
 from xlamini.core.sharding.partial_sums import sums_of
-from xlamini.staging import LeafNames, Trace, avals_of, check_values, name_of
+from xlamini.staging import LeafNames, Trace, checked_avals, name_of
 from xlamini.staging.trace.arguments import brief
 from xlamini.staging.trace.tracing import trace
 
@@ -58,8 +58,7 @@ def trace_branches(what: str, functions: Functions, operands: Values) -> Branche
     """Trace every function for these operands, which are pytrees; TypeError if what they return differs."""
     leaves, in_tree = flatten_call((tuple(operands), {}))
     names = LeafNames("operands", flatten_call(tuple(operands))[1])
-    avals = avals_of(leaves, names, what)
-    check_values(leaves, names, what)
+    avals = checked_avals(leaves, names, what)
     by_id: dict[int, Trace] = {}
     traces: dict[str, Trace] = {}
     for label, fun in functions.items():

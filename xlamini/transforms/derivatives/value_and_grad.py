@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, Literal, ParamSpec, TypeVar, overload
 
 from xlamini.core import Jaxpr, ShapedArray, ShapeError, Values, Zero, cotangent_aval, is_differentiable, unflatten
 from xlamini.core.api_boundary import api_boundary
@@ -21,6 +21,7 @@ from xlamini.transforms.derivatives.pullback import as_gradients, evaluated, pul
 
 P = ParamSpec("P")
 R = TypeVar("R")
+A = TypeVar("A")
 
 
 def value_and_grad(
@@ -54,6 +55,17 @@ def value_and_grad(
     return describe_as(value_and_grad_of, f"{text} It takes the same arguments.", fun)
 
 
+@overload
+def grad(
+    fun: Callable[P, tuple[Any, A]],
+    argnums: Argnums = 0,
+    *,
+    has_aux: Literal[True],
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    reduce_axes: Sequence[Any] = (),
+) -> Callable[P, tuple[Any, A]]: ...
+@overload
 def grad(
     fun: Callable[P, Any],
     argnums: Argnums = 0,
@@ -61,7 +73,15 @@ def grad(
     holomorphic: bool = False,
     allow_int: bool = False,
     reduce_axes: Sequence[Any] = (),
-) -> Callable[P, Any]:
+) -> Callable[P, Any]: ...
+def grad(
+    fun: Callable[..., Any],
+    argnums: Argnums = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    reduce_axes: Sequence[Any] = (),
+) -> Callable[..., Any]:
     """A function that returns the gradient of `fun`: `value_and_grad` without the value.
 
     With `has_aux` it returns a pair (gradient, auxiliary data).

@@ -2,7 +2,8 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, TypedDict, TypeVar, Unpack, overload
 
 import numpy as np
 
@@ -19,16 +20,35 @@ from xlamini.core import (
     unflatten,
 )
 from xlamini.primitives.sharding_constraint import moved_to
-from xlamini.runtime import ArrayImpl, Device, NamedSharding, Sharding, device_put_value, key_words, named
+from xlamini.runtime import Array, ArrayImpl, Device, NamedSharding, Sharding, device_put_value, key_words, named
 from xlamini.runtime.keys import PRNGKeyArray
 from xlamini.runtime.memory_space import Space, in_space
 from xlamini.runtime.meshes.current_mesh import as_here
 from xlamini.runtime.processes.agreement import check_same_value
 from xlamini.runtime.to_device import parts_to_move
 from xlamini.runtime.transfer_guards import guard_state
+from xlamini.runtime.typing import ArrayLike
 from xlamini.staging import jit
 
+T = TypeVar("T")
 
+
+class PutOptions(TypedDict, total=False):
+    """The keyword arguments of `device_put`."""
+
+    src: Any
+    donate: Any
+    may_alias: Any
+
+
+@overload
+def device_put(x: ArrayLike, device: Any = None, **options: Unpack[PutOptions]) -> Array: ...
+@overload
+def device_put(
+    x: Mapping[Any, np.ndarray] | Sequence[np.ndarray], device: Any = None, **options: Unpack[PutOptions]
+) -> Any: ...
+@overload
+def device_put(x: T, device: Any = None, **options: Unpack[PutOptions]) -> T: ...
 def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = False, may_alias: Any = None) -> Any:
     """Move the leaves of a pytree to a device or sharding; a NumPy array is copied.
 
@@ -185,7 +205,7 @@ def _program(sharding: Any, donated: bool) -> Any:
     return jit(device_put, out_shardings=sharding, donate_argnums=0 if donated else ())
 
 
-def block_until_ready(x: Any) -> Any:
+def block_until_ready(x: T) -> T:
     """Wait until all arrays in a tree have been computed, and return the tree."""
     for leaf in tree_leaves(x):
         if hasattr(leaf, "block_until_ready"):
