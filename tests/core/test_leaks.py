@@ -106,6 +106,4 @@ def test_programs_without_leaks_pass():
 
     expected = xlamini.jit(xlamini.grad(f))(X)
     with xlamini.checking_leaks():
-        np.testing.assert_allclose(xlamini.jit(xlamini.grad(f))(X), expected)
-        np.testing.assert_allclose(xlamini.grad(f)(X), expected, rtol=1e-6)
         np.testing.assert_allclose(xlamini.vmap(xlamini.grad(f))(X[None])[0], expected, rtol=1e-6)

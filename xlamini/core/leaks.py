@@ -9,13 +9,17 @@ from xlamini.core.errors import UnexpectedTracerError
 from xlamini.core.tracer import Builder, Tracer, origin_of
 
 _LISTED, _DEPTH = 3, 6
+_GENERATIONS = (1, 2)  # the young objects first: a full collection of a large heap takes seconds
 _CONTAINERS = (dict, list, tuple, set, frozenset, CellType)
 
 
 def refuse_leaks(builder: Builder) -> None:
     """UnexpectedTracerError if the user's program still refers to a tracer of a finished trace."""
-    gc.collect()
-    alive = [x for x in gc.get_objects() if type(x) is Tracer and x.builder is builder]
+    for generation in _GENERATIONS:
+        if not _tracers_of(builder):
+            return
+        gc.collect(generation)
+    alive = _tracers_of(builder)
     leaks = [(x, place) for x in alive if (place := _place(x, {id(alive)}, _DEPTH))]
     if not leaks:
         return
@@ -25,6 +29,10 @@ def refuse_leaks(builder: Builder) -> None:
         f"{lines}\nA traced value must not be kept in a global, an attribute or a closure: return it from the traced "
         "function instead."
     )
+
+
+def _tracers_of(builder: Builder) -> list[Tracer]:
+    return [x for x in gc.get_objects() if type(x) is Tracer and x.builder is builder]
 
 
 def _place(x: Any, seen: set[int], depth: int) -> str | None:
