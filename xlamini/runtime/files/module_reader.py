@@ -1,0 +1,89 @@
+"""The reader of StableHLO files, also as a program for a child process.
+
+As a program it serves one file after another: each request is a line with a length, then so many bytes, and each answer
+is a line of JSON. It imports jaxlib alone, which halves the time of its start.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import json
+import sys
+from typing import Any
+
+from jaxlib import _jax
+from jaxlib.mlir import ir
+from jaxlib.mlir._mlir_libs import _chlo, _jax_mlir_ext, _sdy, _stablehlo
+
+SECONDS = 60
+"""The longest time for one file, after which the program ends; it also ends when no file comes for so long."""
+_MOST_FILES = 500
+"""The program ends after so many files, because MLIR frees nothing that it has interned."""
+
+
+def described(artifact: bytes, context: Any) -> dict[str, list[str]]:
+    """The types of the arguments and results of `main`, as MLIR writes them, and the kernels of a portable artifact.
+
+    ValueError or JaxRuntimeError for bytes that cannot be read.
+    """
+    module = _jax.mlir.deserialize_portable_artifact(artifact, context)
+    mains = [op for op in module.body.operations if _symbol(op) == "main"]
+    if len(mains) != 1:
+        raise ValueError("it has no function main")
+    kind: Any = ir.FunctionType(ir.TypeAttr(mains[0].operation.attributes["function_type"]).value)
+    inputs, results = list(map(str, kind.inputs)), list(map(str, kind.results))
+    return {"arguments": inputs, "results": results, "kernels": kernels_of(module)}
+
+
+def kernels_of(module: Any) -> list[str]:
+    """The sorted names of a module's custom-call targets."""
+    found: set[str] = set()
+
+    def visit(operation: Any) -> ir.WalkResult:
+        if operation.name == "stablehlo.custom_call":
+            found.add(operation.attributes["call_target_name"].value)
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit)
+    return sorted(found)
+
+
+def _symbol(op: Any) -> str | None:
+    attributes = op.operation.attributes
+    return ir.StringAttr(attributes["sym_name"]).value if "sym_name" in attributes else None
+
+
+def _new_context() -> Any:
+    context = ir.Context()
+    registry = ir.DialectRegistry()
+    _jax_mlir_ext.register_dialects(registry)
+    context.append_dialect_registry(registry)
+    context.load_all_available_dialects()
+    for dialect in (_stablehlo, _chlo, _sdy):
+        dialect.register_dialect(context)
+    context.enable_multithreading(False)
+    return context
+
+
+def _answer(artifact: bytes, context: Any) -> dict[str, Any]:
+    try:
+        return described(artifact, context)
+    except Exception as error:
+        return {"error": str(error)}
+
+
+def main() -> None:
+    """Answer the requests on the standard input until it ends."""
+    context = _new_context()
+    for _ in range(_MOST_FILES):
+        faulthandler.dump_traceback_later(SECONDS, exit=True)  # a thread in C, which no reader in C++ holds up
+        line = sys.stdin.buffer.readline()
+        if not line:
+            return
+        answer = _answer(sys.stdin.buffer.read(int(line)), context)
+        sys.stdout.write(f"{json.dumps(answer)}\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
