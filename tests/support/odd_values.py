@@ -82,11 +82,10 @@ class Likeness:
         return "Likeness()"
 
 
-class Endless(list):
-    """A list that holds itself."""
-
-    def __init__(self) -> None:
-        super().__init__([self])
+def _endless() -> Any:
+    x: list[Any] = []
+    x.append(x)
+    return x
 
 
 def _deleted() -> Any:
@@ -112,7 +111,7 @@ NUMBERS = (0, -1, 3, 64, 2**40, 2**62, 2**63 - 1, 2**63, -(2**63), 2**70, -(2**3
 VALUES = (1.5, float("nan"), float("inf"), -0.0, 1j, True, None, "", "x", "float32", "\ud800", b"x", ..., object())
 KINDS = (int, np.float32, object, Boom, jnp.float4_e2m1fn, "int2", "U3", "datetime64[s]", [("a", "i4")], np.dtype("O"))
 CONTAINERS: tuple[Callable[[], Any], ...] = (
-    tuple, list, dict, set, Endless, _deep, lambda: {"a": 1, 1: 2}, lambda: {1.0, "a"}, lambda: [None],
+    tuple, list, dict, set, _endless, _deep, lambda: {"a": 1, 1: 2}, lambda: {1.0, "a"}, lambda: [None],
     lambda: [[1], 2], lambda: (x for x in (1, 2)), lambda: range(3),
     lambda: slice(None, None, -1), lambda: ("a", 1, None),
     lambda: [2**40, 2**40], lambda: (-1, -1), lambda: ((),), lambda: collections.OrderedDict(a=VECTOR),

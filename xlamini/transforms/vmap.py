@@ -78,7 +78,7 @@ def vmap(
     @api_boundary
     @functools.wraps(fun)
     def vmapped(*args: Any, **kwargs: Any) -> Any:
-        if any(isinstance(x, Holder) for x in flatten((args, kwargs))[0]):
+        if any(isinstance(x, Holder) for x in flatten_from_user((args, kwargs))[0]):
             return _with_refs_mapped(mapping, args, kwargs)
         return retry_with_refs(_mapped, _threading, mapping, args, kwargs)
 
