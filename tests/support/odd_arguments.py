@@ -223,7 +223,8 @@ def outcome(call: Call) -> str:
 
 def _judged(error: Exception, call: Call) -> str:
     kind, endless = type(error), any(isinstance(x, list) for x in [*call.places, *call.keywords.values()])
-    if not isinstance(error, FROM_INSIDE) or _is_deliberate(error) or (endless and kind is RecursionError):
+    is_typed = not isinstance(error, FROM_INSIDE) or kind.__module__.startswith("xlamini.") or _is_deliberate(error)
+    if is_typed or (endless and kind is RecursionError):
         return "a typed error"
     frame = traceback.extract_tb(error.__traceback__)[-1]
     place = f"{frame.filename.removeprefix(f'{ROOT}/')}:{frame.lineno}"

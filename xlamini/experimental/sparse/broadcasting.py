@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from xlamini import lax, numpy as jnp
 from xlamini.core import ShapeError
+from xlamini.experimental.sparse.arguments import takes_sparse
 from xlamini.experimental.sparse.conversion import unraveled
 from xlamini.experimental.sparse.entries import columns, padded, rows_of, within
 from xlamini.staging import composite
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from xlamini.experimental.sparse.bcoo import BCOO
 
 
+@takes_sparse
 @composite(static=("shape", "broadcast_dimensions"))
 def bcoo_broadcast_in_dim(mat: BCOO, *, shape: Sequence[int], broadcast_dimensions: Sequence[int]) -> BCOO:
     """The array with new dimensions, and dimensions of size 1 enlarged, as `lax.broadcast_in_dim` does.

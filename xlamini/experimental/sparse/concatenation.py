@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from xlamini import numpy as jnp
+from xlamini.experimental.sparse.arguments import takes_sparse
 from xlamini.experimental.sparse.batches import full_batch
 from xlamini.experimental.sparse.entries import columns, padded, rows_of, within
 from xlamini.numpy.arguments import as_axis
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from xlamini.experimental.sparse.bcoo import BCOO
 
 
+@takes_sparse
 @composite(static=("dimension",))
 def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
     """The arrays one after the other along a batch or sparse dimension.

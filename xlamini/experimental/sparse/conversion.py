@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from xlamini import numpy as jnp
+from xlamini.experimental.sparse.arguments import takes_sparse
 from xlamini.experimental.sparse.batches import full_batch, mapped
 from xlamini.experimental.sparse.duplicates import is_first
 from xlamini.experimental.sparse.entries import added_at, masked, rows_of, values_at
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from xlamini.experimental.sparse.bcoo import BCOO
 
 
+@takes_sparse
 @composite()
 def bcoo_todense(mat: BCOO) -> Array:
     """The dense array; elements at the same place are added.
@@ -31,6 +33,7 @@ def bcoo_todense(mat: BCOO) -> Array:
     return full_batch(mapped(scattered, mat.n_batch, mat.indices, mat.data), mat.shape[: mat.n_batch])
 
 
+@takes_sparse
 def bcoo_extract(sparr: BCOO, arr: ArrayLike, *, assume_unique: bool | None = None) -> BCOO:
     """The array with the elements of `arr`, of the same shape, at the indices of `sparr`.
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xlamini import lax, numpy as jnp
 from xlamini.core import ShapeError
+from xlamini.experimental.sparse.arguments import takes_sparse
 from xlamini.experimental.sparse.layouts import with_layout
 from xlamini.experimental.sparse.pairs import joined
 from xlamini.experimental.sparse.shapes import bcoo_transpose
@@ -52,6 +53,7 @@ def _dilated(sizes: Sequence[int], dilation: Sequence[int]) -> list[int]:
     return [max(0, (n - 1) * d + 1) for n, d in zip(sizes, dilation, strict=True)]
 
 
+@takes_sparse
 @composite(
     static=(
         "window_strides", "padding", "lhs_dilation", "rhs_dilation", "dimension_numbers", "feature_group_count",

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from xlamini import lax
+from xlamini.experimental.sparse.arguments import takes_sparse
 from xlamini.experimental.sparse.batches import full_batch
 from xlamini.experimental.sparse.entries import masked, padded, picked_columns, within
 from xlamini.numpy.arguments import as_axes
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from xlamini.experimental.sparse.bcoo import BCOO
 
 
+@takes_sparse
 @composite(static=("axes",))
 def bcoo_reduce_sum(mat: BCOO, *, axes: Sequence[int]) -> BCOO:
     """The sum along dimensions, as a sparse array with duplicate indices.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from xlamini import lax, numpy as jnp
 from xlamini.core import ShapeError
+from xlamini.experimental.sparse.arguments import takes_sparse
 from xlamini.experimental.sparse.batches import full_batch
 from xlamini.experimental.sparse.conversion import unraveled
 from xlamini.experimental.sparse.entries import columns, masked, padded, rows_of, within
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from xlamini.experimental.sparse.bcoo import BCOO
 
 
+@takes_sparse
 @composite(static=("permutation",))
 def bcoo_transpose(mat: BCOO, *, permutation: Sequence[int]) -> BCOO:
     """The array with its dimensions permuted, each within the batch, the sparse or the dense ones.
@@ -47,6 +49,7 @@ def bcoo_transpose(mat: BCOO, *, permutation: Sequence[int]) -> BCOO:
     return mat.like(data, moved, tuple(mat.shape[d] for d in order), **flags)
 
 
+@takes_sparse
 @composite(static=("new_sizes", "dimensions"))
 def bcoo_reshape(mat: BCOO, *, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None) -> BCOO:
     """The array in a shape of the same size; batch, sparse and dense dimensions are reshaped each by themselves.
@@ -100,6 +103,7 @@ def _split_sizes(mat: BCOO, sizes: tuple[int, ...]) -> tuple[int, int]:
     return n_batch, n_dense
 
 
+@takes_sparse
 @composite(static=("dimensions",))
 def bcoo_squeeze(arr: BCOO, *, dimensions: Sequence[int]) -> BCOO:
     """The array without these dimensions of size 1; ShapeError where one has another size.
@@ -121,6 +125,7 @@ def bcoo_squeeze(arr: BCOO, *, dimensions: Sequence[int]) -> BCOO:
     return arr.like(data, indices, tuple(n for d, n in enumerate(arr.shape) if d not in dims))
 
 
+@takes_sparse
 @composite(static=("dimensions",))
 def bcoo_rev(operand: BCOO, dimensions: Sequence[int]) -> BCOO:
     """The array with its elements in reverse order along these dimensions.

@@ -15,8 +15,10 @@ from jaxlib import _jax
 from jaxlib.mlir import ir
 from jaxlib.mlir._mlir_libs import _chlo, _jax_mlir_ext, _sdy, _stablehlo
 
-SECONDS = 60
-"""The longest time for one file, after which the program ends; it also ends when no file comes for so long."""
+_IDLE = 60
+"""Seconds without a file after which the program ends."""
+_LEAST, _BYTES = 10, 2**20
+"""The longest time for one file is so many seconds, and one more for each so many bytes; then the program ends."""
 _MOST_FILES = 500
 """The program ends after so many files, because MLIR frees nothing that it has interned."""
 
@@ -27,10 +29,10 @@ def described(artifact: bytes, context: Any) -> dict[str, list[str]]:
     ValueError or JaxRuntimeError for bytes that cannot be read.
     """
     module = _jax.mlir.deserialize_portable_artifact(artifact, context)
-    mains = [op for op in module.body.operations if _symbol(op) == "main"]
-    if len(mains) != 1:
-        raise ValueError("it has no function main")
-    kind: Any = ir.FunctionType(ir.TypeAttr(mains[0].operation.attributes["function_type"]).value)
+    functions = {_symbol(op.operation): op.operation for op in module.body.operations}
+    if None in functions or "main" not in functions:
+        raise ValueError("it has no function main, or operations outside of functions")
+    kind: Any = ir.FunctionType(ir.TypeAttr(functions["main"].attributes["function_type"]).value)
     inputs, results = list(map(str, kind.inputs)), list(map(str, kind.results))
     return {"arguments": inputs, "results": results, "kernels": kernels_of(module)}
 
@@ -49,8 +51,8 @@ def kernels_of(module: Any) -> list[str]:
 
 
 def _symbol(op: Any) -> str | None:
-    attributes = op.operation.attributes
-    return ir.StringAttr(attributes["sym_name"]).value if "sym_name" in attributes else None
+    is_function = op.name == "func.func" and "sym_name" in op.attributes
+    return ir.StringAttr(op.attributes["sym_name"]).value if is_function else None
 
 
 def _new_context() -> Any:
@@ -72,15 +74,21 @@ def _answer(artifact: bytes, context: Any) -> dict[str, Any]:
         return {"error": str(error)}
 
 
+def _end_after(seconds: int) -> None:
+    faulthandler.dump_traceback_later(seconds, exit=True)  # a thread in C, which no reader in C++ holds up
+
+
 def main() -> None:
     """Answer the requests on the standard input until it ends."""
     context = _new_context()
     for _ in range(_MOST_FILES):
-        faulthandler.dump_traceback_later(SECONDS, exit=True)  # a thread in C, which no reader in C++ holds up
+        _end_after(_IDLE)
         line = sys.stdin.buffer.readline()
         if not line:
             return
-        answer = _answer(sys.stdin.buffer.read(int(line)), context)
+        artifact = sys.stdin.buffer.read(int(line))
+        _end_after(_LEAST + len(artifact) // _BYTES)
+        answer = _answer(artifact, context)
         sys.stdout.write(f"{json.dumps(answer)}\n")
         sys.stdout.flush()
 
