@@ -115,7 +115,7 @@ def test_contexts_of_the_root(name):
 
 
 def test_checking_leaks_sets_its_flag():
-    with pytest.warns(UserWarning, match="jax_check_tracer_leaks"), xlamini.checking_leaks():
+    with xlamini.checking_leaks():
         assert config.check_tracer_leaks
     assert not config.check_tracer_leaks
 
@@ -188,6 +188,12 @@ def test_variables_of_jax_are_read():
     assert result.stdout.split() == ["True", "cpu", "True", "high", "some", "3"], result.stderr
 
 
+def test_variables_of_flags_that_act():
+    code = "import numpy as np; xlamini.jit(lambda x: x)(np.ones(2)); print(xlamini.random.PRNGKey(1))"
+    result = run(code, JAX_RANDOM_SEED_OFFSET="4", JAX_EXPLAIN_CACHE_MISSES="1", JAX_LOGGING_LEVEL="INFO")
+    assert result.stdout.strip() == "[0 5]" and "TRACING CACHE MISS at <string>:1" in result.stderr, result.stderr
+
+
 def test_own_variables_come_before_those_of_jax():
     result = run(
         "print(config.numpy_rank_promotion, config.platforms)",
@@ -247,6 +253,19 @@ def test_a_global_level_is_overridden_in_a_context():
         xlamini.numpy.asarray(np.ones(3, np.float32))
     with xlamini.transfer_guard("allow"):
         xlamini.numpy.asarray(np.ones(3, np.float32))
+
+
+def test_guards_of_contexts_that_overlap_leave_nothing_behind():
+    """The contexts of asyncio's tasks may end in the order in which they began."""
+    x = np.ones(3, np.float32)
+    first, second = xlamini.transfer_guard("disallow"), xlamini.transfer_guard_host_to_device("disallow")
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    with pytest.raises(xlamini.errors.JaxRuntimeError, match="Disallowed"):
+        xlamini.numpy.asarray(x)
+    second.__exit__(None, None, None)
+    assert xlamini.numpy.asarray(x).tolist() == [1, 1, 1]
 
 
 def test_a_level_that_does_not_exist():

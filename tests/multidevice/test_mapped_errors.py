@@ -68,7 +68,8 @@ SHARD_MAP = [
     ),
     row(
         "abstract mesh", lambda: shard_map(same, mesh=MESH.abstract_mesh, in_specs=P(), out_specs=P())(1.0),
-        ShardingError, "mesh is AbstractMesh('x': 2, 'y': 4", "leave mesh out, or pass a Mesh",
+        ShardingError, "its mesh has 8 devices, AbstractMesh('x': 2, 'y': 4", "the program runs on 1",
+        "move the arguments to a mesh of 8 devices",
     ),
     row("function", lambda: mapped(3), TypeError, "shard_map", "3"),
     row(
@@ -113,7 +114,7 @@ NESTED = [
     ),
     row(
         "types before", lambda: nested(over_y(mesh=MESH.abstract_mesh)), ShardingError,
-        "mesh is AbstractMesh('x': 2, 'y': 4, axis_types=(Auto, Auto))", "axis_types=(Manual, Auto)",
+        "mesh is AbstractMesh('x': 2, 'y': 4, axis_types=(Auto, Auto), device", "axis_types=(Manual, Auto)",
     ),
     row(
         "varies", lambda: nested(over_y(P("y"), P())), ValueError, "out_specs has P() for output 0 of same",

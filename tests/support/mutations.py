@@ -23,11 +23,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import xlamini
-from xlamini import export, lax, numpy as jnp, tree
+from xlamini import P, export, lax, numpy as jnp, tree
 from xlamini.errors import JaxRuntimeError, LoadError
 from xlamini.runtime.files.file_format import Kind, split_body
+from xlamini.sharding import AxisType, NamedSharding
 from xlamini.staging.aot import compiled_file
-from xlamini.transforms.export import artifact
+from xlamini.transforms.export import exported_file
 
 ODD: list[Any] = [
     *(None, True, False, 0, 1, -1, 3, 2**31, 2**63, -(2**70), 0.5, 1e300, float("nan"), "", "x", "float32", "int32"),
@@ -76,14 +77,15 @@ def mutated_header(kind: Kind, blob: bytes, choose: random.Random) -> bytes:
 
 def mutated_module(blob: bytes, choose: random.Random) -> bytes:
     """The file of an exported function with some bytes of the StableHLO changed, of the pullback's perhaps."""
-    header, body = artifact.FILE.unpacked(blob)
+    kind = exported_file.kind_of(blob)
+    header, body = kind.unpacked(blob)
     code, *pullback = split_body(body, header["sizes"])
     if pullback and choose.random() < 0.3:
         pullback = [mutated_module(pullback[0], choose)]
     else:
         code = _with_bytes(bytearray(code), choose)
     parts = [code, *pullback]
-    return artifact.FILE.packed({**header, "sizes": [len(part) for part in parts]}, b"".join(parts))
+    return kind.packed({**header, "sizes": [len(part) for part in parts]}, b"".join(parts))
 
 
 def _with_bytes(code: bytearray, choose: random.Random) -> bytes:
@@ -151,7 +153,7 @@ def files() -> list[File]:
     pullback = _exported(layer, (X, PARAMS), vjp_order=1)
     several = _exported(layer, (X, PARAMS), platforms=("tpu", "cpu"))
     slope = call(pullback.blob)(X, PARAMS)
-    return [*found, several, pullback._replace(load=call, wanted=list(map(np.asarray, tree.leaves(slope))))]
+    return [*found, several, _sharded(), pullback._replace(load=call, wanted=list(map(np.asarray, tree.leaves(slope))))]
 
 
 def _compiled(fun: Any, arguments: Any) -> File:
@@ -159,10 +161,29 @@ def _compiled(fun: Any, arguments: Any) -> File:
     return File(compiled_file.FILE, blob, xlamini.load, arguments, _leaves(xlamini.jit(fun)(*arguments)))
 
 
+def _sharded() -> File:
+    """The file of a function that is sharded over a mesh, which is that of its calls too."""
+    mesh = xlamini.make_mesh((2,), ("x",), AxisType.Auto, devices=xlamini.devices()[:2])
+    there = NamedSharding(mesh, P("x"))
+    function = xlamini.jit(layer, in_shardings=(there, None), out_shardings={"y": there, "n": None})
+    made = bytes(export.export(function)(X, PARAMS).serialize(vjp_order=1))
+
+    def load(blob: bytes) -> Callable[..., Any]:
+        found = export.deserialize(blob)
+
+        def call(*arguments: Any) -> Any:
+            with xlamini.set_mesh(mesh):
+                return found.call(*arguments)
+
+        return call
+
+    return File(exported_file.kind_of(made), made, load, (X, PARAMS), _leaves(xlamini.jit(layer)(X, PARAMS)))
+
+
 def _exported(fun: Any, arguments: Any, vjp_order: int = 0, **options: Any) -> File:
     blob = bytes(export.export(xlamini.jit(fun), **options)(*arguments).serialize(vjp_order=vjp_order))
     load = lambda blob: export.deserialize(blob).call
-    return File(artifact.FILE, blob, load, arguments, _leaves(xlamini.jit(fun)(*arguments)))
+    return File(exported_file.kind_of(blob), blob, load, arguments, _leaves(xlamini.jit(fun)(*arguments)))
 
 
 def _leaves(out: Any) -> list[np.ndarray]:
@@ -205,7 +226,7 @@ def mutation(what: str, seed: int, number: int) -> tuple[File, bytes]:
     if what == HEADERS:
         file = choose.choice(files())
         return file, mutated_header(file.kind, file.blob, choose)
-    file = choose.choice([f for f in files() if f.kind is artifact.FILE])
+    file = choose.choice([f for f in files() if f.kind is not compiled_file.FILE])
     return file, mutated_module(file.blob, choose)
 
 
@@ -251,6 +272,7 @@ def main() -> None:
         sys.stdout.write(json.dumps(report, indent=1) + "\n")
         return
     warnings.simplefilter("ignore")
+    xlamini.config.update("num_cpu_devices", 8)
     what, seed, *ends = sys.argv[2:]
     for number in range(*map(int, ends)):
         faulthandler.dump_traceback_later(SECONDS, exit=True)

@@ -22,7 +22,7 @@ from xlamini import export, lax, numpy as jnp, random, scipy, sharding, tree_uti
 from xlamini.errors import LoadError
 from xlamini.lowering.mlir import Interned
 from xlamini.runtime.files.portable import artifact_of
-from xlamini.transforms.export import artifact
+from xlamini.transforms.export import exported_file
 
 X = np.linspace(-1, 1, 6, dtype=np.float32).reshape(2, 3)
 EVERY = ("cpu", "cuda", "rocm", "tpu")
@@ -291,12 +291,23 @@ def test_composites_become_calls() -> None:
     same(found.call(X[0]), (jnp.asarray(X[0]) + 1) * 2)
 
 
-def test_shardings_over_a_mesh_are_refused() -> None:
+def test_a_mesh_of_one_device() -> None:
     mesh = sharding.Mesh(np.array(xlamini.devices()[:1]), ("x",))
     place = sharding.NamedSharding(mesh, sharding.PartitionSpec("x"))
-    with pytest.raises(NotImplementedError, match="has shardings over a mesh, and an exported function is for one"):
-        exported(lambda x: lax.with_sharding_constraint(x, place) * 2, X)
-    same(exported(lambda x: x * 2, X).call(xlamini.device_put(X, place)), jnp.asarray(X) * 2)
+    for found in (
+        exported(lambda x: lax.with_sharding_constraint(x, place) * 2, X),
+        again(exported(lambda x: x * 2, xlamini.device_put(X, place))),
+        exported(lambda x: x * 2, X),
+    ):
+        assert found.nr_devices == 1
+        for x in (X, xlamini.device_put(X, place)):
+            same(found.call(x), jnp.asarray(X) * 2)
+
+
+def test_functions_of_the_library_need_no_jit() -> None:
+    found = export.export(jnp.cos)(1.0)
+    assert (found.fun_name, found.calling_convention_version) == ("cos", 10)
+    same(found.call(2.0), jnp.cos(2.0))
 
 
 def test_the_platform_is_checked() -> None:
@@ -348,8 +359,8 @@ def blob() -> bytes:
 
 
 def changed(blob: bytes, **changes: Any) -> bytes:
-    header, body = artifact.FILE.unpacked(blob)
-    return artifact.FILE.packed({**header, **changes}, body)
+    header, body = exported_file.FILE.unpacked(blob)
+    return exported_file.FILE.packed({**header, **changes}, body)
 
 
 @pytest.mark.parametrize(
@@ -358,7 +369,8 @@ def changed(blob: bytes, **changes: Any) -> bytes:
         (lambda b: b"", "does not begin as a file of Exported.serialize"),
         (lambda b: b[:400], "has another checksum than it should"),
         (lambda b: b[:-1] + bytes([b[-1] ^ 1]), "has another checksum than it should"),
-        (lambda b: b.replace(b"format 1", b"format 2", 1), "it is in format 2, not 1"),
+        (lambda b: b.replace(b"format 1", b"format 3", 1), "it is in format 3, not 2"),
+        (lambda b: b.replace(b"format 1", b"format 2", 1), "has a header that is not complete"),
         (lambda b: changed(b, convention=11), "has calling convention 11, but here are 9 to 10; .* by xlamini"),
         (lambda b: changed(b, in_avals=[["float99", [], False]]), "deserialize: "),
         (lambda b: changed(b, in_avals=None), "has a header whose field 'in_avals' cannot be 'None'"),
@@ -382,15 +394,15 @@ def test_files_that_are_none(blob: bytes, change: Any, said: str) -> None:
 
 
 def test_stablehlo_that_is_none(blob: bytes) -> None:
-    header, _ = artifact.FILE.unpacked(blob)
+    header, _ = exported_file.FILE.unpacked(blob)
     for trusted in (False, True):
         with pytest.raises(LoadError, match="deserialize: <lambda>: the StableHLO cannot be read by this jaxlib"):
-            export.deserialize(artifact.FILE.packed({**header, "sizes": [4]}, b"code"), trusted=trusted)
+            export.deserialize(exported_file.FILE.packed({**header, "sizes": [4]}, b"code"), trusted=trusted)
 
 
 def test_a_body_is_decompressed_no_further_than_its_header_says(blob: bytes) -> None:
-    header, _ = artifact.FILE.unpacked(blob)
-    zeros = artifact.FILE.packed({**header, "sizes": [8]}, bytes(2**26))
+    header, _ = exported_file.FILE.unpacked(blob)
+    zeros = exported_file.FILE.packed({**header, "sizes": [8]}, bytes(2**26))
     tracemalloc.start()
     with pytest.raises(LoadError, match="has a body of another size than its header says"):
         export.deserialize(zeros)
@@ -405,16 +417,16 @@ def test_kernels_of_others_are_not_called(blob: bytes) -> None:
           %y = stablehlo.custom_call @{kernel}(%x) {{api_version = 4 : i32}} : (tensor<f32>) -> tensor<f32>
           return %y : tensor<f32>
         }}"""
-    header, _ = artifact.FILE.unpacked(blob)
+    header, _ = exported_file.FILE.unpacked(blob)
     with Interned().context as context, ir.Location.unknown(context):
         code = artifact_of(ir.Module.parse(text))
     header = {**header, "sizes": [len(code)], "checks": [f"custom_call:{kernel}"]}
-    made = artifact.FILE.packed(header, code)
+    made = exported_file.FILE.packed(header, code)
     with pytest.raises(LoadError, match=f"kernels without a stable interface, {kernel}; .* pass trusted=True"):
         export.deserialize(made)
     assert export.deserialize(made, trusted=True).disabled_safety_checks
     with pytest.raises(LoadError, match="kernels without a stable interface"):
-        export.deserialize(artifact.FILE.packed({**header, "checks": []}, code), trusted=True)
+        export.deserialize(exported_file.FILE.packed({**header, "checks": []}, code), trusted=True)
 
 
 # Files of other versions, recorded by tests/golden/record_exported.py.

@@ -22,6 +22,7 @@ from xlamini.core.errors import MissingRule
 from xlamini.core.frames import definition
 from xlamini.core.named_axes import Axis as Axis
 from xlamini.core.sharding.factors import Factors
+from xlamini.core.sharding.partial_sums import Groups, Sums, sums_of_results
 from xlamini.core.sharding.propagation import Splits, split_results
 from xlamini.core.state import state
 
@@ -65,6 +66,12 @@ class Primitive:
     """What holds of every equation of it, as an int: `PURE | REMATERIALIZABLE`."""
     call_primitive = map_primitive = False
     """JAX's marks of older kinds of calls, of which there are none."""
+    linear: Groups = ()
+    """The groups of operands in each of which it is linear jointly, and so takes unreduced ones (partial_sums.py)."""
+    maps_each = False
+    """Whether it returns each operand, in order, so that none has to fit another."""
+    mixes_reduced = False
+    """Whether its operands may be reduced along different axes; its results are then reduced along none."""
     lacks: Mapping[str, str] = {}
     """The rules that it does not have by design, each with the reason."""
 
@@ -99,6 +106,14 @@ class Primitive:
     def splits(self, avals: Avals, outs: Avals, params: Params) -> Splits:
         """The results' shardings, where an operand is sharded along explicit axes."""
         return split_results(self, avals, outs, params)
+
+    def linear_groups(self, avals: Avals, params: Params) -> Groups:
+        """`linear`, where it depends on the types of the operands or on params."""
+        return self.linear
+
+    def sums(self, avals: Avals, outs: Avals, params: Params) -> Sequence[Sums]:
+        """The axes along which each result is unreduced and reduced, for operands that fit."""
+        return [sums_of_results(self, avals)] * len(outs)
 
     def around(self, params: Params) -> AbstractContextManager[None]:
         """The context in which the jaxprs among the params are rewritten."""

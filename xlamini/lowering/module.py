@@ -25,10 +25,11 @@ class ModuleBuilder:
         self.module = ir.Module.create(self.mlir.unknown)
         attributes = self.module.operation.attributes
         attributes["sym_name"] = ir.StringAttr.get(name, self.mlir.context)
-        attributes["mhlo.num_partitions"] = self.mlir.parse(f"{1 if mesh is None else mesh.size} : i32")
+        self.device_count = 1 if mesh is None else mesh.size
+        attributes["mhlo.num_partitions"] = self.mlir.parse(f"{self.device_count} : i32")
         attributes["mhlo.num_replicas"] = self.mlir.parse("1 : i32")
         self._mesh, self._meshes = mesh, None
-        self.spans_devices = mesh is not None and mesh.size > 1
+        self.spans_devices = self.device_count > 1
         self.manual: Any = None
         """The mesh of the enclosing shard_map, while per-device code is lowered."""
         self.manual_axes: frozenset[Any] = frozenset()
@@ -142,28 +143,41 @@ def lower_jaxpr(
     with paused_gc():
         main = builder.define(jaxpr, builder.unused("main"), f"jit({name})", "", "public", constants=constants)
     if placement is not None and placement.mesh.size > 1:
-        _set_shardings(builder, main, jaxpr, placement, aliases)
+        set_shardings(builder, main, jaxpr, placement, aliases, len(constants))
     elif any(a is not None for a in aliases):
         each = ["{}" if a is None else f"{{tf.aliasing_output = {a} : i32}}" for a in aliases]
         main.attributes["arg_attrs"] = builder.mlir.parse(f"[{', '.join(each)}]")
     return builder.module, builder.host_callbacks
 
 
-def _set_shardings(
-    builder: ModuleBuilder, main: Any, jaxpr: Jaxpr, placement: Any, aliases: Sequence[int | None]
+def set_shardings(
+    builder: ModuleBuilder,
+    main: Any,
+    jaxpr: Jaxpr,
+    placement: Any,
+    aliases: Sequence[int | None] = (),
+    constants: int = 0,
 ) -> None:
-    """Set the shardings and donations of the arguments of `main`, and the shardings of its results."""
+    """Set the shardings and donations of the arguments of `main`, and the shardings of its results.
+
+    The first inputs of the jaxpr, the `constants`, are no arguments.
+    """
     mlir, meshes = builder.mlir, builder.meshes
+
+    def attributes_of(sharding: Any, ndim: int) -> dict[str, ir.Attribute]:
+        return {} if sharding is None else {"sdy.sharding": meshes.sharding(sharding, ndim)}
+
     ins = zip(placement.of_inputs(len(jaxpr.invars)), jaxpr.in_avals, strict=True)
-    given = [{"sdy.sharding": meshes.sharding(s, aval.ndim)} for s, aval in ins]
+    given = [attributes_of(s, aval.ndim) for s, aval in ins][constants:]
     for attributes, alias in zip(given, aliases, strict=False):
         if alias is not None:  # XLA chooses the output to alias, because their shardings must be equal
             attributes["jax.buffer_donor"] = ir.BoolAttr.get(True, mlir.context)
     outs = zip(placement.of_outputs(len(jaxpr.outvars)), jaxpr.out_avals, strict=True)
-    asked = [{} if s is None else {"sdy.sharding": meshes.sharding(s, aval.ndim)} for s, aval in outs]
-    for name, each in (("arg_attrs", given), ("res_attrs", asked)):
+    asked = [attributes_of(s, aval.ndim) for s, aval in outs]
+    leading = list(main.attributes["arg_attrs"])[: len(builder.leading)] if builder.leading else []
+    for name, before, each in (("arg_attrs", leading, given), ("res_attrs", [], asked)):
         dicts = [ir.DictAttr.get(attributes, mlir.context) for attributes in each]
-        main.attributes[name] = ir.ArrayAttr.get(dicts, mlir.context)
+        main.attributes[name] = ir.ArrayAttr.get([*before, *dicts], mlir.context)
 
 
 def identifier(name: str) -> str:

@@ -18,11 +18,13 @@ from xlamini.runtime.files.reader_process import answer_of_child
 
 
 class ModuleSummary(NamedTuple):
-    """The types of a module's arguments and results, as MLIR writes them, and the names of its kernels."""
+    """The types of a module's arguments and results, as MLIR writes them, its kernels, and how many devices it is for.
+    """
 
     arguments: list[str]
     results: list[str]
     kernels: list[str]
+    devices: int
 
 
 checked = Memo("file: StableHLO that was read", 512)

@@ -18,6 +18,7 @@ from xlamini.core import (
     is_zero,
     unflatten,
 )
+from xlamini.core.sharding.partial_sums import Sums, sums_of
 from xlamini.primitives.tangent_ops import instantiated
 
 
@@ -34,12 +35,16 @@ def optimization_barrier(operand: Any) -> Any:
 class OptimizationBarrier(Primitive):
     name = "optimization_barrier"
     multiple_results = True
+    maps_each = True
 
     def shape_rule(self, *avals: ShapedArray) -> list[ShapedArray]:
         return list(avals)
 
     def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
         return Factors(apart(avals), apart(outs))
+
+    def sums(self, avals: Avals, outs: Avals, params: Params) -> list[Sums]:
+        return list(map(sums_of, avals))
 
     def jvp(self, primals: Values, tangents: Values) -> Any:
         given = iter(self.bind(*[t for t in tangents if not is_zero(t)]))

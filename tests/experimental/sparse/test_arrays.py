@@ -11,7 +11,7 @@ import scipy.sparse
 import xlamini
 import xlamini.numpy as jnp
 from tests.experimental.sparse.samples import dense, sample
-from xlamini import lax
+from xlamini import lax, random
 from xlamini.experimental import sparse
 from xlamini.experimental.sparse import BCOO, BCSR
 
@@ -114,6 +114,24 @@ def test_vmap_and_jit_in_both_orders() -> None:
     np.testing.assert_array_equal(inner, [T.sum()])
 
 
+def test_vmap_along_a_later_batch_dimension_builds_no_other_container_from_types() -> None:
+    class Checked:
+        def __init__(self, x: Any):
+            assert hasattr(x, "__array__") or not hasattr(x, "shape"), "made of a type"
+            self.x = x
+
+    xlamini.tree_util.register_pytree_node(Checked, lambda c: ((c.x,), None), lambda _, children: Checked(*children))
+    mat, x = BCOO.fromdense(T[:, None], n_batch=2), np.arange(2, dtype=np.float32)[:1]
+    mapped = xlamini.vmap(lambda m, c, *, y: m.sum() + c.x + y, in_axes=(1, 0))
+    np.testing.assert_array_equal(mapped(mat, Checked(x + 1), y=x + 2), [T.sum() + 3])
+
+
+def test_random_arrays_of_raw_keys_and_of_no_batches() -> None:
+    raw, typed = (sparse.random_bcoo(k(0), (2, 4, 5), nse=3, n_batch=1) for k in (random.PRNGKey, random.key))
+    np.testing.assert_array_equal(raw.indices, typed.indices)
+    assert sparse.random_bcoo(random.key(0), (0, 4, 5), nse=3, n_batch=1).data.shape == (0, 3)
+
+
 def test_extract() -> None:
     indices = np.array([[0, 1], [0, 1], [2, 2], [3, 4]], np.int32)
     mat = BCOO((np.ones(4, np.float32), indices), shape=(3, 4))
@@ -167,6 +185,33 @@ def test_entries_of_another_index_dtype() -> None:
     for x in (mat, mat.T, mat[1:], mat + mat, mat.sum_duplicates(nse=5), mat.update_layout(n_batch=0)):
         assert x.indices.dtype == np.int8
     np.testing.assert_array_equal(mat.reshape(-1).todense(), M.ravel())
+
+
+LONG = np.zeros((10, 100), np.float32)
+LONG[[2, 9], [5, 90]] = 1, 3
+
+
+@pytest.mark.parametrize(
+    ("f", "expected"),
+    [
+        (lambda m: m.reshape(1000), LONG.ravel()),
+        (lambda m: sparse.bcoo_concatenate([m, m], dimension=1), np.concatenate([LONG, LONG], 1)),
+        (lambda m: sparse.bcoo_broadcast_in_dim(m, shape=(10, 200, 100), broadcast_dimensions=(0, 2)),
+         np.broadcast_to(LONG[:, None], (10, 200, 100))),
+        (lambda m: BCOO.fromdense(LONG.repeat(20, 0), n_batch=1, index_dtype=np.int8).update_layout(n_batch=0),
+         LONG.repeat(20, 0)),
+        (lambda m: BCOO.fromdense(LONG.repeat(20, 1), n_dense=1, index_dtype=np.int8).update_layout(n_dense=0),
+         LONG.repeat(20, 1)),
+        (lambda m: BCSR.fromdense(LONG + 1, index_dtype=np.int8), LONG + 1),
+        (lambda m: BCOO.fromdense(LONG.ravel(), index_dtype=np.int8), LONG.ravel()),
+        (lambda m: sparse.eye(200, index_dtype=np.int8), np.eye(200)),
+        (lambda m: m[:, ::200], LONG[:, ::200]),
+    ],
+)  # fmt: skip
+def test_a_narrow_index_dtype_becomes_wider_where_indices_need_it(f: Any, expected: np.ndarray) -> None:
+    mat = BCOO.fromdense(LONG, index_dtype=np.int8)
+    assert mat.indices.dtype == np.int8
+    np.testing.assert_array_equal(f(mat).todense(), expected)
 
 
 def test_sample_is_what_the_tests_take_it_for() -> None:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from xlamini import lax, numpy as jnp
 from xlamini.core import ConcretizationTypeError
 from xlamini.experimental.sparse.arguments import takes_sparse
-from xlamini.experimental.sparse.batches import mapped
-from xlamini.experimental.sparse.entries import columns, masked, padded, rows_of, within
+from xlamini.experimental.sparse.entries import columns, mapped, masked, padded, rows_of, within
 from xlamini.numpy.segments import segment_sum
 from xlamini.staging import composite
 
@@ -42,7 +41,7 @@ def grouped(indices: Any) -> Groups:
     starts = lax.iota(jnp.int32, count) == 0
     for column in in_order:
         starts |= jnp.concatenate([starts[:1], column[1:] != column[:-1]])
-    return Groups(rows_of(in_order, indices), order, starts)
+    return Groups(rows_of(in_order, order.shape, indices.dtype), order, starts)
 
 
 def is_first(indices: Any) -> Any:
@@ -107,11 +106,10 @@ def _count_places(mat: BCOO, *, remove_zeros: bool) -> Any:
 
 def _of_places(mat: BCOO, indices: Any, data: Any, remove_zeros: bool) -> tuple[Groups, Any]:
     """The groups of a batch's entries, padding last, and a mask of those that count, in order."""
-    sizes = mat.sparse_shape
-    valid = within(indices, sizes)
+    valid = within(indices, mat.sparse_shape)
     if remove_zeros:
         valid &= (data != 0).any(tuple(range(1, data.ndim)))
-    groups = grouped(padded(indices, valid, sizes))
+    groups = grouped(padded(indices, mat.sparse_shape, valid))
     return groups, valid[groups.order]
 
 
@@ -121,7 +119,7 @@ def _summed(mat: BCOO, *, nse: int, remove_zeros: bool) -> BCOO:
         groups, valid = _of_places(mat, indices, data, remove_zeros)
         number = groups.numbers
         total = segment_sum(masked(data[groups.order], valid), number, nse, indices_are_sorted=True)
-        empty = jnp.broadcast_to(jnp.array(mat.sparse_shape, indices.dtype), (nse, indices.shape[1]))
+        empty = jnp.broadcast_to(jnp.array(mat.sparse_shape, groups.rows.dtype), (nse, indices.shape[1]))
         return total, empty.at[number].set(groups.rows, mode="drop", indices_are_sorted=True)
 
     data, indices = mapped(one_each, mat.n_batch, mat.indices, mat.data)
@@ -139,5 +137,4 @@ def lookup(indices: Any, data: Any, queries: Any) -> Any:
     total = segment_sum(jnp.concatenate([data, nothing])[groups.order], groups.numbers, count, indices_are_sorted=True)
     place = jnp.zeros(count, groups.order.dtype).at[groups.order].set(groups.numbers, unique_indices=True)
     return total[place[indices.shape[0] :]]
-
 

@@ -1,20 +1,35 @@
-"""Products with dense arrays: bcoo_dot_general and bcoo_dot_general_sampled.
+"""Products: bcoo_dot_general and bcoo_dot_general_sampled.
 
-Each entry of the sparse array is multiplied by a slice of the dense one, and added to the result at its row.
+With a dense array, each entry of the sparse one is multiplied by a slice, and added to the result at its row. Of two
+sparse arrays all pairs of entries are multiplied: the number of entries of a result is static, so it is the number of
+pairs, or of all places if those are fewer.
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from xlamini import lax, numpy as jnp
 from xlamini.core import ShapeError
 from xlamini.experimental.sparse.array import JAXSparse
-from xlamini.experimental.sparse.batches import full_batch, mapped
 from xlamini.experimental.sparse.conversion import extracted
-from xlamini.experimental.sparse.entries import added_at, masked, picked_columns, values_at, within
+from xlamini.experimental.sparse.duplicates import bcoo_sum_duplicates
+from xlamini.experimental.sparse.entries import (
+    added_at,
+    columns,
+    fitting,
+    full_batch,
+    mapped,
+    masked,
+    padded,
+    picked_columns,
+    rows_of,
+    values_at,
+    within,
+)
 from xlamini.experimental.sparse.layouts import with_layout
-from xlamini.experimental.sparse.pairs import product_of_sparse
+from xlamini.experimental.sparse.shapes import bcoo_transpose
 from xlamini.lax import DotDimensionNumbers
 from xlamini.runtime import Array
 from xlamini.staging import composite
@@ -23,20 +38,10 @@ from xlamini.typing import ArrayLike, DTypeLike
 if TYPE_CHECKING:
     from xlamini.experimental.sparse.bcoo import BCOO
 
-
-class DotDims(NamedTuple):
-    """The dimensions of a product: those that are contracted, and those that are batch dimensions of both operands."""
-
-    lhs_contracting: tuple[int, ...]
-    rhs_contracting: tuple[int, ...]
-    lhs_batch: tuple[int, ...]
-    rhs_batch: tuple[int, ...]
-
-    def swapped(self) -> DotDims:
-        return DotDims(self.rhs_contracting, self.lhs_contracting, self.rhs_batch, self.lhs_batch)
-
-    def numbers(self) -> Any:
-        return (self.lhs_contracting, self.rhs_contracting), (self.lhs_batch, self.rhs_batch)
+Numbers = tuple[tuple[tuple[int, ...], tuple[int, ...]], tuple[tuple[int, ...], tuple[int, ...]]]
+"""`((lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch))`"""
+Join = Callable[[tuple[Any, ...], tuple[Any, ...]], tuple[Any, list[Any]]]
+"""From the columns of both entries of pairs: which pairs count, and the columns of their products."""
 
 
 def bcoo_dot_general(
@@ -59,57 +64,52 @@ def bcoo_dot_general(
     >>> bcoo_dot_general(eye(2), jnp.array([3.0, 4.0]), dimension_numbers=(((1,), (0,)), ((), ())))
     Array([3., 4.], dtype=float32)
     """
-    dims = _dims(lhs, rhs, dimension_numbers)
+    numbers = _checked_numbers(lhs, rhs, dimension_numbers)
     of_dtype = {"preferred_element_type": preferred_element_type}
     if not isinstance(rhs, JAXSparse):
         if isinstance(lhs, JAXSparse):
-            return _sparse_dense(lhs, jnp.asarray(rhs), dims=dims, **of_dtype)
-        return lax.dot_general(lhs, rhs, dims.numbers(), precision, out_sharding=out_sharding, **of_dtype)
+            return _sparse_dense(lhs, jnp.asarray(rhs), numbers=numbers, **of_dtype)
+        return lax.dot_general(lhs, rhs, numbers, precision, out_sharding=out_sharding, **of_dtype)
     if isinstance(lhs, JAXSparse):
-        return product_of_sparse(lhs, rhs, numbers=dims.numbers(), **of_dtype)
-    return _dense_sparse(jnp.asarray(lhs), rhs, dims=dims, **of_dtype)
+        return _sparse_sparse(lhs, rhs, numbers=numbers, **of_dtype)
+    return _dense_sparse(jnp.asarray(lhs), rhs, numbers=numbers, **of_dtype)
 
 
-def _dims(lhs: Any, rhs: Any, dimension_numbers: Any) -> DotDims:
-    """The dimensions; ShapeError where their sizes differ."""
-    (lc, rc), (lb, rb) = dimension_numbers
-    dims = DotDims(*(tuple(map(int, d)) for d in (lc, rc, lb, rb)))
-    left, right = (x.shape if isinstance(x, JAXSparse) else jnp.shape(x) for x in (lhs, rhs))
-    sizes = [[shape[d] for d in of] for shape, of in zip((left, right, left, right), dims, strict=True)]
-    if sizes[0] != sizes[1] or sizes[2] != sizes[3]:
+def _checked_numbers(lhs: Any, rhs: Any, dimension_numbers: Any) -> Numbers:
+    """The dimension numbers as tuples; ShapeError where the sizes differ."""
+    left, right = jnp.shape(lhs), jnp.shape(rhs)
+    along, batch = ((tuple(map(int, of_lhs)), tuple(map(int, of_rhs))) for of_lhs, of_rhs in dimension_numbers)
+    if any([left[d] for d in of_lhs] != [right[d] for d in of_rhs] for of_lhs, of_rhs in (along, batch)):
         raise ShapeError(
-            f"dot_general: shapes {left} and {right} do not fit: contracting dimensions {lc} and {rc} must have the "
-            f"same sizes, and so must batch dimensions {lb} and {rb}"
+            f"dot_general: shapes {left} and {right} do not fit: contracting dimensions {along[0]} and {along[1]} must "
+            f"have the same sizes, and so must batch dimensions {batch[0]} and {batch[1]}"
         )
-    return dims
+    return along, batch
 
 
-@composite(static=("dims", "preferred_element_type"))
-def _dense_sparse(lhs: Array, rhs: BCOO, *, dims: DotDims, preferred_element_type: Any) -> Array:
+@composite(static=("numbers", "preferred_element_type"))
+def _dense_sparse(lhs: Array, rhs: BCOO, *, numbers: Numbers, preferred_element_type: Any) -> Array:
     """The product with the operands exchanged, then the result's dimensions."""
-    out = _sparse_dense(rhs, lhs, dims=dims.swapped(), preferred_element_type=preferred_element_type)
-    n_batch, n_lhs = len(dims.lhs_batch), lhs.ndim - len(dims.lhs_batch) - len(dims.lhs_contracting)
+    (along, batch), preferred = numbers, preferred_element_type
+    out = _sparse_dense(rhs, lhs, numbers=(along[::-1], batch[::-1]), preferred_element_type=preferred)
+    n_batch, n_lhs = len(batch[0]), lhs.ndim - len(batch[0]) - len(along[0])
     of_lhs = range(out.ndim - n_lhs, out.ndim)
     return lax.transpose(out, [*range(n_batch), *of_lhs, *range(n_batch, out.ndim - n_lhs)])
 
 
-@composite(static=("dims", "preferred_element_type"))
-def _sparse_dense(lhs: BCOO, rhs: Array, *, dims: DotDims, preferred_element_type: Any) -> Array:
-    if any(d >= lhs.n_batch for d in dims.lhs_batch):
-        raise NotImplementedError(
-            f"bcoo_dot_general: batch dimensions {dims.lhs_batch} of {lhs!r} must be batch dimensions of its layout; "
-            "call update_layout(n_batch=...) first"
-        )
-    if any(d >= lhs.ndim - lhs.n_dense for d in dims.lhs_contracting):
+@composite(static=("numbers", "preferred_element_type"))
+def _sparse_dense(lhs: BCOO, rhs: Array, *, numbers: Numbers, preferred_element_type: Any) -> Array:
+    (lhs_along, rhs_along), (lhs_batch, rhs_batch) = numbers
+    _check_batch(lhs, lhs_batch)
+    if any(d >= lhs.ndim - lhs.n_dense for d in lhs_along):
         lhs = with_layout(lhs, n_batch=lhs.n_batch, n_dense=0)
-    first, contracted = lhs.n_batch, dict(zip(dims.lhs_contracting, dims.rhs_contracting, strict=True))
-    summed = [d for d in contracted if d < first]
-    free = [d for d in range(first) if d not in dims.lhs_batch and d not in contracted]
-    order = (*dims.lhs_batch, *free, *summed)
-    along = [d for d in contracted if d >= first]
-    others = [d for d in range(rhs.ndim) if d not in dims.rhs_batch and d not in dims.rhs_contracting]
-    rhs = lax.transpose(rhs, [*dims.rhs_batch, *(contracted[d] for d in (*summed, *along)), *others])
-    rhs = lax.expand_dims(rhs, range(len(dims.lhs_batch), len(dims.lhs_batch) + len(free)))
+    first, contracted = lhs.n_batch, dict(zip(lhs_along, rhs_along, strict=True))
+    free = _free_dims(first, lhs_batch, lhs_along)
+    summed, along = [d for d in lhs_along if d < first], [d for d in lhs_along if d >= first]
+    order = (*lhs_batch, *free, *summed)
+    of_rhs = (contracted[d] for d in (*summed, *along))
+    rhs = lax.transpose(rhs, [*rhs_batch, *of_rhs, *_free_dims(rhs.ndim, rhs_batch, rhs_along)])
+    rhs = lax.expand_dims(rhs, range(len(lhs_batch), len(lhs_batch) + len(free)))
 
     def product(data: Any, rows: Any, rhs: Any) -> Any:
         return _one_product(data, rows, rhs, [d - first for d in along], lhs.sparse_shape)
@@ -124,7 +124,7 @@ def _sparse_dense(lhs: BCOO, rhs: Array, *, dims: DotDims, preferred_element_typ
 
 def _one_product(data: Any, rows: Any, rhs: Any, along: Sequence[int], sizes: Sequence[int]) -> Any:
     """The product for one batch: sparse dimensions `along` are contracted with the first dimensions of `rhs`."""
-    free = [d for d in range(len(sizes)) if d not in along]
+    free = _free_dims(len(sizes), along)
     data = masked(data, within(rows, sizes))
     picked = values_at(rhs, picked_columns(rows, along))
     if not free:
@@ -150,18 +150,74 @@ def bcoo_dot_general_sampled(
     Array([3.], dtype=float32)
     """
     lhs, rhs = (x.astype(jnp.result_type(A, B)) for x in (jnp.asarray(A), jnp.asarray(B)))
-    dims, n_batch = _dims(lhs, rhs, dimension_numbers), indices.ndim - 2
-    free = [
-        [d for d in range(x.ndim) if d not in batch and d not in contracting]
-        for x, batch, contracting in ((lhs, dims[2], dims[0]), (rhs, dims[3], dims[1]))
-    ]
-    if n_batch != len(dims.lhs_batch) or indices.shape[-1] != len(free[0]) + len(free[1]):
-        return extracted(indices, lax.dot_general(lhs, rhs, dims.numbers()), assume_unique=True)
+    numbers, n_batch = _checked_numbers(lhs, rhs, dimension_numbers), indices.ndim - 2
+    (lhs_along, rhs_along), (lhs_batch, rhs_batch) = numbers
+    of_lhs, of_rhs = _free_dims(lhs.ndim, lhs_batch, lhs_along), _free_dims(rhs.ndim, rhs_batch, rhs_along)
+    if n_batch != len(lhs_batch) or indices.shape[-1] != len(of_lhs) + len(of_rhs):
+        return extracted(indices, lax.dot_general(lhs, rhs, numbers), assume_unique=True)
 
     def sampled(rows: Any, a: Any, b: Any) -> Any:
-        terms = values_at(a, rows[:, : len(free[0])]) * values_at(b, rows[:, len(free[0]) :])
+        terms = values_at(a, rows[:, : len(of_lhs)]) * values_at(b, rows[:, len(of_lhs) :])
         return terms.sum(range(1, terms.ndim))
 
-    a = lax.transpose(lhs, (*dims.lhs_batch, *free[0], *dims.lhs_contracting))
-    b = lax.transpose(rhs, (*dims.rhs_batch, *free[1], *dims.rhs_contracting))
+    a, b = lax.transpose(lhs, (*lhs_batch, *of_lhs, *lhs_along)), lax.transpose(rhs, (*rhs_batch, *of_rhs, *rhs_along))
     return mapped(sampled, n_batch, indices, a, b)
+
+
+def joined(lhs: BCOO, rhs: BCOO, join: Join, sizes: tuple[int, ...], dtype: Any = None) -> BCOO:
+    """The products of all pairs of entries that `join` selects, in an array whose sparse dimensions have these sizes.
+
+    Both arrays have the same batch dimensions and no dense ones.
+    """
+    dtype = dtype or jnp.result_type(lhs.data, rhs.data)
+
+    def products(left: Any, left_rows: Any, right: Any, right_rows: Any) -> tuple[Any, Any]:
+        counts, found = join(columns(left_rows[:, None]), columns(right_rows[None]))
+        valid = within(left_rows, lhs.sparse_shape)[:, None] & within(right_rows, rhs.sparse_shape) & counts
+        rows = padded(rows_of(found, valid.shape, fitting(left_rows.dtype, sizes)), sizes, valid)
+        data = masked(left[:, None].astype(dtype) * right.astype(dtype), valid)
+        return data.ravel(), rows.reshape((valid.size, len(sizes)))
+
+    data, indices = mapped(products, lhs.n_batch, lhs.data, lhs.indices, rhs.data, rhs.indices)
+    shape = (*jnp.broadcast_shapes(lhs.shape[: lhs.n_batch], rhs.shape[: rhs.n_batch]), *sizes)
+    return bcoo_sum_duplicates(lhs.like(data, indices, shape), nse=min(lhs.nse * rhs.nse, math.prod(sizes)))
+
+
+@composite(static=("numbers", "preferred_element_type"))
+def _sparse_sparse(lhs: BCOO, rhs: BCOO, *, numbers: Numbers, preferred_element_type: Any) -> BCOO:
+    """The product of two sparse arrays; batch dimensions of the layout that are not of the product become sparse."""
+    (lhs_along, rhs_along), (lhs_batch, rhs_batch) = numbers
+    left, left_along, left_free = _arranged(lhs, lhs_batch, lhs_along)
+    right, right_along, right_free = _arranged(rhs, rhs_batch, rhs_along)
+
+    def join(a: tuple[Any, ...], b: tuple[Any, ...]) -> tuple[Any, list[Any]]:
+        counts = jnp.ones((1, 1), bool)
+        for i, k in zip(left_along, right_along, strict=True):
+            counts &= a[i] == b[k]
+        return counts, [*(a[i] for i in left_free), *(b[i] for i in right_free)]
+
+    sizes = (*(left.sparse_shape[i] for i in left_free), *(right.sparse_shape[i] for i in right_free))
+    return joined(left, right, join, sizes, preferred_element_type)
+
+
+def _arranged(mat: BCOO, batch: Sequence[int], along: Sequence[int]) -> tuple[BCOO, list[int], list[int]]:
+    """The array with just these batch dimensions, all others sparse; the sparse ones contracted, and the free ones."""
+    _check_batch(mat, batch)
+    order = (*batch, *_free_dims(mat.ndim, batch))
+    new = with_layout(bcoo_transpose(mat, permutation=order), n_batch=len(batch), n_dense=0)
+    contracted = [order.index(d) - len(batch) for d in along]
+    return new, contracted, _free_dims(new.n_sparse, contracted)
+
+
+def _free_dims(ndim: int, *taken: Sequence[int]) -> list[int]:
+    """The dimensions that are neither contracted nor batch dimensions of a product."""
+    return [d for d in range(ndim) if not any(d in dims for dims in taken)]
+
+
+def _check_batch(mat: BCOO, batch: Sequence[int]) -> None:
+    """NotImplementedError unless the batch dimensions of a product are ones of the array's layout."""
+    if any(d >= mat.n_batch for d in batch):
+        raise NotImplementedError(
+            f"bcoo_dot_general: batch dimensions {tuple(batch)} of {mat!r} must be batch dimensions of its layout; "
+            "call update_layout(n_batch=...) first"
+        )

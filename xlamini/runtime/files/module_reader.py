@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import faulthandler
 import json
+import math
 import sys
 from typing import Any
 
@@ -15,6 +16,7 @@ from jaxlib import _jax
 from jaxlib.mlir import ir
 from jaxlib.mlir._mlir_libs import _chlo, _jax_mlir_ext, _sdy, _stablehlo
 
+_PARTITIONS, _MESH = "mhlo.num_partitions", "sdy.mesh"
 _IDLE = 60
 """Seconds without a file after which the program ends."""
 _LEAST, _BYTES = 10, 2**20
@@ -23,18 +25,18 @@ _MOST_FILES = 500
 """The program ends after so many files, because MLIR frees nothing that it has interned."""
 
 
-def described(artifact: bytes, context: Any) -> dict[str, list[str]]:
-    """The types of the arguments and results of `main`, as MLIR writes them, and the kernels of a portable artifact.
+def described(artifact: bytes, context: Any) -> dict[str, Any]:
+    """The types of the arguments and results of `main`, as MLIR writes them, the kernels, and the number of devices.
 
     ValueError or JaxRuntimeError for bytes that cannot be read.
     """
     module = _jax.mlir.deserialize_portable_artifact(artifact, context)
-    functions = {_symbol(op.operation): op.operation for op in module.body.operations}
+    functions = {_symbol(op.operation): op.operation for op in module.body.operations if op.operation.name != _MESH}
     if None in functions or "main" not in functions:
         raise ValueError("it has no function main, or operations outside of functions")
     kind: Any = ir.FunctionType(ir.TypeAttr(functions["main"].attributes["function_type"]).value)
     inputs, results = list(map(str, kind.inputs)), list(map(str, kind.results))
-    return {"arguments": inputs, "results": results, "kernels": kernels_of(module)}
+    return {"arguments": inputs, "results": results, "kernels": kernels_of(module), "devices": _devices(module)}
 
 
 def kernels_of(module: Any) -> list[str]:
@@ -48,6 +50,17 @@ def kernels_of(module: Any) -> list[str]:
 
     module.operation.walk(visit)
     return sorted(found)
+
+
+def _devices(module: Any) -> int:
+    """The number of devices that a module is for; ValueError if a mesh of it has another."""
+    attributes = module.operation.attributes
+    number = ir.IntegerAttr(attributes[_PARTITIONS]).value if _PARTITIONS in attributes else 1
+    for mesh in [op.operation.attributes["mesh"] for op in module.body.operations if op.operation.name == _MESH]:
+        sizes = [_sdy.MeshAxisAttr(axis).size for axis in _sdy.MeshAttr(mesh).axes]
+        if sizes and math.prod(sizes) != number:
+            raise ValueError(f"it is for {number} devices, but has a mesh of other sizes, {mesh}")
+    return number
 
 
 def _symbol(op: Any) -> str | None:
