@@ -82,7 +82,7 @@ def vmap(
     @api_boundary
     @functools.wraps(fun)
     def vmapped(*args: Any, **kwargs: Any) -> Any:
-        if has_refs(flatten((args, kwargs))[0]):
+        if has_refs(flatten_from_user((args, kwargs))[0]):
             return _with_refs_mapped(mapping, args, kwargs)
         return retry_with_refs(_mapped, _threading, mapping, args, kwargs)
 
