@@ -10,7 +10,7 @@ from xlamini.core import tree_flatten, tree_leaves, tree_map
 from xlamini.core.api_boundary import api_boundary
 from xlamini.core.pytree import tree_unflatten
 from xlamini.experimental.sparse.transform import is_sparse
-from xlamini.staging import check_callable
+from xlamini.staging import check_callable, replaced
 from xlamini.transforms.derivatives import jacobian as dense_jacobian, value_and_grad as dense_gradient
 
 Argnums = int | Sequence[int]
@@ -37,9 +37,7 @@ class Parts:
     def call(self, data: Data, **kwargs: Any) -> Any:
         """The function of these data in place of the arguments'."""
         leaves = [x.with_data(d) if is_sparse(x) else d for x, d in zip(self.leaves, data.leaves, strict=True)]
-        args = list(self._args)
-        for position, value in zip(self._positions, tree_unflatten(self.tree, leaves), strict=True):
-            args[position] = value
+        args = replaced(self._args, self._positions, tree_unflatten(self.tree, leaves))
         return self._fun(*args, **kwargs)
 
     def rebuilt(self, parts: Data) -> Any:
