@@ -122,7 +122,7 @@ def swap_lstm_gates(
     return jnp.concatenate([part.ravel() for i, f, g, o in gates for part in (i, f, o, g)])
 
 
-def _parts(weights: Array, *sizes: int) -> list[Array]:
+def _parts(weights: Array, *sizes: Any) -> list[Array]:
     """The matrices, then the biases, in the order of the vector."""
     shapes = _weight_shapes(*sizes)
     ends = list(itertools.accumulate(map(math.prod, shapes)))
