@@ -52,9 +52,8 @@ def _as_sparse(x: Any, block: Any) -> Any:
     front = block.shape[: block.ndim - x.data.ndim]
     if not front:
         return x.with_data(block)
-    buffers = [jnp.broadcast_to(b, (*front, *b.shape)) for b in (getattr(x, name) for name in x.buffers[1:])]
-    flags = {"indices_sorted": x.indices_sorted, "unique_indices": x.unique_indices}
-    return type(x)((block, *buffers), shape=(*front, *x.shape), **flags)
+    buffers = [jnp.broadcast_to(b, (*front, *b.shape)) for b in x.tree_flatten()[0][1:]]
+    return x.with_buffers((block, *buffers), (*front, *x.shape))
 
 
 @api_boundary
