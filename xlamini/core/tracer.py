@@ -21,8 +21,8 @@ from xlamini.core.frames import Source, hidden_files, user_line
 from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Literal, Provenance, Var
 from xlamini.core.literals import literal
 from xlamini.core.memo import paused_gc
+from xlamini.core.operand_conflicts import report_conflicts
 from xlamini.core.sharding.manual_axes import missing
-from xlamini.core.sharding.propagation import report
 from xlamini.core.state import state
 from xlamini.core.tangents import Linear, NonlinearError, Zero
 
@@ -128,9 +128,9 @@ class Builder:
                 alike = [hooks.cast_varying(x, axes) if axes else x for x, axes in zip(operands, more, strict=True)]
                 return self.emit(primitive, alike, params)
             kind = new_kind(primitive, key, params, [a.aval for a in atoms])
-            if kind.sharding_conflict is not None and self.provenance is None:  # no user can mend a rewrite's equations
-                first = kind.result_types[0] if primitive.multiple_results else kind.result_types
-                report(kind.sharding_conflict, first.split, first.ndim)
+            conflicts = kind.memory_conflict or kind.sharding_conflict
+            if conflicts is not None and self.provenance is None:  # no user can mend a rewrite's equations
+                report_conflicts(kind, primitive.multiple_results, atoms, self.producers_by_now)
         provenance, equations, out = self.provenance or self.here(), self.equations, kind.result_types
         outvars = [Var(aval) for aval in out] if primitive.multiple_results else [Var(out)]
         equations.append(

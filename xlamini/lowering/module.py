@@ -7,10 +7,13 @@ from typing import Any
 import numpy as np
 from jaxlib.mlir import ir
 
-from xlamini.core import Equation, Jaxpr, paused_gc
+from xlamini.core import Avals, Equation, Jaxpr, paused_gc
+from xlamini.core.memory_space import DEVICE
 from xlamini.lowering.context import Context
 from xlamini.lowering.mlir import Interned, interned
 from xlamini.lowering.shardy import Meshes
+
+Attributes = list[dict[str, Any]]
 
 
 class ModuleBuilder:
@@ -141,29 +144,57 @@ def lower_jaxpr(
     builder = ModuleBuilder(f"jit_{identifier(name)}", platform, placement.mesh if placement else None)
     with paused_gc():
         main = builder.define(jaxpr, builder.unused("main"), f"jit({name})", "", "public", constants=constants)
-    if placement is not None and placement.mesh.size > 1:
-        _set_shardings(builder, main, jaxpr, placement, aliases)
-    elif any(a is not None for a in aliases):
-        each = ["{}" if a is None else f"{{tf.aliasing_output = {a} : i32}}" for a in aliases]
-        main.attributes["arg_attrs"] = builder.mlir.parse(f"[{', '.join(each)}]")
+    _set_attributes(builder, main, jaxpr.in_avals[len(constants) :], jaxpr.out_avals, aliases, placement)
     return builder.module, builder.host_callbacks
 
 
-def _set_shardings(
-    builder: ModuleBuilder, main: Any, jaxpr: Jaxpr, placement: Any, aliases: Sequence[int | None]
+def _set_attributes(
+    builder: Any, main: Any, ins: Avals, outs: Avals, aliases: Sequence[int | None], placement: Any
 ) -> None:
-    """Set the shardings and donations of the arguments of `main`, and the shardings of its results."""
-    mlir, meshes = builder.mlir, builder.meshes
-    ins = zip(placement.of_inputs(len(jaxpr.invars)), jaxpr.in_avals, strict=True)
-    given = [{"sdy.sharding": meshes.sharding(s, aval.ndim)} for s, aval in ins]
-    for attributes, alias in zip(given, aliases, strict=False):
-        if alias is not None:  # XLA chooses the output to alias, because their shardings must be equal
-            attributes["jax.buffer_donor"] = ir.BoolAttr.get(True, mlir.context)
-    outs = zip(placement.of_outputs(len(jaxpr.outvars)), jaxpr.out_avals, strict=True)
-    asked = [{} if s is None else {"sdy.sharding": meshes.sharding(s, aval.ndim)} for s, aval in outs]
+    """Set them on the operation `main`, where there are any; `ins` and `outs` are its types.
+
+    `aliases[i]` is the output that may reuse the memory of input i, or None; `placement` is for the devices of a mesh.
+    """
+    given: Attributes = [{} for _ in ins]
+    asked: Attributes = [{} for _ in outs]
+    if placement is not None and placement.mesh.size > 1:
+        _add_shardings(builder.meshes, given, placement.of_inputs(len(ins)), ins)
+        _add_shardings(builder.meshes, asked, placement.of_outputs(len(outs)), outs)
+        _add_donations(builder.mlir, given, aliases)
+    else:
+        _add_aliases(builder.mlir, given, aliases)
+    _add_memory_kinds(builder.mlir, (*given, *asked), (*ins, *outs))
     for name, each in (("arg_attrs", given), ("res_attrs", asked)):
-        dicts = [ir.DictAttr.get(attributes, mlir.context) for attributes in each]
-        main.attributes[name] = ir.ArrayAttr.get(dicts, mlir.context)
+        if any(each):
+            dicts = [ir.DictAttr.get(attributes, builder.mlir.context) for attributes in each]
+            main.attributes[name] = ir.ArrayAttr.get(dicts, builder.mlir.context)
+
+
+def _add_aliases(mlir: Any, given: Attributes, aliases: Sequence[int | None]) -> None:
+    for attributes, alias in zip(given, aliases, strict=False):
+        if alias is not None:
+            attributes["tf.aliasing_output"] = mlir.parse(f"{alias} : i32")
+
+
+def _add_donations(mlir: Any, given: Attributes, aliases: Sequence[int | None]) -> None:
+    """Mark the donated arguments; XLA chooses the output to alias, because their shardings must be equal."""
+    for attributes, alias in zip(given, aliases, strict=False):
+        if alias is not None:
+            attributes["jax.buffer_donor"] = ir.BoolAttr.get(True, mlir.context)
+
+
+def _add_shardings(meshes: Any, each: Attributes, shardings: Sequence[Any], avals: Avals) -> None:
+    for attributes, sharding, aval in zip(each, shardings, avals, strict=True):
+        if sharding is not None:
+            attributes["sdy.sharding"] = meshes.sharding(sharding, aval.ndim)
+
+
+def _add_memory_kinds(mlir: Any, each: Sequence[dict[str, Any]], avals: Avals) -> None:
+    """The memory kinds of all, if any is not in the device's memory."""
+    if all(aval.memory_space is DEVICE for aval in avals):
+        return
+    for attributes, aval in zip(each, avals, strict=True):
+        attributes["mhlo.memory_kind"] = ir.StringAttr.get(aval.memory_space.value, mlir.context)
 
 
 def identifier(name: str) -> str:

@@ -6,6 +6,7 @@ from xlamini.primitives.bitwise import bitwise_and, bitwise_or
 from xlamini.primitives.comparison import eq, ge, gt, le, lt, ne
 from xlamini.primitives.complex import conj, imag, real
 from xlamini.primitives.convert_element_type import bitcast_convert_type, convert
+from xlamini.primitives.device_put import in_space, placed_as
 from xlamini.primitives.dot_general import dot_general_p
 from xlamini.primitives.elementwise import mul
 from xlamini.primitives.exponential import exp, log, log1p

@@ -41,6 +41,9 @@ class OptimizationBarrier(Primitive):
     def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
         return Factors(apart(avals), apart(outs))
 
+    def memory_space(self, avals: Avals, params: Params) -> None:
+        return None
+
     def jvp(self, primals: Values, tangents: Values) -> Any:
         given = iter(self.bind(*[t for t in tangents if not is_zero(t)]))
         return self.bind(*primals), [t if is_zero(t) else next(given) for t in tangents]

@@ -10,6 +10,7 @@ import numpy as np
 from jaxlib import _jax
 
 from xlamini.core import ShapedArray
+from xlamini.core.memory_space import DEVICE
 from xlamini.runtime.collective_callbacks import check_not_nested
 from xlamini.runtime.devices import nvidia
 from xlamini.runtime.devices.ffi_targets import explained, register_kernels
@@ -17,7 +18,13 @@ from xlamini.runtime.devices.platforms import Device
 from xlamini.runtime.effects import run_with_callbacks
 from xlamini.runtime.fork import process, refuse_fork
 from xlamini.runtime.meshes.named_sharding import without_trailing_none
-from xlamini.runtime.meshes.program_placement import MeshPlacement, Place, devices_of, output_shardings
+from xlamini.runtime.meshes.program_placement import (
+    MeshPlacement,
+    Place,
+    devices_of,
+    input_shardings,
+    output_shardings,
+)
 from xlamini.runtime.program_limit import crowd
 from xlamini.runtime.serial_execution import exchanges_data, run_alone
 from xlamini.runtime.sharding import DeviceList, on_device
@@ -201,8 +208,8 @@ class CompiledModule:
         self.memory_needed: int | None = None
         self.serialized: bytes | None = None
         self.in_avals, self.out_avals = list(in_avals), list(out_avals)
-        if isinstance(place, MeshPlacement):
-            self.in_shardings = place.of_inputs(len(self.in_avals))
+        if isinstance(place, MeshPlacement) or any(a.memory_space is not DEVICE for a in (*in_avals, *out_avals)):
+            self.in_shardings = input_shardings(place, self.in_avals)
             self.out_shardings = output_shardings(place, self.out_avals, loaded)
         else:
             here = on_device(place)

@@ -117,13 +117,13 @@ def _bytes_made(jaxpr: Jaxpr) -> int:
 
 
 def alias_outputs(jaxpr: Jaxpr, donated: Sequence[bool]) -> list[int | None]:
-    """For each input, the output that may reuse its memory: of the same shape and dtype, if the input is donated."""
+    """For each input, the output that may reuse its memory: of the same size and space, if the input is donated."""
     free: dict[tuple, list[int]] = {}
     for i, aval in reversed(list(enumerate(jaxpr.out_avals))):
-        free.setdefault((aval.shape, aval.dtype), []).append(i)
+        free.setdefault((aval.shape, aval.dtype, aval.memory_space), []).append(i)
     aliases: list[int | None] = []
     for aval, is_donated in zip(jaxpr.in_avals, donated, strict=True):
-        outputs = free.get((aval.shape, aval.dtype)) if is_donated else None
+        outputs = free.get((aval.shape, aval.dtype, aval.memory_space)) if is_donated else None
         aliases.append(outputs.pop() if outputs else None)
     return aliases
 

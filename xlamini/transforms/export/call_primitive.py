@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple, NoReturn
 
-from xlamini.core import Axis, Dims, Params, Primitive, ShapedArray, Values
+from xlamini.core import Avals, Axis, Dims, Params, Primitive, ShapedArray, Values
 
 
 class ExportedModule(NamedTuple):
@@ -33,6 +33,9 @@ class CallExported(Primitive):
 
     def shape_rule(self, *avals: ShapedArray, module: ExportedModule) -> list[ShapedArray]:
         return list(module.out_avals)
+
+    def memory_space(self, avals: Avals, params: Params) -> None:
+        return None
 
     def jvp(self, primals: Values, tangents: Values, *, module: ExportedModule) -> NoReturn:
         raise TypeError(
