@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxlib.mlir import ir
@@ -30,7 +30,7 @@ class ModuleBuilder:
         attributes["sym_name"] = ir.StringAttr.get(name, self.mlir.context)
         attributes["mhlo.num_partitions"] = self.mlir.parse(f"{1 if mesh is None else mesh.size} : i32")
         attributes["mhlo.num_replicas"] = self.mlir.parse("1 : i32")
-        self._mesh, self._meshes = mesh, None
+        self.mesh, self._meshes = mesh, None
         self.spans_devices = mesh is not None and mesh.size > 1
         self.manual: Any = None
         """The mesh of the enclosing shard_map, while per-device code is lowered."""
@@ -38,6 +38,8 @@ class ModuleBuilder:
         """The manual axes of that shard_map; the compiler partitions along the others."""
         self._channels = 0
         self.host_callbacks: list[Callable[..., Any]] = []
+        self.partitioners: list[Any] = []
+        """The objects that XLA's partitioner refers to, which must live until the module has been compiled."""
         self._functions: dict[Jaxpr, str] = {}
         self._parts: dict[Jaxpr, ir.Attribute] = {}
         self._counts: dict[str, int] = {}
@@ -49,7 +51,7 @@ class ModuleBuilder:
     def meshes(self) -> Meshes:
         """The meshes that the module speaks of; most modules speak of none."""
         if self._meshes is None:
-            self._meshes = Meshes(self.module, self.mlir, self._mesh)
+            self._meshes = Meshes(self.module, self.mlir, self.mesh)
         return self._meshes
 
     def context(self, block: ir.Block, scope: str, prefix: str) -> Context:
@@ -128,6 +130,14 @@ class ModuleBuilder:
         return function
 
 
+class LoweredModule(NamedTuple):
+    """A module, with the Python functions that it calls, and those by which XLA partitions it."""
+
+    module: ir.Module
+    host_callbacks: list[Callable[..., Any]]
+    partitioners: list[Any]
+
+
 def lower_jaxpr(
     jaxpr: Jaxpr,
     name: str,
@@ -135,8 +145,8 @@ def lower_jaxpr(
     aliases: Sequence[int | None] = (),
     constants: Sequence[np.ndarray] = (),
     placement: Any = None,
-) -> tuple[ir.Module, list[Callable[..., Any]]]:
-    """The module whose `main` computes `jaxpr`, and its host callbacks, which are passed to the compiler with it.
+) -> LoweredModule:
+    """The module whose `main` computes `jaxpr`.
 
     `aliases[i]` is the output that may reuse the memory of input i (donation), or None. The first inputs of `jaxpr` are
     the constants, which are embedded in the module. With a `placement` it is for all devices of a mesh.
@@ -145,7 +155,7 @@ def lower_jaxpr(
     with paused_gc():
         main = builder.define(jaxpr, builder.unused("main"), f"jit({name})", "", "public", constants=constants)
     _set_attributes(builder, main, jaxpr.in_avals[len(constants) :], jaxpr.out_avals, aliases, placement)
-    return builder.module, builder.host_callbacks
+    return LoweredModule(builder.module, builder.host_callbacks, builder.partitioners)
 
 
 def _set_attributes(

@@ -25,6 +25,7 @@ from xlamini.runtime.meshes.program_placement import (
     input_shardings,
     output_shardings,
 )
+from xlamini.runtime.partitioner import PartitionedCall, raise_failure
 from xlamini.runtime.program_limit import crowd
 from xlamini.runtime.serial_execution import exchanges_data, run_alone
 from xlamini.runtime.sharding import DeviceList, on_device
@@ -43,6 +44,7 @@ def compile_module(
     donated: Iterable[int] = (),
     compiler_options: CompilerOptions | None = None,
     host_callbacks: Sequence[Callable[..., Any]] = (),
+    partitioners: Sequence[PartitionedCall] = (),
     ordered: bool = False,
     effectful: bool = False,
 ) -> Executable:
@@ -56,6 +58,7 @@ def compile_module(
       donated: the indices of `main`'s donated arguments, as in the module's attributes.
       compiler_options: XLA's compiler options by name, such as {"xla_backend_optimization_level": 1}.
       host_callbacks: the Python functions that the module calls, by their index in the module.
+      partitioners: the calls that Python divides while XLA compiles; what they raise is raised.
       ordered: whether it has ordered effects, so that it runs after earlier ordered programs.
       effectful: whether it calls FFI targets with side effects, for which effects_barrier waits.
 
@@ -71,6 +74,7 @@ def compile_module(
     try:
         loaded = place.client.compile_and_load(module, DeviceList(devices), options, *called)
     except _jax.JaxRuntimeError as error:
+        raise_failure(partitioners)
         raise explained(error, place.platform) from None
     executable = Executable(loaded, place, in_avals, out_avals, frozenset(donated))
     executable.calls_python, executable.ordered, executable.effectful = bool(host_callbacks), ordered, effectful

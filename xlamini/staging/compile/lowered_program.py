@@ -55,7 +55,7 @@ class LoweredProgram:
         self.unusable = _unusable(donated, used, self.aliases)
         self.flags, self.uses_disk_cache = trace_flags(), programs_are_kept()
         self._outline: tuple[Jaxpr, str] | None = None
-        self._module: tuple[Any, list[Any]] | None = None
+        self._module: tuple[Any, list[Any], list[Any]] | None = None
         if not self.uses_disk_cache or programs_are_keyed_by_module():
             _ = self._lowered  # now, so that an error of a lowering rule is raised here
 
@@ -81,7 +81,7 @@ class LoweredProgram:
         return self._outline
 
     @property
-    def _lowered(self) -> tuple[Any, list[Any]]:
+    def _lowered(self) -> tuple[Any, list[Any], list[Any]]:
         if self._module is None:
             # Imported here because MLIR's bindings cost 0.1 s, which a user who only looks at jaxprs should not pay.
             from xlamini.lowering.module import lower_jaxpr
@@ -97,6 +97,7 @@ class LoweredProgram:
     outline_report = property(lambda self: self._outlined[1], doc="Which blocks were outlined, or why none was.")
     module = property(lambda self: self._lowered[0], doc="The StableHLO module.")
     host_callbacks = property(lambda self: self._lowered[1], doc="The Python functions that the module calls.")
+    partitioners = property(lambda self: self._lowered[2], doc="The Python functions that XLA calls to compile it.")
 
 
 @once
@@ -144,6 +145,7 @@ def backend_compile(program: LoweredProgram, options: Options) -> Executable:
     executable = compile_module(
         program.module,
         host_callbacks=program.host_callbacks,
+        partitioners=program.partitioners,
         ordered=bool(effects) and any_ordered(effects),
         **interface_of(program, options),
     )

@@ -162,7 +162,7 @@ def _artifact(
     from xlamini.runtime.files.portable import artifact_of
 
     if len(platforms) == 1:
-        module, callbacks = lower_jaxpr(jaxpr, name, platforms[0], constants=constants)
+        module, callbacks, _ = lower_jaxpr(jaxpr, name, platforms[0], constants=constants)
     else:
         module, callbacks = lower_multi_platform(jaxpr, name, platforms, constants)
     if callbacks:
