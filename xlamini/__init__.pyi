@@ -24,8 +24,7 @@ from xlamini.core.jax_flags import (
     jax2tf_associative_scan_reductions as jax2tf_associative_scan_reductions, log_compiles as log_compiles,
     no_execution as no_execution, no_tracing as no_tracing,
     remove_size_one_mesh_axis_from_type as remove_size_one_mesh_axis_from_type,
-    softmax_custom_jvp as softmax_custom_jvp, thread_guard as thread_guard,
-    threefry_partitionable as threefry_partitionable,
+    softmax_custom_jvp as softmax_custom_jvp, threefry_partitionable as threefry_partitionable,
 )
 from xlamini.core.dtypes import float0 as float0
 from xlamini.core.sharding.partition_spec import P as P
@@ -58,7 +57,8 @@ from xlamini.runtime.meshes.named_sharding import NamedSharding as NamedSharding
 from xlamini.runtime.meshes.shards import Shard as Shard
 from xlamini.runtime.profiler.recording import live_arrays as live_arrays
 from xlamini.runtime.transfer_guards import (
-    array_garbage_collection_guard as array_garbage_collection_guard, transfer_guard as transfer_guard,
+    array_garbage_collection_guard as array_garbage_collection_guard, thread_guard as thread_guard,
+    transfer_guard as transfer_guard,
     transfer_guard_device_to_device as transfer_guard_device_to_device,
     transfer_guard_device_to_host as transfer_guard_device_to_host,
     transfer_guard_host_to_device as transfer_guard_host_to_device,

@@ -19,12 +19,12 @@ from xlamini.core.config import (
     enable_checks,
     enable_x64,
     flags,
-    num_cpu_devices,
     numpy_dtype_promotion,
     numpy_rank_promotion,
     trace_context_key,
     tracing,
 )
+from xlamini.core.device_flags import num_cpu_devices
 from xlamini.core.variables import ignored, warn_of_names
 
 
@@ -208,7 +208,9 @@ def test_contexts_of_tasks_that_overlap_leave_nothing_behind() -> None:
         await asyncio.gather(task(True, 0, 0.04), task(False, 0.01, 0.06), task(True, 0.02, 0.03))
 
     before = enable_x64.value
-    asyncio.run(tasks())
+    with pytest.warns(UserWarning, match="a context of flag enable_x64 ended while one that began later is open") as w:
+        asyncio.run(tasks())
+    assert {warning.filename for warning in w} == {__file__}
     assert enable_x64.value is before
     with enable_x64(True):
         assert enable_x64.value

@@ -10,11 +10,13 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import xlamini
 from tests.support.paths import GOLDEN
 from xlamini.core import dtypes, hooks
 from xlamini.core.config import enable_x64, numpy_dtype_promotion
 from xlamini.core.dtypes.scalar_constructors import constructors
 from xlamini.core.errors import TypePromotionError
+from xlamini.core.jax_flags import explicit_x64_dtypes
 
 RECORDED = json.loads((GOLDEN / "dtypes.json").read_text())
 SCALARS = {"int": int, "float": float, "complex": complex}
@@ -198,6 +200,20 @@ def test_no_warning_for_python_types_or_with_x64():
 def test_dtypes_that_no_array_has(bad):
     with pytest.raises(TypeError, match="zeros: no array can have dtype"):
         dtypes.check_user_dtype(bad, "zeros")
+
+
+def test_a_64_bit_dtype_is_an_error_under_its_flag():
+    make = xlamini.jit(lambda: xlamini.numpy.zeros(2, "float64"))
+    with pytest.warns(UserWarning, match="zeros: dtype float64 was asked for"):
+        assert make().dtype == np.float32
+    with explicit_x64_dtypes("error"):
+        for ask in (make, lambda: xlamini.numpy.ones(2).astype("int64")):
+            with pytest.raises(ValueError, match=r"dtype \w+64 was asked for, but 64-bit dtypes are off\. Ask for"):
+                ask()
+        assert xlamini.numpy.zeros(2, float).dtype == np.float32
+        with xlamini.enable_x64(True):
+            assert xlamini.numpy.zeros(2, "float64").dtype == np.float64
+    assert make().dtype == np.float32
 
 
 @pytest.mark.parametrize(

@@ -115,7 +115,7 @@ def test_contexts_of_the_root(name):
 
 
 def test_checking_leaks_sets_its_flag():
-    with pytest.warns(UserWarning, match="jax_check_tracer_leaks"), xlamini.checking_leaks():
+    with xlamini.checking_leaks():
         assert config.check_tracer_leaks
     assert not config.check_tracer_leaks
 
@@ -186,6 +186,12 @@ def test_variables_of_jax_are_read():
         JAX_COMPILATION_CACHE_DIR="some", JAX_NUM_CPU_DEVICES="3",
     )  # fmt: skip
     assert result.stdout.split() == ["True", "cpu", "True", "high", "some", "3"], result.stderr
+
+
+def test_variables_of_flags_that_act():
+    code = "import numpy as np; xlamini.jit(lambda x: x)(np.ones(2)); print(xlamini.random.PRNGKey(1))"
+    result = run(code, JAX_RANDOM_SEED_OFFSET="4", JAX_EXPLAIN_CACHE_MISSES="1", JAX_LOGGING_LEVEL="INFO")
+    assert result.stdout.strip() == "[0 5]" and "TRACING CACHE MISS at <string>:1" in result.stderr, result.stderr
 
 
 def test_own_variables_come_before_those_of_jax():

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import gc
 import threading
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
@@ -31,6 +32,17 @@ def own_registry(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 # --- the classes
+
+
+def test_an_entry_becomes_the_newest_of_its_owner() -> None:
+    class Owner:
+        def __init__(self) -> None:
+            self.entries: OrderedDict[str, int] = OrderedDict(a=1, b=2)
+
+    letters, owner = OwnedMemo("test: letters", 2, "entries"), Owner()
+    assert letters.newest(owner, "a") == 1 and letters.newest(owner, "missing") is None
+    letters.keep(owner, "c", 3)
+    assert list(owner.entries) == ["a", "c"]
 
 
 def test_a_memo_drops_its_oldest_entry() -> None:

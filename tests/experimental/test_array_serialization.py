@@ -99,6 +99,12 @@ def test_futures(tmp_path: Path) -> None:
         nonblocking_load(tmp_path / "nothing", HERE)
 
 
+def test_a_load_in_a_thread_has_the_flags_of_its_caller(tmp_path: Path) -> None:
+    with xlamini.enable_x64(True):
+        save(np.arange(3.0), tmp_path / "x")
+        assert nonblocking_load(tmp_path / "x", HERE).result().dtype == np.float64
+
+
 def test_damage_is_an_error(tmp_path: Path) -> None:
     where = tmp_path / "x"
     save(xlamini.device_put(np.arange(8, dtype="int32"), placed("a")), where)

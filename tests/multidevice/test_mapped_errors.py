@@ -68,7 +68,8 @@ SHARD_MAP = [
     ),
     row(
         "abstract mesh", lambda: shard_map(same, mesh=MESH.abstract_mesh, in_specs=P(), out_specs=P())(1.0),
-        ShardingError, "mesh is AbstractMesh('x': 2, 'y': 4", "leave mesh out, or pass a Mesh",
+        ShardingError, "its mesh has 8 devices, AbstractMesh('x': 2, 'y': 4", "the program runs on 1",
+        "move the arguments to a mesh of 8 devices",
     ),
     row("function", lambda: mapped(3), TypeError, "shard_map", "3"),
     row(

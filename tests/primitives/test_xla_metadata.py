@@ -49,13 +49,44 @@ def test_programs_that_differ_in_metadata_are_compiled_apart() -> None:
     assert ['kind="a"' in text for text in texts] == [True, False]
 
 
-def test_loops_and_calls_are_marked_and_their_bodies_are_not() -> None:
-    def loop(x: Any) -> Any:
-        with set_xla_metadata(where="loop"):
-            return lax.scan(lambda c, _: (jnp.tanh(c), None), x, None, length=3)[0]
+def test_bodies_of_loops_and_branches_and_called_functions_are_marked() -> None:
+    def f(x: Any) -> Any:
+        with set_xla_metadata(where="here"):
+            x = lax.scan(lambda c, _: (jnp.sin(c), None), x, None, length=3)[0]
+            x = lax.cond(x > 0, jnp.cos, jnp.tan, x)
+            return jit(jnp.exp)(x)
 
-    found = jit(loop).lower(1.0).as_text()
-    assert found.count("where") == 1 and "tanh" in found
+    text = jit(f).lower(1.0).as_text()
+    marked_here = [name for name, kvs in attributes(text) if kvs == 'where = "here"']
+    assert {"sine", "cosine", "tan", "exponential"} <= set(marked_here)
+    np.testing.assert_allclose(jit(grad(f))(1.0), grad(f)(1.0), rtol=1e-6)
+
+
+def test_a_jitted_function_is_traced_anew_for_other_attributes() -> None:
+    f = jit(lambda x: jnp.sin(x))
+
+    def found() -> list[tuple[str, str]]:
+        assert f(1.0) == jnp.sin(1.0)
+        return attributes(f.lower(1.0).as_text())
+
+    with set_xla_metadata(a=1):
+        with set_xla_metadata(a=2, b=1):
+            assert found() == [("sine", 'a = "2", b = "1"')]
+        assert found() == [("sine", 'a = "1"')]
+    assert found() == []
+
+
+def test_a_decorated_function_and_its_stages_are_marked() -> None:
+    """As in JAX 0.10.2."""
+
+    @set_xla_metadata(log=True)
+    @jit
+    def f(x: Any) -> Any:
+        return jnp.cos(jnp.sin(x))
+
+    expected = [("sine", 'log = "true"'), ("cosine", 'log = "true"')]
+    assert attributes(f.lower(1.0).as_text()) == expected == attributes(f.trace(1.0).lower().as_text())
+    np.testing.assert_allclose(f(1.0), np.cos(np.sin(1.0)), rtol=1e-6)
 
 
 def test_attributes_add_up_and_arguments_have_none() -> None:
@@ -69,7 +100,7 @@ def test_attributes_add_up_and_arguments_have_none() -> None:
     assert attributes(text) == [("negate", 'a = "1", b = "2"')] and "of_argument" not in text
 
 
-def test_without_a_trace_nothing_happens() -> None:
+def test_values_outside_of_a_trace_are_unchanged() -> None:
     x = jnp.ones(2)
     assert set_xla_metadata(x, a=1) is x
     with set_xla_metadata(a=1):

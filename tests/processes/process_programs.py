@@ -6,6 +6,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
@@ -254,10 +255,25 @@ def harm(how: str) -> None:
     os.kill(os.getpid(), getattr(signal, how))
 
 
+def guard() -> None:
+    """Under `thread_guard` another thread may not run a program of both processes."""
+    x, _ = batch(Mesh(xlamini.devices(), "data"))
+    f = xlamini.jit(lambda x: x * 2)
+    with xlamini.thread_guard(True), ThreadPoolExecutor(1) as others:
+        f(x)
+        error = others.submit(f, x).exception()
+        assert "was called from thread" in str(error), error
+        others.submit(f, np.ones(3)).result()
+    with ThreadPoolExecutor(1) as others:
+        others.submit(f, x).result()
+    say("guarded")
+
+
 PROGRAMS: dict[str, Callable[..., None]] = {
     "train": train,
     "folders": folders,
     "helpers": helpers,
+    "guard": guard,
     "preemption": preemption,
     "arrays": arrays,
     "disagree": disagree,

@@ -118,6 +118,11 @@ def test_preempted_processes_stop_at_one_step() -> None:
     assert (ended.code, ended.text.count("stopped together")) == (0, 2), ended.text
 
 
+def test_one_thread_runs_programs_of_several_processes() -> None:
+    ended = launched(2, "guard")
+    assert (ended.code, ended.text.count("guarded")) == (0, 2), ended.text
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("count", "devices"), [(2, 2), (4, 1)])
 def test_arrays_over_processes(count: int, devices: int) -> None:

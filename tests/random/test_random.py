@@ -15,6 +15,7 @@ import xlamini.numpy as jnp
 from tests.support.paths import GOLDEN
 from xlamini import random
 from xlamini.core.dtypes import finfo, issubdtype, prng_key
+from xlamini.core.jax_flags import high_dynamic_range_gumbel, random_seed_offset
 
 sys.path.insert(0, str(GOLDEN))
 
@@ -458,3 +459,26 @@ def test_ranges_up_to_the_ends_of_a_dtype() -> None:
     assert set(np.asarray(floats).tolist()) == {0, 1, 2, 3, 4}
     with xlamini.enable_x64(True):
         assert int(random.randint(key, (9,), 0, 2**40).max()) > 2**38
+
+
+# --- flags
+
+
+def test_the_offset_is_added_to_seeds():
+    # Values recorded from JAX 0.10.2.
+    with random_seed_offset(5):
+        assert random.key_data(random.key(1)).tolist() == random.key_data(random.key(np.int32(1))).tolist() == [0, 6]
+        assert xlamini.jit(random.PRNGKey)(3).tolist() == [0, 8]
+    with random_seed_offset(-5):
+        assert random.PRNGKey(3).tolist() == random.PRNGKey(jnp.uint32(3)).tolist() == [0, 2**32 - 2]
+    assert xlamini.jit(random.PRNGKey)(3).tolist() == [0, 3]
+
+
+def test_high_dynamic_range_is_the_default_mode_of_gumbel():
+    # Values recorded from JAX 0.10.2.
+    key, low, high = random.key(0), [2.9233725, 3.8326178, -0.09689324], [-1.0818486, -1.3463638, 0.906579]
+    draw = xlamini.jit(lambda key: random.gumbel(key, (3,)))
+    np.testing.assert_allclose([draw(key), random.gumbel(key, (3,))], [low, low], rtol=1e-5)
+    with high_dynamic_range_gumbel(True):
+        np.testing.assert_allclose([draw(key), random.gumbel(key, (3,))], [high, high], rtol=1e-5)
+        np.testing.assert_allclose(random.gumbel(key, (3,), mode="low"), low, rtol=1e-5)

@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ import pytest
 import xlamini
 from tests.support import broken_setups as broken
 from xlamini import config, numpy as jnp
-from xlamini.core import config as flags
+from xlamini.core import device_flags as flags
 from xlamini.errors import PlatformError
 from xlamini.runtime.devices import client_options, clients, ffi_targets, hardware, nvidia, platforms, plugins
 from xlamini.runtime.devices.pjrt_version import plugin_version
@@ -306,6 +307,38 @@ def test_options_of_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     with flags.memory_fraction(0.25), flags.preallocate(True), flags.allocator("bfc"):
         assert client_options.memory_fraction() == 0.25 and client_options.preallocate() is True
         assert client_options.allocator() == "bfc"
+
+
+def test_visible_and_imitated_gpus() -> None:
+    options = client_options.gpu_options
+    with flags.cuda_visible_devices("0, 2"), flags.rocm_visible_devices("1"):
+        assert (options("cuda")["visible_devices"], options("rocm")["visible_devices"]) == ([0, 2], [1])
+    with flags.cuda_visible_devices("first"), pytest.raises(PlatformError, match="cuda_visible_devices takes 'all' or"):
+        options("cuda")
+    with flags.mock_gpu_topology("2 x 3 x 8"):
+        mocked = {"enable_mock_nccl": True, "num_nodes": 6, "mock_gpu_topology": "2 x 3 x 8"}
+        assert options("cuda").items() >= mocked.items()
+    with flags.mock_num_gpu_processes(5):
+        assert options("cuda").items() >= {"enable_mock_nccl": True, "num_nodes": 5}.items()
+    with flags.mock_gpu_topology("2x3"), pytest.raises(PlatformError, match="mock_gpu_topology takes '2 x 4 x 8'"):
+        options("cuda")
+
+
+def test_options_of_the_users() -> None:
+    assert client_options.user_options() == {}
+    with flags.pjrt_client_create_options("a:1; b:0.5;c:true;d:x:y;"):
+        assert client_options.user_options() == {"a": 1, "b": 0.5, "c": True, "d": "x:y"}
+    message = "takes 'name:value;name:value', not 'a=1'"
+    with flags.pjrt_client_create_options("a=1"), pytest.raises(PlatformError, match=message):
+        client_options.user_options()
+
+
+def test_the_order_of_devices(monkeypatch: pytest.MonkeyPatch) -> None:
+    places = [SimpleNamespace(id=i, process_index=p) for i, p in ((3, 0), (0, 1), (2, 0), (1, 1))]
+    monkeypatch.setattr(platforms, "client", lambda backend: SimpleNamespace(devices=lambda: places))
+    assert [d.id for d in platforms.devices()] == [2, 3, 0, 1]
+    with flags.sort_devices_by_process_index(False):
+        assert [d.id for d in platforms.devices()] == [0, 1, 2, 3]
 
 
 def test_libraries_of_cuda(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from xlamini import export, numpy as jnp
 from xlamini.errors import JaxRuntimeError, LoadError
 from xlamini.runtime.files.file_format import Kind
 from xlamini.staging.aot import compiled_file
-from xlamini.transforms.export import artifact
+from xlamini.transforms.export import exported_file
 
 ODD: list[Any] = [
     *(None, True, False, 0, 1, -1, 3, 2**31, 2**63, -(2**70), 0.5, 1e300, float("nan"), "", "x", "float32", "int32"),
@@ -65,11 +65,11 @@ def mutated_header(kind: Kind, blob: bytes, choose: random.Random) -> bytes:
 
 def mutated_module(blob: bytes, choose: random.Random) -> bytes:
     """The file of an exported function with some bytes of the StableHLO changed."""
-    header, body = artifact.FILE.unpacked(blob)
+    header, body = exported_file.FILE.unpacked(blob)
     code = bytearray(body)
     for _ in range(choose.randint(1, 4)):
         code[choose.randrange(len(code))] = choose.randrange(256)
-    return artifact.FILE.packed(header, bytes(code))
+    return exported_file.FILE.packed(header, bytes(code))
 
 
 def layer(x: Any, p: Any) -> Any:
@@ -107,7 +107,7 @@ def headers(count: int, seed: int) -> Counter[str]:
             blob = mutated_header(compiled_file.FILE, compiled, choose)
             found[tried(lambda blob=blob: xlamini.load(blob))] += 1
         else:
-            blob = mutated_header(artifact.FILE, exported, choose)
+            blob = mutated_header(exported_file.FILE, exported, choose)
             found[tried(lambda blob=blob: export.deserialize(blob).call)] += 1
     return found
 

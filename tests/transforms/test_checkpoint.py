@@ -15,6 +15,7 @@ from xlamini import ad_checkpoint, checkpoint, checkpoint_policies, grad, jit, l
 from xlamini.ad_checkpoint import checkpoint_name, saved_residuals
 from xlamini.core.avals import ShapedArray
 from xlamini.core.effects import Effect, debug_effect
+from xlamini.core.jax_flags import log_checkpoint_residuals
 from xlamini.core.jaxpr import Equation, Jaxpr, subjaxprs
 from xlamini.core.primitive import Primitive
 
@@ -414,6 +415,16 @@ def test_print_saved_residuals(capsys: pytest.CaptureFixture[str]) -> None:
 def test_saved_residuals_of_types_alone() -> None:
     (residual,) = saved_residuals(jnp.sin, xlamini.ShapeDtypeStruct((1000, 1000), "float32"))
     assert residual.nbytes == 4_000_000 and "4,000,000 bytes" in str(residual)
+
+
+def test_what_a_checkpoint_stores_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    function = checkpoint(layer, policy=POLICIES["only"])
+    with log_checkpoint_residuals(True):
+        grads = xlamini.grad(lambda w: jnp.sum(function(w, X)))(W)
+    assert caplog.messages == ["checkpoint of layer stores computed values [f32[3]] and inputs [f32[3,4], f32[4]]"]
+    assert_close(grads, xlamini.grad(lambda w: jnp.sum(layer(w, X)))(W), 1e-6)
+    xlamini.grad(lambda w: jnp.sum(function(w, 2 * X)))(W)
+    assert len(caplog.messages) == 1
 
 
 # --- effects

@@ -23,7 +23,7 @@ from xlamini.errors import LoadError
 from xlamini.lowering import module_check
 from xlamini.lowering.mlir import Interned
 from xlamini.runtime.files.portable import artifact_of
-from xlamini.transforms.export import artifact
+from xlamini.transforms.export import exported_file
 
 X = np.linspace(-1, 1, 6, dtype=np.float32).reshape(2, 3)
 EVERY = ("cpu", "cuda", "rocm", "tpu")
@@ -349,8 +349,8 @@ def blob() -> bytes:
 
 
 def changed(blob: bytes, **changes: Any) -> bytes:
-    header, body = artifact.FILE.unpacked(blob)
-    return artifact.FILE.packed({**header, **changes}, body)
+    header, body = exported_file.FILE.unpacked(blob)
+    return exported_file.FILE.packed({**header, **changes}, body)
 
 
 @pytest.mark.parametrize(
@@ -383,15 +383,15 @@ def test_files_that_are_none(blob: bytes, change: Any, said: str) -> None:
 
 
 def test_stablehlo_that_is_none(blob: bytes) -> None:
-    header, _ = artifact.FILE.unpacked(blob)
+    header, _ = exported_file.FILE.unpacked(blob)
     for trusted in (False, True):
         with pytest.raises(LoadError, match="deserialize: <lambda>: the StableHLO cannot be read by this jaxlib"):
-            export.deserialize(artifact.FILE.packed({**header, "sizes": [4]}, b"code"), trusted=trusted)
+            export.deserialize(exported_file.FILE.packed({**header, "sizes": [4]}, b"code"), trusted=trusted)
 
 
 def test_a_body_is_decompressed_no_further_than_its_header_says(blob: bytes) -> None:
-    header, _ = artifact.FILE.unpacked(blob)
-    zeros = artifact.FILE.packed({**header, "sizes": [8]}, bytes(2**26))
+    header, _ = exported_file.FILE.unpacked(blob)
+    zeros = exported_file.FILE.packed({**header, "sizes": [8]}, bytes(2**26))
     tracemalloc.start()
     with pytest.raises(LoadError, match="has a body of another size than its header says"):
         export.deserialize(zeros)
@@ -406,24 +406,24 @@ def test_kernels_of_others_are_not_called(blob: bytes) -> None:
           %y = stablehlo.custom_call @{kernel}(%x) {{api_version = 4 : i32}} : (tensor<f32>) -> tensor<f32>
           return %y : tensor<f32>
         }}"""
-    header, _ = artifact.FILE.unpacked(blob)
+    header, _ = exported_file.FILE.unpacked(blob)
     with Interned().context as context, ir.Location.unknown(context):
         code = artifact_of(ir.Module.parse(text))
     header = {**header, "sizes": [len(code)], "checks": [f"custom_call:{kernel}"]}
-    made = artifact.FILE.packed(header, code)
+    made = exported_file.FILE.packed(header, code)
     with pytest.raises(LoadError, match=f"kernels without a stable interface, {kernel}; .* pass trusted=True"):
         export.deserialize(made)
     assert export.deserialize(made, trusted=True).disabled_safety_checks
     with pytest.raises(LoadError, match="kernels without a stable interface"):
-        export.deserialize(artifact.FILE.packed({**header, "checks": []}, code), trusted=True)
+        export.deserialize(exported_file.FILE.packed({**header, "checks": []}, code), trusted=True)
 
 
 def test_bytes_that_crash_the_reader_crash_another_process(blob: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module_check, "_PROGRAM", "import os; os.abort()")
-    header, code = artifact.FILE.unpacked(blob)
+    header, code = exported_file.FILE.unpacked(blob)
     module_check.checked.clear()
     with pytest.raises(LoadError, match="makes the reader of this jaxlib crash"):
-        export.deserialize(artifact.FILE.packed(header, code))
+        export.deserialize(exported_file.FILE.packed(header, code))
 
 
 # Files of other versions, recorded by tests/golden/record_exported.py.

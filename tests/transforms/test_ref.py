@@ -9,7 +9,9 @@ import pytest
 import xlamini
 from tests.support.checks import assert_close
 from xlamini import lax, numpy as jnp
+from xlamini.core import close_over
 from xlamini.errors import ShapeError, UnexpectedTracerError
+from xlamini.interpreters.evaluate import evaluate
 from xlamini.ref import Ref, addupdate, freeze, get, new_ref, set as set_ref, swap
 
 RAMP = np.arange(3, dtype=np.float32)
@@ -302,7 +304,44 @@ def test_a_mapped_value_cannot_go_into_a_ref_from_outside() -> None:
 def test_a_transformation_that_does_not_thread_refs_says_so() -> None:
     r = new_ref(0.0)
     with pytest.raises(TypeError, match=r"a ref of type float32\[\], made outside of .*, is used inside at .*test_ref"):
-        xlamini.make_jaxpr(lambda x: set_ref(r, ..., x) or x)(1.0)
+        xlamini.jit(lambda x: set_ref(r, ..., x) or x).trace(1.0)
+
+
+def test_make_jaxpr_captures_the_value_of_a_ref_that_is_closed_over() -> None:
+    r, other = new_ref(jnp.zeros(2)), new_ref(1.0)
+
+    def f(x: Any, given: Any = None) -> Any:
+        r[...] += x * other[...]
+        if given is not None:
+            given[...] *= x
+        return x
+
+    program, shape = xlamini.make_jaxpr(f, return_shape=True)(2.0)
+    out, last, unchanged = xlamini.jit(lambda x: evaluate(close_over(program.jaxpr), [*program.consts, x]))(2.0)
+    assert (shape.shape, out, sorted(map(np.size, (last, unchanged)))) == ((), 2.0, [1, 2])
+    assert sorted(x.sum().item() for x in (last, unchanged)) == [1.0, 4.0]
+    assert xlamini.eval_shape(f, 2.0).shape == xlamini.eval_shape(f, 2.0, new_ref(1.0)).shape == ()
+    assert len(xlamini.make_jaxpr(f)(2.0, new_ref(1.0)).out_avals) == 4
+    assert r[...].tolist() == [0.0, 0.0] and other[...] == 1.0
+
+
+def test_make_jaxpr_inside_a_trace_reads_the_traces_own_ref() -> None:
+    def outer(x: Any) -> Any:
+        r = new_ref(x)
+        inner = xlamini.make_jaxpr(lambda y: r[...] + y)(jnp.float32(1.0))
+        r[...] += len(inner.jaxpr.eqns)
+        return r[...]
+
+    assert xlamini.jit(outer)(1.0) == 2.0
+
+
+def test_a_ref_of_a_number_is_not_weakly_typed() -> None:
+    r = new_ref(1.0)
+    assert not r[...].weak_type and (r[...] + jnp.ones((), "bfloat16")).dtype == "float32"
+    assert not xlamini.jit(lambda x: new_ref(x)[...])(1.0).weak_type
+    small = new_ref(0)
+    small[...] += jnp.int8(3)
+    assert (small[...], small.dtype) == (3, "int32")
 
 
 def test_a_ref_does_not_leave_its_trace() -> None:

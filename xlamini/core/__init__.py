@@ -1,7 +1,7 @@
 """Private: the language. Types, programs, primitives and the tracer; nothing here compiles or runs."""
 
 from xlamini.core.api_boundary import api_boundary_methods, trim
-from xlamini.core.avals import Avals, Dims, Params, Shape, ShapedArray, Values
+from xlamini.core.avals import Avals, Dims, Params, Shape, ShapedArray, Values, has_shape_and_dtype
 from xlamini.core.call_cache import repeated
 from xlamini.core.concretization import Unknown, value_of
 from xlamini.core.config import disable_jit, enable_x64
@@ -32,7 +32,7 @@ from xlamini.core.errors import (
 from xlamini.core.frames import user_stacklevel
 from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Literal, Var, close_over, once, subjaxprs
 from xlamini.core.memo import OwnedMemo, memoised, paused_gc
-from xlamini.core.named_axes import axes_here, manual_axis, named_axis
+from xlamini.core.named_axes import manual_axis, named_axis
 from xlamini.core.primitive import ELEMENTWISE, PURE, REMATERIALIZABLE, Axis, CallLike, Cost, Primitive
 from xlamini.core.pytree import (
     PyTreeDef,
@@ -56,5 +56,5 @@ from xlamini.core.sharding.abstract_mesh import AbstractMesh, AxisType
 from xlamini.core.sharding.aval_sharding import AvalSharding, split_into
 from xlamini.core.sharding.factors import Factors, alike, apart, dims, in_front, reducing, same_dimensions
 from xlamini.core.sharding.partition_spec import PartitionSpec
-from xlamini.core.tangents import Zero, is_differentiable, is_linear, is_zero, tangent_aval
+from xlamini.core.tangents import Zero, cotangent_aval, is_differentiable, is_linear, is_zero, tangent_aval
 from xlamini.core.tracer import Builder, Tracer, active, aval_of, leaked, literal

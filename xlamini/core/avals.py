@@ -151,11 +151,12 @@ class ShapedArray:
         """`f32[3,4]`, or `float32[3,4]` with the dtype's full name; `f32<host>[3,4]` in the host's memory."""
         name = short_name(self.dtype) if short_dtypes or self.dtype == float0 else self.dtype.name
         varies = f"{{V:{','.join(sorted(map(str, self.vma)))}}}" if self.vma else ""
-        sizes = list(map(str, self.shape))
+        sizes, sums = list(map(str, self.shape)), ""
         if self.split is not None:
             sizes = [f"{size}{mark}" for size, mark in zip(sizes, self.split.marks(), strict=True)]
+            sums = self.split.sum_marks()
         space = "" if self.memory_space is DEVICE else f"<{self.memory_space.name.lower()}>"
-        return f"{name}{space}[{','.join(sizes)}]{varies}"
+        return f"{name}{space}[{','.join(sizes)}]{varies}{sums}"
 
     def str_long(self) -> str:
         """`float32[3,4]`: the type as error messages write it."""
@@ -177,6 +178,11 @@ def aval_of(x: Any) -> ShapedArray:
     kind = type(x)
     dtype = canonicalize_dtype(dtype_of(x), allow_extended_dtype=True)
     return ShapedArray(np.shape(x), dtype, kind in SCALAR_TYPES and kind is not bool)
+
+
+def has_shape_and_dtype(x: Any) -> bool:
+    """Whether a value describes an array: an array of any library, or a type such as ShapeDtypeStruct."""
+    return hasattr(x, "shape") and hasattr(x, "dtype")
 
 
 # The types in the signatures of rules.

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any
@@ -29,6 +30,9 @@ TRACE, DISPATCH, PROCESS = "trace", "dispatch", "process"
 
 trace_context_key: Callable[[], tuple] = _cells.trace_context
 """This thread's values of all TRACE flags, as one hashable tuple."""
+
+trace_context_names: Callable[[], tuple[str, ...]] = _cells.trace_context_names
+"""The names of these values."""
 
 flags: dict[str, Flag] = {}
 """Every flag by its name, without the `jax_` that `config.update` also takes."""
@@ -89,10 +93,22 @@ class Flag(_cells.Config):
         try:
             yield
         finally:
+            interleaved = open_here[-1] is not entry
             open_here[:] = [other for other in open_here if other is not entry]
             self.set_local(open_here[-1][0])
             if len(open_here) == 1:
                 open_here.clear()
+            if interleaved:
+                self._warn_of_tasks()
+
+    def _warn_of_tasks(self) -> None:
+        warnings.warn(
+            f"a context of flag {self.name} ended while one that began later is open, as contexts of asyncio tasks do. "
+            "C++ dispatch reads flags by thread, so that each of the tasks had the value that was set last: await "
+            "nothing inside, or call a function that enters the context with asyncio.to_thread",
+            UserWarning,
+            stacklevel=4,
+        )
 
     def checked(self, value: Any) -> Any:
         """The value itself if the flag can have it."""
@@ -211,9 +227,6 @@ config = Config()
 enable_x64 = Flag(
     "enable_x64", False, "keep 64-bit dtypes instead of narrowing them", affects=TRACE
 )
-outlining = Flag(
-    "outlining", True, "on the CPU, compile a block that a program repeats once, as a function", affects=DISPATCH
-)
 
 
 class _DisableJit(Flag):
@@ -295,30 +308,7 @@ strict_sharding = Flag(
     "where types along explicit mesh axes leave open how a result is split, raise an error in place of a warning",
     affects=TRACE,
 )
-platforms = Flag(
-    "platforms", None, "platforms to use, best first: 'cuda,cpu'; the first must work", affects=DISPATCH, type=str,
-    optional=True,
-)
-pjrt_plugins = Flag(
-    "pjrt_plugins", None, "more platforms, by the paths of their plugins: 'name:/path.so,...'", type=str, optional=True
-)
-ALLOCATORS = ("default", "platform", "bfc", "cuda_async", "vmm")
-allocator = Flag(
-    "allocator", None, "who hands out a GPU's memory", type=str, optional=True, choices=ALLOCATORS
-)
-memory_fraction = Flag(
-    "memory_fraction", None, "how much of a GPU's memory to use, between 0 and 1", type=float, optional=True
-)
-preallocate = Flag(
-    "preallocate", None, "whether that share of a GPU's memory is taken at the start", type=bool, optional=True
-)
-num_cpu_devices = Flag(
-    "num_cpu_devices", -1, "how many devices the CPU shows; -1: as many as XLA_FLAGS says, else one"
-)
 print_start = Flag("print_start", True, "process 0 prints a line when processes have come together")
-keep_freed_memory = Flag(
-    "keep_freed_memory", True, "keep what CPU programs free for the next ones; read when the CPU is first used"
-)
 compilation_cache_dir = Flag(
     "compilation_cache_dir",
     None,

@@ -25,6 +25,9 @@ evaluate: Callable[[Any, Sequence[Any], dict[str, Any]], Any] = _not_installed("
 cast_varying: Callable[[Any, frozenset[Any]], Any] = _not_installed("cast_varying")
 """`cast_varying(x, axes)`: the value typed as varying along these manual axes too."""
 
+divided_as: Callable[[Any, Any], Any] = _not_installed("divided_as")
+"""`divided_as(x, split)`: the value resharded to the sharding of a type."""
+
 sharding_of: Callable[[Any], Any] = _not_installed("sharding_of")
 """`sharding_of(aval)`: the sharding in a type, as a NamedSharding."""
 

@@ -7,12 +7,13 @@ that xlamini does not do, so a value other than JAX's default is accepted with o
 
 from __future__ import annotations
 
+import logging
 import os
 import warnings
 from contextlib import AbstractContextManager
 from typing import Any
 
-from xlamini.core.config import ALIASES, TRACE, Flag, flags
+from xlamini.core.config import ALIASES, DISPATCH, TRACE, Flag, flags
 from xlamini.core.frames import user_stacklevel
 from xlamini.core.variables import warn_of_names
 
@@ -22,7 +23,6 @@ _PGLE = "there is no profile-guided compilation"
 _PALLAS = "there is no Pallas"
 _MESSAGES = "errors name one line of the program"
 _LOGGED = "nothing is logged yet"
-_COMPILER = "pass compiler_options= to jit or compile"
 
 NO_MEANING: dict[str, tuple[Any, str]] = {
     "allow_f16_reductions": (True, "sums in float16 are always allowed"),
@@ -43,18 +43,16 @@ NO_MEANING: dict[str, tuple[Any, str]] = {
     "cross_host_transport_addresses": ("", _REMOTE),
     "custom_vjp3": (False, _STABLE),
     "debug_leaked_clients_on_clear_backends": (False, "clients live as long as the process"),
-    "debug_log_modules": ("", "the library logs nothing"),
+    "debug_log_modules": ("", "all messages of the logger xlamini are warnings"),
     "disable_vmap_shmap_error": (False, "vmap of shard_map has no such check"),
     "disallow_mesh_context_manager": (False, "a mesh is set by set_mesh"),
     "eager_constant_folding": (False, "operations on known values are computed while tracing"),
     "embedded_constants_max_bytes": (32, "captured arrays are arguments of the program"),
     "enable_preemption_service": (True, "the service starts with the process group"),
     "force_dcn_cross_host_transfers": (False, _REMOTE),
-    "include_debug_info_in_dumps": (True, "nothing is dumped"),
     "include_full_tracebacks_in_locations": (True, "a location is one line of the program"),
     "jax2tf_associative_scan_reductions": (False, "there is no jax2tf"),
     "jax2tf_default_native_serialization": (True, "there is no jax2tf"),
-    "logging_level": ("NOTSET", "the library logs nothing"),
     "mosaic_allow_hlo": (False, _PALLAS),
     "pallas_enable_debug_checks": (False, _PALLAS),
     "pallas_poison_buffers": (False, _PALLAS),
@@ -90,50 +88,24 @@ NO_MEANING: dict[str, tuple[Any, str]] = {
 
 NO_EFFECT: dict[str, tuple[Any, str]] = {
     "backend_target": ("", "there are no remote services"),
-    "captured_constants_report_frames": (0, "captured arrays are not measured yet"),
-    "captured_constants_warn_bytes": (2_000_000_000, "captured arrays are not measured yet"),
-    "check_tracer_leaks": (False, "a leaked tracer is an error when it is used, not when its trace ends"),
-    "compilation_cache_check_contents": (False, "entries have checksums"),
-    "compiler_enable_remat_pass": (True, _COMPILER),
+    "compilation_cache_check_contents": (False, "entries have checksums; XLA's output for a program varies"),
     "cpu_collectives_implementation": ("gloo", "collectives of CPUs are gloo's"),
-    "cuda_visible_devices": ("all", "set the environment variable CUDA_VISIBLE_DEVICES"),
     "debug_infs": (False, "infinities are not searched for yet"),
     "debug_key_reuse": (False, "a second use of a key is not noticed yet"),
     "debug_nans": (False, "NaNs are not searched for yet"),
     "disable_bwd_checks": (False, "the results of custom_vjp rules are always checked"),
-    "disable_most_optimizations": (False, _COMPILER),
     "distributed_debug": (False, _LOGGED),
-    "dump_ir_modes": ("stablehlo", "write jit(f).lower(x).as_text() to a file"),
-    "dump_ir_to": ("", "write jit(f).lower(x).as_text() to a file"),
     "enable_pgle": (False, _PGLE),
     "enable_recoverability": (False, "a process group ends with its first lost process"),
     "error_checking_behavior_divide": ("ignore", "divisions are not checked yet"),
     "error_checking_behavior_nan": ("ignore", "NaNs are not searched for yet"),
     "error_checking_behavior_oob": ("ignore", "traced indices are not checked yet"),
-    "exec_time_optimization_effort": (0.0, _COMPILER),
     "experimental_unsafe_xla_runtime_errors": (False, "programs raise no errors of their own"),
-    "explain_cache_misses": (False, _LOGGED),
-    "explicit_x64_dtypes": ("warn", "a 64-bit dtype is narrowed with a warning while enable_x64 is off"),
     "export_calling_convention_version": (10, "exported files have one version"),
     "export_ignore_forward_compatibility": (False, "programs are exported as they are lowered"),
-    "high_dynamic_range_gumbel": (False, 'pass mode="high" to random.gumbel'),
-    "hlo_source_file_canonicalization_regex": (None, "locations hold the paths of files"),
-    "log_checkpoint_residuals": (False, "call ad_checkpoint.print_saved_residuals"),
-    "memory_fitting_effort": (0.0, _COMPILER),
-    "memory_fitting_level": ("O2", _COMPILER),
-    "mock_gpu_topology": ("", "compile for a target: xlamini.target"),
-    "mock_num_gpu_processes": (0, "compile for a target: xlamini.target"),
     "mutable_array_checks": (True, "aliased refs are followed"),
-    "no_execution": (False, "programs run"),
-    "no_tracing": (False, "functions are traced"),
     "oneapi_visible_devices": ("all", "there is no oneAPI"),
-    "optimization_level": ("UNKNOWN", _COMPILER),
-    "pjrt_client_create_options": (None, "set memory_fraction, preallocate or allocator"),
-    "random_seed_offset": (0, "add it to the seed"),
-    "rocm_visible_devices": ("all", "set the environment variable ROCR_VISIBLE_DEVICES"),
     "share_binary_between_hosts": (False, "each process compiles"),
-    "sort_devices_by_process_index": (True, "devices have the client's order"),
-    "thread_guard": (False, "threads are not checked"),
     "threefry_partitionable": (True, "random numbers are those of threefry_partitionable=True"),
 }
 """Flags that ask for what is not done here: JAX's default, and what there is."""
@@ -157,6 +129,22 @@ class AcceptedFlag(Flag):
         return value
 
 
+_LEVELS = ("NOTSET", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
+
+
+class _LoggingLevel(Flag):
+    """The flag that is the level of the library's logger."""
+
+    def __init__(self) -> None:
+        super().__init__("logging_level", "NOTSET", "the level of the logger xlamini", choices=_LEVELS)
+        if self.value != self.default:
+            logging.getLogger("xlamini").setLevel(self.value)
+
+    def set_global(self, value: str) -> None:
+        super().set_global(value)
+        logging.getLogger("xlamini").setLevel(value)
+
+
 def _plain(value: Any) -> Any:
     """The text of an enum's member, which JAX takes beside the text."""
     return getattr(value, "value", value)
@@ -168,8 +156,49 @@ def _define(table: dict[str, tuple[Any, str]], warns: bool) -> None:
             AcceptedFlag(name, default, note, warns)
 
 
-log_compiles = Flag("log_compiles", False, "log each program that XLA compiles, at level WARNING")
+# Random numbers
 enable_custom_prng = Flag("enable_custom_prng", False, "random.PRNGKey returns a typed key", affects=TRACE)
+random_seed_offset = Flag("random_seed_offset", 0, "a number added to every seed", affects=TRACE)
+high_dynamic_range_gumbel = Flag(
+    "high_dynamic_range_gumbel", False, "random.gumbel and random.categorical draw with mode='high'", affects=TRACE
+)
+
+# Logs, at level WARNING of the logger "xlamini"
+log_compiles = Flag("log_compiles", False, "log each program that XLA compiles")
+logging_level = _LoggingLevel()
+explain_cache_misses = Flag("explain_cache_misses", False, "log why a jitted function is traced again")
+log_checkpoint_residuals = Flag("log_checkpoint_residuals", False, "log what each checkpoint stores")
+captured_constants_warn_bytes = Flag(
+    "captured_constants_warn_bytes", 2_000_000_000, "warn of programs that capture more bytes of arrays; -1 for never"
+)
+captured_constants_report_frames = Flag(
+    "captured_constants_report_frames", 0, "other than 0: name in that warning the line that uses each array"
+)
+dump_ir_to = Flag("dump_ir_to", "", "a folder to which every compiled program is written")
+dump_ir_modes = Flag("dump_ir_modes", "stablehlo", "what is written there: 'stablehlo', 'jaxpr', or both with a comma")
+include_debug_info_in_dumps = Flag("include_debug_info_in_dumps", True, "the StableHLO there has locations")
+
+hlo_source_file_canonicalization_regex = Flag(
+    "hlo_source_file_canonicalization_regex",
+    None,
+    "a regular expression; what it matches in the paths of source files is left out of programs",
+    type=str,
+    optional=True,
+)
+
+# Checks
+no_tracing = Flag("no_tracing", False, "raise an error where a function would be traced")
+no_execution = Flag("no_execution", False, "raise an error where a program would run", affects=DISPATCH)
+check_tracer_leaks = Flag(
+    "check_tracer_leaks", False, "raise an error when a trace ends whose tracers are still referenced", affects=TRACE
+)
+explicit_x64_dtypes = Flag(
+    "explicit_x64_dtypes",
+    "warn",
+    "what to do when a 64-bit dtype is asked for while enable_x64 is off; 'allow' warns too",
+    affects=TRACE,
+    choices=("allow", "warn", "error"),
+)
 
 _define(NO_MEANING, warns=False)
 _define(NO_EFFECT, warns=True)
@@ -177,17 +206,12 @@ _define(NO_EFFECT, warns=True)
 # The context managers of JAX's root
 allow_f16_reductions = flags["allow_f16_reductions"]
 auto_pcast = flags["auto_pcast"]
-check_tracer_leaks = flags["check_tracer_leaks"]
 debug_infs = flags["debug_infs"]
 debug_key_reuse = flags["debug_key_reuse"]
 debug_nans = flags["debug_nans"]
-explain_cache_misses = flags["explain_cache_misses"]
 jax2tf_associative_scan_reductions = flags["jax2tf_associative_scan_reductions"]
-no_execution = flags["no_execution"]
-no_tracing = flags["no_tracing"]
 remove_size_one_mesh_axis_from_type = flags["remove_size_one_mesh_axis_from_type"]
 softmax_custom_jvp = flags["softmax_custom_jvp"]
-thread_guard = flags["thread_guard"]
 threefry_partitionable = flags["threefry_partitionable"]
 
 

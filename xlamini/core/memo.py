@@ -110,6 +110,13 @@ class OwnedMemo:
             _drop_oldest(table)
         return value
 
+    def newest(self, owner: Any, key: Any) -> Any:
+        """The entry of the owner's table, an OrderedDict, which becomes the newest; None if there is none."""
+        table = getattr(owner, self.attribute)
+        with suppress(KeyError):  # no entry, or one that another thread drops now
+            table.move_to_end(key)
+        return table.get(key)
+
     def tables(self) -> Iterator[dict[Any, Any]]:
         """The tables of all owners that are alive, as the garbage collector lists them.
 

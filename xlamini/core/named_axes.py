@@ -1,10 +1,11 @@
 """Named axes: what collectives such as `psum` may refer to in this thread, and their sizes."""
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
+
+from xlamini.core.state import state
 
 
 class Axis(NamedTuple):
@@ -23,35 +24,23 @@ class Axis(NamedTuple):
     placed: tuple[Any, tuple[Any, ...]] | None = None
 
 
-class _Axes(threading.local):
-    named: tuple[Axis, ...] = ()
-
-
-_axes = _Axes()
-
-
 @contextmanager
 def named_axis(axis: Axis) -> Iterator[None]:
     """Let collectives inside refer to the axis by its name."""
     if axis.name is None:
         yield
         return
-    before = _axes.named
-    _axes.named = (*before, axis)
+    before = state.axes
+    state.axes = (*before, axis)
     try:
         yield
     finally:
-        _axes.named = before
-
-
-def axes_here() -> tuple[Axis, ...]:
-    """The named axes of this thread: what is traced here may depend on them."""
-    return _axes.named
+        state.axes = before
 
 
 def manual_axis(name: Any) -> Axis | None:
     """The axis of this name, if it is one of shard_map's mesh."""
-    for axis in reversed(_axes.named):
+    for axis in reversed(state.axes):
         if axis.name == name:
             return axis if axis.manual else None
     return None
@@ -59,10 +48,10 @@ def manual_axis(name: Any) -> Axis | None:
 
 def size_of_axis(name: Any) -> int:
     """The size of a named axis; NameError if there is none of this name here."""
-    for axis in reversed(_axes.named):
+    for axis in reversed(state.axes):
         if axis.name == name:
             return axis.size
-    known = ", ".join(repr(a.name) for a in _axes.named) or "none"
+    known = ", ".join(repr(a.name) for a in state.axes) or "none"
     raise NameError(
         f"unbound axis name: {name!r}; named axes here: {known}; give one with vmap(..., axis_name={name!r}), or "
         "shard_map over a mesh that has it"

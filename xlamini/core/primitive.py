@@ -23,6 +23,7 @@ from xlamini.core.frames import definition
 from xlamini.core.memory_space import Space, common_space
 from xlamini.core.named_axes import Axis as Axis
 from xlamini.core.sharding.factors import Factors
+from xlamini.core.sharding.partial_sums import Groups, Sums, sums_of_results
 from xlamini.core.sharding.propagation import Splits, split_results
 from xlamini.core.state import state
 
@@ -66,6 +67,12 @@ class Primitive:
     """What holds of every equation of it, as an int: `PURE | REMATERIALIZABLE`."""
     call_primitive = map_primitive = False
     """JAX's marks of older kinds of calls, of which there are none."""
+    linear: Groups = ()
+    """The groups of operands in each of which it is linear jointly, and so takes unreduced ones (partial_sums.py)."""
+    maps_each = False
+    """Whether it returns each operand, in order, so that none has to fit another."""
+    mixes_reduced = False
+    """Whether its operands may be reduced along different axes; its results are then reduced along none."""
     lacks: Mapping[str, str] = {}
     """The rules that it does not have by design, each with the reason."""
 
@@ -104,6 +111,14 @@ class Primitive:
     def memory_space(self, avals: Avals, params: Params) -> Space | None:
         """The results' memory space, if an operand is not in the device's; None: those of `shape_rule`'s types."""
         return common_space(avals)
+
+    def linear_groups(self, avals: Avals, params: Params) -> Groups:
+        """`linear`, where it depends on the types of the operands or on params."""
+        return self.linear
+
+    def sums(self, avals: Avals, outs: Avals, params: Params) -> Sequence[Sums]:
+        """The axes along which each result is unreduced and reduced, for operands that fit."""
+        return [sums_of_results(self, avals)] * len(outs)
 
     def around(self, params: Params) -> AbstractContextManager[None]:
         """The context in which the jaxprs among the params are rewritten."""

@@ -11,13 +11,14 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class _State(threading.local):
-    """The builder that equations go to, None for eager execution; and the names of `named_scope`, outermost first.
+    """The builder that equations go to, None for eager execution; the names of `named_scope`, and the named axes.
 
-    `interrupted` is the builder that `ensure_compile_time_eval` takes over from.
+    Both are outermost first. `interrupted` is the builder that `ensure_compile_time_eval` takes over from.
     """
 
     builder: Any = None  # a `Builder`, whose module imports this one
     scope: tuple[str, ...] = ()
+    axes: tuple[Any, ...] = ()  # of `Axis`, from named_axes.py; what is traced may depend on them
     interrupted: Any = None
 
 

@@ -79,12 +79,8 @@ def _call(edge: FrameType) -> tuple[str, str] | None:
         arguments = inspect.signature(fun).bind(*values["args"], **values["kwargs"]).arguments
     except (KeyError, TypeError):
         return None
-    shown = (f"{n}={_brief(v)}" for n, v in arguments.items() if n != "self" and not _is_array(v))
+    shown = (f"{n}={_brief(v)}" for n, v in arguments.items() if n != "self" and not hasattr(v, "dtype"))
     return fun.__name__.strip("_"), ", ".join(shown)
-
-
-def _is_array(x: Any) -> bool:
-    return hasattr(x, "shape") and hasattr(x, "dtype")
 
 
 def _brief(x: Any) -> str:

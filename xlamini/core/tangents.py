@@ -63,3 +63,9 @@ def tangent_aval(aval: ShapedArray) -> ShapedArray:
     if is_differentiable(aval):
         return aval
     return aval.update(dtype=float0, weak_type=False)
+
+
+def cotangent_aval(aval: ShapedArray) -> ShapedArray:
+    """The type of a cotangent of `aval`: that of a tangent, but unreduced where `aval` is reduced, and the reverse."""
+    found = tangent_aval(aval)
+    return found if found.split is None else found.with_sharding(found.split.dual)

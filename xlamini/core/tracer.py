@@ -16,13 +16,14 @@ from xlamini.core import config, hooks
 from xlamini.core.avals import SCALAR_TYPES, Avals, Params, ShapedArray, Values, aval_of
 from xlamini.core.depth import make_room
 from xlamini.core.equation_kind import kinds, new_kind
-from xlamini.core.errors import UnexpectedTracerError
+from xlamini.core.errors import ShardingTypeError, UnexpectedTracerError
 from xlamini.core.frames import Source, hidden_files, user_line
 from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Literal, Provenance, Var
 from xlamini.core.literals import literal
 from xlamini.core.memo import paused_gc
 from xlamini.core.operand_conflicts import report_conflicts
 from xlamini.core.sharding.manual_axes import missing
+from xlamini.core.sharding.partial_sums import Misfit, misfit
 from xlamini.core.state import state
 from xlamini.core.tangents import Linear, NonlinearError, Zero
 
@@ -127,7 +128,11 @@ class Builder:
             if more is not None:
                 alike = [hooks.cast_varying(x, axes) if axes else x for x, axes in zip(operands, more, strict=True)]
                 return self.emit(primitive, alike, params)
-            kind = new_kind(primitive, key, params, [a.aval for a in atoms])
+            avals = [a.aval for a in atoms]
+            unfit = misfit(primitive, avals, params)
+            if unfit is not None:
+                return self.emit(primitive, self._resharded(operands, unfit), params)
+            kind = new_kind(primitive, key, params, avals)
             conflicts = kind.memory_conflict or kind.sharding_conflict
             if conflicts is not None and self.provenance is None:  # no user can mend a rewrite's equations
                 report_conflicts(kind, primitive.multiple_results, atoms, self.producers_by_now)
@@ -139,6 +144,12 @@ class Builder:
         if primitive.multiple_results:
             return [Tracer(self, v, v.aval) for v in outvars]
         return Tracer(self, outvars[0], out)
+
+    def _resharded(self, operands: Values, unfit: Misfit) -> list[Any]:
+        """The operands of a rewrite's equation, resharded so that they fit; ShardingTypeError for a user's equation."""
+        if self.provenance is None:
+            raise ShardingTypeError(unfit.problem)
+        return [hooks.divided_as(x, split) for x, split in zip(operands, unfit.wanted, strict=True)]
 
     def replay(self, eqn: Equation, operands: Values) -> list[Tracer]:
         """Add a copy of an equation of another jaxpr, with its result types and its provenance."""
@@ -321,7 +332,7 @@ def leaked(tracer: Tracer, name: str = "") -> UnexpectedTracerError:
             "number yet; compute with it outside, and with arrays and numbers inside"
         )
     return UnexpectedTracerError(
-        f"{tracer!r}{given} was made while tracing {tracer.builder.name or 'a function'}, {_origin(tracer)}, and is "
+        f"{tracer!r}{given} was made while tracing {tracer.builder.name or 'a function'}, {origin_of(tracer)}, and is "
         f"used after that trace ended, at {user_line()}. A traced value must not be kept in a global, an "
         "attribute or a closure: return it from the traced function instead."
     )
@@ -333,7 +344,7 @@ def _is_around(builder: Builder | None, other: Builder) -> bool:
     return builder is not None
 
 
-def _origin(tracer: Tracer) -> str:
+def origin_of(tracer: Tracer) -> str:
     """The origin of a tracer, in words: an argument of the traced function, or a line."""
     builder, var = tracer.builder, tracer.variable
     for i, known in enumerate(builder.inputs):

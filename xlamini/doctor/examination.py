@@ -4,7 +4,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
-from xlamini.core import PlatformError, config
+from xlamini.core import PlatformError, device_flags
 from xlamini.doctor.outcome import Outcome, try_platform
 from xlamini.doctor.problems import Problem, of_platform, of_process
 from xlamini.runtime.devices import hardware
@@ -49,7 +49,7 @@ class Examination:
 def examine(asked: str | None, timeout: float) -> Examination:
     """Examine the machine, and try each platform that was requested or may work."""
     misspelt = [*_without_bad_paths(), *_bad_names()]
-    names = [resolve_platform(n.strip()) for n in (asked or config.platforms.value or "").split(",") if n.strip()]
+    names = [resolve_platform(n.strip()) for n in (asked or device_flags.platforms.value or "").split(",") if n.strip()]
     plugins = installed()
     known = dict.fromkeys([*names, *(p.name for p in plugins), "cpu"])
     outcomes = dict.fromkeys(known) | _try_all([n for n in known if _worth_trying(n, names)], timeout)
@@ -74,7 +74,7 @@ def _without_bad_paths() -> list[Problem]:
     try:
         installed()
     except PlatformError as error:
-        config.pjrt_plugins.set_global(None)
+        device_flags.pjrt_plugins.set_global(None)
         return [Problem("", str(error), "write it as the message says, or unset XLAMINI_PJRT_PLUGINS")]
     return []
 
@@ -82,7 +82,7 @@ def _without_bad_paths() -> list[Problem]:
 def _bad_names() -> list[Problem]:
     """The problem with the flag `platforms`, if any."""
     try:
-        names_in(config.platforms.value or "cpu")
+        names_in(device_flags.platforms.value or "cpu")
     except PlatformError as error:
         return [Problem("", str(error), "write it as the message says, or unset XLAMINI_PLATFORMS")]
     return []

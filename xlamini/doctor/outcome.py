@@ -10,7 +10,7 @@ import sys
 from dataclasses import dataclass, field
 from typing import Any
 
-from xlamini.core import config
+from xlamini.core import device_flags
 from xlamini.doctor.trial import MARK
 
 _FRAMEWORK = re.compile(r"framework PJRT API version is (\d+\.\d+)")
@@ -79,8 +79,8 @@ def _environment(platform: str) -> dict[str, str]:
     here = {**os.environ, "XLAMINI_PLATFORMS": platform, "TF_CPP_MIN_LOG_LEVEL": "0", "PYTHONWARNINGS": "ignore"}
     here.pop("XLAMINI_DEFAULT_DEVICE", None)
     here["PYTHONPATH"] = os.pathsep.join(path or os.getcwd() for path in sys.path)
-    if config.pjrt_plugins.value:
-        return {**here, "XLAMINI_PJRT_PLUGINS": config.pjrt_plugins.value}
+    if device_flags.pjrt_plugins.value:
+        return {**here, "XLAMINI_PJRT_PLUGINS": device_flags.pjrt_plugins.value}
     here.pop("XLAMINI_PJRT_PLUGINS", None)
     return here
 

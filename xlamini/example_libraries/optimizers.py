@@ -203,8 +203,7 @@ def adam(step_size: float | Schedule, b1: float = 0.9, b2: float = 0.999, eps: f
         x, first, second = state
         first = (1 - b1) * g + b1 * first
         second = (1 - b2) * jnp.square(g) + b2 * second
-        unbiased = first / (1 - jnp.asarray(b1, first.dtype) ** (i + 1))
-        spread = second / (1 - jnp.asarray(b2, first.dtype) ** (i + 1))
+        unbiased, spread = _unbiased(first, b1, i), _unbiased(second, b2, i)
         return x - size(i) * unbiased / (jnp.sqrt(spread) + eps), first, second
 
     return _with_zeros(2), update, _first
@@ -219,8 +218,7 @@ def adamax(step_size: float | Schedule, b1: float = 0.9, b2: float = 0.999, eps:
         x, first, largest = state
         first = (1 - b1) * g + b1 * first
         largest = jnp.maximum(b2 * largest, jnp.abs(g))
-        unbiased = first / (1 - jnp.asarray(b1, first.dtype) ** (i + 1))
-        return x - size(i) * unbiased / (largest + eps), first, largest
+        return x - size(i) * _unbiased(first, b1, i) / (largest + eps), first, largest
 
     return _with_zeros(2), update, _first
 
@@ -255,6 +253,11 @@ def _first(state: Any) -> Any:
 
 def _with_zeros(count: int) -> Callable[[Any], Any]:
     return lambda x0: (x0, *(jnp.zeros_like(x0) for _ in range(count)))
+
+
+def _unbiased(average: Any, decay: float, i: Any) -> Any:
+    """The moving average without its bias to zero, where it began."""
+    return average / (1 - jnp.asarray(decay, average.dtype) ** (i + 1))
 
 
 def _inverse_root(squares: Any) -> Any:

@@ -19,11 +19,11 @@ from xlamini.nn.encoding import standardize
 from xlamini.nn.initializers import Initializer, glorot_normal, normal, ones, zeros
 from xlamini.nn.softmax import log_softmax, softmax
 from xlamini.primitives.windows.conv_forms import conv_transpose
-from xlamini.primitives.windows.conv_numbers import conv_general_shape_tuple, conv_transpose_shape_tuple
 from xlamini.primitives.windows.convolution import conv_general_dilated
-from xlamini.primitives.windows.geometry import padtype_to_pads
 from xlamini.random.discrete import bernoulli
 from xlamini.random.keys import split
+from xlamini.staging.run.make_jaxpr import eval_shape
+from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
 from xlamini.transforms.reductions.reduce_window import reduce_window
 
 __all__ = [
@@ -76,17 +76,12 @@ def GeneralConv(
     b_init: Initializer = normal(1e-6),  # noqa: B008 (a constant)
 ) -> Layer:
     """A convolution plus a bias, with dimensions in the order of `dimension_numbers`; `Conv` for NHWC and HWIO."""
-    strides = tuple(strides or (1,) * len(filter_shape))
-    lhs, rhs, out = dimension_numbers
-    numbers = lhs, rhs, out
+    steps = tuple(strides or (1,) * len(filter_shape))
 
-    def apply(inputs: Any, W: Any) -> Any:
-        return conv_general_dilated(inputs, W, strides, padding, (1,) * len(strides), dimension_numbers=numbers)
+    def convolve(inputs: Any, W: Any) -> Any:
+        return conv_general_dilated(inputs, W, steps, padding, dimension_numbers=tuple(dimension_numbers))
 
-    def shape_of(input_shape: Shape, kernel_shape: Shape) -> Shape:
-        return conv_general_shape_tuple(input_shape, kernel_shape, strides, padding, numbers)
-
-    return _convolution(numbers, out_chan, filter_shape, W_init, b_init, apply, shape_of)
+    return _convolution(convolve, dimension_numbers, out_chan, filter_shape, W_init, b_init)
 
 
 def GeneralConvTranspose(
@@ -99,17 +94,12 @@ def GeneralConvTranspose(
     b_init: Initializer = normal(1e-6),  # noqa: B008 (a constant)
 ) -> Layer:
     """A transposed convolution plus a bias; `ConvTranspose` for NHWC and HWIO, `Conv1DTranspose` for NHC and HIO."""
-    strides = tuple(strides or (1,) * len(filter_shape))
-    lhs, rhs, out = dimension_numbers
-    numbers = lhs, rhs, out
+    steps = tuple(strides or (1,) * len(filter_shape))
 
-    def apply(inputs: Any, W: Any) -> Any:
-        return conv_transpose(inputs, W, strides, padding, dimension_numbers=numbers)
+    def convolve(inputs: Any, W: Any) -> Any:
+        return conv_transpose(inputs, W, steps, padding, dimension_numbers=tuple(dimension_numbers))
 
-    def shape_of(input_shape: Shape, kernel_shape: Shape) -> Shape:
-        return conv_transpose_shape_tuple(input_shape, kernel_shape, strides, padding, numbers)
-
-    return _convolution(numbers, out_chan, filter_shape, W_init, b_init, apply, shape_of)
+    return _convolution(convolve, dimension_numbers, out_chan, filter_shape, W_init, b_init)
 
 
 Conv = functools.partial(GeneralConv, ("NHWC", "HWIO", "NHWC"))
@@ -118,15 +108,14 @@ Conv1DTranspose = functools.partial(GeneralConvTranspose, ("NHC", "HIO", "NHC"))
 
 
 def _convolution(
-    numbers: Sequence[str],
+    convolve: Callable[[Any, Any], Any],
+    dimension_numbers: Sequence[str],
     out_chan: int,
     filter_shape: Sequence[int],
     W_init: Initializer | None,
     b_init: Initializer,
-    apply: Callable[..., Any],
-    shape_of: Callable[..., Shape],
 ) -> Layer:
-    lhs, rhs, out = numbers
+    lhs, rhs, out = dimension_numbers
     W_init = W_init or glorot_normal(rhs.index("I"), rhs.index("O"))
     bias_shape = tuple(out_chan if c == "C" else 1 for c in out)
 
@@ -135,21 +124,22 @@ def _convolution(
         kernel_shape = tuple(
             out_chan if c == "O" else input_shape[lhs.index("C")] if c == "I" else next(sizes) for c in rhs
         )
-        output_shape = list(shape_of(_with_batch(input_shape), kernel_shape))
+        output_shape = list(_shape_of(convolve, input_shape, kernel_shape))
         output_shape[out.index("N")] = input_shape[lhs.index("N")]
         k1, k2 = split(rng)
         return tuple(output_shape), (W_init(k1, kernel_shape), b_init(k2, bias_shape))
 
     def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
         W, b = params
-        return apply(inputs, W) + b
+        return convolve(inputs, W) + b
 
     return init_fun, apply_fun
 
 
-def _with_batch(shape: Shape) -> Shape:
-    """The shape with 1 for an unknown batch size."""
-    return tuple(1 if n == -1 else n for n in shape)
+def _shape_of(fun: Callable[..., Any], *shapes: Shape) -> Shape:
+    """The shape of a function's result for arrays of these shapes, of which -1, the batch size, counts as 1."""
+    known = [tuple(1 if n == -1 else n for n in shape) for shape in shapes]
+    return eval_shape(fun, *(ShapeDtypeStruct(shape, jnp.float32) for shape in known)).shape
 
 
 def BatchNorm(
@@ -183,8 +173,12 @@ def BatchNorm(
 # --- layers without parameters
 
 
-def _same_shape(rng: Any, input_shape: Any) -> Any:
-    return input_shape, ()
+def _without_params(shape_of: Callable[[Any], Any], fun: Callable[[Any], Any]) -> Layer:
+    return lambda rng, input_shape: (shape_of(input_shape), ()), lambda params, inputs, **kwargs: fun(inputs)
+
+
+def _identity(x: Any) -> Any:
+    return x
 
 
 def elementwise(fun: Callable[..., Any], **fun_kwargs: Any) -> Layer:
@@ -193,17 +187,16 @@ def elementwise(fun: Callable[..., Any], **fun_kwargs: Any) -> Layer:
     >>> elementwise(jnp.clip, max=1.0)[1]((), jnp.array(3.0))
     Array(1., dtype=float32, weak_type=True)
     """
-
-    def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
-        return fun(inputs, **fun_kwargs)
-
-    return _same_shape, apply_fun
+    return _without_params(_identity, functools.partial(fun, **fun_kwargs))
 
 
 Tanh, Relu, Exp = elementwise(jnp.tanh), elementwise(relu), elementwise(jnp.exp)
 LogSoftmax, Softmax = elementwise(log_softmax, axis=-1), elementwise(softmax, axis=-1)
 Softplus, Sigmoid, Elu, LeakyRelu = map(elementwise, (softplus, sigmoid, elu, leaky_relu))
-Selu, Gelu = elementwise(selu), elementwise(gelu)
+Selu, Gelu, Identity = elementwise(selu), elementwise(gelu), elementwise(_identity)
+Flatten = _without_params(
+    lambda shape: (shape[0], math.prod(shape[1:])), lambda inputs: jnp.reshape(inputs, (inputs.shape[0], -1))
+)
 
 
 def _pooling(
@@ -219,19 +212,15 @@ def _pooling(
         def windows(inputs: Any) -> Any:
             return reduce_window(inputs, jnp.array(start, inputs.dtype), reducer, dims, steps, padding)
 
-        def init_fun(rng: Any, input_shape: Shape) -> Any:
-            known = _with_batch(input_shape)
-            pads = padtype_to_pads(known, dims, steps, padding) if isinstance(padding, str) else padding
-            sizes = [
-                (n + sum(pad) - size) // step + 1 for n, size, step, pad in zip(known, dims, steps, pads, strict=True)
-            ]
-            return tuple(-1 if given == -1 else n for given, n in zip(input_shape, sizes, strict=True)), ()
-
-        def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
+        def apply(inputs: Any) -> Any:
             out = windows(inputs)
             return rescale(out, inputs, windows) if rescale else out
 
-        return init_fun, apply_fun
+        def shape_of(input_shape: Shape) -> Shape:
+            pairs = zip(input_shape, _shape_of(apply, input_shape), strict=True)
+            return tuple(-1 if given == -1 else n for given, n in pairs)
+
+        return _without_params(shape_of, apply)
 
     pool.__name__ = pool.__qualname__ = name
     pool.__doc__ = about
@@ -254,20 +243,6 @@ SumPool = _pooling("SumPool", f"The sum {_ORDER}", jnp.add, 0.0)
 AvgPool = _pooling("AvgPool", f"The mean, without padding, {_ORDER}", jnp.add, 0.0, _mean)
 
 
-def _flatten() -> Layer:
-    def init_fun(rng: Any, input_shape: Shape) -> Any:
-        return (input_shape[0], math.prod(input_shape[1:])), ()
-
-    def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
-        return jnp.reshape(inputs, (inputs.shape[0], -1))
-
-    return init_fun, apply_fun
-
-
-Flatten = _flatten()
-Identity: Layer = elementwise(lambda x: x)
-
-
 def Dropout(rate: float, mode: str = "train") -> Layer:
     """Dropout: an element survives with the probability `rate`, divided by it; the others are zero.
 
@@ -283,7 +258,7 @@ def Dropout(rate: float, mode: str = "train") -> Layer:
             raise ValueError("Dropout: a random key is needed; call apply_fun(params, inputs, rng=key)")
         return jnp.where(bernoulli(rng, rate, inputs.shape), inputs / rate, 0)
 
-    return _same_shape, apply_fun
+    return Identity[0], apply_fun
 
 
 # --- composition
@@ -291,28 +266,21 @@ def Dropout(rate: float, mode: str = "train") -> Layer:
 
 def FanOut(num: int) -> Layer:
     """A layer that repeats its input `num` times, for `parallel`."""
-    return lambda rng, input_shape: ([input_shape] * num, ()), lambda params, inputs, **kwargs: [inputs] * num
+    return _without_params(lambda shape: [shape] * num, lambda inputs: [inputs] * num)
 
 
-def _fan_in_sum() -> Layer:
-    def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
-        return functools.reduce(jnp.add, inputs)
-
-    return lambda rng, input_shape: (input_shape[0], ()), apply_fun
-
-
-FanInSum = _fan_in_sum()
+FanInSum = _without_params(lambda shapes: shapes[0], functools.partial(functools.reduce, jnp.add))
 
 
 def FanInConcat(axis: int = -1) -> Layer:
     """A layer that concatenates its inputs."""
 
-    def init_fun(rng: Any, input_shape: Sequence[Shape]) -> Any:
-        shape = list(input_shape[0])
-        shape[axis] = sum(each[axis] for each in input_shape)
-        return tuple(shape), ()
+    def shape_of(shapes: Sequence[Shape]) -> Shape:
+        shape = list(shapes[0])
+        shape[axis] = sum(each[axis] for each in shapes)
+        return tuple(shape)
 
-    return init_fun, lambda params, inputs, **kwargs: jnp.concatenate(inputs, axis)
+    return _without_params(shape_of, lambda inputs: jnp.concatenate(inputs, axis))
 
 
 def serial(*layers: Layer) -> Layer:

@@ -6,12 +6,12 @@ from math import factorial
 from typing import Any
 
 from xlamini import numpy as jnp
-from xlamini.core import Jaxpr, Literal, ShapeError, aval_of, flatten_from_user, is_differentiable, unflatten
+from xlamini.core import Jaxpr, ShapeError, aval_of, flatten_from_user, is_differentiable, unflatten
 from xlamini.core.api_boundary import edge_of_face as _edge_of_face
 from xlamini.interpreters.jet import push_jet
 from xlamini.numpy.arguments import as_operand
 from xlamini.primitives import broadcast_in_dim, convert, mul
-from xlamini.staging import ArgNames, Trace, avals_of, check_callable, check_values, name_of, rebuilt, transformed
+from xlamini.staging import ArgNames, Trace, check_callable, checked_avals, name_of, rebuilt, transformed
 from xlamini.staging.trace.tracing import trace, visible
 
 __all__ = ["jet"]
@@ -44,8 +44,7 @@ Array(0., dtype=float32, weak_type=True), Array(-1., dtype=float32, weak_type=Tr
     scales = [1.0 if factorial_scaled else float(factorial(k)) for k in range(1, len(terms[0]) + 1 if terms else 1)]
     _, in_tree = flatten_from_user((tuple(values), {}))
     names = ArgNames(fun, in_tree)
-    avals = avals_of(values, names, name_of(fun))
-    check_values(values, names, name_of(fun))
+    avals = checked_avals(values, names, name_of(fun))
     traced = trace(fun, in_tree, avals, values, names, reuse_equal=True)
     operands = [*traced.captured, *values, *(t for every in terms for t in every)]
     flat = transformed(_flat_jet, traced.jaxpr, (len(values), tuple(scales)), operands)
@@ -55,7 +54,7 @@ Array(0., dtype=float32, weak_type=True), Array(-1., dtype=float32, weak_type=Tr
 def _split(traced: Trace, flat: Sequence[Any], order: int) -> tuple[Any, Any]:
     """The outputs, and the list of the derivatives of each."""
     count = len(traced.jaxpr.outvars)
-    rest = [visible(x) if type(x) is Literal else x for x in flat[count:]]
+    rest = visible(flat[count:])
     by_leaf = [rest[i * order : (i + 1) * order] for i in range(count)]
     return rebuilt(traced.out_tree, flat[:count]), unflatten(traced.out_tree, by_leaf)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from xlamini.core import AvalSharding, Axis, Equation, ExtendedDType, Jaxpr, ShapedArray, Values, rewrite, subjaxprs
+from xlamini.core import Axis, Equation, ExtendedDType, Jaxpr, ShapedArray, Values, rewrite, subjaxprs
 from xlamini.core.jaxpr import derived
 from xlamini.core.tracer import build
 from xlamini.interpreters.environment import bound, builder, read, write
@@ -37,7 +37,7 @@ def physical_aval(aval: ShapedArray) -> ShapedArray:
     if not is_extended(aval):
         return aval
     words = ShapedArray((*aval.shape, *aval.dtype.physical_shape), aval.dtype.physical_dtype)
-    split = aval.split and AvalSharding(aval.split.mesh, (*aval.split.entries, *[()] * len(aval.dtype.physical_shape)))
+    split = aval.split and aval.split.with_entries((*aval.split.entries, *[()] * len(aval.dtype.physical_shape)))
     return words.varying(aval.vma).with_sharding(split).in_space(aval.memory_space)
 
 

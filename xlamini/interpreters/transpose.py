@@ -21,9 +21,9 @@ from xlamini.core import (
     Var,
     Zero,
     aval_of,
+    cotangent_aval,
     is_zero,
     rewrite,
-    tangent_aval,
 )
 from xlamini.core.errors import MissingRule
 from xlamini.core.jaxpr import derived
@@ -86,7 +86,7 @@ def transpose_at(
             written.extend(final)
         return [*(ct for ct in found if not is_zero(ct)), *final.values()]
 
-    ct_avals = [v.aval for v, nz in zip(jaxpr.outvars, nonzero_ct, strict=True) if nz]
+    ct_avals = [cotangent_aval(v.aval) for v, nz in zip(jaxpr.outvars, nonzero_ct, strict=True) if nz]
     result, _ = build(backward, [v.aval for v in known] + ct_avals, jaxpr.name, values=values)
     return result, tuple(nonzero_out)
 
@@ -103,7 +103,7 @@ def _accumulate(cts: Cotangents, atoms: Sequence[Atom], found: Sequence[Any]) ->
 
 
 def _or_zero(var: Var, ct: Any) -> Any:
-    return Zero(tangent_aval(var.aval)) if ct is None else ct
+    return Zero(cotangent_aval(var.aval)) if ct is None else ct
 
 
 def _run_forward(jaxpr: Jaxpr, env: dict[Var, Any]) -> list[Equation]:
@@ -181,7 +181,7 @@ def _transpose_equation(jaxpr: Jaxpr, cts: Sequence[ShapedArray | None], linear:
         known = [env.get(a) if type(a) is Var else a for a in eqn.invars]
         builder().provenance = derived("transpose", eqn)
         pairs = zip(eqn.outvars, cts, strict=True)
-        found = _by_rule(eqn, known, [Zero(tangent_aval(v.aval)) if ct is None else next(given) for v, ct in pairs])
+        found = _by_rule(eqn, known, [Zero(cotangent_aval(v.aval)) if ct is None else next(given) for v, ct in pairs])
         nonzero.extend(ct is not None and type(ct) is not Zero for ct in found)
         return [ct for ct in found if ct is not None and type(ct) is not Zero]
 
@@ -198,5 +198,5 @@ def _by_rule(eqn: Equation, known: Sequence[Any], cts: Values) -> Values:
 
 
 def _as_operand(ct: Any, atom: Atom) -> Any:
-    """A cotangent with the sharding, and in the memory, of its operand."""
-    return ct if ct is None or type(ct) is Zero else placed_as(ct, atom.aval)
+    """A cotangent with the sharding that its operand implies, and in its memory."""
+    return ct if ct is None or type(ct) is Zero else placed_as(ct, cotangent_aval(atom.aval))

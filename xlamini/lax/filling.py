@@ -5,7 +5,7 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
-from xlamini.core import ShapedArray, ShapeError, aval_of, check_user_dtype
+from xlamini.core import ShapedArray, ShapeError, aval_of, check_user_dtype, has_shape_and_dtype
 from xlamini.primitives import check_operands, checked_sharding, in_dtype
 from xlamini.primitives.identity import stage
 from xlamini.primitives.out_sharding import sharding_like
@@ -83,7 +83,7 @@ def _as_shape(name: str, shape: Sequence[int]) -> tuple[int, ...]:
 
 
 def _type_of(x: Any) -> ShapedArray:
-    if not hasattr(x, "aval") and hasattr(x, "shape") and hasattr(x, "dtype"):
+    if not hasattr(x, "aval") and has_shape_and_dtype(x):
         return ShapedArray(tuple(x.shape), check_user_dtype(x.dtype, "full_like"))
     check_operands("full_like", (x,))
     return aval_of(x)

@@ -34,6 +34,8 @@ class Context:
     eqn: Equation
     here: tuple[Jaxpr, int] | None = None
     """The jaxpr being lowered, and the id of its equation that `eqn` is, or is part of; None in a part's body."""
+    leading: Sequence[Value] = ()
+    """The values of the function's leading arguments (`ModuleBuilder.leading`)."""
 
     def __init__(self, module: Any, mlir: Interned, block: ir.Block, scope: str, prefix: str):
         self.module, self.mlir = module, mlir
@@ -343,17 +345,28 @@ class Context:
     def _constrain(self, eqn: Equation, outs: Sequence[Value]) -> Sequence[Value]:
         """The results of an equation, constrained to the shardings in their types.
 
-        Elementwise equations need no constraint, because the compiler propagates shardings through them.
+        Elementwise equations need no constraint, because the compiler propagates shardings through them, but not that
+        values are unreduced.
         """
         traits, kind = eqn.primitive.traits, eqn.kind
-        if traits & HAS_OWN_SHARDING_RULE or (kind is not None and kind.sharding_conflict is not None):
+        if traits & HAS_OWN_SHARDING_RULE:
             return outs
-        known = {a.aval.split for a in eqn.invars} if traits & ELEMENTWISE else set()
         avals = [v.aval for v in eqn.outvars]
+        if kind is not None and kind.sharding_conflict is not None:
+            return [self.as_typed_sum(x, a) for x, a in zip(outs, avals, strict=True)]
+        known = {a.aval.split for a in eqn.invars} if traits & ELEMENTWISE else set()
         return [
-            x if a.split is None or a.split in known else self.with_sharding(x, a.split, a.ndim)
+            self.as_typed_sum(x, a) if a.split is None or a.split in known else self.with_sharding(x, a.split, a.ndim)
             for x, a in zip(outs, avals, strict=True)
         ]
+
+    def as_typed_sum(self, x: Value, aval: ShapedArray) -> Value:
+        """A value with a sharding constraint if its type is unreduced.
+
+        Each such value needs one: Shardy takes an operation between two of them for one that reduces.
+        """
+        split = aval.split
+        return x if split is None or not split.unreduced else self.with_sharding(x, split, aval.ndim)
 
     def with_sharding(self, x: Value, sharding: Any, ndim: int) -> Value:
         """An array of rank `ndim` with a sharding constraint for the partitioner."""

@@ -1,6 +1,7 @@
 """Linking of serialized modules: their functions are moved into the module under construction, under unused names."""
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,6 +17,9 @@ from xlamini.lowering.multi_platform import INDEX
 from xlamini.lowering.select_platform import choose_platform
 from xlamini.runtime.devices.ffi_targets import require_target
 from xlamini.runtime.files.portable import module_of
+
+_NUMBER = re.compile(r"handle = -?\d+")
+"""The number in `#stablehlo.channel_handle<handle = 1, type = 1>`."""
 
 
 def call_module(
@@ -54,13 +58,42 @@ def _include(ctx: Context, artifact: bytes, name: str, number: int | None) -> st
         choose_platform(module, number)
     for target in kernels_of(module):
         require_target(target, ctx.platform)
-    functions: list[Any] = [op.operation for op in module.body.operations]
-    names = {f: ir.StringAttr(f.attributes["sym_name"]).value for f in functions}
-    found = {old: builder.unused(f"{name}.{old}") for old in names.values()}
+    _renumber_channels(module, builder)
+    symbols: list[Any] = [op.operation for op in module.body.operations]
+    found = {old: builder.unused(f"{name}.{old}") for old in map(_symbol, symbols)}
     for old, new in found.items():
         ir.SymbolTable.replace_all_symbol_uses(old, new, module.operation)
-    for function, old in names.items():
-        ir.SymbolTable.set_symbol_name(function, found[old])
+    for op in symbols:
+        ir.SymbolTable.set_symbol_name(op, found[_symbol(op)])
+    for mesh in [op for op in symbols if op.name == "sdy.mesh"]:
+        _include_mesh(mesh, module, builder)
+    for function in [op for op in symbols if op.name != "sdy.mesh"]:
         ir.SymbolTable.set_visibility(function, "private")
         builder.module.body.append(function)
     return found["main"]
+
+
+def _symbol(op: Any) -> str:
+    return ir.StringAttr(op.attributes["sym_name"]).value
+
+
+def _include_mesh(mesh: Any, module: ir.Module, builder: ModuleBuilder) -> None:
+    """Move a mesh into the module under construction, or refer to the equal mesh that it has."""
+    symbol, known = builder.meshes.linked(mesh.attributes["mesh"])
+    ir.SymbolTable.replace_all_symbol_uses(_symbol(mesh), symbol, module.operation)
+    if not known:
+        ir.SymbolTable.set_symbol_name(mesh, symbol)
+        builder.module.body.append(mesh)
+
+
+def _renumber_channels(module: ir.Module, builder: ModuleBuilder) -> None:
+    """Give the collectives of a module channels that the calling program does not use."""
+
+    def renumber(op: Any) -> ir.WalkResult:
+        if "channel_handle" in op.attributes:
+            text = _NUMBER.sub(f"handle = {builder.channel()}", str(op.attributes["channel_handle"]))
+            op.attributes["channel_handle"] = builder.mlir.parse(text)
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(renumber)
+

@@ -5,6 +5,7 @@ frees interned objects. Types and attributes are cached by the Python value that
 """
 from __future__ import annotations
 
+import re
 import sys
 import threading
 import types
@@ -20,6 +21,7 @@ from jaxlib.mlir._mlir_libs import _chlo, _jax_mlir_ext, _sdy, _stablehlo
 
 from xlamini.core import OwnedMemo, ShapedArray
 from xlamini.core.frames import Source
+from xlamini.core.jax_flags import hlo_source_file_canonicalization_regex
 from xlamini.lowering.replay import Recipe
 
 MODULES_PER_CONTEXT = 500
@@ -161,8 +163,12 @@ class Interned:
         return self._recipes.setdefault(circumstances, Recipes())
 
     def place(self, source: Source | None) -> ir.Location:
-        """The location of a line of the user's program."""
-        return self.unknown if source is None else ir.Location.file(source.file, source.line, 0, self.context)
+        """The location of a line of the user's program, without what the flag on source files removes of its path."""
+        if source is None:
+            return self.unknown
+        removed = hlo_source_file_canonicalization_regex.value
+        file = re.sub(removed, "", source.file) if removed else source.file
+        return ir.Location.file(file, source.line, 0, self.context)
 
     def dense(self, value: np.ndarray) -> ir.Attribute:
         """An array as a dense elements attribute."""

@@ -28,10 +28,11 @@ class ModuleBuilder:
         self.module = ir.Module.create(self.mlir.unknown)
         attributes = self.module.operation.attributes
         attributes["sym_name"] = ir.StringAttr.get(name, self.mlir.context)
-        attributes["mhlo.num_partitions"] = self.mlir.parse(f"{1 if mesh is None else mesh.size} : i32")
+        self.device_count = 1 if mesh is None else mesh.size
+        attributes["mhlo.num_partitions"] = self.mlir.parse(f"{self.device_count} : i32")
         attributes["mhlo.num_replicas"] = self.mlir.parse("1 : i32")
         self.mesh, self._meshes = mesh, None
-        self.spans_devices = mesh is not None and mesh.size > 1
+        self.spans_devices = self.device_count > 1
         self.manual: Any = None
         """The mesh of the enclosing shard_map, while per-device code is lowered."""
         self.manual_axes: frozenset[Any] = frozenset()
@@ -154,30 +155,37 @@ def lower_jaxpr(
     builder = ModuleBuilder(f"jit_{identifier(name)}", platform, placement.mesh if placement else None)
     with paused_gc():
         main = builder.define(jaxpr, builder.unused("main"), f"jit({name})", "", "public", constants=constants)
-    _set_attributes(builder, main, jaxpr.in_avals[len(constants) :], jaxpr.out_avals, aliases, placement)
+    set_attributes(builder, main, jaxpr, placement, aliases, len(constants))
     return LoweredModule(builder.module, builder.host_callbacks, builder.partitioners)
 
 
-def _set_attributes(
-    builder: Any, main: Any, ins: Avals, outs: Avals, aliases: Sequence[int | None], placement: Any
+def set_attributes(
+    builder: ModuleBuilder,
+    main: Any,
+    jaxpr: Jaxpr,
+    placement: Any,
+    aliases: Sequence[int | None] = (),
+    constants: int = 0,
 ) -> None:
-    """Set them on the operation `main`, where there are any; `ins` and `outs` are its types.
+    """Set the shardings, donations and memory kinds of the arguments and results of `main`, where there are any.
 
-    `aliases[i]` is the output that may reuse the memory of input i, or None; `placement` is for the devices of a mesh.
+    The first inputs of the jaxpr, the `constants`, are no arguments.
     """
-    given: Attributes = [{} for _ in ins]
+    avals, outs = jaxpr.in_avals[constants:], jaxpr.out_avals
+    given: Attributes = [{} for _ in avals]
     asked: Attributes = [{} for _ in outs]
     if placement is not None and placement.mesh.size > 1:
-        _add_shardings(builder.meshes, given, placement.of_inputs(len(ins)), ins)
+        _add_shardings(builder.meshes, given, placement.of_inputs(len(jaxpr.invars))[constants:], avals)
         _add_shardings(builder.meshes, asked, placement.of_outputs(len(outs)), outs)
         _add_donations(builder.mlir, given, aliases)
     else:
         _add_aliases(builder.mlir, given, aliases)
-    _add_memory_kinds(builder.mlir, (*given, *asked), (*ins, *outs))
-    for name, each in (("arg_attrs", given), ("res_attrs", asked)):
+    _add_memory_kinds(builder.mlir, (*given, *asked), (*avals, *outs))
+    leading = list(main.attributes["arg_attrs"])[: len(builder.leading)] if builder.leading else []
+    for name, before, each in (("arg_attrs", leading, given), ("res_attrs", [], asked)):
         if any(each):
             dicts = [ir.DictAttr.get(attributes, builder.mlir.context) for attributes in each]
-            main.attributes[name] = ir.ArrayAttr.get(dicts, builder.mlir.context)
+            main.attributes[name] = ir.ArrayAttr.get([*before, *dicts], builder.mlir.context)
 
 
 def _add_aliases(mlir: Any, given: Attributes, aliases: Sequence[int | None]) -> None:

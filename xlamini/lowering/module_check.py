@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import subprocess
 import sys
 from typing import Any, NamedTuple
 
 from jaxlib.mlir import ir
+from jaxlib.mlir._mlir_libs import _sdy
 
 from xlamini.core import LoadError, ShapedArray
 from xlamini.core.memo import Memo
@@ -20,16 +22,19 @@ from xlamini.lowering.kernels import kernels_of
 from xlamini.lowering.mlir import interned
 from xlamini.runtime.files.portable import module_of
 
+_PARTITIONS = "mhlo.num_partitions"
 _SECONDS = 60
 _PROGRAM = "import sys; sys.path[:] = {path!r}; from {name} import main; main()"
 
 
 class ModuleSummary(NamedTuple):
-    """The types of a module's arguments and results, as MLIR writes them, and the names of its kernels."""
+    """The types of a module's arguments and results, as MLIR writes them, its kernels, and how many devices it is for.
+    """
 
     arguments: list[str]
     results: list[str]
     kernels: list[str]
+    devices: int
 
 
 checked = Memo("file: StableHLO that was read", 512)
@@ -54,7 +59,19 @@ def _summary(artifact: bytes) -> ModuleSummary:
     if len(mains) != 1:
         raise LoadError("the StableHLO has no function main")
     kind: Any = ir.FunctionType(ir.TypeAttr(mains[0].operation.attributes["function_type"]).value)
-    return ModuleSummary(list(map(str, kind.inputs)), list(map(str, kind.results)), kernels_of(module))
+    types = list(map(str, kind.inputs)), list(map(str, kind.results))
+    return ModuleSummary(*types, kernels_of(module), _devices(module))
+
+
+def _devices(module: ir.Module) -> int:
+    """The number of devices that a module is for; LoadError if a mesh of it has another."""
+    attributes = module.operation.attributes
+    number = ir.IntegerAttr(attributes[_PARTITIONS]).value if _PARTITIONS in attributes else 1
+    for mesh in [op.operation.attributes["mesh"] for op in module.body.operations if op.operation.name == "sdy.mesh"]:
+        found = _sdy.MeshAttr(mesh)
+        if found.axes and math.prod(axis.size for axis in found.axes) != number:
+            raise LoadError(f"the StableHLO is for {number} devices, but has a mesh of other sizes, {found}")
+    return number
 
 
 def _symbol(op: Any) -> str | None:

@@ -15,7 +15,7 @@ from jaxlib.mlir.passmanager import PassManager
 
 from xlamini.core import Equation, Jaxpr, ShapedArray, paused_gc
 from xlamini.lowering.context import Context, Value
-from xlamini.lowering.module import ModuleBuilder, identifier
+from xlamini.lowering.module import ModuleBuilder, identifier, set_attributes
 from xlamini.lowering.region_equality import equal_blocks
 
 INDEX = ShapedArray((), np.dtype(np.int32))
@@ -27,9 +27,9 @@ _Tables = tuple[dict[Jaxpr, str], dict[Jaxpr, ir.Attribute]]
 class MultiPlatformModule(ModuleBuilder):
     """A multi-platform module under construction; in a branch it is specific to one platform."""
 
-    def __init__(self, name: str, platforms: Sequence[str]):
+    def __init__(self, name: str, platforms: Sequence[str], mesh: Any = None):
         self.asked, self.chosen = False, None
-        super().__init__(name, platforms[0])
+        super().__init__(name, platforms[0], mesh)
         self.platforms = platforms
         self.leading = [self.mlir.type(INDEX)]
         self._tables: dict[str | None, _Tables] = {None: (self._functions, self._parts)}
@@ -60,7 +60,7 @@ class MultiPlatformModule(ModuleBuilder):
     def context(self, block: ir.Block, scope: str, prefix: str) -> Context:
         asked = self.asked
         made = _Context(self, self.mlir, block, scope, prefix)
-        made.number = block.arguments[0]
+        made.leading = [block.arguments[0]]
         self.asked = asked  # the context's constructor reads the platform, which is no read by a rule
         return made
 
@@ -69,7 +69,6 @@ class _Context(Context):
     """The lowering context of a multi-platform module."""
 
     module: MultiPlatformModule
-    number: Value
 
     def __init__(self, module: MultiPlatformModule, mlir: Any, block: ir.Block, scope: str, prefix: str):
         super().__init__(module, mlir, block, scope, prefix)
@@ -81,7 +80,7 @@ class _Context(Context):
         if name == "stablehlo.composite":  # a composite and its function must agree in operands: a call in its place
             name, attributes = "func.call", {"callee": attributes["decomposition"]}
         if name == "func.call" and attributes["callee"].value not in self.module.included.values():
-            operands = [self.number, *operands]
+            operands = [*self.leading, *operands]
         results = super().many(name, operands, types, regions, **attributes)
         if results:
             self._written.append((results[0].owner, self.insertion))
@@ -104,7 +103,7 @@ class _Context(Context):
         self._erase_since(start)
         types = [self.mlir.type(v.aval) for v in eqn.outvars]
         branches = [self.region([], lambda p=p: self._branch(p, eqn, inputs)) for p in self.module.platforms]
-        results = self.many("stablehlo.case", [self.number], types, branches)
+        results = self.many("stablehlo.case", self.leading, types, branches)
         first, *others = (region.blocks[0] for region in results[0].owner.regions)
         if not all(equal_blocks(first, other) for other in others):
             return results
@@ -128,15 +127,21 @@ class _Context(Context):
 
 
 def lower_multi_platform(
-    jaxpr: Jaxpr, name: str, platforms: Sequence[str], constants: Sequence[np.ndarray] = ()
+    jaxpr: Jaxpr,
+    name: str,
+    platforms: Sequence[str],
+    constants: Sequence[np.ndarray] = (),
+    placement: Any = None,
 ) -> tuple[ir.Module, list[Callable[..., Any]]]:
     """The module whose `main` takes the platform index and computes `jaxpr`, with its callbacks as in `lower_jaxpr`.
 
-    The first inputs of `jaxpr` are the constants, which are embedded in the module.
+    The first inputs of `jaxpr` are the constants, which are embedded in the module. With a `placement` it is for all
+    devices of a mesh.
     """
-    builder = MultiPlatformModule(f"jit_{identifier(name)}", platforms)
+    builder = MultiPlatformModule(f"jit_{identifier(name)}", platforms, placement.mesh if placement else None)
     with paused_gc():
-        builder.define(jaxpr, builder.unused("main"), f"jit({name})", "", "public", constants=constants)
+        main = builder.define(jaxpr, builder.unused("main"), f"jit({name})", "", "public", constants=constants)
+    set_attributes(builder, main, jaxpr, placement, constants=len(constants))
     with builder.mlir.context:  # removes the functions of erased calls
         PassManager.parse("builtin.module(symbol-dce)").run(builder.module.operation)
     return builder.module, builder.host_callbacks

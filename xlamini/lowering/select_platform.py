@@ -16,10 +16,16 @@ def choose_platform(module: ir.Module, number: int) -> None:
     """Replace each `case` over the platform index with the branch of this index."""
     for function in module.body.operations:
         if _takes_index(function.operation):
-            uses = function.operation.regions[0].blocks[0].arguments[0].uses
-            for case in [use.owner.operation for use in uses]:
-                if case.name == "stablehlo.case":
-                    _inline_branch(case, number)
+            _choose(function.operation.regions[0].blocks[0].arguments[0], number)
+
+
+def _choose(index: Any, number: int) -> None:
+    """Replace each `case` over this value, also where it is passed into the region of a shard_map."""
+    for operation, operand in [(use.owner.operation, use.operand_number) for use in index.uses]:
+        if operation.name == "stablehlo.case":
+            _inline_branch(operation, number)
+        elif operation.name == "sdy.manual_computation":
+            _choose(operation.regions[0].blocks[0].arguments[operand], number)
 
 
 def _takes_index(function: ir.Operation) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -13,32 +14,39 @@ from xlamini.runtime.meshes.mesh import with_axes
 
 
 class Meshes:
-    """The meshes of a module: `sdy.mesh @mesh = <["x"=2, "y"=4]>`, each emitted at its first use."""
+    """The meshes of a module: `sdy.mesh @mesh = <["x"=2, "y"=4]>`, each emitted at its first use.
+
+    The module's own `mesh` may be an AbstractMesh: an exported module is for any devices, which have only numbers.
+    """
 
     def __init__(self, module: ir.Module, mlir: Interned, mesh: Any):
         self._module, self._mlir, self._mesh = module, mlir, mesh
-        self.devices: list[Any] = [] if mesh is None else list(mesh.devices.flat)
+        self.devices: list[Any] = _devices_of(mesh)
         self.symbols: dict[Any, str] = {}
         """The symbol of each mesh, in order of emission."""
-        self._has_first = False
+        self._defined: dict[ir.Attribute, str] = {}
+        self._first: str | None = None
 
     def sharding(self, sharding: Any, ndim: int, is_open: bool = False) -> ir.Attribute:
         """The attribute `#sdy.sharding<@mesh, [{"x"}, {}]>` for an array of rank `ndim`.
 
         If it `is_open`, as `[{"x", ?}, {?}]`, the compiler may split dimensions further. The sharding of a type, over
-        an AbstractMesh with Auto axes, is open too, but not along explicit axes.
+        an AbstractMesh with Explicit and Auto axes, is open too, but not along explicit axes.
         """
-        if isinstance(sharding.mesh, AbstractMesh) and sharding.mesh.auto_axes:
+        mesh = sharding.mesh
+        if isinstance(mesh, AbstractMesh) and mesh.auto_axes and mesh.explicit_axes:
             return self._of_type(sharding, ndim)
         entries = [_entry(p, is_open) for p in (*sharding.spec, *[None] * (ndim - len(sharding.spec)))]
-        return self._mlir.parse(f"#sdy.sharding<@{self._symbol(sharding.mesh)}, [{', '.join(entries)}]>")
+        terms = _listed("unreduced", sharding.spec.unreduced)
+        return self._mlir.parse(f"#sdy.sharding<@{self._symbol(mesh)}, [{', '.join(entries)}]{terms}>")
 
     def _of_type(self, sharding: Any, ndim: int) -> ir.Attribute:
         names = sharding.spec.names_of(ndim)
-        whole = ", ".join(f'"{n}"' for n in sharding.mesh.explicit_axes if not any(n in axes for axes in names))
+        used = sharding.spec.unreduced.union(*names)
         entries = ", ".join(_entry(axes, True) for axes in names)
-        others = f", replicated={{{whole}}}" if whole else ""
-        return self._mlir.parse(f"#sdy.sharding<@{self._symbol(sharding.mesh)}, [{entries}]{others}>")
+        others = _listed("replicated", [n for n in sharding.mesh.explicit_axes if n not in used])
+        terms = _listed("unreduced", sharding.spec.unreduced)
+        return self._mlir.parse(f"#sdy.sharding<@{self._symbol(sharding.mesh)}, [{entries}]{others}{terms}>")
 
     def whole(self, ndim: int) -> ir.Attribute:
         """The sharding of a replicated array."""
@@ -46,51 +54,76 @@ class Meshes:
 
     def on_first(self, count: int) -> ir.Attribute:
         """The shardings of an operation's results if only the first device computes it."""
-        if not self._has_first:
-            self._has_first = True
-            self._define("first_device", "<[], device_ids=[0]>")
-        return self._mlir.parse(f"#sdy.sharding_per_value<[{', '.join(['<@first_device, []>'] * count)}]>")
+        if self._first is None:
+            self._first = self._define("first_device", "<[], device_ids=[0]>")
+        return self._mlir.parse(f"#sdy.sharding_per_value<[{', '.join([f'<@{self._first}, []>'] * count)}]>")
 
     def numbers(self, mesh: Any) -> np.ndarray:
         """The program's device numbers of a mesh's devices, in the mesh's order."""
-        return np.array([self.devices.index(d) for d in mesh.devices.flat])
+        mesh = self._with_devices(mesh)
+        return np.array([self.devices.index(d) for d in _devices_of(mesh)])
+
+    def linked(self, mesh: ir.Attribute) -> tuple[str, bool]:
+        """The symbol for a mesh of a module that is linked into this one, and whether the module has that mesh."""
+        known = mesh in self._defined
+        return self._defined.setdefault(mesh, self._unused()), known
+
+    def _unused(self) -> str:
+        count = len(self._defined) - (self._first is not None)
+        return f"mesh_{count}" if count else "mesh"
 
     def _symbol(self, mesh: Any) -> str:
-        mesh = _untyped(self._with_devices(mesh) if isinstance(mesh, AbstractMesh) else mesh)
+        mesh = _untyped(self._with_devices(mesh))
         known = self.symbols.get(mesh)
         if known is None:
-            known = self.symbols[mesh] = f"mesh_{len(self.symbols)}" if self.symbols else "mesh"
-            self._write(known, mesh)
+            known = self.symbols[mesh] = self._write(mesh)
         return known
 
-    def _with_devices(self, axes: AbstractMesh) -> Any:
+    def _with_devices(self, axes: Any) -> Any:
         """The mesh with these axes: one of the module, or else the program's devices in a grid of their sizes."""
+        if not isinstance(axes, AbstractMesh):
+            return axes
         known = (self._mesh, *self.symbols)
         fitting = (mesh for mesh in known if mesh is not None and mesh.shape_tuple == axes.shape_tuple)
         return next(fitting, None) or with_axes(self._mesh, axes)
 
-    def _write(self, symbol: str, mesh: Any) -> None:
+    def _write(self, mesh: Any) -> str:
         axes = ", ".join(f'"{name}"={size}' for name, size in mesh.shape_tuple)
         numbers = self.numbers(mesh).tolist()
         order = "" if numbers == sorted(numbers) else f", device_ids={numbers}"
-        self._define(symbol, f"<[{axes}]{order}>")
+        return self._define(self._unused(), f"<[{axes}]{order}>")
 
-    def _define(self, symbol: str, text: str) -> None:
-        ir.Operation.create(
-            "sdy.mesh",
-            attributes={
-                "sym_name": ir.StringAttr.get(symbol, self._mlir.context),
-                "mesh": self._mlir.parse(f"#sdy.mesh{text}"),
-            },
-            loc=self._mlir.unknown,
-            ip=ir.InsertionPoint.at_block_begin(self._module.body),
-        )
+    def _define(self, symbol: str, text: str) -> str:
+        """The symbol of a mesh, which is emitted unless the module has it, linked from another, under another name."""
+        mesh = self._mlir.parse(f"#sdy.mesh{text}")
+        known = self._defined.setdefault(mesh, symbol)
+        if known == symbol:
+            ir.Operation.create(
+                "sdy.mesh",
+                attributes={"sym_name": ir.StringAttr.get(symbol, self._mlir.context), "mesh": mesh},
+                loc=self._mlir.unknown,
+                ip=ir.InsertionPoint.at_block_begin(self._module.body),
+            )
+        return known
+
+
+def _devices_of(mesh: Any) -> list[Any]:
+    """The devices of a mesh, in its order; those of an AbstractMesh are numbers."""
+    if mesh is None:
+        return []
+    return list(range(mesh.size)) if isinstance(mesh, AbstractMesh) else list(mesh.devices.flat)
 
 
 @memoised("sharding: meshes without axis types", 256)
 def _untyped(mesh: Any) -> Any:
     """A mesh with all axes of type Auto, because Shardy has no axis types."""
     return mesh.update_axis_types(dict.fromkeys(mesh.axis_names, AxisType.Auto))
+
+
+def _listed(what: str, axes: Iterable[Any]) -> str:
+    """A further field of a sharding attribute: `, unreduced={"x"}`; nothing if there are no axes."""
+    names = ", ".join(sorted(f'"{name}"' for name in axes))
+    return f", {what}={{{names}}}" if names else ""
 
 
 def _entry(partition: Any, is_open: bool) -> str:

@@ -22,7 +22,7 @@ from xlamini.core.state import state
 from xlamini.numpy.arguments import as_operand
 from xlamini.numpy.joining import stack
 from xlamini.numpy.out_placement import as_place, placed
-from xlamini.primitives import convert, reshape, stands_for_array
+from xlamini.primitives import cast_on_host, convert, reshape, stands_for_array, warn_of_imaginary_part
 from xlamini.primitives.promotion import PYTHON_SCALARS
 from xlamini.runtime import Array, ArrayImpl, device_put_value
 from xlamini.runtime.keys import PRNGKeyArray
@@ -144,7 +144,11 @@ def _foreign(name: str, x: Any, wanted: Any) -> Any:
     value = None if x is None or isinstance(x, str | bytes) else np.asarray(x)
     if value is None or value.dtype.kind in "OSUMm":
         raise TypeError(f"{name}: {type(x).__name__} {_shown(x)} is no array of numbers; pass numbers or lists of them")
-    return value if wanted is None else value.astype(wanted)
+    if wanted is None:
+        return value
+    if value.dtype.kind == "c":
+        warn_of_imaginary_part(wanted)
+    return cast_on_host(value, wanted)
 
 
 def _shown(x: Any) -> str:

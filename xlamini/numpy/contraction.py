@@ -40,20 +40,25 @@ class Labelled(NamedTuple):
 
 
 class Arithmetic(NamedTuple):
-    """The arithmetic of products: their precision, their dtype, and the function that computes them."""
+    """The arithmetic of products: their precision, their dtype, the result's, and the function that computes them."""
 
     precision: CanonicalPrecision
     dtype: Any
+    out: Any
     dot: Callable[..., Any] = dot_general
 
 
 def arithmetic(name: str, operands: Sequence[Any], precision: Any, dtype: Any) -> tuple[Arithmetic, bool]:
-    """The arithmetic for these operands, and whether the result is weakly typed."""
+    """The arithmetic for these operands, and whether the result is weakly typed.
+
+    Where a real dtype is asked of complex operands, the products are complex, and the result is their real part.
+    """
     known = canonical_precision(precision, name)
-    if dtype is not None:
-        return Arithmetic(known, check_user_dtype(dtype, name)), False
     promoted, weak = result_type(*operands, return_weak_type_flag=True)
-    return Arithmetic(known, promoted), weak
+    if dtype is None:
+        return Arithmetic(known, promoted, promoted), weak
+    wanted = check_user_dtype(dtype, name)
+    return Arithmetic(known, promoted if promoted.kind == "c" != wanted.kind else wanted, wanted), False
 
 
 def labelled(name: str, x: Any, labels: Sequence[Hashable]) -> Labelled:

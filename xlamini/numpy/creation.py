@@ -8,11 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core import PartitionSpec, ShapedArray, aval_of, canonicalize_dtype, check_user_dtype
+from xlamini.core import PartitionSpec, ShapedArray, aval_of, canonicalize_dtype, check_user_dtype, has_shape_and_dtype
 from xlamini.core.state import state
 from xlamini.numpy.arguments import as_operand, as_shape
 from xlamini.numpy.out_placement import as_place, placed
-from xlamini.primitives import broadcast_in_dim, check_operands, in_dtype, wrap_p
+from xlamini.primitives import (
+    broadcast_in_dim,
+    cast_on_host,
+    check_operands,
+    in_dtype,
+    warn_of_imaginary_part,
+    wrap_p,
+)
 from xlamini.primitives.out_sharding import sharding_like
 from xlamini.primitives.shape import broadcast_in_dim_p
 from xlamini.runtime import Array, KeyType, NamedSharding, device_put_value
@@ -148,7 +155,7 @@ def _place_like(a: Any, shape: Any, place: Any) -> Any:
 
 def _like(name: str, a: Any, dtype: Any, shape: Any) -> ShapedArray:
     """The type of an array like `a`, which may be anything with a shape and a dtype."""
-    if not (hasattr(a, "shape") and hasattr(a, "dtype")):
+    if not has_shape_and_dtype(a):
         check_operands(name, (a,))
     weak = dtype is None and bool(getattr(a, "weak_type", type(a) in (int, float, complex)))
     sizes = aval_of(a).shape if shape is None else as_shape(name, shape)
@@ -170,7 +177,10 @@ def _constant(value: Any, aval: ShapedArray, place: Any) -> Any:
 
 
 def _on_host(value: Any, aval: ShapedArray) -> np.ndarray:
-    return np.full(aval.shape, np.asarray(value).astype(aval.dtype), aval.dtype)
+    number = np.asarray(value)
+    if number.dtype.kind == "c":
+        warn_of_imaginary_part(aval.dtype)
+    return np.full(aval.shape, cast_on_host(number, aval.dtype), aval.dtype)
 
 
 def _staged(value: Any, aval: ShapedArray) -> Any:

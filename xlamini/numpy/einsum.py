@@ -25,13 +25,16 @@ from xlamini.numpy.contraction import (
     summed,
     without_ones,
 )
-from xlamini.primitives import convert, in_sharding
+from xlamini.primitives import cast
 from xlamini.primitives.dot_general import dot_general
+from xlamini.primitives.out_sharding import summed_in_sharding
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike, DTypeLike
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_RESERVED = frozenset(".->")
+"""What cannot be a label; any other character can, also a digit."""
 Path = Sequence[tuple[int, ...]]
 
 
@@ -97,7 +100,7 @@ def _einsum(
 ) -> Any:
     if out_sharding is not None:
         options = subscripts, optimize, precision, preferred_element_type, dot
-        return in_sharding(out_sharding, _einsum, operands, *options)
+        return summed_in_sharding(out_sharding, _einsum, operands, *options)
     operands = [as_operand("einsum", x) for x in operands]
     terms, output = parse(subscripts, tuple(aval_of(x).ndim for x in operands))
     sizes = _sizes(terms, operands)
@@ -109,7 +112,7 @@ def _einsum(
     else:
         path = [tuple(range(len(inputs)))]
     result = _along(path, without_ones(inputs, sizes), output, how)
-    return convert(ordered(result, output), how.dtype, weak)
+    return cast(ordered(result, output), how.out, weak)
 
 
 def _along(path: Path, operands: list[Labelled], output: Labels, how: Arithmetic) -> Labelled:
@@ -169,8 +172,8 @@ def _term_labels(term: str, rank: int, subscripts: str) -> Labels:
 
 def _labels(term: str, hidden: int, subscripts: str) -> Labels:
     before, dots, after = term.partition("...")
-    if not (before + after).isalpha() and before + after:
-        raise ValueError(f"einsum: '{term}' in '{subscripts}' must be letters, with one '...' at most")
+    if not _RESERVED.isdisjoint(before + after):
+        raise ValueError(f"einsum: '{term}' in '{subscripts}' must be labels, with one '...' at most")
     return (*before, *(range(-hidden, 0) if dots else ()), *after)
 
 

@@ -14,16 +14,17 @@ from xlamini.numpy.arguments import as_axis, as_operand
 from xlamini.numpy.contraction import Labelled, arithmetic, ordered, product, without_ones
 from xlamini.primitives import (
     broadcast_in_dim,
+    cast,
     conj,
     convert,
     dot_general_p,
-    in_sharding,
     moveaxis,
     mul,
     promoted_dtypes,
     reshape,
 )
 from xlamini.primitives.dot_general import check_pairs
+from xlamini.primitives.out_sharding import summed_in_sharding
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike, DTypeLike
@@ -52,7 +53,7 @@ def dot(
     """
     if out_sharding is not None:
         how = {"precision": precision, "preferred_element_type": preferred_element_type}
-        return in_sharding(out_sharding, dot, a, b, **how)
+        return summed_in_sharding(out_sharding, dot, a, b, **how)
     a, b = as_operand("dot", a), as_operand("dot", b)
     left, right = aval_of(a).ndim, aval_of(b).ndim
     pairs = ((), ()) if not left or not right else ((left - 1,), (max(right - 2, 0),))
@@ -78,7 +79,7 @@ def matmul(
     """
     if out_sharding is not None:
         how = {"precision": precision, "preferred_element_type": preferred_element_type}
-        return in_sharding(out_sharding, matmul, a, b, **how)
+        return summed_in_sharding(out_sharding, matmul, a, b, **how)
     a, b = as_operand("matmul", a), as_operand("matmul", b)
     left, right = aval_of(a), aval_of(b)
     for side, aval in (("a", left), ("b", right)):
@@ -197,7 +198,7 @@ def tensordot(
     """
     if out_sharding is not None:
         how = {"precision": precision, "preferred_element_type": preferred_element_type}
-        return in_sharding(out_sharding, tensordot, a, b, axes, **how)
+        return summed_in_sharding(out_sharding, tensordot, a, b, axes, **how)
     a, b = as_operand("tensordot", a), as_operand("tensordot", b)
     pairs = _paired_axes(axes, aval_of(a).ndim, aval_of(b).ndim)
     return _contracted("tensordot", a, b, pairs, precision, preferred_element_type)
@@ -228,7 +229,7 @@ def _contracted(name: str, a: Any, b: Any, pairs: Any, precision: Any, dtype: An
     check_pairs(name, "contracting", aval_of(a), aval_of(b), *pairs)
     how, weak = arithmetic(name, [a, b], precision, dtype)
     if not pairs[0] and 0 in (aval_of(a).ndim, aval_of(b).ndim):
-        return mul(convert(a, how.dtype, weak), convert(b, how.dtype, weak))
+        return cast(mul(convert(a, how.dtype, weak), convert(b, how.dtype, weak)), how.out, weak)
     result = dot_general_p.bind(
         a,
         b,
@@ -236,7 +237,7 @@ def _contracted(name: str, a: Any, b: Any, pairs: Any, precision: Any, dtype: An
         precision=how.precision,
         preferred_element_type=how.dtype,
     )
-    return convert(result, how.dtype, weak)
+    return cast(result, how.out, weak)
 
 
 def _stacked(name: str, a: Any, b: Any, left: Any, right: Any, precision: Any, dtype: Any) -> Any:
@@ -262,7 +263,7 @@ def _stacked(name: str, a: Any, b: Any, left: Any, right: Any, precision: Any, d
     how, weak = arithmetic(name, [a, b], precision, dtype)
     kept = (*stack, *(label for label in (*left, *right) if label != "sum"))
     x, y = without_ones(operands, sizes)
-    return convert(ordered(product(x, y, kept, how), kept), how.dtype, weak)
+    return cast(ordered(product(x, y, kept, how), kept), how.out, weak)
 
 
 def _parted(x: Any, core: Sequence[str]) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -61,12 +61,14 @@ def arange(
     bounds = [b for b in (start, stop, step) if b is not None]
     check_operands("arange", bounds or (start,))
     wanted = result_type(*bounds) if dtype is None else check_user_dtype(dtype, "arange")
-    if not issubdtype(wanted, np.integer) and not issubdtype(wanted, np.floating):
+    is_integer = issubdtype(wanted, np.integer)
+    if not is_integer and not issubdtype(wanted, np.floating):
         raise ValueError(f"arange: dtype {wanted} cannot count; ask for integers or floats with `dtype`")
     low, high, by = _bounds(start, stop, step)
-    if dtype is None:
-        _check_fit(low, high, by, wanted)
-    return _counted(low, high, by, wanted, place)
+    length = max(0, math.ceil((high - low) / by))
+    if is_integer and dtype is None:
+        _check_fit(low, low + max(0, length - 1) * by, wanted)
+    return _counted(low, by, length, wanted, place)
 
 
 def _bounds(start: Any, stop: Any, step: Any) -> tuple[Any, Any, Any]:
@@ -87,16 +89,15 @@ def _concrete(bound: Any) -> int | float:
     return bound if isinstance(bound, int | float) else np.asarray(bound).item()
 
 
-def _check_fit(start: Any, stop: Any, step: Any, dtype: Any) -> None:
+def _check_fit(first: Any, last: Any, dtype: Any) -> None:
     """OverflowError unless the first and the last of the integers fit in the dtype."""
-    last = start + max(0, math.ceil((stop - start) / step) - 1) * step
-    for end in (start, last) if issubdtype(dtype, np.integer) else ():
-        if not iinfo(dtype).min <= end <= iinfo(dtype).max:
+    limits = iinfo(dtype)
+    for end in first, last:
+        if not limits.min <= end <= limits.max:
             raise OverflowError(f"arange: {end} does not fit in {dtype}; give a wider dtype (see enable_x64)")
 
 
-def _counted(start: Any, stop: Any, step: Any, dtype: Any, place: Any) -> Any:
-    length = max(0, math.ceil((stop - start) / step))
+def _counted(start: Any, step: Any, length: int, dtype: Any, place: Any) -> Any:
     if state.builder is not None and (start, step) == (0, 1):
         return placed(iota(dtype, length), place)
     values = (start + np.arange(length) * step if length else np.zeros(0)).astype(dtype)

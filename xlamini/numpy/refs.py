@@ -162,7 +162,7 @@ def _spread(aval: ShapedArray, value: Any) -> Any:
 
 
 def new_ref(init_val: Any, *, memory_space: Any = None, kind: str | None = None) -> Ref:
-    """A ref that holds an array, or a number, for a start.
+    """A ref that holds an array, or a number, for a start. It is not weakly typed, also if it starts with a number.
 
     `memory_space` and `kind` are None: a ref is in the memory of its array. Other values raise NotImplementedError.
 
@@ -174,8 +174,12 @@ def new_ref(init_val: Any, *, memory_space: Any = None, kind: str | None = None)
     if isinstance(init_val, Ref):
         raise TypeError("new_ref takes an array, got a ref; read it with ref[...]")
     _check_plain("new_ref", memory_space, kind)
-    value = _array(init_val)
+    value = _strongly_typed(_array(init_val))
     return Ref(Cell(value, value.aval))
+
+
+def _strongly_typed(value: Any) -> Any:
+    return convert(value, value.aval.dtype, weak_type=False) if value.aval.weak_type else value
 
 
 def empty_ref(ty: Any, memory_space: Any = None) -> Ref:
@@ -205,7 +209,7 @@ def freeze(ref: Ref) -> Any:
     """The value of a ref that will not be written any more.
 
     >>> freeze(new_ref(1.0))
-    Array(1., dtype=float32, weak_type=True)
+    Array(1., dtype=float32)
     """
     return get(ref)
 
@@ -234,7 +238,7 @@ def swap(ref: Ref | RefView, idx: Index, value: Any, _function_name: str = "ref_
     """Write a part of a Ref and return its previous value; `_function_name` is accepted and ignored.
 
     >>> swap(new_ref(1.0), ..., 2.0)
-    Array(1., dtype=float32, weak_type=True)
+    Array(1., dtype=float32)
     """
     before = ref[idx]
     ref[idx] = value

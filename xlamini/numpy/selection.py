@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -22,11 +22,20 @@ from xlamini.primitives import (
     promoted_dtypes,
     where as _choose,
 )
+from xlamini.primitives.reshard import scalars_as_sums
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike
 
 
+@overload
+def where(
+    condition: ArrayLike, x: ArrayLike, y: ArrayLike, /, *, size: int | None = None, fill_value: Any = None
+) -> Array: ...
+@overload
+def where(
+    condition: ArrayLike, x: None = None, y: None = None, /, *, size: int | None = None, fill_value: Any = None
+) -> tuple[Array, ...]: ...
 def where(
     condition: ArrayLike,
     x: ArrayLike | None = None,
@@ -57,7 +66,8 @@ def where(
 @composite()
 def _where(condition: Any, x: Any, y: Any) -> Any:
     check_operands("where", (condition, x, y))
-    return _choose(*broadcasted("where", convert(condition, np.dtype(bool)), *promoted_dtypes(x, y)))
+    x, y = scalars_as_sums(promoted_dtypes(x, y))
+    return _choose(*broadcasted("where", convert(condition, np.dtype(bool)), x, y))
 
 
 @composite()

@@ -5,7 +5,13 @@ from xlamini.primitives.batch_ops import move_batch_dim, with_batch_first
 from xlamini.primitives.bitwise import bitwise_and, bitwise_or
 from xlamini.primitives.comparison import eq, ge, gt, le, lt, ne
 from xlamini.primitives.complex import conj, imag, real
-from xlamini.primitives.convert_element_type import bitcast_convert_type, convert
+from xlamini.primitives.convert_element_type import (
+    bitcast_convert_type,
+    cast,
+    cast_on_host,
+    convert,
+    warn_of_imaginary_part,
+)
 from xlamini.primitives.device_put import in_space, placed_as
 from xlamini.primitives.dot_general import dot_general_p
 from xlamini.primitives.elementwise import mul
@@ -15,7 +21,7 @@ from xlamini.primitives.iota import broadcasted_iota
 from xlamini.primitives.kinds import BOOL, COMPLEX, FLOAT, INTEGER, kind_of
 from xlamini.primitives.operators import equal
 from xlamini.primitives.ordering import highest, lowest
-from xlamini.primitives.out_sharding import checked_sharding, in_sharding
+from xlamini.primitives.out_sharding import checked_sharding, in_sharding, summed_in_sharding
 from xlamini.primitives.power import sqrt
 from xlamini.primitives.promotion import (
     broadcast_to,

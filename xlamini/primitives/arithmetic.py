@@ -9,6 +9,7 @@ from math import comb
 from typing import Any
 
 from xlamini.core import ShapedArray, Values, Zero, aval_of, is_zero, tangent_aval
+from xlamini.core.sharding.partial_sums import IN_FIRST, JOINTLY
 from xlamini.primitives.comparison import eq, ge, gt, lt
 from xlamini.primitives.complex import conj, imag, part_dtype, real
 from xlamini.primitives.convert_element_type import convert
@@ -20,7 +21,7 @@ from xlamini.primitives.select import where
 __all__ = ["abs", "add", "div", "max", "min", "mul", "mulhi", "neg", "rem", "sign", "sub"]
 
 
-@elementwise(hlo="stablehlo.add", accepts=ANY)
+@elementwise(hlo="stablehlo.add", accepts=ANY, linear=JOINTLY)
 def add(x: Any, y: Any) -> Any:
     """Addition, elementwise: `x + y`."""
 
@@ -33,7 +34,7 @@ def _(ct: Any, x: Any, y: Any) -> Any:
     return ct, ct
 
 
-@elementwise(hlo="stablehlo.subtract")
+@elementwise(hlo="stablehlo.subtract", linear=JOINTLY)
 def sub(x: Any, y: Any) -> Any:
     """Subtraction, elementwise: `x - y`."""
 
@@ -68,7 +69,7 @@ class Quotient(Elementwise):
         return div(rest, ys[0])
 
 
-@elementwise(hlo="stablehlo.divide", family=Quotient)
+@elementwise(hlo="stablehlo.divide", family=Quotient, linear=IN_FIRST)
 def div(x: Any, y: Any) -> Any:
     """Division, elementwise; between integers it rounds towards zero.
 

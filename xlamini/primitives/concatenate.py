@@ -22,6 +22,7 @@ from xlamini.core import (
     itemsize_bits,
     same_dimensions,
 )
+from xlamini.core.sharding.partial_sums import JOINTLY
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.linear_unary import LinearUnary
 from xlamini.primitives.optimization_barrier import optimization_barrier_p
@@ -48,6 +49,7 @@ def concatenate(operands: Values, dimension: int) -> Array:
 
 class Concatenate(Primitive):
     name = "concatenate"
+    linear = JOINTLY
 
     def shape_rule(self, *avals: ShapedArray, dimension: int) -> ShapedArray:
         first = avals[0]

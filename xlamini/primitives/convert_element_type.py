@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import operator
+import warnings
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,9 @@ from xlamini.core import (
     is_zero,
     itemsize_bits,
     tangent_aval,
+    user_stacklevel,
 )
+from xlamini.core.sharding.partial_sums import JOINTLY, Groups
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.elementwise import Elementwise, LinearMap, elementwise
 from xlamini.primitives.kinds import ANY, BOOL, COMPLEX, FLOAT, kind_of
@@ -34,8 +37,8 @@ from xlamini.runtime import Array
 def convert_element_type(operand: Any, new_dtype: Any) -> Array:
     """Convert an array to another dtype.
 
-    Floats lose their fraction in an integer dtype, complex numbers their imaginary part in a real one. A 64-bit dtype
-    is narrowed, with a warning, unless x64 is on; TypeError for what is no dtype.
+    Floats lose their fraction in an integer dtype; complex numbers lose their imaginary part in a real one, with a
+    ComplexWarning. A 64-bit dtype is narrowed, with a warning, unless x64 is on; TypeError for what is no dtype.
 
     >>> convert_element_type(-1.7, "int32")
     Array(-1, dtype=int32)
@@ -52,6 +55,9 @@ def _requested(new_dtype: Any, name: str) -> Any:
 class Convert(Elementwise):
     """Linear between floating-point types; the derivative stops at the others."""
 
+    def linear_groups(self, avals: Avals, params: Params) -> Groups:
+        return JOINTLY if is_differentiable(avals[0].update(dtype=params["new_dtype"])) else ()
+
     def result(self, aval: ShapedArray, *, new_dtype: Any, weak_type: bool) -> ShapedArray:
         return ShapedArray(aval.shape, new_dtype, weak_type)
 
@@ -60,10 +66,10 @@ class Convert(Elementwise):
         aval = tangent_aval(aval_of(out))
         if is_zero(tangents[0]) or not is_differentiable(aval):
             return out, Zero(aval)
-        return out, convert(tangents[0], new_dtype)
+        return out, cast(tangents[0], new_dtype)
 
     def transpose(self, ct: Any, x: Any, *, new_dtype: Any, weak_type: bool) -> Any:
-        return [convert(ct, x.aval.dtype)]
+        return [cast(ct, x.aval.dtype)]
 
     def lower(self, ctx: Any, x: Any, *, new_dtype: Any, weak_type: bool) -> Any:
         (source,), target = ctx.avals_in, ctx.aval_out
@@ -91,11 +97,31 @@ convert_element_type_p.name = "convert_element_type"
 
 
 def convert(x: Any, dtype: Any, weak_type: bool = False) -> Any:
-    """`x` in `dtype`, or `x` itself if it is of that type already."""
+    """`x` in `dtype`, or `x` itself if it is of that type already; a warning where the imaginary part is discarded."""
+    if aval_of(x).dtype.kind == "c":
+        warn_of_imaginary_part(dtype)
+    return cast(x, dtype, weak_type)
+
+
+def cast(x: Any, dtype: Any, weak_type: bool = False) -> Any:
+    """`convert` without the warning: for derivatives, as the cotangent of a real value is a real part."""
     aval = aval_of(x)
     if aval.dtype == dtype and aval.weak_type == weak_type:
         return x
     return convert_element_type_p.bind(x, new_dtype=np.dtype(dtype), weak_type=weak_type)
+
+
+def cast_on_host(x: np.ndarray, dtype: Any) -> np.ndarray:
+    """`cast` of an ndarray; of NumPy's own warning the place would be a line of the library."""
+    real = x.dtype.kind == "c" and np.dtype(dtype).kind not in "cb"
+    return (np.real(x) if real else x).astype(dtype)
+
+
+def warn_of_imaginary_part(dtype: Any) -> None:
+    """ComplexWarning, at the user's line, where complex values become real numbers; a bool of them loses nothing."""
+    if np.dtype(dtype).kind not in "cb":
+        text = "Casting complex values to real discards the imaginary part; take x.real where that is meant"
+        warnings.warn(text, np.exceptions.ComplexWarning, user_stacklevel())
 
 
 class ReducePrecision(LinearMap):

@@ -35,10 +35,12 @@ from xlamini.core import (
     result_type,
     tangent_aval,
 )
-from xlamini.primitives.convert_element_type import convert
+from xlamini.core.avals import NOWHERE
+from xlamini.core.sharding.partial_sums import Sums, left_open, split_along, sums_left_open, sums_of
+from xlamini.primitives.convert_element_type import cast
 from xlamini.primitives.dot_algorithm import Algorithm, by_recipe, followed, recipe, supports
 from xlamini.primitives.kinds import INTEGER, kind_of
-from xlamini.primitives.out_sharding import in_sharding
+from xlamini.primitives.out_sharding import summed_in_sharding
 from xlamini.primitives.precision import CanonicalPrecision, Precision, canonical_precision, precision_config, swapped
 from xlamini.primitives.shape import transpose
 from xlamini.primitives.tangent_ops import add_tangents
@@ -67,7 +69,8 @@ def dot_general(
     (2, 4)
     """
     if out_sharding is not None:
-        return in_sharding(out_sharding, dot_general, lhs, rhs, dimension_numbers, precision, preferred_element_type)
+        numbers, dtype = dimension_numbers, preferred_element_type
+        return summed_in_sharding(out_sharding, dot_general, lhs, rhs, numbers, precision, dtype)
     if preferred_element_type is not None:
         preferred_element_type = check_user_dtype(preferred_element_type, "dot_general")
     return dot_general_p.bind(
@@ -123,6 +126,12 @@ def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Array:
 
 class DotGeneral(Primitive):
     name = "dot_general"
+    mixes_reduced = True
+
+    def bind(self, lhs: Any, rhs: Any, **params: Any) -> Any:
+        """Apply it; `unreduced` are the axes along which its sum is not taken."""
+        contract, _ = params["dimension_numbers"]
+        return super().bind(lhs, rhs, **left_open(params, map(split_along, (lhs, rhs), contract)))
 
     def shape_rule(
         self,
@@ -132,6 +141,7 @@ class DotGeneral(Primitive):
         dimension_numbers: DotDimensionNumbers,
         precision: CanonicalPrecision,
         preferred_element_type: Any,
+        unreduced: frozenset[Any] = NOWHERE,
     ) -> ShapedArray:
         (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
         _check_dimensions("lhs", lhs, lhs_contract, lhs_batch)
@@ -153,7 +163,11 @@ class DotGeneral(Primitive):
         partner = dict(zip((*rhs_contract, *rhs_batch), (*lhs_contract, *lhs_batch), strict=True))
         right = [partner.get(d, f"right {d}") for d in range(rhs.ndim)]
         lhs_free, rhs_free = free_dimensions(lhs.ndim, rhs.ndim, numbers)
-        return Factors([dims(lhs), right], [[*lhs_batch, *lhs_free, *(right[d] for d in rhs_free)]], lhs_contract)
+        result = [*lhs_batch, *lhs_free, *(right[d] for d in rhs_free)]
+        return Factors([dims(lhs), right], [result], () if params.get("unreduced") else lhs_contract)
+
+    def sums(self, avals: Avals, outs: Avals, params: Params) -> list[Sums]:
+        return [Sums(params.get("unreduced", NOWHERE))]
 
     def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         (lhs, rhs), (lhs_dot, rhs_dot) = primals, tangents
@@ -207,6 +221,7 @@ class DotGeneral(Primitive):
         dimension_numbers: DotDimensionNumbers,
         precision: CanonicalPrecision,
         preferred_element_type: Any,
+        unreduced: frozenset[Any] = NOWHERE,
     ) -> Any:
         attributes = {
             "dot_dimension_numbers": _numbers_attribute(dimension_numbers),
@@ -224,7 +239,8 @@ class DotGeneral(Primitive):
     def shown_params(self, params: Params) -> Params:
         shown = super().shown_params(params)
         pairs = tuple(tuple(map(list, pair)) for pair in params["dimension_numbers"])
-        return {k: v for k, v in {**shown, "dimension_numbers": pairs}.items() if v is not None}
+        shown = {**shown, "dimension_numbers": pairs, "unreduced": None}  # which the type of the result shows
+        return {k: v for k, v in shown.items() if v is not None}
 
     def cost(self, lhs: ShapedArray, rhs: ShapedArray, **params: Any) -> Cost:
         out = self.shape_rule(lhs, rhs, **params)
@@ -309,6 +325,7 @@ def _transposed(
     dimension_numbers: DotDimensionNumbers,
     precision: CanonicalPrecision,
     preferred_element_type: Any,
+    unreduced: frozenset[Any] = NOWHERE,
     target_first: bool = True,
 ) -> Any:
     """The cotangent of `target`, whose dimensions come first in `dimension_numbers`."""
@@ -318,16 +335,17 @@ def _transposed(
     ct_other = tuple(range(start, start + len(other_free)))
     kept = sorted(other_contract)
     numbers = ((ct_other, other_free), (tuple(range(len(batch))), other_batch))
-    product = dot_general_p.bind(
-        ct,
-        other,
-        dimension_numbers=numbers,
-        precision=precision,
-        preferred_element_type=preferred_element_type,
-    )
+    with sums_left_open(sums_of(target).reduced or None):
+        product = dot_general_p.bind(
+            ct,
+            other,
+            dimension_numbers=numbers,
+            precision=precision,
+            preferred_element_type=preferred_element_type,
+        )
     # The product's dimensions are batch, free, and the contracted ones in the order of the other operand.
     order = (*batch, *free, *(contract[other_contract.index(d)] for d in kept))
-    return convert(transpose(product, np.argsort(order).tolist()), target.dtype)
+    return cast(transpose(product, np.argsort(order).tolist()), target.dtype)
 
 
 def _numbers_attribute(numbers: DotDimensionNumbers) -> str:

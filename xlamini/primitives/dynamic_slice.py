@@ -22,6 +22,7 @@ from xlamini.core import (
     Values,
     Zero,
     aval_of,
+    cotangent_aval,
     enable_x64,
     iinfo,
     is_zero,
@@ -29,6 +30,8 @@ from xlamini.core import (
     same_dimensions,
     tangent_aval,
 )
+from xlamini.core.sharding.partial_sums import IN_FIRST
+from xlamini.lowering.terms import on_terms
 from xlamini.primitives.arithmetic import add
 from xlamini.primitives.comparison import lt
 from xlamini.primitives.concatenate import concatenate
@@ -90,6 +93,7 @@ def dynamic_index_in_dim(
 
 class DynamicSlice(Primitive):
     name = "dynamic_slice"
+    linear = IN_FIRST
     adjoint: Primitive  # dynamic_update_slice, whose module imports this one; set by install_hooks
 
     def shape_rule(self, x: ShapedArray, *starts: ShapedArray, slice_sizes: Shape) -> ShapedArray:
@@ -111,7 +115,7 @@ class DynamicSlice(Primitive):
         return out, self.bind(tangents[0], *primals[1:], slice_sizes=slice_sizes)
 
     def transpose(self, ct: Any, x: Any, *starts: Any, slice_sizes: Shape) -> Values:
-        back = self.adjoint.bind(zeros(tangent_aval(x.aval)), ct, *starts)
+        back = self.adjoint.bind(zeros(cotangent_aval(x.aval)), ct, *starts)
         return [back, *(None for _ in starts)]
 
     def batch(self, axis: Axis, operands: Values, dims: Sequence[Any], *, slice_sizes: Shape) -> Any:
@@ -138,7 +142,7 @@ class DynamicSlice(Primitive):
         )
 
     def lower(self, ctx: Any, x: Any, *starts: Any, slice_sizes: Shape) -> Any:
-        return ctx.op("stablehlo.dynamic_slice", x, *starts, slice_sizes=slice_sizes)
+        return on_terms(ctx, "stablehlo.dynamic_slice", x, *starts, out=ctx.aval_out, slice_sizes=slice_sizes)
 
     def cost(self, x: ShapedArray, *starts: ShapedArray, slice_sizes: Shape) -> Cost:
         return Cost(0, 2 * x.update(shape=slice_sizes).nbytes)

@@ -22,6 +22,7 @@ from xlamini.core import (
     Values,
     Zero,
     aval_of,
+    cotangent_aval,
     dims,
     is_linear,
     is_zero,
@@ -29,6 +30,7 @@ from xlamini.core import (
     tangent_aval,
 )
 from xlamini.core.sharding.factors import where_split
+from xlamini.lowering.terms import on_terms
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.dynamic_slice import (
     check_starts,
@@ -94,6 +96,7 @@ def dynamic_update_index_in_dim(
 
 class DynamicUpdateSlice(Primitive):
     name = "dynamic_update_slice"
+    linear = (slice(0, 2),)
 
     def shape_rule(self, x: ShapedArray, update: ShapedArray, *starts: ShapedArray) -> ShapedArray:
         check_starts(self.name, x, starts)
@@ -123,7 +126,7 @@ class DynamicUpdateSlice(Primitive):
         return out, self.bind(*map(instantiated, tangents[:2]), *primals[2:])
 
     def transpose(self, ct: Any, x: Any, update: Any, *starts: Any) -> Values:
-        kept = self.bind(ct, zeros(tangent_aval(aval_of(update))), *starts) if is_linear(x) else None
+        kept = self.bind(ct, zeros(cotangent_aval(aval_of(update))), *starts) if is_linear(x) else None
         sizes = aval_of(update).shape
         given = dynamic_slice_p.bind(ct, *starts, slice_sizes=sizes) if is_linear(update) else None
         return [kept, given, *(None for _ in starts)]
@@ -147,7 +150,7 @@ class DynamicUpdateSlice(Primitive):
         )
 
     def lower(self, ctx: Any, x: Any, update: Any, *starts: Any) -> Any:
-        return ctx.op("stablehlo.dynamic_update_slice", x, update, *starts)
+        return on_terms(ctx, "stablehlo.dynamic_update_slice", x, update, *starts, out=ctx.aval_out)
 
     def cost(self, x: ShapedArray, update: ShapedArray, *starts: ShapedArray) -> Cost:
         return Cost(0, 2 * update.nbytes)

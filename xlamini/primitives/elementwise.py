@@ -17,7 +17,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn, TypedDict, TypeVar, Unpack, overload
 
 from xlamini.core import (
     ELEMENTWISE,
@@ -48,6 +48,7 @@ from xlamini.core import (
 from xlamini.core.frames import definition
 from xlamini.core.primitive import HAS_CPU_LOWERING
 from xlamini.core.sharding.factors import broadcasting
+from xlamini.core.sharding.partial_sums import IN_EACH, JOINTLY, Groups
 from xlamini.core.tangents import Linear
 from xlamini.primitives.kinds import ANY, BOOL, COMPLEX, FLOAT, NUMERIC, SIGNED, UNSIGNED, Kinds, kind_of
 from xlamini.primitives.shape import broadcast_in_dim, moveaxis, reshape, sum_over
@@ -65,10 +66,18 @@ class Elementwise(Primitive):
     __wrapped__: Callable[..., Any]
 
     def __init__(
-        self, declaration: Callable[..., Any], *, hlo: str | None, accepts: Kinds, flops: int, on_cpu: Lowering | None
+        self,
+        declaration: Callable[..., Any],
+        *,
+        hlo: str | None,
+        accepts: Kinds,
+        flops: int,
+        on_cpu: Lowering | None,
+        linear: Groups = (),
     ) -> None:
         functools.update_wrapper(self, declaration)
         self.hlo, self.accepts, self.flops, self.on_cpu = hlo, accepts, flops, on_cpu
+        self.linear = linear or self.linear
         self.traits |= (flops <= 1) * REMATERIALIZABLE | (on_cpu is not None) * HAS_CPU_LOWERING
         self.arity = declaration.__code__.co_argcount
         self.partials: Sequence[Callable[..., Any]] | None = None
@@ -222,6 +231,8 @@ class Elementwise(Primitive):
 class LinearMap(Elementwise):
     """An operation that is jointly linear in all its operands: their tangents pass through it as they do."""
 
+    linear = JOINTLY
+
     def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         out = self.bind(*primals, **params)
         aval = tangent_aval(aval_of(out))
@@ -234,21 +245,38 @@ class LinearMap(Elementwise):
 E = TypeVar("E", bound=Elementwise)
 
 
+class Declared(TypedDict, total=False):
+    """The keyword arguments of `elementwise`, but for the family."""
+
+    hlo: str | None
+    accepts: Kinds
+    flops: int
+    on_cpu: Lowering | None
+    linear: Groups
+
+
+@overload
+def elementwise(*, family: type[E], **declared: Unpack[Declared]) -> Callable[[Callable[..., Any]], E]: ...
+@overload
+def elementwise(**declared: Unpack[Declared]) -> Callable[[Callable[..., Any]], Elementwise]: ...
 def elementwise(
     *,
     hlo: str | None = None,
     accepts: Kinds = NUMERIC,
     flops: int = 1,
     on_cpu: Lowering | None = None,
-    family: type[E] = Elementwise,  # pyright: ignore[reportArgumentType]
-) -> Callable[[Callable[..., Any]], E]:
+    linear: Groups = (),
+    family: type[Elementwise] = Elementwise,
+) -> Callable[[Callable[..., Any]], Any]:
     """Declare an elementwise operation by its signature and docstring.
 
     `hlo` is the StableHLO (or chlo) op of the same meaning; `flops` the cost of one element; `on_cpu` the substitute
-    for the op for real floats on the CPU, where XLA is slow (a `cpu_math.vectorised` formula); `family` a subclass with
-    other rules.
+    for the op for real floats on the CPU, where XLA is slow (a `cpu_math.vectorised` formula); `linear` the groups of
+    operands in which it is linear; `family` a subclass with other rules.
     """
-    return lambda declaration: family(declaration, hlo=hlo, accepts=accepts, flops=flops, on_cpu=on_cpu)
+    return lambda declaration: family(
+        declaration, hlo=hlo, accepts=accepts, flops=flops, on_cpu=on_cpu, linear=linear
+    )
 
 
 # --- helpers
@@ -338,7 +366,7 @@ def _gathered(ct: Any, aval: ShapedArray) -> Any:
 # --- what derivatives themselves are made of
 
 
-@elementwise(hlo="stablehlo.add", accepts=ANY)
+@elementwise(hlo="stablehlo.add", accepts=ANY, linear=JOINTLY)
 def add_any(x: Any, y: Any) -> Any:
     """The sum of two tangents or cotangents."""
 
@@ -351,7 +379,7 @@ def _(ct: Any, x: Any, y: Any) -> Any:
     return ct, ct
 
 
-@elementwise(hlo="stablehlo.negate")
+@elementwise(hlo="stablehlo.negate", linear=JOINTLY)
 def neg(x: Any) -> Any:
     """Negation, elementwise: `-x`."""
 
@@ -364,7 +392,7 @@ def _(ct: Any, x: Any) -> Any:
     return (neg(ct),)
 
 
-@elementwise(hlo="stablehlo.multiply", accepts=ANY)
+@elementwise(hlo="stablehlo.multiply", accepts=ANY, linear=IN_EACH)
 def mul(x: Any, y: Any) -> Any:
     """Multiplication, elementwise: `x * y`."""
 

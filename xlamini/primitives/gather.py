@@ -21,6 +21,7 @@ from xlamini.core import (
     Values,
     Zero,
     aval_of,
+    cotangent_aval,
     is_zero,
     literal,
     tangent_aval,
@@ -131,7 +132,7 @@ class Gather(Primitive):
         unique_indices: bool,
         **params: Any,
     ) -> Values:
-        nothing = zeros(tangent_aval(x.aval))
+        nothing = zeros(cotangent_aval(x.aval))
         if aval_of(ct).size == 0:  # a window of size 1 fits no empty dimension, where the adjoint would put it
             return [nothing, None]
         back = self.adjoint.bind(

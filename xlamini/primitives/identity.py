@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from xlamini.core import Tracer, tree_map
+from xlamini.core.sharding.partial_sums import JOINTLY
 from xlamini.primitives.elementwise import Elementwise, LinearMap, elementwise
 from xlamini.primitives.kinds import ANY
 
@@ -49,6 +50,8 @@ def stage(x: Any, /) -> Any:
 
 class StopGradient(Elementwise):
     """The operand, held constant under differentiation."""
+
+    linear = JOINTLY
 
     def lower(self, ctx: Any, x: Any) -> Any:
         return x

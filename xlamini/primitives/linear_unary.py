@@ -4,10 +4,13 @@ from __future__ import annotations
 from typing import Any
 
 from xlamini.core import Cost, Primitive, ShapedArray, Values
+from xlamini.core.sharding.partial_sums import JOINTLY
 
 
 class LinearUnary(Primitive):
     """A primitive that is linear in its only operand: its tangent goes through the same operation."""
+
+    linear = JOINTLY
 
     def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         out = self.bind(*primals, **params)

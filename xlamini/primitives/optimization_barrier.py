@@ -18,6 +18,7 @@ from xlamini.core import (
     is_zero,
     unflatten,
 )
+from xlamini.core.sharding.partial_sums import Sums, sums_of
 from xlamini.primitives.tangent_ops import instantiated
 
 
@@ -34,6 +35,7 @@ def optimization_barrier(operand: Any) -> Any:
 class OptimizationBarrier(Primitive):
     name = "optimization_barrier"
     multiple_results = True
+    maps_each = True
 
     def shape_rule(self, *avals: ShapedArray) -> list[ShapedArray]:
         return list(avals)
@@ -43,6 +45,9 @@ class OptimizationBarrier(Primitive):
 
     def memory_space(self, avals: Avals, params: Params) -> None:
         return None
+
+    def sums(self, avals: Avals, outs: Avals, params: Params) -> list[Sums]:
+        return list(map(sums_of, avals))
 
     def jvp(self, primals: Values, tangents: Values) -> Any:
         given = iter(self.bind(*[t for t in tangents if not is_zero(t)]))

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from xlamini.core import aval_of, tree_map
+from xlamini.core.errors import ShardingTypeError
+from xlamini.core.sharding.partial_sums import sums_left_open, sums_of
 from xlamini.core.sharding.propagation import compiler_decides
 from xlamini.core.state import state
 from xlamini.primitives.sharding_constraint import moved_to
@@ -23,6 +25,27 @@ def in_sharding(out_sharding: Any, fun: Callable[..., Any], *operands: Any, **op
     with compiler_decides():
         outs = fun(*operands, **options)
     return tree_map(lambda x: split_as(x, there), outs)
+
+
+def summed_in_sharding(out_sharding: Any, fun: Callable[..., Any], *operands: Any, **options: Any) -> Any:
+    """The array of a function that sums over dimensions, as by `in_sharding`; along unreduced axes it is not taken.
+
+    ShardingTypeError unless the dimensions that are summed over are split along these axes.
+    """
+    there = checked_sharding(fun.__name__.strip("_"), out_sharding)
+    terms = there.spec.unreduced
+    if not terms:
+        return in_sharding(there, fun, *operands, **options)
+    with compiler_decides(), sums_left_open(terms):
+        out = fun(*operands, **options)
+    if sums_of(aval_of(out)).unreduced != terms:
+        axes = ", ".join(sorted(map(repr, terms)))
+        raise ShardingTypeError(
+            f"{fun.__name__.strip('_')}: out_sharding is {there.spec}, but the result is a sum of one term on each "
+            f"device along {axes} only where what is summed over is split along {axes} in every operand; "
+            "xlamini.reshard the operands so, or name other axes"
+        )
+    return split_as(out, there)
 
 
 def split_as(x: Any, there: NamedSharding) -> Any:

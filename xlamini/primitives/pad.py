@@ -20,8 +20,10 @@ from xlamini.core import (
     literal,
     same_dimensions,
 )
+from xlamini.core.sharding.partial_sums import JOINTLY
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.elementwise import like_dtypes, neg
+from xlamini.primitives.reshard import divided_as
 from xlamini.primitives.select import select_n
 from xlamini.primitives.shape import broadcast_in_dim, moveaxis, sum_over
 from xlamini.primitives.slice import slice
@@ -42,11 +44,16 @@ def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, in
     Array([0, 1, 0, 2], dtype=int32)
     """
     config = tuple(tuple(map(operator.index, each)) for each in padding_config)
-    return pad_p.bind(*like_dtypes((operand, padding_value)), padding_config=config)
+    x, value = like_dtypes((operand, padding_value))
+    split = aval_of(x).split
+    if split is not None and split.unreduced:
+        value = divided_as(value, split.of_scalar())
+    return pad_p.bind(x, value, padding_config=config)
 
 
 class Pad(Primitive):
     name = "pad"
+    linear = JOINTLY
 
     def shape_rule(self, x: ShapedArray, value: ShapedArray, *, padding_config: Config) -> ShapedArray:
         if x.dtype != value.dtype or value.shape:

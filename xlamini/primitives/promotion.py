@@ -29,7 +29,7 @@ from xlamini.core import (
 from xlamini.core.config import numpy_dtype_promotion, numpy_rank_promotion
 from xlamini.core.dtypes import check_fits
 from xlamini.core.literals import interned
-from xlamini.primitives.convert_element_type import convert
+from xlamini.primitives.convert_element_type import cast_on_host, convert, warn_of_imaginary_part
 from xlamini.primitives.shape import broadcast_in_dim
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -135,6 +135,8 @@ def promoted_inexact_dtypes(*operands: Any) -> Values:
 def in_dtype(x: Any, dtype: Any, weak: bool = False) -> Any:
     """A value in a dtype; a Python number becomes a literal of it."""
     if type(x) in PYTHON_SCALARS:
+        if type(x) is complex:
+            warn_of_imaginary_part(dtype)
         return number(x, dtype, weak)
     return convert(x, dtype, weak)
 
@@ -151,7 +153,7 @@ def _number(x: Any, dtype: Any, weak: bool) -> Literal:
     if type(x) is int and not -(2**31) <= x < 2**31:
         wide = issubdtype(dtype, np.integer) and dtype.itemsize >= 4
         check_fits(x, dtype if wide else canonicalize_dtype(int))
-    return literal(np.asarray(x).astype(dtype), dtype, weak)
+    return literal(cast_on_host(np.asarray(x), dtype), dtype, weak)
 
 
 def broadcasted(name: str, *operands: Any) -> Values:

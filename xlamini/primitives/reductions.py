@@ -29,7 +29,7 @@ from xlamini.primitives.convert_element_type import convert
 from xlamini.primitives.elementwise import add_any, mul
 from xlamini.primitives.kinds import ANY, BOOL, INTEGER, NUMERIC, Kinds, kind_of
 from xlamini.primitives.ordering import highest, lowest
-from xlamini.primitives.out_sharding import in_sharding
+from xlamini.primitives.out_sharding import summed_in_sharding
 from xlamini.primitives.pad import pad
 from xlamini.primitives.select import where
 from xlamini.primitives.shape import broadcast_in_dim, reduce_sum_p, reduced, reshape, sum_over
@@ -45,7 +45,7 @@ def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -
     Array([2., 2., 2.], dtype=float32)
     """
     if out_sharding is not None:
-        return in_sharding(out_sharding, reduce_sum, operand, axes)
+        return summed_in_sharding(out_sharding, reduce_sum, operand, axes)
     check_kind("reduce_sum", aval_of(operand), NUMERIC)
     return reduce_sum_p.bind(operand, axes=tuple(axes))
 

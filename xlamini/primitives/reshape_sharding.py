@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from xlamini.core import Shape, ShapedArray, split_into
+from xlamini.core import Shape, ShapedArray
 from xlamini.core.sharding.aval_sharding import Names
 from xlamini.core.sharding.propagation import Splits
 
@@ -32,7 +32,7 @@ def splits_of_reshaped(x: ShapedArray, new_sizes: Shape) -> Splits:
                 break
         if names:
             conflict = _conflict(x, new_sizes, tuple(names))
-    return Splits([split_into(split.mesh, tuple(entries))], conflict)
+    return Splits([split.with_entries(entries)], conflict)
 
 
 def _groups(before: Shape, after: Shape) -> Iterator[Group]:

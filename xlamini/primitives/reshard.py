@@ -3,9 +3,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from xlamini.core import PURE, Avals, AvalSharding, Dims, Params, ShapedArray, Values, aval_of
+from xlamini.core import PURE, Avals, AvalSharding, Dims, Params, PartitionSpec, ShapedArray, Values, aval_of
 from xlamini.core.primitive import HAS_OWN_SHARDING_RULE
 from xlamini.core.sharding.aval_sharding import split_of
+from xlamini.core.sharding.partial_sums import NO_SUMS, Sums, sums_of
 from xlamini.core.sharding.propagation import Splits
 from xlamini.primitives.linear_unary import LinearUnary
 from xlamini.runtime import NamedSharding
@@ -25,6 +26,10 @@ class Reshard(LinearUnary):
         there = params["dst_sharding"]
         return Splits([None if there is None else split_of(there.mesh, there.spec, avals[0].ndim)])
 
+    def sums(self, avals: Avals, outs: Avals, params: Params) -> list[Sums]:
+        there = params["dst_sharding"]
+        return [NO_SUMS if there is None else Sums(there.spec.unreduced, there.spec.reduced)]
+
     def transpose(self, ct: Any, x: Any, *, dst_sharding: Any) -> Values:
         return [ct]  # which `transpose` splits as the operand is, as it does for every primitive
 
@@ -37,7 +42,17 @@ class Reshard(LinearUnary):
         return self.bind(x, dst_sharding=dst_sharding), dim
 
     def lower(self, ctx: Any, x: Any, *, dst_sharding: Any) -> Any:
-        return x if dst_sharding is None else ctx.with_sharding(x, dst_sharding, ctx.aval_out.ndim)
+        if dst_sharding is None:
+            return x
+        (aval,), terms = ctx.avals_in, dst_sharding.spec.unreduced
+        own = sums_of(aval).unreduced
+        if terms - own:
+            # Shardy would take the operand's operation for one that gives terms, and it aborts where terms along one
+            # axis become those of another.
+            split = aval.split or AvalSharding(dst_sharding.mesh.abstract_mesh, ((),) * aval.ndim)
+            entries = tuple(() if len(names) > 1 and terms.intersection(names) else names for names in split.entries)
+            x = ctx.with_sharding(x, AvalSharding(split.mesh, entries, own & terms), aval.ndim)
+        return ctx.with_sharding(x, dst_sharding, aval.ndim)
 
     def shown_params(self, params: Params) -> Params:
         """No params are printed: the result's type shows the sharding."""
@@ -56,4 +71,22 @@ def _batched(there: NamedSharding, aval: ShapedArray, dim: int) -> NamedSharding
 
 def divided_as(x: Any, split: AvalSharding | None) -> Any:
     """A value with a type that is split so."""
-    return x if aval_of(x).split is split else reshard_p.bind(x, dst_sharding=type_sharding(split))
+    own = aval_of(x).split
+    if own is split:
+        return x
+    there = type_sharding(split)
+    if there is None and own is not None and own.unreduced:
+        there = NamedSharding(own.mesh, PartitionSpec())  # a sum has to be taken, not left to the compiler
+    return reshard_p.bind(x, dst_sharding=there)
+
+
+def scalars_as_sums(values: Values) -> Values:
+    """The values, of which those that are scalars become unreduced and reduced as the first one that is either.
+
+    So they can be broadcast beside it; a reshard of a scalar moves nothing.
+    """
+    splits = (aval_of(x).split for x in values)
+    like = next((s for s in splits if s is not None and (s.unreduced or s.reduced)), None)
+    if like is None:
+        return values
+    return [divided_as(x, like.of_scalar()) if aval_of(x).ndim == 0 else x for x in values]

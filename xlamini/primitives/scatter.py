@@ -9,7 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core import Jaxpr, Params, ShapedArray, Values, Zero, aval_of, is_linear, is_zero, literal, tangent_aval
+from xlamini.core import (
+    Jaxpr,
+    Params,
+    ShapedArray,
+    Values,
+    Zero,
+    aval_of,
+    cotangent_aval,
+    is_linear,
+    is_zero,
+    literal,
+    tangent_aval,
+)
 from xlamini.core.tracer import build
 from xlamini.primitives.arithmetic import add, div, mul
 from xlamini.primitives.comparison import eq
@@ -184,7 +196,7 @@ class ScatterSet(Scatter):
         return eq(owner, literal(0, np.dtype(np.uint32))), won
 
     def transpose(self, ct: Any, x: Any, indices: Any, updates: Any, **params: Any) -> Values:
-        nothing = zeros(tangent_aval(aval_of(updates)))
+        nothing = zeros(cotangent_aval(aval_of(updates)))
         kept = self.bind(ct, indices, nothing, **params) if is_linear(x) else None
         given = windows_at(ct, indices, updates, **params) if is_linear(updates) else None
         return [kept, None, given]

@@ -27,6 +27,7 @@ from xlamini.primitives.bitwise import bitwise_and
 from xlamini.primitives.comparison import gt, lt
 from xlamini.primitives.elementwise import Elementwise, add_any, elementwise, like_dtypes, spread
 from xlamini.primitives.kinds import ANY
+from xlamini.primitives.reshard import scalars_as_sums
 from xlamini.primitives.shape import broadcast_in_dim
 from xlamini.primitives.tangent_ops import instantiated, zeros
 from xlamini.runtime import Array
@@ -64,7 +65,7 @@ def select(pred: Any, on_true: Any, on_false: Any) -> Array:
 
 def where(condition: Any, x: Any, y: Any) -> Any:
     """`x` where the condition holds, `y` otherwise; scalars broadcast (for use in rules)."""
-    x, y = like_dtypes((x, y))
+    x, y = scalars_as_sums(like_dtypes((x, y)))
     shape = np.broadcast_shapes(*(aval_of(v).shape for v in (condition, x, y)))
     x, y = (spread(v, ShapedArray(shape, aval_of(v).dtype)) for v in (x, y))
     return select_n_p.bind(condition, y, x)
@@ -73,6 +74,7 @@ def where(condition: Any, x: Any, y: Any) -> Any:
 class SelectN(Primitive):
     traits = PURE | REMATERIALIZABLE
     name = "select_n"
+    linear = (slice(1, None),)
 
     def shape_rule(self, which: ShapedArray, *cases: ShapedArray) -> ShapedArray:
         first = cases[0]

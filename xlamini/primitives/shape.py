@@ -25,6 +25,8 @@ from xlamini.core import (
     reducing,
     same_dimensions,
 )
+from xlamini.core.avals import NOWHERE
+from xlamini.core.sharding.partial_sums import Sums, left_open, split_along
 from xlamini.core.sharding.propagation import Splits
 from xlamini.primitives.linear_unary import LinearUnary
 from xlamini.primitives.out_sharding import in_sharding
@@ -304,7 +306,7 @@ rev_p = Rev()
 
 
 def sum_over(operand: Any, axes: Sequence[int]) -> Any:
-    """The sum over `axes`."""
+    """The sum over `axes`, which is left open where they are split within `sums_left_open`."""
     return reduce_sum_p.bind(operand, axes=tuple(axes)) if len(axes) else operand
 
 
@@ -318,7 +320,11 @@ def reduced(x: ShapedArray, axes: Shape, name: str) -> ShapedArray:
 class ReduceSum(LinearUnary):
     name = "reduce_sum"
 
-    def shape_rule(self, x: ShapedArray, *, axes: Shape) -> ShapedArray:
+    def bind(self, x: Any, *, axes: Shape, **params: Any) -> Any:
+        """Apply it; `unreduced` are the axes along which its sum is not taken."""
+        return super().bind(x, axes=axes, **left_open(params, (split_along(x, d) for d in [axes])))
+
+    def shape_rule(self, x: ShapedArray, *, axes: Shape, unreduced: frozenset[Any] = NOWHERE) -> ShapedArray:
         if isinstance(x.dtype, ExtendedDType):
             raise TypeError(f"sum: elements of dtype {x.dtype.name} cannot be added")
         return reduced(x, axes, self.name)
@@ -326,19 +332,26 @@ class ReduceSum(LinearUnary):
     def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
         return reducing(avals[0], params["axes"])
 
-    def transpose(self, ct: Any, x: Any, *, axes: Shape) -> Values:
+    def sums(self, avals: Avals, outs: Avals, params: Params) -> list[Sums]:
+        (found,) = super().sums(avals, outs, params)
+        return [found._replace(unreduced=found.unreduced | params.get("unreduced", NOWHERE))]
+
+    def transpose(self, ct: Any, x: Any, *, axes: Shape, unreduced: frozenset[Any] = NOWHERE) -> Values:
         kept = [d for d in range(x.aval.ndim) if d not in axes]
         return [broadcast_in_dim(ct, x.aval.shape, kept)]
 
-    def batch(self, axis: Axis, operands: Any, dims: Any, *, axes: Shape) -> Any:
+    def batch(self, axis: Axis, operands: Any, dims: Any, *, axes: Shape, **params: Any) -> Any:
         (x,), (dim,) = operands, dims
         moved = tuple(a + (a >= dim) for a in axes)
-        return sum_over(x, moved), dim - sum(a < dim for a in moved)
+        return self.bind(x, axes=moved, **params), dim - sum(a < dim for a in moved)
 
-    def lower(self, ctx: Any, x: Any, *, axes: Shape) -> Any:
+    def lower(self, ctx: Any, x: Any, *, axes: Shape, unreduced: frozenset[Any] = NOWHERE) -> Any:
         return ctx.reduce("stablehlo.add", x, 0, axes)
 
-    def cost(self, x: ShapedArray, *, axes: Shape) -> Cost:
+    def shown_params(self, params: Params) -> Params:
+        return {"axes": params["axes"]}  # the type of the result shows along which axes it is unreduced
+
+    def cost(self, x: ShapedArray, *, axes: Shape, **params: Any) -> Cost:
         return Cost(x.size, x.nbytes + self.shape_rule(x, axes=axes).nbytes)
 
 

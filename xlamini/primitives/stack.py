@@ -21,6 +21,7 @@ from xlamini.core import (
     is_linear,
     reducing,
 )
+from xlamini.core.sharding.partial_sums import JOINTLY
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.concatenate import concatenate_p
 from xlamini.primitives.linear_unary import LinearUnary
@@ -47,6 +48,7 @@ def stack(operands: Values, axis: int = 0) -> Array:
 
 class Stack(Primitive):
     name = "stack"
+    linear = JOINTLY
 
     def shape_rule(self, *avals: ShapedArray, axis: int) -> ShapedArray:
         first, found = avals[0], ", ".join(a.str_short(short_dtypes=False) for a in avals)

@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from xlamini.core import ShapedArray, hooks, is_zero, literal
-from xlamini.primitives.convert_element_type import convert
+from xlamini.primitives.convert_element_type import cast
 from xlamini.primitives.device_put import placed_as
 from xlamini.primitives.elementwise import add_any
 from xlamini.primitives.shape import broadcast_in_dim
@@ -19,7 +19,7 @@ def add_tangents(x: Any, y: Any) -> Any:
 
 def of_type(aval: ShapedArray, tangent: Any) -> Any:
     """A tangent with the weak type of `aval`, so that the tangent of a Python number promotes as the number does."""
-    return tangent if is_zero(tangent) else convert(tangent, aval.dtype, aval.weak_type)
+    return tangent if is_zero(tangent) else cast(tangent, aval.dtype, aval.weak_type)
 
 
 def full(aval: ShapedArray, value: Any) -> Any:

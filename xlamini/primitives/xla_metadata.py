@@ -1,21 +1,26 @@
 """Metadata for XLA: frontend attributes of the operations that compute a value, which name no meaning of their own.
 
 An identity says which attributes the operation before it gets. As an equation it is part of the program's structure, so
-that programs which differ in their metadata are compiled apart.
+that programs which differ in their metadata are compiled apart. The attributes of a `with` block are part of the trace
+context, so that functions which are traced inside it get them too.
 """
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ContextDecorator, contextmanager
 from typing import Any
 
 from xlamini.core import Builder, Equation, Var, tree_map
 from xlamini.core.state import state
+from xlamini.core.user_context import make_user_context
 from xlamini.primitives.elementwise import elementwise
 from xlamini.primitives.identity import Copy
 from xlamini.primitives.kinds import ANY, kind_of
 
 Attributes = tuple[tuple[str, str], ...]
+
+metadata_around = make_user_context(())
+"""The attributes of the `with` blocks around a function that is about to be traced."""
 
 
 class XlaMetadataValue(Copy):
@@ -42,8 +47,8 @@ def _(ct: Any, x: Any, *, xla_metadata_kvs: Attributes) -> Any:
 def set_xla_metadata(x: Any = None, **kwargs: Any) -> Any:
     """Frontend attributes for XLA, by name: of the operations that compute the leaves of `x`, or of a `with` block.
 
-    Without `x` it is a context manager: every operation traced inside gets the attributes, but not those inside loops
-    and functions that are called there. Values are strings, numbers or bools. Outside of tracing nothing happens.
+    Without `x` it is a context manager and a decorator: every operation traced inside gets the attributes, also those
+    of loops and of jitted functions that are called there. Values are strings, numbers or bools.
 
     >>> def f(x):
     ...     with set_xla_metadata(group=1):
@@ -56,7 +61,7 @@ def set_xla_metadata(x: Any = None, **kwargs: Any) -> Any:
     """
     kvs = tuple(sorted((name, _text(name, value)) for name, value in kwargs.items()))
     if x is None:
-        return _marked(kvs)
+        return _Block(kvs)
     return tree_map(lambda leaf: _mark(leaf, kvs), x)
 
 
@@ -72,29 +77,65 @@ def _mark(x: Any, kvs: Attributes) -> Any:
     return x if state.builder is None else xla_metadata_value_p.bind(x, xla_metadata_kvs=kvs)
 
 
+class _Block(ContextDecorator):
+    """The context manager, and the decorator, of attributes."""
+
+    def __init__(self, kvs: Attributes):
+        self._kvs = kvs
+        self._open: AbstractContextManager[None]
+
+    def _recreate_cm(self) -> _Block:
+        return _Block(self._kvs)
+
+    def __enter__(self) -> None:
+        self._open = _marked(self._kvs)
+        self._open.__enter__()
+
+    def __exit__(self, *error: Any) -> None:
+        self._open.__exit__(*error)
+
+    def __call__(self, fun: Callable[..., Any]) -> Any:
+        decorated = super().__call__(fun)
+        for stage in ("trace", "lower", "eval_shape"):  # of a jitted function
+            if hasattr(fun, stage):
+                setattr(decorated, stage, super().__call__(getattr(fun, stage)))
+        return decorated
+
+
 @contextmanager
 def _marked(kvs: Attributes) -> Iterator[None]:
     builder = state.builder
     start = 0 if builder is None else len(builder.equations)
-    yield
+    with metadata_around(tuple(sorted({**dict(metadata_around.value), **dict(kvs)}.items()))):
+        yield
     if builder is not None and kvs:
         _mark_equations(builder, start, kvs)
 
 
+def mark_all(builder: Builder, kvs: Attributes) -> None:
+    """Give the attributes to all equations of a trace."""
+    _mark_equations(builder, 0, kvs)
+
+
 def _mark_equations(builder: Builder, start: int, kvs: Attributes) -> None:
-    """Insert an identity behind each result of the equations from `start` on."""
+    """Insert an identity behind each result of the equations from `start` on, unless there is one with these values."""
     inside = builder.equations[start:]
+    marked = {e.invars[0] for e in inside if _is_mark(e) and set(kvs) <= set(e.params["xla_metadata_kvs"])}
     del builder.equations[start:]
     for eqn in inside:
         eqn.id = len(builder.equations)
         builder.equations.append(eqn)
-        if eqn.primitive is xla_metadata_value_p:
+        if _is_mark(eqn):
             continue
         for i, var in enumerate(eqn.outvars):
-            if kind_of(var.aval.dtype) in ANY:
+            if kind_of(var.aval.dtype) in ANY and var not in marked:
                 raw = Var(var.aval)
                 eqn.outvars = [*eqn.outvars[:i], raw, *eqn.outvars[i + 1 :]]
                 builder.equations.append(_identity(raw, var, kvs, eqn, len(builder.equations)))
+
+
+def _is_mark(eqn: Equation) -> bool:
+    return eqn.primitive is xla_metadata_value_p
 
 
 def _identity(raw: Var, var: Var, kvs: Attributes, eqn: Equation, number: int) -> Equation:

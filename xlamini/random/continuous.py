@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import Shape, finfo, literal
+from xlamini.core.jax_flags import high_dynamic_range_gumbel
 from xlamini.primitives import abs as absolute, broadcast_to, exp, ge, in_dtype, log, log1p, lt, sign, sqrt, where
 from xlamini.primitives.operators import power
 from xlamini.primitives.trigonometric import tan
@@ -137,8 +138,10 @@ def gumbel(key: Any, shape: Any = (), dtype: Any = None, mode: str | None = None
 
 
 def checked_mode(name: str, mode: str | None) -> bool:
-    """True for draws that resolve values near 0 and 1 more finely than one uniform float can."""
-    if mode not in (None, "low", "high"):
+    """True for draws that resolve values near 0 and 1 more finely than one uniform float can; None: as a flag says."""
+    if mode is None:
+        return high_dynamic_range_gumbel.value
+    if mode not in ("low", "high"):
         raise ValueError(f"{name}: mode must be 'low' or 'high', got {mode!r}")
     return mode == "high"
 

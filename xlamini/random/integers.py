@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xlamini.core import Shape, aval_of, canonicalize_dtype, check_user_dtype, iinfo, issubdtype, literal, memoised
+from xlamini.core import Shape, aval_of, canonicalize_dtype, check_user_dtype, iinfo, issubdtype, literal
 from xlamini.primitives import (
     add,
     broadcast_to,
@@ -91,7 +91,6 @@ class _Limits(NamedTuple):
         return gt(bound, _nearest(self.end, own) if issubdtype(own, np.integer) else literal(self.end, own))
 
 
-@memoised("helper: limits of integer dtypes", None)
 def _limits(dtype: np.dtype) -> _Limits:
     """Integers narrower than 32 bits are drawn as int32, which has room for the bound behind their last number."""
     if not issubdtype(dtype, np.integer):

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import aval_of, enable_x64, issubdtype, literal
-from xlamini.core.jax_flags import enable_custom_prng
+from xlamini.core.jax_flags import enable_custom_prng, random_seed_offset
 from xlamini.core.state import state
 from xlamini.primitives import convert, split_p, wrap_p
 from xlamini.primitives.generators import GENERATORS
@@ -24,8 +24,9 @@ def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Array:
     """A random key, of shape () and dtype key<fry>, from an integer seed.
 
     Without 64-bit types only the low 32 bits of the seed count. `impl` (or `dtype`) names the generator:
-    'threefry2x32', 'rbg', 'unsafe_rbg', or None for the flag `default_prng_impl`. Raises TypeError for a seed that is
-    no integer scalar, OverflowError for one of more than 64 bits.
+    'threefry2x32', 'rbg', 'unsafe_rbg', or None for the flag `default_prng_impl`. The flag `random_seed_offset` is
+    added to the seed. Raises TypeError for a seed that is no integer scalar, OverflowError for one of more than 64
+    bits.
 
     >>> xlamini.random.key(42)
     Array((), dtype=key<fry>) overlaying:
@@ -33,8 +34,10 @@ def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Array:
     """
     kind = key_dtype(impl if dtype is None else dtype)
     if isinstance(seed, int | np.integer):
-        return _key_of_number(int(seed), kind)
+        return _key_of_number(int(seed) + random_seed_offset.value, kind)
     _check_seed(seed)
+    if random_seed_offset.value:
+        seed = seed + random_seed_offset.value
     if state.builder is not None:
         return seed_p.bind(seed, impl=kind.generator)
     return PRNGKeyArray(kind, _words_of_seed(seed, impl=kind.generator))  # type: ignore[return-value]

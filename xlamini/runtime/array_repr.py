@@ -46,7 +46,10 @@ class Text(Mixin):
 
 
 def _is_readable(x: Any) -> bool:
-    """Whether this process can read all elements: no shard is only on devices of other processes."""
+    """Whether this process can read all elements: no shard, and no term of them, is elsewhere."""
+    split = x.aval.split
+    if split is not None and split.unreduced:
+        return False
     return x.is_fully_addressable or x.is_fully_replicated
 
 

@@ -5,8 +5,8 @@ All of them use `to_numpy` (to_host.py).
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 import numpy as np
 from jaxlib import _jax
@@ -155,7 +155,11 @@ def _scalar(x: Any) -> Any:
     return to_numpy(x).item()
 
 
-def copy_to_host_async(x: Any) -> Any:
+T = TypeVar("T")
+K = TypeVar("K")
+
+
+def copy_to_host_async(x: T) -> T:
     """Start copying the Arrays of a pytree to the host, so that a later `device_get` waits less; returns `x`.
 
     >>> xlamini.copy_to_host_async(xlamini.numpy.ones(2))
@@ -172,6 +176,16 @@ def _stays(leaf: Any) -> bool:
     return type(leaf) is Tracer or hasattr(leaf, "put_words")
 
 
+@overload
+def device_get(x: Array) -> np.ndarray: ...
+@overload
+def device_get(x: Mapping[Any, np.ndarray] | Sequence[np.ndarray]) -> Any: ...
+@overload
+def device_get(x: dict[K, Array]) -> dict[K, np.ndarray]: ...
+@overload
+def device_get(x: list[Array]) -> list[np.ndarray]: ...
+@overload
+def device_get(x: Any) -> Any: ...
 def device_get(x: Any) -> Any:
     """Copy a pytree to the host: its Arrays become ndarrays; traced values and other leaves stay as they are.
 

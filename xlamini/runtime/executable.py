@@ -10,6 +10,7 @@ import numpy as np
 from jaxlib import _jax
 
 from xlamini.core import ShapedArray
+from xlamini.core.compile_flags import LEVELS
 from xlamini.core.memory_space import DEVICE
 from xlamini.runtime.collective_callbacks import check_not_nested
 from xlamini.runtime.devices import nvidia
@@ -133,13 +134,15 @@ def compile_options(devices: Sequence[Device], overrides: CompilerOptions) -> _j
     options.num_partitions = len(devices)
     ids = np.array([[d.id for d in devices]], np.int32)
     options.device_assignment = _jax.DeviceAssignment.create(ids)
+    build = options.executable_build_options
     folder = nvidia.toolkit() if devices[0].platform in ("gpu", "cuda") else None
     if folder is not None:
-        options.executable_build_options.debug_options.xla_gpu_cuda_data_dir = folder
+        build.debug_options.xla_gpu_cuda_data_dir = folder
     check_options(overrides)
-    options.env_option_overrides = list(overrides.items())
+    options.env_option_overrides = [option for option in overrides.items() if option[0] not in _BUILD_OPTIONS]
+    for name in _BUILD_OPTIONS & overrides.keys():
+        setattr(build, name, LEVELS.get(overrides[name], overrides[name]))  # type: ignore[arg-type]
     if len(devices) > 1:
-        build = options.executable_build_options
         build.use_spmd_partitioning = build.use_shardy_partitioner = True
         build.allow_spmd_sharding_propagation_to_output = [True]
     return options
@@ -147,6 +150,11 @@ def compile_options(devices: Sequence[Device], overrides: CompilerOptions) -> _j
 
 _RANGES = {"xla_cpu_parallel_codegen_split_count": range(1, 1025)}
 """XLA checks the type of an option, but not its value: outside these it aborts or exhausts the memory."""
+
+_EFFORTS = frozenset({"exec_time_optimization_effort", "memory_fitting_effort"})
+_LEVELS = frozenset({"optimization_level", "memory_fitting_level"})
+_BUILD_OPTIONS = _EFFORTS | _LEVELS
+"""The options that XLA does not take by name."""
 
 
 def check_options(options: CompilerOptions) -> None:
@@ -156,11 +164,19 @@ def check_options(options: CompilerOptions) -> None:
     for name, value in options.items():
         if not isinstance(value, bool | int | float | str):
             raise TypeError(f"compiler_options[{name!r}] must be a bool, a number or a string, got {value!r}")
+        _check_effort(name, value)
         allowed = _RANGES.get(name)
         if allowed is not None and _number(value) not in allowed:
             raise ValueError(
                 f"compiler_options[{name!r}] must be from {allowed.start} to {allowed.stop - 1}, got {value!r}"
             )
+
+
+def _check_effort(name: str, value: Any) -> None:
+    if name in _EFFORTS and not (isinstance(value, int | float) and -1 <= value <= 1):
+        raise ValueError(f"{name} must be a number from -1 to 1, got {value!r}")
+    if name in _LEVELS and value not in LEVELS:
+        raise ValueError(f"{name} must be {', '.join(map(repr, LEVELS))}, got {value!r}")
 
 
 def _number(value: float | str) -> float:

@@ -1,4 +1,5 @@
-"""Guards of jaxlib: what happens at transfers between host and devices, and when arrays become cyclic garbage.
+"""Guards of jaxlib: what happens at transfers between host and devices, when arrays become cyclic garbage, and when
+several threads run programs of several processes.
 
 The C++ runtime checks them, in thread-local state before global state; the flags here write both.
 """
@@ -71,6 +72,31 @@ array_garbage_collection_guard = _Guard(
     guard_lib.GarbageCollectionGuardLevel,
     ("garbage_collect_array",),
 )
+
+class _ThreadGuard(Flag):
+    """The flag under which jaxlib refuses programs of several processes in all threads but the one that set it."""
+
+    def __init__(self) -> None:
+        super().__init__("thread_guard", False, "run programs of several processes in this thread only")
+        if self.value:
+            guard_lib.update_thread_guard_global_state(True)
+
+    def set_global(self, value: Any) -> None:
+        super().set_global(value)
+        guard_lib.update_thread_guard_global_state(value)
+
+    @contextmanager
+    def _override(self, value: Any) -> Generator[None]:
+        before = self.value
+        guard_lib.update_thread_guard_global_state(value)
+        try:
+            with super()._override(value):
+                yield
+        finally:
+            guard_lib.update_thread_guard_global_state(before)
+
+
+thread_guard = _ThreadGuard()
 
 guard_state = guard_lib.thread_local_state
 """The guards of this thread. `device_put` and `device_get` set their field while they run, because the level `disallow`

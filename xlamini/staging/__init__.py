@@ -21,7 +21,9 @@ from xlamini.staging.trace.arguments import (
     avals_of,
     check_callable,
     check_values,
+    checked_avals,
     describe_as,
+    has_refs,
     name_of,
 )
 from xlamini.staging.trace.ref_threading import Cells, retry_with_refs, store, threaded, values_of

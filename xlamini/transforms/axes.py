@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from xlamini.core import Avals, ShapedArray, flatten
-from xlamini.core.pytree import PyTreeDef, flatten_axes, structure, tree_leaves, treedef_children, unflatten
+from xlamini.core.pytree import PyTreeDef, flatten_axes, treedef_children, unflatten
 
 
 def axis_leaves(
@@ -20,7 +20,7 @@ def axis_leaves(
 ) -> list[int | None]:
     """One nonnegative axis (or None) per leaf, from a pytree of axes that is a prefix of the arguments or outputs.
 
-    `tree` is their structure. No node is made of types here: a user's class may check its fields.
+    `tree` is their structure. No node of a user's class is made of types here: it may check its fields.
     """
     count = len(treedef_children(tree)) if what == "in_axes" else 0
     if what == "in_axes" and isinstance(axes, tuple) and len(axes) != count:
@@ -32,25 +32,22 @@ def axis_leaves(
     leaves = flatten_axes(caller, axes, tree, names_of_trees)
     leaves += [0] * len(flatten(kwargs)[0]) if kwargs else []
     pairs = enumerate(zip(leaves, avals, strict=True))
-    found = [_axis(f"{caller}: {what}", d, a, i, names, fun_name) for i, (d, a) in pairs]
-    if any(found) and _has_checks(tree):
-        _check_containers(f"{caller}: {what}", unflatten(tree, avals), found)
-    return found
+    axes_of_leaves = [_axis(f"{caller}: {what}", d, a, i, names, fun_name) for i, (d, a) in pairs]
+    if any(axes_of_leaves):
+        _check_containers(f"{caller}: {what}", tree, avals, axes_of_leaves)
+    return axes_of_leaves
 
 
-def _has_checks(tree: PyTreeDef) -> bool:
-    """Whether some container in a tree restricts the axes along which it is mapped."""
-    node = tree.node_data()
-    return node is not None and (hasattr(node[0], "check_mapped") or any(map(_has_checks, treedef_children(tree))))
-
-
-def _check_containers(what: str, args: Any, axes: Sequence[int | None]) -> None:
+def _check_containers(what: str, tree: PyTreeDef, avals: Avals, axes: Sequence[int | None]) -> None:
     """Let the containers that restrict the axes along which they are mapped check them, by `check_mapped`."""
-    remaining = iter(axes)
-    for x in tree_leaves(args, is_leaf=lambda x: hasattr(type(x), "check_mapped")):
-        own = [next(remaining) for _ in range(structure(x).num_leaves)]
-        if hasattr(type(x), "check_mapped"):
-            x.check_mapped(what, own)
+    node = tree.node_data()
+    if node is not None and hasattr(node[0], "check_mapped"):
+        unflatten(tree, avals).check_mapped(what, axes)
+        return
+    start = 0
+    for child in treedef_children(tree):
+        own = slice(start, start := start + child.num_leaves)
+        _check_containers(what, child, avals[own], axes[own])
 
 
 def _side(what: str) -> str:

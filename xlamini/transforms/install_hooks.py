@@ -10,6 +10,7 @@ import xlamini.core.concretization  # gives tracers their conversions to Python 
 import xlamini.primitives.operators  # gives tracers their operators
 from xlamini.core import Tracer, api_boundary_methods, hooks
 from xlamini.core.config import config
+from xlamini.primitives import divided_as
 from xlamini.primitives.dynamic_slice import dynamic_slice_p
 from xlamini.primitives.dynamic_update_slice import dynamic_update_slice_p
 from xlamini.primitives.gather import gather_p
@@ -54,6 +55,7 @@ def _format_equation(eqn: Any) -> str:
 hooks.install(
     evaluate=evaluate_primitive,
     cast_varying=_cast_varying,
+    divided_as=divided_as,
     results_with_tangents=_results_with_tangents,
     sharding_of=sharding_of,
     format_jaxpr=_format_jaxpr,

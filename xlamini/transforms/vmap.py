@@ -8,7 +8,6 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar
 from xlamini.core import (
     Avals,
     Axis,
-    Holder,
     Jaxpr,
     Values,
     flatten,
@@ -27,8 +26,9 @@ from xlamini.staging import (
     Trace,
     avals_of,
     check_callable,
-    check_values,
+    checked_avals,
     describe_as,
+    has_refs,
     name_of,
     rebuilt,
     retry_with_refs,
@@ -78,7 +78,7 @@ def vmap(
     @api_boundary
     @functools.wraps(fun)
     def vmapped(*args: Any, **kwargs: Any) -> Any:
-        if any(isinstance(x, Holder) for x in flatten((args, kwargs))[0]):
+        if has_refs(flatten((args, kwargs))[0]):
             return _with_refs_mapped(mapping, args, kwargs)
         return retry_with_refs(_mapped, _threading, mapping, args, kwargs)
 
@@ -113,18 +113,15 @@ def _with_refs_mapped(mapping: Mapping, args: Values, kwargs: dict[str, Any]) ->
 
 
 def _of_values(mapping: Mapping, args: Values, kwargs: dict[str, Any]) -> Any:
+    """The outputs and the final values of refs, among which a mapped one without an axis has an error of its own."""
     try:
         return _mapped(mapping, args, kwargs)
     except MappedOutputError as error:
-        raise _unmapped_ref(error, mapping.fun) from None
-
-
-def _unmapped_ref(error: Exception, fun: Callable[..., Any]) -> ValueError:
-    return ValueError(
-        f"{error}. So is a ref, where {name_of(fun)} is performing a set/swap operation with vmapped value on an "
-        "unbatched array reference. Move the array reference to be an argument to the vmapped function, with an axis "
-        "in in_axes"
-    )
+        raise ValueError(
+            f"{error}. So is a ref, where {name_of(mapping.fun)} is performing a set/swap operation with vmapped value "
+            "on an unbatched array reference. Move the array reference to be an argument to the vmapped function, with "
+            "an axis in in_axes"
+        ) from None
 
 
 def _mapped(mapping: Mapping, args: Values, kwargs: dict[str, Any]) -> Any:
@@ -133,8 +130,7 @@ def _mapped(mapping: Mapping, args: Values, kwargs: dict[str, Any]) -> Any:
     if not all(map(_is_operand, leaves)):
         return _without_objects(mapping, args, kwargs)
     names = ArgNames(fun, in_tree)
-    avals = avals_of(leaves, names, fun_name, ", or close over it")
-    check_values(leaves, names, fun_name)
+    avals = checked_avals(leaves, names, fun_name, ", or close over it")
     dims = axis_leaves("in_axes", mapping.in_axes, structure(args), kwargs, avals, names, fun_name)
     size = mapped_size(avals, dims, names, mapping.axis_size, fun_name)
     axis = Axis(size, mapping.axis_name, along=mapping.along, placed=_axis_sharding(avals, dims))
@@ -181,13 +177,11 @@ def _axis_sharding(avals: Avals, dims: Dims) -> tuple[Any, tuple[Any, ...]] | No
 
 def _threading(cells: Cells, mapping: Mapping, args: Values, kwargs: dict[str, Any]) -> Any:
     """The call with the refs that the function reads or writes threaded through it as unmapped values."""
-    fun, axes, out_axes = mapping.fun, mapping.in_axes, mapping.out_axes
-    every = axes if isinstance(axes, tuple) else (axes,) * len(args)
-    pure = mapping._replace(fun=threaded(fun, cells), in_axes=(None, *every), out_axes=(out_axes, None))
-    try:
-        out, values = _mapped(pure, (values_of(cells), *args), kwargs)
-    except MappedOutputError as error:
-        raise _unmapped_ref(error, fun) from None
+    axes = mapping.in_axes if isinstance(mapping.in_axes, tuple) else (mapping.in_axes,) * len(args)
+    pure = mapping._replace(
+        fun=threaded(mapping.fun, cells), in_axes=(None, *axes), out_axes=(mapping.out_axes, None)
+    )
+    out, values = _of_values(pure, (values_of(cells), *args), kwargs)
     store(cells, values)
     return out
 

@@ -11,7 +11,7 @@ import scipy.sparse
 import xlamini
 import xlamini.numpy as jnp
 from tests.experimental.sparse.samples import dense, sample
-from xlamini import lax
+from xlamini import lax, random
 from xlamini.experimental import sparse
 from xlamini.experimental.sparse import BCOO, BCSR
 
@@ -112,6 +112,24 @@ def test_vmap_and_jit_in_both_orders() -> None:
     np.testing.assert_array_equal(nested, (T @ V)[None])
     inner = xlamini.vmap(lambda x: x.sum(), in_axes=1)(BCOO.fromdense(T[:, None], n_batch=2))
     np.testing.assert_array_equal(inner, [T.sum()])
+
+
+def test_vmap_along_a_later_batch_dimension_builds_no_other_container_from_types() -> None:
+    class Checked:
+        def __init__(self, x: Any):
+            assert hasattr(x, "__array__") or not hasattr(x, "shape"), "made of a type"
+            self.x = x
+
+    xlamini.tree_util.register_pytree_node(Checked, lambda c: ((c.x,), None), lambda _, children: Checked(*children))
+    mat, x = BCOO.fromdense(T[:, None], n_batch=2), np.arange(2, dtype=np.float32)[:1]
+    mapped = xlamini.vmap(lambda m, c, *, y: m.sum() + c.x + y, in_axes=(1, 0))
+    np.testing.assert_array_equal(mapped(mat, Checked(x + 1), y=x + 2), [T.sum() + 3])
+
+
+def test_random_arrays_of_raw_keys_and_of_no_batches() -> None:
+    raw, typed = (sparse.random_bcoo(k(0), (2, 4, 5), nse=3, n_batch=1) for k in (random.PRNGKey, random.key))
+    np.testing.assert_array_equal(raw.indices, typed.indices)
+    assert sparse.random_bcoo(random.key(0), (0, 4, 5), nse=3, n_batch=1).data.shape == (0, 3)
 
 
 def test_extract() -> None:

@@ -57,6 +57,9 @@ def test_jacobians(transformation: Any) -> None:
     expected = xlamini.jacrev(f, argnums=(0, 1))(jnp.asarray(M), V)["out"]
     np.testing.assert_allclose(blocks[0].todense(), expected[0] * PATTERN, rtol=1e-5)
     np.testing.assert_allclose(blocks[1], expected[1], rtol=1e-5)
+    (of_m, of_v), _ = transformation(lambda m, v: [f(m, v)["out"], v], argnums=(0, 1))(BCOO.fromdense(M), V)
+    np.testing.assert_allclose(of_m.data, blocks[0].data, rtol=1e-5)
+    np.testing.assert_allclose(of_v, blocks[1], rtol=1e-5)
 
 
 def test_of_dense_arrays_alone() -> None:

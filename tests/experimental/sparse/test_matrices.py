@@ -70,7 +70,7 @@ def test_functions() -> None:
     ("kind", "lengths"), [(COO, (2, 2, 3)), (CSR, (2, 2, 3)), (CSC, (2, 2, 4)), (CSR, (3, 2, 4))], ids=str
 )
 def test_buffers_that_do_not_fit(kind: Any, lengths: tuple[int, ...]) -> None:
-    with pytest.raises(ValueError, match="do not fit the shape"):
+    with pytest.raises(ValueError, match="do not fit an array of shape"):
         kind([jnp.zeros(n, "int32") for n in lengths], shape=(3, 4))
-    with pytest.raises(ValueError, match="do not fit the shape"):
+    with pytest.raises(ValueError, match="do not fit an array of shape"):
         kind([jnp.zeros(2, "int32")] * 3, shape=(3, 4, 5))

@@ -9,6 +9,9 @@ import numpy as np
 
 from xlamini.core.dtypes.promotion import as_dtype
 from xlamini.core.dtypes.table import scalar_types
+from xlamini.core.memo import memoised
+
+_integer_limits = memoised("helper: limits of integer dtypes", None)(ml_dtypes.iinfo)
 
 
 def itemsize_bits(dtype: Any) -> int:
@@ -41,7 +44,7 @@ def iinfo(dtype: Any) -> Any:
     found = as_dtype(type(dtype) if type(dtype) is int else dtype)
     if scalar_types.get(found) is not int:
         raise ValueError(f"iinfo is for integer dtypes, but got {found}; see finfo")
-    return ml_dtypes.iinfo(found)
+    return _integer_limits(found)
 
 
 def can_cast(from_: Any, to: Any, casting: Any = "safe") -> bool:

@@ -24,6 +24,7 @@ from xlamini.core.dtypes.table import (
 )
 from xlamini.core.errors import TypePromotionError
 from xlamini.core.frames import user_stacklevel
+from xlamini.core.jax_flags import explicit_x64_dtypes
 from xlamini.core.memo import memoised
 
 python_scalar_dtypes: dict[type, np.dtype] = {
@@ -77,8 +78,8 @@ def as_dtype(dtype: Any) -> np.dtype:
 def check_user_dtype(dtype: Any, name: str) -> Any:
     """The canonical dtype for an explicit request made to the function `name`.
 
-    Warns when a 64-bit dtype that was asked for by name is narrowed; TypeError for a dtype that no
-    array can have.
+    Warns when a 64-bit dtype that was asked for by name is narrowed, or raises ValueError if flag
+    `explicit_x64_dtypes` is "error"; TypeError for a dtype that no array can have.
     """
     if isinstance(dtype, ExtendedDType):
         return dtype
@@ -86,13 +87,16 @@ def check_user_dtype(dtype: Any, name: str) -> Any:
     _check_known(asked, name)
     given = canonicalize_dtype(asked)
     if given != asked and dtype not in python_scalar_dtypes:
-        warnings.warn(_narrowed(asked, given, name), UserWarning, user_stacklevel())
+        if explicit_x64_dtypes.value == "error":
+            raise ValueError(_narrowed(asked, given, name, ""))
+        text = _narrowed(asked, given, name, f", so it is {given}")
+        warnings.warn(text, UserWarning, user_stacklevel())
     return given
 
 
-def _narrowed(asked: np.dtype, given: np.dtype, name: str) -> str:
+def _narrowed(asked: np.dtype, given: np.dtype, name: str, outcome: str) -> str:
     return (
-        f"{name}: dtype {asked} was asked for, but 64-bit dtypes are off, so it is {given}. "
+        f"{name}: dtype {asked} was asked for, but 64-bit dtypes are off{outcome}. "
         f"Ask for {given}, or turn them on with config.update('jax_enable_x64', True) or the "
         "environment variable XLAMINI_ENABLE_X64=1."
     )

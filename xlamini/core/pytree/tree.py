@@ -7,8 +7,8 @@ The functions named `tree_...` are the public ones.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Never, TypeVar, overload
 
 from jaxlib._jax import pytree as _pytree
 
@@ -22,6 +22,16 @@ from xlamini.core.pytree.prefix import (
     columns,
     mismatch,
 )
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from xlamini.runtime.array import Array
+
+K = TypeVar("K")
+T = TypeVar("T")
+U = TypeVar("U")
+Leaf = TypeVar("Leaf", bound="Array | np.ndarray | np.generic | complex")
 
 _REQUIRED: Any = object()
 
@@ -46,6 +56,14 @@ def flatten_from_user(tree: Any, is_leaf: IsLeaf | None = None) -> tuple[list[An
         raise explained(error, tree) from None
 
 
+@overload
+def tree_flatten(tree: Leaf, is_leaf: IsLeaf | None = None) -> tuple[list[Leaf], PyTreeDef]: ...
+@overload
+def tree_flatten(
+    tree: Mapping[Any, Leaf] | Sequence[Leaf], is_leaf: IsLeaf | None = None
+) -> tuple[list[Leaf], PyTreeDef]: ...
+@overload
+def tree_flatten(tree: Any, is_leaf: IsLeaf | None = None) -> tuple[list[Any], PyTreeDef]: ...
 def tree_flatten(tree: Any, is_leaf: IsLeaf | None = None) -> tuple[list[Any], PyTreeDef]:
     """The leaves of a tree and its structure. None is a node without children.
 
@@ -69,6 +87,12 @@ def _check_treedef(what: str, name: str, treedef: Any) -> None:
         )
 
 
+@overload
+def tree_leaves(tree: Leaf, is_leaf: IsLeaf | None = None) -> list[Leaf]: ...
+@overload
+def tree_leaves(tree: Mapping[Any, Leaf] | Sequence[Leaf], is_leaf: IsLeaf | None = None) -> list[Leaf]: ...
+@overload
+def tree_leaves(tree: Any, is_leaf: IsLeaf | None = None) -> list[Any]: ...
 def tree_leaves(tree: Any, is_leaf: IsLeaf | None = None) -> list[Any]:
     """The leaves of a tree.
 
@@ -83,6 +107,29 @@ def tree_structure(tree: Any, is_leaf: IsLeaf | None = None) -> PyTreeDef:
     return flatten_from_user(tree, is_leaf)[1]
 
 
+@overload
+def tree_map(f: Callable[..., U], tree: Array, *rest: Any, is_leaf: IsLeaf | None = None) -> U: ...
+@overload
+def tree_map(
+    f: Callable[..., Any],
+    tree: Mapping[Any, np.ndarray] | Sequence[np.ndarray],
+    *rest: Any,
+    is_leaf: IsLeaf | None = None,
+) -> Any: ...
+@overload
+def tree_map(
+    f: Callable[..., U], tree: dict[K, Array], *rest: Any, is_leaf: IsLeaf | None = None
+) -> dict[K, U]: ...
+@overload
+def tree_map(
+    f: Callable[..., U], tree: list[Array], *rest: Any, is_leaf: IsLeaf | None = None
+) -> list[U]: ...
+@overload
+def tree_map(f: Callable[..., Never], tree: Any, *rest: Any, is_leaf: IsLeaf | None = None) -> Any: ...
+@overload
+def tree_map(f: Callable[..., Array], tree: T, *rest: Any, is_leaf: IsLeaf | None = None) -> T: ...
+@overload
+def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf | None = None) -> Any: ...
 def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf | None = None) -> Any:
     """The tree of `f(leaf, *leaves of rest)`.
 

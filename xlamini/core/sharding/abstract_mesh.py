@@ -46,6 +46,12 @@ class AbstractDevice(NamedTuple):
     num_cores: int | None
     platform: str
 
+    def __str__(self) -> str:
+        return f"device_kind={self.device_kind}, num_cores={self.num_cores}, platform={self.platform}"
+
+    def __repr__(self) -> str:
+        return f"AbstractDevice({self})"
+
 
 class AxesOfMesh:
     """What is known of a mesh from its axes alone."""
@@ -108,7 +114,7 @@ class AxesOfMesh:
         return len(self.manual_axes) == len(self.axis_names)
 
     def _axes_text(self) -> str:
-        axes = [f"{name!r}: {size}" for name, size in self.shape_tuple]
+        axes = [f"{name!r}: {size}" for name, size in self.shape_tuple] or ["()"]
         return ", ".join([*axes, f"axis_types={self.axis_types}"])
 
 
@@ -170,7 +176,8 @@ class AbstractMesh(AxesOfMesh):
         return hash((self.shape_tuple, self.axis_types))
 
     def __repr__(self) -> str:
-        return f"AbstractMesh({self._axes_text()})"
+        devices = f", {self.abstract_device}" if self.abstract_device else ""
+        return f"AbstractMesh({self._axes_text()}{devices})"
 
 
 def parts_along(mesh: AxesOfMesh, names: Iterable[AxisName]) -> int:

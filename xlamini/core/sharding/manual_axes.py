@@ -12,15 +12,16 @@ from typing import Any
 
 from xlamini.core.avals import NOWHERE, Avals, Params
 from xlamini.core.jaxpr import Atom, Var
-from xlamini.core.named_axes import axes_here, manual_axis
+from xlamini.core.named_axes import manual_axis
 from xlamini.core.primitive import IS_VMA_CAST
+from xlamini.core.state import state
 
 Axes = frozenset[Any]
 
 
 def missing(primitive: Any, atoms: Sequence[Atom], params: Params) -> list[Axes] | None:
     """For each operand the axes along which it should vary too; None if nothing is missing."""
-    if primitive.traits & IS_VMA_CAST or not axes_here():
+    if primitive.traits & IS_VMA_CAST or not state.axes:
         return None
     named = primitive.named_axes(params)
     axes = frozenset(n for n in named if manual_axis(n) is not None) if named else NOWHERE

@@ -21,6 +21,7 @@ from xlamini.core.frames import user_line, user_stacklevel
 from xlamini.core.memo import Memo
 from xlamini.core.sharding.aval_sharding import AvalSharding, Names, split_into
 from xlamini.core.sharding.factors import Factors, Labels
+from xlamini.core.sharding.partial_sums import Sums
 from xlamini.core.sharding.partition_spec import PartitionSpec
 
 _reported = Memo("sharding: lines that were warned of", 1024, counted=False)
@@ -74,8 +75,17 @@ def divided(
         return out, None
     outs = out if primitive.multiple_results else [out]
     splits, conflict = primitive.splits(avals, outs, params)
-    found = [a.with_sharding(s) for a, s in zip(outs, splits, strict=True)]
+    each = zip(outs, splits, primitive.sums(avals, outs, params), strict=True)
+    found = [_summed(a, split, sums, avals) for a, split, sums in each]
     return found if primitive.multiple_results else found[0], conflict
+
+
+def _summed(aval: ShapedArray, split: AvalSharding | None, sums: Sums, avals: Avals) -> ShapedArray:
+    """The type of a result that is split so, unreduced and reduced along the axes of `sums`."""
+    if split is None and any(sums):
+        mesh = next(a.split.mesh for a in avals if a.split is not None)
+        split = AvalSharding(mesh, ((),) * aval.ndim)
+    return aval.with_sharding(split and split.with_sums(*sums))
 
 
 def split_results(

@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from xlamini import numpy as jnp
-from xlamini.core import as_dtype, flatten_axes, flatten_from_user, unflatten
+from xlamini.core import as_dtype, flatten_axes, flatten_from_user, tree_map, unflatten
 from xlamini.core.api_boundary import edge_of_face as _edge_of_face
+from xlamini.core.config import trace_flags, under
 from xlamini.experimental.array_serialization import folder as _folder
 from xlamini.runtime import Array, Device, KeyType, Sharding, named
 from xlamini.runtime.devices.platforms import process_count, process_index
@@ -101,7 +102,7 @@ def nonblocking_save(data: Any, directory: _Path, *, overwrite: bool = True, ts_
 
     With several processes it has ended when this returns, since they wait for one another.
     """
-    types = unflatten(flatten_from_user(data)[1], [_type_of(x) for x in flatten_from_user(data)[0]])
+    types = tree_map(lambda x: ShapeDtypeStruct(jnp.shape(x), jnp.result_type(x)), data)
     return PyTreeFuture(_started(_prepared(data, directory, overwrite, ts_specs)), types)
 
 
@@ -118,8 +119,14 @@ def _started(work: Callable[[], Any]) -> Future[Any]:
         future: Future[Any] = Future()
         future.set_result(work())
         return future
+    flags = trace_flags()  # of the caller's thread, such as enable_x64
+
+    def in_thread() -> Any:
+        with under(flags):
+            return work()
+
     pool = ThreadPoolExecutor(1, "xlamini-files")
-    future = pool.submit(work)
+    future = pool.submit(in_thread)
     pool.shutdown(wait=False)
     return future
 
@@ -155,10 +162,6 @@ def _as_array(x: Any, number: int) -> Array:
     if not isinstance(x, Array | np.ndarray | np.generic | bool | int | float | complex):
         raise TypeError(f"save: the leaf {number} must be an array or a number, got {type(x).__name__}")
     return jnp.asarray(x)
-
-
-def _type_of(x: Any) -> ShapeDtypeStruct:
-    return ShapeDtypeStruct(jnp.shape(x), jnp.result_type(x))
 
 
 def _loaded(folder: Path, number: int, leaf: _folder.Leaf, place: Any) -> Any:

@@ -6,8 +6,6 @@ from xlamini.experimental.sparse.bcsr import (
     bcsr_dot_general as bcsr_dot_general, bcsr_extract as bcsr_extract, bcsr_fromdense as bcsr_fromdense,
     bcsr_sum_duplicates as bcsr_sum_duplicates, bcsr_todense as bcsr_todense,
 )
-from xlamini.experimental.sparse.broadcasting import bcoo_broadcast_in_dim as bcoo_broadcast_in_dim
-from xlamini.experimental.sparse.concatenation import bcoo_concatenate as bcoo_concatenate
 from xlamini.experimental.sparse.conversion import bcoo_extract as bcoo_extract, bcoo_todense as bcoo_todense
 from xlamini.experimental.sparse.convolution import bcoo_conv_general_dilated as bcoo_conv_general_dilated
 from xlamini.experimental.sparse.creation import empty as empty, eye as eye, random_bcoo as random_bcoo
@@ -33,9 +31,10 @@ from xlamini.experimental.sparse.matrices import (
 from xlamini.experimental.sparse.products import (
     bcoo_dot_general as bcoo_dot_general, bcoo_dot_general_sampled as bcoo_dot_general_sampled,
 )
-from xlamini.experimental.sparse.reductions import bcoo_reduce_sum as bcoo_reduce_sum
 from xlamini.experimental.sparse.shapes import (
-    bcoo_reshape as bcoo_reshape, bcoo_rev as bcoo_rev, bcoo_squeeze as bcoo_squeeze, bcoo_transpose as bcoo_transpose,
+    bcoo_broadcast_in_dim as bcoo_broadcast_in_dim, bcoo_concatenate as bcoo_concatenate,
+    bcoo_reduce_sum as bcoo_reduce_sum, bcoo_reshape as bcoo_reshape, bcoo_rev as bcoo_rev,
+    bcoo_squeeze as bcoo_squeeze, bcoo_transpose as bcoo_transpose,
 )
 from xlamini.experimental.sparse.slices import (
     bcoo_dynamic_slice as bcoo_dynamic_slice, bcoo_gather as bcoo_gather, bcoo_slice as bcoo_slice,

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 from xlamini import numpy as jnp
 from xlamini.core import api_boundary_methods
 from xlamini.core.pytree import GetAttrKey
+from xlamini.experimental.sparse.entries import fits_batch
 from xlamini.runtime import Array
 
 
@@ -23,6 +24,8 @@ class JAXSparse(ABC):
     buffers: ClassVar[tuple[str, ...]]
     index_rank: ClassVar[int]
     """The rank of `indices` without batch dimensions."""
+    shapes: ClassVar[str]
+    """The shapes of the buffers, for messages."""
     n_sparse: Any
     """The number of sparse dimensions."""
     __array_ufunc__ = None
@@ -49,8 +52,23 @@ class JAXSparse(ABC):
         self.shape, self.indices_sorted, self.unique_indices = shape, bool(indices_sorted), bool(unique_indices)
 
     @abstractmethod
+    def _own_shapes(self, sizes: tuple[int, ...]) -> Sequence[tuple[int, ...]]:
+        """The shapes of the buffers without batch dimensions, for these sizes of the other dimensions."""
+
     def _check(self) -> None:
-        """Raise ValueError if the shapes of the buffers do not fit the array's shape."""
+        """Raise ValueError if the dtypes or shapes of the buffers do not fit the array's shape."""
+        buffers, n = [getattr(self, name) for name in self.buffers], self.n_batch
+        for name, x in zip(self.buffers[1:], buffers[1:], strict=True):
+            if not jnp.issubdtype(x.dtype, jnp.integer):
+                raise ValueError(f"{self._name}: {name} must be integers, got {x.dtype}")
+        own = self._own_shapes(self.shape[n:]) if 0 <= n <= self.ndim - self.n_sparse else None
+        if own is None or not all(
+            fits_batch(x.shape, (*self.shape[:n], *shape), n) for x, shape in zip(buffers, own, strict=True)
+        ):
+            raise ValueError(
+                f"{self._name}: {', '.join(self.buffers)} of shapes {', '.join(str(x.shape) for x in buffers)} do not "
+                f"fit an array of shape {self.shape}; they must be {self.shapes}"
+            )
 
     @abstractmethod
     def todense(self) -> Array:

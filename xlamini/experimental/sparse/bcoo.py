@@ -1,6 +1,7 @@
 """BCOO: sparse arrays in the format of coordinates, with batch dimensions and dense ones."""
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,9 @@ from xlamini import numpy as jnp
 from xlamini.core import api_boundary_methods
 from xlamini.core.api_boundary import api_boundary
 from xlamini.core.pytree import register_pytree_with_keys_class
-from xlamini.experimental.sparse.batches import fits_batch
 from xlamini.experimental.sparse.conversion import bcoo_todense, count_nse, dense_entries
 from xlamini.experimental.sparse.duplicates import bcoo_sort_indices, bcoo_sum_duplicates, known_nse
+from xlamini.experimental.sparse.entries import full_batch
 from xlamini.experimental.sparse.layouts import bcoo_update_layout
 from xlamini.experimental.sparse.operators import SparseOperators
 from xlamini.numpy.arguments import as_index
@@ -37,6 +38,7 @@ class BCOO(SparseOperators):
     """
 
     buffers = ("data", "indices")
+    shapes = "(*batch, nse, *dense) and (*batch, nse, n_sparse)"
     index_rank = 2
 
     n_sparse = property(lambda self: self.indices.shape[-1], doc="The number of sparse dimensions.")
@@ -44,20 +46,8 @@ class BCOO(SparseOperators):
         lambda self: self.shape[self.n_batch : self.n_batch + self.n_sparse], doc="The sizes of the sparse dimensions."
     )
 
-    def _check(self) -> None:
-        data, indices, shape = self.data, self.indices, self.shape
-        if not jnp.issubdtype(indices.dtype, jnp.integer):
-            raise ValueError(f"BCOO: indices must be integers, got {indices.dtype}")
-        n = self.n_batch
-        fits = n >= 0 and n + self.n_sparse <= len(shape)
-        if fits:
-            expected = (*shape[:n], self.nse, *shape[n + self.n_sparse :])
-            fits = fits_batch(data.shape, expected, n) and fits_batch(indices.shape[:-1], expected[: n + 1], n)
-        if not fits:
-            raise ValueError(
-                f"BCOO: data of shape {data.shape} and indices of shape {indices.shape} do not fit an array of shape "
-                f"{shape}; they must be (*batch, nse, *dense) and (*batch, nse, n_sparse)"
-            )
+    def _own_shapes(self, sizes: tuple[int, ...]) -> Sequence[tuple[int, ...]]:
+        return (self.nse, *sizes[self.n_sparse :]), (self.nse, self.n_sparse)
 
     def like(
         self,
@@ -71,6 +61,16 @@ class BCOO(SparseOperators):
         """An array of other buffers, by default of the same shape."""
         flags = {"indices_sorted": indices_sorted, "unique_indices": unique_indices}
         return BCOO((data, indices), shape=self.shape if shape is None else shape, **flags)
+
+    def full(self) -> tuple[Any, Any]:
+        """The buffers with their batch dimensions in full."""
+        batch = self.shape[: self.n_batch]
+        return full_batch(self.data, batch), full_batch(self.indices, batch)
+
+    def data_axes(self, dims: Iterable[int]) -> list[int]:
+        """The dimensions of `data` that these dimensions of the array are; a sparse one is none of them."""
+        dense_from = self.n_batch + self.n_sparse
+        return [d if d < self.n_batch else d - self.n_sparse + 1 for d in dims if not self.n_batch <= d < dense_from]
 
     @classmethod
     def fromdense(
@@ -99,6 +99,11 @@ class BCOO(SparseOperators):
     def todense(self) -> Array:
         """The dense array."""
         return bcoo_todense(self)
+
+    @classmethod
+    def from_bcoo(cls, mat: BCOO) -> BCOO:
+        """The array itself."""
+        return mat
 
     def to_bcoo(self) -> BCOO:
         return self

@@ -10,15 +10,13 @@ from xlamini import numpy as jnp
 from xlamini.core import api_boundary_methods
 from xlamini.core.api_boundary import api_boundary
 from xlamini.core.pytree import register_pytree_with_keys_class
-from xlamini.experimental.sparse.batches import fits_batch, mapped
 from xlamini.experimental.sparse.bcoo import BCOO, bcoo_fromdense
-from xlamini.experimental.sparse.broadcasting import bcoo_broadcast_in_dim
-from xlamini.experimental.sparse.concatenation import bcoo_concatenate
 from xlamini.experimental.sparse.conversion import extracted
 from xlamini.experimental.sparse.duplicates import bcoo_sort_indices, bcoo_sum_duplicates
-from xlamini.experimental.sparse.entries import columns, padded, within
+from xlamini.experimental.sparse.entries import columns, mapped, padded
 from xlamini.experimental.sparse.operators import SparseOperators
 from xlamini.experimental.sparse.products import bcoo_dot_general
+from xlamini.experimental.sparse.shapes import bcoo_broadcast_in_dim, bcoo_concatenate
 from xlamini.lax import DotDimensionNumbers
 from xlamini.runtime import Array
 from xlamini.staging import composite
@@ -40,26 +38,13 @@ class BCSR(SparseOperators):
     """
 
     buffers = ("data", "indices", "indptr")
+    shapes = "(*batch, nse, *dense), (*batch, nse) and (*batch, rows + 1)"
     index_rank = 1
     n_sparse = 2
     indptr: Array
 
-    def _check(self) -> None:
-        for name, x in (("indices", self.indices), ("indptr", self.indptr)):
-            if not jnp.issubdtype(x.dtype, jnp.integer):
-                raise ValueError(f"BCSR: {name} must be integers, got {x.dtype}")
-        n, shape = self.n_batch, self.shape
-        fits = 0 <= n <= len(shape) - 2
-        if fits:
-            expected = (self.nse, *shape[n + 2 :]), (self.nse,), (shape[n] + 1,)
-            buffers = self.data, self.indices, self.indptr
-            fits = all(fits_batch(x.shape, (*shape[:n], *own), n) for x, own in zip(buffers, expected, strict=True))
-        if not fits:
-            raise ValueError(
-                f"BCSR: data, indices and indptr of shapes {self.data.shape}, {self.indices.shape} and "
-                f"{self.indptr.shape} do not fit an array of shape {shape}; they must be (*batch, nse, *dense), "
-                "(*batch, nse) and (*batch, rows + 1)"
-            )
+    def _own_shapes(self, sizes: tuple[int, ...]) -> Sequence[tuple[int, ...]]:
+        return (self.nse, *sizes[2:]), (self.nse,), (sizes[0] + 1,)
 
     @classmethod
     def fromdense(
@@ -113,8 +98,7 @@ def to_bcoo(mat: BCSR) -> BCOO:
     def rows(found: Any, indptr: Any) -> Any:
         starts = jnp.zeros(found.shape[0], jnp.int32).at[indptr].add(1, mode="drop", wrap_negative_indices=False)
         row = (jnp.cumsum(starts, dtype=jnp.int32) - 1).astype(found.dtype)
-        both = jnp.stack([row, found], -1)
-        return padded(both, within(both, sizes), sizes)
+        return padded(jnp.stack([row, found], -1), sizes)
 
     flags = {"indices_sorted": mat.indices_sorted, "unique_indices": mat.unique_indices}
     return BCOO((mat.data, mapped(rows, mat.n_batch, indices, mat.indptr)), shape=mat.shape, **flags)
@@ -125,15 +109,14 @@ def from_bcoo(arr: BCOO) -> BCSR:
     """The array of coordinates with compressed rows."""
     if arr.n_sparse != 2:
         raise ValueError(f"BCSR: the array must have two sparse dimensions, got {arr!r}; call update_layout")
-    n, sizes = arr.n_batch, arr.sparse_shape
     if not arr.indices_sorted:
-        arr = bcoo_sort_indices(arr.like(arr.data, padded(arr.indices, within(arr.indices, sizes), sizes)))
+        arr = bcoo_sort_indices(arr.like(arr.data, padded(arr.indices, arr.sparse_shape)))
 
     def starts(row: Any) -> Any:
-        return jnp.searchsorted(row, jnp.arange(sizes[0] + 1, dtype=row.dtype)).astype(row.dtype)
+        return jnp.searchsorted(row, jnp.arange(arr.sparse_shape[0] + 1, dtype=row.dtype)).astype(row.dtype)
 
     row, column = columns(arr.indices)
-    buffers = (arr.data, column, mapped(starts, n, row))
+    buffers = arr.data, column, mapped(starts, arr.n_batch, row)
     return BCSR(buffers, shape=arr.shape, indices_sorted=True, unique_indices=arr.unique_indices)
 
 

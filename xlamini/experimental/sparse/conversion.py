@@ -2,14 +2,11 @@
 from __future__ import annotations
 
 import functools
-import math
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from xlamini import numpy as jnp
-from xlamini.experimental.sparse.batches import full_batch, mapped
 from xlamini.experimental.sparse.duplicates import is_first
-from xlamini.experimental.sparse.entries import added_at, masked, rows_of, values_at
+from xlamini.experimental.sparse.entries import added_at, full_batch, mapped, masked, unraveled, values_at
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike
@@ -69,23 +66,10 @@ def _nonzero(dense: Any, n_dense: int) -> Any:
 @composite(static=("nse", "n_batch", "n_dense", "index_dtype"))
 def dense_entries(dense: Any, *, nse: int, n_batch: int, n_dense: int, index_dtype: Any) -> tuple[Array, Array]:
     """The data and the indices of the first `nse` nonzero elements of each batch, in order, then padding."""
-    sizes = dense.shape[n_batch : dense.ndim - n_dense]
-    found = functools.partial(_nonzero_rows, sizes=sizes, nse=nse, dtype=index_dtype)
-    indices = mapped(found, n_batch, _nonzero(dense, n_dense))
+
+    def rows(mask: Any) -> Any:
+        (places,) = jnp.nonzero(mask.ravel(), size=nse, fill_value=mask.size)
+        return unraveled(places, mask.shape, index_dtype)
+
+    indices = mapped(rows, n_batch, _nonzero(dense, n_dense))
     return extracted(indices, dense, assume_unique=True), indices
-
-
-def _nonzero_rows(mask: Any, sizes: Sequence[int], nse: int, dtype: Any) -> Any:
-    """The rows of indices of the first `nse` elements of a mask, then padding."""
-    (places,) = jnp.nonzero(mask.ravel(), size=nse, fill_value=mask.size)
-    return unraveled(places, sizes, jnp.zeros((nse, 0), dtype))
-
-
-def unraveled(places: Any, sizes: Sequence[int], like: Any) -> Any:
-    """Rows of indices from places in row-major order; a place out of bounds becomes padding."""
-    size, rest = math.prod(sizes), places
-    found: list[Any] = []
-    for n in reversed(sizes):
-        found.append(jnp.where((places >= 0) & (places < size), rest % max(n, 1), n))
-        rest //= max(n, 1)
-    return rows_of(found[::-1], like)

@@ -9,6 +9,7 @@ from xlamini.core import ShapeError
 from xlamini.experimental.sparse.layouts import with_layout
 from xlamini.experimental.sparse.pairs import joined
 from xlamini.experimental.sparse.shapes import bcoo_transpose
+from xlamini.primitives.windows.geometry import as_pads, dilated, window_counts
 from xlamini.staging import composite
 
 if TYPE_CHECKING:
@@ -29,13 +30,9 @@ class Window(NamedTuple):
     def of(cls, space: Sequence[int], kernel: Sequence[int], strides: Any, padding: Any, *dilations: Any) -> Window:
         ones = (1,) * len(space)
         strides, of_space, of_kernel = (tuple(x or ones) for x in (strides, *dilations))
-        dilated = _dilated(space, of_space), _dilated(kernel, of_kernel)
-        pads = lax.padtype_to_pads(*dilated, strides, padding) if isinstance(padding, str) else padding
-        sizes = (
-            max(0, (n + low + high - k) // stride + 1)
-            for n, k, (low, high), stride in zip(*dilated, pads, strides, strict=True)
-        )
-        return cls(strides, [low for low, _ in pads], of_space, of_kernel, tuple(sizes))
+        extents = dilated(space, of_space), dilated(kernel, of_kernel)
+        pads = as_pads("bcoo_conv_general_dilated", padding, *extents, strides)
+        return cls(strides, [low for low, _ in pads], of_space, of_kernel, window_counts(*extents, strides, pads))
 
     def places(self, left: Sequence[Any], right: Sequence[Any]) -> tuple[Any, list[Any]]:
         """Which pairs of indices meet in a window, and in which."""
@@ -46,10 +43,6 @@ class Window(NamedTuple):
             counts &= (offset % self.strides[i] == 0) & (place >= 0) & (place < self.sizes[i])
             found.append(place)
         return counts, found
-
-
-def _dilated(sizes: Sequence[int], dilation: Sequence[int]) -> list[int]:
-    return [max(0, (n - 1) * d + 1) for n, d in zip(sizes, dilation, strict=True)]
 
 
 @composite(

@@ -9,26 +9,23 @@ import numpy as np
 
 from xlamini import numpy as jnp, random
 from xlamini.core.api_boundary import api_boundary
-from xlamini.experimental.sparse.batches import mapped
 from xlamini.experimental.sparse.bcoo import BCOO
 from xlamini.experimental.sparse.bcsr import BCSR
-from xlamini.experimental.sparse.conversion import unraveled
 from xlamini.experimental.sparse.duplicates import bcoo_sort_indices, bcoo_sum_duplicates
+from xlamini.experimental.sparse.entries import mapped, unraveled
 from xlamini.experimental.sparse.layouts import with_layout
 from xlamini.experimental.sparse.matrices import COO, CSC, CSR
+from xlamini.experimental.sparse.shapes import split_shape
 from xlamini.runtime import Array
 from xlamini.typing import DTypeLike
 
-FORMATS: dict[str, Callable[[BCOO], Any]] = {
-    **{"bcoo": lambda mat: mat, "bcsr": BCSR.from_bcoo},
-    **{"coo": COO.from_bcoo, "csr": CSR.from_bcoo, "csc": CSC.from_bcoo},
-}
+FORMATS: dict[str, Any] = {"bcoo": BCOO, "bcsr": BCSR, "coo": COO, "csr": CSR, "csc": CSC}
 
 
 def _in_format(mat: BCOO, sparse_format: str) -> Any:
     if sparse_format not in FORMATS:
         raise ValueError(f"sparse_format must be one of {sorted(FORMATS)}, got {sparse_format!r}")
-    return FORMATS[sparse_format](mat)
+    return FORMATS[sparse_format].from_bcoo(mat)
 
 
 @api_boundary
@@ -49,11 +46,10 @@ def empty(
     Array([[0., 0., 0.],
            [0., 0., 0.]], dtype=float32)
     """
-    sizes = tuple(shape)
-    batch, sparse, dense = sizes[:n_batch], sizes[n_batch : len(sizes) - n_dense], sizes[len(sizes) - n_dense :]
+    batch, sparse, dense = split_shape(shape, n_batch, n_dense)
     data = jnp.zeros((*batch, nse, *dense), dtype)
     indices = jnp.full((*batch, nse, len(sparse)), np.array(sparse, int), index_dtype)
-    mat = BCOO((data, indices), shape=sizes, indices_sorted=True, unique_indices=True)
+    mat = BCOO((data, indices), shape=shape, indices_sorted=True, unique_indices=True)
     return _in_format(mat, sparse_format)
 
 
@@ -110,22 +106,20 @@ def random_bcoo(
     >>> random_bcoo(random.key(0), (4, 5), nse=0.2)
     BCOO(float32[4, 5], nse=4)
     """
-    sizes = tuple(shape)
-    batch, sparse, dense = sizes[:n_batch], sizes[n_batch : len(sizes) - n_dense], sizes[len(sizes) - n_dense :]
+    batch, sparse, dense = split_shape(shape, n_batch, n_dense)
     places = math.prod(sparse)
     count = math.ceil(nse * places) if 0 < nse < 1 else int(nse)
     if count != nse >= 1 or not 0 <= count <= places:
         raise ValueError(f"random_bcoo: nse must be a share below 1, or an integer from 0 to {places}, got {nse}")
-    data_key, *index_keys = random.split(key, 1 + math.prod(batch))
-    data = generator(data_key, shape=(*batch, count, *dense), dtype=dtype, **kwds)
-    like = jnp.zeros((count, 0), indices_dtype or np.int32)
+    keys = random.split(key, 1 + math.prod(batch))
+    data = generator(keys[0], shape=(*batch, count, *dense), dtype=dtype, **kwds)
 
     def rows(key: Any) -> Any:
         chosen = random.choice(key, places, (count,), replace=not unique_indices)
-        return unraveled(chosen, sparse, like)
+        return unraveled(chosen, sparse, indices_dtype or np.int32)
 
-    keys = jnp.stack(index_keys).reshape(batch) if n_batch else index_keys[0]
-    mat = BCOO((data, mapped(rows, n_batch, keys)), shape=sizes, unique_indices=unique_indices)
+    indices = mapped(rows, n_batch, keys[1:].reshape((*batch, *keys.shape[1:])))
+    mat = BCOO((data, indices), shape=shape, unique_indices=unique_indices)
     if not sorted_indices:
         return mat
     return mat.like(data, bcoo_sort_indices(mat).indices, indices_sorted=True, unique_indices=unique_indices)

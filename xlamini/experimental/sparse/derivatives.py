@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from xlamini import numpy as jnp
 from xlamini.core import tree_flatten, tree_leaves, tree_map
@@ -16,6 +16,12 @@ from xlamini.transforms.derivatives import jacobian as dense_jacobian, value_and
 Argnums = int | Sequence[int]
 
 
+class Data(NamedTuple):
+    """The data of the arguments, or derivatives in them; of a class of its own, as outputs may be lists and tuples."""
+
+    leaves: list[Any]
+
+
 class Parts:
     """The arguments that are differentiated, with the data of sparse arrays in their places."""
 
@@ -26,19 +32,19 @@ class Parts:
         self._single = isinstance(argnums, int)
         chosen = [args[i] for i in self._positions]
         self.leaves, self.tree = tree_flatten(chosen, is_leaf=is_sparse)
-        self.data = [x.data if is_sparse(x) else x for x in self.leaves]
+        self.data = Data([x.data if is_sparse(x) else x for x in self.leaves])
 
-    def call(self, data: Sequence[Any], **kwargs: Any) -> Any:
+    def call(self, data: Data, **kwargs: Any) -> Any:
         """The function of these data in place of the arguments'."""
-        leaves = [x.with_data(d) if is_sparse(x) else d for x, d in zip(self.leaves, data, strict=True)]
+        leaves = [x.with_data(d) if is_sparse(x) else d for x, d in zip(self.leaves, data.leaves, strict=True)]
         args = list(self._args)
         for position, value in zip(self._positions, tree_unflatten(self.tree, leaves), strict=True):
             args[position] = value
         return self._fun(*args, **kwargs)
 
-    def rebuilt(self, parts: Sequence[Any]) -> Any:
+    def rebuilt(self, parts: Data) -> Any:
         """Derivatives in the data as derivatives in the arguments: sparse ones have the argument's indices."""
-        leaves = [_as_sparse(x, d) if is_sparse(x) else d for x, d in zip(self.leaves, parts, strict=True)]
+        leaves = [_as_sparse(x, d) if is_sparse(x) else d for x, d in zip(self.leaves, parts.leaves, strict=True)]
         tree = tree_unflatten(self.tree, leaves)
         return tree[0] if self._single else tuple(tree)
 
@@ -65,14 +71,10 @@ def value_and_grad(
     (Array(3., dtype=float32), Array([1., 2.], dtype=float32))
     """
 
-    @api_boundary
-    @functools.wraps(fun)
-    def value_and_grad_of(*args: Any, **named: Any) -> tuple[Any, Any]:
-        parts = Parts("value_and_grad", fun, argnums, args)
-        value, gradient = dense_gradient.value_and_grad(parts.call, has_aux=has_aux, **kwargs)(parts.data, **named)
-        return value, parts.rebuilt(gradient)
+    def rebuilt(parts: Parts, out: Any) -> Any:
+        return out[0], parts.rebuilt(out[1])
 
-    return value_and_grad_of
+    return _derivative("value_and_grad", dense_gradient.value_and_grad, fun, argnums, has_aux, kwargs, rebuilt)
 
 
 @api_boundary
@@ -85,14 +87,30 @@ def grad(fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, *
            [0., 2.]], dtype=float32)
     """
 
-    @api_boundary
-    @functools.wraps(fun)
-    def grad_of(*args: Any, **named: Any) -> Any:
-        parts = Parts("grad", fun, argnums, args)
-        out = dense_gradient.grad(parts.call, has_aux=has_aux, **kwargs)(parts.data, **named)
+    def rebuilt(parts: Parts, out: Any) -> Any:
         return (parts.rebuilt(out[0]), out[1]) if has_aux else parts.rebuilt(out)
 
-    return grad_of
+    return _derivative("grad", dense_gradient.grad, fun, argnums, has_aux, kwargs, rebuilt)
+
+
+def _derivative(
+    what: str,
+    of_dense: Any,
+    fun: Callable[..., Any],
+    argnums: Argnums,
+    has_aux: bool,
+    kwargs: dict[str, Any],
+    rebuilt: Callable[[Parts, Any], Any],
+) -> Callable[..., Any]:
+    """A derivative in the data, made by `of_dense`, whose result `rebuilt` turns into sparse arrays."""
+
+    @api_boundary
+    @functools.wraps(fun)
+    def derivative_of(*args: Any, **named: Any) -> Any:
+        parts = Parts(what, fun, argnums, args)
+        return rebuilt(parts, of_dense(parts.call, has_aux=has_aux, **kwargs)(parts.data, **named))
+
+    return derivative_of
 
 
 @api_boundary
@@ -124,21 +142,16 @@ jacobian = jacrev
 def _jacobian_of(
     what: str, of_dense: Any, fun: Callable[..., Any], argnums: Argnums, has_aux: bool, kwargs: dict[str, Any]
 ) -> Callable[..., Any]:
-    @api_boundary
     @functools.wraps(fun)
-    def jacobian_of(*args: Any, **named: Any) -> Any:
-        parts = Parts(what, fun, argnums, args)
+    def with_dense_result(*args: Any, **named: Any) -> Any:
+        out = fun(*args, **named)
+        if any(map(is_sparse, tree_leaves(out[0] if has_aux else out, is_leaf=is_sparse))):
+            raise TypeError(f"sparse.{what}: the result must be dense; return its data, or call todense()")
+        return out
 
-        def dense_result(data: Sequence[Any], **named: Any) -> Any:
-            out = parts.call(data, **named)
-            if any(map(is_sparse, tree_leaves(out[0] if has_aux else out, is_leaf=is_sparse))):
-                raise TypeError(f"sparse.{what}: the result must be dense; return its data, or call todense()")
-            return out
-
-        out = of_dense(dense_result, has_aux=has_aux, **kwargs)(parts.data, **named)
+    def rebuilt(parts: Parts, out: Any) -> Any:
         blocks, aux = out if has_aux else (out, None)
-        count = len(parts.leaves)
-        rebuilt = tree_map(parts.rebuilt, blocks, is_leaf=lambda x: type(x) is list and len(x) == count)
-        return (rebuilt, aux) if has_aux else rebuilt
+        jacobians = tree_map(parts.rebuilt, blocks, is_leaf=lambda x: type(x) is Data)
+        return (jacobians, aux) if has_aux else jacobians
 
-    return jacobian_of
+    return _derivative(what, of_dense, with_dense_result, argnums, has_aux, kwargs, rebuilt)

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xlamini import lax, numpy as jnp
 from xlamini.core import ConcretizationTypeError
-from xlamini.experimental.sparse.batches import mapped
-from xlamini.experimental.sparse.entries import columns, masked, padded, rows_of, within
+from xlamini.experimental.sparse.entries import columns, mapped, masked, padded, rows_of, within
 from xlamini.numpy.segments import segment_sum
 from xlamini.staging import composite
 
@@ -41,7 +40,7 @@ def grouped(indices: Any) -> Groups:
     starts = lax.iota(jnp.int32, count) == 0
     for column in in_order:
         starts |= jnp.concatenate([starts[:1], column[1:] != column[:-1]])
-    return Groups(rows_of(in_order, indices), order, starts)
+    return Groups(rows_of(in_order, order.shape, indices.dtype), order, starts)
 
 
 def is_first(indices: Any) -> Any:
@@ -104,11 +103,10 @@ def _count_places(mat: BCOO, *, remove_zeros: bool) -> Any:
 
 def _of_places(mat: BCOO, indices: Any, data: Any, remove_zeros: bool) -> tuple[Groups, Any]:
     """The groups of a batch's entries, padding last, and a mask of those that count, in order."""
-    sizes = mat.sparse_shape
-    valid = within(indices, sizes)
+    valid = within(indices, mat.sparse_shape)
     if remove_zeros:
         valid &= (data != 0).any(tuple(range(1, data.ndim)))
-    groups = grouped(padded(indices, valid, sizes))
+    groups = grouped(padded(indices, mat.sparse_shape, valid))
     return groups, valid[groups.order]
 
 
@@ -136,5 +134,4 @@ def lookup(indices: Any, data: Any, queries: Any) -> Any:
     total = segment_sum(jnp.concatenate([data, nothing])[groups.order], groups.numbers, count, indices_are_sorted=True)
     place = jnp.zeros(count, groups.order.dtype).at[groups.order].set(groups.numbers, unique_indices=True)
     return total[place[indices.shape[0] :]]
-
 

@@ -5,9 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 from xlamini import numpy as jnp
 from xlamini.core import ShapeError
-from xlamini.experimental.sparse.batches import full_batch, mapped
 from xlamini.experimental.sparse.duplicates import lookup
-from xlamini.experimental.sparse.entries import masked, picked_columns, values_at, within
+from xlamini.experimental.sparse.entries import mapped, masked, picked_columns, values_at, within
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike
@@ -66,11 +65,9 @@ def bcoo_multiply_sparse(lhs: BCOO, rhs: BCOO) -> BCOO:
     """
     check_alike("bcoo_multiply_sparse", lhs, rhs)
     few, many = (rhs, lhs) if rhs.nse < lhs.nse else (lhs, rhs)
-    sizes = few.sparse_shape
 
     def product(indices: Any, data: Any, others: Any, other_data: Any) -> Any:
-        valid = within(indices, sizes)
-        return masked(data * lookup(others, other_data, indices), valid)
+        return masked(data * lookup(others, other_data, indices), within(indices, few.sparse_shape))
 
     return few.with_data(mapped(product, few.n_batch, few.indices, few.data, many.indices, many.data))
 
@@ -79,18 +76,14 @@ def check_alike(name: str, lhs: BCOO, rhs: BCOO) -> None:
     """ShapeError for sparse arrays of different shapes, ValueError for different layouts."""
     if lhs.shape != rhs.shape:
         raise ShapeError(f"{name}: sparse arrays must have one shape, got {lhs.shape} and {rhs.shape}")
-    layouts = [(x.n_batch, x.n_dense) for x in (lhs, rhs)]
-    if layouts[0] != layouts[1]:
+    left, right = ((x.n_batch, x.n_dense) for x in (lhs, rhs))
+    if left != right:
         raise ValueError(
-            f"{name}: sparse arrays must have the same n_batch and n_dense, got {layouts[0]} and {layouts[1]}; "
-            "call update_layout"
+            f"{name}: sparse arrays must have the same n_batch and n_dense, got {left} and {right}; call update_layout"
         )
 
 
 def add_sparse(lhs: BCOO, rhs: BCOO) -> BCOO:
     """The sum of two sparse arrays of one shape and layout: the entries of both."""
     check_alike("add", lhs, rhs)
-    dtype, axis = jnp.result_type(lhs.data, rhs.data), lhs.n_batch
-    data = [full_batch(x.data.astype(dtype), x.shape[:axis]) for x in (lhs, rhs)]
-    indices = [full_batch(x.indices, x.shape[:axis]) for x in (lhs, rhs)]
-    return lhs.like(jnp.concatenate(data, axis), jnp.concatenate(indices, axis))
+    return lhs.like(*(jnp.concatenate(pair, lhs.n_batch) for pair in zip(lhs.full(), rhs.full(), strict=True)))

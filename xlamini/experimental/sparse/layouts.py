@@ -6,10 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from xlamini import numpy as jnp
 from xlamini.core.api_boundary import api_boundary
-from xlamini.experimental.sparse.batches import full_batch
-from xlamini.experimental.sparse.conversion import unraveled
 from xlamini.experimental.sparse.efficiency import object_to
-from xlamini.experimental.sparse.entries import masked, padded, within
+from xlamini.experimental.sparse.entries import masked, padded, unraveled, within
 from xlamini.staging import composite
 
 if TYPE_CHECKING:
@@ -36,16 +34,12 @@ def bcoo_update_layout(
         raise ValueError(f"update_layout: on_inefficient must be 'error', 'warn' or None, got {on_inefficient!r}")
     if batch < 0 or dense < 0 or batch + dense > mat.ndim:
         raise ValueError(f"update_layout: n_batch={batch} and n_dense={dense} do not fit an array of rank {mat.ndim}")
-    new = mat.shape[mat.n_batch : batch], mat.shape[mat.ndim - dense : mat.ndim - mat.n_dense]
-    for name, before, after, sizes in zip(
-        ("n_batch", "n_dense"), (mat.n_batch, mat.n_dense), (batch, dense), new, strict=True
-    ):
-        if math.prod(sizes) > 1:
-            object_to(
-                f"update_layout: increasing {name} from {before} to {after} stores {math.prod(sizes)} times the "
-                f"elements of {mat!r}",
-                on_inefficient,
-            )
+    of_batch = "n_batch", mat.n_batch, batch, mat.shape[mat.n_batch : batch]
+    of_dense = "n_dense", mat.n_dense, dense, mat.shape[mat.ndim - dense : mat.ndim - mat.n_dense]
+    for name, before, after, sizes in (of_batch, of_dense):
+        if (times := math.prod(sizes)) > 1:
+            text = f"update_layout: increasing {name} from {before} to {after} stores {times} times the elements of"
+            object_to(f"{text} {mat!r}", on_inefficient)
     return with_layout(mat, n_batch=batch, n_dense=dense)
 
 
@@ -63,7 +57,7 @@ def with_layout(mat: BCOO, *, n_batch: int, n_dense: int) -> BCOO:
 
 def _grid(sizes: tuple[int, ...], dtype: Any) -> Any:
     """The rows of indices of all places of an array."""
-    return unraveled(jnp.arange(math.prod(sizes)), sizes, jnp.zeros((math.prod(sizes), 0), dtype))
+    return unraveled(jnp.arange(math.prod(sizes)), sizes, dtype)
 
 
 def _sparse_from_dense(mat: BCOO, count: int) -> BCOO:
@@ -78,16 +72,12 @@ def _sparse_from_dense(mat: BCOO, count: int) -> BCOO:
 
 def _sparse_from_batch(mat: BCOO, n_batch: int) -> BCOO:
     """The entries of the batch dimensions after the first `n_batch` in one list."""
-    sizes, batch = mat.shape[n_batch : mat.n_batch], mat.shape[: mat.n_batch]
-    places, valid = math.prod(sizes), within(mat.indices, mat.sparse_shape)
-    data = full_batch(mat.data, batch)
-    data = data.reshape((*batch[:n_batch], places * mat.nse, *data.shape[mat.n_batch + 1 :]))
-    grid = _grid(sizes, mat.indices.dtype).reshape((*sizes, 1, len(sizes)))
-    grid = jnp.broadcast_to(grid, (*batch, mat.nse, len(sizes)))
-    rows = jnp.concatenate([grid, full_batch(mat.indices, batch)], -1)
-    all_sizes = (*sizes, *mat.sparse_shape)
-    rows = padded(rows, full_batch(valid, batch), all_sizes)
-    return mat.like(data, rows.reshape((*batch[:n_batch], places * mat.nse, len(all_sizes))))
+    sizes, (data, indices) = mat.shape[n_batch : mat.n_batch], mat.full()
+    merged = (*mat.shape[:n_batch], math.prod(sizes) * mat.nse)
+    grid = _grid(sizes, indices.dtype).reshape((*sizes, 1, len(sizes)))
+    rows = jnp.concatenate([jnp.broadcast_to(grid, (*indices.shape[:-1], len(sizes))), indices], -1)
+    rows = padded(rows, (*sizes, *mat.sparse_shape))
+    return mat.like(data.reshape((*merged, *data.shape[mat.n_batch + 1 :])), rows.reshape((*merged, rows.shape[-1])))
 
 
 def _dense_from_sparse(mat: BCOO, count: int) -> BCOO:
@@ -102,10 +92,8 @@ def _dense_from_sparse(mat: BCOO, count: int) -> BCOO:
 def _batch_from_sparse(mat: BCOO, count: int) -> BCOO:
     """The entries of each place along the first `count` sparse dimensions, as a batch; the others become padding."""
     sizes, axis = mat.sparse_shape[:count], mat.n_batch
-    batch, left = (*mat.shape[:axis], *sizes), mat.sparse_shape[count:]
     grid = _grid(sizes, mat.indices.dtype).reshape((*sizes, 1, count))
-    wide = (full_batch(x, mat.shape[:axis]) for x in (mat.data, mat.indices))
-    data, indices = (jnp.expand_dims(x, range(axis, axis + count)) for x in wide)
+    data, indices = (jnp.expand_dims(x, range(axis, axis + count)) for x in mat.full())
     here = (indices[..., :count] == grid).all(-1) & within(indices, mat.sparse_shape)
-    rows = jnp.broadcast_to(indices[..., count:], (*batch, mat.nse, len(left)))
-    return mat.like(masked(data, here), padded(rows, here, left), unique_indices=mat.unique_indices)
+    rows = padded(indices[..., count:], mat.sparse_shape[count:], here)
+    return mat.like(masked(data, here), rows, unique_indices=mat.unique_indices)

@@ -1,6 +1,7 @@
 """COO, CSR and CSC: matrices in the formats of SciPy, without batch and dense dimensions, and their functions."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -19,20 +20,20 @@ from xlamini.typing import ArrayLike, DTypeLike
 class Matrix(SparseOperators):
     """A sparse matrix; operations other than on the data alone return a BCOO."""
 
+    shapes = "vectors of one length, with an indptr of one more than its dimension"
     index_rank = 1
     n_sparse = 2
 
     pointers: int | None = None
     """The dimension whose rows, or columns, `indptr` delimits; None for coordinates."""
 
+    def _own_shapes(self, sizes: tuple[int, ...]) -> Sequence[tuple[int, ...]]:
+        return (self.nse,), (self.nse,), (self.nse if self.pointers is None else sizes[self.pointers] + 1,)
+
     def _check(self) -> None:
-        found = [getattr(self, name).shape for name in self.buffers]
-        last = (self.shape[self.pointers] + 1,) if self.pointers is not None and len(self.shape) == 2 else found[0]
-        if len(self.shape) != 2 or len(found[0]) != 1 or found != [found[0], found[0], last]:
-            raise ValueError(
-                f"{self._name}: {', '.join(self.buffers)} of shapes {found} do not fit the shape {self.shape}; there "
-                "must be two dimensions, and vectors of one length, but for an indptr of one more than its dimension"
-            )
+        super()._check()
+        if self.ndim != 2:
+            raise ValueError(f"{self._name}: shape must be that of a matrix, got {self.shape}")
 
     @classmethod
     def from_bcoo(cls, mat: BCOO) -> Self:
@@ -74,8 +75,25 @@ class COO(Matrix):
         return BCOO((self.data, jnp.stack([self.row, self.col], -1)), shape=self.shape)
 
 
+class _Compressed(Matrix):
+    """A matrix whose entries are listed by row, or by column: a BCSR of the matrix, or of its transpose."""
+
+    buffers = ("data", "indices", "indptr")
+    indptr: Array
+
+    @classmethod
+    def from_bcoo(cls, mat: BCOO) -> Self:
+        rows = BCSR.from_bcoo(mat.T if cls.pointers else mat)
+        return cls((rows.data, rows.indices, rows.indptr), shape=mat.shape)
+
+    def to_bcoo(self) -> BCOO:
+        by_column = self.pointers == 1
+        rows = BCSR((self.data, self.indices, self.indptr), shape=self.shape[::-1] if by_column else self.shape)
+        return rows.to_bcoo().T if by_column else rows.to_bcoo()
+
+
 @register_pytree_with_keys_class
-class CSR(Matrix):
+class CSR(_Compressed):
     """A sparse matrix with compressed rows: `CSR((data, indices, indptr), shape=shape)`, a BCSR of rank 2.
 
     >>> CSR((jnp.array([2.0, 3.0]), jnp.array([1, 0]), jnp.array([0, 1, 2])), shape=(2, 2)).todense()
@@ -83,21 +101,11 @@ class CSR(Matrix):
            [3., 0.]], dtype=float32)
     """
 
-    buffers = ("data", "indices", "indptr")
     pointers = 0
-    indptr: Array
-
-    @classmethod
-    def from_bcoo(cls, mat: BCOO) -> CSR:
-        rows = BCSR.from_bcoo(mat)
-        return cls((rows.data, rows.indices, rows.indptr), shape=mat.shape)
-
-    def to_bcoo(self) -> BCOO:
-        return BCSR((self.data, self.indices, self.indptr), shape=self.shape).to_bcoo()
 
 
 @register_pytree_with_keys_class
-class CSC(Matrix):
+class CSC(_Compressed):
     """A sparse matrix with compressed columns: `CSC((data, indices, indptr), shape=shape)`.
 
     >>> CSC((jnp.array([2.0, 3.0]), jnp.array([1, 0]), jnp.array([0, 1, 2])), shape=(2, 2)).todense()
@@ -105,20 +113,10 @@ class CSC(Matrix):
            [2., 0.]], dtype=float32)
     """
 
-    buffers = ("data", "indices", "indptr")
     pointers = 1
-    indptr: Array
-
-    @classmethod
-    def from_bcoo(cls, mat: BCOO) -> CSC:
-        columns = BCSR.from_bcoo(mat.T)
-        return cls((columns.data, columns.indices, columns.indptr), shape=mat.shape)
-
-    def to_bcoo(self) -> BCOO:
-        return BCSR((self.data, self.indices, self.indptr), shape=self.shape[::-1]).to_bcoo().T
 
 
-for _format in (Matrix, COO, CSR, CSC):
+for _format in (Matrix, COO, _Compressed):
     api_boundary_methods(_format)
 
 

@@ -40,29 +40,18 @@ def _comparison(name: str) -> Callable[[Any, Any], NoReturn]:
     return method
 
 
-@composite(static=("exponent",))
-def _power(x: Any, exponent: int) -> Any:
-    return sparsify(lambda x: x**exponent)(x)
+def _with_static(fun: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """A function of a sparse array and a static argument."""
+
+    def run(x: Any, static: Any) -> Any:
+        return sparsify(lambda x: fun(x, static))(x)
+
+    run.__name__ = fun.__name__
+    return composite(static=("static",))(run)
 
 
-@composite(static=("axes",))
-def _sum(x: Any, axes: Any) -> Any:
-    return sparsify(lambda x: x.sum(axes))(x)
-
-
-@composite(static=("dtype",))
-def _astype(x: Any, dtype: Any) -> Any:
-    return sparsify(lambda x: x.astype(dtype))(x)
-
-
-@composite(static=("axes",))
-def _transpose(x: Any, axes: Any) -> Any:
-    return sparsify(lambda x: jnp.transpose(x, axes))(x)
-
-
-@composite(static=("shape",))
-def _reshape(x: Any, shape: Any) -> Any:
-    return sparsify(lambda x: jnp.reshape(x, shape))(x)
+_power, _sum, _transpose, _reshape = map(_with_static, (operator.pow, jnp.sum, jnp.transpose, jnp.reshape))
+_astype = _with_static(jnp.astype)
 
 
 def _getitem(self: Any, index: Any) -> Any:
@@ -87,26 +76,26 @@ class SparseOperators(JAXSparse):
         return self
 
     def __pow__(self, exponent: Any) -> Any:
-        return _power(self, exponent=exponent) if isinstance(exponent, int) else NotImplemented
+        return _power(self, exponent) if isinstance(exponent, int) else NotImplemented
 
     def __iter__(self) -> Iterator[Any]:
         return (self[i] for i in range(len(self)))
 
     def sum(self, axes: int | Sequence[int] | None = None) -> Any:
         """The sum over some dimensions, by default over all: a sparse array, or a dense scalar."""
-        return _sum(self, axes=axes)
+        return _sum(self, axes)
 
     def astype(self, dtype: DTypeLike) -> Any:
         """The array with elements of this dtype."""
-        return _astype(self, dtype=dtype)
+        return _astype(self, dtype)
 
     def transpose(self, axes: Sequence[int] | None = None) -> Any:
         """The array with its dimensions permuted, by default reversed."""
-        return _transpose(self, axes=axes)
+        return _transpose(self, axes)
 
     def reshape(self, *shape: Any) -> Any:
         """The array in another shape of the same size, in which one size may be -1."""
-        return _reshape(self, shape=shape[0] if len(shape) == 1 else shape)
+        return _reshape(self, shape[0] if len(shape) == 1 else shape)
 
     T = property(api_boundary(transpose), doc="The array with its dimensions reversed.")
 

@@ -1,19 +1,24 @@
 """The rules of sparsify, for primitives whose result is sparse, or dense without cost."""
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from xlamini import lax, numpy as jnp
 from xlamini.experimental.sparse.array import JAXSparse
-from xlamini.experimental.sparse.broadcasting import bcoo_broadcast_in_dim
-from xlamini.experimental.sparse.concatenation import bcoo_concatenate
 from xlamini.experimental.sparse.convolution import bcoo_conv_general_dilated
 from xlamini.experimental.sparse.duplicates import bcoo_sum_duplicates
 from xlamini.experimental.sparse.elementwise import add_sparse, bcoo_multiply_dense, bcoo_multiply_sparse, dense_at
 from xlamini.experimental.sparse.products import bcoo_dot_general
-from xlamini.experimental.sparse.reductions import bcoo_reduce_sum
-from xlamini.experimental.sparse.shapes import bcoo_reshape, bcoo_rev, bcoo_squeeze, bcoo_transpose
+from xlamini.experimental.sparse.shapes import (
+    bcoo_broadcast_in_dim,
+    bcoo_concatenate,
+    bcoo_reduce_sum,
+    bcoo_reshape,
+    bcoo_rev,
+    bcoo_squeeze,
+    bcoo_transpose,
+)
 from xlamini.experimental.sparse.slices import bcoo_dynamic_slice, bcoo_gather, bcoo_slice
 from xlamini.experimental.sparse.transform import Rule, interpret, is_sparse, rules, todense_p
 from xlamini.lax import primitives as lp
@@ -28,12 +33,21 @@ ZERO_AT_ZERO = (
 
 def rule(primitive: Any) -> Callable[[Rule], Rule]:
     """Decorator for the rule of a primitive."""
+    return lambda fun: rules.setdefault(primitive, fun)
+
+
+def bcoo_rule(primitive: Any) -> Callable[[Rule], Rule]:
+    """Decorator for the rule of a primitive that takes sparse operands in the format of coordinates."""
 
     def register(fun: Rule) -> Rule:
-        rules[primitive] = fun
+        rules[primitive] = lambda *operands, **params: fun(*map(_coordinates, operands), **params)
         return fun
 
     return register
+
+
+def _coordinates(x: Any) -> Any:
+    return x.to_bcoo() if is_sparse(x) else x
 
 
 def _of_data(primitive: Any, is_linear: bool) -> Rule:
@@ -55,26 +69,13 @@ for _primitive in (*LINEAR, *ZERO_AT_ZERO):
     rules[_primitive] = _of_data(_primitive, _primitive in LINEAR)
 
 
-def _coordinates(*operands: Any) -> list[Any]:
-    """The operands, with sparse ones in the format of coordinates."""
-    return [x.to_bcoo() if isinstance(x, JAXSparse) else x for x in operands]
-
-
-def _of_bcoo(fun: Callable[..., Any]) -> Rule:
-    """The rule of a primitive by a function of the same params."""
-    return lambda x, **params: fun(x.to_bcoo(), **params)
-
-
-rules[lax.transpose_p] = _of_bcoo(bcoo_transpose)
-rules[lax.squeeze_p] = _of_bcoo(bcoo_squeeze)
-rules[lax.rev_p] = _of_bcoo(bcoo_rev)
-rules[lax.slice_p] = _of_bcoo(bcoo_slice)
-rules[lax.broadcast_in_dim_p] = _of_bcoo(bcoo_broadcast_in_dim)
-
-
-@rule(todense_p)
-def _todense(x: Any) -> Any:
-    return x.todense()
+# Primitives with the params of the function
+bcoo_rule(lax.transpose_p)(bcoo_transpose)
+bcoo_rule(lax.squeeze_p)(bcoo_squeeze)
+bcoo_rule(lax.rev_p)(bcoo_rev)
+bcoo_rule(lax.slice_p)(bcoo_slice)
+bcoo_rule(lax.broadcast_in_dim_p)(bcoo_broadcast_in_dim)
+rule(todense_p)(JAXSparse.todense)
 
 
 @rule(lax.convert_element_type_p)
@@ -99,7 +100,7 @@ def _dense_result(what: str) -> NotImplementedError:
 @rule(lp.mul_p)
 def _mul(x: Any, y: Any) -> Any:
     if is_sparse(x) and is_sparse(y):
-        return bcoo_multiply_sparse(*_coordinates(x, y))
+        return bcoo_multiply_sparse(x.to_bcoo(), y.to_bcoo())
     mat, dense = (x, y) if is_sparse(x) else (y, x)
     if not jnp.ndim(dense):
         return mat.with_data(mat.data * dense)
@@ -117,83 +118,73 @@ def _div(x: Any, y: Any) -> Any:
     return mat.with_data(mat.data / dense_at(mat, y, fill=1))
 
 
-@rule(lp.add_p)
+@bcoo_rule(lp.add_p)
 def _add(x: Any, y: Any) -> Any:
     if is_sparse(x) and is_sparse(y):
-        return add_sparse(*_coordinates(x, y))
-    return lax.add(*_both_dense(x, y))
-
-
-@rule(lp.sub_p)
-def _sub(x: Any, y: Any) -> Any:
-    if is_sparse(x) and is_sparse(y):
-        return add_sparse(*_coordinates(x, y.with_data(-y.data)))
-    return lax.sub(*_both_dense(x, y))
-
-
-def _both_dense(x: Any, y: Any) -> list[Any]:
-    """A sparse and a dense array of one shape, as dense ones."""
-    if jnp.shape(y if is_sparse(x) else x) != (x if is_sparse(x) else y).shape:
+        return add_sparse(x, y)
+    if jnp.shape(x) != jnp.shape(y):
         raise _dense_result("the sum of a sparse array and a number")
-    return [v.todense() if is_sparse(v) else v for v in (x, y)]
+    return lax.add(*(v.todense() if is_sparse(v) else v for v in (x, y)))
 
 
-@rule(lax.dot_general_p)
-def _dot_general(
-    x: Any, y: Any, dimension_numbers: Any, precision: Any = None, preferred_element_type: Any = None, **params: Any
-) -> Any:
-    x, y = _coordinates(x, y)
-    return bcoo_dot_general(
-        x, y, dimension_numbers=dimension_numbers, preferred_element_type=preferred_element_type
-    )
+@bcoo_rule(lp.sub_p)
+def _sub(x: Any, y: Any) -> Any:
+    return _add(x, y.with_data(-y.data) if is_sparse(y) else -y)
 
 
-@rule(lax.reduce_sum_p)
+@bcoo_rule(lax.dot_general_p)
+def _dot_general(x: Any, y: Any, dimension_numbers: Any, preferred_element_type: Any = None, **params: Any) -> Any:
+    return bcoo_dot_general(x, y, dimension_numbers=dimension_numbers, preferred_element_type=preferred_element_type)
+
+
+@bcoo_rule(lax.reduce_sum_p)
 def _reduce_sum(x: Any, axes: tuple[int, ...], **params: Any) -> Any:
-    total = bcoo_reduce_sum(x.to_bcoo(), axes=axes)
+    total = bcoo_reduce_sum(x, axes=axes)
     return total if total.shape else total.todense()
 
 
-@rule(lax.reshape_p)
+@bcoo_rule(lax.reshape_p)
 def _reshape(x: Any, new_sizes: tuple[int, ...], **params: Any) -> Any:
-    return bcoo_reshape(x.to_bcoo(), new_sizes=new_sizes)
+    return bcoo_reshape(x, new_sizes=new_sizes)
 
 
-@rule(lax.concatenate_p)
+@bcoo_rule(lax.concatenate_p)
 def _concatenate(*operands: Any, dimension: int, **params: Any) -> Any:
+    _check_all_sparse("concatenate", operands)
+    return bcoo_concatenate(operands, dimension=dimension)
+
+
+def _check_all_sparse(what: str, operands: Sequence[Any]) -> None:
     if not all(map(is_sparse, operands)):
-        raise NotImplementedError("sparse: concatenate takes sparse arrays alone, or dense ones; convert with todense")
-    return bcoo_concatenate(_coordinates(*operands), dimension=dimension)
+        raise NotImplementedError(f"sparse: {what} takes sparse arrays alone, or dense ones; convert with todense")
 
 
-@rule(lax.split_p)
+@bcoo_rule(lax.split_p)
 def _split(x: Any, sizes: tuple[int, ...], axis: int, **params: Any) -> Any:
-    mat, starts = x.to_bcoo(), [0] * x.ndim
-    parts, limits = [], list(x.shape)
+    parts, starts, limits = [], [0] * x.ndim, list(x.shape)
     for size in sizes:
         limits[axis] = starts[axis] + size
-        parts.append(bcoo_slice(mat, start_indices=tuple(starts), limit_indices=tuple(limits)))
+        parts.append(bcoo_slice(x, start_indices=tuple(starts), limit_indices=tuple(limits)))
         starts[axis] = limits[axis]
     return parts
 
 
-@rule(lax.dynamic_slice_p)
+@bcoo_rule(lax.dynamic_slice_p)
 def _dynamic_slice(x: Any, *starts: Any, slice_sizes: tuple[int, ...], **params: Any) -> Any:
-    return bcoo_dynamic_slice(x.to_bcoo(), starts, slice_sizes)
+    return bcoo_dynamic_slice(x, starts, slice_sizes)
 
 
-@rule(lax.gather_p)
+@bcoo_rule(lax.gather_p)
 def _gather(x: Any, indices: Any, dimension_numbers: Any, slice_sizes: Any, mode: Any, **params: Any) -> Any:
     if is_sparse(indices):
         raise _dense_result("an index that is sparse")
-    return bcoo_gather(x.to_bcoo(), indices, dimension_numbers, slice_sizes, mode=mode)
+    return bcoo_gather(x, indices, dimension_numbers, slice_sizes, mode=mode)
 
 
-@rule(lax.conv_general_dilated_p)
-def _conv(x: Any, y: Any, **params: Any) -> Any:
-    if not (is_sparse(x) and is_sparse(y)):
-        raise NotImplementedError("sparse: a convolution takes two sparse arrays, or dense ones; convert with todense")
-    return bcoo_conv_general_dilated(*_coordinates(x, y), **params)
+@bcoo_rule(lax.conv_general_dilated_p)
+def _conv(*operands: Any, **params: Any) -> Any:
+    _check_all_sparse("a convolution", operands)
+    return bcoo_conv_general_dilated(*operands, **params)
 
 
 @rule(lax.cond_p)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from xlamini import lax, numpy as jnp
 from xlamini.core import ShapeError
 from xlamini.experimental.sparse.duplicates import bcoo_sum_duplicates
-from xlamini.experimental.sparse.entries import columns, masked, padded, rows_of, within
+from xlamini.experimental.sparse.entries import masked, padded, within
 from xlamini.experimental.sparse.shapes import bcoo_squeeze
 from xlamini.lax import GatherDimensionNumbers, GatherScatterMode
 from xlamini.runtime import Array
@@ -83,17 +83,15 @@ def bcoo_dynamic_slice(mat: BCOO, start_indices: Sequence[Any], slice_sizes: Seq
 
 def _window(mat: BCOO, starts: Sequence[Any], steps: Sequence[int], shape: tuple[int, ...], cut: Any) -> BCOO:
     """The part of this shape; `cut(buffer, dims)` cuts a buffer whose dimensions are these of the array, or None."""
-    first, last = mat.n_batch, mat.n_batch + mat.n_sparse
-    batch, sizes = (*range(first), None), shape[first:last]
-    data, indices = cut(mat.data, (*batch, *range(last, mat.ndim))), cut(mat.indices, (*batch, None))
-    valid, rows = within(indices, mat.sparse_shape), []
-    for d, column in enumerate(columns(indices), first):
-        offset = column - jnp.asarray(starts[d], column.dtype)
-        valid &= offset % steps[d] == 0
-        rows.append(offset // steps[d])
-    found = rows_of(rows, indices)
-    valid &= within(found, sizes)
-    part = mat.like(masked(data, valid), padded(found, valid, sizes), shape, unique_indices=mat.unique_indices)
+    batch, sparse = (*range(mat.n_batch), None), slice(mat.n_batch, mat.n_batch + mat.n_sparse)
+    data = cut(mat.data, (*batch, *range(sparse.stop, mat.ndim)))
+    indices, sizes = cut(mat.indices, (*batch, None)), shape[sparse]
+    valid, rows = within(indices, mat.sparse_shape), indices - jnp.array(starts[sparse], indices.dtype)
+    if any(step != 1 for step in steps):
+        every = jnp.array(steps[sparse], rows.dtype)
+        valid, rows = valid & (rows % every == 0).all(-1), rows // every
+    valid &= within(rows, sizes)
+    part = mat.like(masked(data, valid), padded(rows, sizes, valid), shape, unique_indices=mat.unique_indices)
     places = math.prod(sizes)
     return bcoo_sum_duplicates(part, nse=places) if mat.nse > places and mat.n_sparse else part
 
@@ -122,7 +120,7 @@ def bcoo_gather(
     """
     numbers, rank = dimension_numbers, start_indices.ndim - 1
     kept = operand.ndim - len(numbers.collapsed_slice_dims)
-    filled = GatherScatterMode.from_any(mode) is GatherScatterMode.FILL_OR_DROP if mode is not None else False
+    filled = mode is not None and GatherScatterMode.from_any(mode) is GatherScatterMode.FILL_OR_DROP
     if numbers.operand_batching_dims or filled or tuple(numbers.offset_dims) != tuple(range(rank, rank + kept)):
         raise NotImplementedError(
             "bcoo_gather: the dimensions of start_indices must come first in the result, and the mode must be 'clip' "

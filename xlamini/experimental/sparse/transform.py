@@ -9,7 +9,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xlamini.core import CallLike, Equation, Jaxpr, Literal, Primitive, ShapedArray, Tracer, aval_of, tree_flatten
+from xlamini.core import CallLike, Equation, Jaxpr, Primitive, ShapedArray, Tracer, aval_of, tree_flatten
 from xlamini.core.api_boundary import api_boundary
 from xlamini.core.pytree import tree_unflatten
 from xlamini.experimental.sparse.array import JAXSparse
@@ -72,13 +72,13 @@ def interpret(jaxpr: Jaxpr, operands: Sequence[Any]) -> list[Any]:
     env = bound(jaxpr, operands)
     for eqn in jaxpr.eqns:
         env.update(zip(eqn.outvars, _results(eqn, read(env, eqn.invars)), strict=True))
-    return [visible(x) if type(x) is Literal else x for x in read(env, jaxpr.outvars)]
+    return visible(read(env, jaxpr.outvars))
 
 
 def _results(eqn: Equation, operands: Sequence[Any]) -> Sequence[Any]:
     if not any(map(is_sparse, operands)):
         return builder().replay(eqn, operands)
-    given = [visible(x) if type(x) is Literal else x for x in operands]
+    given = visible(operands)
     if isinstance(eqn.primitive, CallLike):
         return interpret(eqn.params[eqn.primitive.called], given)
     rule = rules.get(eqn.primitive)

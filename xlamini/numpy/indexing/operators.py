@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core import Tracer, api_boundary_methods, memoised, repeated, split_into
+from xlamini.core import Tracer, api_boundary_methods, memoised, repeated
 from xlamini.core.api_boundary import api_boundary
 from xlamini.core.state import state
 from xlamini.numpy.indexing.at import At, AtIndex
@@ -106,7 +106,7 @@ def _whole_along_first(x: ArrayImpl) -> ArrayImpl:
     how = x.aval.split
     if how is None or not how.entries[0]:
         return x
-    return divided_as(x, split_into(how.mesh, ((), *how.entries[1:])))
+    return divided_as(x, how.with_entries(((), *how.entries[1:])))
 
 
 @jit

@@ -40,7 +40,7 @@ def ufunc(operation: Callable[..., Any], promote: Promotion = promoted) -> Calla
                 operands = inspect.signature(declaration).bind(*operands, **named).args
             ready = promote(name, *operands)
             if all(type(x) is Literal for x in ready):  # numbers alone, while tracing
-                ready = [visible(x) for x in ready]
+                ready = visible(ready)
             return apply(*ready)
 
         return composite()(function)  # type: ignore[return-value]

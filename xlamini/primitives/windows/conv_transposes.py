@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from xlamini.core import Shape, ShapedArray, aval_of
-from xlamini.primitives.convert_element_type import convert
+from xlamini.primitives.convert_element_type import cast, convert
 from xlamini.primitives.precision import swapped
 from xlamini.primitives.shape import rev
 from xlamini.primitives.tangent_ops import zeros
@@ -60,7 +60,7 @@ def operand_cotangent(
         batch_group_count=1,
         **params,
     )
-    return convert(_ungrouped(back, lhs_spec, batch_group_count), lhs.dtype)
+    return cast(_ungrouped(back, lhs_spec, batch_group_count), lhs.dtype)
 
 
 def kernel_cotangent(
@@ -101,7 +101,7 @@ def kernel_cotangent(
         precision=swapped(precision),
         **params,
     )
-    return convert(back, rhs.dtype)
+    return cast(back, rhs.dtype)
 
 
 # --- helpers

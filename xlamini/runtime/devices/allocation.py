@@ -12,7 +12,7 @@ import ctypes
 import os
 import sys
 
-from xlamini.core import config
+from xlamini.core import device_flags
 
 # Numbers from glibc's malloc.h, by the environment variable that sets the same option. A heap of one of glibc's threads
 # has at most 64 MB, so a larger block comes from the system in any case.
@@ -29,7 +29,7 @@ def keep_freed_memory() -> bool:
     environment variables.
     """
     set_by_user = any(map(os.environ.get, _SETTINGS))
-    if not config.keep_freed_memory.value or sys.platform != "linux" or set_by_user:
+    if not device_flags.keep_freed_memory.value or sys.platform != "linux" or set_by_user:
         return False
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     return mallopt is not None and all(mallopt(number, value) for number, value in _SETTINGS.values())

@@ -10,10 +10,10 @@ from typing import Any
 
 from jaxlib import _jax, _profiler
 
-from xlamini.core import PlatformError, config
+from xlamini.core import PlatformError, device_flags
 from xlamini.runtime.devices import hardware, nvidia
 from xlamini.runtime.devices.allocation import keep_freed_memory
-from xlamini.runtime.devices.client_options import gpu_options
+from xlamini.runtime.devices.client_options import gpu_options, user_options
 from xlamini.runtime.devices.plugins import (
     candidates,
     load_plugin,
@@ -105,7 +105,8 @@ def _from_plugin(name: str) -> Client:
     if name == "cuda":
         nvidia.check()
     is_gpu = name in ("cuda", "rocm")  # the TPU plugin has its own rendezvous of processes
-    options: dict[str, Any] = {**gpu_options(name), **processes.gpu_options()} if is_gpu else {}
+    own: dict[str, Any] = {**gpu_options(name), **processes.gpu_options()} if is_gpu else {}
+    options = {**own, **user_options()}
     new_client = _jax.get_c_api_client(name, options, processes.client() if is_gpu else None)
     _profiler.register_plugin_profiler(api)
     return new_client
@@ -113,7 +114,7 @@ def _from_plugin(name: str) -> Client:
 
 def _make_cpu() -> Client:
     keep_freed_memory()
-    asked = config.num_cpu_devices.value
+    asked = device_flags.num_cpu_devices.value
     count = None if asked < 0 else asked  # None: XLA reads --xla_force_host_platform_device_count from XLA_FLAGS
     return _jax.get_tfrt_cpu_client(num_devices=count, **processes.cpu_options())
 

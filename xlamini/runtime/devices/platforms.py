@@ -8,9 +8,10 @@ flag names and that cannot start raises, without a silent fallback.
 from __future__ import annotations
 
 import functools
+import operator
 import warnings
 
-from xlamini.core import PlatformError, config, user_stacklevel
+from xlamini.core import PlatformError, config, device_flags, user_stacklevel
 from xlamini.runtime.devices import hardware
 from xlamini.runtime.devices.clients import (
     Client,
@@ -59,7 +60,7 @@ def default_backend() -> str:
 
 
 def _default_name() -> str:
-    asked = config.platforms.value
+    asked = device_flags.platforms.value
     name = _default_names.get(asked)
     if name is None:
         with lock:
@@ -112,7 +113,7 @@ def _warn(text: str) -> None:
 
 
 def devices(backend: str | Client | None = None) -> list[Device]:
-    """All devices of a platform, including those of other processes.
+    """All devices of a platform, including those of other processes: those of process 0 first, and so on.
 
     Args:
       backend: a platform's name, such as "cpu", "gpu" or "tpu"; None for the default one.
@@ -122,7 +123,11 @@ def devices(backend: str | Client | None = None) -> list[Device]:
     >>> xlamini.devices()[0]
     CpuDevice(id=0)
     """
-    return client(backend).devices()
+    order = _BY_PROCESS if device_flags.sort_devices_by_process_index.value else _BY_ID
+    return sorted(client(backend).devices(), key=order)
+
+
+_BY_PROCESS, _BY_ID = operator.attrgetter("process_index", "id"), operator.attrgetter("id")
 
 
 def local_devices(

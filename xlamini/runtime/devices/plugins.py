@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import jaxlib.version
 from jaxlib import _jax, utils as _jaxlib_utils
 
-from xlamini.core import PlatformError, config
+from xlamini.core import PlatformError, device_flags
 from xlamini.runtime.devices import hardware
 
 
@@ -150,7 +150,7 @@ def installed() -> list[Plugin]:
 
 def plugins_by_path() -> list[Plugin]:
     """The plugins that flag `pjrt_plugins` names: `name:/path.so,name2:/path2.so`."""
-    text = config.pjrt_plugins.value or ""
+    text = device_flags.pjrt_plugins.value or ""
     return [_by_path(part.strip()) for part in text.split(",") if part.strip()]
 
 

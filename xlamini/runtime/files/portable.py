@@ -16,14 +16,16 @@ def artifact_of(module: Any) -> bytes:
 
     bytecode = io.BytesIO()
     module.operation.write_bytecode(bytecode)
+    # Without this the shardings would be rewritten as custom calls, which no function here reads back.
+    keeps_shardy = any(op.operation.name == "sdy.mesh" for op in module.body.operations)
     requirement = _stablehlo.StablehloCompatibilityRequirement
     for least in (requirement.WEEK_12, requirement.WEEK_4):
         version = _stablehlo.get_version_from_compatibility_requirement(least)
         try:
-            return _jax.mlir.serialize_portable_artifact(bytecode.getvalue(), version)
+            return _jax.mlir.serialize_portable_artifact(bytecode.getvalue(), version, keeps_shardy)
         except _jax.JaxRuntimeError:  # the module has an operation that this version lacks
             continue
-    return _jax.mlir.serialize_portable_artifact(bytecode.getvalue(), _stablehlo.get_current_version())
+    return _jax.mlir.serialize_portable_artifact(bytecode.getvalue(), _stablehlo.get_current_version(), keeps_shardy)
 
 
 def module_of(artifact: bytes, context: Any) -> Any:

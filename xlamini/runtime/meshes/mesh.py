@@ -5,14 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from jaxlib import _jax
 
 from xlamini.core import AbstractMesh, AxisType
 from xlamini.core.api_boundary import api_boundary
-from xlamini.core.sharding.abstract_mesh import AxesOfMesh, AxisName, changed_types, checked_names, checked_types
+from xlamini.core.sharding.abstract_mesh import (
+    AbstractDevice,
+    AxesOfMesh,
+    AxisName,
+    changed_types,
+    checked_names,
+    checked_types,
+)
 from xlamini.runtime.devices.platforms import Device, devices as all_devices
 
 
@@ -53,8 +60,9 @@ class Mesh(AxesOfMesh):
 
     @cached_property
     def abstract_mesh(self) -> AbstractMesh:
-        """The mesh's axes without its devices."""
-        return AbstractMesh(self.axis_sizes, self.axis_names, self.axis_types)
+        """The mesh's axes without its devices, of which it tells the kind."""
+        kind = _kind_of(self.devices)
+        return AbstractMesh(self.axis_sizes, self.axis_names, self.axis_types, abstract_device=kind)
 
     def update(
         self,
@@ -116,13 +124,24 @@ class Mesh(AxesOfMesh):
         return f"Mesh({self._axes_text()})"
 
 
-def with_axes(mesh: Mesh, axes: AbstractMesh) -> Mesh:
+MeshOrAxes = TypeVar("MeshOrAxes", Mesh, AbstractMesh)
+
+
+def with_axes(mesh: MeshOrAxes, axes: AbstractMesh) -> MeshOrAxes:
     """The devices of a mesh in a grid with other axes; ValueError if the grid has another number of devices."""
     if mesh.shape_tuple == axes.shape_tuple:
         return mesh
     if mesh.size != axes.size:
         raise ValueError(f"{axes} has {axes.size} devices, but {mesh} has {mesh.size}; the sizes must be equal")
+    if isinstance(mesh, AbstractMesh):
+        return axes
     return mesh.update(mesh.devices.reshape(axes.axis_sizes), axes.axis_names, axes.axis_types)
+
+
+def _kind_of(grid: np.ndarray) -> AbstractDevice | None:
+    """The kind of the devices; None if there are none, or several kinds."""
+    kinds = {AbstractDevice(d.device_kind, getattr(d, "num_cores", None), d.platform) for d in grid.flat if d}
+    return kinds.pop() if len(kinds) == 1 else None
 
 
 def _check_devices(grid: np.ndarray) -> None:

@@ -29,17 +29,24 @@ def _check_spec(mesh: Any, spec: Any) -> None:
         raise TypeError(f"NamedSharding: mesh must be a Mesh, got {mesh!r}; xlamini.make_mesh makes one")
     if not isinstance(spec, PartitionSpec):
         raise TypeError(f"NamedSharding: spec must be a PartitionSpec, got {spec!r}; write P('x', None)")
-    if spec.unreduced or spec.reduced:
-        raise NotImplementedError(
-            f"NamedSharding: {spec} is for partial sums, which no array here holds; sum at once (leave the axes out), "
-            "or write the sum with shard_map and lax.psum or lax.psum_scatter"
-        )
     names = [name for entry in spec.names_of(len(spec)) for name in entry]
+    _check_sums(mesh, spec)
     for name in names:
         if name not in mesh.axis_names:
             raise ShardingError(f"{spec} names the axis {name!r}, which the mesh does not have; it has {_axes(mesh)}")
         if names.count(name) > 1:
             raise ShardingError(f"{spec} names the axis {name!r} twice; an axis can split one dimension only")
+
+
+def _check_sums(mesh: AxesOfMesh, spec: PartitionSpec) -> None:
+    for name in sorted(spec.unreduced | spec.reduced, key=str):
+        if name not in mesh.axis_names:
+            raise ShardingError(f"{spec} names the axis {name!r}, which the mesh does not have; it has {_axes(mesh)}")
+        if name in mesh.auto_axes:
+            raise ShardingError(
+                f"{spec} names the axis {name!r}, which is of type Auto; a value is unreduced or reduced along axes of "
+                "type Explicit, which types of values show: make the mesh with axis_types=AxisType.Explicit"
+            )
 
 
 def _axes(mesh: AxesOfMesh) -> str:
@@ -72,7 +79,12 @@ def _shard_shape(self: NamedSharding, global_shape: tuple[int, ...]) -> tuple[in
 
 @memoised("sharding: parts of devices", 4096)
 def _devices_indices_map(self: NamedSharding, global_shape: tuple[int, ...]) -> dict[Device, Index]:
-    """The index of each device's shard."""
+    """The index of each device's shard; ShardingError for an unreduced array, which has a term on each device."""
+    if self.spec.unreduced:
+        raise ShardingError(
+            f"an array with the sharding {self.spec} has a term of a sum on each device, so that no device has its "
+            "elements; take the sum first with xlamini.reshard(x, P()), or read the terms: x.addressable_shards[i].data"
+        )
     part = _shard_shape(self, global_shape)
     mesh, names = self.mesh, self.spec.names_of(len(part))
     indices = {}
@@ -103,22 +115,23 @@ def _addressable_devices_indices_map(self: NamedSharding, global_shape: tuple[in
 
 def _is_fully_replicated(self: NamedSharding) -> bool:
     """Whether every device holds all of the array."""
-    return all(parts == 1 for parts in _factors(self, len(self.spec)))
+    return not self.spec.unreduced and all(parts == 1 for parts in _factors(self, len(self.spec)))
 
 
 @memoised("sharding: XLA's form", 4096)
 def _to_xla_hlo_sharding(self: NamedSharding, num_dimensions: int) -> _hlo.HloSharding:
-    """The sharding as XLA's HloSharding: tiles over the device grid, replicated along the unused axes."""
+    """The sharding as XLA's HloSharding: tiles over the device grid, terms of sums, replicated along the other axes."""
     mesh, names = self.mesh, self.spec.names_of(num_dimensions)
     if _is_fully_replicated(self):
         return _hlo.HloSharding.replicate()
     used = [name for axes in names for name in axes]
-    order = [*used, *(name for name in mesh.axis_names if name not in used)]
-    copies = parts_along(mesh, order[len(used) :])
-    dims = [*_factors(self, num_dimensions), *([copies] if copies > 1 else [])]
-    perm = [mesh.axis_names.index(name) for name in order]
-    left_over = [_hlo.OpSharding_Type.REPLICATED] if copies > 1 else []
-    return _hlo.HloSharding.iota_tile(dims, mesh.axis_sizes, perm, left_over)
+    terms = [name for name in mesh.axis_names if name in self.spec.unreduced]
+    rest = [name for name in mesh.axis_names if name not in used and name not in terms]
+    groups = [(_hlo.OpSharding_Type.UNREDUCED, terms), (_hlo.OpSharding_Type.REPLICATED, rest)]
+    left_over = [(kind, parts) for kind, axes in groups if (parts := parts_along(mesh, axes)) > 1]
+    dims = [*_factors(self, num_dimensions), *(parts for _, parts in left_over)]
+    perm = [mesh.axis_names.index(name) for name in (*used, *terms, *rest)]
+    return _hlo.HloSharding.iota_tile(dims, mesh.axis_sizes, perm, [kind for kind, _ in left_over])
 
 
 def _is_equivalent_to(self: NamedSharding, other: Any, ndim: int) -> bool:
@@ -175,7 +188,8 @@ def _strip_trailing_none(sharding: NamedSharding) -> NamedSharding:
     entries = sharding.spec.partitions
     while entries and entries[-1] is None:
         entries = entries[:-1]
-    return _update(sharding, spec=PartitionSpec(*entries))
+    spec = sharding.spec
+    return _update(sharding, spec=PartitionSpec(*entries, unreduced=spec.unreduced, reduced=spec.reduced))
 
 
 def type_sharding(split: AvalSharding | None) -> NamedSharding | None:

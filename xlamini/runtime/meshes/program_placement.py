@@ -111,12 +111,22 @@ def output_shardings(place: Any, avals: Sequence[ShapedArray], loaded: Any) -> l
 def _chosen(place: MeshPlacement, avals: Sequence[ShapedArray], loaded: Any) -> list[Any]:
     requested = [s if s is not None and isinstance(s.mesh, Mesh) else None for s in place.of_outputs(len(avals))]
     if place.mesh.size == 1:
-        return [replicated_on(place) if s is None else s for s in requested]
+        return [_summed(replicated_on(place), a) if s is None else s for s, a in zip(requested, avals, strict=True)]
     chosen = loaded.get_output_shardings()[: len(avals)]  # XLA reports one even for no outputs
     return [
-        a or named_sharding(_hlo.HloSharding.from_proto(m), place.mesh, aval.ndim)
+        a or _summed(named_sharding(_hlo.HloSharding.from_proto(m), place.mesh, aval.ndim), aval)
         for a, m, aval in zip(requested, chosen, avals, strict=True)
     ]
+
+
+def _summed(sharding: NamedSharding, aval: ShapedArray) -> NamedSharding:
+    """An output's sharding, unreduced and reduced as its type is."""
+    split = aval.split
+    if split is None or not (split.unreduced or split.reduced):
+        return sharding
+    return sharding.update(
+        spec=PartitionSpec(*sharding.spec.partitions, unreduced=split.unreduced, reduced=split.reduced)
+    )
 
 
 def named_sharding(found: _hlo.HloSharding, mesh: Mesh, ndim: int) -> NamedSharding:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
+from xlamini.core import PartitionSpec
 from xlamini.runtime.devices.platforms import Device
 from xlamini.runtime.sharding import Index, Sharding
 
@@ -41,13 +43,21 @@ class Shard:
     @property
     def index(self) -> Index:
         """The shard's index in the whole array: a slice for each dimension."""
-        return self._sharding.devices_indices_map(self._global_shape)[self._device]
+        return self._indices[self._device]
+
+    @property
+    def _indices(self) -> Mapping[Device, Index]:
+        spec = getattr(self._sharding, "spec", None)
+        if spec is None or not spec.unreduced:
+            return self._sharding.devices_indices_map(self._global_shape)
+        # Each device has a term of the size of the whole, or of its part of it.
+        return self._sharding.update(spec=PartitionSpec(*spec.partitions)).devices_indices_map(self._global_shape)
 
     @cached_property
     def replica_id(self) -> int:
         """The number of devices before this one, in the sharding's order, that hold an equal shard."""
         before: Counter[str] = Counter()
-        for device, index in self._sharding.devices_indices_map(self._global_shape).items():
+        for device, index in self._indices.items():
             if device == self._device:
                 return before[str(index)]
             before[str(index)] += 1

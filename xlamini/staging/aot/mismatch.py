@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from xlamini.core import Avals, ShapedArray, Values, canonicalize_dtype
-from xlamini.staging.trace.arguments import avals_of, check_values
+from xlamini.staging.trace.arguments import checked_avals
 
 
 class Difference(NamedTuple):
@@ -25,8 +25,7 @@ def differences(
     leaves: Values, names: Sequence[str], wanted: Avals, fun_name: str
 ) -> list[Difference]:
     """The arguments with a different shape or dtype; an error for one that is no array, or has no value."""
-    found = avals_of(leaves, names, fun_name)
-    check_values(leaves, names, fun_name)
+    found = checked_avals(leaves, names, fun_name)
     return [
         Difference(names[i], a, b)
         for i, (a, b) in enumerate(zip(found, wanted, strict=True))

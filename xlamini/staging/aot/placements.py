@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core import AxisType, PartitionSpec, Values
+from xlamini.core import AbstractMesh, AxisType, PartitionSpec, Values
 from xlamini.runtime import Device, Mesh, NamedSharding
 from xlamini.runtime.meshes.program_placement import MeshPlacement, Place, devices_of
 
@@ -23,15 +23,37 @@ def written(place: Place, ins: Sequence[Any], outs: Values) -> dict[str, Any] | 
     mesh = place.mesh
     numbers = {d.id: i for i, d in enumerate(sorted(devices_of(place), key=lambda d: d.id))}
     return {
-        "axes": [[*axis, kind.name] for axis, kind in zip(mesh.shape_tuple, mesh.axis_types, strict=True)],
+        "axes": written_axes(mesh),
         "order": [numbers[d.id] for d in devices_of(place)],
-        "ins": _specs(ins),
-        "outs": _specs(outs),
+        "ins": [written_spec(s.spec) for s in ins],
+        "outs": [written_spec(s.spec) for s in outs],
     }
 
 
-def _specs(shardings: Iterable[Any]) -> list[Any]:
-    return [list(sharding.spec) for sharding in shardings]
+def written_axes(mesh: Mesh | AbstractMesh) -> list[Any]:
+    """The axes of a mesh as JSON: the name, size and type of each. ValueError for a name that is no string."""
+    for name in mesh.axis_names:
+        if not isinstance(name, str):
+            raise ValueError(f"serialize: the mesh axis {name!r} is no string, as names in a file must be; rename it")
+    return [[*axis, kind.name] for axis, kind in zip(mesh.shape_tuple, mesh.axis_types, strict=True)]
+
+
+def written_spec(spec: PartitionSpec) -> list[Any]:
+    """A PartitionSpec as JSON: its entries, true for one that is unconstrained."""
+    return [True if entry is PartitionSpec.UNCONSTRAINED else entry for entry in spec]
+
+
+def read_axes(found: Sequence[Any]) -> AbstractMesh:
+    """The axes that `written_axes` encoded; KeyError, TypeError or ValueError for malformed JSON."""
+    names, sizes, kinds = zip(*found, strict=True)
+    if not all(type(name) is str for name in names) or not all(type(size) is int and size > 0 for size in sizes):
+        raise TypeError(f"a mesh needs axes with a name and a size, not {str(found)[:40]}")
+    return AbstractMesh(sizes, names, tuple(AxisType[kind] for kind in kinds))
+
+
+def read_spec(found: Sequence[Any]) -> PartitionSpec:
+    """The spec that `written_spec` encoded; TypeError for malformed JSON."""
+    return PartitionSpec(*map(_entry, found))
 
 
 def devices_needed(place: dict[str, Any] | None) -> int:
@@ -43,15 +65,19 @@ def read(place: dict[str, Any] | None, devices: Sequence[Device]) -> Place:
     """The placement that `written` encoded, on these devices."""
     if place is None:
         return devices[0]
-    names, sizes, kinds = zip(*place["axes"], strict=True)
+    axes = read_axes(place["axes"])
     in_order = [sorted(devices, key=lambda d: d.id)[number] for number in place["order"]]
-    mesh = Mesh(np.array(in_order, dtype=object).reshape(sizes), names, tuple(AxisType[kind] for kind in kinds))
+    grid = np.array(in_order, dtype=object).reshape(axes.axis_sizes)
+    mesh = Mesh(grid, axes.axis_names, axes.axis_types)
     return MeshPlacement(mesh, _shardings(mesh, place["ins"]), _shardings(mesh, place["outs"]))
 
 
 def _shardings(mesh: Mesh, specs: Iterable[Any]) -> tuple[NamedSharding, ...]:
-    return tuple(NamedSharding(mesh, PartitionSpec(*map(_entry, spec))) for spec in specs)
+    return tuple(NamedSharding(mesh, read_spec(spec)) for spec in specs)
 
 
 def _entry(entry: Any) -> Any:
-    return tuple(entry) if isinstance(entry, list) else entry
+    names = entry if isinstance(entry, list) else [entry]
+    if entry is not None and entry is not True and not all(type(name) is str for name in names):
+        raise TypeError(f"a spec needs names of axes, not {str(entry)[:40]}")
+    return PartitionSpec.UNCONSTRAINED if entry is True else tuple(entry) if isinstance(entry, list) else entry

@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from xlamini.core import Jaxpr, ShapeError, any_ordered, float0, monitoring, once, subjaxprs
-from xlamini.core.config import outlining, programs_are_kept, programs_are_keyed_by_module, trace_flags, under
+from xlamini.core.compile_flags import outlining
+from xlamini.core.config import programs_are_kept, programs_are_keyed_by_module, trace_flags, under
 from xlamini.core.effects import ffi_effect
 from xlamini.core.jax_flags import log_compiles
 from xlamini.interpreters.dce import dce

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from xlamini.core import Jaxpr, PartitionSpec, Values, once, subjaxprs
+from xlamini.core import AbstractMesh, Jaxpr, PartitionSpec, Values, once, subjaxprs
 from xlamini.runtime import ArrayImpl, Mesh, NamedSharding, key_words
 from xlamini.runtime.devices.platforms import default_device, local_devices
 from xlamini.runtime.meshes.current_mesh import multi_device_mesh
@@ -61,14 +61,19 @@ def placement(
     return Placement(MeshPlacement(mesh, tuple(held), tuple(requested.outs)), True)
 
 
-def _held(x: Any) -> Any:
-    """The sharding of a committed operand; None for one that may be moved."""
+def own_sharding(x: Any) -> Any:
+    """The sharding of a committed Array or of a ShapeDtypeStruct, also over an AbstractMesh; else None."""
     if type(x) is not ArrayImpl:
         x = key_words(x)
     if isinstance(x, ArrayImpl):
         return without_trailing_none(x._sharding) if x._committed else None
-    sharding = x.sharding if isinstance(x, ShapeDtypeStruct) else None
-    return sharding if _names_devices(sharding) else None
+    return x.sharding if isinstance(x, ShapeDtypeStruct) else None
+
+
+def _held(x: Any) -> Any:
+    """The sharding of a committed operand; None for one that may be moved."""
+    sharding = own_sharding(x)
+    return None if isinstance(x, ShapeDtypeStruct) and not _names_devices(sharding) else sharding
 
 
 def _mesh_of(shardings: Shardings) -> Mesh | None:
@@ -79,7 +84,7 @@ def _mesh_of(shardings: Shardings) -> Mesh | None:
     return None
 
 
-_PLACES = {NamedSharding, Mesh}
+_PLACES = {NamedSharding, Mesh, AbstractMesh}
 
 
 def _names_devices(param: Any) -> bool:
@@ -92,13 +97,18 @@ def requested_by(jaxpr: Jaxpr) -> Requested:
     return Requested(inner=shardings_in(jaxpr))
 
 
-@once
 def shardings_in(jaxpr: Jaxpr) -> list[NamedSharding]:
-    """The shardings that a program's equations name, in bodies too."""
+    """The shardings over devices that a program's equations name, in bodies too."""
+    return [s for s in named_shardings_in(jaxpr) if _names_devices(s)]
+
+
+@once
+def named_shardings_in(jaxpr: Jaxpr) -> list[NamedSharding]:
+    """The shardings that a program's equations name, in bodies too, also those over an AbstractMesh."""
     params = [p for eqn in jaxpr.eqns for p in eqn.params.values() if type(p) in _PLACES]
-    own = [NamedSharding(p, PartitionSpec()) if isinstance(p, Mesh) else p for p in params if _names_devices(p)]
-    inner = [s for eqn in jaxpr.eqns if eqn.primitive.higher_order for j in subjaxprs(eqn) for s in shardings_in(j)]
-    return list(dict.fromkeys(own + inner))
+    own = [p if isinstance(p, NamedSharding) else NamedSharding(p, PartitionSpec()) for p in params]
+    bodies = [inner for eqn in jaxpr.eqns if eqn.primitive.higher_order for inner in subjaxprs(eqn)]
+    return list(dict.fromkeys(own + [s for inner in bodies for s in named_shardings_in(inner)]))
 
 
 def _on_one_device(held: Sequence[Any], names: Sequence[str], fun_name: str) -> Placement:

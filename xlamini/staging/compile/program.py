@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from xlamini.core import Values, float0, monitoring
+from xlamini.core.compile_flags import compile_key, options_of
 from xlamini.core.config import programs_are_keyed_by_module
 from xlamini.core.errors import DeletedArrayError
+from xlamini.core.jax_flags import dump_ir_to, no_execution
 from xlamini.runtime import device_put_value, key_words
 from xlamini.runtime.dispatch import FastPath, fast_path
 from xlamini.runtime.executable import Executable, is_compile_only
@@ -33,9 +35,14 @@ _SMALL = 2**24
 
 
 def compile_lowered(lowered: LoweredProgram, options: Options = None) -> Program:
-    """Compile a lowered program, or load it from the disk cache; `options` are XLA's, by name."""
+    """Compile a lowered program, or load it from the disk cache; `options` are XLA's, by name, besides the flags'."""
     start = time.time() if monitoring.listeners else None
-    executable = _executable_of(lowered, options)
+    if dump_ir_to.value:
+        from xlamini.staging.compile.dump import dump
+
+        dump(lowered)
+    by_flags = options_of(compile_key())
+    executable = _executable_of(lowered, {**by_flags, **(options or {})} if by_flags else options)
     if start is not None:
         monitoring.record_since(monitoring.COMPILED, start, lowered.name)
     return Program(lowered, executable, _check_of_others(lowered))
@@ -107,6 +114,8 @@ class Program:
 
     def __call__(self, inputs: Values, committed: bool = False, names: Sequence[str] = ()) -> list[Any]:
         """The outputs; `names` are the names of the last inputs, the arguments, for messages."""
+        if no_execution.value:
+            raise RuntimeError(f"{self.name} would run, but flag no_execution is set")
         if not self._has_run:
             self._check_before_first_run()
         given = [inputs[i] for i in self._used]

@@ -13,10 +13,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from xlamini.core import (
-    Holder,
     Tracer,
     Values,
-    axes_here,
     config,
     flatten,
     flatten_from_user,
@@ -26,7 +24,9 @@ from xlamini.core import (
     user_stacklevel,
 )
 from xlamini.core.api_boundary import api_boundary
+from xlamini.core.compile_flags import compile_key
 from xlamini.core.frames import is_own
+from xlamini.core.jax_flags import explain_cache_misses
 from xlamini.core.memo import alive, register
 from xlamini.core.pytree.nodes import dispatch_registry
 from xlamini.core.ref_cells import RefEscaped
@@ -38,14 +38,15 @@ from xlamini.runtime.lifetime import explain_failure
 from xlamini.runtime.versions import DISPATCH_ERRORS
 from xlamini.staging.call.call import jit_p
 from xlamini.staging.compile.lowered_program import LoweredProgram
-from xlamini.staging.compile.placement import Placement, elsewhere, placement, requested_by
+from xlamini.staging.compile.placement import Placement, elsewhere, own_sharding, placement, requested_by
 from xlamini.staging.compile.program import Program, compile_lowered
 from xlamini.staging.run.call_errors import Explain, guarded
 from xlamini.staging.run.call_plan import CallPlan
 from xlamini.staging.run.jit_caches import programs, shared_caches, traces, unshare, with_refs
 from xlamini.staging.run.jit_options import Options
+from xlamini.staging.run.large_captures import warn_of_large_captures
 from xlamini.staging.run.queued_calls import QueuedCalls
-from xlamini.staging.trace.arguments import ArgNames, avals_of, check_values, name_of
+from xlamini.staging.trace.arguments import ArgNames, avals_of, check_values, has_refs, name_of
 from xlamini.staging.trace.ref_arguments import pure, run_with_values
 from xlamini.staging.trace.ref_threading import Cells, run_with_refs, store, threaded, values_of, with_touched
 from xlamini.staging.trace.sharding_prefix import (
@@ -156,7 +157,7 @@ class Jitted:
             taken = {position for position, _ in statics.by_num}
             positions = [i for i in range(len(args)) if i not in taken]
         leaves, tree = flatten_from_user((tuple(dynamic), keywords))
-        if any(isinstance(x, Holder) for x in leaves):
+        if has_refs(leaves):
             return CallPlan(leaves, tree, (), (), statics, positions, (), True)
         names = ArgNames(self.fun, tree, positions)
         avals, asked = avals_of(leaves, names, self.name, self._or_static), self.options.in_shardings
@@ -179,7 +180,7 @@ class Jitted:
     def trace(self, plan: CallPlan) -> Trace:
         """The trace of this signature, made once."""
         statics = None if plan.statics is None else plan.statics.key
-        key = (plan.tree, tuple(plan.avals), statics, config.trace_context_key(), axes_here())
+        key = (plan.tree, tuple(plan.avals), statics, config.trace_context_key(), state.axes)
         cached = self.caches.traces.get(key)
         if cached is not None:
             return cached._replace(names=plan.names)
@@ -196,6 +197,10 @@ class Jitted:
             full_args, full_kwargs = plan.statics.restored(args, kwargs)
             return self.fun(*full_args, **full_kwargs)
 
+        if explain_cache_misses.value:
+            from xlamini.staging.run.cache_misses import log_miss  # for those who look only
+
+            log_miss(self.fun, self.name, key, list(self.caches.traces), plan)
         traced = trace(of_dynamic, plan.tree, plan.avals, None, plan.names, self.name)
         if shardings := self._out_shardings(traced):
             traced = traced._replace(jaxpr=in_spaces(traced.jaxpr, spaces_of(shardings)))
@@ -217,9 +222,9 @@ class Jitted:
         return placement([*traced.captured, *plan.leaves], plan.names, self.name, requested)
 
     def _program(self, plan: CallPlan, traced: Trace, device: Any) -> Program:
-        key = (traced.jaxpr, device, plan.tree, config.outlining.value)
-        program = self.caches.programs.pop(key, None) or self.compiled(plan, traced, device)
-        return programs.keep(self.caches, key, program)  # as the newest: the oldest are the first to be evicted
+        key = (traced.jaxpr, device, plan.tree, compile_key())
+        program = programs.newest(self.caches, key)  # the oldest are the first to be evicted
+        return programs.keep(self.caches, key, self.compiled(plan, traced, device)) if program is None else program
 
     def compiled(self, plan: CallPlan, traced: Trace, device: Any) -> Program:
         """The program of this signature, compiled for a device or a mesh."""
@@ -231,6 +236,8 @@ class Jitted:
         options = self.options
         with paused_gc():
             lowered = LoweredProgram(traced.jaxpr, self.name, device, donated, options.keep_unused, options.outline)
+        if captured:
+            warn_of_large_captures(self.name, traced.jaxpr, traced.captured)
         if lowered.unusable:
             self._warn_of_unusable(plan, [i - captured for i in lowered.unusable])
         return lowered
@@ -282,7 +289,12 @@ class Jitted:
             placed = self._placement(plan, traced).device
             return self._lower(plan, traced, elsewhere(where, placed, self.name))
 
-        call = TracedCall(traced, plan.tree, self.name, self.donated(plan), self.options.static.names)
+        ins = plan.in_shardings or [None] * len(plan.leaves)
+        asked = [own_sharding(x) if s is None else s for x, s in zip(plan.leaves, ins, strict=True)]
+        shardings = {"in_shardings": asked, "out_shardings": self._out_shardings(traced)}
+        call = TracedCall(
+            traced, plan.tree, self.name, self.donated(plan), self.options.static.names, **shardings
+        )
         return Traced(call, lower, self.options.compiler)
 
     @api_boundary

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import weakref
+from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
@@ -22,7 +23,7 @@ class SharedCaches:
 
     def __init__(self) -> None:
         self.traces: dict[Any, Trace] = {}
-        self.programs: dict[Any, Program] = {}
+        self.programs: OrderedDict[Any, Program] = OrderedDict()
         self.said_many = False
 
 

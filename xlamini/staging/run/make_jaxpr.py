@@ -4,16 +4,21 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple, Never, overload
 
-from xlamini.core import Axis, Holder, Values, flatten, named_axis, tree_map
+from xlamini.core import Axis, Values, flatten, named_axis, tree_map
 from xlamini.core.api_boundary import api_boundary
 from xlamini.primitives.tangent_ops import full
+from xlamini.runtime import Array
 from xlamini.staging.run.jit_function import jit
-from xlamini.staging.trace.arguments import OutputTypeError, check_callable, name_of
+from xlamini.staging.trace.arguments import OutputTypeError, check_callable, has_refs, name_of
 from xlamini.staging.trace.ref_arguments import OpenedRefs, pure
+from xlamini.staging.trace.ref_threading import Cells, of_captured_values, retry_with_refs
 from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
 from xlamini.staging.trace.static_args import Numbers
+
+if TYPE_CHECKING:
+    from xlamini.staging.aot.stages import Traced
 
 
 def make_jaxpr(
@@ -23,13 +28,14 @@ def make_jaxpr(
 
     Arguments are arrays, numbers, or `ShapeDtypeStruct`s; nothing is computed. With `return_shape` it returns a pair,
     the jaxpr and the types of the outputs. `axis_env` is a list of pairs (name, size), the axes that collectives may
-    refer to. Of a ref among the arguments the jaxpr takes the value, and returns the final one after the outputs.
+    refer to. Of a ref among the arguments the jaxpr takes the value, and returns the final one after the outputs; the
+    value of a ref that `fun` closes over is a captured array, whose final value comes last.
 
     >>> print(xlamini.make_jaxpr(lambda x: x * x)(2.0))
     { lambda ; a:f32[]. let b:f32[] = mul a a in (b,) }
     """
     check_callable("make_jaxpr", fun)
-    traced_once = jit(fun, static_argnums=static_argnums)
+    jitted = jit(fun, static_argnums=static_argnums)
 
     @api_boundary
     @functools.wraps(fun)
@@ -37,15 +43,18 @@ def make_jaxpr(
         with contextlib.ExitStack() as axes:
             for name, size in axis_env or ():
                 axes.enter_context(named_axis(Axis(size, name)))
-            if any(isinstance(x, Holder) for x in flatten((args, kwargs))[0]):
-                traced = _traced_with_refs(fun, static_argnums, args, kwargs)
-                return (traced.jaxpr, traced.out_info[0]) if return_shape else traced.jaxpr
-            traced = traced_once.trace(*args, **kwargs)
-        return (traced.jaxpr, traced.out_info) if return_shape else traced.jaxpr
+            found = _traced(jitted, fun, static_argnums, args, kwargs)
+        return (found.traced.jaxpr, found.out_info()) if return_shape else found.traced.jaxpr
 
     return jaxpr_of
 
 
+@overload
+def eval_shape(fun: Callable[..., Never], *args: Any, **kwargs: Any) -> Any: ...
+@overload
+def eval_shape(fun: Callable[..., Array], *args: Any, **kwargs: Any) -> ShapeDtypeStruct: ...
+@overload
+def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any: ...
 @api_boundary
 def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """The types of the outputs of `fun`, as `ShapeDtypeStruct`s; nothing is computed. `fun` may return such types too.
@@ -54,22 +63,52 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     ShapeDtypeStruct(shape=(3,), dtype=float32)
     """
     check_callable("eval_shape", fun)
-    if any(isinstance(x, Holder) for x in flatten((args, kwargs))[0]):
-        return _traced_with_refs(fun, (), args, kwargs).out_info[0]
     try:
-        return jit(fun).eval_shape(*args, **kwargs)
+        return _traced(jit(fun), fun, (), args, kwargs).out_info()
     except OutputTypeError as error:
         if not isinstance(error.value, ShapeDtypeStruct):
             raise
     return jit(_with_arrays(fun)).eval_shape(*args, **kwargs)
 
 
-def _traced_with_refs(fun: Callable[..., Any], static: Numbers, args: Values, kwargs: dict[str, Any]) -> Any:
-    """The trace of the pure form of `fun`, which takes the values of the refs among the arguments."""
-    refs = OpenedRefs(name_of(fun), (tuple(args), kwargs))
+class _Found(NamedTuple):
+    """A trace, and how many times the function's output is in a pair with the final values of refs."""
+
+    traced: Traced
+    pairs: int
+
+    def out_info(self) -> Any:
+        """The types of the function's own outputs."""
+        info = self.traced.out_info
+        for _ in range(self.pairs):
+            info, _values = info
+        return info
+
+
+def _traced(
+    jitted: Any, fun: Callable[..., Any], static: Numbers, args: Values, kwargs: dict[str, Any]
+) -> _Found:
+    """The trace of `fun`, or of its pure form if there are refs among the arguments. It may close over refs."""
+    if not has_refs(flatten((args, kwargs))[0]):
+        return _traced_with_captures(jitted, fun, static, args, kwargs)
+    refs, of_values = OpenedRefs(name_of(fun), (tuple(args), kwargs)), pure(fun)
     args, kwargs = refs.tree
     with refs.passed():
-        return jit(pure(fun), static_argnums=static).trace(*args, **kwargs)
+        found = _traced_with_captures(jit(of_values, static_argnums=static), of_values, static, args, kwargs)
+    return found._replace(pairs=found.pairs + 1)
+
+
+def _traced_with_captures(
+    jitted: Any, fun: Callable[..., Any], static: Numbers, args: Values, kwargs: dict[str, Any]
+) -> _Found:
+    def plain() -> _Found:
+        return _Found(jitted.trace(*args, **kwargs), 0)
+
+    def with_values(cells: Cells) -> _Found:
+        captured = jit(of_captured_values(fun, cells), static_argnums=static)
+        return _Found(captured.trace(*args, **kwargs), 1)
+
+    return retry_with_refs(plain, with_values)
 
 
 def _with_arrays(fun: Callable[..., Any]) -> Callable[..., Any]:

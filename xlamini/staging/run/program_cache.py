@@ -26,6 +26,7 @@ from xlamini.core import (
     once,
     rewrite,
 )
+from xlamini.core.compile_flags import compile_key
 from xlamini.core.memo import Memo
 from xlamini.core.state import state
 from xlamini.core.structure import executable_key, executable_params
@@ -40,8 +41,8 @@ from xlamini.staging.compile.program import Program, compile_lowered
 from xlamini.staging.run.lift_literals import numbers_apart
 from xlamini.staging.trace.trace_cache import is_traced_once
 
-Key = tuple[Hashable, Any]
-"""A program's structure and its device."""
+Key = tuple[Hashable, Any, tuple]
+"""A program's structure, its device and the flags that it is compiled with."""
 
 
 class Routed(NamedTuple):
@@ -132,7 +133,7 @@ def _as_array(x: Any, aval: ShapedArray) -> Any:
 
 def _run(jaxpr: Jaxpr, inputs: Values) -> list[Any]:
     where = placement(inputs, _NUMBERED, jaxpr.name, requested_by(jaxpr))
-    key = executable_key(jaxpr), where.device
+    key = executable_key(jaxpr), where.device, compile_key()
     program, numbers = programs.get(key), ()
     if program is None:
         program, numbers = _found_or_made(jaxpr, key)
@@ -146,7 +147,7 @@ def _timed(jaxpr: Jaxpr, key: Key, inputs: Values) -> list[Any]:
     start = time.thread_time()
     outs = evaluate(_needed(jaxpr), inputs)
     spent = 1000 * (time.thread_time() - start)
-    for known in (hash(key), hash((executable_key(numbers_apart(jaxpr)[0]), key[1]))):
+    for known in (hash(key), hash((executable_key(numbers_apart(jaxpr)[0]), *key[1:]))):
         met.keep(known, met.table.get(known, 0.0) + spent)
     return outs
 
@@ -157,7 +158,7 @@ def _found_or_made(jaxpr: Jaxpr, key: Key) -> tuple[Program | None, Sequence[Any
     The first one of its structure has its numbers as constants. When others come there is one that takes any numbers.
     """
     general, numbers = numbers_apart(jaxpr)
-    general_key = executable_key(general), key[1]
+    general_key = executable_key(general), *key[1:]
     spent, spent_alike = met.table.get(hash(key)), met.table.get(hash(general_key))
     if numbers and general_key in programs.table:
         return programs.get(general_key), numbers

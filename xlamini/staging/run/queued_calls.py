@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from xlamini.core import OwnedMemo, Values, flatten, unflatten
-from xlamini.core.config import outlining, trace_context_key
+from xlamini.core.compile_flags import compile_key
+from xlamini.core.config import trace_context_key
 from xlamini.core.state import state
 from xlamini.runtime import ArrayImpl
 from xlamini.staging.compile.program import Program
@@ -57,4 +58,4 @@ def _are_committed(leaves: Values) -> bool:
 
 
 def _key(leaves: Values, tree: Any) -> Any:
-    return tree, trace_context_key(), outlining.value, tuple([(id(x.aval), id(x._sharding)) for x in leaves])
+    return tree, trace_context_key(), compile_key(), tuple([(id(x.aval), id(x._sharding)) for x in leaves])

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from xlamini.core import config
+from xlamini.core.compile_flags import compile_key
 from xlamini.core.structure import executable_key
 from xlamini.staging.compile.program import Program
 from xlamini.staging.run.call_plan import CallPlan
@@ -30,6 +31,6 @@ def jit_anew(fun: Callable[..., Any], static_argnums: Numbers = None, donate_arg
 class _Anew(Jitted):
     def compiled(self, plan: CallPlan, traced: Trace, device: Any) -> Program:
         given_away = tuple(self.donated(plan))
-        flags = config.trace_context_key(), config.outlining.value
+        flags = config.trace_context_key(), compile_key()
         key = (type(self), self.name, executable_key(traced.jaxpr), device, given_away, flags)
         return programs.get_or_make(key, functools.partial(super().compiled, plan, traced, device))

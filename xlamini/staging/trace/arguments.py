@@ -14,6 +14,7 @@ from xlamini.core import (
     Tracer,
     Values,
     aval_of,
+    has_shape_and_dtype,
     keystr,
     leaked,
     tree_flatten_with_path,
@@ -91,6 +92,14 @@ def _name(path: tuple, parameter: Callable[[int], str], positions: Sequence[int]
     return parameter(first.idx if positions is None else positions[first.idx]) + keystr(rest)
 
 
+def has_refs(leaves: Values) -> bool:
+    """Whether one of the leaves is a ref."""
+    for x in leaves:  # any(...) would resume a generator for each leaf of every call
+        if isinstance(x, Holder):
+            return True
+    return False
+
+
 def check_callable(what: str, fun: Any) -> None:
     """TypeError if the argument of a transformation is not callable."""
     if not callable(fun):
@@ -108,7 +117,7 @@ def avals_of(leaves: Values, names: Sequence[str], fun_name: str, fix: str = "")
 
 def _aval(x: Any, names: Sequence[str], index: int, fun_name: str, fix: str) -> ShapedArray:
     name = f"argument {names[index]!r} of {fun_name}"
-    if isinstance(x, _SCALARS) or (hasattr(x, "shape") and hasattr(x, "dtype")):
+    if isinstance(x, _SCALARS) or has_shape_and_dtype(x):
         check_array_dtype(getattr(x, "dtype", None), name)
         return aval_of(x) if isinstance(x, _SCALARS) else _aval_like(x)
     raise TypeError(
@@ -137,6 +146,13 @@ def check_values(leaves: Values, names: Sequence[str], fun_name: str) -> None:
                 f"argument {names[i]!r} of {fun_name} is {brief(x)}, a type without values; pass an array, or ask for "
                 "types only: eval_shape, make_jaxpr, jit(f).lower"
             )
+
+
+def checked_avals(leaves: Values, names: Sequence[str], fun_name: str, fix: str = "") -> list[ShapedArray]:
+    """The types of the leaves, all of which must have values: `avals_of` and `check_values`."""
+    avals = avals_of(leaves, names, fun_name, fix)
+    check_values(leaves, names, fun_name)
+    return avals
 
 
 class OutputTypeError(TypeError):

@@ -110,8 +110,3 @@ def run_with_values(
         out, values = run(*opened, **named)
     refs.store(values)
     return out
-
-
-def has_refs(leaves: Values) -> bool:
-    """Whether one of these is a ref."""
-    return any(map(is_holder, leaves))

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Hashable
 from typing import Any
 
-from xlamini.core import Jaxpr, axes_here
+from xlamini.core import Jaxpr
 from xlamini.core.memo import Memo
 from xlamini.core.state import state
 from xlamini.core.structure import places, program_key, structural_key
@@ -24,7 +24,7 @@ def equal_trace(jaxpr: Jaxpr) -> Jaxpr:
     """The jaxpr (which captures nothing), or the one of an earlier trace that is equal to it."""
     if is_traced_once():
         return jaxpr
-    key = program_key(jaxpr), axes_here()
+    key = program_key(jaxpr), state.axes
     known = traced.get(key)
     if known is not None and places(known) == places(jaxpr):
         return known
@@ -58,6 +58,6 @@ def equal_in_trace(jaxpr: Jaxpr) -> Jaxpr:
         return jaxpr
     while builder.parent is not None:
         builder = builder.parent
-    key = equal_in_trace, structural_key(jaxpr), axes_here()
+    key = equal_in_trace, structural_key(jaxpr), state.axes
     known = builder.memo.setdefault(key, jaxpr)
     return known if places(known) == places(jaxpr) else jaxpr

@@ -17,8 +17,10 @@ from xlamini.core import (
     monitoring,
     unflatten,
 )
+from xlamini.core.jax_flags import check_tracer_leaks, no_tracing
 from xlamini.core.state import state
 from xlamini.core.tracer import build
+from xlamini.primitives.xla_metadata import mark_all, metadata_around
 from xlamini.runtime import device_put_value
 from xlamini.staging.trace.arguments import ArgNames, check_outputs, name_of
 from xlamini.staging.trace.trace_cache import equal_trace
@@ -38,13 +40,19 @@ class Trace(NamedTuple):
 
 
 class TracedCall(NamedTuple):
-    """The trace of one call of a jitted function, with what its signature does not show: donation, static arguments."""
+    """The trace of one call of a jitted function, with what its signature does not show: donation, static arguments.
+
+    `in_shardings` are the shardings of the arguments, those asked of `jit` or else their own, and `out_shardings` those
+    asked for the outputs; None for any.
+    """
 
     trace: Trace
     in_tree: Any
     name: str
     donated: Sequence[bool]
     statics: Sequence[str] = ()
+    in_shardings: Sequence[Any] = ()
+    out_shardings: Sequence[Any] = ()
 
     @property
     def avals(self) -> list[ShapedArray]:
@@ -65,23 +73,32 @@ def trace(
     """Trace `fun(*args, **kwargs)` for leaves of these types; `in_tree` is the tree of `(args, kwargs)`.
 
     `values` are the concrete values that Python control flow may read, None for a leaf without; `derivative_by` is as
-    in `build`. `reuse_equal`: the caller traces on every call, so the trace cache is consulted.
+    in `build`. `reuse_equal`: the caller traces on every call, so the trace cache is consulted. Raises RuntimeError
+    under flag `no_tracing`, UnexpectedTracerError for a tracer that outlives the trace under `check_tracer_leaks`.
     """
     out_tree: Any = None
     builder: Any = None
     fun_name = name_of(fun) if name is None else name
     names = ArgNames(fun, in_tree) if names is None else names
+    if no_tracing.value:
+        raise RuntimeError(f"{fun_name} would be traced for arguments of new types, but flag no_tracing is set")
 
     def flat(*tracers: Any) -> Values:
         nonlocal out_tree, builder
-        builder = state.builder
+        builder, metadata = state.builder, metadata_around.value
         args, kwargs = unflatten(in_tree, tracers)
         leaves, out_tree = flatten_from_user(fun(*args, **kwargs))
+        if metadata:
+            mark_all(builder, metadata)
         check_outputs(leaves, out_tree, fun_name)
         return leaves
 
     start = time.time() if monitoring.listeners else None
     jaxpr, captured = build(flat, avals, fun_name, names, values, derivative_by)
+    if check_tracer_leaks.value:
+        from xlamini.core.leaks import refuse_leaks  # for those who look for one
+
+        refuse_leaks(builder)
     if start is not None:
         monitoring.record_since(monitoring.TRACED, start, fun_name)
     closed = equal_trace(close_over(jaxpr)) if reuse_equal else close_over(jaxpr)
@@ -90,11 +107,15 @@ def trace(
 
 def rebuilt(tree: Any, leaves: Values) -> Any:
     """The output for the user: the leaves as a tree, with arrays or tracers in place of literals."""
-    return unflatten(tree, [visible(x) if type(x) is Literal else x for x in leaves])
+    return unflatten(tree, visible(leaves))
 
 
-def visible(literal: Literal) -> Any:
-    """A literal as a value for the user: an array, or while tracing a tracer."""
+def visible(values: Values) -> list[Any]:
+    """The values for the user, with an array in place of a literal, or while tracing a tracer."""
+    return [_of_literal(x) if type(x) is Literal else x for x in values]
+
+
+def _of_literal(literal: Literal) -> Any:
     builder = state.builder
     if builder is None:
         return device_put_value(literal.val, aval=literal.aval)

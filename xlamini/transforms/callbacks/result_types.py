@@ -16,7 +16,7 @@ from xlamini.core import (
     tree_flatten_with_path,
 )
 from xlamini.core.dtypes import check_array_dtype
-from xlamini.staging import ArgNames, avals_of, check_callable, check_values, name_of, rebuilt
+from xlamini.staging import ArgNames, check_callable, checked_avals, name_of, rebuilt
 from xlamini.transforms.callbacks.callback import Callback
 from xlamini.transforms.callbacks.host_function import HostFunction
 
@@ -38,8 +38,7 @@ def call_with_results(
     leaves, in_tree = flatten_from_user((tuple(args), dict(kwargs)))
     names = ArgNames(callback, in_tree)
     called = f"{name_of(callback)} (the callback of {name})"
-    avals_of(leaves, names, called)
-    check_values(leaves, names, called)
+    checked_avals(leaves, names, called)
     out_tree = flatten(result_shape_dtypes)[1]
     function = HostFunction(callback, in_tree, out_tree=out_tree)
     avals = declared(result_shape_dtypes, name)

@@ -2,16 +2,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar, TypeVarTuple, overload
 
 import numpy as np
 
 from xlamini.core import Jaxpr, ShapedArray, Unknown, Values, aval_of, disable_jit, literal, value_of
 from xlamini.primitives import clamp, convert, ne
+from xlamini.runtime import Array
 from xlamini.staging import (
     Cells,
-    avals_of,
-    check_values,
+    checked_avals,
     chosen,
     merged,
     rebuilt,
@@ -27,6 +27,20 @@ from xlamini.transforms.cond.primitive import INT32, clamped, cond_p
 _UNSET: Any = type("_Unset", (), {"__repr__": lambda self: "<not given>"})()
 
 
+R = TypeVar("R")
+Ts = TypeVarTuple("Ts")
+
+
+@overload
+def cond(pred: Any, true_fun: Callable[[Array], R], false_fun: Callable[[Array], R], operand: complex, /) -> R: ...
+@overload
+def cond(pred: Any, true_fun: Callable[[*Ts], R], false_fun: Callable[[*Ts], R], *operands: *Ts) -> R: ...
+@overload
+def cond(
+    pred: Any, true_fun: Callable[..., R], false_fun: Callable[..., R], *operands: Any, operand: Any = ...
+) -> R: ...
+@overload
+def cond(pred: Any, x: Any, true_fun: Callable[[Any], R], y: Any, false_fun: Callable[[Any], R], /) -> R: ...
 def cond(
     pred: Any,
     true_fun: Callable[..., Any],
@@ -73,8 +87,8 @@ def _cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any]
 
 
 def switch(
-    index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, operand: Any = _UNSET
-) -> Any:
+    index: Any, branches: Sequence[Callable[..., R]], *operands: Any, operand: Any = _UNSET
+) -> R:
     """`branches[index](*operands)`; only that branch runs.
 
     `index` is an integer or a scalar array of integers; one below 0 means the first branch, one too large the last.
@@ -200,8 +214,7 @@ def _check_index(index: Any) -> None:
 
 
 def _scalar(what: str, name: str, value: Any, fix: str) -> ShapedArray:
-    (aval,) = avals_of([value], [name], what, fix)
-    check_values([value], [name], what)
+    (aval,) = checked_avals([value], [name], what, fix)
     return aval
 
 

@@ -24,7 +24,8 @@ from xlamini.core import (
     unflatten,
 )
 from xlamini.core.frames import is_own
-from xlamini.staging import LeafNames, Trace, avals_of, check_values, name_of
+from xlamini.core.sharding.partial_sums import sums_of
+from xlamini.staging import LeafNames, Trace, checked_avals, name_of
 from xlamini.staging.trace.arguments import brief
 from xlamini.staging.trace.tracing import trace
 
@@ -57,8 +58,7 @@ def trace_branches(what: str, functions: Functions, operands: Values) -> Branche
     """Trace every function for these operands, which are pytrees; TypeError if what they return differs."""
     leaves, in_tree = flatten_call((tuple(operands), {}))
     names = LeafNames("operands", flatten_call(tuple(operands))[1])
-    avals = avals_of(leaves, names, what)
-    check_values(leaves, names, what)
+    avals = checked_avals(leaves, names, what)
     by_id: dict[int, Trace] = {}
     traces: dict[str, Trace] = {}
     for label, fun in functions.items():
@@ -184,8 +184,10 @@ def _check_types(what: str, functions: Functions, labels: tuple[str, str], trace
 
 
 def same_type(a: ShapedArray, b: ShapedArray) -> bool:
-    """Whether two types are equal up to weak typing, and up to a sharding that only one of them has."""
+    """Whether two types are equal up to weak typing, and up to a split that only one of them has."""
     if (a.shape, a.dtype, a.memory_space) != (b.shape, b.dtype, b.memory_space):
+        return False
+    if sums_of(a).unreduced != sums_of(b).unreduced:
         return False
     return a.split is b.split or None in (a.split, b.split)
 

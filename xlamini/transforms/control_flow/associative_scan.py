@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar, overload
 
 from xlamini.core import (
     Avals,
@@ -15,11 +15,17 @@ from xlamini.core import (
 )
 from xlamini.primitives import rev
 from xlamini.primitives.prefix_scan import prefix_scan
-from xlamini.staging import LeafNames, avals_of, check_values, name_of, rebuilt
+from xlamini.staging import LeafNames, checked_avals, name_of, rebuilt
 from xlamini.staging.run.program_cache import as_one_program
 from xlamini.transforms.control_flow.carries import check_function
 
+T = TypeVar("T")
 
+
+@overload
+def associative_scan(fn: Callable[[T, T], T], elems: T, reverse: bool = False, axis: int = 0) -> T: ...
+@overload
+def associative_scan(fn: Callable[[Any, Any], T], elems: Any, reverse: bool = False, axis: int = 0) -> T: ...
 def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = False, axis: int = 0) -> Any:
     """The prefix scan of `elems` along `axis` by `fn`: result i combines elements 0 to i (`reverse`: the last to i).
 
@@ -47,8 +53,7 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
 def _check_axis(leaves: Values, tree: Any, axis: int) -> int:
     """The nonnegative axis; ValueError unless all leaves have one length along it."""
     names = LeafNames("elems", tree)
-    avals = avals_of(leaves, names, "associative_scan")
-    check_values(leaves, names, "associative_scan")
+    avals = checked_avals(leaves, names, "associative_scan")
     if not avals:
         raise ValueError("associative_scan: elems has no arrays; give at least one")
     ndim = avals[0].ndim

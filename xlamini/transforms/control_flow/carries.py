@@ -28,7 +28,7 @@ from xlamini.core.tracer import build
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.primitives import convert, in_dtype, placed_as
 from xlamini.primitives.collectives.varying import varying_along
-from xlamini.staging import LeafNames, Trace, avals_of, check_values, name_of
+from xlamini.staging import LeafNames, Trace, checked_avals, name_of
 from xlamini.staging.trace.arguments import parameter_names
 
 SHOWN = 4
@@ -52,8 +52,7 @@ class Carry:
         self.body, self.position = body, position
         self.leaves, self.tree = flatten_from_user(value)
         names = LeafNames(given_as, self.tree)
-        self.avals = avals_of(self.leaves, names, what)
-        check_values(self.leaves, names, what)
+        self.avals = checked_avals(self.leaves, names, what)
 
     @property
     def body_name(self) -> str:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar, overload
 
 import numpy as np
 
@@ -16,14 +16,34 @@ from xlamini.core.tracer import build
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.primitives import add, in_dtype, lt
 from xlamini.primitives.promotion import number
-from xlamini.staging import Cells, Trace, avals_of, check_values, rebuilt, retry_with_refs, store, threaded, values_of
+from xlamini.runtime import Array
+from xlamini.staging import Cells, Trace, checked_avals, rebuilt, retry_with_refs, store, threaded, values_of
 from xlamini.staging.trace.tracing import trace
 from xlamini.transforms.control_flow.carries import Carry, check_function
 from xlamini.transforms.scan.primitive import scan_p
 from xlamini.transforms.sharding.device_put import device_put
 from xlamini.transforms.while_loop.primitive import while_p
 
+T = TypeVar("T")
 
+
+@overload
+def fori_loop(
+    lower: Any,
+    upper: Any,
+    body_fun: Callable[[Array, Array], T],
+    init_val: complex,
+    *,
+    unroll: int | bool | None = None,
+) -> T: ...
+@overload
+def fori_loop(
+    lower: Any, upper: Any, body_fun: Callable[[Array, T], T], init_val: T, *, unroll: int | bool | None = None
+) -> T: ...
+@overload
+def fori_loop(
+    lower: Any, upper: Any, body_fun: Callable[[Any, Any], T], init_val: Any, *, unroll: int | bool | None = None
+) -> T: ...
 def fori_loop(
     lower: Any,
     upper: Any,
@@ -131,8 +151,7 @@ def _counting(body: Jaxpr, captured: int, bound: tuple[ShapedArray, ...]) -> Jax
 def _check_bounds(lower: Any, upper: Any) -> None:
     """TypeError unless each bound is an integer scalar."""
     names = ("lower", "upper")
-    avals = avals_of((lower, upper), names, "fori_loop")
-    check_values((lower, upper), names, "fori_loop")
+    avals = checked_avals((lower, upper), names, "fori_loop")
     for name, aval in zip(names, avals, strict=True):
         if aval.shape or not issubdtype(aval.dtype, np.integer):
             shown = aval.str_short(short_dtypes=False)

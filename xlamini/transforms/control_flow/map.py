@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar, overload
 
 import numpy as np
 
@@ -15,7 +15,14 @@ from xlamini.transforms.scan.api import Loop, looped
 from xlamini.transforms.scan.slices import slices_of
 from xlamini.transforms.vmap import vmap
 
+X = TypeVar("X")
+Y = TypeVar("Y")
 
+
+@overload
+def map(f: Callable[[X], Y], xs: X, *, batch_size: int | None = None) -> Y: ...
+@overload
+def map(f: Callable[[Any], Y], xs: Any, *, batch_size: int | None = None) -> Y: ...
 def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> Any:
     """`f(x)` for every slice x of `xs` along dimension 0, one after the other; the results stacked along dimension 0.
 

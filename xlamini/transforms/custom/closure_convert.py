@@ -9,7 +9,7 @@ import functools
 import inspect
 from collections.abc import Callable, Sequence
 from types import FunctionType, MethodType, ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -32,7 +32,7 @@ from xlamini.staging import (
     Trace,
     avals_of,
     check_callable,
-    check_values,
+    checked_avals,
     chosen,
     inverse,
     merged,
@@ -42,11 +42,13 @@ from xlamini.staging import (
 from xlamini.staging.run.program_cache import apply
 from xlamini.staging.trace.tracing import trace
 
+R = TypeVar("R")
+
 _MAX_OBJECTS = 1000
 """How many objects are searched for tracers."""
 
 
-def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Callable[..., Any], list[Any]]:
+def closure_convert(fun: Callable[..., R], *example_args: Any) -> tuple[Callable[..., R], list[Any]]:
     """A function like `fun` that takes what `fun` closes over after its own arguments, and a list of these values.
 
     The values are tracers of floats: those in which somebody may want a derivative, which a rule (of `custom_vjp`, say)
@@ -91,8 +93,7 @@ def _checked(fun: Callable[..., Any], in_tree: Any, args: Values, traced: Trace,
             f"closure_convert: the converted {name_of(fun)} takes {count} arguments of the structure of example_args, "
             f"and then {len(traced.captured)} values at most that it closed over: {where}"
         )
-    avals = avals_of(leaves, traced.names, name_of(fun))
-    check_values(leaves, traced.names, name_of(fun))
+    avals = checked_avals(leaves, traced.names, name_of(fun))
     for i, (found, wanted) in enumerate(zip(avals, traced.jaxpr.in_avals[len(traced.captured) :], strict=True)):
         if (found.shape, found.dtype) != (wanted.shape, wanted.dtype):
             raise TypeError(

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, ParamSpec, TypeVar
 from xlamini.core import Jaxpr, Tracer, Values, api_boundary_methods, flatten_call
 from xlamini.core.state import state
 from xlamini.core.tracer import A_RULE
-from xlamini.staging import ArgNames, Trace, avals_of, check_callable, check_values, name_of, rebuilt
+from xlamini.staging import ArgNames, Trace, check_callable, checked_avals, name_of, rebuilt
 from xlamini.staging.trace.static_args import Names, Numbers, Selected
 from xlamini.staging.trace.tracing import trace
 from xlamini.transforms.custom.call_site import CallSite, is_concrete, with_fixed
@@ -23,6 +23,7 @@ from xlamini.transforms.custom.rule_contract import CallTypes
 
 P = ParamSpec("P")
 R = TypeVar("R")
+Rule = TypeVar("Rule", bound=Callable[..., tuple[Any, Any]])
 
 
 class TracedCall(NamedTuple):
@@ -118,8 +119,7 @@ class CustomFunction(Generic[P, R]):
         positions = [i for i in range(len(args)) if i not in taken]
         leaves, in_tree = flatten_call((tuple(args[i] for i in positions), {}))
         names = ArgNames(fun, in_tree, positions)
-        avals = tuple(avals_of(leaves, names, name, self.instead))
-        check_values(leaves, names, name)
+        avals = tuple(checked_avals(leaves, names, name, self.instead))
         values = leaves if is_concrete(leaves) else None
         of_others = functools.partial(_call_with_fixed, fun, fixed)
         traced = trace(of_others, in_tree, avals, values, names, name, derivative_by=A_RULE)

@@ -10,12 +10,13 @@ from xlamini.core.pytree.nodes import Partial
 from xlamini.core.tracer import build
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.staging import check_callable, chosen, given, inverse, merged, name_of, nonzero_of, with_none
+from xlamini.transforms.custom.custom_function import P, R
 from xlamini.transforms.custom.custom_vjp import custom_vjp
 from xlamini.transforms.custom.rule_contract import CallTypes, Contract, types_of
 from xlamini.transforms.custom.symbolic_zero import zero_tangent
 
 
-def custom_gradient(fun: Callable[..., Any]) -> custom_vjp:
+def custom_gradient(fun: Callable[P, tuple[R, Any]]) -> custom_vjp[P, R]:
     """A function whose gradient is given along with its value; forward mode is not defined. A decorator.
 
     `fun(*args)` returns a pair `(value, pull)`, where `pull(cotangent of the value)` returns a tuple with a cotangent
@@ -31,11 +32,11 @@ def custom_gradient(fun: Callable[..., Any]) -> custom_vjp:
     check_callable("custom_gradient", fun)
 
     @functools.wraps(fun)
-    def value(*args: Any) -> Any:
-        return _pair(fun, fun(*args))[0]
+    def value(*args: P.args, **kwargs: P.kwargs) -> R:
+        return _pair(fun, fun(*args, **kwargs))[0]
 
-    def fwd(*args: Any) -> tuple[Any, Any]:
-        out, pull = _pair(fun, fun(*args))
+    def fwd(*args: P.args, **kwargs: P.kwargs) -> tuple[Any, Any]:
+        out, pull = _pair(fun, fun(*args, **kwargs))
         return out, _traced(pull, types_of(fun, args, out))
 
     def bwd(pull: Partial, ct: Any) -> Any:

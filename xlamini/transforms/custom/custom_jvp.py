@@ -24,7 +24,7 @@ from xlamini.primitives.elementwise import add_any
 from xlamini.staging import check_callable, name_of
 from xlamini.staging.trace.static_args import Names, Numbers
 from xlamini.transforms.custom.custom_call import RuledCall
-from xlamini.transforms.custom.custom_function import CustomFunction, P, R, TracedCall
+from xlamini.transforms.custom.custom_function import CustomFunction, P, R, Rule, TracedCall
 from xlamini.transforms.custom.jvp_rule import BatchedJvp, JvpRule, UserJvp
 from xlamini.transforms.custom.rule_contract import Contract, types_of
 from xlamini.transforms.custom.symbolic_zero import SymbolicZero, zero_tangent
@@ -51,12 +51,12 @@ class custom_jvp(CustomFunction[P, R]):
 
     what, setter = "custom_jvp", "defjvp(rule)"
 
-    def __init__(self, fun: Callable[..., Any], nondiff_argnums: Numbers = (), nondiff_argnames: Names = ()):
+    def __init__(self, fun: Callable[P, R], nondiff_argnums: Numbers = (), nondiff_argnames: Names = ()):
         super().__init__(fun, nondiff_argnums, nondiff_argnames)
         self.jvp: Callable[..., Any] | None = None
         self.symbolic_zeros = False
 
-    def defjvp(self, jvp: Callable[..., tuple[Any, Any]], symbolic_zeros: bool = False) -> Callable[..., Any]:
+    def defjvp(self, jvp: Rule, symbolic_zeros: bool = False) -> Rule:
         """Set the rule `jvp(primals, tangents) -> (output, tangent of the output)`; returns it. A decorator.
 
         The arguments in `nondiff_argnums` come before the two tuples. The rule must be linear in the tangents. A

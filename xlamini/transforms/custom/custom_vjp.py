@@ -15,7 +15,7 @@ from xlamini.staging.call.call import Call, jit_p
 from xlamini.staging.call.call_rules import Run
 from xlamini.staging.trace.static_args import Names, Numbers
 from xlamini.transforms.custom.custom_call import RuledCall, closes_over, with_unread
-from xlamini.transforms.custom.custom_function import CustomFunction, P, R, TracedCall
+from xlamini.transforms.custom.custom_function import CustomFunction, P, R, Rule, TracedCall
 from xlamini.transforms.custom.jvp_rule import BatchedJvp, UserJvp
 from xlamini.transforms.custom.linear_map import linear_map
 from xlamini.transforms.custom.rule_contract import Contract
@@ -41,7 +41,7 @@ class custom_vjp(CustomFunction[P, R]):
 
     what, setter = "custom_vjp", "defvjp(fwd, bwd)"
 
-    def __init__(self, fun: Callable[..., Any], nondiff_argnums: Numbers = (), nondiff_argnames: Names = ()):
+    def __init__(self, fun: Callable[P, R], nondiff_argnums: Numbers = (), nondiff_argnames: Names = ()):
         super().__init__(fun, nondiff_argnums, nondiff_argnames)
         self._vjp: VjpRules | None = None
         self._jvp: Callable[..., Any] | None = None
@@ -67,7 +67,7 @@ class custom_vjp(CustomFunction[P, R]):
         check_callable("custom_vjp: defvjp", bwd)
         self._vjp = VjpRules(fwd, bwd, symbolic_zeros, optimize_remat)
 
-    def defjvp(self, jvp: Callable[..., tuple[Any, Any]], symbolic_zeros: bool = False) -> Callable[..., Any]:
+    def defjvp(self, jvp: Rule, symbolic_zeros: bool = False) -> Rule:
         """Set a rule for forward mode, `jvp(primals, tangents) -> (output, tangent of the output)`, as in `custom_jvp`.
 
         Forward mode (`jvp`, `jacfwd`) then uses it, and reverse mode the rules of `defvjp`; without these it uses this

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from xlamini.core import Axis, Dims, Jaxpr, OwnedMemo, Tracer, Values, axes_here, config, named_axis
+from xlamini.core import Axis, Dims, Jaxpr, OwnedMemo, Tracer, Values, config, named_axis
+from xlamini.core.state import state
 from xlamini.core.tracer import build
 from xlamini.interpreters.batch import batch
 from xlamini.interpreters.evaluate import evaluate
@@ -45,7 +46,7 @@ class JvpRule(CustomRule):
 
     def traced(self, nonzero: Mask) -> Jvp:
         """The rule for tangents of the operands in `nonzero`."""
-        key = nonzero, config.trace_context_key(), axes_here()
+        key = nonzero, config.trace_context_key(), state.axes
         rule = self.jaxprs.get(key)
         if rule is None:
             rule = self._traced(nonzero)

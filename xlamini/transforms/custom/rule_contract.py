@@ -20,6 +20,7 @@ from xlamini.core import (
     Values,
     Zero,
     aval_of,
+    cotangent_aval,
     first_difference,
     flatten,
     flatten_call,
@@ -213,7 +214,7 @@ class Contract(NamedTuple):
 
     def _cotangent(self, index: int, ct: Any, aval: ShapedArray) -> Any:
         if ct is None or isinstance(ct, SymbolicZero):
-            return Zero(tangent_aval(aval))
+            return Zero(cotangent_aval(aval))
         name = self.call.names[index]
         check_outputs([ct], structure(0), f"{self}, for the argument {name!r},")
         found = aval_of(ct)
@@ -221,7 +222,7 @@ class Contract(NamedTuple):
         if found.shape != aval.shape:
             raise ShapeError(f"{problem}has shape {found.shape}, not {aval.shape}; sum over the axes it has too many")
         if not is_differentiable(aval):
-            return Zero(tangent_aval(aval))
+            return Zero(cotangent_aval(aval))
         if not _converts(found, aval):
             fix = f"convert it with .astype({aval.dtype.name!r}), or return None"
             raise TypeError(f"{problem}is {found.str_long()}; {fix}")

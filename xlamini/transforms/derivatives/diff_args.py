@@ -5,15 +5,15 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xlamini.core import Holder, Tracer, Values, flatten, flatten_from_user, is_differentiable, unflatten
+from xlamini.core import Tracer, Values, flatten, flatten_from_user, is_differentiable, unflatten
 from xlamini.runtime import ArrayImpl
 from xlamini.staging import (
     ArgNames,
     Cells,
     Trace,
-    avals_of,
     check_callable,
-    check_values,
+    checked_avals,
+    has_refs,
     name_of,
     rebuilt,
     retry_with_refs,
@@ -41,7 +41,7 @@ class DiffArgs:
             raise TypeError(f"{what}: argnums {argnums!r} names an argument twice; name each once")
         chosen_args = tuple(args[i] for i in self.positions)
         self.leaves, self.tree = flatten_from_user(chosen_args)
-        if any(isinstance(x, Holder) for x in self.leaves):
+        if has_refs(self.leaves):
             raise TypeError(
                 f"{what}: an argument of {self.fun_name} to differentiate is a ref, whose gradient is accumulated into "
                 "a ref; write xlamini.vjp(f, ref)[1].with_refs(grad_ref)(cotangent)"
@@ -51,8 +51,7 @@ class DiffArgs:
         self._along: list[Any] = []
         self._tree_along: Any = None
         self.names = ArgNames(fun, self.in_tree, self.positions)
-        self.avals = avals_of(self.leaves, self.names, self.fun_name, ", or choose other argnums")
-        check_values(self.leaves, self.names, self.fun_name)
+        self.avals = checked_avals(self.leaves, self.names, self.fun_name, ", or choose other argnums")
 
     def _position(self, argnum: int, count: int) -> int:
         if not isinstance(argnum, int):

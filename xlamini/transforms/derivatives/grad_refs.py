@@ -37,7 +37,7 @@ class GradValue(_Marker):
     >>> _, pullback = xlamini.vjp(lambda x, y: x * y, 2.0, 3.0)
     >>> total = xlamini.new_ref(0.0)
     >>> pullback.with_refs(total, GradValue())(1.0), total[...]
-    ((GradRef(), Array(2., dtype=float32, weak_type=True)), Array(3., dtype=float32, weak_type=True))
+    ((GradRef(), Array(2., dtype=float32, weak_type=True)), Array(3., dtype=float32))
     """
 
     __slots__ = ()

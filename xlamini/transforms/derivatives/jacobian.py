@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, ParamSpec
+from typing import Any, Literal, ParamSpec, TypeVar, overload
 
 import numpy as np
 
@@ -36,11 +36,20 @@ from xlamini.staging import Mask, check_callable, describe_as, name_of, rebuilt,
 from xlamini.transforms.derivatives.diff_args import Argnums, DiffArgs
 
 P = ParamSpec("P")
+A = TypeVar("A")
 
 
+@overload
+def jacfwd(
+    fun: Callable[P, tuple[Any, A]], argnums: Argnums = 0, *, has_aux: Literal[True], holomorphic: bool = False
+) -> Callable[P, tuple[Any, A]]: ...
+@overload
 def jacfwd(
     fun: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False
-) -> Callable[P, Any]:
+) -> Callable[P, Any]: ...
+def jacfwd(
+    fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False
+) -> Callable[..., Any]:
     """The Jacobian of `fun` in the arguments `argnums`, column by column in forward mode.
 
     For an output of shape `m` and an argument of shape `n` it has shape `(*m, *n)`; good for few inputs.
@@ -63,13 +72,30 @@ def jacfwd(
     return describe_as(jacobian_of, f"{text} It takes the same arguments.", fun)
 
 
+@overload
+def jacrev(
+    fun: Callable[P, tuple[Any, A]],
+    argnums: Argnums = 0,
+    *,
+    has_aux: Literal[True],
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[P, tuple[Any, A]]: ...
+@overload
 def jacrev(
     fun: Callable[P, Any],
     argnums: Argnums = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
-) -> Callable[P, Any]:
+) -> Callable[P, Any]: ...
+def jacrev(
+    fun: Callable[..., Any],
+    argnums: Argnums = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[..., Any]:
     """The Jacobian of `fun` in the arguments `argnums`, row by row in reverse mode.
 
     For an output of shape `m` and an argument of shape `n` it has shape `(*m, *n)`; good for few outputs.
@@ -95,9 +121,17 @@ def jacrev(
 jacobian = jacrev
 
 
+@overload
+def hessian(
+    fun: Callable[P, tuple[Any, A]], argnums: Argnums = 0, *, has_aux: Literal[True], holomorphic: bool = False
+) -> Callable[P, tuple[Any, A]]: ...
+@overload
 def hessian(
     fun: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False
-) -> Callable[P, Any]:
+) -> Callable[P, Any]: ...
+def hessian(
+    fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False
+) -> Callable[..., Any]:
     """The matrix of second derivatives of `fun`: `jacfwd` of `jacrev`.
 
     >>> xlamini.hessian(lambda x: x @ x)(xlamini.numpy.ones(2))

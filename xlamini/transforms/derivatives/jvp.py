@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, Literal, TypeVar, overload
 
 import numpy as np
 
@@ -31,7 +31,20 @@ from xlamini.staging.run.program_cache import apply
 from xlamini.transforms.derivatives.diff_args import DiffArgs
 from xlamini.transforms.derivatives.pullback import evaluated
 
+R = TypeVar("R")
+A = TypeVar("A")
 
+
+@overload
+def jvp(
+    fun: Callable[..., R], primals: Values, tangents: Values, has_aux: Literal[False] = False
+) -> tuple[R, R]: ...
+@overload
+def jvp(
+    fun: Callable[..., tuple[R, A]], primals: Values, tangents: Values, has_aux: Literal[True]
+) -> tuple[R, R, A]: ...
+@overload
+def jvp(fun: Callable[..., Any], primals: Values, tangents: Values, has_aux: bool) -> Any: ...
 @api_boundary
 def jvp(fun: Callable[..., Any], primals: Values, tangents: Values, has_aux: bool = False) -> Any:
     """The outputs of `fun(*primals)` and their tangents, for tangents of the primals.
@@ -54,6 +67,16 @@ def jvp(fun: Callable[..., Any], primals: Values, tangents: Values, has_aux: boo
     return (out, out_tangents, aux) if has_aux else (out, out_tangents)
 
 
+@overload
+def linearize(
+    fun: Callable[..., R], *primals: Any, has_aux: Literal[False] = False
+) -> tuple[R, LinearMap[R]]: ...
+@overload
+def linearize(
+    fun: Callable[..., tuple[R, A]], *primals: Any, has_aux: Literal[True]
+) -> tuple[R, LinearMap[R], A]: ...
+@overload
+def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool) -> Any: ...
 @api_boundary
 def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """The outputs of `fun(*primals)`, and its derivative at `primals` as a linear function of tangents.
@@ -88,7 +111,7 @@ class LinearRule:
     out_avals: Avals
 
 
-class LinearMap:
+class LinearMap(Generic[R]):
     """The derivative of a function at a point, as a function of tangents. It is a pytree of its residuals."""
 
     def __init__(self, rule: LinearRule, residuals: Values):
@@ -100,7 +123,7 @@ class LinearMap:
         return self._rule.lin.tangent
 
     @api_boundary
-    def __call__(self, *tangents: Any) -> Any:
+    def __call__(self, *tangents: Any) -> R:
         """Tangents of the outputs for tangents of the inputs."""
         rule = self._rule
         flat_tangents = matching_tangents("linearize", rule, tangents)

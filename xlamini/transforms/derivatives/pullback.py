@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core import Avals, Literal, Values, Zero, aval_of, float0, is_differentiable, is_zero
+from xlamini.core import Avals, Values, Zero, aval_of, float0, is_differentiable, is_zero
 from xlamini.core.state import state
 from xlamini.interpreters.dce import dce
 from xlamini.interpreters.linearize import Linearized
@@ -58,7 +58,7 @@ def pull_back_at(
     tangents = lin.tangent.in_avals[lin.num_residuals :]
     linear = (False,) * lin.num_residuals + (True,) * len(tangents)
     given = tuple(not is_zero(ct) for ct, nz in zip(cts, lin.nonzero_out, strict=True) if nz)
-    operands = [visible(x) if type(x) is Literal else x for x in (*residuals, *dense)]
+    operands = visible((*residuals, *dense))
     values = operands if state.builder is None else None
     backward, nonzero = transpose_at(values, lin.tangent, linear, given, (), written)
     outs = iter(apply(backward, operands))

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, Literal, ParamSpec, TypeVar, overload
 
-from xlamini.core import Jaxpr, ShapedArray, ShapeError, Values, Zero, is_differentiable, unflatten
+from xlamini.core import Jaxpr, ShapedArray, ShapeError, Values, Zero, cotangent_aval, is_differentiable, unflatten
 from xlamini.core.api_boundary import api_boundary
 from xlamini.core.errors import JAXTypeError
 from xlamini.interpreters.evaluate import evaluate
@@ -21,6 +21,7 @@ from xlamini.transforms.derivatives.pullback import as_gradients, evaluated, pul
 
 P = ParamSpec("P")
 R = TypeVar("R")
+A = TypeVar("A")
 
 
 def value_and_grad(
@@ -54,6 +55,17 @@ def value_and_grad(
     return describe_as(value_and_grad_of, f"{text} It takes the same arguments.", fun)
 
 
+@overload
+def grad(
+    fun: Callable[P, tuple[Any, A]],
+    argnums: Argnums = 0,
+    *,
+    has_aux: Literal[True],
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    reduce_axes: Sequence[Any] = (),
+) -> Callable[P, tuple[Any, A]]: ...
+@overload
 def grad(
     fun: Callable[P, Any],
     argnums: Argnums = 0,
@@ -61,7 +73,15 @@ def grad(
     holomorphic: bool = False,
     allow_int: bool = False,
     reduce_axes: Sequence[Any] = (),
-) -> Callable[P, Any]:
+) -> Callable[P, Any]: ...
+def grad(
+    fun: Callable[..., Any],
+    argnums: Argnums = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    reduce_axes: Sequence[Any] = (),
+) -> Callable[..., Any]:
     """A function that returns the gradient of `fun`: `value_and_grad` without the value.
 
     With `has_aux` it returns a pair (gradient, auxiliary data).
@@ -107,7 +127,7 @@ def _flat_gradient(jaxpr: Jaxpr, nonzero: Mask, operands: Values) -> list[Any]:
         if not reads_values(lin):
             raise
     outs, residuals = evaluated(lin, operands)
-    first, *others = jaxpr.out_avals
+    first, *others = map(cotangent_aval, jaxpr.out_avals)
     return [*outs, *map(instantiated, pull_back_at(lin, residuals, [full(first, 1), *map(Zero, others)]))]
 
 
@@ -115,7 +135,7 @@ def _with_gradient(jaxpr: Jaxpr, nonzero: Mask, operands: Values) -> list[Any]:
     """The outputs of `jaxpr`, and the gradient of the first one: the cotangents of its inputs for the cotangent 1."""
     lin = linearize(jaxpr, nonzero)
     outs, residuals = lin.parted(operands, evaluate(lin.primal, operands))
-    first, *others = jaxpr.out_avals
+    first, *others = map(cotangent_aval, jaxpr.out_avals)
     cts = [full(first, 1), *map(Zero, others)]
     return [*outs, *map(instantiated, pull_back(lin, residuals, cts))]
 

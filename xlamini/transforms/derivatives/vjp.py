@@ -3,11 +3,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal, TypeVar, overload
 
 from xlamini.core import (
     Avals,
-    Holder,
     Jaxpr,
     MissingRule,
     ShapedArray,
@@ -15,16 +14,14 @@ from xlamini.core import (
     Values,
     Zero,
     aval_of,
+    cotangent_aval,
     first_difference,
     flatten,
     flatten_from_user,
     float0,
     is_differentiable,
     is_zero,
-    keystr,
     register_pytree_node,
-    tangent_aval,
-    tree_flatten_with_path,
     treedef_children,
     unflatten,
 )
@@ -34,7 +31,18 @@ from xlamini.core.tangents import NonlinearError
 from xlamini.interpreters.linearize import Linearized, linearize
 from xlamini.interpreters.transpose import transpose
 from xlamini.primitives import convert, instantiated, zeros
-from xlamini.staging import ArgNames, Trace, avals_of, check_callable, name_of, rebuilt, transformed
+from xlamini.primitives.reshard import divided_as
+from xlamini.staging import (
+    ArgNames,
+    LeafNames,
+    Trace,
+    avals_of,
+    check_callable,
+    has_refs,
+    name_of,
+    rebuilt,
+    transformed,
+)
 from xlamini.staging.run.program_cache import apply
 from xlamini.staging.trace.ref_arguments import OpenedRefs, is_ref_argument, pure
 from xlamini.staging.trace.tracing import trace
@@ -50,7 +58,20 @@ from xlamini.transforms.derivatives.grad_refs import (
 from xlamini.transforms.derivatives.linearity import nonlinear_part
 from xlamini.transforms.derivatives.pullback import as_gradients, evaluated, pull_back, pull_back_at, reads_values
 
+R = TypeVar("R")
+A = TypeVar("A")
 
+
+@overload
+def vjp(
+    fun: Callable[..., R], *primals: Any, has_aux: Literal[False] = False, reduce_axes: Sequence[Any] = ()
+) -> tuple[R, VJP]: ...
+@overload
+def vjp(
+    fun: Callable[..., tuple[R, A]], *primals: Any, has_aux: Literal[True], reduce_axes: Sequence[Any] = ()
+) -> tuple[R, VJP, A]: ...
+@overload
+def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool, reduce_axes: Sequence[Any] = ()) -> Any: ...
 @api_boundary
 def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, reduce_axes: Sequence[Any] = ()) -> Any:
     """The outputs of `fun(*primals)`, and the pullback: from cotangents of the outputs to cotangents of the primals.
@@ -61,7 +82,7 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, reduce_ax
     >>> pullback(1.0)
     (Array(1., dtype=float32, weak_type=True),)
     """
-    if not any(isinstance(x, Holder) for x in flatten(primals)[0]):
+    if not has_refs(flatten(primals)[0]):
         return _vjp(fun, primals, has_aux)
     refs = OpenedRefs("vjp", primals)
     with refs.passed():
@@ -121,7 +142,7 @@ class VJP:
         self.rule, self.residuals = rule, list(residuals)
 
     @api_boundary
-    def __call__(self, *cotangents: Any) -> Any:
+    def __call__(self, *cotangents: Any) -> tuple[Any, ...]:
         return self._delivered([_VALUE] * self.rule.in_tree.num_leaves, cotangents)
 
     @api_boundary
@@ -153,7 +174,7 @@ class VJP:
         rule, (out_ct,) = self.rule, cotangents
         out_cts = _check_cotangents(rule, out_ct)
         rest = rule.out_avals[len(out_cts) :]
-        cts = [*out_cts, *(Zero(tangent_aval(a)) for a in rest)]
+        cts = [*out_cts, *(Zero(cotangent_aval(a)) for a in rest)]
         dense = [ct for ct in cts if not is_zero(ct)]
         zero = tuple(ct.aval if is_zero(ct) else None for ct in cts)
         pairs = zip(entries, rule.in_avals, strict=True)
@@ -187,39 +208,31 @@ def _run_pullback(
     return list(map(instantiated, pull_back(lin, operands[count:], cts, wanted)))
 
 
-class _CotangentNames(Sequence[str]):
-    """Names of the leaves of a cotangent, computed only when an error needs one."""
-
-    def __init__(self, cotangent: Any):
-        self._cotangent = cotangent
-
-    def __len__(self) -> int:
-        return len(flatten(self._cotangent)[0])
-
-    def __getitem__(self, index: Any) -> Any:
-        return f"cotangent{keystr(tree_flatten_with_path(self._cotangent)[0][index][0])}"
-
-
 def _check_cotangents(rule: Rule, out_ct: Any) -> list[Any]:
     """The flat cotangents, with symbolic zeros for integer outputs; an error unless they fit the outputs."""
     leaves, tree = flatten(out_ct)
-    avals_of(leaves, _CotangentNames(out_ct), f"the pullback of {rule.fun_name}")
+    names = LeafNames("cotangent", tree)
+    avals_of(leaves, names, f"the pullback of {rule.fun_name}")
     if tree != rule.out_tree:
         where = first_difference(rule.out_tree, tree, ("output", "cotangent"))
         raise TypeError(f"vjp: the cotangent must have the structure of the output of {rule.fun_name}: {where}")
     checked = []
     for i, (ct, aval) in enumerate(zip(leaves, rule.out_avals, strict=False)):
-        actual, expected = aval_of(ct), tangent_aval(aval)
+        actual, expected = aval_of(ct), cotangent_aval(aval)
         if not _fits(actual, expected):
-            path = keystr(tree_flatten_with_path(out_ct)[0][i][0])
             raise ShapeError(
-                f"vjp: the cotangent{path} is {actual.str_long()}, but the output of {rule.fun_name} there is "
+                f"vjp: the {names[i]} is {actual.str_long()}, but the output of {rule.fun_name} there is "
                 f"{aval.str_long()}"
-                + ("; they must be of one type" if expected is aval else ", so that it must be float0 or an integer")
+                + ("; they must be of one type" if expected.dtype == aval.dtype else _AN_INTEGER)
             )
         dense = ct if actual.dtype == expected.dtype else convert(ct, expected.dtype)
+        if expected.split is not None and (expected.split.unreduced or expected.split.reduced):
+            dense = divided_as(dense, expected.split)
         checked.append(Zero(expected) if expected.dtype == float0 else dense)
     return checked
+
+
+_AN_INTEGER = ", so that it must be float0 or an integer"
 
 
 def _fits(actual: ShapedArray, expected: ShapedArray) -> bool:
@@ -262,14 +275,15 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Sequen
 def _cotangents_of_linear(traced: Trace, fun_name: str, out_ct: Any) -> list[Any]:
     """The flat cotangents; TypeError unless they have the types of the outputs."""
     cts, tree = flatten_from_user(out_ct)
-    avals = avals_of(cts, _CotangentNames(out_ct), f"the transpose of {fun_name}")
+    names = LeafNames("cotangent", tree)
+    avals = avals_of(cts, names, f"the transpose of {fun_name}")
     if tree != traced.out_tree:
         where = first_difference(traced.out_tree, tree, ("output", "cotangent"))
         raise TypeError(f"linear_transpose: the cotangent must have the structure of the output of {fun_name}: {where}")
     for i, (ct, expected) in enumerate(zip(avals, traced.jaxpr.out_avals, strict=True)):
         if (ct.shape, ct.dtype) != (expected.shape, expected.dtype):
             raise TypeError(
-                f"linear_transpose: {_CotangentNames(out_ct)[i]} is {ct.str_long()}, but that output is "
+                f"linear_transpose: {names[i]} is {ct.str_long()}, but that output is "
                 f"{expected.str_long()} for {fun_name}; they must be of one type"
             )
     return cts

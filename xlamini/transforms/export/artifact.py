@@ -1,7 +1,4 @@
-"""An exported function: StableHLO with the types and pytree structures of its arguments and results, and its file.
-
-The file is a header in JSON, the StableHLO, and the file of the derivative if there is one.
-"""
+"""An exported function: StableHLO with the types, shardings and pytree structures of its arguments and results."""
 from __future__ import annotations
 
 import functools
@@ -12,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import (
+    AbstractMesh,
     Avals,
     LoadError,
     PyTreeDef,
@@ -19,6 +17,7 @@ from xlamini.core import (
     ShapeError,
     Values,
     api_boundary_methods,
+    aval_of,
     canonicalize_dtype,
     enable_x64,
     first_difference,
@@ -28,30 +27,29 @@ from xlamini.core import (
 )
 from xlamini.core.api_boundary import api_boundary
 from xlamini.core.state import state
-from xlamini.core.version import __version__
 from xlamini.interpreters.physical import is_extended, physical_aval
-from xlamini.primitives import convert, in_space, wrap_p
+from xlamini.primitives import convert, divided_as, in_space, wrap_p
 from xlamini.primitives.random_keys import unwrap_p
-from xlamini.runtime.files.file_format import Header, Kind
-from xlamini.staging.aot import trees, types
-from xlamini.staging.aot.compiled_file import list_of
+from xlamini.runtime import Mesh
+from xlamini.runtime.files.file_format import Header
+from xlamini.staging import jit
 from xlamini.staging.aot.mismatch import differences, shown
 from xlamini.transforms.custom.custom_vjp import custom_vjp
-from xlamini.transforms.export.call_primitive import ExportedModule, call_exported_p
-from xlamini.transforms.export.safety import DisabledSafetyCheck, check_kernels
+from xlamini.transforms.export.call_primitive import ExportedModule, call_exported_p, explicit_mesh, split_over
+from xlamini.transforms.export.exported_file import (
+    CALLING_CONVENTION,
+    LEAST_CONVENTION,
+    check_header,
+    check_module,
+    fields_of,
+    kind_of,
+    packed,
+)
+from xlamini.transforms.export.safety import DisabledSafetyCheck
+from xlamini.transforms.export.shardings import Shardings, over
 
-CALLING_CONVENTION = 10
-"""The version of the calling convention of `main`, which is JAX's convention."""
-LEAST_CONVENTION = 9
-"""The oldest calling convention that can be called."""
 minimum_supported_calling_convention_version = LEAST_CONVENTION
 maximum_supported_calling_convention_version = CALLING_CONVENTION
-
-_FIELDS = {
-    **{"name": str, "xlamini": str, "convention": int, "in_tree": object, "out_tree": object},
-    **dict.fromkeys("in_avals out_avals names platforms checks kept sizes".split(), list),
-}
-FILE = Kind("xlamini exported function", 1, _FIELDS, "a file of Exported.serialize()")
 
 
 @dataclass(frozen=True)
@@ -71,6 +69,7 @@ class Exported:
       platforms: the platforms on which it can be called, such as ("cpu", "cuda").
       mlir_module_serialized: the module as a portable artifact.
       disabled_safety_checks: the `disabled_checks` that were passed to `export`.
+      nr_devices: the number of devices that it runs on. One exported for one device may be called on several.
     """
 
     fun_name: str
@@ -86,6 +85,8 @@ class Exported:
     nr_devices: int = 1
     ordered_effects: tuple[Any, ...] = ()
     unordered_effects: tuple[Any, ...] = ()
+    _in_named_shardings: Shardings = field(default=(), repr=False)
+    _out_named_shardings: Shardings = field(default=(), repr=False)
     _names: tuple[str, ...] = field(default=(), repr=False)
     _get_vjp: Callable[[Exported], Exported] | None = field(default=None, repr=False)
 
@@ -95,14 +96,40 @@ class Exported:
         return len(self.platforms) > 1
 
     @property
-    def in_shardings_hlo(self) -> tuple[None, ...]:
-        """None for each argument: their shardings are unspecified."""
-        return (None,) * len(self.in_avals)
+    def in_shardings_hlo(self) -> tuple[Any, ...]:
+        """The sharding of each argument as XLA's HloSharding; None where the caller chooses."""
+        return _of_hlo(self._in_named_shardings, self.in_avals)
 
     @property
-    def out_shardings_hlo(self) -> tuple[None, ...]:
-        """None for each result."""
-        return (None,) * len(self.out_avals)
+    def out_shardings_hlo(self) -> tuple[Any, ...]:
+        """The sharding of each result; None where the compiler chooses."""
+        return _of_hlo(self._out_named_shardings, self.out_avals)
+
+    def in_shardings_jax(self, mesh: Mesh | AbstractMesh) -> Shardings:
+        """The shardings of the arguments over another mesh of `nr_devices` devices; None where the caller chooses.
+
+        ValueError for a mesh of another size, ShardingError for a sharding that no PartitionSpec of the mesh says.
+
+        >>> mesh = xlamini.make_mesh((1,), ("x",))
+        >>> double = xlamini.jit(lambda x: x * 2, in_shardings=xlamini.NamedSharding(mesh, xlamini.P("x")))
+        >>> xlamini.export.export(double)(xlamini.numpy.ones(3)).in_shardings_jax(mesh)[0].spec
+        P('x',)
+        """
+        return self._over(mesh, self._in_named_shardings, self.in_avals)
+
+    def out_shardings_jax(self, mesh: Mesh | AbstractMesh) -> Shardings:
+        """The shardings of the results over another mesh, as `in_shardings_jax`."""
+        return self._over(mesh, self._out_named_shardings, self.out_avals)
+
+    def _over(self, mesh: Mesh | AbstractMesh, shardings: Shardings, avals: Avals) -> Shardings:
+        if not isinstance(mesh, Mesh | AbstractMesh):
+            raise TypeError(f"{self.fun_name}: mesh must be a Mesh, got {mesh!r}; xlamini.make_mesh makes one")
+        if mesh.size != self.nr_devices and any(shardings):
+            raise ValueError(
+                f"{self.fun_name} was exported for {self.nr_devices} devices, but {mesh} has {mesh.size}; make a mesh "
+                f"of {self.nr_devices}"
+            )
+        return tuple(over(self.fun_name, s, mesh, a.ndim) for s, a in zip(shardings, avals, strict=True))
 
     def mlir_module(self) -> str:
         """The module as text."""
@@ -134,7 +161,7 @@ class Exported:
         """
         if not isinstance(vjp_order, int) or vjp_order < 0:
             raise ValueError(f"serialize: vjp_order must be a number such as 0 or 1, got {vjp_order!r}")
-        return bytearray(_file_of(self, vjp_order))
+        return bytearray(packed(self, vjp_order))
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
         """Call the exported function, also while tracing; arguments must have exactly the exported types.
@@ -152,14 +179,32 @@ class Exported:
     def _flat(self, leaves: Values) -> list[Any]:
         """The flat results for flat arguments; values of dtype float0 are not passed to the module."""
         given = [x for x, aval in zip(leaves, self.in_avals, strict=True) if aval.dtype != float0]
-        run = self._run if state.builder is None else self._differentiable
+        run = self._program if state.builder is None else self._traced
         return _with_float0(run(*given), self.out_avals)
+
+    @functools.cached_property
+    def _program(self) -> Any:
+        """The call as a program of its own."""
+
+        def run(*given: Any) -> tuple[Any, ...]:
+            return self._traced(*given)
+
+        run.__name__ = self.fun_name
+        return jit(run)
+
+    def _traced(self, *given: Any) -> tuple[Any, ...]:
+        """The results as part of the program being traced; along explicit axes operands first get the exported types.
+        """
+        mesh = explicit_mesh(given)
+        shardings = _where_data(self._in_named_shardings, self.in_avals)
+        splits = [split_over(self._module, s, mesh, aval_of(x).ndim) for s, x in zip(shardings, given, strict=True)]
+        return self._differentiable(*map(divided_as, given, splits))
 
     def _run(self, *given: Any) -> tuple[Any, ...]:
         leaves = _with_float0(given, self.in_avals)
         kept = [(leaves[i], self.in_avals[i]) for i in self.module_kept_var_idx]
         words = [unwrap_p.bind(x) if is_extended(aval) else x for x, aval in kept]
-        outs = call_exported_p.bind(*words, module=self._module)
+        outs = call_exported_p.bind(*words, module=self._module, mesh=explicit_mesh(given))
         avals = [a for a in self.out_avals if a.dtype != float0]
         return tuple(
             wrap_p.bind(x, impl=a.dtype.generator) if is_extended(a) else x for x, a in zip(outs, avals, strict=True)
@@ -184,12 +229,24 @@ class Exported:
 
     @functools.cached_property
     def _module(self) -> ExportedModule:
-        results = tuple(physical_aval(a) for a in self.out_avals if a.dtype != float0)
+        results = tuple(physical_aval(a.with_sharding(None)) for a in self.out_avals if a.dtype != float0)
         anywhere = DisabledSafetyCheck.platform() in self.disabled_safety_checks
-        return ExportedModule(self.fun_name, self.mlir_module_serialized, self.platforms, results, anywhere)
+        ins = tuple(self._in_named_shardings[i] for i in self.module_kept_var_idx)
+        outs = _where_data(self._out_named_shardings, self.out_avals)
+        code = self.mlir_module_serialized
+        return ExportedModule(self.fun_name, code, self.platforms, results, anywhere, self.nr_devices, ins, outs)
 
     def __str__(self) -> str:
         return f"Exported(fun_name={self.fun_name}, ...)"
+
+
+def _of_hlo(shardings: Shardings, avals: Avals) -> tuple[Any, ...]:
+    return tuple(s and s._to_xla_hlo_sharding(a.ndim) for s, a in zip(shardings, avals, strict=True))
+
+
+def _where_data(shardings: Shardings, avals: Avals) -> Shardings:
+    """The shardings of the values that are not of dtype float0."""
+    return tuple(s for s, aval in zip(shardings, avals, strict=True) if aval.dtype != float0)
 
 
 def _with_float0(values: Values, avals: Avals) -> list[Any]:
@@ -231,30 +288,6 @@ def _typed(x: Any, aval: ShapedArray) -> Any:
 api_boundary_methods(Exported)
 
 
-def _file_of(exported: Exported, vjp_order: int) -> bytes:
-    """The file of an exported function, with derivatives of it up to this order."""
-    what = f"serialize: {exported.fun_name}"
-    parts = [exported.mlir_module_serialized]
-    _summary(parts[0], trusted=True)  # so that this process may read its own files without a child
-    if vjp_order:
-        parts.append(_file_of(exported.vjp(), vjp_order - 1))
-    header = {
-        "name": exported.fun_name,
-        "xlamini": __version__,
-        "convention": exported.calling_convention_version,
-        "in_avals": types.written(exported.in_avals),
-        "out_avals": types.written(exported.out_avals),
-        "in_tree": trees.written(exported.in_tree, f"{what}: the arguments"),
-        "out_tree": trees.written(exported.out_tree, f"{what}: the result"),
-        "names": list(exported._names),
-        "platforms": list(exported.platforms),
-        "checks": [str(check) for check in exported.disabled_safety_checks],
-        "kept": list(exported.module_kept_var_idx),
-        "sizes": [len(part) for part in parts],
-    }
-    return FILE.packed(header, b"".join(parts))
-
-
 @api_boundary
 def deserialize(blob: bytes | bytearray, *, trusted: bool = False) -> Exported:
     """The exported function that `Exported.serialize` wrote.
@@ -273,75 +306,20 @@ def deserialize(blob: bytes | bytearray, *, trusted: bool = False) -> Exported:
     """
     if not isinstance(blob, bytes | bytearray | memoryview):
         raise TypeError(f"deserialize: bytes of Exported.serialize() are needed, got a {type(blob).__name__}")
-    build = functools.partial(_exported, trusted=trusted)
-    found = FILE.read(bytes(blob), build, "serialize it again", "deserialize: ")
+    build, data = functools.partial(_restored, trusted=trusted), bytes(blob)
+    found = kind_of(data).read(data, build, "serialize it again", "deserialize: ")
     try:
-        _check_module(found, trusted)
+        check_module(found, trusted)
     except LoadError as error:
         raise LoadError(f"deserialize: {found.fun_name}: {error}") from None
     return found
 
 
-def _summary(artifact: bytes, trusted: bool) -> Any:
-    # Imported here because MLIR's bindings cost 0.1 s.
-    from xlamini.lowering.module_check import summary
-
-    return summary(artifact, trusted)
-
-
-def _check_module(exported: Exported, trusted: bool) -> None:
-    """LoadError unless the module takes and returns what the header says, and calls only kernels that may be called."""
-    # Imported here because MLIR's bindings cost 0.1 s.
-    from xlamini.lowering.module_check import type_text
-
-    found = _summary(exported.mlir_module_serialized, trusted)
-    index = ["tensor<i32>"] if exported.uses_global_constants else []
-    arguments = [type_text(physical_aval(exported.in_avals[i])) for i in exported.module_kept_var_idx]
-    results = [type_text(physical_aval(a)) for a in exported.out_avals if a.dtype != float0]
-    if found.arguments != index + arguments or found.results != results:
-        raise LoadError("the StableHLO has other argument or result types than the header says; serialize it again")
-    try:
-        check_kernels(exported.fun_name, found.kernels, exported.disabled_safety_checks if trusted else ())
-    except ValueError:
-        raise LoadError(
-            f"it calls kernels without a stable interface, {', '.join(found.kernels)}; if you know who made the file, "
-            "pass trusted=True"
-        ) from None
-
-
-def _exported(header: Header, parts: Sequence[bytes], trusted: bool) -> Exported:
-    convention = header["convention"]
-    if not LEAST_CONVENTION <= convention <= CALLING_CONVENTION:
-        raise LoadError(
-            f"deserialize: {header['name']} has calling convention {convention}, but here are {LEAST_CONVENTION} to "
-            f"{CALLING_CONVENTION}; it was written by xlamini {header['xlamini']}"
-        )
-    read = Exported(
-        fun_name=header["name"],
-        in_tree=trees.read(header["in_tree"]),
-        in_avals=tuple(types.read(header["in_avals"])),
-        out_tree=trees.read(header["out_tree"]),
-        out_avals=tuple(types.read(header["out_avals"])),
-        platforms=tuple(list_of(str, header["platforms"])),
-        disabled_safety_checks=tuple(map(DisabledSafetyCheck, list_of(str, header["checks"]))),
-        mlir_module_serialized=parts[0],
-        module_kept_var_idx=tuple(list_of(int, header["kept"])),
-        calling_convention_version=convention,
-        _names=tuple(list_of(str, header["names"])),
-        _get_vjp=_reader(parts[1], trusted) if len(parts) > 1 else None,
-    )
-    _check_header(read)
-    return read
-
-
-def _check_header(read: Exported) -> None:
-    """LoadError unless the header's structures, names and indices fit its types."""
-    for tree, avals in ((read.in_tree, read.in_avals), (read.out_tree, read.out_avals)):
-        if tree.num_leaves != len(avals):
-            raise LoadError(f"deserialize: {tree} is not the structure of the {len(avals)} arrays of {read.fun_name}")
-    kept, count = read.module_kept_var_idx, len(read.in_avals)
-    if not read.platforms or len(read._names) != count or any(not 0 <= i < count for i in kept):
-        raise LoadError(f"deserialize: the header of {read.fun_name} does not fit its {count} arguments")
+def _restored(header: Header, parts: Sequence[bytes], trusted: bool) -> Exported:
+    derivative = _reader(parts[1], trusted) if len(parts) > 1 else None
+    found = Exported(**fields_of(header, parts), _get_vjp=derivative)
+    check_header(found)
+    return found
 
 
 def _reader(blob: bytes, trusted: bool) -> Any:

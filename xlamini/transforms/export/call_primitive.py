@@ -1,17 +1,36 @@
 """The primitive that calls an exported module; lowering links the module into the calling program."""
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, NoReturn
 
-from xlamini.core import Avals, Axis, Dims, Params, Primitive, ShapedArray, Values
+from xlamini.core import (
+    PURE,
+    AbstractMesh,
+    Avals,
+    AvalSharding,
+    Axis,
+    Dims,
+    Params,
+    Primitive,
+    ShapedArray,
+    Values,
+    aval_of,
+)
+from xlamini.core.primitive import HAS_OWN_SHARDING_RULE
+from xlamini.core.sharding.propagation import Splits
+from xlamini.runtime import NamedSharding
+from xlamini.runtime.meshes.current_mesh import get_abstract_mesh
+from xlamini.runtime.meshes.named_sharding import split_in_type
+from xlamini.transforms.export.shardings import Shardings, over
 
 
 class ExportedModule(NamedTuple):
     """The static description of an exported module, as a param of its calls.
 
     `artifact` is the StableHLO, whose `main` takes the platform index if there are several platforms, then the
-    operands, and returns results of the types `out_avals`.
+    operands, and returns results of the types `out_avals`. `ins` and `outs` are the shardings of both, if it is for
+    several devices.
     """
 
     name: str
@@ -19,46 +38,103 @@ class ExportedModule(NamedTuple):
     platforms: tuple[str, ...]
     out_avals: tuple[ShapedArray, ...]
     on_any_platform: bool
+    device_count: int
+    ins: Shardings
+    outs: Shardings
 
 
 class CallExported(Primitive):
-    """A call of the module's `main`; operands and results are arrays of numbers, not of keys."""
+    """A call of the module's `main`; operands and results are arrays of numbers, not of keys.
+
+    `mesh` is the caller's if it has explicit axes, along which the types of the results then show their shardings.
+    """
 
     name = "call_exported"
+    traits = PURE | HAS_OWN_SHARDING_RULE
     multiple_results = True
     lacks: Mapping[str, str] = {
         "jvp": "a module is no jaxpr; Exported.call has the derivative that was exported with it, by custom_vjp",
         "batch": "a module is for arrays of one shape",
     }
 
-    def shape_rule(self, *avals: ShapedArray, module: ExportedModule) -> list[ShapedArray]:
+    def shape_rule(self, *avals: ShapedArray, module: ExportedModule, mesh: Any) -> list[ShapedArray]:
         return list(module.out_avals)
 
     def memory_space(self, avals: Avals, params: Params) -> None:
         return None
 
-    def jvp(self, primals: Values, tangents: Values, *, module: ExportedModule) -> NoReturn:
+    def splits(self, avals: Avals, outs: Avals, params: Params) -> Splits:
+        module, pairs = params["module"], zip(params["module"].outs, outs, strict=True)
+        return Splits([split_over(module, s, params["mesh"], a.ndim) for s, a in pairs])
+
+    def jvp(self, primals: Values, tangents: Values, *, module: ExportedModule, mesh: Any) -> NoReturn:
         raise TypeError(
             f"{module.name} was exported, and forward mode cannot differentiate that; differentiate, then export"
         )
 
     def batch(
-        self, axis: Axis, operands: Values, dims: Dims, *, module: ExportedModule
+        self, axis: Axis, operands: Values, dims: Dims, *, module: ExportedModule, mesh: Any
     ) -> NoReturn:
         raise NotImplementedError(
             f"vmap: {module.name} was exported for arrays of one shape; export vmap of it, or call it in lax.map"
         )
 
-    def lower(self, ctx: Any, *operands: Any, module: ExportedModule) -> list[Any]:
+    def lower(self, ctx: Any, *operands: Any, module: ExportedModule, mesh: Any) -> Sequence[Any]:
         # Imported here because MLIR's bindings cost 0.1 s.
         from xlamini.lowering.linked_modules import call_module
 
+        _check_devices(module, ctx.module)
         index = _platform_index(module, ctx.platform)
         number = index if len(module.platforms) > 1 else None
-        return call_module(ctx, module.artifact, module.name, operands, module.out_avals, number)
+        operands = _constrained(ctx, module, operands, module.ins, ctx.avals_in)
+        outs = call_module(ctx, module.artifact, module.name, operands, module.out_avals, number)
+        return _constrained(ctx, module, outs, module.outs, module.out_avals)
 
     def shown_params(self, params: Params) -> Params:
         return {"name": params["module"].name, "platforms": params["module"].platforms}
+
+
+def explicit_mesh(operands: Values) -> AbstractMesh | None:
+    """The mesh in the types of the operands, or else the current one; None if it has no explicit axes."""
+    splits = (aval_of(x).split for x in operands)
+    mesh = next((split.mesh for split in splits if split is not None), get_abstract_mesh())
+    return mesh if mesh.explicit_axes else None
+
+
+def split_over(
+    module: ExportedModule, sharding: NamedSharding | None, mesh: AbstractMesh | None, ndim: int
+) -> AvalSharding | None:
+    """What the type of a value shows of its exported sharding, in a caller over this mesh."""
+    if mesh is None or module.device_count != mesh.size:
+        return None
+    return split_in_type(over(module.name, sharding, mesh, ndim), ndim)
+
+
+def _check_devices(module: ExportedModule, caller: Any) -> None:
+    """ValueError if the calling program runs on another number of devices than a sharded module."""
+    if module.device_count == 1:
+        return
+    if caller.device_count != module.device_count:
+        raise ValueError(
+            f"{module.name} was exported for {module.device_count} devices, but is called on {caller.device_count}; "
+            f"move its arguments to a mesh of {module.device_count} devices, as with "
+            "device_put(x, exported.in_shardings_jax(mesh)[0]), or set one with set_mesh"
+        )
+    if caller.manual_axes:
+        raise ValueError(
+            f"{module.name} was exported for {module.device_count} devices, but is called in shard_map, whose function "
+            "is for one device; call it outside"
+        )
+
+
+def _constrained(
+    ctx: Any, module: ExportedModule, values: Values, shardings: Shardings, avals: Avals
+) -> Sequence[Any]:
+    """The values, constrained to the shardings that a module for several devices has for them."""
+    if module.device_count == 1:
+        return values
+    each = zip(values, shardings, avals, strict=True)
+    return [x if s is None else ctx.with_sharding(x, s, aval.ndim) for x, s, aval in each]
 
 
 def _platform_index(module: ExportedModule, platform: str) -> int:

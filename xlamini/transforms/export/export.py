@@ -2,27 +2,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import compress
 from typing import Any
 
 import numpy as np
 
-from xlamini.core import Jaxpr, Tracer, float0, keystr, tangent_aval, tree_flatten_with_path
+from xlamini.core import Jaxpr, Tracer, float0, tangent_aval
 from xlamini.core.api_boundary import api_boundary
 from xlamini.core.effects import debug_effect, ffi_effect, io_effect, ordered_debug_effect, ordered_io_effect
+from xlamini.core.frames import is_own
 from xlamini.interpreters.dce import dce
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.physical import physical
 from xlamini.runtime.devices.platforms import default_backend
-from xlamini.runtime.meshes.named_sharding import NamedSharding
 from xlamini.staging import Trace, jit
 from xlamini.staging.aot.captured_arrays import ndarrays
 from xlamini.staging.aot.stages import Wrapped
-from xlamini.staging.compile.placement import shardings_in
 from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
 from xlamini.staging.trace.tracing import TracedCall
 from xlamini.transforms.derivatives.vjp import vjp
 from xlamini.transforms.export.artifact import Exported
 from xlamini.transforms.export.safety import DisabledSafetyCheck, check_kernels
+from xlamini.transforms.export.shardings import ExportPlacement, mesh_of, placement_of, typed, without_devices
 
 PLATFORMS = ("cpu", "cuda", "rocm", "tpu")
 _OF_PYTHON = {io_effect, ordered_io_effect, debug_effect, ordered_debug_effect}
@@ -46,15 +47,19 @@ def export(
 ) -> Callable[..., Exported]:
     """An exporter of a jitted function: called with arguments or their types, it returns an `Exported`.
 
+    Shardings over a mesh become part of it: those of arguments and types, of `jit` (`in_shardings`, `out_shardings`),
+    and in the program. The mesh may be an AbstractMesh, as its devices are not recorded.
+
     Args:
-      fun_jit: what `jit` returned. Arrays that it captures are written into the module.
+      fun_jit: what `jit` returned, or a function of the library such as `jnp.cos`. Arrays that it captures are
+        written into the module.
       platforms: the target platforms, of cpu, cuda, rocm and tpu; by default the default backend. If platforms need
         different operations, the module contains all of them, and the compiler selects.
       disabled_checks: checks to skip; see `DisabledSafetyCheck`.
 
     Raises:
       ValueError: the function is not jitted, no platform is named or one is unknown, or it calls kernels without a
-        stable interface.
+        stable interface; or shardings are over different numbers of devices.
       NotImplementedError: it calls Python functions, which do not exist in another process.
 
     >>> exported = export(xlamini.jit(lambda x: x * 2), platforms=("cpu", "tpu"))(1.0)
@@ -63,15 +68,16 @@ def export(
     >>> exported.call(21.0)
     Array(42., dtype=float32, weak_type=True)
     """
+    if not isinstance(fun_jit, Wrapped) and is_own(fun_jit):
+        fun_jit = jit(fun_jit)  # in JAX the functions of jax.numpy are jitted
     if not isinstance(fun_jit, Wrapped):
         raise ValueError(f"export: the function must be jitted, got {fun_jit!r}; write export(jit(f))(...)")
     names, checks = _platforms(platforms), tuple(disabled_checks)
 
     @api_boundary
     def exporting(*args: Any, **kwargs: Any) -> Exported:
-        _refuse_sharded(args, kwargs)
         traced: Any = fun_jit.trace(*args, **kwargs)
-        return _exported(traced._call, names, checks)
+        return _exported(traced._call, names, checks, mesh_of(traced._call))
 
     return exporting
 
@@ -90,25 +96,35 @@ def _platforms(asked: Sequence[str] | None) -> tuple[str, ...]:
     return names
 
 
-def _exported(call: TracedCall, platforms: tuple[str, ...], checks: tuple[DisabledSafetyCheck, ...]) -> Exported:
+def _exported(
+    call: TracedCall, platforms: tuple[str, ...], checks: tuple[DisabledSafetyCheck, ...], mesh: Any
+) -> Exported:
+    """The exported function of a call, for the devices of a mesh, or for one device if that is None."""
     name, trace = call.name, call.trace
     _check(name, trace)
+    place = placement_of(call, mesh)
     computed = tuple(a.dtype != float0 for a in trace.jaxpr.out_avals)
     pruned, used = dce(physical(trace.jaxpr), computed, False)
     count = len(trace.captured)
-    constants = ndarrays(x for x, u in zip(trace.captured, used[:count], strict=True) if u)
+    constants = ndarrays(compress(trace.captured, used[:count]))
+    ins = (*[None] * len(constants), *compress(place.ins, used[count:]))
+    of_main = place._replace(ins=ins, outs=tuple(compress(place.outs, computed)))
+    ins, outs = without_devices(place.ins), without_devices(place.outs)
     return Exported(
         fun_name=name,
         in_tree=call.in_tree,
-        in_avals=tuple(call.avals),
+        in_avals=typed(call.avals, ins),
         out_tree=trace.out_tree,
-        out_avals=tuple(trace.jaxpr.out_avals),
+        out_avals=typed(trace.jaxpr.out_avals, outs),
         platforms=platforms,
         disabled_safety_checks=checks,
-        mlir_module_serialized=_artifact(pruned, name, platforms, constants, checks),
+        mlir_module_serialized=_artifact(pruned, name, platforms, constants, checks, of_main),
         module_kept_var_idx=tuple(i for i, u in enumerate(used[count:]) if u),
+        nr_devices=place.device_count,
+        _in_named_shardings=ins,
+        _out_named_shardings=outs,
         _names=tuple(trace.names),
-        _get_vjp=lambda primal: _exported_vjp(primal, trace),
+        _get_vjp=lambda primal: _exported_vjp(primal, trace, place.mesh),
     )
 
 
@@ -124,21 +140,6 @@ def _check(name: str, trace: Trace) -> None:
             f"export: {name} calls an FFI target with side effects, which a caller of the result might drop; "
             "leave out has_side_effect, and use the target's results"
         )
-    if shardings_in(trace.jaxpr):
-        raise NotImplementedError(
-            f"export: {name} has shardings over a mesh, and an exported function is for one device; leave out "
-            "with_sharding_constraint"
-        )
-
-
-def _refuse_sharded(args: Any, kwargs: dict[str, Any]) -> None:
-    for path, x in tree_flatten_with_path((args, kwargs))[0]:
-        sharding = getattr(x, "sharding", None)
-        if isinstance(sharding, NamedSharding) and sharding.mesh.size > 1:
-            raise NotImplementedError(
-                f"export: the argument {keystr(path[1:])} is sharded as {sharding.spec} over {sharding.mesh.size} "
-                "devices, and an exported function is for one device; leave the sharding out of its type"
-            )
 
 
 def _refuse_python(name: str) -> None:
@@ -154,6 +155,7 @@ def _artifact(
     platforms: tuple[str, ...],
     constants: Sequence[np.ndarray],
     checks: Sequence[DisabledSafetyCheck],
+    place: ExportPlacement,
 ) -> bytes:
     # Imported here because MLIR's bindings cost 0.1 s.
     from xlamini.lowering.kernels import kernels_of
@@ -161,18 +163,22 @@ def _artifact(
     from xlamini.lowering.multi_platform import lower_multi_platform
     from xlamini.runtime.files.portable import artifact_of
 
+    of_mesh = None if place.mesh is None else place
     if len(platforms) == 1:
-        module, callbacks, _ = lower_jaxpr(jaxpr, name, platforms[0], constants=constants)
+        module, callbacks, _ = lower_jaxpr(jaxpr, name, platforms[0], constants=constants, placement=of_mesh)
     else:
-        module, callbacks = lower_multi_platform(jaxpr, name, platforms, constants)
+        module, callbacks = lower_multi_platform(jaxpr, name, platforms, constants, of_mesh)
     if callbacks:
         _refuse_python(name)
     check_kernels(name, kernels_of(module), checks)
     return artifact_of(module)
 
 
-def _exported_vjp(primal: Exported, trace: Trace) -> Exported:
-    """The pullback of an exported function, exported for the same platforms."""
+def _exported_vjp(primal: Exported, trace: Trace, mesh: Any) -> Exported:
+    """The pullback of an exported function, exported for the same platforms and devices.
+
+    Cotangents are sharded as what they belong to.
+    """
     count = len(primal.in_avals)
 
     def pullback(*args_and_cotangents: Any) -> tuple[Any, ...]:
@@ -182,5 +188,8 @@ def _exported_vjp(primal: Exported, trace: Trace) -> Exported:
 
     pullback.__name__ = f"{primal.fun_name}_vjp"
     avals = (*primal.in_avals, *map(tangent_aval, primal.out_avals))
-    types = [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in avals]
-    return export(jit(pullback), platforms=primal.platforms, disabled_checks=primal.disabled_safety_checks)(*types)
+    ins = primal._in_named_shardings
+    pairs = zip(avals, (*ins, *primal._out_named_shardings), strict=True)
+    types = [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type, sharding=s) for a, s in pairs]
+    traced: Any = jit(pullback, out_shardings=ins if any(ins) else None).trace(*types)
+    return _exported(traced._call, primal.platforms, primal.disabled_safety_checks, mesh)

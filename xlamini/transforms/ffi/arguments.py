@@ -9,6 +9,8 @@ from xlamini.interpreters.physical import physical_aval
 
 Layout = tuple[int, ...]
 """The dimensions of an array, major one first."""
+Memory = tuple[ShapedArray, Layout]
+"""The type of an array, and its layout."""
 Aliases = tuple[tuple[int, int], ...]
 """Pairs of an input and the output that overwrites it."""
 
@@ -47,10 +49,8 @@ def _layout(given: Any, rank: int, what: str) -> Layout:
 def aliases(
     name: str,
     given: Mapping[int, int] | None,
-    avals: Avals,
-    results: Avals,
-    in_layouts: Sequence[Layout],
-    out_layouts: Sequence[Layout],
+    inputs: Sequence[Memory],
+    outputs: Sequence[Memory],
 ) -> Aliases:
     """The aliases of a call of the public function `name`, sorted by input.
 
@@ -63,27 +63,23 @@ def aliases(
         raise TypeError(f"{name}: input_output_aliases must be a dict from inputs to outputs, {{0: 0}}, got {given!r}")
     pairs = tuple(sorted((int(i), int(o)) for i, o in table.items()))
     for i, o in pairs:
-        what = f"{name}: input_output_aliases has {i}: {o}"
-        _check_indices(i, o, len(avals), len(results), what)
-        _check_memory((physical_aval(avals[i]), in_layouts[i]), (results[o], out_layouts[o]), what)
+        _check_alias(i, o, inputs, outputs, f"{name}: input_output_aliases has {i}: {o}")
     if len({o for _, o in pairs}) < len(pairs):
         raise ValueError(f"{name}: input_output_aliases has two inputs for one output: {dict(pairs)}; leave one out")
     return pairs
 
 
-def _check_indices(i: int, o: int, inputs: int, outputs: int, what: str) -> None:
-    if not 0 <= i < inputs or not 0 <= o < outputs:
-        raise ValueError(f"{what}, but there are {inputs} inputs and {outputs} outputs, counted from 0")
-
-
-def _check_memory(x: tuple[ShapedArray, Layout], y: tuple[ShapedArray, Layout], what: str) -> None:
-    """ValueError unless two arrays, types with layouts, may be in the same memory."""
-    if (x[0].shape, x[0].dtype, x[1]) != (y[0].shape, y[0].dtype, y[1]):
+def _check_alias(i: int, o: int, inputs: Sequence[Memory], outputs: Sequence[Memory], what: str) -> None:
+    if not 0 <= i < len(inputs) or not 0 <= o < len(outputs):
+        raise ValueError(f"{what}, but there are {len(inputs)} inputs and {len(outputs)} outputs, counted from 0")
+    x, y = _described(*inputs[i]), _described(*outputs[o])
+    if x != y:
         raise ValueError(
-            f"{what}, but the input is {_described(*x)} and the output {_described(*y)}; an output takes the memory of "
-            "an input of its shape, dtype and layout"
+            f"{what}, but the input is {x} and the output {y}; an output takes the memory of an input of its shape, "
+            "dtype and layout"
         )
 
 
 def _described(aval: ShapedArray, layout: Layout) -> str:
-    return f"{aval.str_short(short_dtypes=False)} of layout {layout}"
+    aval = physical_aval(aval)
+    return f"{ShapedArray(aval.shape, aval.dtype).str_short(short_dtypes=False)} of layout {layout}"

@@ -9,7 +9,7 @@ from xlamini.core.api_boundary import api_boundary
 from xlamini.core.effects import io_effect
 from xlamini.lowering.host_calls import buffer_call
 from xlamini.runtime.callbacks import BufferCall
-from xlamini.staging.trace.arguments import ArgNames, avals_of, check_callable, check_values, name_of
+from xlamini.staging.trace.arguments import ArgNames, check_callable, checked_avals, name_of
 from xlamini.staging.trace.tracing import rebuilt
 from xlamini.transforms.callbacks.host_function import HostFunction
 from xlamini.transforms.callbacks.result_types import declared
@@ -59,25 +59,22 @@ def buffer_callback(
     check_callable("buffer_callback", callback)
     check_vmap_method("buffer_callback", vmap_method)
     results, out_tree = declared(result_shape_dtypes, "buffer_callback"), flatten(result_shape_dtypes)[1]
-    row_major = layouts(None, results, "")
+    outputs = list(zip(results, layouts(None, results, ""), strict=True))
     called = f"{name_of(callback)} (the callback of buffer_callback)"
 
     @api_boundary
     def call(*args: Any, **kwargs: Any) -> Any:
         leaves, in_tree = flatten_from_user((args, kwargs))
         names = ArgNames(callback, in_tree, range(2, 2 + len(args)))  # behind ctx and out
-        avals = avals_of(leaves, names, called)
-        check_values(leaves, names, called)
-        of_inputs = layouts(None, avals, "")
+        avals = checked_avals(leaves, names, called)
+        inputs = list(zip(avals, layouts(None, avals, ""), strict=True))
         outs = buffer_callback_p.bind(
             *leaves,
             callback=BufferFunction(callback, in_tree, out_tree=out_tree),
             result_avals=results,
             has_side_effect=bool(has_side_effect),
             vmap_method=vmap_method,
-            input_output_aliases=aliases(
-                "buffer_callback", input_output_aliases, avals, results, of_inputs, row_major
-            ),
+            input_output_aliases=aliases("buffer_callback", input_output_aliases, inputs, outputs),
             command_buffer_compatible=bool(command_buffer_compatible),
         )
         return rebuilt(out_tree, outs)

@@ -4,13 +4,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from xlamini.core import Avals, Params, Values
+from xlamini.core import Params, Values
 from xlamini.core.api_boundary import api_boundary
 from xlamini.core.effects import ffi_effect
 from xlamini.lowering.ffi_attributes import dictionary, quoted
 from xlamini.lowering.ffi_calls import TYPED, custom_call
 from xlamini.lowering.host_calls import is_spmd
-from xlamini.staging.trace.arguments import avals_of, check_values
+from xlamini.staging.trace.arguments import checked_avals
 from xlamini.transforms.callbacks.result_types import declared_aval
 from xlamini.transforms.callbacks.vmap_methods import check_vmap_method
 from xlamini.transforms.ffi.arguments import Layout, aliases, layouts
@@ -155,25 +155,19 @@ def _bind(
     fixed: dict[str, Any],
 ) -> Values:
     """Bind the call for these arguments; `fixed` are the params that do not depend on them."""
-    avals = _checked(args, fixed["target_name"])
-    given = layouts(input_layouts, avals, "input_layouts")
+    target = fixed["target_name"]
+    avals = checked_avals(args, [f"args[{i}]" for i in range(len(args))], target)
+    orders = layouts(input_layouts, avals, "input_layouts")
+    outputs = list(zip(fixed["result_avals"], fixed["output_layouts"], strict=True))
     return ffi_call_p.bind(
         *args,
-        attributes=_attributes(fixed["target_name"], attributes, fixed["custom_call_api_version"]),
-        input_layouts=given,
+        attributes=_attributes(target, attributes, fixed["custom_call_api_version"]),
+        input_layouts=orders,
         input_output_aliases=aliases(
-            "ffi_call", input_output_aliases, avals, fixed["result_avals"], given, fixed["output_layouts"]
+            "ffi_call", input_output_aliases, list(zip(avals, orders, strict=True)), outputs
         ),
         **fixed,
     )
-
-
-def _checked(args: Values, target: str) -> Avals:
-    """The types of the operands; TypeError for one that is no array or number."""
-    names = [f"args[{i}]" for i in range(len(args))]
-    avals = avals_of(args, names, target)
-    check_values(args, names, target)
-    return avals
 
 
 def _attributes(target: str, attributes: Mapping[str, Any], version: int) -> str:

@@ -67,9 +67,7 @@ class ForeignCall(Primitive):
     def shown_params(self, params: Params) -> Params:
         return {k: v for k, v in sorted(params.items()) if v or k == "vmap_method"}
 
-    def _in_turn(
-        self, size: int, operands: Values, dims: Dims, params: Mapping[str, Any]
-    ) -> Values:
+    def _in_turn(self, size: int, operands: Values, dims: Dims, params: Mapping[str, Any]) -> Values:
         """The results of a call for each example, in a loop."""
         unroll = params["vmap_method"] == "sequential_unrolled"
         examples = [move_batch_dim(x, size, d, 0) for x, d in zip(operands, dims, strict=True) if d is not None]
@@ -92,9 +90,7 @@ def _with_aliased(
     size: int, operands: Values, dims: Dims, aliases: Sequence[tuple[int, int]]
 ) -> tuple[list[Any], list[int | None]]:
     """The operands with each aliased one repeated for all examples, because its result is of that shape."""
-    aliased = {i for i, _ in aliases}
-    pairs = [
-        (move_batch_dim(x, size, None, 0), 0) if d is None and i in aliased else (x, d)
-        for i, (x, d) in enumerate(zip(operands, dims, strict=True))
-    ]
-    return [x for x, _ in pairs], [d for _, d in pairs]
+    operands, dims = list(operands), list(dims)
+    for i, _ in aliases:
+        operands[i], dims[i] = move_batch_dim(operands[i], size, dims[i], 0), 0
+    return operands, dims

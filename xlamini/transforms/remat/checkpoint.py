@@ -8,12 +8,14 @@ program, and store the values after all.
 from __future__ import annotations
 
 import functools
+import logging
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, ParamSpec, TypedDict, TypeVar, Unpack, overload
 
 from xlamini.core import Jaxpr, Params, Values, flatten, flatten_call, is_linear, unflatten
 from xlamini.core.api_boundary import api_boundary
 from xlamini.core.effects import more_than_observing
+from xlamini.core.jax_flags import log_checkpoint_residuals
 from xlamini.core.pytree.prefix import broadcast_prefix
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.linearize import linearize
@@ -22,9 +24,8 @@ from xlamini.staging import (
     ArgNames,
     Cells,
     Mask,
-    avals_of,
     check_callable,
-    check_values,
+    checked_avals,
     chosen,
     given,
     inverse,
@@ -45,15 +46,34 @@ from xlamini.staging.trace.tracing import trace
 from xlamini.transforms.remat.policies import Policy, check_policy
 from xlamini.transforms.remat.recompute import Cut, cut
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class CheckpointOptions(TypedDict, total=False):
+    """The keyword arguments of `checkpoint`."""
+
+    prevent_cse: bool | Sequence[Any]
+    policy: Policy | None
+    static_argnums: Numbers
+    static_argnames: Names
+    concrete: bool
+
 
 class Options(NamedTuple):
-    """The options of a `checkpoint` call."""
+    """The options of a `checkpoint` call, checked."""
 
     static: Selected
     prevent_cse: Any
     policy: Policy | None
 
 
+@overload
+def checkpoint(fun: Callable[P, R], /, **options: Unpack[CheckpointOptions]) -> Callable[P, R]: ...
+@overload
+def checkpoint(
+    fun: None = None, /, **options: Unpack[CheckpointOptions]
+) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
 def checkpoint(
     fun: Callable[..., Any] | None = None,
     /,
@@ -111,8 +131,7 @@ def _call(fun: Callable[..., Any], options: Options, args: Values, kwargs: dict[
     leaves, tree = flatten_call((tuple(dynamic), keywords))
     taken = {position for position, _ in statics.by_num}
     names = ArgNames(fun, tree, [i for i in range(len(args)) if i not in taken])
-    avals = avals_of(leaves, names, name_of(fun), ", or mark it static with static_argnames or static_argnums")
-    check_values(leaves, names, name_of(fun))
+    avals = checked_avals(leaves, names, name_of(fun), ", or mark it static with static_argnames or static_argnums")
     guards = _guards(options.prevent_cse, tree)
 
     def of_dynamic(*dynamic: Any, **keywords: Any) -> Any:
@@ -214,6 +233,8 @@ class Checkpoint(Call):
         self, parts: Cut, known: Sequence[Any], own: Sequence[Any], params: Params
     ) -> tuple[list[Any], list[Any]]:
         """The outputs of both programs. The first one runs inline unless it is a recomputation itself."""
+        if log_checkpoint_residuals.value:
+            _log(parts)
         if params["differentiated"]:
             results = self.bind(*known, jaxpr=parts.first, **params)
         else:
@@ -227,6 +248,16 @@ class Checkpoint(Call):
 
 
 checkpoint_p = Checkpoint()
+
+
+def _log(parts: Cut) -> None:
+    """Log what a checkpoint stores for the backward pass: values that it computed, and its inputs."""
+    types = [aval.str_short() for aval in parts.second.in_avals[: len(parts.sources)]]
+    computed, inputs = types[: parts.saved], types[parts.saved :]
+    logging.getLogger("xlamini").warning(
+        "checkpoint of %s stores computed values [%s] and inputs [%s]",
+        parts.first.name, ", ".join(computed), ", ".join(inputs),
+    )  # fmt: skip
 
 
 def _each(params: Params, operands: Values) -> list[bool]:

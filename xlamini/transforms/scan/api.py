@@ -3,13 +3,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar, overload
 
 import numpy as np
 
 from xlamini.core import (
     Avals,
-    Holder,
     Values,
     aval_of,
     disable_jit,
@@ -22,12 +21,13 @@ from xlamini.core import (
 from xlamini.core.pytree import structure
 from xlamini.primitives import index_in_dim, reshape
 from xlamini.primitives.concatenate import concatenate
-from xlamini.runtime import device_put_value
+from xlamini.runtime import Array, device_put_value
 from xlamini.staging import (
     ArgNames,
     Cells,
     Trace,
     chosen,
+    has_refs,
     inverse,
     merged,
     name_of,
@@ -45,7 +45,41 @@ from xlamini.transforms.scan.rules import parts
 from xlamini.transforms.scan.slices import slices_of, unsharded
 from xlamini.transforms.sharding.device_put import device_put
 
+C = TypeVar("C")
+X = TypeVar("X")
+Y = TypeVar("Y")
 
+
+@overload
+def scan(
+    f: Callable[[Array, X], tuple[C, Y]],
+    init: complex,
+    xs: X,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int | bool = 1,
+    _split_transpose: bool = False,
+) -> tuple[C, Y]: ...
+@overload
+def scan(
+    f: Callable[[C, X], tuple[C, Y]],
+    init: C,
+    xs: X,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int | bool = 1,
+    _split_transpose: bool = False,
+) -> tuple[C, Y]: ...
+@overload
+def scan(
+    f: Callable[[Any, Any], tuple[C, Y]],
+    init: Any,
+    xs: Any = None,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int | bool = 1,
+    _split_transpose: bool = False,
+) -> tuple[C, Y]: ...
 def scan(
     f: Callable[[Any, Any], tuple[Any, Any]],
     init: Any,
@@ -91,7 +125,7 @@ def looped(loop: Loop, init: Any, xs: Any, length: Any = None) -> tuple[Any, Any
 
     A ref in `xs` is sliced like an array: each iteration has a ref of its slice.
     """
-    if not any(isinstance(x, Holder) for x in flatten(xs)[0]):
+    if not has_refs(flatten(xs)[0]):
         return retry_with_refs(_run, _threading, loop, init, xs, length)
     refs = OpenedRefs(f"{name_of(loop.f)} for {loop.what}", xs)
 

@@ -14,6 +14,7 @@ import numpy as np
 from xlamini.core import Jaxpr, ShapedArray, any_ordered
 from xlamini.lowering.context import Context, Value
 from xlamini.lowering.control_flow import while_loop
+from xlamini.lowering.terms import on_terms
 from xlamini.primitives.concatenate import concatenate
 from xlamini.transforms.scan.rules import stack_of
 
@@ -49,7 +50,7 @@ class Lowering:
         if not self.steps.looped:
             return self._run_block(self.operands.carry, self.operands.xs, self.steps.length)
         ordered = any_ordered(self.jaxpr.effects)
-        buffers = [self.ctx.constant(0, stack_of(aval, self.steps.length)) for aval in self.y_avals]
+        buffers = [_zeros(self.ctx, stack_of(aval, self.steps.length)) for aval in self.y_avals]
         start = [self.ctx.constant(0, _COUNT), *self.operands.carry, *buffers]
         _, *state = while_loop(self.ctx, start, self._not_done, self._body, ordered)
         rest = self.steps.length - self.steps.looped
@@ -104,12 +105,15 @@ def _start(ctx: Context, i: Value, steps: Steps) -> Value:
 
 def _read_block(ctx: Context, x: Value, at: Value, size: int, aval: ShapedArray) -> Value:
     block = stack_of(aval, size)
-    return ctx.op("stablehlo.dynamic_slice", x, *_starts(ctx, at, aval), avals=[block], slice_sizes=block.shape)
+    starts = _starts(ctx, at, aval)
+    made = on_terms(ctx, "stablehlo.dynamic_slice", x, *starts, out=block, slice_sizes=block.shape)
+    return ctx.as_typed_sum(made, block)
 
 
 def _write_block(ctx: Context, buffer: Value, block: Value, at: Value, whole: ShapedArray) -> Value:
     row = whole.without(0)
-    return ctx.op("stablehlo.dynamic_update_slice", buffer, block, *_starts(ctx, at, row), avals=[whole])
+    made = on_terms(ctx, "stablehlo.dynamic_update_slice", buffer, block, *_starts(ctx, at, row), out=whole)
+    return ctx.as_typed_sum(made, whole)
 
 
 def _starts(ctx: Context, at: Value, aval: ShapedArray) -> list[Value]:
@@ -120,20 +124,26 @@ def _cut(ctx: Context, x: Value, at: int, size: int, aval: ShapedArray) -> Value
     """The block of `size` slices at the static index `at`."""
     block = stack_of(aval, size)
     starts, limits, strides = [at, *[0] * aval.ndim], [at + size, *aval.shape], [1] * block.ndim
-    return ctx.op("stablehlo.slice", x, avals=[block], start_indices=starts, limit_indices=limits, strides=strides)
+    made = ctx.op("stablehlo.slice", x, avals=[block], start_indices=starts, limit_indices=limits, strides=strides)
+    return ctx.as_typed_sum(made, block)
 
 
 def _row(ctx: Context, block: Value, at: int, size: int, aval: ShapedArray) -> Value:
-    return ctx.reshape(block if size == 1 else _cut(ctx, block, at, 1, aval), aval)
+    return ctx.as_typed_sum(ctx.reshape(block if size == 1 else _cut(ctx, block, at, 1, aval), aval), aval)
 
 
 def _block(ctx: Context, rows: Sequence[Value], aval: ShapedArray) -> Value:
     """The output slices of one block, concatenated."""
     if not rows:
-        return ctx.constant(0, stack_of(aval, 0))
+        return _zeros(ctx, stack_of(aval, 0))
     row = stack_of(aval, 1)
-    parts = [ctx.reshape(y, row) for y in rows]
+    parts = [ctx.as_typed_sum(ctx.reshape(y, row), row) for y in rows]
     if len(parts) == 1:
         return parts[0]
-    return ctx.inline(lambda *xs: concatenate(xs, 0), *parts, avals=[row] * len(parts))
+    joined = ctx.inline(lambda *xs: concatenate(xs, 0), *parts, avals=[row] * len(parts))
+    return ctx.as_typed_sum(joined, stack_of(aval, len(parts)))
+
+
+def _zeros(ctx: Context, aval: ShapedArray) -> Value:
+    return ctx.as_typed_sum(ctx.constant(0, aval), aval)
 

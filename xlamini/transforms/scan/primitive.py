@@ -19,8 +19,8 @@ from xlamini.core import (
     Values,
     aval_of,
     close_over,
+    cotangent_aval,
     is_linear,
-    tangent_aval,
 )
 from xlamini.core.tangents import Linear
 from xlamini.primitives import instantiated, move_batch_dim, zeros
@@ -78,7 +78,7 @@ class Scan(HigherOrder):
             return self._transpose_linear_part(cts, values, linear, params)
         count, consts, xs = len(values.carry), tuple(linear.consts), tuple(linear.xs)
         back = transpose_body(params["jaxpr"], consts, xs, count, nonzero_of(cts[:count]), nonzero_of(cts[count:]))
-        sums = [zeros(tangent_aval(x.aval)) for x in chosen(chosen(values.consts, consts), back.consts)]
+        sums = [zeros(cotangent_aval(x.aval)) for x in chosen(chosen(values.consts, consts), back.consts)]
         carry = [*sums, *map(instantiated, chosen(cts[:count], back.carry))]
         residuals = [chosen(part, inverse(mask)) for part, mask in ((values.consts, consts), (values.xs, xs))]
         operands_back = Parts(residuals[0], carry, [*given(cts[count:]), *residuals[1]])

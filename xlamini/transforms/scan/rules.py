@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from xlamini.core import Axis, Jaxpr, ShapedArray, Values, rewrite
+from xlamini.core import Axis, Jaxpr, ShapedArray, Values, cotangent_aval, rewrite
 from xlamini.core.tracer import build
 from xlamini.interpreters.batch import Dims, batch, batched_aval
 from xlamini.interpreters.dce import dce
@@ -124,9 +124,9 @@ def _backward_inputs(
     forward, count = parts(body.in_avals, len(consts), len(carry_cts)), len(carry_cts)
     return _BackwardInputs(
         chosen(forward.consts, inverse(consts)),
-        tangents_of(chosen(forward.consts, consts), tuple(sums)),
-        tangents_of(body.out_avals[:count], carry_cts),
-        tangents_of(body.out_avals[count:], ys_cts),
+        list(map(cotangent_aval, chosen(chosen(forward.consts, consts), tuple(sums)))),
+        list(map(cotangent_aval, chosen(body.out_avals[:count], carry_cts))),
+        list(map(cotangent_aval, chosen(body.out_avals[count:], ys_cts))),
         chosen(forward.xs, inverse(xs)),
     )
 

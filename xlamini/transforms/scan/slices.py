@@ -5,25 +5,24 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
-from xlamini.core import ShapedArray, Values, split_into
+from xlamini.core import ShapedArray, Values
 from xlamini.core.config import strict_sharding
 from xlamini.core.errors import ShardingTypeError
 from xlamini.core.sharding.propagation import warn_of_open_split
 from xlamini.primitives import divided_as
-from xlamini.staging import avals_of, check_values
+from xlamini.staging import checked_avals
 
 
 def slices_of(
     what: str, leaves: Values, names: Sequence[str], length: Any = None
 ) -> tuple[list[ShapedArray], int]:
     """The avals of the slices, and the trip count."""
-    avals = avals_of(leaves, names, what)
-    check_values(leaves, names, what)
-    for name, aval in zip(names, avals, strict=True):
+    avals = checked_avals(leaves, names, what)
+    for i, aval in enumerate(avals):
         if not aval.shape:
             raise ValueError(
-                f"{what}: {name} is a scalar, {aval.str_short(short_dtypes=False)}, which has no slices; close over "
-                "a value that all iterations share, or repeat it with jnp.broadcast_to"
+                f"{what}: {names[i]} is a scalar, {aval.str_short(short_dtypes=False)}, which has no slices; close "
+                "over a value that all iterations share, or repeat it with jnp.broadcast_to"
             )
     count = _length(what, length)
     for i, aval in enumerate(avals):
@@ -60,7 +59,7 @@ def _unsharded(what: str, x: Any, name: str) -> Any:
     if strict_sharding.value:
         raise ShardingTypeError(problem)
     warn_of_open_split(f"{problem}, which happens here")
-    return divided_as(x, split_into(x.aval.split.mesh, ((), *x.aval.split.entries[1:])))
+    return divided_as(x, x.aval.split.with_entries(((), *x.aval.split.entries[1:])))
 
 
 def _length(what: str, length: Any) -> int | None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence, Set
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, ParamSpec, Required, TypedDict, TypeVar, Unpack, overload
 
 from xlamini.core import (
     AbstractMesh,
@@ -22,14 +22,33 @@ from xlamini.primitives import divided_as
 from xlamini.primitives.collectives.varying import varying_along
 from xlamini.runtime import Mesh
 from xlamini.runtime.meshes.current_mesh import get_abstract_mesh, get_mesh
-from xlamini.staging import ArgNames, Trace, avals_of, check_callable, check_values, name_of, rebuilt
+from xlamini.staging import ArgNames, Trace, check_callable, checked_avals, name_of, rebuilt
 from xlamini.staging.trace.tracing import trace
 from xlamini.transforms.shard_map.manual_axes import manual_axes, manual_here
 from xlamini.transforms.shard_map.primitive import shard_map_p, varying_as
 from xlamini.transforms.shard_map.refs import with_parts_of_refs
 from xlamini.transforms.shard_map.specs import allowed_axes, local_aval, placed_for, said_by
 
+P = ParamSpec("P")
+R = TypeVar("R")
 
+
+class ShardMapOptions(TypedDict, total=False):
+    """The keyword arguments of `shard_map`."""
+
+    out_specs: Required[Any]
+    in_specs: Any
+    mesh: Mesh | AbstractMesh | None
+    axis_names: Set[Any]
+    check_vma: bool
+
+
+@overload
+def shard_map(f: Callable[P, R], /, **options: Unpack[ShardMapOptions]) -> Callable[P, R]: ...
+@overload
+def shard_map(
+    f: None = None, /, **options: Unpack[ShardMapOptions]
+) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
 def shard_map(
     f: Callable[..., Any] | None = None,
     /,
@@ -49,7 +68,8 @@ def shard_map(
       in_specs: how each positional argument is sharded, likewise. Arguments with another sharding are moved. If left
         out, for axes of type Explicit: the sharding in the arguments' types.
       mesh: the mesh; by default the one that `set_mesh` set. A nested shard_map uses the mesh of the outer one, which
-        may be left out, or be the result of `sharding.get_abstract_mesh()`.
+        may be left out, or be the result of `sharding.get_abstract_mesh()`. An AbstractMesh stands for the devices of
+        the arguments, or of those who call the exported function.
       axis_names: the manual axes, if not all; the compiler partitions along the others. Manual axes of an outer
         shard_map stay manual.
       check_vma: track the mesh axes along which each value may vary. Then an output that may differ along an axis that
@@ -117,8 +137,7 @@ def operands_of(f: Callable[..., Any], args: Values) -> Operands:
     """The flat positional arguments of a call; an error for one that is no array, or has no value."""
     leaves, tree = flatten_from_user((args, {}))
     names, fun_name = ArgNames(f, tree), name_of(f)
-    avals = avals_of(leaves, names, fun_name)
-    check_values(leaves, names, fun_name)
+    avals = checked_avals(leaves, names, fun_name)
     return Operands(leaves, tree, names, avals, fun_name)
 
 
@@ -146,13 +165,16 @@ def on_each(
     return rebuilt(traced.out_tree, flat)
 
 
-def checked_mesh(face: str, mesh: Any, name: str) -> Mesh:
-    """The mesh that a function is mapped over, by default the current one; a nested shard_map has the same mesh."""
+def checked_mesh(face: str, mesh: Any, name: str) -> Mesh | AbstractMesh:
+    """The mesh that a function is mapped over, by default the current one; a nested shard_map has the same mesh.
+
+    An AbstractMesh is one of the devices that the program will run on, as an exported one.
+    """
     here, abstract = get_mesh(), get_abstract_mesh()
     found = here if mesh is None or (isinstance(mesh, AbstractMesh) and mesh == abstract) else mesh
-    if isinstance(found, AbstractMesh):
+    if isinstance(found, AbstractMesh) and found != here and not _may_be_inside(found, abstract):
         raise ShardingError(f"{face}: mesh is {mesh}, but the one here is {abstract}; leave mesh out, or pass a Mesh")
-    if not isinstance(found, Mesh):
+    if not isinstance(found, Mesh | AbstractMesh):
         raise TypeError(f"{face}: mesh must be a Mesh, got {mesh!r}; xlamini.make_mesh makes one")
     if found.empty:
         raise ValueError(f"{face}: there is no mesh; pass mesh= to shard_map, or set one with xlamini.set_mesh")
@@ -162,6 +184,11 @@ def checked_mesh(face: str, mesh: Any, name: str) -> Mesh:
             "mesh, without mesh="
         )
     return found
+
+
+def _may_be_inside(mesh: AbstractMesh, here: AbstractMesh) -> bool:
+    """Whether the current mesh, which is no shard_map's, has these axes, or there is none."""
+    return not manual_here() and (here.empty or mesh.shape_tuple == here.shape_tuple)
 
 
 def _manual(axis_names: frozenset[Any], mesh: Mesh) -> frozenset[Any]:

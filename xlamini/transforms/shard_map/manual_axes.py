@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from xlamini.core import Axis, Params, axes_here, named_axis
+from xlamini.core import Axis, Params, named_axis
+from xlamini.core.state import state
 from xlamini.runtime.meshes.current_mesh import manual_mesh
 
 
@@ -25,4 +26,4 @@ def manual_axes(params: Params) -> Iterator[None]:
 
 def manual_here() -> frozenset[Any]:
     """The manual axes of the program that is being traced or rewritten."""
-    return frozenset(axis.name for axis in axes_here() if axis.manual)
+    return frozenset(axis.name for axis in state.axes if axis.manual)

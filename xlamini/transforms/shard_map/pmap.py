@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -24,12 +24,18 @@ from xlamini.transforms.shard_map.api import Operands, checked_mesh, on_each
 from xlamini.transforms.shard_map.refs import refuse_refs
 from xlamini.transforms.vmap import mapped_size
 
+if TYPE_CHECKING:
+    from xlamini.staging.aot.stages import Wrapped
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
 _UNNAMED = "_internal_pmap_axis_name"
 Dim = int | None
 
 
 def pmap(
-    fun: Callable[..., Any],
+    fun: Callable[P, R],
     axis_name: Any = None,
     *,
     in_axes: Any = 0,
@@ -39,7 +45,7 @@ def pmap(
     backend: str | None = None,
     axis_size: int | None = None,
     donate_argnums: int | Iterable[int] = (),
-) -> Any:
+) -> Wrapped[P, R]:
     """A compiled function that runs `fun` on several devices, each on one entry along the mapped axis of the arguments.
 
     Like `vmap` it adds one dimension to the arguments; its size is the number of devices. Prefer `jit` with arrays on a

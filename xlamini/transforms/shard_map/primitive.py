@@ -13,6 +13,8 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from xlamini.core import (
     Avals,
     Axis,
@@ -22,6 +24,7 @@ from xlamini.core import (
     Params,
     PartitionSpec,
     ShapedArray,
+    ShardingError,
     Values,
     close_over,
     is_linear,
@@ -45,6 +48,8 @@ from xlamini.transforms.shard_map.manual_axes import manual_axes
 from xlamini.transforms.shard_map.specs import Spec, allowed_axes, global_aval, moved, placed_within, stacked_spec
 
 Specs = tuple[Spec, ...]
+_INDEX = ShapedArray((), np.dtype(np.int32))
+"""The type of a leading argument, the platform index of a multi-platform module."""
 
 
 class ShardMap(HigherOrder):
@@ -108,6 +113,11 @@ class ShardMap(HigherOrder):
     def lower(self, ctx: Any, *operands: Any, jaxpr: Jaxpr, mesh: Mesh, manual: frozenset[Any], **params: Any) -> Any:
         ctx.forbid_repetition()
         module = ctx.module
+        if mesh.size not in (1, module.device_count):
+            raise ShardingError(
+                f"shard_map: its mesh has {mesh.size} devices, {mesh}, but the program runs on {module.device_count}; "
+                f"move the arguments to a mesh of {mesh.size} devices"
+            )
         before = module.manual, module.manual_axes
         module.manual, module.manual_axes = mesh, module.manual_axes | manual
         try:
@@ -250,7 +260,7 @@ def _on_each(
 ) -> list[Any]:
     """The `sdy.manual_computation` operation: a region that each device runs on its shards."""
     meshes, names = ctx.module.meshes, ", ".join(f'"{name}"' for name in mesh.axis_names if name in manual)
-    is_open = len(ctx.module.manual_axes) < len(mesh.axis_names)
+    is_open, leading = len(ctx.module.manual_axes) < len(mesh.axis_names), ctx.leading
 
     def shardings(specs: Specs, avals: Avals) -> str:
         pairs = zip(specs, avals, strict=True)
@@ -258,16 +268,19 @@ def _on_each(
         return f"#sdy.sharding_per_value<[{', '.join(text.removeprefix('#sdy.sharding') for text in each)}]>"
 
     def body(*arguments: Any) -> Values:
-        ctx.constants = {}  # the region is isolated: it cannot use constants from outside
-        return ctx.body(jaxpr, arguments, "shard_map")
+        ctx.constants = {}  # the region is isolated: it cannot use values from outside
+        ctx.leading = arguments[: len(leading)]
+        outs = ctx.body(jaxpr, arguments[len(leading) :], "shard_map")
+        ctx.leading = leading
+        return outs
 
-    region = ctx.region([ctx.mlir.type(a) for a in jaxpr.in_avals], body, "sdy.return")
+    types = [*ctx.module.leading, *[ctx.mlir.type(a) for a in jaxpr.in_avals]]
     return ctx.many(
         "sdy.manual_computation",
-        operands,
+        [*leading, *operands],
         [ctx.mlir.type(a) for a in ctx.avals_out],
-        [region],
-        in_shardings=shardings(ins, ctx.avals_in),
+        [ctx.region(types, body, "sdy.return")],
+        in_shardings=shardings((PartitionSpec(),) * len(leading) + ins, [*[_INDEX] * len(leading), *ctx.avals_in]),
         out_shardings=shardings(outs, ctx.avals_out),
         manual_axes=f"#sdy<manual_axes{{{names}}}>",
     )

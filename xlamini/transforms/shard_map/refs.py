@@ -6,8 +6,8 @@ from typing import Any
 
 from xlamini.core import Values, flatten_axes, flatten_from_user
 from xlamini.core.pytree import structure
-from xlamini.staging import name_of
-from xlamini.staging.trace.ref_arguments import OpenedRefs, has_refs, pure
+from xlamini.staging import has_refs, name_of
+from xlamini.staging.trace.ref_arguments import OpenedRefs, pure
 
 
 def with_parts_of_refs(

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ParamSpec, TypeVar, overload
 
 from xlamini.core import PartitionSpec, ShapedArray, ShardingError, Values, flatten_axes
 from xlamini.core.api_boundary import api_boundary
@@ -16,6 +16,16 @@ from xlamini.transforms.shard_map.refs import refuse_refs
 _LEFT_OUT: Any = object()
 
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+@overload
+def smap(f: Callable[P, R], /, *, in_axes: Any = ..., out_axes: Any, axis_name: Any) -> Callable[P, R]: ...
+@overload
+def smap(
+    f: None = None, /, *, in_axes: Any = ..., out_axes: Any, axis_name: Any
+) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
 def smap(
     f: Callable[..., Any] | None = None, /, *, in_axes: Any = _LEFT_OUT, out_axes: Any, axis_name: Any
 ) -> Any:

@@ -2,12 +2,14 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, TypedDict, TypeVar, Unpack, overload
 
 import numpy as np
 
 from xlamini.core import (
     AbstractMesh,
+    PartitionSpec,
     Tracer,
     flatten_axes,
     flatten_from_user,
@@ -20,16 +22,35 @@ from xlamini.core import (
 from xlamini.core.memory_space import Space, space_in_program
 from xlamini.primitives import in_space
 from xlamini.primitives.sharding_constraint import moved_to
-from xlamini.runtime import ArrayImpl, Device, NamedSharding, Sharding, device_put_value, key_words, named
+from xlamini.runtime import Array, ArrayImpl, Device, NamedSharding, Sharding, device_put_value, key_words, named
 from xlamini.runtime.keys import PRNGKeyArray
 from xlamini.runtime.memory_space import sharding_in
 from xlamini.runtime.meshes.current_mesh import as_here
 from xlamini.runtime.processes.agreement import check_same_value
 from xlamini.runtime.to_device import parts_to_move
 from xlamini.runtime.transfer_guards import guard_state
+from xlamini.runtime.typing import ArrayLike
 from xlamini.staging import jit
 
+T = TypeVar("T")
 
+
+class PutOptions(TypedDict, total=False):
+    """The keyword arguments of `device_put`."""
+
+    src: Any
+    donate: Any
+    may_alias: Any
+
+
+@overload
+def device_put(x: ArrayLike, device: Any = None, **options: Unpack[PutOptions]) -> Array: ...
+@overload
+def device_put(
+    x: Mapping[Any, np.ndarray] | Sequence[np.ndarray], device: Any = None, **options: Unpack[PutOptions]
+) -> Any: ...
+@overload
+def device_put(x: T, device: Any = None, **options: Unpack[PutOptions]) -> T: ...
 def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = False, may_alias: Any = None) -> Any:
     """Move the leaves of a pytree to a device or sharding; a NumPy array is copied.
 
@@ -102,6 +123,11 @@ def _put(x: Any, place: Any, donated: bool = False) -> Any:
     place = sharding_in(x, place) if type(place) is Space else place
     if type(place) is NamedSharding and isinstance(place.mesh, AbstractMesh):
         raise ValueError(f"device_put: {place.mesh} has no devices to put a value on; use a Mesh of devices")
+    if _has_terms(x):
+        x = _summed(x, place)
+    if type(place) is NamedSharding and place.spec.unreduced:
+        plain = place.update(spec=PartitionSpec(*place.spec.partitions, reduced=place.spec.reduced))
+        return x if getattr(x, "sharding", None) == place else _program(place, donated)(_put(x, plain))
     if not _is_computed(x, place):
         _check_agreed(x, place)
         return device_put_value(x, place)
@@ -110,6 +136,22 @@ def _put(x: Any, place: Any, donated: bool = False) -> Any:
     from xlamini.transforms.sharding.device_order import handed_on, numbered_as  # few arrays move so
 
     return handed_on(_program(numbered_as(x.sharding, place), donated)(x), place)
+
+
+def _has_terms(x: Any) -> bool:
+    """Whether it is an array whose devices have terms of its value."""
+    own = x._sharding if type(x) is ArrayImpl else None
+    return type(own) is NamedSharding and bool(own.spec.unreduced)
+
+
+def _summed(x: Any, place: Any) -> Any:
+    """An unreduced array, its sum taken, where it goes to a place in which it is another."""
+    own = x._sharding
+    if place is None or own == place:
+        return x
+    if type(place) is NamedSharding and _on_same_devices(own, place) and own.mesh == place.mesh:
+        return _program(place, False)(x)
+    return _program(own.update(spec=PartitionSpec(*own.spec.partitions)), False)(x)
 
 
 def _check_agreed(x: Any, place: Any) -> None:
@@ -169,7 +211,7 @@ def _program(sharding: Any, donated: bool) -> Any:
     return jit(device_put, out_shardings=sharding, donate_argnums=0 if donated else ())
 
 
-def block_until_ready(x: Any) -> Any:
+def block_until_ready(x: T) -> T:
     """Wait until all arrays in a tree have been computed, and return the tree."""
     for leaf in tree_leaves(x):
         if hasattr(leaf, "block_until_ready"):

@@ -8,7 +8,7 @@ from xlamini.core import Avals, ShapedArray, ShapeError, Values, aval_of, first_
 from xlamini.core.pytree import treedef_tuple
 from xlamini.core.tracer import A_RULE
 from xlamini.primitives import convert
-from xlamini.staging import LeafNames, Trace, avals_of, check_callable, check_values, name_of
+from xlamini.staging import LeafNames, Trace, check_callable, checked_avals, name_of
 from xlamini.staging.trace.arguments import check_outputs
 from xlamini.staging.trace.tracing import trace
 
@@ -99,8 +99,7 @@ def _converted(problem: str, what: str, x: Any, index: int, due: Vector) -> Any:
 def _vector_of(what: str, x: Any, name: str) -> Vector:
     leaves, tree = flatten_from_user(x)
     names = LeafNames(name, tree)
-    avals = avals_of(leaves, names, what)
-    check_values(leaves, names, what)
+    avals = checked_avals(leaves, names, what)
     return Vector(leaves, tree, avals, name)
 
 

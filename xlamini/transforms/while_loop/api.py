@@ -3,12 +3,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar, overload
 
 import numpy as np
 
 from xlamini.core import ConcretizationTypeError, disable_jit
 from xlamini.core.pytree import structure, treedef_is_leaf
+from xlamini.runtime import Array
 from xlamini.staging import Cells, Trace, name_of, rebuilt, retry_with_refs, store, threaded, values_of
 from xlamini.staging.trace.tracing import trace
 from xlamini.transforms.control_flow.carries import Carry, check_function
@@ -16,7 +17,25 @@ from xlamini.transforms.sharding.device_put import device_put
 from xlamini.transforms.while_loop.max_steps import bounded_while_p
 from xlamini.transforms.while_loop.primitive import while_p
 
+T = TypeVar("T")
 
+
+@overload
+def while_loop(
+    cond_fun: Callable[[Array], Any],
+    body_fun: Callable[[Array], T],
+    init_val: complex,
+    *,
+    max_steps: int | None = None,
+) -> T: ...
+@overload
+def while_loop(
+    cond_fun: Callable[[T], Any], body_fun: Callable[[T], T], init_val: T, *, max_steps: int | None = None
+) -> T: ...
+@overload
+def while_loop(
+    cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], T], init_val: Any, *, max_steps: int | None = None
+) -> T: ...
 def while_loop(
     cond_fun: Callable[[Any], Any],
     body_fun: Callable[[Any], Any],

@@ -1,0 +1,42 @@
+"""Operations on the terms of unreduced values, each device for itself.
+
+XLA's partitioner takes the sum of the operand of an operation that it cannot apply to the terms, and then takes the
+result for a term. So such an operation is written for one device, in `sdy.manual_computation`.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+from xlamini.core import ShapedArray
+
+
+def on_terms(ctx: Any, name: str, *operands: Any, out: ShapedArray, **attributes: Any) -> Any:
+    """`ctx.op` with a result of type `out`; if that is unreduced, on the terms of the operands.
+
+    Operands that are not scalars are split and unreduced as the result is.
+    """
+    split = out.split
+    if split is None or not split.unreduced or not ctx.module.spans_devices:
+        return ctx.op(name, *operands, avals=[out], **attributes)
+    meshes = ctx.module.meshes
+
+    def shardings(values: Any) -> str:
+        ranks = [len(v.type.shape) for v in values]
+        each = [str(meshes.sharding(split, n) if n else meshes.whole(0)) for n in ranks]
+        return f"#sdy.sharding_per_value<[{', '.join(text.removeprefix('#sdy.sharding') for text in each)}]>"
+
+    def body(*arguments: Any) -> list[Any]:
+        ctx.constants = {}  # the region is isolated: it cannot use constants from outside
+        return [ctx.op(name, *arguments, avals=[out], **attributes)]
+
+    ctx.forbid_repetition()
+    axes = ", ".join(f'"{n}"' for n in split.mesh.axis_names if n in split.unreduced)
+    return ctx.many(
+        "sdy.manual_computation",
+        operands,
+        [ctx.mlir.type(out)],
+        [ctx.region([v.type for v in operands], body, "sdy.return")],
+        in_shardings=shardings(operands),
+        out_shardings=shardings(operands[:1]),
+        manual_axes=f"#sdy<manual_axes{{{axes}}}>",
+    )[0]

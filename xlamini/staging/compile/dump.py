@@ -1,0 +1,40 @@
+"""Dumps: under flag `dump_ir_to` each program is written to a folder as it is compiled, in files named as JAX's."""
+from __future__ import annotations
+
+import itertools
+import os
+import re
+import warnings
+
+from xlamini.core import user_stacklevel
+from xlamini.core.jax_flags import dump_ir_modes, dump_ir_to, include_debug_info_in_dumps
+from xlamini.staging.compile.lowered_program import LoweredProgram
+
+_numbers = itertools.count()
+
+
+def dump(program: LoweredProgram) -> None:
+    """Write a program in each of the modes of flag `dump_ir_modes`; warns of a mode that does not exist."""
+    folder, number = _folder(), next(_numbers)
+    os.makedirs(folder, exist_ok=True)
+    name = re.sub(r"[^\w.)( -]", "", program.name)
+    for mode in dump_ir_modes.value.split(","):
+        if mode == "stablehlo":
+            text = program.module.operation.get_asm(enable_debug_info=include_debug_info_in_dumps.value)
+            _write(folder, f"jax_ir{number:04}_jit_{name}_compile.mlir", text)
+        elif mode == "jaxpr":
+            _write(folder, f"jax_{number:06}_{name}.jaxpr.txt", f"{program.pruned}\n")
+        else:
+            text = f"flag dump_ir_modes has no mode {mode!r}; it takes 'stablehlo', 'jaxpr', or 'stablehlo,jaxpr'"
+            warnings.warn(text, UserWarning, user_stacklevel())
+
+
+def _folder() -> str:
+    if dump_ir_to.value == "sponge":
+        return os.environ.get("TEST_UNDECLARED_OUTPUTS_DIR", "")
+    return os.path.expanduser(dump_ir_to.value)
+
+
+def _write(folder: str, name: str, text: str) -> None:
+    with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+        file.write(text)

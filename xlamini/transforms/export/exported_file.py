@@ -1,0 +1,132 @@
+"""The file of an exported function: a header in JSON, the StableHLO, and the file of the derivative if there is one."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from xlamini.core import LoadError, float0
+from xlamini.core.version import __version__
+from xlamini.interpreters.physical import physical_aval
+from xlamini.runtime.files.file_format import Header, Kind
+from xlamini.staging.aot import trees, types
+from xlamini.staging.aot.compiled_file import list_of
+from xlamini.transforms.export.safety import DisabledSafetyCheck, check_kernels
+from xlamini.transforms.export.shardings import read_shardings, typed, written
+
+if TYPE_CHECKING:
+    from xlamini.transforms.export.artifact import Exported
+
+CALLING_CONVENTION = 10
+"""The version of the calling convention of `main`, which is JAX's convention."""
+LEAST_CONVENTION = 9
+"""The oldest calling convention that can be called."""
+
+_FIELDS = {
+    **{"name": str, "xlamini": str, "convention": int, "in_tree": object, "out_tree": object},
+    **dict.fromkeys("in_avals out_avals names platforms checks kept sizes".split(), list),
+}
+_OF_MESHES = {"devices": int, **dict.fromkeys("meshes in_shardings out_shardings".split(), list)}
+FILE = Kind("xlamini exported function", 1, _FIELDS, "a file of Exported.serialize()")
+SHARDED_FILE = FILE._replace(version=2, fields={**_FIELDS, **_OF_MESHES})
+"""A file with shardings has a format of its own, because readers of the first one would ignore them."""
+
+
+def kind_of(data: bytes) -> Kind:
+    """The format of a file."""
+    return FILE if data.startswith(FILE.magic) else SHARDED_FILE
+
+
+def packed(exported: Exported, vjp_order: int) -> bytes:
+    """The file of an exported function, with derivatives of it up to this order."""
+    what = f"serialize: {exported.fun_name}"
+    parts = [exported.mlir_module_serialized]
+    _summary(parts[0], trusted=True)  # so that this process may read its own files without a child
+    if vjp_order:
+        parts.append(packed(exported.vjp(), vjp_order - 1))
+    header = {
+        "name": exported.fun_name,
+        "xlamini": __version__,
+        "convention": exported.calling_convention_version,
+        "in_avals": types.written(exported.in_avals),
+        "out_avals": types.written(exported.out_avals),
+        "in_tree": trees.written(exported.in_tree, f"{what}: the arguments"),
+        "out_tree": trees.written(exported.out_tree, f"{what}: the result"),
+        "names": list(exported._names),
+        "platforms": list(exported.platforms),
+        "checks": [str(check) for check in exported.disabled_safety_checks],
+        "kept": list(exported.module_kept_var_idx),
+        "sizes": [len(part) for part in parts],
+    }
+    shardings = exported._in_named_shardings, exported._out_named_shardings
+    if exported.nr_devices == 1 and not any(map(any, shardings)):
+        return FILE.packed(header, b"".join(parts))
+    of_meshes = {"devices": exported.nr_devices, **written(*shardings)}
+    return SHARDED_FILE.packed({**header, **of_meshes}, b"".join(parts))
+
+
+def fields_of(header: Header, parts: Sequence[bytes]) -> dict[str, Any]:
+    """The fields of the Exported in a file, its derivative apart; LoadError, TypeError or ValueError for a bad header.
+    """
+    convention = header["convention"]
+    if not LEAST_CONVENTION <= convention <= CALLING_CONVENTION:
+        raise LoadError(
+            f"deserialize: {header['name']} has calling convention {convention}, but here are {LEAST_CONVENTION} to "
+            f"{CALLING_CONVENTION}; it was written by xlamini {header['xlamini']}"
+        )
+    in_avals, out_avals = types.read(header["in_avals"]), types.read(header["out_avals"])
+    ins, outs = read_shardings(header, in_avals, out_avals)
+    return {
+        "fun_name": header["name"],
+        "in_tree": trees.read(header["in_tree"]),
+        "in_avals": typed(in_avals, ins),
+        "out_tree": trees.read(header["out_tree"]),
+        "out_avals": typed(out_avals, outs),
+        "platforms": tuple(list_of(str, header["platforms"])),
+        "disabled_safety_checks": tuple(map(DisabledSafetyCheck, list_of(str, header["checks"]))),
+        "mlir_module_serialized": parts[0],
+        "module_kept_var_idx": tuple(list_of(int, header["kept"])),
+        "calling_convention_version": convention,
+        "nr_devices": header.get("devices", 1),
+        "_in_named_shardings": ins,
+        "_out_named_shardings": outs,
+        "_names": tuple(list_of(str, header["names"])),
+    }
+
+
+def check_header(read: Exported) -> None:
+    """LoadError unless the header's structures, names and indices fit its types."""
+    for tree, avals in ((read.in_tree, read.in_avals), (read.out_tree, read.out_avals)):
+        if tree.num_leaves != len(avals):
+            raise LoadError(f"deserialize: {tree} is not the structure of the {len(avals)} arrays of {read.fun_name}")
+    kept, count = read.module_kept_var_idx, len(read.in_avals)
+    if not read.platforms or len(read._names) != count or any(not 0 <= i < count for i in kept):
+        raise LoadError(f"deserialize: the header of {read.fun_name} does not fit its {count} arguments")
+
+
+def _summary(artifact: bytes, trusted: bool) -> Any:
+    # Imported here because MLIR's bindings cost 0.1 s.
+    from xlamini.lowering.module_check import summary
+
+    return summary(artifact, trusted)
+
+
+def check_module(exported: Exported, trusted: bool) -> None:
+    """LoadError unless the module takes and returns what the header says, and calls only kernels that may be called."""
+    # Imported here because MLIR's bindings cost 0.1 s.
+    from xlamini.lowering.module_check import type_text
+
+    found = _summary(exported.mlir_module_serialized, trusted)
+    index = ["tensor<i32>"] if exported.uses_global_constants else []
+    arguments = [type_text(physical_aval(exported.in_avals[i])) for i in exported.module_kept_var_idx]
+    results = [type_text(physical_aval(a)) for a in exported.out_avals if a.dtype != float0]
+    if found.arguments != index + arguments or found.results != results:
+        raise LoadError("the StableHLO has other argument or result types than the header says; serialize it again")
+    if found.devices != exported.nr_devices:
+        raise LoadError(f"the StableHLO is for {found.devices} devices, but the header says {exported.nr_devices}")
+    try:
+        check_kernels(exported.fun_name, found.kernels, exported.disabled_safety_checks if trusted else ())
+    except ValueError:
+        raise LoadError(
+            f"it calls kernels without a stable interface, {', '.join(found.kernels)}; if you know who made the file, "
+            "pass trusted=True"
+        ) from None
