@@ -122,6 +122,13 @@ def test_names_of_jaxprs_are_not_given_to_variables() -> None:
     assert text.startswith("let b = { lambda ; a:f32[]. let c:f32[] = sin a in (c,) } in\n")
 
 
+def test_weakly_typed_numbers_print_as_they_are_written() -> None:
+    """Texts of JAX 0.10.2."""
+    lines = str(jax.make_jaxpr(lambda x: 1.67 * x + 0.1 - 1e22)(1.0)).split("\n")
+    assert [line.split(" = ")[1] for line in lines[1:4]] == ["mul 1.67:f32[] a", "add b 0.1:f32[]", "sub c 1e+22:f32[]"]
+    assert "mul 1.6699999570846558:f32[] a" in str(jax.make_jaxpr(lambda x: 1.67 * x)(jax.numpy.ones(3)))
+
+
 def test_a_tracer_prints_its_type() -> None:
     seen = []
     jax.make_jaxpr(lambda x, y: seen.extend([repr(x), repr(y)]))(1, np.ones((2, 3), np.float16))

@@ -114,7 +114,7 @@ NESTED = [
     ),
     row(
         "types before", lambda: nested(over_y(mesh=MESH.abstract_mesh)), ShardingError,
-        "mesh is AbstractMesh('x': 2, 'y': 4, axis_types=(Auto, Auto))", "axis_types=(Manual, Auto)",
+        "mesh is AbstractMesh('x': 2, 'y': 4, axis_types=(Auto, Auto), device", "axis_types=(Manual, Auto)",
     ),
     row(
         "varies", lambda: nested(over_y(P("y"), P())), ValueError, "out_specs has P() for output 0 of same",

@@ -98,7 +98,10 @@ class ShapedArray:
     @property
     def manual_axis_type(self) -> ManualAxisType:
         """The manual axes along which the value varies, in JAX's form."""
-        return ManualAxisType(self.vma)
+        if self.split is None:
+            return ManualAxisType(self.vma)
+        manual = frozenset(self.split.mesh.manual_axes)
+        return ManualAxisType(self.vma, self.split.unreduced & manual, self.split.reduced & manual)
 
     def varying(self, axes: frozenset[Any]) -> ShapedArray:
         """The type with other varying manual axes."""
@@ -150,13 +153,14 @@ class ShapedArray:
     def str_short(self, short_dtypes: bool = True) -> str:
         """`f32[3,4]`, or `float32[3,4]` with the dtype's full name; `f32<host>[3,4]` in the host's memory."""
         name = short_name(self.dtype) if short_dtypes or self.dtype == float0 else self.dtype.name
-        varies = f"{{V:{','.join(sorted(map(str, self.vma)))}}}" if self.vma else ""
-        sizes, sums = list(map(str, self.shape)), ""
+        marks = [f"V:{','.join(sorted(map(str, self.vma)))}"] if self.vma else []
+        sizes = list(map(str, self.shape))
         if self.split is not None:
             sizes = [f"{size}{mark}" for size, mark in zip(sizes, self.split.marks(), strict=True)]
-            sums = self.split.sum_marks()
+            marks += self.split.sum_marks()
         space = "" if self.memory_space is DEVICE else f"<{self.memory_space.name.lower()}>"
-        return f"{name}{space}[{','.join(sizes)}]{varies}{sums}"
+        shown = f"{name}{space}[{','.join(sizes)}]"
+        return f"{shown}{{{', '.join(marks)}}}" if marks else shown
 
     def str_long(self) -> str:
         """`float32[3,4]`: the type as error messages write it."""

@@ -22,7 +22,7 @@ from xlamini.core.errors import (
     TracerIntegerConversionError,
 )
 from xlamini.core.frames import user_line
-from xlamini.core.jaxpr import Atom, Equation, Literal, Var
+from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Literal, Var
 from xlamini.core.tracer import Builder, Tracer, active, leaked
 
 
@@ -49,6 +49,15 @@ def _evaluate(builder: Builder, var: Atom) -> Any:
             results = outs if eqn.primitive.multiple_results else [outs]
             builder.known.update(zip(eqn.outvars, results, strict=True))
         return _read(builder, captured, var)
+
+
+def program_of(tracer: Tracer) -> tuple[Jaxpr, list[Any]]:
+    """The jaxpr from its builder's inputs to this tracer, and the values of its constvars; Unknown after an effect."""
+    builder = tracer.builder
+    fixed = {**dict(builder.captured.values()), **builder.known}
+    eqns = _needed(builder, {**fixed, **dict.fromkeys(builder.inputs)}, tracer.variable)
+    consts = list(fixed.values())
+    return Jaxpr(list(fixed), builder.inputs, [tracer.variable], eqns, builder.name, consts), consts
 
 
 def _needed(builder: Builder, captured: dict[Var, Any], var: Atom) -> list[Equation]:
@@ -223,6 +232,17 @@ def _repr(self: Tracer) -> str:
         return _type_alone(self)
 
 
+SHOWN_BY = "shown by"
+"""The key, in a builder's memo, of a function that returns the text of a tracer, or None where it has none."""
+
+
+def _str(self: Tracer) -> str:
+    """`str(x)` is `repr(x)`, but of a value in shard_map outside of jit it shows what the devices have."""
+    shown_by = self.builder.memo.get(SHOWN_BY)
+    text = shown_by(self) if shown_by is not None and self.builder.is_tracing() else None
+    return repr(self) if text is None else text
+
+
 def _format(self: Tracer, spec: str) -> str:
     """`f"{x}"` shows the type; with a format, as in `f"{x:.2f}"`, the number is needed."""
     return _formatted(self, spec) if spec else str(self)
@@ -251,6 +271,7 @@ _formatted = _asking(
 )
 _METHODS |= {
     "__repr__": _repr,
+    "__str__": _str,
     "__format__": _format,
     "__copy__": _itself,
     "__deepcopy__": _itself,
