@@ -126,11 +126,11 @@ class custom_partitioning:
     def _positional(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """The arguments by position, with defaults filled in."""
         bound = inspect.signature(self.fun).bind(*args, **kwargs)
-        bound.apply_defaults()
         if bound.kwargs:
             raise TypeError(
                 f"custom_partitioning: keyword arguments could not be resolved to positions: {sorted(bound.kwargs)}"
             )
+        bound.apply_defaults()
         return bound.args
 
 
