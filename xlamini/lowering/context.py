@@ -14,7 +14,6 @@ from xlamini.core import ELEMENTWISE, Atom, Avals, Equation, Jaxpr, Literal, Sha
 from xlamini.core.config import trace_context_key
 from xlamini.core.effects import any_ordered
 from xlamini.core.frames import Source
-from xlamini.core.memory_space import DEVICE
 from xlamini.core.primitive import HAS_OWN_SHARDING_RULE
 from xlamini.core.tracer import build
 from xlamini.lowering.call_depth import is_too_deep
@@ -207,7 +206,7 @@ class Context:
             return [out] if single else out
 
         operand_avals = self.avals_in if avals is None else avals
-        jaxpr, consts = build(flat, [a.with_sharding(None).in_space(DEVICE) for a in operand_avals])
+        jaxpr, consts = build(flat, [ShapedArray(a.shape, a.dtype, a.weak_type, a.vma) for a in operand_avals])
         if consts:
             raise TypeError(
                 f"the lowering of {self.eqn.primitive} captured array constants; write them as iota or literals"
