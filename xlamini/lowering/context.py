@@ -204,7 +204,7 @@ class Context:
             return [out] if single else out
 
         operand_avals = self.avals_in if avals is None else avals
-        jaxpr, consts = build(flat, [a.with_sharding(None) for a in operand_avals])
+        jaxpr, consts = build(flat, [ShapedArray(a.shape, a.dtype, a.weak_type, a.vma) for a in operand_avals])
         if consts:
             raise TypeError(
                 f"the lowering of {self.eqn.primitive} captured array constants; write them as iota or literals"

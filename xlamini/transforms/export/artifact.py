@@ -28,7 +28,7 @@ from xlamini.core import (
 from xlamini.core.api_boundary import api_boundary
 from xlamini.core.state import state
 from xlamini.interpreters.physical import is_extended, physical_aval
-from xlamini.primitives import convert, divided_as, wrap_p
+from xlamini.primitives import convert, divided_as, in_space, wrap_p
 from xlamini.primitives.random_keys import unwrap_p
 from xlamini.runtime import Mesh
 from xlamini.runtime.files.file_format import Header
@@ -286,7 +286,8 @@ def _remedy(expected: Avals) -> str:
 
 
 def _typed(x: Any, aval: ShapedArray) -> Any:
-    return x if aval.dtype == float0 or is_extended(aval) else convert(x, aval.dtype, aval.weak_type)
+    typed = x if aval.dtype == float0 or is_extended(aval) else convert(x, aval.dtype, aval.weak_type)
+    return in_space(typed, aval.memory_space)
 
 
 api_boundary_methods(Exported)

@@ -62,6 +62,9 @@ class CallExported(Primitive):
     def shape_rule(self, *avals: ShapedArray, module: ExportedModule, mesh: Any) -> list[ShapedArray]:
         return list(module.out_avals)
 
+    def memory_space(self, avals: Avals, params: Params) -> None:
+        return None
+
     def splits(self, avals: Avals, outs: Avals, params: Params) -> Splits:
         module, pairs = params["module"], zip(params["module"].outs, outs, strict=True)
         return Splits([split_over(module, s, params["mesh"], a.ndim) for s, a in pairs])
