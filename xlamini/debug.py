@@ -3,6 +3,7 @@
 from xlamini.core.api_boundary import edge_of_face as _edge_of_face
 from xlamini.core.memo import memos as memos
 from xlamini.runtime.meshes.pictures import visualize_sharding as visualize_sharding
+from xlamini.transforms.callbacks.breakpoint import debug_breakpoint as breakpoint
 from xlamini.transforms.callbacks.debug import callback as callback, debug_print as print
 from xlamini.transforms.callbacks.debug_log import log as log
 from xlamini.transforms.callbacks.inspect_sharding import (
@@ -13,5 +14,6 @@ from xlamini.transforms.callbacks.inspect_sharding import (
 _edge_of_face(globals())
 
 __all__ = [
-    "callback", "inspect_array_sharding", "log", "memos", "print", "visualize_array_sharding", "visualize_sharding",
+    "breakpoint", "callback", "inspect_array_sharding", "log", "memos", "print", "visualize_array_sharding",
+    "visualize_sharding",
 ]  # fmt: skip
