@@ -31,6 +31,8 @@ ELSEWHERE = {
     **dict.fromkeys(("select_and_scatter", "select_and_scatter_add", "select_and_gather_add"), "test_windows.py"),
     "custom_vmap_call": "test_custom_vmap.py",
     **dict.fromkeys(("custom_lin", "remat_opt"), "test_custom_vjp.py"),
+    "linear_call": "test_linear_call.py",
+    "breakpoint": "test_breakpoint.py",
     **dict.fromkeys(("remat2", "name"), "test_checkpoint.py"),
     **dict.fromkeys(("debug_callback", "debug_print", "io_callback", "pure_callback"), "test_callbacks.py"),
     "iterate": "test_rows.py, in what special functions are lowered to",

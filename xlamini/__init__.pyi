@@ -34,6 +34,7 @@ from xlamini.core.memo import clear_caches as clear_caches
 from xlamini.core.user_context import make_user_context as make_user_context
 from xlamini.core.version import __version__ as __version__, __version_info__ as __version_info__
 from xlamini.doctor.facts import print_environment_info as print_environment_info
+from xlamini.numpy.indexing.slices import ds as ds
 from xlamini.ref import (
     empty_ref as empty_ref, free_ref as free_ref, freeze as freeze, new_ref as new_ref, Ref as Ref,
 )

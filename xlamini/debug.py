@@ -1,9 +1,9 @@
-"""Looking into programs as they run: `debug.print`, `debug.callback`; at how arrays lie on devices; at the caches."""
+"""Looking into programs as they run: `debug.print`, `debug.callback`, `debug.breakpoint`; at arrays; at the caches."""
 
 from xlamini.core.api_boundary import edge_of_face as _edge_of_face
 from xlamini.core.memo import memos as memos
 from xlamini.runtime.meshes.pictures import visualize_sharding as visualize_sharding
-from xlamini.transforms.callbacks.breakpoint import debug_breakpoint as breakpoint
+from xlamini.transforms.callbacks.breakpoint import breakpoint as breakpoint
 from xlamini.transforms.callbacks.debug import callback as callback, debug_print as print
 from xlamini.transforms.callbacks.debug_log import log as log
 from xlamini.transforms.callbacks.inspect_sharding import (

@@ -2,7 +2,7 @@
 from xlamini.core.errors import (
     CallbackError as CallbackError, ConcretizationTypeError as ConcretizationTypeError,
     DeletedArrayError as DeletedArrayError, DeviceNotHereError as DeviceNotHereError, FfiTargetError as FfiTargetError,
-    ForkError as ForkError,
+    ForkError as ForkError, InconclusiveDimensionOperation as InconclusiveDimensionOperation,
     JAXIndexError as JAXIndexError,
     JaxprError as JaxprError, JaxprTypeError as JaxprTypeError, JaxRuntimeError as JaxRuntimeError,
     JAXTypeError as JAXTypeError, KeyReuseError as KeyReuseError, LoadError as LoadError, MissingRule as MissingRule,

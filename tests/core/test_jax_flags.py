@@ -255,6 +255,19 @@ def test_a_global_level_is_overridden_in_a_context():
         xlamini.numpy.asarray(np.ones(3, np.float32))
 
 
+def test_guards_of_contexts_that_overlap_leave_nothing_behind():
+    """The contexts of asyncio's tasks may end in the order in which they began."""
+    x = np.ones(3, np.float32)
+    first, second = xlamini.transfer_guard("disallow"), xlamini.transfer_guard_host_to_device("disallow")
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    with pytest.raises(xlamini.errors.JaxRuntimeError, match="Disallowed"):
+        xlamini.numpy.asarray(x)
+    second.__exit__(None, None, None)
+    assert xlamini.numpy.asarray(x).tolist() == [1, 1, 1]
+
+
 def test_a_level_that_does_not_exist():
     with pytest.raises(ValueError, match=r"flag transfer_guard takes 'allow' or 'log' or 'disallow'.*did you mean"):
         xlamini.transfer_guard("disalow")

@@ -22,3 +22,16 @@ def program(jax: ModuleType) -> Callable[..., Any]:
         return {"sorted": jnp.sort(lax.erf(x) + jnp.sin(x)), "factor": factor, "sums": sums, "top": options["s"] * x}
 
     return exported
+
+
+def sharded_program(jax: ModuleType) -> Callable[..., Any]:
+    """What was exported for 8 devices, without a look at them."""
+    jnp = jax.numpy
+    return lambda x, w: jnp.sum(jnp.tanh(x @ w) ** 2)
+
+
+def shardings(jax: ModuleType) -> list[Any]:
+    """The shardings of its arguments."""
+    mesh = jax.sharding.AbstractMesh((2, 4), ("x", "y"))
+    specs = jax.sharding.PartitionSpec("x"), jax.sharding.PartitionSpec(None, "y")
+    return [jax.sharding.NamedSharding(mesh, spec) for spec in specs]

@@ -5,7 +5,7 @@ import importlib
 import importlib.util
 from pathlib import Path
 
-from exported_program import ARGUMENTS, PLATFORMS, program
+from exported_program import ARGUMENTS, PLATFORMS, program, sharded_program, shardings
 
 FOLDER = Path(__file__).with_name("exported")
 
@@ -19,6 +19,9 @@ def main(library: str) -> None:
         (FOLDER / "by_jax_0.10.2.mlirbc").write_bytes(found.mlir_module_serialized)
     else:
         (FOLDER / "format_1.xlamini").write_bytes(found.serialize(vjp_order=1))
+        types = [jax.ShapeDtypeStruct((8, 8), "float32", sharding=s) for s in shardings(jax)]
+        over_mesh = export.export(jax.jit(sharded_program(jax)))(*types)
+        (FOLDER / "format_2.xlamini").write_bytes(over_mesh.serialize(vjp_order=1))
 
 
 if __name__ == "__main__":

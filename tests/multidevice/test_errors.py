@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import xlamini
-from tests.multidevice.meshes import DEVICES, HALF, MESH, over, split
+from tests.multidevice.meshes import DEVICES, HALF, MESH, REVERSED, over, split
 from tests.support.error_rows import Row, check, ones, parameters, row
 from xlamini import NamedSharding, P, debug, device_put, errors, grad, jit, lax, make_mesh, random, sharding
 from xlamini.errors import ShardingError
@@ -15,6 +15,7 @@ from xlamini.errors import ShardingError
 from_callback, from_arrays = xlamini.make_array_from_callback, xlamini.make_array_from_single_device_arrays
 from_local = xlamini.make_array_from_process_local_data
 PARTS = [device_put(ones(2, 2), d) for d in DEVICES]
+BACKWARDS = NamedSharding(REVERSED, P("x"))
 
 
 def same(x: Any, *rest: Any) -> Any:
@@ -67,6 +68,14 @@ PROGRAMS = [
     row(
         "other mesh", lambda: split(np.ones(8), "x") + device_put(np.ones(8), NamedSharding(HALF, P())), ValueError,
         "lies on 4 devices", "the 8 of Mesh",
+    ),
+    row(
+        "another order", lambda: jit(lambda a, b: a + b)(split(np.ones(8), "x"), device_put(np.ones(8), BACKWARDS)),
+        ValueError, "the argument 'b' has its devices in another order than Mesh('x': 2", "use one mesh", "device_put",
+    ),
+    row(
+        "order of outputs", lambda: jit(same, out_shardings=BACKWARDS)(split(np.ones(8), "x")), ValueError,
+        "same: output 0 has its devices in another order",
     ),
     row(
         "set mesh", lambda: in_mesh(lambda: jit(same)(device_put(1.0, DEVICES[1]))), ValueError, "'x' lies on 1",

@@ -14,7 +14,7 @@ import xlamini
 from tests.multidevice.meshes import table
 from xlamini import NamedSharding, P, grad, jit, lax, numpy as jnp, shard_map
 from xlamini.core.config import strict_sharding
-from xlamini.errors import ShardingTypeError
+from xlamini.errors import ShardingError, ShardingTypeError
 from xlamini.sharding import AbstractMesh, AxisType, Mesh, use_abstract_mesh
 
 MESH = xlamini.make_mesh((2, 4), ("x", "y"))
@@ -169,7 +169,7 @@ def test_specs_of_partial_sums() -> None:
         (lambda: P(unreduced={None}), ValueError, "cannot contain None"),
         (lambda: P("x", unreduced={"x"}), ValueError, "overlap with unreduced axes: both have 'x'"),
         (lambda: P(unreduced={"x"}, reduced={"x"}), ValueError, "`unreduced` and `reduced` of a PartitionSpec overlap"),
-        (lambda: NamedSharding(MESH, spec), NotImplementedError, "is for partial sums.*lax.psum"),
+        (lambda: NamedSharding(MESH, P(unreduced={"z"})), ShardingError, "names the axis 'z', which the mesh does not"),
     ):
         with pytest.raises(error, match=text):
             wrong()

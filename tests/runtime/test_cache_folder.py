@@ -7,10 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+import xlamini
 from xlamini import cache, config
-from xlamini.runtime.files import disk_cache
+from xlamini.core.config import flags
+from xlamini.runtime.files import disk_cache, disk_entry
 from xlamini.runtime.files.disk_key import Key
 
 KEY = Key("step", {"module": "text"})
@@ -54,3 +57,23 @@ def test_an_entry_with_a_flipped_bit_is_not_listed(stored: tuple[Path, Any]) -> 
     data[data.index(b'"arguments"') + 1] ^= 1
     path.write_bytes(data)
     assert list(cache.entries(path.parent)) == []
+
+
+def test_contents_are_compared_with_what_is_compiled(stored: tuple[Path, Any]) -> None:
+    """The program of an entry is put into another one."""
+    x, folder = np.arange(3, dtype=np.float32), stored[0].parent
+    stored[0].unlink()
+
+    def run(factor: int) -> list[float]:
+        return xlamini.jit(lambda x: x * np.float32(factor))(x).tolist()
+
+    assert (run(2), run(3)) == ([0, 2, 4], [0, 3, 6])
+    files = {path: disk_entry.unpacked(path.read_bytes())[0] for path in folder.glob("*.xlamini")}
+    assert len(files) == 2
+    with flags["compilation_cache_check_contents"](True):
+        assert run(2) == [0, 2, 4] and cache.stats().hits == 1
+        one, other = files
+        one.write_bytes(disk_entry.packed(files[one], disk_entry.unpacked(other.read_bytes())[1]))
+        with pytest.warns(UserWarning, match="is another program than XLA compiles now; it is compiled anew"):
+            assert (run(2), run(3)) == ([0, 2, 4], [0, 3, 6])
+        assert (run(2), run(3)) == ([0, 2, 4], [0, 3, 6])

@@ -17,9 +17,10 @@ from typing import Any
 import numpy as np
 
 import xlamini
-from xlamini import export, numpy as jnp
+from xlamini import P, export, numpy as jnp
 from xlamini.errors import JaxRuntimeError, LoadError
 from xlamini.runtime.files.file_format import Kind
+from xlamini.sharding import AxisType, Mesh, NamedSharding
 from xlamini.staging.aot import compiled_file
 from xlamini.transforms.export import exported_file
 
@@ -65,15 +66,23 @@ def mutated_header(kind: Kind, blob: bytes, choose: random.Random) -> bytes:
 
 def mutated_module(blob: bytes, choose: random.Random) -> bytes:
     """The file of an exported function with some bytes of the StableHLO changed."""
-    header, body = exported_file.FILE.unpacked(blob)
+    kind = exported_file.kind_of(blob)
+    header, body = kind.unpacked(blob)
     code = bytearray(body)
     for _ in range(choose.randint(1, 4)):
         code[choose.randrange(len(code))] = choose.randrange(256)
-    return exported_file.FILE.packed(header, bytes(code))
+    return kind.packed(header, bytes(code))
 
 
 def layer(x: Any, p: Any) -> Any:
     return {"y": jnp.tanh(x @ p["w"]) + p["b"], "n": [jnp.sum(x)]}
+
+
+def sharded(mesh: Mesh) -> bytes:
+    """The file of a function that is sharded over a mesh."""
+    there = NamedSharding(mesh, P("x"))
+    function = xlamini.jit(layer, in_shardings=(there, None), out_shardings={"y": there, "n": None})
+    return bytes(export.export(function)(*ARGUMENTS).serialize(vjp_order=1))
 
 
 X = np.linspace(-1, 1, 6, dtype=np.float32).reshape(2, 3)
@@ -101,25 +110,32 @@ def headers(count: int, seed: int) -> Counter[str]:
     choose, function = random.Random(seed), xlamini.jit(layer)
     compiled = function.lower(*ARGUMENTS).compile().serialize()
     exported = bytes(export.export(function)(*ARGUMENTS).serialize(vjp_order=1))
-    found: Counter[str] = Counter()
+    mesh = xlamini.make_mesh((2,), ("x",), AxisType.Auto, devices=xlamini.devices()[:2])
+    over_mesh, found = sharded(mesh), Counter[str]()
     for number in range(count):
-        if number % 2:
+        if number % 3 == 0:
             blob = mutated_header(compiled_file.FILE, compiled, choose)
             found[tried(lambda blob=blob: xlamini.load(blob))] += 1
-        else:
+        elif number % 3 == 1:
             blob = mutated_header(exported_file.FILE, exported, choose)
             found[tried(lambda blob=blob: export.deserialize(blob).call)] += 1
+        else:
+            blob = mutated_header(exported_file.SHARDED_FILE, over_mesh, choose)
+            with xlamini.set_mesh(mesh):
+                found[tried(lambda blob=blob: export.deserialize(blob).call)] += 1
     return found
 
 
 def modules(count: int, seed: int) -> Counter[str]:
-    """Mutated StableHLO of an exported function, each read by a process of its own."""
-    choose = random.Random(seed)
+    """Mutated StableHLO of an exported function, each read by a process of its own; every other one is sharded."""
+    choose, found = random.Random(seed), Counter[str]()
     blob = bytes(export.export(xlamini.jit(layer))(*ARGUMENTS).serialize())
-    found: Counter[str] = Counter()
-    for _ in range(count):
-        changed = mutated_module(blob, choose)
-        found[tried(lambda changed=changed: export.deserialize(changed).call)] += 1
+    mesh = xlamini.make_mesh((2,), ("x",), AxisType.Auto, devices=xlamini.devices()[:2])
+    over_mesh = sharded(mesh)
+    for number in range(count):
+        changed = mutated_module(over_mesh if number % 2 else blob, choose)
+        with xlamini.set_mesh(mesh if number % 2 else None):
+            found[tried(lambda changed=changed: export.deserialize(changed).call)] += 1
     return found
 
 

@@ -13,6 +13,8 @@ import pytest
 QUICK, FULL, ALL = "quick", "full", "all"
 EXPRESSIONS = {QUICK: 30, FULL: 6, ALL: 1}
 """Each tier runs one in this many expressions."""
+PARAMETERS = 3
+"""The quick tier runs one in this many parameters of each other test, or one in more with the mark `sample`."""
 
 
 def add_options(parser: pytest.Parser) -> None:
@@ -42,16 +44,37 @@ def select(config: pytest.Config, items: list[pytest.Item]) -> None:
     left_out = {id(item) for item in items if _is_expression(item) and _chance(item.name) % EXPRESSIONS[tier]}
     left_out |= {id(item) for item in _rows_left_out(items, tier)}
     if tier == QUICK:
-        left_out |= {id(item) for item in items if not _is_quick(item)}
+        left_out |= {id(item) for item in items if _is_full(item)}
+        left_out |= {id(item) for tests in _by_function(items) for item in _parameters_left_out(tests)}
     config.hook.pytest_deselected(items=[item for item in items if id(item) in left_out])
     items[:] = [item for item in items if id(item) not in left_out]
 
 
-def _is_quick(item: pytest.Item) -> bool:
+_SAMPLED_BY_NAME = {"test_rows.py", "test_expressions.py"}
+
+
+def _is_full(item: pytest.Item) -> bool:
     if item.get_closest_marker("slow") or item.get_closest_marker("full"):
-        return False
-    sample = item.get_closest_marker("sample")
-    return sample is None or _chance(item.name) % sample.args[0] == 0
+        return True
+    sample = None if hasattr(item, "callspec") else item.get_closest_marker("sample")
+    return sample is not None and _chance(item.name) % sample.args[0] != 0
+
+
+def _by_function(items: Iterable[pytest.Item]) -> Iterable[list[pytest.Item]]:
+    """The quick tests with parameters, by function; rows and expressions are sampled in ways of their own."""
+    functions: dict[str, list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        if hasattr(item, "callspec") and item.path.name not in _SAMPLED_BY_NAME and not _is_full(item):
+            functions[item.nodeid.partition("[")[0]].append(item)
+    return functions.values()
+
+
+def _parameters_left_out(tests: list[pytest.Item]) -> list[pytest.Item]:
+    """All but a sample of one function's tests; its first test if the sample is empty."""
+    sample = tests[0].get_closest_marker("sample")
+    n = sample.args[0] if sample else PARAMETERS
+    left_out = [test for test in tests if _chance(test.name) % n]
+    return left_out if len(left_out) < len(tests) else tests[1:]
 
 
 def _is_expression(item: pytest.Item) -> bool:

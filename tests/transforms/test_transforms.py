@@ -371,6 +371,7 @@ def test_make_jaxpr_shows_what_was_captured() -> None:
 # --- what happens once
 
 
+@pytest.mark.full
 def test_equal_loops_share_one_program(monkeypatch: pytest.MonkeyPatch) -> None:
     compiled = []
     monkeypatch.setattr(program_cache, "LoweredProgram", lambda *args: compiled.append(args) or LoweredProgram(*args))
@@ -400,3 +401,25 @@ from xlamini import Ref, ref, remat
 assert remat is xlamini.checkpoint and ref.Ref is Ref
 """
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_vmap_sums_unmapped_outputs_with_sum_match() -> None:
+    """The numbers are JAX's. A ref that is not mapped is no output, and stays an error."""
+    x = xlamini.numpy.arange(6.0).reshape(3, 2)
+
+    def f(row: Any) -> Any:
+        return row * 2, row.sum(), row > 1, 1.0
+
+    rows, total, count, one = xlamini.vmap(f, out_axes=(0, None, None, None), sum_match=True)(x)
+    np.testing.assert_array_equal(rows, x * 2)
+    np.testing.assert_array_equal((total, *count, one), (15, 2, 2, 1))
+    slope = xlamini.grad(lambda x: xlamini.vmap(lambda r: r * r, out_axes=None, sum_match=True)(x)[0])(x)
+    np.testing.assert_array_equal(slope, [[0, 0], [4, 0], [8, 0]])
+    ref = xlamini.new_ref(0.0)
+
+    def write(row: Any) -> Any:
+        ref[...] = row[0]
+        return row
+
+    with pytest.raises(ValueError, match="performing a set/swap operation with vmapped value"):
+        xlamini.vmap(write, out_axes=None, sum_match=True)(x)

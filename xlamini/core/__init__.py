@@ -29,8 +29,9 @@ from xlamini.core.errors import (
     ShardingError,
     TracerArrayConversionError,
 )
+from xlamini.core.evaluation import eval_jaxpr, jaxpr_as_fun
 from xlamini.core.frames import user_stacklevel
-from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Literal, Var, close_over, once, subjaxprs
+from xlamini.core.jaxpr import Atom, ClosedJaxpr, Equation, Jaxpr, Literal, Var, close_over, once, subjaxprs
 from xlamini.core.memo import OwnedMemo, memoised, paused_gc
 from xlamini.core.named_axes import manual_axis, named_axis
 from xlamini.core.primitive import ELEMENTWISE, PURE, REMATERIALIZABLE, Axis, CallLike, Cost, Primitive

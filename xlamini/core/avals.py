@@ -95,7 +95,10 @@ class ShapedArray:
     @property
     def manual_axis_type(self) -> ManualAxisType:
         """The manual axes along which the value varies, in JAX's form."""
-        return ManualAxisType(self.vma)
+        if self.split is None:
+            return ManualAxisType(self.vma)
+        manual = frozenset(self.split.mesh.manual_axes)
+        return ManualAxisType(self.vma, self.split.unreduced & manual, self.split.reduced & manual)
 
     def varying(self, axes: frozenset[Any]) -> ShapedArray:
         """The type with other varying manual axes."""
@@ -142,12 +145,12 @@ class ShapedArray:
     def str_short(self, short_dtypes: bool = True) -> str:
         """`f32[3,4]`, or `float32[3,4]` with the dtype's full name."""
         name = short_name(self.dtype) if short_dtypes or self.dtype == float0 else self.dtype.name
-        varies = f"{{V:{','.join(sorted(map(str, self.vma)))}}}" if self.vma else ""
-        sizes, sums = list(map(str, self.shape)), ""
+        marks = [f"V:{','.join(sorted(map(str, self.vma)))}"] if self.vma else []
+        sizes = list(map(str, self.shape))
         if self.split is not None:
             sizes = [f"{size}{mark}" for size, mark in zip(sizes, self.split.marks(), strict=True)]
-            sums = self.split.sum_marks()
-        return f"{name}[{','.join(sizes)}]{varies}{sums}"
+            marks += self.split.sum_marks()
+        return f"{name}[{','.join(sizes)}]{{{', '.join(marks)}}}" if marks else f"{name}[{','.join(sizes)}]"
 
     def str_long(self) -> str:
         """`float32[3,4]`: the type as error messages write it."""

@@ -53,7 +53,7 @@ compile_key: Callable[[], tuple] = functools.partial(
 """This thread's values of these flags, part of the key of every compiled program; one call into C."""
 
 
-@memoised("compile: options by flags", 64)
+@memoised("helper: compiler options by flags", 64)
 def options_of(key: tuple) -> dict[str, Any]:
     """XLA's options by name for the flags of a `compile_key()`; a flag at its default adds none."""
     values = dict(zip(_FLAGS, key, strict=True))

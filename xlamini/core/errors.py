@@ -14,6 +14,7 @@ __all__ = [
     "DeletedArrayError",
     "DeviceNotHereError",
     "FfiTargetError",
+    "InconclusiveDimensionOperation",
     "JAXIndexError",
     "JAXTypeError",
     "JaxRuntimeError",
@@ -341,6 +342,13 @@ class MissingRule(NotImplementedError):
     Write the method that the message names, next to the primitive's other rules:
 
         def jvp(self, primals, tangents): ...
+    """
+
+
+class InconclusiveDimensionOperation(Exception):
+    """Symbolic sizes were compared, and the result depends on their values.
+
+    Sizes are static here, so nothing raises it; it exists so that `except` clauses of programs for JAX carry over.
     """
 
 

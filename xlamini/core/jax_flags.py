@@ -88,7 +88,6 @@ NO_MEANING: dict[str, tuple[Any, str]] = {
 
 NO_EFFECT: dict[str, tuple[Any, str]] = {
     "backend_target": ("", "there are no remote services"),
-    "compilation_cache_check_contents": (False, "entries have checksums; XLA's output for a program varies"),
     "cpu_collectives_implementation": ("gloo", "collectives of CPUs are gloo's"),
     "debug_infs": (False, "infinities are not searched for yet"),
     "debug_key_reuse": (False, "a second use of a key is not noticed yet"),
@@ -191,6 +190,9 @@ no_tracing = Flag("no_tracing", False, "raise an error where a function would be
 no_execution = Flag("no_execution", False, "raise an error where a program would run", affects=DISPATCH)
 check_tracer_leaks = Flag(
     "check_tracer_leaks", False, "raise an error when a trace ends whose tracers are still referenced", affects=TRACE
+)
+compilation_cache_check_contents = Flag(
+    "compilation_cache_check_contents", False, "compile a program that is on disk too, and compare"
 )
 explicit_x64_dtypes = Flag(
     "explicit_x64_dtypes",

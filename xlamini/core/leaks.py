@@ -56,7 +56,7 @@ def _is_own(x: Any) -> bool:
         name = x.__name__
     else:
         name = x.__module__ if isinstance(x, FunctionType) else type(x).__module__
-    return str(name).partition(".")[0] == __package__.partition(".")[0]
+    return str(name).partition(".")[0] == __name__.partition(".")[0]
 
 
 def _step(owner: Any, x: Any) -> str:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 Listener = Callable[..., None]
 
@@ -26,13 +26,8 @@ CACHE_ASKED = "/jax/compilation_cache/compile_requests_use_cache"
 CACHE_HIT, CACHE_MISS = "/jax/compilation_cache/cache_hits", "/jax/compilation_cache/cache_misses"
 
 
-class _Registered(NamedTuple):
-    kind: str
-    listener: Listener
-
-
-listeners: list[_Registered] = []
-"""All listeners; what is to be measured asks first whether there are any."""
+listeners: list[tuple[str, Listener]] = []
+"""All listeners, with the kind of their events; what is to be measured asks first whether there are any."""
 
 
 def register_event_listener(callback: Listener) -> None:
@@ -117,16 +112,16 @@ def record_since(event: str, start: float, name: str) -> None:
 def _register(kind: str, callback: Listener) -> None:
     if not callable(callback):
         raise TypeError(f"monitoring: a listener must be a function, got {callback!r}")
-    listeners.append(_Registered(kind, callback))
+    listeners.append((kind, callback))
 
 
 def _unregister(kind: str, callback: Listener) -> None:
     if (kind, callback) not in listeners:
         raise ValueError(f"monitoring: {callback!r} is not registered for this kind of event")
-    listeners.remove(_Registered(kind, callback))
+    listeners.remove((kind, callback))
 
 
 def _call(kind: str, event: str, values: tuple[Any, ...], metadata: dict[str, Any]) -> None:
-    for registered in list(listeners):
-        if registered.kind == kind:
-            registered.listener(event, *values, **metadata)
+    for registered, listener in list(listeners):
+        if registered == kind:
+            listener(event, *values, **metadata)

@@ -129,7 +129,7 @@ class Builder:
                 alike = [hooks.cast_varying(x, axes) if axes else x for x, axes in zip(operands, more, strict=True)]
                 return self.emit(primitive, alike, params)
             avals = [a.aval for a in atoms]
-            unfit = misfit(primitive, avals, params)
+            unfit = None if all(a.split is None for a in avals) else misfit(primitive, avals, params)
             if unfit is not None:
                 return self.emit(primitive, self._resharded(operands, unfit), params)
             kind = new_kind(primitive, key, params, avals)

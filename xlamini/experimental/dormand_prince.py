@@ -5,12 +5,14 @@ Practical Runge-Kutta Formulas" (1986).
 """
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from xlamini import numpy as jnp
+from xlamini.core import tree_map
 from xlamini.transforms.control_flow.fori_loop import fori_loop
 from xlamini.transforms.scan.api import scan
 from xlamini.transforms.while_loop.api import while_loop
@@ -18,7 +20,6 @@ from xlamini.transforms.while_loop.api import while_loop
 Slope = Callable[[Any, Any], Any]
 """The right-hand side of `y' = f(y, t)`, for vectors y."""
 
-_STAGES = 7
 _TIMES = np.array([0, 1 / 5, 3 / 10, 4 / 5, 8 / 9, 1, 1])
 _WEIGHTS = np.array([
     [0, 0, 0, 0, 0, 0, 0],
@@ -95,27 +96,30 @@ def _stepped(slope: Slope, s: State, limits: Limits) -> State:
     ratio = _error_ratio(error, s.y, end, limits)
     next_step = jnp.clip(_next_step(s.step, ratio), 0, limits.hmax)
     accepted = State(end, stages[-1], s.t + s.step, next_step, s.t, _polynomial(s, end, stages))
-    rejected = s._replace(step=next_step)
-    return State(*(jnp.where(ratio <= 1, new, old) for new, old in zip(accepted, rejected, strict=True)))
+    return tree_map(functools.partial(jnp.where, ratio <= 1), accepted, s._replace(step=next_step))
 
 
 def _stages(slope: Slope, s: State) -> Any:
     """The slopes of the seven stages; a loop, so that the slope is compiled once."""
-    times, weights = jnp.asarray(_TIMES, s.t.dtype), jnp.asarray(_WEIGHTS, jnp.finfo(s.y.dtype).dtype)
+    times, weights = jnp.asarray(_TIMES, s.t.dtype), jnp.asarray(_WEIGHTS, _real(s.y))
 
     def stage(i: Any, stages: Any) -> Any:
         y = s.y + _combined(weights[i], stages, s.step)
         return stages.at[i].set(_slope_at(slope, y, s.t + s.step * times[i]))
 
-    first = jnp.zeros((_STAGES, *s.y.shape), s.y.dtype).at[0].set(s.slope)
-    return fori_loop(1, _STAGES, stage, first)
+    first = jnp.zeros((len(times), *s.y.shape), s.y.dtype).at[0].set(s.slope)
+    return fori_loop(1, len(times), stage, first)
 
 
 def _combined(weights: Any, stages: Any, step: Any) -> Any:
     """`step` times the weighted sum of the stages."""
-    real = jnp.finfo(stages.dtype).dtype
-    weighted = jnp.dot(jnp.asarray(weights, real), stages, precision="highest")
-    return (step.astype(real) * weighted).astype(stages.dtype)
+    weighted = jnp.dot(jnp.asarray(weights, _real(stages)), stages, precision="highest")
+    return (step.astype(_real(stages)) * weighted).astype(stages.dtype)
+
+
+def _real(x: Any) -> Any:
+    """The dtype of the real part."""
+    return jnp.finfo(x.dtype).dtype
 
 
 def _slope_at(slope: Slope, y: Any, t: Any) -> Any:
@@ -128,8 +132,7 @@ def _polynomial(s: State, end: Any, stages: Any) -> Any:
     The fifth condition is its value at the midpoint.
     """
     middle = s.y + _combined(_MIDPOINT, stages, s.step)
-    step = s.step.astype(jnp.finfo(s.y.dtype).dtype)
-    first, last = (step * stages[0]).astype(s.y.dtype), (step * stages[-1]).astype(s.y.dtype)
+    first, last = ((s.step.astype(_real(s.y)) * slope).astype(s.y.dtype) for slope in (stages[0], stages[-1]))
     return jnp.stack([
         s.y,
         first,
@@ -143,7 +146,7 @@ def _interpolated(s: State, target: Any) -> Any:
     """The value of the last step's polynomial at a time within that step."""
     length = s.t - s.start
     x = jnp.where(length > 0, (target - s.start) / jnp.where(length > 0, length, 1), 0)
-    powers = x.astype(jnp.finfo(s.y.dtype).dtype) ** np.arange(5)
+    powers = x.astype(_real(s.y)) ** np.arange(5)
     return jnp.dot(powers, s.polynomial, precision="highest")
 
 

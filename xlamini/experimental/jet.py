@@ -62,19 +62,11 @@ def _split(traced: Trace, flat: Sequence[Any], order: int) -> tuple[Any, Any]:
 def _flat_jet(jaxpr: Jaxpr, count: int, scales: Sequence[float], operands: Sequence[Any]) -> list[Any]:
     """The outputs and their scaled derivatives; `operands` are captured values, `count` primals, and their series."""
     order, first = len(scales), len(jaxpr.invars)
-    start = first - count
     every = [operands[first + i * order : first + (i + 1) * order] for i in range(count)]
     series = [[_scaled(t, c) for t, c in zip(terms, scales, strict=True)] for terms in every]
-    outs, found = push_jet(jaxpr, operands[:first], [None] * start + series, order)
-    inverse = [1 / c for c in scales]
-    return [
-        *outs,
-        *(
-            _scaled(_of_float(t, out), c)
-            for terms, out in zip(found, outs, strict=True)
-            for t, c in zip(terms, inverse, strict=True)
-        ),
-    ]
+    outs, found = push_jet(jaxpr, operands[:first], [None] * (first - count) + series, order)
+    dense = [_of_float(t, out) for terms, out in zip(found, outs, strict=True) for t in terms]
+    return [*outs, *(_scaled(t, 1 / c) for t, c in zip(dense, scales * len(outs), strict=True))]
 
 
 def _scaled(x: Any, factor: float) -> Any:
@@ -97,8 +89,9 @@ def _checked(primals: Any, series: Any) -> tuple[list[Any], list[list[Any]]]:
         if not is_differentiable(aval_of(x)):
             raise TypeError(f"jet: primals[{i}] is {aval_of(x).str_long()}, but must be of floats; use .astype(float)")
     terms = [_terms(i, value, given) for i, (value, given) in enumerate(zip(values, series, strict=True))]
-    if len({len(every) for every in terms}) > 1:
-        raise ValueError(f"jet: all series must have one length, got {', '.join(str(len(every)) for every in terms)}")
+    lengths = [*map(len, terms)]
+    if len({*lengths}) > 1:
+        raise ValueError(f"jet: all series must have one length, got {', '.join(map(str, lengths))}")
     return values, terms
 
 

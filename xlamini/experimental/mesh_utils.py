@@ -45,7 +45,7 @@ def create_device_mesh(
             "as many in devices"
         )
     if every[0].platform != "tpu":
-        return _as_array(every).reshape(shape)
+        return np.fromiter(every, object).reshape(shape)
     grid = _physical(every)
     if contiguous_submeshes:
         return grid.transpose(2, 1, 0, 3).reshape(shape)
@@ -81,30 +81,22 @@ def create_hybrid_device_mesh(
             f"create_hybrid_device_mesh: dcn_mesh_shape {outer} has {math.prod(outer)} granules, but the devices have "
             f"{len(granules)} values of {name}"
         )
-    options = {"allow_split_physical_axes": allow_split_physical_axes}
-    meshes = [create_device_mesh(shape, granules[key], **options) for key in keys]
+    split, rank = allow_split_physical_axes, len(shape)
+    meshes = [create_device_mesh(shape, granules[key], allow_split_physical_axes=split) for key in keys]
     blocks = np.stack(meshes).reshape(outer + shape)
-    rank = len(shape)
     interleaved = blocks.transpose([axis for i in range(rank) for axis in (i, rank + i)])
     return interleaved.reshape([a * b for a, b in zip(outer, shape, strict=True)])
 
 
-def _as_array(devices: Sequence[Any]) -> np.ndarray:
-    array = np.empty(len(devices), dtype=object)
-    array[:] = devices
-    return array
-
-
 def _physical(devices: Sequence[Any]) -> np.ndarray:
     """The devices by coordinates x, y, z and core; ValueError unless they fill a box."""
-    places = [(*device.coords, getattr(device, "core_on_chip", 0)) for device in devices]
-    low = [min(axis) for axis in zip(*places, strict=True)]
-    sizes = [max(axis) - least + 1 for axis, least in zip(zip(*places, strict=True), low, strict=True)]
-    if math.prod(sizes) != len(devices) or len(set(places)) < len(devices):
+    places = np.array([(*device.coords, getattr(device, "core_on_chip", 0)) for device in devices])
+    places -= places.min(0)
+    sizes = (places.max(0) + 1).tolist()
+    if math.prod(sizes) != len(devices) or len(np.unique(places, axis=0)) < len(devices):
         raise ValueError(f"create_device_mesh: the TPU devices do not fill a box of {sizes} chips and cores")
     grid = np.empty(sizes, dtype=object)
-    for device, place in zip(devices, places, strict=True):
-        grid[tuple(n - least for n, least in zip(place, low, strict=True))] = device
+    grid[tuple(places.T)] = np.fromiter(devices, object)
     return grid
 
 
@@ -121,8 +113,7 @@ def _ring(grid: np.ndarray, kind: str) -> np.ndarray | None:
 
 
 def _on_torus(shape: tuple[int, ...], grid: np.ndarray, split: bool) -> np.ndarray:
-    x, y, z, cores = grid.shape
-    whole = grid.reshape(x, y, z * cores) if cores > 1 else grid.reshape(x, y, z)
+    whole = grid.reshape(*grid.shape[:2], -1)
     for physical in (whole, _split(whole)) if split else (whole,):
         found = next(_assignments(shape[::-1], physical.shape, tuple(range(physical.ndim))), None)
         if found is not None:

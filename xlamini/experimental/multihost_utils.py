@@ -1,21 +1,5 @@
 """`xlamini.multihost` under the name that JAX has for it."""
 
-from xlamini.multihost import (
-    assert_equal as assert_equal,
-    broadcast_one_to_all as broadcast_one_to_all,
-    global_array_to_host_local_array as global_array_to_host_local_array,
-    host_local_array_to_global_array as host_local_array_to_global_array,
-    process_allgather as process_allgather,
-    reached_preemption_sync_point as reached_preemption_sync_point,
-    sync_global_devices as sync_global_devices,
-)
+from xlamini.core.stubs import attach_stub as _attach_stub
 
-__all__ = [
-    "assert_equal",
-    "broadcast_one_to_all",
-    "global_array_to_host_local_array",
-    "host_local_array_to_global_array",
-    "process_allgather",
-    "reached_preemption_sync_point",
-    "sync_global_devices",
-]
+__getattr__, __dir__, __all__ = _attach_stub(__name__)

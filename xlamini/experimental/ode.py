@@ -6,21 +6,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from xlamini import numpy as jnp
-from xlamini.core import (
-    ShapeError,
-    aval_of,
-    first_difference,
-    is_differentiable,
-    tree_flatten,
-    tree_leaves,
-    tree_unflatten,
-)
+from xlamini.core import ShapeError, aval_of, is_differentiable, tree_flatten, tree_leaves, tree_unflatten
 from xlamini.core.api_boundary import edge_of_face as _edge_of_face
-from xlamini.core.pytree import tree_structure
+from xlamini.core.pytree import first_difference, tree_structure
 from xlamini.experimental.dormand_prince import Limits, integrate
 from xlamini.numpy.arguments import as_operand
 from xlamini.numpy.tree_vector import ravel_pytree
 from xlamini.runtime import Array
+from xlamini.staging import chosen, inverse, merged, with_none
 from xlamini.transforms.custom.closure_convert import closure_convert
 from xlamini.transforms.custom.custom_vjp import custom_vjp
 from xlamini.transforms.derivatives.vjp import vjp
@@ -96,8 +89,9 @@ def _flat_slope(converted: Any, unravel: Any, tree: Any, y: Any, t: Any, *operan
 
 
 def _check_slope(before: Any, after: Any) -> None:
-    if tree_structure(before) != tree_structure(after):
-        difference = first_difference(tree_structure(before), tree_structure(after), ("y0", "func's result"))
+    trees = tree_structure(before), tree_structure(after)
+    if trees[0] != trees[1]:
+        difference = first_difference(*trees, ("y0", "func's result"))
         raise ShapeError(f"odeint: func must return the structure of y0: {difference}")
     for y, slope in zip(tree_leaves(before), tree_leaves(after), strict=True):
         if y.shape != jnp.shape(slope):
@@ -121,7 +115,6 @@ def _backward(slope: Any, limits: Limits, residuals: Any, cotangent: Any) -> Any
     ys, times, operands = residuals
     marked = [is_differentiable(aval_of(x)) for x in operands]
     adjoint = functools.partial(_adjoint_slope, slope, marked)
-    floats = [x for x, wanted in zip(operands, marked, strict=True) if wanted]
 
     def interval(carry: Any, xs: Any) -> tuple[Any, Any]:
         y_bar, start_bar, bars = carry
@@ -131,11 +124,10 @@ def _backward(slope: Any, limits: Limits, residuals: Any, cotangent: Any) -> Any
         _, y_bar, start_bar, bars = _last(adjoint, state, -end, -start, limits, operands)
         return (y_bar + earlier_ct, start_bar, bars), end_bar
 
-    carry = cotangent[-1], jnp.zeros_like(times[0]), [jnp.zeros_like(x) for x in floats]
+    carry = cotangent[-1], jnp.zeros_like(times[0]), [jnp.zeros_like(x) for x in chosen(operands, marked)]
     xs = ys[1:], times[1:], times[:-1], cotangent[1:], cotangent[:-1]
     (y0_bar, first_bar, bars), later_bars = scan(interval, carry, xs, reverse=True)
-    every = iter(bars)
-    return y0_bar, jnp.concatenate([first_bar[None], later_bars]), *(next(every) if m else None for m in marked)
+    return y0_bar, jnp.concatenate([first_bar[None], later_bars]), *with_none(marked, bars)
 
 
 def _last(slope: Any, state: Any, start: Any, end: Any, limits: Limits, operands: Sequence[Any]) -> Any:
@@ -154,12 +146,9 @@ def _adjoint_slope(slope: Any, marked: Sequence[bool], state: Any, negative_t: A
     y, y_bar, _, _ = state
 
     def of_floats(y: Any, t: Any, *floats: Any) -> Any:
-        given = iter(floats)
-        every = [next(given) if wanted else x for wanted, x in zip(marked, operands, strict=True)]
-        return slope(y, t, *every)
+        return slope(y, t, *merged(marked, floats, chosen(operands, inverse(marked))))
 
-    floats = [x for x, wanted in zip(operands, marked, strict=True) if wanted]
-    dy, pull = vjp(of_floats, y, -negative_t, *floats)
+    dy, pull = vjp(of_floats, y, -negative_t, *chosen(operands, marked))
     dy_bar, dt_bar, *bars = pull(y_bar)
     return -dy, dy_bar, dt_bar, bars
 

@@ -7,7 +7,8 @@ forget, cell, output.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+import itertools
+import math
 from typing import Any
 
 from xlamini import numpy as jnp
@@ -85,8 +86,7 @@ def get_num_params_in_lstm(input_size: int, hidden_size: int, num_layers: int, b
     >>> get_num_params_in_lstm(3, 2, 2, bidirectional=True)
     240
     """
-    sizes = _row_sizes(input_size, hidden_size, num_layers, bidirectional)
-    return 4 * hidden_size * sum(inputs + hidden_size + 2 for inputs in sizes)
+    return sum(map(math.prod, _weight_shapes(input_size, hidden_size, num_layers, bidirectional)))
 
 
 def init_lstm_weight(rng: Any, input_size: int, hidden_size: int, num_layers: int, bidirectional: bool) -> Array:
@@ -109,35 +109,32 @@ def unpack_lstm_weights(
     >>> W_ih[0].shape, W_hh[3].shape, b_hh[3].shape
     ((8, 3), (8, 2), (8,))
     """
-    sizes = _row_sizes(input_size, hidden_size, num_layers, bidirectional)
-    count = get_num_params_in_lstm(input_size, hidden_size, num_layers, bidirectional)
-    if jnp.shape(weights) != (count,):
-        raise ShapeError(f"lstm: weights must have the shape ({count},), got {jnp.shape(weights)}")
-    rows = 4 * hidden_size
-    start, unpacked = 0, ({}, {}, {}, {})
-    for kinds, widths in ((unpacked[:2], [(n, hidden_size) for n in sizes]), (unpacked[2:], [(0, 0)] * len(sizes))):
-        for layer, pair in enumerate(widths):
-            for weight, width in zip(kinds, pair, strict=True):
-                stop = start + rows * max(width, 1)
-                weight[layer] = weights[start:stop].reshape((rows, width) if width else (rows,))
-                start = stop
-    return unpacked
+    parts = _parts(weights, input_size, hidden_size, num_layers, bidirectional)
+    matrices, biases = parts[: len(parts) // 2], parts[len(parts) // 2 :]
+    return tuple(dict(enumerate(kind)) for kind in (matrices[::2], matrices[1::2], biases[::2], biases[1::2]))
 
 
 def swap_lstm_gates(
     weights: Array, input_size: int, hidden_size: int, num_layers: int, bidirectional: bool
 ) -> Array:
     """The vector of weights with the cell gate and the output gate exchanged: the order of MIOpen."""
-    matrices, more, biases, others = unpack_lstm_weights(weights, input_size, hidden_size, num_layers, bidirectional)
-    ordered = [w[layer] for pair in ((matrices, more), (biases, others)) for layer in range(len(more)) for w in pair]
-    swapped = [jnp.split(w, 4) for w in ordered]
-    return jnp.concatenate([part.ravel() for i, f, g, o in swapped for part in (i, f, o, g)])
+    gates = [jnp.split(w, 4) for w in _parts(weights, input_size, hidden_size, num_layers, bidirectional)]
+    return jnp.concatenate([part.ravel() for i, f, g, o in gates for part in (i, f, o, g)])
 
 
-def _row_sizes(input_size: int, hidden_size: int, num_layers: int, bidirectional: bool) -> list[int]:
-    """The number of inputs of each pseudo-layer."""
-    directions = 2 if bidirectional else 1
-    return [input_size] * directions + [hidden_size * directions] * (directions * (num_layers - 1))
+def _parts(weights: Array, *sizes: int) -> list[Array]:
+    """The matrices, then the biases, in the order of the vector."""
+    shapes = _weight_shapes(*sizes)
+    ends = list(itertools.accumulate(map(math.prod, shapes)))
+    if jnp.shape(weights) != (ends[-1],):
+        raise ShapeError(f"lstm: weights must have the shape ({ends[-1]},), got {jnp.shape(weights)}")
+    return [part.reshape(shape) for part, shape in zip(jnp.split(weights, ends[:-1]), shapes, strict=True)]
+
+
+def _weight_shapes(input_size: int, hidden_size: int, num_layers: int, bidirectional: bool) -> list[tuple[int, ...]]:
+    directions, rows = 2 if bidirectional else 1, 4 * hidden_size
+    inputs = [input_size] * directions + [hidden_size * directions] * (directions * (num_layers - 1))
+    return [(rows, width) for n in inputs for width in (n, hidden_size)] + [(rows,)] * (2 * len(inputs))
 
 
 @composite(static=("input_size", "hidden_size", "dropout", "bidirectional", "precision"))
@@ -197,15 +194,12 @@ def _check(x: Any, states: Any, seq_lengths: Any, sizes: tuple[int, int], input_
     if x.ndim != 3 or x.shape[2] != input_size:
         raise ShapeError(f"lstm: x must have the shape (batch, time, {input_size}), got {x.shape}")
     layers, hidden_size = sizes
-    for name, found, wanted in _shapes(x.shape[0], states, seq_lengths, layers, hidden_size):
-        if found != wanted:
-            raise ShapeError(f"lstm: {name} must have the shape {wanted}, got {found}")
-
-
-def _shapes(batch: int, states: Any, seq_lengths: Any, layers: int, hidden_size: int) -> Iterator[tuple[str, Any, Any]]:
-    for name, state in zip(("h_0", "c_0"), states, strict=True):
-        yield name, state.shape, (layers, batch, hidden_size)
-    yield "seq_lengths", seq_lengths.shape, (batch,)
+    of_state = layers, x.shape[0], hidden_size
+    for name, given, wanted in zip(
+        ("h_0", "c_0", "seq_lengths"), (*states, seq_lengths), (of_state, of_state, x.shape[:1]), strict=True
+    ):
+        if given.shape != wanted:
+            raise ShapeError(f"lstm: {name} must have the shape {wanted}, got {given.shape}")
 
 
 _edge_of_face(globals())

@@ -21,6 +21,7 @@ from xlamini.lowering.frontend_attributes import add_attributes
 from xlamini.lowering.fusion_cuts import noinline_calls
 from xlamini.lowering.mlir import Interned, lowering_recipes
 from xlamini.lowering.replay import Body, Constant, Part, Step, Tape
+from xlamini.lowering.terms import as_terms
 
 Value = Any
 
@@ -33,8 +34,7 @@ class Context:
     eqn: Equation
     here: tuple[Jaxpr, int] | None = None
     """The jaxpr being lowered, and the id of its equation that `eqn` is, or is part of; None in a part's body."""
-    leading: Sequence[Value] = ()
-    """The values of the function's leading arguments (`ModuleBuilder.leading`)."""
+    leading: Sequence[Value] = ()  # of the function's leading arguments (`ModuleBuilder.leading`)
 
     def __init__(self, module: Any, mlir: Interned, block: ir.Block, scope: str, prefix: str):
         self.module, self.mlir = module, mlir
@@ -344,36 +344,25 @@ class Context:
     def _constrain(self, eqn: Equation, outs: Sequence[Value]) -> Sequence[Value]:
         """The results of an equation, constrained to the shardings in their types.
 
-        Elementwise equations need no constraint, because the compiler propagates shardings through them, but not that
-        values are unreduced.
+        Elementwise equations need no constraint, because the compiler propagates shardings through them, but not terms.
         """
         traits, kind = eqn.primitive.traits, eqn.kind
         if traits & HAS_OWN_SHARDING_RULE:
             return outs
-        avals = [v.aval for v in eqn.outvars]
-        if kind is not None and kind.sharding_conflict is not None:
-            return [self.as_typed_sum(x, a) for x, a in zip(outs, avals, strict=True)]
-        known = {a.aval.split for a in eqn.invars} if traits & ELEMENTWISE else set()
+        is_open = kind is not None and kind.sharding_conflict is not None
+        known = {None, *(a.aval.split for a in eqn.invars)} if traits & ELEMENTWISE else {None}
         return [
-            self.as_typed_sum(x, a) if a.split is None or a.split in known else self.with_sharding(x, a.split, a.ndim)
-            for x, a in zip(outs, avals, strict=True)
+            as_terms(self, x, a) if is_open or a.split in known else self.with_sharding(x, a.split, a.ndim)
+            for x, a in ((x, v.aval) for x, v in zip(outs, eqn.outvars, strict=True))
         ]
-
-    def as_typed_sum(self, x: Value, aval: ShapedArray) -> Value:
-        """A value with a sharding constraint if its type is unreduced.
-
-        Each such value needs one: Shardy takes an operation between two of them for one that reduces.
-        """
-        split = aval.split
-        return x if split is None or not split.unreduced else self.with_sharding(x, split, aval.ndim)
 
     def with_sharding(self, x: Value, sharding: Any, ndim: int) -> Value:
         """An array of rank `ndim` with a sharding constraint for the partitioner."""
-        if not self.module.spans_devices:
+        if not self.module.spans_devices or self.module.manual_axes.issuperset(sharding.mesh.axis_names):
             return x
-        meshes = self.module.meshes
         self.forbid_repetition()  # the mesh is the module's
-        return self.many("sdy.sharding_constraint", [x], [x.type], sharding=meshes.sharding(sharding, ndim))[0]
+        there = self.module.meshes.sharding(sharding, ndim)
+        return self.many("sdy.sharding_constraint", [x], [x.type], sharding=there)[0]
 
     def add_frontend_attributes(self, x: Value, attributes: Sequence[tuple[str, str]]) -> None:
         """Add attributes for XLA to the operation that computes a value; an argument or a constant gets none."""

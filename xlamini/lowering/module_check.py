@@ -68,9 +68,9 @@ def _devices(module: ir.Module) -> int:
     attributes = module.operation.attributes
     number = ir.IntegerAttr(attributes[_PARTITIONS]).value if _PARTITIONS in attributes else 1
     for mesh in [op.operation.attributes["mesh"] for op in module.body.operations if op.operation.name == "sdy.mesh"]:
-        found = _sdy.MeshAttr(mesh)
-        if found.axes and math.prod(axis.size for axis in found.axes) != number:
-            raise LoadError(f"the StableHLO is for {number} devices, but has a mesh of other sizes, {found}")
+        sizes = [_sdy.MeshAxisAttr(axis).size for axis in _sdy.MeshAttr(mesh).axes]
+        if sizes and math.prod(sizes) != number:
+            raise LoadError(f"the StableHLO is for {number} devices, but has a mesh of other sizes, {mesh}")
     return number
 
 

@@ -16,7 +16,7 @@ def on_terms(ctx: Any, name: str, *operands: Any, out: ShapedArray, **attributes
     Operands that are not scalars are split and unreduced as the result is.
     """
     split = out.split
-    if split is None or not split.unreduced or not ctx.module.spans_devices:
+    if split is None or not ctx.module.spans_devices or split.unreduced <= ctx.module.manual_axes:
         return ctx.op(name, *operands, avals=[out], **attributes)
     meshes = ctx.module.meshes
 
@@ -40,3 +40,12 @@ def on_terms(ctx: Any, name: str, *operands: Any, out: ShapedArray, **attributes
         out_shardings=shardings(operands[:1]),
         manual_axes=f"#sdy<manual_axes{{{axes}}}>",
     )[0]
+
+
+def as_terms(ctx: Any, x: Any, aval: ShapedArray) -> Any:
+    """A value with a sharding constraint if its type is unreduced.
+
+    Each such value needs one: Shardy takes an operation between two of them for one that reduces.
+    """
+    split = aval.split
+    return x if split is None or not split.unreduced else ctx.with_sharding(x, split, aval.ndim)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -36,7 +37,7 @@ from xlamini.core import (
     tangent_aval,
 )
 from xlamini.core.avals import NOWHERE
-from xlamini.core.sharding.partial_sums import Sums, left_open, split_along, sums_left_open, sums_of
+from xlamini.core.sharding.partial_sums import Sums, left_open, split_along, sums_left_open
 from xlamini.primitives.convert_element_type import cast
 from xlamini.primitives.dot_algorithm import Algorithm, by_recipe, followed, recipe, supports
 from xlamini.primitives.kinds import INTEGER, kind_of
@@ -130,8 +131,9 @@ class DotGeneral(Primitive):
 
     def bind(self, lhs: Any, rhs: Any, **params: Any) -> Any:
         """Apply it; `unreduced` are the axes along which its sum is not taken."""
-        contract, _ = params["dimension_numbers"]
-        return super().bind(lhs, rhs, **left_open(params, map(split_along, (lhs, rhs), contract)))
+        if aval_of(lhs).split is not None or "unreduced" in params:
+            params = left_open(params, map(split_along, (lhs, rhs), params["dimension_numbers"][0]))
+        return super().bind(lhs, rhs, **params)
 
     def shape_rule(
         self,
@@ -335,7 +337,7 @@ def _transposed(
     ct_other = tuple(range(start, start + len(other_free)))
     kept = sorted(other_contract)
     numbers = ((ct_other, other_free), (tuple(range(len(batch))), other_batch))
-    with sums_left_open(sums_of(target).reduced or None):
+    with nullcontext() if target.split is None else sums_left_open(target.split.reduced or None):
         product = dot_general_p.bind(
             ct,
             other,

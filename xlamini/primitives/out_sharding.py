@@ -13,7 +13,7 @@ from xlamini.core.state import state
 from xlamini.primitives.sharding_constraint import moved_to
 from xlamini.runtime import NamedSharding, named
 from xlamini.runtime.meshes.current_mesh import as_here
-from xlamini.runtime.meshes.named_sharding import manual_axis_in, type_sharding
+from xlamini.runtime.meshes.named_sharding import manual_axis_in, split_in_type, type_sharding
 
 
 def in_sharding(out_sharding: Any, fun: Callable[..., Any], *operands: Any, **options: Any) -> Any:
@@ -45,7 +45,7 @@ def summed_in_sharding(out_sharding: Any, fun: Callable[..., Any], *operands: An
             f"device along {axes} only where what is summed over is split along {axes} in every operand; "
             "xlamini.reshard the operands so, or name other axes"
         )
-    return split_as(out, there)
+    return out if aval_of(out).split is split_in_type(there, aval_of(out).ndim) else split_as(out, there)
 
 
 def split_as(x: Any, there: NamedSharding) -> Any:

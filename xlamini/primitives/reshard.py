@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from xlamini.core import PURE, Avals, AvalSharding, Dims, Params, PartitionSpec, ShapedArray, Values, aval_of
+from xlamini.core import PURE, Avals, AvalSharding, Dims, Params, PartitionSpec, ShapedArray, Values, aval_of, hooks
 from xlamini.core.primitive import HAS_OWN_SHARDING_RULE
 from xlamini.core.sharding.aval_sharding import split_of
 from xlamini.core.sharding.partial_sums import NO_SUMS, Sums, sums_of
@@ -74,6 +74,11 @@ def divided_as(x: Any, split: AvalSharding | None) -> Any:
     own = aval_of(x).split
     if own is split:
         return x
+    if any(s is not None and s.mesh.manual_axes for s in (own, split)):
+        x = hooks.cast_sums(x, split)
+        own = aval_of(x).split
+        if own is split:
+            return x
     there = type_sharding(split)
     if there is None and own is not None and own.unreduced:
         there = NamedSharding(own.mesh, PartitionSpec())  # a sum has to be taken, not left to the compiler

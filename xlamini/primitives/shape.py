@@ -322,7 +322,9 @@ class ReduceSum(LinearUnary):
 
     def bind(self, x: Any, *, axes: Shape, **params: Any) -> Any:
         """Apply it; `unreduced` are the axes along which its sum is not taken."""
-        return super().bind(x, axes=axes, **left_open(params, (split_along(x, d) for d in [axes])))
+        if params or aval_of(x).split is not None:
+            params = left_open(params, [split_along(x, axes)])
+        return super().bind(x, axes=axes, **params)
 
     def shape_rule(self, x: ShapedArray, *, axes: Shape, unreduced: frozenset[Any] = NOWHERE) -> ShapedArray:
         if isinstance(x.dtype, ExtendedDType):

@@ -56,6 +56,7 @@ class Layout:
         return self.major_to_minor == tuple(range(len(self.major_to_minor)))
 
 
+@dataclass(frozen=True)
 class Format:
     """A layout and a sharding, either of which may be left open with None.
 
@@ -67,23 +68,14 @@ class Format:
     Layout(major_to_minor=(0, 1), tiling=(), sub_byte_element_size_in_bits=0)
     """
 
-    __slots__ = ("layout", "sharding")
+    layout: Layout | AutoLayout | None = None
+    sharding: Sharding | None = None
 
-    def __init__(self, layout: Layout | AutoLayout | None = None, sharding: Sharding | None = None):
-        if layout is not None and not isinstance(layout, Layout | AutoLayout):
-            raise TypeError(f"Format: layout must be a Layout, Layout.AUTO or None, got {layout!r}")
-        if sharding is not None and not isinstance(sharding, Sharding):
-            raise TypeError(f"Format: sharding must be a sharding or None, got {sharding!r}")
-        self.layout, self.sharding = layout, sharding
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Format) and (self.layout, self.sharding) == (other.layout, other.sharding)
-
-    def __hash__(self) -> int:
-        return hash((self.layout, self.sharding))
-
-    def __repr__(self) -> str:
-        return f"Format(layout={self.layout}, sharding={self.sharding})"
+    def __post_init__(self) -> None:
+        if not isinstance(self.layout, Layout | AutoLayout | None):
+            raise TypeError(f"Format: layout must be a Layout, Layout.AUTO or None, got {self.layout!r}")
+        if not isinstance(self.sharding, Sharding | None):
+            raise TypeError(f"Format: sharding must be a sharding or None, got {self.sharding!r}")
 
 
 def sharding_of(format: Format, what: str) -> Sharding | None:

@@ -6,6 +6,7 @@ The C++ runtime checks them, in thread-local state before global state; the flag
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any
@@ -18,59 +19,72 @@ _LEVELS = ("allow", "log", "disallow", "log_explicit", "disallow_explicit")
 _GARBAGE_LEVELS = ("allow", "log", "fatal")
 
 
+class _Open(threading.local):
+    """The guards that contexts of this thread have set: for each context its fields, and their level."""
+
+    def __init__(self) -> None:
+        self.entries: list[tuple[tuple[str, ...], Any]] = []
+
+
+_open = _Open()
+
+
 class _Guard(Flag):
     """A flag whose values are also written to fields of jaxlib's guard state."""
 
-    def __init__(self, name: str, help: str, choices: tuple[str, ...], levels: Any, fields: tuple[str, ...]):
+    def __init__(self, name: str, help: str, choices: tuple[str, ...], levels: Any, *fields: str):
         self.levels, self.fields = levels, fields
         super().__init__(name, None, help, type=str, optional=True, choices=choices)
         if self.value is not None:
-            self._write(guard_lib.global_state(), self.value)
+            self._write_global(self.value)
 
     def set_global(self, value: Any) -> None:
         super().set_global(value)
-        self._write(guard_lib.global_state(), value)
+        self._write_global(value)
 
     @contextmanager
     def _override(self, value: Any) -> Generator[None]:
-        local = guard_lib.thread_local_state()
-        before = [getattr(local, field) for field in self.fields]
-        self._write(local, value)
+        # As for flags, the contexts of asyncio's tasks may end in another order than they began.
+        entries, entry = _open.entries, (self.fields, self._level(value))
+        entries.append(entry)
+        self._write_local()
         try:
             with super()._override(value):
                 yield
         finally:
-            for field, level in zip(self.fields, before, strict=True):
-                setattr(local, field, level)
+            entries[:] = [other for other in entries if other is not entry]
+            self._write_local()
 
-    def _write(self, state: Any, value: str | None) -> None:
+    def _write_global(self, value: str | None) -> None:
         for field in self.fields:
-            setattr(state, field, None if value is None else self.levels[value.upper()])
+            setattr(guard_lib.global_state(), field, self._level(value))
+
+    def _write_local(self) -> None:
+        """Give each field the level of the last context that sets it."""
+        for field in self.fields:
+            levels = [level for fields, level in _open.entries if field in fields]
+            setattr(guard_lib.thread_local_state(), field, levels[-1] if levels else None)
+
+    def _level(self, value: str | None) -> Any:
+        return None if value is None else getattr(self.levels, value.upper())
 
 
-def _transfers(name: str, help: str, *fields: str) -> _Guard:
-    levels = guard_lib.TransferGuardLevel
-    by_name = {level.upper(): getattr(levels, level.upper()) for level in _LEVELS}
-    return _Guard(name, help, _LEVELS, by_name, fields)
+def _transfers(name: str, where: str, *fields: str) -> _Guard:
+    return _Guard(name, f"what to do at transfers {where}", _LEVELS, guard_lib.TransferGuardLevel, *fields)
 
 
-_DIRECTIONS = ("host_to_device", "device_to_device", "device_to_host")
-transfer_guard_host_to_device = _transfers(
-    "transfer_guard_host_to_device", "what to do at transfers to devices", "host_to_device"
+transfer_guard_host_to_device = _transfers("transfer_guard_host_to_device", "to devices", "host_to_device")
+transfer_guard_device_to_device = _transfers("transfer_guard_device_to_device", "between devices", "device_to_device")
+transfer_guard_device_to_host = _transfers("transfer_guard_device_to_host", "to the host", "device_to_host")
+transfer_guard = _transfers(
+    "transfer_guard", "in all directions", "host_to_device", "device_to_device", "device_to_host"
 )
-transfer_guard_device_to_device = _transfers(
-    "transfer_guard_device_to_device", "what to do at transfers between devices", "device_to_device"
-)
-transfer_guard_device_to_host = _transfers(
-    "transfer_guard_device_to_host", "what to do at transfers to the host", "device_to_host"
-)
-transfer_guard = _transfers("transfer_guard", "what to do at transfers in all directions", *_DIRECTIONS)
 array_garbage_collection_guard = _Guard(
     "array_garbage_collection_guard",
     "what to do where an array is freed by the cycle collector",
     _GARBAGE_LEVELS,
     guard_lib.GarbageCollectionGuardLevel,
-    ("garbage_collect_array",),
+    "garbage_collect_array",
 )
 
 class _ThreadGuard(Flag):

@@ -34,10 +34,24 @@ def _cast_varying(x: Any, axes: frozenset[Any]) -> Any:
     return varying_along(x, axes)
 
 
+def _cast_sums(x: Any, split: Any) -> Any:
+    from xlamini.primitives.collectives.varying import with_sums
+
+    return with_sums(x, split)
+
+
 def _results_with_tangents(eqn: Any) -> Any:
     from xlamini.interpreters.jvp import results_with_tangents
 
     return results_with_tangents(eqn)
+
+
+def _evaluate_jaxpr(jaxpr: Any, operands: Any) -> list[Any]:
+    from xlamini.core import Literal
+    from xlamini.interpreters.evaluate import evaluate
+    from xlamini.staging.trace.tracing import visible
+
+    return [visible(x) if type(x) is Literal else x for x in evaluate(jaxpr, operands)]
 
 
 def _format_jaxpr(jaxpr: Any, **options: Any) -> str:
@@ -54,7 +68,9 @@ def _format_equation(eqn: Any) -> str:
 
 hooks.install(
     evaluate=evaluate_primitive,
+    evaluate_jaxpr=_evaluate_jaxpr,
     cast_varying=_cast_varying,
+    cast_sums=_cast_sums,
     divided_as=divided_as,
     results_with_tangents=_results_with_tangents,
     sharding_of=sharding_of,

@@ -10,6 +10,8 @@ from xlamini.core import (
     Axis,
     Jaxpr,
     Values,
+    aval_of,
+    canonicalize_dtype,
     flatten,
     flatten_axes,
     flatten_from_user,
@@ -19,7 +21,7 @@ from xlamini.core import (
 from xlamini.core.api_boundary import api_boundary
 from xlamini.core.pytree import structure
 from xlamini.interpreters.batch import Dims, push_batch
-from xlamini.primitives import move_batch_dim
+from xlamini.primitives import BOOL, convert, kind_of, move_batch_dim, sum_over
 from xlamini.staging import (
     ArgNames,
     Cells,
@@ -53,6 +55,7 @@ def vmap(
     axis_name: Any = None,
     axis_size: int | None = None,
     spmd_axis_name: Any = None,
+    sum_match: bool = False,
 ) -> Callable[P, R]:
     """A function that maps `fun` over an axis of its arguments.
 
@@ -60,7 +63,8 @@ def vmap(
     pytree that is a prefix of the argument; `out_axes` is the position of the mapped axis in each output. Keyword
     arguments are mapped over axis 0. `axis_name` names the axis for collectives such as `lax.psum`. `spmd_axis_name` is
     one or several mesh axes: a sharding constraint in `fun` (`with_sharding_constraint`) shards the mapped axis along
-    them; without it the compiler chooses.
+    them; without it the compiler chooses. With `sum_match` an output with `out_axes=None` that depends on a mapped
+    argument is the sum over the examples; without it that is an error.
 
     Raises ValueError if the sizes of the mapped axes differ, or the structure of the axes does not fit.
 
@@ -73,7 +77,7 @@ def vmap(
     along = () if spmd_axis_name is None else spmd_axis_name
     along = along if isinstance(along, tuple) else (along,)
     in_axes = tuple(in_axes) if isinstance(in_axes, list) else in_axes
-    mapping = Mapping(fun, in_axes, out_axes, axis_name, axis_size, along)
+    mapping = Mapping(fun, in_axes, out_axes, axis_name, axis_size, along, bool(sum_match))
 
     @api_boundary
     @functools.wraps(fun)
@@ -95,6 +99,7 @@ class Mapping(NamedTuple):
     axis_name: Any
     axis_size: int | None
     along: tuple[Any, ...]
+    sum_match: Any
 
 
 def _with_refs_mapped(mapping: Mapping, args: Values, kwargs: dict[str, Any]) -> Any:
@@ -105,7 +110,9 @@ def _with_refs_mapped(mapping: Mapping, args: Values, kwargs: dict[str, Any]) ->
     avals = avals_of(leaves, names := ArgNames(mapping.fun, in_tree), name_of(mapping.fun))
     dims = axis_leaves("in_axes", mapping.in_axes, structure(args), kwargs, avals, names, name_of(mapping.fun))
     of_refs = [dim for dim, is_ref in zip(dims, refs.mask, strict=True) if is_ref]
-    of_values = mapping._replace(fun=pure(mapping.fun), out_axes=(mapping.out_axes, of_refs))
+    of_values = mapping._replace(
+        fun=pure(mapping.fun), out_axes=(mapping.out_axes, of_refs), sum_match=(mapping.sum_match, False)
+    )
     with refs.passed():
         out, values = retry_with_refs(_of_values, _threading, of_values, args, kwargs)
     refs.store(values)
@@ -135,7 +142,7 @@ def _mapped(mapping: Mapping, args: Values, kwargs: dict[str, Any]) -> Any:
     size = mapped_size(avals, dims, names, mapping.axis_size, fun_name)
     axis = Axis(size, mapping.axis_name, along=mapping.along, placed=_axis_sharding(avals, dims))
     traced = _trace_example(fun, in_tree, leaves, avals, dims, names, axis)
-    return _run(traced, axis, leaves, dims, mapping.out_axes, fun_name)
+    return _run(traced, axis, leaves, dims, mapping)
 
 
 def _is_operand(x: Any) -> bool:
@@ -178,9 +185,8 @@ def _axis_sharding(avals: Avals, dims: Dims) -> tuple[Any, tuple[Any, ...]] | No
 def _threading(cells: Cells, mapping: Mapping, args: Values, kwargs: dict[str, Any]) -> Any:
     """The call with the refs that the function reads or writes threaded through it as unmapped values."""
     axes = mapping.in_axes if isinstance(mapping.in_axes, tuple) else (mapping.in_axes,) * len(args)
-    pure = mapping._replace(
-        fun=threaded(mapping.fun, cells), in_axes=(None, *axes), out_axes=(mapping.out_axes, None)
-    )
+    outs = {"out_axes": (mapping.out_axes, None), "sum_match": (mapping.sum_match, False)}
+    pure = mapping._replace(fun=threaded(mapping.fun, cells), in_axes=(None, *axes), **outs)
     out, values = _of_values(pure, (values_of(cells), *args), kwargs)
     store(cells, values)
     return out
@@ -218,19 +224,29 @@ def _trace_example(
         return trace(fun, in_tree, single, values, names, reuse_equal=True)
 
 
-def _run(
-    traced: Trace, axis: Axis, leaves: Values, dims: Dims, out_axes: Any, fun_name: str
-) -> Any:
-    in_dims = (*(None,) * len(traced.captured), *dims)
-    out_dims = axis_leaves("out_axes", out_axes, traced.out_tree, None, traced.jaxpr.out_avals, None, fun_name)
-    outs = transformed(_batch, traced.jaxpr, (axis, in_dims, tuple(out_dims)), [*traced.captured, *leaves])
+def _run(traced: Trace, axis: Axis, leaves: Values, dims: Dims, mapping: Mapping) -> Any:
+    in_dims, name = (*(None,) * len(traced.captured), *dims), name_of(mapping.fun)
+    out_dims = axis_leaves("out_axes", mapping.out_axes, traced.out_tree, None, traced.jaxpr.out_avals, None, name)
+    sums = tuple(flatten_axes("vmap", mapping.sum_match, traced.out_tree))
+    options = (axis, in_dims, tuple(out_dims), sums)
+    outs = transformed(_batch, traced.jaxpr, options, [*traced.captured, *leaves])
     return rebuilt(traced.out_tree, outs)
 
 
-def _batch(jaxpr: Jaxpr, axis: Axis, in_dims: Dims, out_dims: Dims, operands: Values) -> list[Any]:
-    """The outputs of the batched `jaxpr`, with their batch dimensions moved to `out_dims`."""
+def _batch(
+    jaxpr: Jaxpr, axis: Axis, in_dims: Dims, out_dims: Dims, sums: Sequence[bool], operands: Values
+) -> list[Any]:
+    """The outputs of the batched `jaxpr`, with their batch dimensions moved to `out_dims`, or summed."""
     outs, dims = push_batch(jaxpr, axis, operands, in_dims)
-    return [_move(x, axis, d, out_dim, jaxpr.name) for x, d, out_dim in zip(outs, dims, out_dims, strict=True)]
+    return [
+        _summed(x, d) if summed and out_dim is None and d is not None else _move(x, axis, d, out_dim, jaxpr.name)
+        for x, d, out_dim, summed in zip(outs, dims, out_dims, sums, strict=True)
+    ]
+
+
+def _summed(x: Any, dim: int) -> Any:
+    """The sum over the batch dimension; of booleans, the number of those that are true."""
+    return sum_over(convert(x, canonicalize_dtype(int)) if kind_of(aval_of(x).dtype) is BOOL else x, [dim])
 
 
 def _move(x: Any, axis: Axis, dim: int | None, out_dim: int | None, fun_name: str) -> Any:

@@ -187,6 +187,33 @@ def test_entries_of_another_index_dtype() -> None:
     np.testing.assert_array_equal(mat.reshape(-1).todense(), M.ravel())
 
 
+LONG = np.zeros((10, 100), np.float32)
+LONG[[2, 9], [5, 90]] = 1, 3
+
+
+@pytest.mark.parametrize(
+    ("f", "expected"),
+    [
+        (lambda m: m.reshape(1000), LONG.ravel()),
+        (lambda m: sparse.bcoo_concatenate([m, m], dimension=1), np.concatenate([LONG, LONG], 1)),
+        (lambda m: sparse.bcoo_broadcast_in_dim(m, shape=(10, 200, 100), broadcast_dimensions=(0, 2)),
+         np.broadcast_to(LONG[:, None], (10, 200, 100))),
+        (lambda m: BCOO.fromdense(LONG.repeat(20, 0), n_batch=1, index_dtype=np.int8).update_layout(n_batch=0),
+         LONG.repeat(20, 0)),
+        (lambda m: BCOO.fromdense(LONG.repeat(20, 1), n_dense=1, index_dtype=np.int8).update_layout(n_dense=0),
+         LONG.repeat(20, 1)),
+        (lambda m: BCSR.fromdense(LONG + 1, index_dtype=np.int8), LONG + 1),
+        (lambda m: BCOO.fromdense(LONG.ravel(), index_dtype=np.int8), LONG.ravel()),
+        (lambda m: sparse.eye(200, index_dtype=np.int8), np.eye(200)),
+        (lambda m: m[:, ::200], LONG[:, ::200]),
+    ],
+)  # fmt: skip
+def test_a_narrow_index_dtype_becomes_wider_where_indices_need_it(f: Any, expected: np.ndarray) -> None:
+    mat = BCOO.fromdense(LONG, index_dtype=np.int8)
+    assert mat.indices.dtype == np.int8
+    np.testing.assert_array_equal(f(mat).todense(), expected)
+
+
 def test_sample_is_what_the_tests_take_it_for() -> None:
     with xlamini.enable_x64(True):
         mat = sample((3, 4))

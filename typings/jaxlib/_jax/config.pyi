@@ -9,3 +9,4 @@ class Config(Any):
     ) -> None: ...
 
 trace_context: Callable[[], tuple[Any, ...]]
+trace_context_names: Callable[[], tuple[str, ...]]

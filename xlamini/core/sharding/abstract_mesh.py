@@ -29,9 +29,10 @@ class AxisType(enum.Enum):
 
 
 class ManualAxisType(NamedTuple):
-    """What a type says of the manual axes of a mesh: along which of them the value varies.
+    """What a type says of the manual axes of a mesh: along which of them the value varies, and is a partial sum.
 
-    Values that are sums still to be taken (`unreduced`), or that were (`reduced`), do not exist here.
+    Along the axes `unreduced` devices have the terms of the value, along the axes `reduced` the value itself, whose
+    cotangent is unreduced.
     """
 
     varying: frozenset[AxisName] = frozenset()

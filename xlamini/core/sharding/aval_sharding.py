@@ -91,11 +91,10 @@ class AvalSharding:
         """The suffix of each dimension's size in a printed type: `@x`, `@(x,y)`, or nothing."""
         return [_mark("@", names) for names in self.entries]
 
-    def sum_marks(self) -> str:
-        """The suffix of a printed type for partial sums: `{U:x}` where it is unreduced, `{R:x}` where reduced."""
+    def sum_marks(self) -> list[str]:
+        """What a printed type says of partial sums: `U:x` where it is unreduced, `R:x` where reduced."""
         pairs = (("U:", self.unreduced), ("R:", self.reduced))
-        marks = [_mark(letter, tuple(sorted(names, key=str))) for letter, names in pairs if names]
-        return f"{{{', '.join(marks)}}}" if marks else ""
+        return [_mark(letter, tuple(sorted(names, key=str))) for letter, names in pairs if names]
 
     def __repr__(self) -> str:
         return repr(self.spec)

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from xlamini.core.avals import NOWHERE, Avals, Params
+from xlamini.core.errors import ShardingTypeError
 from xlamini.core.jaxpr import Atom, Var
 from xlamini.core.named_axes import manual_axis
 from xlamini.core.primitive import IS_VMA_CAST
@@ -32,8 +33,14 @@ def missing(primitive: Any, atoms: Sequence[Atom], params: Params) -> list[Axes]
         wanted: Sequence[Axes] = [aval.vma for aval in primitive.operand_avals(params)]
     else:
         wanted = [vma] * len(atoms)
-    pairs = itertools.zip_longest(atoms, wanted, fillvalue=NOWHERE)
+    pairs = list(itertools.zip_longest(atoms, wanted, fillvalue=NOWHERE))
     found = [w - a.aval.vma if type(a) is Var else NOWHERE for a, w in pairs]
+    for (atom, _), axes in zip(pairs, found, strict=True):
+        if axes and atom.aval.split is not None and not axes.isdisjoint(atom.aval.split.unreduced):
+            raise ShardingTypeError(
+                f"{primitive} of {atom.aval.str_short()}: an operand that is unreduced, a sum still to be taken, "
+                "cannot vary too; take the sum first, with psum or psum_scatter"
+            )
     return found if any(found) else None
 
 

@@ -123,7 +123,7 @@ class _Checks:
         if self.inside is None:
             return self._misfit(
                 f"is not linear in an operand that is unreduced along {along}, a sum still to be taken; take it first, "
-                "with xlamini.reshard(x, P(...))",
+                f"with {self._how_to_sum()}",
                 {},
             )
         if any(sums_of(self.avals[i]).unreduced != unreduced for i in self.inside):
@@ -153,6 +153,10 @@ class _Checks:
             f"P(reduced={{{_said(reduced)}}})",
             wanted,
         )
+
+    def _how_to_sum(self) -> str:
+        manual = any(a.split is not None and self.unreduced.intersection(a.split.mesh.manual_axes) for a in self.avals)
+        return "psum or psum_scatter" if manual else "xlamini.reshard(x, P(...))"
 
     def _reduced_of(self, numbers: Iterable[int]) -> Axes:
         return NOWHERE.union(*[sums_of(self.avals[i]).reduced for i in numbers])

@@ -38,9 +38,9 @@ class PartitionSpec:
     """The entries; a tuple of one name is that name, an empty one None."""
 
     unreduced: frozenset[Any]
-    """The axes over which the parts are still to be summed. No array here is unreduced; see `NamedSharding`."""
+    """The axes along which each device has a term, and the array is the sum of the terms."""
     reduced: frozenset[Any]
-    """The axes over which the parts were summed."""
+    """The axes along which devices have the same, and the cotangent of the array is unreduced."""
 
     def __init__(self, *partitions: Any, unreduced: Set[Any] = frozenset(), reduced: Set[Any] = frozenset()):
         self.partitions = tuple(map(_entry, partitions))

@@ -70,9 +70,9 @@ class JAXSparse(ABC):
                 f"fit an array of shape {self.shape}; they must be {self.shapes}"
             )
 
-    @abstractmethod
     def todense(self) -> Array:
         """The dense array."""
+        return self.to_bcoo().todense()
 
     @abstractmethod
     def to_bcoo(self) -> Any:

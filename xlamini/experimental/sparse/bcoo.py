@@ -1,8 +1,9 @@
 """BCOO: sparse arrays in the format of coordinates, with batch dimensions and dense ones."""
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from xlamini.core.api_boundary import api_boundary
 from xlamini.core.pytree import register_pytree_with_keys_class
 from xlamini.experimental.sparse.conversion import bcoo_todense, count_nse, dense_entries
 from xlamini.experimental.sparse.duplicates import bcoo_sort_indices, bcoo_sum_duplicates, known_nse
-from xlamini.experimental.sparse.entries import full_batch
+from xlamini.experimental.sparse.entries import fitting, full_batch
 from xlamini.experimental.sparse.layouts import bcoo_update_layout
 from xlamini.experimental.sparse.operators import SparseOperators
 from xlamini.numpy.arguments import as_index
@@ -20,8 +21,48 @@ from xlamini.runtime import Array
 from xlamini.typing import ArrayLike, DTypeLike
 
 
+class Batched(SparseOperators):
+    """Base of the formats with batch and dense dimensions."""
+
+    @classmethod
+    def fromdense(
+        cls,
+        mat: ArrayLike,
+        *,
+        nse: int | None = None,
+        index_dtype: DTypeLike = np.int32,
+        n_dense: int = 0,
+        n_batch: int = 0,
+    ) -> Self:
+        """The array with the nonzero elements of a dense one; see `bcoo_fromdense`."""
+        return cls.from_bcoo(bcoo_fromdense(mat, nse=nse, index_dtype=index_dtype, n_dense=n_dense, n_batch=n_batch))
+
+    @classmethod
+    def from_scipy_sparse(
+        cls, mat: Any, *, index_dtype: DTypeLike | None = None, n_dense: int = 0, n_batch: int = 0
+    ) -> Self:
+        """The array of a matrix of scipy.sparse. NotImplementedError for batch or dense dimensions."""
+        if n_dense or n_batch:
+            raise NotImplementedError(
+                f"{cls.__name__}.from_scipy_sparse: SciPy's matrices have no batch and no dense dimensions"
+            )
+        data, *indices = cls._of_scipy(mat)
+        dtype = fitting(index_dtype or np.int32, (*mat.shape, mat.nnz))
+        return cls((data, *(x.astype(dtype) for x in indices)), shape=mat.shape)
+
+    @classmethod
+    @abstractmethod
+    def from_bcoo(cls, mat: BCOO) -> Self:
+        """The array of a BCOO."""
+
+    @classmethod
+    @abstractmethod
+    def _of_scipy(cls, mat: Any) -> tuple[Any, ...]:
+        """The buffers of a matrix of scipy.sparse."""
+
+
 @register_pytree_with_keys_class
-class BCOO(SparseOperators):
+class BCOO(Batched):
     """A sparse array of shape `(*batch, *sparse, *dense)`, as the elements at some rows of indices.
 
     `BCOO((data, indices), shape=shape)` takes `data` of shape `(*batch, nse, *dense)`, and `indices` of shape
@@ -72,30 +113,6 @@ class BCOO(SparseOperators):
         dense_from = self.n_batch + self.n_sparse
         return [d if d < self.n_batch else d - self.n_sparse + 1 for d in dims if not self.n_batch <= d < dense_from]
 
-    @classmethod
-    def fromdense(
-        cls,
-        mat: ArrayLike,
-        *,
-        nse: int | None = None,
-        index_dtype: DTypeLike = np.int32,
-        n_dense: int = 0,
-        n_batch: int = 0,
-    ) -> BCOO:
-        """The array with the nonzero elements of a dense one; see `bcoo_fromdense`."""
-        return bcoo_fromdense(mat, nse=nse, index_dtype=index_dtype, n_dense=n_dense, n_batch=n_batch)
-
-    @classmethod
-    def from_scipy_sparse(
-        cls, mat: Any, *, index_dtype: DTypeLike | None = None, n_dense: int = 0, n_batch: int = 0
-    ) -> BCOO:
-        """The array of a matrix of scipy.sparse. NotImplementedError for batch or dense dimensions."""
-        if n_dense or n_batch:
-            raise NotImplementedError("BCOO.from_scipy_sparse: SciPy's matrices have no batch and no dense dimensions")
-        coo = mat.tocoo()
-        rows = np.stack([coo.row, coo.col], axis=1).astype(index_dtype or np.int32)
-        return cls((coo.data, rows), shape=coo.shape)
-
     def todense(self) -> Array:
         """The dense array."""
         return bcoo_todense(self)
@@ -104,6 +121,11 @@ class BCOO(SparseOperators):
     def from_bcoo(cls, mat: BCOO) -> BCOO:
         """The array itself."""
         return mat
+
+    @classmethod
+    def _of_scipy(cls, mat: Any) -> tuple[Any, ...]:
+        coo = mat.tocoo()
+        return coo.data, np.stack([coo.row, coo.col], axis=1)
 
     def to_bcoo(self) -> BCOO:
         return self
@@ -123,6 +145,7 @@ class BCOO(SparseOperators):
         return bcoo_update_layout(self, n_batch=n_batch, n_dense=n_dense, on_inefficient=on_inefficient)
 
 
+api_boundary_methods(Batched)
 api_boundary_methods(BCOO)
 
 

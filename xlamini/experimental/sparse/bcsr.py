@@ -10,11 +10,10 @@ from xlamini import numpy as jnp
 from xlamini.core import api_boundary_methods
 from xlamini.core.api_boundary import api_boundary
 from xlamini.core.pytree import register_pytree_with_keys_class
-from xlamini.experimental.sparse.bcoo import BCOO, bcoo_fromdense
+from xlamini.experimental.sparse.bcoo import BCOO, Batched, bcoo_fromdense
 from xlamini.experimental.sparse.conversion import extracted
 from xlamini.experimental.sparse.duplicates import bcoo_sort_indices, bcoo_sum_duplicates
-from xlamini.experimental.sparse.entries import columns, mapped, padded
-from xlamini.experimental.sparse.operators import SparseOperators
+from xlamini.experimental.sparse.entries import columns, fitting, mapped, padded
 from xlamini.experimental.sparse.products import bcoo_dot_general
 from xlamini.experimental.sparse.shapes import bcoo_broadcast_in_dim, bcoo_concatenate
 from xlamini.lax import DotDimensionNumbers
@@ -24,7 +23,7 @@ from xlamini.typing import ArrayLike, DTypeLike
 
 
 @register_pytree_with_keys_class
-class BCSR(SparseOperators):
+class BCSR(Batched):
     """A sparse array of shape `(*batch, rows, columns, *dense)`, as the elements of each row one after the other.
 
     `BCSR((data, indices, indptr), shape=shape)` takes `data` of shape `(*batch, nse, *dense)`, the column of each
@@ -47,27 +46,9 @@ class BCSR(SparseOperators):
         return (self.nse, *sizes[2:]), (self.nse,), (sizes[0] + 1,)
 
     @classmethod
-    def fromdense(
-        cls,
-        mat: ArrayLike,
-        *,
-        nse: int | None = None,
-        index_dtype: DTypeLike = np.int32,
-        n_dense: int = 0,
-        n_batch: int = 0,
-    ) -> BCSR:
-        """The array with the nonzero elements of a dense one; see `bcsr_fromdense`."""
-        return bcsr_fromdense(mat, nse=nse, index_dtype=index_dtype, n_dense=n_dense, n_batch=n_batch)
-
-    @classmethod
-    def from_scipy_sparse(
-        cls, mat: Any, *, index_dtype: DTypeLike | None = None, n_dense: int = 0, n_batch: int = 0
-    ) -> BCSR:
-        """The array of a matrix of scipy.sparse. NotImplementedError for batch or dense dimensions."""
-        if n_dense or n_batch:
-            raise NotImplementedError("BCSR.from_scipy_sparse: SciPy's matrices have no batch and no dense dimensions")
-        csr, dtype = mat.tocsr(), index_dtype or np.int32
-        return cls((csr.data, csr.indices.astype(dtype), csr.indptr.astype(dtype)), shape=csr.shape)
+    def _of_scipy(cls, mat: Any) -> tuple[Any, ...]:
+        csr = mat.tocsr()
+        return csr.data, csr.indices, csr.indptr
 
     @classmethod
     def from_bcoo(cls, arr: BCOO) -> BCSR:
@@ -77,10 +58,6 @@ class BCSR(SparseOperators):
     def to_bcoo(self) -> BCOO:
         """The array in the format of coordinates."""
         return to_bcoo(self)
-
-    def todense(self) -> Array:
-        """The dense array."""
-        return self.to_bcoo().todense()
 
     def sum_duplicates(self, nse: int | None = None, remove_zeros: bool = True) -> BCSR:
         """The array with one entry for each place; see `bcsr_sum_duplicates`."""
@@ -97,7 +74,7 @@ def to_bcoo(mat: BCSR) -> BCOO:
 
     def rows(found: Any, indptr: Any) -> Any:
         starts = jnp.zeros(found.shape[0], jnp.int32).at[indptr].add(1, mode="drop", wrap_negative_indices=False)
-        row = (jnp.cumsum(starts, dtype=jnp.int32) - 1).astype(found.dtype)
+        row = (jnp.cumsum(starts, dtype=jnp.int32) - 1).astype(fitting(found.dtype, sizes))
         return padded(jnp.stack([row, found], -1), sizes)
 
     flags = {"indices_sorted": mat.indices_sorted, "unique_indices": mat.unique_indices}
@@ -113,7 +90,8 @@ def from_bcoo(arr: BCOO) -> BCSR:
         arr = bcoo_sort_indices(arr.like(arr.data, padded(arr.indices, arr.sparse_shape)))
 
     def starts(row: Any) -> Any:
-        return jnp.searchsorted(row, jnp.arange(arr.sparse_shape[0] + 1, dtype=row.dtype)).astype(row.dtype)
+        dtype = fitting(row.dtype, (*arr.sparse_shape, arr.nse))
+        return jnp.searchsorted(row, jnp.arange(arr.sparse_shape[0] + 1, dtype=dtype)).astype(dtype)
 
     row, column = columns(arr.indices)
     buffers = arr.data, column, mapped(starts, arr.n_batch, row)

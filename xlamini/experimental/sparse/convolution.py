@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from xlamini import lax, numpy as jnp
 from xlamini.core import ShapeError
 from xlamini.experimental.sparse.layouts import with_layout
-from xlamini.experimental.sparse.pairs import joined
+from xlamini.experimental.sparse.products import joined
 from xlamini.experimental.sparse.shapes import bcoo_transpose
 from xlamini.primitives.windows.geometry import as_pads, dilated, window_counts
 from xlamini.staging import composite
@@ -38,6 +38,7 @@ class Window(NamedTuple):
         """Which pairs of indices meet in a window, and in which."""
         counts, found = jnp.ones((1, 1), bool), []
         for i, (a, b) in enumerate(zip(left, right, strict=True)):
+            a, b = (c.astype(jnp.promote_types(c.dtype, jnp.int32)) for c in (a, b))
             offset = a * self.lhs_dilation[i] + self.before[i] - b * self.rhs_dilation[i]
             place = offset // self.strides[i]
             counts &= (offset % self.strides[i] == 0) & (place >= 0) & (place < self.sizes[i])

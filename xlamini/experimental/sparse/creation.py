@@ -12,7 +12,7 @@ from xlamini.core.api_boundary import api_boundary
 from xlamini.experimental.sparse.bcoo import BCOO
 from xlamini.experimental.sparse.bcsr import BCSR
 from xlamini.experimental.sparse.duplicates import bcoo_sort_indices, bcoo_sum_duplicates
-from xlamini.experimental.sparse.entries import mapped, unraveled
+from xlamini.experimental.sparse.entries import fitting, mapped, unraveled
 from xlamini.experimental.sparse.layouts import with_layout
 from xlamini.experimental.sparse.matrices import COO, CSC, CSR
 from xlamini.experimental.sparse.shapes import split_shape
@@ -48,7 +48,7 @@ def empty(
     """
     batch, sparse, dense = split_shape(shape, n_batch, n_dense)
     data = jnp.zeros((*batch, nse, *dense), dtype)
-    indices = jnp.full((*batch, nse, len(sparse)), np.array(sparse, int), index_dtype)
+    indices = jnp.full((*batch, nse, len(sparse)), np.array(sparse, int), fitting(index_dtype, sparse))
     mat = BCOO((data, indices), shape=shape, indices_sorted=True, unique_indices=True)
     return _in_format(mat, sparse_format)
 
@@ -74,7 +74,7 @@ def eye(
     """
     columns = N if M is None else M
     row, column = max(0, -k), max(0, k)
-    places = jnp.arange(max(0, min(N - row, columns - column)), dtype=index_dtype)
+    places = jnp.arange(max(0, min(N - row, columns - column)), dtype=fitting(index_dtype, (N, columns)))
     data, indices = jnp.ones(places.size, dtype), jnp.stack([places + row, places + column], 1)
     mat = BCOO((data, indices), shape=(N, columns), indices_sorted=True, unique_indices=True)
     if n_batch or n_dense:

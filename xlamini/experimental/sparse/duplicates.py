@@ -116,7 +116,7 @@ def _summed(mat: BCOO, *, nse: int, remove_zeros: bool) -> BCOO:
         groups, valid = _of_places(mat, indices, data, remove_zeros)
         number = groups.numbers
         total = segment_sum(masked(data[groups.order], valid), number, nse, indices_are_sorted=True)
-        empty = jnp.broadcast_to(jnp.array(mat.sparse_shape, indices.dtype), (nse, indices.shape[1]))
+        empty = jnp.broadcast_to(jnp.array(mat.sparse_shape, groups.rows.dtype), (nse, indices.shape[1]))
         return total, empty.at[number].set(groups.rows, mode="drop", indices_are_sorted=True)
 
     data, indices = mapped(one_each, mat.n_batch, mat.indices, mat.data)

@@ -30,12 +30,17 @@ def picked_columns(indices: Any, dims: Sequence[int]) -> Any:
     return rows_of([found[d] for d in dims], indices.shape[:-1], indices.dtype)
 
 
+def fitting(dtype: Any, sizes: Sequence[int]) -> Any:
+    """The dtype of indices below these sizes: the given one, or int32 where it cannot hold the sizes."""
+    return dtype if max(sizes, default=0) <= jnp.iinfo(dtype).max else jnp.promote_types(dtype, jnp.int32)
+
+
 def unraveled(places: Any, sizes: Sequence[int], dtype: Any) -> Any:
     """Rows of indices from places in row-major order; a place out of bounds becomes padding."""
     strides = [max(1, math.prod(sizes[d + 1 :])) for d in range(len(sizes))]
     rows = [places // stride % max(1, n) for stride, n in zip(strides, sizes, strict=True)]
     valid = (places >= 0) & (places < math.prod(sizes))
-    return padded(rows_of(rows, places.shape, dtype), sizes, valid)
+    return padded(rows_of(rows, places.shape, fitting(dtype, sizes)), sizes, valid)
 
 
 def within(indices: Any, sizes: Sequence[int]) -> Any:
@@ -54,7 +59,7 @@ def masked(data: Any, valid: Any) -> Any:
 def padded(indices: Any, sizes: Sequence[int], valid: Any = None) -> Any:
     """The rows with padding in place of those that are not `valid`: by default, of those out of bounds."""
     valid = within(indices, sizes) if valid is None else valid
-    return jnp.where(valid[..., None], indices, jnp.array(sizes, indices.dtype))
+    return jnp.where(valid[..., None], indices, jnp.array(sizes, fitting(indices.dtype, sizes)))
 
 
 def values_at(array: Any, rows: Any, fill: Any = 0) -> Any:

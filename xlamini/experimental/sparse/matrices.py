@@ -28,12 +28,8 @@ class Matrix(SparseOperators):
     """The dimension whose rows, or columns, `indptr` delimits; None for coordinates."""
 
     def _own_shapes(self, sizes: tuple[int, ...]) -> Sequence[tuple[int, ...]]:
-        return (self.nse,), (self.nse,), (self.nse if self.pointers is None else sizes[self.pointers] + 1,)
-
-    def _check(self) -> None:
-        super()._check()
-        if self.ndim != 2:
-            raise ValueError(f"{self._name}: shape must be that of a matrix, got {self.shape}")
+        last = self.nse if self.pointers is None else sizes[self.pointers] + 1
+        return (self.nse, *sizes[2:]), (self.nse,), (last,)
 
     @classmethod
     def from_bcoo(cls, mat: BCOO) -> Self:
@@ -44,10 +40,6 @@ class Matrix(SparseOperators):
     def fromdense(cls, mat: ArrayLike, *, nse: int | None = None, index_dtype: DTypeLike = np.int32) -> Self:
         """The matrix with the nonzero elements of a dense one, as `bcoo_fromdense`."""
         return cls.from_bcoo(bcoo_fromdense(mat, nse=nse, index_dtype=index_dtype))
-
-    def todense(self) -> Array:
-        """The dense matrix."""
-        return self.to_bcoo().todense()
 
 
 @register_pytree_with_keys_class

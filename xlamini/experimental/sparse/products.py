@@ -1,27 +1,35 @@
-"""Products with dense arrays: bcoo_dot_general and bcoo_dot_general_sampled.
+"""Products: bcoo_dot_general and bcoo_dot_general_sampled.
 
-Each entry of the sparse array is multiplied by a slice of the dense one, and added to the result at its row.
+With a dense array, each entry of the sparse one is multiplied by a slice, and added to the result at its row. Of two
+sparse arrays all pairs of entries are multiplied: the number of entries of a result is static, so it is the number of
+pairs, or of all places if those are fewer.
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from xlamini import lax, numpy as jnp
 from xlamini.core import ShapeError
 from xlamini.experimental.sparse.array import JAXSparse
 from xlamini.experimental.sparse.conversion import extracted
+from xlamini.experimental.sparse.duplicates import bcoo_sum_duplicates
 from xlamini.experimental.sparse.entries import (
     added_at,
+    columns,
+    fitting,
     full_batch,
     mapped,
     masked,
+    padded,
     picked_columns,
+    rows_of,
     values_at,
     within,
 )
 from xlamini.experimental.sparse.layouts import with_layout
-from xlamini.experimental.sparse.pairs import Numbers, check_batch, free_dims, product_of_sparse
+from xlamini.experimental.sparse.shapes import bcoo_transpose
 from xlamini.lax import DotDimensionNumbers
 from xlamini.runtime import Array
 from xlamini.staging import composite
@@ -29,6 +37,11 @@ from xlamini.typing import ArrayLike, DTypeLike
 
 if TYPE_CHECKING:
     from xlamini.experimental.sparse.bcoo import BCOO
+
+Numbers = tuple[tuple[tuple[int, ...], tuple[int, ...]], tuple[tuple[int, ...], tuple[int, ...]]]
+"""`((lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch))`"""
+Join = Callable[[tuple[Any, ...], tuple[Any, ...]], tuple[Any, list[Any]]]
+"""From the columns of both entries of pairs: which pairs count, and the columns of their products."""
 
 
 def bcoo_dot_general(
@@ -58,7 +71,7 @@ def bcoo_dot_general(
             return _sparse_dense(lhs, jnp.asarray(rhs), numbers=numbers, **of_dtype)
         return lax.dot_general(lhs, rhs, numbers, precision, out_sharding=out_sharding, **of_dtype)
     if isinstance(lhs, JAXSparse):
-        return product_of_sparse(lhs, rhs, numbers=numbers, **of_dtype)
+        return _sparse_sparse(lhs, rhs, numbers=numbers, **of_dtype)
     return _dense_sparse(jnp.asarray(lhs), rhs, numbers=numbers, **of_dtype)
 
 
@@ -87,15 +100,15 @@ def _dense_sparse(lhs: Array, rhs: BCOO, *, numbers: Numbers, preferred_element_
 @composite(static=("numbers", "preferred_element_type"))
 def _sparse_dense(lhs: BCOO, rhs: Array, *, numbers: Numbers, preferred_element_type: Any) -> Array:
     (lhs_along, rhs_along), (lhs_batch, rhs_batch) = numbers
-    check_batch(lhs, lhs_batch)
+    _check_batch(lhs, lhs_batch)
     if any(d >= lhs.ndim - lhs.n_dense for d in lhs_along):
         lhs = with_layout(lhs, n_batch=lhs.n_batch, n_dense=0)
     first, contracted = lhs.n_batch, dict(zip(lhs_along, rhs_along, strict=True))
-    free = free_dims(first, lhs_batch, lhs_along)
+    free = _free_dims(first, lhs_batch, lhs_along)
     summed, along = [d for d in lhs_along if d < first], [d for d in lhs_along if d >= first]
     order = (*lhs_batch, *free, *summed)
     of_rhs = (contracted[d] for d in (*summed, *along))
-    rhs = lax.transpose(rhs, [*rhs_batch, *of_rhs, *free_dims(rhs.ndim, rhs_batch, rhs_along)])
+    rhs = lax.transpose(rhs, [*rhs_batch, *of_rhs, *_free_dims(rhs.ndim, rhs_batch, rhs_along)])
     rhs = lax.expand_dims(rhs, range(len(lhs_batch), len(lhs_batch) + len(free)))
 
     def product(data: Any, rows: Any, rhs: Any) -> Any:
@@ -111,7 +124,7 @@ def _sparse_dense(lhs: BCOO, rhs: Array, *, numbers: Numbers, preferred_element_
 
 def _one_product(data: Any, rows: Any, rhs: Any, along: Sequence[int], sizes: Sequence[int]) -> Any:
     """The product for one batch: sparse dimensions `along` are contracted with the first dimensions of `rhs`."""
-    free = free_dims(len(sizes), along)
+    free = _free_dims(len(sizes), along)
     data = masked(data, within(rows, sizes))
     picked = values_at(rhs, picked_columns(rows, along))
     if not free:
@@ -139,7 +152,7 @@ def bcoo_dot_general_sampled(
     lhs, rhs = (x.astype(jnp.result_type(A, B)) for x in (jnp.asarray(A), jnp.asarray(B)))
     numbers, n_batch = _checked_numbers(lhs, rhs, dimension_numbers), indices.ndim - 2
     (lhs_along, rhs_along), (lhs_batch, rhs_batch) = numbers
-    of_lhs, of_rhs = free_dims(lhs.ndim, lhs_batch, lhs_along), free_dims(rhs.ndim, rhs_batch, rhs_along)
+    of_lhs, of_rhs = _free_dims(lhs.ndim, lhs_batch, lhs_along), _free_dims(rhs.ndim, rhs_batch, rhs_along)
     if n_batch != len(lhs_batch) or indices.shape[-1] != len(of_lhs) + len(of_rhs):
         return extracted(indices, lax.dot_general(lhs, rhs, numbers), assume_unique=True)
 
@@ -149,3 +162,62 @@ def bcoo_dot_general_sampled(
 
     a, b = lax.transpose(lhs, (*lhs_batch, *of_lhs, *lhs_along)), lax.transpose(rhs, (*rhs_batch, *of_rhs, *rhs_along))
     return mapped(sampled, n_batch, indices, a, b)
+
+
+def joined(lhs: BCOO, rhs: BCOO, join: Join, sizes: tuple[int, ...], dtype: Any = None) -> BCOO:
+    """The products of all pairs of entries that `join` selects, in an array whose sparse dimensions have these sizes.
+
+    Both arrays have the same batch dimensions and no dense ones.
+    """
+    dtype = dtype or jnp.result_type(lhs.data, rhs.data)
+
+    def products(left: Any, left_rows: Any, right: Any, right_rows: Any) -> tuple[Any, Any]:
+        counts, found = join(columns(left_rows[:, None]), columns(right_rows[None]))
+        valid = within(left_rows, lhs.sparse_shape)[:, None] & within(right_rows, rhs.sparse_shape) & counts
+        rows = padded(rows_of(found, valid.shape, fitting(left_rows.dtype, sizes)), sizes, valid)
+        data = masked(left[:, None].astype(dtype) * right.astype(dtype), valid)
+        return data.ravel(), rows.reshape((valid.size, len(sizes)))
+
+    data, indices = mapped(products, lhs.n_batch, lhs.data, lhs.indices, rhs.data, rhs.indices)
+    shape = (*jnp.broadcast_shapes(lhs.shape[: lhs.n_batch], rhs.shape[: rhs.n_batch]), *sizes)
+    return bcoo_sum_duplicates(lhs.like(data, indices, shape), nse=min(lhs.nse * rhs.nse, math.prod(sizes)))
+
+
+@composite(static=("numbers", "preferred_element_type"))
+def _sparse_sparse(lhs: BCOO, rhs: BCOO, *, numbers: Numbers, preferred_element_type: Any) -> BCOO:
+    """The product of two sparse arrays; batch dimensions of the layout that are not of the product become sparse."""
+    (lhs_along, rhs_along), (lhs_batch, rhs_batch) = numbers
+    left, left_along, left_free = _arranged(lhs, lhs_batch, lhs_along)
+    right, right_along, right_free = _arranged(rhs, rhs_batch, rhs_along)
+
+    def join(a: tuple[Any, ...], b: tuple[Any, ...]) -> tuple[Any, list[Any]]:
+        counts = jnp.ones((1, 1), bool)
+        for i, k in zip(left_along, right_along, strict=True):
+            counts &= a[i] == b[k]
+        return counts, [*(a[i] for i in left_free), *(b[i] for i in right_free)]
+
+    sizes = (*(left.sparse_shape[i] for i in left_free), *(right.sparse_shape[i] for i in right_free))
+    return joined(left, right, join, sizes, preferred_element_type)
+
+
+def _arranged(mat: BCOO, batch: Sequence[int], along: Sequence[int]) -> tuple[BCOO, list[int], list[int]]:
+    """The array with just these batch dimensions, all others sparse; the sparse ones contracted, and the free ones."""
+    _check_batch(mat, batch)
+    order = (*batch, *_free_dims(mat.ndim, batch))
+    new = with_layout(bcoo_transpose(mat, permutation=order), n_batch=len(batch), n_dense=0)
+    contracted = [order.index(d) - len(batch) for d in along]
+    return new, contracted, _free_dims(new.n_sparse, contracted)
+
+
+def _free_dims(ndim: int, *taken: Sequence[int]) -> list[int]:
+    """The dimensions that are neither contracted nor batch dimensions of a product."""
+    return [d for d in range(ndim) if not any(d in dims for dims in taken)]
+
+
+def _check_batch(mat: BCOO, batch: Sequence[int]) -> None:
+    """NotImplementedError unless the batch dimensions of a product are ones of the array's layout."""
+    if any(d >= mat.n_batch for d in batch):
+        raise NotImplementedError(
+            f"bcoo_dot_general: batch dimensions {tuple(batch)} of {mat!r} must be batch dimensions of its layout; "
+            "call update_layout(n_batch=...) first"
+        )

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 from xlamini import lax, numpy as jnp
 from xlamini.core import ShapeError
-from xlamini.experimental.sparse.entries import columns, masked, padded, picked_columns, rows_of, unraveled, within
+from xlamini.experimental.sparse.entries import (
+    columns,
+    fitting,
+    masked,
+    padded,
+    picked_columns,
+    rows_of,
+    unraveled,
+    within,
+)
 from xlamini.numpy.arguments import as_axes, as_axis
 from xlamini.staging import composite
 
@@ -205,7 +214,7 @@ def _repeated(mat: BCOO, sizes: Sequence[int], origin: dict[int, int]) -> tuple[
     found = columns(indices)
     new = columns(jnp.tile(unraveled(jnp.arange(times), repeats, indices.dtype), (mat.nse, 1)))
     rows = [new[d] if is_new[d] else found[origin[d]] for d in range(len(sizes))]
-    rows = rows_of(rows, indices.shape[:-1], indices.dtype)
+    rows = rows_of(rows, indices.shape[:-1], fitting(indices.dtype, sizes))
     return jnp.repeat(mat.data, times, axis), padded(rows, sizes, within(indices, old))
 
 
@@ -251,13 +260,14 @@ def _check_concatenable(operands: Sequence[BCOO], axis: int) -> None:
 def _with_nse(mat: BCOO, nse: int) -> tuple[Any, Any]:
     """The buffers, with padding up to this number of entries."""
     (data, indices), axis, missing = mat.full(), mat.n_batch, nse - mat.nse
+    dtype = fitting(indices.dtype, mat.sparse_shape)
     widths = [(0, missing if d == axis else 0) for d in range(data.ndim)]
-    padding = jnp.broadcast_to(jnp.array(mat.sparse_shape, indices.dtype), (*mat.shape[:axis], missing, mat.n_sparse))
+    padding = jnp.broadcast_to(jnp.array(mat.sparse_shape, dtype), (*mat.shape[:axis], missing, mat.n_sparse))
     return jnp.pad(data, widths), jnp.concatenate([indices, padding], axis)
 
 
 def _shifted(mat: BCOO, dim: int, start: int, sizes: Sequence[int]) -> tuple[Any, Any]:
     """The buffers, with the indices along a sparse dimension counted from `start`, within an array of these sizes."""
     data, indices = mat.full()
-    offsets = jnp.array([start if d == dim else 0 for d in range(mat.n_sparse)], indices.dtype)
+    offsets = jnp.array([start if d == dim else 0 for d in range(mat.n_sparse)], fitting(indices.dtype, sizes))
     return data, padded(indices + offsets, sizes, within(indices, mat.sparse_shape))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from xlamini import lax, numpy as jnp
 from xlamini.core import ShapeError
 from xlamini.experimental.sparse.duplicates import bcoo_sum_duplicates
-from xlamini.experimental.sparse.entries import masked, padded, within
+from xlamini.experimental.sparse.entries import fitting, masked, padded, within
 from xlamini.experimental.sparse.shapes import bcoo_squeeze
 from xlamini.lax import GatherDimensionNumbers, GatherScatterMode
 from xlamini.runtime import Array
@@ -86,9 +86,10 @@ def _window(mat: BCOO, starts: Sequence[Any], steps: Sequence[int], shape: tuple
     batch, sparse = (*range(mat.n_batch), None), slice(mat.n_batch, mat.n_batch + mat.n_sparse)
     data = cut(mat.data, (*batch, *range(sparse.stop, mat.ndim)))
     indices, sizes = cut(mat.indices, (*batch, None)), shape[sparse]
-    valid, rows = within(indices, mat.sparse_shape), indices - jnp.array(starts[sparse], indices.dtype)
+    dtype = fitting(indices.dtype, (*mat.shape, *steps))
+    valid, rows = within(indices, mat.sparse_shape), indices - jnp.array(starts[sparse], dtype)
     if any(step != 1 for step in steps):
-        every = jnp.array(steps[sparse], rows.dtype)
+        every = jnp.array(steps[sparse], dtype)
         valid, rows = valid & (rows % every == 0).all(-1), rows // every
     valid &= within(rows, sizes)
     part = mat.like(masked(data, valid), padded(rows, sizes, valid), shape, unique_indices=mat.unique_indices)

@@ -134,9 +134,11 @@ def _components(
             counted = from_front(value, shape[axis]) if entry.wrap else value
             yield axis, _spread(convert_index(counted, dtype), places, last)
         elif type(entry) is Span and abs(entry.step) != 1:
-            yield axis, _spread(_strided(entry, value, dtype), places, offsets[axis] + 1)
+            first = from_front(value, shape[axis]) if entry.wrap else value
+            yield axis, _spread(_strided(entry, first, dtype), places, offsets[axis] + 1)
         elif type(entry) is Span and (entry.start is None or entry.start):
-            yield axis, _spread(convert_index(value, dtype), places, 0)
+            first = from_front(value, shape[axis]) if entry.wrap else value
+            yield axis, _spread(convert_index(first, dtype), places, 0)
         axis += type(entry) not in (NewAxis, Between)
 
 

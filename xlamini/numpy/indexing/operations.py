@@ -188,7 +188,7 @@ def _box(plan: Plan, leaves: Sequence[Any]) -> _Box:
     spans = [e if type(e) is Span else Span(1, 1, 0) for e in axes]
     return _Box(
         starts,
-        [type(e) is Point and e.wrap for e in axes],
+        [isinstance(e, Point | Span) and e.wrap for e in axes],
         [(s.size - 1) * abs(s.step) + 1 if s.size else 0 for s in spans],
         [s.step for s in spans],
         [axis for axis, e in enumerate(axes) if type(e) is Point],

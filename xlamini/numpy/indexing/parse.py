@@ -10,11 +10,13 @@ from xlamini.core import Shape, Tracer, Unknown, aval_of, memoised, value_of
 from xlamini.core.errors import NonConcreteBooleanIndexError
 from xlamini.core.frames import user_line
 from xlamini.numpy.indexing.plan import Between, Entry, Indexed, NewAxis, Plan, Point, Points, Rules, Span, whole
+from xlamini.numpy.indexing.slices import Slice
 from xlamini.primitives import BOOL, INTEGER, kind_of
 from xlamini.runtime import ArrayImpl
 from xlamini.runtime.to_host import to_numpy
 
 _ARRAYS = frozenset({ArrayImpl, Tracer, np.ndarray})
+_SLICES = frozenset({slice, Slice})
 _PLAIN = frozenset({int, type(None), type(Ellipsis)})
 _BOUNDS = frozenset({int, type(None)})
 
@@ -79,6 +81,8 @@ class _Reader:
             self.point(item)
         elif type(item) is slice:
             self.span(item)
+        elif type(item) is Slice:
+            self.window(item)
         elif item is None:
             self.entries.append(NewAxis())
         elif item is Ellipsis:
@@ -118,6 +122,21 @@ class _Reader:
             self.entries.append(Span(count, step, start))
         self.axis += 1
 
+    def window(self, item: Slice) -> None:
+        """A slice by start and size; a static one is a slice like others, unless it is for `mode` to decide."""
+        size, length = self.shape[self.axis], (item.size - 1) * item.stride + 1 if item.size else 0
+        if length > size:
+            raise _too_long(item, self.axis, size)
+        at = _known_start(item.start, size, self.rules)
+        if at is not None and 0 <= at <= size - length:
+            self.span(slice(at, at + length, item.stride))
+            return
+        if at is not None and self.rules.strict:
+            raise IndexError(f"{item} is out of bounds for axis {self.axis} with size {size}; {_starts(size - length)}")
+        self.leaves.append(item.start)
+        self.entries.append(Span(item.size, item.stride, None, False, self.rules.wrap))
+        self.axis += 1
+
     def points(self, item: Any) -> None:
         size, rules = self.shape[self.axis], self.rules
         if rules.strict and rules.reading and _on_host(item):
@@ -154,7 +173,7 @@ def settled_items(index: Any) -> list[Any]:
             "x[tuple(index)] for one index per axis"
         )
     items = index if type(index) is tuple else (index,)
-    found = [x if type(x) in _PLAIN or type(x) is slice else _settled(x, i) for i, x in enumerate(items)]
+    found = [x if type(x) in _PLAIN or type(x) in _SLICES else _settled(x, i) for i, x in enumerate(items)]
     if len([x for x in found if x is Ellipsis]) > 1:
         raise IndexError("an index can only have a single ellipsis ('...')")
     return found
@@ -225,12 +244,28 @@ def _bounds(item: slice, size: int, axis: int) -> tuple[int, int, int]:
     return (start if step > 0 else start + (count - 1) * step), count, step
 
 
+def _known_start(start: Any, size: int, rules: Rules) -> int | None:
+    """The start of a Slice as a place, if it is a number, or an array at hand that is read."""
+    if type(start) is not int and not (rules.reading and _on_host(start)):
+        return None
+    at = start if type(start) is int else int(_host_value(start))
+    return at + size if at < 0 and rules.wrap else at
+
+
+def _too_long(item: Slice, axis: int, size: int) -> IndexError:
+    return IndexError(f"{item} is longer than axis {axis} with size {size}; take fewer elements")
+
+
+def _starts(last: int) -> str:
+    return f"its start is from 0 to {last}"
+
+
 def _bad_slice(item: slice, axis: int) -> NoReturn:
     ends = item.start, item.stop, item.step
     if any(type(end) is Tracer for end in ends):
         raise IndexError(
             f"the slice of axis {axis} has a traced bound, but the size of a result must be known while tracing, at "
-            f"{user_line()}; write lax.dynamic_slice_in_dim(x, start, size, axis={axis}) for x[start:start + size]"
+            f"{user_line()}; write xlamini.ds(start, size) for start:start + size"
         ) from None
     raise TypeError(f"the slice {item} of axis {axis} has a bound that is no integer; convert it with int()") from None
 

@@ -13,11 +13,16 @@ from xlamini.core import Shape
 
 
 class Span(NamedTuple):
-    """A slice: `size` elements, every `step`-th; the first in memory at `start`, or, if None, at the next leaf."""
+    """A slice: `size` elements, every `step`-th; the first in memory at `start`, or, if None, at the next leaf.
+
+    `safe` and `wrap` as in Point.
+    """
 
     size: int
     step: int
     start: int | None
+    safe: bool = True
+    wrap: bool = False
     kind: str = "span"
 
 
@@ -74,7 +79,7 @@ class Plan(NamedTuple):
     @property
     def is_safe(self) -> bool:
         """True if every index is certain to be in bounds."""
-        return self.is_basic and all(e.safe for e in self.entries if type(e) is Point)
+        return self.is_basic and all(e.safe for e in self.entries if isinstance(e, Point | Span))
 
     def axes(self) -> list[Entry]:
         """The entries for one axis of the array each."""

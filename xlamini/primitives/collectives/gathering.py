@@ -20,6 +20,7 @@ from xlamini.core import (
 )
 from xlamini.primitives.collectives.axes import AxisName, Participants, axis_index, axis_size, dimension, participants
 from xlamini.primitives.collectives.base import LinearCollective, Stacked
+from xlamini.primitives.collectives.casts import shared_p, terms_along
 from xlamini.primitives.collectives.devices import exchange, groups_along, number, reduction
 from xlamini.primitives.convert_element_type import convert
 from xlamini.primitives.dynamic_slice import dynamic_slice_in_dim
@@ -40,9 +41,9 @@ def all_gather(
 
     `tiled` concatenates along dimension `axis` instead. Of several names the first one varies slowest. With
     `axis_index_groups`, a list of lists of positions, each group gathers its own. Within shard_map the result counts as
-    each device's own, whose cotangents are summed; with `to="invarying"` it is the same for all by its type, and each
-    device has its part of the one cotangent. Raises NameError if there is no such axis, ValueError for a dimension or
-    groups that do not fit, and for groups with "invarying".
+    each device's own, whose cotangents are summed. With `to="invarying"` it is the same for all by its type, and each
+    device has its part of the one cotangent; with `to="reduced"` too, but the cotangent is unreduced. Raises NameError
+    if there is no such axis, ValueError for a dimension or groups that do not fit, and for groups with these two.
 
     >>> xlamini.vmap(lambda x: all_gather(x, "i"), axis_name="i", out_axes=None)(xlamini.numpy.arange(3))
     Array([0, 1, 2], dtype=int32)
@@ -55,14 +56,9 @@ def all_gather(
 def _check_to(to: str, positions: Participants) -> None:
     if to not in ("varying", "reduced", "invarying"):
         raise ValueError(f"all_gather: to must be 'varying', 'reduced' or 'invarying', got {to!r}")
-    if to == "reduced":
-        raise NotImplementedError(
-            "all_gather: to='reduced' is not supported, as no type says of values that they are; pass 'varying' or "
-            "'invarying'"
-        )
-    if to == "invarying" and positions.groups is not None:
+    if to != "varying" and positions.groups is not None:
         raise ValueError(
-            f"all_gather: to='invarying' says that all along {positions} get the same, but with axis_index_groups each "
+            f"all_gather: to={to!r} says that all along {positions} get the same, but with axis_index_groups each "
             "group gets its own; leave one of them out"
         )
 
@@ -80,6 +76,8 @@ def _gathered(x: Any, positions: Participants, axis: int, tiled: bool, to: str) 
             axis_size=positions.size_along(name),
             tiled=tiled,
         )
+    if to == "reduced":
+        x = shared_p.cast(x, tuple(filter(_is_tracked, positions.names)))
     return x if tiled or len(positions.names) == 1 else reshape(x, (*shape[:where], positions.size, *shape[where:]))
 
 
@@ -109,7 +107,7 @@ def _scattered(x: Any, positions: Participants, where: int, tiled: bool) -> Any:
     shape = aval_of(x).shape
     where = dimension("psum_scatter", "scatter_dimension", where, len(shape))
     _check_parts(shape[where], where, positions, tiled)
-    x = convert(x, np.dtype("int32")) if aval_of(x).dtype == bool else x
+    x = convert(x, np.dtype("int32")) if aval_of(x).dtype == bool else terms_along(x, positions.names)
     if not tiled and len(positions.names) != 1:
         x = reshape(x, (*shape[:where], *map(axis_size, positions.names), *shape[where + 1 :]))
     for name in positions.names:

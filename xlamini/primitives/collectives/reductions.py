@@ -14,6 +14,7 @@ from xlamini.primitives.arithmetic import div
 from xlamini.primitives.batch_ops import move_batch_dim
 from xlamini.primitives.collectives.axes import AxisName, Participants, participants
 from xlamini.primitives.collectives.base import Collective, LinearCollective, Stacked, in_groups
+from xlamini.primitives.collectives.casts import terms_along
 from xlamini.primitives.collectives.devices import all_reduced, groups_along
 from xlamini.primitives.comparison import eq
 from xlamini.primitives.convert_element_type import convert
@@ -121,10 +122,10 @@ class Reduction(Collective):
         equal_sizes = groups is None or len(set(map(len, groups))) == 1
         if isinstance(leaf, int | float | complex) and equal_sizes:
             return self.of_equal(leaf, positions.size)
-        return self.bind(self.countable(leaf), axes=positions.names, axis_index_groups=groups)
+        return self.bind(self.countable(leaf, positions.names), axes=positions.names, axis_index_groups=groups)
 
-    def countable(self, leaf: Any) -> Any:
-        """A leaf in a form that can be reduced."""
+    def countable(self, leaf: Any, names: tuple[Any, ...]) -> Any:
+        """A leaf in a form that can be reduced along these axes."""
         return leaf
 
 
@@ -134,7 +135,9 @@ class Sum(Reduction, LinearCollective):
     Where all devices of a mesh share one sum, and so its cotangent, that is what each value's cotangent is.
     """
 
-    def countable(self, leaf: Any) -> Any:
+    def countable(self, leaf: Any, names: tuple[Any, ...]) -> Any:
+        if aval_of(leaf).split is not None:
+            leaf = terms_along(leaf, names)
         return convert(leaf, np.dtype("int32")) if aval_of(leaf).dtype == bool else leaf
 
     def transpose(self, ct: Any, x: Any, *, axes: tuple[Any, ...], **params: Any) -> Values:

@@ -1,68 +1,45 @@
-"""Casts between varying and invariant along axes of shard_map's mesh; they change the aval and compute nothing.
+"""Casts between varying, invariant, unreduced and reduced along axes of shard_map's mesh; they compute nothing.
 
-`pvary` makes what devices share a value that may differ; its transpose sums what has become of it. `unvary` claims of a
-value that devices have the same, which nobody checks; each then has its share of the cotangent.
+`pvary` makes what devices share a value that may differ; its transpose sums what has become of it, or, where devices
+share a reduced value, leaves that an unreduced one. `unvary` claims of a value that devices have the same, which nobody
+checks; each then has its share of the cotangent. `unreduce` takes values that vary for terms of a sum.
 """
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
 
-from xlamini.core import (
-    ELEMENTWISE,
-    PURE,
-    REMATERIALIZABLE,
-    Axis,
-    Dims,
-    Params,
-    Primitive,
-    ShapedArray,
-    Values,
-    aval_of,
-    is_zero,
-    literal,
-    same_dimensions,
-)
+from xlamini.core import Avals, AvalSharding, Params, Values, aval_of, literal
 from xlamini.core.named_axes import size_of_axis
-from xlamini.core.primitive import IS_VMA_CAST
+from xlamini.core.sharding.partial_sums import NO_SUMS, Sums, sums_of
+from xlamini.primitives.bitwise import bitwise_and
+from xlamini.primitives.collectives.axes import axis_index
+from xlamini.primitives.collectives.casts import Axes, SumCast, VaryingCast, terms_along
 from xlamini.primitives.collectives.reductions import psum_p
+from xlamini.primitives.comparison import eq
 from xlamini.primitives.elementwise import mul
-
-Axes = tuple[Any, ...]
-
-
-class VaryingCast(Primitive):
-    """A cast that returns its operand; `axes` are those along which it becomes varying or invariant."""
-
-    traits = PURE | IS_VMA_CAST | ELEMENTWISE | REMATERIALIZABLE
-
-    def shape_rule(self, x: ShapedArray, *, axes: Axes) -> ShapedArray:
-        return x
-
-    factors = same_dimensions
-
-    def jvp(self, primals: Values, tangents: Values, *, axes: Axes) -> Any:
-        out = self.bind(*primals, axes=axes)
-        return out, tangents[0] if is_zero(tangents[0]) else self.bind(*tangents, axes=axes)
-
-    def batch(self, axis: Axis, operands: Values, dims: Dims, *, axes: Axes) -> Any:
-        return self.bind(*operands, axes=axes), dims[0]
-
-    def lower(self, ctx: Any, x: Any, *, axes: Axes) -> Any:
-        return x
+from xlamini.primitives.select import where
 
 
 class Vary(VaryingCast):
-    """A cast to a value that varies along the axes too."""
+    """A cast to a value that varies along the axes too, and is reduced along none of them."""
 
     name = "pvary"
 
     def varying(self, vma: frozenset[Any], params: Params) -> frozenset[Any]:
         return vma | frozenset(params["axes"])
 
+    def sums(self, avals: Avals, outs: Avals, params: Params) -> list[Sums]:
+        unreduced, reduced = sums_of(avals[0])
+        return [Sums(unreduced, reduced.difference(params["axes"]))]
+
     def transpose(self, ct: Any, x: Any, *, axes: Axes) -> Values:
-        return [psum_p.bind(ct, axes=axes, axis_index_groups=None)]
+        reduced = sums_of(x.aval).reduced
+        ct = unreduce_p.cast(ct, tuple(name for name in axes if name in reduced))
+        summed = tuple(name for name in axes if name not in reduced)
+        return [psum_p.bind(ct, axes=summed, axis_index_groups=None) if summed else ct]
 
 
 class Unvary(VaryingCast):
@@ -78,11 +55,79 @@ class Unvary(VaryingCast):
         return [pvary_p.bind(mul(ct, literal(share, aval_of(ct).dtype)), axes=axes)]
 
 
+class Unreduce(SumCast):
+    """Values that vary as the terms of an unreduced one."""
+
+    name = "varying_to_unreduced"
+
+    def varying(self, vma: frozenset[Any], params: Params) -> frozenset[Any]:
+        return vma.difference(params["axes"])
+
+    def sums(self, avals: Avals, outs: Avals, params: Params) -> list[Sums]:
+        unreduced, reduced = sums_of(avals[0])
+        return [Sums(unreduced.union(params["axes"]), reduced)]
+
+    def transpose(self, ct: Any, x: Any, *, axes: Axes, mesh: Any) -> Values:
+        return [varying_along(ct, frozenset(axes))]
+
+
+class Reduce(SumCast):
+    """A value that devices share as a reduced one, whose cotangent is unreduced."""
+
+    name = "invarying_to_reduced"
+
+    def sums(self, avals: Avals, outs: Avals, params: Params) -> list[Sums]:
+        unreduced, reduced = sums_of(avals[0])
+        return [Sums(unreduced, reduced.union(params["axes"]))]
+
+    def transpose(self, ct: Any, x: Any, *, axes: Axes, mesh: Any) -> Values:
+        return [psum_p.bind(terms_along(ct, axes), axes=axes, axis_index_groups=None)]
+
+
+class Share(SumCast):
+    """A reduced value as one that devices share, of whose cotangent then one device has all."""
+
+    name = "reduced_to_invarying"
+
+    def sums(self, avals: Avals, outs: Avals, params: Params) -> list[Sums]:
+        unreduced, reduced = sums_of(avals[0])
+        return [Sums(unreduced, reduced.difference(params["axes"]))]
+
+    def transpose(self, ct: Any, x: Any, *, axes: Axes, mesh: Any) -> Values:
+        return [_on_first(ct, axes)]
+
+
 pvary_p = Vary()
 unvary_p = Unvary()
+unreduce_p = Unreduce()
+reduce_p = Reduce()
+share_p = Share()
 
 
 def varying_along(x: Any, axes: frozenset[Any]) -> Any:
     """A value that varies along these axes and those along which it did."""
     more = axes - aval_of(x).vma
     return pvary_p.bind(x, axes=tuple(sorted(more, key=str))) if more else x
+
+
+def with_sums(x: Any, split: AvalSharding | None) -> Any:
+    """A value unreduced and reduced along manual axes as a type's sharding says; it is summed where it needs to be."""
+    own, wanted = aval_of(x).split, NO_SUMS if split is None else Sums(split.unreduced, split.reduced)
+    manual = frozenset(name for s in (own, split) if s is not None for name in s.mesh.manual_axes)
+    unreduced, reduced = sums_of(aval_of(x))
+    taken = tuple((unreduced - wanted.unreduced) & manual)
+    if taken:
+        x = psum_p.bind(terms_along(x, taken), axes=taken, axis_index_groups=None)
+    x = share_p.cast(x, tuple((reduced - wanted.reduced) & manual))
+    x = _on_first(x, tuple((wanted.unreduced - unreduced) & manual))
+    return reduce_p.cast(x, tuple((wanted.reduced - reduced) & manual))
+
+
+def _on_first(x: Any, axes: Axes) -> Any:
+    """A value as an unreduced one: what devices share is the term of the first, and zero that of the others."""
+    shared = tuple(name for name in axes if name not in aval_of(x).vma)
+    if shared:
+        is_first = functools.reduce(bitwise_and, [eq(axis_index(name), 0) for name in shared])
+        varying = varying_along(x, frozenset(shared))
+        x = where(is_first, varying, 0)
+    return unreduce_p.cast(x, axes)

@@ -190,8 +190,9 @@ def type_sharding(split: AvalSharding | None) -> NamedSharding | None:
 
 
 def sharding_of(aval: ShapedArray) -> NamedSharding:
-    """The sharding of a value of this type (`aval.sharding`)."""
-    return type_sharding(aval.split) or NamedSharding(_NO_AXES, PartitionSpec(*[None] * aval.ndim))
+    """The sharding of a value of this type (`aval.sharding`), along axes of type Explicit."""
+    split = aval.split and aval.split.on(aval.split.mesh)
+    return type_sharding(split) or NamedSharding(_NO_AXES, PartitionSpec(*[None] * aval.ndim))
 
 
 _NO_AXES = AbstractMesh((), ())

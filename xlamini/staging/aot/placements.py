@@ -38,9 +38,12 @@ def written_axes(mesh: Mesh | AbstractMesh) -> list[Any]:
     return [[*axis, kind.name] for axis, kind in zip(mesh.shape_tuple, mesh.axis_types, strict=True)]
 
 
-def written_spec(spec: PartitionSpec) -> list[Any]:
-    """A PartitionSpec as JSON: its entries, true for one that is unconstrained."""
-    return [True if entry is PartitionSpec.UNCONSTRAINED else entry for entry in spec]
+def written_spec(spec: PartitionSpec) -> Any:
+    """A PartitionSpec as JSON: its entries, true for one that is unconstrained; a dict if it has partial sums."""
+    entries = [True if entry is PartitionSpec.UNCONSTRAINED else entry for entry in spec]
+    if not spec.unreduced and not spec.reduced:
+        return entries
+    return {"entries": entries, "unreduced": sorted(spec.unreduced), "reduced": sorted(spec.reduced)}
 
 
 def read_axes(found: Sequence[Any]) -> AbstractMesh:
@@ -51,9 +54,12 @@ def read_axes(found: Sequence[Any]) -> AbstractMesh:
     return AbstractMesh(sizes, names, tuple(AxisType[kind] for kind in kinds))
 
 
-def read_spec(found: Sequence[Any]) -> PartitionSpec:
-    """The spec that `written_spec` encoded; TypeError for malformed JSON."""
-    return PartitionSpec(*map(_entry, found))
+def read_spec(found: Any) -> PartitionSpec:
+    """The spec that `written_spec` encoded; KeyError, TypeError or ValueError for malformed JSON."""
+    if not isinstance(found, dict):
+        return PartitionSpec(*map(_entry, found))
+    unreduced, reduced = frozenset(found["unreduced"]), frozenset(found["reduced"])
+    return PartitionSpec(*map(_entry, found["entries"]), unreduced=unreduced, reduced=reduced)
 
 
 def devices_needed(place: dict[str, Any] | None) -> int:

@@ -19,6 +19,7 @@ from xlamini.staging.aot.mismatch import differences, shown
 from xlamini.staging.compile.cost import CostAnalysis, cost_of_program
 from xlamini.staging.compile.lowered_program import LoweredProgram
 from xlamini.staging.compile.lowering_target import Elsewhere, destination, device_of
+from xlamini.staging.compile.placement import AskedShardings
 from xlamini.staging.compile.program import Program, compile_lowered
 from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
 from xlamini.staging.trace.tracing import Trace, TracedCall
@@ -103,9 +104,15 @@ class Stage:
 class Traced(Stage):
     """A function traced for arguments of certain types."""
 
-    def __init__(self, call: TracedCall, lower: Callable[[Any], LoweredProgram], options: CompilerOptions | None):
+    def __init__(
+        self,
+        call: TracedCall,
+        lower: Callable[[Any], LoweredProgram],
+        options: CompilerOptions | None,
+        asked: Callable[[], AskedShardings],
+    ):
         super().__init__(call)
-        self._lower, self._options = lower, options
+        self._lower, self._options, self._asked = lower, options, asked
 
     @property
     def fun_name(self) -> str:

@@ -6,6 +6,7 @@ because another process does not have these functions.
 from __future__ import annotations
 
 import hashlib
+import re
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -15,12 +16,16 @@ from xlamini.core import Jaxpr, monitoring, subjaxprs
 from xlamini.core.config import persistent_cache_min_compile_time_secs, programs_are_keyed_by_module
 from xlamini.core.digest import NoDigest, digest
 from xlamini.core.errors import FfiTargetError, JaxRuntimeError
+from xlamini.core.jax_flags import compilation_cache_check_contents
 from xlamini.runtime.executable import Executable, check_options, load_program
 from xlamini.runtime.files import disk_cache
+from xlamini.runtime.files.disk_entry import Damaged
 from xlamini.runtime.files.disk_key import Key, key, module_key
 from xlamini.runtime.host_memory import memory_needed
 from xlamini.runtime.meshes.program_placement import devices_of
 from xlamini.staging.compile.lowered_program import LoweredProgram, Options, backend_compile, interface_of
+
+_METADATA = re.compile(r", metadata=\{[^}]*\}")
 
 
 def cached_executable(program: LoweredProgram, options: Options) -> Executable:
@@ -77,9 +82,23 @@ def _loaded(program: LoweredProgram, options: Options, known: Key) -> Executable
     except JaxRuntimeError as error:
         disk_cache.reject(known, error)
         return None
+    if compilation_cache_check_contents.value and _differs(executable, backend_compile(program, options)):
+        disk_cache.reject(known, Damaged("is another program than XLA compiles now"))
+        return None
     executable.memory_needed = header["about"].get("memory")
     disk_cache.record_hit(known, header, time.perf_counter() - start)
     return executable
+
+
+def _differs(one: Executable, other: Executable) -> bool:
+    """Whether two executables differ in their optimized HLO. Their bytes differ even for equal programs."""
+    return _without_metadata(one.as_text()) != _without_metadata(other.as_text())
+
+
+def _without_metadata(hlo: str) -> str:
+    """The text of a module without source lines: those of its instructions, and the tables before the first one."""
+    start, end = hlo.find("\nFileNames"), hlo.find("\n\n\n")
+    return _METADATA.sub("", hlo if start < 0 else hlo[:start] + hlo[end:])
 
 
 def _kept(program: LoweredProgram, options: Options, known: Key) -> Executable:

@@ -11,13 +11,14 @@ from xlamini.core.jax_flags import dump_ir_modes, dump_ir_to, include_debug_info
 from xlamini.staging.compile.lowered_program import LoweredProgram
 
 _numbers = itertools.count()
+_LONGEST_NAME = 128
 
 
 def dump(program: LoweredProgram) -> None:
     """Write a program in each of the modes of flag `dump_ir_modes`; warns of a mode that does not exist."""
-    folder, number = _folder(), next(_numbers)
+    folder, number = os.path.expanduser(dump_ir_to.value), next(_numbers)
     os.makedirs(folder, exist_ok=True)
-    name = re.sub(r"[^\w.)( -]", "", program.name)
+    name = re.sub(r"[^\w.)( -]", "", program.name)[:_LONGEST_NAME]
     for mode in dump_ir_modes.value.split(","):
         if mode == "stablehlo":
             text = program.module.operation.get_asm(enable_debug_info=include_debug_info_in_dumps.value)
@@ -27,12 +28,6 @@ def dump(program: LoweredProgram) -> None:
         else:
             text = f"flag dump_ir_modes has no mode {mode!r}; it takes 'stablehlo', 'jaxpr', or 'stablehlo,jaxpr'"
             warnings.warn(text, UserWarning, user_stacklevel())
-
-
-def _folder() -> str:
-    if dump_ir_to.value == "sponge":
-        return os.environ.get("TEST_UNDECLARED_OUTPUTS_DIR", "")
-    return os.path.expanduser(dump_ir_to.value)
 
 
 def _write(folder: str, name: str, text: str) -> None:

@@ -58,10 +58,30 @@ def placement(
     if mesh is None:
         return _on_one_device(held, names, fun_name)
     _check_devices(held, mesh, names, fun_name)
+    for i, sharding in enumerate(requested.outs):
+        _check_order(f"{fun_name}: output {i}", sharding, mesh)
     return Placement(MeshPlacement(mesh, tuple(held), tuple(requested.outs)), True)
 
 
-def own_sharding(x: Any) -> Any:
+class AskedShardings(NamedTuple):
+    """The shardings of a call's arguments and outputs that are known before it is placed; None for any.
+
+    They may be over an AbstractMesh.
+    """
+
+    ins: Shardings
+    outs: Shardings
+
+
+def asked_shardings(leaves: Values, ins: Shardings, jaxpr: Jaxpr, outs: Shardings) -> AskedShardings:
+    """The shardings of the arguments, those asked of `jit` or else their own, and those asked for the outputs."""
+    pairs = zip(leaves, ins or [None] * len(leaves), strict=True)
+    return AskedShardings(
+        [_own_sharding(x) if s is None else s for x, s in pairs], outs or [None] * len(jaxpr.out_avals)
+    )
+
+
+def _own_sharding(x: Any) -> Any:
     """The sharding of a committed Array or of a ShapeDtypeStruct, also over an AbstractMesh; else None."""
     if type(x) is not ArrayImpl:
         x = key_words(x)
@@ -72,7 +92,7 @@ def own_sharding(x: Any) -> Any:
 
 def _held(x: Any) -> Any:
     """The sharding of a committed operand; None for one that may be moved."""
-    sharding = own_sharding(x)
+    sharding = _own_sharding(x)
     return None if isinstance(x, ShapeDtypeStruct) and not _names_devices(sharding) else sharding
 
 
@@ -135,6 +155,16 @@ def _check_devices(shardings: Sequence[Any], mesh: Mesh, names: Sequence[str], f
                 f"the program runs on the {mesh.size} of {mesh}; move it with "
                 "xlamini.device_put(x, NamedSharding(mesh, P()))"
             )
+        _check_order(f"{fun_name}: the argument {_name(names, shardings, i)}", s, mesh)
+
+
+def _check_order(what: str, sharding: Any, mesh: Mesh) -> None:
+    """ValueError for a sharding that numbers the devices in another order: XLA runs a program in one order."""
+    if sharding is not None and sharding._internal_device_list != mesh._internal_device_list:
+        raise ValueError(
+            f"{what} has its devices in another order than {mesh}: {list(sharding._internal_device_list)}; use one "
+            "mesh, or move it with xlamini.device_put"
+        )
 
 
 def _name(names: Sequence[str], operands: Values, i: int) -> str:

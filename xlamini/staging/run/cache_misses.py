@@ -19,7 +19,7 @@ from xlamini.staging.run.call_plan import CallPlan
 
 _logger = logging.getLogger("xlamini")
 
-closures = Memo("explanations: closures by code", 1024, counted=False)
+closures = Memo("helper: closures of functions that were traced", 1024, counted=False)
 """What functions of each code closed over, as texts: the functions themselves may be gone by now."""
 
 _LONG = 60

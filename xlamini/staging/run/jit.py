@@ -38,7 +38,14 @@ from xlamini.runtime.lifetime import explain_failure
 from xlamini.runtime.versions import DISPATCH_ERRORS
 from xlamini.staging.call.call import jit_p
 from xlamini.staging.compile.lowered_program import LoweredProgram
-from xlamini.staging.compile.placement import Placement, elsewhere, own_sharding, placement, requested_by
+from xlamini.staging.compile.placement import (
+    AskedShardings,
+    Placement,
+    asked_shardings,
+    elsewhere,
+    placement,
+    requested_by,
+)
 from xlamini.staging.compile.program import Program, compile_lowered
 from xlamini.staging.run.call_errors import Explain, guarded
 from xlamini.staging.run.call_plan import CallPlan
@@ -281,13 +288,11 @@ class Jitted:
             placed = self._placement(plan, traced).device
             return self._lower(plan, traced, elsewhere(where, placed, self.name))
 
-        ins = plan.in_shardings or [None] * len(plan.leaves)
-        asked = [own_sharding(x) if s is None else s for x, s in zip(plan.leaves, ins, strict=True)]
-        shardings = {"in_shardings": asked, "out_shardings": self._out_shardings(traced)}
-        call = TracedCall(
-            traced, plan.tree, self.name, self.donated(plan), self.options.static.names, **shardings
-        )
-        return Traced(call, lower, self.options.compiler)
+        def asked() -> AskedShardings:
+            return asked_shardings(plan.leaves, plan.in_shardings, traced.jaxpr, self._out_shardings(traced))
+
+        call = TracedCall(traced, plan.tree, self.name, self.donated(plan), self.options.static.names)
+        return Traced(call, lower, self.options.compiler, asked)
 
     @api_boundary
     def lowered(self, *args: Any, **kwargs: Any) -> Lowered:

@@ -40,19 +40,13 @@ class Trace(NamedTuple):
 
 
 class TracedCall(NamedTuple):
-    """The trace of one call of a jitted function, with what its signature does not show: donation, static arguments.
-
-    `in_shardings` are the shardings of the arguments, those asked of `jit` or else their own, and `out_shardings` those
-    asked for the outputs; None for any.
-    """
+    """The trace of one call of a jitted function, with what its signature does not show: donation, static arguments."""
 
     trace: Trace
     in_tree: Any
     name: str
     donated: Sequence[bool]
     statics: Sequence[str] = ()
-    in_shardings: Sequence[Any] = ()
-    out_shardings: Sequence[Any] = ()
 
     @property
     def avals(self) -> list[ShapedArray]:

@@ -1,195 +1,186 @@
-"""debug.breakpoint: a prompt where a program has computed the values that a traced function had at a line.
+"""debug.breakpoint: a prompt over the Python frames of a traced function, with the values of a run.
 
-When the function is traced, the frames of the user's functions are recorded. The arrays among their variables are
-arguments of a callback, which puts the computed ones in their places and then reads commands.
+The frames are those of the call while the function is traced. Their tracers are operands of a callback; when the
+program runs, it puts the values in their places and starts the prompt.
 """
 from __future__ import annotations
 
-import bdb
-import cmd
-import linecache
-import pprint
-import sys
-from collections.abc import Iterable
+from collections.abc import Iterator, Mapping, Sequence
 from types import FrameType
-from typing import Any, NamedTuple, TextIO
+from typing import Any, NamedTuple
 
-from xlamini.core import Tracer, flatten, unflatten
-from xlamini.core.frames import is_of_library
-from xlamini.transforms.callbacks.debug import callback
-
-
-class _Recorded(NamedTuple):
-    """A frame of the traced function's stack: its place and its variables."""
-
-    file: str
-    line: int
-    name: str
-    globals: dict[str, Any]
-    locals: dict[str, Any]
-
-    def place(self) -> str:
-        source = linecache.getline(self.file, self.line).strip()
-        return f"{self.file}({self.line}){self.name}()" + (f"\n-> {source}" if source else "")
+from xlamini.core import Axis, Dims, Effects, Params, ShapedArray, Tracer, Values, flatten, flatten_from_user, unflatten
+from xlamini.core.effects import no_effects
+from xlamini.core.frames import is_hidden, user_frame
+from xlamini.core.pytree import structure
+from xlamini.core.tracer import build, is_usable
+from xlamini.staging import LeafNames, avals_of, check_values
+from xlamini.transforms.callbacks.debug import DebugCallback
+from xlamini.transforms.callbacks.debugger import Frame, Prompt
+from xlamini.transforms.callbacks.host_function import HostFunction
 
 
-def debug_breakpoint(
+def breakpoint(
     *,
     backend: str | None = None,
     filter_frames: bool = True,
     num_frames: int | None = None,
     ordered: bool = False,
     token: Any = None,
-    stdin: TextIO | None = None,
-    stdout: TextIO | None = None,
-) -> None:
-    """Stop a running program and read commands, which look at the values of the variables around the call.
+    **kwargs: Any,
+) -> Any:
+    """Stop when the program gets here, at a prompt like pdb's in which the variables have their values.
 
-    Commands: `p` and `pp` print an expression, `u` and `d` go up and down the stack, `w` prints the stack, `l` the
-    lines around, `c` continues the program, `q` ends it. Under vmap it stops for each example, under grad in the
-    forward pass. All arrays among the variables of the stack are computed for it.
+    Under vmap it stops for each example; under grad and jvp in the forward pass, at the primal values. `u` and `d` go
+    to the callers' frames and back, `l` lists the source, `c` goes on; `help` lists all commands. An expression alone
+    is printed; it may call functions of arrays.
 
     Args:
-      backend: None, or "cli".
-      filter_frames: leave out the frames of this library.
-      num_frames: the number of frames that are recorded, from the innermost; by default all.
+      backend: "cli", or None for the default, which is the same.
+      filter_frames: leave out the frames of the library.
+      num_frames: how many frames to keep, from the innermost; None keeps all.
       ordered: whether it runs after all earlier ordered effects; see io_callback.
-      token: None; it is accepted as JAX's function has it.
-      stdin: a file to read from, in place of the terminal; `stdout` is written to likewise.
+      token: an array, or a pytree of arrays, which is returned; the breakpoint runs when they have been computed, and
+        is removed from the program if the result is not used.
+      **kwargs: `stdin` and `stdout`, text streams for the prompt in place of the process's own.
 
-    Raises ValueError for another backend.
+    Raises:
+      CallbackError: the command was `q`, or the input has ended. The program stops.
 
     >>> import io
-    >>> def f(x):
-    ...     y = 2 * x
-    ...     debug_breakpoint(stdin=io.StringIO("p y"))
+    >>> def root(x):
+    ...     y = xlamini.numpy.sqrt(x)
+    ...     breakpoint(stdin=io.StringIO("p y + 1\\nc\\n"))
     ...     return y
-    >>> xlamini.jit(f)(3.0)  # doctest: +ELLIPSIS
-    > ...
-    (debug) 6.0
-    (debug)
-    Array(6., dtype=float32, weak_type=True)
+    >>> xlamini.jit(root)(4.0)
+    Entering xdb:
+    (xdb) Array(3., dtype=float32)
+    (xdb) Array(2., dtype=float32, weak_type=True)
     """
     if backend not in (None, "cli"):
-        raise ValueError(f"debug.breakpoint: backend must be None or 'cli', got {backend!r}; there is one prompt")
-    frames = _frames(sys._getframe(1), filter_frames)[:num_frames]
-    trees = [_flat(frame.locals) for frame in frames]
-    places = [(i, j) for i, (leaves, _) in enumerate(trees) for j, x in enumerate(leaves) if _is_live(x)]
+        raise ValueError(f"debug.breakpoint: backend is {backend!r}, but the only one is 'cli', a terminal's prompt")
+    if num_frames is not None and num_frames < 1:
+        raise ValueError(f"debug.breakpoint: num_frames is {num_frames}; keep at least 1")
+    unknown = kwargs.keys() - {"stdin", "stdout"}
+    if unknown:
+        raise TypeError(f"debug.breakpoint: unexpected {', '.join(sorted(unknown))}; it takes stdin and stdout")
+    if ordered and token is not None:
+        raise ValueError("debug.breakpoint: ordered and token exclude each other; a token is an order of its own")
+    leaves, tree = flatten_from_user(token)
+    names = LeafNames("token", tree)
+    avals_of(leaves, names, "debug.breakpoint")
+    check_values(leaves, names, "debug.breakpoint")
+    frames = list(_frames(filter_frames))[:num_frames]
+    return unflatten(tree, _bound(Stop(frames, len(leaves), kwargs), leaves, bool(ordered)))
 
-    def stop(*values: Any) -> None:
-        filled = [list(leaves) for leaves, _ in trees]
-        for (i, j), value in zip(places, values, strict=True):
-            filled[i][j] = value
-        every = zip(frames, filled, trees, strict=True)
-        _Prompt([f._replace(locals=unflatten(tree, new)) for f, new, (_, tree) in every], stdin, stdout).cmdloop()
 
-    callback(None, ordered=ordered)(stop, *(trees[i][0][j] for i, j in places))
+def _bound(stop: Stop, token: Values, ordered: bool) -> list[Any]:
+    operands = (*token, *stop.tracers)
+    function = HostFunction(stop, structure((operands, {})))
+    params = {"ordered": ordered, "partitioned": False, "num_token": len(token)}
+    return breakpoint_p.bind(*operands, callback=function, result_avals=(), mapped=(), **params)
 
 
-def _frames(innermost: FrameType | None, filtered: bool) -> list[_Recorded]:
-    found = []
-    frame = innermost
+def _frames(filter_frames: bool) -> Iterator[FrameType]:
+    """The frames around the call, from the innermost."""
+    frame = user_frame(2)
     while frame is not None:
-        if not (filtered and is_of_library(frame)):
-            code, in_module = frame.f_code, frame.f_locals is frame.f_globals
-            variables = {} if in_module else dict(frame.f_locals)
-            found.append(_Recorded(code.co_filename, frame.f_lineno, code.co_name, frame.f_globals, variables))
+        if not (filter_frames and is_hidden(frame)):
+            yield frame
         frame = frame.f_back
-    return found
 
 
-def _flat(variables: dict[str, Any]) -> tuple[list[Any], Any]:
-    """The leaves of a function's variables; a pytree that cannot be flattened is one leaf."""
-    try:
-        return flatten(variables, _is_opaque)
-    except (TypeError, ValueError):
-        return flatten(variables, lambda x: x is not variables)
+class Traced(NamedTuple):
+    """The place of a tracer in a variable: its index among those of all frames."""
+
+    index: int
 
 
-def _is_opaque(x: Any) -> bool:
-    """Whether it is another iterable than the containers of Python, such as a generator or a file."""
-    return isinstance(x, Iterable) and not isinstance(x, dict | list | tuple)
+class Stop:
+    """The frames of a breakpoint, as a function of the values of their tracers, which starts the prompt."""
 
+    __name__ = "the prompt"
 
-def _is_live(x: Any) -> bool:
-    return isinstance(x, Tracer) and x.builder.is_tracing()
+    def __init__(self, frames: Sequence[FrameType], num_token: int, streams: Mapping[str, Any]):
+        self.tracers: list[Any] = []
+        self.num_token, self.streams = num_token, streams
+        self.frames = [
+            Frame(f.f_code, f.f_lineno, f.f_globals, {name: self._noted(x) for name, x in f.f_locals.items()})
+            for f in frames
+        ]
 
-
-class _Prompt(cmd.Cmd):
-    """The commands at a breakpoint."""
-
-    prompt = "(debug) "
-
-    def __init__(self, frames: list[_Recorded], stdin: TextIO | None, stdout: TextIO | None):
-        super().__init__(stdin=stdin, stdout=stdout or sys.stdout)
-        self.use_rawinput = stdin is None
-        self.frames, self.at = frames, 0
-
-    def preloop(self) -> None:
-        self.say("> " + self.frames[self.at].place())
-
-    def say(self, text: str) -> None:
-        self.stdout.write(text + "\n")
-
-    def value(self, text: str) -> Any:
-        frame = self.frames[self.at]
-        return eval(text, {**frame.globals, **frame.locals})
-
-    def printed(self, text: str, form: Any) -> None:
+    def _noted(self, value: Any) -> Any:
+        """A variable; with `Traced` in the places of its tracers if it has any that are alive."""
         try:
-            self.say(form(self.value(text)))
-        except Exception as error:  # whatever the user's expression raises
-            self.say(f"*** {type(error).__name__}: {error}")
+            leaves, tree = flatten(value)
+        except Exception:  # no order, no end, or a broken class: such a container is shown as it is
+            return value
+        if not any(type(x) is Tracer and is_usable(x) for x in leaves):
+            return value
+        return _Open(tree, [self._place(x) if type(x) is Tracer and is_usable(x) else x for x in leaves])
 
-    def do_p(self, text: str) -> None:
-        """p EXPRESSION: print its value."""
-        self.printed(text, str)
+    def _place(self, tracer: Any) -> Traced:
+        self.tracers.append(tracer)
+        return Traced(len(self.tracers) - 1)
 
-    def do_pp(self, text: str) -> None:
-        """pp EXPRESSION: print its value in several lines."""
-        self.printed(text, pprint.pformat)
+    def __call__(self, *operands: Any) -> None:
+        values = operands[self.num_token :]
+        frames = [
+            frame._replace(variables={name: _filled(x, values) for name, x in frame.variables.items()})
+            for frame in self.frames
+        ]
+        Prompt(frames, **self.streams).run()
 
-    def default(self, line: str) -> bool | None:
-        if line == "EOF":
-            self.say("")
-            return True
-        return self.do_p(line)
 
-    def emptyline(self) -> bool:
-        return False
+class _Open(NamedTuple):
+    """A variable that holds tracers."""
 
-    def moved(self, step: int) -> None:
-        self.at = min(max(self.at + step, 0), len(self.frames) - 1)
-        self.preloop()
+    tree: Any
+    leaves: list[Any]
 
-    def do_up(self, _: str) -> None:
-        """u(p): go to the frame that called this one."""
-        self.moved(1)
 
-    def do_down(self, _: str) -> None:
-        """d(own): go to the frame that this one called."""
-        self.moved(-1)
+def _filled(variable: Any, values: Sequence[Any]) -> Any:
+    if type(variable) is not _Open:
+        return variable
+    return unflatten(variable.tree, [values[x.index] if type(x) is Traced else x for x in variable.leaves])
 
-    def do_where(self, _: str) -> None:
-        """w(here), bt: print the stack, the innermost frame last."""
-        for i, frame in reversed(list(enumerate(self.frames))):
-            self.say(("> " if i == self.at else "  ") + frame.place())
 
-    def do_list(self, _: str) -> None:
-        """l(ist): print the lines around."""
-        frame = self.frames[self.at]
-        for number in range(max(frame.line - 5, 1), frame.line + 6):
-            line = linecache.getline(frame.file, number).rstrip()
-            self.say(f"{number:4}{'->' if number == frame.line else '  '} {line}")
+class Breakpoint(DebugCallback):
+    """A debug callback that returns its first `num_token` operands; where there are any, it has no other effect."""
 
-    def do_continue(self, _: str) -> bool:
-        """c(ont(inue)): go on with the program."""
-        return True
+    name, face = "breakpoint", "debug.breakpoint"
 
-    def do_quit(self, _: str) -> None:
-        """q(uit), exit: end the program with an error."""
-        raise bdb.BdbQuit("quit at debug.breakpoint")
+    def shape_rule(self, *avals: ShapedArray, num_token: int, **params: Any) -> list[ShapedArray]:
+        return list(avals[:num_token])
 
-    do_u, do_d, do_w, do_bt, do_l = do_up, do_down, do_where, do_where, do_list
-    do_c = do_cont = do_continue
-    do_q = do_exit = do_quit
+    def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
+        return self.bind(*primals, **params), list(tangents[: params["num_token"]])
+
+    def batch(self, axis: Axis, operands: Values, dims: Dims, **params: Any) -> Any:
+        outs, _ = super().batch(axis, operands, dims, **params)
+        return outs, [None if d is None else 0 for d in dims[: params["num_token"]]]
+
+    def lower(self, ctx: Any, *operands: Any, num_token: int, **params: Any) -> Any:
+        """A call without results; the operands that are returned go around it."""
+        if not num_token:
+            return super().lower(ctx, *operands, num_token=0, **params)
+
+        def stop(*values: Any) -> list[Any]:
+            self.bind(*values, num_token=0, **params)
+            return list(values[:num_token])
+
+        jaxpr, _ = build(stop, ctx.avals_in, self.name)
+        return ctx.body(jaxpr, operands, self.name)
+
+    def shown_params(self, params: Params) -> Params:
+        return {"ordered": params["ordered"]}
+
+    def effects(self, params: Params) -> Effects:
+        return no_effects if params["num_token"] else super().effects(params)
+
+    def _now(self, operands: Values, *, num_token: int, **params: Any) -> list[Any]:
+        super()._now(operands, **params)
+        return list(operands[:num_token])
+
+
+breakpoint_p = Breakpoint()

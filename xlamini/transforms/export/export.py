@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core import Jaxpr, Tracer, float0, tangent_aval
+from xlamini.core import Jaxpr, Tracer, float0, keystr, tangent_aval, tree_flatten_with_path, unflatten
 from xlamini.core.api_boundary import api_boundary
 from xlamini.core.effects import debug_effect, ffi_effect, io_effect, ordered_debug_effect, ordered_io_effect
 from xlamini.core.frames import is_own
@@ -17,13 +17,19 @@ from xlamini.interpreters.physical import physical
 from xlamini.runtime.devices.platforms import default_backend
 from xlamini.staging import Trace, jit
 from xlamini.staging.aot.captured_arrays import ndarrays
-from xlamini.staging.aot.stages import Wrapped
+from xlamini.staging.aot.stages import Traced, Wrapped
 from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
-from xlamini.staging.trace.tracing import TracedCall
 from xlamini.transforms.derivatives.vjp import vjp
 from xlamini.transforms.export.artifact import Exported
 from xlamini.transforms.export.safety import DisabledSafetyCheck, check_kernels
-from xlamini.transforms.export.shardings import ExportPlacement, mesh_of, placement_of, typed, without_devices
+from xlamini.transforms.export.shardings import (
+    ExportPlacement,
+    mesh_of,
+    of_cotangents,
+    placement_of,
+    typed,
+    without_devices,
+)
 
 PLATFORMS = ("cpu", "cuda", "rocm", "tpu")
 _OF_PYTHON = {io_effect, ordered_io_effect, debug_effect, ordered_debug_effect}
@@ -77,7 +83,7 @@ def export(
     @api_boundary
     def exporting(*args: Any, **kwargs: Any) -> Exported:
         traced: Any = fun_jit.trace(*args, **kwargs)
-        return _exported(traced._call, names, checks, mesh_of(traced._call))
+        return _exported(traced, names, checks, mesh_of(traced._call, traced._asked()))
 
     return exporting
 
@@ -97,12 +103,12 @@ def _platforms(asked: Sequence[str] | None) -> tuple[str, ...]:
 
 
 def _exported(
-    call: TracedCall, platforms: tuple[str, ...], checks: tuple[DisabledSafetyCheck, ...], mesh: Any
+    traced: Traced, platforms: tuple[str, ...], checks: tuple[DisabledSafetyCheck, ...], mesh: Any
 ) -> Exported:
     """The exported function of a call, for the devices of a mesh, or for one device if that is None."""
-    name, trace = call.name, call.trace
+    call, name, trace = traced._call, traced.fun_name, traced._call.trace
     _check(name, trace)
-    place = placement_of(call, mesh)
+    place = placement_of(call, traced._asked(), mesh)
     computed = tuple(a.dtype != float0 for a in trace.jaxpr.out_avals)
     pruned, used = dce(physical(trace.jaxpr), computed, False)
     count = len(trace.captured)
@@ -110,6 +116,8 @@ def _exported(
     ins = (*[None] * len(constants), *compress(place.ins, used[count:]))
     of_main = place._replace(ins=ins, outs=tuple(compress(place.outs, computed)))
     ins, outs = without_devices(place.ins), without_devices(place.outs)
+    kept = tuple(i for i, u in enumerate(used[count:]) if u)
+    names = [trace.names[i] for i in kept], list(compress(_result_names(trace), computed))
     return Exported(
         fun_name=name,
         in_tree=call.in_tree,
@@ -118,14 +126,20 @@ def _exported(
         out_avals=typed(trace.jaxpr.out_avals, outs),
         platforms=platforms,
         disabled_safety_checks=checks,
-        mlir_module_serialized=_artifact(pruned, name, platforms, constants, checks, of_main),
-        module_kept_var_idx=tuple(i for i, u in enumerate(used[count:]) if u),
+        mlir_module_serialized=_artifact(pruned, name, platforms, constants, checks, of_main, names),
+        module_kept_var_idx=kept,
         nr_devices=place.device_count,
         _in_named_shardings=ins,
         _out_named_shardings=outs,
         _names=tuple(trace.names),
         _get_vjp=lambda primal: _exported_vjp(primal, trace, place.mesh),
     )
+
+
+def _result_names(trace: Trace) -> list[str]:
+    """The names of the results, such as `result['y'][0]`."""
+    paths, _ = tree_flatten_with_path(unflatten(trace.out_tree, range(trace.out_tree.num_leaves)))
+    return [f"result{keystr(path)}" for path, _ in paths]
 
 
 def _check(name: str, trace: Trace) -> None:
@@ -156,8 +170,10 @@ def _artifact(
     constants: Sequence[np.ndarray],
     checks: Sequence[DisabledSafetyCheck],
     place: ExportPlacement,
+    names: tuple[Sequence[str], Sequence[str]],
 ) -> bytes:
     # Imported here because MLIR's bindings cost 0.1 s.
+    from xlamini.lowering.interface_names import name_interface
     from xlamini.lowering.kernels import kernels_of
     from xlamini.lowering.module import lower_jaxpr
     from xlamini.lowering.multi_platform import lower_multi_platform
@@ -171,13 +187,14 @@ def _artifact(
     if callbacks:
         _refuse_python(name)
     check_kernels(name, kernels_of(module), checks)
+    name_interface(module, *names)
     return artifact_of(module)
 
 
 def _exported_vjp(primal: Exported, trace: Trace, mesh: Any) -> Exported:
     """The pullback of an exported function, exported for the same platforms and devices.
 
-    Cotangents are sharded as what they belong to.
+    Cotangents are sharded as what they are the cotangents of.
     """
     count = len(primal.in_avals)
 
@@ -188,8 +205,8 @@ def _exported_vjp(primal: Exported, trace: Trace, mesh: Any) -> Exported:
 
     pullback.__name__ = f"{primal.fun_name}_vjp"
     avals = (*primal.in_avals, *map(tangent_aval, primal.out_avals))
-    ins = primal._in_named_shardings
-    pairs = zip(avals, (*ins, *primal._out_named_shardings), strict=True)
+    ins, outs = primal._in_named_shardings, of_cotangents(primal._in_named_shardings)
+    pairs = zip(avals, (*ins, *of_cotangents(primal._out_named_shardings)), strict=True)
     types = [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type, sharding=s) for a, s in pairs]
-    traced: Any = jit(pullback, out_shardings=ins if any(ins) else None).trace(*types)
-    return _exported(traced._call, primal.platforms, primal.disabled_safety_checks, mesh)
+    traced: Any = jit(pullback, out_shardings=outs if any(outs) else None).trace(*types)
+    return _exported(traced, primal.platforms, primal.disabled_safety_checks, mesh)

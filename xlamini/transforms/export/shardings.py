@@ -10,7 +10,7 @@ from xlamini.runtime.meshes.current_mesh import multi_device_mesh
 from xlamini.runtime.meshes.named_sharding import split_in_type, type_sharding
 from xlamini.runtime.meshes.program_placement import named_sharding
 from xlamini.staging.aot import placements
-from xlamini.staging.compile.placement import named_shardings_in
+from xlamini.staging.compile.placement import AskedShardings, named_shardings_in
 from xlamini.staging.trace.tracing import TracedCall
 
 Shardings = tuple[NamedSharding | None, ...]
@@ -37,12 +37,12 @@ class ExportPlacement(NamedTuple):
         return self.outs
 
 
-def mesh_of(call: TracedCall) -> Mesh | AbstractMesh | None:
+def mesh_of(call: TracedCall, asked: AskedShardings) -> Mesh | AbstractMesh | None:
     """The mesh to export a call for: the first with devices, which orders them, else the first AbstractMesh.
 
     It is sought in the arguments, the options of `jit` and the program itself; without any, it is the current mesh.
     """
-    meshes = [s.mesh for s in (*call.in_shardings, *call.out_shardings, *_inner(call)) if _is_over_axes(s)]
+    meshes = [s.mesh for s in (*asked.ins, *asked.outs, *_inner(call)) if _is_over_axes(s)]
     concrete = next((mesh for mesh in meshes if isinstance(mesh, Mesh)), None)
     return concrete or (meshes[0] if meshes else multi_device_mesh())
 
@@ -57,26 +57,21 @@ def _is_over_axes(sharding: Any) -> bool:
     return isinstance(sharding, NamedSharding) and not sharding.mesh.empty
 
 
-def placement_of(call: TracedCall, mesh: Mesh | AbstractMesh | None) -> ExportPlacement:
+def placement_of(call: TracedCall, asked: AskedShardings, mesh: Mesh | AbstractMesh | None) -> ExportPlacement:
     """The placement of a call over a mesh.
 
     Raises ValueError for a sharding over another number of devices or another order, and ShardingError for an array
     that cannot be split as asked.
     """
-    out_avals = call.trace.jaxpr.out_avals
-    ins, outs = _padded(call.in_shardings, call.avals), _padded(call.out_shardings, out_avals)
+    ins, outs = (tuple(s if _is_over_axes(s) else None for s in shardings) for shardings in asked)
     if mesh is None:
         return ExportPlacement(None, ins, outs)
     for what, sharding, aval in _described(call, ins, outs):
         _check(what, sharding, aval, mesh)
     for sharding in _inner(call):
         _check_size(f"a value of {call.name}", sharding, mesh)
-    completed = [_of_type(a, mesh) if s is None else s for s, a in zip(outs, out_avals, strict=True)]
-    return ExportPlacement(mesh, ins, tuple(completed))
-
-
-def _padded(shardings: Sequence[Any], avals: Avals) -> Shardings:
-    return tuple(s if _is_over_axes(s) else None for s in shardings or [None] * len(avals))
+    pairs = zip(outs, call.trace.jaxpr.out_avals, strict=True)
+    return ExportPlacement(mesh, ins, tuple(_of_type(a, mesh) if s is None else s for s, a in pairs))
 
 
 def _described(call: TracedCall, ins: Shardings, outs: Shardings) -> Iterator[tuple[str, NamedSharding, ShapedArray]]:
@@ -124,6 +119,15 @@ def without_devices(shardings: Shardings) -> Shardings:
     return tuple(s and NamedSharding(s.mesh.abstract_mesh, s.spec) for s in shardings)
 
 
+def of_cotangents(shardings: Shardings) -> Shardings:
+    """The shardings of cotangents: unreduced where the primal is reduced, and the reverse."""
+    return tuple(s and s.update(spec=_dual(s.spec)) for s in shardings)
+
+
+def _dual(spec: PartitionSpec) -> PartitionSpec:
+    return PartitionSpec(*spec.partitions, unreduced=spec.reduced, reduced=spec.unreduced)
+
+
 def typed(avals: Avals, shardings: Shardings) -> tuple[ShapedArray, ...]:
     """The types of arrays with these shardings, whose part along explicit axes they show."""
     pairs = zip(avals, shardings, strict=True)
@@ -137,6 +141,8 @@ def over(name: str, sharding: NamedSharding | None, mesh: Any, ndim: int) -> Nam
     if sharding.mesh.shape_tuple == mesh.shape_tuple:
         return NamedSharding(mesh, sharding.spec)
     try:
+        if sharding.spec.unreduced or sharding.spec.reduced:
+            raise ShardingError("partial sums are along axes with names")
         return named_sharding(sharding._to_xla_hlo_sharding(ndim), mesh, ndim)
     except ShardingError:
         axes = dict(sharding.mesh.shape_tuple)

@@ -14,7 +14,7 @@ import numpy as np
 from xlamini.core import Jaxpr, ShapedArray, any_ordered
 from xlamini.lowering.context import Context, Value
 from xlamini.lowering.control_flow import while_loop
-from xlamini.lowering.terms import on_terms
+from xlamini.lowering.terms import as_terms, on_terms
 from xlamini.primitives.concatenate import concatenate
 from xlamini.transforms.scan.rules import stack_of
 
@@ -107,13 +107,13 @@ def _read_block(ctx: Context, x: Value, at: Value, size: int, aval: ShapedArray)
     block = stack_of(aval, size)
     starts = _starts(ctx, at, aval)
     made = on_terms(ctx, "stablehlo.dynamic_slice", x, *starts, out=block, slice_sizes=block.shape)
-    return ctx.as_typed_sum(made, block)
+    return as_terms(ctx, made, block)
 
 
 def _write_block(ctx: Context, buffer: Value, block: Value, at: Value, whole: ShapedArray) -> Value:
     row = whole.without(0)
     made = on_terms(ctx, "stablehlo.dynamic_update_slice", buffer, block, *_starts(ctx, at, row), out=whole)
-    return ctx.as_typed_sum(made, whole)
+    return as_terms(ctx, made, whole)
 
 
 def _starts(ctx: Context, at: Value, aval: ShapedArray) -> list[Value]:
@@ -125,11 +125,11 @@ def _cut(ctx: Context, x: Value, at: int, size: int, aval: ShapedArray) -> Value
     block = stack_of(aval, size)
     starts, limits, strides = [at, *[0] * aval.ndim], [at + size, *aval.shape], [1] * block.ndim
     made = ctx.op("stablehlo.slice", x, avals=[block], start_indices=starts, limit_indices=limits, strides=strides)
-    return ctx.as_typed_sum(made, block)
+    return as_terms(ctx, made, block)
 
 
 def _row(ctx: Context, block: Value, at: int, size: int, aval: ShapedArray) -> Value:
-    return ctx.as_typed_sum(ctx.reshape(block if size == 1 else _cut(ctx, block, at, 1, aval), aval), aval)
+    return as_terms(ctx, ctx.reshape(block if size == 1 else _cut(ctx, block, at, 1, aval), aval), aval)
 
 
 def _block(ctx: Context, rows: Sequence[Value], aval: ShapedArray) -> Value:
@@ -137,13 +137,13 @@ def _block(ctx: Context, rows: Sequence[Value], aval: ShapedArray) -> Value:
     if not rows:
         return _zeros(ctx, stack_of(aval, 0))
     row = stack_of(aval, 1)
-    parts = [ctx.as_typed_sum(ctx.reshape(y, row), row) for y in rows]
+    parts = [as_terms(ctx, ctx.reshape(y, row), row) for y in rows]
     if len(parts) == 1:
         return parts[0]
     joined = ctx.inline(lambda *xs: concatenate(xs, 0), *parts, avals=[row] * len(parts))
-    return ctx.as_typed_sum(joined, stack_of(aval, len(parts)))
+    return as_terms(ctx, joined, stack_of(aval, len(parts)))
 
 
 def _zeros(ctx: Context, aval: ShapedArray) -> Value:
-    return ctx.as_typed_sum(ctx.constant(0, aval), aval)
+    return as_terms(ctx, ctx.constant(0, aval), aval)
 

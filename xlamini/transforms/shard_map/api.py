@@ -13,11 +13,14 @@ from xlamini.core import (
     ShapedArray,
     ShardingError,
     Values,
+    aval_of,
     flatten_axes,
     flatten_from_user,
     tree_map,
 )
 from xlamini.core.api_boundary import api_boundary
+from xlamini.core.errors import ShardingTypeError
+from xlamini.core.sharding.partial_sums import sums_of
 from xlamini.primitives import divided_as
 from xlamini.primitives.collectives.varying import varying_along
 from xlamini.runtime import Mesh
@@ -157,6 +160,7 @@ def on_each(
     placed = [aval.with_sharding(split) for aval, split in zip(avals, places, strict=True)]
     parts = [_part(aval, spec, params, names[i]) for i, (aval, spec) in enumerate(zip(placed, ins, strict=True))]
     traced = _traced(showing_values(f, leaves, ins, params), tree, parts, names, name, params)
+    _check_captured(traced.captured, name)
     outs = outs_of(traced)
     allowed = _allowed(traced, outs, params, name)
     with manual_axes(params):
@@ -164,6 +168,15 @@ def on_each(
     specs = {"in_specs": (*(PartitionSpec(),) * len(traced.captured), *ins), "out_specs": tuple(outs)}
     flat = shard_map_p.bind(*traced.captured, *leaves, jaxpr=jaxpr, **specs, **params)
     return rebuilt(traced.out_tree, flat)
+
+
+def _check_captured(values: Values, name: str) -> None:
+    for x in values:
+        if any(sums_of(aval_of(x))):
+            raise ShardingTypeError(
+                f"shard_map: {name} closes over a value of type {aval_of(x).str_short()}; pass it as an argument, with "
+                "a spec that says along which axes it is unreduced or reduced"
+            )
 
 
 def checked_mesh(face: str, mesh: Any, name: str) -> Mesh | AbstractMesh:
@@ -238,7 +251,28 @@ def _specs(argument: str, specs: Any, tree: Any, of: str, params: Params) -> lis
         others = sorted(spec.axes - params["manual"], key=str)
         if others:
             raise ShardingError(f"shard_map: {argument} has {spec}, but {_why_not(others[0], params['manual'])}")
+        if spec.unreduced or spec.reduced:
+            _check_sums(argument, spec, params)
     return found
+
+
+def _check_sums_of_output(aval: ShapedArray, spec: PartitionSpec, manual: frozenset[Any], output: str) -> None:
+    """ShardingTypeError for an output that is unreduced or reduced along other axes than its spec says."""
+    unreduced, reduced = sums_of(aval)
+    if (unreduced & manual, reduced & manual) != (spec.unreduced, spec.reduced):
+        raise ShardingTypeError(
+            f"shard_map: out_specs has {spec} for {output}, of type {aval.str_short()}: a spec names the axes along "
+            "which an output is unreduced or reduced; name them, take the sum with psum, or cast with pcast"
+        )
+
+
+def _check_sums(argument: str, spec: PartitionSpec, params: Params) -> None:
+    """Partial sums need types that say how values vary along all axes of the mesh."""
+    said = f"shard_map: {argument} has {spec}, but values are unreduced or reduced only where "
+    if not params["check_vma"]:
+        raise ValueError(f"{said}types say how they vary; leave out check_vma=False")
+    if params["manual"].symmetric_difference(params["mesh"].axis_names):
+        raise NotImplementedError(f"{said}all axes of the mesh are manual at once; leave out axis_names")
 
 
 def _why_not(axis: Any, manual: frozenset[Any]) -> str:
@@ -268,6 +302,7 @@ def _allowed(
                 f"shard_map: out_specs has {spec} for output {i} of {name}, a part of type {aval.str_short()} with "
                 f"{aval.ndim} dimensions; give it a dimension, as with x[None]"
             )
+        _check_sums_of_output(aval, spec, params["manual"], f"output {i} of {name}")
         more = sorted(aval.vma - axes, key=str)
         if more and params["check_vma"]:
             raise ValueError(

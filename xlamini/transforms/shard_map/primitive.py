@@ -45,7 +45,7 @@ from xlamini.primitives.collectives.varying import unvary_p, varying_along
 from xlamini.runtime import Mesh, NamedSharding
 from xlamini.staging import HigherOrder, chosen, cost_of, given, inverse, merged, nonzero_of, with_none, with_zeros
 from xlamini.transforms.shard_map.manual_axes import manual_axes
-from xlamini.transforms.shard_map.specs import Spec, allowed_axes, global_aval, moved, placed_within, stacked_spec
+from xlamini.transforms.shard_map.specs import Spec, allowed_axes, dual, global_aval, moved, placed_within, stacked_spec
 
 Specs = tuple[Spec, ...]
 _INDEX = ShapedArray((), np.dtype(np.int32))
@@ -93,8 +93,8 @@ class ShardMap(HigherOrder):
         linear, nonzero, ins = tuple(map(is_linear, operands)), nonzero_of(cts), params["in_specs"]
         with manual_axes(params):
             backward, nonzero_out = transpose(jaxpr, linear, nonzero)
-        given_specs = (*chosen(ins, inverse(linear)), *chosen(params["out_specs"], nonzero))
-        out_specs = tuple(chosen(chosen(ins, linear), nonzero_out))
+        given_specs = (*chosen(ins, inverse(linear)), *map(dual, chosen(params["out_specs"], nonzero)))
+        out_specs = tuple(map(dual, chosen(chosen(ins, linear), nonzero_out)))
         every = [*chosen(operands, inverse(linear)), *given(cts)]
         found = self.run(backward, given_specs, out_specs, params, every)
         return with_none(linear, with_none(nonzero_out, found))

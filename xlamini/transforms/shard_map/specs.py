@@ -7,6 +7,7 @@ from typing import Any
 from xlamini.core import AbstractMesh, Avals, AvalSharding, PartitionSpec, ShapedArray, split_into
 from xlamini.core.sharding.abstract_mesh import parts_along
 from xlamini.core.sharding.aval_sharding import split_of
+from xlamini.core.sharding.partial_sums import sums_of
 from xlamini.runtime import Mesh, NamedSharding
 from xlamini.runtime.meshes.current_mesh import with_manual
 from xlamini.transforms.shard_map.manual_axes import manual_here
@@ -18,6 +19,9 @@ def local_aval(aval: ShapedArray, mesh: Mesh, manual: frozenset[Any], spec: Spec
     """The type of one device's shard; ShardingError if the spec does not divide the array evenly."""
     shape = NamedSharding(mesh, spec).shard_shape(aval.shape)
     split = _within(aval.split, mesh, manual)
+    if spec.unreduced or spec.reduced:
+        whole = split or AvalSharding(_types(mesh, manual), ((),) * aval.ndim)
+        split = whole.with_sums(spec.unreduced, spec.reduced)
     return aval.update(shape=shape, split=split).varying(aval.vma | spec.axes)
 
 
@@ -34,7 +38,11 @@ def around(inside: AvalSharding | None, mesh: Mesh, spec: Spec, ndim: int) -> Av
     explicit = _types(mesh, frozenset())
     named = split_of(explicit, spec, ndim)
     entries = [s.entries for s in (named, inside) if s is not None]
-    return split_into(explicit, tuple(sum(each, ()) for each in zip(*entries, strict=True))) if entries else None
+    if not entries:
+        return None
+    return split_into(
+        explicit, tuple(sum(each, ()) for each in zip(*entries, strict=True)), spec.unreduced, spec.reduced
+    )
 
 
 def placed_for(aval: ShapedArray, mesh: Mesh, manual: frozenset[Any], spec: Spec) -> AvalSharding | None:
@@ -52,7 +60,17 @@ def placed_within(placed: Any, mesh: Mesh, manual: frozenset[Any]) -> Any:
 def said_by(aval: ShapedArray, manual: frozenset[Any]) -> Spec:
     """The spec of an argument's type, along the manual axes."""
     entries = () if aval.split is None else aval.split.entries
-    return PartitionSpec(*[tuple(n for n in names if n in manual) for names in entries])
+    sums = sums_of(aval)
+    return PartitionSpec(
+        *[tuple(n for n in names if n in manual) for names in entries],
+        unreduced=sums.unreduced & manual,
+        reduced=sums.reduced & manual,
+    )
+
+
+def dual(spec: Spec) -> Spec:
+    """The spec of a cotangent: unreduced where the value is reduced, and the reverse."""
+    return PartitionSpec(*spec.partitions, unreduced=spec.reduced, reduced=spec.unreduced)
 
 
 def _within(split: AvalSharding | None, mesh: Mesh, manual: frozenset[Any]) -> AvalSharding | None:
@@ -68,7 +86,8 @@ def _types(mesh: Mesh, manual: frozenset[Any]) -> AbstractMesh:
 def stacked_spec(aval: ShapedArray, mesh: Mesh, manual: frozenset[Any]) -> Spec:
     """The spec of a residual: dimension 0 is sharded along the axes on which its type varies."""
     axes = tuple(name for name in mesh.axis_names if name in aval.vma & manual)
-    return PartitionSpec(axes) if axes else PartitionSpec()
+    unreduced, reduced = sums_of(aval)
+    return PartitionSpec(*([axes] if axes else []), unreduced=unreduced & manual, reduced=reduced & manual)
 
 
 def moved(spec: Spec, dim: int | None) -> Spec:

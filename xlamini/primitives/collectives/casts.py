@@ -1,0 +1,111 @@
+"""Casts of values along the manual axes of shard_map; they change the aval and compute nothing.
+
+Those of this file are between the terms of a sum and values: `terms_p` gives what each device has of an unreduced
+value, to be summed next, and `shared_p` claims that devices have one reduced value, which a collective just gave them.
+Each is the transpose of the other.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+from xlamini.core import (
+    ELEMENTWISE,
+    PURE,
+    REMATERIALIZABLE,
+    Avals,
+    AvalSharding,
+    Axis,
+    Dims,
+    Params,
+    Primitive,
+    ShapedArray,
+    Values,
+    aval_of,
+    is_zero,
+    same_dimensions,
+)
+from xlamini.core.primitive import HAS_OWN_SHARDING_RULE, IS_VMA_CAST
+from xlamini.core.sharding.partial_sums import JOINTLY, Sums, sums_of
+from xlamini.core.sharding.propagation import Splits
+from xlamini.runtime.meshes.current_mesh import get_abstract_mesh
+
+Axes = tuple[Any, ...]
+
+
+class VaryingCast(Primitive):
+    """A cast that returns its operand; `axes` are those along which its type changes."""
+
+    traits = PURE | IS_VMA_CAST | ELEMENTWISE | REMATERIALIZABLE
+    linear = JOINTLY
+
+    def shape_rule(self, x: ShapedArray, **params: Any) -> ShapedArray:
+        return x
+
+    factors = same_dimensions
+
+    def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
+        out = self.bind(*primals, **params)
+        return out, tangents[0] if is_zero(tangents[0]) else self.bind(*tangents, **params)
+
+    def batch(self, axis: Axis, operands: Values, dims: Dims, **params: Any) -> Any:
+        return self.bind(*operands, **params), dims[0]
+
+    def lower(self, ctx: Any, x: Any, **params: Any) -> Any:
+        return x
+
+
+class SumCast(VaryingCast):
+    """A cast whose result, or operand, is unreduced or reduced along the axes; `mesh` is the one in types here."""
+
+    traits = VaryingCast.traits | HAS_OWN_SHARDING_RULE
+
+    def cast(self, x: Any, axes: Axes) -> Any:
+        """The value cast along these axes of the current mesh."""
+        return self.bind(x, axes=tuple(sorted(axes, key=str)), mesh=get_abstract_mesh()) if axes else x
+
+    def splits(self, avals: Avals, outs: Avals, params: Params) -> Splits:
+        return Splits([avals[0].split or AvalSharding(params["mesh"], ((),) * avals[0].ndim)])
+
+    def shown_params(self, params: Params) -> Params:
+        return {"axes": params["axes"]}
+
+
+class Terms(SumCast):
+    """The term of an unreduced value that each device has, as a value that varies."""
+
+    name = "unreduced_to_varying"
+
+    def varying(self, vma: frozenset[Any], params: Params) -> frozenset[Any]:
+        return vma.union(params["axes"])
+
+    def sums(self, avals: Avals, outs: Avals, params: Params) -> list[Sums]:
+        unreduced, reduced = sums_of(avals[0])
+        return [Sums(unreduced.difference(params["axes"]), reduced)]
+
+    def transpose(self, ct: Any, x: Any, *, axes: Axes, mesh: Any) -> Values:
+        return [shared_p.bind(ct, axes=axes, mesh=mesh)]
+
+
+class Shared(SumCast):
+    """A value that varies by its type, and is equal on all devices, as a reduced one."""
+
+    name = "varying_to_reduced"
+
+    def varying(self, vma: frozenset[Any], params: Params) -> frozenset[Any]:
+        return vma.difference(params["axes"])
+
+    def sums(self, avals: Avals, outs: Avals, params: Params) -> list[Sums]:
+        unreduced, reduced = sums_of(avals[0])
+        return [Sums(unreduced, reduced.union(params["axes"]))]
+
+    def transpose(self, ct: Any, x: Any, *, axes: Axes, mesh: Any) -> Values:
+        return [terms_p.bind(ct, axes=axes, mesh=mesh)]
+
+
+terms_p = Terms()
+shared_p = Shared()
+
+
+def terms_along(x: Any, names: Axes) -> Any:
+    """A value whose terms along those of these axes along which it is unreduced are values that vary."""
+    return terms_p.cast(x, tuple(sums_of(aval_of(x)).unreduced.intersection(names)))
