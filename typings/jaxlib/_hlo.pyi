@@ -4,6 +4,7 @@ from typing import Any
 
 class OpSharding_Type(Enum):
     REPLICATED = ...
+    UNREDUCED = ...
 
 class HloSharding:
     @staticmethod

@@ -74,6 +74,8 @@ def _put(aval: ShapedArray, sharding: Any, *how: Any) -> ArrayImpl:
     try:
         return _jax.batched_device_put(aval, sharding, *how)
     except _jax.JaxRuntimeError as error:
+        if "Unknown NumPy dtype" in str(error):
+            raise TypeError(f"XLA has no arrays of dtype {aval.dtype}; use a larger dtype") from None
         if "compile-only client" not in str(error):
             raise
         kind = sharding._internal_device_list[0].device_kind

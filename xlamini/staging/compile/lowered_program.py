@@ -7,13 +7,16 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from xlamini.core import Jaxpr, ShapeError, any_ordered, float0, monitoring, once, subjaxprs
+from xlamini.core import Jaxpr, ShapeError, any_ordered, float0, monitoring, once, rewrite, subjaxprs
 from xlamini.core.compile_flags import outlining
 from xlamini.core.config import programs_are_kept, programs_are_keyed_by_module, trace_flags, under
 from xlamini.core.effects import ffi_effect
 from xlamini.core.jax_flags import log_compiles
+from xlamini.core.tracer import build
 from xlamini.interpreters.dce import dce
+from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.physical import is_extended, physical
+from xlamini.primitives.sharding_constraint import moved_to
 from xlamini.runtime.executable import Executable, compile_module
 from xlamini.runtime.meshes.program_placement import MeshPlacement, Place, placed_avals
 from xlamini.staging.compile.outlining import outlined
@@ -42,6 +45,8 @@ class LoweredProgram:
         keep_unused: bool = False,
         outline: bool | None = None,
     ):
+        if isinstance(device, MeshPlacement) and any(s is not None and s.spec.unreduced for s in device.outs):
+            jaxpr = _with_terms(jaxpr, device.outs)
         self.out_avals = jaxpr.out_avals
         self.takes_keys = any(map(is_extended, jaxpr.in_avals))
         self.returns_keys = any(map(is_extended, self.out_avals))
@@ -99,6 +104,17 @@ class LoweredProgram:
     module = property(lambda self: self._lowered[0], doc="The StableHLO module.")
     host_callbacks = property(lambda self: self._lowered[1], doc="The Python functions that the module calls.")
     partitioners = property(lambda self: self._lowered[2], doc="The Python functions that XLA calls to compile it.")
+
+
+@rewrite
+def _with_terms(jaxpr: Jaxpr, outs: Sequence[Any]) -> Jaxpr:
+    """The jaxpr with the outputs resharded that are asked to be unreduced; Shardy would take any value for a term."""
+
+    def resharded(*operands: Any) -> list[Any]:
+        found = evaluate(jaxpr, operands)
+        return [x if s is None or not s.spec.unreduced else moved_to(x, s) for x, s in zip(found, outs, strict=True)]
+
+    return build(resharded, jaxpr.in_avals, jaxpr.name)[0]
 
 
 @once

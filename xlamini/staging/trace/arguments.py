@@ -100,6 +100,14 @@ def has_refs(leaves: Values) -> bool:
     return False
 
 
+def replaced(values: Values, positions: Sequence[int], new: Values) -> list[Any]:
+    """The values, with new ones at these positions."""
+    out = list(values)
+    for position, value in zip(positions, new, strict=True):
+        out[position] = value
+    return out
+
+
 def check_callable(what: str, fun: Any) -> None:
     """TypeError if the argument of a transformation is not callable."""
     if not callable(fun):

@@ -174,9 +174,9 @@ def _artifact(
 ) -> bytes:
     # Imported here because MLIR's bindings cost 0.1 s.
     from xlamini.lowering.interface_names import name_interface
-    from xlamini.lowering.kernels import kernels_of
     from xlamini.lowering.module import lower_jaxpr
     from xlamini.lowering.multi_platform import lower_multi_platform
+    from xlamini.runtime.files.module_reader import kernels_of
     from xlamini.runtime.files.portable import artifact_of
 
     of_mesh = None if place.mesh is None else place

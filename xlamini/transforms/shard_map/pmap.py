@@ -16,7 +16,7 @@ from xlamini.core.pytree import structure
 from xlamini.primitives import expand_dims, squeeze
 from xlamini.runtime import Device, Mesh
 from xlamini.runtime.devices.platforms import local_devices
-from xlamini.staging import ArgNames, avals_of, check_callable, name_of
+from xlamini.staging import ArgNames, avals_of, check_callable, name_of, replaced
 from xlamini.staging.run.structural_jit import jit_anew
 from xlamini.staging.trace.static_args import Selected
 from xlamini.transforms.axes import axis_leaves
@@ -142,17 +142,14 @@ class _Inside:
     """The per-device function: it squeezes the mapped axis of inputs, expands outputs, and records their specs."""
 
     def __init__(self, mapping: Mapping, args: Values, dynamic: Sequence[int], dims: Sequence[Dim]):
-        self.mapping, self.args, self.dynamic, self.dims = mapping, list(args), dynamic, dims
+        self.mapping, self.args, self.dynamic, self.dims = mapping, args, dynamic, dims
         self.out_specs: list[PartitionSpec] = []
 
     def __call__(self, *given: Any, **kwargs: Any) -> Any:
         leaves, tree = flatten((given, kwargs))
         entries = [x if d is None else squeeze(x, (d,)) for x, d in zip(leaves, self.dims, strict=True)]
         given, kwargs = unflatten(tree, entries)
-        args = list(self.args)
-        for i, x in zip(self.dynamic, given, strict=True):
-            args[i] = x
-        return self._stacked(self.mapping.fun(*args, **kwargs))
+        return self._stacked(self.mapping.fun(*replaced(self.args, self.dynamic, given), **kwargs))
 
     def _stacked(self, out: Any) -> Any:
         fun_name = name_of(self.mapping.fun)
