@@ -359,7 +359,8 @@ class Context:
         if not self.module.spans_devices or self.module.manual_axes.issuperset(sharding.mesh.axis_names):
             return x
         self.forbid_repetition()  # the mesh is the module's
-        return self.many("sdy.sharding_constraint", [x], [x.type], sharding=self.module.meshes.sharding(sharding, ndim))[0]
+        attribute = self.module.meshes.sharding(sharding, ndim)
+        return self.many("sdy.sharding_constraint", [x], [x.type], sharding=attribute)[0]
 
     def add_frontend_attributes(self, x: Value, attributes: Sequence[tuple[str, str]]) -> None:
         """Add attributes for XLA to the operation that computes a value; an argument or a constant gets none."""
