@@ -238,9 +238,15 @@ E = TypeVar("E", bound=Elementwise)
 
 
 @overload
-def elementwise(*, family: type[E], **options: Any) -> Callable[[Callable[..., Any]], E]: ...
+def elementwise(
+    *, family: type[E], hlo: str | None = ..., accepts: Kinds = ..., flops: int = ..., on_cpu: Lowering | None = ...,
+    linear: Groups = ...,
+) -> Callable[[Callable[..., Any]], E]: ...
 @overload
-def elementwise(**options: Any) -> Callable[[Callable[..., Any]], Elementwise]: ...
+def elementwise(
+    *, hlo: str | None = ..., accepts: Kinds = ..., flops: int = ..., on_cpu: Lowering | None = ...,
+    linear: Groups = ...,
+) -> Callable[[Callable[..., Any]], Elementwise]: ...
 def elementwise(
     *,
     hlo: str | None = None,
@@ -256,7 +262,7 @@ def elementwise(
     for the op for real floats on the CPU, where XLA is slow (a `cpu_math.vectorised` formula); `linear` the groups of
     operands in which it is linear; `family` a subclass with other rules.
     """
-    def declared(declaration: Callable[..., Any]) -> E:
+    def declared(declaration: Callable[..., Any]) -> Elementwise:
         made = family(declaration, hlo=hlo, accepts=accepts, flops=flops, on_cpu=on_cpu)
         made.linear = linear or made.linear
         return made
