@@ -91,7 +91,7 @@ class custom_partitioning:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         name = name_of(self.fun)
-        self._check_defined(name)
+        partition = self._partition_of(name)
         every = self._positional(args, kwargs)
         static = {i % len(every): every[i] for i in self.static_argnums}
         _check_static(static.values(), name)
@@ -111,10 +111,11 @@ class custom_partitioning:
             raise ValueError(f"custom_partitioning: {name} closes over arrays; pass them as arguments")
         in_tree = flatten_from_user(operands)[1]
         rule, fixed = self.sharding_rule, tuple(every[i] for i in self.static_argnums)
-        said = Partitioning(name, self.partition, rule, in_tree, traced.out_tree, fixed)
+        said = Partitioning(name, partition, rule, in_tree, traced.out_tree, fixed)
         return rebuilt(traced.out_tree, custom_partitioning_p.bind(*leaves, jaxpr=traced.jaxpr, partitioning=said))
 
-    def _check_defined(self, name: str) -> None:
+    def _partition_of(self, name: str) -> Callable[..., Any]:
+        """The user's function; an error before `def_partition`, or for one that gave no rule."""
         if self.partition is None:
             raise ValueError(f"custom_partitioning: {name} has no partition function yet; call {name}.def_partition")
         if self.propagates and self.sharding_rule is None:
@@ -122,6 +123,7 @@ class custom_partitioning:
                 "Shardy is used, but sharding propagation callbacks instead of sharding_rule are provided: give "
                 f"def_partition of {name} a sharding_rule, such as '... i -> ... i'"
             )
+        return self.partition
 
     def _positional(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """The arguments by position, with defaults filled in."""

@@ -130,7 +130,7 @@ def _saveable(jaxpr: Jaxpr, policy: Policy) -> list[Saved]:
     found = [(eqn, verdict) for eqn, verdict in verdicts if verdict is not False]
     named = {eqn.invars[0] for eqn, _ in found if eqn.primitive is name_p}
     pairs = [(v, verdict) for eqn, verdict in found for v in eqn.outvars if v not in named]
-    return [Saved(v, v.aval.memory_space if verdict is True else verdict) for v, verdict in pairs]
+    return [Saved(v, verdict if isinstance(verdict, Space) else v.aval.memory_space) for v, verdict in pairs]
 
 
 def _verdict(eqn: Equation, policy: Policy) -> set[bool | Space]:
