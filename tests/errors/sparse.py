@@ -26,16 +26,16 @@ NUMBERS = (((1,), (1,)), ((0,), (0,)))
 ROWS = [
     row(
         "data", lambda: BCOO((ones(3), indices(2, 2)), shape=(3, 3)), ValueError,
-        "data of shape (3,) and indices of shape (2, 2) do not fit an array of shape (3, 3)", "(*batch, nse, *dense)",
+        "data, indices of shapes (3,), (2, 2) do not fit an array of shape (3, 3)", "(*batch, nse, *dense)",
     ),
     row("rank", lambda: BCOO((ones(2), indices(2, 3)), shape=(3, 3)), ValueError, "do not fit"),
-    row("vector", lambda: BCOO((ones(2), indices(2)), shape=(3,)), ValueError, "indices of shape (2,)"),
+    row("vector", lambda: BCOO((ones(2), indices(2)), shape=(3,)), ValueError, "indices of shapes (2,), (2,)"),
     row("batch", lambda: BCOO((ones(2, 3), indices(4, 3, 1)), shape=(4, 5)), ValueError, "do not fit"),
     row("dtype", lambda: BCOO((ones(2), ones(2, 2)), shape=(3, 3)), ValueError, "must be integers, got float32"),
     row("buffers", lambda: BCOO((ones(2),), shape=(3,)), ValueError, "args must be (data, indices), got 1 arrays"),
     row(
         "indptr", lambda: BCSR((ones(2), indices(2), indices(3)), shape=(3, 3)), ValueError,
-        "indptr of shapes (2,), (2,) and (3,) do not fit", "(*batch, rows + 1)",
+        "indptr of shapes (2,), (2,), (3,) do not fit", "(*batch, rows + 1)",
     ),
     row("compressed dtype", lambda: BCSR((ones(2), indices(2), ones(4)), shape=(3, 3)), ValueError, "indptr must be"),
     row("no sparse array", lambda: sparse.bcoo_todense(3), TypeError, "bcoo_todense: mat must be a BCOO, got int"),
