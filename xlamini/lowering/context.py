@@ -346,10 +346,9 @@ class Context:
 
         Elementwise equations need no constraint, because the compiler propagates shardings through them, but not terms.
         """
-        traits, kind = eqn.primitive.traits, eqn.kind
-        if traits & HAS_OWN_SHARDING_RULE:
+        if (traits := eqn.primitive.traits) & HAS_OWN_SHARDING_RULE:
             return outs
-        is_open = kind is not None and kind.sharding_conflict is not None
+        is_open = eqn.kind is not None and eqn.kind.sharding_conflict is not None
         known = {None, *(a.aval.split for a in eqn.invars)} if traits & ELEMENTWISE else {None}
         return [
             as_terms(self, x, a) if is_open or a.split in known else self.with_sharding(x, a.split, a.ndim)
@@ -358,10 +357,11 @@ class Context:
 
     def with_sharding(self, x: Value, sharding: Any, ndim: int) -> Value:
         """An array of rank `ndim` with a sharding constraint for the partitioner."""
-        if not self.module.spans_devices or self.module.manual_axes.issuperset(sharding.mesh.axis_names):
+        module = self.module
+        if not module.spans_devices or module.manual_axes.issuperset(sharding.mesh.axis_names):
             return x
-        self.forbid_repetition()  # the mesh is the module's
-        return self.many("sdy.sharding_constraint", [x], [x.type], sharding=self.module.meshes.sharding(sharding, ndim))[0]
+        self.forbid_repetition()  # as meshes are the module's
+        return self.many("sdy.sharding_constraint", [x], [x.type], sharding=module.meshes.sharding(sharding, ndim))[0]
 
     def add_frontend_attributes(self, x: Value, attributes: Sequence[tuple[str, str]]) -> None:
         """Add attributes for XLA to the operation that computes a value; an argument or a constant gets none."""
