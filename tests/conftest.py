@@ -24,6 +24,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     tiers.add_options(parser)
     parser.addoption("--cold", action="store_true", help="compile every program: disable the cache in .cache")
     parser.addoption("--mutations", type=int, default=0, help="at least so many mutated files in test_mutated_files.py")
+    parser.addoption("--odd-calls", type=int, default=0, help="at least so many calls with odd arguments")
     parser.addoption("--update-snapshots", action="store_true", help="write tests/snapshots, for review")
 
 

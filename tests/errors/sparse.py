@@ -38,6 +38,12 @@ ROWS = [
         "indptr of shapes (2,), (2,) and (3,) do not fit", "(*batch, rows + 1)",
     ),
     row("compressed dtype", lambda: BCSR((ones(2), indices(2), ones(4)), shape=(3, 3)), ValueError, "indptr must be"),
+    row("no sparse array", lambda: sparse.bcoo_todense(3), TypeError, "bcoo_todense: mat must be a BCOO, got int"),
+    row("other format", lambda: sparse.bcsr_todense(eye(3)), TypeError, "bcsr_todense: mat must be a BCSR, got BCOO"),
+    row("no matrix", lambda: sparse.coo_matvec(ones(3, 3), ones(3)), TypeError, "mat must be a COO | CSR"),
+    row("dense ones", lambda: sparse.bcoo_concatenate([1.0], dimension=0), TypeError, "member of operands must"),
+    row("no list", lambda: sparse.bcoo_concatenate(eye(3), dimension=0), TypeError, "must be a list of BCOO"),
+    row("numbers", lambda: sparse.bcoo_gather(eye(3), indices(2, 1), NUMBERS, (1,)), TypeError, "GatherDimension"),
     row("layout", lambda: BCOO.fromdense(ones(3), n_batch=2), ValueError, "n_batch=2 and n_dense=0 do not fit"),
     row("nse", lambda: BCOO.fromdense(ones(3), nse=2.0), TypeError, "nse must be an integer, got 2.0"),  # type: ignore[arg-type]
     row("traced", lambda: jit(BCOO.fromdense)(ones(3)), ValueError, "fromdense: the number of entries", "pass nse"),

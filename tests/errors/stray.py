@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from tests.support.error_rows import ones, row, square
-from xlamini import custom_jvp, errors, export, grad, jit, lax, numpy as jnp, random, tree, vmap
+from xlamini import custom_jvp, errors, export, grad, jit, lax, numpy as jnp, random, ref, tree, tree_util, vmap
+from xlamini.errors import ShapeError
 from xlamini.scipy import linalg
 from xlamini.sharding import Mesh
 
@@ -33,10 +34,26 @@ def surrogate() -> Any:
     return jit(f)(1.0)
 
 
+ENDLESS: list[Any] = []
+ENDLESS.append(ENDLESS)
+
 ROWS = [
     # guards
     row("fill_value", lambda: ones(3).at[0].get(mode="fill", fill_value="a"), TypeError, "fill_value must be a number"),
     row("mesh of texts", lambda: Mesh(np.array(["a"]), ("x",)), TypeError, "Mesh: devices must be devices, got 'a'"),
+    row("leaf of what", lambda: tree_util.treedef_is_leaf(3), TypeError, "treedef_is_leaf: treedef must be", "got 3"),
+    row("children of what", lambda: tree_util.treedef_children([1]), TypeError, "treedef_children: treedef must be"),
+    row("separator", lambda: tree_util.keystr((), separator=3), TypeError, "keystr: separator must be a string, got 3"),
+    row("endless paths", lambda: tree.leaves_with_path(ENDLESS), RecursionError, "the pytree contains itself"),
+    row("free_ref", lambda: ref.free_ref(ones(3)), TypeError, "free_ref: a ref is needed, got Array", "new_ref"),
+    row("empty_ref", lambda: ref.empty_ref(3), TypeError, "empty_ref: ty needs a shape and a dtype, got int"),
+    row("get", lambda: ref.get({}, 1), TypeError, "get: a ref is needed, got dict"),
+    row("triangle of a number", lambda: jnp.tril_indices_from(2), ShapeError, "arr must be a matrix"),
+    row("no such arrays", lambda: ones(3, dtype="float6_e2m3fn"), TypeError, "no arrays of dtype float6_e2m3fn"),
+    row(
+        "ragged numbers", lambda: lax.ragged_dot_general(ones(3, 3), ones(1, 3, 3), jnp.array([3]), np),
+        TypeError, "ragged_dot: the dimension numbers must be RaggedDotDimensionNumbers, got module",
+    ),
     row("unflatten", lambda: tree.unflatten(3, [1]), TypeError, "tree.unflatten: treedef must be", "got 3 of type int"),
     row("transpose", lambda: tree.transpose(1, 2, 3), TypeError, "tree.transpose: outer_treedef must be"),
     row("map", lambda: tree.map(3, [1]), TypeError, "tree.map: f must be a function, got 3 of type int"),
@@ -61,7 +78,7 @@ ROWS = [
     ),
     row("exponent bits", lambda: lax.reduce_precision(1.0, 99, 3), ValueError, "exponent_bits must be from 1 to 11"),
     row(
-        "nonlinear rule", lambda: grad(squared_tangent)(1.0), errors.MissingRule, "stray.py:25",
+        "nonlinear rule", lambda: grad(squared_tangent)(1.0), errors.MissingRule, "stray.py:26",
         "integer_pow is not linear in a tangent",
     ),
     row("name of a function", surrogate, TypeError, "unsupported operand"),

@@ -1,13 +1,36 @@
-"""Sizes that are odd, for many functions: each call gives a result or a Python error, and the process lives."""
+"""Sizes and arguments that are odd, for many functions: each call gives a result or a typed error, and none kills."""
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
-from tests.support import odd_calls
+from tests.support import odd_arguments, odd_calls
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", odd_calls.CALLS)
 def test_the_process_lives(name: str) -> None:
     assert odd_calls.verdict(name).endswith(f"results of {2 * len(odd_calls.SIZES)}")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("face", odd_arguments.FACES)
+def test_odd_arguments_give_typed_errors(face: str, pytestconfig: pytest.Config) -> None:
+    count = max(60, pytestconfig.getoption("odd_calls") // len(odd_arguments.FACES))
+    assert odd_arguments.wrong(face, 0, count) == []
+
+
+def test_a_call_that_kills_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    deadly = """
+import json, sys
+for n in range(int(sys.argv[3]), 4):
+    print(json.dumps(["call", f"call {n}"]), flush=True)
+    if n == 2:
+        sys.exit(9)
+    print(json.dumps(["outcome", "a result"]))
+"""
+    monkeypatch.setattr(odd_arguments, "CHILD", [sys.executable, "-c", deadly])
+    (found,) = odd_arguments.wrong("xlamini.numpy", 0, 4)
+    assert found.startswith("call 2: WRONG: the process ended with 9 at 2")

@@ -17,10 +17,12 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import scipy.special
 
 import xlamini
 import xlamini.numpy as jnp
-from xlamini import lax
+from xlamini import checkpoint_policies, lax
+from xlamini.sharding import PartitionSpec
 
 Program = tuple[Any, ...]
 Env = tuple[Any, ...]
@@ -32,6 +34,9 @@ EDGE = 0.0123
 UNEQUAL = np.array([1.0, 0.7, -0.4])
 """Spreads one number to a vector without equal elements, at which a maximum or a sort has no derivative."""
 
+def _regular(xnp: Any, x: Any) -> Any:
+    """A positive definite matrix."""
+    return xnp.outer(x, x) / (1 + xnp.sum(x * x)) + 2 * np.eye(SIZE)
 
 
 UNARY: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
@@ -51,6 +56,32 @@ UNARY: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     "add": (lambda x: np.array([x[0] + x[1], x[1], x[2]]), lambda x: x.at[jnp.array([0])].add(x[1])),
     "take": (lambda x: x[[2, 0, 2]] * UNEQUAL, lambda x: x[jnp.array([2, 0, 2])] * UNEQUAL),
     "outer": (lambda x: np.outer(x, x).sum(0), lambda x: jnp.outer(x, x).sum(0)),
+    "cummax": (lambda x: np.maximum.accumulate(x + UNEQUAL), lambda x: lax.cummax(x + UNEQUAL)),
+    "cumprod": (np.cumprod, jnp.cumprod),
+    "logsumexp": (lambda x: UNEQUAL * scipy.special.logsumexp(x), lambda x: UNEQUAL * xlamini.nn.logsumexp(x)),
+    "median": (lambda x: UNEQUAL * np.median(x + UNEQUAL), lambda x: UNEQUAL * jnp.median(x + UNEQUAL)),
+    "top_k": (lambda x: np.sort(x + UNEQUAL)[[2, 1, 1]], lambda x: lax.top_k(x + UNEQUAL, 2)[0][jnp.array([0, 1, 1])]),
+    "convolve": (lambda x: np.convolve(x, UNEQUAL, "same"), lambda x: jnp.convolve(x, UNEQUAL, mode="same")),
+    "einsum": (lambda x: np.einsum("i,j,jk->k", x, UNEQUAL, np.outer(x, UNEQUAL)),
+               lambda x: jnp.einsum("i,j,jk->k", x, UNEQUAL, jnp.outer(x, UNEQUAL))),
+    "segments": (lambda x: np.array([x[1], x[0] + x[2], 0.0]),
+                 lambda x: xlamini.ops.segment_sum(x, jnp.array([1, 0, 1]), SIZE)),
+    "window": (lambda x: np.convolve(x, [1, 1])[:SIZE],
+               lambda x: lax.reduce_window(x, 0.0, lax.add, (2,), (1,), [(1, 0)])),
+    "slice": (lambda x: np.append(x[1:] if x.sum() > EDGE else x[:2], 1.0),
+              lambda x: jnp.append(lax.dynamic_slice(x, ((x.sum() > EDGE).astype(int),), (2,)), 1.0)),
+    "solve": (lambda x: np.linalg.solve(_regular(np, x), x), lambda x: jnp.linalg.solve(_regular(jnp, x), x)),
+    "cholesky": (lambda x: np.linalg.cholesky(_regular(np, x)).sum(0),
+                 lambda x: jnp.linalg.cholesky(_regular(jnp, x)).sum(0)),
+    "det": (lambda x: UNEQUAL * np.linalg.det(_regular(np, x)), lambda x: UNEQUAL * jnp.linalg.det(_regular(jnp, x))),
+    "turn": (lambda x: (np.exp(1j * x) * (x + 1j)).real, lambda x: (jnp.exp(1j * x) * (x + 1j)).real),
+    "modulus": (lambda x: np.abs(x + 1j) + np.angle(x + 2j), lambda x: jnp.abs(x + 1j) + jnp.angle(x + 2j)),
+    "fft": (lambda x: np.fft.fft(x).real - np.fft.fft(x).imag, lambda x: jnp.fft.fft(x).real - jnp.fft.fft(x).imag),
+    "irfft": (lambda x: np.fft.irfft(np.fft.rfft(x) * (1 + 1j), SIZE),
+              lambda x: jnp.fft.irfft(jnp.fft.rfft(x) * (1 + 1j), SIZE)),
+    "half": (lambda x: x.astype(np.float16).astype(float), lambda x: x.astype("float16").astype(float)),
+    "bfloat16": (lambda x: x.astype(jnp.bfloat16).astype(float), lambda x: x.astype("bfloat16").astype(float)),
+    "int8": (lambda x: x + np.round(np.tanh(x)).astype(np.int8), lambda x: x + jnp.round(jnp.tanh(x)).astype("int8")),
     "pad": (lambda x: np.pad(x, 1)[:SIZE] + UNEQUAL, lambda x: jnp.pad(x, 1)[:SIZE] + UNEQUAL),
 }
 BINARY: dict[str, tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]] = {
@@ -115,6 +146,50 @@ def _with_jvp(f: Any, x: Any) -> Any:
     return ruled(x, *consts)
 
 
+def _remat(policy: Any) -> Any:
+    return lambda f, x: xlamini.checkpoint(lambda x: jnp.sin(f(lax.cos(x) + x)), policy=policy)(x)
+
+
+def _rematted(f: Any, x: Any) -> Any:
+    return np.sin(f(np.cos(x) + x))
+
+
+def _reference(f: Any, x: Any) -> Any:
+    """`f` twice, its values in a mutable array."""
+    ref = xlamini.new_ref(x)
+    for _ in range(2):
+        ref[...] = f(ref[...])
+    return ref[...]
+
+
+def _centered(f: Any, x: Any) -> Any:
+    """`f` of two vectors, minus their mean, over a named axis."""
+    def less(y: Any) -> Any:
+        z = f(y)
+        return z - lax.pmean(z, "i")
+
+    return xlamini.vmap(less, axis_name="i")(jnp.stack([x, 2 * x]))[1]
+
+
+DEVICES = 8
+SHARES = np.linspace(-1, 1.1, DEVICES)
+
+
+def _over_devices(out_spec: Any, last: Callable[[Any], Any]) -> Any:
+    """`f` on each of eight devices, of its own multiple of x."""
+    def call(f: Any, x: Any) -> Any:
+        mesh = xlamini.make_mesh((DEVICES,), ("d",), axis_types=(xlamini.sharding.AxisType.Auto,))
+        share = lambda scale: last(f(x * scale[0]))
+        out = xlamini.shard_map(share, mesh=mesh, in_specs=PartitionSpec("d"), out_specs=out_spec)(jnp.asarray(SHARES))
+        return out.reshape(-1, SIZE).sum(0)
+
+    return call
+
+
+def _of_shares(f: Any, x: Any) -> Any:
+    return sum(f(x * scale) for scale in SHARES)
+
+
 CALLS: dict[str, tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]] = {
     "jit": (lambda f, x: f(x), lambda f, x: xlamini.jit(f)(x)),
     "checkpoint": (lambda f, x: f(x), lambda f, x: xlamini.checkpoint(f)(x)),
@@ -128,6 +203,16 @@ CALLS: dict[str, tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]] = 
     "switch": (lambda f, x: 2 * f(x) if x.sum() > EDGE else f(x), _switch),
     "custom_vjp": (lambda f, x: f(x), _with_vjp),
     "custom_jvp": (lambda f, x: f(x), _with_jvp),
+    "checkpoint nothing": (_rematted, _remat(checkpoint_policies.nothing_saveable)),
+    "checkpoint dots": (_rematted, _remat(checkpoint_policies.dots_with_no_batch_dims_saveable)),
+    "checkpoint all": (_rematted, _remat(checkpoint_policies.everything_saveable)),
+    "thrice": (lambda f, x: _iterated(f, x, 3), lambda f, x: _iterated(f, x, 3)),
+    "named axis": (lambda f, x: (f(2 * x) - f(x)) / 2, _centered),
+    "ref": (lambda f, x: _iterated(f, x, 2), _reference),
+    "associative_scan": (lambda f, x: f(x) + f(-x) * 2,
+                         lambda f, x: lax.associative_scan(jnp.add, jnp.stack([f(x), 2 * f(-x)]))[-1]),
+    "shard_map": (_of_shares, _over_devices(PartitionSpec("d"), lambda y: y)),
+    "psum": (_of_shares, _over_devices(PartitionSpec(), lambda y: lax.psum(y, "d"))),
 }  # fmt: skip
 
 
@@ -141,6 +226,11 @@ def _slopes(f: Any, x: np.ndarray) -> np.ndarray:
     return np.stack([(8 * (c - b) - d + a) / (12 * step) for a, b, c, d in moved], 1)
 
 
+def _hvp(f: Any, x: np.ndarray) -> np.ndarray:
+    """The Hessian of the sum, times a vector."""
+    return _slopes(lambda y: _slopes(f, y).sum(0), x) @ np.cos(x)
+
+
 DERIVATIVES: dict[str, tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]] = {
     "grad": (lambda f, x: _slopes(f, x).sum(0), lambda f, x: xlamini.grad(lambda y: f(y).sum())(x)),
     "jvp": (lambda f, x: _slopes(f, x) @ np.cos(x), lambda f, x: xlamini.jvp(f, (x,), (jnp.cos(x),))[1]),
@@ -148,8 +238,20 @@ DERIVATIVES: dict[str, tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any
     "linearize": (lambda f, x: _slopes(f, x) @ np.cos(x), lambda f, x: xlamini.linearize(f, x)[1](jnp.cos(x))),
     "jacfwd": (lambda f, x: _slopes(f, x).sum(1), lambda f, x: xlamini.jacfwd(f)(x).sum(1)),
     "jacrev": (lambda f, x: _slopes(f, x).sum(1), lambda f, x: xlamini.jacrev(f)(x).sum(1)),
+    "transpose": (
+        lambda f, x: np.cos(x) @ _slopes(f, x),
+        lambda f, x: xlamini.linear_transpose(xlamini.linearize(f, x)[1], x)(jnp.cos(x))[0],
+    ),
+    "hvp": (_hvp, lambda f, x: xlamini.jvp(xlamini.grad(lambda y: f(y).sum()), (x,), (jnp.cos(x),))[1]),
+    "hessian": (_hvp, lambda f, x: xlamini.hessian(lambda y: f(y).sum())(x) @ jnp.cos(x)),
+    "grad of grad": (_hvp, lambda f, x: xlamini.grad(
+        lambda y: xlamini.grad(lambda z: f(z).sum())(y) @ lax.stop_gradient(jnp.cos(x)))(x)),
 }
-FORWARD = {"jvp", "linearize", "jacfwd"}
+FORWARD = {"jvp", "linearize", "jacfwd", "transpose"}
+SECOND = {"hvp", "hessian", "grad of grad"}
+ROUNDING = {"half", "bfloat16", "int8"}
+"""Forms whose finite differences mean nothing."""
+OVER_DEVICES = {"shard_map", "psum"}
 TABLE = {**UNARY, **BINARY, **CALLS, **DERIVATIVES}
 NUMPY, OURS = 0, 1
 
@@ -212,6 +314,8 @@ def _made(chosen: random.Random, depth: int, allowed: set[str]) -> Program:
     inner = allowed
     if form in DERIVATIVES:
         inner = allowed - {*DERIVATIVES} - {"custom_vjp" if form in FORWARD else "while"} - {"while"}
+    if form in OVER_DEVICES:
+        inner = inner - OVER_DEVICES
     return (form, ("tanh", _made(chosen, less, inner)), _made(chosen, less, allowed))
 
 

@@ -130,6 +130,9 @@ def ragged_dot_general(
         options = ragged_dot_dimension_numbers, precision, preferred_element_type, group_offset
         return in_sharding(out_sharding, ragged_dot_general, lhs, rhs, group_sizes, *options)
     check_operands("ragged_dot", (lhs, rhs, group_sizes))
+    if not isinstance(ragged_dot_dimension_numbers, RaggedDotDimensionNumbers):
+        found = type(ragged_dot_dimension_numbers).__name__
+        raise TypeError(f"ragged_dot: the dimension numbers must be RaggedDotDimensionNumbers, got {found}")
     if group_offset is not None:
         raise NotImplementedError("ragged_dot: group_offset must be None; slice rhs and group_sizes instead")
     if not issubdtype(aval_of(group_sizes).dtype, np.integer):

@@ -154,9 +154,7 @@ class Context:
     def reshape(self, x: Value, aval: ShapedArray) -> Value:
         return self.op("stablehlo.reshape", x, avals=[aval])
 
-    def scalar_region(
-        self, avals: Avals, body: Callable[..., Sequence[Value]]
-    ) -> Callable[[ir.Region], None]:
+    def scalar_region(self, avals: Avals, body: Callable[..., Sequence[Value]]) -> Callable[[ir.Region], None]:
         """A region with block arguments of the types `avals`, which returns the values of `body(*arguments)`."""
         return self.region([self.mlir.type(a) for a in avals], body)
 
@@ -206,7 +204,7 @@ class Context:
             return [out] if single else out
 
         operand_avals = self.avals_in if avals is None else avals
-        jaxpr, consts = build(flat, [a.with_sharding(None) for a in operand_avals])
+        jaxpr, consts = build(flat, [ShapedArray(a.shape, a.dtype, a.weak_type, a.vma) for a in operand_avals])
         if consts:
             raise TypeError(
                 f"the lowering of {self.eqn.primitive} captured array constants; write them as iota or literals"
@@ -346,9 +344,10 @@ class Context:
 
         Elementwise equations need no constraint, because the compiler propagates shardings through them, but not terms.
         """
-        if (traits := eqn.primitive.traits) & HAS_OWN_SHARDING_RULE:
+        traits, kind = eqn.primitive.traits, eqn.kind
+        if traits & HAS_OWN_SHARDING_RULE:
             return outs
-        is_open = eqn.kind is not None and eqn.kind.sharding_conflict is not None
+        is_open = kind is not None and kind.sharding_conflict is not None
         known = {None, *(a.aval.split for a in eqn.invars)} if traits & ELEMENTWISE else {None}
         return [
             as_terms(self, x, a) if is_open or a.split in known else self.with_sharding(x, a.split, a.ndim)
@@ -357,11 +356,11 @@ class Context:
 
     def with_sharding(self, x: Value, sharding: Any, ndim: int) -> Value:
         """An array of rank `ndim` with a sharding constraint for the partitioner."""
-        module = self.module
-        if not module.spans_devices or module.manual_axes.issuperset(sharding.mesh.axis_names):
+        if not self.module.spans_devices or self.module.manual_axes.issuperset(sharding.mesh.axis_names):
             return x
-        self.forbid_repetition()  # as meshes are the module's
-        return self.many("sdy.sharding_constraint", [x], [x.type], sharding=module.meshes.sharding(sharding, ndim))[0]
+        self.forbid_repetition()  # the mesh is the module's
+        attribute = self.module.meshes.sharding(sharding, ndim)
+        return self.many("sdy.sharding_constraint", [x], [x.type], sharding=attribute)[0]
 
     def add_frontend_attributes(self, x: Value, attributes: Sequence[tuple[str, str]]) -> None:
         """Add attributes for XLA to the operation that computes a value; an argument or a constant gets none."""

@@ -10,12 +10,12 @@ from jaxlib.mlir import ir
 
 from xlamini.core import Avals
 from xlamini.lowering.context import Context, Value
-from xlamini.lowering.kernels import kernels_of
 from xlamini.lowering.mlir import interned
 from xlamini.lowering.module import ModuleBuilder
 from xlamini.lowering.multi_platform import INDEX
 from xlamini.lowering.select_platform import choose_platform
 from xlamini.runtime.devices.ffi_targets import require_target
+from xlamini.runtime.files.module_reader import kernels_of
 from xlamini.runtime.files.portable import module_of
 
 _NUMBER = re.compile(r"handle = -?\d+")

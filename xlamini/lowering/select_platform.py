@@ -36,7 +36,8 @@ def _takes_index(function: ir.Operation) -> bool:
     if not each:
         return False
     first = ir.DictAttr(each[0])
-    return "jax.global_constant" in first and ir.StringAttr(first["jax.global_constant"]).value == _NUMBER
+    # As text, because the value of an attribute that is no UTF-8 cannot be read.
+    return "jax.global_constant" in first and str(first["jax.global_constant"]) == f'"{_NUMBER}"'
 
 
 def _inline_branch(case: ir.Operation, number: int) -> None:

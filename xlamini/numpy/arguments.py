@@ -55,6 +55,14 @@ def as_index(name: str, what: str, value: Any) -> int:
         raise TypeError(f"{name}: {what} must be an integer, got {value!r} of type {type(value).__name__}") from None
 
 
+def as_count(name: str, what: str, value: Any, most: int = 10_000) -> int:
+    """A static number of steps that a program writes out one by one; ValueError below 0 and above `most`."""
+    count = as_index(name, what, value)
+    if not 0 <= count <= most:
+        raise ValueError(f"{name}: {what} must be from 0 to {most}, got {count}")
+    return count
+
+
 def as_axis(name: str, axis: Any, ndim: int) -> int:
     """An axis counted from the first one; ValueError where the array has no such axis."""
     index = as_index(name, "axis", axis)

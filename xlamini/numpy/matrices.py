@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core import aval_of, canonicalize_dtype, check_user_dtype
+from xlamini.core import ShapeError, aval_of, canonicalize_dtype, check_user_dtype
 from xlamini.numpy.arguments import as_axis, as_operand, refuse_out
 from xlamini.numpy.reductions import sum
 from xlamini.primitives import (
@@ -184,12 +184,21 @@ def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
 
 def tril_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
     """The `tril_indices` of a matrix."""
-    return tril_indices(arr.shape[-2], k, arr.shape[-1])
+    rows, columns = _sizes_of("tril_indices_from", arr)
+    return tril_indices(rows, k, columns)
 
 
 def triu_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
     """The `triu_indices` of a matrix."""
-    return triu_indices(arr.shape[-2], k, arr.shape[-1])
+    rows, columns = _sizes_of("triu_indices_from", arr)
+    return triu_indices(rows, k, columns)
+
+
+def _sizes_of(name: str, arr: Any) -> tuple[int, int]:
+    shape = arr.shape if hasattr(arr, "shape") else as_operand(name, arr).shape
+    if len(shape) < 2:
+        raise ShapeError(f"{name}: arr must be a matrix, got shape {shape}")
+    return shape[-2], shape[-1]
 
 
 def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import aval_of
-from xlamini.numpy.arguments import as_index, as_operand
+from xlamini.numpy.arguments import as_count, as_index, as_operand
 from xlamini.numpy.convolution import convolve
 from xlamini.numpy.creation import ones, zeros
 from xlamini.numpy.joining import concatenate
@@ -92,9 +92,7 @@ def polyder(p: ArrayLike, m: int = 1) -> Array:
     >>> polyder(jnp.array([1, 2, 3]))
     Array([2., 2.], dtype=float32)
     """
-    order = as_index("polyder", "m", m)
-    if order < 0:
-        raise ValueError(f"polyder: the order m must be 0 or more, got {order}; see polyint")
+    order = as_count("polyder", "m", m)
     (found,) = _coefficients("polyder", p)
     for _ in range(order):
         powers = np.arange(len(found) - 1, 0, -1)
@@ -111,9 +109,7 @@ def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
     >>> polyint(jnp.array([2, 2]), k=5)
     Array([1., 2., 5.], dtype=float32)
     """
-    order = as_index("polyint", "m", m)
-    if order < 0:
-        raise ValueError(f"polyint: the order m must be 0 or more, got {order}; see polyder")
+    order = as_count("polyint", "m", m)
     given = () if k is None else (atleast_1d(as_operand("polyint", k)),)
     found, *rest = _coefficients("polyint", p, *given)
     constants = rest[0] if rest else zeros(order, found.dtype)

@@ -189,6 +189,8 @@ def empty_ref(ty: Any, memory_space: Any = None) -> Ref:
     Ref([0, 0], dtype=int32)
     """
     _check_plain("empty_ref", memory_space, None)
+    if not hasattr(ty, "shape") or not hasattr(ty, "dtype"):
+        raise TypeError(f"empty_ref: ty needs a shape and a dtype, got {type(ty).__name__}; pass a ShapeDtypeStruct")
     return new_ref(_zeros(ty.shape, ty.dtype))
 
 
@@ -197,11 +199,17 @@ def _check_plain(what: str, memory_space: Any, kind: Any) -> None:
         raise NotImplementedError(f"{what}: memory_space and kind must be None; a ref is in the memory of its array")
 
 
+def _check_ref(name: str, ref: Any) -> None:
+    if not isinstance(ref, Ref | RefView):
+        raise TypeError(f"{name}: a ref is needed, got {type(ref).__name__}; make one with new_ref")
+
+
 def free_ref(ref: Ref) -> None:
     """Release the value of a ref; ValueError if the ref is used afterwards.
 
     >>> free_ref(new_ref(1.0))
     """
+    _check_ref("free_ref", ref)
     ref.cell.write(FREED)
 
 
@@ -211,7 +219,8 @@ def freeze(ref: Ref) -> Any:
     >>> freeze(new_ref(1.0))
     Array(1., dtype=float32)
     """
-    return get(ref)
+    _check_ref("freeze", ref)
+    return ref[...]
 
 
 def get(ref: Ref | RefView, idx: Index | EllipsisType = ...) -> Any:
@@ -220,6 +229,7 @@ def get(ref: Ref | RefView, idx: Index | EllipsisType = ...) -> Any:
     >>> get(new_ref(xlamini.numpy.arange(3)), 1)
     Array(1, dtype=int32)
     """
+    _check_ref("get", ref)
     return ref[idx]
 
 
@@ -231,6 +241,7 @@ def set(ref: Ref | RefView, idx: Index, value: Any) -> None:
     >>> r
     Ref([1., 0.], dtype=float32)
     """
+    _check_ref("set", ref)
     ref[idx] = value
 
 
@@ -240,6 +251,7 @@ def swap(ref: Ref | RefView, idx: Index, value: Any, _function_name: str = "ref_
     >>> swap(new_ref(1.0), ..., 2.0)
     Array(1., dtype=float32)
     """
+    _check_ref("swap", ref)
     before = ref[idx]
     ref[idx] = value
     return before
@@ -253,6 +265,7 @@ def addupdate(ref: Ref | RefView, idx: Index, x: Any) -> None:
     >>> r[...]
     Array([1., 0.], dtype=float32)
     """
+    _check_ref("addupdate", ref)
     ref[idx] = ref[idx] + x
 
 

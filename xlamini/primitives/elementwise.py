@@ -17,7 +17,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn, TypedDict, TypeVar, Unpack, overload
+from typing import Any, NoReturn, TypeVar, overload
 
 from xlamini.core import (
     ELEMENTWISE,
@@ -237,20 +237,10 @@ class LinearMap(Elementwise):
 E = TypeVar("E", bound=Elementwise)
 
 
-class Declared(TypedDict, total=False):
-    """The keyword arguments of `elementwise`, but for the family."""
-
-    hlo: str | None
-    accepts: Kinds
-    flops: int
-    on_cpu: Lowering | None
-    linear: Groups
-
-
 @overload
-def elementwise(*, family: type[E], **declared: Unpack[Declared]) -> Callable[[Callable[..., Any]], E]: ...
+def elementwise(*, family: type[E], **options: Any) -> Callable[[Callable[..., Any]], E]: ...
 @overload
-def elementwise(**declared: Unpack[Declared]) -> Callable[[Callable[..., Any]], Elementwise]: ...
+def elementwise(**options: Any) -> Callable[[Callable[..., Any]], Elementwise]: ...
 def elementwise(
     *,
     hlo: str | None = None,

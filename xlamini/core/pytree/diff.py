@@ -27,6 +27,8 @@ def keystr(keys: KeyPath, *, simple: bool = False, separator: str = "") -> str:
     >>> keystr((DictKey("w"), SequenceKey(0)), simple=True, separator="/")
     'w/0'
     """
+    if not isinstance(separator, str):
+        raise TypeError(f"keystr: separator must be a string, got {separator!r} of type {type(separator).__name__}")
     return separator.join(_bare(key) if simple else str(key) for key in keys)
 
 

@@ -155,9 +155,11 @@ def tree_flatten_with_path(
     >>> tree_flatten_with_path({"a": [5]})[0]
     [((DictKey(key='a'), SequenceKey(idx=0)), 5)]
     """
-    if is_leaf is None or is_leaf_takes_path:
-        return default_registry.flatten_with_path(tree, is_leaf)
-    return default_registry.flatten_with_path(tree, lambda _, x: is_leaf(x))
+    with_path = is_leaf if is_leaf is None or is_leaf_takes_path else lambda _, x: is_leaf(x)
+    try:
+        return default_registry.flatten_with_path(tree, with_path)
+    except (SystemError, ValueError) as error:
+        raise explained(error, tree) from None
 
 
 def tree_leaves_with_path(
@@ -309,11 +311,13 @@ def is_tree_node(typ: type) -> bool:
 
 def treedef_is_leaf(treedef: PyTreeDef) -> bool:
     """Whether it is the structure of one leaf, or of a node without children."""
+    _check_treedef("treedef_is_leaf", "treedef", treedef)
     return treedef.num_nodes == 1
 
 
 def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
     """The structures of a node's children."""
+    _check_treedef("treedef_children", "treedef", treedef)
     return treedef.children()
 
 

@@ -10,6 +10,7 @@ from xlamini import numpy as jnp
 from xlamini.core import api_boundary_methods
 from xlamini.core.api_boundary import api_boundary
 from xlamini.core.pytree import register_pytree_with_keys_class
+from xlamini.experimental.sparse.arguments import takes_sparse
 from xlamini.experimental.sparse.bcoo import BCOO, Batched, bcoo_fromdense
 from xlamini.experimental.sparse.conversion import extracted
 from xlamini.experimental.sparse.duplicates import bcoo_sort_indices, bcoo_sum_duplicates
@@ -77,8 +78,7 @@ def to_bcoo(mat: BCSR) -> BCOO:
         row = (jnp.cumsum(starts, dtype=jnp.int32) - 1).astype(fitting(found.dtype, sizes))
         return padded(jnp.stack([row, found], -1), sizes)
 
-    flags = {"indices_sorted": mat.indices_sorted, "unique_indices": mat.unique_indices}
-    return BCOO((mat.data, mapped(rows, mat.n_batch, indices, mat.indptr)), shape=mat.shape, **flags)
+    return BCOO((mat.data, mapped(rows, mat.n_batch, indices, mat.indptr)), shape=mat.shape, **mat.flags)
 
 
 @composite()
@@ -112,6 +112,7 @@ def bcsr_fromdense(
     return from_bcoo(bcoo_fromdense(mat, nse=nse, n_batch=n_batch, n_dense=n_dense, index_dtype=index_dtype))
 
 
+@takes_sparse
 def bcsr_todense(mat: BCSR) -> Array:
     """The dense array.
 
@@ -157,7 +158,7 @@ def bcsr_dot_general(
     return bcoo_dot_general(*operands, dimension_numbers=dimension_numbers, **options)
 
 
-@api_boundary
+@takes_sparse
 def bcsr_broadcast_in_dim(mat: BCSR, *, shape: Sequence[int], broadcast_dimensions: Sequence[int]) -> BCSR:
     """The array with new or larger dimensions, as `bcoo_broadcast_in_dim`.
 
@@ -167,7 +168,7 @@ def bcsr_broadcast_in_dim(mat: BCSR, *, shape: Sequence[int], broadcast_dimensio
     return from_bcoo(bcoo_broadcast_in_dim(mat.to_bcoo(), shape=shape, broadcast_dimensions=broadcast_dimensions))
 
 
-@api_boundary
+@takes_sparse
 def bcsr_concatenate(operands: Sequence[BCSR], *, dimension: int) -> BCSR:
     """The arrays one after the other along a batch or sparse dimension, as `bcoo_concatenate`.
 
@@ -177,7 +178,7 @@ def bcsr_concatenate(operands: Sequence[BCSR], *, dimension: int) -> BCSR:
     return from_bcoo(bcoo_concatenate([x.to_bcoo() for x in operands], dimension=dimension))
 
 
-@api_boundary
+@takes_sparse
 def bcsr_sum_duplicates(mat: BCSR, nse: int | None = None, remove_zeros: bool = True) -> BCSR:
     """The array with one entry for each place, as `bcoo_sum_duplicates`.
 

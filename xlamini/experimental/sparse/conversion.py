@@ -5,6 +5,7 @@ import functools
 from typing import TYPE_CHECKING, Any
 
 from xlamini import numpy as jnp
+from xlamini.experimental.sparse.arguments import takes_sparse
 from xlamini.experimental.sparse.duplicates import is_first
 from xlamini.experimental.sparse.entries import added_at, full_batch, mapped, masked, unraveled, values_at
 from xlamini.runtime import Array
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from xlamini.experimental.sparse.bcoo import BCOO
 
 
+@takes_sparse
 @composite()
 def bcoo_todense(mat: BCOO) -> Array:
     """The dense array; elements at the same place are added.
@@ -28,6 +30,7 @@ def bcoo_todense(mat: BCOO) -> Array:
     return full_batch(mapped(scattered, mat.n_batch, mat.indices, mat.data), mat.shape[: mat.n_batch])
 
 
+@takes_sparse
 def bcoo_extract(sparr: BCOO, arr: ArrayLike, *, assume_unique: bool | None = None) -> BCOO:
     """The array with the elements of `arr`, of the same shape, at the indices of `sparr`.
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xlamini import lax, numpy as jnp
 from xlamini.core import ShapeError
+from xlamini.experimental.sparse.arguments import takes_sparse
 from xlamini.experimental.sparse.layouts import with_layout
 from xlamini.experimental.sparse.products import joined
 from xlamini.experimental.sparse.shapes import bcoo_transpose
@@ -46,6 +47,7 @@ class Window(NamedTuple):
         return counts, found
 
 
+@takes_sparse
 @composite(
     static=(
         "window_strides", "padding", "lhs_dilation", "rhs_dilation", "dimension_numbers", "feature_group_count",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xlamini import lax, numpy as jnp
 from xlamini.core import ConcretizationTypeError
+from xlamini.experimental.sparse.arguments import takes_sparse
 from xlamini.experimental.sparse.entries import columns, mapped, masked, padded, rows_of, within
 from xlamini.numpy.segments import segment_sum
 from xlamini.staging import composite
@@ -49,6 +50,7 @@ def is_first(indices: Any) -> Any:
     return jnp.zeros(indices.shape[0], bool).at[groups.order].set(groups.starts, unique_indices=True)
 
 
+@takes_sparse
 @composite()
 def bcoo_sort_indices(mat: BCOO) -> BCOO:
     """The array with its entries sorted by their indices.
@@ -66,6 +68,7 @@ def bcoo_sort_indices(mat: BCOO) -> BCOO:
     return mat.like(data, indices, indices_sorted=True, unique_indices=mat.unique_indices)
 
 
+@takes_sparse
 def bcoo_sum_duplicates(mat: BCOO, nse: int | None = None, remove_zeros: bool = True) -> BCOO:
     """The array with one entry for each place, in order: entries at the same place are added.
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from xlamini import numpy as jnp
 from xlamini.core import ShapeError
+from xlamini.experimental.sparse.arguments import takes_sparse
 from xlamini.experimental.sparse.duplicates import lookup
 from xlamini.experimental.sparse.entries import mapped, masked, picked_columns, values_at, within
 from xlamini.runtime import Array
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from xlamini.experimental.sparse.bcoo import BCOO
 
 
+@takes_sparse
 @composite()
 def bcoo_multiply_dense(sp_mat: BCOO, v: ArrayLike) -> Array:
     """The data of the elementwise product with a dense array, which is broadcast to the shape of `sp_mat`.
@@ -52,6 +54,7 @@ def _broadcast_values(rows: Any, v: Any, n_sparse: int, fill: Any) -> Any:
     return values_at(v, picked_columns(rows, along), fill)
 
 
+@takes_sparse
 @composite()
 def bcoo_multiply_sparse(lhs: BCOO, rhs: BCOO) -> BCOO:
     """The elementwise product of two sparse arrays of one shape and layout, with the indices of the smaller one.
@@ -86,4 +89,5 @@ def check_alike(name: str, lhs: BCOO, rhs: BCOO) -> None:
 def add_sparse(lhs: BCOO, rhs: BCOO) -> BCOO:
     """The sum of two sparse arrays of one shape and layout: the entries of both."""
     check_alike("add", lhs, rhs)
-    return lhs.like(*(jnp.concatenate(pair, lhs.n_batch) for pair in zip(lhs.full(), rhs.full(), strict=True)))
+    data, indices = (jnp.concatenate(pair, lhs.n_batch) for pair in zip(lhs.full(), rhs.full(), strict=True))
+    return lhs.like(data, indices)

@@ -5,7 +5,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from xlamini import numpy as jnp
-from xlamini.core.api_boundary import api_boundary
+from xlamini.experimental.sparse.arguments import takes_sparse
 from xlamini.experimental.sparse.efficiency import object_to
 from xlamini.experimental.sparse.entries import masked, padded, unraveled, within
 from xlamini.staging import composite
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from xlamini.experimental.sparse.bcoo import BCOO
 
 
-@api_boundary
+@takes_sparse
 def bcoo_update_layout(
     mat: BCOO, *, n_batch: int | None = None, n_dense: int | None = None, on_inefficient: str | None = "error"
 ) -> BCOO:

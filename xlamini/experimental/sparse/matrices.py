@@ -8,8 +8,8 @@ import numpy as np
 
 from xlamini import numpy as jnp
 from xlamini.core import api_boundary_methods
-from xlamini.core.api_boundary import api_boundary
 from xlamini.core.pytree import register_pytree_with_keys_class
+from xlamini.experimental.sparse.arguments import takes_sparse
 from xlamini.experimental.sparse.bcoo import BCOO, bcoo_fromdense
 from xlamini.experimental.sparse.bcsr import BCSR
 from xlamini.experimental.sparse.operators import SparseOperators
@@ -79,9 +79,10 @@ class _Compressed(Matrix):
         return cls((rows.data, rows.indices, rows.indptr), shape=mat.shape)
 
     def to_bcoo(self) -> BCOO:
-        by_column = self.pointers == 1
-        rows = BCSR((self.data, self.indices, self.indptr), shape=self.shape[::-1] if by_column else self.shape)
-        return rows.to_bcoo().T if by_column else rows.to_bcoo()
+        *batch, n, m = range(self.ndim)  # derivatives have batch dimensions
+        order = (*batch, m, n) if self.pointers else (*batch, n, m)
+        mat = BCSR((self.data, self.indices, self.indptr), shape=[self.shape[d] for d in order]).to_bcoo()
+        return mat.transpose(order) if self.pointers else mat
 
 
 @register_pytree_with_keys_class
@@ -130,6 +131,7 @@ def csr_fromdense(mat: ArrayLike, *, nse: int | None = None, index_dtype: DTypeL
     return CSR.fromdense(mat, nse=nse, index_dtype=index_dtype)
 
 
+@takes_sparse
 def coo_todense(mat: COO | CSR) -> Array:
     """The dense matrix of a COO or CSR one.
 
@@ -140,7 +142,7 @@ def coo_todense(mat: COO | CSR) -> Array:
     return mat.todense()
 
 
-@api_boundary
+@takes_sparse
 def coo_matmat(mat: COO | CSR, B: ArrayLike, *, transpose: bool = False) -> Array:
     """The product of a COO or CSR matrix, or of its transpose, with a dense matrix.
 
@@ -151,7 +153,7 @@ def coo_matmat(mat: COO | CSR, B: ArrayLike, *, transpose: bool = False) -> Arra
     return (mat.T if transpose else mat) @ B
 
 
-@api_boundary
+@takes_sparse
 def coo_matvec(mat: COO | CSR, v: ArrayLike, transpose: bool = False) -> Array:
     """The product of a COO or CSR matrix, or of its transpose, with a vector.
 

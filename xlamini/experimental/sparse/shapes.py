@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from xlamini import lax, numpy as jnp
 from xlamini.core import ShapeError
+from xlamini.experimental.sparse.arguments import takes_sparse
 from xlamini.experimental.sparse.entries import (
     columns,
     fitting,
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from xlamini.experimental.sparse.bcoo import BCOO
 
 
+@takes_sparse
 @composite(static=("permutation",))
 def bcoo_transpose(mat: BCOO, *, permutation: Sequence[int]) -> BCOO:
     """The array with its dimensions permuted, each within the batch, the sparse or the dense ones.
@@ -54,6 +56,7 @@ def bcoo_transpose(mat: BCOO, *, permutation: Sequence[int]) -> BCOO:
     return mat.like(data, moved, tuple(mat.shape[d] for d in order), **flags)
 
 
+@takes_sparse
 @composite(static=("new_sizes", "dimensions"))
 def bcoo_reshape(mat: BCOO, *, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None) -> BCOO:
     """The array in a shape of the same size; batch, sparse and dense dimensions are reshaped each by themselves.
@@ -74,7 +77,7 @@ def bcoo_reshape(mat: BCOO, *, new_sizes: Sequence[int], dimensions: Sequence[in
     data, indices = mat.full()
     rows = unraveled(_places(indices, mat.sparse_shape), sparse, indices.dtype)
     buffers = data.reshape((*batch, mat.nse, *dense)), rows.reshape((*batch, mat.nse, len(sparse)))
-    return mat.like(*buffers, sizes, indices_sorted=mat.indices_sorted, unique_indices=mat.unique_indices)
+    return mat.like(*buffers, sizes, **mat.flags)
 
 
 def split_shape(shape: Sequence[int], n_batch: int, n_dense: int) -> tuple[tuple[int, ...], ...]:
@@ -112,6 +115,7 @@ def _split_sizes(mat: BCOO, sizes: tuple[int, ...]) -> tuple[int, int]:
     return n_batch, n_dense
 
 
+@takes_sparse
 @composite(static=("dimensions",))
 def bcoo_squeeze(arr: BCOO, *, dimensions: Sequence[int]) -> BCOO:
     """The array without these dimensions of size 1; ShapeError where one has another size.
@@ -126,6 +130,7 @@ def bcoo_squeeze(arr: BCOO, *, dimensions: Sequence[int]) -> BCOO:
     return bcoo_reduce_sum(arr, axes=dims)
 
 
+@takes_sparse
 @composite(static=("axes",))
 def bcoo_reduce_sum(mat: BCOO, *, axes: Sequence[int]) -> BCOO:
     """The sum along dimensions, as a sparse array with duplicate indices.
@@ -150,6 +155,7 @@ def bcoo_reduce_sum(mat: BCOO, *, axes: Sequence[int]) -> BCOO:
     return mat.like(merge(data), merge(indices), tuple(n for d, n in enumerate(mat.shape) if d not in reduced))
 
 
+@takes_sparse
 @composite(static=("dimensions",))
 def bcoo_rev(operand: BCOO, dimensions: Sequence[int]) -> BCOO:
     """The array with its elements in reverse order along these dimensions.
@@ -168,6 +174,7 @@ def bcoo_rev(operand: BCOO, dimensions: Sequence[int]) -> BCOO:
     return operand.like(data, moved, unique_indices=operand.unique_indices)
 
 
+@takes_sparse
 @composite(static=("shape", "broadcast_dimensions"))
 def bcoo_broadcast_in_dim(mat: BCOO, *, shape: Sequence[int], broadcast_dimensions: Sequence[int]) -> BCOO:
     """The array with new dimensions, and dimensions of size 1 enlarged, as `lax.broadcast_in_dim` does.
@@ -218,6 +225,7 @@ def _repeated(mat: BCOO, sizes: Sequence[int], origin: dict[int, int]) -> tuple[
     return jnp.repeat(mat.data, times, axis), padded(rows, sizes, within(indices, old))
 
 
+@takes_sparse
 @composite(static=("dimension",))
 def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
     """The arrays one after the other along a batch or sparse dimension.

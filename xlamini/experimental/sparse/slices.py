@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from xlamini import lax, numpy as jnp
 from xlamini.core import ShapeError
+from xlamini.experimental.sparse.arguments import takes_sparse
 from xlamini.experimental.sparse.duplicates import bcoo_sum_duplicates
 from xlamini.experimental.sparse.entries import fitting, masked, padded, within
 from xlamini.experimental.sparse.shapes import bcoo_squeeze
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from xlamini.experimental.sparse.bcoo import BCOO
 
 
+@takes_sparse
 @composite(static=("start_indices", "limit_indices", "strides"))
 def bcoo_slice(
     mat: BCOO,
@@ -55,6 +57,7 @@ def bcoo_slice(
     return _window(mat, start_indices, steps, shape, cut)
 
 
+@takes_sparse
 @composite(static=("slice_sizes",))
 def bcoo_dynamic_slice(mat: BCOO, start_indices: Sequence[Any], slice_sizes: Sequence[int]) -> BCOO:
     """The part of the array of shape `slice_sizes` that starts at `start_indices`, which may be traced.
@@ -97,6 +100,7 @@ def _window(mat: BCOO, starts: Sequence[Any], steps: Sequence[int], shape: tuple
     return bcoo_sum_duplicates(part, nse=places) if mat.nse > places and mat.n_sparse else part
 
 
+@takes_sparse
 def bcoo_gather(
     operand: BCOO,
     start_indices: Array,
@@ -119,6 +123,10 @@ def bcoo_gather(
     Array([[0., 0., 1.],
            [1., 0., 0.]], dtype=float32)
     """
+    if not isinstance(dimension_numbers, GatherDimensionNumbers):
+        found = type(dimension_numbers).__name__
+        raise TypeError(f"bcoo_gather: dimension_numbers must be GatherDimensionNumbers, got {found}")
+    start_indices = jnp.asarray(start_indices)
     numbers, rank = dimension_numbers, start_indices.ndim - 1
     kept = operand.ndim - len(numbers.collapsed_slice_dims)
     filled = mode is not None and GatherScatterMode.from_any(mode) is GatherScatterMode.FILL_OR_DROP

@@ -92,7 +92,7 @@ def cho_solve(
 
 @composite(static=("trans",))
 def _lu_solve(factors: Any, pivots: Any, b: Any, trans: int) -> Any:
-    permutation = lu_pivots_to_permutation(jnp.asarray(pivots), jnp.shape(factors)[-1])
+    permutation = lu_pivots_to_permutation(jnp.asarray(pivots), squares("lu_solve", factors).shape[-1])
 
     def solved(a: Any, b: Any) -> Any:
         order = jnp.broadcast_to(permutation, a.shape[:-1])

@@ -11,7 +11,7 @@ import numpy as np
 
 from xlamini import numpy as jnp
 from xlamini.core import ShapeError, canonicalize_dtype, check_user_dtype, issubdtype
-from xlamini.numpy.arguments import as_index, as_operand
+from xlamini.numpy.arguments import as_count, as_index, as_operand
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike, DTypeLike
@@ -233,7 +233,7 @@ def invhilbert(n: int) -> Array:
     Array([[ 4., -6.],
            [-6., 12.]], dtype=float32)
     """
-    n = as_index("invhilbert", "n", n)
+    n = as_count("invhilbert", "n", n)
     return _rounded(
         [
             [
@@ -257,7 +257,7 @@ def pascal(n: int, kind: str | None = None) -> Array:
            [1., 1., 0.],
            [1., 2., 1.]], dtype=float32)
     """
-    n, kind = as_index("pascal", "n", n), _kind("pascal", kind)
+    n, kind = as_count("pascal", "n", n), _kind("pascal", kind)
     if kind == "symmetric":
         return _rounded([[math.comb(i + j, i) for j in range(n)] for i in range(n)])
     rows = [[math.comb(i, j) for j in range(n)] for i in range(n)]
@@ -271,7 +271,7 @@ def invpascal(n: int, kind: str | None = None) -> Array:
     Array([[ 2., -1.],
            [-1.,  1.]], dtype=float32)
     """
-    n, kind = as_index("invpascal", "n", n), _kind("invpascal", kind)
+    n, kind = as_count("invpascal", "n", n), _kind("invpascal", kind)
     lower = [[(-1) ** (i + j) * math.comb(i, j) for j in range(n)] for i in range(n)]
     if kind == "symmetric":  # the inverse of (lower times upper) is (inverse of upper) times (inverse of lower)
         return _rounded([[sum(row[i] * row[j] for row in lower) for j in range(n)] for i in range(n)])
@@ -294,7 +294,7 @@ def dft(n: int, scale: str | None = None, *, dtype: DTypeLike | None = None) -> 
     kind = canonicalize_dtype(complex) if dtype is None else check_user_dtype(dtype, "dft")
     if not issubdtype(kind, np.complexfloating):
         raise ValueError(f"dft: dtype must be complex, got {np.dtype(kind).name}; complex64, say")
-    n = as_index("dft", "n", n)
+    n = as_count("dft", "n", n)
     j = np.arange(n)
     turns = np.outer(j, j) % max(n, 1)  # whole revolutions are removed before they cost precision
     values = np.exp(-2j * np.pi * turns / max(n, 1)) / {None: 1, "sqrtn": math.sqrt(n), "n": n}[scale]
@@ -308,7 +308,7 @@ def hadamard(n: int, dtype: DTypeLike = int) -> Array:
     Array([[ 1,  1],
            [ 1, -1]], dtype=int32)
     """
-    n = as_index("hadamard", "n", n)
+    n = as_count("hadamard", "n", n, 2**14)
     if n < 1 or n & (n - 1):
         raise ValueError(f"hadamard: n must be a power of 2, got {n}")
     matrix = np.ones((1, 1), np.int8)
@@ -325,7 +325,7 @@ def helmert(n: int, full: bool = False) -> Array:
     >>> helmert(2)
     Array([[ 0.70710677, -0.70710677]], dtype=float32)
     """
-    n = _positive("helmert", n)
+    n = _positive("helmert", as_count("helmert", "n", n))
     k = np.arange(1, n)
     rows = (np.tri(n - 1, n) - k[:, None] * np.eye(n - 1, n, 1)) / np.sqrt(k * (k + 1.0))[:, None]
     return _in_default_float(np.concatenate([np.full((1, n), 1 / math.sqrt(n)), rows]) if full else rows)

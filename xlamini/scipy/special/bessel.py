@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from xlamini.core import aval_of
-from xlamini.numpy.arguments import as_index
+from xlamini.numpy.arguments import as_count
 from xlamini.numpy.construction import stack
 from xlamini.numpy.ufuncs.declaration import for_kinds, ufunc
 from xlamini.primitives import FLOAT, abs, convert, exp, promoted_inexact
@@ -64,13 +64,11 @@ def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:
     >>> bessel_jn(1.0, v=1)
     Array([0.7651977, 0.4400506], dtype=float32)
     """
-    last = as_index("bessel_jn", "v", v)
-    if last < 0:
-        raise ValueError(f"bessel_jn: v must be 0 or more, got {last}")
+    last = as_count("bessel_jn", "v", v)
     (x,) = for_kinds(FLOAT, promoted_inexact)("bessel_jn", z)
     ratios: list[Any] = []
     ratio, even = 0 * x, 0 * x
-    for k in range(max(as_index("bessel_jn", "n_iter", n_iter), last + 1), 0, -1):
+    for k in range(max(as_count("bessel_jn", "n_iter", n_iter), last + 1), 0, -1):
         ratio = x / (2 * k - x * ratio)
         even = ratio * (even + int(k % 2 == 0))
         ratios.append(ratio)

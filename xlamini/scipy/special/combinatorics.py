@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import canonicalize_dtype
-from xlamini.numpy.arguments import as_index
+from xlamini.numpy.arguments import as_count
 from xlamini.primitives import bitwise_and, bitwise_or, eq, exp, where
 from xlamini.primitives.special.gamma import lgamma
 from xlamini.runtime import Array, device_put_value
@@ -61,14 +61,21 @@ def _choices(n: Any, k: Any) -> Any:
 def bernoulli(n: int) -> Array:
     """Bernoulli's numbers from the 0th to the n-th, of which the 1st is -1 / 2.
 
+    Those after the 258th are infinite. ValueError for n below 0 or above 500.
+
     >>> bernoulli(2)
     Array([ 1.        , -0.5       ,  0.16666667], dtype=float32)
     """
-    last = as_index("bernoulli", "n", n)
-    if last < 0:
-        raise ValueError(f"bernoulli: n must be 0 or more, got {last}")
+    last = as_count("bernoulli", "n", n, 500)
     numbers = [Fraction(1)]
     for m in range(1, last + 1):
         total = sum((math.comb(m + 1, k) * b for k, b in enumerate(numbers)), Fraction(0))
         numbers.append(-total / (m + 1))
-    return device_put_value(np.array([float(b) for b in numbers], canonicalize_dtype(float)))
+    return device_put_value(np.array(list(map(_rounded, numbers)), canonicalize_dtype(float)))
+
+
+def _rounded(x: Fraction) -> float:
+    try:
+        return float(x)
+    except OverflowError:
+        return math.inf if x > 0 else -math.inf

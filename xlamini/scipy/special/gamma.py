@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import aval_of, issubdtype
-from xlamini.numpy.arguments import as_index
+from xlamini.numpy.arguments import as_count
 from xlamini.numpy.ufuncs.declaration import ufunc
 from xlamini.primitives import (
     COMPLEX,
@@ -168,7 +168,7 @@ def multigammaln(a: ArrayLike, d: Any) -> Array:
     >>> multigammaln(3.0, 2)
     Array(1.5501952, dtype=float32)
     """
-    return _multigammaln(a, d=as_index("multigammaln", "d", int(d) if hasattr(d, "shape") else d))
+    return _multigammaln(a, d=as_count("multigammaln", "d", int(d) if hasattr(d, "shape") else d))
 
 
 @composite(static=("d",))

@@ -6,10 +6,12 @@ from typing import Any
 
 from xlamini import numpy as jnp
 from xlamini.core import ShapeError
-from xlamini.numpy.arguments import as_index, as_operand
+from xlamini.numpy.arguments import as_count, as_operand
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike
+
+_MOST = 1000
 
 
 @composite(static=("m", "n"))
@@ -17,7 +19,7 @@ def lpmn(m: int, n: int, z: ArrayLike) -> tuple[Array, Array]:
     """The functions of orders 0 to m and degrees 0 to n at each z, and their derivatives: shape (m + 1, n + 1, len(z)).
 
     Zero where the order is above the degree. The derivatives are not finite at 1 and -1. ShapeError unless z has one
-    axis, ValueError for a negative order or degree.
+    axis, ValueError for an order or degree below 0 or above 1,000.
 
     >>> lpmn(1, 1, jnp.array([0.5]))[0][:, 1]
     Array([[ 0.5      ],
@@ -57,8 +59,7 @@ def _factor(order: int, degree: int) -> float:
 
 
 def _checked(name: str, m: int, n: int, z: Any) -> Any:
-    if as_index(name, "m", m) < 0 or as_index(name, "n", n) < 0:
-        raise ValueError(f"{name}: order and degree must not be negative, got m={m}, n={n}")
+    as_count(name, "m", m, _MOST), as_count(name, "n", n, _MOST)
     z = as_operand(name, z)
     if z.ndim != 1:
         raise ShapeError(f"{name}: z must have one axis, got shape {z.shape}; use vmap for more")

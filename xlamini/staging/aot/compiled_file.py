@@ -5,7 +5,7 @@ In the header, `signature` describes the function as callers see it, `program` t
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -126,7 +126,7 @@ def _content(header: Header, parts: Sequence[bytes]) -> Content:
     )
     program = {**program, **{name: types.read(program[name]) for name in ("in_avals", "out_avals")}}
     check_signature(signature)
-    _check_program(signature, program, len(captured))
+    _check_program(signature, program, avals)
     return Content(Requirements(**header["home"]), signature, parts[0], captured, program)
 
 
@@ -139,18 +139,22 @@ def check_signature(signature: Signature) -> None:
         raise LoadError(f"its header has not as many names and donations as {signature.name} has arguments")
 
 
-def _check_program(signature: Signature, program: dict[str, Any], captured: int) -> None:
+def _check_program(signature: Signature, program: dict[str, Any], captured: Avals) -> None:
     """LoadError unless the description of the machine code fits the signature."""
     kept, donated = list_of(bool, program["kept"]), list_of(int, program["donated"])
-    outs = [a for a in signature.out_avals if a.dtype != float0]
+    inputs, outs = [*captured, *signature.in_avals], [a for a in signature.out_avals if a.dtype != float0]
     fits = (
-        len(kept) == captured + len(signature.in_avals)
-        and sum(kept) == len(program["in_avals"])
+        len(kept) == len(inputs)
+        and _types(program["in_avals"]) == _types(a for a, is_kept in zip(inputs, kept, strict=True) if is_kept)
         and all(0 <= i < len(program["in_avals"]) for i in donated)
         and program["out_avals"] == [physical_aval(a) for a in outs]
     )
     if not fits:
         raise LoadError(f"its header describes another program than {signature.name}")
+
+
+def _types(avals: Iterable[ShapedArray]) -> list[tuple[Any, ...]]:
+    return [(a.shape, a.dtype) for a in map(physical_aval, avals)]
 
 
 def list_of(kind: type, values: Any) -> list[Any]:

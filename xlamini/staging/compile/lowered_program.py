@@ -61,7 +61,7 @@ class LoweredProgram:
         self.unusable = _unusable(donated, used, self.aliases)
         self.flags, self.uses_disk_cache = trace_flags(), programs_are_kept()
         self._outline: tuple[Jaxpr, str] | None = None
-        self._module: tuple[Any, list[Any]] | None = None
+        self._module: tuple[Any, list[Any], list[Any]] | None = None
         if not self.uses_disk_cache or programs_are_keyed_by_module():
             _ = self._lowered  # now, so that an error of a lowering rule is raised here
 
@@ -87,7 +87,7 @@ class LoweredProgram:
         return self._outline
 
     @property
-    def _lowered(self) -> tuple[Any, list[Any]]:
+    def _lowered(self) -> tuple[Any, list[Any], list[Any]]:
         if self._module is None:
             # Imported here because MLIR's bindings cost 0.1 s, which a user who only looks at jaxprs should not pay.
             from xlamini.lowering.module import lower_jaxpr
@@ -103,6 +103,7 @@ class LoweredProgram:
     outline_report = property(lambda self: self._outlined[1], doc="Which blocks were outlined, or why none was.")
     module = property(lambda self: self._lowered[0], doc="The StableHLO module.")
     host_callbacks = property(lambda self: self._lowered[1], doc="The Python functions that the module calls.")
+    partitioners = property(lambda self: self._lowered[2], doc="The Python functions that XLA calls to compile it.")
 
 
 @rewrite
@@ -134,13 +135,13 @@ def _bytes_made(jaxpr: Jaxpr) -> int:
 
 
 def alias_outputs(jaxpr: Jaxpr, donated: Sequence[bool]) -> list[int | None]:
-    """For each input, the output that may reuse its memory: of the same shape and dtype, if the input is donated."""
+    """For each input, the output that may reuse its memory: of the same size and space, if the input is donated."""
     free: dict[tuple, list[int]] = {}
     for i, aval in reversed(list(enumerate(jaxpr.out_avals))):
-        free.setdefault((aval.shape, aval.dtype), []).append(i)
+        free.setdefault((aval.shape, aval.dtype, aval.memory_space), []).append(i)
     aliases: list[int | None] = []
     for aval, is_donated in zip(jaxpr.in_avals, donated, strict=True):
-        outputs = free.get((aval.shape, aval.dtype)) if is_donated else None
+        outputs = free.get((aval.shape, aval.dtype, aval.memory_space)) if is_donated else None
         aliases.append(outputs.pop() if outputs else None)
     return aliases
 
@@ -161,6 +162,7 @@ def backend_compile(program: LoweredProgram, options: Options) -> Executable:
     executable = compile_module(
         program.module,
         host_callbacks=program.host_callbacks,
+        partitioners=program.partitioners,
         ordered=bool(effects) and any_ordered(effects),
         **interface_of(program, options),
     )

@@ -174,14 +174,14 @@ def _artifact(
 ) -> bytes:
     # Imported here because MLIR's bindings cost 0.1 s.
     from xlamini.lowering.interface_names import name_interface
-    from xlamini.lowering.kernels import kernels_of
     from xlamini.lowering.module import lower_jaxpr
     from xlamini.lowering.multi_platform import lower_multi_platform
+    from xlamini.runtime.files.module_reader import kernels_of
     from xlamini.runtime.files.portable import artifact_of
 
     of_mesh = None if place.mesh is None else place
     if len(platforms) == 1:
-        module, callbacks = lower_jaxpr(jaxpr, name, platforms[0], constants=constants, placement=of_mesh)
+        module, callbacks, _ = lower_jaxpr(jaxpr, name, platforms[0], constants=constants, placement=of_mesh)
     else:
         module, callbacks = lower_multi_platform(jaxpr, name, platforms, constants, of_mesh)
     if callbacks:
