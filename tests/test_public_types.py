@@ -17,6 +17,7 @@ import numpy as np
 import xlamini
 import xlamini.numpy as jnp
 from xlamini import Array, P, lax, nn, random, scipy, sharding, tree
+from xlamini.core import ClosedJaxpr
 from xlamini.numpy import arange, einsum
 from xlamini.numpy.array_methods import METHODS, SYNONYMS
 from xlamini.transforms.derivatives.vjp import VJP
@@ -278,6 +279,8 @@ def test_trees_and_places_keep_their_types() -> None:
     assert_type(xlamini.block_until_ready(state), State)
     assert_type(xlamini.eval_shape(total, x), xlamini.ShapeDtypeStruct)
     assert_type(xlamini.eval_shape(with_count, x), Any)
+    assert_type(xlamini.make_jaxpr(total)(x), ClosedJaxpr)
+    assert_type(xlamini.make_jaxpr(total, return_shape=True)(x), tuple[ClosedJaxpr, Any])
 
 
 def test_the_stub_of_arrays_lists_the_methods_that_arrays_have() -> None:

@@ -75,7 +75,7 @@ ROWS = [
         lambda: grad(checkpoint(product, policy=checkpoint_policies.offload_dot_with_no_batch_dims("device", "host")))(
             ones(2, 2)
         ),
-        NotImplementedError, "wants the result of dot_general moved to 'host'", "dots_with_no_batch_dims_saveable",
+        ValueError, "the policy offload_dot_with_no_batch_dims('device', 'host')", "'pinned_host', not 'host'",
     ),
     row(
         "names in a list", lambda: checkpoint_policies.save_only_these_names(["a", "b"]), TypeError,

@@ -11,6 +11,7 @@ import pytest
 
 import xlamini
 from xlamini import export, numpy as jnp
+from xlamini.experimental.array_serialization import folder
 from xlamini.experimental.array_serialization.pytree_serialization import (
     load,
     load_pytreedef,
@@ -80,6 +81,20 @@ def test_a_save_replaces_an_earlier_one_and_nothing_else(tmp_path: Path) -> None
     with pytest.raises(ValueError, match="has other files in it"):
         save(3.0, tmp_path / "mine")
     assert (tmp_path / "mine/notes.txt").read_text() == "precious"
+
+
+def test_a_save_that_fails_leaves_the_earlier_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    save({"x": 1.0}, tmp_path / "x")
+    with pytest.raises(ValueError, match="Partial cannot be written"):
+        save(xlamini.tree_util.Partial(len, 2.0), tmp_path / "x")
+
+    def full_disk(*_: Any) -> None:
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(folder, "write_shards", full_disk)
+    with pytest.raises(OSError, match="no space"):
+        save({"x": 2.0}, tmp_path / "x")
+    assert float(load(tmp_path / "x", HERE)["x"]) == 1
 
 
 def test_futures(tmp_path: Path) -> None:

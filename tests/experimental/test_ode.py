@@ -13,7 +13,7 @@ from xlamini.errors import ShapeError
 from xlamini.experimental.ode import odeint
 from xlamini.test_util import check_grads
 
-pytestmark = pytest.mark.sample(4)
+pytestmark = pytest.mark.full
 
 TIMES = np.linspace(0.0, 3.0, 5)
 START = (1.2, 0.3)

@@ -208,6 +208,14 @@ def test_collectives_among_others(platforms: Any) -> None:
     np.testing.assert_allclose(twice(split(X, "x")), summed_by_hand(X).sum() + 2 * wanted, rtol=1e-5)
 
 
+def test_a_shard_map_over_axes_runs_on_the_devices_of_its_arguments() -> None:
+    total = summed(AXES)
+    for run in (total, xlamini.jit(total)):
+        np.testing.assert_allclose(run(split(X, "x")), summed_by_hand(X), rtol=1e-6)
+    with xlamini.set_mesh(MESH):
+        np.testing.assert_allclose(total(X), summed_by_hand(X), rtol=1e-6)
+
+
 def test_meshes_of_both_programs() -> None:
     """Equal meshes are one mesh of the module; others keep their devices."""
     lines = AbstractMesh((8,), ("line",))
@@ -257,6 +265,26 @@ def test_explicit_types_of_results(mesh: Mesh) -> None:
     transposed = exported(lambda x: x.T, typed(("x", "y"), mesh=EXPLICIT))
     out = transposed.call(xlamini.device_put(X, NamedSharding(other, P("line"))))
     assert (out.sharding.spec, out.aval.split is None) == (P(None, "line"), mesh is MESH)
+
+
+def test_partial_sums() -> None:
+    terms = NamedSharding(EXPLICIT.abstract_mesh, P(None, None, unreduced={"y"}))
+    rows, columns = NamedSharding(EXPLICIT, P(None, "y")), NamedSharding(EXPLICIT, P("y", None))
+    with xlamini.set_mesh(EXPLICIT):
+        made = exported(
+            lambda a, b: jnp.einsum("ij,jk->ik", a, b, out_sharding=P(None, None, unreduced={"y"})),
+            *[ShapeDtypeStruct((8, 8), "float32", sharding=s) for s in (rows, columns)],
+        )
+        found = again(made, 1)
+        assert found._out_named_shardings == (terms,) and found.out_avals[0].str_short() == "f32[8,8]{U:y}"
+        a, b = xlamini.device_put(X, rows), xlamini.device_put(W, columns)
+        out = found.call(a, b)
+        assert out.aval.str_short() == "f32[8,8]{U:y}"
+        np.testing.assert_allclose(xlamini.reshard(out, P()), X @ W, rtol=1e-5, atol=1e-5)
+        slope = xlamini.jit(xlamini.grad(lambda a: jnp.sum(xlamini.reshard(found.call(a, b), P()) ** 2)))(a)
+        np.testing.assert_allclose(slope, 2 * (X @ W) @ W.T, rtol=1e-4, atol=1e-4)
+    with pytest.raises(ShardingError, match=r"which no PartitionSpec of .* says; use a mesh"):
+        found.out_shardings_jax(xlamini.make_mesh((8,), ("line",)))
 
 
 # Derivatives.

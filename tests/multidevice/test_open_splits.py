@@ -146,12 +146,6 @@ def test_a_traced_value_says_where_its_sharding_is() -> None:
         jit(lambda x: x.sharding)(split(X, "x"))
 
 
-def test_export_refuses_types_that_are_sharded() -> None:
-    struct = xlamini.ShapeDtypeStruct((8,), "float32", sharding=NamedSharding(MESH.abstract_mesh, P("x")))
-    with pytest.raises(NotImplementedError, match=r"the argument \[0\] is sharded as P\('x',\) over 8 devices"):
-        xlamini.export.export(jit(lambda x: x * 2))(struct)
-
-
 def test_shard_map_needs_no_in_specs() -> None:
     found = shard_map(lambda part: part * 2, mesh=MESH, out_specs=P("x", "y"))(split(X, "x", "y"))
     np.testing.assert_array_equal(found, 2 * X)

@@ -16,7 +16,7 @@ import xlamini
 import xlamini.numpy as jnp
 from tests.support.checks import UNOPTIMIZED
 
-pytestmark = pytest.mark.sample(8)
+pytestmark = pytest.mark.full
 
 DIGITS = np.finfo(np.float32)
 VALUES = np.array(

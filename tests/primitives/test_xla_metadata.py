@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from xlamini import enable_checks, grad, jit, lax, numpy as jnp, vmap
+from xlamini import enable_checks, grad, jit, lax, numpy as jnp, random, vmap
 from xlamini.experimental.xla_metadata import set_xla_metadata
 
 
@@ -107,3 +107,8 @@ def test_values_outside_of_a_trace_are_unchanged() -> None:
         assert float((x * 2).sum()) == 4
     with pytest.raises(TypeError, match=r"set_xla_metadata: a must be a string, a number or a bool, got \[1\]"):
         set_xla_metadata(x, a=[1])
+
+
+def test_random_keys_are_not_marked() -> None:
+    draw = jit(lambda key: random.normal(set_xla_metadata(random.fold_in(key, 1), note="key")))
+    assert draw(random.key(0)) == random.normal(random.fold_in(random.key(0), 1))

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 import xlamini
-from xlamini import multihost, numpy as jnp, random
+from xlamini import lax, multihost, numpy as jnp, random
 from xlamini.sharding import Mesh, NamedSharding, PartitionSpec
 
 HEARTBEAT = 6
@@ -114,6 +114,7 @@ def arrays() -> None:
     local_data()
     callbacks()
     moving()
+    mapped()
     say("held together")
 
 
@@ -139,6 +140,31 @@ def local_data() -> None:
     refused("the devices of this process hold 2 of", lambda: given(rows_first, PartitionSpec("p"), own[:1], rows.shape))
     interleaved = given(rows_first, PartitionSpec(("d", "p")), own)
     each_holds(interleaved, np.concatenate([e[i : i + 2 // n] for i in range(0, 2, 2 // n) for e in every]))
+
+
+def mapped() -> None:
+    """As in JAX 0.10.2, pmap takes and returns the entries of a process' own devices, and its axis is over all."""
+    me, mine, count = xlamini.process_index(), xlamini.local_device_count(), xlamini.device_count()
+    own = np.arange(mine, dtype=np.float32) + me * mine
+    total = count * (count - 1) / 2
+    add = xlamini.pmap(lambda x: lax.psum(x, "i"), axis_name="i")
+    for _ in range(2):
+        summed = add(own)
+        assert summed.is_fully_addressable and summed.tolist() == [total] * mine
+    assert xlamini.pmap(lambda x: lax.psum(x, "i"), "i", out_axes=None)(own) == total
+    assert xlamini.pmap(lambda x: lax.psum(x, "i"), "i", axis_size=count)(own).tolist() == [total] * mine
+    here = xlamini.pmap(lambda x: lax.psum(x, "i"), "i", devices=xlamini.local_devices())
+    assert here(own).tolist() == [own.sum()] * mine
+    indices = xlamini.pmap(lambda n, d: {"i": lax.axis_index("i") * n + d["b"]}, "i", static_broadcasted_argnums=0)
+    assert indices(10, {"b": own})["i"].tolist() == (own * 11).tolist()
+    columns = xlamini.pmap(lambda x, y: x + y, in_axes=(1, None), out_axes=1)(np.ones((3, mine)) * own, np.ones(3))
+    assert columns.tolist() == (np.ones((3, mine)) * own + 1).tolist()
+    keys = random.split(random.key(me), mine)
+    folded = xlamini.pmap(lambda k: random.fold_in(k, 1))(keys)
+    np.testing.assert_array_equal(random.key_data(folded)[0], random.key_data(random.fold_in(keys[0], 1)))
+    slope = xlamini.pmap(xlamini.grad(lambda w, x: (w * x) ** 2), in_axes=(None, 0))(2.0, own)
+    assert slope.tolist() == (4 * own**2).tolist()
+    refused(f"is mapped over {mine + 1} entries in process {me}", lambda: add(np.ones(mine + 1, np.float32)))
 
 
 def given(mesh: Mesh, spec: PartitionSpec, data: object, shape: object = None) -> xlamini.Array:

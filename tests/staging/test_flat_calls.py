@@ -42,3 +42,5 @@ def test_functions_of_some_arguments() -> None:
     with pytest.raises(ValueError, match="the static argument 0 is a ndarray, which has no hash"):
         api_util.argnums_partial(fun, 1, (np.ones(2), 2))
     assert api_util.argnums_partial(fun, 1, ([], 2), require_static_args_hashable=False)[1] == (2,)
+    with pytest.raises(ValueError, match=r"dyn_argnums \(3,\) must be positions of the 3 arguments"):
+        api_util.argnums_partial(fun, 3, (1, 2, 3))

@@ -44,6 +44,8 @@ REGISTRIES = {
     "runtime/devices/ffi_targets.py batch_partitionable",
     "runtime/devices/platforms.py _default_names",
     "runtime/devices/plugins.py _loaded",
+    "runtime/partitioner.py _calls",  # while the programs that name them live
+    "runtime/partitioner.py _registered",
     "runtime/targets/topology.py _by_client",
     "staging/aot/trees.py _by_class",
     "staging/aot/trees.py _by_name",

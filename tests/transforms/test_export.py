@@ -304,6 +304,16 @@ def test_a_mesh_of_one_device() -> None:
             same(found.call(x), jnp.asarray(X) * 2)
 
 
+def test_the_names_in_the_module() -> None:
+    # As in JAX for the same program.
+    text = exported(lambda p, y: {"a": p["w"][0] * y, "b": (y, 1)}, {"w": [1.0, 2.0]}, 3.0).mlir_module()
+    line = text.partition("@main")[2].partition("\n")[0]
+    names = re.findall(r'loc\("([^"]*)"\)[,)]|jax.result_info = "([^"]*)"', line)
+    assert [a or b for a, b in names] == ["p['w'][0]", "y", "result['a']", "result['b'][0]", "result['b'][1]"]
+    odd = exported(lambda p: {"\ud800": p["\ud800"] * 2}, {"\ud800": 1.0})
+    assert float(odd.call({"\ud800": 3.0})["\ud800"]) == 6.0
+
+
 def test_functions_of_the_library_need_no_jit() -> None:
     found = export.export(jnp.cos)(1.0)
     assert (found.fun_name, found.calling_convention_version) == ("cos", 10)

@@ -14,6 +14,7 @@ import numpy as np
 from xlamini.core import hooks
 from xlamini.core.dtypes import canonicalize_dtype, dtype_of, float0, issubdtype, short_name
 from xlamini.core.errors import ShapeError
+from xlamini.core.memory_space import DEVICE, Space
 from xlamini.core.sharding.abstract_mesh import ManualAxisType
 from xlamini.core.sharding.aval_sharding import AvalSharding, Names, with_entry
 
@@ -28,13 +29,13 @@ SCALAR_TYPES = {bool, int, float, complex}
 
 
 class ShapedArray:
-    """An array's type: shape, dtype, weak type, varying manual axes, sharding.
+    """An array's type: shape, dtype, weak type, varying manual axes, sharding, memory space.
 
     `vma` are the manual axes of shard_map along which the value varies; along all others, devices hold equal values.
     `split` is the sharding along explicit mesh axes; None if the value is not split.
     """
 
-    __slots__ = ("dtype", "nbytes", "shape", "size", "split", "vma", "weak_type")
+    __slots__ = ("dtype", "memory_space", "nbytes", "shape", "size", "split", "vma", "weak_type")
     _interned: ClassVar[dict[tuple, ShapedArray]] = {}
 
     shape: Shape
@@ -42,6 +43,7 @@ class ShapedArray:
     weak_type: bool
     vma: frozenset[Any]
     split: AvalSharding | None
+    memory_space: Space
     size: int
     nbytes: int
 
@@ -52,6 +54,7 @@ class ShapedArray:
         weak_type: bool = False,
         vma: frozenset[Any] = NOWHERE,
         split: AvalSharding | None = None,
+        memory_space: Space = DEVICE,
         *,
         sharding: None = None,
     ) -> ShapedArray:
@@ -59,21 +62,21 @@ class ShapedArray:
             shape = tuple(shape)
         if sharding is not None:
             raise TypeError(f"ShapedArray: sharding must be None, got {sharding!r}; pass a ShapeDtypeStruct with it")
-        key = (shape, dtype, weak_type, vma, split)
+        key = (shape, dtype, weak_type, vma, split, memory_space)
         aval = cls._interned.get(key)
         return aval if aval is not None else cls._intern(key)
 
     @classmethod
     def _intern(cls, key: tuple) -> ShapedArray:
-        shape, dtype, weak_type, vma, split = key
+        shape, dtype, weak_type, vma, split, memory_space = key
         self = object.__new__(cls)
         self.shape = tuple(map(operator.index, shape))
         self.dtype = dtype if hasattr(dtype, "physical_shape") else np.dtype(dtype)
         self.size = math.prod(self.shape)
         self.nbytes = self.size * self.dtype.itemsize
-        self.weak_type, self.vma, self.split = bool(weak_type), vma, split
+        self.weak_type, self.vma, self.split, self.memory_space = bool(weak_type), vma, split, memory_space
         self._check_size()
-        canonical = (self.shape, self.dtype, self.weak_type, vma, split)
+        canonical = (self.shape, self.dtype, self.weak_type, vma, split, memory_space)
         return cls._interned.setdefault(key, cls._interned.setdefault(canonical, self))
 
     def _check_size(self) -> None:
@@ -90,7 +93,7 @@ class ShapedArray:
     def to_tangent_aval(self) -> ShapedArray:
         """The type of tangents: the same for floats and complex numbers, float0 for other dtypes."""
         inexact = issubdtype(self.dtype, np.inexact)
-        return self if inexact else ShapedArray(self.shape, float0, False, self.vma, self.split)
+        return self if inexact else self.update(dtype=float0, weak_type=False)
 
     @property
     def manual_axis_type(self) -> ManualAxisType:
@@ -108,8 +111,12 @@ class ShapedArray:
         """The type with another sharding along explicit mesh axes."""
         return self if split is self.split else self.update(split=split)
 
+    def in_space(self, space: Space) -> ShapedArray:
+        """The type with another memory space."""
+        return self if space is self.memory_space else self.update(memory_space=space)
+
     def __reduce__(self):
-        return ShapedArray, (self.shape, self.dtype, self.weak_type, self.vma, self.split)
+        return ShapedArray, (self.shape, self.dtype, self.weak_type, self.vma, self.split, self.memory_space)
 
     @property
     def ndim(self) -> int:
@@ -124,10 +131,11 @@ class ShapedArray:
             of("weak_type", self.weak_type),
             of("vma", self.vma),
             of("split", None if "shape" in changes else self.split),
+            of("memory_space", self.memory_space),
         )
 
     def strip_weak_type(self) -> ShapedArray:
-        return ShapedArray(self.shape, self.dtype, False, self.vma, self.split) if self.weak_type else self
+        return self.update(weak_type=False) if self.weak_type else self
 
     def without(self, dim: int) -> ShapedArray:
         """The type without dimension `dim`."""
@@ -143,14 +151,16 @@ class ShapedArray:
         return self.update(shape=shape, split=split)
 
     def str_short(self, short_dtypes: bool = True) -> str:
-        """`f32[3,4]`, or `float32[3,4]` with the dtype's full name."""
+        """`f32[3,4]`, or `float32[3,4]` with the dtype's full name; `f32<host>[3,4]` in the host's memory."""
         name = short_name(self.dtype) if short_dtypes or self.dtype == float0 else self.dtype.name
         marks = [f"V:{','.join(sorted(map(str, self.vma)))}"] if self.vma else []
         sizes = list(map(str, self.shape))
         if self.split is not None:
             sizes = [f"{size}{mark}" for size, mark in zip(sizes, self.split.marks(), strict=True)]
             marks += self.split.sum_marks()
-        return f"{name}[{','.join(sizes)}]{{{', '.join(marks)}}}" if marks else f"{name}[{','.join(sizes)}]"
+        space = "" if self.memory_space is DEVICE else f"<{self.memory_space.name.lower()}>"
+        shown = f"{name}{space}[{','.join(sizes)}]"
+        return f"{shown}{{{', '.join(marks)}}}" if marks else shown
 
     def str_long(self) -> str:
         """`float32[3,4]`: the type as error messages write it."""

@@ -17,6 +17,7 @@ import numpy as np
 from xlamini.core.avals import ShapedArray
 from xlamini.core.dtypes.table import ExtendedDType
 from xlamini.core.jaxpr import Jaxpr, Literal, Var, once
+from xlamini.core.memory_space import DEVICE
 from xlamini.core.primitive import Primitive
 from xlamini.core.structure import RewriteRule
 
@@ -80,7 +81,8 @@ class _Table(dict[Any, str]):
 def _write_aval(aval: ShapedArray) -> str:
     split = "" if aval.split is None else f"{aval.str_short()}{aval.split.mesh}"
     varies = f"{sorted(map(str, aval.vma))}" if aval.vma else ""
-    return f"{aval.dtype!r}{aval.shape}{'~' if aval.weak_type else ''}{varies}{split}".replace(" ", "")
+    space = "" if aval.memory_space is DEVICE else aval.memory_space.name
+    return f"{aval.dtype!r}{aval.shape}{'~' if aval.weak_type else ''}{varies}{split}{space}".replace(" ", "")
 
 
 def _write_primitive(primitive: Primitive) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 from xlamini.core.avals import Avals, Params
 from xlamini.core.jaxpr import Equation, EquationKind, Jaxpr, Provenance, Var
 from xlamini.core.memo import Memo, OwnedMemo
+from xlamini.core.memory_space import DEVICE, in_memory
 from xlamini.core.primitive import HAS_OWN_SHARDING_RULE
 from xlamini.core.sharding.manual_axes import result_types
 from xlamini.core.sharding.propagation import divided
@@ -27,12 +28,14 @@ def new_kind(
 ) -> EquationKind:
     """The kind of an equation that is not in `kinds`, added there if other equations may share it."""
     out = result_types(primitive, primitive.shape_rule(*avals, **params), avals, params)
-    conflict = None
+    conflict = memory_conflict = None
+    if any(a.memory_space is not DEVICE for a in avals):
+        out, memory_conflict = in_memory(primitive, out, avals, params)
     if primitive.traits & HAS_OWN_SHARDING_RULE or any(a.split is not None for a in avals):
         out, conflict = divided(primitive, out, avals, params)
-    kind = EquationKind(out, primitive.effects(params), conflict)
+    kind = EquationKind(out, primitive.effects(params), conflict, memory_conflict)
     # A number goes with values that vary, but a variable of its type would have to be cast.
-    shareable = primitive.is_pure and conflict is None and len({a.vma for a in avals}) < 2
+    shareable = primitive.is_pure and not (conflict or memory_conflict) and len({a.vma for a in avals}) < 2
     if shareable and not kind.effects and not primitive.named_axes(params):
         kind.shared = not any(map(_is_ambiguous, params.values()))
     return kinds.keep(tuple(key), kind) if kind.shared else kind

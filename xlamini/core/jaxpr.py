@@ -61,14 +61,17 @@ class EquationKind:
 
     All equations of one primitive with equal params and operand types share one kind (equation_kind.py).
     `sharding_conflict` says why the operands' shardings disagree, or is None. With a conflict, the compiler chooses the
-    results' shardings; without one, they are those of the result types. A kind that is not `shared` belongs to one
-    equation.
+    results' shardings; without one, they are those of the result types. `memory_conflict` says which operands are in
+    different memories, or is None. A kind that is not `shared` belongs to one equation.
     """
 
-    __slots__ = ("derived", "effects", "result_types", "sharding_conflict", "shared")
+    __slots__ = ("derived", "effects", "memory_conflict", "result_types", "sharding_conflict", "shared")
 
-    def __init__(self, result_types: Any, effects: Effects, sharding_conflict: str | None):
-        self.result_types, self.effects, self.sharding_conflict = result_types, effects, sharding_conflict
+    def __init__(
+        self, result_types: Any, effects: Effects, sharding_conflict: str | None, memory_conflict: str | None = None
+    ):
+        self.result_types, self.effects = result_types, effects
+        self.sharding_conflict, self.memory_conflict = sharding_conflict, memory_conflict
         self.shared = False
         self.derived: dict[tuple, Any] = {}
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import gc
 import weakref
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple, TypeVar
@@ -135,8 +136,8 @@ class OwnedMemo:
         return sum(map(len, self.tables()))
 
 
-def alive(objects: weakref.WeakSet[V]) -> list[V]:
-    """The members of a weak set, to which another thread may be adding."""
+def alive(objects: weakref.WeakSet[V] | OrderedDict[V, Any]) -> list[V]:
+    """The members of a weak set, or the keys of an ordered table, which another thread may be changing."""
     while True:
         with suppress(RuntimeError):
             return list(objects)

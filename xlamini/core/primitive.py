@@ -20,6 +20,7 @@ from xlamini.core.avals import Avals, Dims, Params, ShapedArray, Values
 from xlamini.core.effects import Effects, no_effects
 from xlamini.core.errors import MissingRule
 from xlamini.core.frames import definition
+from xlamini.core.memory_space import Space, common_space
 from xlamini.core.named_axes import Axis as Axis
 from xlamini.core.sharding.factors import Factors
 from xlamini.core.sharding.partial_sums import Groups, Sums, sums_of_results
@@ -106,6 +107,10 @@ class Primitive:
     def splits(self, avals: Avals, outs: Avals, params: Params) -> Splits:
         """The results' shardings, where an operand is sharded along explicit axes."""
         return split_results(self, avals, outs, params)
+
+    def memory_space(self, avals: Avals, params: Params) -> Space | None:
+        """The results' memory space, if an operand is not in the device's; None: those of `shape_rule`'s types."""
+        return common_space(avals)
 
     def linear_groups(self, avals: Avals, params: Params) -> Groups:
         """`linear`, where it depends on the types of the operands or on params."""

@@ -127,7 +127,7 @@ class _Printer:
         if isinstance(atom, Var):
             return self.names.of(atom)
         value = atom.val.item() if isinstance(atom.val, np.generic) else atom.val
-        if atom.aval.weak_type and isinstance(atom.val, np.float32):
+        if atom.aval.weak_type and type(atom.val) is np.float32:
             value = float(str(atom.val))  # as the user wrote it, with the digits that float32 holds
         return f"{value}:{atom.aval.str_short()}"
 

@@ -62,7 +62,7 @@ def tangent_aval(aval: ShapedArray) -> ShapedArray:
     """The type of a tangent of `aval`: its own for inexact dtypes, float0 for the rest."""
     if is_differentiable(aval):
         return aval
-    return ShapedArray(aval.shape, float0, False, aval.vma, aval.split)
+    return aval.update(dtype=float0, weak_type=False)
 
 
 def cotangent_aval(aval: ShapedArray) -> ShapedArray:

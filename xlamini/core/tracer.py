@@ -21,9 +21,9 @@ from xlamini.core.frames import Source, hidden_files, user_line
 from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Literal, Provenance, Var
 from xlamini.core.literals import literal
 from xlamini.core.memo import paused_gc
+from xlamini.core.operand_conflicts import report_conflicts
 from xlamini.core.sharding.manual_axes import missing
 from xlamini.core.sharding.partial_sums import Misfit, misfit
-from xlamini.core.sharding.propagation import report
 from xlamini.core.state import state
 from xlamini.core.tangents import Linear, NonlinearError, Zero
 
@@ -133,9 +133,9 @@ class Builder:
             if unfit is not None:
                 return self.emit(primitive, self._resharded(operands, unfit), params)
             kind = new_kind(primitive, key, params, avals)
-            if kind.sharding_conflict is not None and self.provenance is None:  # no user can mend a rewrite's equations
-                first = kind.result_types[0] if primitive.multiple_results else kind.result_types
-                report(kind.sharding_conflict, first.split, first.ndim)
+            conflicts = kind.memory_conflict or kind.sharding_conflict
+            if conflicts is not None and self.provenance is None:  # no user can mend a rewrite's equations
+                report_conflicts(kind, primitive.multiple_results, atoms, self.producers_by_now)
         provenance, equations, out = self.provenance or self.here(), self.equations, kind.result_types
         outvars = [Var(aval) for aval in out] if primitive.multiple_results else [Var(out)]
         equations.append(

@@ -76,10 +76,10 @@ def GeneralConv(
     b_init: Initializer = normal(1e-6),  # noqa: B008 (a constant)
 ) -> Layer:
     """A convolution plus a bias, with dimensions in the order of `dimension_numbers`; `Conv` for NHWC and HWIO."""
-    steps = tuple(strides or (1,) * len(filter_shape))
+    (lhs, rhs, out), steps = dimension_numbers, tuple(strides or (1,) * len(filter_shape))
 
     def convolve(inputs: Any, W: Any) -> Any:
-        return conv_general_dilated(inputs, W, steps, padding, dimension_numbers=tuple(dimension_numbers))
+        return conv_general_dilated(inputs, W, steps, padding, dimension_numbers=(lhs, rhs, out))
 
     return _convolution(convolve, dimension_numbers, out_chan, filter_shape, W_init, b_init)
 
@@ -94,10 +94,10 @@ def GeneralConvTranspose(
     b_init: Initializer = normal(1e-6),  # noqa: B008 (a constant)
 ) -> Layer:
     """A transposed convolution plus a bias; `ConvTranspose` for NHWC and HWIO, `Conv1DTranspose` for NHC and HIO."""
-    steps = tuple(strides or (1,) * len(filter_shape))
+    (lhs, rhs, out), steps = dimension_numbers, tuple(strides or (1,) * len(filter_shape))
 
     def convolve(inputs: Any, W: Any) -> Any:
-        return conv_transpose(inputs, W, steps, padding, dimension_numbers=tuple(dimension_numbers))
+        return conv_transpose(inputs, W, steps, padding, dimension_numbers=(lhs, rhs, out))
 
     return _convolution(convolve, dimension_numbers, out_chan, filter_shape, W_init, b_init)
 

@@ -59,7 +59,7 @@ def _split(traced: Trace, flat: Sequence[Any], order: int) -> tuple[Any, Any]:
     return rebuilt(traced.out_tree, flat[:count]), unflatten(traced.out_tree, by_leaf)
 
 
-def _flat_jet(jaxpr: Jaxpr, count: int, scales: Sequence[float], operands: Sequence[Any]) -> list[Any]:
+def _flat_jet(jaxpr: Jaxpr, count: int, scales: tuple[float, ...], operands: Sequence[Any]) -> list[Any]:
     """The outputs and their scaled derivatives; `operands` are captured values, `count` primals, and their series."""
     order, first = len(scales), len(jaxpr.invars)
     every = [operands[first + i * order : first + (i + 1) * order] for i in range(count)]

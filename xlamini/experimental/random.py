@@ -55,7 +55,7 @@ class StatefulPRNG:
             )
         key = random.fold_in(self._base_key, self._counter[...])
         addupdate(self._counter, ..., 1)
-        return key if shape == () else random.split(key, shape)
+        return key if shape == () else random.split(key, _shape(shape))
 
     def random(self, size: Size = None, dtype: DTypeLike = float) -> Array:
         """Floats in [0, 1)."""
@@ -75,7 +75,7 @@ class StatefulPRNG:
         self, loc: ArrayLike = 0, scale: ArrayLike = 1, size: Size = None, *, dtype: DTypeLike = float
     ) -> Array:
         """Numbers of the normal distribution with mean `loc` and standard deviation `scale`."""
-        return loc + random.normal(self.key(), _shape(size, loc, scale), dtype) * scale
+        return random.normal(self.key(), _shape(size, loc, scale), dtype) * scale + loc
 
     def integers(
         self, low: ArrayLike, high: ArrayLike | None = None, size: Size = None, *, dtype: DTypeLike = int

@@ -111,7 +111,9 @@ def unpack_lstm_weights(
     """
     parts = _parts(weights, input_size, hidden_size, num_layers, bidirectional)
     matrices, biases = parts[: len(parts) // 2], parts[len(parts) // 2 :]
-    return tuple(dict(enumerate(kind)) for kind in (matrices[::2], matrices[1::2], biases[::2], biases[1::2]))
+    kinds = matrices[::2], matrices[1::2], biases[::2], biases[1::2]
+    W_ih, W_hh, b_ih, b_hh = (dict(enumerate(kind)) for kind in kinds)
+    return W_ih, W_hh, b_ih, b_hh
 
 
 def swap_lstm_gates(
@@ -122,7 +124,7 @@ def swap_lstm_gates(
     return jnp.concatenate([part.ravel() for i, f, g, o in gates for part in (i, f, o, g)])
 
 
-def _parts(weights: Array, *sizes: int) -> list[Array]:
+def _parts(weights: Array, *sizes: Any) -> list[Array]:
     """The matrices, then the biases, in the order of the vector."""
     shapes = _weight_shapes(*sizes)
     ends = list(itertools.accumulate(map(math.prod, shapes)))

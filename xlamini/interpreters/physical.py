@@ -38,7 +38,7 @@ def physical_aval(aval: ShapedArray) -> ShapedArray:
         return aval
     words = ShapedArray((*aval.shape, *aval.dtype.physical_shape), aval.dtype.physical_dtype)
     split = aval.split and aval.split.with_entries((*aval.split.entries, *[()] * len(aval.dtype.physical_shape)))
-    return words.varying(aval.vma).with_sharding(split)
+    return words.varying(aval.vma).with_sharding(split).in_space(aval.memory_space)
 
 
 def _has_keys(jaxpr: Jaxpr) -> bool:

@@ -32,7 +32,7 @@ from xlamini.core.tracer import build
 from xlamini.interpreters.environment import builder, read
 from xlamini.interpreters.jvp import Mask, instantiate_marked, scatter_where
 from xlamini.interpreters.rule_cache import rewrite_once_per_kind
-from xlamini.primitives import divided_as
+from xlamini.primitives import placed_as
 from xlamini.primitives.tangent_ops import add_tangents, of_type
 
 
@@ -198,5 +198,5 @@ def _by_rule(eqn: Equation, known: Sequence[Any], cts: Values) -> Values:
 
 
 def _as_operand(ct: Any, atom: Atom) -> Any:
-    """A cotangent with the sharding that its operand implies."""
-    return ct if ct is None or type(ct) is Zero else divided_as(ct, cotangent_aval(atom.aval).split)
+    """A cotangent with the sharding that its operand implies, and in its memory."""
+    return ct if ct is None or type(ct) is Zero else placed_as(ct, cotangent_aval(atom.aval))

@@ -154,9 +154,7 @@ class Context:
     def reshape(self, x: Value, aval: ShapedArray) -> Value:
         return self.op("stablehlo.reshape", x, avals=[aval])
 
-    def scalar_region(
-        self, avals: Avals, body: Callable[..., Sequence[Value]]
-    ) -> Callable[[ir.Region], None]:
+    def scalar_region(self, avals: Avals, body: Callable[..., Sequence[Value]]) -> Callable[[ir.Region], None]:
         """A region with block arguments of the types `avals`, which returns the values of `body(*arguments)`."""
         return self.region([self.mlir.type(a) for a in avals], body)
 
@@ -206,7 +204,7 @@ class Context:
             return [out] if single else out
 
         operand_avals = self.avals_in if avals is None else avals
-        jaxpr, consts = build(flat, [a.with_sharding(None) for a in operand_avals])
+        jaxpr, consts = build(flat, [ShapedArray(a.shape, a.dtype, a.weak_type, a.vma) for a in operand_avals])
         if consts:
             raise TypeError(
                 f"the lowering of {self.eqn.primitive} captured array constants; write them as iota or literals"
@@ -361,8 +359,8 @@ class Context:
         if not self.module.spans_devices or self.module.manual_axes.issuperset(sharding.mesh.axis_names):
             return x
         self.forbid_repetition()  # the mesh is the module's
-        there = self.module.meshes.sharding(sharding, ndim)
-        return self.many("sdy.sharding_constraint", [x], [x.type], sharding=there)[0]
+        attribute = self.module.meshes.sharding(sharding, ndim)
+        return self.many("sdy.sharding_constraint", [x], [x.type], sharding=attribute)[0]
 
     def add_frontend_attributes(self, x: Value, attributes: Sequence[tuple[str, str]]) -> None:
         """Add attributes for XLA to the operation that computes a value; an argument or a constant gets none."""

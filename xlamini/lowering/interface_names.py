@@ -6,6 +6,8 @@ from typing import Any
 
 from jaxlib.mlir import ir
 
+_RESULT = "jax.result_info"
+
 
 def name_interface(module: ir.Module, arguments: Sequence[str], results: Sequence[str]) -> None:
     """Name the last arguments of `main`, as their locations, and its results, as the attribute `jax.result_info`."""
@@ -13,13 +15,18 @@ def name_interface(module: ir.Module, arguments: Sequence[str], results: Sequenc
     main: Any = next(op.operation for op in module.body.operations if _symbol(op) == "main")
     every = list(main.regions[0].blocks[0].arguments)
     for argument, name in zip(every[len(every) - len(arguments) :], arguments, strict=True):
-        argument.set_location(ir.Location.name(name, context=context))
+        argument.set_location(ir.Location.name(_encodable(name), context=context))
     before = list(main.attributes["res_attrs"]) if "res_attrs" in main.attributes else [{}] * len(results)
     named = [
-        ir.DictAttr.get({**_items(attributes), "jax.result_info": ir.StringAttr.get(name, context)}, context)
+        ir.DictAttr.get({**_items(attributes), _RESULT: ir.StringAttr.get(_encodable(name), context)}, context)
         for attributes, name in zip(before, results, strict=True)
     ]
     main.attributes["res_attrs"] = ir.ArrayAttr.get(named, context)
+
+
+def _encodable(name: str) -> str:
+    """The name as C++ takes it, without lone surrogates, which keys of a dict may have."""
+    return name.encode(errors="replace").decode()
 
 
 def _symbol(op: Any) -> str:

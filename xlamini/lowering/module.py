@@ -2,15 +2,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxlib.mlir import ir
 
-from xlamini.core import Equation, Jaxpr, paused_gc
+from xlamini.core import Avals, Equation, Jaxpr, paused_gc
+from xlamini.core.memory_space import DEVICE
 from xlamini.lowering.context import Context
 from xlamini.lowering.mlir import Interned, interned
 from xlamini.lowering.shardy import Meshes
+
+Attributes = list[dict[str, Any]]
 
 
 class ModuleBuilder:
@@ -28,7 +31,7 @@ class ModuleBuilder:
         self.device_count = 1 if mesh is None else mesh.size
         attributes["mhlo.num_partitions"] = self.mlir.parse(f"{self.device_count} : i32")
         attributes["mhlo.num_replicas"] = self.mlir.parse("1 : i32")
-        self._mesh, self._meshes = mesh, None
+        self.mesh, self._meshes = mesh, None
         self.spans_devices = self.device_count > 1
         self.manual: Any = None
         """The mesh of the enclosing shard_map, while per-device code is lowered."""
@@ -36,6 +39,8 @@ class ModuleBuilder:
         """The manual axes of that shard_map; the compiler partitions along the others."""
         self._channels = 0
         self.host_callbacks: list[Callable[..., Any]] = []
+        self.partitioners: list[Any] = []
+        """The objects that XLA's partitioner refers to, which must live until the module has been compiled."""
         self._functions: dict[Jaxpr, str] = {}
         self._parts: dict[Jaxpr, ir.Attribute] = {}
         self._counts: dict[str, int] = {}
@@ -47,7 +52,7 @@ class ModuleBuilder:
     def meshes(self) -> Meshes:
         """The meshes that the module speaks of; most modules speak of none."""
         if self._meshes is None:
-            self._meshes = Meshes(self.module, self.mlir, self._mesh)
+            self._meshes = Meshes(self.module, self.mlir, self.mesh)
         return self._meshes
 
     def context(self, block: ir.Block, scope: str, prefix: str) -> Context:
@@ -126,6 +131,14 @@ class ModuleBuilder:
         return function
 
 
+class LoweredModule(NamedTuple):
+    """A module, with the Python functions that it calls, and those by which XLA partitions it."""
+
+    module: ir.Module
+    host_callbacks: list[Callable[..., Any]]
+    partitioners: list[Any]
+
+
 def lower_jaxpr(
     jaxpr: Jaxpr,
     name: str,
@@ -133,8 +146,8 @@ def lower_jaxpr(
     aliases: Sequence[int | None] = (),
     constants: Sequence[np.ndarray] = (),
     placement: Any = None,
-) -> tuple[ir.Module, list[Callable[..., Any]]]:
-    """The module whose `main` computes `jaxpr`, and its host callbacks, which are passed to the compiler with it.
+) -> LoweredModule:
+    """The module whose `main` computes `jaxpr`.
 
     `aliases[i]` is the output that may reuse the memory of input i (donation), or None. The first inputs of `jaxpr` are
     the constants, which are embedded in the module. With a `placement` it is for all devices of a mesh.
@@ -142,15 +155,11 @@ def lower_jaxpr(
     builder = ModuleBuilder(f"jit_{identifier(name)}", platform, placement.mesh if placement else None)
     with paused_gc():
         main = builder.define(jaxpr, builder.unused("main"), f"jit({name})", "", "public", constants=constants)
-    if placement is not None and placement.mesh.size > 1:
-        set_shardings(builder, main, jaxpr, placement, aliases, len(constants))
-    elif any(a is not None for a in aliases):
-        each = ["{}" if a is None else f"{{tf.aliasing_output = {a} : i32}}" for a in aliases]
-        main.attributes["arg_attrs"] = builder.mlir.parse(f"[{', '.join(each)}]")
-    return builder.module, builder.host_callbacks
+    set_attributes(builder, main, jaxpr, placement, aliases, len(constants))
+    return LoweredModule(builder.module, builder.host_callbacks, builder.partitioners)
 
 
-def set_shardings(
+def set_attributes(
     builder: ModuleBuilder,
     main: Any,
     jaxpr: Jaxpr,
@@ -158,26 +167,52 @@ def set_shardings(
     aliases: Sequence[int | None] = (),
     constants: int = 0,
 ) -> None:
-    """Set the shardings and donations of the arguments of `main`, and the shardings of its results.
+    """Set the shardings, donations and memory kinds of the arguments and results of `main`, where there are any.
 
     The first inputs of the jaxpr, the `constants`, are no arguments.
     """
-    mlir, meshes = builder.mlir, builder.meshes
-
-    def attributes_of(sharding: Any, ndim: int) -> dict[str, ir.Attribute]:
-        return {} if sharding is None else {"sdy.sharding": meshes.sharding(sharding, ndim)}
-
-    ins = zip(placement.of_inputs(len(jaxpr.invars)), jaxpr.in_avals, strict=True)
-    given = [attributes_of(s, aval.ndim) for s, aval in ins][constants:]
-    for attributes, alias in zip(given, aliases, strict=False):
-        if alias is not None:  # XLA chooses the output to alias, because their shardings must be equal
-            attributes["jax.buffer_donor"] = ir.BoolAttr.get(True, mlir.context)
-    outs = zip(placement.of_outputs(len(jaxpr.outvars)), jaxpr.out_avals, strict=True)
-    asked = [attributes_of(s, aval.ndim) for s, aval in outs]
+    avals, outs = jaxpr.in_avals[constants:], jaxpr.out_avals
+    given: Attributes = [{} for _ in avals]
+    asked: Attributes = [{} for _ in outs]
+    if placement is not None and placement.mesh.size > 1:
+        _add_shardings(builder.meshes, given, placement.of_inputs(len(jaxpr.invars))[constants:], avals)
+        _add_shardings(builder.meshes, asked, placement.of_outputs(len(outs)), outs)
+        _add_donations(builder.mlir, given, aliases)
+    else:
+        _add_aliases(builder.mlir, given, aliases)
+    _add_memory_kinds(builder.mlir, (*given, *asked), (*avals, *outs))
     leading = list(main.attributes["arg_attrs"])[: len(builder.leading)] if builder.leading else []
     for name, before, each in (("arg_attrs", leading, given), ("res_attrs", [], asked)):
-        dicts = [ir.DictAttr.get(attributes, mlir.context) for attributes in each]
-        main.attributes[name] = ir.ArrayAttr.get([*before, *dicts], mlir.context)
+        if any(each):
+            dicts = [ir.DictAttr.get(attributes, builder.mlir.context) for attributes in each]
+            main.attributes[name] = ir.ArrayAttr.get([*before, *dicts], builder.mlir.context)
+
+
+def _add_aliases(mlir: Any, given: Attributes, aliases: Sequence[int | None]) -> None:
+    for attributes, alias in zip(given, aliases, strict=False):
+        if alias is not None:
+            attributes["tf.aliasing_output"] = mlir.parse(f"{alias} : i32")
+
+
+def _add_donations(mlir: Any, given: Attributes, aliases: Sequence[int | None]) -> None:
+    """Mark the donated arguments; XLA chooses the output to alias, because their shardings must be equal."""
+    for attributes, alias in zip(given, aliases, strict=False):
+        if alias is not None:
+            attributes["jax.buffer_donor"] = ir.BoolAttr.get(True, mlir.context)
+
+
+def _add_shardings(meshes: Any, each: Attributes, shardings: Sequence[Any], avals: Avals) -> None:
+    for attributes, sharding, aval in zip(each, shardings, avals, strict=True):
+        if sharding is not None:
+            attributes["sdy.sharding"] = meshes.sharding(sharding, aval.ndim)
+
+
+def _add_memory_kinds(mlir: Any, each: Sequence[dict[str, Any]], avals: Avals) -> None:
+    """The memory kinds of all, if any is not in the device's memory."""
+    if all(aval.memory_space is DEVICE for aval in avals):
+        return
+    for attributes, aval in zip(each, avals, strict=True):
+        attributes["mhlo.memory_kind"] = ir.StringAttr.get(aval.memory_space.value, mlir.context)
 
 
 def identifier(name: str) -> str:

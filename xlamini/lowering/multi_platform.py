@@ -15,7 +15,7 @@ from jaxlib.mlir.passmanager import PassManager
 
 from xlamini.core import Equation, Jaxpr, ShapedArray, paused_gc
 from xlamini.lowering.context import Context, Value
-from xlamini.lowering.module import ModuleBuilder, identifier, set_shardings
+from xlamini.lowering.module import ModuleBuilder, identifier, set_attributes
 from xlamini.lowering.region_equality import equal_blocks
 
 INDEX = ShapedArray((), np.dtype(np.int32))
@@ -141,8 +141,7 @@ def lower_multi_platform(
     builder = MultiPlatformModule(f"jit_{identifier(name)}", platforms, placement.mesh if placement else None)
     with paused_gc():
         main = builder.define(jaxpr, builder.unused("main"), f"jit({name})", "", "public", constants=constants)
-    if placement is not None and placement.mesh.size > 1:
-        set_shardings(builder, main, jaxpr, placement, constants=len(constants))
+    set_attributes(builder, main, jaxpr, placement, constants=len(constants))
     with builder.mlir.context:  # removes the functions of erased calls
         PassManager.parse("builtin.module(symbol-dce)").run(builder.module.operation)
     return builder.module, builder.host_callbacks

@@ -168,6 +168,8 @@ def _constant(value: Any, aval: ShapedArray, place: Any) -> Any:
         return placed(_keys(value, aval), place)
     if state.builder is not None:
         return placed(_staged(value, aval), place)
+    if type(place) is NamedSharding and place.spec.unreduced:
+        return placed(_run_filled(value, aval), place)
     if aval.size <= SMALL and not hasattr(value, "aval"):
         return device_put_value(_on_host(value, aval), place, aval=aval)
     if type(place) is NamedSharding:

@@ -12,6 +12,7 @@ from xlamini.primitives.convert_element_type import (
     convert,
     warn_of_imaginary_part,
 )
+from xlamini.primitives.device_put import in_space, placed_as
 from xlamini.primitives.dot_general import dot_general_p
 from xlamini.primitives.elementwise import mul
 from xlamini.primitives.exponential import exp, log, log1p

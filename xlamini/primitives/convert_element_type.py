@@ -98,7 +98,10 @@ convert_element_type_p.name = "convert_element_type"
 
 def convert(x: Any, dtype: Any, weak_type: bool = False) -> Any:
     """`x` in `dtype`, or `x` itself if it is of that type already; a warning where the imaginary part is discarded."""
-    if aval_of(x).dtype.kind == "c":
+    aval = aval_of(x)
+    if aval.dtype == dtype and aval.weak_type == weak_type:
+        return x
+    if aval.dtype.kind == "c":
         warn_of_imaginary_part(dtype)
     return cast(x, dtype, weak_type)
 

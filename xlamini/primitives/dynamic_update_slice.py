@@ -112,6 +112,9 @@ class DynamicUpdateSlice(Primitive):
             )
         return x.update(weak_type=x.weak_type and update.weak_type)
 
+    def memory_space(self, avals: Avals, params: Params) -> None:
+        return None
+
     def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
         x, _, *starts = avals
         return Factors([dims(x), where_split(x), *[()] * len(starts)], [dims(x)])

@@ -17,7 +17,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn, TypedDict, TypeVar, Unpack, overload
+from typing import Any, NoReturn, TypeVar, overload
 
 from xlamini.core import (
     ELEMENTWISE,
@@ -66,18 +66,10 @@ class Elementwise(Primitive):
     __wrapped__: Callable[..., Any]
 
     def __init__(
-        self,
-        declaration: Callable[..., Any],
-        *,
-        hlo: str | None,
-        accepts: Kinds,
-        flops: int,
-        on_cpu: Lowering | None,
-        linear: Groups = (),
+        self, declaration: Callable[..., Any], *, hlo: str | None, accepts: Kinds, flops: int, on_cpu: Lowering | None
     ) -> None:
         functools.update_wrapper(self, declaration)
         self.hlo, self.accepts, self.flops, self.on_cpu = hlo, accepts, flops, on_cpu
-        self.linear = linear or self.linear
         self.traits |= (flops <= 1) * REMATERIALIZABLE | (on_cpu is not None) * HAS_CPU_LOWERING
         self.arity = declaration.__code__.co_argcount
         self.partials: Sequence[Callable[..., Any]] | None = None
@@ -245,20 +237,10 @@ class LinearMap(Elementwise):
 E = TypeVar("E", bound=Elementwise)
 
 
-class Declared(TypedDict, total=False):
-    """The keyword arguments of `elementwise`, but for the family."""
-
-    hlo: str | None
-    accepts: Kinds
-    flops: int
-    on_cpu: Lowering | None
-    linear: Groups
-
-
 @overload
-def elementwise(*, family: type[E], **declared: Unpack[Declared]) -> Callable[[Callable[..., Any]], E]: ...
+def elementwise(*, family: type[E], **options: Any) -> Callable[[Callable[..., Any]], E]: ...
 @overload
-def elementwise(**declared: Unpack[Declared]) -> Callable[[Callable[..., Any]], Elementwise]: ...
+def elementwise(**options: Any) -> Callable[[Callable[..., Any]], Elementwise]: ...
 def elementwise(
     *,
     hlo: str | None = None,
@@ -274,9 +256,12 @@ def elementwise(
     for the op for real floats on the CPU, where XLA is slow (a `cpu_math.vectorised` formula); `linear` the groups of
     operands in which it is linear; `family` a subclass with other rules.
     """
-    return lambda declaration: family(
-        declaration, hlo=hlo, accepts=accepts, flops=flops, on_cpu=on_cpu, linear=linear
-    )
+    def declared(declaration: Callable[..., Any]) -> E:
+        made = family(declaration, hlo=hlo, accepts=accepts, flops=flops, on_cpu=on_cpu)
+        made.linear = linear or made.linear
+        return made
+
+    return declared
 
 
 # --- helpers

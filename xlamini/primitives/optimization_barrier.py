@@ -43,6 +43,9 @@ class OptimizationBarrier(Primitive):
     def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
         return Factors(apart(avals), apart(outs))
 
+    def memory_space(self, avals: Avals, params: Params) -> None:
+        return None
+
     def sums(self, avals: Avals, outs: Avals, params: Params) -> list[Sums]:
         return list(map(sums_of, avals))
 

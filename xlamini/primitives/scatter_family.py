@@ -43,6 +43,9 @@ class Scatter(Primitive):
         self._check_updates(x, indices, updates, dimension_numbers)
         return x.update(weak_type=x.weak_type and updates.weak_type)
 
+    def memory_space(self, avals: Avals, params: Params) -> None:
+        return None
+
     def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
         x, indices, updates = avals
         numbers = params["dimension_numbers"]

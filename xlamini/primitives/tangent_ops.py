@@ -5,8 +5,8 @@ from typing import Any
 
 from xlamini.core import ShapedArray, hooks, is_zero, literal
 from xlamini.primitives.convert_element_type import cast
+from xlamini.primitives.device_put import placed_as
 from xlamini.primitives.elementwise import add_any
-from xlamini.primitives.reshard import divided_as
 from xlamini.primitives.shape import broadcast_in_dim
 
 
@@ -25,7 +25,7 @@ def of_type(aval: ShapedArray, tangent: Any) -> Any:
 def full(aval: ShapedArray, value: Any) -> Any:
     """An array of this type filled with one number."""
     filled = broadcast_in_dim(literal(value, aval.dtype, aval.weak_type), aval.shape, ())
-    return divided_as(hooks.cast_varying(filled, aval.vma) if aval.vma else filled, aval.split)
+    return placed_as(hooks.cast_varying(filled, aval.vma) if aval.vma else filled, aval)
 
 
 def zeros(aval: ShapedArray) -> Any:

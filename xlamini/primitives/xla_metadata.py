@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ContextDecorator, contextmanager
 from typing import Any
 
-from xlamini.core import Builder, Equation, Var, tree_map
+from xlamini.core import Builder, Equation, Var, aval_of, tree_map
 from xlamini.core.state import state
 from xlamini.core.user_context import make_user_context
 from xlamini.primitives.elementwise import elementwise
@@ -74,7 +74,9 @@ def _text(name: str, value: Any) -> str:
 
 
 def _mark(x: Any, kvs: Attributes) -> Any:
-    return x if state.builder is None else xla_metadata_value_p.bind(x, xla_metadata_kvs=kvs)
+    if state.builder is None or kind_of(aval_of(x).dtype) not in ANY:
+        return x
+    return xla_metadata_value_p.bind(x, xla_metadata_kvs=kvs)
 
 
 class _Block(ContextDecorator):

@@ -11,6 +11,7 @@ from jaxlib import _jax
 
 from xlamini.core import ShapedArray
 from xlamini.core.compile_flags import LEVELS
+from xlamini.core.memory_space import DEVICE
 from xlamini.runtime.collective_callbacks import check_not_nested
 from xlamini.runtime.devices import nvidia
 from xlamini.runtime.devices.ffi_targets import explained, register_kernels
@@ -18,7 +19,14 @@ from xlamini.runtime.devices.platforms import Device
 from xlamini.runtime.effects import run_with_callbacks
 from xlamini.runtime.fork import process, refuse_fork
 from xlamini.runtime.meshes.named_sharding import without_trailing_none
-from xlamini.runtime.meshes.program_placement import MeshPlacement, Place, devices_of, output_shardings
+from xlamini.runtime.meshes.program_placement import (
+    MeshPlacement,
+    Place,
+    devices_of,
+    input_shardings,
+    output_shardings,
+)
+from xlamini.runtime.partitioner import PartitionedCall, raise_failure
 from xlamini.runtime.program_limit import crowd
 from xlamini.runtime.serial_execution import exchanges_data, run_alone
 from xlamini.runtime.sharding import DeviceList, on_device
@@ -37,6 +45,7 @@ def compile_module(
     donated: Iterable[int] = (),
     compiler_options: CompilerOptions | None = None,
     host_callbacks: Sequence[Callable[..., Any]] = (),
+    partitioners: Sequence[PartitionedCall] = (),
     ordered: bool = False,
     effectful: bool = False,
 ) -> Executable:
@@ -50,6 +59,7 @@ def compile_module(
       donated: the indices of `main`'s donated arguments, as in the module's attributes.
       compiler_options: XLA's compiler options by name, such as {"xla_backend_optimization_level": 1}.
       host_callbacks: the Python functions that the module calls, by their index in the module.
+      partitioners: the calls that Python divides while XLA compiles; what they raise is raised.
       ordered: whether it has ordered effects, so that it runs after earlier ordered programs.
       effectful: whether it calls FFI targets with side effects, for which effects_barrier waits.
 
@@ -65,6 +75,7 @@ def compile_module(
     try:
         loaded = place.client.compile_and_load(module, DeviceList(devices), options, *called)
     except _jax.JaxRuntimeError as error:
+        raise_failure(partitioners)
         raise explained(error, place.platform) from None
     executable = Executable(loaded, place, in_avals, out_avals, frozenset(donated))
     executable.calls_python, executable.ordered, executable.effectful = bool(host_callbacks), ordered, effectful
@@ -217,8 +228,8 @@ class CompiledModule:
         self.memory_needed: int | None = None
         self.serialized: bytes | None = None
         self.in_avals, self.out_avals = list(in_avals), list(out_avals)
-        if isinstance(place, MeshPlacement):
-            self.in_shardings = place.of_inputs(len(self.in_avals))
+        if isinstance(place, MeshPlacement) or any(a.memory_space is not DEVICE for a in (*in_avals, *out_avals)):
+            self.in_shardings = input_shardings(place, self.in_avals)
             self.out_shardings = output_shardings(place, self.out_avals, loaded)
         else:
             here = on_device(place)

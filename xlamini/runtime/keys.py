@@ -68,7 +68,8 @@ class PRNGKeyArray:
     def __init__(self, dtype: KeyType, words: ArrayImpl):
         self.words = words
         shape = words.shape[: -len(dtype.physical_shape)]
-        self.aval = ShapedArray(shape, dtype, split=split_in_type(words._sharding, len(shape)))
+        split = split_in_type(words._sharding, len(shape))
+        self.aval = ShapedArray(shape, dtype, split=split, memory_space=words.aval.memory_space)
 
     shape = property(lambda self: self.aval.shape)
     dtype = property(lambda self: self.aval.dtype)

@@ -14,9 +14,10 @@ from jaxlib import _jax
 from xlamini.core import ShapedArray, enable_x64, memoised
 from xlamini.core.dtypes import check_fits, dtype_of, python_scalar_dtypes
 from xlamini.core.errors import DeviceNotHereError
+from xlamini.core.memory_space import DEVICE, HOST
 from xlamini.runtime.fork import process, refuse_fork
 from xlamini.runtime.lifetime import check_alive
-from xlamini.runtime.meshes.named_sharding import split_in_type
+from xlamini.runtime.meshes.named_sharding import typed_by
 from xlamini.runtime.sharding import Sharding, SingleDeviceSharding, as_sharding, default_sharding
 from xlamini.runtime.to_host import parts_of, to_numpy
 
@@ -68,8 +69,8 @@ def device_put_value(
 
 
 def _put(aval: ShapedArray, sharding: Any, *how: Any) -> ArrayImpl:
-    if aval.split is not None or not isinstance(sharding, SingleDeviceSharding):
-        aval = aval.with_sharding(split_in_type(sharding, aval.ndim))
+    if not _is_plain(aval, sharding):
+        aval = typed_by(sharding, aval)
     try:
         return _jax.batched_device_put(aval, sharding, *how)
     except _jax.JaxRuntimeError as error:
@@ -81,6 +82,13 @@ def _put(aval: ShapedArray, sharding: Any, *how: Any) -> ArrayImpl:
         raise DeviceNotHereError(
             f"a {kind} of a target holds no arrays, as it is not here; compile for it with arguments that are here"
         ) from None
+
+
+def _is_plain(aval: ShapedArray, sharding: Any) -> bool:
+    """Whether a type is that of an array on one device, in its own memory, as most are, and the sharding too."""
+    if type(sharding) is not SingleDeviceSharding or aval.split is not None:
+        return False
+    return aval.memory_space is DEVICE and sharding._memory_kind != HOST.value
 
 
 def _put_ndarray(
@@ -187,7 +195,7 @@ def parts_to_move(source: Sharding, target: Sharding, shape: tuple[int, ...]) ->
 
 def assemble_array(aval: ShapedArray, sharding: Any, parts: list[ArrayImpl]) -> ArrayImpl:
     """Assemble an Array of shards, given in the order of the sharding's addressable devices."""
-    return ArrayImpl(aval.with_sharding(split_in_type(sharding, aval.ndim)), sharding, parts, True, True)
+    return ArrayImpl(typed_by(sharding, aval), sharding, parts, True, True)
 
 
 def copy_of(x: Any) -> ArrayImpl:

@@ -52,7 +52,7 @@ def buffers_of(x: Any) -> list[Any]:
 def parts_of(x: Any) -> list[Any]:
     """The addressable shards of an array, each as an array on its device."""
     sharding = x._sharding
-    aval = ShapedArray(sharding.shard_shape(x.aval.shape), x.aval.dtype, x.aval.weak_type)
+    aval = x.aval.update(shape=sharding.shard_shape(x.aval.shape))
     pairs = zip(sharding._internal_device_list.addressable_device_list, buffers_of(x), strict=True)
     places = [(make_single_device_sharding(d, memory_kind=sharding.memory_kind), held) for d, held in pairs]
     return [_jax.ArrayImpl(aval, place, [held], True, True) for place, held in places]

@@ -25,6 +25,7 @@ from xlamini.staging.trace.arguments import (
     describe_as,
     has_refs,
     name_of,
+    replaced,
 )
 from xlamini.staging.trace.ref_threading import Cells, retry_with_refs, store, threaded, values_of
 from xlamini.staging.trace.tracing import Trace, rebuilt

@@ -47,11 +47,10 @@ def _results_with_tangents(eqn: Any) -> Any:
 
 
 def _evaluate_jaxpr(jaxpr: Any, operands: Any) -> list[Any]:
-    from xlamini.core import Literal
     from xlamini.interpreters.evaluate import evaluate
     from xlamini.staging.trace.tracing import visible
 
-    return [visible(x) if type(x) is Literal else x for x in evaluate(jaxpr, operands)]
+    return visible(evaluate(jaxpr, operands))
 
 
 def _format_jaxpr(jaxpr: Any, **options: Any) -> str:

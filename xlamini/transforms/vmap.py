@@ -33,6 +33,7 @@ from xlamini.staging import (
     has_refs,
     name_of,
     rebuilt,
+    replaced,
     retry_with_refs,
     store,
     threaded,
@@ -163,10 +164,7 @@ def _without_objects(mapping: Mapping, args: Values, kwargs: dict[str, Any]) -> 
     arrays = [i for i, x in enumerate(leaves) if _is_operand(x)]
 
     def of_arrays(*given: Any) -> Any:
-        every = list(leaves)
-        for i, x in zip(arrays, given, strict=True):
-            every[i] = x
-        args, kwargs = unflatten(tree, every)
+        args, kwargs = unflatten(tree, replaced(leaves, arrays, given))
         return mapping.fun(*args, **kwargs)
 
     of_arrays.__name__ = name_of(mapping.fun)

@@ -66,6 +66,14 @@ def test_functions() -> None:
         np.testing.assert_array_equal(matmat(mat, M, transpose=True), M.T @ M)
 
 
+@pytest.mark.parametrize("kind", [COO, CSR, CSC])
+def test_jacobians(kind: Any) -> None:
+    found = sparse.jacrev(lambda m: m @ V)(kind.fromdense(M))
+    expected = xlamini.jacrev(lambda m: m @ V)(jnp.asarray(M)) * (M != 0)
+    assert isinstance(found, kind)
+    np.testing.assert_array_equal(found.todense(), expected)
+
+
 @pytest.mark.parametrize(
     ("kind", "lengths"), [(COO, (2, 2, 3)), (CSR, (2, 2, 3)), (CSC, (2, 2, 4)), (CSR, (3, 2, 4))], ids=str
 )

@@ -33,15 +33,23 @@ def missing(primitive: Any, atoms: Sequence[Atom], params: Params) -> list[Axes]
         wanted: Sequence[Axes] = [aval.vma for aval in primitive.operand_avals(params)]
     else:
         wanted = [vma] * len(atoms)
-    pairs = list(itertools.zip_longest(atoms, wanted, fillvalue=NOWHERE))
+    pairs = itertools.zip_longest(atoms, wanted, fillvalue=NOWHERE)
     found = [w - a.aval.vma if type(a) is Var else NOWHERE for a, w in pairs]
-    for (atom, _), axes in zip(pairs, found, strict=True):
-        if axes and atom.aval.split is not None and not axes.isdisjoint(atom.aval.split.unreduced):
+    if not any(found):
+        return None
+    _check_not_unreduced(primitive, atoms, found)
+    return found
+
+
+def _check_not_unreduced(primitive: Any, atoms: Sequence[Atom], axes: Sequence[Axes]) -> None:
+    """ShardingTypeError for an operand to be cast along axes along which it is unreduced."""
+    for atom, names in zip(atoms, axes, strict=False):
+        split = atom.aval.split
+        if names and split is not None and not names.isdisjoint(split.unreduced):
             raise ShardingTypeError(
                 f"{primitive} of {atom.aval.str_short()}: an operand that is unreduced, a sum still to be taken, "
                 "cannot vary too; take the sum first, with psum or psum_scatter"
             )
-    return found if any(found) else None
 
 
 def result_types(primitive: Any, out: Any, avals: Avals, params: Params) -> Any:

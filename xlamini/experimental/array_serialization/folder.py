@@ -64,12 +64,6 @@ def write_shards(folder: Path, shards: Sequence[Sequence[tuple[Box, np.ndarray]]
             file_of(folder, number, box).write_bytes(np.ascontiguousarray(data).tobytes())
 
 
-def write_index(folder: Path, tree: PyTreeDef, leaves: Sequence[Leaf]) -> None:
-    """Write the index, which makes the folder complete."""
-    index = {"version": _VERSION, "tree": trees.written(tree, "save"), "leaves": leaves}
-    (folder / _INDEX).write_text(json.dumps(index))
-
-
 def read_index(folder: Path) -> tuple[PyTreeDef, list[Leaf]]:
     """The structure and the entries of its leaves; LoadError if the folder is not a saved pytree."""
     try:
@@ -90,15 +84,27 @@ def _leaf(shape: Any, dtype: str, boxes: Any) -> Leaf:
     return Leaf(tuple(map(int, shape)), dtype, tuple((tuple(map(int, a)), tuple(map(int, b))) for a, b in boxes))
 
 
-def clear(folder: Path, overwrite: bool) -> None:
-    """Remove an earlier save; ValueError where that is not allowed, or where the folder has something else in it."""
+def check_replaceable(folder: Path, overwrite: bool) -> None:
+    """ValueError where an earlier save must not be replaced, or where the folder has something else in it."""
     if not folder.exists():
         return
     if not overwrite:
         raise ValueError(f"save: {folder} exists; pass overwrite=True, or another directory")
     if any(folder.iterdir()) and not (folder / _INDEX).exists():
         raise ValueError(f"save: {folder} has other files in it than those of an earlier save; pass another directory")
-    shutil.rmtree(folder)
+
+
+def index_of(tree: PyTreeDef, leaves: Sequence[Leaf]) -> str:
+    """The text of the index; ValueError for a container of a class that is not registered."""
+    return json.dumps({"version": _VERSION, "tree": trees.written(tree, "save"), "leaves": leaves})
+
+
+def complete(partial: Path, folder: Path, index: str) -> None:
+    """Write the index, and put the folder in the place of an earlier save, which is only now removed."""
+    (partial / _INDEX).write_text(index)
+    if folder.exists():
+        shutil.rmtree(folder)
+    partial.rename(folder)
 
 
 def read_box(folder: Path, number: int, leaf: Leaf, box: Box) -> np.ndarray:
@@ -133,4 +139,3 @@ def _intersection(a: Box, b: Box) -> Box | None:
 
 def _slices(part: Box, of: Box) -> tuple[slice, ...]:
     return tuple(slice(s - t, s - t + n) for s, n, t in zip(*part, of[0], strict=True))
-

@@ -136,21 +136,20 @@ def _prepared(data: Any, directory: _Path, overwrite: bool, ts_specs: Any) -> Ca
     _check_no_specs("save", ts_specs)
     given, tree = flatten_from_user(data)
     arrays = [_as_array(x, i) for i, x in enumerate(given)]
-    leaves, shards = [_folder.leaf_of(x) for x in arrays], [_folder.host_shards(x) for x in arrays]
+    index, shards = _folder.index_of(tree, list(map(_folder.leaf_of, arrays))), list(map(_folder.host_shards, arrays))
     target = Path(directory)
     partial = target.with_name(f"{target.name}.xlamini-partial")
 
     def write() -> None:
         if process_index() == 0:
+            _folder.check_replaceable(target, overwrite)
             shutil.rmtree(partial, ignore_errors=True)  # of a save that did not end
-            _folder.clear(target, overwrite)
             partial.mkdir(parents=True)
         sync_global_devices(f"save to {target}: begin")
         _folder.write_shards(partial, shards)
         sync_global_devices(f"save to {target}: end")
         if process_index() == 0:
-            _folder.write_index(partial, tree, leaves)
-            partial.rename(target)
+            _folder.complete(partial, target, index)
         sync_global_devices(f"save to {target}: complete")
 
     return write

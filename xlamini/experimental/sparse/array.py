@@ -57,7 +57,7 @@ class JAXSparse(ABC):
 
     def _check(self) -> None:
         """Raise ValueError if the dtypes or shapes of the buffers do not fit the array's shape."""
-        buffers, n = [getattr(self, name) for name in self.buffers], self.n_batch
+        buffers, n = self._values, self.n_batch
         for name, x in zip(self.buffers[1:], buffers[1:], strict=True):
             if not jnp.issubdtype(x.dtype, jnp.integer):
                 raise ValueError(f"{self._name}: {name} must be integers, got {x.dtype}")
@@ -79,24 +79,32 @@ class JAXSparse(ABC):
         """The array in the format of coordinates."""
 
     _name = property(lambda self: type(self).__name__)
+    _values = property(lambda self: tuple(getattr(self, name) for name in self.buffers))
     dtype = property(lambda self: self.data.dtype)
     ndim = property(lambda self: len(self.shape))
     size = property(lambda self: math.prod(self.shape))
+    flags = property(
+        lambda self: {"indices_sorted": self.indices_sorted, "unique_indices": self.unique_indices},
+        doc="The promises about the indices, as keyword arguments.",
+    )
     n_batch = property(lambda self: self.indices.ndim - self.index_rank, doc="The number of batch dimensions.")
     n_dense = property(lambda self: self.data.ndim - 1 - self.n_batch, doc="The number of dense dimensions.")
     nse = property(lambda self: self.indices.shape[self.n_batch], doc="The number of specified elements, in a batch.")
 
     def with_data(self, data: Any) -> Self:
         """The array with other data at the same indices."""
+        return self.with_buffers((data, *self._values[1:]), self.shape)
+
+    def with_buffers(self, buffers: Sequence[Any], shape: tuple[int, ...]) -> Self:
+        """An array of this format with other buffers, which are not checked."""
         new = object.__new__(type(self))
-        buffers = [data, *(getattr(self, name) for name in self.buffers[1:])]
-        new._set(buffers, self.shape, self.indices_sorted, self.unique_indices)
+        new._set(buffers, shape, **self.flags)
         return new
 
     def block_until_ready(self) -> Self:
         """Wait until the buffers are computed."""
-        for name in self.buffers:
-            getattr(self, name).block_until_ready()
+        for x in self._values:
+            x.block_until_ready()
         return self
 
     def check_mapped(self, what: str, axes: Sequence[int | None]) -> None:
@@ -112,7 +120,7 @@ class JAXSparse(ABC):
 
     def __repr__(self) -> str:
         if not all(hasattr(x, "shape") for x in (self.data, self.indices)):  # a tree of other leaves
-            return f"{self._name}({', '.join(f'{name}={getattr(self, name)!r}' for name in self.buffers)})"
+            return f"{self._name}({', '.join(map('{}={!r}'.format, self.buffers, self._values))})"
         counts = {"nse": self.nse, "n_batch": self.n_batch, "n_dense": self.n_dense}
         shown = [f"{name}={n}" for name, n in counts.items() if n or name == "nse"]
         return f"{self._name}({self.dtype.name}{list(self.shape)}, {', '.join(shown)})"
@@ -120,7 +128,7 @@ class JAXSparse(ABC):
     def tree_flatten(self) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         rank = getattr(self.indices, "ndim", self._rank)
         metadata = self.shape, rank, self.indices_sorted, self.unique_indices
-        return tuple(getattr(self, name) for name in self.buffers), metadata
+        return self._values, metadata
 
     def tree_flatten_with_keys(self) -> tuple[list[tuple[GetAttrKey, Any]], tuple[Any, ...]]:
         buffers, metadata = self.tree_flatten()

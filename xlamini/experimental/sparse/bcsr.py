@@ -78,8 +78,7 @@ def to_bcoo(mat: BCSR) -> BCOO:
         row = (jnp.cumsum(starts, dtype=jnp.int32) - 1).astype(fitting(found.dtype, sizes))
         return padded(jnp.stack([row, found], -1), sizes)
 
-    flags = {"indices_sorted": mat.indices_sorted, "unique_indices": mat.unique_indices}
-    return BCOO((mat.data, mapped(rows, mat.n_batch, indices, mat.indptr)), shape=mat.shape, **flags)
+    return BCOO((mat.data, mapped(rows, mat.n_batch, indices, mat.indptr)), shape=mat.shape, **mat.flags)
 
 
 @composite()

@@ -10,7 +10,7 @@ from xlamini.core import tree_flatten, tree_leaves, tree_map
 from xlamini.core.api_boundary import api_boundary
 from xlamini.core.pytree import tree_unflatten
 from xlamini.experimental.sparse.transform import is_sparse
-from xlamini.staging import check_callable
+from xlamini.staging import check_callable, replaced
 from xlamini.transforms.derivatives import jacobian as dense_jacobian, value_and_grad as dense_gradient
 
 Argnums = int | Sequence[int]
@@ -37,9 +37,7 @@ class Parts:
     def call(self, data: Data, **kwargs: Any) -> Any:
         """The function of these data in place of the arguments'."""
         leaves = [x.with_data(d) if is_sparse(x) else d for x, d in zip(self.leaves, data.leaves, strict=True)]
-        args = list(self._args)
-        for position, value in zip(self._positions, tree_unflatten(self.tree, leaves), strict=True):
-            args[position] = value
+        args = replaced(self._args, self._positions, tree_unflatten(self.tree, leaves))
         return self._fun(*args, **kwargs)
 
     def rebuilt(self, parts: Data) -> Any:
@@ -54,9 +52,8 @@ def _as_sparse(x: Any, block: Any) -> Any:
     front = block.shape[: block.ndim - x.data.ndim]
     if not front:
         return x.with_data(block)
-    buffers = [jnp.broadcast_to(b, (*front, *b.shape)) for b in (getattr(x, name) for name in x.buffers[1:])]
-    flags = {"indices_sorted": x.indices_sorted, "unique_indices": x.unique_indices}
-    return type(x)((block, *buffers), shape=(*front, *x.shape), **flags)
+    buffers = [jnp.broadcast_to(b, (*front, *b.shape)) for b in x.tree_flatten()[0][1:]]
+    return x.with_buffers((block, *buffers), (*front, *x.shape))
 
 
 @api_boundary

@@ -89,4 +89,5 @@ def check_alike(name: str, lhs: BCOO, rhs: BCOO) -> None:
 def add_sparse(lhs: BCOO, rhs: BCOO) -> BCOO:
     """The sum of two sparse arrays of one shape and layout: the entries of both."""
     check_alike("add", lhs, rhs)
-    return lhs.like(*(jnp.concatenate(pair, lhs.n_batch) for pair in zip(lhs.full(), rhs.full(), strict=True)))
+    data, indices = (jnp.concatenate(pair, lhs.n_batch) for pair in zip(lhs.full(), rhs.full(), strict=True))
+    return lhs.like(data, indices)

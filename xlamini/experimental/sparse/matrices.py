@@ -79,9 +79,10 @@ class _Compressed(Matrix):
         return cls((rows.data, rows.indices, rows.indptr), shape=mat.shape)
 
     def to_bcoo(self) -> BCOO:
-        by_column = self.pointers == 1
-        rows = BCSR((self.data, self.indices, self.indptr), shape=self.shape[::-1] if by_column else self.shape)
-        return rows.to_bcoo().T if by_column else rows.to_bcoo()
+        *batch, n, m = range(self.ndim)  # derivatives have batch dimensions
+        order = (*batch, m, n) if self.pointers else (*batch, n, m)
+        mat = BCSR((self.data, self.indices, self.indptr), shape=[self.shape[d] for d in order]).to_bcoo()
+        return mat.transpose(order) if self.pointers else mat
 
 
 @register_pytree_with_keys_class

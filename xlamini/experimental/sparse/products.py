@@ -90,9 +90,10 @@ def _checked_numbers(lhs: Any, rhs: Any, dimension_numbers: Any) -> Numbers:
 @composite(static=("numbers", "preferred_element_type"))
 def _dense_sparse(lhs: Array, rhs: BCOO, *, numbers: Numbers, preferred_element_type: Any) -> Array:
     """The product with the operands exchanged, then the result's dimensions."""
-    (along, batch), preferred = numbers, preferred_element_type
-    out = _sparse_dense(rhs, lhs, numbers=(along[::-1], batch[::-1]), preferred_element_type=preferred)
-    n_batch, n_lhs = len(batch[0]), lhs.ndim - len(batch[0]) - len(along[0])
+    (lhs_along, rhs_along), (lhs_batch, rhs_batch) = numbers
+    swapped = (rhs_along, lhs_along), (rhs_batch, lhs_batch)
+    out = _sparse_dense(rhs, lhs, numbers=swapped, preferred_element_type=preferred_element_type)
+    n_batch, n_lhs = len(lhs_batch), lhs.ndim - len(lhs_batch) - len(lhs_along)
     of_lhs = range(out.ndim - n_lhs, out.ndim)
     return lax.transpose(out, [*range(n_batch), *of_lhs, *range(n_batch, out.ndim - n_lhs)])
 

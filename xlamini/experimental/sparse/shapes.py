@@ -77,7 +77,7 @@ def bcoo_reshape(mat: BCOO, *, new_sizes: Sequence[int], dimensions: Sequence[in
     data, indices = mat.full()
     rows = unraveled(_places(indices, mat.sparse_shape), sparse, indices.dtype)
     buffers = data.reshape((*batch, mat.nse, *dense)), rows.reshape((*batch, mat.nse, len(sparse)))
-    return mat.like(*buffers, sizes, indices_sorted=mat.indices_sorted, unique_indices=mat.unique_indices)
+    return mat.like(*buffers, sizes, **mat.flags)
 
 
 def split_shape(shape: Sequence[int], n_batch: int, n_dense: int) -> tuple[tuple[int, ...], ...]:

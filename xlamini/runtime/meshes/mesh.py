@@ -124,6 +124,7 @@ class Mesh(AxesOfMesh):
         return f"Mesh({self._axes_text()})"
 
 
+AnyMesh = Mesh | AbstractMesh
 MeshOrAxes = TypeVar("MeshOrAxes", Mesh, AbstractMesh)
 
 

@@ -12,6 +12,7 @@ from jaxlib import _hlo, _jax
 
 from xlamini.core import AbstractMesh, AvalSharding, PartitionSpec, ShapedArray, ShardingError, memoised
 from xlamini.core.api_boundary import api_boundary
+from xlamini.core.memory_space import space_of_kind
 from xlamini.core.sharding.abstract_mesh import AxesOfMesh, parts_along
 from xlamini.core.sharding.aval_sharding import split_of
 from xlamini.runtime.devices.platforms import Device
@@ -168,6 +169,13 @@ def manual_axis_in(sharding: NamedSharding) -> Any:
 def split_in_type(sharding: Any, ndim: int) -> AvalSharding | None:
     """The sharding in the type of an array placed so: its split along axes of type Explicit, or None."""
     return split_of(sharding.mesh, sharding.spec, ndim) if type(sharding) is NamedSharding else None
+
+
+def typed_by(sharding: Any, aval: ShapedArray) -> ShapedArray:
+    """The type of an array with this sharding: its split along explicit axes, and its memory space."""
+    if aval.split is not None or type(sharding) is NamedSharding:
+        aval = aval.with_sharding(split_in_type(sharding, aval.ndim))
+    return aval.in_space(space_of_kind(sharding._memory_kind))
 
 
 def without_trailing_none(sharding: Any) -> Any:

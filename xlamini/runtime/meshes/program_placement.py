@@ -14,6 +14,7 @@ from jaxlib import _hlo
 
 from xlamini.core import PartitionSpec, ShapedArray, ShardingError
 from xlamini.runtime.devices.platforms import Device
+from xlamini.runtime.memory_space import in_space_of
 from xlamini.runtime.meshes.mesh import Mesh, with_axes
 from xlamini.runtime.meshes.named_sharding import NamedSharding, split_in_type
 from xlamini.runtime.sharding import on_device
@@ -97,13 +98,17 @@ def replicated_on(place: Place) -> Any:
 
 def input_shardings(place: Any, avals: Sequence[ShapedArray]) -> list[Any]:
     """The shardings of a program's inputs."""
-    return place.of_inputs(len(avals)) if isinstance(place, MeshPlacement) else [on_device(place)] * len(avals)
+    given = place.of_inputs(len(avals)) if isinstance(place, MeshPlacement) else [on_device(place)] * len(avals)
+    return [in_space_of(s, a) for s, a in zip(given, avals, strict=True)]
 
 
 def output_shardings(place: Any, avals: Sequence[ShapedArray], loaded: Any) -> list[Any]:
     """The shardings of a compiled program's outputs: as requested, else as the compiler chose."""
-    if not isinstance(place, MeshPlacement):
-        return [on_device(place)] * len(avals)
+    found = _chosen(place, avals, loaded) if isinstance(place, MeshPlacement) else [on_device(place)] * len(avals)
+    return [in_space_of(s, a) for s, a in zip(found, avals, strict=True)]
+
+
+def _chosen(place: MeshPlacement, avals: Sequence[ShapedArray], loaded: Any) -> list[Any]:
     requested = [s if s is not None and isinstance(s.mesh, Mesh) else None for s in place.of_outputs(len(avals))]
     if place.mesh.size == 1:
         return [_summed(replicated_on(place), a) if s is None else s for s, a in zip(requested, avals, strict=True)]

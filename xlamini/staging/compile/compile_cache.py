@@ -49,7 +49,7 @@ def key_of(program: LoweredProgram, options: Options) -> Key | None:
         code = digest(program.pruned)
     except NoDigest:
         # A param has no digest that another process would compute too, so the key is a hash of the module's text.
-        if program.host_callbacks:
+        if program.host_callbacks or program.partitioners:
             return None
         text = program.module.operation.get_asm(enable_debug_info=False)
         code = f"module {hashlib.sha256(text.encode()).hexdigest()}"
@@ -58,7 +58,7 @@ def key_of(program: LoweredProgram, options: Options) -> Key | None:
 
 
 def _module_key(program: LoweredProgram, options: Options) -> Key | None:
-    if program.host_callbacks:
+    if program.host_callbacks or program.partitioners:
         return None
     text = program.module.operation.get_asm(enable_debug_info=False)
     return module_key(program.name, text, devices_of(program.device), options)

@@ -7,13 +7,16 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from xlamini.core import Jaxpr, ShapeError, any_ordered, float0, monitoring, once, subjaxprs
+from xlamini.core import Jaxpr, ShapeError, any_ordered, float0, monitoring, once, rewrite, subjaxprs
 from xlamini.core.compile_flags import outlining
 from xlamini.core.config import programs_are_kept, programs_are_keyed_by_module, trace_flags, under
 from xlamini.core.effects import ffi_effect
 from xlamini.core.jax_flags import log_compiles
+from xlamini.core.tracer import build
 from xlamini.interpreters.dce import dce
+from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.physical import is_extended, physical
+from xlamini.primitives.sharding_constraint import moved_to
 from xlamini.runtime.executable import Executable, compile_module
 from xlamini.runtime.meshes.program_placement import MeshPlacement, Place, placed_avals
 from xlamini.staging.compile.outlining import outlined
@@ -42,6 +45,8 @@ class LoweredProgram:
         keep_unused: bool = False,
         outline: bool | None = None,
     ):
+        if isinstance(device, MeshPlacement) and any(s is not None and s.spec.unreduced for s in device.outs):
+            jaxpr = _with_terms(jaxpr, device.outs)
         self.out_avals = jaxpr.out_avals
         self.takes_keys = any(map(is_extended, jaxpr.in_avals))
         self.returns_keys = any(map(is_extended, self.out_avals))
@@ -56,7 +61,7 @@ class LoweredProgram:
         self.unusable = _unusable(donated, used, self.aliases)
         self.flags, self.uses_disk_cache = trace_flags(), programs_are_kept()
         self._outline: tuple[Jaxpr, str] | None = None
-        self._module: tuple[Any, list[Any]] | None = None
+        self._module: tuple[Any, list[Any], list[Any]] | None = None
         if not self.uses_disk_cache or programs_are_keyed_by_module():
             _ = self._lowered  # now, so that an error of a lowering rule is raised here
 
@@ -82,7 +87,7 @@ class LoweredProgram:
         return self._outline
 
     @property
-    def _lowered(self) -> tuple[Any, list[Any]]:
+    def _lowered(self) -> tuple[Any, list[Any], list[Any]]:
         if self._module is None:
             # Imported here because MLIR's bindings cost 0.1 s, which a user who only looks at jaxprs should not pay.
             from xlamini.lowering.module import lower_jaxpr
@@ -98,6 +103,18 @@ class LoweredProgram:
     outline_report = property(lambda self: self._outlined[1], doc="Which blocks were outlined, or why none was.")
     module = property(lambda self: self._lowered[0], doc="The StableHLO module.")
     host_callbacks = property(lambda self: self._lowered[1], doc="The Python functions that the module calls.")
+    partitioners = property(lambda self: self._lowered[2], doc="The Python functions that XLA calls to compile it.")
+
+
+@rewrite
+def _with_terms(jaxpr: Jaxpr, outs: Sequence[Any]) -> Jaxpr:
+    """The jaxpr with the outputs resharded that are asked to be unreduced; Shardy would take any value for a term."""
+
+    def resharded(*operands: Any) -> list[Any]:
+        found = evaluate(jaxpr, operands)
+        return [x if s is None or not s.spec.unreduced else moved_to(x, s) for x, s in zip(found, outs, strict=True)]
+
+    return build(resharded, jaxpr.in_avals, jaxpr.name)[0]
 
 
 @once
@@ -118,13 +135,13 @@ def _bytes_made(jaxpr: Jaxpr) -> int:
 
 
 def alias_outputs(jaxpr: Jaxpr, donated: Sequence[bool]) -> list[int | None]:
-    """For each input, the output that may reuse its memory: of the same shape and dtype, if the input is donated."""
+    """For each input, the output that may reuse its memory: of the same size and space, if the input is donated."""
     free: dict[tuple, list[int]] = {}
     for i, aval in reversed(list(enumerate(jaxpr.out_avals))):
-        free.setdefault((aval.shape, aval.dtype), []).append(i)
+        free.setdefault((aval.shape, aval.dtype, aval.memory_space), []).append(i)
     aliases: list[int | None] = []
     for aval, is_donated in zip(jaxpr.in_avals, donated, strict=True):
-        outputs = free.get((aval.shape, aval.dtype)) if is_donated else None
+        outputs = free.get((aval.shape, aval.dtype, aval.memory_space)) if is_donated else None
         aliases.append(outputs.pop() if outputs else None)
     return aliases
 
@@ -145,6 +162,7 @@ def backend_compile(program: LoweredProgram, options: Options) -> Executable:
     executable = compile_module(
         program.module,
         host_callbacks=program.host_callbacks,
+        partitioners=program.partitioners,
         ordered=bool(effects) and any_ordered(effects),
         **interface_of(program, options),
     )

@@ -43,7 +43,7 @@ def evict_programs(most: int = MOST_OF_USER) -> None:
 
 def _drop_oldest(caches: SharedCaches, count: int) -> int:
     """Drop the `count` oldest programs with their traces; returns how many they were."""
-    oldest = list(caches.programs)[:count]
+    oldest = alive(caches.programs)[:count]
     jaxprs = {key[0] for key in oldest}
     for key in oldest:
         caches.programs.pop(key, None)

@@ -56,7 +56,13 @@ from xlamini.staging.run.queued_calls import QueuedCalls
 from xlamini.staging.trace.arguments import ArgNames, avals_of, check_values, has_refs, name_of
 from xlamini.staging.trace.ref_arguments import pure, run_with_values
 from xlamini.staging.trace.ref_threading import Cells, run_with_refs, store, threaded, values_of, with_touched
-from xlamini.staging.trace.sharding_prefix import all_moved, flatten_shardings, resharded_avals
+from xlamini.staging.trace.sharding_prefix import (
+    all_moved,
+    flatten_shardings,
+    in_spaces,
+    resharded_avals,
+    spaces_of,
+)
 from xlamini.staging.trace.static_args import Names, Selected, take_out
 from xlamini.staging.trace.tracing import Trace, TracedCall, rebuilt, trace
 
@@ -203,6 +209,8 @@ class Jitted:
 
             log_miss(self.fun, self.name, key, list(self.caches.traces), plan)
         traced = trace(of_dynamic, plan.tree, plan.avals, None, plan.names, self.name)
+        if shardings := self._out_shardings(traced):
+            traced = traced._replace(jaxpr=in_spaces(traced.jaxpr, spaces_of(shardings)))
         if any(type(x) is Tracer for x in traced.captured):
             # Captured tracers belong to the enclosing trace; the next one captures its own.
             assert state.builder is not None

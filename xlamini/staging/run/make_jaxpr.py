@@ -4,9 +4,9 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple, Never, overload
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Never, overload
 
-from xlamini.core import Axis, Values, flatten, named_axis, tree_map
+from xlamini.core import Axis, ClosedJaxpr, Values, flatten, named_axis, tree_map
 from xlamini.core.api_boundary import api_boundary
 from xlamini.primitives.tangent_ops import full
 from xlamini.runtime import Array
@@ -21,6 +21,18 @@ if TYPE_CHECKING:
     from xlamini.staging.aot.stages import Traced
 
 
+@overload
+def make_jaxpr(
+    fun: Callable[..., Any], static_argnums: Numbers = (), axis_env: Any = None, return_shape: Literal[False] = False
+) -> Callable[..., ClosedJaxpr]: ...
+@overload
+def make_jaxpr(
+    fun: Callable[..., Any], static_argnums: Numbers = (), axis_env: Any = None, *, return_shape: Literal[True]
+) -> Callable[..., tuple[ClosedJaxpr, Any]]: ...
+@overload
+def make_jaxpr(
+    fun: Callable[..., Any], static_argnums: Numbers = (), axis_env: Any = None, return_shape: bool = False
+) -> Callable[..., Any]: ...
 def make_jaxpr(
     fun: Callable[..., Any], static_argnums: Numbers = (), axis_env: Any = None, return_shape: bool = False
 ) -> Callable[..., Any]:

@@ -8,8 +8,9 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from xlamini.core import config
+from xlamini.core import Values, config
 from xlamini.core.compile_flags import compile_key
+from xlamini.core.state import state
 from xlamini.core.structure import executable_key
 from xlamini.staging.compile.program import Program
 from xlamini.staging.run.call_plan import CallPlan
@@ -20,15 +21,31 @@ from xlamini.staging.trace.static_args import Numbers, Selected, check_apart
 from xlamini.staging.trace.tracing import Trace
 
 
-def jit_anew(fun: Callable[..., Any], static_argnums: Numbers = None, donate_argnums: Numbers = None) -> Any:
-    """`jit(fun)` that reuses the program of an earlier function with the same name and equations."""
+def jit_anew(
+    fun: Callable[..., Any],
+    static_argnums: Numbers = None,
+    donate_argnums: Numbers = None,
+    instead: Callable[[], Callable[..., Any] | None] = lambda: None,
+) -> Any:
+    """`jit(fun)` that reuses the program of an earlier function with the same name and equations.
+
+    `instead()` is asked before a call outside of tracing, and may return a function to be called.
+    """
     static = Selected("static", fun, static_argnums, None)
     donate = Selected("donate", fun, donate_argnums, None)
     check_apart(fun, static, donate)
-    return wrapped(_Anew(fun, Options(static, donate)))
+    jitted = _Anew(fun, Options(static, donate))
+    jitted.instead = instead
+    return wrapped(jitted)
 
 
 class _Anew(Jitted):
+    instead: Callable[[], Callable[..., Any] | None]
+
+    def _run(self, args: Values, kwargs: dict[str, Any]) -> tuple[Any, Any, bool]:
+        other = self.instead() if state.builder is None else None
+        return super()._run(args, kwargs) if other is None else (other(*args, **kwargs), None, False)
+
     def compiled(self, plan: CallPlan, traced: Trace, device: Any) -> Program:
         given_away = tuple(self.donated(plan))
         flags = config.trace_context_key(), compile_key()

@@ -23,9 +23,9 @@ from xlamini.core import (
 from xlamini.core.dtypes import check_array_dtype, is_array_dtype
 from xlamini.core.ref_cells import AbstractRef
 from xlamini.core.tracer import is_usable
-from xlamini.runtime import ArrayImpl, key_words
+from xlamini.runtime import ArrayImpl, Sharding, key_words
 from xlamini.runtime.lifetime import deleted_error
-from xlamini.runtime.meshes.named_sharding import split_in_type
+from xlamini.runtime.meshes.named_sharding import typed_by
 
 _SCALARS = (bool, int, float, complex, np.generic, np.ndarray)
 _VALUES = (ArrayImpl, Tracer, Literal)
@@ -100,6 +100,14 @@ def has_refs(leaves: Values) -> bool:
     return False
 
 
+def replaced(values: Values, positions: Sequence[int], new: Values) -> list[Any]:
+    """The values, with new ones at these positions."""
+    out = list(values)
+    for position, value in zip(positions, new, strict=True):
+        out[position] = value
+    return out
+
+
 def check_callable(what: str, fun: Any) -> None:
     """TypeError if the argument of a transformation is not callable."""
     if not callable(fun):
@@ -127,8 +135,8 @@ def _aval(x: Any, names: Sequence[str], index: int, fun_name: str, fix: str) -> 
 
 def _aval_like(x: Any) -> ShapedArray:
     shape, sharding = tuple(x.shape), getattr(x, "sharding", None)
-    split = split_in_type(sharding, len(shape))
-    return ShapedArray(shape, np.dtype(x.dtype), getattr(x, "weak_type", False), split=split)
+    aval = ShapedArray(shape, np.dtype(x.dtype), getattr(x, "weak_type", False))
+    return typed_by(sharding, aval) if isinstance(sharding, Sharding) else aval
 
 
 def check_values(leaves: Values, names: Sequence[str], fun_name: str) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from xlamini.core import PyTreeDef, ShapedArray, Values, unflatten
 from xlamini.core.pytree import prefix, treedef_children
-from xlamini.staging.trace.arguments import avals_of, check_callable
+from xlamini.staging.trace.arguments import avals_of, check_callable, replaced
 
 
 def shaped_abstractify(x: Any) -> ShapedArray:
@@ -70,7 +70,8 @@ def argnums_partial(
 ) -> tuple[Callable[..., Any], tuple[Any, ...]]:
     """A function of the arguments `dyn_argnums` alone, the others fixed, and the values of these arguments.
 
-    ValueError for a fixed argument that cannot be hashed, unless `require_static_args_hashable` is False.
+    ValueError for a position that is none, and for a fixed argument that cannot be hashed, unless
+    `require_static_args_hashable` is False.
 
     >>> fun, values = argnums_partial(lambda a, b, c: (a, b, c), (0, 2), (1, 2, 3))
     >>> fun(*values), values
@@ -78,15 +79,14 @@ def argnums_partial(
     """
     check_callable("argnums_partial", f)
     numbers = (dyn_argnums,) if isinstance(dyn_argnums, int) else tuple(dyn_argnums)
+    if not all(-len(args) <= n < len(args) for n in numbers):
+        raise ValueError(f"argnums_partial: dyn_argnums {numbers} must be positions of the {len(args)} arguments")
     moving = [n % len(args) for n in numbers]
     for i, arg in enumerate(args):
         if require_static_args_hashable and i not in moving and getattr(type(arg), "__hash__", None) is None:
             raise ValueError(f"argnums_partial: the static argument {i} is a {type(arg).__name__}, which has no hash")
 
     def of_dynamic(*dynamic: Any, **kwargs: Any) -> Any:
-        full = list(args)
-        for position, value in zip(moving, dynamic, strict=True):
-            full[position] = value
-        return f(*full, **kwargs)
+        return f(*replaced(args, moving, dynamic), **kwargs)
 
     return of_dynamic, tuple(args[i] for i in moving)

@@ -6,7 +6,7 @@ from typing import Any
 
 from xlamini.core import ShapedArray, ShapeError, aval_of, check_user_dtype
 from xlamini.runtime import Sharding, named
-from xlamini.runtime.meshes.named_sharding import split_in_type
+from xlamini.runtime.meshes.named_sharding import typed_by
 
 
 def _checked(shape: Any) -> tuple[int, ...]:
@@ -52,7 +52,8 @@ class ShapeDtypeStruct:
 
     @property
     def aval(self) -> ShapedArray:
-        return ShapedArray(self.shape, self.dtype, self.weak_type, split=split_in_type(self.sharding, len(self.shape)))
+        plain = ShapedArray(self.shape, self.dtype, self.weak_type)
+        return plain if self.sharding is None else typed_by(self.sharding, plain)
 
     @classmethod
     def like(cls, x: Any) -> ShapeDtypeStruct:

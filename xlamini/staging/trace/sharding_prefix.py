@@ -1,4 +1,4 @@
-"""Sharding prefixes: trees such as jit's `in_shardings`, expanded to one sharding for each leaf."""
+"""Sharding prefixes: trees such as jit's `in_shardings`, expanded to one sharding for each leaf, and applied."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -6,18 +6,24 @@ from typing import Any
 
 from xlamini.core import (
     Avals,
+    Jaxpr,
     ShapedArray,
     ShardingError,
     Values,
     flatten_axes,
     keystr,
+    rewrite,
     tree_flatten_with_path,
     unflatten,
 )
+from xlamini.core.memory_space import Space, space_in_program
+from xlamini.core.tracer import build
+from xlamini.interpreters.evaluate import evaluate
+from xlamini.primitives import in_space
 from xlamini.primitives.sharding_constraint import moved_to
 from xlamini.runtime import Device, Sharding, named
 from xlamini.runtime.meshes.current_mesh import as_here
-from xlamini.runtime.meshes.named_sharding import split_in_type
+from xlamini.runtime.meshes.named_sharding import typed_by
 from xlamini.runtime.sharding import as_sharding
 
 
@@ -63,11 +69,33 @@ def _checked(name: str, x: Any) -> Any:
 def resharded_avals(avals: Avals, shardings: Sequence[Any]) -> list[ShapedArray]:
     """The types of arguments after they have been moved to their shardings."""
     pairs = zip(avals, shardings, strict=True)
-    return [a if s is None else a.with_sharding(split_in_type(s, a.ndim)) for a, s in pairs]
+    return [a if s is None else typed_by(s, a) for a, s in pairs]
 
 
 def all_moved(values: Values, shardings: Sequence[Any]) -> Values:
-    """Values of a program, each moved to its sharding unless that is None."""
+    """Values of a program, each moved to its sharding and memory unless that is None."""
     if not shardings:
         return values
-    return [x if s is None else moved_to(x, as_here(s)) for x, s in zip(values, shardings, strict=True)]
+    return [x if s is None else _moved(x, as_here(s)) for x, s in zip(values, shardings, strict=True)]
+
+
+def _moved(x: Any, sharding: Any) -> Any:
+    return in_space(moved_to(x, sharding), space_in_program("jit", sharding.memory_kind))
+
+
+def spaces_of(shardings: Sequence[Any]) -> tuple[Space | None, ...]:
+    """The memory space that each of jit's `out_shardings` asks for; None for an output that was left open."""
+    return tuple([s and space_in_program("jit: out_shardings", s.memory_kind) for s in shardings])
+
+
+@rewrite
+def in_spaces(jaxpr: Jaxpr, spaces: tuple[Space | None, ...]) -> Jaxpr:
+    """The program with its outputs in these memory spaces, None for any; the program itself if they are."""
+    if all(space in (None, aval.memory_space) for space, aval in zip(spaces, jaxpr.out_avals, strict=True)):
+        return jaxpr
+
+    def moved(*operands: Any) -> list[Any]:
+        pairs = zip(evaluate(jaxpr, operands), spaces, strict=True)
+        return [x if space is None else in_space(x, space) for x, space in pairs]
+
+    return build(moved, jaxpr.in_avals, jaxpr.name)[0]

@@ -9,12 +9,26 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import FrameType
 from typing import Any, NamedTuple
 
-from xlamini.core import Axis, Dims, Effects, Params, ShapedArray, Tracer, Values, flatten, flatten_from_user, unflatten
+from xlamini.core import (
+    Avals,
+    Axis,
+    Dims,
+    Effects,
+    Factors,
+    Params,
+    ShapedArray,
+    Tracer,
+    Values,
+    apart,
+    flatten,
+    flatten_from_user,
+    unflatten,
+)
 from xlamini.core.effects import no_effects
 from xlamini.core.frames import is_hidden, user_frame
 from xlamini.core.pytree import structure
 from xlamini.core.tracer import build, is_usable
-from xlamini.staging import LeafNames, avals_of, check_values
+from xlamini.staging import LeafNames, checked_avals
 from xlamini.transforms.callbacks.debug import DebugCallback
 from xlamini.transforms.callbacks.debugger import Frame, Prompt
 from xlamini.transforms.callbacks.host_function import HostFunction
@@ -67,9 +81,7 @@ def breakpoint(
     if ordered and token is not None:
         raise ValueError("debug.breakpoint: ordered and token exclude each other; a token is an order of its own")
     leaves, tree = flatten_from_user(token)
-    names = LeafNames("token", tree)
-    avals_of(leaves, names, "debug.breakpoint")
-    check_values(leaves, names, "debug.breakpoint")
+    checked_avals(leaves, LeafNames("token", tree), "debug.breakpoint")
     frames = list(_frames(filter_frames))[:num_frames]
     return unflatten(tree, _bound(Stop(frames, len(leaves), kwargs), leaves, bool(ordered)))
 
@@ -152,6 +164,11 @@ class Breakpoint(DebugCallback):
 
     def shape_rule(self, *avals: ShapedArray, num_token: int, **params: Any) -> list[ShapedArray]:
         return list(avals[:num_token])
+
+    def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
+        """The sharding rule: the callback takes full arrays, and what is returned stays as it is."""
+        labels = apart(avals)
+        return Factors(labels, labels[: len(outs)])
 
     def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         return self.bind(*primals, **params), list(tangents[: params["num_token"]])

@@ -185,12 +185,16 @@ def _check_types(what: str, functions: Functions, labels: tuple[str, str], trace
 
 def same_type(a: ShapedArray, b: ShapedArray) -> bool:
     """Whether two types are equal up to weak typing, and up to a split that only one of them has."""
-    if (a.shape, a.dtype) != (b.shape, b.dtype) or sums_of(a).unreduced != sums_of(b).unreduced:
+    if (a.shape, a.dtype, a.memory_space) != (b.shape, b.dtype, b.memory_space):
+        return False
+    if sums_of(a).unreduced != sums_of(b).unreduced:
         return False
     return a.split is b.split or None in (a.split, b.split)
 
 
 def _fix(expected: ShapedArray, actual: ShapedArray, label: str) -> str:
+    if expected.memory_space is not actual.memory_space:
+        return f"move one of them, such as with device_put(x, memory.{expected.memory_space}) in {label}"
     if (expected.shape, expected.dtype) == (actual.shape, actual.dtype):
         return f"reshard one of them, with xlamini.reshard(x, {expected.split}) in {label}"
     if expected.shape == actual.shape:

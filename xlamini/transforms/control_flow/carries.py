@@ -26,7 +26,7 @@ from xlamini.core import (
 from xlamini.core.errors import TypePromotionError
 from xlamini.core.tracer import build
 from xlamini.interpreters.evaluate import evaluate
-from xlamini.primitives import convert, divided_as, in_dtype
+from xlamini.primitives import convert, in_dtype, placed_as
 from xlamini.primitives.collectives.varying import varying_along
 from xlamini.staging import LeafNames, Trace, checked_avals, name_of
 from xlamini.staging.trace.arguments import parameter_names
@@ -112,6 +112,11 @@ class Carry:
 
     def _fix(self, aval: ShapedArray, returned: ShapedArray, name: str) -> str:
         start = self.given_as + name.removeprefix(self.name)
+        if aval.memory_space is not returned.memory_space:
+            return (
+                f"Return device_put(x, memory.{aval.memory_space}) of it from {self.body_name}, or start "
+                f"from {start} in the other memory."
+            )
         if aval.dtype == returned.dtype and aval.shape == returned.shape:
             return f"Return xlamini.reshard of it from {self.body_name}, or start from {start} in the other sharding."
         if aval.shape == returned.shape:
@@ -157,11 +162,13 @@ def _in_type(x: Any, aval: ShapedArray) -> Any:
         return literal(x.val, aval.dtype, aval.weak_type)
     if getattr(x, "aval", None) is None:
         return in_dtype(x, aval.dtype, aval.weak_type)
-    return divided_as(varying_along(convert(x, aval.dtype, aval.weak_type), aval.vma), aval.split)
+    return placed_as(varying_along(convert(x, aval.dtype, aval.weak_type), aval.vma), aval)
 
 
 def _fits(aval: ShapedArray, returned: ShapedArray) -> bool:
     """Whether a returned carry has the carry's type, or is weakly typed and of the same kind."""
+    if returned.memory_space is not aval.memory_space:
+        return False
     if returned.split is not None and returned.split is not aval.split:
         return False
     if aval.shape != returned.shape or aval.dtype == returned.dtype:

@@ -36,7 +36,7 @@ from xlamini.core.pytree import structure
 from xlamini.interpreters.batch import batch
 from xlamini.primitives import cast, zeros
 from xlamini.primitives.batch_ops import with_batch_first
-from xlamini.staging import ArgNames, HigherOrder, avals_of, check_callable, check_values, name_of, rebuilt
+from xlamini.staging import ArgNames, HigherOrder, check_callable, checked_avals, name_of, rebuilt
 from xlamini.staging.trace.tracing import trace
 from xlamini.transforms.custom.custom_call import with_unread
 
@@ -60,8 +60,7 @@ def linear_call(
     check_callable("linear_call", fun_transpose)
     leaves, tree = flatten_from_user(((residual_args, linear_args), {}))
     names, name = ArgNames(fun, tree), name_of(fun)
-    avals = avals_of(leaves, names, name)
-    check_values(leaves, names, name)
+    avals = checked_avals(leaves, names, name)
     count = structure(residual_args).num_leaves
     traced = trace(fun, tree, avals, None, names, name)
     outs = traced.jaxpr.out_avals

@@ -16,6 +16,7 @@ from xlamini.staging import (
     has_refs,
     name_of,
     rebuilt,
+    replaced,
     retry_with_refs,
     store,
     values_of,
@@ -47,7 +48,7 @@ class DiffArgs:
                 "a ref; write xlamini.vjp(f, ref)[1].with_refs(grad_ref)(cotangent)"
             )
         self.in_tree = flatten((chosen_args, {}))[1]
-        self._fun, self._args, self._kwargs = fun, list(args), kwargs
+        self._fun, self._args, self._kwargs = fun, args, kwargs
         self._along: list[Any] = []
         self._tree_along: Any = None
         self.names = ArgNames(fun, self.in_tree, self.positions)
@@ -65,10 +66,7 @@ class DiffArgs:
 
     def of_chosen(self, *chosen: Any) -> Any:
         """Call the function with these chosen arguments; the other arguments are fixed."""
-        args = list(self._args)
-        for position, value in zip(self.positions, chosen, strict=True):
-            args[position] = value
-        return self._fun(*args, **self._kwargs)
+        return self._fun(*replaced(self._args, self.positions, chosen), **self._kwargs)
 
     def trace(self, has_aux: bool) -> Trace:
         """Trace the function of the chosen arguments, with their values, so that Python control flow may read them.

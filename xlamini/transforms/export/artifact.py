@@ -28,7 +28,7 @@ from xlamini.core import (
 from xlamini.core.api_boundary import api_boundary
 from xlamini.core.state import state
 from xlamini.interpreters.physical import is_extended, physical_aval
-from xlamini.primitives import convert, divided_as, wrap_p
+from xlamini.primitives import convert, divided_as, in_space, wrap_p
 from xlamini.primitives.random_keys import unwrap_p
 from xlamini.runtime import Mesh
 from xlamini.runtime.files.file_format import Header
@@ -179,8 +179,13 @@ class Exported:
     def _flat(self, leaves: Values) -> list[Any]:
         """The flat results for flat arguments; values of dtype float0 are not passed to the module."""
         given = [x for x, aval in zip(leaves, self.in_avals, strict=True) if aval.dtype != float0]
-        run = self._program if state.builder is None else self._traced
-        return _with_float0(run(*given), self.out_avals)
+        return _with_float0(self._function(given)(*given), self.out_avals)
+
+    def _function(self, given: Values) -> Callable[..., Any]:
+        if state.builder is not None:
+            return self._traced
+        # One equation is compiled once for all equal modules.
+        return self._run if explicit_mesh(given) is None else self._program
 
     @functools.cached_property
     def _program(self) -> Any:
@@ -281,7 +286,8 @@ def _remedy(expected: Avals) -> str:
 
 
 def _typed(x: Any, aval: ShapedArray) -> Any:
-    return x if aval.dtype == float0 or is_extended(aval) else convert(x, aval.dtype, aval.weak_type)
+    typed = x if aval.dtype == float0 or is_extended(aval) else convert(x, aval.dtype, aval.weak_type)
+    return in_space(typed, aval.memory_space)
 
 
 api_boundary_methods(Exported)

@@ -18,6 +18,7 @@ from xlamini.core import (
     aval_of,
 )
 from xlamini.core.primitive import HAS_OWN_SHARDING_RULE
+from xlamini.core.sharding.partial_sums import NO_SUMS, Sums
 from xlamini.core.sharding.propagation import Splits
 from xlamini.runtime import NamedSharding
 from xlamini.runtime.meshes.current_mesh import get_abstract_mesh
@@ -52,6 +53,7 @@ class CallExported(Primitive):
     name = "call_exported"
     traits = PURE | HAS_OWN_SHARDING_RULE
     multiple_results = True
+    maps_each = True  # an operand may have partial sums: it has been resharded to the type that the module takes
     lacks: Mapping[str, str] = {
         "jvp": "a module is no jaxpr; Exported.call has the derivative that was exported with it, by custom_vjp",
         "batch": "a module is for arrays of one shape",
@@ -60,9 +62,16 @@ class CallExported(Primitive):
     def shape_rule(self, *avals: ShapedArray, module: ExportedModule, mesh: Any) -> list[ShapedArray]:
         return list(module.out_avals)
 
+    def memory_space(self, avals: Avals, params: Params) -> None:
+        return None
+
     def splits(self, avals: Avals, outs: Avals, params: Params) -> Splits:
         module, pairs = params["module"], zip(params["module"].outs, outs, strict=True)
         return Splits([split_over(module, s, params["mesh"], a.ndim) for s, a in pairs])
+
+    def sums(self, avals: Avals, outs: Avals, params: Params) -> list[Sums]:
+        splits = self.splits(avals, outs, params).results
+        return [NO_SUMS if split is None else Sums(split.unreduced, split.reduced) for split in splits]
 
     def jvp(self, primals: Values, tangents: Values, *, module: ExportedModule, mesh: Any) -> NoReturn:
         raise TypeError(
@@ -83,8 +92,8 @@ class CallExported(Primitive):
         _check_devices(module, ctx.module)
         index = _platform_index(module, ctx.platform)
         number = index if len(module.platforms) > 1 else None
-        operands = _constrained(ctx, module, operands, module.ins, ctx.avals_in)
-        outs = call_module(ctx, module.artifact, module.name, operands, module.out_avals, number)
+        placed = _constrained(ctx, module, operands, module.ins, ctx.avals_in)
+        outs = call_module(ctx, module.artifact, module.name, placed, module.out_avals, number)
         return _constrained(ctx, module, outs, module.outs, module.out_avals)
 
     def shown_params(self, params: Params) -> Params:

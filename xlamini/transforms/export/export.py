@@ -181,7 +181,7 @@ def _artifact(
 
     of_mesh = None if place.mesh is None else place
     if len(platforms) == 1:
-        module, callbacks = lower_jaxpr(jaxpr, name, platforms[0], constants=constants, placement=of_mesh)
+        module, callbacks, _ = lower_jaxpr(jaxpr, name, platforms[0], constants=constants, placement=of_mesh)
     else:
         module, callbacks = lower_multi_platform(jaxpr, name, platforms, constants, of_mesh)
     if callbacks:

@@ -7,11 +7,13 @@ from typing import Any, NamedTuple
 from xlamini.core import AbstractMesh, Avals, LoadError, PartitionSpec, ShapedArray, ShardingError
 from xlamini.runtime import Mesh, NamedSharding
 from xlamini.runtime.meshes.current_mesh import multi_device_mesh
+from xlamini.runtime.meshes.mesh import AnyMesh
 from xlamini.runtime.meshes.named_sharding import split_in_type, type_sharding
 from xlamini.runtime.meshes.program_placement import named_sharding
 from xlamini.staging.aot import placements
 from xlamini.staging.compile.placement import AskedShardings, named_shardings_in
 from xlamini.staging.trace.tracing import TracedCall
+from xlamini.transforms.shard_map.specs import dual
 
 Shardings = tuple[NamedSharding | None, ...]
 
@@ -19,7 +21,7 @@ Shardings = tuple[NamedSharding | None, ...]
 class ExportPlacement(NamedTuple):
     """The mesh that a program is exported for, None for one device, with the shardings of its inputs and outputs."""
 
-    mesh: Mesh | AbstractMesh | None
+    mesh: AnyMesh | None
     ins: Shardings
     outs: Shardings
 
@@ -37,7 +39,7 @@ class ExportPlacement(NamedTuple):
         return self.outs
 
 
-def mesh_of(call: TracedCall, asked: AskedShardings) -> Mesh | AbstractMesh | None:
+def mesh_of(call: TracedCall, asked: AskedShardings) -> AnyMesh | None:
     """The mesh to export a call for: the first with devices, which orders them, else the first AbstractMesh.
 
     It is sought in the arguments, the options of `jit` and the program itself; without any, it is the current mesh.
@@ -57,7 +59,7 @@ def _is_over_axes(sharding: Any) -> bool:
     return isinstance(sharding, NamedSharding) and not sharding.mesh.empty
 
 
-def placement_of(call: TracedCall, asked: AskedShardings, mesh: Mesh | AbstractMesh | None) -> ExportPlacement:
+def placement_of(call: TracedCall, asked: AskedShardings, mesh: AnyMesh | None) -> ExportPlacement:
     """The placement of a call over a mesh.
 
     Raises ValueError for a sharding over another number of devices or another order, and ShardingError for an array
@@ -121,11 +123,7 @@ def without_devices(shardings: Shardings) -> Shardings:
 
 def of_cotangents(shardings: Shardings) -> Shardings:
     """The shardings of cotangents: unreduced where the primal is reduced, and the reverse."""
-    return tuple(s and s.update(spec=_dual(s.spec)) for s in shardings)
-
-
-def _dual(spec: PartitionSpec) -> PartitionSpec:
-    return PartitionSpec(*spec.partitions, unreduced=spec.reduced, reduced=spec.unreduced)
+    return tuple(s and s.update(spec=dual(s.spec)) for s in shardings)
 
 
 def typed(avals: Avals, shardings: Shardings) -> tuple[ShapedArray, ...]:

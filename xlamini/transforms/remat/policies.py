@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any, NamedTuple
 
+from xlamini.core.memory_space import Space, space_in_program
 from xlamini.primitives import dot_general_p
 from xlamini.staging import check_callable
 from xlamini.transforms.remat.checkpoint_name import name_p
@@ -30,7 +31,10 @@ Saveable, Recompute = Answer("Saveable"), Answer("Recompute")
 
 
 class Offloadable(NamedTuple):
-    """The answer that a value may be stored in another memory space: moved from `src` to `dst`."""
+    """The answer that a value may be stored in another memory: moved from `src` to `dst`, and back when it is needed.
+
+    Both are memory kinds, "device" or "pinned_host".
+    """
 
     src: str
     dst: str
@@ -133,7 +137,9 @@ def save_from_both_policies(policy_1: Policy, policy_2: Policy) -> Policy:
 
 
 def offload_dot_with_no_batch_dims(offload_src: str, offload_dst: str) -> Policy:
-    """Move the results of matrix products without batch dimensions to another memory space.
+    """Store the results of matrix products without batch dimensions in another memory.
+
+    `offload_src` and `offload_dst` are memory kinds: the values are in "device", and go to "pinned_host".
 
     >>> offload_dot_with_no_batch_dims("device", "pinned_host")
     offload_dot_with_no_batch_dims('device', 'pinned_host')
@@ -149,7 +155,9 @@ def save_and_offload_only_these_names(
     offload_src: str,
     offload_dst: str,
 ) -> Policy:
-    """Store the values with some names, and move the values with other names to another memory space.
+    """Store the values with some names, and those with other names in another memory.
+
+    `offload_src` and `offload_dst` are memory kinds: the values are in "device", and go to "pinned_host".
 
     >>> save_and_offload_only_these_names(names_which_can_be_saved=["a"], names_which_can_be_offloaded=["b"],
     ...     offload_src="device", offload_dst="pinned_host")
@@ -185,18 +193,14 @@ def check_policy(what: str, policy: Any) -> None:
         ) from None
 
 
-def is_saved(answer: Any, policy: Policy, primitive: Any) -> bool:
-    """A policy's answer as a bool; an error for an answer that is not supported."""
+def decision(answer: Any, policy: Policy, primitive: Any) -> bool | Space:
+    """A policy's answer: whether the results are stored, or in which memory; TypeError for anything else."""
     if answer is True or answer is Saveable:
         return True
     if answer is False or answer is Recompute:
         return False
     if isinstance(answer, Offloadable):
-        raise NotImplementedError(
-            f"checkpoint: the policy {_name(policy)} wants the result of {primitive} moved to {answer.dst!r}, but "
-            "arrays cannot be moved between memories yet; use a policy that saves, such as "
-            "dots_with_no_batch_dims_saveable"
-        )
+        return space_in_program(f"checkpoint: the policy {_name(policy)}", answer.dst)
     raise TypeError(
         f"checkpoint: the policy {_name(policy)} answered {answer!r} of type {type(answer).__name__} for {primitive}; "
         "a policy returns True to save the results and False to compute them again"

@@ -25,6 +25,7 @@ from xlamini.primitives import divided_as
 from xlamini.primitives.collectives.varying import varying_along
 from xlamini.runtime import Mesh
 from xlamini.runtime.meshes.current_mesh import get_abstract_mesh, get_mesh
+from xlamini.runtime.meshes.mesh import AnyMesh
 from xlamini.staging import ArgNames, Trace, check_callable, checked_avals, name_of, rebuilt
 from xlamini.staging.trace.tracing import trace
 from xlamini.transforms.shard_map.manual_axes import manual_axes, manual_here
@@ -179,7 +180,7 @@ def _check_captured(values: Values, name: str) -> None:
             )
 
 
-def checked_mesh(face: str, mesh: Any, name: str) -> Mesh | AbstractMesh:
+def checked_mesh(face: str, mesh: Any, name: str) -> AnyMesh:
     """The mesh that a function is mapped over, by default the current one; a nested shard_map has the same mesh.
 
     An AbstractMesh is one of the devices that the program will run on, as an exported one.
@@ -205,7 +206,7 @@ def _may_be_inside(mesh: AbstractMesh, here: AbstractMesh) -> bool:
     return not manual_here() and (here.empty or mesh.shape_tuple == here.shape_tuple)
 
 
-def _manual(axis_names: frozenset[Any], mesh: Mesh) -> frozenset[Any]:
+def _manual(axis_names: frozenset[Any], mesh: AnyMesh) -> frozenset[Any]:
     """The axes that become manual: the named ones, or all, without the manual axes of an outer shard_map."""
     unknown = sorted(axis_names.difference(mesh.axis_names), key=str)
     if unknown:

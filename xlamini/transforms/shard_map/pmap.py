@@ -11,16 +11,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 
-from xlamini.core import PartitionSpec, ShardingError, Values, aval_of, flatten, flatten_from_user, unflatten
+from xlamini.core import Avals, PartitionSpec, ShardingError, Values, aval_of, flatten, flatten_from_user, unflatten
 from xlamini.core.pytree import structure
 from xlamini.primitives import expand_dims, squeeze
 from xlamini.runtime import Device, Mesh
-from xlamini.runtime.devices.platforms import local_devices
-from xlamini.staging import ArgNames, avals_of, check_callable, name_of
+from xlamini.runtime.devices.platforms import devices as all_devices, local_devices, process_index
+from xlamini.staging import ArgNames, avals_of, check_callable, name_of, replaced
 from xlamini.staging.run.structural_jit import jit_anew
 from xlamini.staging.trace.static_args import Selected
 from xlamini.transforms.axes import axis_leaves
 from xlamini.transforms.shard_map.api import Operands, checked_mesh, on_each
+from xlamini.transforms.shard_map.pmap_processes import entries_here, to_all, to_each
 from xlamini.transforms.shard_map.refs import refuse_refs
 from xlamini.transforms.vmap import mapped_size
 
@@ -58,12 +59,14 @@ def pmap(
         the argument. Keyword arguments are mapped over axis 0.
       out_axes: the axis along which the devices' results are stacked, likewise; None returns the first device's result.
       static_broadcasted_argnums: arguments that are passed to Python unchanged; they must be hashable.
-      devices: the devices, in order; by default the first ones of this process on `backend`.
+      devices: the devices, in order; by default the first ones on `backend`, or in a group of processes all of them.
       axis_size: the number of devices; by default the size of the mapped axes.
       donate_argnums: arguments whose buffers may be reused for outputs.
 
-    Results are sharded over the devices along the mapped axis. Raises ShardingError if there are too few devices, and
-    ValueError if the sizes of the mapped axes differ or the structure of the axes does not fit.
+    Results are sharded over the devices along the mapped axis. In a group of processes each process gives, and gets,
+    the entries of its own devices, while collectives are over all; inside `jit` only its own devices take part. Raises
+    ShardingError if there are too few devices, and ValueError if the sizes of the mapped axes differ or the structure
+    of the axes does not fit.
 
     >>> pmap(lambda x: xlamini.lax.psum(x, "i"), axis_name="i")(xlamini.numpy.ones((1, 3)))
     Array([[1., 1., 1.]], dtype=float32)
@@ -73,8 +76,7 @@ def pmap(
     name = _UNNAMED if axis_name is None else axis_name
     over = None if devices is None else tuple(devices)
     mapping = Mapping(fun, name, in_axes, out_axes, static.nums, over, backend, axis_size)
-    mapped = functools.wraps(fun)(functools.partial(_mapped, mapping))
-    return jit_anew(mapped, static.nums, _numbers(donate_argnums))
+    return _compiled(mapping, _numbers(donate_argnums), _ByAllProcesses(mapping, _numbers(donate_argnums)))
 
 
 class Mapping(NamedTuple):
@@ -90,27 +92,80 @@ class Mapping(NamedTuple):
     axis_size: int | None
 
 
+def _compiled(mapping: Mapping, donate: Any, instead: Callable[[], Any] = lambda: None) -> Any:
+    mapped = functools.wraps(mapping.fun)(functools.partial(_mapped, mapping))
+    return jit_anew(mapped, mapping.static, donate, instead)
+
+
+class _ByAllProcesses:
+    """The call of a mapped function in a group of processes, if its devices are not those of this process alone."""
+
+    def __init__(self, mapping: Mapping, donate: Any):
+        self.mapping, self.donate = mapping, donate
+        self.compiled: Any = None
+
+    def __call__(self) -> Callable[..., Any] | None:
+        """The function to be called; None if all devices are those of this process."""
+        every = self.mapping.devices or all_devices(self.mapping.backend)
+        if len({d.process_index for d in every}) == 1:
+            return None
+        if self.compiled is None:
+            whole = self.mapping._replace(devices=tuple(every), axis_size=None)
+            self.compiled = _compiled(whole, self.donate)
+        return functools.partial(self.run, tuple(every))
+
+    def run(self, devices: tuple[Device, ...], *args: Any, **kwargs: Any) -> Any:
+        mapping, rank = self.mapping, process_index(self.mapping.backend)
+        mesh, call = Mesh(np.array(devices), (mapping.axis_name,)), _Call(mapping, args, kwargs)
+        entries_here(call.size(len(devices)), devices, rank, call.fun_name)
+        given, named = call.of(to_all(call.operands.leaves, [_spec(mapping, d) for d in call.dims], mesh))
+        out = self.compiled(*given, **named)
+        leaves, tree = flatten(out)
+        dims = _out_dims(mapping, list(map(aval_of, leaves)), tree)
+        return to_each(out, [_spec(mapping, d) for d in dims], mesh, rank)
+
+
+class _Call:
+    """The arguments of one call: the operands, and the dimension along which each is mapped."""
+
+    def __init__(self, mapping: Mapping, args: Values, kwargs: dict[str, Any]):
+        self.mapping, self.args, self.fun_name = mapping, args, name_of(mapping.fun)
+        static = {n % len(args) for n in mapping.static if n < len(args)}
+        self.dynamic = [i for i in range(len(args)) if i not in static]
+        given = tuple(args[i] for i in self.dynamic)
+        refuse_refs("pmap", (given, kwargs))
+        leaves, tree = flatten_from_user((given, kwargs))
+        names = ArgNames(mapping.fun, tree, self.dynamic)
+        avals = avals_of(leaves, names, self.fun_name)
+        self.operands = Operands(leaves, tree, names, avals, self.fun_name)
+        in_axes = _of_dynamic(mapping.in_axes, self.dynamic, len(args))
+        self.dims = axis_leaves("in_axes", in_axes, structure(given), kwargs, avals, names, self.fun_name, "pmap")
+
+    def size(self, of_all: int | None = None) -> int:
+        """The number of entries here; an `axis_size` of all processes together says nothing of it."""
+        asked = None if self.mapping.axis_size == of_all else self.mapping.axis_size
+        return mapped_size(self.operands.avals, self.dims, self.operands.names, asked, self.fun_name, "pmap")
+
+    def of(self, leaves: Values) -> tuple[Values, dict[str, Any]]:
+        """The positional and the keyword arguments with these leaves in place of the operands."""
+        given, kwargs = unflatten(self.operands.tree, leaves)
+        args = list(self.args)
+        for i, x in zip(self.dynamic, given, strict=True):
+            args[i] = x
+        return args, kwargs
+
+
 def _numbers(given: int | Iterable[int]) -> Any:
     return given if isinstance(given, int) else tuple(given)
 
 
 def _mapped(mapping: Mapping, *args: Any, **kwargs: Any) -> Any:
-    fun_name, static = name_of(mapping.fun), {n % len(args) for n in mapping.static if n < len(args)}
-    dynamic = [i for i in range(len(args)) if i not in static]
-    given = tuple(args[i] for i in dynamic)
-    refuse_refs("pmap", (given, kwargs))
-    leaves, tree = flatten_from_user((given, kwargs))
-    names = ArgNames(mapping.fun, tree, dynamic)
-    avals = avals_of(leaves, names, fun_name)
-    in_axes = _of_dynamic(mapping.in_axes, dynamic, len(args))
-    dims = axis_leaves("in_axes", in_axes, structure(given), kwargs, avals, names, fun_name, "pmap")
-    size = mapped_size(avals, dims, names, mapping.axis_size, fun_name, "pmap")
-    devices = np.array(_devices(mapping, size, fun_name))
-    mesh = checked_mesh("pmap", Mesh(devices, (mapping.axis_name,)), fun_name)
+    call = _Call(mapping, args, kwargs)
+    devices = np.array(_devices(mapping, call.size(), call.fun_name))
+    mesh = checked_mesh("pmap", Mesh(devices, (mapping.axis_name,)), call.fun_name)
     params = {"mesh": mesh, "manual": frozenset(mesh.axis_names), "check_vma": False}
-    inside = _Inside(mapping, args, dynamic, dims)
-    operands = Operands(leaves, tree, names, avals, fun_name)
-    return on_each(inside, operands, [_spec(mapping, d) for d in dims], lambda traced: inside.out_specs, params)
+    inside, in_specs = _Inside(mapping, args, call.dynamic, call.dims), [_spec(mapping, d) for d in call.dims]
+    return on_each(inside, call.operands, in_specs, lambda traced: inside.out_specs, params)
 
 
 def _of_dynamic(in_axes: Any, dynamic: Sequence[int], count: int) -> Any:
@@ -134,6 +189,10 @@ def _devices(mapping: Mapping, size: int, fun_name: str) -> Sequence[Device]:
     )
 
 
+def _out_dims(mapping: Mapping, avals: Avals, tree: Any) -> Sequence[Dim]:
+    return axis_leaves("out_axes", mapping.out_axes, tree, None, avals, None, name_of(mapping.fun), "pmap")
+
+
 def _spec(mapping: Mapping, dim: Dim) -> PartitionSpec:
     return PartitionSpec() if dim is None else PartitionSpec(*[None] * dim, mapping.axis_name)
 
@@ -142,22 +201,17 @@ class _Inside:
     """The per-device function: it squeezes the mapped axis of inputs, expands outputs, and records their specs."""
 
     def __init__(self, mapping: Mapping, args: Values, dynamic: Sequence[int], dims: Sequence[Dim]):
-        self.mapping, self.args, self.dynamic, self.dims = mapping, list(args), dynamic, dims
+        self.mapping, self.args, self.dynamic, self.dims = mapping, args, dynamic, dims
         self.out_specs: list[PartitionSpec] = []
 
     def __call__(self, *given: Any, **kwargs: Any) -> Any:
         leaves, tree = flatten((given, kwargs))
         entries = [x if d is None else squeeze(x, (d,)) for x, d in zip(leaves, self.dims, strict=True)]
         given, kwargs = unflatten(tree, entries)
-        args = list(self.args)
-        for i, x in zip(self.dynamic, given, strict=True):
-            args[i] = x
-        return self._stacked(self.mapping.fun(*args, **kwargs))
+        return self._stacked(self.mapping.fun(*replaced(self.args, self.dynamic, given), **kwargs))
 
     def _stacked(self, out: Any) -> Any:
-        fun_name = name_of(self.mapping.fun)
         leaves, tree = flatten_from_user(out)
-        avals = list(map(aval_of, leaves))
-        dims = axis_leaves("out_axes", self.mapping.out_axes, tree, None, avals, None, fun_name, "pmap")
+        dims = _out_dims(self.mapping, list(map(aval_of, leaves)), tree)
         self.out_specs = [_spec(self.mapping, d) for d in dims]
         return unflatten(tree, [x if d is None else expand_dims(x, (d,)) for x, d in zip(leaves, dims, strict=True)])

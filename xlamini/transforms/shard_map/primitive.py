@@ -42,7 +42,8 @@ from xlamini.interpreters.residuals import gather_residuals
 from xlamini.interpreters.transpose import transpose
 from xlamini.primitives import expand_dims, squeeze
 from xlamini.primitives.collectives.varying import unvary_p, varying_along
-from xlamini.runtime import Mesh, NamedSharding
+from xlamini.runtime import NamedSharding
+from xlamini.runtime.meshes.mesh import AnyMesh
 from xlamini.staging import HigherOrder, chosen, cost_of, given, inverse, merged, nonzero_of, with_none, with_zeros
 from xlamini.transforms.shard_map.manual_axes import manual_axes
 from xlamini.transforms.shard_map.specs import Spec, allowed_axes, dual, global_aval, moved, placed_within, stacked_spec
@@ -58,7 +59,7 @@ class ShardMap(HigherOrder):
     name = "shard_map"
 
     def shape_rule(
-        self, *avals: ShapedArray, jaxpr: Jaxpr, mesh: Mesh, manual: frozenset[Any], out_specs: Specs, **params: Any
+        self, *avals: ShapedArray, jaxpr: Jaxpr, mesh: AnyMesh, manual: frozenset[Any], out_specs: Specs, **params: Any
     ) -> list[ShapedArray]:
         return [global_aval(a, mesh, manual, spec) for a, spec in zip(jaxpr.out_avals, out_specs, strict=True)]
 
@@ -110,7 +111,9 @@ class ShardMap(HigherOrder):
         ins, outs = (tuple(map(moved, params[name], ds)) for name, ds in (("in_specs", dims), ("out_specs", out_dims)))
         return self.run(batched, ins, outs, params, operands), out_dims
 
-    def lower(self, ctx: Any, *operands: Any, jaxpr: Jaxpr, mesh: Mesh, manual: frozenset[Any], **params: Any) -> Any:
+    def lower(
+        self, ctx: Any, *operands: Any, jaxpr: Jaxpr, mesh: AnyMesh, manual: frozenset[Any], **params: Any
+    ) -> Any:
         ctx.forbid_repetition()
         module = ctx.module
         if mesh.size not in (1, module.device_count):
@@ -143,7 +146,7 @@ class ShardMap(HigherOrder):
         """The avals of the jaxpr's inputs without `manual` axes; operands vary along the axes of an outer shard_map."""
         return [a.varying(a.vma - params["manual"]) for a in params["jaxpr"].in_avals]
 
-    def cost(self, *avals: ShapedArray, jaxpr: Jaxpr, mesh: Mesh, manual: frozenset[Any], **params: Any) -> Cost:
+    def cost(self, *avals: ShapedArray, jaxpr: Jaxpr, mesh: AnyMesh, manual: frozenset[Any], **params: Any) -> Cost:
         """The cost of one device times the number of devices along the manual axes; other axes only divide it."""
         one, count = cost_of(jaxpr), parts_along(mesh, manual)
         return Cost(one.flops * count, one.bytes * count)
@@ -220,7 +223,7 @@ def _fitted(x: Any, axes: frozenset[Any], checked: bool) -> Any:
     return varying_along(x, axes)
 
 
-def with_residuals(jaxpr: Jaxpr, count: int, mesh: Mesh, manual: frozenset[Any]) -> tuple[Jaxpr, Specs]:
+def with_residuals(jaxpr: Jaxpr, count: int, mesh: AnyMesh, manual: frozenset[Any]) -> tuple[Jaxpr, Specs]:
     """The first program and the specs of its residuals; a varying scalar gets a dimension, to be sharded along."""
     scalars = [i for i, a in enumerate(jaxpr.out_avals) if i >= count and a.vma & manual and not a.ndim]
     if scalars:
@@ -256,7 +259,7 @@ def _rebuilt(jaxpr: Jaxpr, change: Callable[[list[Any]], list[Any]]) -> Jaxpr:
 
 
 def _on_each(
-    ctx: Any, jaxpr: Jaxpr, operands: Values, mesh: Mesh, manual: frozenset[Any], ins: Specs, outs: Specs
+    ctx: Any, jaxpr: Jaxpr, operands: Values, mesh: AnyMesh, manual: frozenset[Any], ins: Specs, outs: Specs
 ) -> list[Any]:
     """The `sdy.manual_computation` operation: a region that each device runs on its shards."""
     meshes, names = ctx.module.meshes, ", ".join(f'"{name}"' for name in mesh.axis_names if name in manual)

@@ -7,7 +7,7 @@ from typing import Any, ParamSpec, TypeVar, overload
 
 from xlamini.core import PartitionSpec, ShapedArray, ShardingError, Values, flatten_axes
 from xlamini.core.api_boundary import api_boundary
-from xlamini.runtime import Mesh
+from xlamini.runtime.meshes.mesh import AnyMesh
 from xlamini.staging import Trace, check_callable, name_of
 from xlamini.transforms.shard_map.api import checked_mesh, inferred, on_each, operands_of
 from xlamini.transforms.shard_map.manual_axes import manual_here
@@ -98,7 +98,7 @@ def _mapped(f: Callable[..., Any], args: Values, in_axes: Any, out_axes: Any, ax
     return on_each(f, operands, ins, outs_of, params)
 
 
-def _check_axis(axis_name: Any, mesh: Mesh) -> None:
+def _check_axis(axis_name: Any, mesh: AnyMesh) -> None:
     if axis_name not in mesh.axis_names:
         known = ", ".join(map(repr, mesh.axis_names))
         raise ShardingError(f"smap: axis_name is {axis_name!r}, which is none of the axes {known} of the mesh")

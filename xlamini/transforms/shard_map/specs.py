@@ -8,14 +8,15 @@ from xlamini.core import AbstractMesh, Avals, AvalSharding, PartitionSpec, Shape
 from xlamini.core.sharding.abstract_mesh import parts_along
 from xlamini.core.sharding.aval_sharding import split_of
 from xlamini.core.sharding.partial_sums import sums_of
-from xlamini.runtime import Mesh, NamedSharding
+from xlamini.runtime import NamedSharding
 from xlamini.runtime.meshes.current_mesh import with_manual
+from xlamini.runtime.meshes.mesh import AnyMesh
 from xlamini.transforms.shard_map.manual_axes import manual_here
 
 Spec = PartitionSpec
 
 
-def local_aval(aval: ShapedArray, mesh: Mesh, manual: frozenset[Any], spec: Spec) -> ShapedArray:
+def local_aval(aval: ShapedArray, mesh: AnyMesh, manual: frozenset[Any], spec: Spec) -> ShapedArray:
     """The type of one device's shard; ShardingError if the spec does not divide the array evenly."""
     shape = NamedSharding(mesh, spec).shard_shape(aval.shape)
     split = _within(aval.split, mesh, manual)
@@ -25,7 +26,7 @@ def local_aval(aval: ShapedArray, mesh: Mesh, manual: frozenset[Any], spec: Spec
     return aval.update(shape=shape, split=split).varying(aval.vma | spec.axes)
 
 
-def global_aval(aval: ShapedArray, mesh: Mesh, manual: frozenset[Any], spec: Spec) -> ShapedArray:
+def global_aval(aval: ShapedArray, mesh: AnyMesh, manual: frozenset[Any], spec: Spec) -> ShapedArray:
     """The type of the global array, from the type of one device's shard."""
     names = spec.names_of(aval.ndim)
     shape = [size * parts_along(mesh, axes) for size, axes in zip(aval.shape, names, strict=True)]
@@ -33,7 +34,7 @@ def global_aval(aval: ShapedArray, mesh: Mesh, manual: frozenset[Any], spec: Spe
     return aval.update(shape=tuple(shape), split=split).varying(aval.vma - manual)
 
 
-def around(inside: AvalSharding | None, mesh: Mesh, spec: Spec, ndim: int) -> AvalSharding | None:
+def around(inside: AvalSharding | None, mesh: AnyMesh, spec: Spec, ndim: int) -> AvalSharding | None:
     """The sharding in the type of the global array: the spec's explicit axes, and the sharding of the shards' type."""
     explicit = _types(mesh, frozenset())
     named = split_of(explicit, spec, ndim)
@@ -45,12 +46,12 @@ def around(inside: AvalSharding | None, mesh: Mesh, spec: Spec, ndim: int) -> Av
     )
 
 
-def placed_for(aval: ShapedArray, mesh: Mesh, manual: frozenset[Any], spec: Spec) -> AvalSharding | None:
+def placed_for(aval: ShapedArray, mesh: AnyMesh, manual: frozenset[Any], spec: Spec) -> AvalSharding | None:
     """The sharding that an argument is moved to: its spec's along manual axes, its own along others."""
     return around(_within(aval.split, mesh, manual), mesh, spec, aval.ndim)
 
 
-def placed_within(placed: Any, mesh: Mesh, manual: frozenset[Any]) -> Any:
+def placed_within(placed: Any, mesh: AnyMesh, manual: frozenset[Any]) -> Any:
     """The sharding of vmap's axis inside of the shard_map: the outer one, or None if it is along a manual axis."""
     if placed is None or manual.intersection(placed[1]):
         return None
@@ -73,17 +74,17 @@ def dual(spec: Spec) -> Spec:
     return PartitionSpec(*spec.partitions, unreduced=spec.reduced, reduced=spec.unreduced)
 
 
-def _within(split: AvalSharding | None, mesh: Mesh, manual: frozenset[Any]) -> AvalSharding | None:
+def _within(split: AvalSharding | None, mesh: AnyMesh, manual: frozenset[Any]) -> AvalSharding | None:
     """The sharding of a shard's type: along the axes that are not manual."""
     return split and split.on(_types(mesh, manual))
 
 
-def _types(mesh: Mesh, manual: frozenset[Any]) -> AbstractMesh:
+def _types(mesh: AnyMesh, manual: frozenset[Any]) -> AbstractMesh:
     """The abstract mesh in the types of values, where `manual` axes are manual besides the current ones."""
     return with_manual(mesh.abstract_mesh, manual | manual_here())
 
 
-def stacked_spec(aval: ShapedArray, mesh: Mesh, manual: frozenset[Any]) -> Spec:
+def stacked_spec(aval: ShapedArray, mesh: AnyMesh, manual: frozenset[Any]) -> Spec:
     """The spec of a residual: dimension 0 is sharded along the axes on which its type varies."""
     axes = tuple(name for name in mesh.axis_names if name in aval.vma & manual)
     unreduced, reduced = sums_of(aval)

@@ -19,10 +19,12 @@ from xlamini.core import (
     tree_map,
     unflatten,
 )
+from xlamini.core.memory_space import Space, space_in_program
+from xlamini.primitives import in_space
 from xlamini.primitives.sharding_constraint import moved_to
 from xlamini.runtime import Array, ArrayImpl, Device, NamedSharding, Sharding, device_put_value, key_words, named
 from xlamini.runtime.keys import PRNGKeyArray
-from xlamini.runtime.memory_space import Space, in_space
+from xlamini.runtime.memory_space import sharding_in
 from xlamini.runtime.meshes.current_mesh import as_here
 from xlamini.runtime.processes.agreement import check_same_value
 from xlamini.runtime.to_device import parts_to_move
@@ -62,9 +64,11 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
       may_alias: False copies an Array that is already in place.
 
     An array that is resharded over the same devices, in any order, moves between the devices, not through the host.
-    Inside a traced function values stay on the devices of the program. Raises TypeError for a leaf that is no array and
+    Inside a traced function values stay on the devices of the program, but may move to another memory of these, which
+    their types show: `float32<host>[2]`. The derivative moves back. Raises TypeError for a leaf that is no array and
     no number, ShardingError for one that cannot be sharded so, ValueError where `donate` and `may_alias` are both true,
-    a pytree is no prefix, a mesh has no devices, or there is a PartitionSpec but no mesh, ProcessError for a NumPy
+    a pytree is no prefix, a mesh has no devices, there is a PartitionSpec but no mesh, or, inside a traced function, a
+    memory kind is neither device nor pinned_host, ProcessError for a NumPy
     array that goes to devices of several processes and differs between them.
 
     >>> xlamini.device_put({"w": 1.5})
@@ -118,7 +122,7 @@ def _shares_memory(x: Any, there: Any) -> bool:
 def _put(x: Any, place: Any, donated: bool = False) -> Any:
     if type(x) is Tracer:
         return _staged(x, place)
-    place = in_space(x, place) if type(place) is Space else place
+    place = sharding_in(x, place) if type(place) is Space else place
     if type(place) is NamedSharding and isinstance(place.mesh, AbstractMesh):
         raise ValueError(f"device_put: {place.mesh} has no devices to put a value on; use a Mesh of devices")
     if _has_terms(x):
@@ -159,13 +163,17 @@ def _check_agreed(x: Any, place: Any) -> None:
 
 
 def _staged(tracer: Tracer, place: Any) -> Tracer:
-    """device_put of a tracer: a resharding over the devices of the program, which it cannot leave."""
+    """device_put of a tracer: to another memory or sharding of the program's devices, which it cannot leave."""
     if not tracer.builder.is_tracing():
         raise leaked(tracer)
-    if type(place) is not NamedSharding:
+    if isinstance(place, Space):
+        return tracer if place is Space.Any else in_space(tracer, place)
+    if not isinstance(place, Sharding):
         return tracer
-    place.shard_shape(tracer.shape)
-    return moved_to(tracer, as_here(place))
+    if type(place) is NamedSharding:
+        place.shard_shape(tracer.shape)
+        tracer = moved_to(tracer, as_here(place))
+    return in_space(tracer, space_in_program("device_put", place.memory_kind))
 
 
 def _is_computed(x: Any, place: Any) -> bool:
