@@ -45,6 +45,7 @@ ROWS = [
     row("children of what", lambda: tree_util.treedef_children([1]), TypeError, "treedef_children: treedef must be"),
     row("separator", lambda: tree_util.keystr((), separator=3), TypeError, "keystr: separator must be a string, got 3"),
     row("endless paths", lambda: tree.leaves_with_path(ENDLESS), RecursionError, "the pytree contains itself"),
+    row("dtype that is no text", lambda: ones(3, dtype="\ud800"), TypeError, "is not a dtype"),
     row("free_ref", lambda: ref.free_ref(ones(3)), TypeError, "free_ref: a ref is needed, got Array", "new_ref"),
     row("empty_ref", lambda: ref.empty_ref(3), TypeError, "empty_ref: ty needs a shape and a dtype, got int"),
     row("get", lambda: ref.get({}, 1), TypeError, "get: a ref is needed, got dict"),

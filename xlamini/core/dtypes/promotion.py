@@ -70,7 +70,7 @@ def as_dtype(dtype: Any) -> np.dtype:
     try:
         if dtype is not None:
             return np.dtype(dtype)
-    except TypeError:
+    except (TypeError, UnicodeError):
         pass
     raise TypeError(f"{dtype!r} is not a dtype; write a name such as 'float32' or jnp.float32")
 

@@ -5,6 +5,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from xlamini import numpy as jnp, random
 from xlamini.core import ShapeError, api_boundary_methods
 from xlamini.numpy.arguments import as_operand, as_shape
@@ -39,6 +41,8 @@ class gaussian_kde:
         data: Any = jnp.atleast_2d(as_operand("gaussian_kde", dataset))
         if data.ndim != 2 or data.shape[1] < 2:
             raise ValueError(f"gaussian_kde: two samples or more are needed, of shape (n,) or (d, n), not {data.shape}")
+        if not isinstance(data.dtype, np.dtype):  # random keys
+            raise TypeError(f"gaussian_kde: the samples must be numbers, got {data.dtype}")
         self.dataset = data.astype(jnp.promote_types(data.dtype, "float32"))
         counts = jnp.ones(self.n, self.dataset.dtype) if weights is None else as_operand("gaussian_kde", weights)
         if counts.shape != (self.n,):

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, runtime_che
 
 import numpy as np
 
-from xlamini.core import ShapedArray, Tracer, Values, api_boundary_methods, first_difference, flatten, float0, unflatten
+from xlamini.core import (
+    ShapedArray,
+    Tracer,
+    Values,
+    api_boundary_methods,
+    first_difference,
+    flatten_from_user,
+    float0,
+    unflatten,
+)
 from xlamini.core.jaxpr import ClosedJaxpr
 from xlamini.runtime import device_put_value
 from xlamini.runtime.hlo.translation import hlo_cost, hlo_of, hlo_text
@@ -234,7 +243,7 @@ class Compiled(Stage):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run it, without the static arguments; TypeError, with the difference, for arguments of other types."""
-        leaves, tree = flatten((args, kwargs))
+        leaves, tree = flatten_from_user((args, kwargs))
         self._check(leaves, tree)
         outs = self._program([*self._captured, *leaves], names=self._call.trace.names)
         return unflatten(self.out_tree, outs)

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any, NamedTuple
 
-from xlamini.core import flatten
+from xlamini.core import flatten_from_user
 from xlamini.staging.trace.static_args import Selected
 
 
@@ -25,7 +25,8 @@ class Options(NamedTuple):
         """A hashable key, equal for equal options."""
         selected = [(s.nums, s.names) for s in (self.static, self.donate)]
         compiler = None if self.compiler is None else tuple(self.compiler.items())
-        shardings = [(tuple(leaves), tree) for leaves, tree in map(flatten, (self.in_shardings, self.out_shardings))]
+        trees = map(flatten_from_user, (self.in_shardings, self.out_shardings))
+        shardings = [(tuple(leaves), tree) for leaves, tree in trees]
         return (*selected, self.keep_unused, self.inline, self.device, compiler, self.outline, *shardings)
 
     def shifted(self) -> Options:

@@ -76,4 +76,10 @@ def custom_vjp_primal_tree_values(tree: Any) -> Any:
     >>> custom_vjp_primal_tree_values({"w": CustomVJPPrimal(1.0, True)})
     {'w': 1.0}
     """
-    return tree_map(lambda x: x.value, tree)
+    return tree_map(_value, tree)
+
+
+def _value(x: Any) -> Any:
+    if not hasattr(x, "value"):
+        raise TypeError(f"custom_vjp_primal_tree_values: the leaves must be CustomVJPPrimal, got {type(x).__name__}")
+    return x.value
