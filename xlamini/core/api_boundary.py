@@ -13,7 +13,6 @@ from typing import Any, ParamSpec, TypeVar
 
 from xlamini.core import hooks
 from xlamini.core.config import traceback_filtering
-from xlamini.core.depth import SPARE, leave, restore_depth
 from xlamini.core.frames import is_of_library
 from xlamini.core.stray_errors import name_the_call
 
@@ -91,10 +90,6 @@ _edges: dict[Any, Any] = {}
 
 def trim(error: BaseException) -> None:
     """Explain an error, name the call if Python itself raised it, and drop the library's frames from its traceback."""
-    if type(error) is RecursionError:
-        for _ in SPARE:
-            leave()
-    restore_depth(error)
     hooks.explain_error(error)
     name_the_call(error)
     if traceback_filtering.value != "off":

@@ -59,7 +59,8 @@ def _factor(order: int, degree: int) -> float:
 
 
 def _checked(name: str, m: int, n: int, z: Any) -> Any:
-    as_count(name, "m", m, _MOST), as_count(name, "n", n, _MOST)
+    as_count(name, "m", m, _MOST)
+    as_count(name, "n", n, _MOST)
     z = as_operand(name, z)
     if z.ndim != 1:
         raise ShapeError(f"{name}: z must have one axis, got shape {z.shape}; use vmap for more")
