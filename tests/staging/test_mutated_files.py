@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import sys
 
+import numpy as np
 import pytest
 
+import xlamini
 from tests.support import mutations
 from tests.support.mutations import HEADERS, MODULES
+from xlamini.errors import LoadError
+from xlamini.staging.aot import compiled_file
 
 pytestmark = pytest.mark.sample(3)
 
@@ -38,3 +42,11 @@ def test_a_mutation_that_kills_is_reported(monkeypatch: pytest.MonkeyPatch) -> N
 def test_every_part_of_a_header_is_mutated() -> None:
     header = {"a": [1, {"b": 2}]}
     assert list(mutations.places(header)) == [("a",), ("a", 0), ("a", 1), ("a", 1, "b")]
+
+
+def test_a_compiled_program_with_other_dtypes_than_its_signature_is_refused() -> None:
+    blob = xlamini.jit(lambda x: x + 1).lower(np.ones(3, np.float32)).compile().serialize()
+    header, body = compiled_file.FILE.unpacked(blob)
+    header["program"]["in_avals"][0][0] = "int32"
+    with pytest.raises(LoadError, match="describes another program"):
+        xlamini.load(compiled_file.FILE.packed(header, body))
