@@ -39,6 +39,18 @@ ELSEWHERE = {
     "scalar_loop": "test_cpu_sorts.py and test_cpu_reductions.py, in what sorts and scans are lowered to",
     "threefry2x32": "test_random.py",
     **dict.fromkeys(("shard_map", "pvary", "unvary"), "multidevice/test_shard_map.py"),
+    **dict.fromkeys(
+        (
+            "invarying_to_reduced",
+            "reduced_to_invarying",
+            "unreduced_to_varying",
+            "varying_to_reduced",
+            "varying_to_unreduced",
+        ),
+        "multidevice/test_partial_sums_manual.py",
+    ),
+    "custom_partitioning": "multidevice/test_custom_partitioning.py",
+    "device_put": "test_memory_spaces.py",
     "all_gather_invariant": "multidevice/test_shard_map_nested.py",
     "inspect_sharding": "multidevice/test_pictures.py",
     "call_exported": "test_export.py",

@@ -7,7 +7,7 @@ from typing import Any
 import xlamini
 from tests.support.error_rows import ones, row
 from xlamini import config, profiler
-from xlamini.core import config as flags
+from xlamini.core import device_flags
 from xlamini.runtime.sharding import SingleDeviceSharding
 
 jit, device_put = xlamini.jit, xlamini.device_put
@@ -30,16 +30,16 @@ ROWS = [
         "abacus:/",
     ),
     row(
-        "flag", lambda: with_flag(flags.platforms, "cuda,,cpu", xlamini.devices), RuntimeError,
+        "flag", lambda: with_flag(device_flags.platforms, "cuda,,cpu", xlamini.devices), RuntimeError,
         "names separated by commas", "'cuda,,cpu'",
     ),
     row("process", lambda: xlamini.local_devices(process_index=3), ValueError, "there is no process 3", "is 1"),
     row(
-        "plugins", lambda: with_flag(flags.pjrt_plugins, "new", lambda: xlamini.devices("new")), RuntimeError,
+        "plugins", lambda: with_flag(device_flags.pjrt_plugins, "new", lambda: xlamini.devices("new")), RuntimeError,
         "takes name:/path.so", "'new'",
     ),
     row(
-        "plugin's path", lambda: with_flag(flags.pjrt_plugins, "new:/x.so", lambda: xlamini.devices("new")),
+        "plugin's path", lambda: with_flag(device_flags.pjrt_plugins, "new:/x.so", lambda: xlamini.devices("new")),
         RuntimeError, "names /x.so for platform 'new', but there is no such file", "doctor --platform new",
     ),
     row("allocator", lambda: config.update("allocator", "best"), ValueError, "'cuda_async'", "'best'"),

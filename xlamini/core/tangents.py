@@ -67,5 +67,9 @@ def tangent_aval(aval: ShapedArray) -> ShapedArray:
 
 def cotangent_aval(aval: ShapedArray) -> ShapedArray:
     """The type of a cotangent of `aval`: that of a tangent, but unreduced where `aval` is reduced, and the reverse."""
-    found = tangent_aval(aval)
-    return found if found.split is None else found.with_sharding(found.split.dual)
+    return dual_aval(tangent_aval(aval))
+
+
+def dual_aval(aval: ShapedArray) -> ShapedArray:
+    """The type that is unreduced where `aval` is reduced, and the reverse."""
+    return aval if aval.split is None else aval.with_sharding(aval.split.dual)

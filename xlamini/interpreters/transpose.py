@@ -27,7 +27,7 @@ from xlamini.core import (
 )
 from xlamini.core.errors import MissingRule
 from xlamini.core.jaxpr import derived
-from xlamini.core.tangents import Linear
+from xlamini.core.tangents import Linear, dual_aval
 from xlamini.core.tracer import build
 from xlamini.interpreters.environment import builder, read
 from xlamini.interpreters.jvp import Mask, instantiate_marked, scatter_where
@@ -86,7 +86,7 @@ def transpose_at(
             written.extend(final)
         return [*(ct for ct in found if not is_zero(ct)), *final.values()]
 
-    ct_avals = [cotangent_aval(v.aval) for v, nz in zip(jaxpr.outvars, nonzero_ct, strict=True) if nz]
+    ct_avals = [dual_aval(v.aval) for v, nz in zip(jaxpr.outvars, nonzero_ct, strict=True) if nz]
     result, _ = build(backward, [v.aval for v in known] + ct_avals, jaxpr.name, values=values)
     return result, tuple(nonzero_out)
 
@@ -199,4 +199,4 @@ def _by_rule(eqn: Equation, known: Sequence[Any], cts: Values) -> Values:
 
 def _as_operand(ct: Any, atom: Atom) -> Any:
     """A cotangent with the sharding that its operand implies, and in its memory."""
-    return ct if ct is None or type(ct) is Zero else placed_as(ct, cotangent_aval(atom.aval))
+    return ct if ct is None or type(ct) is Zero else placed_as(ct, dual_aval(atom.aval))

@@ -13,7 +13,7 @@ from xlamini.core import PyTreeDef, ShapedArray, aval_of, flatten_from_user, res
 from xlamini.core.api_boundary import api_boundary
 from xlamini.numpy import concatenate, ravel, zeros
 from xlamini.numpy.arguments import as_operand
-from xlamini.primitives import convert, reshape, slice_in_dim
+from xlamini.primitives import cast, convert, reshape, slice_in_dim
 
 __all__ = ["ravel_pytree"]
 
@@ -57,7 +57,7 @@ class Unravel:
         mixed = any(aval.dtype != self.dtype for aval in self.avals)
         for aval in self.avals:
             part = reshape(slice_in_dim(x, start, start + aval.size), aval.shape)
-            parts.append(convert(part, aval.dtype) if mixed else part)
+            parts.append(cast(part, aval.dtype) if mixed else part)
             start += aval.size
         return unflatten(self.tree, parts)
 
