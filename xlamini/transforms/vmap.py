@@ -19,7 +19,7 @@ from xlamini.core import (
     unflatten,
 )
 from xlamini.core.api_boundary import api_boundary
-from xlamini.core.pytree import PyTreeDef, structure
+from xlamini.core.pytree import structure
 from xlamini.interpreters.batch import Dims, push_batch
 from xlamini.primitives import BOOL, convert, kind_of, move_batch_dim, sum_over
 from xlamini.staging import (
@@ -225,16 +225,10 @@ def _trace_example(
 def _run(traced: Trace, axis: Axis, leaves: Values, dims: Dims, mapping: Mapping) -> Any:
     in_dims, name = (*(None,) * len(traced.captured), *dims), name_of(mapping.fun)
     out_dims = axis_leaves("out_axes", mapping.out_axes, traced.out_tree, None, traced.jaxpr.out_avals, None, name)
-    options = (axis, in_dims, tuple(out_dims), _sums(mapping.sum_match, traced.out_tree))
+    sums = tuple(flatten_axes("vmap", mapping.sum_match, traced.out_tree))
+    options = (axis, in_dims, tuple(out_dims), sums)
     outs = transformed(_batch, traced.jaxpr, options, [*traced.captured, *leaves])
     return rebuilt(traced.out_tree, outs)
-
-
-def _sums(sum_match: Any, tree: PyTreeDef) -> tuple[bool, ...]:
-    """Of each output, whether it may be summed."""
-    if isinstance(sum_match, bool):  # without making containers of the user's, which may check what they hold
-        return (sum_match,) * tree.num_leaves
-    return tuple(flatten_axes("vmap", sum_match, tree))
 
 
 def _batch(

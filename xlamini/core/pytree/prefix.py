@@ -73,7 +73,7 @@ def flatten_axes(
     >>> flatten_axes("vmap", (0, None), _structure((1, [2, 3])))
     [0, None, None]
     """
-    if axes is None or type(axes) is int:
+    if axes is None or isinstance(axes, int):
         return [axes] * treedef.num_leaves
     full_tree = treedef.unflatten([LEAF] * treedef.num_leaves)
     return broadcast_prefix(axes, full_tree, _is_none, names=names, caller=caller)
