@@ -211,7 +211,7 @@ INDICES = [
     row("mask in jit", lambda: jit(lambda x: x[x > 0])(ones(3)), NonConcreteBooleanIndexError, "jnp.where(mask, x, 0)"),
     row(
         "slice in jit", lambda: jit(lambda x, n: x[:n])(ones(3), 2), IndexError, "traced bound",
-        "lax.dynamic_slice_in_dim",
+        "xlamini.ds(start, size)",
     ),
     row("nonzero in jit", lambda: jit(jnp.nonzero)(ones(3)), ConcretizationTypeError, "nonzero: the length", "`size`"),
     row(

@@ -35,7 +35,9 @@ X = np.array([0.3, -0.8, 1.1])
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "seed" in metafunc.fixturenames:
-        metafunc.parametrize("seed", range(COUNTS[tier_of(metafunc.config)]))
+        seeds = range(COUNTS[tier_of(metafunc.config)])
+        slow = [pytest.mark.slow]
+        metafunc.parametrize("seed", [pytest.param(n, marks=slow if n >= COUNTS[QUICK] else []) for n in seeds])
 
 
 def ours(program: Program) -> Callable[[Any], Any]:

@@ -9,6 +9,7 @@ import pytest
 from tests.multidevice.meshes import MESH, REVERSED
 from tests.support.error_rows import Row, check, ones, parameters, row
 from xlamini import P, jit, lax, new_ref, pmap, set_mesh, shard_map, smap
+from xlamini.core.errors import ShardingTypeError
 from xlamini.errors import ShardingError
 
 
@@ -73,8 +74,8 @@ SHARD_MAP = [
     ),
     row("function", lambda: mapped(3), TypeError, "shard_map", "3"),
     row(
-        "gather reduced", lambda: mapped(lambda x: lax.all_gather(x, "x", to="reduced"))(ones(8)), NotImplementedError,
-        "all_gather: to='reduced' is not supported",
+        "gather reduced", lambda: mapped(lambda x: lax.all_gather(x, "x", to="reduced"))(ones(8)), ShardingTypeError,
+        "of type f32[2,4]{R:x}", "name them, take the sum with psum, or cast with pcast",
     ),
     row(
         "gather groups",
@@ -85,7 +86,10 @@ SHARD_MAP = [
         "gather to", lambda: mapped(lambda x: lax.all_gather(x, "x", to="same"))(ones(8)), ValueError,
         "all_gather: to must be 'varying', 'reduced' or 'invarying', got 'same'",
     ),
-    row("pcast", lambda: mapped(lambda x: lax.pcast(x, "x", to="reduced"))(ones(8)), NotImplementedError, "'reduced'"),
+    row(
+        "pcast", lambda: mapped(lambda x: lax.pcast(x, "x", to="reduced"))(ones(8)), ValueError,
+        "float32[4]{V:x} is varying along 'x', which cannot be cast to 'reduced'",
+    ),
     row("scatter", lambda: mapped(lambda x: lax.psum_scatter(x, "x"))(ones(8)), ValueError, "size 4", "tiled=True"),
 ]
 

@@ -29,6 +29,8 @@ Env = tuple[Any, ...]
 SIZE = 3
 STEPS = [2e-3]
 """The step of finite differences, as its last element."""
+OFFSETS = [0.0]
+"""How far from its point a finite difference is taken, as the last element."""
 EDGE = 0.0123
 """The bound of conditions: not 0, which differences and derivatives of constants are."""
 UNEQUAL = np.array([1.0, 0.7, -0.4])
@@ -222,6 +224,7 @@ CALLS: dict[str, tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]] = 
 def _slopes(f: Any, x: np.ndarray) -> np.ndarray:
     """The Jacobian by finite differences of fourth order: [output, input]."""
     step = STEPS[-1]
+    x = x + OFFSETS[-1]
     moved = [[f(x + k * e) for k in (-2, -1, 1, 2)] for e in np.eye(SIZE) * step]
     return np.stack([(8 * (c - b) - d + a) / (12 * step) for a, b, c, d in moved], 1)
 
@@ -280,13 +283,21 @@ def _conditional(parts: Sequence[Program], env: Env, meaning: int) -> Any:
 
 
 def is_near_a_corner(program: Program, x: np.ndarray) -> bool:
-    """Whether finite differences in the program depend on their step."""
-    coarse = evaluate(program, (x,), NUMPY)
-    STEPS.append(STEPS[-1] / 4)
+    """Whether finite differences in the program depend on their step, or jump beside it."""
+    coarse, step = evaluate(program, (x,), NUMPY), STEPS[-1]
+    finer, beside = (_with_step(program, x, *how) for how in ((step / 4, 0.0), (step / 16, step / 4)))
+    return not (np.allclose(coarse, finer, 1e-7, 1e-7) and np.allclose(coarse, beside, 1e-2, 1e-2))
+
+
+def _with_step(program: Program, x: np.ndarray, step: float, offset: float) -> Any:
+    """The program with finite differences of another step, all of them at points that are moved by `offset`."""
+    STEPS.append(step)
+    OFFSETS.append(offset)
     try:
-        return not np.allclose(coarse, evaluate(program, (x,), NUMPY), 1e-7, 1e-7)
+        return evaluate(program, (x,), NUMPY)
     finally:
         STEPS.pop()
+        OFFSETS.pop()
 
 
 # --- making and shrinking them
