@@ -13,7 +13,7 @@ import pytest
 QUICK, FULL, ALL = "quick", "full", "all"
 EXPRESSIONS = {QUICK: 42, FULL: 6, ALL: 1}
 """Each tier runs one in this many expressions."""
-PARAMETERS = 4
+PARAMETERS = 6
 """The quick tier runs one in this many parameters of each other test, or one in more with the mark `sample`."""
 
 

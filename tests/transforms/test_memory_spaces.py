@@ -10,6 +10,7 @@ import pytest
 import xlamini
 from xlamini import NamedSharding, P, lax, numpy as jnp
 from xlamini.memory import Space
+from xlamini.staging.run import program_cache
 
 X = np.arange(1.0, 5.0, dtype=np.float32)
 
@@ -72,6 +73,12 @@ def test_constants_are_in_no_memory() -> None:
     np.testing.assert_allclose(jnp.linalg.cholesky(matrix), np.diag(np.sqrt(X)))
     gradient = xlamini.grad(xlamini.nn.logsumexp)(to_host(X))
     np.testing.assert_allclose(gradient, np.exp(X) / np.exp(X).sum(), rtol=1e-6)
+
+
+def test_a_program_on_host_values_does_not_run_by_operations(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(program_cache, "_OPERATION_MS", 0.0)  # any program of the device would run so
+    gradient = xlamini.grad(lambda x: xlamini.nn.logsumexp(x) * 0.75)(to_host(X))
+    np.testing.assert_allclose(gradient, 0.75 * np.exp(X) / np.exp(X).sum(), rtol=1e-6)
 
 
 def test_files_keep_the_memories(tmp_path: Path) -> None:

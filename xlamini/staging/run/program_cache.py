@@ -28,6 +28,7 @@ from xlamini.core import (
 )
 from xlamini.core.compile_flags import compile_key
 from xlamini.core.memo import Memo
+from xlamini.core.memory_space import DEVICE
 from xlamini.core.state import state
 from xlamini.core.structure import executable_key, executable_params
 from xlamini.core.tracer import build
@@ -197,6 +198,8 @@ _LARGE_MS = 250.0
 def _better_one_by_one(jaxpr: Jaxpr) -> bool:
     """Whether running this program once costs less equation by equation than compiled whole."""
     new = set()
+    if any(v.aval.memory_space is not DEVICE for v in jaxpr.invars):
+        return False  # constants are in no memory only inside a program
     for eqn in jaxpr.eqns:
         if eqn.primitive.higher_order and not isinstance(eqn.primitive, CallLike):
             return False  # a loop or a choice is a program of its own, which would be compiled a second time
