@@ -89,6 +89,7 @@ def test_a_function_that_was_traced_before_is_checked():
     assert f(X).tolist() == [3, 3, 3]
 
 
+@pytest.mark.full
 def test_a_rule_may_close_over_a_tracer():
     @functools.partial(xlamini.custom_vjp, nondiff_argnums=(1,))
     def applied(x, f):

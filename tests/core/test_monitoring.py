@@ -73,6 +73,7 @@ def test_compiling_is_recorded_and_calls_are_not() -> None:
     assert TRACED in seconds
 
 
+@pytest.mark.full
 def test_answers_of_the_persistent_cache_are_recorded(tmp_path: Any) -> None:
     import xlamini
 

@@ -103,6 +103,7 @@ def test_second_derivatives() -> None:
     report_of_equal_results(curvature, params(6), X)
 
 
+@pytest.mark.full
 def test_a_users_jitted_layers_are_written_out_first() -> None:
     inner = xlamini.jit(layer)
 

@@ -50,6 +50,7 @@ def _shifted(x: Any, by: int) -> Any:
     return x + by
 
 
+@pytest.mark.full
 def test_another_pmap_is_another_program(compilations: list[Any]) -> None:
     x = xlamini.device_put(X.reshape(8, 2))
     for factor, options in ((5, {}), (6, {}), (5, {"devices": DEVICES[::-1]}), (5, {"out_axes": 1})):

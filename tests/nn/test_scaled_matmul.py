@@ -45,6 +45,7 @@ def test_for_inference_the_gradient_is_exact() -> None:
     np.testing.assert_allclose(found, jnp.tile(x.sum(0), (4, 1)), rtol=1e-5)
 
 
+@pytest.mark.full
 def test_axes_come_in_dot_generals_order() -> None:
     x, y = jnp.ones((2, 3, 32, 5)), jnp.ones((32, 7, 3))
     numbers = (((2,), (0,)), ((1,), (2,)))

@@ -393,6 +393,7 @@ def test_draws_stay_in_their_range(key):
 # --- no noise, no waste
 
 
+@pytest.mark.full
 def test_no_draw_warns(key):
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -75,6 +75,7 @@ def test_wrong_names(name: Any) -> None:
         ffi.register_ffi_target(name, CAPSULE)
 
 
+@pytest.mark.full
 @needs_compiler
 def test_a_name_has_one_function() -> None:
     handlers = library()

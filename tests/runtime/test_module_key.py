@@ -114,6 +114,7 @@ def over_a_mesh(mesh: Mesh) -> Any:
     return float(xlamini.jit(total)(x)), np.asarray(doubled).tolist(), doubled.sharding, len(doubled.addressable_shards)
 
 
+@pytest.mark.full
 def test_programs_over_a_mesh(folder: Path) -> None:
     mesh = make_mesh((8,), ("x",), axis_types=xlamini.sharding.AxisType.Auto)
     first = over_a_mesh(mesh)

@@ -125,6 +125,7 @@ except xlamini.errors.LoadError as error:
 """
 
 
+@pytest.mark.full
 def test_programs_over_a_mesh(tmp_path: Path) -> None:
     path = tmp_path / "mesh.bin"
     assert run_elsewhere(OVER_A_MESH, path, 8) == run_elsewhere(LOADED, path, 8)

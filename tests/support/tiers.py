@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 import pytest
 
 QUICK, FULL, ALL = "quick", "full", "all"
-EXPRESSIONS = {QUICK: 42, FULL: 6, ALL: 1}
+EXPRESSIONS = {QUICK: 84, FULL: 6, ALL: 1}
 """Each tier runs one in this many expressions."""
 PARAMETERS = 6
 """The quick tier runs one in this many parameters of each other test, or one in more with the mark `sample`."""
@@ -115,7 +115,7 @@ def _left_out_of_quick(name: str, tests: list[pytest.Item], first: bool) -> list
     if not first:
         return _but_one_in({"values": 16, "": 2**32}, name, tests)
     if "." in name:
-        return _but_one_in({"values": 12, "derivatives": 36, "batching": 36, "": 2**32}, name, tests)
+        return _but_one_in({"values": 24, "derivatives": 36, "batching": 36, "": 2**32}, name, tests)
     return _but_one_in({"values": 1, "derivatives": 1, "batching": 2, "compositions": 12, "": 1}, name, tests)
 
 

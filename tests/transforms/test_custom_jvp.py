@@ -361,6 +361,7 @@ def test_a_recursive_function() -> None:
     check_grads(lambda x: power(x, 4), (1.3,), order=2)
 
 
+@pytest.mark.full
 def test_arrays_of_a_finished_gradient_are_freed() -> None:
     xs = jnp.arange(3.0)
     noted = weakref.ref(xs)
