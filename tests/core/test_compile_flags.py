@@ -1,4 +1,4 @@
-"""Flags of XLA's effort: the options they stand for, and the programs that are compiled again when one changes."""
+"""Flags of XLA's effort: the options they set, and the programs that are compiled again when one changes."""
 
 from __future__ import annotations
 

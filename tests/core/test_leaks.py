@@ -1,4 +1,4 @@
-"""Leaked tracers under flag `check_tracer_leaks`: found when the trace ends, with the line and the holder."""
+"""Leaked tracers under flag `check_tracer_leaks`: an error when the trace ends, with the line and the holder."""
 
 from __future__ import annotations
 

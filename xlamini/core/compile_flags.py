@@ -1,4 +1,4 @@
-"""The flags that change what XLA makes of a program, and the options of its compiler that they stand for.
+"""The flags that change what XLA makes of a program, and the options of its compiler that they set.
 
 Options given to `jit` or `compile` come before those of the flags.
 """

@@ -16,30 +16,13 @@ import ml_dtypes
 import numpy as np
 from jaxlib.mlir import ir
 
-# The extension modules, not the dialects' Python modules, which define a class for each op and take 20 ms to import.
-from jaxlib.mlir._mlir_libs import _chlo, _jax_mlir_ext, _sdy, _stablehlo
-
 from xlamini.core import OwnedMemo, ShapedArray
 from xlamini.core.frames import Source
 from xlamini.core.jax_flags import hlo_source_file_canonicalization_regex
 from xlamini.lowering.replay import Recipe
+from xlamini.runtime.files.module_reader import new_context
 
 MODULES_PER_CONTEXT = 500
-
-
-def _new_context() -> ir.Context:
-    context = ir.Context()
-    registry = ir.DialectRegistry()
-    _jax_mlir_ext.register_dialects(registry)
-    context.append_dialect_registry(registry)
-    context.load_all_available_dialects()
-    for dialect in (_stablehlo, _chlo, _sdy):
-        dialect.register_dialect(context)
-    _skip_op_classes(context)
-    # Lowering is single-threaded; MLIR would start and stop a thread pool for each context.
-    context.enable_multithreading(False)
-    return context
-
 
 _DIALECTS = ("builtin", "func", "stablehlo", "chlo")
 _SAMPLE = """func.func @f(%x: tensor<f32>) -> tensor<f32> {
@@ -114,7 +97,8 @@ class Interned:
     """An MLIR context with caches of its types, attributes and recipes."""
 
     def __init__(self) -> None:
-        self.context = _new_context()
+        self.context = new_context()
+        _skip_op_classes(self.context)
         self.modules = 0
         self._types: dict[Any, ir.Type] = {}
         self._attributes: dict[Any, ir.Attribute] = {}

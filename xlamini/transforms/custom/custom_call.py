@@ -67,6 +67,13 @@ def with_unread(jaxpr: Jaxpr, position: int, avals: Avals) -> Jaxpr:
     return jaxpr.replace(invars=[*jaxpr.invars[:position], *map(Var, avals), *jaxpr.invars[position:]])
 
 
+def closed_over_both(first: Jaxpr, second: Jaxpr) -> tuple[Jaxpr, Jaxpr, Values]:
+    """Two jaxprs with the captured values of both as leading inputs, and these values."""
+    ours, theirs = ([v.aval for v in each.constvars] for each in (first, second))
+    closed = with_unread(close_over(first), len(ours), theirs), with_unread(close_over(second), 0, ours)
+    return *closed, [*first.consts, *second.consts]
+
+
 def closes_over(call: RuledCall, fun: str, value: str) -> UnexpectedTracerError:
     """The error for a derivative in a value that no rule has as an argument."""
     return UnexpectedTracerError(

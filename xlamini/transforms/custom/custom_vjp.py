@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xlamini.core import Axis, Dims, Jaxpr, Params, Values, api_boundary_methods, aval_of, close_over
+from xlamini.core import Axis, Dims, Jaxpr, Params, Values, api_boundary_methods, aval_of
 from xlamini.core.tracer import build
 from xlamini.interpreters.batch import batch
 from xlamini.interpreters.dce import dce
@@ -14,7 +14,7 @@ from xlamini.staging import check_callable, given, name_of, nonzero_of, with_zer
 from xlamini.staging.call.call import Call, jit_p
 from xlamini.staging.call.call_rules import Run
 from xlamini.staging.trace.static_args import Names, Numbers
-from xlamini.transforms.custom.custom_call import RuledCall, closes_over, with_unread
+from xlamini.transforms.custom.custom_call import RuledCall, closed_over_both, closes_over, with_unread
 from xlamini.transforms.custom.custom_function import CustomFunction, P, R, Rule, TracedCall
 from xlamini.transforms.custom.jvp_rule import BatchedJvp, UserJvp
 from xlamini.transforms.custom.linear_map import linear_map
@@ -198,13 +198,8 @@ class RematOpt(Call):
         return list(used_inputs), list(used), {**params, "jaxpr": primal, "primal": primal}
 
     def with_captured(self, operands: Values, params: Params) -> Any:
-        jaxpr, primal = params["jaxpr"], params["primal"]
-        first, second = ([v.aval for v in each.constvars] for each in (jaxpr, primal))
-        closed = {
-            "jaxpr": with_unread(close_over(jaxpr), len(first), second),
-            "primal": with_unread(close_over(primal), 0, first),
-        }
-        return [*jaxpr.consts, *primal.consts, *operands], {**params, **closed}
+        jaxpr, primal, captured = closed_over_both(params["jaxpr"], params["primal"])
+        return [*captured, *operands], {**params, "jaxpr": jaxpr, "primal": primal}
 
     def run(self, params: Params) -> Run:
         """Derivatives are those of a call of `jaxpr` alone."""

@@ -21,7 +21,6 @@ from xlamini.core import (
     Values,
     Zero,
     aval_of,
-    close_over,
     first_difference,
     flatten_from_user,
     is_differentiable,
@@ -38,7 +37,7 @@ from xlamini.primitives import cast, zeros
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.staging import ArgNames, HigherOrder, check_callable, checked_avals, name_of, rebuilt
 from xlamini.staging.trace.tracing import trace
-from xlamini.transforms.custom.custom_call import with_unread
+from xlamini.transforms.custom.custom_call import closed_over_both, with_unread
 
 
 @api_boundary
@@ -149,14 +148,9 @@ class LinearCall(CallLike, HigherOrder):
         return ctx.call(callee, operands, callee.name)
 
     def with_captured(self, operands: Values, params: Params) -> Any:
-        callee, transposed = params["callee"], params["transposed"]
-        first, second = ([v.aval for v in each.constvars] for each in (callee, transposed))
-        closed = {
-            "callee": with_unread(close_over(callee), len(first), second),
-            "transposed": with_unread(close_over(transposed), 0, first),
-            "num_res": params["num_res"] + len(first) + len(second),
-        }
-        return [*callee.consts, *transposed.consts, *operands], {**params, **closed}
+        callee, transposed, captured = closed_over_both(params["callee"], params["transposed"])
+        closed = {"callee": callee, "transposed": transposed, "num_res": params["num_res"] + len(captured)}
+        return [*captured, *operands], {**params, **closed}
 
 
 linear_call_p = LinearCall()
