@@ -9,6 +9,7 @@ from xlamini.core import Avals, Builder, ClosedJaxpr, Equation, Jaxpr, Params, S
 from xlamini.core.state import state
 from xlamini.core.tracer import build
 from xlamini.extend.rules import as_value, as_values
+from xlamini.interpreters.environment import bound, read
 
 
 def trace_is_clean() -> bool:
@@ -149,8 +150,7 @@ class PartialBuilder(Builder):
         return list(out) if eqn.primitive.multiple_results else [out]
 
     def inline(self, jaxpr: Jaxpr, operands: Values, provenance: Any = None) -> list[Any]:
-        env = dict(zip([*jaxpr.constvars, *jaxpr.invars], [*jaxpr.consts, *operands], strict=True))
+        env = bound(jaxpr, operands)
         for eqn in jaxpr.eqns:
-            outs = self.replay(eqn, [env.get(a, a) for a in eqn.invars])
-            env.update(zip(eqn.outvars, outs, strict=True))
-        return [env.get(a, a) for a in jaxpr.outvars]
+            env.update(zip(eqn.outvars, self.replay(eqn, read(env, eqn.invars)), strict=True))
+        return read(env, jaxpr.outvars)
