@@ -18,10 +18,8 @@ from xlamini.core import (
     unflatten,
 )
 from xlamini.core.jax_flags import check_tracer_leaks, no_tracing
-from xlamini.core.jaxpr import is_expanded
 from xlamini.core.state import state
 from xlamini.core.tracer import build
-from xlamini.interpreters.expand import expand
 from xlamini.primitives.xla_metadata import mark_all, metadata_around
 from xlamini.runtime import device_put_value
 from xlamini.staging.trace.arguments import ArgNames, check_outputs, name_of
@@ -39,13 +37,6 @@ class Trace(NamedTuple):
     out_tree: Any
     names: Sequence[str]
     builder: Any = None
-
-    def expanded(self) -> Trace:
-        """The trace in terms of primitives that are lowered; what their rules captured joins the captured values."""
-        if is_expanded(self.jaxpr):
-            return self
-        whole = expand(self.jaxpr)
-        return self._replace(jaxpr=close_over(whole), captured=[*whole.consts, *self.captured])
 
 
 class TracedCall(NamedTuple):
