@@ -7,7 +7,7 @@ Without an active builder, binding evaluates eagerly (`hooks.evaluate`).
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -68,6 +68,9 @@ _SHALLOW = 8
 
 class Builder:
     """Collects the equations of one jaxpr."""
+
+    evaluates = False
+    """Whether what is known is evaluated at once (compile_time.py)."""
 
     __slots__ = (
         "__weakref__",
@@ -157,6 +160,10 @@ class Builder:
         new = eqn.copied(atoms, len(self.equations))
         self.equations.append(new)
         return [Tracer(self, v, v.aval) for v in new.outvars]
+
+    def call(self, fun: Callable[..., Any], args: Values, kwargs: Mapping[str, Any]) -> Any:
+        """Call a library function in place."""
+        return fun(*args, **kwargs)
 
     def inline(self, jaxpr: Jaxpr, operands: Values, provenance: Provenance | None = None) -> list[Any]:
         """Add copies of a jaxpr's equations and return its outputs; `provenance` replaces that of the equations."""
@@ -326,22 +333,11 @@ def is_usable(tracer: Tracer) -> bool:
 def leaked(tracer: Tracer, name: str = "") -> UnexpectedTracerError:
     """The error for a tracer, passed as the argument `name`, that is used after its trace has ended."""
     given = f", given as {name}," if name else ""
-    if state.builder is None and state.interrupted is not None and _is_around(state.interrupted, tracer.builder):
-        return UnexpectedTracerError(
-            f"{tracer!r}{given} is used inside ensure_compile_time_eval, at {user_line()}, where a traced value has no "
-            "number yet; compute with it outside, and with arrays and numbers inside"
-        )
     return UnexpectedTracerError(
         f"{tracer!r}{given} was made while tracing {tracer.builder.name or 'a function'}, {origin_of(tracer)}, and is "
         f"used after that trace ended, at {user_line()}. A traced value must not be kept in a global, an "
         "attribute or a closure: return it from the traced function instead."
     )
-
-
-def _is_around(builder: Builder | None, other: Builder) -> bool:
-    while builder is not None and builder is not other:
-        builder = builder.parent
-    return builder is not None
 
 
 def origin_of(tracer: Tracer) -> str:
