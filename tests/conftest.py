@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
@@ -33,6 +34,11 @@ def pytest_configure(config: pytest.Config) -> None:
     xlamini.config.update("enable_checks", True)
     if not (config.getoption("--cold") or config.getoption("--all-rows")):
         _enable_cache()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    tiers.tell_worker(node.workerinput, node.config)
 
 
 def _enable_cache() -> None:

@@ -7,11 +7,12 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from xlamini.core import Jaxpr, ShapeError, any_ordered, float0, monitoring, once, rewrite, subjaxprs
+from xlamini.core import Jaxpr, ShapedArray, ShapeError, any_ordered, float0, monitoring, once, rewrite, subjaxprs
 from xlamini.core.compile_flags import outlining
 from xlamini.core.config import programs_are_kept, programs_are_keyed_by_module, trace_flags, under
 from xlamini.core.effects import ffi_effect
 from xlamini.core.jax_flags import log_compiles
+from xlamini.core.sharding.partial_sums import sums_of
 from xlamini.core.tracer import build
 from xlamini.interpreters.dce import dce
 from xlamini.interpreters.evaluate import evaluate
@@ -45,7 +46,7 @@ class LoweredProgram:
         keep_unused: bool = False,
         outline: bool | None = None,
     ):
-        if isinstance(device, MeshPlacement) and any(s is not None and s.spec.unreduced for s in device.outs):
+        if isinstance(device, MeshPlacement) and any(map(_moves_terms, jaxpr.out_avals, device.outs)):
             jaxpr = _with_terms(jaxpr, device.outs)
         self.out_avals = jaxpr.out_avals
         self.takes_keys = any(map(is_extended, jaxpr.in_avals))
@@ -106,13 +107,18 @@ class LoweredProgram:
     partitioners = property(lambda self: self._lowered[2], doc="The Python functions that XLA calls to compile it.")
 
 
+def _moves_terms(aval: ShapedArray, there: Any) -> bool:
+    """Whether an output with this sharding is unreduced, or has a sum to take."""
+    return there is not None and bool(there.spec.unreduced or sums_of(aval).unreduced)
+
+
 @rewrite
 def _with_terms(jaxpr: Jaxpr, outs: Sequence[Any]) -> Jaxpr:
-    """The jaxpr with the outputs resharded that are asked to be unreduced; Shardy would take any value for a term."""
+    """The jaxpr with those outputs resharded; Shardy would take any value for a term, and refuse to return a sum."""
 
     def resharded(*operands: Any) -> list[Any]:
-        found = evaluate(jaxpr, operands)
-        return [x if s is None or not s.spec.unreduced else moved_to(x, s) for x, s in zip(found, outs, strict=True)]
+        found = zip(evaluate(jaxpr, operands), jaxpr.out_avals, outs, strict=True)
+        return [moved_to(x, there) if _moves_terms(aval, there) else x for x, aval, there in found]
 
     return build(resharded, jaxpr.in_avals, jaxpr.name)[0]
 
