@@ -24,7 +24,7 @@ def add_options(parser: pytest.Parser) -> None:
 
 
 def configure(config: pytest.Config) -> None:
-    """If the command line names files or tests, all of their tests run; a worker of xdist hears of it by `tell_worker`."""
+    """If the command line names files or tests, all of their tests run; `tell_worker` lets workers of xdist know."""
     config.addinivalue_line("markers", "full: only with --full, or if its file is named on the command line")
     config.addinivalue_line("markers", "sample(n): the quick tier runs one in n of its parameters")
     worker = getattr(config, "workerinput", None)

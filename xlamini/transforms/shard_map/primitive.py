@@ -121,13 +121,13 @@ class ShardMap(HigherOrder):
                 f"shard_map: its mesh has {mesh.size} devices, {mesh}, but the program runs on {module.device_count}; "
                 f"move the arguments to a mesh of {mesh.size} devices"
             )
-        operands = _constrained(ctx, operands, mesh, params["in_specs"])
+        constrained = _constrained(ctx, operands, mesh, params["in_specs"])
         before = module.manual, module.manual_axes
         module.manual, module.manual_axes = mesh, module.manual_axes | manual
         try:
             if mesh.size == 1 or not manual:
-                return ctx.body(jaxpr, operands, "shard_map")
-            return _on_each(ctx, jaxpr, operands, mesh, manual, params["in_specs"], params["out_specs"])
+                return ctx.body(jaxpr, constrained, "shard_map")
+            return _on_each(ctx, jaxpr, constrained, mesh, manual, params["in_specs"], params["out_specs"])
         finally:
             module.manual, module.manual_axes = before
 
