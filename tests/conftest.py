@@ -9,6 +9,7 @@ import pytest
 import xlamini
 from tests.support import tiers
 from tests.support.paths import ROOT, SNAPSHOTS
+from xlamini.core.compile_flags import disable_most_optimizations
 from xlamini.runtime.files import disk_cache
 
 CACHE = ROOT / ".cache" / "xlamini"
@@ -61,6 +62,13 @@ def no_cache() -> Iterator[None]:
     yield
     for name, value in before.items():
         xlamini.config.update(name, value)
+
+
+@pytest.fixture
+def unoptimized() -> Iterator[None]:
+    """Programs are compiled without most optimizations, in two thirds of the time; for tests that compare values."""
+    with disable_most_optimizations(True):
+        yield
 
 
 @pytest.fixture
