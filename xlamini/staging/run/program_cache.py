@@ -203,6 +203,8 @@ def _better_one_by_one(jaxpr: Jaxpr) -> bool:
     for eqn in jaxpr.eqns:
         if eqn.primitive.higher_order and not isinstance(eqn.primitive, CallLike):
             return False  # a loop or a choice is a program of its own, which would be compiled a second time
+        if eqn.kind is not None and eqn.kind.sharding_conflict is not None:
+            return False  # run by itself, it would be reported as if the user had written it
         params = tuple(eqn.params.items())
         if params not in eqn.primitive.executables:
             new.add((eqn.primitive, params))
