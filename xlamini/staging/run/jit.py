@@ -339,6 +339,7 @@ def dispatched(fun: Callable[..., Any], static_argnames: Names = None) -> tuple[
     """The C++ function of one of the library's own functions, and the one that explains its errors."""
     static, donate = Selected("static", fun, None, static_argnames), Selected("donate", fun, None, None)
     jitted = Jitted(fun, Options(static, donate, False, False, None, None))
+    jitted.name = jitted.name.strip("_")  # messages name `where`, not the helper `_where` that computes it
     return _in_cpp(jitted), jitted.explain
 
 
