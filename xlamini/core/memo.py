@@ -103,10 +103,13 @@ class OwnedMemo:
         register(name, limit, self.__len__, self.clear, lambda: self.hits if counted else None)
 
     def keep(self, owner: Any, key: Any, value: V) -> V:
-        """Add an entry to the owner's table and return it; at the limit the oldest one goes."""
+        """Add an entry to the owner's table and return it; at the limit the oldest one goes.
+
+        Of two that threads made at once the first stays, and is returned to both.
+        """
         table = getattr(owner, self.attribute)
         self.types.add(type(owner))
-        table[key] = value
+        value = table.setdefault(key, value)
         if self.limit is not None and len(table) > self.limit:
             _drop_oldest(table)
         return value

@@ -49,6 +49,7 @@ from xlamini.staging.compile.placement import (
 from xlamini.staging.compile.program import Program, compile_lowered
 from xlamini.staging.run.call_errors import Explain, guarded
 from xlamini.staging.run.call_plan import CallPlan
+from xlamini.staging.run.compile_once import compiled_once
 from xlamini.staging.run.jit_caches import programs, shared_caches, traces, unshare, with_refs
 from xlamini.staging.run.jit_options import Options
 from xlamini.staging.run.large_captures import warn_of_large_captures
@@ -216,7 +217,9 @@ class Jitted:
             assert state.builder is not None
             state.builder.memo[self, key] = traced
         else:
-            traces.keep(self.caches, key, traced._replace(names=(), builder=None))
+            kept = traces.keep(self.caches, key, traced._replace(names=(), builder=None))
+            if kept.jaxpr is not traced.jaxpr:  # another thread was faster
+                return kept._replace(names=plan.names)
         return traced
 
     def _placement(self, plan: CallPlan, traced: Trace) -> Placement:
@@ -230,8 +233,14 @@ class Jitted:
 
     def _program(self, plan: CallPlan, traced: Trace, device: Any) -> Program:
         key = (traced.jaxpr, device, plan.tree, compile_key())
-        program = programs.newest(self.caches, key)  # the oldest are the first to be evicted
-        return programs.keep(self.caches, key, self.compiled(plan, traced, device)) if program is None else program
+
+        def find() -> Program | None:
+            return programs.newest(self.caches, key)  # the oldest are the first to be evicted
+
+        def make() -> Program:
+            return programs.keep(self.caches, key, self.compiled(plan, traced, device))
+
+        return compiled_once((self.caches, key), find, make)
 
     def compiled(self, plan: CallPlan, traced: Trace, device: Any) -> Program:
         """The program of this signature, compiled for a device or a mesh."""

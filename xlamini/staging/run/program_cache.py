@@ -39,6 +39,7 @@ from xlamini.runtime import device_put_value
 from xlamini.staging.compile.lowered_program import LoweredProgram
 from xlamini.staging.compile.placement import placement, requested_by
 from xlamini.staging.compile.program import Program, compile_lowered
+from xlamini.staging.run.compile_once import compiled_once
 from xlamini.staging.run.lift_literals import numbers_apart
 from xlamini.staging.trace.trace_cache import is_traced_once
 
@@ -172,7 +173,10 @@ def _found_or_made(jaxpr: Jaxpr, key: Key) -> tuple[Program | None, Sequence[Any
 
 
 def _compiled(jaxpr: Jaxpr, key: Key) -> Program:
-    return programs.keep(key, compile_lowered(LoweredProgram(jaxpr, jaxpr.name, key[1])))
+    def make() -> Program:
+        return programs.keep(key, compile_lowered(LoweredProgram(jaxpr, jaxpr.name, key[1])))
+
+    return compiled_once(key, lambda: programs.table.get(key), make)
 
 
 def _needed(jaxpr: Jaxpr) -> Jaxpr:
