@@ -34,7 +34,7 @@ def compiled() -> Iterator[list[str]]:
 
 
 def in_threads(*calls: Callable[[], Any]) -> list[Any]:
-    """The results of calls that begin at once, each in a thread; an exception is the result of a call that raises it."""
+    """The results of calls that begin at once, each in a thread; what a call raises is its result."""
     start, found = threading.Barrier(len(calls)), [None] * len(calls)
 
     def work(i: int) -> None:
