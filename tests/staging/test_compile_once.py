@@ -11,7 +11,7 @@ import pytest
 
 import xlamini
 from xlamini import lax, monitoring, numpy as jnp
-from xlamini.staging.run.compile_once import compiled_once
+from xlamini.core.memo import made_once
 
 X = np.linspace(0.1, 0.9, 94, dtype=np.float32).reshape(2, 47)
 """Of a shape that no other test has, as programs of one structure are compiled once in a process."""
@@ -103,16 +103,16 @@ def test_where_the_first_raises_the_next_one_makes_it() -> None:
         made["a"] = 7
         return 7
 
-    found = in_threads(*[lambda: compiled_once("a", lambda: made.get("a"), make)] * 4)
+    found = in_threads(*[lambda: made_once("a", lambda: made.get("a"), make)] * 4)
     assert [str(x) for x in found if isinstance(x, ValueError)] == ["the first"]
     assert len(attempts) == 2 and found.count(7) == 3
 
 
 def test_a_program_may_be_made_while_it_is_made() -> None:
     def inner() -> int:
-        return compiled_once("a", lambda: None, lambda: 7)
+        return made_once("a", lambda: None, lambda: 7)
 
-    assert in_threads(lambda: compiled_once("a", lambda: None, inner)) == [7]
+    assert in_threads(lambda: made_once("a", lambda: None, inner)) == [7]
 
 
 def test_two_that_need_each_other_do_not_wait_for_each_other() -> None:
@@ -121,9 +121,9 @@ def test_two_that_need_each_other_do_not_wait_for_each_other() -> None:
     def making(other: str) -> Callable[[], str]:
         def make() -> str:
             inside.wait(SECONDS)  # both are being made now
-            return compiled_once(other, lambda: None, lambda: f"{other} in passing")
+            return made_once(other, lambda: None, lambda: f"{other} in passing")
 
         return make
 
-    calls = [lambda a=a, b=b: compiled_once(a, lambda: None, making(b)) for a, b in ("xy", "yx")]
+    calls = [lambda a=a, b=b: made_once(a, lambda: None, making(b)) for a, b in ("xy", "yx")]
     assert in_threads(*calls) == ["y in passing", "x in passing"]

@@ -27,7 +27,7 @@ from xlamini.core.api_boundary import api_boundary
 from xlamini.core.compile_flags import compile_key
 from xlamini.core.frames import is_own
 from xlamini.core.jax_flags import explain_cache_misses
-from xlamini.core.memo import alive, register
+from xlamini.core.memo import alive, made_once, register
 from xlamini.core.pytree.nodes import dispatch_registry
 from xlamini.core.ref_cells import RefEscaped
 from xlamini.core.state import state
@@ -49,7 +49,6 @@ from xlamini.staging.compile.placement import (
 from xlamini.staging.compile.program import Program, compile_lowered
 from xlamini.staging.run.call_errors import Explain, guarded
 from xlamini.staging.run.call_plan import CallPlan
-from xlamini.staging.run.compile_once import compiled_once
 from xlamini.staging.run.jit_caches import programs, shared_caches, traces, unshare, with_refs
 from xlamini.staging.run.jit_options import Options
 from xlamini.staging.run.large_captures import warn_of_large_captures
@@ -240,7 +239,7 @@ class Jitted:
         def make() -> Program:
             return programs.keep(self.caches, key, self.compiled(plan, traced, device))
 
-        return compiled_once((self.caches, key), find, make)
+        return made_once((self.caches, key), find, make)
 
     def compiled(self, plan: CallPlan, traced: Trace, device: Any) -> Program:
         """The program of this signature, compiled for a device or a mesh."""

@@ -27,7 +27,7 @@ from xlamini.core import (
     rewrite,
 )
 from xlamini.core.compile_flags import compile_key
-from xlamini.core.memo import Memo
+from xlamini.core.memo import Memo, made_once
 from xlamini.core.memory_space import DEVICE
 from xlamini.core.state import state
 from xlamini.core.structure import executable_key, executable_params
@@ -39,7 +39,6 @@ from xlamini.runtime import device_put_value
 from xlamini.staging.compile.lowered_program import LoweredProgram
 from xlamini.staging.compile.placement import placement, requested_by
 from xlamini.staging.compile.program import Program, compile_lowered
-from xlamini.staging.run.compile_once import compiled_once
 from xlamini.staging.run.lift_literals import numbers_apart
 from xlamini.staging.trace.trace_cache import is_traced_once
 
@@ -176,7 +175,7 @@ def _compiled(jaxpr: Jaxpr, key: Key) -> Program:
     def make() -> Program:
         return programs.keep(key, compile_lowered(LoweredProgram(jaxpr, jaxpr.name, key[1])))
 
-    return compiled_once(key, lambda: programs.table.get(key), make)
+    return made_once(key, lambda: programs.table.get(key), make)
 
 
 def _needed(jaxpr: Jaxpr) -> Jaxpr:
