@@ -27,6 +27,8 @@ _logger = logging.getLogger("xlamini")
 Options = Mapping[str, Any] | None
 """Options of XLA, by name."""
 
+_DEEPEST = 160
+"""How deep loops and branches may be nested; compiling so many takes ten seconds already."""
 _GIGANTIC = 2**36
 """The number of elements at which XLA's CPU compiler crashes on an array."""
 
@@ -138,6 +140,23 @@ def _bytes_made(jaxpr: Jaxpr) -> int:
             )
     bodies = [inner for eqn in jaxpr.eqns if eqn.primitive.higher_order for inner in subjaxprs(eqn)]
     return sum(aval.nbytes for aval in avals) + sum(map(_bytes_made, bodies))
+
+
+def check_nest(program: LoweredProgram) -> None:
+    """RecursionError for loops and branches nested so deep that XLA's compiler would end the process."""
+    depth = _nest(program.pruned)
+    if depth > _DEEPEST:
+        raise RecursionError(
+            f"{program.name}: loops and branches are nested {depth} deep, and XLA's compiler takes {_DEEPEST}: beyond "
+            "200 it ends the process; write one lax.while_loop or lax.switch in place of the nest"
+        )
+
+
+@once
+def _nest(jaxpr: Jaxpr) -> int:
+    """How deep loops and branches are nested; calls are inlined."""
+    inner = [(eqn, max(map(_nest, subjaxprs(eqn)), default=0)) for eqn in jaxpr.eqns if eqn.primitive.higher_order]
+    return max([depth + eqn.primitive.is_nested(eqn.params) for eqn, depth in inner], default=0)
 
 
 def alias_outputs(jaxpr: Jaxpr, donated: Sequence[bool]) -> list[int | None]:

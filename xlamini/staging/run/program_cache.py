@@ -27,7 +27,7 @@ from xlamini.core import (
     rewrite,
 )
 from xlamini.core.compile_flags import compile_key
-from xlamini.core.memo import Memo
+from xlamini.core.memo import Memo, made_once
 from xlamini.core.memory_space import DEVICE
 from xlamini.core.state import state
 from xlamini.core.structure import executable_key, executable_params
@@ -172,7 +172,10 @@ def _found_or_made(jaxpr: Jaxpr, key: Key) -> tuple[Program | None, Sequence[Any
 
 
 def _compiled(jaxpr: Jaxpr, key: Key) -> Program:
-    return programs.keep(key, compile_lowered(LoweredProgram(jaxpr, jaxpr.name, key[1])))
+    def make() -> Program:
+        return programs.keep(key, compile_lowered(LoweredProgram(jaxpr, jaxpr.name, key[1])))
+
+    return made_once(key, lambda: programs.table.get(key), make)
 
 
 def _needed(jaxpr: Jaxpr) -> Jaxpr:
