@@ -2,12 +2,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
 import xlamini
 from tests.support import tiers
 from tests.support.paths import ROOT, SNAPSHOTS
+from xlamini.core.compile_flags import disable_most_optimizations
 from xlamini.runtime.files import disk_cache
 
 CACHE = ROOT / ".cache" / "xlamini"
@@ -35,6 +37,11 @@ def pytest_configure(config: pytest.Config) -> None:
         _enable_cache()
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    tiers.tell_worker(node.workerinput, node.config)
+
+
 def _enable_cache() -> None:
     """Cache compiled programs by StableHLO text: an edit recompiles only what it changes, and workers share entries."""
     disk_cache.MOST_ENTRIES = PROGRAMS
@@ -55,6 +62,13 @@ def no_cache() -> Iterator[None]:
     yield
     for name, value in before.items():
         xlamini.config.update(name, value)
+
+
+@pytest.fixture
+def unoptimized() -> Iterator[None]:
+    """Programs are compiled without most optimizations, in two thirds of the time; for tests that compare values."""
+    with disable_most_optimizations(True):
+        yield
 
 
 @pytest.fixture

@@ -29,6 +29,7 @@ from tests.support.random_programs import (
     shrunk,
 )
 from tests.support.tiers import ALL, FULL, QUICK, tier_of
+from xlamini.core.compile_flags import disable_most_optimizations
 
 COUNTS = {QUICK: 4, FULL: 300, ALL: 10_000}
 X = np.array([0.3, -0.8, 1.1])
@@ -115,7 +116,8 @@ def explained(program: Program) -> str:
 
 
 def test_agrees(seed: int) -> None:
-    with xlamini.enable_x64(True):
+    """What runs eagerly is compiled with all optimizations for one seed in three; that takes most of the time."""
+    with xlamini.enable_x64(True), disable_most_optimizations(seed % 3 != 0):
         program = program_of(seed)
         if not explained(program):
             return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 from typing import Any
 
 import numpy as np
@@ -122,3 +123,49 @@ def test_programs_without_leaks_pass():
     expected = xlamini.jit(xlamini.grad(f))(X)
     with xlamini.checking_leaks():
         np.testing.assert_allclose(xlamini.vmap(xlamini.grad(f))(X[None])[0], expected, rtol=1e-6)
+
+
+def test_a_trace_without_leaks_never_walks_over_the_heap(monkeypatch):
+    def walks(*objects):
+        raise AssertionError("a walk over the heap")
+
+    heap = [[] for _ in range(1000)]
+    for name in ("get_objects", "get_referrers", "collect"):
+        monkeypatch.setattr(gc, name, walks)
+    inner = xlamini.jit(lambda x: x * 3)
+    with xlamini.checking_leaks():
+        out = xlamini.grad(lambda x: lax.fori_loop(0, 3, lambda i, c: inner(c) + x, x))(2.0)
+    assert float(out) == 40 and len(heap) == 1000
+
+
+def test_leaks_are_looked_for_all_at_once(monkeypatch):
+    walks = []
+
+    def referrers(*objects):
+        walks.append(len(objects))
+        return real(*objects)
+
+    def f(x):
+        KEPT.extend([x + i for i in range(80)])
+        return x
+
+    real = gc.get_referrers
+    monkeypatch.setattr(gc, "get_referrers", referrers)
+    with xlamini.checking_leaks(), pytest.raises(UnexpectedTracerError, match="Leaked tracers: 50 of f are referenced"):
+        xlamini.jit(f)(X)
+    assert walks[0] == 50 and len(walks) <= 2 * 7
+
+
+def test_leaks_out_of_nested_traces_are_found():
+    kept = {}
+
+    def body(c, x):
+        kept["both"] = [c, x * 2]
+        return c, x
+
+    def f(x):
+        return lax.scan(body, 0.0, x)[1]
+
+    message = "Leaked tracers: 2 of body .*\n.*is in a list in the entry 'both' in the variable 'kept'"
+    with xlamini.checking_leaks(), pytest.raises(UnexpectedTracerError, match=message):
+        xlamini.jit(f)(X)

@@ -63,7 +63,15 @@ ROWS = [
     row("product", lambda: eye(3) @ ones(4), ShapeError, "contracting dimensions differ"),
     row(
         "dot", lambda: sparse.bcoo_dot_general(eye(3), ones(4), dimension_numbers=(((1,), (0,)), ((), ()))),
-        ShapeError, "shapes (3, 3) and (4,) do not fit",
+        ShapeError, "bcoo_dot_general: contracting dimensions differ: float32[3,3] has (3,) at (1,)",
+    ),
+    row(
+        "dot of a scalar", lambda: sparse.bcoo_dot_general(eye(3), ones(), dimension_numbers=(((1,), (0,)), ((), ()))),
+        ShapeError, "bcoo_dot_general: contracting (0,)", "rhs of type float32[]; it has no dimensions",
+    ),
+    row(
+        "dot numbers", lambda: sparse.bcoo_dot_general(eye(3), ones(3), dimension_numbers=3), TypeError,
+        "bcoo_dot_general: dimension_numbers is 3", "write ((lhs_contracting, rhs_contracting)",
     ),
     row(
         "dot batch", lambda: sparse.bcoo_dot_general(eye(3), ones(3, 3), dimension_numbers=NUMBERS),

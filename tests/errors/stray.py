@@ -6,10 +6,26 @@ from typing import Any
 import numpy as np
 
 from tests.support.error_rows import ones, row, square
-from xlamini import custom_jvp, errors, export, grad, jit, lax, numpy as jnp, random, ref, tree, tree_util, vmap
+from xlamini import (
+    api_util,
+    custom_jvp,
+    devices,
+    dlpack,
+    errors,
+    export,
+    grad,
+    jit,
+    lax,
+    numpy as jnp,
+    random,
+    ref,
+    tree,
+    tree_util,
+    vmap,
+)
 from xlamini.errors import ShapeError
-from xlamini.scipy import linalg
-from xlamini.sharding import Mesh
+from xlamini.scipy import linalg, special
+from xlamini.sharding import Mesh, NamedSharding, PartitionSpec as P
 
 
 def mapped(fun: Any) -> Any:
@@ -34,6 +50,10 @@ def surrogate() -> Any:
     return jit(f)(1.0)
 
 
+def over_two() -> NamedSharding:
+    return NamedSharding(Mesh(np.array(devices()[:2]), ("x",)), P("x"))
+
+
 ENDLESS: list[Any] = []
 ENDLESS.append(ENDLESS)
 
@@ -43,11 +63,25 @@ ROWS = [
     row("mesh of texts", lambda: Mesh(np.array(["a"]), ("x",)), TypeError, "Mesh: devices must be devices, got 'a'"),
     row("leaf of what", lambda: tree_util.treedef_is_leaf(3), TypeError, "treedef_is_leaf: treedef must be", "got 3"),
     row("children of what", lambda: tree_util.treedef_children([1]), TypeError, "treedef_children: treedef must be"),
+    row("tuple of what", lambda: tree_util.treedef_tuple([3]), TypeError, "treedef_tuple: each of treedefs must be"),
+    row(
+        "axes of what", lambda: api_util.flatten_axes("x", 3, 3), TypeError,
+        "flatten_axes: treedef must be a tree's structure, got 3 of type int",
+    ),
+    row("donated", lambda: api_util.donation_vector((0,), (), 3), TypeError, "donation_vector: in_tree must be a tree"),
+    row(
+        "several devices", lambda: dlpack.from_dlpack(np.ones(3), device=over_two()), ValueError,
+        "from_dlpack: device is a sharding of 2 devices", "device_put",
+    ),
+    row("helper", lambda: jnp.where(square, 1, 2), TypeError, "argument 'condition' of where is <function"),
+    row("weights", lambda: jnp.bincount(jnp.arange(3), square), TypeError, "argument 'weights' of bincount is <func"),
+    row("angle", lambda: special.sph_harm_y(2, 2, 2, square), TypeError, "argument 'phi' of sph_harm_y is <function"),
     row("separator", lambda: tree_util.keystr((), separator=3), TypeError, "keystr: separator must be a string, got 3"),
     row("endless paths", lambda: tree.leaves_with_path(ENDLESS), RecursionError, "the pytree contains itself"),
     row("dtype that is no text", lambda: ones(3, dtype="\ud800"), TypeError, "is not a dtype"),
     row("free_ref", lambda: ref.free_ref(ones(3)), TypeError, "free_ref: a ref is needed, got Array", "new_ref"),
     row("empty_ref", lambda: ref.empty_ref(3), TypeError, "empty_ref: ty needs a shape and a dtype, got int"),
+    row("Ref", lambda: ref.Ref(64), TypeError, "Ref: a ref is made from a value by xlamini.new_ref(x), not from int"),
     row("get", lambda: ref.get({}, 1), TypeError, "get: a ref is needed, got dict"),
     row("triangle of a number", lambda: jnp.tril_indices_from(2), ShapeError, "arr must be a matrix"),
     row("no such arrays", lambda: ones(3, dtype="float6_e2m3fn"), TypeError, "no arrays of dtype float6_e2m3fn"),
@@ -79,7 +113,7 @@ ROWS = [
     ),
     row("exponent bits", lambda: lax.reduce_precision(1.0, 99, 3), ValueError, "exponent_bits must be from 1 to 11"),
     row(
-        "nonlinear rule", lambda: grad(squared_tangent)(1.0), errors.MissingRule, "stray.py:26",
+        "nonlinear rule", lambda: grad(squared_tangent)(1.0), errors.MissingRule, "stray.py:42",
         "integer_pow is not linear in a tangent",
     ),
     row("name of a function", surrogate, TypeError, "unsupported operand"),

@@ -12,6 +12,7 @@ import xlamini
 from xlamini import P, jit, lax, make_mesh, nn, numpy as jnp, reshard, set_mesh, vmap
 from xlamini.errors import ShardingError, ShardingTypeError
 from xlamini.sharding import AxisType, NamedSharding
+from xlamini.staging.run import program_cache
 
 MESH = make_mesh((2, 4), ("x", "y"), axis_types=(AxisType.Explicit,) * 2)
 RNG = np.random.default_rng(0)
@@ -351,3 +352,12 @@ def test_one_reduction_for_gradients_of_many_batches() -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
     text = jit(step).lower(*operands).compile().as_text()
     assert len(re.findall(r" all-reduce\(", text[text.index("ENTRY") :])) == 1 == collectives(step, *operands)
+
+
+def test_what_a_rewrite_leaves_open_is_not_reported_by_its_operation_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The gradient of a product has one that sums over a split dimension, which no user could mend."""
+    monkeypatch.setattr(program_cache, "_OPERATION_MS", 0.0)  # so that each operation would run by itself
+    found = values()
+    gradient = xlamini.grad(lambda r: jnp.tanh(found["s"] @ r).sum())(found["whole"])
+    whole_s, r = np.asarray(found["s"]), np.asarray(found["whole"])
+    np.testing.assert_allclose(gradient, whole_s.T @ (1 - np.tanh(whole_s @ r) ** 2), rtol=1e-4, atol=1e-4)

@@ -166,6 +166,13 @@ def test_derivatives(name: str, inner: bool, outer: bool) -> None:
     all_near(DERIVATIVES[name](lambda a, w: program(a, w, inner, outer)), DERIVATIVES[name](plain))
 
 
+def test_a_derivative_without_checks_does_not_decide_on_one_with_checks() -> None:
+    xlamini.clear_caches()
+    for inner in (False, True, False):
+        found = grad(lambda a, w, inner=inner: program(a, w, inner=inner), (0, 1))(ROWS, W)
+        all_near(found, grad(plain, (0, 1))(ROWS, W))
+
+
 def test_derivatives_inside() -> None:
     def total(b: Any, w: Any) -> Any:
         return lax.psum(jnp.tanh(b * w).sum(), "y")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import xlamini
-from xlamini import dlpack, numpy as jnp
+from xlamini import P, dlpack, numpy as jnp
 from xlamini.errors import DeletedArrayError, TracerArrayConversionError
 from xlamini.runtime import dlpack_devices
 from xlamini.runtime.versions import DLPACK_VERSION
@@ -145,6 +145,9 @@ def test_devices() -> None:
         x.__dlpack__(dl_device=(2, 0), copy=False)
     found = dlpack.from_dlpack(np.ones(3, np.float32), device=xlamini.devices()[0])
     assert found.committed and found.devices() == {xlamini.devices()[0]}
+    there = xlamini.sharding.NamedSharding(xlamini.make_mesh((1,), ("x",), devices=xlamini.devices()[1:2]), P("x"))
+    moved = dlpack.from_dlpack(np.ones(3, np.float32), device=there)
+    assert moved.devices() == {xlamini.devices()[1]} and moved.tolist() == [1, 1, 1]
 
 
 def test_numbers_of_devices() -> None:

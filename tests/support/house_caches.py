@@ -27,6 +27,7 @@ REGISTRIES = {
     "core/api_boundary.py _edges",
     "core/avals.py _interned",  # types are compared by identity, and so are their shardings
     "core/config.py flags",
+    "core/memo.py _in_progress",  # while a thread makes it
     "core/memo.py _registry",
     "core/monitoring.py listeners",
     "core/primitive.py primitives",

@@ -48,7 +48,7 @@ xlamini.scipy.stats.norm xlamini.scipy.stats.gamma xlamini.scipy.stats.binom xla
 xlamini.scipy.sparse.linalg xlamini.scipy.spatial.transform xlamini.image xlamini.tree xlamini.tree_util
 xlamini.export xlamini.ffi xlamini.experimental.sparse xlamini.experimental.jet xlamini.experimental.ode
 xlamini.experimental.layout xlamini.sharding xlamini.ops xlamini.dlpack xlamini.flatten_util xlamini.custom_batching
-xlamini.custom_derivatives xlamini.ad_checkpoint xlamini.api_util xlamini.ref xlamini.memory xlamini.debug
+xlamini.custom_derivatives xlamini.ad_checkpoint xlamini.api_util xlamini.ref xlamini.debug
 methods places transformations
 """.split()
 """The modules, and the lists of calls below."""
@@ -94,7 +94,8 @@ TRANSFORMATIONS: dict[str, Callable[..., Any]] = {
     "make_jaxpr": lambda f, x: xlamini.make_jaxpr(f)(x),
     "pure_callback": lambda fun, x, y: xlamini.pure_callback(fun, x, y),
     "device_put": lambda x, y: xlamini.device_put(x, y),
-    "NamedSharding": lambda x, y: NamedSharding(x, y), "Mesh": lambda devices, y: Mesh(devices, y),
+    # jaxlib reads the mesh before it asks Python, and raises an AttributeError for what is none
+    "NamedSharding": lambda y: NamedSharding(MESH, y), "Mesh": lambda devices, y: Mesh(devices, y),
     "constrained": lambda x, y: xlamini.jit(lambda x: lax.with_sharding_constraint(x, y))(x),
     "in_shardings": lambda x, y: xlamini.jit(jnp.sin, in_shardings=y)(x), "spec": lambda x, y: PartitionSpec(x, y),
 }  # fmt: skip

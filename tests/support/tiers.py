@@ -15,6 +15,7 @@ EXPRESSIONS = {QUICK: 84, FULL: 6, ALL: 1}
 """Each tier runs one in this many expressions."""
 PARAMETERS = 6
 """The quick tier runs one in this many parameters of each other test, or one in more with the mark `sample`."""
+NAMED = "the command line names tests"
 
 
 def add_options(parser: pytest.Parser) -> None:
@@ -23,11 +24,21 @@ def add_options(parser: pytest.Parser) -> None:
 
 
 def configure(config: pytest.Config) -> None:
-    """If the command line names files or tests, all of their tests run; xdist passes the option on to its workers."""
+    """If the command line names files or tests, all of their tests run; `tell_worker` lets workers of xdist know."""
     config.addinivalue_line("markers", "full: only with --full, or if its file is named on the command line")
     config.addinivalue_line("markers", "sample(n): the quick tier runs one in n of its parameters")
-    if config.args_source == pytest.Config.ArgsSource.ARGS and not hasattr(config, "workerinput"):
+    worker = getattr(config, "workerinput", None)
+    if worker[NAMED] if worker else _names_tests(config):
         config.option.full = True
+
+
+def tell_worker(workerinput: dict[str, object], config: pytest.Config) -> None:
+    """Send a worker of xdist what its own configuration does not show: whether the command line names tests."""
+    workerinput[NAMED] = _names_tests(config)
+
+
+def _names_tests(config: pytest.Config) -> bool:
+    return config.args_source == pytest.Config.ArgsSource.ARGS
 
 
 def tier_of(config: pytest.Config) -> str:

@@ -49,6 +49,27 @@ def test_conds_are_lowered() -> None:
 
 
 @pytest.mark.full
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda f: lambda x: lax.cond(x > 0, f, lambda x: x, x),
+        lambda f: lambda x: lax.while_loop(lambda x: x > 9, f, x),
+        lambda f: lambda x: lax.scan(lambda c, _: (f(c), None), x, None, length=2)[0],
+    ],
+    ids=["cond", "while_loop", "scan"],
+)
+def test_nests_on_which_xla_would_crash_are_refused(wrap: Any) -> None:
+    with pytest.raises(RecursionError, match=r"are nested 180 deep, and XLA's compiler takes 160: .*lax.while_loop"):
+        xlamini.jit(nest(wrap, 180))(2.0)
+
+
+@pytest.mark.slow
+def test_a_nest_as_deep_as_xla_takes_runs() -> None:
+    f = nest(lambda f: lambda x: lax.cond(x > 0, f, lambda x: x, x), 160)
+    assert xlamini.jit(f)(2.0) == 3
+
+
+@pytest.mark.full
 def test_in_another_thread() -> None:
     found = []
     thread = threading.Thread(target=lambda: found.append(xlamini.jit(nest(WRAPS["jit"], 400))(2.0)))

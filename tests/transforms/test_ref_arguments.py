@@ -302,3 +302,9 @@ def test_what_takes_no_refs_says_so() -> None:
         pullback.with_refs(GradValue())
     with pytest.raises(ValueError, match=r"added to a ref of shape \(3,\); pass a ref of shape \(\)"):
         pullback.with_refs(new_ref(RAMP), GradValue())(1.0)
+
+
+def test_the_type_of_a_ref_is_made_from_an_arrays_type() -> None:
+    assert repr(xlamini.ref.AbstractRef(xlamini.typeof(np.ones(2, np.float32)))) == "Ref{float32[2]}"
+    with pytest.raises(TypeError, match=r"AbstractRef: inner_aval must be a ShapedArray, got 2; write xlamini.typeof"):
+        xlamini.ref.AbstractRef(2)  # type: ignore[arg-type]

@@ -2,6 +2,7 @@
 
 A memo is one table (`Memo`), a table on each of many objects that dies with its object (`OwnedMemo`), or the results of
 a function (`memoised`). At the limit a table drops its oldest entry; a memoised function its least recently used one.
+`made_once` makes an entry that several threads need at the same time, and that is dear, in one of them.
 
 `paused_gc` keeps the garbage collector from running while programs are built.
 """
@@ -9,9 +10,10 @@ from __future__ import annotations
 
 import functools
 import gc
+import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple, TypeVar
 
@@ -103,10 +105,13 @@ class OwnedMemo:
         register(name, limit, self.__len__, self.clear, lambda: self.hits if counted else None)
 
     def keep(self, owner: Any, key: Any, value: V) -> V:
-        """Add an entry to the owner's table and return it; at the limit the oldest one goes."""
+        """Add an entry to the owner's table and return it; at the limit the oldest one goes.
+
+        Of two that threads made at once the first stays, and is returned to both.
+        """
         table = getattr(owner, self.attribute)
         self.types.add(type(owner))
-        table[key] = value
+        value = table.setdefault(key, value)
         if self.limit is not None and len(table) > self.limit:
             _drop_oldest(table)
         return value
@@ -134,6 +139,45 @@ class OwnedMemo:
 
     def __len__(self) -> int:
         return sum(map(len, self.tables()))
+
+
+_in_progress: dict[Hashable, threading.Event] = {}
+
+
+class _Thread(threading.local):
+    makes = False
+
+
+_thread = _Thread()
+
+
+def made_once(key: Hashable, find: Callable[[], V | None], make: Callable[[], V]) -> V:
+    """`find()`, or where that is None `make()`, which adds what `find` then finds; one thread at a time makes a key.
+
+    If `make` raises, one of those who wait tries next. A thread that makes something waits for no other, as compiling
+    a program may run another: so no two threads wait for each other. `make` must not call the user's code, which may
+    wait for threads; so functions are traced by each thread.
+    """
+    while (found := find()) is None:
+        if _thread.makes:
+            return make()
+        done = threading.Event()
+        others = _in_progress.setdefault(key, done)
+        if others is done:
+            return _made(key, find, make, done)
+        others.wait()
+    return found
+
+
+def _made(key: Hashable, find: Callable[[], V | None], make: Callable[[], V], done: threading.Event) -> V:
+    _thread.makes = True
+    try:
+        found = find()  # by a thread that was done between our look and our turn
+        return make() if found is None else found
+    finally:
+        _thread.makes = False
+        del _in_progress[key]
+        done.set()
 
 
 def alive(objects: weakref.WeakSet[V] | OrderedDict[V, Any]) -> list[V]:

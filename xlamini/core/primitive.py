@@ -125,6 +125,10 @@ class Primitive:
         """The results' memory space, if an operand is not in the device's; None: those of `shape_rule`'s types."""
         return common_space(avals)
 
+    def is_nested(self, params: Params) -> bool:
+        """Whether the jaxprs among the params are compiled as the body of a loop or a branch, not inlined."""
+        return self.higher_order
+
     def linear_groups(self, avals: Avals, params: Params) -> Groups:
         """`linear`, where it depends on the types of the operands or on params."""
         return self.linear
@@ -243,6 +247,9 @@ class CallLike(Primitive):
 
     def operand_avals(self, params: Params) -> Avals:
         return params[self.called].in_avals
+
+    def is_nested(self, params: Params) -> bool:
+        return False
 
     def has_own_jvp(self, params: Params) -> bool:
         """Whether its tangents are what a rule says, not those of the jaxpr."""

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
+from xlamini.core.api_boundary import api_boundary
 from xlamini.core.avals import ShapedArray
 from xlamini.core.frames import user_line
 from xlamini.core.pytree import flatten, flatten_from_user, register_pytree_node, unflatten
@@ -88,7 +89,10 @@ class Holder:
 
     __slots__ = ("_cell",)
 
+    @api_boundary
     def __init__(self, cell: Cell):
+        if not isinstance(cell, Cell):
+            raise TypeError(f"Ref: a ref is made from a value by xlamini.new_ref(x), not from {type(cell).__name__}")
         self._cell = cell
 
     @property
@@ -115,6 +119,12 @@ class AbstractRef:
     inner_aval: ShapedArray
     memory_space: Any = None
     kind: Any = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.inner_aval, ShapedArray):
+            raise TypeError(
+                f"AbstractRef: inner_aval must be a ShapedArray, got {self.inner_aval!r}; write xlamini.typeof(x)"
+            )
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -374,13 +374,14 @@ def build(
     arg_names: Sequence[str] | None = None,
     values: Sequence[Any] | None = None,
     derivative_by: str = "",
+    kind: type[Builder] = Builder,
 ) -> tuple[Jaxpr, list[Any]]:
     """Trace `fun(*tracers) -> flat outputs`; the jaxpr and the values it captured.
 
     `values` (None where unknown) lets Python control flow ask for numbers. `derivative_by` names the transformation
     that differentiates the inputs, or is `A_RULE` if the program has a rule and is never differentiated itself.
     """
-    builder = Builder(name, arg_names, derivative_by)
+    builder = kind(name, arg_names, derivative_by)
     known = values if values is not None else [None] * len(avals)
     with active(builder), paused_gc():
         tracers = [builder.input(aval, value) for aval, value in zip(avals, known, strict=True)]

@@ -214,11 +214,11 @@ def bincount(
     if length is None:
         known = concrete_values("bincount", numbers, "give it with the argument `length`")
         length = max(minlength, int(known.max(initial=-1)) + 1)
-    return _counts(numbers, 1 if weights is None else weights, length)
+    return _bincount(numbers, 1 if weights is None else weights, length)
 
 
 @composite(static=("length",))
-def _counts(numbers: Any, weights: Any, length: int) -> Any:
+def _bincount(numbers: Any, weights: Any, length: int) -> Any:
     shape = aval_of(weights).shape
     if shape not in ((), numbers.shape):
         raise ShapeError(f"bincount: weights of shape {shape} for x of shape {numbers.shape}; give one for each")

@@ -145,12 +145,9 @@ class DotGeneral(Primitive):
         preferred_element_type: Any,
         unreduced: frozenset[Any] = NOWHERE,
     ) -> ShapedArray:
-        (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
-        _check_dimensions("lhs", lhs, lhs_contract, lhs_batch)
-        _check_dimensions("rhs", rhs, rhs_contract, rhs_batch)
-        check_pairs("dot_general", "contracting", lhs, rhs, lhs_contract, rhs_contract)
-        check_pairs("dot_general", "batch", lhs, rhs, lhs_batch, rhs_batch)
+        check_numbers("dot_general", lhs, rhs, dimension_numbers)
         lhs_free, rhs_free = free_dimensions(lhs.ndim, rhs.ndim, dimension_numbers)
+        _, (lhs_batch, _) = dimension_numbers
         shape = (*(lhs.shape[d] for d in (*lhs_batch, *lhs_free)), *(rhs.shape[d] for d in rhs_free))
         if isinstance(precision, Algorithm):
             recipe(precision, (lhs.dtype, rhs.dtype))  # raises if it is not for them
@@ -279,16 +276,25 @@ def canonical_numbers(name: str, numbers: Any) -> DotDimensionNumbers:
         ) from None
 
 
-def _check_dimensions(side: str, aval: ShapedArray, contract: Shape, batch: Shape) -> None:
+def check_numbers(name: str, lhs: ShapedArray, rhs: ShapedArray, numbers: DotDimensionNumbers) -> None:
+    """ShapeError, naming the function, where the operands do not have these dimensions, or of other sizes."""
+    (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = numbers
+    _check_dimensions(name, "lhs", lhs, lhs_contract, lhs_batch)
+    _check_dimensions(name, "rhs", rhs, rhs_contract, rhs_batch)
+    check_pairs(name, "contracting", lhs, rhs, lhs_contract, rhs_contract)
+    check_pairs(name, "batch", lhs, rhs, lhs_batch, rhs_batch)
+
+
+def _check_dimensions(name: str, side: str, aval: ShapedArray, contract: Shape, batch: Shape) -> None:
     named = (*contract, *batch)
     if any(not 0 <= d < aval.ndim for d in named):
         raise ShapeError(
-            f"dot_general: contracting {contract} and batch {batch} do not fit {side} of type {aval.str_long()}; "
-            f"its dimensions are 0 to {aval.ndim - 1}"
+            f"{name}: contracting {contract} and batch {batch} do not fit {side} of type {aval.str_long()}; "
+            + (f"its dimensions are 0 to {aval.ndim - 1}" if aval.ndim else "it has no dimensions")
         )
     if len(set(named)) != len(named):
         raise ShapeError(
-            f"dot_general: a dimension of {side} is named twice in contracting {contract} and batch {batch}; "
+            f"{name}: a dimension of {side} is named twice in contracting {contract} and batch {batch}; "
             "name each once"
         )
 

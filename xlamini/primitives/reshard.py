@@ -46,6 +46,8 @@ class Reshard(LinearUnary):
             return x
         (aval,), terms = ctx.avals_in, dst_sharding.spec.unreduced
         own = sums_of(aval).unreduced
+        if own - terms:
+            x = ctx.with_sharding(x, aval.split, aval.ndim)  # Shardy sums the terms between two constraints only
         if terms - own:
             # Shardy would take the operand's operation for one that gives terms, and it aborts where terms along one
             # axis become those of another.

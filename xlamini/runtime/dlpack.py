@@ -29,8 +29,9 @@ def from_dlpack(external_array: Any, device: Any = None, copy: bool | None = Non
 
     It shares the object's memory where that is aligned and compact, unless `copy`; what is written there later shows
     in the Array, so do not write. With copy=False sharing is demanded (ValueError where it cannot be, as for 64-bit
-    values while enable_x64 is off). On another `device` it is a copy. TypeError for other objects, BufferError for what
-    the other library or DLPack cannot hand over.
+    values while enable_x64 is off). On another `device`, or that of a sharding, it is a copy. TypeError for other
+    objects, ValueError for a sharding of several devices, BufferError for what the other library or DLPack cannot hand
+    over.
 
     >>> import numpy as np
     >>> from_dlpack(np.ones(2, np.float32))
@@ -41,8 +42,7 @@ def from_dlpack(external_array: Any, device: Any = None, copy: bool | None = Non
             f"from_dlpack: an object with __dlpack__ and __dlpack_device__ is needed, got "
             f"{type(external_array).__name__}; for lists and numbers there is jnp.asarray"
         )
-    where = None if device is None else as_sharding(device)._device
-    return from_capsule(external_array, copy, where)
+    return from_capsule(external_array, copy, None if device is None else _only_device(device))
 
 
 def is_supported_dtype(dtype: DTypeLike) -> bool:
@@ -52,6 +52,17 @@ def is_supported_dtype(dtype: DTypeLike) -> bool:
     (True, False)
     """
     return as_dtype(dtype).name in _SUPPORTED
+
+
+def _only_device(where: Any) -> Device:
+    """The device, or that of a sharding; ValueError for several."""
+    devices = as_sharding(where).device_set
+    if len(devices) > 1:
+        raise ValueError(
+            f"from_dlpack: device is a sharding of {len(devices)} devices, but the array can be put on one alone; "
+            "split it afterwards with device_put"
+        )
+    return next(iter(devices))
 
 
 def from_capsule(external: Any, copy: bool | None, where: Device | None = None) -> ArrayImpl:

@@ -23,6 +23,7 @@ from xlamini.core.pytree.nodes import (
 from xlamini.core.pytree.prefix import broadcast_prefix, flatten_axes, tree_broadcast
 from xlamini.core.pytree.tree import (
     all_leaves,
+    check_treedef,
     flatten,
     flatten_from_user,
     flatten_one_level,

@@ -75,11 +75,12 @@ def tree_flatten(tree: Any, is_leaf: IsLeaf | None = None) -> tuple[list[Any], P
 
 def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
     """The tree of that structure with these leaves; ValueError if their number is wrong."""
-    _check_treedef("tree.unflatten", "treedef", treedef)
+    check_treedef("tree.unflatten", "treedef", treedef)
     return treedef.unflatten(leaves)
 
 
-def _check_treedef(what: str, name: str, treedef: Any) -> None:
+def check_treedef(what: str, name: str, treedef: Any) -> None:
+    """TypeError, naming the function and its argument, for what is no tree's structure."""
     if not isinstance(treedef, PyTreeDef):
         raise TypeError(
             f"{what}: {name} must be a tree's structure, got {treedef!r} of type {type(treedef).__name__}; write "
@@ -250,7 +251,7 @@ def tree_transpose(
     >>> tree_transpose(tree_structure([0, 0]), None, [{"a": 1}, {"a": 2}])
     {'a': [1, 2]}
     """
-    _check_treedef("tree.transpose", "outer_treedef", outer_treedef)
+    check_treedef("tree.transpose", "outer_treedef", outer_treedef)
     try:
         rows = outer_treedef.flatten_up_to(pytree_to_transpose)
     except ValueError:
@@ -311,16 +312,19 @@ def is_tree_node(typ: type) -> bool:
 
 def treedef_is_leaf(treedef: PyTreeDef) -> bool:
     """Whether it is the structure of one leaf, or of a node without children."""
-    _check_treedef("treedef_is_leaf", "treedef", treedef)
+    check_treedef("treedef_is_leaf", "treedef", treedef)
     return treedef.num_nodes == 1
 
 
 def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
     """The structures of a node's children."""
-    _check_treedef("treedef_children", "treedef", treedef)
+    check_treedef("treedef_children", "treedef", treedef)
     return treedef.children()
 
 
 def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
     """The structure of a tuple of trees of these structures."""
-    return _pytree.treedef_tuple(default_registry, list(treedefs))
+    treedefs = list(treedefs)
+    for treedef in treedefs:
+        check_treedef("treedef_tuple", "each of treedefs", treedef)
+    return _pytree.treedef_tuple(default_registry, treedefs)

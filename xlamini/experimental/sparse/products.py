@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from xlamini import lax, numpy as jnp
-from xlamini.core import ShapeError
+from xlamini.core import aval_of
 from xlamini.experimental.sparse.array import JAXSparse
 from xlamini.experimental.sparse.conversion import extracted
 from xlamini.experimental.sparse.duplicates import bcoo_sum_duplicates
@@ -31,6 +31,7 @@ from xlamini.experimental.sparse.entries import (
 from xlamini.experimental.sparse.layouts import with_layout
 from xlamini.experimental.sparse.shapes import bcoo_transpose
 from xlamini.lax import DotDimensionNumbers
+from xlamini.primitives.dot_general import canonical_numbers, check_numbers
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike, DTypeLike
@@ -38,8 +39,6 @@ from xlamini.typing import ArrayLike, DTypeLike
 if TYPE_CHECKING:
     from xlamini.experimental.sparse.bcoo import BCOO
 
-Numbers = tuple[tuple[tuple[int, ...], tuple[int, ...]], tuple[tuple[int, ...], tuple[int, ...]]]
-"""`((lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch))`"""
 Join = Callable[[tuple[Any, ...], tuple[Any, ...]], tuple[Any, list[Any]]]
 """From the columns of both entries of pairs: which pairs count, and the columns of their products."""
 
@@ -64,7 +63,7 @@ def bcoo_dot_general(
     >>> bcoo_dot_general(eye(2), jnp.array([3.0, 4.0]), dimension_numbers=(((1,), (0,)), ((), ())))
     Array([3., 4.], dtype=float32)
     """
-    numbers = _checked_numbers(lhs, rhs, dimension_numbers)
+    numbers = _checked_numbers("bcoo_dot_general", lhs, rhs, dimension_numbers)
     of_dtype = {"preferred_element_type": preferred_element_type}
     if not isinstance(rhs, JAXSparse):
         if isinstance(lhs, JAXSparse):
@@ -75,20 +74,16 @@ def bcoo_dot_general(
     return _dense_sparse(jnp.asarray(lhs), rhs, numbers=numbers, **of_dtype)
 
 
-def _checked_numbers(lhs: Any, rhs: Any, dimension_numbers: Any) -> Numbers:
-    """The dimension numbers as tuples; ShapeError where the sizes differ."""
-    left, right = jnp.shape(lhs), jnp.shape(rhs)
-    along, batch = ((tuple(map(int, of_lhs)), tuple(map(int, of_rhs))) for of_lhs, of_rhs in dimension_numbers)
-    if any([left[d] for d in of_lhs] != [right[d] for d in of_rhs] for of_lhs, of_rhs in (along, batch)):
-        raise ShapeError(
-            f"dot_general: shapes {left} and {right} do not fit: contracting dimensions {along[0]} and {along[1]} must "
-            f"have the same sizes, and so must batch dimensions {batch[0]} and {batch[1]}"
-        )
-    return along, batch
+def _checked_numbers(name: str, lhs: Any, rhs: Any, dimension_numbers: Any) -> DotDimensionNumbers:
+    """The dimension numbers as tuples; ShapeError where the operands do not have these dimensions, or other sizes."""
+    numbers = canonical_numbers(name, dimension_numbers)
+    left, right = (aval_of(x if isinstance(x, JAXSparse) else jnp.asarray(x)) for x in (lhs, rhs))
+    check_numbers(name, left, right, numbers)
+    return numbers
 
 
 @composite(static=("numbers", "preferred_element_type"))
-def _dense_sparse(lhs: Array, rhs: BCOO, *, numbers: Numbers, preferred_element_type: Any) -> Array:
+def _dense_sparse(lhs: Array, rhs: BCOO, *, numbers: DotDimensionNumbers, preferred_element_type: Any) -> Array:
     """The product with the operands exchanged, then the result's dimensions."""
     (lhs_along, rhs_along), (lhs_batch, rhs_batch) = numbers
     swapped = (rhs_along, lhs_along), (rhs_batch, lhs_batch)
@@ -99,7 +94,7 @@ def _dense_sparse(lhs: Array, rhs: BCOO, *, numbers: Numbers, preferred_element_
 
 
 @composite(static=("numbers", "preferred_element_type"))
-def _sparse_dense(lhs: BCOO, rhs: Array, *, numbers: Numbers, preferred_element_type: Any) -> Array:
+def _sparse_dense(lhs: BCOO, rhs: Array, *, numbers: DotDimensionNumbers, preferred_element_type: Any) -> Array:
     (lhs_along, rhs_along), (lhs_batch, rhs_batch) = numbers
     _check_batch(lhs, lhs_batch)
     if any(d >= lhs.ndim - lhs.n_dense for d in lhs_along):
@@ -151,7 +146,7 @@ def bcoo_dot_general_sampled(
     Array([3.], dtype=float32)
     """
     lhs, rhs = (x.astype(jnp.result_type(A, B)) for x in (jnp.asarray(A), jnp.asarray(B)))
-    numbers, n_batch = _checked_numbers(lhs, rhs, dimension_numbers), indices.ndim - 2
+    numbers, n_batch = _checked_numbers("bcoo_dot_general_sampled", lhs, rhs, dimension_numbers), indices.ndim - 2
     (lhs_along, rhs_along), (lhs_batch, rhs_batch) = numbers
     of_lhs, of_rhs = _free_dims(lhs.ndim, lhs_batch, lhs_along), _free_dims(rhs.ndim, rhs_batch, rhs_along)
     if n_batch != len(lhs_batch) or indices.shape[-1] != len(of_lhs) + len(of_rhs):
@@ -185,7 +180,7 @@ def joined(lhs: BCOO, rhs: BCOO, join: Join, sizes: tuple[int, ...], dtype: Any 
 
 
 @composite(static=("numbers", "preferred_element_type"))
-def _sparse_sparse(lhs: BCOO, rhs: BCOO, *, numbers: Numbers, preferred_element_type: Any) -> BCOO:
+def _sparse_sparse(lhs: BCOO, rhs: BCOO, *, numbers: DotDimensionNumbers, preferred_element_type: Any) -> BCOO:
     """The product of two sparse arrays; batch dimensions of the layout that are not of the product become sparse."""
     (lhs_along, rhs_along), (lhs_batch, rhs_batch) = numbers
     left, left_along, left_free = _arranged(lhs, lhs_batch, lhs_along)

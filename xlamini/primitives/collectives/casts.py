@@ -33,15 +33,40 @@ Axes = tuple[Any, ...]
 
 
 class VaryingCast(Primitive):
-    """A cast that returns its operand; `axes` are those along which its type changes."""
+    """A cast from one kind of value to another along `axes`, which returns its operand.
 
+    The kinds are "varying", "unreduced", "reduced", and "invarying" for what is none of them.
+    """
+
+    source: str
+    target: str
     traits = PURE | IS_VMA_CAST | ELEMENTWISE | REMATERIALIZABLE
     linear = JOINTLY
+
+    def __init__(self, name: str | None = None):
+        super().__init__(name or f"{self.source}_to_{self.target}")
 
     def shape_rule(self, x: ShapedArray, **params: Any) -> ShapedArray:
         return x
 
+    def varying(self, vma: frozenset[Any], params: Params) -> frozenset[Any]:
+        return self._axes("varying", vma, params)
+
+    def sums(self, avals: Avals, outs: Avals, params: Params) -> list[Sums]:
+        unreduced, reduced = sums_of(avals[0])
+        return [Sums(self._axes("unreduced", unreduced, params), self._axes("reduced", reduced, params))]
+
+    def _axes(self, kind: str, axes: frozenset[Any], params: Params) -> frozenset[Any]:
+        """The axes along which the result is of this kind, where its operand is so along `axes`."""
+        if kind == self.source:
+            return axes.difference(params["axes"])
+        return axes.union(params["axes"]) if kind == self.target else axes
+
     factors = same_dimensions
+
+    def named_axes(self, params: Params) -> Axes:
+        """Rules ask whether shard_map checks these axes, so two equations of one type may have two transposes."""
+        return params["axes"]
 
     def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         out = self.bind(*primals, **params)
@@ -55,7 +80,7 @@ class VaryingCast(Primitive):
 
 
 class SumCast(VaryingCast):
-    """A cast whose result, or operand, is unreduced or reduced along the axes; `mesh` is the one in types here."""
+    """A cast from or to an unreduced or reduced value; `mesh` is the one in types here."""
 
     traits = VaryingCast.traits | HAS_OWN_SHARDING_RULE
 
@@ -73,14 +98,7 @@ class SumCast(VaryingCast):
 class Terms(SumCast):
     """The term of an unreduced value that each device has, as a value that varies."""
 
-    name = "unreduced_to_varying"
-
-    def varying(self, vma: frozenset[Any], params: Params) -> frozenset[Any]:
-        return vma.union(params["axes"])
-
-    def sums(self, avals: Avals, outs: Avals, params: Params) -> list[Sums]:
-        unreduced, reduced = sums_of(avals[0])
-        return [Sums(unreduced.difference(params["axes"]), reduced)]
+    source, target = "unreduced", "varying"
 
     def transpose(self, ct: Any, x: Any, *, axes: Axes, mesh: Any) -> Values:
         return [shared_p.bind(ct, axes=axes, mesh=mesh)]
@@ -89,14 +107,7 @@ class Terms(SumCast):
 class Shared(SumCast):
     """A value that varies by its type, and is equal on all devices, as a reduced one."""
 
-    name = "varying_to_reduced"
-
-    def varying(self, vma: frozenset[Any], params: Params) -> frozenset[Any]:
-        return vma.difference(params["axes"])
-
-    def sums(self, avals: Avals, outs: Avals, params: Params) -> list[Sums]:
-        unreduced, reduced = sums_of(avals[0])
-        return [Sums(unreduced, reduced.union(params["axes"]))]
+    source, target = "varying", "reduced"
 
     def transpose(self, ct: Any, x: Any, *, axes: Axes, mesh: Any) -> Values:
         return [terms_p.bind(ct, axes=axes, mesh=mesh)]

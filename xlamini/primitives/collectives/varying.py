@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core import Avals, AvalSharding, Params, Values, aval_of, literal
+from xlamini.core import AvalSharding, Values, aval_of, literal
 from xlamini.core.named_axes import size_of_axis
 from xlamini.core.sharding.partial_sums import NO_SUMS, Sums, sums_of
 from xlamini.primitives.bitwise import bitwise_and
@@ -26,14 +26,7 @@ from xlamini.primitives.select import where
 class Vary(VaryingCast):
     """A cast to a value that varies along the axes too, and is reduced along none of them."""
 
-    name = "pvary"
-
-    def varying(self, vma: frozenset[Any], params: Params) -> frozenset[Any]:
-        return vma | frozenset(params["axes"])
-
-    def sums(self, avals: Avals, outs: Avals, params: Params) -> list[Sums]:
-        unreduced, reduced = sums_of(avals[0])
-        return [Sums(unreduced, reduced.difference(params["axes"]))]
+    source, target = "reduced", "varying"
 
     def transpose(self, ct: Any, x: Any, *, axes: Axes) -> Values:
         reduced = sums_of(x.aval).reduced
@@ -45,10 +38,7 @@ class Vary(VaryingCast):
 class Unvary(VaryingCast):
     """The user's promise that a value is equal on all devices along the axes."""
 
-    name = "unvary"
-
-    def varying(self, vma: frozenset[Any], params: Params) -> frozenset[Any]:
-        return vma - frozenset(params["axes"])
+    source, target = "varying", "invarying"
 
     def transpose(self, ct: Any, x: Any, *, axes: Axes) -> Values:
         share = 1 / np.prod([size_of_axis(name) for name in axes])
@@ -58,14 +48,7 @@ class Unvary(VaryingCast):
 class Unreduce(SumCast):
     """Values that vary as the terms of an unreduced one."""
 
-    name = "varying_to_unreduced"
-
-    def varying(self, vma: frozenset[Any], params: Params) -> frozenset[Any]:
-        return vma.difference(params["axes"])
-
-    def sums(self, avals: Avals, outs: Avals, params: Params) -> list[Sums]:
-        unreduced, reduced = sums_of(avals[0])
-        return [Sums(unreduced.union(params["axes"]), reduced)]
+    source, target = "varying", "unreduced"
 
     def transpose(self, ct: Any, x: Any, *, axes: Axes, mesh: Any) -> Values:
         return [varying_along(ct, frozenset(axes))]
@@ -74,11 +57,7 @@ class Unreduce(SumCast):
 class Reduce(SumCast):
     """A value that devices share as a reduced one, whose cotangent is unreduced."""
 
-    name = "invarying_to_reduced"
-
-    def sums(self, avals: Avals, outs: Avals, params: Params) -> list[Sums]:
-        unreduced, reduced = sums_of(avals[0])
-        return [Sums(unreduced, reduced.union(params["axes"]))]
+    source, target = "invarying", "reduced"
 
     def transpose(self, ct: Any, x: Any, *, axes: Axes, mesh: Any) -> Values:
         return [psum_p.bind(terms_along(ct, axes), axes=axes, axis_index_groups=None)]
@@ -87,18 +66,14 @@ class Reduce(SumCast):
 class Share(SumCast):
     """A reduced value as one that devices share, of whose cotangent then one device has all."""
 
-    name = "reduced_to_invarying"
-
-    def sums(self, avals: Avals, outs: Avals, params: Params) -> list[Sums]:
-        unreduced, reduced = sums_of(avals[0])
-        return [Sums(unreduced, reduced.difference(params["axes"]))]
+    source, target = "reduced", "invarying"
 
     def transpose(self, ct: Any, x: Any, *, axes: Axes, mesh: Any) -> Values:
         return [_on_first(ct, axes)]
 
 
-pvary_p = Vary()
-unvary_p = Unvary()
+pvary_p = Vary("pvary")
+unvary_p = Unvary("unvary")
 unreduce_p = Unreduce()
 reduce_p = Reduce()
 share_p = Share()

@@ -52,11 +52,11 @@ def sph_harm_y(
         raise NotImplementedError("sph_harm_y: diff_n is not supported; differentiate with xlamini.jvp")
     degrees, orders = as_operand("sph_harm_y", n), as_operand("sph_harm_y", m)
     last = int(np.max(np.asarray(degrees), initial=0)) if n_max is None else as_index("sph_harm_y", "n_max", n_max)
-    return _harmonics(degrees, orders, theta, phi, n_max=last)
+    return _sph_harm_y(degrees, orders, theta, phi, n_max=last)
 
 
 @composite(static=("n_max",))
-def _harmonics(n: Any, m: Any, theta: Any, phi: Any, *, n_max: int) -> Any:
+def _sph_harm_y(n: Any, m: Any, theta: Any, phi: Any, *, n_max: int) -> Any:
     theta, phi = promoted_inexact("sph_harm_y", theta, phi)
     dtype = aval_of(theta).dtype
     degree, order = convert(min(n, n_max), dtype), convert(m, dtype)

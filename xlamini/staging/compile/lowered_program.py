@@ -7,12 +7,24 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from xlamini.core import Jaxpr, ShapeError, any_ordered, close_over, float0, monitoring, once, rewrite, subjaxprs
+from xlamini.core import (
+    Jaxpr,
+    ShapedArray,
+    ShapeError,
+    any_ordered,
+    close_over,
+    float0,
+    monitoring,
+    once,
+    rewrite,
+    subjaxprs,
+)
 from xlamini.core.compile_flags import outlining
 from xlamini.core.config import programs_are_kept, programs_are_keyed_by_module, trace_flags, under
 from xlamini.core.effects import ffi_effect
 from xlamini.core.jax_flags import log_compiles
 from xlamini.core.jaxpr import is_expanded
+from xlamini.core.sharding.partial_sums import sums_of
 from xlamini.core.tracer import build
 from xlamini.interpreters.dce import dce
 from xlamini.interpreters.evaluate import evaluate
@@ -29,6 +41,8 @@ _logger = logging.getLogger("xlamini")
 Options = Mapping[str, Any] | None
 """Options of XLA, by name."""
 
+_DEEPEST = 160
+"""How deep loops and branches may be nested; compiling so many takes ten seconds already."""
 _GIGANTIC = 2**36
 """The number of elements at which XLA's CPU compiler crashes on an array."""
 
@@ -48,7 +62,7 @@ class LoweredProgram:
         keep_unused: bool = False,
         outline: bool | None = None,
     ):
-        if isinstance(device, MeshPlacement) and any(s is not None and s.spec.unreduced for s in device.outs):
+        if isinstance(device, MeshPlacement) and any(map(_moves_terms, jaxpr.out_avals, device.outs)):
             jaxpr = _with_terms(jaxpr, device.outs)
         self.out_avals = jaxpr.out_avals
         self.takes_keys = any(map(is_extended, jaxpr.in_avals))
@@ -117,13 +131,18 @@ def expanded(traced: Trace) -> Trace:
     return traced._replace(jaxpr=close_over(whole), captured=[*whole.consts, *traced.captured])
 
 
+def _moves_terms(aval: ShapedArray, there: Any) -> bool:
+    """Whether an output with this sharding is unreduced, or has a sum to take."""
+    return there is not None and bool(there.spec.unreduced or sums_of(aval).unreduced)
+
+
 @rewrite
 def _with_terms(jaxpr: Jaxpr, outs: Sequence[Any]) -> Jaxpr:
-    """The jaxpr with the outputs resharded that are asked to be unreduced; Shardy would take any value for a term."""
+    """The jaxpr with those outputs resharded; Shardy would take any value for a term, and refuse to return a sum."""
 
     def resharded(*operands: Any) -> list[Any]:
-        found = evaluate(jaxpr, operands)
-        return [x if s is None or not s.spec.unreduced else moved_to(x, s) for x, s in zip(found, outs, strict=True)]
+        found = zip(evaluate(jaxpr, operands), jaxpr.out_avals, outs, strict=True)
+        return [moved_to(x, there) if _moves_terms(aval, there) else x for x, aval, there in found]
 
     return build(resharded, jaxpr.in_avals, jaxpr.name)[0]
 
@@ -143,6 +162,23 @@ def _bytes_made(jaxpr: Jaxpr) -> int:
             )
     bodies = [inner for eqn in jaxpr.eqns if eqn.primitive.higher_order for inner in subjaxprs(eqn)]
     return sum(aval.nbytes for aval in avals) + sum(map(_bytes_made, bodies))
+
+
+def check_nest(program: LoweredProgram) -> None:
+    """RecursionError for loops and branches nested so deep that XLA's compiler would end the process."""
+    depth = _nest(program.pruned)
+    if depth > _DEEPEST:
+        raise RecursionError(
+            f"{program.name}: loops and branches are nested {depth} deep, and XLA's compiler takes {_DEEPEST}: beyond "
+            "200 it ends the process; write one lax.while_loop or lax.switch in place of the nest"
+        )
+
+
+@once
+def _nest(jaxpr: Jaxpr) -> int:
+    """How deep loops and branches are nested; calls are inlined."""
+    inner = [(eqn, max(map(_nest, subjaxprs(eqn)), default=0)) for eqn in jaxpr.eqns if eqn.primitive.higher_order]
+    return max([depth + eqn.primitive.is_nested(eqn.params) for eqn, depth in inner], default=0)
 
 
 def alias_outputs(jaxpr: Jaxpr, donated: Sequence[bool]) -> list[int | None]:

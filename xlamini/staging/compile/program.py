@@ -23,7 +23,13 @@ from xlamini.runtime.keys import as_keys
 from xlamini.runtime.lifetime import explain_failure, release
 from xlamini.runtime.processes.group import spans_processes
 from xlamini.runtime.versions import DISPATCH_ERRORS
-from xlamini.staging.compile.lowered_program import LoweredProgram, Options, backend_compile, interface_of
+from xlamini.staging.compile.lowered_program import (
+    LoweredProgram,
+    Options,
+    backend_compile,
+    check_nest,
+    interface_of,
+)
 
 if TYPE_CHECKING:
     from xlamini.runtime.targets.compile_only import CompileOnlyModule
@@ -36,6 +42,7 @@ _SMALL = 2**24
 
 def compile_lowered(lowered: LoweredProgram, options: Options = None) -> Program:
     """Compile a lowered program, or load it from the disk cache; `options` are XLA's, by name, besides the flags'."""
+    check_nest(lowered)
     start = time.time() if monitoring.listeners else None
     if dump_ir_to.value:
         from xlamini.staging.compile.dump import dump

@@ -27,7 +27,7 @@ from xlamini.core.api_boundary import api_boundary
 from xlamini.core.compile_flags import compile_key
 from xlamini.core.frames import is_own
 from xlamini.core.jax_flags import explain_cache_misses
-from xlamini.core.memo import alive, register
+from xlamini.core.memo import alive, made_once, register
 from xlamini.core.pytree.nodes import dispatch_registry
 from xlamini.core.ref_cells import RefEscaped
 from xlamini.core.state import state
@@ -217,7 +217,9 @@ class Jitted:
             assert state.builder is not None
             state.builder.memo[self, key] = traced
         else:
-            traces.keep(self.caches, key, traced._replace(names=(), builder=None))
+            kept = traces.keep(self.caches, key, traced._replace(names=(), builder=None))
+            if kept.jaxpr is not traced.jaxpr:  # another thread was faster
+                return kept._replace(names=plan.names)
         return traced
 
     def _placement(self, plan: CallPlan, traced: Trace) -> Placement:
@@ -231,8 +233,14 @@ class Jitted:
 
     def _program(self, plan: CallPlan, traced: Trace, device: Any) -> Program:
         key = (traced.jaxpr, device, plan.tree, compile_key())
-        program = programs.newest(self.caches, key)  # the oldest are the first to be evicted
-        return programs.keep(self.caches, key, self.compiled(plan, traced, device)) if program is None else program
+
+        def find() -> Program | None:
+            return programs.newest(self.caches, key)  # the oldest are the first to be evicted
+
+        def make() -> Program:
+            return programs.keep(self.caches, key, self.compiled(plan, traced, device))
+
+        return made_once((self.caches, key), find, make)
 
     def compiled(self, plan: CallPlan, traced: Trace, device: Any) -> Program:
         """The program of this signature, compiled for a device or a mesh."""
@@ -341,6 +349,7 @@ def dispatched(fun: Callable[..., Any], static_argnames: Names = None) -> tuple[
     """The C++ function of one of the library's own functions, and the one that explains its errors."""
     static, donate = Selected("static", fun, None, static_argnames), Selected("donate", fun, None, None)
     jitted = Jitted(fun, Options(static, donate, False, False, None, None))
+    jitted.name = jitted.name.strip("_")  # messages name `where`, not the helper `_where` that computes it
     return _in_cpp(jitted), jitted.explain
 
 

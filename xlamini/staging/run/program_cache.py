@@ -28,7 +28,7 @@ from xlamini.core import (
 )
 from xlamini.core.compile_flags import compile_key
 from xlamini.core.jaxpr import is_eager, is_expanded
-from xlamini.core.memo import Memo
+from xlamini.core.memo import Memo, made_once
 from xlamini.core.memory_space import DEVICE
 from xlamini.core.state import state
 from xlamini.core.structure import executable_key, executable_params
@@ -180,7 +180,10 @@ def _found_or_made(jaxpr: Jaxpr, key: Key) -> tuple[Program | None, Sequence[Any
 
 
 def _compiled(jaxpr: Jaxpr, key: Key) -> Program:
-    return programs.keep(key, compile_lowered(LoweredProgram(jaxpr, jaxpr.name, key[1])))
+    def make() -> Program:
+        return programs.keep(key, compile_lowered(LoweredProgram(jaxpr, jaxpr.name, key[1])))
+
+    return made_once(key, lambda: programs.table.get(key), make)
 
 
 def _needed(jaxpr: Jaxpr) -> Jaxpr:
@@ -211,6 +214,8 @@ def _better_one_by_one(jaxpr: Jaxpr) -> bool:
     for eqn in jaxpr.eqns:
         if eqn.primitive.higher_order and not isinstance(eqn.primitive, CallLike):
             return False  # a loop or a choice is a program of its own, which would be compiled a second time
+        if eqn.kind is not None and eqn.kind.sharding_conflict is not None:
+            return False  # run by itself, it would be reported as if the user had written it
         params = tuple(eqn.params.items())
         if params not in eqn.primitive.executables:
             new.add((eqn.primitive, params))

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from xlamini.core import PyTreeDef, ShapedArray, Values, unflatten
-from xlamini.core.pytree import prefix, treedef_children
+from xlamini.core.pytree import check_treedef, prefix, treedef_children
 from xlamini.staging.trace.arguments import avals_of, check_callable, replaced
 
 
@@ -29,6 +29,7 @@ def flatten_axes(
     >>> flatten_axes("in_axes", xlamini.tree.structure((1, [2, 3])), (0, None))
     [0, None, None]
     """
+    check_treedef("flatten_axes", "treedef", treedef)
     return prefix.flatten_axes(name, (axis_tree, 0) if kws else axis_tree, treedef)
 
 
@@ -42,6 +43,7 @@ def donation_vector(
     >>> donation_vector((0,), (), xlamini.tree.structure(((1, 2), {"a": 3})))
     (True, False, False)
     """
+    check_treedef("donation_vector", "in_tree", in_tree)
     args, *kwargs = treedef_children(in_tree) if kws else [in_tree]
     donated = [i in donate_argnums for i, arg in enumerate(treedef_children(args)) for _ in range(arg.num_leaves)]
     for tree in kwargs:

@@ -88,11 +88,12 @@ def trace(
         return leaves
 
     start = time.time() if monitoring.listeners else None
-    jaxpr, captured = build(flat, avals, fun_name, names, values, derivative_by)
     if check_tracer_leaks.value:
-        from xlamini.core.leaks import refuse_leaks  # for those who look for one
+        from xlamini.core.leaks import build_without_leaks  # for those who look for one
 
-        refuse_leaks(builder)
+        jaxpr, captured = build_without_leaks(flat, avals, fun_name, names, values, derivative_by)
+    else:
+        jaxpr, captured = build(flat, avals, fun_name, names, values, derivative_by)
     if start is not None:
         monitoring.record_since(monitoring.TRACED, start, fun_name)
     closed = equal_trace(close_over(jaxpr)) if reuse_equal else close_over(jaxpr)

@@ -102,9 +102,11 @@ class Scan(HigherOrder):
         outs = self._scan(made.body, moved, params)
         return outs, [*(0 if m else None for m in made.carry), *(None if d is None else d + 1 for d in made.ys)]
 
+    def is_nested(self, params: Params) -> bool:
+        return _steps(params).looped > 0
+
     def lower(self, ctx: Any, *operands: Any, **params: Any) -> Any:
-        steps = Steps(params["length"], params["reverse"], params["unroll"])
-        return Lowering(ctx, params["jaxpr"], _parts(operands, params), steps).results()
+        return Lowering(ctx, params["jaxpr"], _parts(operands, params), _steps(params)).results()
 
     def cost(self, *avals: ShapedArray, jaxpr: Jaxpr, length: int, **params: Any) -> Cost:
         """The cost of the body times the trip count."""
@@ -169,6 +171,10 @@ class Scan(HigherOrder):
 
 
 scan_p = Scan()
+
+
+def _steps(params: Params) -> Steps:
+    return Steps(params["length"], params["reverse"], params["unroll"])
 
 
 def _parts(values: Values, params: Params) -> Parts:

@@ -121,12 +121,13 @@ class ShardMap(HigherOrder):
                 f"shard_map: its mesh has {mesh.size} devices, {mesh}, but the program runs on {module.device_count}; "
                 f"move the arguments to a mesh of {mesh.size} devices"
             )
+        constrained = _constrained(ctx, operands, mesh, params["in_specs"])
         before = module.manual, module.manual_axes
         module.manual, module.manual_axes = mesh, module.manual_axes | manual
         try:
             if mesh.size == 1 or not manual:
-                return ctx.body(jaxpr, operands, "shard_map")
-            return _on_each(ctx, jaxpr, operands, mesh, manual, params["in_specs"], params["out_specs"])
+                return ctx.body(jaxpr, constrained, "shard_map")
+            return _on_each(ctx, jaxpr, constrained, mesh, manual, params["in_specs"], params["out_specs"])
         finally:
             module.manual, module.manual_axes = before
 
@@ -256,6 +257,12 @@ def _lowered(jaxpr: Jaxpr, which: tuple[int, ...]) -> Jaxpr:
 def _rebuilt(jaxpr: Jaxpr, change: Callable[[list[Any]], list[Any]]) -> Jaxpr:
     """The jaxpr with `change` applied to its outputs."""
     return build(lambda *operands: change(evaluate(jaxpr, operands)), jaxpr.in_avals, jaxpr.name)[0]
+
+
+def _constrained(ctx: Any, operands: Values, mesh: AnyMesh, specs: Specs) -> list[Any]:
+    """The operands, with constraints for those that are unreduced: without one, Shardy takes them for whole values."""
+    each = zip(operands, specs, ctx.avals_in, strict=True)
+    return [ctx.with_sharding(x, NamedSharding(mesh, s), a.ndim) if s.unreduced else x for x, s, a in each]
 
 
 def _on_each(
