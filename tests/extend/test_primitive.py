@@ -231,6 +231,24 @@ def test_a_lowering_by_hand(pure: bool) -> None:
     np.testing.assert_allclose(jit(lambda x: p.bind(p.bind(x)) + p.bind(x))(X), 6 * X)
 
 
+def test_a_lowering_by_hand_with_params_that_cannot_be_hashed() -> None:
+    p = extend.Primitive("by_hand")
+    extend.shape_rule[p] = lambda x, *, opts: x
+    extend.lower_rule[p] = lambda ctx, x, *, opts: ctx.op("stablehlo.add", x, x)
+    extend.batch_rule[p] = lambda axis, xs, dims, **params: (p.bind(*xs, **params), dims[0])
+    extend.jvp_rule[p] = lambda ps, ts, **params: (p.bind(*ps, **params), p.bind(*ts, **params))
+    extend.transpose_rule[p] = lambda ct, x, **params: [p.bind(ct, **params)]
+
+    def f(x: Any) -> Any:
+        return p.bind(x, opts=[1, {"a": np.ones(2)}])
+
+    for value in (f(X), jit(f)(X), vmap(f)(X), jit(vmap(f))(X)):
+        np.testing.assert_allclose(value, 2 * X)
+    slope = vmap(grad(lambda x: jnp.sin(f(x))))(X)
+    np.testing.assert_allclose(slope, 2 * np.cos(2 * X), rtol=1e-5)
+    assert lax.scan(lambda c, a: (f(c), a), 1.0, X)[0] == 8.0
+
+
 def test_the_disk_cache_does_not_know_a_lowering_by_hand() -> None:
     """Another process may have another rule of that name; what an expansion consists of it knows."""
     p = extend.Primitive("digested")

@@ -31,7 +31,7 @@ from xlamini.core.jaxpr import is_eager, is_expanded
 from xlamini.core.memo import Memo, made_once
 from xlamini.core.memory_space import DEVICE
 from xlamini.core.state import state
-from xlamini.core.structure import executable_key, executable_params
+from xlamini.core.structure import executable_key, executable_params, hashable
 from xlamini.core.tracer import build
 from xlamini.interpreters.dce import dce
 from xlamini.interpreters.evaluate import evaluate
@@ -216,7 +216,7 @@ def _better_one_by_one(jaxpr: Jaxpr) -> bool:
             return False  # a loop or a choice is a program of its own, which would be compiled a second time
         if eqn.kind is not None and eqn.kind.sharding_conflict is not None:
             return False  # run by itself, it would be reported as if the user had written it
-        params = tuple(eqn.params.items())
+        params = hashable(tuple(eqn.params.items()))
         if params not in eqn.primitive.executables:
             new.add((eqn.primitive, params))
     return len(new) * _OPERATION_MS < _compile_ms(jaxpr)
