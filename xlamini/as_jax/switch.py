@@ -27,6 +27,6 @@ def turn_on() -> None:
 def _too_late(importer: str | None) -> str:
     by = f" by module {importer!r}" if importer else ""
     return (
-        f"jax has been imported already{by}, so xlamini cannot answer for it; import xlamini.as_jax first, or start the "
-        "program with: python -m xlamini run script.py"
+        f"jax has been imported already{by}, so xlamini cannot answer for it; import xlamini.as_jax before that, or "
+        "start the program with: python -m xlamini run script.py"
     )

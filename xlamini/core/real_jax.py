@@ -12,6 +12,8 @@ from typing import Any
 _ANSWER = b"xlamini.as_jax"
 """What the package `jax` imports that `python -m xlamini jax-wheel` makes."""
 
+_NOT_USERS = ("jax", "jaxlib", "xlamini")
+
 
 def imported_jax() -> ModuleType | None:
     """JAX, if this process has imported it."""
@@ -29,18 +31,21 @@ def installed_jax() -> str | None:
 
 
 def importer_of(jax: ModuleType) -> str | None:
-    """The name of the module that imported JAX first, if one of its variables says so.
+    """The name of a module that imported JAX, if a variable of it says so; of several, the one that did so first.
 
-    Modules are listed in the order in which their imports began, so it is the last one before JAX that refers to it.
+    Modules are listed in the order in which their imports ended, but for those still being imported: they come first.
     """
     names = list(sys.modules)
-    before = names[: names.index("jax")] if "jax" in names else names
-    found = (name for name in reversed(before) if _refers_to(sys.modules[name], jax))
+    after = names.index("jax") if "jax" in names else 0
+    found = (name for name in names[after:] + names[:after][::-1] if _refers_to(name, jax))
     return next(found, None)
 
 
-def _refers_to(module: ModuleType, jax: ModuleType) -> bool:
-    return any(value is jax or _is_of_jax(value) for value in list(getattr(module, "__dict__", {}).values()))
+def _refers_to(name: str, jax: ModuleType) -> bool:
+    if name.partition(".")[0] in _NOT_USERS:
+        return False
+    variables = list(getattr(sys.modules.get(name), "__dict__", {}).values())
+    return any(value is jax or _is_of_jax(value) for value in variables)
 
 
 def _is_of_jax(value: Any) -> bool:
