@@ -194,6 +194,10 @@ class Primitive:
     def effects(self, params: Params) -> Effects:
         return no_effects
 
+    def expands_on(self, avals: Avals, params: Params) -> bool:
+        """Whether it `expands` for these operands and params."""
+        return True
+
     def effects_on(self, avals: Avals, params: Params) -> Effects:
         """`effects`, where they depend on the types of the operands."""
         return self.effects(params)

@@ -24,7 +24,9 @@ def is_expanded(jaxpr: Jaxpr) -> bool:
 
 
 def _expands(eqn: Equation) -> bool:
-    return eqn.primitive.expands or (eqn.primitive.higher_order and not all(map(is_expanded, subjaxprs(eqn))))
+    if eqn.primitive.expands:
+        return eqn.primitive.expands_on([a.aval for a in eqn.invars], eqn.params)
+    return eqn.primitive.higher_order and not all(map(is_expanded, subjaxprs(eqn)))
 
 
 @once
