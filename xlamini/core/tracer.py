@@ -21,6 +21,7 @@ from xlamini.core.frames import Source, hidden_files, user_line
 from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Literal, Provenance, Var
 from xlamini.core.literals import literal
 from xlamini.core.memo import paused_gc
+from xlamini.core.one_tracer import seal
 from xlamini.core.operand_conflicts import report_conflicts
 from xlamini.core.sharding.manual_axes import missing
 from xlamini.core.sharding.partial_sums import Misfit, misfit
@@ -60,6 +61,9 @@ class Tracer:
 
     def __hash__(self) -> int:
         raise TypeError(f"unhashable type: {self!r}; a traced value has no number to hash")
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        seal(cls)
 
 
 _SHALLOW = 8
