@@ -1,4 +1,8 @@
-"""`python -m xlamini COMMAND`: `doctor` says what works on this machine, `rules` lists primitives and their rules."""
+"""`python -m xlamini COMMAND`.
+
+`doctor` says what works on this machine, `rules` lists primitives and their rules, `run` runs a program written for
+JAX, and `jax-wheel` makes a package `jax` that is xlamini.
+"""
 from __future__ import annotations
 
 import importlib
@@ -7,7 +11,12 @@ from collections.abc import Sequence
 
 from xlamini.runtime.command_line import run_command
 
-COMMANDS = {"doctor": "xlamini.doctor", "rules": "xlamini.rules"}
+COMMANDS = {
+    "doctor": "xlamini.doctor",
+    "rules": "xlamini.rules",
+    "run": "xlamini.commands.run",
+    "jax-wheel": "xlamini.commands.jax_wheel",
+}
 
 
 def main(argv: Sequence[str]) -> int:

@@ -400,4 +400,4 @@ pytree.default_registry().register_node(collections.OrderedDict, list, dict)
 import xlamini.core.pytree
 """
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert "ImportError: jax is loaded in this process" in result.stderr
+    assert "ImportError: jax has been imported in this process" in result.stderr

@@ -56,12 +56,12 @@ class ShapedArray:
         split: AvalSharding | None = None,
         memory_space: Space = DEVICE,
         *,
-        sharding: None = None,
+        sharding: Any = None,
     ) -> ShapedArray:
         if type(shape) is list:
             shape = tuple(shape)
         if sharding is not None:
-            raise TypeError(f"ShapedArray: sharding must be None, got {sharding!r}; pass a ShapeDtypeStruct with it")
+            split = hooks.split_in_type(sharding, len(shape))
         key = (shape, dtype, weak_type, vma, split, memory_space)
         aval = cls._interned.get(key)
         return aval if aval is not None else cls._intern(key)

@@ -92,8 +92,14 @@ def _write_primitive(primitive: Primitive) -> str:
     return f"{kind.__module__}.{kind.__qualname__}:{primitive.name}"
 
 
+
+
+def _primitive(primitive: Primitive) -> str:
+    return _refuse(primitive) if "lower" in primitive.given else _own_primitive(primitive)
+
+
 _aval = _Table(_write_aval).__getitem__
-_primitive = _Table(_write_primitive).__getitem__
+_own_primitive = _Table(_write_primitive).__getitem__
 _dtype = _Table(repr).__getitem__
 
 

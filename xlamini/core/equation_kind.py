@@ -33,7 +33,7 @@ def new_kind(
         out, memory_conflict = in_memory(primitive, out, avals, params)
     if primitive.traits & HAS_OWN_SHARDING_RULE or any(a.split is not None for a in avals):
         out, conflict = divided(primitive, out, avals, params)
-    kind = EquationKind(out, primitive.effects(params), conflict, memory_conflict)
+    kind = EquationKind(out, primitive.effects_on(avals, params), conflict, memory_conflict)
     # A number goes with values that vary, but a variable of its type would have to be cast.
     shareable = primitive.is_pure and not (conflict or memory_conflict) and len({a.vma for a in avals}) < 2
     if shareable and not kind.effects and not primitive.named_axes(params):

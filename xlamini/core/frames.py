@@ -16,21 +16,33 @@ from typing import Any
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
-class _HiddenFiles(dict[str, bool]):
-    """For each file name whether the file belongs to the library; computed at the first look-up."""
+class _Files(dict[str, bool]):
+    """For each file name whether it begins with one of `prefixes`; computed at the first look-up."""
+
+    def __init__(self) -> None:
+        self.prefixes = [_PACKAGE]
 
     def __missing__(self, filename: str) -> bool:
-        hidden = self[filename] = filename.startswith(_PACKAGE)
-        return hidden
+        found = self[filename] = filename.startswith(tuple(self.prefixes))
+        return found
 
 
-hidden_files = _HiddenFiles()
+own_files = _Files()
+"""The files of the library."""
+hidden_files = _Files()
+"""The files whose lines are not the user's: those of the library, and those that `hide_file` was given."""
+
+
+def hide_file(path: str) -> None:
+    """Hide the frames of a file, or of the files in a folder, of a library on top of this one."""
+    hidden_files.prefixes.append(path)
+    hidden_files.clear()
 
 
 def is_of_library(frame: FrameType) -> bool:
     """Whether a frame runs code of the library, or code generated in one of its modules (a dataclass's `__init__`)."""
     file = frame.f_code.co_filename
-    return hidden_files[frame.f_globals.get("__file__", file) if file == "<string>" else file]
+    return own_files[frame.f_globals.get("__file__", file) if file == "<string>" else file]
 
 
 class Source:
@@ -67,14 +79,14 @@ class Source:
 
 
 def is_hidden(frame: FrameType) -> bool:
-    """Whether a frame belongs to the library; the outermost frame counts as the user's."""
+    """Whether a frame is not the user's; the outermost one always is."""
     return hidden_files[frame.f_code.co_filename] and frame.f_back is not None
 
 
 def is_own(fun: Any) -> bool:
     """Whether a function belongs to the library."""
     code = getattr(inspect.unwrap(fun), "__code__", None)
-    return code is not None and hidden_files[code.co_filename]
+    return code is not None and own_files[code.co_filename]
 
 
 def user_frame(depth: int = 1) -> FrameType | None:

@@ -37,6 +37,9 @@ divided_as: Callable[[Any, Any], Any] = _not_installed("divided_as")
 sharding_of: Callable[[Any], Any] = _not_installed("sharding_of")
 """`sharding_of(aval)`: the sharding in a type, as a NamedSharding."""
 
+split_in_type: Callable[[Any, int], Any] = _not_installed("split_in_type")
+"""`split_in_type(sharding, ndim)`: what the type of an array placed so says of it; None if nothing."""
+
 make_array: Callable[[Any, np.dtype], Any] = _not_installed("make_array")
 """`make_array(x, dtype)`: what `jnp.float32(x)` returns."""
 

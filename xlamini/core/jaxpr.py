@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar, final
+from contextlib import nullcontext
+from typing import Any, NamedTuple, TypeVar, final
 
 from xlamini.core import hooks
 from xlamini.core.avals import Params, ShapedArray, Values
@@ -76,6 +77,15 @@ class EquationKind:
         self.derived: dict[tuple, Any] = {}
 
 
+class EquationContext:
+    """What interpreters enter to bind an equation again: nothing, as flags are part of an equation's params here."""
+
+    manager = nullcontext()
+
+
+_CONTEXT = EquationContext()
+
+
 class Equation:
     """`outvars = primitive[params] invars`, with its provenance and its index in the jaxpr (`id`).
 
@@ -110,9 +120,17 @@ class Equation:
         """The provenance, by JAX's name."""
         return self.provenance
 
+    @property
+    def ctx(self) -> EquationContext:
+        """The context to bind the equation again in."""
+        return _CONTEXT
+
     def replace(self, **changes: Any) -> Equation:
         """A new equation with some fields changed; it shares its kind with no other."""
         fields = ("primitive", "invars", "outvars", "params", "effects", "provenance", "id")
+        changes.pop("ctx", None)
+        if "source_info" in changes:
+            changes["provenance"] = changes.pop("source_info")
         return Equation(**{**{f: getattr(self, f) for f in fields}, **changes})
 
     def __repr__(self) -> str:
@@ -142,6 +160,14 @@ class Provenance:
             here = here.origin.provenance
         return steps[::-1]
 
+    @property
+    def name_stack(self) -> str:
+        """The names of `named_scope` around the equation, outermost first: `model/layer`."""
+        return "/".join(self.scope)
+
+    traceback = None
+    """No Python traceback is kept: `source` is the user's line."""
+
     def describe(self) -> str:
         """The user's line and the rewrites, as one line of text."""
         where = str(self.source) if self.source is not None else "unknown place"
@@ -152,6 +178,12 @@ def derived(rewrite: str, eqn: Equation) -> Provenance:
     """The provenance of the equations that a rewrite derives from an equation."""
     parent = eqn.provenance
     return Provenance(parent.source, parent.scope, rewrite, eqn)
+
+
+class DebugInfo(NamedTuple):
+    """What a program says of the function that it was traced from."""
+
+    func_name: str
 
 
 class Jaxpr:
@@ -189,6 +221,11 @@ class Jaxpr:
         return self.consts
 
     @property
+    def debug_info(self) -> DebugInfo:
+        """The program's name."""
+        return DebugInfo(self.name)
+
+    @property
     def in_avals(self) -> list[ShapedArray]:
         return [v.aval for v in self.invars]
 
@@ -199,6 +236,9 @@ class Jaxpr:
     def replace(self, **changes: Any) -> Jaxpr:
         """A new jaxpr with some fields changed and an empty memo."""
         fields = ("constvars", "invars", "outvars", "eqns", "name", "consts")
+        changes.pop("effects", None)  # they are those of the equations
+        if "debug_info" in changes:
+            changes["name"] = changes.pop("debug_info").func_name
         return Jaxpr(**{**{f: getattr(self, f) for f in fields}, **changes})
 
     def __repr__(self) -> str:
@@ -218,6 +258,15 @@ class ClosedJaxpr:
     effects = property(lambda self: self.jaxpr.effects)
     in_avals = property(lambda self: self.jaxpr.in_avals)
     out_avals = property(lambda self: self.jaxpr.out_avals)
+
+    def replace(self, *, jaxpr: Jaxpr | None = None, consts: Values | None = None) -> ClosedJaxpr:
+        """Another closed jaxpr, with another program or other captured values."""
+        return ClosedJaxpr(self.jaxpr if jaxpr is None else jaxpr, self.consts if consts is None else consts)
+
+    @property
+    def debug_info(self) -> DebugInfo:
+        """The program's name."""
+        return self.jaxpr.debug_info
 
     def pretty_print(self, **options: Any) -> str:
         """The program as text; options: `source=True` adds the user's lines, `width=` the line width."""

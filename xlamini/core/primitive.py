@@ -76,6 +76,13 @@ class Primitive:
     lacks: Mapping[str, str] = {}
     """The rules that it does not have by design, each with the reason."""
 
+    expands = False
+    """Whether a rule `expand(*operands, **params) -> results` replaces its equations before lowering (expand.py)."""
+    eager_only = False
+    """Whether it has only an implementation in Python, so that no program with it can be compiled."""
+    given: Mapping[str, Any] = {}
+    """The rules that were given to this instance from outside of its class, by name (xlamini/extend)."""
+
     is_pure = True
     """Whether the class's traits include PURE."""
 
@@ -95,6 +102,10 @@ class Primitive:
         if builder is None:
             return hooks.evaluate(self, operands, params)
         return builder.emit(self, operands, params)
+
+    def get_bind_params(self, params: Params) -> tuple[list[Any], Params]:
+        """What `bind` takes before an equation's operands, which is nothing, and after them: its params."""
+        return [], dict(params)
 
     def varying(self, vma: frozenset[Any], params: Params) -> frozenset[Any] | None:
         """The results' varying manual axes, where `vma` are the operands'; None: those of `shape_rule`'s types."""
@@ -182,6 +193,14 @@ class Primitive:
 
     def effects(self, params: Params) -> Effects:
         return no_effects
+
+    def expands_on(self, avals: Avals, params: Params) -> bool:
+        """Whether it `expands` for these operands and params."""
+        return True
+
+    def effects_on(self, avals: Avals, params: Params) -> Effects:
+        """`effects`, where they depend on the types of the operands."""
+        return self.effects(params)
 
     def named_axes(self, params: Params) -> tuple[Any, ...]:
         """The named axes that the equation refers to."""

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from types import FrameType, TracebackType
 from typing import Any
 
-from xlamini.core.frames import hidden_files, is_of_library
+from xlamini.core.frames import is_of_library, own_files
 
 _KINDS = (TypeError, ValueError, AttributeError, OverflowError, ZeroDivisionError, IndexError)
 _RAISES = {dis.opmap["RAISE_VARARGS"], dis.opmap["RERAISE"]}
@@ -73,7 +73,7 @@ def _call(edge: FrameType) -> tuple[str, str] | None:
     """The public function's name, and its arguments that are no arrays; None for a frame of another kind."""
     values = edge.f_locals
     fun = values.get("fun")
-    if not inspect.isfunction(fun) or not hidden_files[fun.__code__.co_filename]:
+    if not inspect.isfunction(fun) or not own_files[fun.__code__.co_filename]:
         return None
     try:
         arguments = inspect.signature(fun).bind(*values["args"], **values["kwargs"]).arguments

@@ -9,6 +9,7 @@ import numpy as np
 
 from xlamini.core.avals import Params
 from xlamini.core.jaxpr import Atom, Jaxpr, Provenance, Var, once, rewrites, subjaxprs
+from xlamini.core.primitive import Primitive
 
 
 class RewriteRule:
@@ -53,7 +54,11 @@ def _place(provenance: Provenance) -> tuple:
 
 def executable_params(params: Params) -> Hashable:
     """A key for an equation's params with jaxprs among them: equal where equations run alike."""
-    return tuple([(name, _param(value, executable_key, _without_rules)) for name, value in params.items()])
+    return tuple([(name, _param(value, executable_key, _executable)) for name, value in params.items()])
+
+
+def _executable(param: Any) -> Any:
+    return _without_rules(hashable(param))
 
 
 def _same(param: Any) -> Any:
@@ -68,12 +73,44 @@ _numbers = itertools.count()
 
 
 def _each_its_own(param: Any) -> Any:
-    return (RewriteRule, next(_numbers)) if isinstance(param, RewriteRule) else param
+    is_rule = isinstance(param, RewriteRule) or (isinstance(param, Primitive) and param.given)
+    return (RewriteRule, next(_numbers)) if is_rule else param
 
 
 def _key(jaxpr: Jaxpr, kind: Callable[[Jaxpr], Hashable], seen_as: Callable[[Any], Any]) -> Hashable:
     key = jaxpr.memo.get(kind)
-    return rewrites.keep(jaxpr, kind, _Key(_structure(jaxpr, kind, seen_as))) if key is None else key
+    return rewrites.keep(jaxpr, kind, _new_key(jaxpr, kind, seen_as)) if key is None else key
+
+
+def _new_key(jaxpr: Jaxpr, kind: Callable[[Jaxpr], Hashable], seen_as: Callable[[Any], Any]) -> _Key:
+    try:
+        return _Key(_structure(jaxpr, kind, seen_as))
+    except TypeError:  # a param of a user's primitive cannot be hashed
+        return _Key(_structure(jaxpr, kind, lambda param: seen_as(hashable(param))))
+
+
+class Identity:
+    """A value that cannot be hashed, as a key: equal to itself alone."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any):
+        self.value = value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is Identity and other.value is self.value
+
+
+def hashable(param: Any) -> Any:
+    """The param, or what stands for it in a key if it cannot be hashed."""
+    try:
+        hash(param)
+    except TypeError:
+        return Identity(param)
+    return param
 
 
 class _Key:
@@ -99,7 +136,8 @@ def _structure(jaxpr: Jaxpr, kind: Callable[[Jaxpr], Hashable], seen_as: Callabl
     numbers: dict[Var, int] = {var: i for i, var in enumerate(inputs)}
     found: list[Any] = [len(jaxpr.constvars), *[v.aval for v in inputs]]
     for eqn in jaxpr.eqns:
-        found.append(eqn.primitive)
+        primitive = eqn.primitive
+        found.append(primitive if primitive.is_pure else seen_as(primitive))
         found += [numbers[a] if type(a) is Var else _literal(a) for a in eqn.invars]
         found.append(tuple([(name, _param(value, kind, seen_as)) for name, value in eqn.params.items()]))
         for var in eqn.outvars:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.avals import ShapedArray
+from xlamini.core.avals import ShapedArray, aval_of
 from xlamini.core.dtypes import float0
 from xlamini.core.memo import memoised
 
@@ -17,6 +17,11 @@ class Zero:
 
     def __init__(self, aval: ShapedArray):
         self.aval = aval
+
+    @staticmethod
+    def from_primal_value(x: Any) -> Zero:
+        """The zero tangent of a value."""
+        return Zero(tangent_aval(aval_of(x)))
 
     def __repr__(self) -> str:
         return f"Zero({self.aval.str_short()})"

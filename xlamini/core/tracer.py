@@ -61,6 +61,20 @@ class Tracer:
     def __hash__(self) -> int:
         raise TypeError(f"unhashable type: {self!r}; a traced value has no number to hash")
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """A subclass may be defined, as libraries for JAX do when they are imported, but not made."""
+        cls.__new__ = _refuse_subclass
+
+
+ONE_TRACER = (
+    "xlamini has one tracer class and no stack of traces; write a transformation as a function of the jaxpr, "
+    "xlamini.make_jaxpr(fun)(*args)"
+)
+
+
+def _refuse_subclass(cls: type, *args: Any, **kwargs: Any) -> NoReturn:
+    raise TypeError(f"{cls.__qualname__}, a subclass of Tracer, cannot be used: {ONE_TRACER}; see docs/dropin.md")
+
 
 _SHALLOW = 8
 """The depth of nested traces that fits into Python's recursion limit."""

@@ -2,12 +2,12 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from xlamini.core import variables
+from xlamini.core.real_jax import imported_jax
 from xlamini.doctor.facts import version
 from xlamini.doctor.outcome import Outcome
 from xlamini.runtime.devices import hardware, nvidia
@@ -70,8 +70,9 @@ _MESSAGES = (
 
 def of_process(plugins: Sequence[Plugin], outcomes: Mapping[str, Outcome | None]) -> Iterator[Problem]:
     """Problems of the process, independent of a platform."""
-    if "jax" in sys.modules:
-        where = getattr(sys.modules["jax"], "__file__", None) or "start-up code of this Python"
+    jax = imported_jax()
+    if jax is not None:
+        where = getattr(jax, "__file__", None) or "start-up code of this Python"
         text = f"jax is imported in this process ({where}); it and xlamini set their methods on the same array class"
         yield Problem("", text, "use jax and xlamini in separate processes")
     for text in variables.ignored:

@@ -132,6 +132,8 @@ ALGORITHMS = {
     UNSAFE_RBG: Algorithm(_rbg_seed, _unsafe_split, _unsafe_fold_in, _rbg_bits),
 }
 GENERATORS = {generator.name: generator for generator in ALGORITHMS}
+NATIVE = frozenset(ALGORITHMS)
+"""The library's own: their key of a seed is the seed's two words, repeated; their functions capture no arrays."""
 
 
 def _hashed(words: Any, shape: Shape) -> Values:

@@ -29,7 +29,7 @@ from xlamini.core.sharding.factors import broadcasting
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.bitwise import shift_right_logical
 from xlamini.primitives.convert_element_type import convert
-from xlamini.primitives.generators import ALGORITHMS, Algorithm
+from xlamini.primitives.generators import ALGORITHMS, NATIVE, Algorithm
 from xlamini.primitives.shape import broadcast_in_dim, expand_dims, moveaxis
 from xlamini.runtime import KeyType
 from xlamini.runtime.keys import Generator
@@ -49,6 +49,19 @@ class KeyPrimitive(Primitive):
 
     def batch(self, axis: Axis, operands: Values, dims: Dims, **params: Any) -> Any:
         return self.bind(*with_batch_first(operands, dims, axis.size), **params), 0
+
+    expands = True
+
+    def expands_on(self, avals: Avals, params: Params) -> bool:
+        """Whether users have defined the generator: what its functions capture becomes inputs of the program."""
+        return _generator(avals, params) not in NATIVE
+
+    def expand(self, *operands: Any, **params: Any) -> Any:
+        avals = [aval_of(x) for x in operands]
+        words = [unwrap_p.bind(x) if isinstance(x.dtype, KeyType) else x for x in operands]
+        made = self.physical(words, avals, **params)
+        returns_keys = isinstance(self.shape_rule(*avals, **params).dtype, KeyType)
+        return wrap_p.bind(made, impl=_generator(avals, params)) if returns_keys else made
 
     def lower(self, ctx: Any, *operands: Any, **params: Any) -> Any:
         raise TypeError(f"{self.name} is lowered in its physical form only; see interpreters/physical.py")
@@ -76,6 +89,7 @@ class Wrap(KeyPrimitive):
     """Keys from their words, which lie along the last dimension."""
 
     name = "random_wrap"
+    expands = False
 
     def shape_rule(self, words: ShapedArray, *, impl: Generator) -> ShapedArray:
         return ShapedArray(words.shape[:-1], KeyType(impl))
@@ -88,6 +102,7 @@ class Unwrap(KeyPrimitive):
     """The words of keys."""
 
     name = "random_unwrap"
+    expands = False
 
     def shape_rule(self, keys: ShapedArray) -> ShapedArray:
         return ShapedArray((*keys.shape, *keys.dtype.physical_shape), keys.dtype.physical_dtype)
@@ -100,6 +115,7 @@ class Clone(KeyPrimitive):
     """A copy of keys that checks against key reuse count as new."""
 
     name = "random_clone"
+    expands = False
 
     def shape_rule(self, keys: ShapedArray) -> ShapedArray:
         return keys
@@ -150,6 +166,10 @@ class Bits(KeyPrimitive):
 
     def physical(self, operands: Values, avals: Avals, *, bit_width: int, shape: Shape) -> Any:
         return _algorithm(avals[0]).bits(operands[0], bit_width, shape)
+
+
+def _generator(avals: Avals, params: Params) -> Generator:
+    return params["impl"] if "impl" in params else avals[0].dtype.generator
 
 
 seed_p, wrap_p, unwrap_p, clone_p = Seed(), Wrap(), Unwrap(), Clone()

@@ -9,7 +9,7 @@ from xlamini.core import aval_of, enable_x64, issubdtype, literal
 from xlamini.core.jax_flags import enable_custom_prng, random_seed_offset
 from xlamini.core.state import state
 from xlamini.primitives import convert, split_p, wrap_p
-from xlamini.primitives.generators import GENERATORS
+from xlamini.primitives.generators import GENERATORS, NATIVE
 from xlamini.primitives.random_keys import clone_p, fold_in_p, seed_p, unwrap_p
 from xlamini.random.arguments import check_words, checked_shape, default_kind, is_typed, key_maker, typed
 from xlamini.runtime import Array, KeyType, device_put_value
@@ -59,7 +59,7 @@ def _key_of_number(seed: int, kind: KeyType) -> Any:
     if not -(2**63) <= seed < 2**63:
         raise OverflowError(f"key: the seed {seed} does not fit into 64 bits; take it modulo 2**63")
     high = (seed >> 32) % _WORD if enable_x64.value else 0
-    if state.builder is None:
+    if state.builder is None and kind.generator in NATIVE:
         words = np.array([high, seed % _WORD] * (kind.generator.words // 2), _UINT32)
         return PRNGKeyArray(kind, device_put_value(words))
     width = 64 if enable_x64.value else 32

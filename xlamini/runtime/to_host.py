@@ -7,7 +7,6 @@ is copied, not overwritten, when it is donated. An array on several devices is a
 from __future__ import annotations
 
 import operator
-import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,7 @@ import numpy as np
 from jaxlib import _jax
 
 from xlamini.core import ShapedArray
+from xlamini.core.real_jax import imported_jax
 from xlamini.runtime.lifetime import deleted_error, describe
 from xlamini.runtime.placeholders import call_with_modules, placeholders
 from xlamini.runtime.sharding import make_single_device_sharding
@@ -84,7 +84,7 @@ def without_jax(method: Callable[[Any], Any], x: Any) -> Any:
     If jax is installed, that would load it, and jax would overwrite xlamini's methods; if not, the failing import costs
     40 us. Placeholder modules answer instead.
     """
-    if "jax" in sys.modules:
+    if imported_jax() is not None:
         return method(x)
     return call_with_modules(_PLACEHOLDERS, method, x)
 

@@ -13,6 +13,8 @@ from typing import Any
 import jaxlib.version
 from jaxlib import _jax
 
+from xlamini.core.real_jax import imported_jax, installed_jax
+
 LOWEST, BEYOND = (0, 10, 2), (0, 13)
 
 
@@ -57,16 +59,16 @@ _JAX_AND_XLAMINI = (
 
 def warn_of_jax() -> None:
     """Warn if `jax` has been imported, and as soon as it is imported later."""
-    if "jax" in sys.modules:
+    if imported_jax() is not None:
         warnings.warn(_JAX_AND_XLAMINI, RuntimeWarning, stacklevel=3)
     elif not any(isinstance(finder, _JaxWatch) for finder in sys.meta_path):
         sys.meta_path.insert(0, _JaxWatch())
 
 
 class _JaxWatch:
-    """An import hook that finds no modules, but detects `import jax`."""
+    """An import hook that finds no modules, but detects an import of the real JAX."""
 
     def find_spec(self, fullname: str, path: Any, target: Any = None) -> None:
-        if fullname == "jax":
+        if fullname == "jax" and installed_jax() is not None:
             sys.meta_path.remove(self)
             warnings.warn(_JAX_AND_XLAMINI, RuntimeWarning, stacklevel=2)

@@ -19,7 +19,7 @@ from xlamini.primitives.scatter import scatter_add_p
 from xlamini.primitives.slice import slice_p
 from xlamini.runtime.call_failures import explain
 from xlamini.runtime.dispatch import set_tracer_class
-from xlamini.runtime.meshes.named_sharding import sharding_of
+from xlamini.runtime.meshes.named_sharding import sharding_of, split_in_type
 from xlamini.staging.run.eager import evaluate_primitive
 from xlamini.staging.run.eviction import evict_programs
 from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
@@ -73,6 +73,7 @@ hooks.install(
     divided_as=divided_as,
     results_with_tangents=_results_with_tangents,
     sharding_of=sharding_of,
+    split_in_type=split_in_type,
     format_jaxpr=_format_jaxpr,
     format_equation=_format_equation,
     evict_programs=evict_programs,

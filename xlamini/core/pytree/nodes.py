@@ -8,7 +8,6 @@ from __future__ import annotations
 import collections
 import dataclasses
 import functools
-import sys
 import weakref
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, TypeVar
@@ -22,6 +21,8 @@ from jaxlib._jax.pytree import (
     SequenceKey,
     default_registry as _default_registry,
 )
+
+from xlamini.core.real_jax import imported_jax, importer_of
 
 __all__ = [
     "DictKey",
@@ -256,10 +257,12 @@ def _with_dict_keys(pairs: Iterable[tuple[Any, Any]]) -> tuple[tuple[Any, Any], 
 
 def _register_defaults() -> None:
     """The nodes of the standard library that jaxlib does not know by itself."""
-    if "jax" in sys.modules and default_registry.is_node(collections.OrderedDict):
+    jax = imported_jax()
+    if jax is not None and default_registry.is_node(collections.OrderedDict):
+        importer = importer_of(jax)
         raise ImportError(
-            "jax is loaded in this process; it and xlamini change the same objects of jaxlib, so "
-            "import only one of them, or run them in two processes"
+            f"jax has been imported in this process{f' by module {importer!r}' if importer else ''}; it and xlamini "
+            "change the same objects of jaxlib, so import only one of them, or run them in two processes"
         )
     register_pytree_with_keys(
         collections.OrderedDict,

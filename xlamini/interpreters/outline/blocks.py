@@ -55,7 +55,7 @@ def _symbol(eqn: Equation, unique: int) -> Any:
     numbers = tuple([None if type(a) is Var else _number(a) for a in eqn.invars])
     if eqn.kind is not None and eqn.kind.shared:
         return eqn.kind, numbers
-    params = executable_params(eqn.params) if eqn.primitive.higher_order else tuple(eqn.params.items())
+    params = tuple(eqn.params.items()) if eqn.primitive.is_pure else executable_params(eqn.params)
     return eqn.primitive, params, numbers, tuple([a.aval for a in (*eqn.invars, *eqn.outvars)])
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from xlamini.core import (
     Avals,
+    ClosedJaxpr,
     Cost,
     Effects,
     Jaxpr,
@@ -36,6 +37,8 @@ class HigherOrder(Primitive):
 
     def bind(self, *operands: Any, **params: Any) -> list[Any]:
         every: Sequence[Any] = operands
+        if any(map(_is_closed, params.values())):
+            params = {name: opened(value) for name, value in params.items()}
         if any(jaxpr.constvars for jaxpr in jaxprs_in(params)):
             every, params = self.with_captured(operands, params)
         return super().bind(*every, **params)
@@ -53,6 +56,17 @@ class HigherOrder(Primitive):
     def with_captured(self, operands: Values, params: Params) -> tuple[Sequence[Any], dict[str, Any]]:
         """The operands and params after the values that the jaxprs captured have become operands."""
         raise NotImplementedError(f"{type(self).__name__} does not say how its jaxprs take captured values")
+
+
+def _is_closed(param: Any) -> bool:
+    return type(param) is ClosedJaxpr or (type(param) is tuple and ClosedJaxpr in map(type, param))
+
+
+def opened(param: Any) -> Any:
+    """A param with jaxprs in place of closed jaxprs, as an interpreter that users write may bind an equation again."""
+    if type(param) is ClosedJaxpr:
+        return param.jaxpr.replace(consts=param.consts) if param.consts else param.jaxpr
+    return tuple(map(opened, param)) if type(param) is tuple else param
 
 
 @once

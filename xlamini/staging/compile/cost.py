@@ -1,9 +1,10 @@
 """Cost analysis of a compiled program: XLA's estimate, or a count of its equations."""
 from __future__ import annotations
 
-from xlamini.core import Jaxpr
+from xlamini.core import Jaxpr, close_over
 from xlamini.core.errors import JaxRuntimeError
 from xlamini.interpreters.dce import dce
+from xlamini.interpreters.expand import expand
 from xlamini.interpreters.physical import physical
 from xlamini.runtime.executable import CompiledModule
 from xlamini.staging.call.higher_order import cost_of
@@ -39,4 +40,4 @@ def counted(jaxpr: Jaxpr) -> CostAnalysis:
 
 
 def _needed(jaxpr: Jaxpr) -> Jaxpr:
-    return dce(physical(jaxpr), (True,) * len(jaxpr.outvars))[0]
+    return dce(physical(close_over(expand(jaxpr))), (True,) * len(jaxpr.outvars))[0]

@@ -37,6 +37,7 @@ from xlamini.runtime.dispatch import CAPACITY, cached_signatures, clear_signatur
 from xlamini.runtime.lifetime import explain_failure
 from xlamini.runtime.versions import DISPATCH_ERRORS
 from xlamini.staging.call.call import jit_p
+from xlamini.staging.compile.expansion import expanded_trace
 from xlamini.staging.compile.lowered_program import LoweredProgram
 from xlamini.staging.compile.placement import (
     AskedShardings,
@@ -134,6 +135,7 @@ class Jitted:
         traced = self.trace(plan)
         if state.builder is not None:
             return rebuilt(traced.out_tree, self._staged(traced, plan)), None, False
+        traced = expanded_trace(traced)
         check_values(plan.leaves, plan.names, self.name)
         _refuse_leaked(traced.captured)
         where = self._placement(plan, traced)
@@ -293,8 +295,9 @@ class Jitted:
         traced = self.trace(plan)
 
         def lower(where: Any) -> LoweredProgram:
-            placed = self._placement(plan, traced).device
-            return self._lower(plan, traced, elsewhere(where, placed, self.name))
+            whole = expanded_trace(traced)
+            placed = self._placement(plan, whole).device
+            return self._lower(plan, whole, elsewhere(where, placed, self.name))
 
         def asked() -> AskedShardings:
             return asked_shardings(plan.leaves, plan.in_shardings, traced.jaxpr, self._out_shardings(traced))

@@ -34,8 +34,10 @@ from xlamini.core.structure import executable_key, executable_params
 from xlamini.core.tracer import build
 from xlamini.interpreters.dce import dce
 from xlamini.interpreters.evaluate import evaluate
+from xlamini.interpreters.expand import is_eager
 from xlamini.primitives import convert
 from xlamini.runtime import device_put_value
+from xlamini.staging.compile.expansion import expanded
 from xlamini.staging.compile.lowered_program import LoweredProgram
 from xlamini.staging.compile.placement import placement, requested_by
 from xlamini.staging.compile.program import Program, compile_lowered
@@ -116,6 +118,9 @@ def run_equation(primitive: Primitive, operands: Values, params: Params) -> list
 
 def run(jaxpr: Jaxpr, inputs: Values) -> list[Any]:
     """Run a jaxpr now; an output that is an input is returned without a copy."""
+    jaxpr, inputs = expanded(jaxpr, inputs)
+    if is_eager(jaxpr):
+        return [_as_array(x, aval) for x, aval in zip(evaluate(_needed(jaxpr), inputs), jaxpr.out_avals, strict=True)]
     routed = _routed(jaxpr)
     outs = _run(routed.jaxpr, inputs) if routed.jaxpr.outvars or routed.jaxpr.effects else []
     found = [outs[r] if r >= 0 else inputs[~r] for r in routed.routes]

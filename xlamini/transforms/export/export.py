@@ -18,6 +18,7 @@ from xlamini.runtime.devices.platforms import default_backend
 from xlamini.staging import Trace, jit
 from xlamini.staging.aot.captured_arrays import ndarrays
 from xlamini.staging.aot.stages import Traced, Wrapped
+from xlamini.staging.compile.expansion import expanded_trace
 from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
 from xlamini.transforms.derivatives.vjp import vjp
 from xlamini.transforms.export.artifact import Exported
@@ -106,7 +107,9 @@ def _exported(
     traced: Traced, platforms: tuple[str, ...], checks: tuple[DisabledSafetyCheck, ...], mesh: Any
 ) -> Exported:
     """The exported function of a call, for the devices of a mesh, or for one device if that is None."""
-    call, name, trace = traced._call, traced.fun_name, traced._call.trace
+    whole, name = traced._call.trace, traced.fun_name
+    trace = expanded_trace(whole)
+    call = traced._call._replace(trace=trace)
     _check(name, trace)
     place = placement_of(call, traced._asked(), mesh)
     computed = tuple(a.dtype != float0 for a in trace.jaxpr.out_avals)
@@ -132,7 +135,7 @@ def _exported(
         _in_named_shardings=ins,
         _out_named_shardings=outs,
         _names=tuple(trace.names),
-        _get_vjp=lambda primal: _exported_vjp(primal, trace, place.mesh),
+        _get_vjp=lambda primal: _exported_vjp(primal, whole, place.mesh),
     )
 
 

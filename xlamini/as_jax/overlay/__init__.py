@@ -1,0 +1,13 @@
+"""The module `jax`: xlamini's names, under the version of the JAX whose names and meanings they are."""
+
+import xlamini
+from xlamini.as_jax.missing_names import fall_through
+from xlamini.as_jax.overlay.version import __version__ as __version__, __version_info__ as __version_info__
+
+__xlamini__ = xlamini.__version__
+__all__ = xlamini.__all__
+__getattr__ = fall_through(__name__, "xlamini")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *xlamini.__all__})

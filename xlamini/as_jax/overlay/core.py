@@ -1,0 +1,20 @@
+"""`jax.core`: the types of values and programs."""
+
+from typing import Any
+
+from xlamini.as_jax.missing_names import fall_through
+from xlamini.as_jax.overlay.interpreters.xla import pytype_aval_mappings as pytype_aval_mappings
+from xlamini.as_jax.overlay.refusals import Trace as Trace
+from xlamini.core.avals import ShapedArray as ShapedArray
+from xlamini.core.compile_time import ensure_compile_time_eval as ensure_compile_time_eval
+from xlamini.core.evaluation import eval_jaxpr as eval_jaxpr
+from xlamini.core.jaxpr import Atom as Atom
+from xlamini.core.tracer import Tracer as Tracer
+
+AbstractValue = ShapedArray
+ParamDict = dict[str, Any]
+Value = Any
+eval_context = ensure_compile_time_eval
+max_dim, min_dim = max, min  # sizes are ints
+
+__getattr__ = fall_through(__name__)

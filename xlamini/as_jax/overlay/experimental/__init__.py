@@ -1,0 +1,6 @@
+"""`jax.experimental`."""
+
+import xlamini
+from xlamini.as_jax.missing_names import fall_through
+
+__getattr__ = fall_through(__name__, "xlamini.experimental")

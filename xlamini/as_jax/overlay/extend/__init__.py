@@ -1,0 +1,5 @@
+"""`jax.extend`: what libraries that go beneath the public functions use."""
+
+from xlamini.as_jax.missing_names import fall_through
+
+__getattr__ = fall_through(__name__)

@@ -1,0 +1,32 @@
+"""Turning the answer on: the finder goes in front of all others."""
+from __future__ import annotations
+
+import sys
+import warnings
+from importlib import import_module
+
+from xlamini.as_jax.finder import JaxFinder
+from xlamini.core.real_jax import imported_jax, importer_of, installed_jax
+
+
+def turn_on() -> None:
+    """Answer `import jax` from now on; ImportError if this process has imported the real JAX already."""
+    jax = imported_jax()
+    if jax is not None:
+        raise ImportError(_too_late(importer_of(jax)))
+    where = installed_jax()
+    if where is not None:
+        warnings.warn(
+            f"jax is installed too ({where}); in this process `import jax` gives xlamini", RuntimeWarning, stacklevel=3
+        )
+    sys.meta_path.insert(0, JaxFinder())
+    if "jax" in sys.modules:  # the wheel, which is importing this
+        sys.modules["jax"] = import_module("xlamini.as_jax.overlay")
+
+
+def _too_late(importer: str | None) -> str:
+    by = f" by module {importer!r}" if importer else ""
+    return (
+        f"jax has been imported already{by}, so xlamini cannot answer for it; import xlamini.as_jax before that, or "
+        "start the program with: python -m xlamini run script.py"
+    )

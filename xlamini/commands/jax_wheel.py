@@ -1,0 +1,88 @@
+"""`python -m xlamini jax-wheel DIR`: a wheel called `jax` that is xlamini, so that pip finds what libraries require."""
+from __future__ import annotations
+
+import argparse
+import base64
+import hashlib
+import sys
+import zipfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from xlamini.core.real_jax import installed_jax
+from xlamini.core.version import JAX_VERSION, __version__
+
+VERSION = f"{JAX_VERSION}+xlamini.{__version__}"
+"""It sorts above JAX's own version; the local label says whose it is."""
+
+_INFO = f"jax-{VERSION}.dist-info"
+_EARLIEST = (1980, 1, 1, 0, 0, 0)
+"""The time of every file in the wheel: its bytes depend on its contents alone."""
+
+_MODULE = f'''"""jax, answered by xlamini; see docs/dropin.md of xlamini."""
+
+__version__ = "{JAX_VERSION}"
+__xlamini__ = "{__version__}"
+
+import xlamini.as_jax
+'''
+
+_METADATA = f"""Metadata-Version: 2.1
+Name: jax
+Version: {VERSION}
+Summary: xlamini in place of JAX
+License: Apache-2.0
+Requires-Python: >=3.11
+Requires-Dist: xlamini=={__version__}
+
+This is not JAX. It makes `import jax` give xlamini, for libraries that require jax.
+"""
+
+_WHEEL = """Wheel-Version: 1.0
+Generator: xlamini
+Root-Is-Purelib: true
+Tag: py3-none-any
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Write the wheel into a folder; exit code 1 where JAX is installed, as the wheel would replace it."""
+    options = _parser().parse_args(argv)
+    installed = installed_jax()
+    if installed is not None:
+        print(
+            f"jax is installed in this environment ({installed}), and pip would replace it by the wheel; use a fresh "
+            "environment, or run first: pip uninstall jax",
+            file=sys.stderr,
+        )
+        return 1
+    print(write_wheel(Path(options.folder)))
+    return 0
+
+
+def write_wheel(folder: Path) -> Path:
+    """Write `jax-*.whl` into a folder, which is made if need be; the path of the wheel."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"jax-{VERSION}-py3-none-any.whl"
+    files = {"jax/__init__.py": _MODULE, f"{_INFO}/METADATA": _METADATA, f"{_INFO}/WHEEL": _WHEEL}
+    with zipfile.ZipFile(path, "w") as wheel:
+        for name, text in {**files, f"{_INFO}/RECORD": _record(files)}.items():
+            wheel.writestr(zipfile.ZipInfo(name, _EARLIEST), text)
+    return path
+
+
+def _record(files: Mapping[str, str]) -> str:
+    """The list of files with their hashes and sizes, which pip checks."""
+    lines = [f"{name},sha256={_digest(text)},{len(text.encode())}" for name, text in files.items()]
+    return "\n".join([*lines, f"{_INFO}/RECORD,,", ""])
+
+
+def _digest(text: str) -> str:
+    return base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).rstrip(b"=").decode()
+
+
+def _parser() -> argparse.ArgumentParser:
+    about = "Write a wheel called jax that is xlamini; then: pip install DIR/jax-*.whl"
+    parser = argparse.ArgumentParser("python -m xlamini jax-wheel", description=about)
+    parser.add_argument("folder", metavar="DIR", help="where the wheel is written")
+    return parser

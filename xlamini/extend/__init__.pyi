@@ -1,0 +1,26 @@
+# The public names, for type checkers and for Python, which reads this file at import (core/stubs.py).
+from xlamini.core.avals import ShapedArray as ShapedArray
+from xlamini.core.effects import Effect as Effect
+from xlamini.core.evaluation import eval_jaxpr as eval_jaxpr, jaxpr_as_fun as jaxpr_as_fun
+from xlamini.core.jaxpr import (
+    Atom as Atom, ClosedJaxpr as ClosedJaxpr, Equation as Equation, Jaxpr as Jaxpr, jaxprs_in as jaxprs_in,
+    Literal as Literal, Var as Var,
+)
+from xlamini.core.memo import clear_caches as clear_caches
+from xlamini.core.tracer import Tracer as Tracer
+from xlamini.extend.key_impls import define_key_impl as define_key_impl
+from xlamini.extend.primitive import Primitive as Primitive
+from xlamini.extend.rule_tables import RuleTable as RuleTable
+from xlamini.extend.rules import (
+    batch_rule as batch_rule, cost_rule as cost_rule, dce_rule as dce_rule, effects_rule as effects_rule,
+    expand_rule as expand_rule, implementation as implementation, jvp_rule as jvp_rule, lower_rule as lower_rule,
+    shape_rule as shape_rule, sharding_rule as sharding_rule, transpose_rule as transpose_rule,
+)
+from xlamini.extend.tangents import (
+    instantiated as instantiated, is_differentiated as is_differentiated, is_linear as is_linear, is_zero as is_zero,
+    Linear as Linear, sum_of_tangents as sum_of_tangents, Zero as Zero,
+)
+from xlamini.extend.tracing import (
+    PartialTrace as PartialTrace, program_of as program_of, trace_is_clean as trace_is_clean, trace_of as trace_of,
+    trace_partly as trace_partly, trace_state as trace_state, TraceState as TraceState, Unknown as Unknown,
+)

@@ -1,0 +1,101 @@
+"""The rule tables: each shows one kind of rule of all primitives, and takes rules for any of them.
+
+A rule has one place, the primitive itself. A table is a view of that place: the methods of a primitive's class and the
+functions given to it are read alike, and a function given through one table replaces what was there before.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, MutableMapping
+from typing import Any, NamedTuple, TypeVar
+
+from xlamini.core import Primitive
+from xlamini.core.memo import clear_caches
+from xlamini.core.primitive import primitives
+
+Rule = Callable[..., Any]
+F = TypeVar("F", bound=Rule)
+Convention = Callable[[Primitive, Rule], Rule]
+"""A function of a primitive and a rule that returns the rule in another calling convention."""
+
+
+class Given(NamedTuple):
+    """A rule as it was given, and the table that it was given to."""
+
+    rule: Rule
+    table: RuleTable
+
+
+class RuleTable(MutableMapping[Primitive, Rule]):
+    """The rules of one kind, by primitive: `table[p]`, `table[p] = rule`, `@table(p)`, `p in table`, `del table[p]`.
+
+    `as_method` makes the primitive's method of a rule that is given, `as_rule` makes a rule of a method. A library with
+    another calling convention makes a table of its own of the same `name`; both show the same rules.
+    """
+
+    def __init__(self, name: str, as_method: Convention, as_rule: Convention | None = None):
+        self.name, self._as_method, self._as_rule = name, as_method, as_rule
+
+    def __call__(self, primitive: Primitive) -> Callable[[F], F]:
+        """Decorator that gives the function to the primitive as its rule."""
+
+        def give(rule: F) -> F:
+            self[primitive] = rule
+            return rule
+
+        return give
+
+    def __getitem__(self, primitive: Primitive) -> Rule:
+        if primitive not in self:
+            raise KeyError(primitive)
+        given = primitive.given.get(self.name)
+        if given is not None and given.table is self:
+            return given.rule
+        method = getattr(primitive, self.name)
+        return method if self._as_rule is None else self._as_rule(primitive, method)
+
+    def __setitem__(self, primitive: Primitive, rule: Rule) -> None:
+        if not isinstance(primitive, Primitive):
+            raise TypeError(f"{self.name} is a rule of a primitive, got {primitive!r} of type {type(primitive).__name__}")
+        if not callable(rule):
+            raise TypeError(f"the {self.name} rule of '{primitive}' must be a function, got {rule!r}")
+        method = self._as_method(primitive, rule)
+        self._forget(primitive)
+        primitive.given = {**primitive.given, self.name: Given(rule, self)}
+        setattr(primitive, self.name, method)
+        mark_ways(primitive)
+
+    def __delitem__(self, primitive: Primitive) -> None:
+        if self.name not in primitive.given:
+            raise KeyError(primitive)
+        self._forget(primitive)
+        primitive.given = {name: given for name, given in primitive.given.items() if name != self.name}
+        delattr(primitive, self.name)
+        mark_ways(primitive)
+
+    def __contains__(self, primitive: object) -> bool:
+        return isinstance(primitive, Primitive) and (self.name in primitive.given or _has_method(primitive, self.name))
+
+    def __iter__(self) -> Iterator[Primitive]:
+        return (primitive for primitive in primitives if primitive in self)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def _forget(self, primitive: Primitive) -> None:
+        """Drop what was derived by the rule before, if the primitive is in use."""
+        if getattr(primitive, "is_bound", True):
+            clear_caches()
+
+    def __repr__(self) -> str:
+        return f"<the {self.name} rules of {len(self)} primitives>"
+
+
+def _has_method(primitive: Primitive, name: str) -> bool:
+    return getattr(type(primitive), name, None) is not None and primitive.written(name) is not None
+
+
+def mark_ways(primitive: Primitive) -> None:
+    """Note on the primitive which way its equations take to the machine."""
+    given = primitive.given
+    primitive.expands = "expand" in given
+    primitive.eager_only = "implementation" in given and not primitive.expands and "lower" not in given

@@ -1,0 +1,198 @@
+"""The kinds of rules, each a table. What a rule takes and returns is in docs/extending.md.
+
+Rules see arrays or traced values, never the literals of a program. What they return is checked, so that a mistake is an
+error that names the rule, not one in a rewrite.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NoReturn
+
+from xlamini.core import Avals, Literal, Params, Primitive, ShapedArray, Tracer, Values, aval_of, has_shape_and_dtype
+from xlamini.core.state import state
+from xlamini.core.tangents import Linear, Zero, cotangent_aval, tangent_aval
+from xlamini.core.tracer import TangentBuilder
+from xlamini.extend.rule_tables import Rule, RuleTable
+from xlamini.runtime import device_put_value
+
+
+def as_value(x: Any) -> Any:
+    """An operand as rules see it: a traced value in place of a literal of the program, an array when nothing traces."""
+    if type(x) is not Literal:
+        return x
+    builder = state.builder
+    while type(builder) is TangentBuilder:  # whose own values depend on a tangent
+        builder = builder.parent
+    return device_put_value(x.val, aval=x.aval) if builder is None else Tracer(builder, x, x.aval)
+
+
+def as_values(values: Iterable[Any]) -> tuple[Any, ...]:
+    """All operands as rules see them."""
+    return tuple(map(as_value, values))
+
+
+def _refuse(primitive: Primitive, rule: str, problem: str) -> NoReturn:
+    raise TypeError(f"the {rule} rule of '{primitive}' {problem}")
+
+
+def _listed(primitive: Primitive, rule: str, found: Any) -> list[Any]:
+    if primitive.multiple_results and not isinstance(found, list | tuple):
+        _refuse(primitive, rule, f"must return a list, as it has multiple results, but returned {found!r}")
+    return list(found) if primitive.multiple_results else [found]
+
+
+def _restored(primitive: Primitive, values: list[Any]) -> Any:
+    return values if primitive.multiple_results else values[0]
+
+
+# Types
+
+
+def _shape_method(primitive: Primitive, rule: Rule) -> Rule:
+    def method(*avals: ShapedArray, **params: Any) -> Any:
+        found = _listed(primitive, "shape_rule", rule(*avals, **params))
+        return _restored(primitive, [_type(primitive, x) for x in found])
+
+    return method
+
+
+def _type(primitive: Primitive, found: Any) -> ShapedArray:
+    if not has_shape_and_dtype(found):
+        _refuse(primitive, "shape_rule", f"must return types such as ShapedArray(shape, dtype), got {found!r}")
+    return found if isinstance(found, ShapedArray) else getattr(found, "aval", ShapedArray(found.shape, found.dtype))
+
+
+def _effects_method(primitive: Primitive, rule: Rule) -> Rule:
+    return lambda avals, params: frozenset(rule(*avals, **params))
+
+
+def _effects_rule(primitive: Primitive, method: Rule) -> Rule:
+    return lambda *avals, **params: method(avals, params)
+
+
+# Derivatives
+
+
+def _jvp_method(primitive: Primitive, rule: Rule) -> Rule:
+    def method(primals: Values, tangents: Values, **params: Any) -> Any:
+        found = rule(as_values(primals), as_values(tangents), **params)
+        if not isinstance(found, list | tuple) or len(found) != 2:
+            _refuse(primitive, "jvp", f"must return a pair, results and tangents, but returned {found!r}")
+        outs, out_tangents = (_listed(primitive, "jvp", part) for part in found)
+        if len(outs) != len(out_tangents):
+            _refuse(primitive, "jvp", f"returned {len(outs)} results and {len(out_tangents)} tangents")
+        for x, t in zip(outs, out_tangents, strict=True):
+            _check_linear(primitive, "jvp", "a tangent", t, tangent_aval(aval_of(x)))
+        return _restored(primitive, outs), _restored(primitive, out_tangents)
+
+    return method
+
+
+def _check_linear(primitive: Primitive, rule: str, what: str, found: Any, wanted: ShapedArray) -> None:
+    """Refuse a tangent or cotangent of another type than its value has."""
+    if found is None or type(found) is Zero:
+        return
+    aval = aval_of(found)
+    if (aval.shape, aval.dtype) != (wanted.shape, wanted.dtype):
+        _refuse(primitive, rule, f"returned {what} of type {aval.str_long()} for a value of type {wanted.str_long()}")
+
+
+def _transpose_method(primitive: Primitive, rule: Rule) -> Rule:
+    def method(ct: Any, *operands: Any, **params: Any) -> list[Any]:
+        given = list(as_values(ct)) if primitive.multiple_results else as_value(ct)
+        found = rule(given, *as_values(operands), **params)
+        if not isinstance(found, list | tuple) or len(found) != len(operands):
+            _refuse(primitive, "transpose", f"must return {len(operands)} cotangents, one per operand, got {found!r}")
+        for x, c in zip(operands, found, strict=True):
+            if type(x) is Linear:
+                _check_linear(primitive, "transpose", "a cotangent", c, cotangent_aval(x.aval))
+        return list(found)
+
+    return method
+
+
+# Batches
+
+
+def _batch_method(primitive: Primitive, rule: Rule) -> Rule:
+    def method(axis: Any, operands: Values, dims: Sequence[int | None], **params: Any) -> Any:
+        found = rule(axis, as_values(operands), tuple(dims), **params)
+        if not isinstance(found, list | tuple) or len(found) != 2:
+            _refuse(primitive, "batch", f"must return a pair, results and their dims, but returned {found!r}")
+        outs, out_dims = found
+        if primitive.multiple_results and not isinstance(out_dims, list | tuple):
+            out_dims = [out_dims] * len(outs)
+        return outs, out_dims
+
+    return method
+
+
+# The way to the machine
+
+
+def _expand_method(primitive: Primitive, rule: Rule) -> Rule:
+    return lambda *operands, **params: rule(*as_values(operands), **params)
+
+
+def _lower_method(primitive: Primitive, rule: Rule) -> Rule:
+    def method(ctx: Any, *operands: Any, **params: Any) -> Any:
+        ctx.forbid_repetition()  # the rule may call MLIR's own functions, which no recipe records
+        with ctx.mlir.context, ctx.location, ctx.insertion:
+            return rule(ctx, *operands, **params)
+
+    return method
+
+
+def _implementation_method(primitive: Primitive, rule: Rule) -> Rule:
+    if not hasattr(primitive, "is_bound"):
+        raise TypeError(f"'{primitive}' is compiled wherever it runs; give it an expand rule in place of one that runs")
+    return rule
+
+
+def _dce_method(primitive: Primitive, rule: Rule) -> Rule:
+    return lambda used, params: rule(used, **params)
+
+
+def _dce_rule(primitive: Primitive, method: Rule) -> Rule:
+    return lambda used, **params: method(used, params)
+
+
+def _sharding_method(primitive: Primitive, rule: Rule) -> Rule:
+    def method(avals: Avals, outs: Avals, params: Params) -> Any:
+        return rule(list(avals), list(outs), **params)
+
+    return method
+
+
+def _sharding_rule(primitive: Primitive, method: Rule) -> Rule:
+    return lambda avals, outs, **params: method(avals, outs, params)
+
+
+def _as_it_is(primitive: Primitive, rule: Rule) -> Rule:
+    return rule
+
+
+def _seen(primitive: Primitive, method: Callable[..., Any]) -> Rule:
+    """A method of a primitive's class whose results are values for the user, not literals."""
+
+    def rule(*args: Any, **params: Any) -> Any:
+        return _without_literals(method(*args, **params))
+
+    return rule
+
+
+def _without_literals(found: Any) -> Any:
+    return type(found)(map(_without_literals, found)) if type(found) in (list, tuple) else as_value(found)
+
+
+shape_rule = RuleTable("shape_rule", _shape_method)
+effects_rule = RuleTable("effects_on", _effects_method, _effects_rule)
+implementation = RuleTable("implementation", _implementation_method)
+jvp_rule = RuleTable("jvp", _jvp_method, _seen)
+transpose_rule = RuleTable("transpose", _transpose_method, _seen)
+batch_rule = RuleTable("batch", _batch_method, _seen)
+expand_rule = RuleTable("expand", _expand_method)
+lower_rule = RuleTable("lower", _lower_method)
+cost_rule = RuleTable("cost", _as_it_is)
+dce_rule = RuleTable("dce", _dce_method, _dce_rule)
+sharding_rule = RuleTable("factors", _sharding_method, _sharding_rule)

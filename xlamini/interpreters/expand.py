@@ -1,0 +1,88 @@
+"""Expansion: equations of primitives that are written in terms of others are replaced by those others.
+
+    expand(jaxpr)  ->  jaxpr without primitives that have an `expand` rule
+
+It runs after all transformations and before lowering, so that each transformation meets the primitive itself. An array
+that a rule captures becomes a constvar, and with that a hidden argument of the compiled program.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from xlamini.core import Equation, Jaxpr, ShapedArray, Values, aval_of, once, rewrite, subjaxprs
+from xlamini.core.jaxpr import derived
+from xlamini.core.tracer import build
+from xlamini.interpreters.environment import bound, builder, read
+from xlamini.primitives import convert
+
+
+@once
+def is_expanded(jaxpr: Jaxpr) -> bool:
+    """Whether no equation has an `expand` rule, in the jaxpr and in those inside its equations."""
+    return not any(map(_expands, jaxpr.eqns))
+
+
+def _expands(eqn: Equation) -> bool:
+    if eqn.primitive.expands:
+        return eqn.primitive.expands_on([a.aval for a in eqn.invars], eqn.params)
+    return eqn.primitive.higher_order and not all(map(is_expanded, subjaxprs(eqn)))
+
+
+@once
+def is_eager(jaxpr: Jaxpr) -> bool:
+    """Whether it has a primitive that only Python can run, so that no program can be compiled of it."""
+    return any(eqn.primitive.eager_only for eqn in jaxpr.eqns)
+
+
+@rewrite
+def expand(jaxpr: Jaxpr) -> Jaxpr:
+    """The program in terms of primitives that are lowered; `jaxpr` itself if it has no others."""
+    if is_expanded(jaxpr):
+        return jaxpr
+    result, _ = build(lambda *operands: _push(jaxpr, operands), jaxpr.in_avals, jaxpr.name)
+    return expand(result)
+
+
+def _push(jaxpr: Jaxpr, operands: Sequence[Any]) -> list[Any]:
+    env, target = bound(jaxpr, operands), builder()
+    for eqn in jaxpr.eqns:
+        inputs = read(env, eqn.invars)
+        if _expands(eqn):
+            target.provenance = derived("expand", eqn)
+            outs = _expanded(eqn, inputs)
+            target.provenance = None
+        else:
+            outs = target.replay(eqn, inputs)
+        env.update(zip(eqn.outvars, outs, strict=True))
+    return read(env, jaxpr.outvars)
+
+
+def _expanded(eqn: Equation, inputs: Values) -> Sequence[Any]:
+    if not eqn.primitive.expands:
+        with eqn.primitive.around(eqn.params):
+            params = {name: _param(value) for name, value in eqn.params.items()}
+        return eqn.primitive.bind(*inputs, **params)
+    found = eqn.primitive.expand(*inputs, **eqn.params)
+    outs = list(found) if eqn.primitive.multiple_results else [found]
+    expected = [v.aval for v in eqn.outvars]
+    if _types(map(aval_of, outs)) != _types(expected):
+        raise TypeError(
+            f"the expand rule of '{eqn.primitive}' returns {_shown(map(aval_of, outs))}, but its shape rule says "
+            f"{_shown(expected)}; make the two agree"
+        )
+    return [convert(x, aval.dtype, aval.weak_type) for x, aval in zip(outs, expected, strict=True)]
+
+
+def _types(avals: Any) -> list[tuple[Any, Any]]:
+    return [(aval.shape, aval.dtype) for aval in avals]
+
+
+def _shown(avals: Any) -> str:
+    return ", ".join(map(ShapedArray.str_long, avals)) or "nothing"
+
+
+def _param(value: Any) -> Any:
+    if isinstance(value, Jaxpr):
+        return expand(value)
+    return type(value)(map(_param, value)) if isinstance(value, tuple | list) else value
