@@ -168,7 +168,7 @@ def graph_transformations() -> dict[str, Any]:
     grads = nnx.grad(lambda m, x: (loud(m, x) ** 2).sum(), argnums=(0, 1))(layer.linear, x)
     out["custom_vjp"] = [nnx.to_pure_dict(nnx.state(grads[0])), grads[1]]
     graph, params, rest = nnx.split(layer, nnx.Param, ...)
-    out["jvp"] = jax.jvp(lambda p: nnx.merge(graph, p, rest)(x).sum(), (params,), (params,))[1]
+    out["jvp"] = jax.jvp(lambda p: nnx.merge(graph, p, rest, copy=True)(x).sum(), (params,), (params,))[1]
     out["hessian"] = jax.hessian(lambda x: (layer.linear(x) ** 3).sum())(x[0])
     lstm = nnx.RNN(nnx.LSTMCell(4, 5, rngs=nnx.Rngs(2)))
     value, grads = nnx.value_and_grad(lambda m: (m(x[None]) ** 2).sum())(lstm)

@@ -18,7 +18,7 @@ def roots_and_fixed_points() -> dict[str, Any]:
     start = jnp.array([0.6, 0.3])
 
     def equations(y: Any, args: Any) -> Any:
-        return jnp.stack([y[0] ** 2 + y[1] - args, y[0] - jnp.cos(y[1])])
+        return jnp.stack([y[0] + 0.3 * jnp.sin(y[1]) - args, y[1] - 0.5 * jnp.cos(y[0])])
 
     solvers = {"newton": optx.Newton(**TIGHT), "chord": optx.Chord(**TIGHT),
                "dogleg": optx.Dogleg(**TIGHT), "levenberg": optx.LevenbergMarquardt(**TIGHT)}
