@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from xlamini.as_jax.missing_names import fall_through
-from xlamini.as_jax.overlay.refusals import refusing
+from xlamini.as_jax.overlay.refusals import refuse
 from xlamini.core.avals import Dims, Values
 from xlamini.core.named_axes import Axis
 from xlamini.core.primitive import Primitive
@@ -19,9 +19,15 @@ __getattr__ = fall_through(__name__)
 Rule = Callable[..., Any]
 
 not_mapped = None
-register_vmappable = unregister_vmappable = refusing(
-    "batching.register_vmappable", "vmap maps arrays; make the class a pytree node of arrays"
-)
+
+
+def register_vmappable(data_type: type, *rules: Any) -> None:
+    """No object of the class can be made any more: `vmap` would map all arrays in it, whatever these rules say."""
+
+    def refuse_object(cls: type, *args: Any, **kwargs: Any) -> Any:
+        refuse(f"{data_type.__qualname__}, which register_vmappable was given,", "vmap maps all arrays of a pytree")
+
+    data_type.__new__ = refuse_object
 
 
 class AxisData(NamedTuple):

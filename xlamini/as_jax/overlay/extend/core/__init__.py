@@ -16,7 +16,7 @@ from xlamini.as_jax.overlay.refusals import (
 from xlamini.as_jax.overlay.traces import find_top_trace as find_top_trace
 from xlamini.core.avals import Params, ShapedArray
 from xlamini.core.check import check_jaxpr as check_jaxpr
-from xlamini.core.effects import Effect as Effect, Effects as Effects, no_effects as no_effects
+from xlamini.core.effects import Effect as CoreEffect, Effects as Effects, no_effects as no_effects
 from xlamini.core.errors import InconclusiveDimensionOperation as InconclusiveDimensionOperation
 from xlamini.core.evaluation import jaxpr_as_fun as jaxpr_as_fun
 from xlamini.core.jaxpr import (
@@ -32,6 +32,15 @@ from xlamini.core.jaxpr import (
 from xlamini.extend import TraceState, trace_state
 
 __getattr__ = fall_through(__name__)
+
+
+class Effect(CoreEffect):
+    """A kind of effect; that of a subclass has its name."""
+
+    __slots__ = ()
+
+    def __new__(cls, *fields: Any) -> Effect:
+        return super().__new__(cls, *(fields or (cls.__name__,)))
 
 
 class DropVar:
