@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import xlamini
-from xlamini import ensure_compile_time_eval, grad, jit, make_jaxpr, named_call, numpy as jnp, vmap
-from xlamini.errors import UnexpectedTracerError
+from xlamini import ensure_compile_time_eval, grad, jit, lax, make_jaxpr, named_call, numpy as jnp, vmap
+from xlamini.errors import ConcretizationTypeError
 
 
 def halvings(x: Any) -> Any:
@@ -34,16 +34,28 @@ def test_as_a_decorator_and_nested() -> None:
     assert int(jit(lambda x: x + int(table()[3]))(1)) == 7
 
 
-def test_a_traced_value_inside_is_an_error_that_says_so() -> None:
-    def wrong(x: Any) -> Any:
+def test_operations_on_traced_values_inside_are_traced() -> None:
+    def mixed(x: Any) -> Any:
         with ensure_compile_time_eval():
-            return x + 1
+            count = jnp.arange(3).sum()
+            assert int(count) == 3
+            slope = grad(lambda y: y * y * x)(2.0)
+            traced = jit(lambda a, b: (a + 1, jnp.sin(b)))(2.0, x)[1]
+            assert float(jit(grad(lambda y: y**3))(2.0)) == 12
+            picked = lax.cond(x > 0, lambda: traced, lambda: -traced)
+        return slope * count + picked
 
-    with pytest.raises(UnexpectedTracerError, match=r"inside ensure_compile_time_eval, at .* no number yet"):
-        jit(wrong)(1.0)
-    with pytest.raises(UnexpectedTracerError, match="inside ensure_compile_time_eval"):
-        jit(lambda y: vmap(lambda x: wrong(y))(jnp.arange(2.0)))(1.0)
-    assert float(jit(lambda x: x + 1)(1.0)) == 2  # tracing goes on as before
+    def plain(x: Any) -> Any:
+        return 12 * x + jnp.sin(x) * jnp.sign(x)
+
+    for x in (0.5, -0.5):
+        for transformed in (jit, grad, lambda f: jit(grad(f)), lambda f: grad(jit(f))):
+            np.testing.assert_allclose(transformed(mixed)(x), transformed(plain)(x), rtol=1e-6)
+    xs = jnp.array([0.5, -0.5])
+    np.testing.assert_allclose(jit(vmap(grad(mixed)))(xs), vmap(grad(plain))(xs), rtol=1e-6)
+    np.testing.assert_allclose(jit(lambda y: vmap(lambda x: mixed(y))(xs))(0.5), [plain(0.5)] * 2, rtol=1e-6)
+    with pytest.raises(ConcretizationTypeError, match="bool"):
+        jit(ensure_compile_time_eval()(lambda x: 1 if x > 0 else 2))(1.0)
 
 
 def test_operations_of_a_named_call_have_its_name() -> None:

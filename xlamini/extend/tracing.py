@@ -5,7 +5,8 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from xlamini.core import Avals, Builder, ClosedJaxpr, Equation, Jaxpr, Params, ShapedArray, Tracer, Values, active
+from xlamini.core import Avals, Builder, ClosedJaxpr, Jaxpr, Params, ShapedArray, Tracer, Values, active
+from xlamini.core.selective_builder import SelectiveBuilder
 from xlamini.core.state import state
 from xlamini.core.tracer import build
 from xlamini.extend.rules import as_value, as_values
@@ -112,7 +113,7 @@ def trace_partly(
     return PartialTrace(jaxpr, consts, found)
 
 
-class PartialBuilder(Builder):
+class PartialBuilder(SelectiveBuilder):
     """Keeps the equations that depend on its inputs; the others go to the trace around it, or are computed.
 
     An equation that holds programs, such as a call, is parted in two if only some of its operands are unknown.
@@ -143,14 +144,3 @@ class PartialBuilder(Builder):
             return primitive.partial_eval(unknown, as_values(operands), **params)
         finally:
             self.parting = False
-
-    def replay(self, eqn: Equation, operands: Values) -> list[Any]:
-        out = self.emit(eqn.primitive, operands, eqn.params)
-        return list(out) if eqn.primitive.multiple_results else [out]
-
-    def inline(self, jaxpr: Jaxpr, operands: Values, provenance: Any = None) -> list[Any]:
-        env = dict(zip([*jaxpr.constvars, *jaxpr.invars], [*jaxpr.consts, *operands], strict=True))
-        for eqn in jaxpr.eqns:
-            outs = self.replay(eqn, [env.get(a, a) for a in eqn.invars])
-            env.update(zip(eqn.outvars, outs, strict=True))
-        return [env.get(a, a) for a in jaxpr.outvars]
