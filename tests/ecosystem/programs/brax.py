@@ -1,4 +1,4 @@
-"""Brax: environments of all pipelines stepped in batches, a policy trained through the physics, PPO."""
+"""Brax: environments stepped in batches, gradients through the physics, PPO."""
 from __future__ import annotations
 
 import functools
@@ -10,7 +10,6 @@ import optax
 from brax import envs
 from brax.io import mjcf
 from brax.generalized import pipeline as generalized
-from brax.positional import pipeline as positional
 from brax.spring import pipeline as spring
 from brax.training import acting, gradients
 from brax.training.acme import running_statistics, specs
@@ -27,9 +26,9 @@ PENDULUM = """<mujoco><option timestep="0.01"/><worldbody>
 
 
 def environments() -> dict[str, Any]:
-    """Steps of two environments in batches on three pipelines; a jump of a ball with contact; save and load."""
+    """Steps of two environments in batches, of one of them on two pipelines."""
     out: dict[str, Any] = {}
-    for backend in ("generalized", "spring", "positional"):
+    for backend in ("generalized", "spring"):
         env = envs.create("inverted_pendulum", backend=backend, batch_size=3, episode_length=50)
         state = jax.jit(env.reset)(jax.random.PRNGKey(0))
         step = jax.jit(env.step)
@@ -46,10 +45,10 @@ def environments() -> dict[str, Any]:
 
 
 def through_physics() -> dict[str, Any]:
-    """Gradients through ten steps of each pipeline, and a start found by descent through them."""
+    """Gradients through ten steps of two pipelines."""
     system = mjcf.loads(PENDULUM)
     out: dict[str, Any] = {}
-    for name, pipeline in {"generalized": generalized, "spring": spring, "positional": positional}.items():
+    for name, pipeline in {"generalized": generalized, "spring": spring}.items():
         def end(q: Any, pipeline: Any = pipeline) -> Any:
             state = pipeline.init(system, q, jnp.zeros(2))
             state, _ = jax.lax.scan(lambda s, _: (pipeline.step(system, s, jnp.zeros(0)), None), state, None, length=10)

@@ -146,7 +146,7 @@ def own_rules() -> dict[str, Any]:
     out |= {"jvp/value": value, "jvp/tangent": tangent}
     doubled_head = eqx.tree_at(lambda m: m.layers[-1].weight, mlp, replace_fn=lambda w: 2 * w)
     out["tree_at"] = doubled_head(x)
-    convs = eqx.nn.Sequential([eqx.nn.Conv2d(1, 3, 3, key=jax.random.key(2)), eqx.nn.Lambda(eqx.nn.PReLU()), eqx.nn.GroupNorm(3, 3),
+    convs = eqx.nn.Sequential([eqx.nn.Conv2d(1, 3, 3, use_bias=False, key=jax.random.key(2)), eqx.nn.Lambda(eqx.nn.PReLU()), eqx.nn.GroupNorm(3, 3),
                                eqx.nn.AvgPool2d(2, 2), eqx.nn.AdaptiveMaxPool2d(1),
                                eqx.nn.Lambda(jnp.ravel), eqx.nn.Linear(3, 3, key=jax.random.key(3))])
     image = jax.random.normal(jax.random.key(5), (1, 8, 8))

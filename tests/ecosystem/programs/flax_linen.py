@@ -180,7 +180,7 @@ def lifted_transformations() -> dict[str, Any]:
     both("vmap", Ensemble(), x)
     both("custom_vjp", Clipped(), x)
     both("rnn", Recurrent(), x[None] + jnp.zeros((3, 1, 1)), jnp.array([5, 2, 3]))
-    both("attention", nn.MultiHeadDotProductAttention(num_heads=2), x, x)
+    both("attention", nn.MultiHeadDotProductAttention(num_heads=2, use_bias=False), x, x)
     both("lazy", nn.Sequential([nn.Dense(4), nn.gelu, nn.GroupNorm(2), nn.ConvTranspose(3, (2,))]), x[None])
     both("norms", nn.WeightNorm(nn.Dense(3)), x)
     deep = Deep()
