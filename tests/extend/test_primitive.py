@@ -28,16 +28,15 @@ def plain(x: Any, scale: Any = (2.0, 1.0)) -> Any:
     return jnp.sin(x) * jnp.sum(TABLE) * scale[0] + x * scale[1]
 
 
-def wave(pure: bool, params: Callable[[Any], Any], capture: bool = True) -> Callable[[Any], Any]:
-    """`plain` as a primitive: its expansion captures an array, its jvp and transpose are rules."""
-    wave_p = extend.Primitive("wave", pure=pure)
-    slope_p = extend.Primitive("slope", pure=pure)
-    table = jnp.asarray(TABLE)
+def aligned(axis: Any, x: Any, dim: int | None) -> Any:
+    return jnp.broadcast_to(x, (axis.size, *x.shape)) if dim is None else jnp.moveaxis(x, dim, 0)
 
-    @extend.jvp_rule(wave_p)
-    def _(primals: Any, tangents: Any, **params: Any) -> Any:
-        (x,), (t,) = primals, tangents
-        return wave_p.bind(x, **params), slope_p.bind(x, t, **params)
+
+def slope(pure: bool) -> extend.Primitive:
+    """`slope * t` of `plain`, linear in `t`: its transpose is a rule."""
+    slope_p, table = extend.Primitive("slope", pure=pure), jnp.asarray(TABLE)
+    extend.shape_rule[slope_p] = lambda x, t, *, scale: extend.ShapedArray(list(t.shape), t.dtype)
+    extend.expand_rule[slope_p] = lambda x, t, *, scale: (jnp.cos(x) * jnp.sum(table) * scale[0] + scale[1]) * t
 
     @extend.transpose_rule(slope_p)
     def _(ct: Any, x: Any, t: Any, **params: Any) -> Any:
@@ -53,27 +52,32 @@ def wave(pure: bool, params: Callable[[Any], Any], capture: bool = True) -> Call
         second = dt if extend.is_zero(dt) else slope_p.bind(x, dt, scale=scale)
         return slope_p.bind(x, t, scale=scale), extend.sum_of_tangents(first, second)
 
+    @extend.batch_rule(slope_p)
+    def _(axis: Any, operands: Any, dims: Any, **params: Any) -> Any:
+        return slope_p.bind(*(aligned(axis, x, d) for x, d in zip(operands, dims, strict=True)), **params), 0
+
+    return slope_p
+
+
+def wave(pure: bool, params: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """`plain` as a primitive, whose expansion captures an array."""
+    wave_p, slope_p, table = extend.Primitive("wave", pure=pure), slope(pure), jnp.asarray(TABLE)
+
+    @extend.jvp_rule(wave_p)
+    def _(primals: Any, tangents: Any, **params: Any) -> Any:
+        (x,), (t,) = primals, tangents
+        return wave_p.bind(x, **params), slope_p.bind(x, t, **params)
+
     @extend.batch_rule(wave_p)
     def _(axis: Any, operands: Any, dims: Any, **params: Any) -> Any:
         assert type(dims) is tuple and axis.size == operands[0].shape[dims[0]]
         return wave_p.bind(*operands, **params), dims[0]
 
-    @extend.batch_rule(slope_p)
-    def _(axis: Any, operands: Any, dims: Any, **params: Any) -> Any:
-        x, t = (jnp.broadcast_to(v, (axis.size, *v.shape)) if d is None else jnp.moveaxis(v, d, 0)
-                for v, d in zip(operands, dims, strict=True))
-        return slope_p.bind(x, t, **params), 0
-
     @extend.expand_rule(wave_p)
     def _(x: Any, *, scale: Any) -> Any:
         return jnp.sin(x) * jnp.sum(table) * scale[0] + x * scale[1]
 
-    @extend.expand_rule(slope_p)
-    def _(x: Any, t: Any, *, scale: Any) -> Any:
-        return (jnp.cos(x) * jnp.sum(table) * scale[0] + scale[1]) * t
-
-    for p in (wave_p, slope_p):
-        extend.shape_rule[p] = lambda x, *_, scale: extend.ShapedArray(list(x.shape), x.dtype)
+    extend.shape_rule[wave_p] = lambda x, *, scale: extend.ShapedArray(list(x.shape), x.dtype)
     return lambda x: wave_p.bind(x, scale=params((2.0, 1.0)))
 
 
@@ -240,6 +244,58 @@ def test_literals_reach_rules_as_arrays() -> None:
     assert {isinstance(x, xlamini.Array) for x in seen} == {True}
 
 
+def test_a_table_with_another_convention_shows_the_same_rules() -> None:
+    """As a library of the other convention has it: batch rules take operands and dims, and no axis."""
+    batchers = extend.RuleTable(
+        "batch",
+        lambda p, rule: lambda axis, operands, dims, /, **params: rule(tuple(operands), tuple(dims), **params),
+        lambda p, method: lambda operands, dims, **params: method(axis_of(operands, dims), operands, dims, **params),
+    )
+
+    def axis_of(operands: Any, dims: Any) -> Any:
+        return next(extend.Axis(x.shape[d]) for x, d in zip(operands, dims, strict=True) if d is not None)
+
+    p = extend.Primitive("tripled")
+    extend.shape_rule[p] = lambda x: x
+    extend.expand_rule[p] = lambda x: 3 * x
+    rule = batchers[p] = lambda operands, dims: (p.bind(*operands), dims[0])
+    assert batchers[p] is rule and p in extend.batch_rule
+    np.testing.assert_allclose(vmap(p.bind)(X), 3 * X)
+    np.testing.assert_allclose(extend.batch_rule[p](extend.Axis(3), (jnp.asarray(X),), (0,))[0], 3 * X)
+    np.testing.assert_allclose(batchers[lax.sin_p]((jnp.asarray(X),), (0,))[0], np.sin(X), rtol=1e-6)
+    extend.batch_rule[p] = lambda axis, operands, dims: (5 * operands[0], dims[0])
+    np.testing.assert_allclose(vmap(p.bind)(X), 5 * X)
+    np.testing.assert_allclose(batchers[p]((X,), (0,))[0], 5 * X)
+
+
+def test_the_size_of_the_axis_serves_operands_without_it() -> None:
+    p = extend.Primitive("counted")
+    extend.shape_rule[p] = lambda x, y: x
+    extend.expand_rule[p] = lambda x, y: x + y
+    seen = []
+
+    @extend.batch_rule(p)
+    def _(axis: Any, operands: Any, dims: Any) -> Any:
+        seen.append((axis.size, axis.name, dims))
+        x, y = (aligned(axis, v, d) for v, d in zip(operands, dims, strict=True))
+        return p.bind(x, y), 0
+
+    np.testing.assert_allclose(vmap(p.bind, (None, 0), axis_name="i")(1.0, X), 1 + X)
+    assert seen[0] == (3, "i", (None, 0))
+    np.testing.assert_allclose(vmap(vmap(p.bind, (None, 0)), (0, None))(X, X), X[:, None] + X)
+
+
+def test_params_may_have_the_names_of_a_rules_arguments() -> None:
+    p = extend.Primitive("named")
+    names = {"axis": 1, "operands": 2, "dims": 3, "primals": 4, "ct": 5, "used": 6, "rule": 7}
+    extend.shape_rule[p] = lambda x, **params: x
+    extend.expand_rule[p] = lambda x, **params: x * sum(params.values())
+    extend.jvp_rule[p] = lambda ps, ts, **params: (p.bind(*ps, **params), p.bind(*ts, **params))
+    extend.transpose_rule[p] = lambda cts, x, **params: [p.bind(cts, **params)]
+    extend.batch_rule[p] = lambda mapped, xs, where, **params: (p.bind(*xs, **params), where[0])
+    np.testing.assert_allclose(vmap(grad(lambda x: p.bind(x, **names)))(X), 28.0)
+
+
 def test_effects_keep_an_equation() -> None:
     p = extend.Primitive("noted")
     noted = extend.Effect("noted")
@@ -285,10 +341,10 @@ def test_a_wrong_transpose_rule_is_named() -> None:
 
 def test_a_missing_rule_says_what_to_write() -> None:
     p = extend.Primitive("empty")
-    with pytest.raises(MissingRule, match="primitive 'empty' has no shape_rule rule; .*@extend.shape_rule"):
+    with pytest.raises(MissingRule, match=r"primitive 'empty' has no shape_rule rule; .*@extend\.shape_rule"):
         jit(p.bind)(1.0)
     extend.shape_rule[p] = lambda x: x
-    with pytest.raises(MissingRule, match="primitive 'empty' has no jvp rule; .*@extend.jvp_rule"):
+    with pytest.raises(MissingRule, match=r"primitive 'empty' has no jvp rule; .*@extend\.jvp_rule"):
         grad(p.bind)(1.0)
 
 

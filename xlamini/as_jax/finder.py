@@ -4,9 +4,9 @@ No module is copied, so classes, patches and pickles are the same under both nam
 """
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import sys
-from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
@@ -15,9 +15,10 @@ import xlamini
 
 OVERLAY = "xlamini.as_jax.overlay"
 PAGE = "docs/dropin.md"
+_PUBLIC = frozenset(vars(xlamini)["__all__"])
 
 
-class JaxFinder(MetaPathFinder):
+class JaxFinder:
     """Finds `jax` and all its modules; what is not there is a ModuleNotFoundError, whatever else is installed."""
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
@@ -30,14 +31,15 @@ class JaxFinder(MetaPathFinder):
                 f"{PAGE} says what there is",
                 name=fullname,
             )
-        return importlib.util.spec_from_loader(fullname, _SameModule(name))
+        loader: Any = _SameModule(name)
+        return ModuleSpec(fullname, loader)
 
 
 def answer_to(fullname: str) -> str | None:
     """The module that answers for one of JAX's, by name; None if there is none."""
     inside = fullname[len("jax") :]
     first = inside.split(".")[1] if inside else ""
-    faces = [f"xlamini{inside}"] if first in xlamini.__all__ else []
+    faces = [f"xlamini{inside}"] if first in _PUBLIC else []
     return next((name for name in [f"{OVERLAY}{inside}", *faces] if _exists(name)), None)
 
 
@@ -50,7 +52,7 @@ def _exists(name: str) -> bool:
         return False
 
 
-class _SameModule(Loader):
+class _SameModule:
     """Loads a module under a second name. The import system sets `__spec__`, which stays that of the first name."""
 
     def __init__(self, name: str):

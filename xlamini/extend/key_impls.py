@@ -34,9 +34,9 @@ def define_key_impl(
 ) -> KeyType:
     """Define a random generator by functions of a single key, an array uint32[words]; returns the dtype of its keys.
 
-    `seed(number)` makes a key of an unsigned integer, of 64 bits with `enable_x64`, else 32. `split(key, shape)` returns
-    new keys, uint32[*shape, words]. `fold_in(key, data)` returns a key of a key and a uint32. `bits(key, width, shape)`
-    returns an array of this shape, of unsigned integers of 8, 16, 32 or 64 bits. `tag` is the name in the dtype, as in
+    `seed(number)` makes a key of an unsigned integer, of 64 bits with `enable_x64`, else 32. `split(key, shape)` makes
+    new keys, uint32[*shape, words]. `fold_in(key, data)` makes a key of a key and a uint32. `bits(key, width, shape)`
+    makes an array of this shape, of unsigned integers of 8, 16, 32 or 64 bits. `tag` is the name in the dtype, as in
     `key<tag>`. ValueError for the name of another generator, or for `words` less than 1.
 
     >>> from xlamini import extend, random
@@ -71,9 +71,8 @@ def _of_arrays(generator: Generator, seed: Any, split: Any, fold_in: Any, bits: 
         return _each(lambda key: _checked("split", split(key, shape), (*shape, words)), aval_of(keys).ndim - 1, keys)
 
     def folds(keys: Any, data: Any) -> Any:
-        shape = np.broadcast_shapes(keys.shape[:-1], aval_of(data).shape)
-        aligned = reshape(keys, (*(1,) * (len(shape) - keys.ndim + 1), *keys.shape))
-        every = broadcast_to(aligned, (*shape, words)), broadcast_to(data, shape)
+        shape = np.broadcast_shapes(aval_of(keys).shape[:-1], aval_of(data).shape)
+        every = _stretched(keys, (*shape, words)), _stretched(data, shape)
         return _each(lambda key, x: _checked("fold_in", fold_in(key, x), (words,)), len(shape), *every)
 
     def draws(keys: Any, width: int, shape: Shape) -> Any:
@@ -96,6 +95,12 @@ def _each(fun: Callable[..., Any], ndim: int, *operands: Any) -> Any:
     return reshape(out, (*shape, *out.shape[1:]))
 
 
+def _stretched(x: Any, shape: Shape) -> Any:
+    """A value broadcast to a shape, as NumPy does."""
+    aligned = reshape(x, (*(1,) * (len(shape) - aval_of(x).ndim), *aval_of(x).shape))
+    return broadcast_to(aligned, shape)
+
+
 def _joined(high: Any, low: Any) -> Any:
     """The seed, of 64 bits where there are such."""
     if not enable_x64.value:
@@ -106,5 +111,6 @@ def _joined(high: Any, low: Any) -> Any:
 def _checked(function: str, found: Any, shape: Shape, width: int = 32) -> Any:
     aval = aval_of(found)
     if (aval.shape, aval.dtype) != (tuple(shape), np.dtype(f"uint{width}")):
-        raise TypeError(f"{function} of a key implementation must return uint{width}{list(shape)}, got {aval.str_long()}")
+        wanted = f"uint{width}{list(shape)}"
+        raise TypeError(f"{function} of a key implementation must return {wanted}, got {aval.str_long()}")
     return found

@@ -5,16 +5,16 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from xlamini.core import Avals, Builder, ClosedJaxpr, Jaxpr, Params, ShapedArray, Tracer, Values, active
-from xlamini.core.selective_builder import SelectiveBuilder
+from xlamini.core import Avals, Builder, ClosedJaxpr, Equation, Jaxpr, Params, ShapedArray, Tracer, Values, Var, active
 from xlamini.core.state import state
 from xlamini.core.tracer import build
 from xlamini.extend.rules import as_value, as_values
+from xlamini.interpreters.environment import bound, read
 
 
 def trace_is_clean() -> bool:
-    """Whether nothing is being traced, so that operations run now."""
-    return state.builder is None
+    """Whether nothing is being traced, so that operations run now; so they do in `ensure_compile_time_eval`."""
+    return state.builder is None or state.builder.evaluates
 
 
 class TraceState:
@@ -109,11 +109,11 @@ def trace_partly(
         kept = [x for x, is_unknown in zip(outs, mask, strict=True) if is_unknown]
         jaxpr, consts = builder.finish(kept)
     unknowns = iter([Unknown(v.aval) for v in jaxpr.outvars])
-    found = [next(unknowns) if is_unknown else as_value(x) for x, is_unknown in zip(outs, mask, strict=True)]
+    found = [next(unknowns) if is_unknown else builder.outside(x) for x, is_unknown in zip(outs, mask, strict=True)]
     return PartialTrace(jaxpr, consts, found)
 
 
-class PartialBuilder(SelectiveBuilder):
+class PartialBuilder(Builder):
     """Keeps the equations that depend on its inputs; the others go to the trace around it, or are computed.
 
     An equation that holds programs, such as a call, is parted in two if only some of its operands are unknown.
@@ -127,12 +127,16 @@ class PartialBuilder(SelectiveBuilder):
 
     def owns(self, operands: Values) -> bool:
         """Whether one of the values depends on an unknown input."""
-        return any(type(x) is Tracer and x.builder is self for x in operands)
+        return any(type(x) is Tracer and x.builder is self and type(x.variable) is Var for x in operands)
+
+    def outside(self, x: Any) -> Any:
+        """A value that depends on no unknown input, for the trace around this one."""
+        return as_value(x.variable) if type(x) is Tracer and x.builder is self else as_value(x)
 
     def emit(self, primitive: Any, operands: Values, params: Params) -> Any:
         if not self.owns(operands):
             with active(self.parent):
-                return primitive.bind(*operands, **params)
+                return primitive.bind(*map(self.outside, operands), **params)
         unknown = [self.owns([x]) for x in operands]
         if primitive.higher_order and not all(unknown) and not self.parting:
             return self._parted(primitive, unknown, operands, params)
@@ -144,3 +148,13 @@ class PartialBuilder(SelectiveBuilder):
             return primitive.partial_eval(unknown, as_values(operands), **params)
         finally:
             self.parting = False
+
+    def replay(self, eqn: Equation, operands: Values) -> list[Any]:
+        out = self.emit(eqn.primitive, operands, eqn.params)
+        return list(out) if eqn.primitive.multiple_results else [out]
+
+    def inline(self, jaxpr: Jaxpr, operands: Values, provenance: Any = None) -> list[Any]:
+        env = bound(jaxpr, operands)
+        for eqn in jaxpr.eqns:
+            env.update(zip(eqn.outvars, self.replay(eqn, read(env, eqn.invars)), strict=True))
+        return read(env, jaxpr.outvars)
