@@ -86,5 +86,5 @@ def attention_and_segments() -> dict[str, jax.Array]:
         "by_w": jax.jit(jax.grad(lambda w: (attend(w, a) ** 2).sum()))(w),
         "by_a": jax.grad(lambda a: (attend(w, a) ** 2).sum())(a),
         "convolution": jax.vmap(lambda w: convolve(w).nodes.sum(0))(jnp.stack([w, 2 * w])),
-        **{name: [f(scores)[:6], jax.grad(lambda x, f=f: (f(x) ** 2).sum())(scores)] for name, f in segments.items()},
+        **{name: [f(scores)[:6], jax.grad(lambda x, f=f: (f(x) ** 3).sum())(scores)] for name, f in segments.items()},
     }
