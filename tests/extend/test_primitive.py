@@ -28,16 +28,15 @@ def plain(x: Any, scale: Any = (2.0, 1.0)) -> Any:
     return jnp.sin(x) * jnp.sum(TABLE) * scale[0] + x * scale[1]
 
 
-def wave(pure: bool, params: Callable[[Any], Any], capture: bool = True) -> Callable[[Any], Any]:
-    """`plain` as a primitive: its expansion captures an array, its jvp and transpose are rules."""
-    wave_p = extend.Primitive("wave", pure=pure)
-    slope_p = extend.Primitive("slope", pure=pure)
-    table = jnp.asarray(TABLE)
+def aligned(axis: Any, x: Any, dim: int | None) -> Any:
+    return jnp.broadcast_to(x, (axis.size, *x.shape)) if dim is None else jnp.moveaxis(x, dim, 0)
 
-    @extend.jvp_rule(wave_p)
-    def _(primals: Any, tangents: Any, **params: Any) -> Any:
-        (x,), (t,) = primals, tangents
-        return wave_p.bind(x, **params), slope_p.bind(x, t, **params)
+
+def slope(pure: bool) -> extend.Primitive:
+    """`slope * t` of `plain`, linear in `t`: its transpose is a rule."""
+    slope_p, table = extend.Primitive("slope", pure=pure), jnp.asarray(TABLE)
+    extend.shape_rule[slope_p] = lambda x, t, *, scale: extend.ShapedArray(list(t.shape), t.dtype)
+    extend.expand_rule[slope_p] = lambda x, t, *, scale: (jnp.cos(x) * jnp.sum(table) * scale[0] + scale[1]) * t
 
     @extend.transpose_rule(slope_p)
     def _(ct: Any, x: Any, t: Any, **params: Any) -> Any:
@@ -53,27 +52,32 @@ def wave(pure: bool, params: Callable[[Any], Any], capture: bool = True) -> Call
         second = dt if extend.is_zero(dt) else slope_p.bind(x, dt, scale=scale)
         return slope_p.bind(x, t, scale=scale), extend.sum_of_tangents(first, second)
 
+    @extend.batch_rule(slope_p)
+    def _(axis: Any, operands: Any, dims: Any, **params: Any) -> Any:
+        return slope_p.bind(*(aligned(axis, x, d) for x, d in zip(operands, dims, strict=True)), **params), 0
+
+    return slope_p
+
+
+def wave(pure: bool, params: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """`plain` as a primitive, whose expansion captures an array."""
+    wave_p, slope_p, table = extend.Primitive("wave", pure=pure), slope(pure), jnp.asarray(TABLE)
+
+    @extend.jvp_rule(wave_p)
+    def _(primals: Any, tangents: Any, **params: Any) -> Any:
+        (x,), (t,) = primals, tangents
+        return wave_p.bind(x, **params), slope_p.bind(x, t, **params)
+
     @extend.batch_rule(wave_p)
     def _(axis: Any, operands: Any, dims: Any, **params: Any) -> Any:
         assert type(dims) is tuple and axis.size == operands[0].shape[dims[0]]
         return wave_p.bind(*operands, **params), dims[0]
 
-    @extend.batch_rule(slope_p)
-    def _(axis: Any, operands: Any, dims: Any, **params: Any) -> Any:
-        x, t = (jnp.broadcast_to(v, (axis.size, *v.shape)) if d is None else jnp.moveaxis(v, d, 0)
-                for v, d in zip(operands, dims, strict=True))
-        return slope_p.bind(x, t, **params), 0
-
     @extend.expand_rule(wave_p)
     def _(x: Any, *, scale: Any) -> Any:
         return jnp.sin(x) * jnp.sum(table) * scale[0] + x * scale[1]
 
-    @extend.expand_rule(slope_p)
-    def _(x: Any, t: Any, *, scale: Any) -> Any:
-        return (jnp.cos(x) * jnp.sum(table) * scale[0] + scale[1]) * t
-
-    for p in (wave_p, slope_p):
-        extend.shape_rule[p] = lambda x, *_, scale: extend.ShapedArray(list(x.shape), x.dtype)
+    extend.shape_rule[wave_p] = lambda x, *, scale: extend.ShapedArray(list(x.shape), x.dtype)
     return lambda x: wave_p.bind(x, scale=params((2.0, 1.0)))
 
 
@@ -285,10 +289,10 @@ def test_a_wrong_transpose_rule_is_named() -> None:
 
 def test_a_missing_rule_says_what_to_write() -> None:
     p = extend.Primitive("empty")
-    with pytest.raises(MissingRule, match="primitive 'empty' has no shape_rule rule; .*@extend.shape_rule"):
+    with pytest.raises(MissingRule, match=r"primitive 'empty' has no shape_rule rule; .*@extend\.shape_rule"):
         jit(p.bind)(1.0)
     extend.shape_rule[p] = lambda x: x
-    with pytest.raises(MissingRule, match="primitive 'empty' has no jvp rule; .*@extend.jvp_rule"):
+    with pytest.raises(MissingRule, match=r"primitive 'empty' has no jvp rule; .*@extend\.jvp_rule"):
         grad(p.bind)(1.0)
 
 

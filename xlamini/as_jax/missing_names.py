@@ -5,7 +5,7 @@ import dis
 import sys
 from collections.abc import Callable
 from importlib import import_module
-from types import FrameType
+from types import FrameType, ModuleType
 from typing import Any, NoReturn
 
 from xlamini.as_jax.finder import OVERLAY, PAGE, answer_to
@@ -20,7 +20,7 @@ def fall_through(overlay: str, beneath: str = "") -> Callable[[str], Any]:
             raise AttributeError(f"module {jax_name!r} has no attribute {name!r}", name=name, obj=module)
         value = _found(name, jax_name, beneath)
         if value is _NOTHING:
-            _refuse(name, jax_name, sys._getframe(1))
+            _refuse(name, jax_name, module, sys._getframe(1))
         setattr(module, name, value)
         return value
 
@@ -37,9 +37,9 @@ def _found(name: str, jax_name: str, beneath: str) -> Any:
     return getattr(import_module(beneath), name, _NOTHING) if beneath else _NOTHING
 
 
-def _refuse(name: str, jax_name: str, caller: FrameType) -> NoReturn:
+def _refuse(name: str, jax_name: str, module: ModuleType, caller: FrameType) -> NoReturn:
     """AttributeError; ImportError for `from module import name`, where Python would drop the text of the former."""
     text = f"{jax_name} has no {name!r}: xlamini answers for jax in this process; {PAGE} says what there is instead"
     if dis.opname[caller.f_code.co_code[caller.f_lasti]] == "IMPORT_FROM":
         raise ImportError(text, name=jax_name)
-    raise AttributeError(text, name=name, obj=sys.modules[jax_name])
+    raise AttributeError(text, name=name, obj=module)

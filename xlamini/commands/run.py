@@ -11,6 +11,7 @@ from pathlib import Path
 def main(argv: Sequence[str] | None = None) -> None:
     """Run a script or a module as Python would, with `import jax` answered by xlamini."""
     options = _parser().parse_args(argv)
+    import xlamini.as_jax  # noqa: F401 turns it on
 
     sys.argv[:] = [options.script, *options.args]
     if options.module:

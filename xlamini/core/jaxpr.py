@@ -298,6 +298,26 @@ def once(fun: Callable[[Jaxpr], R]) -> Callable[[Jaxpr], R]:
     return memoised
 
 
+@once
+def is_expanded(jaxpr: Jaxpr) -> bool:
+    """Whether no equation is to be replaced before lowering, in the jaxpr and in those inside its equations."""
+    return not any(map(expands, jaxpr.eqns))
+
+
+def expands(eqn: Equation) -> bool:
+    """Whether an equation is to be replaced before lowering, or one in its jaxprs."""
+    primitive = eqn.primitive
+    if primitive.expands:
+        return primitive.expands_on([a.aval for a in eqn.invars], eqn.params)
+    return primitive.higher_order and not all(map(is_expanded, subjaxprs(eqn)))
+
+
+@once
+def is_eager(jaxpr: Jaxpr) -> bool:
+    """Whether it has a primitive that only Python can run, so that no program can be compiled of it."""
+    return any(eqn.primitive.eager_only for eqn in jaxpr.eqns)
+
+
 def close_over(jaxpr: Jaxpr) -> Jaxpr:
     """The jaxpr with its captured values as leading inputs; memoised."""
     return _closed(jaxpr) if jaxpr.constvars else jaxpr

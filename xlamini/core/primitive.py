@@ -77,7 +77,7 @@ class Primitive:
     """The rules that it does not have by design, each with the reason."""
 
     expands = False
-    """Whether a rule `expand(*operands, **params) -> results` replaces its equations before lowering (expand.py)."""
+    """Whether its rule `expand` replaces its equations before lowering (interpreters/expand.py)."""
     eager_only = False
     """Whether it has only an implementation in Python, so that no program with it can be compiled."""
     given: Mapping[str, Any] = {}
@@ -193,6 +193,10 @@ class Primitive:
 
     def effects(self, params: Params) -> Effects:
         return no_effects
+
+    def expand(self, *operands: Any, **params: Any) -> Any:
+        """The results, by other primitives; what the rule captures becomes an input of the program."""
+        self._missing("expand", "(self, *operands, **params) -> results")
 
     def expands_on(self, avals: Avals, params: Params) -> bool:
         """Whether it `expands` for these operands and params."""

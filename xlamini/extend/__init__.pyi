@@ -6,8 +6,14 @@ from xlamini.core.jaxpr import (
     Atom as Atom, ClosedJaxpr as ClosedJaxpr, Equation as Equation, Jaxpr as Jaxpr, jaxprs_in as jaxprs_in,
     Literal as Literal, Var as Var,
 )
+from xlamini.core.primitive import Axis as Axis, Cost as Cost
+from xlamini.core.sharding.factors import (
+    alike as alike, broadcasting as broadcasting, Factors as Factors, in_front as in_front, reducing as reducing,
+)
 from xlamini.core.memo import clear_caches as clear_caches
 from xlamini.core.tracer import Tracer as Tracer
+from xlamini.extend.interface import version as version
+from xlamini.extend.interface import version as version
 from xlamini.extend.key_impls import define_key_impl as define_key_impl
 from xlamini.extend.primitive import Primitive as Primitive
 from xlamini.extend.rule_tables import RuleTable as RuleTable
@@ -24,3 +30,4 @@ from xlamini.extend.tracing import (
     PartialTrace as PartialTrace, program_of as program_of, trace_is_clean as trace_is_clean, trace_of as trace_of,
     trace_partly as trace_partly, trace_state as trace_state, TraceState as TraceState, Unknown as Unknown,
 )
+from xlamini.staging.call.call import jit_p as jit_p

@@ -34,9 +34,9 @@ def define_key_impl(
 ) -> KeyType:
     """Define a random generator by functions of a single key, an array uint32[words]; returns the dtype of its keys.
 
-    `seed(number)` makes a key of an unsigned integer, of 64 bits with `enable_x64`, else 32. `split(key, shape)` returns
-    new keys, uint32[*shape, words]. `fold_in(key, data)` returns a key of a key and a uint32. `bits(key, width, shape)`
-    returns an array of this shape, of unsigned integers of 8, 16, 32 or 64 bits. `tag` is the name in the dtype, as in
+    `seed(number)` makes a key of an unsigned integer, of 64 bits with `enable_x64`, else 32. `split(key, shape)` makes
+    new keys, uint32[*shape, words]. `fold_in(key, data)` makes a key of a key and a uint32. `bits(key, width, shape)`
+    makes an array of this shape, of unsigned integers of 8, 16, 32 or 64 bits. `tag` is the name in the dtype, as in
     `key<tag>`. ValueError for the name of another generator, or for `words` less than 1.
 
     >>> from xlamini import extend, random
@@ -106,5 +106,6 @@ def _joined(high: Any, low: Any) -> Any:
 def _checked(function: str, found: Any, shape: Shape, width: int = 32) -> Any:
     aval = aval_of(found)
     if (aval.shape, aval.dtype) != (tuple(shape), np.dtype(f"uint{width}")):
-        raise TypeError(f"{function} of a key implementation must return uint{width}{list(shape)}, got {aval.str_long()}")
+        wanted = f"uint{width}{list(shape)}"
+        raise TypeError(f"{function} of a key implementation must return {wanted}, got {aval.str_long()}")
     return found

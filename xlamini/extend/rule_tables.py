@@ -55,7 +55,8 @@ class RuleTable(MutableMapping[Primitive, Rule]):
 
     def __setitem__(self, primitive: Primitive, rule: Rule) -> None:
         if not isinstance(primitive, Primitive):
-            raise TypeError(f"{self.name} is a rule of a primitive, got {primitive!r} of type {type(primitive).__name__}")
+            kind = type(primitive).__name__
+            raise TypeError(f"{self.name} is a rule of a primitive, got {primitive!r} of type {kind}")
         if not callable(rule):
             raise TypeError(f"the {self.name} rule of '{primitive}' must be a function, got {rule!r}")
         method = self._as_method(primitive, rule)

@@ -74,7 +74,7 @@ def _effects_rule(primitive: Primitive, method: Rule) -> Rule:
 
 
 def _jvp_method(primitive: Primitive, rule: Rule) -> Rule:
-    def method(primals: Values, tangents: Values, **params: Any) -> Any:
+    def method(primals: Values, tangents: Values, /, **params: Any) -> Any:
         found = rule(as_values(primals), as_values(tangents), **params)
         if not isinstance(found, list | tuple) or len(found) != 2:
             _refuse(primitive, "jvp", f"must return a pair, results and tangents, but returned {found!r}")
@@ -98,7 +98,7 @@ def _check_linear(primitive: Primitive, rule: str, what: str, found: Any, wanted
 
 
 def _transpose_method(primitive: Primitive, rule: Rule) -> Rule:
-    def method(ct: Any, *operands: Any, **params: Any) -> list[Any]:
+    def method(ct: Any, /, *operands: Any, **params: Any) -> list[Any]:
         given = list(as_values(ct)) if primitive.multiple_results else as_value(ct)
         found = rule(given, *as_values(operands), **params)
         if not isinstance(found, list | tuple) or len(found) != len(operands):
@@ -115,7 +115,7 @@ def _transpose_method(primitive: Primitive, rule: Rule) -> Rule:
 
 
 def _batch_method(primitive: Primitive, rule: Rule) -> Rule:
-    def method(axis: Any, operands: Values, dims: Sequence[int | None], **params: Any) -> Any:
+    def method(axis: Any, operands: Values, dims: Sequence[int | None], /, **params: Any) -> Any:
         found = rule(axis, as_values(operands), tuple(dims), **params)
         if not isinstance(found, list | tuple) or len(found) != 2:
             _refuse(primitive, "batch", f"must return a pair, results and their dims, but returned {found!r}")
@@ -135,7 +135,7 @@ def _expand_method(primitive: Primitive, rule: Rule) -> Rule:
 
 
 def _lower_method(primitive: Primitive, rule: Rule) -> Rule:
-    def method(ctx: Any, *operands: Any, **params: Any) -> Any:
+    def method(ctx: Any, /, *operands: Any, **params: Any) -> Any:
         ctx.forbid_repetition()  # the rule may call MLIR's own functions, which no recipe records
         with ctx.mlir.context, ctx.location, ctx.insertion:
             return rule(ctx, *operands, **params)
@@ -154,7 +154,7 @@ def _dce_method(primitive: Primitive, rule: Rule) -> Rule:
 
 
 def _dce_rule(primitive: Primitive, method: Rule) -> Rule:
-    return lambda used, **params: method(used, params)
+    return lambda used, /, **params: method(used, params)
 
 
 def _sharding_method(primitive: Primitive, rule: Rule) -> Rule:
@@ -165,7 +165,7 @@ def _sharding_method(primitive: Primitive, rule: Rule) -> Rule:
 
 
 def _sharding_rule(primitive: Primitive, method: Rule) -> Rule:
-    return lambda avals, outs, **params: method(avals, outs, params)
+    return lambda avals, outs, /, **params: method(avals, outs, params)
 
 
 def _as_it_is(primitive: Primitive, rule: Rule) -> Rule:

@@ -5,10 +5,11 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from xlamini.core import Avals, Builder, ClosedJaxpr, Equation, Jaxpr, Params, ShapedArray, Tracer, Values, active
+from xlamini.core import Avals, Builder, ClosedJaxpr, Equation, Jaxpr, Params, ShapedArray, Tracer, Values, Var, active
 from xlamini.core.state import state
 from xlamini.core.tracer import build
 from xlamini.extend.rules import as_value, as_values
+from xlamini.interpreters.environment import bound, read
 
 
 def trace_is_clean() -> bool:
@@ -108,7 +109,7 @@ def trace_partly(
         kept = [x for x, is_unknown in zip(outs, mask, strict=True) if is_unknown]
         jaxpr, consts = builder.finish(kept)
     unknowns = iter([Unknown(v.aval) for v in jaxpr.outvars])
-    found = [next(unknowns) if is_unknown else as_value(x) for x, is_unknown in zip(outs, mask, strict=True)]
+    found = [next(unknowns) if is_unknown else builder.outside(x) for x, is_unknown in zip(outs, mask, strict=True)]
     return PartialTrace(jaxpr, consts, found)
 
 
@@ -126,12 +127,16 @@ class PartialBuilder(Builder):
 
     def owns(self, operands: Values) -> bool:
         """Whether one of the values depends on an unknown input."""
-        return any(type(x) is Tracer and x.builder is self for x in operands)
+        return any(type(x) is Tracer and x.builder is self and type(x.variable) is Var for x in operands)
+
+    def outside(self, x: Any) -> Any:
+        """A value that depends on no unknown input, for the trace around this one."""
+        return as_value(x.variable) if type(x) is Tracer and x.builder is self else as_value(x)
 
     def emit(self, primitive: Any, operands: Values, params: Params) -> Any:
         if not self.owns(operands):
             with active(self.parent):
-                return primitive.bind(*operands, **params)
+                return primitive.bind(*map(self.outside, operands), **params)
         unknown = [self.owns([x]) for x in operands]
         if primitive.higher_order and not all(unknown) and not self.parting:
             return self._parted(primitive, unknown, operands, params)
@@ -149,8 +154,7 @@ class PartialBuilder(Builder):
         return list(out) if eqn.primitive.multiple_results else [out]
 
     def inline(self, jaxpr: Jaxpr, operands: Values, provenance: Any = None) -> list[Any]:
-        env = dict(zip([*jaxpr.constvars, *jaxpr.invars], [*jaxpr.consts, *operands], strict=True))
+        env = bound(jaxpr, operands)
         for eqn in jaxpr.eqns:
-            outs = self.replay(eqn, [env.get(a, a) for a in eqn.invars])
-            env.update(zip(eqn.outvars, outs, strict=True))
-        return [env.get(a, a) for a in jaxpr.outvars]
+            env.update(zip(eqn.outvars, self.replay(eqn, read(env, eqn.invars)), strict=True))
+        return read(env, jaxpr.outvars)

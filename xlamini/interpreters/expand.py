@@ -10,29 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from xlamini.core import Equation, Jaxpr, ShapedArray, Values, aval_of, once, rewrite, subjaxprs
-from xlamini.core.jaxpr import derived
+from xlamini.core import Equation, Jaxpr, ShapedArray, Values, aval_of, rewrite
+from xlamini.core.jaxpr import derived, expands, is_expanded
 from xlamini.core.tracer import build
 from xlamini.interpreters.environment import bound, builder, read
 from xlamini.primitives import convert
-
-
-@once
-def is_expanded(jaxpr: Jaxpr) -> bool:
-    """Whether no equation has an `expand` rule, in the jaxpr and in those inside its equations."""
-    return not any(map(_expands, jaxpr.eqns))
-
-
-def _expands(eqn: Equation) -> bool:
-    if eqn.primitive.expands:
-        return eqn.primitive.expands_on([a.aval for a in eqn.invars], eqn.params)
-    return eqn.primitive.higher_order and not all(map(is_expanded, subjaxprs(eqn)))
-
-
-@once
-def is_eager(jaxpr: Jaxpr) -> bool:
-    """Whether it has a primitive that only Python can run, so that no program can be compiled of it."""
-    return any(eqn.primitive.eager_only for eqn in jaxpr.eqns)
 
 
 @rewrite
@@ -48,7 +30,7 @@ def _push(jaxpr: Jaxpr, operands: Sequence[Any]) -> list[Any]:
     env, target = bound(jaxpr, operands), builder()
     for eqn in jaxpr.eqns:
         inputs = read(env, eqn.invars)
-        if _expands(eqn):
+        if expands(eqn):
             target.provenance = derived("expand", eqn)
             outs = _expanded(eqn, inputs)
             target.provenance = None

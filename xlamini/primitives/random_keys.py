@@ -40,6 +40,8 @@ _UINT32 = np.dtype(np.uint32)
 class KeyPrimitive(Primitive):
     """The base of key primitives: no derivative; a batch of keys is an array with one more leading dimension."""
 
+    expands = True
+
     def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
         return in_front(avals, outs, min(avals[0].ndim, outs[0].ndim))
 
@@ -49,8 +51,6 @@ class KeyPrimitive(Primitive):
 
     def batch(self, axis: Axis, operands: Values, dims: Dims, **params: Any) -> Any:
         return self.bind(*with_batch_first(operands, dims, axis.size), **params), 0
-
-    expands = True
 
     def expands_on(self, avals: Avals, params: Params) -> bool:
         """Whether users have defined the generator: what its functions capture becomes inputs of the program."""

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import xlamini.as_jax.overlay.traces  # gives traced values their attribute `_trace`
 from xlamini.as_jax.missing_names import fall_through
 from xlamini.as_jax.overlay.interpreters.xla import pytype_aval_mappings as pytype_aval_mappings
 from xlamini.as_jax.overlay.refusals import Trace as Trace
@@ -17,4 +18,4 @@ Value = Any
 eval_context = ensure_compile_time_eval
 max_dim, min_dim = max, min  # sizes are ints
 
-__getattr__ = fall_through(__name__)
+__getattr__ = fall_through(__name__, "xlamini.as_jax.overlay.extend.core")

@@ -26,8 +26,7 @@ from xlamini.runtime.layout import formats_of
 from xlamini.runtime.meshes.named_sharding import type_sharding
 from xlamini.staging.aot.mismatch import differences, shown
 from xlamini.staging.compile.cost import CostAnalysis, cost_of_program
-from xlamini.staging.compile.expansion import expanded_trace
-from xlamini.staging.compile.lowered_program import LoweredProgram
+from xlamini.staging.compile.lowered_program import LoweredProgram, expanded
 from xlamini.staging.compile.lowering_target import Elsewhere, destination, device_of
 from xlamini.staging.compile.placement import AskedShardings
 from xlamini.staging.compile.program import Program, compile_lowered
@@ -147,7 +146,7 @@ class Traced(Stage):
         an object that is no target.
         """
         where = destination(self.fun_name, lowering_platforms, target)
-        call = self._call._replace(trace=expanded_trace(self._call.trace))
+        call = self._call._replace(trace=expanded(self._call.trace))
         return Lowered(call, self._lower(where), self._options, self._lower)
 
 

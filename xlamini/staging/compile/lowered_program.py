@@ -7,19 +7,22 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from xlamini.core import Jaxpr, ShapeError, any_ordered, float0, monitoring, once, rewrite, subjaxprs
+from xlamini.core import Jaxpr, ShapeError, any_ordered, close_over, float0, monitoring, once, rewrite, subjaxprs
 from xlamini.core.compile_flags import outlining
 from xlamini.core.config import programs_are_kept, programs_are_keyed_by_module, trace_flags, under
 from xlamini.core.effects import ffi_effect
 from xlamini.core.jax_flags import log_compiles
+from xlamini.core.jaxpr import is_expanded
 from xlamini.core.tracer import build
 from xlamini.interpreters.dce import dce
 from xlamini.interpreters.evaluate import evaluate
+from xlamini.interpreters.expand import expand
 from xlamini.interpreters.physical import is_extended, physical
 from xlamini.primitives.sharding_constraint import moved_to
 from xlamini.runtime.executable import Executable, compile_module
 from xlamini.runtime.meshes.program_placement import MeshPlacement, Place, placed_avals
 from xlamini.staging.compile.outlining import outlined
+from xlamini.staging.trace.tracing import Trace
 
 _logger = logging.getLogger("xlamini")
 
@@ -104,6 +107,14 @@ class LoweredProgram:
     module = property(lambda self: self._lowered[0], doc="The StableHLO module.")
     host_callbacks = property(lambda self: self._lowered[1], doc="The Python functions that the module calls.")
     partitioners = property(lambda self: self._lowered[2], doc="The Python functions that XLA calls to compile it.")
+
+
+def expanded(traced: Trace) -> Trace:
+    """The trace in terms of primitives that are lowered; what their rules captured joins the captured values."""
+    if is_expanded(traced.jaxpr):
+        return traced
+    whole = expand(traced.jaxpr)
+    return traced._replace(jaxpr=close_over(whole), captured=[*whole.consts, *traced.captured])
 
 
 @rewrite

@@ -37,8 +37,7 @@ from xlamini.runtime.dispatch import CAPACITY, cached_signatures, clear_signatur
 from xlamini.runtime.lifetime import explain_failure
 from xlamini.runtime.versions import DISPATCH_ERRORS
 from xlamini.staging.call.call import jit_p
-from xlamini.staging.compile.expansion import expanded_trace
-from xlamini.staging.compile.lowered_program import LoweredProgram
+from xlamini.staging.compile.lowered_program import LoweredProgram, expanded
 from xlamini.staging.compile.placement import (
     AskedShardings,
     Placement,
@@ -135,7 +134,7 @@ class Jitted:
         traced = self.trace(plan)
         if state.builder is not None:
             return rebuilt(traced.out_tree, self._staged(traced, plan)), None, False
-        traced = expanded_trace(traced)
+        traced = expanded(traced)
         check_values(plan.leaves, plan.names, self.name)
         _refuse_leaked(traced.captured)
         where = self._placement(plan, traced)
@@ -295,7 +294,7 @@ class Jitted:
         traced = self.trace(plan)
 
         def lower(where: Any) -> LoweredProgram:
-            whole = expanded_trace(traced)
+            whole = expanded(traced)
             placed = self._placement(plan, whole).device
             return self._lower(plan, whole, elsewhere(where, placed, self.name))
 

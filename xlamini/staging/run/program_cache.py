@@ -27,6 +27,7 @@ from xlamini.core import (
     rewrite,
 )
 from xlamini.core.compile_flags import compile_key
+from xlamini.core.jaxpr import is_eager, is_expanded
 from xlamini.core.memo import Memo
 from xlamini.core.memory_space import DEVICE
 from xlamini.core.state import state
@@ -34,10 +35,9 @@ from xlamini.core.structure import executable_key, executable_params
 from xlamini.core.tracer import build
 from xlamini.interpreters.dce import dce
 from xlamini.interpreters.evaluate import evaluate
-from xlamini.interpreters.expand import is_eager
+from xlamini.interpreters.expand import expand
 from xlamini.primitives import convert
 from xlamini.runtime import device_put_value
-from xlamini.staging.compile.expansion import expanded
 from xlamini.staging.compile.lowered_program import LoweredProgram
 from xlamini.staging.compile.placement import placement, requested_by
 from xlamini.staging.compile.program import Program, compile_lowered
@@ -118,13 +118,16 @@ def run_equation(primitive: Primitive, operands: Values, params: Params) -> list
 
 def run(jaxpr: Jaxpr, inputs: Values) -> list[Any]:
     """Run a jaxpr now; an output that is an input is returned without a copy."""
-    jaxpr, inputs = expanded(jaxpr, inputs)
-    if is_eager(jaxpr):
-        return [_as_array(x, aval) for x, aval in zip(evaluate(_needed(jaxpr), inputs), jaxpr.out_avals, strict=True)]
-    routed = _routed(jaxpr)
-    outs = _run(routed.jaxpr, inputs) if routed.jaxpr.outvars or routed.jaxpr.effects else []
-    found = [outs[r] if r >= 0 else inputs[~r] for r in routed.routes]
+    if not is_expanded(jaxpr):
+        whole = expand(jaxpr)
+        jaxpr, inputs = close_over(whole), [*whole.consts, *inputs]
+    found = evaluate(_needed(jaxpr), inputs) if is_eager(jaxpr) else _by_routes(_routed(jaxpr), inputs)
     return [_as_array(x, aval) for x, aval in zip(found, jaxpr.out_avals, strict=True)]
+
+
+def _by_routes(routed: Routed, inputs: Values) -> list[Any]:
+    outs = _run(routed.jaxpr, inputs) if routed.jaxpr.outvars or routed.jaxpr.effects else []
+    return [outs[r] if r >= 0 else inputs[~r] for r in routed.routes]
 
 
 def _as_array(x: Any, aval: ShapedArray) -> Any:

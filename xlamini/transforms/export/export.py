@@ -18,7 +18,7 @@ from xlamini.runtime.devices.platforms import default_backend
 from xlamini.staging import Trace, jit
 from xlamini.staging.aot.captured_arrays import ndarrays
 from xlamini.staging.aot.stages import Traced, Wrapped
-from xlamini.staging.compile.expansion import expanded_trace
+from xlamini.staging.compile.lowered_program import expanded
 from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
 from xlamini.transforms.derivatives.vjp import vjp
 from xlamini.transforms.export.artifact import Exported
@@ -108,7 +108,7 @@ def _exported(
 ) -> Exported:
     """The exported function of a call, for the devices of a mesh, or for one device if that is None."""
     whole, name = traced._call.trace, traced.fun_name
-    trace = expanded_trace(whole)
+    trace = expanded(whole)
     call = traced._call._replace(trace=trace)
     _check(name, trace)
     place = placement_of(call, traced._asked(), mesh)

@@ -4,7 +4,7 @@ from types import FrameType
 
 from xlamini.as_jax.missing_names import fall_through
 from xlamini.core.api_boundary import api_boundary as api_boundary
-from xlamini.core.frames import hidden_files, is_hidden
+from xlamini.core.frames import hidden_files, hide_file as register_exclusion, is_hidden
 
 __getattr__ = fall_through(__name__)
 

@@ -1,5 +1,6 @@
 """`jax.experimental.colocated_python.serialization`, whose functions orbax-checkpoint replaces by its own."""
 
+import xlamini.as_jax.overlay._src.xla_bridge as xb
 from xlamini.as_jax.missing_names import fall_through
 from xlamini.as_jax.overlay.refusals import refusing
 from xlamini.runtime.sharding import DeviceList as DeviceList

@@ -1,31 +1,46 @@
 """`jax.extend.core`: programs as values."""
 from __future__ import annotations
 
-import weakref
+from collections.abc import Sequence
 from typing import Any
 
 import xlamini
 from xlamini.as_jax.missing_names import fall_through
+from xlamini.as_jax.overlay.api_util import DebugInfo as DebugInfo
+from xlamini.as_jax.overlay.primitive import Primitive as Primitive
 from xlamini.as_jax.overlay.refusals import (
     TraceTag as TraceTag,
     set_current_trace as set_current_trace,
     take_current_trace as take_current_trace,
 )
-from xlamini.core.avals import ShapedArray
-from xlamini.core.effects import Effect as Effect, Effects as Effects, no_effects as no_effects
+from xlamini.as_jax.overlay.traces import find_top_trace as find_top_trace
+from xlamini.core.avals import Params, ShapedArray
+from xlamini.core.check import check_jaxpr as check_jaxpr
+from xlamini.core.effects import Effect as CoreEffect, Effects as Effects, no_effects as no_effects
 from xlamini.core.errors import InconclusiveDimensionOperation as InconclusiveDimensionOperation
 from xlamini.core.evaluation import jaxpr_as_fun as jaxpr_as_fun
 from xlamini.core.jaxpr import (
+    Atom,
     ClosedJaxpr as ClosedJaxpr,
     Equation as JaxprEqn,
     Jaxpr as Jaxpr,
     Literal as Literal,
+    Provenance,
     Var as Var,
     jaxprs_in as jaxprs_in_params,
 )
-from xlamini.core.state import state
+from xlamini.extend import TraceState, trace_state
 
 __getattr__ = fall_through(__name__)
+
+
+class Effect(CoreEffect):
+    """A kind of effect; that of a subclass has its name."""
+
+    __slots__ = ()
+
+    def __new__(cls, *fields: Any) -> Effect:
+        return super().__new__(cls, *(fields or (cls.__name__,)))
 
 
 class DropVar:
@@ -64,22 +79,23 @@ def concrete_or_error(force: Any, value: Any, context: str = "") -> Any:
     return value if force is None else force(value)
 
 
-class OpaqueTraceState:
-    """Which trace is active: equal to those of the same trace."""
-
-    def __init__(self) -> None:
-        self._builder = None if state.builder is None else weakref.ref(state.builder)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, OpaqueTraceState) and self._builder == other._builder
-
-    def __hash__(self) -> int:
-        return hash(self._builder)
-
-    def __deepcopy__(self, memo: Any) -> OpaqueTraceState:
-        return self
-
-
-def get_opaque_trace_state(convention: str | None = None) -> OpaqueTraceState:
+def get_opaque_trace_state(convention: str | None = None) -> TraceState:
     """The trace that is active now, to be compared with a later one."""
-    return OpaqueTraceState()
+    return trace_state()
+
+
+def new_jaxpr_eqn(
+    invars: Sequence[Atom], outvars: Sequence[Var], primitive: Any, params: Params, effects: Effects, *more: Any
+) -> JaxprEqn:
+    """An equation that stands in no program yet."""
+    return JaxprEqn(primitive, invars, outvars, params, effects, Provenance(None), 0)
+
+
+def primal_dtype_to_tangent_dtype(dtype: Any) -> Any:
+    """The dtype of tangents: float0 for integers and booleans."""
+    return ShapedArray((), dtype).to_tangent_aval().dtype
+
+
+def gensym() -> type[Var]:
+    """What makes variables of a type."""
+    return Var

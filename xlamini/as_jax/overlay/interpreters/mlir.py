@@ -1,0 +1,96 @@
+"""`jax.interpreters.mlir`: how primitives become StableHLO.
+
+A rule made by `lower_fun` is the primitive's expand rule; another writes operations by the bindings of jaxlib.mlir.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from jaxlib.mlir import ir as ir
+
+from xlamini import extend
+from xlamini.as_jax.missing_names import fall_through
+from xlamini.as_jax.overlay.lowering_context import LoweringRuleContext as LoweringRuleContext
+from xlamini.as_jax.overlay.refusals import refuse
+from xlamini.core.avals import Avals
+from xlamini.core.jaxpr import Var
+from xlamini.core.primitive import Primitive
+from xlamini.lowering.host_calls import host_call
+from xlamini.runtime.callbacks import HostCall
+
+__getattr__ = fall_through(__name__)
+
+Rule = Callable[..., Any]
+LoweringRule = Rule
+Value = ir.Value
+
+
+class _LoweredFunction:
+    """A function of arrays in place of a lowering; within another lowering, it is called as one."""
+
+    def __init__(self, fun: Rule, multiple_results: bool):
+        self.fun, self.multiple_results = fun, multiple_results
+
+    def __call__(self, ctx: LoweringRuleContext, *operands: Value, **params: Any) -> list[Value]:
+        outs = ctx.of_xlamini.inline(lambda *tracers: self.fun(*tracers, **params), *operands, avals=ctx.avals_in)
+        return outs if isinstance(outs, list) else [outs]
+
+    def expanded(self, primitive: Primitive) -> Rule:
+        """The primitive's expand rule."""
+        if primitive.multiple_results == self.multiple_results:
+            return self.fun
+        if self.multiple_results:
+            return lambda *operands, **params: self.fun(*operands, **params)[0]
+        return lambda *operands, **params: [self.fun(*operands, **params)]
+
+
+def lower_fun(fun: Rule, multiple_results: bool = True) -> _LoweredFunction:
+    """A lowering written as a function of arrays; with `multiple_results`, it returns a list."""
+    return _LoweredFunction(fun, multiple_results)
+
+
+def register_lowering(
+    prim: Primitive, rule: Rule, platform: str | None = None, inline: bool = True, cacheable: bool = True
+) -> Rule:
+    """Give a primitive its lowering, on all platforms."""
+    if platform is not None:
+        refuse(f"register_lowering(platform={platform!r})", "a lowering is for all platforms; choose inside of it")
+    if isinstance(rule, _LoweredFunction):
+        extend.expand_rule[prim] = rule.expanded(prim)
+    else:
+        extend.lower_rule[prim] = _as_xlamini_calls(prim, rule)
+    return rule
+
+
+def _as_xlamini_calls(primitive: Primitive, rule: Rule) -> Rule:
+    def lower(ctx: Any, *operands: Value, **params: Any) -> Any:
+        outs = rule(LoweringRuleContext(ctx, primitive), *operands, **params)
+        many = primitive.multiple_results
+        return list(outs) if many or isinstance(outs, ir.Value) else outs[0]
+
+    return lower
+
+
+def emit_python_callback(
+    ctx: LoweringRuleContext,
+    callback: Callable[..., Sequence[Any]],
+    token: Any,
+    operands: Sequence[Value],
+    operand_avals: Avals,
+    result_avals: Avals,
+    *,
+    has_side_effect: bool,
+    returns_token: bool = True,
+    partitioned: bool = False,
+    sharding: Any = None,
+) -> tuple[list[Value], Any, None]:
+    """Call a Python function of arrays that returns a tuple; the results, the token, and nothing to keep alive."""
+    own = ctx.of_xlamini
+    eqn, call = own.eqn, HostCall(lambda arrays: callback(*arrays), str(ctx.primitive), own.eqn.provenance.describe())
+    own.eqn = eqn.replace(invars=[Var(a) for a in operand_avals], outvars=[Var(a) for a in result_avals])
+    try:
+        return host_call(own, call, operands, token is not None, has_side_effect), token, None
+    finally:
+        own.eqn = eqn
+

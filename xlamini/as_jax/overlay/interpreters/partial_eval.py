@@ -1,0 +1,64 @@
+"""`jax.interpreters.partial_eval`: programs of functions of which some arguments are known."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from xlamini.as_jax.missing_names import fall_through
+from xlamini.as_jax.overlay.extend.linear_util import WrappedFun
+from xlamini.core.avals import Avals, ShapedArray
+from xlamini.core.jaxpr import Jaxpr
+from xlamini.extend import Unknown, program_of, trace_partly
+from xlamini.interpreters.dce import dce
+
+__getattr__ = fall_through(__name__)
+
+
+class PartialVal(tuple):
+    """The pair (None, value) of a known value, (type, None) of an unknown one."""
+
+    __slots__ = ()
+
+    @classmethod
+    def unknown(cls, aval: ShapedArray) -> PartialVal:
+        return cls((aval, None))
+
+    @classmethod
+    def known(cls, const: Any) -> PartialVal:
+        return cls((None, const))
+
+    def is_known(self) -> bool:
+        return self[0] is None
+
+    def get_known(self) -> Any:
+        return self[1]
+
+    def get_aval(self) -> ShapedArray:
+        return self[0]
+
+
+def trace_to_jaxpr_nounits(
+    fun: WrappedFun, pvals: Sequence[PartialVal], instantiate: bool | Sequence[bool] = False
+) -> tuple[Jaxpr, list[PartialVal], list[Any]]:
+    """Call a function of flat values; what depends on no unknown one is computed now, the rest is the program."""
+    args = [p.get_known() if p.is_known() else Unknown(p.get_aval()) for p in pvals]
+    found = trace_partly(fun.call_wrapped, args, instantiate)
+    outs = [PartialVal.unknown(x.aval) if isinstance(x, Unknown) else PartialVal.known(x) for x in found.outs]
+    return found.jaxpr, outs, found.consts
+
+
+def trace_to_jaxpr_dynamic(
+    fun: WrappedFun, in_avals: Avals, **options: Any
+) -> tuple[Jaxpr, list[ShapedArray], list[Any]]:
+    """The program of a function of flat values, the types of its results, and the values that it captures."""
+    closed = program_of(fun.call_wrapped, in_avals)
+    return closed.jaxpr, closed.out_avals, closed.consts
+
+
+def dce_jaxpr(
+    jaxpr: Jaxpr, used_outputs: bool | Sequence[bool], instantiate: bool = False
+) -> tuple[Jaxpr, list[bool]]:
+    """The program of the used results alone, and a mask of the inputs that it still takes."""
+    used = [used_outputs] * len(jaxpr.outvars) if isinstance(used_outputs, bool) else used_outputs
+    slim, taken = dce(jaxpr, tuple(used), instantiate)
+    return slim, list(taken)

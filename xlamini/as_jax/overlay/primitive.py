@@ -1,0 +1,56 @@
+"""`jax.extend.core.Primitive`: JAX's methods that give a primitive its rules, over the tables of xlamini.extend."""
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from xlamini import extend
+from xlamini.core.primitive import Primitive as CorePrimitive
+
+Rule = Callable[..., Any]
+
+
+class _EveryPrimitive(type(extend.Primitive)):
+    """Makes the library's own primitives instances of the class below."""
+
+    def __instancecheck__(cls, x: Any) -> bool:
+        return isinstance(x, CorePrimitive) if cls is Primitive else super().__instancecheck__(x)
+
+
+class Primitive(extend.Primitive, metaclass=_EveryPrimitive):
+    """A primitive of a library; `multiple_results` is set after it is made."""
+
+    def __init__(self, name: str):
+        super().__init__(name)
+        self.__module__ = sys._getframe(1).f_globals.get("__name__", "__main__")
+
+    def def_impl(self, impl: Rule) -> Rule:
+        """Give what computes the results of arrays when nothing is traced."""
+        extend.implementation[self] = impl
+        return impl
+
+    def def_abstract_eval(self, rule: Rule) -> Rule:
+        """Give the rule that computes the results' types."""
+        extend.shape_rule[self] = rule
+        return rule
+
+    def def_effectful_abstract_eval(self, rule: Rule) -> Rule:
+        """Give the rule that computes the results' types and the effects, as a pair."""
+        extend.shape_rule[self] = lambda *avals, **params: rule(*avals, **params)[0]
+        extend.effects_rule[self] = lambda *avals, **params: rule(*avals, **params)[1]
+        return rule
+
+    def abstract_eval(self, *avals: Any, **params: Any) -> tuple[Any, Any]:
+        """The results' types and the effects."""
+        return self.shape_rule(*avals, **params), self.effects_on(avals, params)
+
+    def def_custom_bind(self, bind: Rule) -> Rule:
+        """Replace `bind`."""
+        self.bind = bind
+        return bind
+
+
+def apply_primitive(primitive: CorePrimitive, *operands: Any, **params: Any) -> Any:
+    """The results of arrays, by a compiled program: what an implementation does for which there is no other."""
+    return CorePrimitive.bind(primitive, *operands, **params)
