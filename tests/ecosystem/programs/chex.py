@@ -53,7 +53,7 @@ def dataclasses_in_training() -> dict[str, jax.Array]:
     start = _State(weights=jnp.zeros(4), velocity=jnp.zeros(4), count=jnp.array(0))
     state = jax.device_put(start, NamedSharding(mesh, P()))
     for _ in range(40):
-        state = step(state, batch)
+        state = jax.block_until_ready(step(state, batch))
     chex.assert_tree_all_finite(state)
     chex.assert_trees_all_equal_shapes_and_dtypes(state, jax.tree.map(jnp.zeros_like, state))
     chex.assert_tree_is_sharded(batch, devices=jax.devices())

@@ -40,10 +40,10 @@ def convolutional_classifier() -> dict[str, jax.Array]:
     losses = []
     for _ in range(12):
         params, state, value = step(params, state, next(keys))
-        losses.append(value)
+        losses.append(float(value))
     logits, _ = model.apply(params, state, None, images, False)
     return {
-        "losses": losses,
+        "losses": jnp.array(losses),
         "logits": logits,
         "mean": state["batch_norm/~/mean_ema"]["average"],
         "names": sorted(params) == ["batch_norm", "batch_norm_1", "conv2_d", "conv2_d_1", "layer_norm", "linear"],

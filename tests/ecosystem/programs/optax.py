@@ -54,9 +54,9 @@ def classifier_on_eight_devices() -> dict[str, jax.Array]:
     state, average, losses = tx.init(params), params, []
     for _ in range(100):
         params, average, state, value = step(params, average, state)
-        losses.append(value)
+        losses.append(float(value))
     return {
-        "losses": losses[::20],
+        "losses": jnp.array(losses[::20]),
         "final": _loss(params, x, labels),
         "averaged": _loss(average, x, labels),
         "norm": optax.global_norm(params),
@@ -150,8 +150,8 @@ def every_optimizer() -> dict[str, jax.Array]:
         "sam": optax.contrib.sam(optax.sgd(0.05), optax.sgd(0.01)), "dowg": optax.contrib.dowg(1.0),
     }  # fmt: skip
     scales = jnp.array([[1.0, 3.0], [0.3, 1.5]])
-    bowl = lambda p: ((p["w"] - 1.0) ** 2 * scales).sum() + (p["b"] + 2.0) ** 2
-    start = {"w": jnp.array([[0.0, 2.5], [-1.0, 0.5]]), "b": jnp.array(0.5)}
+    bowl = lambda p: ((p["w"] - 1.0) ** 2 * scales).sum() + ((p["b"] + 2.0) ** 2).sum()
+    start = {"w": jnp.array([[0.0, 2.5], [-1.0, 0.5]]), "b": jnp.array([0.5])}
 
     def run(tx):
         def step(carry, _):
