@@ -13,13 +13,12 @@ F = TypeVar("F", bound=Callable[..., Any])
 class _State(threading.local):
     """The builder that equations go to, None for eager execution; the names of `named_scope`, and the named axes.
 
-    Both are outermost first. `interrupted` is the builder that `ensure_compile_time_eval` takes over from.
+    Both are outermost first.
     """
 
     builder: Any = None  # a `Builder`, whose module imports this one
     scope: tuple[str, ...] = ()
     axes: tuple[Any, ...] = ()  # of `Axis`, from named_axes.py; what is traced may depend on them
-    interrupted: Any = None
 
 
 state = _State()

@@ -340,22 +340,11 @@ def is_usable(tracer: Tracer) -> bool:
 def leaked(tracer: Tracer, name: str = "") -> UnexpectedTracerError:
     """The error for a tracer, passed as the argument `name`, that is used after its trace has ended."""
     given = f", given as {name}," if name else ""
-    if state.builder is None and state.interrupted is not None and _is_around(state.interrupted, tracer.builder):
-        return UnexpectedTracerError(
-            f"{tracer!r}{given} is used inside ensure_compile_time_eval, at {user_line()}, where a traced value has no "
-            "number yet; compute with it outside, and with arrays and numbers inside"
-        )
     return UnexpectedTracerError(
         f"{tracer!r}{given} was made while tracing {tracer.builder.name or 'a function'}, {origin_of(tracer)}, and is "
         f"used after that trace ended, at {user_line()}. A traced value must not be kept in a global, an "
         "attribute or a closure: return it from the traced function instead."
     )
-
-
-def _is_around(builder: Builder | None, other: Builder) -> bool:
-    while builder is not None and builder is not other:
-        builder = builder.parent
-    return builder is not None
 
 
 def origin_of(tracer: Tracer) -> str:
