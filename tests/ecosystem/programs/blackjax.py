@@ -88,7 +88,7 @@ def particles_and_variational_fits() -> dict[str, jax.Array]:
         lambda p: log_density(p) + 0.5 * ((p["weights"] ** 2).sum() + p["log_scale"] ** 2),
         blackjax.hmc.build_kernel(),
         blackjax.hmc.init,
-        {**batched, "num_integration_steps": 3},
+        batched,
         resampling.systematic,
         0.5,
         num_mcmc_steps=2,
