@@ -26,7 +26,7 @@ def _schools(effects=None):
 
 def nuts_on_eight_schools() -> dict[str, jax.Array]:
     """Two short chains of NUTS, one vectorized; the potential and its gradient; predictions and likelihoods."""
-    mcmc = MCMC(NUTS(_schools, step_size=0.3), num_warmup=15, num_samples=10, num_chains=2, chain_method="vectorized",
+    mcmc = MCMC(NUTS(_schools, step_size=0.3), num_warmup=6, num_samples=4, num_chains=2, chain_method="vectorized",
                 progress_bar=False)  # fmt: skip
     mcmc.run(jax.random.PRNGKey(0), _EFFECTS, extra_fields=("num_steps", "potential_energy"))
     samples = mcmc.get_samples()
