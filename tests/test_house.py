@@ -30,6 +30,7 @@ WIDEST_PROSE = 120
 
 # Which of jaxlib's modules a floor may import; a floor that is not here may import none.
 JAXLIB = {
+    "as_jax": r"jaxlib\.mlir\b",
     "core": r"jaxlib\._jax(\.(config|jax_jit|pytree|JaxRuntimeError).*)?$",
     "lowering": r"jaxlib\.mlir\b",
     "runtime": r"jaxlib\b",

@@ -1,9 +1,7 @@
 """`import jax` in other people's files, answered by xlamini: importing this module turns it on.
 
->>> import xlamini.as_jax
->>> import jax, jax.numpy as jnp
->>> jax.numpy is xlamini.numpy, jax.grad is xlamini.grad
-(True, True)
+    import xlamini.as_jax
+    import flax.linen as nn  # its `import jax` is xlamini
 
 `python -m xlamini run script.py`, `pytest -p xlamini.as_jax` and the wheel of `python -m xlamini jax-wheel DIR` do the
 same without a line in the program. See docs/dropin.md.

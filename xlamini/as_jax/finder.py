@@ -4,9 +4,9 @@ No module is copied, so classes, patches and pickles are the same under both nam
 """
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import sys
-from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
@@ -17,7 +17,7 @@ OVERLAY = "xlamini.as_jax.overlay"
 PAGE = "docs/dropin.md"
 
 
-class JaxFinder(MetaPathFinder):
+class JaxFinder:
     """Finds `jax` and all its modules; what is not there is a ModuleNotFoundError, whatever else is installed."""
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
@@ -30,7 +30,7 @@ class JaxFinder(MetaPathFinder):
                 f"{PAGE} says what there is",
                 name=fullname,
             )
-        return importlib.util.spec_from_loader(fullname, _SameModule(name))
+        return ModuleSpec(fullname, _SameModule(name))
 
 
 def answer_to(fullname: str) -> str | None:
@@ -50,7 +50,7 @@ def _exists(name: str) -> bool:
         return False
 
 
-class _SameModule(Loader):
+class _SameModule:
     """Loads a module under a second name. The import system sets `__spec__`, which stays that of the first name."""
 
     def __init__(self, name: str):

@@ -1,12 +1,15 @@
-"""ensure_compile_time_eval: values are computed in the middle of a trace."""
+"""ensure_compile_time_eval: eager evaluation in the middle of a trace."""
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from xlamini.core import hooks
 from xlamini.core.avals import Params, Values
-from xlamini.core.jaxpr import Equation, Jaxpr, Literal
+from xlamini.core.call_cache import repeated
+from xlamini.core.jaxpr import Equation, Jaxpr, close_over
+from xlamini.core.pytree import tree_leaves
 from xlamini.core.state import state
 from xlamini.core.tracer import Builder, Tracer, active
 
@@ -15,7 +18,8 @@ from xlamini.core.tracer import Builder, Tracer, active
 def ensure_compile_time_eval() -> Iterator[None]:
     """Evaluate operations now, while a function is traced: their results are arrays, with numbers to branch on.
 
-    An operation on a traced value is part of the program as ever. Also a decorator.
+    An operation on a traced value, which has no number yet, becomes part of the traced program as elsewhere. Also a
+    decorator.
 
     >>> @xlamini.jit
     ... def steps(x):
@@ -25,36 +29,34 @@ def ensure_compile_time_eval() -> Iterator[None]:
     >>> steps(1.0)
     Array(4., dtype=float32, weak_type=True)
     """
-    if state.builder is None:
-        yield
-        return
-    with active(KnownFirst(state.builder.name)):
+    with active(None if state.builder is None else AtOnce("ensure_compile_time_eval")):
         yield
 
 
-class KnownFirst(Builder):
-    """Keeps no equations: those of known operands are evaluated, the others go to the trace around it."""
+class AtOnce(Builder):
+    """Evaluates what is known; operations on traced values go to the builder around it."""
 
     __slots__ = ()
+    evaluates = True
+
+    def around(self, values: Values) -> Any:
+        """The builder that traces an operation on these values; None if all are known."""
+        return self.parent if any(type(x) is Tracer for x in values) else None
 
     def emit(self, primitive: Any, operands: Values, params: Params) -> Any:
-        values = [_number(x) for x in operands]
-        traced = any(type(x) is Tracer for x in values)
-        with active(self.parent if traced else None):
-            return primitive.bind(*values, **params)
+        with active(self.around(operands)):
+            return primitive.bind(*operands, **params)
 
     def replay(self, eqn: Equation, operands: Values) -> list[Any]:
         out = self.emit(eqn.primitive, operands, eqn.params)
         return list(out) if eqn.primitive.multiple_results else [out]
 
-    def inline(self, jaxpr: Jaxpr, operands: Sequence[Any], provenance: Any = None) -> list[Any]:
-        env: dict[Any, Any] = dict(zip(jaxpr.constvars + jaxpr.invars, [*jaxpr.consts, *operands], strict=True))
-        for eqn in jaxpr.eqns:
-            outs = self.replay(eqn, [env.get(a, a) for a in eqn.invars])
-            env.update(zip(eqn.outvars, outs, strict=True))
-        return [env.get(a, a) for a in jaxpr.outvars]
+    def inline(self, jaxpr: Jaxpr, operands: Values, provenance: Any = None) -> list[Any]:
+        every = [*jaxpr.consts, *operands]
+        with active(self.around(every)):
+            return hooks.evaluate_jaxpr(close_over(jaxpr), every)
 
-
-def _number(x: Any) -> Any:
-    """The literal of a number that looks like a traced value; any other operand as it is."""
-    return x.variable if type(x) is Tracer and type(x.variable) is Literal else x
+    def call(self, fun: Callable[..., Any], args: Values, kwargs: Mapping[str, Any]) -> Any:
+        builder = self.around(tree_leaves((args, kwargs)))
+        with active(builder):
+            return fun(*args, **kwargs) if builder is None else repeated(fun, args, kwargs)

@@ -7,7 +7,7 @@ Without an active builder, binding evaluates eagerly (`hooks.evaluate`).
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -63,7 +63,7 @@ class Tracer:
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """A subclass may be defined, as libraries for JAX do when they are imported, but not made."""
-        cls.__new__ = _refuse_subclass
+        type.__setattr__(cls, "__new__", _refuse_subclass)
 
 
 ONE_TRACER = (
@@ -82,6 +82,9 @@ _SHALLOW = 8
 
 class Builder:
     """Collects the equations of one jaxpr."""
+
+    evaluates = False
+    """Whether what is known is evaluated at once (compile_time.py)."""
 
     __slots__ = (
         "__weakref__",
@@ -171,6 +174,10 @@ class Builder:
         new = eqn.copied(atoms, len(self.equations))
         self.equations.append(new)
         return [Tracer(self, v, v.aval) for v in new.outvars]
+
+    def call(self, fun: Callable[..., Any], args: Values, kwargs: Mapping[str, Any]) -> Any:
+        """Call a library function in place."""
+        return fun(*args, **kwargs)
 
     def inline(self, jaxpr: Jaxpr, operands: Values, provenance: Provenance | None = None) -> list[Any]:
         """Add copies of a jaxpr's equations and return its outputs; `provenance` replaces that of the equations."""

@@ -13,7 +13,6 @@ from xlamini.core.sharding.factors import (
 from xlamini.core.memo import clear_caches as clear_caches
 from xlamini.core.tracer import Tracer as Tracer
 from xlamini.extend.interface import version as version
-from xlamini.extend.interface import version as version
 from xlamini.extend.key_impls import define_key_impl as define_key_impl
 from xlamini.extend.primitive import Primitive as Primitive
 from xlamini.extend.rule_tables import RuleTable as RuleTable

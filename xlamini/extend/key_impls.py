@@ -71,9 +71,8 @@ def _of_arrays(generator: Generator, seed: Any, split: Any, fold_in: Any, bits: 
         return _each(lambda key: _checked("split", split(key, shape), (*shape, words)), aval_of(keys).ndim - 1, keys)
 
     def folds(keys: Any, data: Any) -> Any:
-        shape = np.broadcast_shapes(keys.shape[:-1], aval_of(data).shape)
-        aligned = reshape(keys, (*(1,) * (len(shape) - keys.ndim + 1), *keys.shape))
-        every = broadcast_to(aligned, (*shape, words)), broadcast_to(data, shape)
+        shape = np.broadcast_shapes(aval_of(keys).shape[:-1], aval_of(data).shape)
+        every = _stretched(keys, (*shape, words)), _stretched(data, shape)
         return _each(lambda key, x: _checked("fold_in", fold_in(key, x), (words,)), len(shape), *every)
 
     def draws(keys: Any, width: int, shape: Shape) -> Any:
@@ -94,6 +93,12 @@ def _each(fun: Callable[..., Any], ndim: int, *operands: Any) -> Any:
     flat = [reshape(x, (math.prod(shape), *x.shape[ndim:])) for x in values]
     out = vmap(fun)(*flat)
     return reshape(out, (*shape, *out.shape[1:]))
+
+
+def _stretched(x: Any, shape: Shape) -> Any:
+    """A value broadcast to a shape, as NumPy does."""
+    aligned = reshape(x, (*(1,) * (len(shape) - aval_of(x).ndim), *aval_of(x).shape))
+    return broadcast_to(aligned, shape)
 
 
 def _joined(high: Any, low: Any) -> Any:

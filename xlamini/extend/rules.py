@@ -23,7 +23,8 @@ def as_value(x: Any) -> Any:
     builder = state.builder
     while type(builder) is TangentBuilder:  # whose own values depend on a tangent
         builder = builder.parent
-    return device_put_value(x.val, aval=x.aval) if builder is None else Tracer(builder, x, x.aval)
+    evaluates = builder is None or builder.evaluates
+    return device_put_value(x.val, aval=x.aval) if evaluates else Tracer(builder, x, x.aval)
 
 
 def as_values(values: Iterable[Any]) -> tuple[Any, ...]:

@@ -13,8 +13,8 @@ from xlamini.interpreters.environment import bound, read
 
 
 def trace_is_clean() -> bool:
-    """Whether nothing is being traced, so that operations run now."""
-    return state.builder is None
+    """Whether nothing is being traced, so that operations run now; so they do in `ensure_compile_time_eval`."""
+    return state.builder is None or state.builder.evaluates
 
 
 class TraceState:

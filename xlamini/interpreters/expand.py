@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from xlamini.core import Equation, Jaxpr, ShapedArray, Values, aval_of, rewrite
+from xlamini.core import Equation, Jaxpr, ShapedArray, Values, aval_of, hooks, rewrite
 from xlamini.core.jaxpr import derived, expands, is_expanded
 from xlamini.core.tracer import build
 from xlamini.interpreters.environment import bound, builder, read
-from xlamini.primitives import convert
+from xlamini.primitives import convert, placed_as
 
 
 @rewrite
@@ -53,7 +53,13 @@ def _expanded(eqn: Equation, inputs: Values) -> Sequence[Any]:
             f"the expand rule of '{eqn.primitive}' returns {_shown(map(aval_of, outs))}, but its shape rule says "
             f"{_shown(expected)}; make the two agree"
         )
-    return [convert(x, aval.dtype, aval.weak_type) for x, aval in zip(outs, expected, strict=True)]
+    return [_as_typed(x, aval) for x, aval in zip(outs, expected, strict=True)]
+
+
+def _as_typed(x: Any, aval: ShapedArray) -> Any:
+    """A result with the weak type, the sharding and the varying axes that the equation says."""
+    typed = convert(x, aval.dtype, aval.weak_type)
+    return placed_as(hooks.cast_varying(typed, aval.vma) if aval.vma else typed, aval)
 
 
 def _types(avals: Any) -> list[tuple[Any, Any]]:

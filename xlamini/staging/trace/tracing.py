@@ -111,6 +111,6 @@ def visible(values: Values) -> list[Any]:
 
 def _of_literal(literal: Literal) -> Any:
     builder = state.builder
-    if builder is None:
+    if builder is None or builder.evaluates:
         return device_put_value(literal.val, aval=literal.aval)
     return Tracer(builder, literal, literal.aval)

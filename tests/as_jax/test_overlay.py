@@ -1,0 +1,212 @@
+"""What libraries do with JAX's inside: primitives, traces, functions of flat leaves, private names."""
+from __future__ import annotations
+
+from tests.support.children import passes
+
+PRIMITIVE = """
+    import xlamini.as_jax
+    import jax, jax.numpy as jnp, numpy as np
+    from jax.extend.core import Primitive
+    from jax.interpreters import ad, batching, mlir
+"""
+
+
+def test_a_primitive_with_rules_of_both_kinds_of_lowering() -> None:
+    passes(PRIMITIVE + """
+    from jax.extend.mlir.dialects import hlo
+
+    def made(lowering):
+        p = Primitive("product")
+        p.def_impl(lambda x, y: np.multiply(x, y))
+        p.def_abstract_eval(lambda x, y: jax.core.ShapedArray(x.shape, x.dtype))
+        mlir.register_lowering(p, lowering)
+        ad.defbilinear(p, lambda ct, x, y: p.bind(ct, y), lambda ct, x, y: p.bind(x, ct))
+        batching.defbroadcasting(p)
+        return p.bind
+
+    table = jnp.arange(3.0)
+    for product in (
+        made(lambda ctx, x, y: [hlo.MulOp(x, y).result]),
+        made(mlir.lower_fun(lambda x, y: x * y + table[0], multiple_results=False)),
+    ):
+        f = lambda x, y: product(jnp.sin(x), y)
+        x, y, slope = 0.5, 3.0, np.cos(0.5) * 3.0
+        assert type(product(np.float32(2), np.float32(3))) is np.float32
+        np.testing.assert_allclose(jax.jit(f)(x, y), np.sin(x) * y, rtol=1e-6)
+        for grad in (jax.grad(f), jax.jit(jax.grad(f)), jax.grad(jax.jit(f))):
+            np.testing.assert_allclose(grad(x, y), slope, rtol=1e-6)
+        np.testing.assert_allclose(jax.grad(jax.grad(f))(x, y), -np.sin(x) * y, rtol=1e-6)
+        both = jax.vmap(jax.grad(f, (0, 1)), (0, None))(jnp.array([x, 0.0]), y)
+        np.testing.assert_allclose(both, [[slope, 3.0], [np.sin(x), 0.0]], rtol=1e-6)
+        np.testing.assert_allclose(jax.grad(lambda x: jax.vmap(f, (0, None))(x, y).sum())(table)[0], 3.0, rtol=1e-6)
+        np.testing.assert_allclose(jax.linearize(f, x, y)[1](1.0, 1.0), slope + np.sin(x), rtol=1e-6)
+    """)
+
+
+def test_rules_are_those_of_the_primitive_whoever_gave_them() -> None:
+    passes(PRIMITIVE + """
+    from xlamini import extend
+    from jax.lax import mul_p, sin_p
+
+    p = Primitive("scale")
+    p.multiple_results = True
+    p.def_effectful_abstract_eval(lambda x, factor: ([x], set()))
+    mlir.register_lowering(p, mlir.lower_fun(lambda x, factor: [factor * x]))
+    ad.deflinear2(p, lambda cts, x, factor: p.bind(*cts, factor=factor))
+    sizes = []
+
+    def batch(size, name, trace, operands, dims, factor):
+        sizes.append((size, name))
+        return p.bind(*operands, factor=factor), dims
+
+    batching.axis_primitive_batchers[p] = batch
+    f = lambda x: p.bind(x, factor=3.0)[0]
+    np.testing.assert_array_equal(jax.jit(jax.vmap(jax.grad(f), axis_name="i"))(jnp.arange(2.0)), [3, 3])
+    assert set(sizes) == {(2, "i")}
+    assert p in extend.jvp_rule and sin_p in ad.primitive_jvps and p not in extend.cost_rule
+    out, dim = batching.primitive_batchers[mul_p]((jnp.ones((2, 3)), jnp.full(3, 2.0)), (0, None))
+    assert out.shape == (2, 3) and dim == 0 and float(out.sum()) == 12
+    (out,), _ = batching.primitive_batchers[p]((jnp.ones(2),), (0,), factor=2.0)
+    assert out.tolist() == [2, 2]
+    """)
+
+
+def test_a_jvp_tracer_is_what_has_a_tangent() -> None:
+    passes(PRIMITIVE + """
+    from jax.extend.core import find_top_trace
+
+    def f(x, y, n):
+        top, of_x = find_top_trace((x, y)), isinstance(x, ad.JVPTracer)
+        assert of_x and isinstance(2 * x, ad.JVPTracer) and (2 * x)._trace.main is top.main
+        assert not any(isinstance(v, ad.JVPTracer) for v in (y, n, 1.0, jnp.ones(2), jax.lax.stop_gradient(x)))
+        return x * y
+
+    assert jax.grad(f)(2.0, 3.0, 1) == jax.jit(jax.grad(f))(2.0, 3.0, 1) == 3
+    assert jax.vmap(jax.grad(f), (0, None, None))(jnp.ones(2), 3.0, 1).tolist() == [3, 3]
+    assert jax.jit(lambda x: x * isinstance(x, ad.JVPTracer))(1.0) == 0
+
+    def inner(y):
+        def g(x):
+            assert find_top_trace((x,)) is not find_top_trace((y,))
+            assert isinstance(y, ad.JVPTracer) and y._trace.main is not find_top_trace((x, y)).main
+            return x * y
+        return jax.grad(g)(1.0)
+
+    assert float(jax.grad(inner)(3.0)) == 1
+    """)
+
+
+def test_what_cannot_be_used_raises_when_it_is_made() -> None:
+    passes("""
+    import xlamini.as_jax
+    import jax, jax.core, jax.extend.core
+    from jax.experimental import checkify, colocated_python, hijax
+    from jax.interpreters import batching
+    import jax.numpy as jnp
+
+    class MyTracer(jax.core.Tracer):
+        def __init__(self, trace, value):
+            super().__init__(trace, value)
+
+    class MyTrace(jax.core.Trace):
+        pass
+
+    class Odd:
+        pass
+
+    batching.register_vmappable(Odd, int, int, None, None, None)
+
+    def error(fun):
+        try:
+            fun()
+        except Exception as caught:
+            return f"{type(caught).__name__}: {caught}"
+
+    design = "xlamini has one tracer class and no stack of traces; write a transformation as a function of the jaxpr"
+    for fun in (lambda: MyTracer(None, 1.0), MyTrace, jax.extend.core.TraceTag, jax.extend.core.take_current_trace):
+        text = error(fun)
+        assert text.startswith("TypeError") and design in text and "docs/dropin.md" in text, text
+    assert "which register_vmappable was given, is not in xlamini: vmap maps all arrays of a pytree" in error(Odd)
+    assert "colocated_python is not in xlamini" in error(colocated_python.colocated_python(print))
+    assert "the type 'MutableHiType' is not in xlamini" in error(hijax.MutableHiType)
+    assert "checked programs are not there yet" in error(lambda: checkify.checkify(jnp.sin))
+    assert "checked programs are not there yet" in error(lambda: jax.jit(lambda x: checkify.check(x > 0, ""))(1.0))
+    assert "x is -1 (`check` failed)" in error(lambda: checkify.check(jnp.array(-1) > 0, "x is {x}", x=-1))
+    assert error(lambda: checkify.check(True, "")) is None
+    """)
+
+
+def test_functions_of_flat_leaves_and_partly_known_ones() -> None:
+    passes("""
+    import xlamini.as_jax
+    import jax, numpy as np, jax.numpy as jnp
+    from jax.api_util import debug_info, flatten_fun, flatten_fun_nokwargs
+    from jax.extend import linear_util as lu
+    from jax.interpreters import partial_eval as pe
+
+    @lu.transformation
+    def doubled(factor, *args):
+        out = yield [factor * x for x in args], {}
+        yield [2 * x for x in out]
+
+    @lu.transformation_with_aux2
+    def counted(f, store, *args):
+        store.store(len(args))
+        return f(*args)
+
+    fun = doubled(lu.wrap_init(lambda x, y, bias: [x + y + bias], {"bias": 1}), 10)
+    fun, count = counted(fun)
+    try:
+        count()
+    except lu.StoreException as caught:
+        assert "has not run yet" in str(caught)
+    assert fun.call_wrapped(1, 2) == [62] and count() == 2
+
+    leaves, tree = jax.tree.flatten(((1.0, {"a": 2.0}), {"z": 3.0}))
+    info = debug_info("test", len, (), {})
+    flat, out_tree = flatten_fun(lu.wrap_init(lambda x, d, z: {"sum": x + d["a"] + z}, debug_info=info), tree)
+    assert flat.call_wrapped(*leaves) == [6.0] and jax.tree.unflatten(out_tree(), [0]) == {"sum": 0}
+
+    f, tree_of = flatten_fun_nokwargs(lu.wrap_init(lambda x, y: (x * 2, x * y)), jax.tree.structure((0, 0)))
+    known, unknown = pe.PartialVal.known(jnp.array(3.0)), pe.PartialVal.unknown(jax.core.ShapedArray((), jnp.float32))
+    jaxpr, outs, consts = pe.trace_to_jaxpr_nounits(f, [known, unknown])
+    assert outs[0].is_known() and float(outs[0].get_known()) == 6 and outs[1][1] is None
+    assert outs[1].get_aval() == jax.core.ShapedArray((), np.dtype("float32"))
+    assert jax.core.eval_jaxpr(jaxpr, consts, 4.0) == [12.0]
+    """)
+
+
+def test_private_names_that_libraries_read() -> None:
+    passes("""
+    import xlamini.as_jax
+    import numpy as np, jax, jax.numpy as jnp
+    from jax._src.array import _reconstruct_array
+    from jax._src.core import trace_state_clean
+    from jax._src.distributed import global_state
+    from jax._src.traceback_util import include_frame, register_exclusion
+    from jax._src.tree_util import _registry
+    from jax.extend.core import Effect, get_opaque_trace_state
+
+    for value in (np.arange(3.0, dtype="float32"), np.ones(2, jnp.bfloat16), np.array(2.0, "float32")):
+        array = _reconstruct_array(*value.__reduce__(), {"weak_type": value.ndim == 0})
+        assert array.dtype == value.dtype and array.weak_type == (value.ndim == 0)
+        np.testing.assert_array_equal(np.asarray(array, "float32"), value.astype("float32"))
+    assert (global_state.process_id, global_state.client) == (0, None)
+    assert dict in _registry and int not in _registry
+
+    class Loud(Effect):
+        pass
+
+    assert Loud() == Loud() and Loud().name == "Loud"
+    before, seen = get_opaque_trace_state(convention="test"), []
+    assert trace_state_clean() and before == get_opaque_trace_state(convention="test")
+    jax.eval_shape(lambda x: seen.append((trace_state_clean(), get_opaque_trace_state() == before)) or x, 1.0)
+    assert seen == [(False, False)]
+
+    code = compile("def library(x):\\n    return jnp.sin(x)\\n", "/library/inside.py", "exec")
+    exec(code)
+    register_exclusion("/library/")
+    def user(x):
+        return library(x)
+    assert "(user)" in str(jax.make_jaxpr(user)(1.0).eqns[0].source_info.source)
+    """)

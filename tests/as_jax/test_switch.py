@@ -1,0 +1,91 @@
+"""The ways to turn it on, with and without a JAX that is installed or imported."""
+from __future__ import annotations
+
+import zipfile
+from email.parser import Parser
+from pathlib import Path
+
+import pytest
+
+from tests.support.children import fails, passes, python
+from xlamini.commands import jax_wheel
+
+SCRIPT = """
+import sys
+import jax.numpy as jnp
+import xlamini
+assert jnp is xlamini.numpy and __name__ == "__main__"
+print(sys.argv[1:])
+sys.exit(3)
+"""
+
+
+@pytest.fixture
+def with_jax(tmp_path: Path) -> Path:
+    """A folder in which a JAX is installed."""
+    (tmp_path / "jax").mkdir()
+    (tmp_path / "jax/__init__.py").write_text("import jax.inside\n")
+    (tmp_path / "jax/inside.py").write_text("import jax\n")
+    (tmp_path / "user.py").write_text("import jax\n")
+    return tmp_path
+
+
+def test_an_installed_jax_is_not_used_and_a_warning_says_so(with_jax: Path) -> None:
+    said = passes("import xlamini.as_jax, jax; assert jax.__xlamini__", with_jax)
+    assert said.count("RuntimeWarning") == 1
+    assert f"jax is installed too ({with_jax}/jax/__init__.py); in this process `import jax` gives xlamini" in said
+
+
+def test_an_imported_jax_is_an_error_that_names_who_did_it(with_jax: Path) -> None:
+    late = "jax has been imported already by module 'user', so xlamini cannot answer for it; import xlamini.as_jax before"
+    assert late in fails("import user, xlamini.as_jax", with_jax)
+    assert "by module '__main__', so" in fails("import xlamini, jax, xlamini.as_jax", with_jax)
+
+
+def test_a_script_runs_with_its_arguments(tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text(SCRIPT)
+    ran = python("-m", "xlamini", "run", str(tmp_path / "script.py"), "-n", "2")
+    assert (ran.returncode, ran.stdout) == (3, "['-n', '2']\n"), ran.stderr
+
+
+def test_a_module_runs_with_its_arguments(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(SCRIPT)
+    ran = python("-m", "xlamini", "run", "-m", "program", "a", path=tmp_path)
+    assert (ran.returncode, ran.stdout) == (3, "['a']\n"), ran.stderr
+
+
+def test_pytest_takes_it_as_a_plugin(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text("import jax\ndef test_it():\n    assert jax.__xlamini__\n")
+    ran = python("-m", "pytest", "-q", "-p", "xlamini.as_jax", "-c", "/dev/null", str(tmp_path))
+    assert "1 passed" in ran.stdout, ran.stdout
+
+
+def test_the_wheel_is_a_jax_that_is_xlamini(tmp_path: Path) -> None:
+    path = jax_wheel.write_wheel(tmp_path / "wheels")
+    assert path.name.startswith("jax-0.10.2+xlamini.") and path.read_bytes() == jax_wheel.write_wheel(tmp_path).read_bytes()
+    with zipfile.ZipFile(path) as wheel:
+        info = f"jax-{jax_wheel.VERSION}.dist-info"
+        metadata = Parser().parsestr(wheel.read(f"{info}/METADATA").decode())
+        listed = [line.split(",")[0] for line in wheel.read(f"{info}/RECORD").decode().splitlines()]
+        assert sorted(listed) == sorted(wheel.namelist())
+        wheel.extractall(tmp_path / "site")
+    assert (metadata["Name"], metadata["Version"]) == ("jax", jax_wheel.VERSION)
+    assert "xlamini==0.1.0" in metadata.get_all("Requires-Dist", [])
+    said = passes(
+        """
+        import xlamini
+        import jax, jax.numpy as jnp
+        from importlib.metadata import version
+
+        assert jnp is xlamini.numpy and jax.__version__ == "0.10.2" and jax.jit is xlamini.jit
+        assert version("jax").startswith("0.10.2+xlamini.")
+        """,
+        tmp_path / "site",
+    )
+    assert "Warning" not in said
+
+
+def test_no_wheel_is_made_where_jax_is_installed(with_jax: Path) -> None:
+    ran = python("-m", "xlamini", "jax-wheel", str(with_jax / "wheels"), path=with_jax)
+    assert ran.returncode == 1 and not (with_jax / "wheels").exists()
+    assert "use a fresh environment, or run first: pip uninstall jax" in ran.stderr
