@@ -4,7 +4,6 @@ from __future__ import annotations
 import sys
 
 import xlamini.as_jax
-
 from tests.ecosystem.outcomes import differences
 
 

@@ -6,6 +6,8 @@ import blackjax.smc.resampling as resampling
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
+from blackjax.vi import svgd
 
 
 def _regression():
@@ -63,7 +65,7 @@ def other_kernels() -> dict[str, jax.Array]:
     kernels = {
         "mala": (blackjax.mala(log_density, 0.05), start),
         "barker": (blackjax.barker(log_density, 0.2), start),
-        "ghmc": (blackjax.ghmc(log_density, 0.1, {"weights": jnp.ones(3), "log_scale": jnp.array(1.0)}, 0.3, 0.1), start),
+        "ghmc": (blackjax.ghmc(log_density, 0.1, jax.tree.map(jnp.ones_like, start), 0.3, 0.1), start),
         "random_walk": (blackjax.additive_step_random_walk.normal_random_walk(flat, jnp.full(4, 0.2)), jnp.zeros(4)),
         "elliptical": (blackjax.elliptical_slice(flat, mean=jnp.zeros(4), cov=jnp.eye(4)), jnp.zeros(4)),
         "dynamic_hmc": (blackjax.dynamic_hmc(log_density, 0.1, jnp.ones(4)), start),
@@ -93,27 +95,28 @@ def particles_and_variational_fits() -> dict[str, jax.Array]:
         0.5,
         num_mcmc_steps=2,
     )
-    keys = jax.random.split(jax.random.PRNGKey(4), 32)
-    particles = jax.vmap(lambda k: {"weights": jax.random.normal(k, (3,)), "log_scale": 0.1 * jax.random.normal(k)})(keys)
+    drawn = lambda k: {"weights": jax.random.normal(k, (3,)), "log_scale": 0.1 * jax.random.normal(k)}
+    particles = jax.vmap(drawn)(jax.random.split(jax.random.PRNGKey(4), 32))
     state = smc.init(particles)
     for i in range(2):
         state, _ = jax.jit(smc.step)(jax.random.PRNGKey(i), state)
     found = {"temperature": state.tempering_param, "particles": state.particles["weights"].mean(0)}
 
-    import optax
-
     vi = blackjax.meanfield_vi(log_density, optax.adam(0.1), num_samples=8)
+
     def step(state, key):
         state, info = vi.step(key, state)
         return state, info.elbo
+
     fitted, elbo = jax.lax.scan(step, vi.init(start), jax.random.split(jax.random.PRNGKey(5), 40))
     found |= {"mean": fitted.mu, "spread": fitted.rho, "elbo": elbo[::10]}
 
     path, _ = blackjax.vi.pathfinder.approximate(jax.random.PRNGKey(6), log_density, start, num_samples=20, maxiter=8)
     found |= {"path_elbo": path.elbo, "path": path.position}
 
-    svgd = blackjax.svgd(jax.grad(log_density), optax.sgd(0.1), blackjax.vi.svgd.rbf_kernel, blackjax.vi.svgd.update_median_heuristic)
-    stein = svgd.init(particles)
+    parts = svgd.rbf_kernel, svgd.update_median_heuristic
+    moving = blackjax.svgd(jax.grad(log_density), optax.sgd(0.1), *parts)
+    stein = moving.init(particles)
     for _ in range(3):
-        stein = jax.jit(svgd.step)(stein)
+        stein = jax.jit(moving.step)(stein)
     return {**found, "stein": stein.particles["weights"][:4]}

@@ -47,7 +47,6 @@ def convolutional_classifier() -> dict[str, jax.Array]:
         "logits": logits,
         "mean": state["batch_norm/~/mean_ema"]["average"],
         "names": sorted(params) == ["batch_norm", "batch_norm_1", "conv2_d", "conv2_d_1", "layer_norm", "linear"],
-        "size": hk.data_structures.tree_size(params),
         "filters": params["conv2_d"]["w"][:, :, 0, 0],
     }
 
@@ -116,6 +115,6 @@ def transformer_by_layers() -> dict[str, jax.Array]:
 
     grads = jax.grad(loss)(params)
     # the gradient of a bias of keys is zero but for rounding, as softmax does not see it
-    kept = ((m, name, x) for m, name, x in hk.data_structures.traverse(grads) if not (m.endswith("key") and name == "b"))
-    leaves = {f"{module}/{name}": x.ravel()[:3] for module, name, x in kept}
+    named = {f"{module}/{name}": x.ravel()[:3] for module, name, x in hk.data_structures.traverse(grads)}
+    leaves = {name: x for name, x in named.items() if not name.endswith("key/b")}
     return {"losses": jax.lax.scan(step, params, None, 25)[1][::6], "leaves": leaves}

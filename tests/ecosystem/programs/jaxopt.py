@@ -28,7 +28,8 @@ def implicit_derivatives() -> dict[str, jax.Array]:
     }
     solution = {name: jax.jit(lambda p, s=s: s.run(jnp.zeros(4), p).params) for name, s in solvers.items()}
 
-    lasso = jaxopt.ProximalGradient(lambda w, data: 0.5 * ((data[0] @ w - data[1]) ** 2).mean(), prox.prox_lasso, maxiter=300)
+    squares = lambda w, data: 0.5 * ((data[0] @ w - data[1]) ** 2).mean()
+    lasso = jaxopt.ProximalGradient(squares, prox.prox_lasso, maxiter=300)
     sparse = lambda penalty: lasso.run(jnp.zeros(4), penalty, (x, y)).params
     simplex = jaxopt.ProjectedGradient(ridge, projection.projection_simplex, maxiter=300, tol=1e-7)
     weights = lambda penalty: simplex.run(jnp.full(4, 0.25), None, penalty=penalty).params

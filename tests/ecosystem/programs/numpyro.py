@@ -72,35 +72,47 @@ def variational_inference() -> dict[str, jax.Array]:
     traced = handlers.trace(handlers.seed(handlers.condition(mixture, {"means": jnp.array([-1.0, 1.0])}), 0))
     trace = traced.get_trace(x[:6, 0])
     found["trace"] = [trace["which"]["value"], trace["x"]["fn"].log_prob(trace["x"]["value"])]
-    given = {"means": jnp.array([-1.0, 1.0]), "which": trace["which"]["value"]}
-    found["density"] = jax.grad(lambda m: log_density(mixture, (x[:6, 0],), {}, {**given, "means": m})[0])(given["means"])
+    which = trace["which"]["value"]
+    density = lambda means: log_density(mixture, (x[:6, 0],), {}, {"means": means, "which": which})[0]
+    found["density"] = jax.grad(density)(jnp.array([-1.0, 1.0]))
     return found
 
 
 def distributions() -> dict[str, jax.Array]:
-    """Samples, densities and gradients of distributions, transforms with their Jacobians, and vmap over distributions."""
+    """Samples, densities and gradients of distributions; transforms and their Jacobians; vmap over distributions."""
     x, key = jnp.array([0.4, 1.3, 2.2]), jax.random.PRNGKey(0)
     made = {
-        "beta": lambda p: dist.Beta(p, 2.0), "gamma": lambda p: dist.Gamma(p, 1.5), "student": lambda p: dist.StudentT(p),
-        "dirichlet": lambda p: dist.Dirichlet(p), "poisson": lambda p: dist.Poisson(p), "cauchy": lambda p: dist.Cauchy(p),
-        "binomial": lambda p: dist.Binomial(10, logits=p), "exponential": lambda p: dist.Exponential(p),
-        "negative_binomial": lambda p: dist.NegativeBinomial2(p, 2.0), "von_mises": lambda p: dist.VonMises(0.0, p),
-        "lkj": lambda p: dist.LKJCholesky(3, p[0]), "low_rank": lambda p: dist.LowRankMultivariateNormal(p, p[:, None], p),
-        "multivariate": lambda p: dist.MultivariateNormal(p, jnp.diag(p) + 0.1), "weibull": lambda p: dist.Weibull(p, p),
-        "truncated": lambda p: dist.TruncatedNormal(p, 1.0, low=0.0), "zero_inflated": lambda p: dist.ZeroInflatedPoisson(0.2, p),
+        "beta": lambda p: dist.Beta(p, 2.0),
+        "gamma": lambda p: dist.Gamma(p, 1.5),
+        "student": lambda p: dist.StudentT(p),
+        "dirichlet": lambda p: dist.Dirichlet(p),
+        "poisson": lambda p: dist.Poisson(p),
+        "cauchy": lambda p: dist.Cauchy(p),
+        "binomial": lambda p: dist.Binomial(10, logits=p),
+        "exponential": lambda p: dist.Exponential(p),
+        "negative_binomial": lambda p: dist.NegativeBinomial2(p, 2.0),
+        "von_mises": lambda p: dist.VonMises(0.0, p),
+        "lkj": lambda p: dist.LKJCholesky(3, p[0]),
+        "low_rank": lambda p: dist.LowRankMultivariateNormal(p, p[:, None], p),
+        "multivariate": lambda p: dist.MultivariateNormal(p, jnp.diag(p) + 0.1),
+        "weibull": lambda p: dist.Weibull(p, p),
+        "truncated": lambda p: dist.TruncatedNormal(p, 1.0, low=0.0),
+        "zero_inflated": lambda p: dist.ZeroInflatedPoisson(0.2, p),
         "mixture": lambda p: dist.MixtureSameFamily(dist.Categorical(probs=p / p.sum()), dist.Normal(p, 1.0)),
         "transformed": lambda p: dist.TransformedDistribution(dist.Normal(p, 1.0), transforms.ExpTransform()),
-        "walk": lambda p: dist.GaussianRandomWalk(p[0], 4), "inverse_gamma": lambda p: dist.InverseGamma(p + 1.0, p),
-        "multinomial": lambda p: dist.Multinomial(7, probs=p / p.sum()), "wishart": lambda p: dist.Wishart(5.0, jnp.diag(p)),
-    }  # fmt: skip
+        "walk": lambda p: dist.GaussianRandomWalk(p[0], 4),
+        "inverse_gamma": lambda p: dist.InverseGamma(p + 1.0, p),
+        "multinomial": lambda p: dist.Multinomial(7, probs=p / p.sum()),
+        "wishart": lambda p: dist.Wishart(5.0, jnp.diag(p)),
+    }
     found = {}
     for name, make in made.items():
         samples = make(x).sample(key, (2,))
         density = lambda p, make=make, samples=samples: make(p).log_prob(samples).sum()
         found[name] = [samples, jax.value_and_grad(density)(x)]
-    for bijection in (transforms.StickBreakingTransform(), transforms.CorrCholeskyTransform(), transforms.OrderedTransform()):
+    for made in (transforms.StickBreakingTransform, transforms.CorrCholeskyTransform, transforms.OrderedTransform):
+        bijection = made()
         jacobian = lambda v, t=bijection: t.log_abs_det_jacobian(v, t(v))
-        name = type(bijection).__name__
-        found[name] = [bijection(x), bijection.inv(bijection(x)), jax.value_and_grad(jacobian)(x)]
+        found[made.__name__] = [bijection(x), bijection.inv(bijection(x)), jax.value_and_grad(jacobian)(x)]
     mapped = jax.vmap(lambda p: dist.Normal(p, 1.0))(x)
     return {**found, "mapped": mapped.log_prob(1.0), "kl": dist.kl_divergence(mapped, dist.Normal(0.0, 2.0))}

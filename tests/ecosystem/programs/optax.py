@@ -105,7 +105,7 @@ def line_searches_and_accumulation() -> dict[str, jax.Array]:
 
 
 def losses_and_their_gradients() -> dict[str, jax.Array]:
-    """Losses and projections, some with rules of their own, and their gradients; one row at a time; a second derivative."""
+    """Losses and projections, some with rules of their own, and their gradients; also by rows, and of second order."""
     rng = np.random.default_rng(2)
     logits = jnp.asarray(rng.standard_normal((4, 5)) * 3, jnp.float32)
     targets = jax.nn.softmax(jnp.asarray(rng.standard_normal((4, 5)), jnp.float32))
