@@ -244,6 +244,58 @@ def test_literals_reach_rules_as_arrays() -> None:
     assert {isinstance(x, xlamini.Array) for x in seen} == {True}
 
 
+def test_a_table_with_another_convention_shows_the_same_rules() -> None:
+    """As a library of the other convention has it: batch rules take operands and dims, and no axis."""
+    batchers = extend.RuleTable(
+        "batch",
+        lambda p, rule: lambda axis, operands, dims, /, **params: rule(tuple(operands), tuple(dims), **params),
+        lambda p, method: lambda operands, dims, **params: method(axis_of(operands, dims), operands, dims, **params),
+    )
+
+    def axis_of(operands: Any, dims: Any) -> Any:
+        return next(extend.Axis(x.shape[d]) for x, d in zip(operands, dims, strict=True) if d is not None)
+
+    p = extend.Primitive("tripled")
+    extend.shape_rule[p] = lambda x: x
+    extend.expand_rule[p] = lambda x: 3 * x
+    rule = batchers[p] = lambda operands, dims: (p.bind(*operands), dims[0])
+    assert batchers[p] is rule and p in extend.batch_rule
+    np.testing.assert_allclose(vmap(p.bind)(X), 3 * X)
+    np.testing.assert_allclose(extend.batch_rule[p](extend.Axis(3), (jnp.asarray(X),), (0,))[0], 3 * X)
+    np.testing.assert_allclose(batchers[lax.sin_p]((jnp.asarray(X),), (0,))[0], np.sin(X), rtol=1e-6)
+    extend.batch_rule[p] = lambda axis, operands, dims: (5 * operands[0], dims[0])
+    np.testing.assert_allclose(vmap(p.bind)(X), 5 * X)
+    np.testing.assert_allclose(batchers[p]((X,), (0,))[0], 5 * X)
+
+
+def test_the_size_of_the_axis_serves_operands_without_it() -> None:
+    p = extend.Primitive("counted")
+    extend.shape_rule[p] = lambda x, y: x
+    extend.expand_rule[p] = lambda x, y: x + y
+    seen = []
+
+    @extend.batch_rule(p)
+    def _(axis: Any, operands: Any, dims: Any) -> Any:
+        seen.append((axis.size, axis.name, dims))
+        x, y = (aligned(axis, v, d) for v, d in zip(operands, dims, strict=True))
+        return p.bind(x, y), 0
+
+    np.testing.assert_allclose(vmap(p.bind, (None, 0), axis_name="i")(1.0, X), 1 + X)
+    assert seen[0] == (3, "i", (None, 0))
+    np.testing.assert_allclose(vmap(vmap(p.bind, (None, 0)), (0, None))(X, X), X[:, None] + X)
+
+
+def test_params_may_have_the_names_of_a_rules_arguments() -> None:
+    p = extend.Primitive("named")
+    names = {"axis": 1, "operands": 2, "dims": 3, "primals": 4, "ct": 5, "used": 6, "rule": 7}
+    extend.shape_rule[p] = lambda x, **params: x
+    extend.expand_rule[p] = lambda x, **params: x * sum(params.values())
+    extend.jvp_rule[p] = lambda ps, ts, **params: (p.bind(*ps, **params), p.bind(*ts, **params))
+    extend.transpose_rule[p] = lambda cts, x, **params: [p.bind(cts, **params)]
+    extend.batch_rule[p] = lambda mapped, xs, where, **params: (p.bind(*xs, **params), where[0])
+    np.testing.assert_allclose(vmap(grad(lambda x: p.bind(x, **names)))(X), 28.0)
+
+
 def test_effects_keep_an_equation() -> None:
     p = extend.Primitive("noted")
     noted = extend.Effect("noted")

@@ -15,6 +15,7 @@ import xlamini
 
 OVERLAY = "xlamini.as_jax.overlay"
 PAGE = "docs/dropin.md"
+_PUBLIC = frozenset(vars(xlamini)["__all__"])
 
 
 class JaxFinder:
@@ -30,14 +31,15 @@ class JaxFinder:
                 f"{PAGE} says what there is",
                 name=fullname,
             )
-        return ModuleSpec(fullname, _SameModule(name))
+        loader: Any = _SameModule(name)
+        return ModuleSpec(fullname, loader)
 
 
 def answer_to(fullname: str) -> str | None:
     """The module that answers for one of JAX's, by name; None if there is none."""
     inside = fullname[len("jax") :]
     first = inside.split(".")[1] if inside else ""
-    faces = [f"xlamini{inside}"] if first in xlamini.__all__ else []
+    faces = [f"xlamini{inside}"] if first in _PUBLIC else []
     return next((name for name in [f"{OVERLAY}{inside}", *faces] if _exists(name)), None)
 
 

@@ -27,6 +27,7 @@ __xlamini__ = "{__version__}"
 import xlamini.as_jax
 '''
 
+# Libraries use opt_einsum and scipy without requiring them, because JAX does.
 _METADATA = f"""Metadata-Version: 2.1
 Name: jax
 Version: {VERSION}
@@ -34,6 +35,8 @@ Summary: xlamini in place of JAX
 License: Apache-2.0
 Requires-Python: >=3.11
 Requires-Dist: xlamini=={__version__}
+Requires-Dist: opt_einsum
+Requires-Dist: scipy>=1.13
 
 This is not JAX. It makes `import jax` give xlamini, for libraries that require jax.
 """

@@ -42,7 +42,7 @@ def repeated(fun: Callable[..., Any], args: Values, kwargs: Mapping[str, Any]) -
     builder = state.builder
     key, operands = [fun, trace_context_key()], []
     if type(builder) is not Builder:  # within a derivative rule, or in ensure_compile_time_eval
-        return builder.call(fun, args, kwargs)
+        return fun(*args, **kwargs) if builder is None else builder.call(fun, args, kwargs)
     if not (_note(args, key, operands) and _note_named(kwargs, key, operands)):
         return _without_literals(fun(*args, **kwargs))
     call = tuple(key)

@@ -142,13 +142,13 @@ class Primitive:
     def shape_rule(self, *avals: ShapedArray, **params: Any) -> Any:
         self._missing("shape_rule", "(self, *avals, **params) -> aval")
 
-    def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
+    def jvp(self, primals: Values, tangents: Values, /, **params: Any) -> Any:
         self._missing("jvp", "(self, primals, tangents, **params) -> (out, tangent_out)")
 
     def transpose(self, ct: Any, *operands: Any, **params: Any) -> Values:
         self._missing("transpose", "(self, ct, *operands, **params) -> cotangents")
 
-    def batch(self, axis: Axis, operands: Values, dims: Dims, **params: Any) -> Any:
+    def batch(self, axis: Axis, operands: Values, dims: Dims, /, **params: Any) -> Any:
         self._missing("batch", "(self, axis, operands, dims, **params) -> (out, dim)")
 
     def lower(self, ctx: Any, *operands: Any, **params: Any) -> Any:
@@ -161,18 +161,18 @@ class Primitive:
         moved = sum(a.nbytes for a in avals) + sum(a.nbytes for a in outs)
         return Cost(sum(a.size for a in outs), moved)
 
-    def linearize(self, primals: Values, tangents: Values, **params: Any) -> Any:
+    def linearize(self, primals: Values, tangents: Values, /, **params: Any) -> Any:
         """jvp under a `TangentBuilder`, which separates the linear program from the primal one.
 
         A higher-order primitive overrides it, because its jaxprs must be split too.
         """
         return self.jvp(primals, tangents, **params)
 
-    def partial_eval(self, unknown: Sequence[bool], operands: Values, **params: Any) -> Any:
+    def partial_eval(self, unknown: Sequence[bool], operands: Values, /, **params: Any) -> Any:
         """Apply under a `TangentBuilder` with some operands unknown; a jaxpr among the params may be split in two."""
         return self.bind(*operands, **params)
 
-    def physical(self, operands: Values, avals: Avals, **params: Any) -> Any:
+    def physical(self, operands: Values, avals: Avals, /, **params: Any) -> Any:
         """Apply to the physical arrays of random keys, which have the words of a key along a last dimension.
 
         `avals` are the logical types of the operands. None means that the batch rule applies the primitive to each

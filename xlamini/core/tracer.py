@@ -21,6 +21,7 @@ from xlamini.core.frames import Source, hidden_files, user_line
 from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Literal, Provenance, Var
 from xlamini.core.literals import literal
 from xlamini.core.memo import paused_gc
+from xlamini.core.one_tracer import seal
 from xlamini.core.operand_conflicts import report_conflicts
 from xlamini.core.sharding.manual_axes import missing
 from xlamini.core.sharding.partial_sums import Misfit, misfit
@@ -62,18 +63,7 @@ class Tracer:
         raise TypeError(f"unhashable type: {self!r}; a traced value has no number to hash")
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """A subclass may be defined, as libraries for JAX do when they are imported, but not made."""
-        type.__setattr__(cls, "__new__", _refuse_subclass)
-
-
-ONE_TRACER = (
-    "xlamini has one tracer class and no stack of traces; write a transformation as a function of the jaxpr, "
-    "xlamini.make_jaxpr(fun)(*args)"
-)
-
-
-def _refuse_subclass(cls: type, *args: Any, **kwargs: Any) -> NoReturn:
-    raise TypeError(f"{cls.__qualname__}, a subclass of Tracer, cannot be used: {ONE_TRACER}; see docs/dropin.md")
+        seal(cls)
 
 
 _SHALLOW = 8

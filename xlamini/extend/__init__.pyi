@@ -12,6 +12,8 @@ from xlamini.core.sharding.factors import (
 )
 from xlamini.core.memo import clear_caches as clear_caches
 from xlamini.core.tracer import Tracer as Tracer
+from xlamini.core.dtypes.table import ExtendedDType as ExtendedDType
+from xlamini.extend.dtypes import define_dtype as define_dtype, packed as packed, unpacked as unpacked
 from xlamini.extend.interface import version as version
 from xlamini.extend.key_impls import define_key_impl as define_key_impl
 from xlamini.extend.primitive import Primitive as Primitive

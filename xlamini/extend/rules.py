@@ -23,8 +23,9 @@ def as_value(x: Any) -> Any:
     builder = state.builder
     while type(builder) is TangentBuilder:  # whose own values depend on a tangent
         builder = builder.parent
-    evaluates = builder is None or builder.evaluates
-    return device_put_value(x.val, aval=x.aval) if evaluates else Tracer(builder, x, x.aval)
+    if builder is None or builder.evaluates:
+        return device_put_value(x.val, aval=x.aval)
+    return Tracer(builder, x, x.aval)
 
 
 def as_values(values: Iterable[Any]) -> tuple[Any, ...]:

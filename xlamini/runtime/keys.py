@@ -181,8 +181,11 @@ def key_words(x: Any) -> Any:
 
 
 def as_keys(x: ArrayImpl, aval: ShapedArray) -> Any:
-    """An output of this type as the user sees it: the array itself, or the key array over its words."""
-    return PRNGKeyArray(aval.dtype, x) if isinstance(aval.dtype, KeyType) else x
+    """An output of this type as the user sees it: the array itself, or the key array over its words.
+
+    Arrays of other extended dtypes, which libraries define, are kept in the same way.
+    """
+    return PRNGKeyArray(aval.dtype, x) if isinstance(aval.dtype, ExtendedDType) else x
 
 
 api_boundary_methods(PRNGKeyArray)

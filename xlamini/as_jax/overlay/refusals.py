@@ -8,12 +8,12 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from xlamini.as_jax.finder import PAGE
-from xlamini.core.tracer import ONE_TRACER
+from xlamini.core.one_tracer import ONE_TRACER
 
 
 def refuse_trace(thing: str) -> NoReturn:
     """TypeError for an object of JAX's stack of traces."""
-    raise TypeError(f"{thing} cannot be used: {ONE_TRACER}; see {PAGE}")
+    raise TypeError(f"{thing} cannot be used: {ONE_TRACER}")
 
 
 def refuse(name: str, instead: str) -> NoReturn:

@@ -65,9 +65,10 @@ def register_lowering(
 
 def _as_xlamini_calls(primitive: Primitive, rule: Rule) -> Rule:
     def lower(ctx: Any, *operands: Value, **params: Any) -> Any:
-        outs = rule(LoweringRuleContext(ctx, primitive), *operands, **params)
-        many = primitive.multiple_results
-        return list(outs) if many or isinstance(outs, ir.Value) else outs[0]
+        outs: Any = rule(LoweringRuleContext(ctx, primitive), *operands, **params)
+        if primitive.multiple_results:
+            return list(outs)
+        return outs if isinstance(outs, ir.Value) else outs[0]
 
     return lower
 

@@ -39,8 +39,8 @@ class Effect(CoreEffect):
 
     __slots__ = ()
 
-    def __new__(cls, *fields: Any) -> Effect:
-        return super().__new__(cls, *(fields or (cls.__name__,)))
+    def __new__(cls, name: str = "", ordered: bool = False, observing: bool = False) -> Effect:
+        return super().__new__(cls, name or cls.__name__, ordered, observing)
 
 
 class DropVar:

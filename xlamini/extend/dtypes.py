@@ -1,0 +1,95 @@
+"""Extended dtypes: dtypes of users, whose elements are small arrays of another dtype.
+
+Programs move such elements about as those of any dtype: indexing, reshaping, loops and vmap. What else can be done with
+them is for primitives of the library that defines the dtype, written by `packed` and `unpacked`.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from xlamini.core import Avals, ExtendedDType, ShapedArray, Values, aval_of, is_zero
+from xlamini.core.dtypes.table import extended
+from xlamini.extend.rules import as_value
+from xlamini.primitives import convert
+from xlamini.primitives.random_keys import KeyPrimitive
+from xlamini.random import key_arrays  # which gives arrays of extended dtypes indexing and the like
+from xlamini.runtime.to_device import device_put_value
+
+
+class Elements(KeyPrimitive):
+    """The base of the two primitives between elements and what they are made of, which are one and the same array."""
+
+    expands = False
+
+    def physical(self, operands: Values, avals: Avals, **params: Any) -> Any:
+        return convert(operands[0], aval_of(operands[0]).dtype)
+
+
+class Pack(Elements):
+    """Elements of an extended dtype, from what they are made of."""
+
+    name = "pack"
+
+    def jvp(self, primals: Values, tangents: Values, *, dtype: ExtendedDType) -> Any:
+        if not is_zero(tangents[0]):
+            raise TypeError(
+                f"elements of {dtype} have no tangents, so a derivative would be lost in `packed`; give the primitive "
+                "that computes with them a jvp rule in terms of its operands, or apply stop_gradient first"
+            )
+        return super().jvp(primals, tangents, dtype=dtype)
+
+    def shape_rule(self, parts: ShapedArray, *, dtype: ExtendedDType) -> ShapedArray:
+        return ShapedArray(parts.shape[: parts.ndim - len(dtype.physical_shape)], dtype)
+
+
+class Unpack(Elements):
+    """What the elements of an extended dtype are made of."""
+
+    name = "unpack"
+
+    def shape_rule(self, elements: ShapedArray) -> ShapedArray:
+        dtype = elements.dtype
+        return ShapedArray((*elements.shape, *dtype.physical_shape), dtype.physical_dtype)
+
+
+pack_p, unpack_p = Pack(), Unpack()
+
+
+def define_dtype(name: str, physical_shape: tuple[int, ...], physical_dtype: Any) -> ExtendedDType:
+    """A dtype whose elements are arrays of `physical_shape` and `physical_dtype`; `name` is how it prints.
+
+    >>> from xlamini import extend
+    >>> interval = extend.define_dtype("interval", (2,), "float32")
+    >>> x = extend.packed([[0.0, 1.0], [2.0, 3.0]], interval)
+    >>> x.dtype, x.shape, extend.unpacked(xlamini.jit(lambda x: x[1])(x))
+    (interval, (2,), Array([2., 3.], dtype=float32))
+    """
+    fields = {
+        "name": name, "type": type(name, (extended,), {}), "physical_shape": tuple(physical_shape),
+        "physical_dtype": np.dtype(physical_dtype),
+    }  # fmt: skip
+    return type(name, (ExtendedDType,), fields)()
+
+
+def packed(parts: Any, dtype: ExtendedDType) -> Any:
+    """Elements of an extended dtype; the last dimensions of `parts` are those of one element.
+
+    TypeError unless `parts` has these dimensions, and the dtype that elements are made of.
+    """
+    parts = parts if hasattr(parts, "dtype") else device_put_value(np.asarray(parts, dtype.physical_dtype))
+    aval = aval_of(parts)
+    shape = dtype.physical_shape
+    if aval.shape[aval.ndim - len(shape) :] != shape or aval.dtype != dtype.physical_dtype:
+        wanted = ShapedArray(shape, dtype.physical_dtype).str_long()
+        raise TypeError(f"packed: an element of {dtype} is {wanted}, but the parts are {aval.str_long()}")
+    return pack_p.bind(as_value(parts), dtype=dtype)
+
+
+def unpacked(elements: Any) -> Any:
+    """What elements of an extended dtype are made of, in its last dimensions; TypeError for any other dtype."""
+    aval = aval_of(elements)
+    if not isinstance(aval.dtype, ExtendedDType):
+        raise TypeError(f"unpacked takes an array of an extended dtype, got {aval.str_long()}")
+    return unpack_p.bind(elements)
