@@ -1,4 +1,4 @@
-"""Programs of chex: dataclasses through transformations, assertions while tracing, and assertions on values."""
+"""Programs of chex: dataclasses through transformations, assertions on arrays and while tracing."""
 from __future__ import annotations
 
 import chex
@@ -53,7 +53,7 @@ def dataclasses_in_training() -> dict[str, jax.Array]:
     start = _State(weights=jnp.zeros(4), velocity=jnp.zeros(4), count=jnp.array(0))
     state = jax.device_put(start, NamedSharding(mesh, P()))
     for _ in range(40):
-        state = step(state, batch)
+        state = jax.block_until_ready(step(state, batch))
     chex.assert_tree_all_finite(state)
     chex.assert_trees_all_equal_shapes_and_dtypes(state, jax.tree.map(jnp.zeros_like, state))
     chex.assert_tree_is_sharded(batch, devices=jax.devices())
@@ -69,15 +69,8 @@ def dataclasses_in_training() -> dict[str, jax.Array]:
 
 
 def assertions() -> dict[str, list[bool]]:
-    """What assertions refuse: static ones while tracing, ones on values under `chexify`; fakes of jit and pmap."""
+    """What assertions refuse, also while tracing, and counts of traces; fakes of jit and pmap."""
     x = jnp.arange(6.0).reshape(2, 3)
-
-    @chex.chexify
-    @jax.jit
-    def logarithm(x):
-        chex.assert_tree_all_finite(x)
-        chex.assert_trees_all_close(x, jnp.abs(x))
-        return jnp.log(x)
 
     @jax.jit
     def traced(x):
@@ -88,11 +81,6 @@ def assertions() -> dict[str, list[bool]]:
         f = jax.jit(chex.assert_max_traces(lambda x: x + 1, n=1))
         for n in range(1, times + 1):
             f(jnp.ones(n))
-
-    def checked(x):
-        out = logarithm(x)
-        logarithm.wait_checks()
-        return out
 
     with chex.fake_jit():
         calls = []
@@ -115,8 +103,6 @@ def assertions() -> dict[str, list[bool]]:
             _refused(chex.assert_axis_dimension, x, 1, 3),
             _refused(chex.assert_trees_all_equal_dtypes, x, x.astype(jnp.int32)),
         ],
-        "values": [_refused(checked, x + 1), _refused(checked, -x), _refused(checked, x / x)],
-        "logarithm": checked(x + 1),
         "fake": calls,
         "mapped": mapped,
     }

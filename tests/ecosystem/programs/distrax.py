@@ -45,7 +45,7 @@ def normalizing_flow() -> dict[str, jax.Array]:
 
 
 def distributions() -> dict[str, jax.Array]:
-    """Each distribution: samples, densities with gradients, entropies, statistics; divergences; vmap over parameters."""
+    """Each distribution: samples, densities with gradients, entropies, divergences; vmap over parameters."""
     x = jnp.array([0.3, -0.8, 1.2])
     key = jax.random.PRNGKey(0)
     made = {

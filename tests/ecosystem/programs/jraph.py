@@ -26,7 +26,7 @@ def _batch() -> jraph.GraphsTuple:
 
 
 def graph_network_learns_a_sum() -> dict[str, jax.Array]:
-    """A graph network with edge, node and global updates learns the sum of the nodes of each graph of a padded batch."""
+    """A graph network with edge, node and global updates learns the sums of the nodes of padded graphs."""
     rng = np.random.default_rng(7)
     shapes = {"edge": (2 + 3 + 3 + 4, 8), "node": (3 + 8 + 8 + 4, 8), "global": (8 + 8 + 4, 4), "out": (4, 1)}
     params = {name: jnp.asarray(rng.standard_normal(s) * 0.3, jnp.float32) for name, s in shapes.items()}
@@ -61,7 +61,7 @@ def graph_network_learns_a_sum() -> dict[str, jax.Array]:
 
 
 def attention_and_segments() -> dict[str, jax.Array]:
-    """A graph attention layer and a graph convolution; the segment operations and their gradients; vmap over weights."""
+    """A graph attention layer and a graph convolution; the segment operations their gradients; vmap over weights."""
     rng = np.random.default_rng(3)
     graph = _batch()
     w, a = (jnp.asarray(rng.standard_normal(s) * 0.4, jnp.float32) for s in ((3, 5), (10, 1)))
@@ -86,5 +86,5 @@ def attention_and_segments() -> dict[str, jax.Array]:
         "by_w": jax.jit(jax.grad(lambda w: (attend(w, a) ** 2).sum()))(w),
         "by_a": jax.grad(lambda a: (attend(w, a) ** 2).sum())(a),
         "convolution": jax.vmap(lambda w: convolve(w).nodes.sum(0))(jnp.stack([w, 2 * w])),
-        **{name: [f(scores)[:6], jax.grad(lambda x, f=f: (f(x) ** 2).sum())(scores)] for name, f in segments.items()},
+        **{name: [f(scores)[:6], jax.grad(lambda x, f=f: (f(x) ** 3).sum())(scores)] for name, f in segments.items()},
     }

@@ -54,9 +54,9 @@ def classifier_on_eight_devices() -> dict[str, jax.Array]:
     state, average, losses = tx.init(params), params, []
     for _ in range(100):
         params, average, state, value = step(params, average, state)
-        losses.append(value)
+        losses.append(float(value))
     return {
-        "losses": losses[::20],
+        "losses": jnp.array(losses[::20]),
         "final": _loss(params, x, labels),
         "averaged": _loss(average, x, labels),
         "norm": optax.global_norm(params),
@@ -105,7 +105,7 @@ def line_searches_and_accumulation() -> dict[str, jax.Array]:
 
 
 def losses_and_their_gradients() -> dict[str, jax.Array]:
-    """Losses and projections, some with rules of their own, and their gradients; one row at a time; a second derivative."""
+    """Losses and projections, some with rules of their own, and their gradients; also by rows, and of second order."""
     rng = np.random.default_rng(2)
     logits = jnp.asarray(rng.standard_normal((4, 5)) * 3, jnp.float32)
     targets = jax.nn.softmax(jnp.asarray(rng.standard_normal((4, 5)), jnp.float32))
@@ -150,8 +150,8 @@ def every_optimizer() -> dict[str, jax.Array]:
         "sam": optax.contrib.sam(optax.sgd(0.05), optax.sgd(0.01)), "dowg": optax.contrib.dowg(1.0),
     }  # fmt: skip
     scales = jnp.array([[1.0, 3.0], [0.3, 1.5]])
-    bowl = lambda p: ((p["w"] - 1.0) ** 2 * scales).sum() + (p["b"] + 2.0) ** 2
-    start = {"w": jnp.array([[0.0, 2.5], [-1.0, 0.5]]), "b": jnp.array(0.5)}
+    bowl = lambda p: ((p["w"] - 1.0) ** 2 * scales).sum() + ((p["b"] + 2.0) ** 2).sum()
+    start = {"w": jnp.array([[0.0, 2.5], [-1.0, 0.5]]), "b": jnp.array([0.5])}
 
     def run(tx):
         def step(carry, _):

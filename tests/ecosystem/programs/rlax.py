@@ -16,7 +16,10 @@ def losses_and_returns() -> dict[str, jax.Array]:
     actions = jnp.asarray(rng.integers(0, 3, (4, 6)))
     rho, lambda_, ones = jnp.exp(0.5 * real(4, 6)), jnp.full((4, 6), 0.8), jnp.ones((4, 6))
     each = jax.vmap  # the losses of one transition, over time
-    retrace = lambda q, n, a, r, g, pi: rlax.retrace(q[:-1], n[1:], a[:-1], a[1:], r[1:], g[1:], pi[1:], rho[0, 1:], 0.9)
+
+    def retrace(q, q_next, a, r, g, pi):
+        return rlax.retrace(q[:-1], q_next[1:], a[:-1], a[1:], r[1:], g[1:], pi[1:], rho[0, 1:], 0.9)
+
     losses = {
         "q_learning": (each(rlax.q_learning), q, actions, reward, discount, q_next),
         "double_q": (each(rlax.double_q_learning), q, actions, reward, discount, q_next, -q_next),
@@ -83,7 +86,7 @@ def distributional_losses() -> dict[str, jax.Array]:
 
 
 def agents_on_a_chain() -> dict[str, jax.Array]:
-    """Q-learning on a chain of states inside one jitted scan, eight agents at once, with a periodically copied target."""
+    """Q-learning on a chain of states in one jitted scan, eight agents at once; the target is copied periodically."""
     states = 6
 
     def environment(state, action):
