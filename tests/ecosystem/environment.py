@@ -14,7 +14,7 @@ from pathlib import Path
 from tests.support.paths import ROOT
 
 REQUIREMENTS = Path(__file__).with_name("requirements.txt")
-JAX = ["jax==0.10.2", "opt_einsum==3.4.0"]
+JAX = ["jax==0.10.2"]
 FOLDERS = {False: ROOT / ".venv-ecosystem", True: ROOT / ".venv-ecosystem-jax"}
 """Where the environments are, by whether they have JAX."""
 

@@ -8,14 +8,12 @@ import jax
 import jax.numpy as jnp
 import optax
 from brax import envs
-from brax.io import mjcf
 from brax.generalized import pipeline as generalized
+from brax.io import mjcf
 from brax.spring import pipeline as spring
 from brax.training import acting, gradients
 from brax.training.acme import running_statistics, specs
-from brax.training.agents.ppo import losses
-from brax.training.agents.ppo import networks as ppo_networks
-
+from brax.training.agents.ppo import losses, networks as ppo_networks
 
 PENDULUM = """<mujoco><option timestep="0.01"/><worldbody>
   <body name="upper" pos="0 0 2"><joint type="hinge" axis="0 1 0" damping="0.1"/>

@@ -12,7 +12,6 @@ import numpy as np
 import optax
 import optimistix as optx
 
-
 START = jnp.array([1.0, 0.5])
 RATES = jnp.array([1.1, 0.4, 0.3, 0.9])
 CONTROLLER = diffrax.PIDController(rtol=1e-5, atol=1e-6)

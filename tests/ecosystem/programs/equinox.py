@@ -92,10 +92,8 @@ def train_classifier() -> dict[str, Any]:
             "equal": np.array(eqx.tree_equal(model, again))} | _arrays("grads", first)
 
 
-def own_rules() -> dict[str, Any]:
-    """filter_custom_vjp and filter_custom_jvp, closure_convert, checkpoint, nondifferentiable, error_if, ensembles."""
-    x = jnp.linspace(0.1, 1.0, 4)
-    mlp = eqx.nn.MLP(4, 2, 8, 2, key=jax.random.key(0))
+def _custom_derivatives(mlp: Any, x: Any) -> dict[str, Any]:
+    """Rules of one's own and converted closures."""
     out: dict[str, Any] = {}
 
     @eqx.filter_custom_vjp
@@ -126,6 +124,23 @@ def own_rules() -> dict[str, Any]:
     w = jnp.arange(4.0)
     closed = eqx.filter_closure_convert(lambda x: jnp.tanh(x * w).sum(), x)
     out["closure/value"], out["closure/grads"] = closed(x), jax.grad(closed)(x)
+    return out
+
+
+def _convolutions() -> dict[str, Any]:
+    """Gradients of a small convolutional network."""
+    layers = [eqx.nn.Conv2d(1, 3, 3, use_bias=False, key=jax.random.key(2)), eqx.nn.Lambda(eqx.nn.PReLU()),
+              eqx.nn.GroupNorm(3, 3), eqx.nn.AvgPool2d(2, 2), eqx.nn.AdaptiveMaxPool2d(1), eqx.nn.Lambda(jnp.ravel),
+              eqx.nn.Linear(3, 3, key=jax.random.key(3))]
+    image = jax.random.normal(jax.random.key(5), (1, 8, 8))
+    return _arrays("convs", eqx.filter_grad(lambda m: (m(image) ** 2).sum())(eqx.nn.Sequential(layers)))
+
+
+def own_rules() -> dict[str, Any]:
+    """filter_custom_vjp and filter_custom_jvp, closure_convert, checkpoint, nondifferentiable, error_if, ensembles."""
+    x = jnp.linspace(0.1, 1.0, 4)
+    mlp = eqx.nn.MLP(4, 2, 8, 2, key=jax.random.key(0))
+    out = _custom_derivatives(mlp, x)
     value, grads = eqx.filter_value_and_grad(lambda m: (eqx.filter_checkpoint(m)(x) ** 2).sum())(mlp)
     out |= {"checkpoint/value": value} | _arrays("checkpoint/grads", grads)
     checked = eqx.filter_jit(lambda x: eqx.error_if(x, x.sum() > 100, "too large") * 2)
@@ -146,11 +161,7 @@ def own_rules() -> dict[str, Any]:
     out |= {"jvp/value": value, "jvp/tangent": tangent}
     doubled_head = eqx.tree_at(lambda m: m.layers[-1].weight, mlp, replace_fn=lambda w: 2 * w)
     out["tree_at"] = doubled_head(x)
-    convs = eqx.nn.Sequential([eqx.nn.Conv2d(1, 3, 3, use_bias=False, key=jax.random.key(2)), eqx.nn.Lambda(eqx.nn.PReLU()), eqx.nn.GroupNorm(3, 3),
-                               eqx.nn.AvgPool2d(2, 2), eqx.nn.AdaptiveMaxPool2d(1),
-                               eqx.nn.Lambda(jnp.ravel), eqx.nn.Linear(3, 3, key=jax.random.key(3))])
-    image = jax.random.normal(jax.random.key(5), (1, 8, 8))
-    return out | _arrays("convs", eqx.filter_grad(lambda m: (m(image) ** 2).sum())(convs))
+    return out | _convolutions()
 
 
 def loops() -> dict[str, Any]:

@@ -56,22 +56,28 @@ def solvers() -> dict[str, Any]:
     return out
 
 
-def operators() -> dict[str, Any]:
-    """Operators given by functions, Jacobians, diagonals and trees, their algebra, transposes and materialization."""
+def _field(x: Any, args: Any) -> Any:
+    return SQUARE @ jnp.sin(x) * args
+
+
+def _jacobians(x: Any) -> dict[str, Any]:
+    """Newton steps with the Jacobian of a function, by columns or rows, and their gradients."""
     out: dict[str, Any] = {}
-    x = jnp.array([0.3, -0.2, 0.7])
-
-    def field(x: Any, args: Any) -> Any:
-        return SQUARE @ jnp.sin(x) * args
-
     for jac in ("fwd", "bwd"):
         def newton(x: Any, scale: Any, jac: str = jac) -> Any:
-            operator = lx.JacobianLinearOperator(field, x, scale, jac=jac)
-            return lx.linear_solve(operator, field(x, scale) - B3).value
+            operator = lx.JacobianLinearOperator(_field, x, scale, jac=jac)
+            return lx.linear_solve(operator, _field(x, scale) - B3).value
 
         out[f"jacobian/{jac}"] = newton(x, 1.5)
         out[f"jacobian/{jac}/grads"] = jax.grad(lambda x, s: (newton(x, s) ** 2).sum(), (0, 1))(x, 1.5)[0]
-        out[f"jacobian/{jac}/matrix"] = lx.JacobianLinearOperator(field, x, 1.5, jac=jac).as_matrix()
+        out[f"jacobian/{jac}/matrix"] = lx.JacobianLinearOperator(_field, x, 1.5, jac=jac).as_matrix()
+    return out
+
+
+def operators() -> dict[str, Any]:
+    """Operators given by functions, Jacobians, diagonals and trees, their algebra, transposes and materialization."""
+    x = jnp.array([0.3, -0.2, 0.7])
+    out = _jacobians(x)
     linear = lx.FunctionLinearOperator(lambda v: {"s": SQUARE @ v["s"] + v["t"][:, None].sum(), "t": 2 * v["t"]},
                                        jax.eval_shape(lambda: {"s": B3, "t": B4[:2]}))
     rhs = {"s": B3, "t": B4[:2]}
@@ -83,7 +89,7 @@ def operators() -> dict[str, Any]:
     both = square @ diagonal + 0.5 * lx.IdentityLinearOperator(jax.eval_shape(lambda: B3))
     out["algebra"] = lx.linear_solve(both, B3).value
     out["algebra/matrix"] = lx.materialise(both.T).as_matrix()
-    out["linearise"] = lx.linearise(lx.JacobianLinearOperator(field, x, 1.5)).mv(B3)
+    out["linearise"] = lx.linearise(lx.JacobianLinearOperator(_field, x, 1.5)).mv(B3)
     tri = lx.TridiagonalLinearOperator(jnp.array([4.0, 3.0, 2.0]), jnp.array([1.0, 0.5]), jnp.array([-0.3, 0.2]))
     out["tridiagonal"] = jax.grad(lambda b: lx.linear_solve(tri, b).value.sum())(B3)
 

@@ -32,11 +32,12 @@ def roots_and_fixed_points() -> dict[str, Any]:
         out[f"{name}/vmap"] = jax.vmap(jax.grad(lambda a, root=root: root(a).sum()))(jnp.array([1.4, 1.5, 1.8]))
 
     def bisected(a: Any, kind: Any = optx.Bisection) -> Any:
-        return optx.root_find(lambda y, a: y ** 3 - a, kind(**TIGHT), 1.0, a, options={"lower": 0.0, "upper": 3.0}).value
+        within = {"lower": 0.0, "upper": 3.0}
+        return optx.root_find(lambda y, a: y ** 3 - a, kind(**TIGHT), 1.0, a, options=within).value
 
     out["bisection"], out["bisection/grad"] = jax.value_and_grad(bisected)(2.0)
     out["bisection/second"] = jax.grad(jax.grad(bisected))(2.0)
-    fixed = lambda a, **options: optx.fixed_point(lambda y, a: jnp.cos(a * y), optx.FixedPointIteration(**TIGHT),  # noqa: E731
+    fixed = lambda a, **options: optx.fixed_point(lambda y, a: jnp.cos(a * y), optx.FixedPointIteration(**TIGHT),
                                                   0.5, a, **options).value
     out["fixed"], out["fixed/grad"] = jax.value_and_grad(fixed)(0.8)
     unrolled = optx.RecursiveCheckpointAdjoint()
@@ -81,7 +82,7 @@ def fits_and_minima() -> dict[str, Any]:
         value = least(1.0)
         out[f"{name}/near"] = np.round(np.asarray(value), 2)
         out[f"{name}/grad/near"] = np.round(np.asarray(jax.jacrev(least)(1.0)), 1)
-    short = lambda a: optx.minimise(bowl, optx.GradientDescent(0.05, rtol=1e-3, atol=1e-3), jnp.array([0.5, -0.5]), a,  # noqa: E731
+    short = lambda a: optx.minimise(bowl, optx.GradientDescent(0.05, rtol=1e-3, atol=1e-3), jnp.array([0.5, -0.5]), a,
                                     max_steps=64, adjoint=optx.RecursiveCheckpointAdjoint()).value.sum()
     out["unrolled"], out["unrolled/grad"] = jax.value_and_grad(short)(1.0)
     golden = optx.minimise(lambda y, _: (y - 0.7) ** 2, optx.GoldenSearch(rtol=1e-4, atol=1e-4), 0.0,
