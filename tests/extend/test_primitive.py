@@ -9,8 +9,10 @@ import pytest
 
 import xlamini
 from xlamini import checkpoint, extend, grad, hessian, jit, jvp, lax, linearize, numpy as jnp, vmap
+from xlamini.core.digest import NoDigest, digest
 from xlamini.core.primitive import primitives
 from xlamini.errors import MissingRule
+from xlamini.interpreters.expand import expand
 
 
 @pytest.fixture(autouse=True)
@@ -227,6 +229,17 @@ def test_a_lowering_by_hand(pure: bool) -> None:
 
     np.testing.assert_allclose(p.bind(X), 2 * X)
     np.testing.assert_allclose(jit(lambda x: p.bind(p.bind(x)) + p.bind(x))(X), 6 * X)
+
+
+def test_the_disk_cache_does_not_know_a_lowering_by_hand() -> None:
+    """Another process may have another rule of that name; what an expansion consists of it knows."""
+    p = extend.Primitive("digested")
+    extend.shape_rule[p] = lambda x: x
+    extend.lower_rule[p] = lambda ctx, x: ctx.op("stablehlo.add", x, x)
+    with pytest.raises(NoDigest):
+        digest(xlamini.make_jaxpr(p.bind)(1.0).jaxpr)
+    extend.expand_rule[p] = lambda x: 2 * x
+    assert digest(expand(xlamini.make_jaxpr(p.bind)(1.0).jaxpr))
 
 
 def test_literals_reach_rules_as_arrays() -> None:

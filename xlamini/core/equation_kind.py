@@ -27,6 +27,7 @@ def new_kind(
     primitive: Any, key: Sequence[Any], params: Params, avals: Avals
 ) -> EquationKind:
     """The kind of an equation that is not in `kinds`, added there if other equations may share it."""
+    primitive.is_bound = True
     out = result_types(primitive, primitive.shape_rule(*avals, **params), avals, params)
     conflict = memory_conflict = None
     if any(a.memory_space is not DEVICE for a in avals):

@@ -83,6 +83,8 @@ class Primitive:
     given: Mapping[str, Any] = {}
     """The rules that were given to this instance from outside of its class, by name (xlamini/extend)."""
 
+    is_bound = False
+    """Whether there has been an equation of it, from which rewrites may have been derived."""
     is_pure = True
     """Whether the class's traits include PURE."""
 

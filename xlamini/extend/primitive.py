@@ -41,13 +41,12 @@ class Primitive(CorePrimitive):
         if not isinstance(name, str):
             raise TypeError(f"Primitive: name must be a string, got {name!r}")
         super().__init__(name)
-        self.multiple_results, self.is_bound = multiple_results, False
+        self.multiple_results = multiple_results
         self.traits, self.is_pure = (PURE if pure else 0), pure
         self.__module__ = sys._getframe(1).f_globals.get("__name__", "__main__")
 
     def bind(self, *operands: Any, **params: Any) -> Any:
         """Apply it: as an equation of the program being traced, or now, by its implementation or compiled."""
-        self.is_bound = True
         if state.builder is not None:
             return super().bind(*operands, **params)
         implementation = self.given.get("implementation")

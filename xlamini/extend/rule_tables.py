@@ -84,7 +84,7 @@ class RuleTable(MutableMapping[Primitive, Rule]):
 
     def _forget(self, primitive: Primitive) -> None:
         """Drop what was derived by the rule before, if the primitive is in use."""
-        if getattr(primitive, "is_bound", True):
+        if primitive.is_bound:
             clear_caches()
 
     def __repr__(self) -> str:

@@ -12,6 +12,7 @@ from xlamini.core import Avals, Literal, Params, Primitive, ShapedArray, Tracer,
 from xlamini.core.state import state
 from xlamini.core.tangents import Linear, Zero, cotangent_aval, tangent_aval
 from xlamini.core.tracer import TangentBuilder
+from xlamini.extend.primitive import Primitive as NamedPrimitive
 from xlamini.extend.rule_tables import Rule, RuleTable
 from xlamini.runtime import device_put_value
 
@@ -146,7 +147,7 @@ def _lower_method(primitive: Primitive, rule: Rule) -> Rule:
 
 
 def _implementation_method(primitive: Primitive, rule: Rule) -> Rule:
-    if not hasattr(primitive, "is_bound"):
+    if not isinstance(primitive, NamedPrimitive):
         raise TypeError(f"'{primitive}' is compiled wherever it runs; give it an expand rule in place of one that runs")
     return rule
 

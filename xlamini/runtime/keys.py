@@ -65,7 +65,7 @@ class PRNGKeyArray:
 
     __array_priority__ = 100
 
-    def __init__(self, dtype: KeyType, words: ArrayImpl):
+    def __init__(self, dtype: ExtendedDType, words: ArrayImpl):
         self.words = words
         shape = words.shape[: -len(dtype.physical_shape)]
         split = split_in_type(words._sharding, len(shape))
