@@ -78,12 +78,16 @@ class Field(eqx.Module):
         return self.mlp(y)
 
 
-def neural_and_stochastic() -> dict[str, Any]:
-    """A neural ODE learns a rotation; a stochastic equation on a virtual Brownian tree, and its gradient."""
-    out: dict[str, Any] = {}
+def _rotations() -> tuple[Any, Any]:
+    """Times, and the paths of eight points of a circle that turns."""
     ts = jnp.linspace(0.0, 1.5, 6)
     angle = np.linspace(0, 2 * np.pi, 8, endpoint=False)[:, None]
-    ys = jnp.asarray(np.stack([np.cos(angle + ts), np.sin(angle + ts)], -1))
+    return ts, jnp.asarray(np.stack([np.cos(angle + ts), np.sin(angle + ts)], -1))
+
+
+def neural_equation() -> dict[str, Any]:
+    """A neural ODE learns a rotation."""
+    ts, ys = _rotations()
     model = Field(eqx.nn.MLP(2, 2, 16, 1, activation=jnp.tanh, key=jax.random.key(0)))
     tx = optax.adam(2e-2)
     moments = tx.init(eqx.filter(model, eqx.is_inexact_array))
@@ -106,8 +110,14 @@ def neural_and_stochastic() -> dict[str, Any]:
         model, moments, value, grads = step(model, moments)
         losses.append(value)
         first = grads if i == 0 else first  # noqa: F821
-    out |= {"losses": jnp.stack(losses[:8]), "learned": losses[-1] < 0.01}
-    out |= {"grads": jax.tree.leaves(eqx.filter(first, eqx.is_array))}
+    return {"losses": jnp.stack(losses[:8]), "learned": losses[-1] < 0.01,
+            "grads": jax.tree.leaves(eqx.filter(first, eqx.is_array))}
+
+
+def stochastic_and_controlled() -> dict[str, Any]:
+    """Stochastic equations on a virtual Brownian tree, an equation controlled by a spline, and their gradients."""
+    out: dict[str, Any] = {}
+    ts, ys = _rotations()
 
     def noisy(sigma: Any, key: Any, solver: Any) -> Any:
         path = diffrax.VirtualBrownianTree(0.0, 1.0, tol=1e-3, shape=(2,), key=key)

@@ -67,6 +67,12 @@ def fits_and_minima() -> dict[str, Any]:
         out[f"{name}/grad"] = jax.grad(lambda d, fit=fit: fit(d)["rate"])(data)
     out["gauss/vmap"] = jax.vmap(lambda s: optx.least_squares(
         residuals, optx.GaussNewton(**TIGHT), start, data * s, max_steps=64).value["scale"])(jnp.array([1.0, 1.1, 0.8]))
+    return out | _minima()
+
+
+def _minima() -> dict[str, Any]:
+    """Minimizers, whose paths are so long that their ends are rounded; short ones in full."""
+    out: dict[str, Any] = {}
 
     def bowl(y: Any, a: Any) -> Any:
         return (y[0] - a) ** 2 + 2 * (y[1] + a * y[0]) ** 2 + 0.1 * jnp.sum(y ** 4)

@@ -62,8 +62,8 @@ def resharded_restore() -> dict[str, Any]:
     return out
 
 
-def managed_training() -> dict[str, Any]:
-    """A training run saves in the background, keeps the best and the newest, stops, and goes on from its checkpoint."""
+def _least_squares() -> tuple[Any, Any]:
+    """A state of training, parameters and moments, and a step of it."""
     x = jax.random.normal(jax.random.key(0), (32, 4))
     y = x @ jnp.arange(4.0) + 1
     tx = optax.adam(0.1)
@@ -75,6 +75,13 @@ def managed_training() -> dict[str, Any]:
         loss, grads = jax.value_and_grad(lambda p: ((x @ p["w"] + p["b"] - y) ** 2).mean())(params)
         updates, moments = tx.update(grads, moments, params)
         return (optax.apply_updates(params, updates), moments), loss
+
+    return (params, tx.init(params)), step
+
+
+def managed_training() -> dict[str, Any]:
+    """A training run saves in the background, keeps the best and the newest, stops, and goes on from its checkpoint."""
+    start, step = _least_squares()
 
     def run(state: Any, steps: range, manager: Any) -> tuple[Any, list[Any]]:
         losses = []
@@ -88,7 +95,6 @@ def managed_training() -> dict[str, Any]:
         return state, losses
 
     options = ocp.CheckpointManagerOptions(max_to_keep=2, save_interval_steps=5, enable_async_checkpointing=True)
-    start = (params, tx.init(params))
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder).absolute()
         with ocp.CheckpointManager(path, options=options) as manager:
