@@ -43,6 +43,31 @@ def test_a_primitive_with_rules_of_both_kinds_of_lowering() -> None:
     """)
 
 
+def test_a_lowering_that_calls_python() -> None:
+    passes(PRIMITIVE + """
+    def lowering(ctx, x, y):
+        call = lambda x, y: (np.asarray(x) + 10 * np.asarray(y),)
+        operands, avals = [x, y], ctx.avals_in
+        outs, token, keepalive = mlir.emit_python_callback(
+            ctx, call, None, operands, avals, ctx.avals_out, has_side_effect=False
+        )
+        ctx.module_context.add_keepalive(keepalive)
+        assert ctx.module_context.platforms == ("cpu",) and token is None
+        return outs
+
+    p = Primitive("called")
+    p.multiple_results = True
+    p.def_abstract_eval(lambda x, y: [x])
+    mlir.register_lowering(p, lowering)
+    assert jax.jit(lambda x: p.bind(x, x + 1)[0] * 2)(jnp.arange(3.0)).tolist() == [20, 42, 64]
+
+    try:
+        mlir.register_lowering(p, lowering, platform="cuda")
+    except NotImplementedError as caught:
+        assert "a lowering is for all platforms; choose inside of it; see docs/dropin.md" in str(caught)
+    """)
+
+
 def test_rules_are_those_of_the_primitive_whoever_gave_them() -> None:
     passes(PRIMITIVE + """
     from xlamini import extend

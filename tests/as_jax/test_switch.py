@@ -49,6 +49,11 @@ def test_a_script_runs_with_its_arguments(tmp_path: Path) -> None:
     assert (ran.returncode, ran.stdout) == (3, "['-n', '2']\n"), ran.stderr
 
 
+def test_a_script_that_is_not_there_is_named() -> None:
+    ran = python("-m", "xlamini", "run", "missing.py")
+    assert ran.returncode == 2 and "error: there is no file 'missing.py'; a module is run by -m" in ran.stderr
+
+
 def test_a_module_runs_with_its_arguments(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(SCRIPT)
     ran = python("-m", "xlamini", "run", "-m", "program", "a", path=tmp_path)

@@ -10,7 +10,10 @@ from pathlib import Path
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run a script or a module as Python would, with `import jax` answered by xlamini."""
-    options = _parser().parse_args(argv)
+    parser = _parser()
+    options = parser.parse_args(argv)
+    if not options.module and not Path(options.script).exists():
+        parser.error(f"there is no file {options.script!r}; a module is run by -m")
     import xlamini.as_jax  # noqa: F401 turns it on
 
     sys.argv[:] = [options.script, *options.args]
