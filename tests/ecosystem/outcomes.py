@@ -85,13 +85,14 @@ def differences(library: str) -> Iterator[str]:
         except Exception:
             yield f"{library}: {program} failed:\n{traceback.format_exc()}"
             continue
-        yield from _differing(got, own, tolerances.get(program, TOLERANCE))
+        yield from differing(got, own, tolerances.get(program, TOLERANCE))
 
 
-def _differing(got: dict[str, np.ndarray], expected: dict[str, np.ndarray], tolerance: float) -> Iterator[str]:
+def differing(got: dict[str, np.ndarray], expected: dict[str, np.ndarray], tolerance: float) -> Iterator[str]:
+    """A line for each array that is not the expected one, by name."""
     if list(got) != list(expected):
         yield f"the names are {list(got)}, and recorded were {list(expected)}"
-    for name in got.keys() & expected.keys():
+    for name in filter(expected.__contains__, got):
         wrong = _difference(got[name], expected[name], tolerance)
         if wrong:
             yield f"{name}: {wrong}"
