@@ -8,7 +8,6 @@ import jax
 import jax.numpy as jnp
 import optax
 from brax import envs
-from brax.generalized import pipeline as generalized
 from brax.io import mjcf
 from brax.spring import pipeline as spring
 from brax.training import acting, gradients
@@ -24,9 +23,9 @@ PENDULUM = """<mujoco><option timestep="0.01"/><worldbody>
 
 
 def environments() -> dict[str, Any]:
-    """Steps of two environments in batches, of one of them on two pipelines."""
+    """Steps of two environments in batches."""
     out: dict[str, Any] = {}
-    for backend in ("generalized", "spring"):
+    for backend in ("generalized",):
         env = envs.create("inverted_pendulum", backend=backend, batch_size=3, episode_length=50)
         state = jax.jit(env.reset)(jax.random.PRNGKey(0))
         step = jax.jit(env.step)
@@ -43,10 +42,10 @@ def environments() -> dict[str, Any]:
 
 
 def through_physics() -> dict[str, Any]:
-    """Gradients through ten steps of two pipelines."""
+    """Gradients through ten steps of the spring pipeline."""
     system = mjcf.loads(PENDULUM)
     out: dict[str, Any] = {}
-    for name, pipeline in {"generalized": generalized, "spring": spring}.items():
+    for name, pipeline in {"spring": spring}.items():
         def end(q: Any, pipeline: Any = pipeline) -> Any:
             state = pipeline.init(system, q, jnp.zeros(2))
             state, _ = jax.lax.scan(lambda s, _: (pipeline.step(system, s, jnp.zeros(0)), None), state, None, length=10)
