@@ -175,6 +175,7 @@ def test_types_and_programs_have_the_names_of_jax() -> None:
     table = jnp.arange(3.0)
     assert [x is table for x in xlamini.make_jaxpr(lambda i: table[i])(0).literals] == [True]
     assert xlamini.typeof(jnp.ones(2, int)).to_tangent_aval().dtype == xlamini.float0
+    assert xlamini.typeof(jnp.ones(2)).at_least_vspace() is xlamini.typeof(jnp.ones(2))
     assert xlamini.typeof(jnp.ones(2, "bfloat16")).to_tangent_aval() is xlamini.typeof(jnp.ones(2, "bfloat16"))
     assert xlamini.core.ShapedArray([2], np.dtype("float32"), sharding=None) is xlamini.typeof(jnp.ones(2))
     sharding = jnp.ones(2).sharding

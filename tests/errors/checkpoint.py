@@ -50,10 +50,6 @@ ROWS = [
         "static_argnames", lambda: checkpoint(scaled, static_argnames="kind"), ValueError,
         "checkpoint: static_argnames has 'kind'", "it takes x, mode",
     ),
-    row(
-        "unhashable", lambda: checkpoint(scaled, static_argnums=1)(1.0, [1]), ValueError,
-        "static argument 'mode' of scaled is of type list", "pass a tuple",
-    ),
     row("output", lambda: checkpoint(lambda x: {"a": "b"})(1.0), TypeError, "returned 'b' of type str at output['a']"),
     row("prevent_cse", lambda: checkpoint(sign, prevent_cse=(1,))(1.0), TypeError, "prevent_cse must be a bool", "1"),
     row(

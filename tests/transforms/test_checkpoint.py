@@ -181,6 +181,8 @@ def test_static_arguments_are_passed_as_they_are() -> None:
     for options in ({"static_argnums": (1, 2)}, {"static_argnums": (-2, -1)}, named):
         assert_close(grad(checkpoint(**options)(f))(0.3, True, "a"), -grad(twice)(0.3), 1e-6)
     assert_close(grad(checkpoint(f, **named))(0.3, mode="a", negative=False), grad(twice)(0.3), 1e-6)
+    listed = checkpoint(lambda x, factors: factors[0] * twice(x), static_argnums=1)  # without a hash, as in JAX
+    assert_close(jit(lambda x: grad(listed)(x, [3.0]))(0.3), 3 * grad(twice)(0.3), 1e-6)
 
 
 def test_a_decorator_keeps_name_and_docstring() -> None:

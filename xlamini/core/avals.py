@@ -95,6 +95,8 @@ class ShapedArray:
         inexact = issubdtype(self.dtype, np.inexact)
         return self if inexact else self.update(dtype=float0, weak_type=False)
 
+    at_least_vspace = to_tangent_aval  # its older name
+
     @property
     def manual_axis_type(self) -> ManualAxisType:
         """The manual axes along which the value varies, in JAX's form."""

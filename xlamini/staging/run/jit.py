@@ -63,7 +63,7 @@ from xlamini.staging.trace.sharding_prefix import (
     resharded_avals,
     spaces_of,
 )
-from xlamini.staging.trace.static_args import Names, Selected, take_out
+from xlamini.staging.trace.static_args import Names, Selected, check_hashable, take_out
 from xlamini.staging.trace.tracing import Trace, TracedCall, rebuilt, trace
 
 if TYPE_CHECKING:
@@ -161,7 +161,8 @@ class Jitted:
         """The plan of a call with these arguments."""
         statics, positions, dynamic, keywords = None, None, args, kwargs
         if self.takes_static:
-            statics, dynamic, keywords = take_out(self.options.static, self.fun, args, kwargs)
+            statics, dynamic, keywords = take_out(self.options.static, args, kwargs)
+            check_hashable(self.fun, statics)
             taken = {position for position, _ in statics.by_num}
             positions = [i for i in range(len(args)) if i not in taken]
         leaves, tree = flatten_from_user((tuple(dynamic), keywords))

@@ -95,7 +95,7 @@ def _check_names(
 
 
 class StaticArgs:
-    """The static arguments of one call: hashable, as they are part of the signature."""
+    """The static arguments of one call; their `key` is part of a signature."""
 
     __slots__ = ("by_name", "by_num")
 
@@ -116,18 +116,20 @@ class StaticArgs:
         return values, tuple(type(v) for _, v in values)
 
 
-def take_out(
-    selected: Selected, fun: Callable[..., Any], args: Values, kwargs: dict[str, Any]
-) -> tuple[StaticArgs, list[Any], dict[str, Any]]:
-    """Split a call's arguments into static and dynamic ones; ValueError for an unhashable static argument."""
+def take_out(selected: Selected, args: Values, kwargs: dict[str, Any]) -> tuple[StaticArgs, list[Any], dict[str, Any]]:
+    """Split a call's arguments into static and dynamic ones."""
     nums = {n % len(args) if n < 0 else n for n in selected.nums} if selected.nums else ()
     by_num = tuple((i, args[i]) for i in sorted(nums) if i < len(args))
     by_name = tuple((n, kwargs[n]) for n in selected.names if n in kwargs)
-    for where, value in (*by_num, *by_name):
-        _check_hashable(fun, where, value)
     dynamic = [x for i, x in enumerate(args) if i not in nums]
     names = {n for n, _ in by_name}
     return StaticArgs(by_num, by_name), dynamic, {k: v for k, v in kwargs.items() if k not in names}
+
+
+def check_hashable(fun: Callable[..., Any], statics: StaticArgs) -> None:
+    """Raise a ValueError for a static argument that cannot be part of a key."""
+    for where, value in (*statics.by_num, *statics.by_name):
+        _check_hashable(fun, where, value)
 
 
 def _check_hashable(fun: Callable[..., Any], where: Any, value: Any) -> None:

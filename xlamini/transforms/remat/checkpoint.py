@@ -87,10 +87,11 @@ def checkpoint(
     """A function like `fun` whose derivative stores only its arguments, and recomputes the rest in the backward pass.
 
     `policy` selects further values to store; see `checkpoint_policies`. Arguments in `static_argnums`/`static_argnames`
-    are passed to Python unchanged. With `prevent_cse=False` there is no optimization barrier, so that XLA may eliminate
-    the recomputation; inside a loop, where it cannot, this is faster. `prevent_cse` may also be a tuple with one entry
-    for each argument that is not static: a bool, or a container of bools like the argument. `concrete=True`, which JAX
-    has given up too, raises NotImplementedError. `remat` is an alias. Usable as a decorator, with and without options.
+    are passed to Python unchanged; they need no hash. With `prevent_cse=False` there is no optimization barrier, so
+    that XLA may eliminate the recomputation; inside a loop, where it cannot, this is faster. `prevent_cse` may also be
+    a tuple with one entry for each argument that is not static: a bool, or a container of bools like the argument.
+    `concrete=True`, which JAX has given up too, raises NotImplementedError. `remat` is an alias. Usable as a decorator,
+    with and without options.
 
     >>> xlamini.grad(checkpoint(lambda x: xlamini.numpy.sin(xlamini.numpy.sin(x))))(2.0)
     Array(-0.25563914, dtype=float32, weak_type=True)
@@ -127,7 +128,7 @@ def _threading(
 
 def _call(fun: Callable[..., Any], options: Options, args: Values, kwargs: dict[str, Any]) -> Any:
     """Trace `fun` and bind the primitive; every call traces, because the closure of `fun` may have changed."""
-    statics, dynamic, keywords = take_out(options.static, fun, args, kwargs)
+    statics, dynamic, keywords = take_out(options.static, args, kwargs)
     leaves, tree = flatten_call((tuple(dynamic), keywords))
     taken = {position for position, _ in statics.by_num}
     names = ArgNames(fun, tree, [i for i in range(len(args)) if i not in taken])

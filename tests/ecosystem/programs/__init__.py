@@ -1,0 +1,1 @@
+"""Programs of libraries that `import jax`: each public function is a program, and returns named arrays."""
