@@ -54,6 +54,7 @@ ELSEWHERE = {
     "all_gather_invariant": "multidevice/test_shard_map_nested.py",
     "inspect_sharding": "multidevice/test_pictures.py",
     "call_exported": "test_export.py",
+    **dict.fromkeys(("pack", "unpack"), "extend/test_dtypes.py"),
     **dict.fromkeys(("ffi_call", "buffer_callback"), "test_ffi.py and test_buffer_callback.py"),
 }
 
