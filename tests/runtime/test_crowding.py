@@ -2,6 +2,8 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -9,7 +11,8 @@ import xlamini
 import xlamini.numpy as np
 from xlamini.core.frames import is_own
 from xlamini.core.memo import alive
-from xlamini.runtime.program_limit import Crowd, crowd
+from xlamini.runtime import program_limit
+from xlamini.runtime.program_limit import Crowd, count_maps, crowd
 from xlamini.staging.run import eviction
 from xlamini.staging.run.eviction import evict_programs
 from xlamini.staging.run.jit import jitted_functions
@@ -83,6 +86,32 @@ def test_the_oldest_programs_of_a_function_with_many_shapes_go() -> None:
     for x in [*arguments[-8:], *arguments[:4]]:
         assert double(x)[0] == 2
     assert traced == [("double", x.shape) for x in arguments[:4]]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not count_maps(), reason="only Linux tells a process's memory maps")
+@pytest.mark.parametrize("transform", [xlamini.jit, xlamini.grad], ids=["jit", "eager grad"])
+def test_programs_go_when_memory_maps_run_short(monkeypatch: pytest.MonkeyPatch, transform: Any) -> None:
+    """A program of several kernels takes many maps, so that a few hundred would be too many."""
+    gc.collect()
+    room = 300
+    monkeypatch.setattr(crowd, "most_maps", count_maps() + room)
+    monkeypatch.setattr(program_limit, "MOST_MAPS", crowd.most_maps)
+    monkeypatch.setattr(program_limit, "STRIDE", 4)
+
+    def sorts(x: xlamini.Array) -> xlamini.Array:
+        return np.cumsum(np.sort(np.tanh(x) @ np.ones((x.size, x.size)))).sum()
+
+    start = count_maps()
+    run = transform(sorts)
+    most = max(room_taken(run, n, start) for n in range(3, 63))
+    assert room < most < 3 * room
+    assert np.isfinite(run(np.ones(3))).all()
+
+
+def room_taken(run: Callable[[Any], Any], n: int, start: int) -> int:
+    run(np.ones(n))
+    return count_maps() - start
 
 
 @pytest.mark.full

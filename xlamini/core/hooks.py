@@ -49,8 +49,8 @@ format_jaxpr: Callable[..., str] = _not_installed("format_jaxpr")
 format_equation: Callable[[Any], str] = _not_installed("format_equation")
 """`format_equation(eqn)`: the text of one equation."""
 
-evict_programs: Callable[[], None] = _not_installed("evict_programs")
-"""Drop programs that can be compiled again, when the process holds too many."""
+evict_programs: Callable[[int], None] = _not_installed("evict_programs")
+"""`evict_programs(most)` drops programs that can be compiled again, and leaves `most` of the user's."""
 
 
 results_with_tangents: Callable[[Any], Sequence[bool]] = _not_installed("results_with_tangents")

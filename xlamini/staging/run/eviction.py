@@ -1,8 +1,9 @@
 """Eviction: which programs go when the process holds too many (runtime/program_limit.py).
 
 Those of single operations and composites go first. Of the user's functions, those with the most programs lose their
-oldest: such a function is called with ever new shapes, while one that is compiled once stays. C++ holds programs too,
-so the signatures of such a function are cleared; its next call finds what was left.
+oldest: such a function is called with ever new shapes, while one that is compiled once stays. Eager transformations
+count as one function. C++ holds programs too, so the signatures of such a function are cleared; its next call finds
+what was left.
 """
 
 from __future__ import annotations
@@ -12,15 +13,15 @@ import warnings
 from xlamini.core import user_stacklevel
 from xlamini.core.frames import is_own
 from xlamini.core.memo import alive
-from xlamini.runtime.program_limit import MOST_OF_USER
 from xlamini.staging.run.jit import Jitted, jitted_functions
 from xlamini.staging.run.jit_caches import SharedCaches
+from xlamini.staging.run.program_cache import programs
 
-_MANY = 1024
+_MANY = 256
 """The number of one function's programs that is worth a warning when the oldest are dropped."""
 
 
-def evict_programs(most: int = MOST_OF_USER) -> None:
+def evict_programs(most: int) -> None:
     """Drop the library's own programs, and so many of the user's that `most` are left."""
     functions = alive(jitted_functions)
     for jitted in functions:
@@ -29,7 +30,9 @@ def evict_programs(most: int = MOST_OF_USER) -> None:
     by_caches: dict[SharedCaches, list[Jitted]] = {}
     for jitted in functions:
         by_caches.setdefault(jitted.caches, []).append(jitted)
-    surplus = sum(len(caches.programs) for caches in by_caches) - most
+    surplus = sum(len(caches.programs) for caches in by_caches) + len(programs) - most
+    if len(programs) >= max((len(caches.programs) for caches in by_caches), default=0):
+        surplus -= _drop_oldest_eager(min(len(programs) - len(programs) // 2, surplus))
     for caches in sorted(by_caches, key=lambda caches: -len(caches.programs)):
         if surplus <= 0:
             return
@@ -50,6 +53,14 @@ def _drop_oldest(caches: SharedCaches, count: int) -> int:
     for key, traced in list(caches.traces.items()):
         if traced.jaxpr in jaxprs:
             caches.traces.pop(key, None)
+    return len(oldest)
+
+
+def _drop_oldest_eager(count: int) -> int:
+    """Drop the `count` oldest programs of eager transformations; returns how many they were."""
+    oldest = list(programs.table)[: max(count, 0)]
+    for key in oldest:
+        programs.table.pop(key, None)
     return len(oldest)
 
 
