@@ -350,7 +350,7 @@ def test_a_platform_that_cannot_start_raises():
 
     platforms.register_platform("broken", fail)
     with pytest.raises(
-        RuntimeError, match="platform 'broken' could not be started: no such hardware"
+        RuntimeError, match="platform 'broken' failed to initialize: no such hardware"
     ):
         platforms.devices("broken")
 

@@ -157,7 +157,7 @@ def _message(outcome: Outcome) -> Finding:
     error = outcome.error
     if error is None:
         return None
-    short = error.partition("could not be started: ")[2] or error
+    short = error.partition("failed to initialize: ")[2] or error
     short = short.partition("; for what to do run:")[0]
     for known in _MESSAGES:
         if re.search(known.pattern, short):

@@ -88,7 +88,7 @@ def _make_client(name: str) -> Client:
     try:
         return _makers.get(name, lambda: _from_plugin(name))()
     except Exception as error:
-        raise PlatformError(f"platform {name!r} could not be started: {_reason(name, error)}") from error
+        raise PlatformError(f"platform {name!r} failed to initialize: {_reason(name, error)}") from error
 
 
 def _reason(name: str, error: Exception) -> str:
