@@ -15,6 +15,7 @@ import xlamini
 from tests.rows import all_rows
 from tests.rows.row import Row, Sample
 from tests.support import checks, tiers
+from xlamini import extend
 from xlamini.core.primitive import primitives
 
 T = TypeVar("T")
@@ -157,7 +158,7 @@ def test_rows_have_distinct_names() -> None:
 
 def test_every_primitive_has_a_row() -> None:
     covered = set().union(*(checks.primitives_of_row(row) for row in ROWS))
-    own = [p for p in primitives if type(p).__module__.startswith("xlamini.")]
+    own = [p for p in primitives if type(p).__module__.startswith("xlamini.") and type(p) is not extend.Primitive]
     missing = sorted(p.name for p in own if p not in covered and p.name not in ELSEWHERE)
     assert not missing, f"no row of tests/rows calls {', '.join(missing)}"
     needless = [name for name in ELSEWHERE if name in {p.name for p in covered}]
