@@ -158,6 +158,7 @@ def test_what_cannot_be_used_raises_when_it_is_made() -> None:
     assert "checked programs are not there yet" in error(lambda: jax.jit(lambda x: checkify.check(x > 0, ""))(1.0))
     assert "x is -1 (`check` failed)" in error(lambda: checkify.check(jnp.array(-1) > 0, "x is {x}", x=-1))
     assert error(lambda: checkify.check(True, "")) is None
+    assert issubclass(checkify.JaxRuntimeError, ValueError)
     """)
 
 

@@ -5,10 +5,14 @@ from typing import Any
 
 from xlamini.as_jax.missing_names import fall_through
 from xlamini.as_jax.overlay.refusals import refusing
-from xlamini.core.errors import JaxRuntimeError as JaxRuntimeError
 from xlamini.core.state import state
 
 __getattr__ = fall_through(__name__)
+
+
+class JaxRuntimeError(ValueError):
+    """A check has failed. JAX's class of this name in this module is a ValueError too, unlike that of `jax.errors`."""
+
 
 JaxException = JaxRuntimeError
 ErrorCategory = str
