@@ -346,3 +346,27 @@ def test_gathered_for_all_is_differentiated_without_a_sum() -> None:
     text = str(make_jaxpr(f)(ROWS))
     assert "all_gather_invariant" in text
     assert "psum" not in text and "reduce_scatter" not in text
+
+
+LOOPS: dict[str, Callable[..., Any]] = {
+    "sums": lambda b, w: lax.scan(lambda c, x: (c + jnp.tanh(b * x).sum(), c * x), jnp.float32(0), w)[1],
+    "products": lambda b, w: lax.scan(lambda c, x: (c * w[0], (b * c * x).sum()), jnp.float32(1), w)[1],
+    "map": lambda b, w: lax.map(lambda x: jnp.sin(x * b.sum()), w),
+}
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_loops_that_close_over_values_without_checks(loop: str) -> None:
+    """A loop's body sums the cotangent of what it closes over; the sum has that value's type, whatever is checked."""
+
+    def total(check: bool) -> Any:
+        def outer(a: Any, w: Any) -> Any:
+            return over_y(lambda w: LOOPS[loop](a, w), P("y"), P("y"), check_vma=check)(w).sum() + a
+
+        return lambda a, w: jnp.sin(over_x(outer, (P("x"), P()))(a, w)).sum()
+
+    def second(f: Any) -> Any:
+        return grad(lambda a, w: sum((g**2).sum() for g in grad(f, (0, 1))(a, w)), (0, 1))
+
+    for derivative in (lambda f: grad(f, (0, 1)), second):
+        all_near(jit(derivative(total(False)))(ROWS, W), jit(derivative(total(True)))(ROWS, W))

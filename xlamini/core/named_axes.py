@@ -1,8 +1,8 @@
 """Named axes: what collectives such as `psum` may refer to in this thread, and their sizes."""
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
 
 from xlamini.core.state import state
@@ -11,7 +11,8 @@ from xlamini.core.state import state
 class Axis(NamedTuple):
     """The axis a `vmap` adds: its size, and its name where the user gave one; or an axis of shard_map's mesh.
 
-    Of the latter, which are `manual`, it is tracked which values vary along it, unless it is not `checked`. What a vmap
+    Of the latter, which are `manual`, it is tracked which values vary along it, unless it is not `checked`; devices are
+    `divergent` along it in a branch or a loop that a varying value decides on. What a vmap
     adds may lie `along` axes of a mesh, where a program says how values lie; and `placed`, a mesh and some of its
     explicit axes, is what types of mapped arguments say of it.
     """
@@ -20,6 +21,7 @@ class Axis(NamedTuple):
     name: Any = None
     manual: bool = False
     checked: bool = True
+    divergent: bool = False
     along: tuple[Any, ...] = ()
     placed: tuple[Any, tuple[Any, ...]] | None = None
 
@@ -36,6 +38,20 @@ def named_axis(axis: Axis) -> Iterator[None]:
         yield
     finally:
         state.axes = before
+
+
+@contextmanager
+def divergent_along(names: Iterable[Any]) -> Iterator[None]:
+    """Let only some devices along these axes of a mesh run what is traced inside."""
+    with ExitStack() as stack:
+        for axis in filter(None, map(manual_axis, names)):
+            stack.enter_context(named_axis(axis._replace(divergent=axis.checked)))
+        yield
+
+
+def divergent_axes() -> frozenset[Any]:
+    """The axes along which only some devices run what is traced here."""
+    return frozenset(axis.name for axis in state.axes if axis.divergent)
 
 
 def manual_axis(name: Any) -> Axis | None:

@@ -29,7 +29,7 @@ def rewrite(fun: Callable[Concatenate[Jaxpr, P], R]) -> Callable[Concatenate[Jax
     @functools.wraps(fun)
     def memoised(jaxpr: Jaxpr, *options: P.args, **no_keywords: P.kwargs) -> R:
         assert not no_keywords, "options of a rewrite are positional, so that all of them are in the key"
-        key = (fun, options, config.trace_context_key())
+        key = (fun, options, config.trace_context_key(), state.axes)
         result = jaxpr.memo.get(key)
         if result is None and state.builder is not None:
             result = state.builder.memo.get((jaxpr, key))

@@ -10,10 +10,10 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
-from xlamini.core.avals import NOWHERE, Avals, Params
+from xlamini.core.avals import NOWHERE, Avals, Params, ShapedArray
 from xlamini.core.errors import ShardingTypeError
 from xlamini.core.jaxpr import Atom, Var
-from xlamini.core.named_axes import manual_axis
+from xlamini.core.named_axes import divergent_axes, manual_axis
 from xlamini.core.primitive import IS_VMA_CAST
 from xlamini.core.state import state
 
@@ -39,6 +39,14 @@ def missing(primitive: Any, atoms: Sequence[Atom], params: Params) -> list[Axes]
         return None
     _check_not_unreduced(primitive, atoms, found)
     return found
+
+
+def divergent(aval: ShapedArray) -> ShapedArray:
+    """The type of a result here: it varies along all axes along which only some devices run what is traced."""
+    axes = divergent_axes() - aval.vma if state.axes else NOWHERE
+    if axes and aval.split is not None:
+        axes -= aval.split.unreduced
+    return aval.varying(aval.vma | axes) if axes else aval
 
 
 def _check_not_unreduced(primitive: Any, atoms: Sequence[Atom], axes: Sequence[Axes]) -> None:

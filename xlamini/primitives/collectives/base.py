@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import Avals, Axis, Dims, Factors, Params, Primitive, Values, alike, aval_of, is_zero
+from xlamini.core.errors import ShardingTypeError
+from xlamini.core.named_axes import divergent_axes
 from xlamini.primitives.batch_ops import move_batch_dim
 from xlamini.primitives.collectives.axes import Groups, names_of, unbound
 from xlamini.primitives.collectives.devices import is_manual
@@ -27,6 +29,10 @@ class Collective(Primitive):
 
     dimensions: tuple[str, ...] = ()
     """The params that are dimensions of the operand."""
+
+    def bind(self, *operands: Any, **params: Any) -> Any:
+        _check_all_arrive(self, params)
+        return super().bind(*operands, **params)
 
     def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
         return alike(avals, outs, [params[name] for name in self.dimensions])
@@ -69,6 +75,17 @@ class LinearCollective(Collective):
     def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         out = self.bind(*primals, **params)
         return out, tangents[0] if is_zero(tangents[0]) else self.bind(*tangents, **params)
+
+
+def _check_all_arrive(primitive: Collective, params: Params) -> None:
+    """ShardingTypeError for a collective that some devices do not reach: the others would wait for them forever."""
+    alone = divergent_axes().intersection(primitive.named_axes(params))
+    if alone:
+        raise ShardingTypeError(
+            f"{primitive} along {', '.join(map(repr, sorted(alone, key=str)))} in a branch or a loop that a varying "
+            "value decides on: devices that do not reach it would keep the others waiting forever; decide on a value "
+            "that all devices share, such as lax.pmax of it, or move the collective out"
+        )
 
 
 def in_groups(

@@ -1,8 +1,9 @@
 """Casts between varying, invariant, unreduced and reduced along axes of shard_map's mesh; they compute nothing.
 
 `pvary` makes what devices share a value that may differ; its transpose sums what has become of it, or, where devices
-share a reduced value, leaves that an unreduced one. `unvary` claims of a value that devices have the same, which nobody
-checks; each then has its share of the cotangent. `unreduce` takes values that vary for terms of a sum.
+share a reduced value, leaves that an unreduced one. In a branch that a varying value chose, devices are divergent, and
+`addend` leaves that sum to the conditional. `unvary` claims of a value that devices have the same, which nobody checks;
+each then has its share of the cotangent. `unreduce` takes values that vary for terms of a sum.
 """
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import AvalSharding, Values, aval_of, literal
-from xlamini.core.named_axes import size_of_axis
+from xlamini.core.named_axes import divergent_axes, size_of_axis
 from xlamini.core.sharding.partial_sums import NO_SUMS, Sums, sums_of
 from xlamini.primitives.bitwise import bitwise_and
 from xlamini.primitives.collectives.axes import axis_index
@@ -31,8 +32,25 @@ class Vary(VaryingCast):
     def transpose(self, ct: Any, x: Any, *, axes: Axes) -> Values:
         reduced = sums_of(x.aval).reduced
         ct = unreduce_p.cast(ct, tuple(name for name in axes if name in reduced))
-        summed = tuple(name for name in axes if name not in reduced)
-        return [psum_p.bind(ct, axes=summed, axis_index_groups=None) if summed else ct]
+        return [_summed(ct, tuple(name for name in axes if name not in reduced))]
+
+
+class Addend(VaryingCast):
+    """What a device adds to a cotangent while devices are divergent, under the type of the sum, to be taken later."""
+
+    source, target = "varying", "invarying"
+
+    def transpose(self, ct: Any, x: Any, *, axes: Axes) -> Values:
+        return [own_p.bind(ct, axes=axes)]
+
+
+class Own(VaryingCast):
+    """An addend under its true type: each device has its own."""
+
+    source, target = "invarying", "varying"
+
+    def transpose(self, ct: Any, x: Any, *, axes: Axes) -> Values:
+        return [addend_p.bind(ct, axes=axes)]
 
 
 class Unvary(VaryingCast):
@@ -73,10 +91,32 @@ class Share(SumCast):
 
 
 pvary_p = Vary("pvary")
+addend_p = Addend("addend")
+own_p = Own("own")
 unvary_p = Unvary("unvary")
 unreduce_p = Unreduce()
 reduce_p = Reduce()
 share_p = Share()
+
+
+def sum_of_addends(ct: Any, axes: Axes) -> Any:
+    """The cotangent of which devices had addends while they were divergent along the axes."""
+    return _summed(ct, axes) if axes else ct
+
+
+def _summed(ct: Any, axes: Axes) -> Any:
+    """The sum along the axes; along those along which devices are divergent, the addend of each."""
+    apart = tuple(name for name in axes if name in divergent_axes())
+    summed = tuple(name for name in axes if name not in apart)
+    ct = addend_p.bind(ct, axes=apart) if apart else ct
+    return _shared_sum(ct, summed) if summed else ct
+
+
+def _shared_sum(x: Any, axes: Axes) -> Any:
+    """The sum along the axes as a value that devices share, which the type of a sum along an unchecked axis denies."""
+    total = psum_p.bind(x, axes=axes, axis_index_groups=None)
+    denied = tuple(name for name in axes if name in aval_of(total).vma)
+    return unvary_p.bind(total, axes=denied) if denied else total
 
 
 def varying_along(x: Any, axes: frozenset[Any]) -> Any:

@@ -79,7 +79,7 @@ def _cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any]
     value = _concrete_choice(pred)
     if value is not None:
         return (true_fun if value else false_fun)(*operands)
-    traced = trace_branches("cond", functions, operands)
+    traced = trace_branches("cond", functions, operands, pred)
     branches = traced._replace(jaxprs=traced.jaxprs[::-1])
     if _is_number(pred):
         return applied(branches, _constant, int(bool(pred)))
@@ -111,7 +111,7 @@ def _switch(index: Any, funs: Sequence[Callable[..., Any]], operands: tuple[Any,
     value = _concrete_choice(index)
     if value is not None:
         return funs[clamped(value, len(funs))](*operands)
-    traced = trace_branches("switch", functions, operands)
+    traced = trace_branches("switch", functions, operands, index)
     if _is_number(index):
         return applied(traced, _constant, clamped(index, len(funs)))
     return applied(traced, _index_in_bounds, len(funs), chooser=(index,))

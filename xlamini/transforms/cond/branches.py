@@ -24,6 +24,7 @@ from xlamini.core import (
     unflatten,
 )
 from xlamini.core.frames import is_own
+from xlamini.core.named_axes import divergent_along
 from xlamini.core.sharding.partial_sums import sums_of
 from xlamini.staging import LeafNames, Trace, checked_avals, name_of
 from xlamini.staging.trace.arguments import brief
@@ -54,8 +55,16 @@ def check_branches(what: str, functions: Functions) -> None:
             )
 
 
-def trace_branches(what: str, functions: Functions, operands: Values) -> Branches:
-    """Trace every function for these operands, which are pytrees; TypeError if what they return differs."""
+def trace_branches(what: str, functions: Functions, operands: Values, choice: Any = None) -> Branches:
+    """Trace every function for these operands, which are pytrees; TypeError if what they return differs.
+
+    Where the scalar `choice` varies along axes of a mesh, the branches may not have collectives along these.
+    """
+    with divergent_along(() if choice is None else aval_of(choice).vma):
+        return _traced(what, functions, operands)
+
+
+def _traced(what: str, functions: Functions, operands: Values) -> Branches:
     leaves, in_tree = flatten_call((tuple(operands), {}))
     names = LeafNames("operands", flatten_call(tuple(operands))[1])
     avals = checked_avals(leaves, names, what)

@@ -21,15 +21,16 @@ from xlamini.core import (
     ShapedArray,
     Values,
     any_ordered,
+    aval_of,
     close_over,
     is_linear,
 )
+from xlamini.core.named_axes import divergent_along
 from xlamini.interpreters.batch import batch
 from xlamini.interpreters.dce import dce
 from xlamini.interpreters.jvp import jvp
 from xlamini.interpreters.linearize import linearize
 from xlamini.interpreters.partial_eval import partial_eval
-from xlamini.interpreters.transpose import transpose
 from xlamini.lowering.control_flow import case
 from xlamini.staging import (
     HigherOrder,
@@ -45,6 +46,7 @@ from xlamini.staging import (
 )
 from xlamini.transforms.cond.as_select import run_all
 from xlamini.transforms.cond.branches import joined_avals, same_type, with_common_captured
+from xlamini.transforms.cond.divergence import summed, transposed, with_varying_results
 from xlamini.transforms.cond.residuals import split_linearized, split_partial_eval
 
 INT32 = np.dtype(np.int32)
@@ -60,6 +62,11 @@ class Cond(HigherOrder):
 
     def operand_avals(self, params: Params) -> Avals:
         return [_INDEX, *params["branches"][0].in_avals]
+
+    def bind(self, *operands: Any, branches: tuple[Jaxpr, ...], **params: Any) -> Any:
+        if aval_of(operands[0]).vma:
+            branches = with_varying_results(branches, operands[0])
+        return super().bind(*operands, branches=branches, **params)
 
     def shape_rule(
         self, index: ShapedArray, *avals: ShapedArray, branches: tuple[Jaxpr, ...], **params: Any
@@ -82,10 +89,12 @@ class Cond(HigherOrder):
     def transpose(self, cts: Values, *operands: Any, branches: tuple[Jaxpr, ...], **params: Any) -> Values:
         index, *others = operands
         linear = tuple(map(is_linear, others))
-        transposes, nonzero_out = _rewrite_all(transpose, branches, (linear, nonzero_of(cts)), lambda f: f[1])
+        with divergent_along(aval_of(index).vma):
+            transposes, nonzero_out = _rewrite_all(transposed, branches, (linear, nonzero_of(cts)), lambda f: f[1])
         inputs = [index, *chosen(others, inverse(linear)), *given(cts)]
         outs = self.bind(*inputs, branches=tuple(backward for backward, _ in transposes), **params)
-        return [None, *with_none(linear, with_none(nonzero_out, outs))]
+        avals = [x.aval for x in chosen(chosen(others, linear), nonzero_out)]
+        return [None, *with_none(linear, with_none(nonzero_out, summed(outs, avals, index)))]
 
     def batch(
         self, axis: Axis, operands: Values, dims: Dims, *, branches: Any, **params: Any

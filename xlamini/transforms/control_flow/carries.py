@@ -24,6 +24,7 @@ from xlamini.core import (
     scalar_type_of,
 )
 from xlamini.core.errors import TypePromotionError
+from xlamini.core.sharding.manual_axes import divergent
 from xlamini.core.tracer import build
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.primitives import convert, in_dtype, placed_as
@@ -71,7 +72,7 @@ class Carry:
         `trace_for(avals)` traces the body for a carry of these types; the carry comes first among its outputs.
         `part(out_tree)` selects the structure of the carry from the structure of all outputs.
         """
-        avals = self.avals
+        avals = list(map(divergent, self.avals))
         while True:
             traced = trace_for(avals)
             self._check_structure(part(traced.out_tree))

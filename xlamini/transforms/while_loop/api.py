@@ -8,6 +8,8 @@ from typing import Any, TypeVar, overload
 import numpy as np
 
 from xlamini.core import ConcretizationTypeError, disable_jit
+from xlamini.core.avals import NOWHERE
+from xlamini.core.named_axes import divergent_along
 from xlamini.core.pytree import structure, treedef_is_leaf
 from xlamini.runtime import Array
 from xlamini.staging import Cells, Trace, name_of, rebuilt, retry_with_refs, store, threaded, values_of
@@ -91,10 +93,7 @@ def _while_loop(cond_fun: Callable, body_fun: Callable, init_val: Any, max_steps
         except ConcretizationTypeError:  # the condition is a tracer: the loop must be traced after all
             pass
     carry = Carry("while_loop", body_fun, init_val, "init_val")
-    in_tree = structure(((init_val,), {}))
-    init, body = carry.trace_body(lambda avals: trace(body_fun, in_tree, avals, reuse_equal=True))
-    cond = trace(cond_fun, in_tree, body.jaxpr.in_avals[len(body.captured) :], reuse_equal=True)
-    _check_predicate(cond, name_of(cond_fun))
+    init, cond, body = _traced(carry, cond_fun, body_fun, structure(((init_val,), {})))
     primitive, limit = (while_p, {}) if max_steps is None else (bounded_while_p, {"max_steps": int(max_steps)})
     outs = primitive.bind(
         *cond.captured,
@@ -107,6 +106,18 @@ def _while_loop(cond_fun: Callable, body_fun: Callable, init_val: Any, max_steps
         **limit,
     )
     return rebuilt(carry.tree, outs)
+
+
+def _traced(
+    carry: Carry, cond_fun: Callable, body_fun: Callable, in_tree: Any, axes: frozenset[Any] = NOWHERE
+) -> tuple[list[Any], Trace, Trace]:
+    """The initial carry, and the traces of condition and body, which devices run unequally often along these axes."""
+    with divergent_along(axes):
+        init, body = carry.trace_body(lambda avals: trace(body_fun, in_tree, avals, reuse_equal=True))
+        cond = trace(cond_fun, in_tree, body.jaxpr.in_avals[len(body.captured) :], reuse_equal=True)
+    _check_predicate(cond, name_of(cond_fun))
+    found = cond.jaxpr.out_avals[0].vma
+    return (init, cond, body) if found <= axes else _traced(carry, cond_fun, body_fun, in_tree, axes | found)
 
 
 def _check_steps(max_steps: Any) -> None:
