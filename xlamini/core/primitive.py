@@ -54,6 +54,7 @@ HAS_CPU_LOWERING = 32
 """On the CPU, a composition of simpler operations replaces XLA's own for floats."""
 
 primitives: list[Primitive] = []
+RunBody = Callable[[Any, Sequence[Any], int | None], list[Any]]
 
 
 class Primitive:
@@ -208,6 +209,13 @@ class Primitive:
         """Whether it `expands` for these operands and params."""
         return True
 
+    def unroll(self, run: RunBody, operands: Values, params: Params) -> Sequence[Any] | None:
+        """The results, from its jaxprs run one after another for operands whose values are known; None if it has none.
+
+        `run(jaxpr, operands, iteration)` gives the results of a jaxpr; `iteration` is that of a loop, else None.
+        """
+        return None
+
     def effects_on(self, avals: Avals, params: Params) -> Effects:
         """`effects`, where they depend on the types of the operands."""
         return self.effects(params)
@@ -254,3 +262,6 @@ class CallLike(Primitive):
     def has_own_jvp(self, params: Params) -> bool:
         """Whether its tangents are what a rule says, not those of the jaxpr."""
         return False
+
+    def unroll(self, run: RunBody, operands: Values, params: Params) -> Sequence[Any] | None:
+        return None if self.has_own_jvp(params) else run(params[self.called], operands, None)

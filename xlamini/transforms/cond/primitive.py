@@ -25,13 +25,16 @@ from xlamini.core import (
     close_over,
     is_linear,
 )
+from xlamini.core.concretization import value_of
 from xlamini.core.named_axes import divergent_along
+from xlamini.core.primitive import RunBody
 from xlamini.interpreters.batch import batch
 from xlamini.interpreters.dce import dce
 from xlamini.interpreters.jvp import jvp
 from xlamini.interpreters.linearize import linearize
 from xlamini.interpreters.partial_eval import partial_eval
 from xlamini.lowering.control_flow import case
+from xlamini.runtime.devices.platforms import default_backend
 from xlamini.staging import (
     HigherOrder,
     Mask,
@@ -150,6 +153,13 @@ class Cond(HigherOrder):
         outs, residuals = split.outs_and_residuals(known, self.bind(index, *known, branches=split.first, **params))
         later = self.bind(index, *residuals, *chosen(others, inner), branches=split.second, **params)
         return merged(unknown_out, later, outs)
+
+    def unroll(self, run: RunBody, operands: Values, params: Params) -> Sequence[Any]:
+        (index, *others), platforms = operands, params.get("branches_platforms")
+        if platforms is not None:
+            return run(params["branches"][index_of_platform(platforms, default_backend())], others, None)
+        value = index.val if type(index) is Literal else value_of(index)
+        return run(params["branches"][clamped(value, len(params["branches"]))], others, None)
 
     def dce(self, used: Sequence[bool], params: Params) -> Any:
         branches = params["branches"]

@@ -22,8 +22,10 @@ from xlamini.core import (
     cotangent_aval,
     is_linear,
 )
+from xlamini.core.primitive import RunBody
 from xlamini.core.tangents import Linear
-from xlamini.primitives import instantiated, move_batch_dim, zeros
+from xlamini.primitives import expand_dims, index_in_dim, instantiated, move_batch_dim, zeros
+from xlamini.primitives.concatenate import concatenate
 from xlamini.staging import (
     HigherOrder,
     Mask,
@@ -102,6 +104,17 @@ class Scan(HigherOrder):
         outs = self._scan(made.body, moved, params)
         return outs, [*(0 if m else None for m in made.carry), *(None if d is None else d + 1 for d in made.ys)]
 
+    def unroll(self, run: RunBody, operands: Values, params: Params) -> Sequence[Any] | None:
+        values, count = _parts(operands, params), params["num_carry"]
+        carry, ys = values.carry, []
+        if not params["length"]:
+            return None
+        for i in _order(params):
+            xs = [index_in_dim(x, i, keepdims=False) for x in values.xs]
+            outs = run(params["jaxpr"], [*values.consts, *carry, *xs], i)
+            carry, ys = outs[:count], [*ys, outs[count:]]
+        return [*carry, *map(_stacked, zip(*(ys[::-1] if params["reverse"] else ys), strict=True))]
+
     def is_nested(self, params: Params) -> bool:
         return _steps(params).looped > 0
 
@@ -179,6 +192,15 @@ def _steps(params: Params) -> Steps:
 
 def _parts(values: Values, params: Params) -> Parts:
     return parts(values, params["num_consts"], params["num_carry"])
+
+
+def _order(params: Params) -> range:
+    """The iterations in the order in which they run."""
+    return range(params["length"])[:: -1 if params["reverse"] else 1]
+
+
+def _stacked(rows: Sequence[Any]) -> Any:
+    return concatenate([expand_dims(row, (0,)) for row in rows], 0)
 
 
 def _with(params: Params, body: Jaxpr, operands: Parts) -> dict[str, Any]:

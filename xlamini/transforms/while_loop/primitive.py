@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import Avals, Axis, Dims, Jaxpr, Params, ShapedArray, Values, close_over, is_linear, is_zero
+from xlamini.core.concretization import value_of
 from xlamini.core.effects import more_than_observing
+from xlamini.core.primitive import RunBody
 from xlamini.core.state import state
 from xlamini.primitives import instantiated, with_batch_first
 from xlamini.staging import HigherOrder, Mask, chosen, given, inverse, nonzero_of, with_zeros
@@ -156,6 +158,20 @@ class While(HigherOrder):
     def _loop(self, cond: Jaxpr, body: Jaxpr, operands: Parts, params: Params) -> list[Any]:
         """Bind a loop of these jaxprs; the other params are copied."""
         return self.bind(*(x for part in operands for x in part), **_with(params, cond, body, operands))
+
+    def unroll(self, run: RunBody, operands: Values, params: Params) -> Sequence[Any] | None:
+        values = self._parts(operands, params)
+        if params["cond_jaxpr"].out_avals[0].ndim:
+            return None  # each example of the batch has its own number of iterations
+        carry, iteration = values.carry, 0
+        while iteration != params.get("max_steps") and self._holds(run, values, carry, iteration, params):
+            carry = run(params["body_jaxpr"], [*values.body, *carry], iteration)
+            iteration += 1
+        return carry
+
+    def _holds(self, run: RunBody, values: Parts, carry: Values, iteration: int, params: Params) -> bool:
+        (predicate,) = run(params["cond_jaxpr"], [*values.cond, *carry], iteration)
+        return bool(value_of(predicate))
 
     def _parts(self, values: Values, params: Params) -> Parts:
         return parts(values, params["cond_nconsts"], params["body_nconsts"])

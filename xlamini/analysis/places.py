@@ -1,0 +1,49 @@
+"""Places in the user's program, in words: line, variable, iteration."""
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from xlamini.analysis.unroll import Loops
+from xlamini.core import Equation
+
+
+class Place(NamedTuple):
+    """Where an equation comes from: the user's line, the variable it assigns, the operation, the iteration of loops."""
+
+    file: str
+    line: int
+    function: str
+    source: str
+    name: str | None
+    operation: str
+    iteration: Loops = ()
+
+    def __str__(self) -> str:
+        where = f"{self.file}:{self.line} ({self.function})" if self.line else "unknown place"
+        loop = f", iteration {', '.join(map(str, self.iteration))}" if self.iteration else ""
+        return f"{where}{loop}: {self.source}" if self.source else where + loop
+
+    def as_dict(self) -> dict[str, Any]:
+        return {**self._asdict(), "iteration": list(self.iteration)}
+
+
+def place_of(eqn: Equation, loops: Loops = ()) -> Place:
+    source, operation = eqn.provenance.source, eqn.primitive.name
+    if source is None:
+        return Place("", 0, "", "", None, operation, loops)
+    return Place(source.file, source.line, source.function, source.text, source.target, operation, loops)
+
+
+def span(value: Any) -> str:
+    """The range of an array's values, in words."""
+    x = np.asarray(value)
+    if x.size == 1:
+        return f"{x.item():.6g}" if np.issubdtype(x.dtype, np.inexact) else str(x.item())
+    if np.iscomplexobj(x) or not x.size:
+        return f"{x.size} values"
+    x = x.astype(np.float64)
+    if not np.isfinite(x).all():
+        return f"{x.size} values, {int(np.isnan(x).sum())} of them NaN and {int(np.isinf(x).sum())} infinite"
+    return f"{x.size} values from {x.min():.6g} to {x.max():.6g}"
