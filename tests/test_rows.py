@@ -40,6 +40,7 @@ ELSEWHERE = {
     "scalar_loop": "test_cpu_sorts.py and test_cpu_reductions.py, in what sorts and scans are lowered to",
     "threefry2x32": "test_random.py",
     **dict.fromkeys(("shard_map", "pvary", "unvary"), "multidevice/test_shard_map.py"),
+    **dict.fromkeys(("addend", "own"), "multidevice/test_divergence.py"),
     **dict.fromkeys(
         (
             "invarying_to_reduced",
