@@ -1,5 +1,9 @@
 """Looking into programs as they run: `debug.print`, `debug.callback`, `debug.breakpoint`; at arrays; at the caches."""
 
+from xlamini.analysis.bisect import bisect as bisect
+from xlamini.analysis.nan_gradient import why_nan as why_nan
+from xlamini.analysis.replay import replay as replay
+from xlamini.analysis.zero_gradient import why_zero as why_zero
 from xlamini.core.api_boundary import edge_of_face as _edge_of_face
 from xlamini.core.memo import memos as memos
 from xlamini.runtime.meshes.pictures import visualize_sharding as visualize_sharding
@@ -14,6 +18,6 @@ from xlamini.transforms.callbacks.inspect_sharding import (
 _edge_of_face(globals())
 
 __all__ = [
-    "breakpoint", "callback", "inspect_array_sharding", "log", "memos", "print", "visualize_array_sharding",
-    "visualize_sharding",
+    "bisect", "breakpoint", "callback", "inspect_array_sharding", "log", "memos", "print", "replay",
+    "visualize_array_sharding", "visualize_sharding", "why_nan", "why_zero",
 ]  # fmt: skip

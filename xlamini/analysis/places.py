@@ -8,6 +8,9 @@ import numpy as np
 from xlamini.analysis.unroll import Loops
 from xlamini.core import Equation
 
+WIDTH = 100
+"""How much of a source line is shown."""
+
 
 class Place(NamedTuple):
     """Where an equation comes from: the user's line, the variable it assigns, the operation, the iteration of loops."""
@@ -23,10 +26,14 @@ class Place(NamedTuple):
     def __str__(self) -> str:
         where = f"{self.file}:{self.line} ({self.function})" if self.line else "unknown place"
         loop = f", iteration {', '.join(map(str, self.iteration))}" if self.iteration else ""
-        return f"{where}{loop}: {self.source}" if self.source else where + loop
+        return f"{where}{loop}: {_shortened(self.source)}" if self.source else where + loop
 
     def as_dict(self) -> dict[str, Any]:
         return {**self._asdict(), "iteration": list(self.iteration)}
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= WIDTH else text[: WIDTH - 1] + "…"
 
 
 def place_of(eqn: Equation, loops: Loops = ()) -> Place:
@@ -46,4 +53,5 @@ def span(value: Any) -> str:
     x = x.astype(np.float64)
     if not np.isfinite(x).all():
         return f"{x.size} values, {int(np.isnan(x).sum())} of them NaN and {int(np.isinf(x).sum())} infinite"
-    return f"{x.size} values from {x.min():.6g} to {x.max():.6g}"
+    low, high = f"{x.min():.6g}", f"{x.max():.6g}"
+    return f"{x.size} values, all {low}" if low == high else f"{x.size} values from {low} to {high}"

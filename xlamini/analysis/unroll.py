@@ -5,20 +5,33 @@ is a question about a straight line of equations. Calls of custom rules stay who
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from xlamini.core import Atom, Equation, Jaxpr, Literal, Values, Var, flatten_call
-from xlamini.core.jaxpr import close_over
+from xlamini.core import Atom, Equation, Jaxpr, Literal, Values, Var
 from xlamini.core.tracer import build
 from xlamini.interpreters.environment import bound, builder, read, write
-from xlamini.staging.run.make_jaxpr import make_jaxpr
 
 MOST = 100_000
 """The number of equations of a run beyond which it is not unrolled."""
 
 Loops = tuple[int, ...]
 """The iterations of the loops around an equation, outermost first."""
+
+
+class Straight(NamedTuple):
+    """A straight line of equations, the iterations that each is in, and the values of its inputs."""
+
+    jaxpr: Jaxpr
+    loops: list[Loops]
+    inputs: dict[Var, Any]
+
+    def steps(self, values: dict[Var, Any]) -> Iterator[tuple[Equation, Loops]]:
+        """Run one equation after another, and yield each when `values` has its results."""
+        values.update(self.inputs)
+        for eqn, loops in zip(self.jaxpr.eqns, self.loops, strict=True):
+            write(values, eqn, eqn.primitive.bind(*read(values, eqn.invars), **eqn.params))
+            yield eqn, loops
 
 
 class Unrolled(NamedTuple):
@@ -32,25 +45,20 @@ class Unrolled(NamedTuple):
         return atom.val if type(atom) is Literal else self.values[atom]
 
 
-def unrolled_call(f: Callable[..., Any], args: Values, kwargs: dict[str, Any]) -> Unrolled:
-    """The run of `f(*args, **kwargs)`."""
-    closed = make_jaxpr(f)(*args, **kwargs)
-    leaves, _ = flatten_call((args, kwargs))
-    return unrolled(close_over(closed.jaxpr), [*closed.consts, *leaves])
+def straightened(jaxpr: Jaxpr, values: Values) -> Straight:
+    """The equations that a jaxpr without constvars runs for these values; ValueError if they are too many."""
+    unrolling = _Unrolling()
+    flat, captured = build(lambda *xs: unrolling.run(jaxpr, xs), jaxpr.in_avals, jaxpr.name, values=values)
+    inputs = dict(zip([*flat.invars, *flat.constvars], [*values, *captured], strict=True))
+    return Straight(flat, unrolling.loops, inputs)
 
 
 def unrolled(jaxpr: Jaxpr, values: Values) -> Unrolled:
-    """The run of a jaxpr without constvars for these values; ValueError if it has too many equations."""
-    unrolling = _Unrolling()
-    flat, captured = build(lambda *xs: unrolling.run(jaxpr, xs), jaxpr.in_avals, jaxpr.name, values=values)
-    known = dict(zip([*flat.invars, *flat.constvars], [*values, *captured], strict=True))
-    return Unrolled(flat, unrolling.loops, _evaluated(flat, known))
-
-
-def _evaluated(flat: Jaxpr, values: dict[Var, Any]) -> dict[Var, Any]:
-    for eqn in flat.eqns:
-        write(values, eqn, eqn.primitive.bind(*read(values, eqn.invars), **eqn.params))
-    return values
+    """The run of a jaxpr without constvars for these values."""
+    straight, known = straightened(jaxpr, values), {}
+    for _ in straight.steps(known):
+        pass
+    return Unrolled(straight.jaxpr, straight.loops, known)
 
 
 class _Unrolling:
@@ -83,5 +91,7 @@ class _Unrolling:
     def _note_loops(self) -> None:
         count = len(builder().equations)
         if count > MOST:
-            raise ValueError(f"the run has more than {MOST} equations, one for each iteration; give it fewer or smaller")
+            raise ValueError(
+                f"the run has more than {MOST} operations, counting each iteration of its loops; try it with fewer"
+            )
         self.loops.extend([self.here] * (count - len(self.loops)))

@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xlamini.analysis.cotangents import Cotangents, cotangents
+from xlamini.analysis.cotangents import Cotangents, Edge, cotangents
 from xlamini.analysis.places import Place, place_of, span
-from xlamini.analysis.unroll import Unrolled, unrolled_call
-from xlamini.core import Equation, Var, is_differentiable
+from xlamini.analysis.unroll import Unrolled, unrolled
+from xlamini.core import Equation, Jaxpr, Var, is_differentiable
 from xlamini.core.api_boundary import api_boundary
-from xlamini.core.hooks import results_with_tangents
-from xlamini.staging import LeafNames, flat_arguments
+from xlamini.interpreters.jvp import jvp
+from xlamini.transforms.derivatives.diff_args import DiffArgs
 
 UNUSED = "no result depends on it"
 CANCEL = "its contributions to the results cancel each other"
@@ -97,10 +97,12 @@ def why_zero(f: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callabl
 
     @api_boundary
     def explain(*args: Any, **kwargs: Any) -> WhyZero:
-        run = unrolled_call(f, args, kwargs)
+        diff = DiffArgs(f, argnums, args, kwargs, "why_zero")
+        traced = diff.trace(has_aux=False)
+        run = unrolled(traced.jaxpr, diff.operands(traced))
         cts = cotangents(run)
-        inputs = run.jaxpr.invars[len(run.jaxpr.invars) - flat_arguments(args, kwargs).count :]
-        return WhyZero([_of_argument(run, cts, name, var) for name, var in _asked(args, argnums, inputs)])
+        inputs = run.jaxpr.invars[len(traced.captured) :]
+        return WhyZero([_of_argument(run, cts, *named) for named in zip(diff.names, inputs, strict=True)])
 
     return explain
 
@@ -108,5 +110,95 @@ def why_zero(f: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callabl
 def _of_argument(run: Unrolled, cts: Cotangents, name: str, var: Var) -> ArgumentGradient:
     ct = cts.of.get(var)
     zeros = var.aval.size if ct is None else int(np.sum(ct == 0))
-    cuts = list(_cuts(run, cts, var)) if zeros == var.aval.size else []
+    cuts = list(_Search(run, cts).cuts_of(var)) if zeros == var.aval.size else []
     return ArgumentGradient(name, zeros, var.aval.size, cuts)
+
+
+class _Search:
+    """The search for the cuts between a variable without a cotangent and the results."""
+
+    def __init__(self, run: Unrolled, cts: Cotangents):
+        self.run, self.cts = run, cts
+        self.readers: dict[Var, list[Edge]] = {}
+        for number, eqn in enumerate(run.jaxpr.eqns):
+            for place, atom in enumerate(eqn.invars):
+                if type(atom) is Var:
+                    self.readers.setdefault(atom, []).append((number, place))
+        self.results = {a for a in run.jaxpr.outvars if type(a) is Var}
+        self.used = _used(run.jaxpr)
+
+    def cuts_of(self, var: Var) -> Iterator[Cut]:
+        """The cuts after a variable, nearest first; each equation is visited once."""
+        if not is_differentiable(var.aval):
+            yield Cut(None, f"its dtype {var.aval.dtype.name} has no derivatives")
+        elif var not in self.used:
+            yield Cut(None, UNUSED)
+        else:
+            yield from self._cuts_after(var) or [Cut(None, CANCEL)]
+
+    def _cuts_after(self, start: Var) -> list[Cut]:
+        found: dict[Any, Cut] = {}
+        waiting, seen = [start], {start}
+        while waiting:
+            for number, place in self.readers.get(waiting.pop(0), ()):
+                eqn = self.run.jaxpr.eqns[number]
+                reason = self._reason(number, place)
+                if reason is None:
+                    new = [v for v in eqn.outvars if v in self.used and v not in seen and not self._has(v)]
+                    waiting.extend(new)
+                    seen.update(new)
+                elif not all(map(self._is_choice, eqn.outvars)):
+                    found.setdefault((eqn.provenance.source, eqn.primitive, reason), self._cut(number, reason))
+        return list(found.values())
+
+    def _is_choice(self, var: Var) -> bool:
+        """Whether a value without derivatives only chooses among values that have some, as a mask of `where` does."""
+        if is_differentiable(var.aval) or var in self.results:
+            return False
+        eqns = [self.run.jaxpr.eqns[number] for number, _ in self.readers.get(var, ())]
+        return all(_chooses(eqn) or all(map(self._is_choice, eqn.outvars)) for eqn in eqns)
+
+    def _has(self, var: Var) -> bool:
+        ct = self.cts.of.get(var)
+        return ct is not None and bool(np.any(ct != 0))
+
+    def _cut(self, number: int, reason: str) -> Cut:
+        return Cut(place_of(self.run.jaxpr.eqns[number], self.run.loops[number]), reason)
+
+    def _reason(self, number: int, place: int) -> str | None:
+        """Why nothing of a result's cotangent reaches this operand; None if something does, or results have none."""
+        eqn = self.run.jaxpr.eqns[number]
+        results = [v for v in eqn.outvars if v in self.used]
+        if results and not any(is_differentiable(v.aval) for v in results):
+            return f"its result, {results[0].aval.str_short(short_dtypes=False)}, has no derivatives"
+        contribution = self.cts.by_edge.get((number, place))
+        if not any(map(self._has, results)) or (contribution is not None and np.any(contribution != 0)):
+            return None
+        return self._why_no_contribution(eqn, place)
+
+    def _why_no_contribution(self, eqn: Equation, place: int) -> str:
+        if not _has_tangent(eqn, place):
+            return "its derivative is zero everywhere"
+        others = [span(self.run.value(a)) for i, a in enumerate(eqn.invars) if i != place]
+        beside = f", beside {'; '.join(others)}" if others else ""
+        return f"its derivative is zero at these values: {span(self.run.value(eqn.invars[place]))}{beside}"
+
+
+def _used(jaxpr: Jaxpr) -> set[Var]:
+    """The variables that results depend on."""
+    used = {a for a in jaxpr.outvars if type(a) is Var}
+    for eqn in reversed(jaxpr.eqns):
+        if not used.isdisjoint(eqn.outvars):
+            used.update(a for a in eqn.invars if type(a) is Var)
+    return used
+
+
+def _chooses(eqn: Equation) -> bool:
+    return any(is_differentiable(a.aval) for a in eqn.invars) and any(is_differentiable(v.aval) for v in eqn.outvars)
+
+
+def _has_tangent(eqn: Equation, place: int) -> bool:
+    """Whether the rule gives any result a tangent where this operand alone has one."""
+    alone = Jaxpr([], [a for a in eqn.invars if type(a) is Var], eqn.outvars, [eqn])
+    nonzero = tuple(i == place for i, a in enumerate(eqn.invars) if type(a) is Var)
+    return any(jvp(alone, nonzero)[1])

@@ -264,4 +264,4 @@ class CallLike(Primitive):
         return False
 
     def unroll(self, run: RunBody, operands: Values, params: Params) -> Sequence[Any] | None:
-        return None if self.has_own_jvp(params) else run(params[self.called], operands, None)
+        return run(params[self.called], operands, None)

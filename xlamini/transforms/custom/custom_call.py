@@ -10,6 +10,7 @@ from typing import Any
 
 from xlamini.core import Avals, CallLike, Jaxpr, Params, ShapedArray, Values, Var, close_over
 from xlamini.core.errors import UnexpectedTracerError
+from xlamini.core.primitive import RunBody
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.partial_eval import partial_eval
 from xlamini.staging import HigherOrder, chosen, nonzero_of
@@ -41,6 +42,9 @@ class RuledCall(CallLike, HigherOrder):
         if all(partial_eval(jaxpr, tuple(unknown)).unknown_out):
             return self.bind(*operands, **params)
         return call_partial_eval(evaluate, jaxpr, unknown, operands)
+
+    def unroll(self, run: RunBody, operands: Values, params: Params) -> None:
+        """It stays whole, for its derivative is not that of its jaxpr."""
 
     def num_captured(self, tangents: Values, params: Params) -> int:
         """How many values the function captured; an error if one of them is being differentiated."""
