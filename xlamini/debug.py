@@ -2,6 +2,7 @@
 
 from xlamini.analysis.bisect import bisect as bisect
 from xlamini.analysis.nan_gradient import why_nan as why_nan
+from xlamini.analysis.purity import check_pure as check_pure
 from xlamini.analysis.replay import replay as replay
 from xlamini.analysis.zero_gradient import why_zero as why_zero
 from xlamini.core.api_boundary import edge_of_face as _edge_of_face
@@ -18,6 +19,6 @@ from xlamini.transforms.callbacks.inspect_sharding import (
 _edge_of_face(globals())
 
 __all__ = [
-    "bisect", "breakpoint", "callback", "inspect_array_sharding", "log", "memos", "print", "replay",
+    "bisect", "breakpoint", "callback", "check_pure", "inspect_array_sharding", "log", "memos", "print", "replay",
     "visualize_array_sharding", "visualize_sharding", "why_nan", "why_zero",
 ]  # fmt: skip
