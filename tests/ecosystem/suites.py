@@ -16,7 +16,10 @@ from tests.ecosystem import environment
 
 SUITES = ("chex", "distrax", "dm-haiku", "einops", "optax", "rlax")
 """The libraries that ship tests which need neither TensorFlow nor a network."""
-VARIABLES = {"EINOPS_TEST_BACKENDS": "numpy,jax"}
+VARIABLES = {
+    "einops": {"EINOPS_TEST_BACKENDS": "numpy,jax"},
+    "rlax": {"XLA_FLAGS": "--xla_force_host_platform_device_count=4"},
+}
 """What the suites ask of their environment."""
 
 
@@ -49,7 +52,7 @@ def run(library: str, with_jax: bool, files: list[str]) -> str:
         python = environment.python(environment.FOLDERS[with_jax])
         options = ["-q", "--tb=line", "-W", "ignore", "-p", "no:cacheprovider", "--continue-on-collection-errors"]
         command = [python, "-m", "pytest", *options, *([] if with_jax else ["-p", "xlamini.as_jax"]), *chosen]
-        variables = {**environment.variables(), **VARIABLES}
+        variables = {**environment.variables(), **VARIABLES.get(library, {})}
         ran = subprocess.run(command, cwd=source, env=variables, capture_output=True, text=True, check=False)
         return ran.stdout + ran.stderr
 

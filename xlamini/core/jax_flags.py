@@ -105,7 +105,6 @@ NO_EFFECT: dict[str, tuple[Any, str]] = {
     "mutable_array_checks": (True, "aliased refs are followed"),
     "oneapi_visible_devices": ("all", "there is no oneAPI"),
     "share_binary_between_hosts": (False, "each process compiles"),
-    "threefry_partitionable": (True, "random numbers are those of threefry_partitionable=True"),
 }
 """Flags that ask for what is not done here: JAX's default, and what there is."""
 
@@ -158,6 +157,10 @@ def _define(table: dict[str, tuple[Any, str]], warns: bool) -> None:
 # Random numbers
 enable_custom_prng = Flag("enable_custom_prng", False, "random.PRNGKey returns a typed key", affects=TRACE)
 random_seed_offset = Flag("random_seed_offset", 0, "a number added to every seed", affects=TRACE)
+threefry_partitionable = Flag(
+    "threefry_partitionable", True, "each device computes its own part of random bits; off: the bits of JAX before 0.5",
+    affects=TRACE,
+)
 high_dynamic_range_gumbel = Flag(
     "high_dynamic_range_gumbel", False, "random.gumbel and random.categorical draw with mode='high'", affects=TRACE
 )
@@ -214,7 +217,6 @@ debug_nans = flags["debug_nans"]
 jax2tf_associative_scan_reductions = flags["jax2tf_associative_scan_reductions"]
 remove_size_one_mesh_axis_from_type = flags["remove_size_one_mesh_axis_from_type"]
 softmax_custom_jvp = flags["softmax_custom_jvp"]
-threefry_partitionable = flags["threefry_partitionable"]
 
 
 def checking_leaks() -> AbstractContextManager[None]:

@@ -1,6 +1,7 @@
 """The random number generators: the operations of each on the words of its keys.
 
 threefry2x32   element i of what a key makes is the hash of the key and the number i: the same bits on every platform
+               (with the flag threefry_partitionable off, the arrangement of older programs, which no device has alone)
 rbg            keys are split by the hash; bits come from XLA's generator, fast, but another one on each platform
 unsafe_rbg     keys too are split by XLA's generator, of which no independence has been shown
 
@@ -15,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xlamini.core import Shape, Values, aval_of, literal
+from xlamini.core.jax_flags import threefry_partitionable
 from xlamini.primitives.bitwise import bitwise_or, bitwise_xor, shift_left, shift_right_logical
 from xlamini.primitives.concatenate import concatenate
 from xlamini.primitives.convert_element_type import convert
@@ -60,8 +62,12 @@ def _seed(high: Any, low: Any) -> Any:
 
 
 def _split(words: Any, shape: Shape) -> Any:
+    if threefry_partitionable.value:
+        made = _stacked(*_hashed(words, shape))
+    else:
+        made = reshape(_in_halves(words, 2 * math.prod(shape)), (*aval_of(words).shape[:-1], *shape, 2))
     # Else XLA would compute a key again, in full, within each loop that draws from it.
-    return optimization_barrier(_stacked(*_hashed(words, shape)))
+    return optimization_barrier(made)
 
 
 def _fold_in(words: Any, data: Any) -> Any:
@@ -73,11 +79,49 @@ def _fold_in(words: Any, data: Any) -> Any:
 
 
 def _bits(words: Any, width: int, shape: Shape) -> Any:
+    if not threefry_partitionable.value:
+        return _bits_in_halves(words, width, shape)
     first, second = _hashed(words, shape)
     if width == 64:
         high, low = convert(first, _UINT64), convert(second, _UINT64)
         return bitwise_or(shift_left(high, literal(32, _UINT64)), low)
     return convert(bitwise_xor(first, second), np.dtype(f"uint{width}"))
+
+
+# threefry2x32 with the flag threefry_partitionable off: the numbers 0 to n - 1 are hashed in pairs from both halves
+
+
+def _in_halves(words: Any, count: int) -> Any:
+    """`count` words for each key, along a new last dimension: the hashes of numbers i and i + count / 2, rounded up."""
+    keys, half = aval_of(words).shape[:-1], (count + 1) // 2
+    whole, rank = (*keys, half), len(keys)
+    if 0 in whole:
+        return broadcast_in_dim(_word(0), (*keys, count), ())
+    numbers = iota(_UINT32, count)
+    second = slice_in_dim(numbers, half, count)
+    second = concatenate([second, broadcast_in_dim(_word(0), (1,), ())], 0) if count % 2 else second
+    key = [_along(w, whole, range(rank)) for w in _columns(words)]
+    counters = [_along(c, whole, (rank,)) for c in (slice_in_dim(numbers, 0, half), second)]
+    return slice_in_dim(concatenate(threefry2x32(key, counters), rank), 0, count, 1, rank)
+
+
+def _bits_in_halves(words: Any, width: int, shape: Shape) -> Any:
+    keys, size = aval_of(words).shape[:-1], math.prod(shape)
+    made, rank = _in_halves(words, -(-width * size // 32)), len(keys)
+    if width == 64:
+        high, low = (convert(slice_in_dim(made, i * size, (i + 1) * size, 1, rank), _UINT64) for i in range(2))
+        made = bitwise_or(shift_left(high, literal(32, _UINT64)), low)
+    elif width < 32:
+        made = slice_in_dim(_parts(made, width), 0, size, 1, rank)
+    return reshape(made, (*keys, *shape))
+
+
+def _parts(words: Any, width: int) -> Any:
+    """The parts of `width` bits of words along the last dimension, those of lower bits first."""
+    shape = (*aval_of(words).shape, 32 // width)
+    shifts = broadcast_in_dim(_word(width) * iota(_UINT32, 32 // width), shape, (len(shape) - 1,))
+    parts = shift_right_logical(broadcast_in_dim(words, shape, range(len(shape) - 1)), shifts)
+    return convert(reshape(parts, (*shape[:-2], shape[-2] * shape[-1])), np.dtype(f"uint{width}"))
 
 
 # rbg: two threefry keys side by side, and XLA's generator
