@@ -1,4 +1,4 @@
-"""Random bits with the flag threefry_partitionable off, which programs and their recorded values from before rely on."""
+"""Random bits with the flag threefry_partitionable off, which older programs and their recorded values rely on."""
 from __future__ import annotations
 
 import numpy as np
